@@ -13,7 +13,9 @@ const serve = (at: number, isolation: 'on' | 'off') => ({
   timeout: 60_000,
 })
 
-/** What these measure or wait for is wrong when other tests take the processor; `npm test` runs them alone. */
+/**
+ * What these measure or wait for is wrong when other tests take the processor; `npm test` runs them alone.
+ */
 const TIMED = [
   'chat/{chat-long,chat-responsive,shell/chat-opening}.spec.ts',
   'store/refused-requests.spec.ts',

@@ -1,18 +1,21 @@
 // MiniMind2-small against ONNX Runtime. In: its ONNX file with 8-bit weights, and the safetensors made of it.
-// Out: whether both give nearly the same logits at every position of some conversations.
+// Out: whether Halfbyte gives nearly ONNX Runtime's logits from both, at each position of some conversations.
 //
-// ONNX Runtime rounds the activations of each product to 8 bits with one scale for all rows of a run,
-// Halfbyte computes with F32 here. <|im_start|> makes activations that are hundreds of times larger than
-// others, so in a run of many rows the others are lost (the relative error is 1): it gets one token at a
-// time.
+// ONNX Runtime rounds the activations of each product to 8 bits with one scale for all rows of a run.
+// Halfbyte computes with F32 from safetensors, and with a scale for 32 activations from ONNX.
+// <|im_start|> makes activations that are hundreds of times larger than others, so in a run of many rows
+// the others are lost (the relative error is 1): it gets one token at a time.
 import { openAsBlob, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { realModel } from '../scripts/models/real-models.mjs'
+import { blobSource } from '../src/base/bytes.ts'
+import { openModel } from '../src/formats/model-file.ts'
+import { openOnnx } from '../src/onnx/open-model.ts'
 import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../src/text/chat/chat.ts'
-import { logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
+import { logitsOf, relativeError, withModel } from './testing/node-engine.ts'
 
 interface Tensor {
   readonly data: Float32Array
@@ -85,15 +88,24 @@ async function theirLogits(ort: Ort, tokens: readonly number[]): Promise<Float32
 
 const best = (row: Float32Array): number => row.indexOf(row.reduce((most, each) => Math.max(most, each)))
 
-test.skipIf(path === undefined)(
-  "gives nearly ONNX Runtime's logits, and mostly its tokens",
-  async (context) => {
+const sources = (names: readonly string[]) =>
+  Promise.all(
+    names.map(async (name) => blobSource(name.split('/').at(-1)!, await openAsBlob(join(path!, name)))),
+  )
+const FILES = {
+  safetensors: async () => openModel(await sources(readdirSync(path!))),
+  onnx: async () => {
+    const beside = ['tokenizer.json', 'tokenizer_config.json', 'config.json'].map((name) => `../${name}`)
+    return openOnnx(await sources(['../onnx/model_quantized.onnx', ...beside]))
+  },
+}
+
+test.skipIf(path === undefined).for(['safetensors', 'onnx'] as const)(
+  "%s: gives nearly ONNX Runtime's logits, and mostly its tokens",
+  async (source, context) => {
     const ort = await ortHere()
     if (ort === undefined) return context.skip('left out: onnxruntime-web is not installed')
-    const files = await Promise.all(
-      readdirSync(path!).map(async (name) => new File([await openAsBlob(join(path!, name))], name)),
-    )
-    await withBuilt(files, { contextLength: 256 }, async (built) => {
+    await withModel(await FILES[source](), { contextLength: 256 }, async (built) => {
       const { tokenizer } = built
       const template = new ChatTemplate(chatTemplateOf(tokenizer))
       let [same, all] = [0, 0]

@@ -7,10 +7,10 @@ import type { Plugin } from 'vite'
 
 const WORKER = 'sw.js'
 /**
- * Not everybody needs these: one of four modules, one of the models, the page of measurements, what code and
+ * Not everybody needs these: one of four modules, one of the models, measuring, what code and
  * formulas take, large icons.
  */
-const LATER = /\.(hbm|wasm)$|roofline|highlight|formulas|hebrew|icon-(512|maskable)/
+const LATER = /\.(hbm|wasm)$|roofline|measure-ops|highlight|formulas|hebrew|icon-(512|maskable)/
 
 /**
  * Puts the names of the page's files, and a version computed from their contents, into the worker's source.

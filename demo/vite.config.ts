@@ -44,7 +44,8 @@ export default defineConfig({
     // As data URLs, wasm modules and models could not be streamed or cached on their own.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
-    // The page lists what it needs itself: finding that out in a script costs a slow phone a tenth of a second.
+    // The page lists what it needs itself: finding that out in a script costs a slow phone a tenth of a
+    // second.
     modulePreload: { polyfill: false, resolveDependencies: () => [] },
   },
 })

@@ -1,9 +1,13 @@
 // Jobs. In: nothing. Out: what crosses between a roofline page and its worker, as types, and how much to
 // measure.
+import type { KvFormat } from '../../src/graph/ir.ts'
 import type { Build } from '../../src/runtime/features.ts'
 import type { WeightPolicy } from '../../src/weights/choose.ts'
 import type { LimitOptions, Limits } from './limits.ts'
 import type { StepOptions, TimedModel } from './steps.ts'
+
+/** An absolute address, or the files of a model. */
+export type ModelPlace = string | readonly File[]
 
 /**
  * To the worker, once. It is ended after its answer, so that each job starts with the memory that the last
@@ -11,7 +15,7 @@ import type { StepOptions, TimedModel } from './steps.ts'
  */
 export type Job =
   | { readonly type: 'limits'; readonly options: LimitOptions }
-  | { readonly type: 'steps'; readonly options: StepOptions; readonly modelUrl: string }
+  | { readonly type: 'steps'; readonly options: StepOptions; readonly model: ModelPlace }
 
 /** From the worker. */
 export type Report =
@@ -26,6 +30,10 @@ export interface Effort {
   readonly builds: readonly Build[]
   /** How the model's weights are held; default `auto`. */
   readonly weights?: WeightPolicy
+  /** How the state is held; default f32. */
+  readonly kvCache?: KvFormat
+  /** Whether the cost of waiting is measured too; default true. */
+  readonly waits?: boolean
   readonly threads: readonly number[]
   /** Working sets in bytes, ascending. */
   readonly sets: readonly number[]

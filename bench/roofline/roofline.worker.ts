@@ -1,22 +1,35 @@
 // Roofline worker. In: one job, by message. Out: its progress and its result; this thread is thread 0 of what
 // is measured.
+import { storedBytes } from '../../src/api/stored.ts'
+import { type ByteSource, blobSource } from '../../src/base/bytes.ts'
 import { browserHost } from '../../src/engine/host.ts'
 import { openAddress } from '../../src/store/open.ts'
 import { limitsHost } from './host.ts'
-import type { Job, Report } from './jobs.ts'
+import type { Job, ModelPlace, Report } from './jobs.ts'
 import { measureLimits } from './limits.ts'
 import { measureSteps } from './steps.ts'
 
 const post = (report: Report) => self.postMessage(report)
 const onProgress = (done: number) => post({ type: 'progress', done })
 
+/** A model that is stored is read from there; measuring stores none. */
+async function open(model: ModelPlace): Promise<ByteSource[]> {
+  if (typeof model !== 'string') return model.map((file) => blobSource(file.name, file))
+  const isStored = (await storedBytes(model)) > 0
+  return openAddress(model, { cache: isStored ? 'opfs' : 'none' })
+}
+
 async function run(job: Job): Promise<Report> {
   const host = browserHost()
   if (job.type === 'limits') {
     return { type: 'limits', limits: await measureLimits(limitsHost(host), job.options, onProgress) }
   }
-  const sources = await openAddress(job.modelUrl, { cache: 'none' })
-  return { type: 'steps', model: await measureSteps(host, sources, job.options, onProgress) }
+  const sources = await open(job.model)
+  try {
+    return { type: 'steps', model: await measureSteps(host, sources, job.options, onProgress) }
+  } finally {
+    for (const source of sources) source.close?.()
+  }
 }
 
 self.addEventListener('message', ({ data }: MessageEvent<Job>) => {

@@ -1,9 +1,9 @@
-// Running. In: a model's address, how much to measure, a signal. Out: everything measured, one job after the
+// Running. In: where a model is, how much to measure, a signal. Out: everything measured, one job after the
 // other.
 import { attendComputeWorkers } from '../../src/engine/wire/compute-workers.ts'
 import { detectFeatures } from '../../src/runtime/features.ts'
 import type { Measured } from './analyse.ts'
-import type { Effort, Job, Report } from './jobs.ts'
+import type { Effort, Job, ModelPlace, Report } from './jobs.ts'
 import type { LimitOptions, Limits } from './limits.ts'
 import type { TimedModel } from './steps.ts'
 
@@ -19,7 +19,7 @@ const WEIGHT = { limits: 1, steps: 2 } as const
 
 /** For a page. Builds and threads that it cannot have are left out. Throws what a job's failure says. */
 export async function runRoofline(
-  modelUrl: string,
+  model: ModelPlace,
   effort: Effort,
   { signal, onProgress }: RunHooks = {},
 ): Promise<Measured> {
@@ -30,15 +30,19 @@ export async function runRoofline(
   const jobs: Job[] = builds.flatMap((build): Job[] => [
     {
       type: 'limits',
-      options: { build, threads, samples, sets: effort.sets, leastMs: effort.limitMs },
+      options: {
+        ...{ build, threads, samples, sets: effort.sets, leastMs: effort.limitMs },
+        ...(effort.waits !== undefined && { waits: effort.waits }),
+      },
     },
     {
       type: 'steps',
-      modelUrl,
+      model,
       options: {
         ...{ build, threads, samples, position: effort.position, chunk: effort.chunk },
         leastMs: effort.stepMs,
         ...(effort.weights !== undefined && { weights: effort.weights }),
+        ...(effort.kvCache !== undefined && { kvCache: effort.kvCache }),
       },
     },
   ])

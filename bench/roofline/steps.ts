@@ -7,6 +7,7 @@ import { memoryNeed } from '../../src/engine/load/memory-need.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/open-model.ts'
 import { StepBuffer } from '../../src/generate/schedule/step-buffer.ts'
+import type { KvFormat } from '../../src/graph/ir.ts'
 import { type OpCost, planCosts, type StepShape } from '../../src/graph/plan/cost.ts'
 import { planTotals } from '../../src/graph/plan/totals.ts'
 import type { Build } from '../../src/runtime/features.ts'
@@ -31,6 +32,8 @@ export interface StepOptions extends Sampling {
   readonly position: number
   /** Default `auto`. */
   readonly weights?: WeightPolicy
+  /** Default f32. */
+  readonly kvCache?: KvFormat
   /** Rows of the prefill chunk, which begins a sequence; at most what a step of the plan holds. */
   readonly chunk: number
 }
@@ -75,7 +78,8 @@ export async function measureSteps(
   const { build } = options
   const contextLength = Math.max(options.position + 1, options.chunk)
   const file = await openModel(sources)
-  const prepared = await prepareModel(file, { weights: options.weights ?? 'auto', contextLength })
+  const { weights = 'auto', kvCache } = options
+  const prepared = await prepareModel(file, { weights, kvCache, contextLength })
   const most = Math.max(...options.threads)
   const runtime = await openRuntime({ host, build, threads: most, ...memoryNeed(prepared) })
   const { arena, engine, module, memoryKind } = runtime

@@ -5,8 +5,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../src/base/bytes.ts'
+import type { TensorInfo } from '../../src/formats/tensors.ts'
 import { openOnnx } from '../../src/onnx/open-model.ts'
-import { largestDifference, logitsOf, withModel } from '../testing/node-engine.ts'
+import { largestDifference, logitsOf, relativeError, withModel } from '../testing/node-engine.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'
 
 const EXPORTS = join(import.meta.dirname, 'exports')
@@ -52,4 +53,29 @@ test('a chunk and single tokens have the bits of the whole', async () => {
     sequence.release()
     expect(rows).toEqual(whole)
   })
+})
+
+/** Weights by the dtype that is read; scales are rounded to f16, at most 1 part in 2048. */
+test.each([
+  ['dynamic-i8', { Q8_0: 15, 'F32 like Q8_0': 1 }],
+  ['dynamic-u8', { Q8_0: 7, 'F32 like Q8_0': 9 }],
+  ['qdq-static', { Q8_0: 15 }],
+  ['qdq-blocks-32', { Q4_0: 15 }],
+  ['qdq-blocks-16', { 'F32 like Q8_0': 15 }],
+])('%s gives the logits of float products by its weights', async (name, forms) => {
+  const file = await openExport(name)
+  const matrices = [...file.tensors.values()].filter(({ shape }) => shape.length === 2)
+  const formOf = ({ dtype, like }: TensorInfo) => (like === undefined ? dtype : `${dtype} like ${like}`)
+  const counts = Object.entries(Object.groupBy(matrices, formOf)).map(([form, { length } = []]) => [
+    form,
+    length,
+  ])
+  expect(Object.fromEntries(counts)).toMatchObject(forms)
+  const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
+  const [exact, usual] = [
+    await withModel(file, { weights: 'f32' }, (built) => logitsOf(built, ids)),
+    await withModel(file, { weights: 'auto' }, (built) => logitsOf(built, ids)),
+  ]
+  expect(largestDifference(exact, logits)).toBeLessThan(2e-3)
+  expect(relativeError(usual, logits)).toBeLessThan(0.05)
 })

@@ -31,7 +31,7 @@ const DIALOGS = {
   'conversation-drawer': () => import('./shell/drawer.ts'),
   'models-dialog': () => import('./models/models-dialog.ts'),
   'settings-dialog': () => import('./shell/settings-dialog.ts'),
-  'runs-dialog': () => import('./models/runs-dialog.ts'),
+  'runs-dialog': () => import('./models/runs/runs-dialog.ts'),
   'storage-dialog': () => import('./models/storage-dialog.ts'),
 }
 /** Milliseconds that the dialogs' code waits for the first model. */
@@ -199,7 +199,7 @@ export class ChatApp extends LitElement {
       <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
         @settings=${(event: CustomEvent<Settings>) => chat.configure(event.detail)}
         @reload=${() => void chat.reload()} @show=${this.#onShow}></settings-dialog>
-      <runs-dialog .engine=${chat.model.engine} .answers=${chat.history}></runs-dialog>
+      <runs-dialog .used=${chat.model.used} .idle=${chat.model.idle} .answers=${chat.history}></runs-dialog>
       <storage-dialog></storage-dialog>`
   }
 
@@ -250,7 +250,7 @@ export class ChatApp extends LitElement {
             html`<button class="outline" dir="auto" ?disabled=${!isReady} @click=${() => this.#send(text)}>${text}</button>`,
         )}
       </div>
-      <p class="promise"><span>${promiseOf(this.#chat.model.choice)}</span> <button class="link"
+      <p class="promise"><span>${promiseOf(this.#chat.model.shown)}</span> <button class="link"
         @click=${() => this.#openDialog('models-dialog')}>${t('larger')}</button></p>
     </div>`
   }

@@ -1,10 +1,10 @@
-// In: the built chat page and a download that stands still. Out: whether a page that was closed meanwhile
-// still knows it, goes on with it, or removes it.
+// In: the built chat page and a download that stands still or breaks off. Out: whether a page that was closed
+// meanwhile still knows it, goes on with it, or removes it, and whether it says that it tries again.
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../bench/shapes.ts'
 import { hollowModel } from '../../conformance/testing/writers/hollow-model.ts'
 import { type FileServer, serveFiles } from '../../src/store/testing/file-server.ts'
-import { loadingLine, openChat, openModels, openSettings, ready } from './chat-page.ts'
+import { loadingLine, openChat, openModels, openSettings, overflowing, ready } from './chat-page.ts'
 
 /** Five chunks of 4 MB. */
 const SHAPE = { ...LLAMA_1B, ...{ layers: 1, intermediateSize: 1024, vocabSize: 1024 } }
@@ -82,4 +82,24 @@ test('a download that was cut off can be removed', async ({ page }) => {
   await page.keyboard.press('Escape')
   await openModels(page)
   await expect(page.getByText('cut.gguf')).toHaveCount(0)
+})
+
+test('a connection that broke off is said, with when and how often it is tried again', async ({ page }) => {
+  await openChat(page)
+  const refused = new Set<string>()
+  server.behaviour.onRequest = ({ behaviour, requests }) => {
+    const [, from = ''] = /bytes=(\d+)-/.exec(requests.at(-1) ?? '') ?? []
+    const isFirst = Number(from) >= STANDS_BEFORE && !refused.has(from)
+    refused.add(from)
+    Object.assign(behaviour, { status: isFirst ? 503 : undefined, refusals: 1, retryAfter: 4 })
+  }
+  await openModels(page)
+  await page.getByLabel('From an address').fill(`${server.address}cut.gguf`)
+  await page.getByRole('button', { name: 'Load', exact: true }).click()
+  await expect(loadingLine(page)).toContainText(/^\s*Connection lost\s+next try in 4 s \(2 of 6\)/, {
+    timeout: 30_000,
+  })
+  expect(await overflowing(page)).toEqual([])
+  await page.screenshot({ path: 'build/screens/retry.png' })
+  await expect(page.locator('.bar .model')).toContainText('cut.gguf', { timeout: 30_000 })
 })

@@ -348,6 +348,7 @@ test('hopeless addresses are refused without a try, and a device without a netwo
     await loadAddress(page, address)
     await expect(page.getByRole('alert')).toContainText(why)
     await expect(loadingLine(page)).toHaveCount(0)
+    await expect(page.getByRole('button', { name: 'Try again' })).toHaveCount(0)
   }
   await context.setOffline(true)
   await loadAddress(page, `${server.address}tiny.hbm`)

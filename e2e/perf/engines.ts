@@ -4,6 +4,8 @@
 export type EngineName =
   | 'halfbyte'
   | 'halfbyte-simd128'
+  | 'halfbyte-onnx-int4'
+  | 'halfbyte-onnx-int8'
   | 'llama.cpp'
   | 'wllama-3'
   | 'wllama-2'
@@ -36,6 +38,9 @@ export const ENGINES: readonly EngineKind[] = [
     ...{ name: 'halfbyte-simd128', title: 'Halfbyte, simd128', place: 'page', model: 'gguf' },
     ...{ ...FULL, prompts: [64, 512], rounds: 3 },
   },
+  // The files that ONNX Runtime Web reads.
+  { name: 'halfbyte-onnx-int4', title: 'Halfbyte, ONNX int4', place: 'page', model: 'onnx-int4', ...SHORT },
+  { name: 'halfbyte-onnx-int8', title: 'Halfbyte, ONNX int8', place: 'page', model: 'onnx-int8', ...SHORT },
   {
     ...{ name: 'llama.cpp', title: 'llama.cpp, native', place: 'process', model: 'gguf' },
     ...{ packageName: '@node-llama-cpp/linux-x64', ...FULL },

@@ -64,8 +64,9 @@ async function served(
   gguf: URL,
   site: Site,
 ): Promise<Pick<LoadOrder, 'modelUrl' | 'dataUrl'>> {
-  const folder = site.add('models', fileURLToPath(new URL('.', gguf)))
-  const address = (file: URL) => `${folder}/${file.pathname.split('/').at(-1)}`
+  const root = new URL('.', gguf)
+  const folder = site.add('models', fileURLToPath(root))
+  const address = (file: URL) => `${folder}/${file.pathname.slice(root.pathname.length)}`
   const precision = precisionOf(kind)
   if (precision === undefined) return { modelUrl: address(gguf) }
   const { model, data } = await onnxFiles(gguf, shape, precision)

@@ -49,6 +49,7 @@ test('a load says what it does', () => {
     text(download),
     text({ ...download, total: 0 }),
     text({ ...download, secondsLeft: 3 }),
+    text({ ...download, retry: { attempt: 2, attempts: 6, waitMs: 2100, reason: 'it broke off' } }),
     text({ ...download, cached: true }),
     text({ phase: 'warmup' }),
   ]).toEqual([
@@ -56,6 +57,7 @@ test('a load says what it does', () => {
     'Downloading: 0.5 MB of 1 MB',
     'Downloading: 0.5 MB',
     'Downloading: 0.5 MB of 1 MB, 3 sec left',
+    'The connection broke off. Trying again in 3 sec (2 of 6)',
     ENGLISH.reading,
     ENGLISH.preparing,
   ])

@@ -44,6 +44,7 @@ export const ENGLISH = {
   downloading: 'Downloading: {loaded} of {total}',
   downloadingUnknown: 'Downloading: {loaded}',
   left: '{time} left',
+  retrying: 'The connection broke off. Trying again in {time} ({attempt} of {attempts})',
   reading: 'Reading the model from this device',
   preparing: 'Preparing the model',
   ready: 'Ready',

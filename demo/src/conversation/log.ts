@@ -159,7 +159,8 @@ export class ChatLog extends LitElement {
   #stayAtEnd(): void {
     const log = this.querySelector('.log')
     if (log === null || !this.following) return
-    log.scrollTop = log.scrollHeight
+    // The first screen has its beginning above, and no end to follow.
+    log.scrollTop = this.conversation.messages.length === 0 ? 0 : log.scrollHeight
     this.#top = log.scrollTop
   }
 

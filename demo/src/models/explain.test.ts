@@ -1,6 +1,7 @@
 // In: errors as the library throws them. Out: whether people get sentences without names of options.
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { HalfbyteError } from '../../../src/index.ts'
+import { speak } from '../words/words.ts'
 import { explain } from './explain.ts'
 
 test('the next step is one for people, and the whole message is in the details', () => {
@@ -22,4 +23,35 @@ test('a file name keeps its case, and servers’ headers are not mentioned', () 
 
 test('an error of another kind is shown as it is', () => {
   expect(explain(new TypeError('it broke'))).toEqual({ text: 'It broke.', details: undefined })
+})
+
+describe('in Hebrew', () => {
+  beforeEach(async () => {
+    vi.stubGlobal('document', { documentElement: { lang: 'he' } })
+    await speak('he')
+  })
+  afterEach(async () => {
+    await speak('en')
+    vi.unstubAllGlobals()
+  })
+
+  test('what happened is said in Hebrew with its numbers, and the message is in the details', () => {
+    const message = 'the prompt needs 600 tokens but the context holds 512; shorten it'
+    const error = new HalfbyteError('context-overflow', message, { needed: 600, contextLength: 512 })
+    expect(explain(error)).toEqual({
+      text: 'ההודעה צריכה 600 אסימונים, אבל ההקשר מכיל 512. קצרו את ההודעה, או הגדילו את ההקשר בהגדרות.',
+      details: message,
+    })
+  })
+
+  test('sizes are readable, and a size that nobody told is left out', () => {
+    const text = (detail: Record<string, number>) =>
+      explain(new HalfbyteError('storage-full', 'it is full', detail)).text
+    expect(text({ size: 5e8, free: 2e6 })).toContain('500 MB')
+    expect(text({ size: 0, free: 2e6 })).toMatch(/^האחסון של המכשיר מלא\. /)
+  })
+
+  test('an error of another kind is one of the engine, with its message as details', () => {
+    expect(explain(new TypeError('it broke'))).toEqual({ text: 'משהו השתבש במנוע.', details: 'it broke' })
+  })
 })

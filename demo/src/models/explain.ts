@@ -1,8 +1,9 @@
 // Explaining. In: an error, or an address that cannot work. Out: sentences for people, and the details for
 // those who want them.
-import { isHalfbyteError } from '../../../src/index.ts'
+import { type HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import { parseHubAddress } from '../../../src/store/hub.ts'
-import { t } from '../words/words.ts'
+import { bytes } from '../shell/units.ts'
+import { reason, t } from '../words/words.ts'
 
 export interface Explained {
   /** What happened, and what to do. */
@@ -12,19 +13,23 @@ export interface Explained {
 }
 
 /**
- * The library's messages say what happened, then after a semicolon what a developer can do. The catalogue
- * says what a person can do.
+ * The library's messages say what happened, in English, then after a semicolon what a developer can do. The
+ * catalogue says what a person can do, and in other languages what happened.
  */
 export function explain(error: unknown): Explained {
   const message = error instanceof Error ? error.message : String(error)
-  if (!isHalfbyteError(error)) return { text: sentence(message), details: undefined }
+  if (!isHalfbyteError(error)) {
+    const text = reason('internal', {})
+    return text === undefined ? { text: sentence(message), details: undefined } : { text, details: message }
+  }
   // Without a network the engine's own script may be what is missing.
   const mayBeOffline = ['network', 'worker', 'internal'].includes(error.code)
   if (mayBeOffline && navigator.onLine === false) {
     return { text: t('offline'), details: message }
   }
-  const [what = message] = message.split(/;\s/, 1)
-  return { text: `${sentence(what)} ${t(`step-${error.code}`)}`, details: message }
+  const [said = message] = message.split(/;\s/, 1)
+  const what = reason(error.code, valuesOf(error)) ?? sentence(said)
+  return { text: `${what} ${t(`step-${error.code}`)}`, details: message }
 }
 
 /** Why an address can never be loaded; undefined if it is worth trying. */
@@ -41,6 +46,18 @@ export function hopeless(address: string): string | undefined {
   }
   return undefined
 }
+
+const IN_BYTES = /bytes$|^(?:size|free|loaded|total)$/i
+
+/** What a sentence can name. A size of 0 is one that nobody told. */
+const valuesOf = ({ detail }: HalfbyteError): Record<string, string | number> =>
+  Object.fromEntries(
+    Object.entries(detail).flatMap(([name, value]) => {
+      if (typeof value === 'string') return [[name, value]]
+      if (typeof value !== 'number' || value === 0) return []
+      return [[name, IN_BYTES.test(name) ? bytes(value) : value]]
+    }),
+  )
 
 /** A file name at its beginning keeps its case. */
 function sentence(text: string): string {

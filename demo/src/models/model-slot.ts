@@ -36,8 +36,11 @@ export type Phase =
       readonly after?: Explained
     }
   | { readonly name: 'ready' }
-  /** `lacks`: missing bytes of storage, if that was the reason. */
-  | { readonly name: 'failed'; readonly why: Explained; readonly lacks?: number }
+  /**
+   * `lacks`: missing bytes of storage, if that was the reason. `isHopeless`: another try would fail in the
+   * same way.
+   */
+  | { readonly name: 'failed'; readonly why: Explained; readonly lacks?: number; readonly isHopeless?: true }
 
 /** What is known of a model that fits before it is downloaded. */
 export type Verdict = Pick<ProbeReport, 'neededBytes' | 'decodeTokensPerSecond'>
@@ -97,7 +100,7 @@ export class ModelSlot {
     const before = this.used
     const never = choice.kind === 'address' ? hopeless(choice.address) : undefined
     if (never !== undefined) {
-      return this.#enter({ name: 'failed', why: { text: never, details: undefined } })
+      return this.#enter({ name: 'failed', why: { text: never, details: undefined }, isHopeless: true })
     }
     this.#enter({ name: 'loading', progress: undefined })
     try {
@@ -317,7 +320,8 @@ async function sourceOf(
   return file ?? choiceSource(choice)
 }
 
-function loadOptions({ threads, contextLength, weights, memory }: EngineSettings) {
+/** What `Engine.load` takes of them. */
+export function loadOptions({ threads, contextLength, weights, memory }: EngineSettings) {
   return {
     contextLength,
     weights,

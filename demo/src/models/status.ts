@@ -26,7 +26,9 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
     case 'failed':
       return html`<div class="notice error">
         ${reason(phase.why)}
-        <div class="row">${roomButton(chat, phase.lacks)}${loadButton(chat, t('tryAgain'))}${otherButton(chat)}</div>
+        <div class="row">
+          ${roomButton(chat, phase.lacks)}${phase.isHopeless ? nothing : loadButton(chat, t('tryAgain'))}${otherButton(chat)}
+        </div>
       </div>`
     case 'empty':
       return html`<div class="notice">
@@ -111,7 +113,9 @@ function otherButton(chat: Chat): TemplateResult | typeof nothing {
 function loading(chat: Chat, phase: Loading): TemplateResult {
   const { label, more, value, max } = phase.checking === true ? checking() : describe(phase.progress)
   const { used, choice } = chat.model
-  const name = used === undefined || used.choice === choice ? '' : `${choiceName(choice)}: `
+  // A phone has no room for the name beside a retry.
+  const isNamed = used !== undefined && used.choice !== choice && retryOf(phase) === undefined
+  const name = isNamed ? `${choiceName(choice)}: ` : ''
   return html`<div class="stats loading">
     <span>${name}<b>${label}</b> <span class="figures">${more}</span></span>
     <button class="inline" @click=${() => chat.model.cancel()}>${t('cancel')}</button>
@@ -143,8 +147,13 @@ function describe(progress: LoadProgress | undefined): Bar {
     case undefined:
       return { label: t('loading'), more: '', value: 0, max: 0 }
     case 'download': {
-      const { loaded, total, cached, bytesPerSecond, secondsLeft } = progress
+      const { loaded, total, cached, bytesPerSecond, secondsLeft, retry } = progress
       if (cached) return { label: t('reading'), more: bytes(loaded), value: loaded, max: total }
+      if (retry !== undefined) {
+        const { attempt, attempts, waitMs } = retry
+        const more = t('retrying', { time: duration(waitMs), attempt, attempts })
+        return { label: t('brokeOff'), more, value: loaded, max: total }
+      }
       const size = total > 0 ? t('sizeOf', { loaded: bytes(loaded), total: bytes(total) }) : bytes(loaded)
       const rate = bytesPerSecond === undefined ? '' : `, ${bytes(bytesPerSecond)}/s`
       const left = secondsLeft === undefined ? '' : `, ${t('left', { time: duration(secondsLeft * 1000) })}`
@@ -184,10 +193,19 @@ export function renderFigures(chat: Chat, more: () => void): TemplateResult {
   </button>`
 }
 
+/** Figures are not read out: they change all the time. */
+function loadingSaid(phase: Loading): string {
+  if (retryOf(phase) === undefined) return t('loading')
+  const { label, more } = describe(phase.progress)
+  return `${label}: ${more}`
+}
+
+const retryOf = ({ progress }: Loading) => (progress?.phase === 'download' ? progress.retry : undefined)
+
 /** The screen reader message: the state, then the answer once it is complete, not token by token. */
 export function announcement({ model, conversation, figures, isAnswering }: Chat): string {
   if (isAnswering) return t('answering')
-  if (model.engine === undefined) return model.phase.name === 'loading' ? t('loading') : ''
+  if (model.engine === undefined) return model.phase.name === 'loading' ? loadingSaid(model.phase) : ''
   // A notice is read aloud by itself.
   if (model.phase.name === 'failed' || model.phase.name === 'empty') return ''
   const last = conversation.messages.at(-1)

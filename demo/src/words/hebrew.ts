@@ -1,5 +1,7 @@
-// Words. In: nothing. Out: every text of the page in Hebrew, which is written from right to left.
+// Words. In: nothing. Out: every text of the page in Hebrew, which is written from right to left, and what
+// each kind of error means.
 import type { Words } from './english.ts'
+import type { Reasons } from './words.ts'
 
 export const HEBREW: Words = {
   conversations: 'שיחות',
@@ -104,6 +106,8 @@ export const HEBREW: Words = {
   hours: '{hours} שע׳ {minutes} דק׳',
   left: 'נותרו {time}',
   downloading: 'הורדה',
+  brokeOff: 'החיבור נקטע',
+  retrying: 'ניסיון נוסף בעוד {time} ({attempt} מתוך {attempts})',
   converting: 'הכנת המשקלים',
   starting: 'הפעלת המנוע',
   warming: 'חימום',
@@ -244,8 +248,22 @@ export const HEBREW: Words = {
   browser: 'דפדפן: {name}',
   noModel: 'לא נטען מודל.',
   readRate: 'כל אסימון קורא את כל המשקלים פעם אחת: {rate} בשנייה.',
-  limits: 'מדידה של מה שהמכשיר הזה מאפשר, פעולה אחר פעולה',
+  limits: 'עוד על מה שהמכשיר הזה מאפשר',
   copyReport: 'העתקה כדוח',
+  ops: 'פעולות מול הגבול שלהן',
+  opsHint: 'מודד מה המכשיר הזה מאפשר וכמה זמן לוקחת כל פעולה של המודל. לשם כך המודל נטען פעם נוספת ({size}).',
+  opsNote:
+    'הגבול של פעולה: העברת הבתים שלה או ביצוע החישובים שלה במהירות שנמדדה זה עתה, הארוך מביניהם. מטמונים יכולים לעבור אותו.',
+  opsDecode: 'כתיבת אסימון אחרי {position} אחרים',
+  opsPrefill: 'קריאת {tokens} אסימונים',
+  opsWhole: 'הצעד כולו',
+  colOp: 'פעולה',
+  colMs: 'מילישניות',
+  colLimit: 'גבול, מילישניות',
+  colShare: 'מתוך הגבול',
+  measure: 'מדידה',
+  measureAgain: 'מדידה חוזרת',
+  measuring: 'מודד',
   inUse: '{used} מתוך {all} בשימוש',
   inUseMore: 'אחסון בשימוש',
   inUseHint: 'כולל הדף עצמו, המודלים שלו והשיחות שלך.',
@@ -256,8 +274,34 @@ export const HEBREW: Words = {
   statesHint: 'בלעדיו המודל קורא את השיחה שוב כשממשיכים אותה. דבר ממה שרואים לא אובד.',
   statesOne: 'שיחה אחת',
   statesMany: '{count} שיחות',
+  importNone: 'אין שיחות בקובץ הזה. בחרו קובץ שיוצא כאן.',
+  importVersion: 'הקובץ הוא בגרסה {found}, והדף קורא את גרסה {readable}. עדכנו את הדף ונסו שוב.',
+  importDamaged: '{damaged} מתוך {all} השיחות בקובץ פגומות, ולכן אף אחת לא יובאה. ייצאו אותן שוב.',
+  importNoJson: 'הקובץ הזה אינו JSON. בחרו קובץ שיוצא כאן כ־JSON.',
+  importLarge: 'גודל הקובץ {size}, והדף קורא {most} לכל היותר. ייצאו פחות שיחות.',
   tooMany: 'להודעה יכולים להיות {most} קבצים, ואלה יהיו {count}. צרפו פחות.',
   tooLong: 'ב־{name} יש {size}; לקובץ מותר {most}. צרפו חלק ממנו.',
   noText: '{name} אינו קובץ טקסט. צרפו קבצים של טקסט פשוט.',
   drop: 'שחררו מודל כדי לטעון אותו, או טקסט כדי לצרף אותו',
+}
+
+export const REASONS: Reasons = {
+  unsupported: ['המודל או ההגדרות צריכים משהו שאין כאן.'],
+  worker: ['המנוע לא התחיל לפעול.'],
+  network: [
+    'ההורדה נקטעה אחרי {loaded} מתוך {total}.',
+    'השרת השיב {status} במקום לשלוח את הקובץ.',
+    'לא ניתן היה להוריד את הקובץ.',
+  ],
+  integrity: ['הנתונים שונים מאלה שפורסמו או נשמרו.'],
+  format: ['לא ניתן לקרוא את {file}.', 'לא ניתן לקרוא את הקובץ.'],
+  architecture: ['המודל אינו מסוג שהדף מכיר.'],
+  'out-of-memory': ['דרושים {neededBytes} של זיכרון, אבל הוקצו רק {grantedBytes}.', 'אין מספיק זיכרון.'],
+  'storage-full': ['דרושים {size} של אחסון, אבל נותרו רק {free}.', 'האחסון של המכשיר מלא.'],
+  'context-overflow': [
+    'ההודעה צריכה {needed} אסימונים, אבל ההקשר מכיל {contextLength}.',
+    'ההודעה ארוכה מדי להקשר של המודל.',
+  ],
+  disposed: ['המודל נסגר.'],
+  internal: ['משהו השתבש במנוע.'],
 }

@@ -1,7 +1,7 @@
 // In: the page's catalogues. Out: whether each text is there in each language with the same names to fill in.
 import { expect, test } from 'vitest'
 import { ENGLISH } from './english.ts'
-import { HEBREW } from './hebrew.ts'
+import { HEBREW, REASONS } from './hebrew.ts'
 import { languageFor, t, type Word } from './words.ts'
 
 const names = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort()
@@ -13,6 +13,19 @@ test.each(Object.keys(ENGLISH) as Word[])('%s is translated, with the names that
   if (!SAME.includes(word)) expect(HEBREW[word]).toMatch(/[א-ת]|^\{/)
   // A number in words needs no name.
   for (const name of names(HEBREW[word])) expect(names(ENGLISH[word])).toContain(name)
+})
+
+/** Every code has a next step, which `explain` asks for by its code. */
+const CODES = Object.keys(ENGLISH)
+  .filter((word) => word.startsWith('step-'))
+  .map((word) => word.slice('step-'.length))
+
+test('every code of the library has sentences in Hebrew, the last of them without names', () => {
+  expect(Object.keys(REASONS).sort()).toEqual(CODES.sort())
+  for (const sentences of Object.values(REASONS)) {
+    for (const text of sentences) expect(text).toMatch(/[א-ת].*\.$/)
+    expect(names(sentences.at(-1) ?? '{}')).toEqual([])
+  }
 })
 
 test('a text is filled in', () => {

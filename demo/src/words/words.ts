@@ -1,19 +1,36 @@
 // Words. In: the language of the browser, or the one that was chosen. Out: the page's texts in it.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
+import type { ErrorCode } from '../../../src/index.ts'
 import { fill } from '../../../src/widget/words.ts'
 import { ENGLISH, type Words } from './english.ts'
 
 export type Language = 'en' | 'he'
 export type Word = keyof Words
 
+/**
+ * What each kind of error means. The first sentence is taken whose names in braces are all known; the last
+ * one has none.
+ */
+export type Reasons = Readonly<Record<ErrorCode, readonly string[]>>
+
+interface Catalogue {
+  readonly words: Words
+  /** Undefined for English, in which the library writes its messages. */
+  readonly reasons: Reasons | undefined
+}
+
+const IN_ENGLISH: Catalogue = { words: ENGLISH, reasons: undefined }
 /** Every language but English loads when it is used. */
-const OTHERS: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Words>>> = {
-  he: async () => (await import('./hebrew.ts')).HEBREW,
+const OTHERS: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Catalogue>>> = {
+  he: async () => {
+    const { HEBREW, REASONS } = await import('./hebrew.ts')
+    return { words: HEBREW, reasons: REASONS }
+  },
 }
 /** first-paint.js knows them too. */
 const RIGHT_TO_LEFT: readonly Language[] = ['he']
 
-let words: Words = ENGLISH
+let catalogue = IN_ENGLISH
 let current: Language = 'en'
 const hosts = new Set<ReactiveControllerHost>()
 
@@ -21,13 +38,20 @@ const hosts = new Set<ReactiveControllerHost>()
 export const language = (): Language => current
 
 /** All texts: the same object while the language is the same. */
-export const allWords = (): Words => words
+export const allWords = (): Words => catalogue.words
 
 export const isRightToLeft = (): boolean => RIGHT_TO_LEFT.includes(current)
 
 /** A text with its `values` filled in. */
 export const t = (word: Word, values: Readonly<Record<string, string | number>> = {}): string =>
-  fill(words[word], values)
+  fill(catalogue.words[word], values)
+
+/** What an error means in the page's language; undefined where the library's message says it. */
+export const reason = (
+  code: ErrorCode,
+  values: Readonly<Record<string, string | number>>,
+): string | undefined =>
+  catalogue.reasons?.[code].map((text) => fill(text, values)).find((text) => !/\{\w+\}/.test(text))
 
 /** The first of the browser's languages that the page has, unless one was chosen. */
 export function languageFor(
@@ -48,7 +72,7 @@ export function languageFor(
 export async function speak(next: Language): Promise<void> {
   if (next !== current) {
     try {
-      words = next === 'en' ? ENGLISH : await OTHERS[next]()
+      catalogue = next === 'en' ? IN_ENGLISH : await OTHERS[next]()
       current = next
     } catch {
       // What first-paint.js expected is taken back below.

@@ -70,6 +70,27 @@ test.describe('in a browser that prefers Hebrew', () => {
   })
 })
 
+test.describe('when something fails in Hebrew', () => {
+  test.use({ locale: 'he-IL', reducedMotion: 'reduce' })
+
+  test('the error is a Hebrew sentence, with the library’s message folded away', async ({ page }) => {
+    await page.goto('/')
+    await expect(page.getByRole('button', { name: 'שליחה', exact: true })).toBeEnabled({ timeout: 60_000 })
+    await page.getByRole('button', { name: /^מודל:/ }).click()
+    const broken = { name: 'broken.gguf', mimeType: '', buffer: Buffer.from('GGUF and no more') }
+    await page.locator('models-dialog input[type=file]').setInputFiles([broken])
+    await expect(page.getByRole('alert')).toHaveText(/^לא ניתן לקרוא את .* ייתכן שהקובץ פגום/)
+    const details = page.locator('.notice details p')
+    await expect(details).toBeHidden()
+    await page.getByText('פרטים', { exact: true }).click()
+    await expect(details).toContainText('broken.gguf')
+    await expect(details).toBeVisible()
+    expect(await overflowing(page)).toEqual([])
+    expect(await violations(page)).toEqual([])
+    await page.screenshot({ path: 'build/screens/hebrew-error.png' })
+  })
+})
+
 test('English needs no other catalogue', async ({ page }) => {
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url()))

@@ -1,5 +1,5 @@
 // In: the built chat page after an answer, and with a stored model. Out: whether the panels "How it runs" and
-// "Storage" tell what there is, copy it, and remove it.
+// "Storage" tell what there is, measure it, copy it, and remove it.
 import { expect, test } from '@playwright/test'
 import { ask, kept, openChat, openSettings, overflowing, ready, set } from '../chat-page.ts'
 import { violations } from '../violations.ts'
@@ -30,6 +30,47 @@ test('a tap on the figures shows how it runs, and copies it as a report', async 
   expect(report.split('\n').filter((line) => /^\| [\d.]+ \| \d+ ms \|/.test(line))).toHaveLength(2)
   await page.keyboard.press('Escape')
   await expect(page.getByRole('button', { name: /^How it runs/ })).toBeFocused()
+  expect(problems).toEqual([])
+})
+
+test('ops are measured against their limits when asked for, and the report has them', async ({
+  page,
+  context,
+}) => {
+  test.setTimeout(180_000)
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  const { problems } = await openChat(page)
+  await page.getByRole('button', { name: /^How it runs/ }).click()
+  const panel = page.getByRole('dialog', { name: 'How it runs' })
+  await panel.getByRole('button', { name: 'Measure' }).click()
+  await expect(panel.getByRole('progressbar', { name: 'Measuring' })).toBeVisible()
+  const cancel = panel.getByRole('button', { name: 'Cancel' })
+  await expect(cancel).toBeFocused()
+  await cancel.click()
+  await expect(panel.getByRole('progressbar')).toHaveCount(0)
+  await expect(panel.getByRole('table')).toHaveCount(0)
+  await panel.getByRole('button', { name: 'Measure' }).click()
+  const written = panel.getByRole('table', { name: /^Writing a token after 128 others: / })
+  await expect(written).toBeVisible({ timeout: 120_000 })
+  await expect(written.getByRole('row').nth(1)).toHaveText(/^Whole step\s*\d+\.\d{3}\s*\d+\.\d{3}\s*\d+ %$/)
+  expect(await written.getByRole('row').count()).toBeGreaterThan(5)
+  await expect(panel.getByRole('table', { name: /^Reading 64 tokens: / })).toBeVisible()
+  expect(await overflowing(page)).toEqual([])
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    expect(await violations(page)).toEqual([])
+  }
+  await written.scrollIntoViewIfNeeded()
+  await page.screenshot({ path: 'build/screens/runs-ops.png' })
+  await panel.getByRole('button', { name: 'Copy as a report' }).click()
+  await expect(panel.getByRole('button', { name: 'Copied' })).toBeVisible()
+  const report = await page.evaluate(() => navigator.clipboard.readText())
+  expect(report).toMatch(/## Ops against their limits\n\n### Writing a token/)
+  expect(report).toMatch(/\| Whole step \| [\d.]+ \| [\d.]+ \| \d+ % \|/)
+  // What was measured stays for the next look.
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: /^How it runs/ }).click()
+  await expect(written).toBeVisible()
   expect(problems).toEqual([])
 })
 

@@ -1,10 +1,11 @@
-// Writing. In: a GGUF file of a shape, a precision. Out: an ONNX model of the same weights and its data,
-// written once and kept.
+// Writing. In: a GGUF file of a shape, a precision. Out: a folder with an ONNX model of the same weights, its
+// data and its tokenizer, written once and kept.
 import { openAsBlob } from 'node:fs'
-import { open, rename, stat, writeFile } from 'node:fs/promises'
+import { mkdir, open, rename, stat, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Shape } from '../../../bench/shapes.ts'
+import { byteTokenizer } from '../../../conformance/onnx/byte-tokenizer.ts'
 import { blobSource } from '../../../src/base/bytes.ts'
 import { openModel } from '../../../src/formats/open-model.ts'
 import { decoder, type Precision } from './decoder.ts'
@@ -15,10 +16,11 @@ export interface OnnxFiles {
   readonly data: URL
 }
 
-/** The files lie beside the GGUF. They are made anew when it is younger. */
+/** The folder lies beside the GGUF. It is made anew when that is younger. */
 export async function onnxFiles(gguf: URL, shape: Shape, precision: Precision): Promise<OnnxFiles> {
-  const at = (ending: string) => new URL(`${shape.name}-${precision}.${ending}`, gguf)
-  const files = { model: at('onnx'), data: at('onnx.data') }
+  const folder = new URL(`${shape.name}-${precision}/`, gguf)
+  const at = (name: string) => new URL(name, folder)
+  const files = { model: at('model.onnx'), data: at('model.onnx.data') }
   const [made, source] = await Promise.all([stat(files.model).catch(() => undefined), stat(gguf)])
   if (made !== undefined && made.mtimeMs > source.mtimeMs) return files
   console.log(`writing ${fileURLToPath(files.data)}`)
@@ -30,6 +32,9 @@ export async function onnxFiles(gguf: URL, shape: Shape, precision: Precision): 
   }
   const graph = decoder(shape, precision)
   const { offsets, size } = dataLayout(graph.weights)
+  await mkdir(folder, { recursive: true })
+  const tokenizer = byteTokenizer(shape.vocabSize)
+  await writeFile(at('tokenizer.json'), await tokenizer.read(0, tokenizer.size))
   const part = at('part')
   const file = await open(part, 'w')
   try {

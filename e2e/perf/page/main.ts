@@ -20,6 +20,8 @@ export interface Loaded {
 const LOADERS: Readonly<Record<Exclude<EngineName, 'llama.cpp'>, (order: LoadOrder) => Promise<Loaded>>> = {
   halfbyte: (order) => loadHalfbyte(order, 'auto'),
   'halfbyte-simd128': (order) => loadHalfbyte(order, 'simd128'),
+  'halfbyte-onnx-int4': (order) => loadHalfbyte(order, 'auto'),
+  'halfbyte-onnx-int8': (order) => loadHalfbyte(order, 'auto'),
   'wllama-3': loadWllama3,
   'wllama-2': loadWllama2,
   'ort-int8': loadOrt,

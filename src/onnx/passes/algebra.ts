@@ -18,9 +18,21 @@ export const simplify: Pass = {
       const same = node.domain === '' ? sameAs(node, graph, types) : undefined
       const [output = ''] = node.outputs
       const isWhole = node.outputs.slice(1).every((name) => name === '')
-      if (same !== undefined && isWhole && !graph.outputs.includes(output)) {
-        names.set(output, final(same, names))
-        continue
+      if (same !== undefined && isWhole) {
+        const source = final(same, names)
+        if (!graph.outputs.includes(output)) {
+          names.set(output, source)
+          continue
+        }
+        // The output keeps its name, which the node before takes over.
+        const maker = makers.get(source)
+        if (maker !== undefined && !graph.outputs.includes(source)) {
+          const made = { ...maker, outputs: maker.outputs.map((name) => (name === source ? output : name)) }
+          nodes[nodes.indexOf(maker)] = made
+          for (const name of made.outputs) makers.set(name, made)
+          names.set(source, output)
+          continue
+        }
       }
       for (const name of node.outputs) makers.set(name, node)
       nodes.push(node)

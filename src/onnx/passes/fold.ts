@@ -1,5 +1,6 @@
 // Constant folding. In: a graph. Out: the graph in which what can be known is a constant: Constant nodes,
 // nodes of constants, and shapes that inference knows.
+import { isHalfbyteError } from '../../base/errors.ts'
 import { evaluateNode } from '../evaluate.ts'
 import { inferTypes } from '../infer.ts'
 import { type Constant, isStored, type Node } from '../ir/graph.ts'
@@ -35,7 +36,8 @@ function fold(node: Node, constants: Map<string, Constant>): boolean {
   const isKnown = node.inputs.every((name, at) => name === '' || (inputs[at] && !isStored(inputs[at])))
   const tensors = inputs as (Tensor | undefined)[]
   const hasGraph = [...node.attributes.values()].some(({ kind }) => kind === 'graph')
-  if (!isKnown || hasGraph || RANDOM.has(node.op) || isTooLarge(node, tensors)) return false
+  if (!isKnown || hasGraph || RANDOM.has(node.op) || isMatrixOfCodes(node, tensors)) return false
+  if (isTooLarge(node, tensors)) return false
   if (
     whyUnclaimed(
       node,
@@ -43,12 +45,27 @@ function fold(node: Node, constants: Map<string, Constant>): boolean {
     ) !== undefined
   )
     return false
-  const made = evaluateNode(node, tensors)
+  const made = evaluated(node, tensors)
+  if (made === undefined) return false
   for (const [index, name] of node.outputs.entries()) {
     const tensor = made[index]
     if (name !== '' && tensor !== undefined) constants.set(name, tensor)
   }
   return true
+}
+
+/** Products read codes with less memory than floats, so a matrix stays what it is. */
+const isMatrixOfCodes = ({ op }: Node, [codes]: readonly (Tensor | undefined)[]): boolean =>
+  op === 'DequantizeLinear' && (codes?.dims.length ?? 0) > 1
+
+/** Undefined for inputs that do not fit: a branch that no step takes may hold such a node. */
+function evaluated(node: Node, inputs: readonly (Tensor | undefined)[]) {
+  try {
+    return evaluateNode(node, inputs)
+  } catch (error) {
+    if (isHalfbyteError(error)) return undefined
+    throw error
+  }
 }
 
 /** Nothing is known of a size that inference does not know; then the node is left. */

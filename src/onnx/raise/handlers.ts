@@ -5,6 +5,15 @@ import * as fused from './handlers/fused.ts'
 import * as gpt2 from './handlers/gpt2.ts'
 import { groupQueryAttention } from './handlers/group-attention.ts'
 import { expand, reshape, transpose, unsqueeze } from './handlers/heads.ts'
+import {
+  dequantize,
+  multiplyCodes,
+  multiplyDynamic,
+  multiplyScales,
+  quantize,
+  quantizeRows,
+  transposeMatrix,
+} from './handlers/integers.ts'
 import { gemm, matMul, matMulBlocks } from './handlers/linear.ts'
 import { layerNorm, rmsNorm, skipLayerNorm, skipRmsNorm } from './handlers/norms.ts'
 import { addTurned, concat, divideHeads, multiplyHeads, negate, slice, split } from './handlers/rotation.ts'
@@ -12,6 +21,8 @@ import {
   addMask,
   chooseByMask,
   divideScores,
+  fillGaps,
+  findGaps,
   multiplyMatrices,
   scaleScores,
   softmax,
@@ -41,7 +52,7 @@ const any =
 export const HANDLERS: Handlers = new Map([
   [':Add', any(add, addTurned, addMask, addToStatistic)],
   [':Sub', centred],
-  [':Mul', any(multiply, multiplyStatistic, multiplyHeads, scaleScores, squared)],
+  [':Mul', any(multiplyScales, multiply, multiplyStatistic, multiplyHeads, scaleScores, squared)],
   [':Div', any(divide, divideHeads, divideScores)],
   [':Pow', power],
   [':ReduceMean', mean],
@@ -55,15 +66,20 @@ export const HANDLERS: Handlers = new Map([
   [':Gather', gather],
   [':MatMul', any(matMul, multiplyMatrices)],
   [':Gemm', gemm],
+  [':MatMulInteger', multiplyCodes],
+  [':DynamicQuantizeLinear', quantizeRows],
+  [':QuantizeLinear', quantize],
+  [':DequantizeLinear', dequantize],
   [':Reshape', reshape],
-  [':Transpose', transpose],
+  [':Transpose', any(transposeMatrix, transpose)],
   [':Unsqueeze', unsqueeze],
   [':Expand', expand],
   [':Slice', slice],
   [':Split', split],
   [':Neg', negate],
   [':Concat', concat],
-  [':Where', chooseByMask],
+  [':Where', any(fillGaps, chooseByMask)],
+  [':IsNaN', findGaps],
   [':Softmax', softmax],
   [':RotaryEmbedding', fused.rotaryEmbedding],
   [':Attention', fused.attention],
@@ -81,5 +97,6 @@ export const HANDLERS: Handlers = new Map([
   ['com.microsoft:FastGelu', fastGelu],
   ['com.microsoft:GatherBlockQuantized', gatherBlocks],
   ['com.microsoft:MatMulNBits', matMulBlocks],
+  ['com.microsoft:DynamicQuantizeMatMul', multiplyDynamic],
   ['com.microsoft:GroupQueryAttention', groupQueryAttention],
 ])

@@ -57,9 +57,9 @@ export function transposed(tensor: TensorInfo): TensorInfo {
   return { ...tensor, shape: [n, k], source, offset: 0, byteLength: n * k * size }
 }
 
-/** [k][end - first] */
-async function readColumns(
-  { source, offset, shape: [k = 0, n = 0] }: TensorInfo,
+/** Columns of a matrix [k, n] of elements of `size` bytes, as [k][end - first]. */
+export async function readColumns(
+  { source, offset, shape: [k = 0, n = 0] }: Pick<TensorInfo, 'source' | 'offset' | 'shape'>,
   first: number,
   end: number,
   size: number,
@@ -86,14 +86,13 @@ async function readColumns(
   return out
 }
 
-/** [k][n] to [n][k]. */
-function turn(from: Uint8Array, to: Uint8Array, k: number, n: number, size: number): void {
+/** [k][n] to [n][k], of elements of 1, 2 or 4 bytes. */
+export function turn(from: Uint8Array, to: Uint8Array, k: number, n: number, size: number): void {
   const views = (bytes: Uint8Array) => {
     const aligned = bytes.byteOffset % size === 0 ? bytes : bytes.slice()
     const count = bytes.byteLength / size
-    return size === 4
-      ? new Uint32Array(aligned.buffer, aligned.byteOffset, count)
-      : new Uint16Array(aligned.buffer, aligned.byteOffset, count)
+    const Elements = size === 4 ? Uint32Array : size === 2 ? Uint16Array : Uint8Array
+    return new Elements(aligned.buffer as ArrayBuffer, aligned.byteOffset, count)
   }
   const source = views(from)
   const isAligned = to.byteOffset % size === 0

@@ -2,12 +2,14 @@
 import type { RopePairing, RopeScaling } from '../../arch/config/config.ts'
 import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
+import type { CodeMatrix } from './code-matrix.ts'
 
 /**
  * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past or present keys
  * or values. `control`: what says where tokens stand: masks, positions, lengths, and all that is computed of
  * them and of shapes. `constant`: a weight that is not read yet. `gate`: an activation of rows that a product
- * may still join. `sigmoid`: of rows, until they are multiplied by it.
+ * may still join. `sigmoid`: of rows, until they are multiplied by it. `matrix`: a constant in codes, with
+ * its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id.
  */
 export type Meaning =
   | { readonly is: 'ids' }
@@ -17,12 +19,55 @@ export type Meaning =
   | { readonly is: 'state'; readonly name: string }
   | { readonly is: 'control'; readonly name: string }
   | { readonly is: 'constant'; readonly name: string }
+  | StoredMatrix
+  | { readonly is: 'codes'; readonly name: string }
+  | { readonly is: 'scales'; readonly name: string }
+  | Rounded
+  | Quantised
+  | WholeProduct
   | Statistic
   | Normed
   | Heads
   | HeadPart
   | Turned
   | Scores
+  | { readonly is: 'gaps'; readonly of: Scores }
+
+/** A constant matrix in codes, as a graph reads it. */
+export interface StoredMatrix {
+  readonly is: 'matrix'
+  readonly parts: Omit<CodeMatrix, 'isTurned'>
+  /** It is the transpose of the codes. */
+  readonly isTransposed: boolean
+  /** The axis of the codes that its scales lie along, or do not block. Undefined: one scale for all. */
+  readonly outputs: 0 | 1 | undefined
+}
+
+/** What was rounded to codes of one constant scale, until it is read as floats again. */
+export interface Rounded {
+  readonly is: 'rounded'
+  readonly of: Meaning
+  readonly scale: number
+  readonly zero: number
+}
+
+/** What DynamicQuantizeLinear makes of rows: their codes, the scale, the zero point. */
+export interface Quantised {
+  readonly is: 'quantised'
+  readonly part: 'codes' | 'scale' | 'zero'
+  readonly of: Value
+  /** The constant that the scale was multiplied by: node and input. */
+  readonly by?: { readonly node: Node; readonly index: number } | undefined
+}
+
+/** A product of codes, in whole numbers until it is multiplied by the scales. */
+export interface WholeProduct {
+  readonly is: 'product'
+  readonly of: Value
+  readonly node: Node
+  /** It was multiplied by the scale of the rows, but not yet by that of the matrix. */
+  readonly isScaled: boolean
+}
 
 /**
  * Steps on the way to a norm over the last axis: `square` x^2, `mean` of x, `centred` x minus its mean,

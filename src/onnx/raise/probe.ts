@@ -1,6 +1,8 @@
 // Probing. In: a graph, the name of a value that does not depend on weights or tokens, sizes of a step. Out:
 // the value, computed by the evaluator.
 import { evaluate } from '../evaluate.ts'
+import type { Types } from '../infer.ts'
+import { intOf } from '../ir/attributes.ts'
 import { type Dim, evaluateDim } from '../ir/dims.ts'
 import type { Graph, Input } from '../ir/graph.ts'
 import { isFloat, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
@@ -12,15 +14,21 @@ export interface StepSizes {
   readonly past: number
 }
 
+/** A graph, and what inference knows of its values. */
+export interface Probed {
+  readonly graph: Graph
+  readonly types: Types
+}
+
 /**
  * Ids are 0, masks are 1, positions are those of the step, and states are zeros. Throws what the evaluator
  * throws: `unsupported` for an operator without an entry.
  */
-export function probe(graph: Graph, name: string, sizes: StepSizes): Tensor {
+export function probe({ graph, types }: Probed, name: string, sizes: StepSizes): Tensor {
   const constant = graph.constants.get(name)
   if (constant !== undefined && 'data' in constant) return constant
-  const part = removeDead.run({ ...graph, outputs: [name] })
   const symbols = symbolsOf(graph.inputs, sizes)
+  const part = removeDead.run({ ...withShapes(graph, types, symbols), outputs: [name] })
   const used = new Set(part.nodes.flatMap(({ inputs }) => inputs))
   const feeds = new Map(
     graph.inputs
@@ -28,6 +36,20 @@ export function probe(graph: Graph, name: string, sizes: StepSizes): Tensor {
       .map((input) => [input.name, feedOf(input, symbols, sizes)]),
   )
   return evaluate(part, feeds).get(name)!
+}
+
+/** Shapes that inference knows are constants: their values may be made of weights, which are not read. */
+function withShapes(graph: Graph, types: Types, symbols: ReadonlyMap<string, number>): Graph {
+  const constants = new Map(graph.constants)
+  const nodes = graph.nodes.filter((node) => {
+    if (node.op !== 'Shape' || node.domain !== '') return true
+    const dims = types.get(node.inputs[0] ?? '')?.dims?.map((dim) => evaluateDim(dim, symbols))
+    if (dims === undefined || !dims.every((size) => size !== undefined)) return true
+    const part = dims.slice(intOf(node, 'start', 0), intOf(node, 'end', dims.length))
+    constants.set(node.outputs[0]!, tensorOf('i64', [part.length], part))
+    return false
+  })
+  return { ...graph, nodes, constants }
 }
 
 /** Batch is 1; the symbol of the state's third axis is `past`; another one is all positions. */

@@ -29,7 +29,7 @@ export async function proveMask(t: Translator, node: Node, mask: Mask | undefine
   if (known !== undefined) return known
   const hasPast = t.hasState
   const sizes = [...SHORT.filter(({ past }) => hasPast || past === 0), hasPast ? LONG : LONG_PROMPT]
-  const windows = sizes.map((size) => windowOf(node, mask, probe(t.graph, mask.name, size), size))
+  const windows = sizes.map((size) => windowOf(node, mask, probe(t, mask.name, size), size))
   const window = windows.find((each) => each > 0) ?? 0
   // A short step may lie in the window as a whole.
   const isOne = windows.every(

@@ -15,7 +15,7 @@ const SIZES: readonly StepSizes[] = [
 export function provePositions(t: Translator, node: Node, name: string): void {
   for (const size of SIZES) {
     if (size.past > 0 && !t.hasState) continue
-    const found = numbersOf(probe(t.graph, name, size))
+    const found = numbersOf(probe(t, name, size))
     const isStep = found.length === size.tokens && found.every((each, at) => each === size.past + at)
     if (isStep) continue
     throw unclaimed(node, `${name} is [${found.slice(0, 8)}] for ${size.tokens} tokens after ${size.past}`)

@@ -31,7 +31,7 @@ type Rows = Omit<RopeRows, 'half'>
 /** Rows that the graph computes for a step. */
 function stepRows(t: Translator, node: Node, { cos, sin, dims, isHalf }: Rotation): Rows {
   const rowsOf = (name: string, sizes: StepSizes) =>
-    rowReader(node, name, probe(t.graph, name, sizes), sizes, dims, isHalf)
+    rowReader(node, name, probe(t, name, sizes), sizes, dims, isHalf)
   const [allCos, allSin] = [rowsOf(cos, PROMPT), rowsOf(sin, PROMPT)]
   for (const [name, all] of [
     [cos, allCos],

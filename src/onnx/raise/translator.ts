@@ -10,6 +10,7 @@ import { type Graph, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
 import type { Findings, Meaning } from './meaning.ts'
+import { mergeProducts } from './merge-products.ts'
 import { normedRows } from './normed-rows.ts'
 import type { FoundRope } from './rope-table.ts'
 import { WeightTable } from './weight-table.ts'
@@ -31,7 +32,8 @@ export const NORMS: ReadonlySet<string> = new Set([
 ])
 /** Operators that work on each row by itself, between the last norm and the logits. */
 const ROW_WISE: ReadonlySet<string> = new Set([
-  ...['MatMul', 'MatMulNBits', 'Gemm', 'DynamicQuantizeMatMul', 'Add', 'Mul', 'Div', 'Tanh'],
+  ...['MatMul', 'MatMulNBits', 'Gemm', 'DynamicQuantizeMatMul', 'MatMulInteger', 'DynamicQuantizeLinear'],
+  ...['QuantizeLinear', 'DequantizeLinear', 'Add', 'Mul', 'Div', 'Tanh'],
   ...['Cast', 'Identity', 'Gather', 'Slice', 'Reshape', 'Squeeze', 'Unsqueeze'],
 ])
 
@@ -110,7 +112,7 @@ export class Translator {
     if (logits?.is !== 'rows' || this.#hidden === undefined)
       throw unclaimed(end, `the output ${first} is not made of the rows of a step, as logits are`)
     return {
-      graph: this.b.finish(logits.value, this.#hidden),
+      graph: mergeProducts(this.b.finish(logits.value, this.#hidden)),
       weights: this.weights,
       findings: this.findings,
     }

@@ -7,8 +7,9 @@ import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed, unfit } from '../ir/operator.ts'
 import { numbersOf, type Tensor } from '../ir/tensor.ts'
 import { type BlockWeight, blockTensor } from './block-weights.ts'
+import { type CodeMatrix, codeTensor, sizesOf } from './code-matrix.ts'
 import { floatTensor, transposed } from './matrices.ts'
-import type { Matrix } from './meaning.ts'
+import type { Matrix, StoredMatrix } from './meaning.ts'
 
 /** Names that other parts read as the kind of a weight: src/arch/tensors/names.ts, `roleOf`. */
 const VECTOR_NAME = /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/
@@ -20,6 +21,9 @@ export class WeightTable {
   readonly #tensors = new Map<string, TensorInfo>()
   /** Names that were given out, by constant and form. */
   readonly #names = new Map<string, string>()
+
+  /** Matrices of codes that were read: the same codes may have other scales elsewhere. */
+  readonly #codes: CodeMatrix[] = []
 
   constructor(file: string, graph: Graph) {
     this.#file = file
@@ -74,6 +78,26 @@ export class WeightTable {
       blockTensor({ ...parts, file: this.#file, name: weight }),
     )
     return { weight: matrix(k, { [made]: n }), n }
+  }
+
+  /** A matrix of codes. */
+  codes(parts: CodeMatrix, as?: string): Matrix {
+    const [n, k] = sizesOf(parts)
+    const keys = Object.keys(parts) as (keyof CodeMatrix)[]
+    const known = this.#codes.findIndex((each) => keys.every((key) => each[key] === parts[key]))
+    const index = known < 0 ? this.#codes.push(parts) - 1 : known
+    const made = this.#weight(`codes ${index}`, as ?? plain(parts.name), (weight) =>
+      codeTensor(this.#file, weight, parts),
+    )
+    return { weight: matrix(k, { [made]: n }), n }
+  }
+
+  /** A matrix in codes that is read as [k, n], or [n, k] when `isTurned`. */
+  stored(node: Node, { parts, isTransposed, outputs }: StoredMatrix, isTurned: boolean, as?: string): Matrix {
+    const isRows = isTransposed !== isTurned
+    if (outputs !== undefined && outputs !== (isRows ? 0 : 1))
+      throw unclaimed(node, `the scales of ${parts.name} belong to its inputs, not to its outputs`)
+    return this.codes({ ...parts, isTurned: isRows }, as)
   }
 
   /** A vector of `n` floats. */

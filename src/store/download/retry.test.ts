@@ -110,9 +110,9 @@ test('each wait is told, with its reason and the try that follows', async () => 
   )
   const reason = 'it broke off'
   expect(told).toEqual([
-    { attempt: 2, waitMs: 500, reason },
-    { attempt: 3, waitMs: 1000, reason },
-    { attempt: 2, waitMs: 500, reason },
+    { attempt: 2, attempts: 6, waitMs: 500, reason },
+    { attempt: 3, attempts: 6, waitMs: 1000, reason },
+    { attempt: 2, attempts: 6, waitMs: 500, reason },
   ])
 })
 

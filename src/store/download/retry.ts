@@ -15,6 +15,8 @@ export interface RetryOptions {
 export interface Retry {
   /** Which try comes next since the last that brought something; the first retry is 2. */
   readonly attempt: number
+  /** The try after which it gives up. */
+  readonly attempts: number
   /** Milliseconds until then. */
   readonly waitMs: number
   /** What broke, as the error would have said it. */
@@ -57,7 +59,7 @@ export async function retrying<T>(
       // Pages that lost their connections together should not all retry together.
       const ms = askedWaitMs(error) ?? growing * (0.75 + Math.random() / 2)
       if (isFirst && isUnanswered(error) && performance.now() + ms > begun + UNANSWERED_MS) throw error
-      onRetry?.({ attempt: failures + 1, waitMs: Math.round(ms), reason: reasonOf(error) })
+      onRetry?.({ attempt: failures + 1, attempts, waitMs: Math.round(ms), reason: reasonOf(error) })
       await wait(ms, signal)
     }
   }

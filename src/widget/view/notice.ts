@@ -86,8 +86,12 @@ export function loadingText(
 ): string {
   if (progress === undefined) return words.waiting
   if (progress.phase !== 'download') return words.preparing
-  const { loaded, total, cached, secondsLeft } = progress
+  const { loaded, total, cached, secondsLeft, retry } = progress
   if (cached) return words.reading
+  if (retry !== undefined) {
+    const { attempt, attempts, waitMs } = retry
+    return fill(words.retrying, { time: secondsText(waitMs / 1000, language), attempt, attempts })
+  }
   const sizes = { loaded: bytesText(loaded, language), total: bytesText(total, language) }
   const text = fill(total > 0 ? words.downloading : words.downloadingUnknown, sizes)
   return secondsLeft === undefined

@@ -1,5 +1,7 @@
 // Exchange. In: conversations. Out: Markdown to read, JSON that another page can import, and back.
 import { HalfbyteError } from '../../../../src/index.ts'
+import { bytes } from '../../shell/units.ts'
+import { t } from '../../words/words.ts'
 import { type Conversation, readConversation } from '../store/conversations.ts'
 
 const FORMAT = 'halfbyte-conversations'
@@ -10,7 +12,7 @@ export const MOST_BYTES = 64e6
 /** The messages as they are shown, under headings that say whose they are. */
 export function toMarkdown({ title, messages }: Conversation): string {
   const parts = messages.map(({ role, content, model }) => {
-    const speaker = role === 'user' ? 'You' : (model ?? 'Model')
+    const speaker = role === 'user' ? t('you') : (model ?? t('model'))
     return `## ${speaker}\n\n${content.trim()}`
   })
   return `${[`# ${title}`, ...parts].join('\n\n')}\n`
@@ -25,24 +27,17 @@ export function toJson(conversations: readonly Conversation[]): string {
 export function fromJson(text: string): readonly Conversation[] {
   const { format, version, conversations } = parse(text)
   if (format !== FORMAT || !Array.isArray(conversations)) {
-    throw new HalfbyteError('format', 'This file holds no conversations. Choose one that was exported here.')
+    throw new HalfbyteError('format', t('importNone'))
   }
   if (version !== VERSION) {
     const found = String(version)
-    throw new HalfbyteError(
-      'format',
-      `This file has version ${found} and this page reads version ${VERSION}. Update the page, then try again.`,
-      { found, readable: VERSION },
-    )
+    const detail = { found, readable: VERSION }
+    throw new HalfbyteError('format', t('importVersion', detail), detail)
   }
   const whole = conversations.map(readWhole).filter((found) => found !== undefined)
   if (whole.length < conversations.length) {
-    const damaged = conversations.length - whole.length
-    throw new HalfbyteError(
-      'format',
-      `${damaged} of the ${conversations.length} conversations in this file are damaged, so none was taken. Export them again.`,
-      { damaged, all: conversations.length },
-    )
+    const detail = { damaged: conversations.length - whole.length, all: conversations.length }
+    throw new HalfbyteError('format', t('importDamaged', detail), detail)
   }
   return whole
 }
@@ -58,23 +53,17 @@ function parse(text: string): Readonly<Record<string, unknown>> {
   try {
     return Object(JSON.parse(text))
   } catch (cause) {
-    throw new HalfbyteError(
-      'format',
-      'This file is not JSON. Choose one that was exported here as JSON.',
-      {},
-      { cause },
-    )
+    throw new HalfbyteError('format', t('importNoJson'), {}, { cause })
   }
 }
 
 /** Reads a file of conversations. Throws `format`, also if it is too large. */
 export async function readFile(file: File): Promise<readonly Conversation[]> {
   if (file.size > MOST_BYTES) {
-    throw new HalfbyteError(
-      'format',
-      `This file has ${file.size} bytes and this page reads at most ${MOST_BYTES}. Export fewer conversations.`,
-      { bytes: file.size, most: MOST_BYTES },
-    )
+    throw new HalfbyteError('format', t('importLarge', { size: bytes(file.size), most: bytes(MOST_BYTES) }), {
+      bytes: file.size,
+      most: MOST_BYTES,
+    })
   }
   return fromJson(await file.text())
 }

@@ -3,6 +3,8 @@ import type { Value } from '../../../graph/ir.ts'
 import { intOf } from '../../ir/attributes.ts'
 import type { Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
+import { isFloat } from '../../ir/tensor.ts'
+import type { CodeMatrix } from '../code-matrix.ts'
 import { provePositions } from '../prove-positions.ts'
 import type { Handler, Translator } from '../translator.ts'
 
@@ -14,7 +16,15 @@ export const gather: Handler = (t, node) => {
   const [data, indices] = [t.read(node, 0), t.read(node, 1)]
   const axis = intOf(node, 'axis', 0)
   if (data?.is === 'constant' && axis === 0 && indices?.is === 'ids') {
-    t.setRows(node, 0, embedTokens(t, node, 0))
+    const { dtype, dims } = t.weights.constant(node, 0)
+    const name = node.inputs[0]!
+    if (!isFloat(dtype)) t.set(node, 0, { is: 'codes', name })
+    else if (dims.length === 2 && dims[1] === 1) t.set(node, 0, { is: 'scales', name })
+    else t.setRows(node, 0, embedTokens(t, node, 0))
+    return true
+  }
+  if (data?.is === 'matrix' && axis === 0 && indices?.is === 'ids') {
+    t.setRows(node, 0, t.b.embed('embed', t.weights.stored(node, data, true, TOKENS).weight))
     return true
   }
   const isPositions = indices?.is === 'control' && t.dimsOf(node)?.length === 3
@@ -33,6 +43,11 @@ export const gather: Handler = (t, node) => {
 /** Rows of the float table that is an input of the node. */
 export function embedTokens(t: Translator, node: Node, index: number): Value {
   return t.b.embed('embed', t.weights.float(node, index, true, TOKENS).weight)
+}
+
+/** Rows of a table of codes [tokens, k], with scales for all of it or for each row. */
+export function embedCodes(t: Translator, parts: Omit<CodeMatrix, 'isTurned' | 'block'>): Value {
+  return t.b.embed('embed', t.weights.codes({ ...parts, isTurned: true, block: 0 }, TOKENS).weight)
 }
 
 /** Taking the last row is what a step does with all but the wanted rows. */

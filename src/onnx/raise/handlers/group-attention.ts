@@ -10,11 +10,12 @@ import type { Handler, Translator } from '../translator.ts'
 
 const [QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COS, SIN] = [0, 1, 2, 3, 4, 5, 6, 7, 8]
 /** Attributes that a step honours; the others have to be what changes nothing. */
-const NEUTRAL: Readonly<Record<string, number>> = { smooth_softmax: 0, local_window_size: -1, qk_output: 0 }
+const NEUTRAL: Readonly<Record<string, number>> = { smooth_softmax: 0, qk_output: 0 }
 
 /**
- * Row i of a step is at position past + i and sees the positions up to its own: so the operator is defined,
- * as long as its lengths are those of the step.
+ * Row i of a step is at position past + i and sees the positions up to its own, or the last
+ * `local_window_size` of them, its own among these: so the operator is defined, as long as its lengths are
+ * those of the step.
  */
 export const groupQueryAttention: Handler = async (t, node) => {
   if (!t.isRows(node, QUERY)) return false
@@ -30,7 +31,7 @@ export const groupQueryAttention: Handler = async (t, node) => {
   const attended = t.b.attend(
     `layers.${layer}.attn`,
     [q, k, v],
-    { layer, heads, kvHeads, headDim, window: 0 },
+    { layer, heads, kvHeads, headDim, window: Math.max(0, intOf(node, 'local_window_size', -1)) },
     { table: 0, dims, pairing },
     { scale: stated === 0 ? undefined : stated, cap: floatOf(node, 'softcap', 0) },
   )

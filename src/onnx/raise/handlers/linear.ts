@@ -1,6 +1,6 @@
 // Linear layers. In: products of rows and a constant matrix, and the bias that is added to them. Out: linears
 // of the plan.
-import type { WeightRef } from '../../../graph/ir.ts'
+import type { Value, WeightRef } from '../../../graph/ir.ts'
 import { floatOf, intOf } from '../../ir/attributes.ts'
 import type { Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
@@ -15,22 +15,33 @@ const JOINED: Readonly<Record<string, number>> = {
   'com.microsoft:SkipSimplifiedLayerNormalization': 3,
 }
 
-const nameFor = (t: Translator, node: Node): string | undefined => (t.isLogits(node) ? OUTPUT : undefined)
+export const nameFor = (t: Translator, node: Node): string | undefined =>
+  t.isLogits(node) ? OUTPUT : undefined
+
+/** The constant on the right: [k, n], or [n, k] when `isTurned`; undefined where it is none. */
+function rightOf(t: Translator, node: Node, isTurned: boolean): Matrix | undefined {
+  const right = t.read(node, 1)
+  if (right?.is === 'constant') return t.weights.float(node, 1, isTurned, nameFor(t, node))
+  return right?.is === 'matrix' ? t.weights.stored(node, right, isTurned, nameFor(t, node)) : undefined
+}
 
 /** A product with a constant on the right. */
 export const matMul: Handler = (t, node) => {
-  if (!t.isRows(node, 0) || t.read(node, 1)?.is !== 'constant') return false
-  product(t, node, t.weights.float(node, 1, false, nameFor(t, node)))
+  const weight = t.isRows(node, 0) ? rightOf(t, node, false) : undefined
+  if (weight === undefined) return false
+  product(t, node, t.rows(node, 0), weight)
   return true
 }
 
 /** alpha A B + beta C; A is rows. */
 export const gemm: Handler = (t, node) => {
-  if (!t.isRows(node, 0) || t.read(node, 1)?.is !== 'constant') return false
+  const is = t.read(node, 1)?.is
+  if (!t.isRows(node, 0) || (is !== 'constant' && is !== 'matrix')) return false
   if (floatOf(node, 'alpha', 1) !== 1 || floatOf(node, 'beta', 1) !== 1 || intOf(node, 'transA', 0) !== 0)
     throw unclaimed(node, 'its alpha, beta or transA are not the defaults')
-  const weight = t.weights.float(node, 1, intOf(node, 'transB', 0) !== 0, nameFor(t, node))
-  product(t, node, weight, 2)
+  const weight = rightOf(t, node, intOf(node, 'transB', 0) !== 0)
+  if (weight === undefined) return false
+  product(t, node, t.rows(node, 0), weight, 2)
   return true
 }
 
@@ -44,13 +55,18 @@ export const matMulBlocks: Handler = (t, node) => {
   const [codes, scales] = [t.weights.constant(node, 1), t.weights.constant(node, 2)]
   const zeros = (node.inputs[3] ?? '') === '' ? undefined : t.weights.constant(node, 3)
   const parts = { n, k, bits, block, codes, scales, zeros }
-  product(t, node, t.weights.blocks(parts, node.inputs[1]!, nameFor(t, node)), 5)
+  product(t, node, t.rows(node, 0), t.weights.blocks(parts, node.inputs[1]!, nameFor(t, node)), 5)
   return true
 }
 
 /** The product with its bias: an input of the node, or a sum that is all that reads it. */
-function product(t: Translator, node: Node, { weight, n }: Matrix, biasInput?: number): void {
-  const input = t.rows(node, 0)
+export function product(
+  t: Translator,
+  node: Node,
+  input: Value,
+  { weight, n }: Matrix,
+  biasInput?: number,
+): void {
   const label = node.outputs[0] ?? node.name
   if (biasInput !== undefined && (node.inputs[biasInput] ?? '') !== '') {
     t.setRows(node, 0, t.b.linear(label, input, weight, biasOf(t, node, biasInput, n, weight)))

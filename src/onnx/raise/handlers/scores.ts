@@ -74,6 +74,22 @@ export const chooseByMask: Handler = (t, node) => {
   return false
 }
 
+/** Whether shares of attention are no numbers, which they are where a row sees nothing. */
+export const findGaps: Handler = (t, node) => {
+  const scores = t.read(node, 0)
+  if (scores?.is !== 'scores' || !scores.isSoft) return false
+  t.set(node, 0, { is: 'gaps', of: scores })
+  return true
+}
+
+/** Zeros for such shares. A proven mask shows each row at least itself, so there are none. */
+export const fillGaps: Handler = (t, node) => {
+  const [gaps, scores] = [t.read(node, 0), t.read(node, 2)]
+  if (gaps?.is !== 'gaps' || gaps.of !== scores || t.scalar(node, 1) !== 0) return false
+  t.set(node, 0, gaps.of)
+  return true
+}
+
 function setMask(t: Translator, node: Node, scores: Scores, mask: Mask): void {
   if (scores.mask !== undefined || scores.isSoft) throw unclaimed(node, 'it masks scores a second time')
   t.set(node, 0, { ...scores, mask })

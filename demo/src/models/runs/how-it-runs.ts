@@ -1,9 +1,11 @@
-// How it runs. In: an engine, its memory and its last answers. Out: facts to show, and a report of them as
-// Markdown.
-import type { Engine, MemoryUse } from '../../../src/index.ts'
-import type { Figures } from '../conversation/chat.ts'
-import { bytes, parameters, speed } from '../shell/units.ts'
-import { t, type Word } from '../words/words.ts'
+// How it runs. In: an engine, its memory, its last answers, its measured ops. Out: facts to show, and a
+// report of them as Markdown.
+import type { StepAnalysis } from '../../../../bench/roofline/analyse.ts'
+import type { Engine, MemoryUse } from '../../../../src/index.ts'
+import type { Figures } from '../../conversation/chat.ts'
+import { bytes, parameters, speed } from '../../shell/units.ts'
+import { t, type Word } from '../../words/words.ts'
+import { opTables } from './op-rows.ts'
 
 export type Fact = readonly [name: string, value: string]
 
@@ -60,7 +62,13 @@ export function readRate(memory: MemoryUse, answers: readonly Figures[]): number
   return memory.weightsBytes * Math.max(...speeds)
 }
 
-export function report(engine: Engine, memory: MemoryUse, answers: readonly Figures[]): string {
+/** `steps`: empty unless the ops were measured. */
+export function report(
+  engine: Engine,
+  memory: MemoryUse,
+  answers: readonly Figures[],
+  steps: readonly StepAnalysis[],
+): string {
   const list = (facts: readonly Fact[]) => facts.map(([name, value]) => `- ${name}: ${value}`).join('\n')
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   const table = [
@@ -82,5 +90,5 @@ ${list(memoryFacts(memory))}
 ## ${t('lastAnswers')}
 
 ${answers.length === 0 ? t('noAnswers') : table}
-`
+${steps.length === 0 ? '' : `\n## ${t('ops')}\n\n${opTables(steps)}`}`
 }

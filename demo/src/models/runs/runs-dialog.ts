@@ -1,13 +1,15 @@
 // How it runs. In: the engine and its last answers. Out: a dialog with speeds, memory and set-up, and a
 // report to copy.
 import { html, nothing, type TemplateResult } from 'lit'
-import type { Engine, MemoryUse } from '../../../src/index.ts'
-import { copyText } from '../../../src/widget/markdown/clipboard.ts'
-import type { Figures } from '../conversation/chat.ts'
-import { icon } from '../shell/icons.ts'
-import { Modal } from '../shell/modal.ts'
-import { bytes } from '../shell/units.ts'
-import { t } from '../words/words.ts'
+import type { StepAnalysis } from '../../../../bench/roofline/analyse.ts'
+import type { MemoryUse } from '../../../../src/index.ts'
+import { copyText } from '../../../../src/widget/markdown/clipboard.ts'
+import type { Figures } from '../../conversation/chat.ts'
+import { icon } from '../../shell/icons.ts'
+import { Modal } from '../../shell/modal.ts'
+import { bytes } from '../../shell/units.ts'
+import { t } from '../../words/words.ts'
+import type { Used } from '../model-slot.ts'
 import {
   ANSWER_COLUMNS,
   answerRows,
@@ -17,6 +19,7 @@ import {
   readRate,
   report,
 } from './how-it-runs.ts'
+import { OpLimits } from './op-limits.ts'
 
 /** How long the button shows that it has copied, in milliseconds. */
 const COPIED_MS = 1500
@@ -24,27 +27,34 @@ const COPIED_MS = 1500
 export class RunsDialog extends Modal {
   static override properties = {
     ...Modal.properties,
-    engine: { attribute: false },
+    used: { attribute: false },
+    idle: { attribute: false },
     answers: { attribute: false },
     memory: { state: true },
+    measured: { state: true },
     copied: { state: true },
   }
-  declare engine: Engine | undefined
+  /** The model that answers. */
+  declare used: Used | undefined
+  /** Resolves when nothing is being answered. */
+  declare idle: () => Promise<void>
   /** Oldest first. */
   declare answers: readonly Figures[]
   declare memory: MemoryUse | undefined
+  /** What was measured, and of which model. */
+  declare measured: { readonly of: Used; readonly steps: readonly StepAnalysis[] } | undefined
   declare copied: boolean
   protected override heading = 'howItRuns' as const
 
   override async open(): Promise<void> {
     this.copied = false
-    this.memory = await this.engine?.memory().catch(() => undefined)
+    this.memory = await this.used?.engine.memory().catch(() => undefined)
     await super.open()
   }
 
   protected override pieces(): readonly TemplateResult[] {
-    const { engine, memory, answers } = this
-    if (engine === undefined || memory === undefined) return [html`<p>${t('noModel')}</p>`]
+    const { used, memory, answers } = this
+    if (used === undefined || memory === undefined) return [html`<p>${t('noModel')}</p>`]
     const rate = readRate(memory, answers)
     return [
       html`<section aria-labelledby="answers-run">
@@ -56,8 +66,10 @@ export class RunsDialog extends Modal {
             : html`<p class="hint">${t('readRate', { rate: bytes(rate) })} <a href="./roofline.html" target="_blank">${t('limits')}</a></p>`
         }
       </section>`,
-      html`<section aria-labelledby="engine-runs"><h3 id="engine-runs">${t('engine')}</h3>${list(engineFacts(engine))}</section>`,
-      html`<section aria-labelledby="memory-runs"><h3 id="memory-runs">${t('memory')}</h3>${list(memoryFacts(memory))}</section>
+      html`<section aria-labelledby="engine-runs"><h3 id="engine-runs">${t('engine')}</h3>${list(engineFacts(used.engine))}</section>`,
+      html`<section aria-labelledby="memory-runs"><h3 id="memory-runs">${t('memory')}</h3>${list(memoryFacts(memory))}</section>`,
+      html`<op-limits .used=${used} .weightBytes=${memory.weightsBytes} .idle=${this.idle} .steps=${this.#steps}
+          @measured=${(event: CustomEvent<readonly StepAnalysis[]>) => this.#keep(used, event.detail)}></op-limits>
         <footer class="sheet-foot">
           <button class="outline" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${t(this.copied ? 'copied' : 'copyReport')}</button>
         </footer>`,
@@ -71,9 +83,18 @@ export class RunsDialog extends Modal {
     </table>`
   }
 
+  get #steps(): readonly StepAnalysis[] {
+    return this.measured !== undefined && this.measured.of === this.used ? this.measured.steps : []
+  }
+
+  #keep(of: Used, steps: readonly StepAnalysis[]): void {
+    this.measured = { of, steps }
+  }
+
   async #copy(): Promise<void> {
-    if (this.engine === undefined || this.memory === undefined) return
-    if (!(await copyText(report(this.engine, this.memory, this.answers)))) return
+    const { used, memory, answers } = this
+    if (used === undefined || memory === undefined) return
+    if (!(await copyText(report(used.engine, memory, answers, this.#steps)))) return
     this.copied = true
     setTimeout(() => {
       this.copied = false
@@ -84,4 +105,5 @@ export class RunsDialog extends Modal {
 const list = (facts: readonly Fact[]): TemplateResult =>
   html`<dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`)}</dl>`
 
+customElements.define('op-limits', OpLimits)
 customElements.define('runs-dialog', RunsDialog)

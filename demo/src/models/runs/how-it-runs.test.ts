@@ -1,7 +1,7 @@
 // In: an engine's facts and figures. Out: whether the report has them all.
 import { expect, test } from 'vitest'
-import type { Engine, MemoryUse } from '../../../src/index.ts'
-import type { Figures } from '../conversation/chat.ts'
+import type { Engine, MemoryUse } from '../../../../src/index.ts'
+import type { Figures } from '../../conversation/chat.ts'
 import { answerRows, readRate, report } from './how-it-runs.ts'
 
 const engine = {
@@ -37,7 +37,7 @@ test('the newest answer comes first', () => {
 })
 
 test('the report has model, engine, memory and answers', () => {
-  const text = report(engine, memory, [figures(50)])
+  const text = report(engine, memory, [figures(50)], [])
   for (const part of [
     'tiny, llama, 2.4 million',
     '2 of ',
@@ -48,7 +48,8 @@ test('the report has model, engine, memory and answers', () => {
     '| 50.0 |',
   ])
     expect(text).toContain(part)
-  expect(report(engine, memory, [])).toContain('None yet.')
+  expect(report(engine, memory, [], [])).toContain('None yet.')
+  expect(text).not.toContain('Ops against')
 })
 
 test('weights are read once for each token', () => {

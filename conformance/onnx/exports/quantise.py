@@ -1,0 +1,112 @@
+# Quantised exports. In: the folders that export.py wrote. Out: the same decoders as ONNX Runtime's tools
+# quantise them, with the logits of float products by the quantised weights.
+#
+# `python quantise.py FOLDER`; needs onnx, onnxruntime and what its tools import. Activations are not rounded in
+# the logits, because each engine rounds them by scales of its own.
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
+from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
+
+from export import HEAD_DIM, IDS, KV_HEADS, run, strip
+
+STATIC = dict(quant_format=QuantFormat.QDQ, op_types_to_quantize=["MatMul"], weight_type=QuantType.QInt8)
+
+
+class Steps(CalibrationDataReader):
+    """One prompt with nothing before it."""
+
+    def __init__(self, model):
+        names = [each.name for each in model.graph.input]
+        past = np.zeros((1, KV_HEADS, 0, HEAD_DIM), np.float32)
+        count = len(IDS)
+        feeds = {"input_ids": np.array([IDS]), "attention_mask": np.ones((1, count), np.int64),
+                 "position_ids": np.arange(count)[None]}
+        self.feeds = iter([{name: feeds.get(name, past) for name in names}])
+
+    def get_next(self):
+        return next(self.feeds, None)
+
+
+def dynamic(source, path, **options):
+    quantize_dynamic(source, path, op_types_to_quantize=["MatMul", "Gather"], **options)
+
+
+def static(source, path):
+    # The angles of RoPE stay floats, as in every export that is meant to be read further than a few tokens.
+    quantize_static(source, path, Steps(onnx.load(source)), per_channel=True, nodes_to_exclude=["/MatMul"],
+                    activation_type=QuantType.QUInt8, **STATIC)
+
+
+def blocks(source, path, size, symmetric):
+    config = DefaultWeightOnlyQuantConfig(block_size=size, is_symmetric=symmetric, quant_format=QuantFormat.QDQ)
+    made = MatMulNBitsQuantizer(onnx.load(source), algo_config=config)
+    made.process()
+    onnx.save(made.model.model, path)
+
+
+FORMS = {
+    "dynamic-i8": ("llama-cache", lambda *paths: dynamic(*paths, weight_type=QuantType.QInt8, per_channel=True)),
+    "dynamic-u8": ("qwen2-cache", lambda *paths: dynamic(*paths, weight_type=QuantType.QUInt8)),
+    "qdq-static": ("llama-cache", static),
+    "qdq-blocks-32": ("opset23", lambda *paths: blocks(*paths, 32, True)),
+    "qdq-blocks-16": ("opset23", lambda *paths: blocks(*paths, 16, False)),
+}
+
+
+def dequantised(node, values):
+    """What one DequantizeLinear of constants makes."""
+    session = onnx.helper.make_model(
+        onnx.helper.make_graph([node], "part", [], [onnx.helper.make_tensor_value_info(node.output[0], 1, None)],
+                               [values[name] for name in node.input]),
+        opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=10)
+    import onnxruntime
+    made = onnxruntime.InferenceSession(session.SerializeToString()).run(None, {})[0]
+    return numpy_helper.from_array(made, node.output[0])
+
+
+def without_rounding(model):
+    """Float products by the quantised weights, and values instead of their codes."""
+    graph = model.graph
+    values = {each.name: each for each in graph.initializer}
+    nodes, floats = [], []
+    for node in graph.node:
+        kind = node.op_type
+        if kind == "DequantizeLinear" and node.input[0] in values:
+            floats.append(dequantised(node, values))
+        elif kind in ("QuantizeLinear", "DequantizeLinear") and node.input[0] not in values and "Gather" not in node.input[0]:
+            nodes.append(onnx.helper.make_node("Identity", node.input[:1], node.output[:1]))
+        elif kind == "DynamicQuantizeLinear":
+            nodes.append(onnx.helper.make_node("Identity", node.input[:1], node.output[:1]))
+            floats.append(numpy_helper.from_array(np.float32(1), node.output[1]))
+        elif kind == "MatMulInteger":
+            codes, zero = (numpy_helper.to_array(values[node.input[at]]).astype(np.float32) for at in (1, 3))
+            floats.append(numpy_helper.from_array(codes - zero, f"{node.output[0]}_codes"))
+            nodes.append(onnx.helper.make_node("MatMul", [node.input[0], f"{node.output[0]}_codes"], node.output))
+        else:
+            nodes.append(node)
+    del graph.node[:]
+    graph.node.extend(nodes)
+    graph.initializer.extend(floats)
+    return model
+
+
+def main(folder):
+    for name, (source, quantise) in FORMS.items():
+        path = folder / name / "model.onnx"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        quantise(str(folder / source / "model.onnx"), str(path))
+        strip(path)
+        twin = folder / name / "twin.onnx"
+        onnx.save(without_rounding(onnx.load(path)), twin)
+        (folder / name / "logits.json").write_text(json.dumps({"ids": IDS, "logits": run(twin)}))
+        twin.unlink()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

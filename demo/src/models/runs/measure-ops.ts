@@ -1,0 +1,38 @@
+// Measuring ops. In: the model in use. Out: each op's time and the limit that this device sets it, for a
+// token that is written and for several that are read.
+import { analyse, type StepAnalysis } from '../../../../bench/roofline/analyse.ts'
+import { PAGE } from '../../../../bench/roofline/jobs.ts'
+import { type RunHooks, runRoofline } from '../../../../bench/roofline/run.ts'
+import { resolveSource } from '../../../../src/api/request/source.ts'
+import { loadOptions, type Used } from '../model-slot.ts'
+import { choiceSource } from '../models.ts'
+
+/**
+ * Loads the model a second time, in a worker that ends with the measurement. Rejects with the worker's
+ * reason, or with the signal's.
+ */
+export async function measureOps(
+  { engine, choice, settings }: Used,
+  weightBytes: number,
+  hooks: RunHooks,
+): Promise<readonly StepAnalysis[]> {
+  const source = choiceSource(choice)
+  const model = typeof source === 'string' ? resolveSource(source, document.baseURI) : source
+  const { weights, kvCache } = loadOptions(settings)
+  const measured = await runRoofline(
+    model,
+    {
+      ...PAGE,
+      ...{ builds: [engine.build], threads: [engine.threads], sets: setsFor(weightBytes) },
+      ...{ weights, kvCache, waits: false },
+    },
+    hooks,
+  )
+  return analyse(measured)
+}
+
+/** The working sets that say something of a model of this size: up to the first that holds its weights. */
+function setsFor(weightBytes: number): readonly number[] {
+  const holding = PAGE.sets.findIndex((bytes) => bytes >= weightBytes)
+  return holding < 0 ? PAGE.sets : PAGE.sets.slice(0, holding + 1)
+}

@@ -1,0 +1,1 @@
+export function sitePage(text: string, from: string, places: ReadonlyMap<string, string>): string

@@ -1,0 +1,44 @@
+// In: a document of the repository, where the documents stand on the site. Out: the page for the site.
+import { posix } from 'node:path'
+
+/**
+ * Links in brackets, with the text, the path and what follows a #. Addresses with a scheme stay as they are.
+ */
+const LINK = /(!?)\[([^\]]*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)/g
+const IMAGE = /(<img\b[^>]*\bsrc=")(?![a-z]+:)([^"]+)"/g
+const FENCE = /^(```|~~~)/
+
+/**
+ * Turns links to documents into links between pages. The site has no source files, so a link to one becomes
+ * its text. `from` and the keys of `places` are paths from the repository's root.
+ */
+export function sitePage(text, from, places) {
+  const here = posix.dirname(places.get(from))
+  const follow = (whole, image, label, path, anchor = '') => {
+    if (path === '') return whole
+    const target = posix.join(posix.dirname(from), path)
+    if (image === '!' || target.startsWith('docs/images/') || target.endsWith('.svg')) {
+      const place = target.replace(/^docs\//, '')
+      return `${image}[${label}](${relative(here, place)})`
+    }
+    const place = places.get(target)
+    return place === undefined ? label : `[${label}](${relative(here, place)}${anchor})`
+  }
+  const show = (_, start, path) => {
+    const target = posix.join(posix.dirname(from), path)
+    return `${start}${relative(here, target.replace(/^docs\//, ''))}"`
+  }
+  let isCode = false
+  return text
+    .split('\n')
+    .map((line) => {
+      if (FENCE.test(line)) isCode = !isCode
+      return isCode ? line : line.replace(LINK, follow).replace(IMAGE, show)
+    })
+    .join('\n')
+}
+
+const relative = (from, to) => {
+  const path = posix.relative(from, to)
+  return path.startsWith('.') ? path : `./${path}`
+}

@@ -1,0 +1,125 @@
+// In: docs/, the papers at the root, examples/, the declarations and the chat page that npm run build made.
+// Out: the documentation site in build/site. With --serve: the site at an address of this machine.
+//
+// HALFBYTE_SITE_BASE is the path at which the site will lie, such as /halfbyte/; default /.
+import { spawnSync } from 'node:child_process'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { requirePinnedNode, root } from './pinned-node.mjs'
+import { deadLinks } from './site-links.mjs'
+import { sitePage } from './site-page.mjs'
+
+requirePinnedNode()
+
+const site = join(root, 'site')
+const pages = join(site, 'pages')
+const out = join(root, 'build/site')
+/** Where each document of the repository stands on the site. */
+const PAPERS = {
+  'README.md': 'start.md',
+  'ARCHITECTURE.md': 'project/architecture.md',
+  'CONTRIBUTING.md': 'project/contributing.md',
+  'SECURITY.md': 'project/security.md',
+  'CHANGELOG.md': 'project/changelog.md',
+  'demo/models/README.md': 'project/embedded-models.md',
+  'train/README.md': 'project/training.md',
+}
+const ENTRIES = ['.', './widget', './openai', './ai-sdk', './prompt-api', './tabs']
+
+const fail = (message) => {
+  console.error(`site: ${message}`)
+  process.exit(1)
+}
+
+const run = (command, args, cwd = site) => {
+  const { status } = spawnSync(command, args, { cwd, stdio: 'inherit', shell: process.platform === 'win32' })
+  if (status !== 0) fail(`${command} ${args[0]} ended with ${status}`)
+}
+
+const write = (path, text) => {
+  mkdirSync(dirname(join(pages, path)), { recursive: true })
+  writeFileSync(join(pages, path), text)
+}
+
+const markdownUnder = (folder) =>
+  readdirSync(join(root, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `${folder}/${name}`)
+
+/** True if what is installed is what the lockfile asks for. npm writes its own copy of it last. */
+const isInstalled = () => {
+  const copy = join(site, 'node_modules/.package-lock.json')
+  return existsSync(copy) && statSync(copy).mtimeMs > statSync(join(site, 'package-lock.json')).mtimeMs
+}
+
+/** Copies the documents, with links that hold on the site. */
+const writeDocuments = () => {
+  const places = new Map(Object.entries(PAPERS))
+  for (const folder of ['guide', 'internals', 'measurements'])
+    for (const path of markdownUnder(`docs/${folder}`)) places.set(path, path.replace('docs/', ''))
+  places.set('examples/README.md', 'examples.md')
+  for (const [from, to] of places) {
+    if (from !== 'examples/README.md')
+      write(to, sitePage(readFileSync(join(root, from), 'utf8'), from, places))
+  }
+  cpSync(join(root, 'docs/images'), join(pages, 'images'), { recursive: true })
+  for (const name of readdirSync(join(root, 'docs/internals')).filter((name) => name.endsWith('.svg')))
+    cpSync(join(root, 'docs/internals', name), join(pages, 'internals', name))
+  write('examples.md', sitePage(examples(), 'examples/README.md', places))
+}
+
+/** The examples' own page, and the source of each. */
+const examples = () => {
+  const folder = join(root, 'examples')
+  const sources = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && existsSync(join(folder, entry.name, 'index.html')))
+    .map(({ name }) => {
+      const page = readFileSync(join(folder, name, 'index.html'), 'utf8').trimEnd()
+      return `## ${name}\n\n\`\`\`html\n${page}\n\`\`\`\n`
+    })
+  return `${readFileSync(join(folder, 'README.md'), 'utf8')}\n${sources.join('\n')}`
+}
+
+/** The reference of what the package exports, from the comments in its declarations. */
+const writeReference = () => {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const entries = join(site, 'entries')
+  rmSync(entries, { recursive: true, force: true })
+  mkdirSync(entries, { recursive: true })
+  for (const name of ENTRIES) {
+    const declarations = exports[name].types
+    if (!existsSync(join(root, declarations))) fail('there is no built package; run "npm run build" first')
+    const module = name.replace('.', 'halfbyte')
+    const text = `/** @module ${module} */\nexport * from '../../${declarations.slice(2).replace('.d.ts', '.js')}'\n`
+    writeFileSync(join(entries, `${module.replace('halfbyte/', '')}.ts`), text)
+  }
+  run(join(site, 'node_modules/.bin/typedoc'), [
+    ...['--options', join(site, 'typedoc.json'), '--out', join(pages, 'api')],
+    ...['--entryPoints', join(entries, '*.ts')],
+  ])
+}
+
+if (!isInstalled()) run('npm', ['ci', '--ignore-scripts'])
+rmSync(pages, { recursive: true, force: true })
+writeDocuments()
+cpSync(join(site, 'home.md'), join(pages, 'index.md'))
+cpSync(join(root, 'demo/public/icon.svg'), join(pages, 'public/icon.svg'))
+writeReference()
+run(join(site, 'node_modules/.bin/vitepress'), ['build'])
+const chat = join(root, 'build/demo')
+if (!existsSync(join(chat, 'index.html'))) fail('there is no built chat page; run "npm run build" first')
+cpSync(chat, join(out, 'chat'), { recursive: true })
+const dead = deadLinks(out, process.env.HALFBYTE_SITE_BASE)
+if (dead.length > 0) fail(`${dead.length} links lead nowhere:\n${dead.join('\n')}`)
+console.log(`site: ${out}`)
+if (process.argv.includes('--serve'))
+  run(join(site, 'node_modules/.bin/vitepress'), ['preview'])

@@ -1,0 +1,70 @@
+// In: documents and built pages, made up. Out: whether the site's links hold and dead ones are found.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { deadLinks } from './site-links.mjs'
+import { sitePage } from './site-page.mjs'
+
+const PLACES = new Map([
+  ['README.md', 'start.md'],
+  ['docs/guide/pools.md', 'guide/pools.md'],
+  ['docs/measurements/pools.md', 'measurements/pools.md'],
+])
+
+test('links between documents become links between pages, with their anchors', () => {
+  expect(sitePage('[a](docs/guide/pools.md#auto)', 'README.md', PLACES)).toBe('[a](./guide/pools.md#auto)')
+  expect(sitePage('[a](../measurements/pools.md)', 'docs/guide/pools.md', PLACES)).toBe(
+    '[a](../measurements/pools.md)',
+  )
+  expect(sitePage('[a](../../README.md) [b](#here)', 'docs/guide/pools.md', PLACES)).toBe(
+    '[a](../start.md) [b](#here)',
+  )
+})
+
+test('a link to a file that is no page becomes its text, an address stays', () => {
+  expect(sitePage('[the code](src/a.ts), [x](https://x.example/a.md)', 'README.md', PLACES)).toBe(
+    'the code, [x](https://x.example/a.md)',
+  )
+})
+
+test('images are found where the site keeps them', () => {
+  expect(sitePage('<img alt="" src="docs/images/chat.png">', 'README.md', PLACES)).toBe(
+    '<img alt="" src="./images/chat.png">',
+  )
+  expect(sitePage('![a](../images/a.svg)', 'docs/guide/pools.md', PLACES)).toBe('![a](../images/a.svg)')
+})
+
+test('code stays as it is', () => {
+  const text = '```md\n[a](src/a.ts)\n```'
+  expect(sitePage(text, 'README.md', PLACES)).toBe(text)
+})
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'halfbyte-site-'))
+  mkdirSync(join(folder, 'guide'))
+  writeFileSync(join(folder, 'index.html'), '<h1 id="top">a</h1>')
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+test('dead links are found: files and anchors', () => {
+  writeFileSync(
+    join(folder, 'guide/a.html'),
+    '<a href="../index.html#top"></a><a href="/index.html#gone"></a><img src="b.png"><a href="a"></a>' +
+      '<a href="https://x.example/"></a><a href="/guide/none.html?x=1&amp;y"></a>',
+  )
+  expect(deadLinks(folder)).toEqual([
+    'guide/a.html: /index.html#gone',
+    'guide/a.html: b.png',
+    'guide/a.html: /guide/none.html?x=1&amp;y',
+  ])
+})
+
+test('a site below a path is checked there', () => {
+  writeFileSync(
+    join(folder, 'guide/a.html'),
+    '<a href="/halfbyte/index.html#top"></a><a href="/halfbyte/x"></a>',
+  )
+  expect(deadLinks(folder, '/halfbyte/')).toEqual(['guide/a.html: /halfbyte/x'])
+})

@@ -1,0 +1,54 @@
+// The site. In: the pages that scripts/site.mjs wrote. Out: VitePress's options: navigation, search, links.
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { type DefaultTheme, defineConfig } from 'vitepress'
+
+const BASE = process.env.HALFBYTE_SITE_BASE ?? '/'
+const PAGES = fileURLToPath(new URL('../pages', import.meta.url))
+
+/** Pages of a folder by their first heading, in the order of their names. */
+function pagesOf(folder: string): DefaultTheme.SidebarItem[] {
+  return readdirSync(`${PAGES}/${folder}`)
+    .filter((name) => name.endsWith('.md') && name !== 'index.md')
+    .map((name) => {
+      const [, text = name] = /^# (.*)$/m.exec(readFileSync(`${PAGES}/${folder}/${name}`, 'utf8')) ?? []
+      return { text, link: `/${folder}/${name.replace('.md', '')}` }
+    })
+}
+
+const SIDEBAR: DefaultTheme.SidebarItem[] = [
+  { text: 'Get started', link: '/start' },
+  { text: 'Examples', link: '/examples' },
+  { text: 'Guide', items: pagesOf('guide') },
+  { text: 'Measurements', collapsed: true, items: pagesOf('measurements') },
+  { text: 'Internals', collapsed: true, items: pagesOf('internals') },
+  { text: 'Project', collapsed: true, items: pagesOf('project') },
+]
+
+/** Written by TypeDoc. */
+const REFERENCE: DefaultTheme.SidebarItem[] = JSON.parse(
+  readFileSync(`${PAGES}/api/typedoc-sidebar.json`, 'utf8'),
+)
+
+export default defineConfig({
+  title: 'Halfbyte',
+  description: 'Language models inside a web page, on the CPU',
+  lang: 'en',
+  base: BASE,
+  srcDir: 'pages',
+  outDir: '../build/site',
+  head: [['link', { rel: 'icon', href: `${BASE}icon.svg` }]],
+  ignoreDeadLinks: [/^\/chat\//],
+  themeConfig: {
+    logo: '/icon.svg',
+    search: { provider: 'local' },
+    nav: [
+      { text: 'Guide', link: '/start' },
+      { text: 'Examples', link: '/examples' },
+      { text: 'API', link: '/api/' },
+      { text: 'Chat', link: '/chat/index.html', target: '_self' },
+    ],
+    sidebar: { '/api/': [{ text: 'API reference', link: '/api/', items: REFERENCE }], '/': SIDEBAR },
+    outline: [2, 3],
+  },
+})

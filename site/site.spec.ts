@@ -1,0 +1,60 @@
+// In: the built site in a browser. Out: whether a reader finds things, in light and dark, and can try the
+// chat.
+import { AxeBuilder } from '@axe-core/playwright'
+import { expect, type Page, test } from '@playwright/test'
+
+/** What the page reports as errors, and every request to another site. */
+function watch(page: Page): string[] {
+  const seen: string[] = []
+  page.on('console', (message) => message.type() === 'error' && seen.push(message.text()))
+  page.on('pageerror', (error) => seen.push(error.message))
+  page.on('request', (request) => {
+    const { protocol, hostname } = new URL(request.url())
+    if (protocol.startsWith('http') && hostname !== '127.0.0.1') seen.push(request.url())
+  })
+  return seen
+}
+
+test('the search finds an option, and its page says the default', async ({ page }) => {
+  const seen = watch(page)
+  await page.goto('/')
+  await page.getByRole('button', { name: 'Search' }).click()
+  // VitePress hides what is in its search dialog from roles.
+  await page.locator('#localsearch-input').fill('contextLength')
+  await page.locator('.VPLocalSearchBox .result').filter({ hasText: 'LoadOptions' }).first().click()
+  await expect(page).toHaveURL(/LoadOptions/)
+  await expect(page.getByRole('row').filter({ hasText: 'contextLength' }).first()).toContainText('Default')
+  expect(seen).toEqual([])
+})
+
+test('the examples’ code is shown, and a link of the guide leads on', async ({ page }) => {
+  const seen = watch(page)
+  await page.goto('/examples.html')
+  await expect(page.getByRole('heading', { level: 2, name: /plain-page/ })).toBeVisible()
+  await expect(page.locator('pre').filter({ hasText: 'Engine.load' }).first()).toBeVisible()
+  await page.getByRole('main').getByRole('link', { name: 'docs/guide/bundlers.md' }).click()
+  await expect(page).toHaveURL(/guide\/bundlers/)
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
+  expect(seen).toEqual([])
+})
+
+test('nothing is wider than the screen, and axe finds nothing', async ({ page }) => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    for (const path of ['/', '/start.html', '/guide/widget.html', '/api/halfbyte/classes/Engine.html']) {
+      await page.goto(path)
+      await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
+      const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+      expect(beyond, path).toBeLessThanOrEqual(0)
+      const { violations } = await new AxeBuilder({ page }).include('.VPContent').analyze()
+      expect(violations.map(({ id, nodes }) => `${path} ${colorScheme} ${id} ${nodes[0]?.html}`)).toEqual([])
+    }
+  }
+})
+
+test('the chat is there and answers', async ({ page }) => {
+  await page.goto('/')
+  await page.getByRole('link', { name: 'Try the chat' }).click()
+  await page.getByRole('button', { name: 'Hello! How are you?' }).click()
+  await expect(page.locator('.message.assistant .body')).toHaveText(/\w+/)
+})

@@ -1,0 +1,150 @@
+// Matrices of codes. In: integers with scales and zero points by tensor, by output or by blocks of inputs, as
+// DequantizeLinear, MatMulInteger and DynamicQuantizeMatMul have them. Out: the matrix [n, k] as Q8_0, Q4_0,
+// Q4_1 or F32 rows, computed while they are read.
+//
+//   W = scale * (code - zero point)
+//   codes [k][n], or [n][k] where `isTurned`; scales [1], [n], or [k / block][n], turned as the codes are
+import { floatToHalf } from '../../base/half.ts'
+import { rowBytes } from '../../formats/dtypes.ts'
+import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
+import { type Constant, isStored } from '../ir/graph.ts'
+import { BITS, countOf, numbersOf } from '../ir/tensor.ts'
+import { readLines } from './lines.ts'
+import { computed, unread } from './matrices.ts'
+
+export interface CodeMatrix {
+  readonly name: string
+  readonly codes: Constant
+  /** Codes are [n, k], one row per output. */
+  readonly isTurned: boolean
+  readonly scales: Constant
+  /** Absent: 0. */
+  readonly zeros?: Constant | undefined
+  /** Inputs that share a scale. 0: all inputs of an output do, or all of the matrix. */
+  readonly block: number
+}
+
+const GROUP = 32
+const MIDDLE = { i8: 0, u8: 128, i4: 0, u4: 8 } as const
+type CodeType = keyof typeof MIDDLE
+
+/** [n, k] */
+export function sizesOf({ codes: { dims }, isTurned }: CodeMatrix): readonly [number, number] {
+  const [first = 0, second = 0] = dims
+  return isTurned ? [first, second] : [second, first]
+}
+
+/**
+ * Codes are kept where 32 inputs share a scale: 8 bits around their middle as Q8_0, 4 bits as Q4_0 or, with
+ * other zero points, Q4_1; scales are rounded to f16. Others are read as f32 values, which `auto` stores in 8
+ * bits. Throws `unsupported` for other dtypes and for scales that lie otherwise.
+ */
+export function codeTensor(file: string, name: string, matrix: CodeMatrix): TensorInfo {
+  const { codes, scales, zeros, block, isTurned } = matrix
+  const [n, k] = sizesOf(matrix)
+  if (!(codes.dtype in MIDDLE))
+    throw unread(file, name, `has codes of ${codes.dtype} where 4 and 8 bits are known`)
+  const dtype = codes.dtype as CodeType
+  const parts = block === 0 ? 1 : Math.ceil(k / block)
+  for (const [what, each] of [
+    ['scales', scales],
+    ['zero points', zeros],
+  ] as const) {
+    const count = each === undefined ? 1 : countOf(each.dims)
+    if (count !== 1 && count !== n * parts)
+      throw unread(file, name, `has ${count} ${what} where ${n} outputs need ${n * parts}`)
+  }
+  const isMiddle = zeroIs(zeros, MIDDLE[dtype])
+  const isFour = BITS[dtype] === 4
+  const isWhole = k % GROUP === 0 && block % GROUP === 0
+  const holds = isWhole && (isMiddle || (isFour && dtype === 'u4'))
+  const form: StoredDType = !holds ? 'F32' : !isFour ? 'Q8_0' : isMiddle ? 'Q4_0' : 'Q4_1'
+  const bytes = rowBytes(form, k)
+  const made = computed(name, form, [n, k], n * bytes, file, async (offset, length, signal) => {
+    const [first, end] = [Math.floor(offset / bytes), Math.ceil((offset + length) / bytes)]
+    const range = { n, isTurned, first, end, signal }
+    const spread = (constant: Constant) => spreadLines(constant, parts, range)
+    const out = new Uint8Array((end - first) * bytes)
+    fill({
+      ...{ form, out, k, rows: end - first, parts, block: block === 0 ? k : block },
+      codes: await readLines(codes, { ...range, width: k }),
+      scales: await spread(scales),
+      zeros: zeros === undefined ? undefined : await spread(zeros),
+      shift: isMiddle ? MIDDLE[dtype] : 0,
+    })
+    return out.subarray(offset - first * bytes, offset - first * bytes + length)
+  })
+  return holds || k % GROUP !== 0 ? made : { ...made, like: 'Q8_0' }
+}
+
+/** One number for all is one for each. */
+async function spreadLines(
+  constant: Constant,
+  parts: number,
+  range: {
+    readonly n: number
+    readonly isTurned: boolean
+    readonly first: number
+    readonly end: number
+    readonly signal: AbortSignal | undefined
+  },
+): Promise<ArrayLike<number>> {
+  if (countOf(constant.dims) > 1) return readLines(constant, { ...range, width: parts })
+  const one = await readLines(constant, { ...range, n: 1, first: 0, end: 1, width: 1 })
+  return new Float32Array((range.end - range.first) * parts).fill(one[0]!)
+}
+
+/** Whether all zero points are `value`. Long lists of them are not read for that. */
+function zeroIs(zeros: Constant | undefined, value: number): boolean {
+  if (zeros === undefined) return value === 0
+  return !isStored(zeros) && numbersOf(zeros).every((each) => each === value)
+}
+
+interface Rows {
+  readonly form: StoredDType
+  readonly out: Uint8Array
+  readonly rows: number
+  readonly k: number
+  /** Scales of a row, and the inputs that each is for. */
+  readonly parts: number
+  readonly block: number
+  readonly codes: ArrayLike<number>
+  readonly scales: ArrayLike<number>
+  readonly zeros: ArrayLike<number> | undefined
+  /** What the code of the value 0 is, where all have one. */
+  readonly shift: number
+}
+
+function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }: Rows): void {
+  const halves = new Uint16Array(out.buffer)
+  const floats = new Float32Array(out.buffer, 0, Math.floor(out.byteLength / 4))
+  // hot
+  for (let r = 0, at = 0; r < rows; r++) {
+    const row = r * k
+    if (form === 'F32') {
+      for (let i = 0; i < k; i++) {
+        const part = r * parts + Math.floor(i / block)
+        floats[row + i] = scales[part]! * (codes[row + i]! - (zeros?.[part] ?? shift))
+      }
+      continue
+    }
+    for (let i = row; i < row + k; i += GROUP) {
+      const part = r * parts + Math.floor((i - row) / block)
+      halves[at++] = floatToHalf(scales[part]!)
+      if (form === 'Q4_1') halves[at++] = floatToHalf(-scales[part]! * (zeros?.[part] ?? 0))
+      if (form === 'Q8_0') {
+        for (let j = i; j < i + 32; j += 2)
+          halves[at++] = ((codes[j]! - shift) & 255) | (((codes[j + 1]! - shift) & 255) << 8)
+        continue
+      }
+      // Q4_0 has its middle at 8.
+      const up = form === 'Q4_0' ? 8 - shift : 0
+      for (let j = i; j < i + 16; j += 2)
+        halves[at++] =
+          (codes[j]! + up) |
+          ((codes[j + 16]! + up) << 4) |
+          ((codes[j + 1]! + up) << 8) |
+          ((codes[j + 17]! + up) << 12)
+    }
+  }
+}

@@ -1,0 +1,95 @@
+// Merging. In: the graph of a step as an export has it. Out: the same graph, in which queries, keys and
+// values, and both halves of a gate, come from one product each, as in the graphs of families.
+import { nextId, producersOf } from '../../graph/edges.ts'
+import type { Value, WeightRef } from '../../graph/ir.ts'
+import type { Graph, Node, NodeOf } from '../../graph/nodes.ts'
+
+type Linear = NodeOf<'linear'>
+
+/**
+ * One product reads its rows once and is divided among threads once, and a gate is fused only into a product
+ * of both halves. Products stay apart where their inputs differ, where only some have a bias, and where
+ * another node reads one of the matrices too.
+ */
+export function mergeProducts(graph: Graph): Graph {
+  const producers = producersOf(graph)
+  const uses = usesOf(graph)
+  const linearOf = (value: Value): Linear | undefined => {
+    const node = graph.nodes[producers.get(value.id) ?? -1]
+    const isRead = value === graph.output || value === graph.hidden
+    if (isRead || node?.op !== 'linear' || node.residual !== undefined) return undefined
+    return node.weight.parts.every(({ name }) => uses.get(name) === 1) ? node : undefined
+  }
+  const first = new Map<Node, readonly Linear[]>()
+  const merged = new Set<Node>()
+  for (const values of graph.nodes.map(readTogether)) {
+    const linears = values.map(linearOf).filter((each) => each !== undefined)
+    if (linears.length < 2 || linears.length < values.length || !areAlike(linears)) continue
+    const inOrder = linears.toSorted((a, b) => producers.get(a.output.id)! - producers.get(b.output.id)!)
+    first.set(inOrder[0]!, linears)
+    for (const each of linears) merged.add(each)
+  }
+  let id = nextId(graph)
+  const nodes = graph.nodes.flatMap((node): readonly Node[] => {
+    const linears = first.get(node)
+    if (linears !== undefined) return joined(linears, id++)
+    return merged.has(node) ? [] : [node]
+  })
+  return { ...graph, nodes }
+}
+
+/** The values that a node reads side by side, in the order in which a family stacks their matrices. */
+function readTogether(node: Node): readonly Value[] {
+  if (node.op === 'ropeKv') return [node.q, node.k, node.v]
+  return node.op === 'swiglu' && node.up !== undefined ? [node.gate, node.up] : []
+}
+
+function areAlike(linears: readonly Linear[]): boolean {
+  const [one] = linears
+  return (
+    new Set(linears).size === linears.length &&
+    linears.every(
+      (each) => each.input === one?.input && (each.bias === undefined) === (one.bias === undefined),
+    )
+  )
+}
+
+/** The product of all, and the values that were products as its columns. */
+function joined(linears: readonly Linear[], id: number): Node[] {
+  const [one] = linears as [Linear]
+  const weight = stacked(linears.map((each) => each.weight))
+  const bias = one.bias && stacked(linears.flatMap((each) => each.bias ?? []))
+  const width = linears.reduce((sum, { output }) => sum + output.shape[1], 0)
+  const label = linears.map(({ output }) => output.label).join('+')
+  const output: Value = { ...one.output, id, shape: [one.output.shape[0], width], label }
+  let start = 0
+  const slices = linears.map((each): Node => {
+    const slice = {
+      op: 'slice',
+      input: output,
+      output: each.output,
+      start,
+      width: each.output.shape[1],
+    } as const
+    start += slice.width
+    return slice
+  })
+  return [{ op: 'linear', input: one.input, output, weight, bias }, ...slices]
+}
+
+const stacked = (weights: readonly WeightRef[]): WeightRef => ({
+  ...(weights[0] as WeightRef),
+  parts: weights.flatMap(({ parts }) => parts),
+})
+
+/** How many nodes read a weight, by its name. */
+function usesOf(graph: Graph): ReadonlyMap<string, number> {
+  const uses = new Map<string, number>()
+  for (const node of graph.nodes) {
+    for (const field of Object.values(node) as unknown[]) {
+      if (typeof field !== 'object' || field === null || !('parts' in field)) continue
+      for (const { name } of (field as WeightRef).parts) uses.set(name, (uses.get(name) ?? 0) + 1)
+    }
+  }
+  return uses
+}
