@@ -21,7 +21,7 @@ import { buildModel } from '../src/engine/load/build-model.ts'
 import { modelTokenizer } from '../src/engine/load/model-text.ts'
 import { type PreparedModel, prepareModel } from '../src/engine/load/prepare.ts'
 import { perplexity } from '../src/evaluate/perplexity.ts'
-import { openModel } from '../src/formats/model-file.ts'
+import { openModel } from '../src/formats/open-model.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -13,7 +13,7 @@ import { loadSolver, nodeHost, startSolver } from '../src/cli/host.ts'
 import { quantizeModel } from '../src/engine/calibrate/quantize-model.ts'
 import { memoryWork } from '../src/engine/calibrate/work-files.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
-import { openModel } from '../src/formats/model-file.ts'
+import { openModel } from '../src/formats/open-model.ts'
 
 const LAYERS = 2
 const TOKENS = 512

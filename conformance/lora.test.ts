@@ -8,7 +8,7 @@ import { isHalfbyteError } from '../src/base/errors.ts'
 import { packContents } from '../src/engine/load/pack-model.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
 import { writePack } from '../src/formats/hbm/hbm-writer.ts'
-import { openModel } from '../src/formats/model-file.ts'
+import { openModel } from '../src/formats/open-model.ts'
 import { ggufFile, hubFolder, safetensorsFiles } from './testing/model-files.ts'
 import {
   type BuildOptions,

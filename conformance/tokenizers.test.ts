@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../src/base/bytes.ts'
-import { openModel } from '../src/formats/model-file.ts'
+import { openModel } from '../src/formats/open-model.ts'
 import { createTokenizer } from '../src/text/tokenize/read/create.ts'
 import type { Tokenizer } from '../src/text/tokenize/tokenizer.ts'
 

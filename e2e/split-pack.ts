@@ -6,7 +6,7 @@ import { blobSource } from '../src/base/bytes.ts'
 import { packContents } from '../src/engine/load/pack-model.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
 import { writePack } from '../src/formats/hbm/hbm-writer.ts'
-import { openModel } from '../src/formats/model-file.ts'
+import { openModel } from '../src/formats/open-model.ts'
 
 const PART_BYTES = (9 << 20) / 2
 

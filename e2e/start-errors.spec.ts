@@ -1,25 +1,26 @@
 // Failures to start. In: dist/cdn on servers with strict headers or missing files. Out: the sentence that a
 // developer reads for each.
 import { readFileSync } from 'node:fs'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, type Page } from '@playwright/test'
+import { GOLDEN, goldenFile } from '../conformance/testing/golden.ts'
 import { test as base } from './library-site.ts'
 import { type StaticServer, serveFolder } from './static-server.ts'
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 
 /** A script that puts what happens into `outcome`, as text. */
-const attempt = (library: string, options = {}) => `
+const attempt = (library: string, options = {}, model = '/models/halfbyte-stories.hbm') => `
 import { Engine } from '${library}'
 const sentence = (error) => error.name === 'HalfbyteError' ? error.code + ': ' + error.message : 'untyped ' + error
-const load = Engine.load('/models/halfbyte-stories.hbm', ${JSON.stringify({ threads: 1, ...options })})
+const load = Engine.load('${model}', ${JSON.stringify({ threads: 1, ...options })})
 const [support, loaded, probed] = await Promise.all([
   Engine.support(),
   load.then((engine) => 'loaded ' + engine.threads, sentence),
-  Engine.probe('/models/halfbyte-stories.hbm', ${JSON.stringify(options)}).then(() => 'probed', sentence),
+  Engine.probe('${model}', ${JSON.stringify(options)}).then(() => 'probed', sentence),
 ])
 const outcome = { reason: support.reason, loaded, probed }
 `
@@ -67,18 +68,44 @@ test('a policy without wasm-unsafe-eval is named', async ({ page, serve }) => {
   expect(await outcomeOf(page, server.address)).toEqual({ reason, ...both(`unsupported: ${reason}`) })
 })
 
+const STRICTEST =
+  "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; require-trusted-types-for 'script'; trusted-types halfbyte"
+
 test('the strictest policy that works has wasm-unsafe-eval and the Trusted Types policy halfbyte', async ({
   page,
   serve,
 }) => {
-  const policy =
-    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; require-trusted-types-for 'script'; trusted-types halfbyte"
   const pages = {
     '/': '<!doctype html><title>App</title><script type="module" src="/app.js"></script>',
     '/app.js': `${attempt('/cdn/halfbyte.js', { threads: 2 })}globalThis.outcome = outcome`,
   }
-  const server = await serve(pages, { 'Content-Security-Policy': policy })
+  const server = await serve(pages, { 'Content-Security-Policy': STRICTEST })
   expect(await outcomeOf(page, server.address)).toEqual({ loaded: 'loaded 2', probed: 'probed' })
+})
+
+test('a reader of a format loads under the strictest policy, and is named when it is missing', async ({
+  page,
+  serve,
+}) => {
+  const folder = await mkdtemp(join(tmpdir(), 'halfbyte-static-'))
+  await cp(join(DIST, 'cdn'), folder, { recursive: true })
+  const golden = await goldenFile(GOLDEN)
+  await writeFile(join(folder, 'golden.gguf'), new Uint8Array(await golden.arrayBuffer()))
+  const pages = {
+    '/': '<!doctype html><title>App</title><script type="module" src="/app.js"></script>',
+    '/app.js': `${attempt('/halfbyte.js', { cache: 'none' }, '/golden.gguf')}globalThis.outcome = outcome`,
+  }
+  const server = await serve(pages, { 'Content-Security-Policy': STRICTEST }, folder)
+  expect(await outcomeOf(page, server.address)).toEqual({ loaded: 'loaded 1', probed: 'probed' })
+  await rm(join(folder, 'readers/gguf.js'))
+  const address = `${server.address}readers/gguf.js`
+  const { loaded, probed } = await outcomeOf(page, server.address)
+  expect(loaded).toBe(
+    `network: the part of the library that reads GGUF, ${address}, did not load: Failed to fetch dynamically imported module: ${address}; ` +
+      'check that the build has this file and that the page may load scripts from there',
+  )
+  expect(probed).toBe(loaded)
+  await rm(folder, { recursive: true })
 })
 
 test('Trusted Types without the policy halfbyte are named', async ({ page, serve }) => {

@@ -14,7 +14,7 @@ import { typedGguf } from '../conformance/testing/writers/typed-gguf.ts'
 import { type ByteSource, bufferSource } from '../src/base/bytes.ts'
 import { modelText, modelTokenizer } from '../src/engine/load/model-text.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
-import { openModel } from '../src/formats/model-file.ts'
+import { openModel } from '../src/formats/open-model.ts'
 import { CODED_DTYPES } from '../src/formats/testing/random-blocks.ts'
 import { type Input, textOf } from './input.ts'
 

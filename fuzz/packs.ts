@@ -5,7 +5,7 @@ import { concat } from '../conformance/testing/writers/gguf-writer.ts'
 import { packContents } from '../src/engine/load/pack-model.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
 import { writePack } from '../src/formats/hbm/hbm-writer.ts'
-import { openModel } from '../src/formats/model-file.ts'
+import { openModel } from '../src/formats/open-model.ts'
 import { inputOf, sourcesOf } from './models.ts'
 import { type Tree, treeOf } from './mutate/json-tree.ts'
 

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { buildCdn, buildOnnx } from './cdn.mjs'
+import { buildCdn, buildReaders } from './cdn.mjs'
 import { requirePinnedNode, root } from './pinned-node.mjs'
 import { bundleTypes, cleanDeclarations } from './types.mjs'
 
@@ -30,11 +30,11 @@ const step = (name, command, args) => {
   console.log(`build: ${name} ${((performance.now() - start) / 1000).toFixed(1)} s`)
 }
 
-/** Empties dist of everything but the wasm modules, which are built incrementally, and the ONNX reader. */
+/** Empties dist of everything but the wasm modules, which are built incrementally, and the readers. */
 const cleanLibrary = () => {
   const dist = join(root, 'dist')
   for (const name of existsSync(dist) ? readdirSync(dist) : []) {
-    if (!['wasm', 'solve', 'onnx.js'].includes(name)) rmSync(join(dist, name), { recursive: true })
+    if (!['wasm', 'solve', 'readers'].includes(name)) rmSync(join(dist, name), { recursive: true })
   }
 }
 
@@ -73,7 +73,7 @@ const asked = process.argv.slice(2)
 const wants = (part) => asked.length === 0 || asked.includes(part)
 
 step('wasm', process.execPath, ['wasm/tools/build.mjs'])
-await buildOnnx()
+await buildReaders()
 if (wants('library')) {
   cleanLibrary()
   step('library', bin('vite'), ['build', '--logLevel', 'warn'])

@@ -14,6 +14,13 @@ export const CDN_SCRIPTS = {
   'workers/compute.worker.js': 'workers/compute.worker.ts',
 }
 
+/** Readers of formats, which engines import when they open such a file. They share no chunk with them. */
+export const READERS = {
+  'gguf.js': 'src/formats/gguf/script.ts',
+  'safetensors.js': 'src/formats/safetensors/script.ts',
+  'onnx.js': 'src/onnx/script.ts',
+}
+
 /** One script with everything in it. */
 export async function buildAlone(fileName, source) {
   const { build } = await import('vite')
@@ -39,13 +46,26 @@ export async function buildAlone(fileName, source) {
   })
   if (output.length !== 1)
     throw new Error(`${fileName} is not one file: ${output.map((file) => file.fileName)}`)
-  return output[0].code
+  return escaped(output[0].code)
 }
 
-/** The reader of ONNX models, which engines import when they open one. It shares no chunk with them. */
-export async function buildOnnx() {
-  mkdirSync(join(root, 'dist'), { recursive: true })
-  writeFileSync(join(root, 'dist/onnx.js'), await buildAlone('onnx.js', 'src/onnx/open-model.ts'))
+/**
+ * Browsers keep the source of a script as long as the page lives, in two bytes a character if one of them is
+ * not Latin-1.
+ */
+function escaped(code) {
+  return code.replaceAll(/(\\*)([^\t\n\r -~])/g, (_whole, slashes, character) => {
+    if (slashes.length % 2 === 1) throw new Error(`a backslash before ${character} cannot be kept`)
+    return `${slashes}\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
+}
+
+/** Builds dist/readers, which must be there before anything that names its files is built. */
+export async function buildReaders() {
+  mkdirSync(join(root, 'dist/readers'), { recursive: true })
+  for (const [name, source] of Object.entries(READERS)) {
+    writeFileSync(join(root, 'dist/readers', name), await buildAlone(name, source))
+  }
 }
 
 export async function buildCdn() {
@@ -53,7 +73,7 @@ export async function buildCdn() {
   rmSync(folder, { recursive: true, force: true })
   const modules = readdirSync(join(root, 'dist/wasm')).filter((name) => name.endsWith('.wasm'))
   for (const name of modules) cpSync(join(root, 'dist/wasm', name), join(folder, 'wasm', name))
-  cpSync(join(root, 'dist/onnx.js'), join(folder, 'onnx.js'))
+  cpSync(join(root, 'dist/readers'), join(folder, 'readers'), { recursive: true })
   mkdirSync(join(folder, 'workers'))
   for (const [name, source] of Object.entries(CDN_SCRIPTS)) {
     writeFileSync(join(folder, name), await buildAlone(name, source))

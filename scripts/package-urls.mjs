@@ -6,10 +6,9 @@
 // bundlers then miss.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, posix, resolve } from 'node:path'
+import { READERS } from './cdn.mjs'
 
 const URL_EXPRESSION = /new URL\(\s*(['"])(\.[^'"]*)\1\s*,\s*import\.meta\.url\s*,?\s*\)/g
-/** The reader of ONNX models is built by itself before everything else, and lies beside the entries. */
-const ONNX = 'onnx.js'
 const MARK = '__PACKAGE_ROOT__/'
 const WORKER_START = new RegExp(
   `new Worker\\(\\s*(new URL\\(/\\* @vite-ignore \\*/ '${MARK}[^']*', import\\.meta\\.url\\)), { type: 'module' }\\)`,
@@ -30,7 +29,7 @@ export const packageUrls = ({ alone = false } = {}) => ({
       const target = resolve(dirname(file), path)
       const name = basename(target)
       if (name.endsWith('.wasm')) return mark(`wasm/${name}`)
-      if (name === ONNX) return mark(ONNX)
+      if (READERS[name] !== undefined) return mark(`readers/${name}`)
       if (!existsSync(target)) return whole
       if (/\.[cm]?ts$/.test(name)) {
         const fileName = `workers/${name.replace(/\.[cm]?ts$/, '.js')}`

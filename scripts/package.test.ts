@@ -73,7 +73,9 @@ test('scripts for pages without a bundler import nothing, and their hashes are l
   }
   expect(Object.keys(hashes).filter((name) => name.endsWith('.js'))).toEqual([
     'halfbyte.js',
-    'onnx.js',
+    'readers/gguf.js',
+    'readers/onnx.js',
+    'readers/safetensors.js',
     'widget.js',
     'workers/compute.worker.js',
     'workers/engine.worker.js',
@@ -205,49 +207,8 @@ test('a page imports the address of a model that comes with the package', async 
   expect(model?.type === 'asset' && shipped.equals(model.source as Uint8Array)).toBe(true)
 })
 
-const CONSUMER = `
-import { Engine, HalfbyteError, isHalfbyteError, type LoadProgress, SAMPLER_DEFAULTS, type Session } from 'halfbyte'
-import { createHalfbyte } from 'halfbyte/ai-sdk'
-import { openai, openaiFetch } from 'halfbyte/openai'
-import { promptApi } from 'halfbyte/prompt-api'
-import { loadForTabs } from 'halfbyte/tabs'
-import { defined, ENGLISH, type HalfbyteChat, type WidgetTool } from 'halfbyte/widget'
-
-export async function run(signal: AbortSignal): Promise<string> {
-  const onProgress = (event: LoadProgress) => {
-    if (event.phase === 'download') console.log(event.loaded, event.cached)
-  }
-  await using engine = await Engine.load({ repo: 'someone/model' }, { signal, onProgress, threads: 'auto' })
-  const session: Session = engine.createSession({ system: 'Be brief.' })
-  const reply = session.send('Hello', { temperature: 0, maxTokens: SAMPLER_DEFAULTS.topK })
-  for await (const { text } of reply) console.log(text)
-  const { usage } = await reply.result
-  const messages = [{ role: 'user', content: 'Hello' }]
-  const chunks = await openai(engine).chat.completions.create({ messages, stream: true }, { signal })
-  for await (const { choices } of chunks) console.log(choices[0]?.delta.content ?? '')
-  const listed: Response = await openaiFetch(engine)('http://page/v1/models', { signal })
-  console.log(listed.status)
-  const { content } = await createHalfbyte({ engine }).languageModel().doGenerate({ prompt: messages })
-  const model = await promptApi(async () => engine).create({ samplingMode: 'creative' })
-  const [part] = content
-  console.log(part?.type === 'text' ? part.text : part?.toolName, await model.prompt('Hello'))
-  if (usage.promptTokens > 9) throw new HalfbyteError('internal', 'many')
-  return engine.complete('x').text().catch((error: unknown) => (isHalfbyteError(error) ? error.code : ''))
-}
-export async function chat(engine: Engine): Promise<string> {
-  await defined
-  const widget: HalfbyteChat = document.createElement('halfbyte-chat')
-  const tool: WidgetTool = { name: 'now', run: (args, { signal }) => (signal.aborted ? args : Date.now()) }
-  Object.assign(widget, { messages: { ...ENGLISH, send: 'Senden' } })
-  widget.tools = [tool]
-  widget.engine = engine
-  widget.addEventListener('halfbyte-error', ({ detail }) => console.log(detail.code))
-  widget.addEventListener('halfbyte-message', ({ detail }) => console.log(detail.content))
-  return (await loadForTabs('model.gguf')).model.id
-}
-// @ts-expect-error there is no such option
-void Engine.load('x', { colour: 1 })
-`
+/** What compiles, and what must not. */
+const PROGRAMS = ['consumer.mts', 'misuse.mts']
 
 // `esnext` declares what disposal needs, as the package does for libraries without it.
 test.each([
@@ -261,13 +222,13 @@ test.each([
     const isOldest = age === 'the oldest'
     const { stdout: version } = await run(process.execPath, [isOldest ? OLDEST : NEWEST, '--version'])
     expect(version).toMatch(isOldest ? /^Version 5\.0\./ : /^Version (?!5\.)/)
-    // `await using` came with TypeScript 5.2.
-    await writeFile(
-      join(app.folder, 'consumer.mts'),
-      isOldest ? CONSUMER.replace('await using', 'const') : CONSUMER,
-    )
+    for (const name of PROGRAMS) {
+      const text = await readFile(join(ROOT, 'e2e/types', name), 'utf8')
+      // `await using` came with TypeScript 5.2.
+      await writeFile(join(app.folder, name), isOldest ? text.replace('await using', 'const') : text)
+    }
     const flags = `--noEmit --strict --exactOptionalPropertyTypes --noUncheckedIndexedAccess --skipLibCheck false --target es2022 --lib ${lib} --moduleResolution ${resolution} --module ${module}`
-    const asked = [isOldest ? OLDEST : NEWEST, ...flags.split(' '), 'consumer.mts']
+    const asked = [isOldest ? OLDEST : NEWEST, ...flags.split(' '), ...PROGRAMS]
     const compiled = run(process.execPath, asked, { cwd: app.folder })
     await expect(compiled.catch(({ stdout }) => stdout)).resolves.toMatchObject({ stdout: '' })
   },

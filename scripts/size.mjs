@@ -75,11 +75,12 @@ const cdnBytes = (names) =>
     .map((name) => join(root, 'dist/cdn', name))
     .reduce((sum, path) => sum + (existsSync(path) ? gzipped(readFileSync(path)) : Number.NaN), 0)
 
-const onnxRow = () => ({
-  name: 'dist/onnx.js, loaded when an ONNX model is opened',
-  bytes: gzipped(readFileSync(join(root, 'dist/onnx.js'))),
-  budget: budget.onnx.total,
-})
+const readerRows = () =>
+  Object.entries(budget.readers).map(([name, most]) => ({
+    name: `dist/readers/${name}, loaded when such a file is opened`,
+    bytes: gzipped(readFileSync(join(root, 'dist/readers', name))),
+    budget: most,
+  }))
 
 const WORKERS = Object.keys(CDN_SCRIPTS).filter((name) => name.startsWith('workers/'))
 
@@ -98,14 +99,14 @@ const widgetRow = (modules) => ({
 })
 
 const modules = wasmRows()
-const rows = [...modules, ...(await libraryRows()), onnxRow(), await cdnRow(), widgetRow(modules)]
+const rows = [...modules, ...(await libraryRows()), ...readerRows(), await cdnRow(), widgetRow(modules)]
 for (const { name, bytes, budget: most } of rows) {
   const verdict = bytes <= most ? 'ok  ' : 'OVER'
   console.log(`${verdict} ${String(bytes).padStart(8)} of ${String(most).padStart(8)} bytes gzipped  ${name}`)
 }
-if (rows.length !== 9) {
+if (rows.length !== 11) {
   console.error(
-    `size: expected four wasm modules, two rows of the library, the ONNX reader, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
+    `size: expected four wasm modules, two rows of the library, three readers, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
   )
   process.exit(1)
 }

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { bufferSource } from '../../src/base/bytes.ts'
 import type { TokenBytes } from '../../src/constrain/token-trie.ts'
-import { openModel } from '../../src/formats/model-file.ts'
+import { openModel } from '../../src/formats/open-model.ts'
 import { createTokenizer } from '../../src/text/tokenize/read/create.ts'
 
 export interface JoinedVocabulary extends TokenBytes {

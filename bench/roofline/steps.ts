@@ -3,7 +3,7 @@
 import type { ByteSource } from '../../src/base/bytes.ts'
 import { openTimedPlan } from '../../src/engine/costs/timed-plan.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
-import { openModel } from '../../src/formats/model-file.ts'
+import { openModel } from '../../src/formats/open-model.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
 import { type OpCost, planCosts, type StepShape } from '../../src/graph/plan/cost.ts'
 import type { Build } from '../../src/runtime/features.ts'

@@ -6,7 +6,7 @@ import { browserHost } from '../../src/engine/host.ts'
 import { type BuiltModel, buildModel } from '../../src/engine/load/build-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { perplexity } from '../../src/evaluate/perplexity.ts'
-import { openModel } from '../../src/formats/model-file.ts'
+import { openModel } from '../../src/formats/open-model.ts'
 import { openAddress } from '../../src/store/open.ts'
 import type { Answer, Job, Results } from './jobs.ts'
 

@@ -14,7 +14,8 @@ import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { createService } from '../../src/engine/service.ts'
 import { localConnection } from '../../src/engine/wire/connection.ts'
 import type { EngineService } from '../../src/engine/wire/protocol.ts'
-import { type ModelFile, openModel } from '../../src/formats/model-file.ts'
+import type { ModelFile } from '../../src/formats/model-file.ts'
+import { ALL_READERS, openModel } from '../../src/formats/open-model.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
 
 export type Files = readonly File[]
@@ -63,9 +64,13 @@ export async function withModel<T>(
   use: (built: BuiltModel) => Promise<T>,
 ): Promise<T> {
   const { threads = 1, pool, build = 'auto', weights = 'auto', contextLength, kvCache, shares } = options
-  const adapters = await openAdapters(options.lora, async (source) => ({
-    sources: sourcesOf(source as Files),
-  }))
+  const adapters = await openAdapters(
+    options.lora,
+    async (source) => ({
+      sources: sourcesOf(source as Files),
+    }),
+    ALL_READERS,
+  )
   const prepared = await prepareModel(file, {
     ...{ weights, contextLength, kvCache, adapters, beyondTraining: true },
   })

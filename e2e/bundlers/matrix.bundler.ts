@@ -3,7 +3,17 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'
-import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf, TINY_PATH } from '../../conformance/testing/golden.ts'
+import {
+  EMBEDDED_OPTIONS,
+  EMBEDDED_TURNS,
+  GOLDEN,
+  GOLDEN_OPTIONS,
+  GOLDEN_PROMPT,
+  goldenFile,
+  goldenReply,
+  repliesOf,
+  TINY_PATH,
+} from '../../conformance/testing/golden.ts'
 import { serveModels } from '../model-server.ts'
 import { type PackedApp, packedApp } from '../packed-app.ts'
 import { ISOLATION, serveFolder } from '../static-server.ts'
@@ -13,7 +23,7 @@ import { BUNDLERS } from './table.ts'
 const MODEL = readFileSync(new URL(`../../${TINY_PATH}`, import.meta.url))
 const PORT = Number(process.env['HALFBYTE_PORT'] ?? 4173) + 2
 
-const test = base.extend<object, { packed: PackedApp; model: string }>({
+const test = base.extend<object, { packed: PackedApp; models: string }>({
   packed: [
     async ({ browserName: _ }, use) => {
       const packed = await packedApp()
@@ -22,10 +32,14 @@ const test = base.extend<object, { packed: PackedApp; model: string }>({
     },
     { scope: 'worker' },
   ],
-  model: [
+  models: [
     async ({ browserName: _ }, use) => {
-      const server = await serveModels([{ name: 'tiny.hbm', buffer: MODEL }])
-      await use(`${server.address}tiny.hbm`)
+      const golden = Buffer.from(await (await goldenFile(GOLDEN)).arrayBuffer())
+      const server = await serveModels([
+        { name: 'tiny.hbm', buffer: MODEL },
+        { name: 'golden.gguf', buffer: golden },
+      ])
+      await use(server.address)
       await server.close()
     },
     { scope: 'worker' },
@@ -33,9 +47,11 @@ const test = base.extend<object, { packed: PackedApp; model: string }>({
 })
 
 /**
- * The page of an app answers in both builds, on two threads, also under a constraint, and so does its widget.
+ * The page of an app answers in both builds, on two threads, also under a constraint and from a GGUF, and so
+ * does its widget.
  */
-async function tryPage(page: Page, url: string, model: string, isIsolated: boolean): Promise<void> {
+async function tryPage(page: Page, url: string, models: string, isIsolated: boolean): Promise<void> {
+  const model = `${models}tiny.hbm`
   const problems: string[] = []
   page.on('pageerror', (error) => problems.push(error.message))
   page.on('response', (response) => {
@@ -58,6 +74,15 @@ async function tryPage(page: Page, url: string, model: string, isIsolated: boole
     const choice = 'this and nothing else'
     expect(reply).toEqual({ text: repliesOf('tiny')[0], choice, threads: 2, pool, build })
   }
+  const completed = await page.evaluate(
+    ([model, options]) =>
+      (globalThis as unknown as { complete(model: string, options: object): Promise<string> }).complete(
+        model,
+        options,
+      ),
+    [`${models}golden.gguf`, { prompt: GOLDEN_PROMPT, reply: GOLDEN_OPTIONS }] as const,
+  )
+  expect(completed).toBe(goldenReply(GOLDEN).text)
   const answer = await page.evaluate(
     ([model, options]) =>
       (globalThis as unknown as { ask(model: string, options: object): Promise<string> }).ask(model, options),
@@ -74,24 +99,24 @@ for (const { name, app, build, out, dev } of BUNDLERS) {
       folder = await appFolder(name, app, packed)
     })
 
-    test(`${name}, built: the embedded model answers, isolated and not`, async ({ page, model }) => {
+    test(`${name}, built: the embedded model answers, isolated and not`, async ({ page, models }) => {
       await runBundler(folder, build)
       for (const [isIsolated, headers] of [
         [true, ISOLATION],
         [false, {}],
       ] as const) {
         const server = await serveFolder(join(folder, out), headers)
-        await tryPage(page, server.address, model, isIsolated).finally(() => server.close())
+        await tryPage(page, server.address, models, isIsolated).finally(() => server.close())
       }
     })
 
     if (dev === undefined) return
-    test(`${name}, dev server: the embedded model answers, isolated and not`, async ({ page, model }) => {
+    test(`${name}, dev server: the embedded model answers, isolated and not`, async ({ page, models }) => {
       for (const isolation of ['on', 'off'] as const) {
         // A browser keeps the headers of an address that answers 304.
         const port = isolation === 'on' ? PORT : PORT + 1
         const server = await startServer(folder, dev, port, isolation)
-        await tryPage(page, server.address, model, isolation === 'on').finally(() => server.close())
+        await tryPage(page, server.address, models, isolation === 'on').finally(() => server.close())
       }
     })
   })

@@ -2,7 +2,7 @@
 import { openAsBlob } from 'node:fs'
 import { blobSource } from '../../src/base/bytes.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
-import { openModel } from '../../src/formats/model-file.ts'
+import { openModel } from '../../src/formats/open-model.ts'
 import { planCosts } from '../../src/graph/plan/cost.ts'
 import { CONTEXT } from './engines.ts'
 

@@ -1,31 +1,18 @@
 // Sharing. In: several widgets on a page that is not isolated and not the script's own, several tabs of a
 // site. Out: one engine for all of them, also after the tab with the engine has closed.
-import type { BrowserContext, Page } from '@playwright/test'
+import type { Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../conformance/testing/golden.ts'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
-import { ISOLATION, serveFolder } from '../static-server.ts'
+import { serveFolder } from '../static-server.ts'
 import { answersOf, DIST, expect, MODEL, test } from './widget-site.ts'
+import { type Chat, heapOf, openTab, tabMarkup } from './widget-tabs.ts'
 
 const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' }
 const REPLY = repliesOf('embedded')[0] as string
 
-interface Chat extends HTMLElement {
-  send(text: string): void
-}
-
 const say = (page: Page, id: string, text: string) =>
   page.evaluate(([at, said]) => (document.querySelector(`#${at}`) as Chat).send(said as string), [id, text])
-
-/** Bytes of the page's heap after a collection. */
-async function heapOf(page: Page): Promise<number> {
-  const session = await page.context().newCDPSession(page)
-  await session.send('HeapProfiler.enable')
-  await session.send('HeapProfiler.collectGarbage')
-  const { usedSize } = await session.send('Runtime.getHeapUsage')
-  await session.detach()
-  return usedSize
-}
 
 test('two widgets of a script from another origin answer at once with one engine', async ({ page }) => {
   const library = await serveFolder(DIST, OPEN)
@@ -65,20 +52,6 @@ test('two widgets of a script from another origin answer at once with one engine
   await site.close()
 })
 
-const tabMarkup = (model: string) =>
-  `<!doctype html><title>A shop</title><halfbyte-chat id="one" share="tabs" autoload model="${model}"></halfbyte-chat>
-   <script>document.querySelector('#one').loadOptions = { threads: 1 }</script>
-   <script type="module" src="/cdn/widget.js"></script>`
-
-async function openTab(context: BrowserContext, address: string): Promise<Page> {
-  const page = await context.newPage()
-  await page.goto(address)
-  await expect
-    .poll(() => page.evaluate(() => (document.querySelector('#one') as Chat & { state: string }).state))
-    .toBe('ready')
-  return page
-}
-
 test('the tabs of a site share one engine, and the next tab takes it over', async ({ context }) => {
   const site = await serveFolder(DIST, {}, { '/': tabMarkup(MODEL) })
   const first = await openTab(context, site.address)
@@ -96,50 +69,6 @@ test('the tabs of a site share one engine, and the next tab takes it over', asyn
   await say(second, 'one', EMBEDDED_TURNS[1])
   await expect(answersOf(second.locator('#one'))).toHaveCount(2)
   expect(second.workers().length).toBeGreaterThan(0)
-  await site.close()
-})
-
-/**
- * Bytes of the heaps of a page and its workers, without the engine's memory. Only isolated pages are told.
- */
-async function memoryOf(page: Page): Promise<number> {
-  await page.bringToFront()
-  const measured = page.evaluate(async () => {
-    const { performance: clock } = globalThis as unknown as {
-      readonly performance: { measureUserAgentSpecificMemory(): Promise<{ readonly bytes: number }> }
-    }
-    return (await clock.measureUserAgentSpecificMemory()).bytes
-  })
-  // It answers after the next collection.
-  const timer = setInterval(() => void heapOf(page).catch(() => undefined), 500)
-  return measured.finally(() => clearInterval(timer))
-}
-
-test('a second tab adds its own page and nothing of the engine', async ({ context }) => {
-  const site = await serveFolder(DIST, ISOLATION, { '/': tabMarkup(MODEL) })
-  const answered = async (page: Page) => {
-    await page.evaluate((generateOptions) => {
-      Object.assign(document.querySelector('#one') as Chat, { generateOptions })
-    }, EMBEDDED_OPTIONS)
-    await say(page, 'one', EMBEDDED_TURNS[0])
-    await expect(answersOf(page.locator('#one'))).toHaveText(REPLY)
-  }
-  const first = await openTab(context, site.address)
-  await answered(first)
-  const engineBytes = await first.evaluate(async () => {
-    const { engine } = document.querySelector('#one') as Chat & {
-      engine: { memory(): Promise<{ totalBytes: number }> }
-    }
-    return (await engine.memory()).totalBytes
-  })
-  const alone = engineBytes + (await memoryOf(first))
-  const second = await openTab(context, site.address)
-  await answered(second)
-  expect(second.workers()).toHaveLength(0)
-  const both = engineBytes + (await memoryOf(first)) + (await memoryOf(second))
-  const seen = `one tab ${(alone / 1e6).toFixed(1)} MB, two ${(both / 1e6).toFixed(1)} MB`
-  test.info().annotations.push({ type: 'memory', description: seen })
-  expect(both - alone, seen).toBeLessThan(3e6)
   await site.close()
 })
 

@@ -6,8 +6,8 @@ import { ggufLora, peftFiles, randomLora } from '../../conformance/testing/write
 import type { ModelConfig } from '../../src/arch/config/config.ts'
 import { readConfig } from '../../src/arch/config/read-config.ts'
 import { resolveWeights, type Weights } from '../../src/arch/tensors/names.ts'
-import { openModel } from '../../src/formats/model-file.ts'
-import { readAdapter } from '../../src/formats/safetensors/adapter.ts'
+import { openAdapter } from '../../src/formats/open-adapter.ts'
+import { ALL_READERS, openModel } from '../../src/formats/open-model.ts'
 import { adaptWeights } from '../../src/weights/adapt.ts'
 import { layoutOf } from '../gguf-layout.ts'
 import { type Input, textOf } from '../input.ts'
@@ -72,7 +72,7 @@ async function baseOf(files: readonly File[]): Promise<Base> {
 }
 
 async function run(input: Input, bases: Readonly<Record<'gguf' | 'safetensors', Base>>): Promise<string> {
-  const adapter = await readAdapter(sourcesOf(input))
+  const adapter = await openAdapter(sourcesOf(input), ALL_READERS)
   const { config, weights } = bases[adapter.format]
   const adapted = adaptWeights(weights, config, [{ adapter, scale: 1 }])
   if (textOf(input, 'depth') !== 'read') return 'fitted'

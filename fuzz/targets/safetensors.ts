@@ -3,7 +3,7 @@
 import { type StoredTensor, safetensorsBytes } from '../../conformance/testing/writers/safetensors-writer.ts'
 import { openTokenizer } from '../../src/engine/load/model-text.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
-import { openModel } from '../../src/formats/model-file.ts'
+import { openModel } from '../../src/formats/open-model.ts'
 import { type Input, textOf } from '../input.ts'
 import { inputOf, SAID, safetensorsModels, sourcesOf, speak } from '../models.ts'
 import { type Tree, textOfTree, treeOf } from '../mutate/json-tree.ts'

@@ -24,6 +24,8 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
     deviceBytes: totalmem(),
     now: () => performance.now(),
     yieldTask: () => new Promise((resolve) => setImmediate(resolve)),
+    loadGguf: () => import('../formats/gguf/open-gguf.ts'),
+    loadSafetensors: () => import('../formats/safetensors/open-safetensors.ts'),
     loadOnnx: () => import('../onnx/open-model.ts'),
     startWorker: () => startNodeWorker(COMPUTE_WORKER, 'halfbyte compute'),
     async loadModule(build, memory) {

@@ -40,7 +40,7 @@ export async function withPrepared<T>(
   try {
     const { file } = await openAny(model, open, nodeHost(), signal)
     if (flags.forPack === true && file.graph !== undefined) throw noPack(file.name)
-    const adapters = await openAdapters(await placedAdapters(flags.lora), open, signal)
+    const adapters = await openAdapters(await placedAdapters(flags.lora), open, nodeHost(), signal)
     const options = { ...flags, adapters, kvCache: flags.kv, contextLength: flags.context, signal }
     return await use(await prepareModel(file, options))
   } finally {

@@ -1,7 +1,8 @@
 // Browser host. In: addresses of the engine's files. Out: workers, a clock and compiled modules for the core.
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
+import { toldReader } from '../formats/told-readers.ts'
 import { type Build, type MemoryKind, mayCompile, NO_WASM } from '../runtime/features.ts'
-import type { Host, OnnxReader } from '../runtime/host.ts'
+import type { Host } from '../runtime/host.ts'
 import { deviceNotes } from '../store/device/notes.ts'
 import { startComputeWorker } from './wire/compute-port.ts'
 
@@ -31,7 +32,10 @@ export function browserHost(assets: HostAssets = {}): Host {
     now: () => performance.now(),
     yieldTask: taskYielder(),
     loadModule: (build, memory) => loadModule(moduleAddress(build, memory, assets)),
-    loadOnnx,
+    loadGguf: () => loadReader('GGUF', new URL('../../dist/readers/gguf.js', import.meta.url)),
+    loadSafetensors: () =>
+      loadReader('safetensors', new URL('../../dist/readers/safetensors.js', import.meta.url)),
+    loadOnnx: () => loadReader('ONNX', new URL('../../dist/readers/onnx.js', import.meta.url)),
     startWorker: () => startComputeWorker(assets.compute),
   }
 }
@@ -51,9 +55,21 @@ function moduleAddress(build: Build, memory: MemoryKind, { wasm }: HostAssets): 
 }
 
 /** A module of its own: bundlers copy it as a file, and leave the import to the browser. */
-function loadOnnx(): Promise<OnnxReader> {
-  const address = new URL('../../dist/onnx.js', import.meta.url)
-  return import(/* @vite-ignore */ /* webpackIgnore: true */ address.href)
+async function loadReader<Reader>(format: string, { href }: URL): Promise<Reader> {
+  try {
+    await import(/* @vite-ignore */ /* webpackIgnore: true */ href)
+    const reader = toldReader(format)
+    if (reader === undefined) throw new Error('it is another script')
+    return reader as Reader
+  } catch (cause) {
+    throw new HalfbyteError(
+      'network',
+      `the part of the library that reads ${format}, ${href}, did not load: ${reasonOf(cause)}; check that the ` +
+        'build has this file and that the page may load scripts from there',
+      { address: href },
+      { cause },
+    )
+  }
 }
 
 async function loadModule(address: URL): Promise<WebAssembly.Module> {

@@ -5,8 +5,8 @@ import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
 import { safetensorsBytes } from '../../conformance/testing/writers/safetensors-writer.ts'
 import { bufferSource } from '../base/bytes.ts'
 import { isHalfbyteError } from '../base/errors.ts'
-import { openModel } from './model-file.ts'
-import { readAdapter } from './safetensors/adapter.ts'
+import { openAdapter } from './open-adapter.ts'
+import { ALL_READERS, openModel } from './open-model.ts'
 
 const NO_TEXT = { toString: 1, valueOf: 2 }
 const FOREIGN: readonly unknown[] = [NO_TEXT, [NO_TEXT], null, [], 'x', 7, -1, true, '9'.repeat(400)]
@@ -73,7 +73,7 @@ test.each(ADAPTER)('an adapter with any value as %s', async (key) => {
   )
   for (const value of FOREIGN) {
     const settings = { peft_type: 'LORA', r: 2, lora_alpha: 4, [key]: value }
-    const work = readAdapter([weights, json('adapter_config.json', settings)])
+    const work = openAdapter([weights, json('adapter_config.json', settings)], ALL_READERS)
     expect(await codeOf(work)).toMatch(/^(none|format|unsupported)$/)
   }
 })
@@ -88,6 +88,6 @@ test.each<[string, 'string' | 'string[]' | 'u32', unknown, RegExp]>([
     'adapter.type': ['string', 'lora'],
     [key]: [type, value],
   } as Parameters<typeof ggufBytes>[0]['metadata']
-  const work = readAdapter([file('lora.gguf', await ggufBytes({ metadata, tensors: [] }))])
+  const work = openAdapter([file('lora.gguf', await ggufBytes({ metadata, tensors: [] }))], ALL_READERS)
   await expect(work).rejects.toThrow(sentence)
 })

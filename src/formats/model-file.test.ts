@@ -7,7 +7,7 @@ import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
 import { safetensorsBytes } from '../../conformance/testing/writers/safetensors-writer.ts'
 import { bufferSource } from '../base/bytes.ts'
 import { baseName, modelName } from './file-names.ts'
-import { openModel } from './model-file.ts'
+import { openModel } from './open-model.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../../shared/fixtures')
 

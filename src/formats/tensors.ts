@@ -2,6 +2,7 @@
 // ranges.
 import type { PackedEncoding } from '../abi/encodings.ts'
 import type { ByteSource } from '../base/bytes.ts'
+import type { Coding } from './coded-group.ts'
 
 /** How a tensor's elements are stored in its file. The names are those of GGUF and safetensors. */
 export type DType = 'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1' | CodedDType
@@ -48,6 +49,8 @@ export interface TensorInfo {
    * 32).
    */
   readonly packed?: PackedEncoding | undefined
+  /** How its groups are read, for a CodedDType that is not packed. */
+  readonly coding?: Coding | undefined
   /** A change to each value after it is read as f32. Only tensors that are kept as f32 have one. */
   readonly change?: ValueChange | undefined
   /** For an F32 tensor that is computed while it is read: the dtype that decides its encoding. */

@@ -1,6 +1,7 @@
 // Host. In: nothing. Out: the interface through which the core uses workers, clocks and module files.
 import type { ByteSource } from '../base/bytes.ts'
 import type { ModelFile } from '../formats/model-file.ts'
+import type { LoadReaders } from '../formats/readers.ts'
 import type { Notes } from '../store/device/notes.ts'
 import type { ComputeReply, ComputeRequest } from './compute-thread.ts'
 import type { Build, FeatureGlobals, MemoryKind } from './features.ts'
@@ -42,7 +43,7 @@ export interface Note {
 }
 
 /** What a page, a worker or a process provides. There is one implementation for browsers and one for Node. */
-export interface Host {
+export interface Host extends LoadReaders {
   readonly globals: FeatureGlobals
   /** Logical cores: a hint, at least 1. */
   readonly cores: number
@@ -56,7 +57,7 @@ export interface Host {
   yieldTask(): Promise<void>
   /** Absent where nothing is stored. */
   readonly notes?: Notes | undefined
-  /** The reader of ONNX models, which is loaded when one is opened. Rejects where it cannot be fetched. */
+  /** The reader of ONNX models, which is loaded when one is opened. Rejects as the other readers' loads do. */
   loadOnnx(): Promise<OnnxReader>
   /** Absent where workers cannot be started. */
   startWorker?(): ComputePort

@@ -8,10 +8,10 @@ import type { Weights } from '../arch/tensors/names.ts'
 import { expectedTensors } from '../arch/tensors/tensor-names.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { floatToHalf } from '../base/half.ts'
+import type { Adapter, LowRank } from '../formats/adapter.ts'
+import { dequantize } from '../formats/dequantize.ts'
 import { rowBytes } from '../formats/dtypes.ts'
-import { dequantize } from '../formats/gguf/dequantize.ts'
 import { shown } from '../formats/malformed.ts'
-import type { Adapter, LowRank } from '../formats/safetensors/adapter.ts'
 import { storedRows } from '../formats/stored-rows.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { unpackPanels } from './unpack.ts'
@@ -119,14 +119,23 @@ function merged(base: TensorInfo, { down, up, scale }: LowRank, rowOf: (row: num
   }
   const source = { name: base.source.name, size: n * bytes, read }
   return {
-    ...{ ...base, dtype, source, offset: 0, byteLength: source.size, packed: undefined, sorted: undefined },
+    ...{
+      ...base,
+      dtype,
+      source,
+      offset: 0,
+      byteLength: source.size,
+      packed: undefined,
+      coding: undefined,
+      sorted: undefined,
+    },
     like: like === 'F32' ? undefined : dtype === 'F32' ? 'Q8_0' : undefined,
   }
 }
 
 /** Rows of any tensor. Panels are read from a multiple of 8. */
 async function valuesOf(
-  { source, offset, packed, dtype, shape }: TensorInfo,
+  { source, offset, packed, dtype, coding, shape }: TensorInfo,
   first: number,
   count: number,
   signal?: AbortSignal,
@@ -136,7 +145,7 @@ async function valuesOf(
     const bytes = rowBytes(dtype, k)
     const out = new Float32Array(count * k)
     const rows = await source.read(offset + first * bytes, count * bytes, signal)
-    dequantize(storedRows(dtype, rows), 0, out.length, out, 0)
+    dequantize(storedRows(dtype, rows, coding), 0, out.length, out, 0)
     return out
   }
   const panel = panelBytes(packed, k)

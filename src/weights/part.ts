@@ -3,8 +3,8 @@
 
 import { isSparse, matrixBytes } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
+import { readVector } from '../formats/dequantize.ts'
 import { BLOCKS } from '../formats/dtypes.ts'
-import { readVector } from '../formats/gguf/dequantize.ts'
 import { malformed, shown } from '../formats/malformed.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 

@@ -13,8 +13,8 @@ import {
   sparseTableBytes,
 } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
+import { changeValues } from '../formats/dequantize.ts'
 import { rowBytes } from '../formats/dtypes.ts'
-import { changeValues } from '../formats/gguf/dequantize.ts'
 import { shown } from '../formats/malformed.ts'
 import type { TensorInfo, ValueChange } from '../formats/tensors.ts'
 import { packRows } from './pack/pack.ts'
@@ -122,14 +122,14 @@ function writeSlab(
   source: Uint8Array,
   target: Uint8Array,
 ): void {
-  const { dtype } = tensor
+  const { dtype, coding } = tensor
   if (packed === encoding) {
     target.set(source)
     return
   }
   try {
     if (packed === undefined) {
-      packRows({ dtype, encoding, k, rows, source, target })
+      packRows({ dtype, coding, encoding, k, rows, source, target })
       if (tensor.change !== undefined) changeTarget(target, tensor.change)
     } else {
       const values = unpackPanels(packed, source, k)

@@ -159,7 +159,7 @@ const build = async () => {
   }
   const solve = sourcesIn('solve')
   const solved = join(root, 'build/wasm/solve.o')
-  if (modified(solved) < newest(solve)) {
+  if (modified(solved) < Math.max(newest(solve), shared)) {
     const args = ['-c', ...COMPILE, ...MEMORIES.shared.compile, ...solve, '-o', solved]
     compiles.push(() => tool(emcc, args, 'compiling wasm/solve'))
   }

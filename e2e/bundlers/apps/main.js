@@ -17,6 +17,16 @@ globalThis.run = async (address, { prompt, reply, ...options }) => {
   }
 }
 
+// The reader of this format is a part of the library, too.
+globalThis.complete = async (address, { prompt, reply }) => {
+  const engine = await Engine.load(address, { threads: 1, cache: 'none' })
+  try {
+    return (await engine.complete(prompt, reply).result).text
+  } finally {
+    await engine.dispose()
+  }
+}
+
 globalThis.ask = async (address, { prompt, reply }) => {
   await defined
   const chat = document.createElement('halfbyte-chat')

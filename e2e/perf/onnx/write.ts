@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Shape } from '../../../bench/shapes.ts'
 import { byteTokenizer } from '../../../conformance/onnx/byte-tokenizer.ts'
 import { blobSource } from '../../../src/base/bytes.ts'
-import { openModel } from '../../../src/formats/model-file.ts'
+import { openModel } from '../../../src/formats/open-model.ts'
 import { decoder, type Precision } from './decoder.ts'
 import { dataLayout, modelProto, weightBytes } from './proto.ts'
 

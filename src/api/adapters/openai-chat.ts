@@ -37,6 +37,11 @@ export interface ChatCompletions {
     params: ChatCompletionParams & { readonly stream?: false | null },
     options?: RequestOptions,
   ): Promise<ChatCompletion>
+  /** For callers that do not know yet whether they stream. */
+  create(
+    params: ChatCompletionParams,
+    options?: RequestOptions,
+  ): Promise<AsyncIterable<ChatCompletionChunk> | ChatCompletion>
 }
 
 /** The part of OpenAI's client that a local model supports. */

@@ -4,7 +4,13 @@ import type OpenAI from 'openai'
 import { afterEach, expect, expectTypeOf, test } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
 import { openToy } from '../testing/toy-engine.ts'
-import { type ChatCompletion, type ChatCompletionChunk, type ChatCompletionParams, openai } from './openai.ts'
+import {
+  type ChatCompletion,
+  type ChatCompletionChunk,
+  type ChatCompletionParams,
+  type OpenAIClient,
+  openai,
+} from './openai.ts'
 import { chatRequest } from './openai-request.ts'
 
 type Completions = OpenAI.Chat.Completions.ChatCompletion
@@ -23,6 +29,37 @@ test('the types are those of the real client', () => {
   expectTypeOf<ChatCompletion>().toExtend<Completions>()
   expectTypeOf<ChatCompletionChunk>().toExtend<OpenAI.Chat.Completions.ChatCompletionChunk>()
   expectTypeOf<OpenAI.Chat.Completions.ChatCompletionCreateParams>().toExtend<ChatCompletionParams>()
+})
+
+/**
+ * What a program does with `client.chat`, in the official types. The official classes have protected members,
+ * which no other object can have.
+ */
+interface Chat {
+  readonly chat: {
+    readonly completions: {
+      create(
+        body: OpenAI.Chat.Completions.ChatCompletionCreateParamsNonStreaming,
+        options?: { signal?: AbortSignal },
+      ): PromiseLike<OpenAI.Chat.Completions.ChatCompletion>
+      create(
+        body: OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming,
+        options?: { signal?: AbortSignal },
+      ): PromiseLike<AsyncIterable<OpenAI.Chat.Completions.ChatCompletionChunk>>
+      create(
+        body: OpenAI.Chat.Completions.ChatCompletionCreateParams,
+        options?: { signal?: AbortSignal },
+      ): PromiseLike<
+        AsyncIterable<OpenAI.Chat.Completions.ChatCompletionChunk> | OpenAI.Chat.Completions.ChatCompletion
+      >
+    }
+  }
+}
+
+test('a program over the official client takes this one, with every overload', () => {
+  expectTypeOf<Pick<OpenAI, 'chat'>>().toExtend<Chat>()
+  expectTypeOf<OpenAIClient>().toExtend<Chat>()
+  expectTypeOf<OpenAIClient>().not.toExtend<{ chat: { completions: { create(body: string): unknown } } }>()
 })
 
 test('a conversation is answered, and counted', async () => {

@@ -17,10 +17,14 @@ export type Prompt =
 
 export type SamplingMode = 'most-predictable' | 'predictable' | 'balanced' | 'creative' | 'most-creative'
 
+/** What a page's `monitor` gets: events whose `loaded` is a fraction of 1, from 0 on. */
 export interface DownloadMonitor extends EventTarget {
-  /** Gets events whose `loaded` is a fraction of 1. */
-  ondownloadprogress: ((event: Event) => unknown) | null
-  report(share: number): void
+  ondownloadprogress: ((event: ProgressEvent) => unknown) | null
+  addEventListener(
+    type: string,
+    listener: ((event: ProgressEvent) => unknown) | EventListenerObject | null,
+    options?: boolean | AddEventListenerOptions,
+  ): void
 }
 
 /** A tool. The session runs it when the model calls it; several may run in parallel. */
@@ -80,6 +84,17 @@ export function samplingOf(options: CreateOptions): GenerateOptions {
   return { temperature: TEMPERATURES[samplingMode] }
 }
 
+/** False if anything other than text is expected. Throws TypeError as `samplingOf`. */
+export function isTextOnly(options: CreateOptions): boolean {
+  try {
+    samplingOf(options)
+    return true
+  } catch (error) {
+    if (error instanceof DOMException) return false
+    throw error
+  }
+}
+
 /** Throws TypeError for tools that cannot be run or that share a name. */
 export function toolsOf({ tools = [] }: CreateOptions): readonly PromptTool[] {
   for (const { name, execute } of tools) {
@@ -110,16 +125,40 @@ export function constraintOf(
   return { pattern: source }
 }
 
+/** Throws TypeError for roles, NotSupportedError for content, SyntaxError for a prefix. */
 export function readPrompt(input: Prompt): PromptMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
   return input.map(({ role, content, prefix }) => {
-    if (prefix === true) throw unsupported('a reply cannot be given a prefix')
+    if (prefix === true) {
+      throw new DOMException(
+        'prefix is for the last message of prompt and promptStreaming, with the role assistant',
+        'SyntaxError',
+      )
+    }
     if (role !== 'system' && role !== 'user' && role !== 'assistant') {
       throw new TypeError(`"${role}" is not a role; use system, user or assistant`)
     }
     return { role, content: typeof content === 'string' ? content : content.map(readPart).join('') }
   })
 }
+
+interface PrefixedPrompt {
+  readonly said: readonly PromptMessage[]
+  readonly prefix?: string
+}
+
+/** Messages, and the text with which the reply to them begins: the last message, if it is a prefix. */
+export function readPrefixed(input: Prompt): PrefixedPrompt {
+  const last = typeof input === 'string' ? undefined : input.at(-1)
+  if (typeof input === 'string' || last?.prefix !== true || last.role !== 'assistant')
+    return { said: readPrompt(input) }
+  const [{ content }] = readPrompt([{ ...last, prefix: false }]) as [PromptMessage]
+  return { said: readPrompt(input.slice(0, -1)), prefix: content }
+}
+
+/** All messages, the beginning of the reply among them. */
+export const withPrefix = ({ said, prefix }: PrefixedPrompt): readonly PromptMessage[] =>
+  prefix === undefined ? said : [...said, { role: 'assistant', content: prefix }]
 
 function readPart({ type, value }: { readonly type: string; readonly value?: unknown }): string {
   if (type === 'text' && typeof value === 'string') return value

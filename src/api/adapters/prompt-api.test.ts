@@ -1,22 +1,28 @@
 // Prompt API. In: a page's calls of `LanguageModel`, a toy model. Out: what the browsers' own would do.
 /// <reference types="dom-chromium-ai" />
-import { expect, expectTypeOf, test } from 'vitest'
+import { expect, expectTypeOf, test, vi } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
 import { openToy } from '../testing/toy-engine.ts'
-import { type CreateOptions, type LocalLanguageModel, type PromptOptions, promptApi } from './prompt-api.ts'
+import {
+  type CreateOptions,
+  type DownloadMonitor,
+  type LanguageModelClass,
+  type LocalLanguageModel,
+  type PromptOptions,
+  promptApi,
+} from './prompt-api.ts'
+import { quotaExceeded } from './prompt-api-quota.ts'
 import { MOST_ROUNDS } from './prompt-api-tools.ts'
 
 const greedy = { samplingMode: 'most-predictable' } as const
 
-test('the types are those of the browsers, less what they deprecate', () => {
-  type Current = Omit<
-    LanguageModel,
-    'measureInputUsage' | 'inputUsage' | 'inputQuota' | 'onquotaoverflow' | 'topK' | 'temperature' | 'clone'
-  >
-  expectTypeOf<LocalLanguageModel>().toExtend<Current>()
-  expectTypeOf<Omit<LanguageModelCreateOptions, 'monitor'>>().toExtend<CreateOptions>()
+test('the types are those of the browsers', () => {
+  expectTypeOf<LocalLanguageModel>().toExtend<LanguageModel>()
+  expectTypeOf<LanguageModelClass>().toExtend<Pick<typeof LanguageModel, 'create' | 'availability'>>()
+  expectTypeOf<LanguageModelCreateOptions>().toExtend<CreateOptions>()
   expectTypeOf<LanguageModelPromptOptions>().toExtend<PromptOptions>()
+  expectTypeOf<DownloadMonitor>().toExtend<CreateMonitor>()
 })
 
 test('availability follows the load, and a monitor sees shares of one', async () => {
@@ -30,10 +36,9 @@ test('availability follows the load, and a monitor sees shares of one', async ()
   })
   expect(await model.availability()).toBe('downloadable')
   await model.create({
-    monitor: (monitor) =>
-      monitor.addEventListener('downloadprogress', (event) => seen.push((event as ProgressEvent).loaded)),
+    monitor: (monitor) => monitor.addEventListener('downloadprogress', ({ loaded }) => seen.push(loaded)),
   })
-  expect(seen).toEqual([0.25, 1, 1])
+  expect(seen).toEqual([0, 0.25, 1])
   expect(await model.availability()).toBe('available')
 })
 
@@ -88,7 +93,15 @@ test('a conversation that outgrows the context loses its oldest exchange, and sa
   for (let turn = 0; turn < 6; turn++) expect(await session.prompt(long)).toBe(`You said ${long}`)
   expect(overflows).toBeGreaterThan(0)
   expect(session.contextUsage).toBeLessThanOrEqual(session.contextWindow)
-  await expect(session.prompt('x'.repeat(200))).rejects.toMatchObject({ name: 'QuotaExceededError' })
+  const requested = await session.measureContextUsage([
+    { role: 'system', content: 'S' },
+    { role: 'user', content: 'x'.repeat(130) },
+  ])
+  await expect(session.prompt('x'.repeat(130))).rejects.toMatchObject({
+    name: 'QuotaExceededError',
+    requested,
+    quota: 140,
+  })
 })
 
 test('destroying ends what runs, and everything after it, as an abort', async () => {
@@ -119,9 +132,117 @@ test('what a text model cannot do is refused as the browsers refuse it', async (
   const session = await model.create(greedy)
   const image = [{ role: 'user', content: [{ type: 'image', value: new Blob() }] }]
   await expect(session.prompt(image)).rejects.toMatchObject({ name: 'NotSupportedError' })
-  await expect(session.prompt([{ role: 'assistant', content: 'I', prefix: true }])).rejects.toMatchObject({
-    name: 'NotSupportedError',
-  })
+})
+
+test('availability says what the options would get', async () => {
+  const model = promptApi(() => openToy())
+  expect(await model.availability({ expectedInputs: [{ type: 'text' }] })).toBe('downloadable')
+  expect(await model.availability({ expectedInputs: [{ type: 'image' }] })).toBe('unavailable')
+  await expect(model.availability({ samplingMode: 'creative', topK: 3 })).rejects.toThrow(TypeError)
+})
+
+test('a reply begins with the prefix that the prompt ends with, and leaves it out', async () => {
+  const session = await promptApi(() => openToy()).create(greedy)
+  const user = { role: 'user', content: 'hello' }
+  const prefix = { role: 'assistant', content: 'xx', prefix: true }
+  expect(await session.prompt([user, prefix])).toBe('ello')
+  const whole = await promptApi(() => openToy()).create(greedy)
+  await whole.prompt([user])
+  expect(session.contextUsage).toBe(whole.contextUsage)
+  await session.append([user])
+  let streamed = ''
+  for await (const piece of session.promptStreaming([prefix])) streamed += piece
+  expect(streamed).toBe('ello')
+})
+
+test('a prefix anywhere else is a syntax error', async () => {
+  const model = promptApi(() => openToy())
+  const session = await model.create(greedy)
+  const prefix = { role: 'assistant', content: 'You', prefix: true } as const
+  const wrong = { name: 'SyntaxError' }
+  await expect(session.prompt([prefix, { role: 'user', content: 'a' }])).rejects.toMatchObject(wrong)
+  await expect(session.prompt([{ ...prefix, role: 'user' }])).rejects.toMatchObject(wrong)
+  await expect(session.append([prefix])).rejects.toMatchObject(wrong)
+  await expect(model.create({ initialPrompts: [prefix] })).rejects.toMatchObject(wrong)
+})
+
+test('what waits to be read counts, under the older names too', async () => {
+  const initialPrompts = [{ role: 'system', content: 'Be brief.' }]
+  const session = await promptApi(() => openToy()).create({ ...greedy, initialPrompts })
+  const first = await session.measureContextUsage(initialPrompts)
+  expect([session.contextUsage, session.inputUsage]).toEqual([first, first])
+  expect(session.inputQuota).toBe(session.contextWindow)
+  await session.append('one more')
+  expect(session.contextUsage).toBeGreaterThan(first)
+  expect((await session.clone()).contextUsage).toBe(session.contextUsage)
+  expect(await session.measureInputUsage('a')).toBe(await session.measureContextUsage('a'))
+  const model = await promptApi(() => openToy()).create({ temperature: 0.5, topK: 3 })
+  expect([model.temperature, model.topK, session.temperature, session.topK]).toEqual([0.5, 3, 0, 40])
+})
+
+test('prompts that fill the context are refused with the numbers, whoever brings them', async () => {
+  const model = promptApi(() => openToy(toyModel({ contextLength: 60 })))
+  const initialPrompts = [{ role: 'user', content: 'x'.repeat(70) }]
+  const quota = { name: 'QuotaExceededError', quota: 60, requested: expect.any(Number) }
+  await expect(model.create({ initialPrompts })).rejects.toMatchObject(quota)
+  const session = await model.create(greedy)
+  await session.append('a')
+  const before = session.contextUsage
+  const error = await session.append('x'.repeat(70)).catch((error) => error)
+  expect(error).toMatchObject(quota)
+  expect(error.requested).toBeGreaterThan(60)
+  expect(session.contextUsage).toBe(before)
+  expect(await session.prompt('b')).toBe('You said b')
+})
+
+test("a platform's own error of quotas is used where there is one", () => {
+  class QuotaExceededError extends DOMException {
+    readonly numbers: object
+
+    constructor(message: string, numbers: object) {
+      super(message, 'QuotaExceededError')
+      this.numbers = numbers
+    }
+  }
+  vi.stubGlobal('QuotaExceededError', QuotaExceededError)
+  const error = quotaExceeded(7, 5)
+  vi.unstubAllGlobals()
+  expect(error).toBeInstanceOf(QuotaExceededError)
+  expect(error).toMatchObject({ numbers: { requested: 7, quota: 5 } })
+  expect(error.message).toBe('the conversation needs 7 tokens and the context holds 5; shorten the input')
+})
+
+test('append makes room as a prompt does, under both names of the event', async () => {
+  const session = await promptApi(() => openToy(toyModel({ contextLength: 140 }))).create(greedy)
+  const heard: string[] = []
+  session.oncontextoverflow = ({ type }) => heard.push(type)
+  session.onquotaoverflow = ({ type }) => heard.push(type)
+  await session.prompt('abcdefghijklmnopqrst')
+  await session.append('x'.repeat(90))
+  expect(heard).toEqual(['contextoverflow', 'quotaoverflow'])
+  expect(session.contextUsage).toBeLessThan(140)
+})
+
+test('every wait ends with the reason of its signal', async () => {
+  const model = promptApi(() => openToy())
+  const session = await model.create(greedy)
+  const reason = new Error('enough')
+  const signal = AbortSignal.abort(reason)
+  await expect(model.create({ signal })).rejects.toBe(reason)
+  await expect(session.append('a', { signal })).rejects.toBe(reason)
+  await expect(session.clone({ signal })).rejects.toBe(reason)
+  await expect(session.measureContextUsage('a', { signal })).rejects.toBe(reason)
+  const stop = new AbortController()
+  const reader = session.promptStreaming('x'.repeat(400), { signal: stop.signal }).getReader()
+  await reader.read()
+  stop.abort(reason)
+  await expect(
+    (async () => {
+      while (!(await reader.read()).done);
+    })(),
+  ).rejects.toBe(reason)
+  const options = { responseConstraint: /You said [a-z]/, omitResponseConstraintInput: true }
+  expect(await session.prompt('abc', options)).toBe('You said a')
 })
 
 const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'

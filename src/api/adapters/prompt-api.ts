@@ -3,22 +3,27 @@
 import { isHalfbyteError } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
+import { SAMPLER_DEFAULTS } from '../../generate/sampler/options.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions, GenerationResult, Session } from '../types.ts'
 import { loadOnce } from './load-once.ts'
 import {
   type CreateOptions,
   constraintOf,
-  type DownloadMonitor,
+  isTextOnly,
   type Prompt,
   type PromptMessage,
   type PromptOptions,
   type PromptTool,
+  readPrefixed,
   readPrompt,
   samplingOf,
   toolsOf,
   unsupported,
+  withPrefix,
 } from './prompt-api-input.ts'
+import { MonitorTarget } from './prompt-api-monitor.ts'
+import { quotaExceeded } from './prompt-api-quota.ts'
 import { MOST_ROUNDS, runCalls, unlessAborted } from './prompt-api-tools.ts'
 
 export type * from './prompt-api-input.ts'
@@ -33,19 +38,22 @@ export type Availability = 'unavailable' | 'downloadable' | 'downloading' | 'ava
 
 /** `LanguageModel` of the Prompt API, over our own engine. */
 export interface LanguageModelClass {
-  /** `available` once an engine is loaded; `unavailable` if the page cannot run one. */
-  availability(options?: object): Promise<Availability>
   /**
-   * Rejects with the error of loading, `NotSupportedError` for anything other than text, or the signal's
-   * reason.
+   * `available` once an engine is loaded; `unavailable` if the page cannot run one, or if `options` expect
+   * anything other than text. Rejects with TypeError for options that contradict each other.
+   */
+  availability(options?: CreateOptions): Promise<Availability>
+  /**
+   * Rejects with the error of loading, `NotSupportedError` for anything other than text,
+   * `QuotaExceededError` for initial prompts that fill the context, or the signal's reason.
    */
   create(options?: CreateOptions): Promise<LocalLanguageModel>
 }
 
 export function promptApi(load: LoadEngine): LanguageModelClass {
   if (typeof load !== 'function') throw wrongOption('load', load, 'a function that loads an engine')
+  const monitors = new Set<MonitorTarget>()
   let state: Availability = typeof WebAssembly === 'object' ? 'downloadable' : 'unavailable'
-  const monitors = new Set<DownloadMonitor>()
   const start = loadOnce(async (signal: AbortSignal | undefined): Promise<Engine> => {
     state = 'downloading'
     try {
@@ -64,37 +72,27 @@ export function promptApi(load: LoadEngine): LanguageModelClass {
     }
   })
   return {
-    availability: async () => state,
+    availability: async (options = {}) => (isTextOnly(options) ? state : 'unavailable'),
     async create(options = {}) {
       options.signal?.throwIfAborted()
       const sampling = samplingOf(options)
       const setup = { initial: readPrompt(options.initialPrompts ?? []), sampling, tools: toolsOf(options) }
       const monitor = new MonitorTarget()
       options.monitor?.(monitor)
+      monitor.report(0)
       monitors.add(monitor)
       try {
         const engine = await start(options.signal)
         monitor.report(1)
-        return new LocalLanguageModel(engine, setup)
+        const [quota, { initial }] = [engine.model.contextLength, setup]
+        const used = initial.length === 0 ? 0 : await engine.countTokens(initial)
+        if (used >= quota) throw quotaExceeded(used, quota)
+        options.signal?.throwIfAborted()
+        return new LocalLanguageModel(engine, setup, engine.createSession({ messages: initial }), used)
       } finally {
         monitors.delete(monitor)
       }
     },
-  }
-}
-
-/** `loaded` is a fraction of 1, as in the API. */
-class MonitorTarget extends EventTarget implements DownloadMonitor {
-  ondownloadprogress: ((event: Event) => unknown) | null = null
-
-  report(share: number): void {
-    const event = Object.assign(new Event('downloadprogress'), {
-      loaded: share,
-      total: 1,
-      lengthComputable: true,
-    })
-    this.dispatchEvent(event)
-    this.ondownloadprogress?.(event)
   }
 }
 
@@ -110,27 +108,28 @@ interface SessionSetup {
  */
 export class LocalLanguageModel extends EventTarget {
   oncontextoverflow: ((event: Event) => unknown) | null = null
+  /** @deprecated The older name of `oncontextoverflow`. */
+  onquotaoverflow: ((event: Event) => unknown) | null = null
   readonly #engine: Engine
   readonly #setup: SessionSetup
   readonly #ended = new AbortController()
   #session: Session
+  /** Tokens of the conversation while some of it was not read yet. */
+  #unreadUsage: number | undefined
   /** Resolves when every prompt so far has ended, including its tool calls. */
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(
-    engine: Engine,
-    setup: SessionSetup,
-    session: Session = engine.createSession({ messages: setup.initial }),
-  ) {
+  constructor(engine: Engine, setup: SessionSetup, session: Session, unreadUsage: number | undefined) {
     super()
     this.#engine = engine
     this.#setup = setup
     this.#session = session
+    this.#unreadUsage = unreadUsage
   }
 
   /** Number of tokens that the conversation holds. */
   get contextUsage(): number {
-    return this.#session.contextUsed
+    return this.#unreadUsage ?? this.#session.contextUsed
   }
 
   /** Number of tokens that it may hold. */
@@ -138,9 +137,31 @@ export class LocalLanguageModel extends EventTarget {
     return this.#engine.model.contextLength
   }
 
+  /** @deprecated The older name of `contextUsage`. */
+  get inputUsage(): number {
+    return this.contextUsage
+  }
+
+  /** @deprecated The older name of `contextWindow`. */
+  get inputQuota(): number {
+    return this.contextWindow
+  }
+
+  /** @deprecated What the page asked for, or the engine's default. */
+  get temperature(): number {
+    return this.#setup.sampling.temperature ?? SAMPLER_DEFAULTS.temperature
+  }
+
+  /** @deprecated What the page asked for, or the engine's default. */
+  get topK(): number {
+    return this.#setup.sampling.topK ?? SAMPLER_DEFAULTS.topK
+  }
+
   /**
-   * The whole reply, after all tool calls. Rejects with `NotSupportedError` if a constraint cannot be
-   * enforced, `SyntaxError` if the reply was cut off before it satisfied one, and the errors of tools.
+   * The whole reply, after all tool calls, without the prefix that the last message may be. Rejects with
+   * `NotSupportedError` if a constraint cannot be enforced, `SyntaxError` for a prefix elsewhere and for a
+   * reply that was cut off before it satisfied a constraint, `QuotaExceededError` (with `requested` and
+   * `quota`) for a prompt that the context cannot hold, and the errors of tools.
    */
   async prompt(input: Prompt, options: PromptOptions = {}): Promise<string> {
     let text = ''
@@ -163,23 +184,45 @@ export class LocalLanguageModel extends EventTarget {
     })
   }
 
-  /** Adds messages without answering. They are read with the next prompt. */
+  /**
+   * Adds messages without answering. They are counted now and read with the next prompt. Rejects with
+   * `QuotaExceededError` if the context cannot hold them.
+   */
   async append(input: Prompt, { signal }: PromptOptions = {}): Promise<undefined> {
     this.#check(signal)
     const added = readPrompt(input)
-    await this.#inTurn(signal, () => this.#session.setMessages([...this.#session.messages, ...added]))
+    await this.#inTurn(signal, async () => {
+      const before = this.#session.messages
+      for (;;) {
+        const all = [...this.#session.messages, ...added]
+        const requested = await this.#engine.countTokens(all)
+        if (requested < this.contextWindow) {
+          this.#session.setMessages(all)
+          this.#unreadUsage = requested
+          return
+        }
+        if (this.#forgetOldest(added)) continue
+        this.#session.setMessages(before)
+        throw quotaExceeded(requested, this.contextWindow)
+      }
+    })
   }
 
   /** Number of tokens of `input`, including the template around it. */
   async measureContextUsage(input: Prompt, { signal }: PromptOptions = {}): Promise<number> {
     this.#check(signal)
-    return this.#engine.countTokens(readPrompt(input))
+    return this.#engine.countTokens(withPrefix(readPrefixed(input)))
+  }
+
+  /** @deprecated The older name of `measureContextUsage`. */
+  measureInputUsage(input: Prompt, options: PromptOptions = {}): Promise<number> {
+    return this.measureContextUsage(input, options)
   }
 
   async clone({ signal }: PromptOptions = {}): Promise<LocalLanguageModel> {
     this.#check(signal)
-    const session = await this.#inTurn(signal, () => this.#session.fork())
-    return new LocalLanguageModel(this.#engine, this.#setup, session)
+    const fork = await this.#inTurn(signal, () => this.#session.fork())
+    return new LocalLanguageModel(this.#engine, this.#setup, fork, this.#unreadUsage)
   }
 
   /** Ends running prompts with an `AbortError` and frees the state. */
@@ -190,13 +233,13 @@ export class LocalLanguageModel extends EventTarget {
 
   async *#pieces(input: Prompt, options: PromptOptions): AsyncGenerator<string, void> {
     this.#check(options.signal)
-    const said = readPrompt(input)
+    const { said, prefix } = readPrefixed(input)
     const form = constraintOf(options, this.#setup.tools)
     const turn = this.#takeTurn()
     const signal = this.#until(options.signal)
     try {
       await unlessAborted(turn.before, signal)
-      const reply = this.#conversation(said, { ...this.#setup.sampling, ...form, signal })
+      const reply = this.#conversation(said, { ...this.#setup.sampling, ...form, prefix, signal })
       if ((yield* reply) !== 'length' || options.responseConstraint === undefined) return
       throw new DOMException('the reply was cut off before it satisfied responseConstraint', 'SyntaxError')
     } catch (error) {
@@ -216,15 +259,16 @@ export class LocalLanguageModel extends EventTarget {
     options: GenerateOptions & { readonly signal: AbortSignal },
   ): AsyncGenerator<string, GenerationResult['finishReason']> {
     const before = this.#session.messages
-    let said = prompt
+    let [said, prefix] = [prompt, options.prefix]
     try {
       for (let round = 0; ; round++) {
-        const { finishReason, toolCalls = [] } = yield* this.#answer(said, options)
+        const { finishReason, toolCalls = [] } = yield* this.#answer(said, { ...options, prefix })
         if (toolCalls.length === 0) return finishReason
         if (round === MOST_ROUNDS) {
           throw new DOMException(`tools were called ${MOST_ROUNDS} times without an answer`, 'OperationError')
         }
         said = await runCalls(toolCalls, this.#setup.tools, options.signal)
+        prefix = undefined
       }
     } catch (error) {
       // Unanswered calls would disturb the next prompt.
@@ -242,11 +286,15 @@ export class LocalLanguageModel extends EventTarget {
       try {
         const generation = this.#session.send(said, options)
         for await (const { text } of generation) yield text
-        return await generation.result
+        const result = await generation.result
+        this.#unreadUsage = undefined
+        return result
       } catch (error) {
         // A prompt that is too long is rejected before the first piece.
         if (!isHalfbyteError(error) || error.code !== 'context-overflow') throw error
-        if (!this.#forgetOldest(said)) throw new DOMException(`${error.message}`, 'QuotaExceededError')
+        const needed = [...this.#session.messages, ...said]
+        if (this.#forgetOldest(said)) continue
+        throw quotaExceeded(await this.#engine.countTokens(needed), this.contextWindow)
       }
     }
   }
@@ -288,9 +336,11 @@ export class LocalLanguageModel extends EventTarget {
     // Tool answers belong to the current question.
     if (next < 0 && said[0]?.role === 'tool') return false
     this.#session.setMessages([...kept, ...(next < 0 ? [] : rest.slice(next))])
-    const event = new Event('contextoverflow')
-    this.dispatchEvent(event)
-    this.oncontextoverflow?.(event)
+    for (const name of ['contextoverflow', 'quotaoverflow'] as const) {
+      const event = new Event(name)
+      this.dispatchEvent(event)
+      this[`on${name}`]?.(event)
+    }
     return true
   }
 

@@ -1,6 +1,6 @@
 // Configuration. In: an opened model of any format. Out: its frozen, checked hyperparameters.
 import { HalfbyteError } from '../../base/errors.ts'
-import { readVector } from '../../formats/gguf/dequantize.ts'
+import { readVector } from '../../formats/dequantize.ts'
 import type { ModelFile } from '../../formats/model-file.ts'
 import { embeddingTable, LONG_FACTORS, ROPE_FACTORS, SHORT_FACTORS } from '../tensors/names.ts'
 import type { ModelConfig } from './config.ts'

@@ -7,7 +7,7 @@ import { randomRecurrent, recurrentSafetensors } from '../../../conformance/test
 import { blobSource } from '../../base/bytes.ts'
 import { nodeHost } from '../../cli/host.ts'
 import { parsePattern } from '../../compress/prune/pattern.ts'
-import { openModel } from '../../formats/model-file.ts'
+import { openModel } from '../../formats/open-model.ts'
 import type { Costs } from '../../weights/sparse/cost-table.ts'
 import { prepareModel } from '../load/prepare.ts'
 import { type AllocateOptions, allocateSparsity, type SparsityBudget } from './allocate-sparsity.ts'

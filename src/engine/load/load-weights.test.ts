@@ -5,7 +5,7 @@ import { ggufFile } from '../../../conformance/testing/model-files.ts'
 import { randomLlama } from '../../../conformance/testing/random-llama.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { nodeHost } from '../../cli/host.ts'
-import { openModel } from '../../formats/model-file.ts'
+import { openModel } from '../../formats/open-model.ts'
 import { buildModel } from './build-model.ts'
 import { prepareModel } from './prepare.ts'
 

@@ -36,7 +36,7 @@ export async function loadModel(
   ) => {
     const { file, files } = await openAny(source, open, host, signal)
     if (file.format === 'hbm') packs.push(files)
-    const adapters = await openAdapters(lora, open, signal)
+    const adapters = await openAdapters(lora, open, host, signal)
     return prepareModel(file, { ...request, contextLength, adapters, signal })
   }
   try {

@@ -4,7 +4,7 @@
 import { groupEncoding, isQuantized, type PackedEncoding } from '../../abi/encodings.ts'
 import type { ModelConfig } from '../../arch/config/config.ts'
 import { roleOf, type Weights, weightOf } from '../../arch/tensors/names.ts'
-import { readVector } from '../../formats/gguf/dequantize.ts'
+import { readVector } from '../../formats/dequantize.ts'
 import { chooseEncoding, type WeightPolicy } from '../../weights/choose.ts'
 
 /** Of each weight by itself; the experts' of a layer are one weight, whichever way each of them is stored. */

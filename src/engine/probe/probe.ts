@@ -57,7 +57,7 @@ export async function probeModel(
     for (const source of [request.source, request.draft]) {
       if (source !== undefined) files.push((await openAny(source, open, host, signal)).file)
     }
-    const lora = await openAdapters(request.lora, open, signal)
+    const lora = await openAdapters(request.lora, open, host, signal)
     const prepare = async (changes: Smaller = {}): Promise<PreparedModel[]> => {
       const prepared: PreparedModel[] = []
       for (const file of files) {

@@ -9,6 +9,7 @@ import { SlabReader } from '../slab-reader.ts'
 import type { DType, MetaValue, TensorIndex, TensorInfo } from '../tensors.ts'
 import { GGML_DTYPES, ggmlTypeName } from './ggml-types.ts'
 import { readString, readValue } from './gguf-values.ts'
+import { codingOf } from './group-readers.ts'
 
 export const GGUF_MAGIC = 0x46554747
 
@@ -179,5 +180,6 @@ function locate(source: ByteSource, tensor: RawTensor, dataStart: number, alignm
       { tensor: name, size: source.size },
     )
   }
-  return { name, dtype, shape, source, offset: dataStart + Number(tensor.offset), byteLength }
+  const offset = dataStart + Number(tensor.offset)
+  return { name, dtype, coding: codingOf(dtype), shape, source, offset, byteLength }
 }

@@ -1,14 +1,13 @@
 // Group readers. In: stored rows, a group's index. Out: its 32 elements as codes and scales, without
 // rounding.
 import { halfTable } from '../../base/half.ts'
-import type { StoredRows } from '../stored-rows.ts'
-import type { CodedDType } from '../tensors.ts'
-import type { CodedGroup, GroupReader } from './coded-group.ts'
+import type { CodedGroup, Coding, GroupReader, RowViews } from '../coded-group.ts'
+import type { CodedDType, DType } from '../tensors.ts'
 import { readIQ1M, readIQ1S, readIQ2S, readIQ2XS, readIQ2XXS, readIQ3S, readIQ3XXS } from './iq-quants.ts'
 import { readQ2K, readQ3K, readQ4K, readQ5K, readQ6K } from './k-quants.ts'
 import { readQ1, readQ2, readTQ1, readTQ2 } from './ternary.ts'
 
-export const GROUP_READERS: Readonly<Record<CodedDType, GroupReader>> = {
+const GROUP_READERS: Readonly<Record<CodedDType, GroupReader>> = {
   Q8_1: readQ8_1,
   Q5_0: readQ5_0,
   Q5_1: readQ5_1,
@@ -35,7 +34,7 @@ export const GROUP_READERS: Readonly<Record<CodedDType, GroupReader>> = {
 }
 
 /** Dtypes whose elements have minimums. */
-export const HAS_MINIMUM: ReadonlySet<CodedDType> = new Set<CodedDType>([
+const HAS_MINIMUM: ReadonlySet<CodedDType> = new Set<CodedDType>([
   'Q5_1',
   'Q2_K',
   'Q4_K',
@@ -44,25 +43,31 @@ export const HAS_MINIMUM: ReadonlySet<CodedDType> = new Set<CodedDType>([
   'IQ1_S',
 ])
 
+/** Undefined for a dtype that is not read by groups. */
+export function codingOf(dtype: DType): Coding | undefined {
+  const read = (GROUP_READERS as Partial<Record<DType, GroupReader>>)[dtype]
+  return read && { read, hasMinimum: HAS_MINIMUM.has(dtype as CodedDType) }
+}
+
 /** ggml's `kvalues_iq4nl`: levels that are denser around zero. */
 const IQ4_LEVELS = Int8Array.of(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
 /** E2M1 values times two, which makes them whole numbers. */
 const FP4_LEVELS = Int8Array.of(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
 
 /** f16 scale | f16 scale times the sum of the codes, which only some kernels read | i8 [32]. */
-function readQ8_1({ i8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+function readQ8_1({ i8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = index * 36
   scales.fill(halfTable()[u16[at / 2]!]!)
   for (let i = 0; i < 32; i++) codes[i] = i8[at + 4 + i]!
 }
 
-function readQ5_0({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+function readQ5_0({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = index * 22
   scales.fill(halfTable()[u16[at / 2]!]!)
   readFives(u8, at + 2, codes, -16)
 }
 
-function readQ5_1({ u8, u16 }: StoredRows, index: number, { codes, scales, minimums }: CodedGroup): void {
+function readQ5_1({ u8, u16 }: RowViews, index: number, { codes, scales, minimums }: CodedGroup): void {
   const at = index * 24
   scales.fill(halfTable()[u16[at / 2]!]!)
   minimums.fill(halfTable()[u16[at / 2 + 1]!]!)
@@ -88,14 +93,14 @@ function readLevels(u8: Uint8Array, at: number, levels: Int8Array, codes: Int16A
   }
 }
 
-function readIQ4NL({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+function readIQ4NL({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = index * 18
   scales.fill(halfTable()[u16[at / 2]!]!)
   readLevels(u8, at + 2, IQ4_LEVELS, codes)
 }
 
 /** f16 d | u16 high bits of scales | 4 bytes of their low bits | 128 bytes of codes; 8 groups a block. */
-function readIQ4XS({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+function readIQ4XS({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 136
   const group = index & 7
   const high = (u16[at / 2 + 1]! >>> (2 * group)) & 3
@@ -105,7 +110,7 @@ function readIQ4XS({ u8, u16 }: StoredRows, index: number, { codes, scales }: Co
 }
 
 /** An exponent of 8 bits and 32 codes of 4 bits (OCP Microscaling Formats, MXFP4). */
-function readMXFP4({ u8 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+function readMXFP4({ u8 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = index * 17
   // Half of 2^(e - 127), because the levels are doubled.
   scales.fill(2 ** (u8[at]! - 128))
@@ -115,7 +120,7 @@ function readMXFP4({ u8 }: StoredRows, index: number, { codes, scales }: CodedGr
 /**
  * Four scales in E4M3 without a sign, then four runs of 16 codes of 4 bits, each with 8 in the low nibbles.
  */
-function readNVFP4({ u8 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+function readNVFP4({ u8 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 1) * 36
   for (let h = 0; h < 2; h++) {
     const run = 2 * (index & 1) + h

@@ -9,8 +9,7 @@
 //   IQ3_XXS  f16 d | 64 indices | u32 [8] as in IQ2_XXS                                               98 B
 //   IQ3_S    f16 d | 64 low bytes of indices | 8 B of high bits | 32 B of signs | 4 B of scales       110 B
 import { halfTable } from '../../base/half.ts'
-import type { StoredRows } from '../stored-rows.ts'
-import type { CodedGroup } from './coded-group.ts'
+import type { CodedGroup, RowViews } from '../coded-group.ts'
 import { iqGrid } from './iq-grids.ts'
 
 /** hot: without a branch, since signs are as good as random. */
@@ -45,7 +44,7 @@ function evenSigns(seven: number): number {
   return seven | (((0x6996 >>> ((seven ^ (seven >>> 4)) & 15)) & 1) << 7)
 }
 
-export function readIQ2XXS({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+export function readIQ2XXS({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 66
   const from = at + 2 + 8 * (index & 7)
   const word = u16[from / 2 + 2]! | (u16[from / 2 + 3]! << 16)
@@ -55,7 +54,7 @@ export function readIQ2XXS({ u8, u16 }: StoredRows, index: number, { codes, scal
     placeEight(grid, 8 * u8[from + l]!, evenSigns((word >>> (7 * l)) & 127), codes, 8 * l)
 }
 
-export function readIQ2XS({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+export function readIQ2XS({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 74
   const group = index & 7
   readTwoScales(halfTable()[u16[at / 2]!]!, u8[at + 66 + group]!, scales)
@@ -66,7 +65,7 @@ export function readIQ2XS({ u8, u16 }: StoredRows, index: number, { codes, scale
   }
 }
 
-export function readIQ2S({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+export function readIQ2S({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 82
   const group = index & 7
   readTwoScales(halfTable()[u16[at / 2]!]!, u8[at + 74 + group]!, scales)
@@ -84,7 +83,7 @@ function readTwoScales(d: number, pair: number, scales: Float32Array): void {
   scales[1] = d * (0.5 + (pair >>> 4)) * 0.25
 }
 
-export function readIQ3XXS({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+export function readIQ3XXS({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 98
   const group = index & 7
   const from = at + 2 + 8 * group
@@ -99,7 +98,7 @@ export function readIQ3XXS({ u8, u16 }: StoredRows, index: number, { codes, scal
 }
 
 /** Levels are odd from -15 to 15, so codes from 0 to 15 hold them: level = 2 * code - 15. */
-export function readIQ3S({ u8, u16 }: StoredRows, index: number, out: CodedGroup): void {
+export function readIQ3S({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 110
   const group = index & 7
   const scale = (u8[at + 106 + (group >>> 1)]! >>> (4 * (group & 1))) & 15
@@ -118,7 +117,7 @@ export function readIQ3S({ u8, u16 }: StoredRows, index: number, out: CodedGroup
 }
 
 /** Elements -1, 0 and 1, moved by an eighth up or down. Codes are 1 more, which the minimum takes back. */
-export function readIQ1S({ u8, u16 }: StoredRows, index: number, out: CodedGroup): void {
+export function readIQ1S({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 50
   const group = index & 7
   const word = u16[at / 2 + 17 + group]!
@@ -133,7 +132,7 @@ export function readIQ1S({ u8, u16 }: StoredRows, index: number, out: CodedGroup
 }
 
 /** The same, moved by an eighth in runs of 8: codes are eighths. */
-export function readIQ1M({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+export function readIQ1M({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 56
   const group = index & 7
   const words = at / 2 + 24

@@ -6,8 +6,7 @@
 //   Q5_K   as Q4_K, with 32 B of fifth bits before the nibbles                                       176 B
 //   Q6_K   128 B of low nibbles | 64 B of high bit pairs | i8 [16] scales | f16 d                    210 B
 import { halfTable } from '../../base/half.ts'
-import type { StoredRows } from '../stored-rows.ts'
-import type { CodedGroup } from './coded-group.ts'
+import type { CodedGroup, RowViews } from '../coded-group.ts'
 
 /**
  * Codes are stored in two runs of 128 elements; a byte holds the elements l, l + 32, l + 64 and l + 96 of its
@@ -19,7 +18,7 @@ function readTwoBits(u8: Uint8Array, at: number, group: number, codes: Int16Arra
   for (let i = 0; i < 32; i++) codes[i] = (u8[from + i]! >>> shift) & 3
 }
 
-export function readQ2K({ u8, u16 }: StoredRows, index: number, out: CodedGroup): void {
+export function readQ2K({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 84
   const group = index & 7
   const half = halfTable()
@@ -33,7 +32,7 @@ export function readQ2K({ u8, u16 }: StoredRows, index: number, out: CodedGroup)
   readTwoBits(u8, at + 16, group, out.codes)
 }
 
-export function readQ3K({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+export function readQ3K({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 110
   const group = index & 7
   const d = halfTable()[u16[at / 2 + 54]!]!
@@ -50,14 +49,14 @@ function sixBits(u8: Uint8Array, at: number, j: number): number {
   return low | (high << 4)
 }
 
-export function readQ4K({ u8, u16 }: StoredRows, index: number, out: CodedGroup): void {
+export function readQ4K({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 144
   const group = index & 7
   readScales(u8, u16, at, group, out)
   readNibbles(u8, at + 16, group, out.codes)
 }
 
-export function readQ5K({ u8, u16 }: StoredRows, index: number, out: CodedGroup): void {
+export function readQ5K({ u8, u16 }: RowViews, index: number, out: CodedGroup): void {
   const at = (index >>> 3) * 176
   const group = index & 7
   readScales(u8, u16, at, group, out)
@@ -86,7 +85,7 @@ function readScales(u8: Uint8Array, u16: Uint16Array, at: number, j: number, out
   out.minimums.fill(-half[u16[at / 2 + 1]!]! * minimum)
 }
 
-export function readQ6K({ u8, i8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+export function readQ6K({ u8, i8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 210
   const run = (index >>> 2) & 1
   const quarter = index & 3

@@ -1,10 +1,11 @@
 // Scales of matrices. In: experts in NVFP4 and their scales. Out: the products, wherever a read begins.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
+import { dequantize } from '../dequantize.ts'
 import { storedRows } from '../stored-rows.ts'
 import type { TensorInfo } from '../tensors.ts'
 import { randomBlocks } from '../testing/random-blocks.ts'
-import { dequantize } from './dequantize.ts'
+import { codingOf } from './group-readers.ts'
 import { scaleTensors } from './tensor-scales.ts'
 
 const SHAPE = [3, 2, 128] as const
@@ -15,14 +16,15 @@ const FACTORS = Float32Array.of(0.5, -3, 1.25)
 const tensor = (name: string, dtype: TensorInfo['dtype'], shape: readonly number[], bytes: Uint8Array) => {
   // Other tensors lie in front of it.
   const source = bufferSource('experts.gguf', new Uint8Array([...new Uint8Array(64), ...bytes]))
-  return [name, { name, dtype, shape, source, offset: 64, byteLength: bytes.length }] as const
+  const coding = codingOf(dtype)
+  return [name, { name, dtype, coding, shape, source, offset: 64, byteLength: bytes.length }] as const
 }
 const EXPERTS = tensor('blk.0.ffn_up_exps.weight', 'NVFP4', SHAPE, BLOCKS)
 const scalesOf = (values: Float32Array) =>
   tensor('blk.0.ffn_up_exps.scale', 'F32', [values.length], new Uint8Array(values.buffer))
 
 const stored = new Float32Array(COUNT)
-dequantize(storedRows('NVFP4', BLOCKS), 0, COUNT, stored, 0)
+dequantize(storedRows('NVFP4', BLOCKS, codingOf('NVFP4')), 0, COUNT, stored, 0)
 
 async function readScaled(factors: Float32Array, first: number, count: number): Promise<Float32Array> {
   const scaled = scaleTensors(new Map([EXPERTS, scalesOf(factors)]))

@@ -5,11 +5,11 @@
 // one number for `X.weight`, or one for each expert in it. `X.input_scale` is for kernels that compute in
 // NVFP4.
 import { filledSource } from '../../base/bytes.ts'
+import { dequantize } from '../dequantize.ts'
 import { BLOCKS, elementCount } from '../dtypes.ts'
 import { malformed, shown } from '../malformed.ts'
 import { storedRows } from '../stored-rows.ts'
 import type { TensorIndex, TensorInfo } from '../tensors.ts'
-import { dequantize } from './dequantize.ts'
 
 /** Throws `format` when a matrix has another number of scales than one, or than experts. */
 export function scaleTensors(tensors: TensorIndex): TensorIndex {
@@ -43,12 +43,20 @@ function scaled(tensor: TensorInfo, scale: TensorInfo): TensorInfo {
   const source = filledSource(file.name, 4 * count, async (target, offset, signal) => {
     const [first, length] = [offset / 4, target.byteLength / 4]
     const [from, size] = [(first / elements) * bytes, (length / elements) * bytes]
-    const rows = storedRows('NVFP4', await file.read(tensor.offset + from, size, signal))
+    const rows = storedRows('NVFP4', await file.read(tensor.offset + from, size, signal), tensor.coding)
     scales ??= storedRows('F32', await scale.source.read(scale.offset, scale.byteLength, signal)).f32
     const out = new Float32Array(length)
     dequantize(rows, 0, length, out, 0)
     for (let i = 0; i < length; i++) out[i]! *= scales[Math.floor(((first + i) * factors) / count)]!
     target.set(new Uint8Array(out.buffer))
   })
-  return { ...tensor, dtype: 'F32', like: 'NVFP4', source, offset: 0, byteLength: 4 * count }
+  return {
+    ...tensor,
+    dtype: 'F32',
+    coding: undefined,
+    like: 'NVFP4',
+    source,
+    offset: 0,
+    byteLength: 4 * count,
+  }
 }

@@ -6,12 +6,11 @@
 //   TQ1_0  48 B of five elements each | 4 B of four elements each | f16 d    54 B
 //   TQ2_0  64 B of four elements each | f16 d                               66 B
 import { halfTable } from '../../base/half.ts'
-import type { StoredRows } from '../stored-rows.ts'
-import type { CodedGroup } from './coded-group.ts'
+import type { CodedGroup, RowViews } from '../coded-group.ts'
 
 const POWERS_OF_3 = Uint8Array.of(1, 3, 9, 27, 81)
 
-export function readTQ1({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+export function readTQ1({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 54
   const group = index & 7
   scales.fill(halfTable()[u16[at / 2 + 26]!]!)
@@ -32,7 +31,7 @@ function trit(u8: Uint8Array, at: number, element: number): number {
   return ((shifted * 3) >>> 8) - 1
 }
 
-export function readTQ2({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+export function readTQ2({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 3) * 66
   const group = index & 7
   scales.fill(halfTable()[u16[at / 2 + 32]!]!)
@@ -40,14 +39,14 @@ export function readTQ2({ u8, u16 }: StoredRows, index: number, { codes, scales 
   for (let i = 0; i < 32; i++) codes[i] = ((u8[from + i]! >>> (2 * (group & 3))) & 3) - 1
 }
 
-export function readQ1({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+export function readQ1({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 2) * 18
   scales.fill(halfTable()[u16[at / 2]!]!)
   const from = at + 2 + 4 * (index & 3)
   for (let i = 0; i < 32; i++) codes[i] = (u8[from + (i >>> 3)]! >>> (i & 7)) & 1 ? 1 : -1
 }
 
-export function readQ2({ u8, u16 }: StoredRows, index: number, { codes, scales }: CodedGroup): void {
+export function readQ2({ u8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {
   const at = (index >>> 1) * 18
   scales.fill(halfTable()[u16[at / 2]!]!)
   const from = at + 2 + 8 * (index & 1)

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { concat } from '../../../conformance/testing/writers/gguf-writer.ts'
 import { bufferSource, readInto } from '../../base/bytes.ts'
-import { openModel } from '../model-file.ts'
+import { openModel } from '../open-model.ts'
 import { joinParts } from './hbm-parts.ts'
 import { writePack } from './hbm-writer.ts'
 

@@ -5,7 +5,7 @@ import { concat } from '../../../conformance/testing/writers/gguf-writer.ts'
 import { type ByteSource, bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { gzip } from '../gzip.ts'
-import { openModel } from '../model-file.ts'
+import { openModel } from '../open-model.ts'
 import { CHUNK_BYTES, headerHash, PREFIX_BYTES, readPack } from './hbm.ts'
 import { type PackContents, type PackTensor, writePack } from './hbm-writer.ts'
 

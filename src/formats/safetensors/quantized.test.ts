@@ -19,8 +19,8 @@ import {
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
-import { dequantize, readVector } from '../gguf/dequantize.ts'
-import { openModel } from '../model-file.ts'
+import { dequantize, readVector } from '../dequantize.ts'
+import { openModel } from '../open-model.ts'
 import { storedRows } from '../stored-rows.ts'
 import type { TensorInfo } from '../tensors.ts'
 

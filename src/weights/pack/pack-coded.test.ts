@@ -2,8 +2,9 @@
 // `auto` chooses.
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../../abi/encodings.ts'
+import { dequantize } from '../../formats/dequantize.ts'
 import { BLOCKS, rowBytes } from '../../formats/dtypes.ts'
-import { dequantize } from '../../formats/gguf/dequantize.ts'
+import { codingOf } from '../../formats/gguf/group-readers.ts'
 import { storedRows } from '../../formats/stored-rows.ts'
 import type { CodedDType } from '../../formats/tensors.ts'
 import { CODED_DTYPES, randomBlocks } from '../../formats/testing/random-blocks.ts'
@@ -18,10 +19,11 @@ function packed(dtype: CodedDType, encoding = chooseEncoding('auto', 'matrix', [
   // Minimums are up to 465 times the scale of IQ3_S and IQ3_XXS; those of random scales would exceed f16.
   const scale = dtype.startsWith('IQ3') ? 0.371 : undefined
   const source = randomBlocks(dtype, (ROWS * K) / BLOCKS[dtype].elements, 5, scale)
+  const coding = codingOf(dtype)
   const values = new Float32Array(ROWS * K)
-  dequantize(storedRows(dtype, source), 0, values.length, values, 0)
+  dequantize(storedRows(dtype, source, coding), 0, values.length, values, 0)
   const target = new Uint8Array(matrixBytes(encoding, ROWS, K))
-  packRows({ dtype, encoding, k: K, rows: ROWS, source, target })
+  packRows({ dtype, coding, encoding, k: K, rows: ROWS, source, target })
   return { values, encoding, unpacked: unpackPanels(encoding, target, K) }
 }
 
@@ -43,7 +45,7 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
     const source = new Uint8Array(8 * rowBytes(dtype, K)).fill(0xff)
     const target = new Uint8Array(matrixBytes(encoding, 8, K))
     const pack = () => {
-      packRows({ dtype, encoding, k: K, rows: 8, source, target })
+      packRows({ dtype, coding: codingOf(dtype), encoding, k: K, rows: 8, source, target })
       return unpackPanels(encoding, target, K).every(Number.isFinite)
     }
     // A scale with all bits set is no number, except in E4M3.

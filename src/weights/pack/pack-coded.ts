@@ -1,6 +1,6 @@
 // Coded panels. In: stored rows of codes with scales, a multiple of 8 rows. Out: the same in a kernel layout.
-import { codedGroup } from '../../formats/gguf/coded-group.ts'
-import { GROUP_READERS } from '../../formats/gguf/group-readers.ts'
+import { codedGroup } from '../../formats/coded-group.ts'
+import { codingOf } from '../../formats/dequantize.ts'
 import type { StoredRows } from '../../formats/stored-rows.ts'
 import type { CodedDType } from '../../formats/tensors.ts'
 import { shiftedFloat } from '../scales.ts'
@@ -62,7 +62,7 @@ export function packCoded(
   const near = own.encoding === encoding ? undefined : NEAR[dtype]
   const { step, offset } = near ?? { step: 1, offset: own.zero }
   const codeOf = Uint8Array.from({ length: 256 }, (_, code) => Math.round((code - 128 + offset) / step))
-  const read = GROUP_READERS[dtype]
+  const { read } = codingOf(rows)
   const group = codedGroup()
   const codes = new Uint8Array(8 * 32)
   const words = new Uint32Array(codes.buffer)

@@ -1,6 +1,6 @@
 // Float panels. In: stored rows, a multiple of 8. Out: [panel][k][8] of f32 or of the file's own 16-bit
 // elements.
-import { dequantize } from '../../formats/gguf/dequantize.ts'
+import { dequantize } from '../../formats/dequantize.ts'
 import type { StoredRows } from '../../formats/stored-rows.ts'
 
 /** Makes f16 and bf16 panels. Elements are moved, never converted. */

@@ -2,7 +2,7 @@
 // w4_channel panels.
 
 import { roundUp } from '../../abi/encodings.ts'
-import { dequantize } from '../../formats/gguf/dequantize.ts'
+import { dequantize } from '../../formats/dequantize.ts'
 import type { StoredRows } from '../../formats/stored-rows.ts'
 import { quantize4, quantize8 } from '../quantize.ts'
 

@@ -7,7 +7,7 @@ import { concat, ggufBytes } from '../../../conformance/testing/writers/gguf-wri
 import { randomTensor } from '../../../conformance/testing/writers/random-tensor.ts'
 import { type ByteSource, bufferSource } from '../../base/bytes.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
-import { openModel } from '../../formats/model-file.ts'
+import { openModel } from '../../formats/open-model.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { chooseEncoding, type WeightPolicy } from '../choose.ts'
 import { slotBytes, streamMatrix, streamVector } from '../stream.ts'

@@ -1,6 +1,7 @@
 // Packing. In: a slab of stored rows. Out: the same rows in a kernel layout, in a view of linear memory.
 
 import { type Encoding, PANEL_ROWS, panelBytes } from '../../abi/encodings.ts'
+import type { Coding } from '../../formats/coded-group.ts'
 import { rowBytes } from '../../formats/dtypes.ts'
 import { type StoredRows, storedRows } from '../../formats/stored-rows.ts'
 import type { DType } from '../../formats/tensors.ts'
@@ -12,6 +13,8 @@ import { packQuantized } from './pack-quantized.ts'
 /** Rows of one tensor. `target` has room for them in whole panels of 8. */
 export interface PackJob {
   readonly dtype: DType
+  /** Of rows in coded groups. */
+  readonly coding?: Coding | undefined
   readonly encoding: Encoding
   /** Elements of a row. */
   readonly k: number
@@ -28,19 +31,19 @@ export interface PackJob {
  * weights or scales that the encoding cannot hold.
  */
 export function packRows(job: PackJob): void {
-  const { dtype, encoding, k, source, target } = job
+  const { dtype, coding, encoding, k, source, target } = job
   const panel = panelBytes(encoding, k)
   const whole = Math.floor(job.rows / PANEL_ROWS)
   const panels = target.byteLength / panel
   if (whole > 0) {
-    packPanels(storedRows(dtype, source), encoding, k, whole, target.subarray(0, whole * panel))
+    packPanels(storedRows(dtype, source, coding), encoding, k, whole, target.subarray(0, whole * panel))
   }
   if (panels === whole) return
   const rest = new Uint8Array((panels - whole) * PANEL_ROWS * rowBytes(dtype, k))
   // A nibble of 8 is Q4_0's zero. Its scale stays zero too.
   if (dtype === 'Q4_0') fillZeroBlocks(rest)
   rest.set(source.subarray(whole * PANEL_ROWS * rowBytes(dtype, k), job.rows * rowBytes(dtype, k)))
-  packPanels(storedRows(dtype, rest), encoding, k, panels - whole, target.subarray(whole * panel))
+  packPanels(storedRows(dtype, rest, coding), encoding, k, panels - whole, target.subarray(whole * panel))
 }
 
 function fillZeroBlocks(blocks: Uint8Array): void {

@@ -11,7 +11,7 @@ export default {
       // Rollup leaves `new Worker(new URL(...))` as it is, so the files must lie beside the bundle.
       async writeBundle() {
         await cp('index.html', 'dist/index.html')
-        for (const folder of ['workers', 'wasm']) {
+        for (const folder of ['workers', 'wasm', 'readers']) {
           await cp(`node_modules/halfbyte/dist/cdn/${folder}`, `dist/${folder}`, { recursive: true })
         }
       },

@@ -1,7 +1,9 @@
 // Opening models. In: what names a model, a way to open files, a host. Out: its headers, whatever its format.
 import type { ByteSource } from '../../../base/bytes.ts'
 import { isHalfbyteError } from '../../../base/errors.ts'
-import { type ModelFile, openModel } from '../../../formats/model-file.ts'
+import type { ModelFile } from '../../../formats/model-file.ts'
+import { openFiles } from '../../../formats/open-files.ts'
+import type { LoadReaders } from '../../../formats/readers.ts'
 import type { Host } from '../../../runtime/host.ts'
 
 type Place = string | readonly File[]
@@ -18,7 +20,7 @@ const isMissing = (error: unknown): boolean => isHalfbyteError(error) && error.d
 export async function openAny<F extends { readonly sources: readonly ByteSource[] }>(
   place: Place,
   open: Open<F>,
-  host: Pick<Host, 'loadOnnx'>,
+  host: Pick<Host, 'loadOnnx' | keyof LoadReaders>,
   signal?: AbortSignal,
 ): Promise<{ readonly file: ModelFile; readonly files: F }> {
   const isAddress = typeof place === 'string'
@@ -31,7 +33,7 @@ export async function openAny<F extends { readonly sources: readonly ByteSource[
   })
   const { sources } = files
   if (!sources.some(({ name }) => /\.onnx$/.test(name)))
-    return { file: await openModel(sources, signal), files }
+    return { file: await openFiles(sources, host, signal), files }
   const beside = async (name: string) => {
     // A path's folder was read whole.
     if (!isAddress || !/^https?:/.test(place)) return undefined

@@ -1,5 +1,13 @@
 // Coded groups. In: nothing. Out: the form in which readers return 32 elements of a quantised row.
-import type { StoredRows } from '../stored-rows.ts'
+
+/** Views of the same bytes, for inner loops. */
+export interface RowViews {
+  readonly u8: Uint8Array
+  readonly i8: Int8Array
+  readonly u16: Uint16Array
+  readonly u32: Uint32Array
+  readonly f32: Float32Array
+}
 
 /** W[i] = scales[h] * codes[i] + minimums[h], where h is 0 for the first 16 elements and 1 for the others. */
 export interface CodedGroup {
@@ -17,4 +25,11 @@ export const codedGroup = (): CodedGroup => ({
 })
 
 /** Reads group `index` of 32 elements, counted over all of `rows`. */
-export type GroupReader = (rows: StoredRows, index: number, out: CodedGroup) => void
+export type GroupReader = (rows: RowViews, index: number, out: CodedGroup) => void
+
+/** How the rows of a dtype are read that is stored in coded groups. */
+export interface Coding {
+  readonly read: GroupReader
+  /** Elements have minimums. */
+  readonly hasMinimum: boolean
+}

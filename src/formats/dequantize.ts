@@ -1,12 +1,11 @@
 // Dequantise. In: stored rows of any dtype. Out: f32 values, by the definitions in dtypes.ts.
-import { HalfbyteError } from '../../base/errors.ts'
-import { halfTable } from '../../base/half.ts'
-import { BLOCKS, elementCount } from '../dtypes.ts'
-import { malformed, shown } from '../malformed.ts'
-import { type StoredRows, storedRows } from '../stored-rows.ts'
-import type { CodedDType, TensorInfo, ValueChange } from '../tensors.ts'
-import { codedGroup } from './coded-group.ts'
-import { GROUP_READERS, HAS_MINIMUM } from './group-readers.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { halfTable } from '../base/half.ts'
+import { type Coding, codedGroup } from './coded-group.ts'
+import { BLOCKS, elementCount } from './dtypes.ts'
+import { malformed, shown } from './malformed.ts'
+import { type StoredRows, storedRows } from './stored-rows.ts'
+import type { TensorInfo, ValueChange } from './tensors.ts'
 
 const word = new Uint32Array(1)
 const wordAsFloat = new Float32Array(word.buffer)
@@ -72,22 +71,26 @@ export function dequantize(
       return
     }
     default:
-      dequantizeCoded(rows, dtype, first, count, out, at)
+      dequantizeCoded(rows, first, count, out, at)
   }
+}
+
+/** Throws `internal` for rows of a coded dtype whose reader gave no way to read them. */
+export function codingOf({ dtype, coding }: StoredRows): Coding {
+  if (coding !== undefined) return coding
+  throw new HalfbyteError('internal', `rows in ${dtype} came without a reader of its groups`, { dtype })
 }
 
 const group = codedGroup()
 
 function dequantizeCoded(
   rows: StoredRows,
-  dtype: CodedDType,
   first: number,
   count: number,
   out: Float32Array,
   at: number,
 ): void {
-  const read = GROUP_READERS[dtype]
-  const hasMinimum = HAS_MINIMUM.has(dtype)
+  const { read, hasMinimum } = codingOf(rows)
   const { codes, scales, minimums } = group
   for (let index = first / 32; index < (first + count) / 32; index++, at += 32) {
     read(rows, index, group)
@@ -128,7 +131,7 @@ export async function readVector(tensor: TensorInfo, signal?: AbortSignal): Prom
   }
   const bytes = await tensor.source.read(tensor.offset, tensor.byteLength, signal)
   const out = new Float32Array(length)
-  dequantize(storedRows(tensor.dtype, bytes), 0, length, out, 0)
+  dequantize(storedRows(tensor.dtype, bytes, tensor.coding), 0, length, out, 0)
   if (tensor.change !== undefined) changeValues(out, tensor.change)
   return out
 }

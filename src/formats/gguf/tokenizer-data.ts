@@ -1,8 +1,8 @@
 // Tokenizer data. In: GGUF metadata. Out: the specification from which src/text makes a tokenizer.
-import { HalfbyteError } from '../base/errors.ts'
-import type { GgufTokenizerSpec } from '../text/spec.ts'
-import type { MetaObject } from './json.ts'
-import type { MetaValue } from './tensors.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import type { GgufTokenizerSpec } from '../../text/spec.ts'
+import type { MetaObject } from '../json.ts'
+import type { MetaValue } from '../tensors.ts'
 
 /**
  * Returns undefined when the file has no vocabulary. Throws `format` when a value has the wrong type or

@@ -2,13 +2,13 @@
 // them.
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { type Coding, codedGroup } from '../coded-group.ts'
+import { dequantize } from '../dequantize.ts'
 import { BLOCKS } from '../dtypes.ts'
 import { storedRows } from '../stored-rows.ts'
 import type { CodedDType } from '../tensors.ts'
 import { CODED_DTYPES, randomBlocks } from '../testing/random-blocks.ts'
-import { codedGroup } from './coded-group.ts'
-import { dequantize } from './dequantize.ts'
-import { GROUP_READERS, HAS_MINIMUM } from './group-readers.ts'
+import { codingOf } from './group-readers.ts'
 
 const COUNT = 200
 const SEED = 7
@@ -45,14 +45,20 @@ const GGML: Readonly<Record<CodedDType, string>> = {
 
 test.each(CODED_DTYPES)('%s is dequantised to the bit', (dtype) => {
   const values = new Float32Array(COUNT * BLOCKS[dtype].elements)
-  dequantize(storedRows(dtype, randomBlocks(dtype, COUNT, SEED)), 0, values.length, values, 0)
+  dequantize(
+    storedRows(dtype, randomBlocks(dtype, COUNT, SEED), codingOf(dtype)),
+    0,
+    values.length,
+    values,
+    0,
+  )
   const hash = createHash('sha256').update(new Uint8Array(values.buffer)).digest('hex')
   expect(hash.slice(0, 32)).toBe(GGML[dtype])
 })
 
 test.each(CODED_DTYPES)('%s begins anywhere in its rows', (dtype) => {
   const { elements } = BLOCKS[dtype]
-  const rows = storedRows(dtype, randomBlocks(dtype, 4, 3))
+  const rows = storedRows(dtype, randomBlocks(dtype, 4, 3), codingOf(dtype))
   const all = new Float32Array(4 * elements)
   dequantize(rows, 0, all.length, all, 0)
   const part = new Float32Array(2 * elements + 5)
@@ -61,12 +67,13 @@ test.each(CODED_DTYPES)('%s begins anywhere in its rows', (dtype) => {
 })
 
 test.each(CODED_DTYPES)('%s has a minimum if and only if it says so', (dtype) => {
+  const { read, hasMinimum } = codingOf(dtype) as Coding
   const rows = storedRows(dtype, randomBlocks(dtype, 50, 11))
   const group = codedGroup()
   let seen = false
   for (let index = 0; index < (50 * BLOCKS[dtype].elements) / 32; index++) {
-    GROUP_READERS[dtype](rows, index, group)
+    read(rows, index, group)
     seen ||= group.minimums.some((minimum) => minimum !== 0)
   }
-  expect(seen).toBe(HAS_MINIMUM.has(dtype))
+  expect(seen).toBe(hasMinimum)
 })

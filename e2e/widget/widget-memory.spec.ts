@@ -1,0 +1,67 @@
+// Memory of shared engines. In: one tab of a site with the widget, then two. Out: what both hold, measured by
+// the browser.
+import type { Page } from '@playwright/test'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../conformance/testing/golden.ts'
+import { ISOLATION, serveFolder } from '../static-server.ts'
+import { DIST, expect, MODEL, test } from './widget-site.ts'
+import { type Chat, heapOf, openTab, tabMarkup } from './widget-tabs.ts'
+
+// A trace puts its own scripts into the pages.
+test.use({ trace: 'off' })
+
+const REPLY = repliesOf('embedded')[0] as string
+
+/**
+ * Bytes of the heaps of a page and its workers, without the engine's memory. Only isolated pages are told.
+ */
+async function memoryOf(page: Page): Promise<number> {
+  await page.bringToFront()
+  const measured = page.evaluate(async () => {
+    const { performance: clock } = globalThis as unknown as {
+      readonly performance: { measureUserAgentSpecificMemory(): Promise<{ readonly bytes: number }> }
+    }
+    return (await clock.measureUserAgentSpecificMemory()).bytes
+  })
+  // It answers after the next collection.
+  const timer = setInterval(() => void heapOf(page).catch(() => undefined), 500)
+  return measured.finally(() => clearInterval(timer))
+}
+
+/** Asks without Playwright's locators, whose script of 330 kB would stay in the page's heap. */
+const answerIn = (page: Page) =>
+  page.evaluate(
+    ([said, generateOptions]) => {
+      const widget = document.querySelector('#one') as Chat
+      Object.assign(widget, { generateOptions })
+      const answer = new Promise<string>((resolve) =>
+        widget.addEventListener('halfbyte-message', (event) => {
+          const { role, content } = (event as CustomEvent<{ role: string; content: string }>).detail
+          if (role === 'assistant') resolve(content)
+        }),
+      )
+      widget.send(said)
+      return answer
+    },
+    [EMBEDDED_TURNS[0], EMBEDDED_OPTIONS] as const,
+  )
+
+test('a second tab adds its own page and nothing of the engine', async ({ context }) => {
+  const site = await serveFolder(DIST, ISOLATION, { '/': tabMarkup(MODEL) })
+  const first = await openTab(context, site.address)
+  expect(await answerIn(first)).toBe(REPLY)
+  const engineBytes = await first.evaluate(async () => {
+    const { engine } = document.querySelector('#one') as Chat & {
+      engine: { memory(): Promise<{ totalBytes: number }> }
+    }
+    return (await engine.memory()).totalBytes
+  })
+  const alone = engineBytes + (await memoryOf(first))
+  const second = await openTab(context, site.address)
+  expect(await answerIn(second)).toBe(REPLY)
+  expect(second.workers()).toHaveLength(0)
+  const both = engineBytes + (await memoryOf(first)) + (await memoryOf(second))
+  const seen = `one tab ${(alone / 1e6).toFixed(2)} MB, two ${(both / 1e6).toFixed(2)} MB`
+  test.info().annotations.push({ type: 'memory', description: seen })
+  expect(both - alone, seen).toBeLessThan(2.2e6)
+  await site.close()
+})

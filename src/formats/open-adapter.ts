@@ -1,0 +1,37 @@
+// Opening adapters. In: a GGUF LoRA, or PEFT's safetensors with adapter_config.json. Out: the matrices it adds,
+// by tensor.
+import type { ByteSource } from '../base/bytes.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import type { Adapter } from './adapter.ts'
+import { baseName } from './file-names.ts'
+import type { LoadReaders } from './readers.ts'
+
+/** The files of an adapter: two when `source` is a folder, otherwise one. */
+export const adapterFiles = (source: string): string[] =>
+  source.endsWith('/')
+    ? ['adapter_config.json', 'adapter_model.safetensors'].map((name) => source + name)
+    : [source]
+
+/**
+ * Reads the headers of one adapter. Throws `format` when a file is missing or damaged or when matrices do not
+ * belong together, `unsupported` for other kinds of adapter (DoRA, trained biases, whole modules), and what
+ * loading a reader throws.
+ */
+export async function openAdapter(
+  sources: readonly ByteSource[],
+  readers: LoadReaders,
+  signal?: AbortSignal,
+): Promise<Adapter> {
+  const find = (ending: RegExp) => sources.find((source) => ending.test(baseName(source.name)))
+  const gguf = find(/\.gguf$/)
+  if (gguf !== undefined) return (await readers.loadGguf()).readGgufAdapter(gguf, signal)
+  const weights = find(/\.safetensors$/)
+  const config = find(/^adapter_config\.json$/)
+  if (weights === undefined || config === undefined) {
+    throw new HalfbyteError(
+      'format',
+      `an adapter is a GGUF, or adapter_model.safetensors and adapter_config.json, but ${sources.map(({ name }) => name).join(' and ')} was given; give its folder`,
+    )
+  }
+  return (await readers.loadSafetensors()).readPeftAdapter(weights, config, signal)
+}

@@ -1,0 +1,96 @@
+// Opening files. In: the files of one model in any format and order, the readers. Out: its headers, checked.
+import type { ByteSource } from '../base/bytes.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import { baseName } from './file-names.ts'
+import { foreignFile } from './foreign.ts'
+import { readPack } from './hbm/hbm.ts'
+import { joinParts } from './hbm/hbm-parts.ts'
+import type { ModelFile, ModelFormat } from './model-file.ts'
+import type { LoadReaders } from './readers.ts'
+import type { MetaValue } from './tensors.ts'
+
+const HEAD_BYTES = 64
+
+/**
+ * Reads the headers of a model: one GGUF or all its splits, safetensors with config.json (and tokenizer.json,
+ * tokenizer_config.json, generation_config.json, chat_template.jinja where they exist), or one .hbm pack or
+ * all its parts. Throws `format` for files that are damaged, missing or not a model, `unsupported` for
+ * unsupported formats, and what loading a reader throws.
+ */
+export async function openFiles(
+  sources: readonly ByteSource[],
+  readers: LoadReaders,
+  signal?: AbortSignal,
+): Promise<ModelFile> {
+  const { kinds, others } = await sort(sources, signal)
+  const [format, second] = kinds.keys()
+  if (format === undefined) throw await refuse(others, signal)
+  if (second !== undefined) {
+    throw new HalfbyteError(
+      'format',
+      `the files are models of two formats, ${format} and ${second}; give one of them`,
+      {
+        files: sources.map((source) => source.name),
+      },
+    )
+  }
+  const files = kinds.get(format) as readonly ByteSource[]
+  if (format === 'hbm') return openPack(files, signal)
+  if (format === 'gguf') return (await readers.loadGguf()).openGguf(files, signal)
+  return (await readers.loadSafetensors()).openSafetensors(files, others, signal)
+}
+
+interface Sorted {
+  readonly kinds: ReadonlyMap<ModelFormat, readonly ByteSource[]>
+  /** Configuration files, and all others that are not weights. */
+  readonly others: readonly ByteSource[]
+}
+
+async function sort(sources: readonly ByteSource[], signal?: AbortSignal): Promise<Sorted> {
+  const kinds = new Map<ModelFormat, ByteSource[]>()
+  const others: ByteSource[] = []
+  for (const source of sources) {
+    const format = formatOf(source, await head(source, signal))
+    if (format === undefined) others.push(source)
+    else kinds.set(format, [...(kinds.get(format) ?? []), source])
+  }
+  return { kinds, others }
+}
+
+async function head(source: ByteSource, signal?: AbortSignal): Promise<Uint8Array> {
+  return source.read(0, Math.min(source.size, HEAD_BYTES), signal)
+}
+
+function formatOf(source: ByteSource, bytes: Uint8Array): ModelFormat | undefined {
+  const magic = String.fromCharCode(...bytes.subarray(0, 4))
+  // Only the first part of a pack begins with the magic number.
+  if (magic === 'HBM1' || /-\d{5}-of-\d{5}\.hbm$/.test(baseName(source.name))) return 'hbm'
+  if (magic === 'GGUF') return 'gguf'
+  // A safetensors file has no magic number. It begins with its header's length, then a JSON object.
+  const isJsonBehindLength =
+    bytes.length > 8 && bytes[8] === 0x7b && bytes[7] === 0 && bytes[6] === 0 && bytes[5] === 0
+  const isNamed = baseName(source.name).endsWith('.safetensors') && !/^\s*[<v]/.test(magic)
+  return isJsonBehindLength || isNamed ? 'safetensors' : undefined
+}
+
+async function refuse(others: readonly ByteSource[], signal?: AbortSignal): Promise<HalfbyteError> {
+  if (others.length === 0)
+    return new HalfbyteError('format', 'no files were given; give the files of a model')
+  const suspect = others.find((source) => !/\.(json|txt|jinja|md)$/.test(baseName(source.name))) ?? others[0]
+  const source = suspect as ByteSource
+  return foreignFile(source.name, source.size, await head(source, signal))
+}
+
+async function openPack(files: readonly ByteSource[], signal?: AbortSignal): Promise<ModelFile> {
+  const { header, tensors } = await readPack(joinParts(files as [ByteSource]), signal)
+  const metadata = new Map<string, MetaValue>([['config', header.config]])
+  if (header.about !== undefined) metadata.set('about', header.about)
+  return {
+    format: 'hbm',
+    name: header.name,
+    tensors,
+    metadata,
+    tokenizer: header.tokenizer,
+    generationConfig: header.generation,
+  }
+}

@@ -1,0 +1,90 @@
+// safetensors models and adapters. In: the files of one. Out: its headers, read and checked.
+import type { ByteSource } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { isObject, type JsonObject } from '../../base/values.ts'
+import { type Adapter, otherKind, pairsOf } from '../adapter.ts'
+import { baseName, modelName } from '../file-names.ts'
+import { readJson, readText, withoutNulls } from '../json.ts'
+import { malformed, shown } from '../malformed.ts'
+import type { ModelFile } from '../model-file.ts'
+import type { MetaValue } from '../tensors.ts'
+import { unpackQuantized } from './quantized.ts'
+import { floatTensor, readSafetensors, readShards } from './safetensors.ts'
+
+/** `others` are config.json and the further files of the model. Throws `format` where one is missing. */
+export async function openSafetensors(
+  files: readonly ByteSource[],
+  others: readonly ByteSource[],
+  signal?: AbortSignal,
+): Promise<ModelFile> {
+  const find = (name: string) => others.find((source) => baseName(source.name) === name)
+  const json = async (name: string) => {
+    const source = find(name)
+    return source === undefined ? undefined : readJson(source, signal)
+  }
+  const stored = await readShards(files, await json('model.safetensors.index.json'), signal)
+  const config = await json('config.json')
+  const file = files[0] as ByteSource
+  if (config === undefined) {
+    throw new HalfbyteError(
+      'format',
+      `${file.name}: safetensors hold no architecture; give the model's config.json (and tokenizer.json) with it`,
+      { file: file.name },
+    )
+  }
+  const { quantization_config, ...rest } = withoutNulls(config)
+  const tokenizer = await json('tokenizer.json')
+  const template = find('chat_template.jinja')
+  const tokenizerConfig = await json('tokenizer_config.json')
+  const chatTemplate = template === undefined ? undefined : await readText(template, signal)
+  const generation = await json('generation_config.json')
+  const named = config['_name_or_path']
+  return {
+    format: 'safetensors',
+    name: typeof named === 'string' && named !== '' ? baseName(named) : modelName(file.name),
+    tensors: unpackQuantized(file.name, stored, quantization_config),
+    quantization: isObject(quantization_config) ? quantization_config['quant_method'] : undefined,
+    metadata: new Map<string, MetaValue>([
+      ['config', rest],
+      ['unset', Object.keys(config).filter((key) => config[key] === null)],
+    ]),
+    tokenizer: tokenizer && {
+      kind: 'json',
+      tokenizer,
+      config:
+        chatTemplate === undefined ? tokenizerConfig : { ...tokenizerConfig, chat_template: chatTemplate },
+    },
+    generationConfig: generation && withoutNulls(generation),
+  }
+}
+
+/** PEFT's files. Throws `unsupported` for adapters that are no LoRA. */
+export async function readPeftAdapter(
+  weights: ByteSource,
+  config: ByteSource,
+  signal?: AbortSignal,
+): Promise<Adapter> {
+  const settings = await readJson(config, signal)
+  const stored = await readSafetensors(weights, signal)
+  const tensors = new Map([...stored].map(([name, tensor]) => [name, floatTensor(tensor)]))
+  const names = /^base_model\.model\.(.*)\.lora_(A|B)(?:\.\w+)?\.weight$/
+  return {
+    name: weights.name,
+    format: 'safetensors',
+    changes: pairsOf(weights.name, tensors, names, scaleOf(weights.name, settings), '.weight'),
+  }
+}
+
+/** The scale that PEFT uses for a rank. */
+function scaleOf(file: string, settings: JsonObject): (rank: number) => number {
+  const { peft_type, r, lora_alpha: alpha, use_rslora, use_dora, rank_pattern, alpha_pattern } = settings
+  const isPlain = (pattern: unknown) => !isObject(pattern) || Object.keys(pattern).length === 0
+  if (peft_type !== 'LORA' || use_dora === true || !isPlain(alpha_pattern)) {
+    throw otherKind(file, `it is ${shown(peft_type)}${use_dora === true ? ' with DoRA' : ''}`)
+  }
+  if (typeof alpha !== 'number') throw malformed(file, 'adapter_config.json has no lora_alpha')
+  return (rank) => {
+    if (rank !== r && isPlain(rank_pattern)) throw malformed(file, `its rank is ${rank} but r is ${shown(r)}`)
+    return alpha / (use_rslora === true ? Math.sqrt(rank) : rank)
+  }
+}
