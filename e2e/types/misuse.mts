@@ -1,4 +1,5 @@
-// Misuse of every entry. In: the installed package. Out: a program in which each marked line does not compile.
+// Misuse of every entry. In: the installed package. Out: a program in which each marked line does not
+// compile.
 import { Engine, HalfbyteError, type LoadProgress, type Session } from 'halfbyte'
 import { createHalfbyte } from 'halfbyte/ai-sdk'
 import { openai, openaiFetch } from 'halfbyte/openai'

@@ -5,7 +5,7 @@ import { availableParallelism, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { type Transferable, Worker } from 'node:worker_threads'
 import { HalfbyteError } from '../base/errors.ts'
-import type { SolvePort } from '../engine/calibrate/solve-thread.ts'
+import type { SolvePort } from '../engine/calibrate/solver/solve-thread.ts'
 import type { Host } from '../runtime/host.ts'
 
 /**

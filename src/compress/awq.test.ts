@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../abi/encodings.ts'
 import { importanceOf, searchScales } from './awq.ts'
-import { decode } from './coded-matrix.ts'
+import { decode } from './codes/coded-matrix.ts'
 import { inputStats } from './hessian.ts'
 import { chooseFormats, type Losses, lossesOf, MIXED_FORMATS, type MixedFormat } from './mixed.ts'
 import { rtn } from './rtn.ts'

@@ -6,7 +6,7 @@
 // Inputs of large activations get large scales, so their weights are rounded finely. alpha is searched on a
 // grid from 0 (no scaling) to 1, for the least error of the products. Source: Lin et al., AWQ (2023), 3.2;
 // its a_i is the mean magnitude.
-import { decode, type Format } from './coded-matrix.ts'
+import { decode, type Format } from './codes/coded-matrix.ts'
 import type { InputStats } from './hessian.ts'
 import { rtn } from './rtn.ts'
 import { energy, sampledRows, takeRows } from './sampled-loss.ts'

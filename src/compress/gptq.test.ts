@@ -1,6 +1,6 @@
 // GPTQ. In: small problems. Out: codes compared with OBS by definition, losses with measured ones.
 import { describe, expect, test } from 'vitest'
-import { decode, type Format } from './coded-matrix.ts'
+import { decode, type Format } from './codes/coded-matrix.ts'
 import { plainDense } from './dense.ts'
 import { factorize } from './factor.ts'
 import { gptq, lossOf } from './gptq.ts'

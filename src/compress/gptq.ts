@@ -18,7 +18,7 @@ import {
   type Format,
   groupCount,
   groupSize,
-} from './coded-matrix.ts'
+} from './codes/coded-matrix.ts'
 import { rowsOf } from './dense.ts'
 import type { Factor } from './factor.ts'
 import { codeOf, fitGrid, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'

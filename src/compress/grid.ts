@@ -13,7 +13,7 @@
 import { halfTable } from '../base/half.ts'
 import { CLIPS, ROW_CLIPS } from '../weights/quantize.ts'
 import { SCALE_FACTOR, shiftedFloat } from '../weights/scales.ts'
-import { CODES, type Format } from './coded-matrix.ts'
+import { CODES, type Format } from './codes/coded-matrix.ts'
 
 /** Where the codes of a group lie. `fitGrid` writes it. */
 export interface Grid {

@@ -1,7 +1,7 @@
 // Mixed precision. In: what each product would lose in each format, a budget of bytes. Out: a format
 // for each.
 import { HalfbyteError } from '../base/errors.ts'
-import { decode, type Format } from './coded-matrix.ts'
+import { decode, type Format } from './codes/coded-matrix.ts'
 import type { InputStats } from './hessian.ts'
 import { rtn } from './rtn.ts'
 import { energy, sampledRows, takeRows } from './sampled-loss.ts'

@@ -8,7 +8,7 @@
 // (c . g) / (c H c). A minimum is a scale whose c is 1. Solving in order cannot see what later codes will be;
 // a sweep can.
 
-import { CODES, type CodedMatrix, groupCount, groupSize } from './coded-matrix.ts'
+import { CODES, type CodedMatrix, groupCount, groupSize } from './codes/coded-matrix.ts'
 import type { Factor } from './factor.ts'
 import { codeOf, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'
 

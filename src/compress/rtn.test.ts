@@ -1,7 +1,7 @@
 // Rounding. In: groups of weights. Out: codes compared with those of src/weights, and errors with a search.
 import { describe, expect, test } from 'vitest'
 import { quantize4, quantize8 } from '../weights/quantize.ts'
-import { decode } from './coded-matrix.ts'
+import { decode } from './codes/coded-matrix.ts'
 import { rtn } from './rtn.ts'
 import { seeded, storedScale } from './testing/obs.ts'
 

@@ -8,7 +8,7 @@ import {
   type Format,
   groupCount,
   groupSize,
-} from './coded-matrix.ts'
+} from './codes/coded-matrix.ts'
 import { codeOf, fitGrid, newGrid } from './grid.ts'
 
 /**

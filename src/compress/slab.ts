@@ -1,7 +1,7 @@
 // Slabs. In: some rows of a matrix, what all of them share. Out: their codes, and what those cost. Rows do
 // not depend on each other, so a matrix is solved slab by slab, anywhere, to the same codes.
 
-import { type CodedMatrix, emptyMatrix, type Format } from './coded-matrix.ts'
+import { type CodedMatrix, emptyMatrix, type Format } from './codes/coded-matrix.ts'
 import type { Factor } from './factor.ts'
 import { gptq, type Solved, type SolveOptions } from './gptq.ts'
 import { rtn } from './rtn.ts'

@@ -1,12 +1,14 @@
-// Readers. In: nothing. Out: the interfaces of the readers of GGUF and safetensors, which a page loads when it
-// opens such a file.
+// Readers. In: nothing. Out: the interfaces of the readers of GGUF and safetensors, which a page loads when
+// it opens such a file.
 import type { ByteSource } from '../base/bytes.ts'
 import type { Adapter } from './adapter.ts'
 import type { ModelFile } from './model-file.ts'
 
 /** What the script of the GGUF reader exports. */
 export interface GgufReader {
-  /** One file or all its splits, in any order. Throws `format` for damaged files, `unsupported` for dtypes. */
+  /**
+   * One file or all its splits, in any order. Throws `format` for damaged files, `unsupported` for dtypes.
+   */
   openGguf(files: readonly ByteSource[], signal?: AbortSignal): Promise<ModelFile>
   /** Throws `unsupported` for a file that is no LoRA adapter. */
   readGgufAdapter(file: ByteSource, signal?: AbortSignal): Promise<Adapter>

@@ -57,7 +57,9 @@ export interface Host extends LoadReaders {
   yieldTask(): Promise<void>
   /** Absent where nothing is stored. */
   readonly notes?: Notes | undefined
-  /** The reader of ONNX models, which is loaded when one is opened. Rejects as the other readers' loads do. */
+  /**
+   * The reader of ONNX models, which is loaded when one is opened. Rejects as the other readers' loads do.
+   */
   loadOnnx(): Promise<OnnxReader>
   /** Absent where workers cannot be started. */
   startWorker?(): ComputePort

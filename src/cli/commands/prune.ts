@@ -14,16 +14,16 @@ import {
   sum,
   sweepsOption,
   withCompressOptions,
-} from '../compressing.ts'
-import { loadSolver } from '../host.ts'
-import { MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
+} from '../compress/compressing.ts'
 import {
   type Allocating,
   allocatingOf,
   type BudgetFlags,
   predictionLine,
   withBudgetOptions,
-} from '../sparsity-budget.ts'
+} from '../compress/sparsity-budget.ts'
+import { loadSolver } from '../host.ts'
+import { MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
 import { clearProgress } from '../terminal/progress.ts'
 import { visible } from '../terminal/visible.ts'
 

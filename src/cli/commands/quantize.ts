@@ -2,7 +2,7 @@
 // codes that were chosen for the model's own inputs.
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Format } from '../../compress/coded-matrix.ts'
+import type { Format } from '../../compress/codes/coded-matrix.ts'
 import { DEFAULT_DRIFT } from '../../compress/targets.ts'
 import { type MatrixReport, quantizeModel } from '../../engine/calibrate/quantize-model.ts'
 import {
@@ -13,7 +13,7 @@ import {
   sum,
   sweepsOption,
   withCompressOptions,
-} from '../compressing.ts'
+} from '../compress/compressing.ts'
 import { loadSolver, startSolver } from '../host.ts'
 import { MODEL, real, size } from '../options.ts'
 

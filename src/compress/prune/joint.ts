@@ -5,7 +5,7 @@
 // flows to it or from it, its best value stays 0, and the code of 0 is exact. What is left is the problem of
 // H_KK.
 
-import { type CodedMatrix, emptyMatrix, type Format, groupCount } from '../coded-matrix.ts'
+import { type CodedMatrix, emptyMatrix, type Format, groupCount } from '../codes/coded-matrix.ts'
 import type { Factor } from '../factor.ts'
 import { gptq, type SolveOptions } from '../gptq.ts'
 import { keptFactor } from './inverse.ts'

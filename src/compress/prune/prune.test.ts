@@ -2,7 +2,7 @@
 // with the loss that is measured, methods with each other.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decode } from '../coded-matrix.ts'
+import { decode } from '../codes/coded-matrix.ts'
 import { factorize } from '../factor.ts'
 import { inputStats } from '../hessian.ts'
 import { hessianOf, inverseOf as invert, measuredLoss, type Problem, randomProblem } from '../testing/obs.ts'

@@ -2,7 +2,7 @@
 // are left, and what dropping the others costs.
 
 import { HalfbyteError } from '../../base/errors.ts'
-import { checkWeights } from '../coded-matrix.ts'
+import { checkWeights } from '../codes/coded-matrix.ts'
 import type { Factor } from '../factor.ts'
 import type { InputStats } from '../hessian.ts'
 import { energy, sampledRows, takeRows } from '../sampled-loss.ts'

@@ -1,9 +1,9 @@
 // Files for others. In: a compressed model's pack contents, the model it was made of. Out: the same codes as
 // GGUF or as safetensors of GPTQ, or pruned matrices as plain safetensors.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Format } from '../../compress/coded-matrix.ts'
-import { blockDType, ggmlBlocks, gptqMatrix } from '../../compress/foreign-codes.ts'
-import { unlayMatrix } from '../../compress/unlay.ts'
+import type { Format } from '../../compress/codes/coded-matrix.ts'
+import { blockDType, ggmlBlocks, gptqMatrix } from '../../compress/codes/foreign-codes.ts'
+import { unlayMatrix } from '../../compress/codes/unlay.ts'
 import { readGguf } from '../../formats/gguf/gguf.ts'
 import { type NewTensor as GgufTensor, rewriteGguf } from '../../formats/gguf/gguf-rewriter.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'

@@ -2,10 +2,10 @@
 // pack whose matrices have zeros, and what each cost.
 
 import { weightOf } from '../../arch/tensors/names.ts'
-import { decode } from '../../compress/coded-matrix.ts'
+import { decode } from '../../compress/codes/coded-matrix.ts'
+import { layMatrix } from '../../compress/codes/lay.ts'
 import type { FactorOptions } from '../../compress/factor.ts'
 import type { InputStats } from '../../compress/hessian.ts'
-import { layMatrix } from '../../compress/lay.ts'
 import { codeKept, type PrunedFormat } from '../../compress/prune/joint.ts'
 import { droppedShare } from '../../compress/prune/mask.ts'
 import {

@@ -6,7 +6,7 @@ import { type Factor, type FactorOptions, factorize } from '../../compress/facto
 import type { InputStats } from '../../compress/hessian.ts'
 import type { PackCard } from '../load/pack-model.ts'
 import type { DoneMatrices } from './done-matrices.ts'
-import { openSolver } from './solver-module.ts'
+import { openSolver } from './solver/solver-module.ts'
 import type { Product, WalkOptions } from './walk.ts'
 
 /** What every way to make a model smaller is told. */

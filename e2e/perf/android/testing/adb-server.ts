@@ -13,7 +13,10 @@ export interface FakePhone {
   readonly port: number
   /** Commands and services that were asked for, in order. */
   readonly asked: readonly string[]
-  /** Pulls the cable: every connection ends (default) or is reset, and the server knows no such device any more. */
+  /**
+   * Pulls the cable: every connection ends (default) or is reset, and the server knows no such device any
+   * more.
+   */
   unplug(how?: 'end' | 'reset'): void
   close(): Promise<void>
 }

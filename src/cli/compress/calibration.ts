@@ -1,13 +1,13 @@
 // Calibration for the command line. In: a text file and flags. Out: windows of ids, and the flags themselves.
 import type { Command } from 'commander'
-import { HalfbyteError } from '../base/errors.ts'
-import { parseJson } from '../base/json.ts'
-import { isObject } from '../base/values.ts'
-import { calibrationWindows } from '../engine/calibrate/windows.ts'
-import { modelTokenizer } from '../engine/load/model-text.ts'
-import type { PreparedModel } from '../engine/load/prepare.ts'
-import { whole } from './options.ts'
-import { readText } from './text-file.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { isObject } from '../../base/values.ts'
+import { calibrationWindows } from '../../engine/calibrate/windows.ts'
+import { modelTokenizer } from '../../engine/load/model-text.ts'
+import type { PreparedModel } from '../../engine/load/prepare.ts'
+import { whole } from '../options.ts'
+import { readText } from '../text-file.ts'
 
 export interface CalibrationFlags {
   readonly windows: number

@@ -1,10 +1,10 @@
 // The crew of solvers. In: a random problem. Out: the same bits for any number of threads, and what happens
 // when a run is aborted or a thread ends.
 import { afterEach, describe, expect, test } from 'vitest'
-import { loadSolver, startSolver } from '../../cli/host.ts'
-import { inputStats } from '../../compress/hessian.ts'
-import type { Slab } from '../../compress/slab.ts'
-import { seeded } from '../../compress/testing/obs.ts'
+import { loadSolver, startSolver } from '../../../cli/host.ts'
+import { inputStats } from '../../../compress/hessian.ts'
+import type { Slab } from '../../../compress/slab.ts'
+import { seeded } from '../../../compress/testing/obs.ts'
 import { type CrewOptions, SolverCrew } from './solver-crew.ts'
 
 const random = seeded(9)

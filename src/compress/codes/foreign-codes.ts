@@ -3,10 +3,10 @@
 //
 // Codes are moved. Scales are stored here as f16 patterns of 2^8 times their value and there as f16, which is
 // exact down to 2^-14; below it f16 has fewer digits, and the nearest is taken.
-import { GROUP_SIZE } from '../abi/encodings.ts'
-import { HalfbyteError } from '../base/errors.ts'
-import { floatToHalf, halfTable } from '../base/half.ts'
-import { SCALE_FACTOR } from '../weights/scales.ts'
+import { GROUP_SIZE } from '../../abi/encodings.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { floatToHalf, halfTable } from '../../base/half.ts'
+import { SCALE_FACTOR } from '../../weights/scales.ts'
 import { CODES, type CodedMatrix, decode, type Format, groupCount, groupSize } from './coded-matrix.ts'
 
 export type BlockDType = 'Q4_0' | 'Q4_1' | 'Q8_0' | 'F32'

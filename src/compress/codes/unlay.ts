@@ -1,6 +1,6 @@
 // Taking up. In: a matrix in the kernels' layout. Out: its codes and scales, as they were before they were
 // laid.
-import { GROUP_SIZE, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
+import { GROUP_SIZE, PANEL_ROWS, panelBytes } from '../../abi/encodings.ts'
 import { type CodedMatrix, emptyMatrix, type Format, groupCount, groupSize } from './coded-matrix.ts'
 
 /** The inverse of `layMatrix`: nothing is computed. */

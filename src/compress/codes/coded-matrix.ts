@@ -1,10 +1,10 @@
 // Coded matrices. In: nothing. Out: the formats that a solver can choose codes for, and a matrix of codes
 // with its scales.
 
-import { GROUP_SIZE, roundUp } from '../abi/encodings.ts'
-import { HalfbyteError } from '../base/errors.ts'
-import { halfTable } from '../base/half.ts'
-import { SCALE_FACTOR } from '../weights/scales.ts'
+import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { halfTable } from '../../base/half.ts'
+import { SCALE_FACTOR } from '../../weights/scales.ts'
 
 /** The encodings that are made of codes. A weight is `scale * (code - zero)`, or `scale * code + minimum`. */
 export type Format = 'w4_g32' | 'w4m_g32' | 'w8_g32' | 'w4_channel'

@@ -3,14 +3,14 @@
 //
 // memory   [ C, its panel, D^T | rooms of thread 0 | rooms of thread 1 | .. ]
 
-import { HalfbyteError } from '../../base/errors.ts'
-import { checkWeights } from '../../compress/coded-matrix.ts'
-import { type Dense, factorBytes, type GemmCall, plainDense, slabBytes } from '../../compress/dense.ts'
-import { type Factor, type FactorOptions, factorizing } from '../../compress/factor.ts'
-import type { Solved } from '../../compress/gptq.ts'
-import type { InputStats } from '../../compress/hessian.ts'
-import { joinSlabs, SLAB_ROWS, type Slab, slabsOf, solveSlab } from '../../compress/slab.ts'
-import { turned } from '../../compress/targets.ts'
+import { HalfbyteError } from '../../../base/errors.ts'
+import { checkWeights } from '../../../compress/codes/coded-matrix.ts'
+import { type Dense, factorBytes, type GemmCall, plainDense, slabBytes } from '../../../compress/dense.ts'
+import { type Factor, type FactorOptions, factorizing } from '../../../compress/factor.ts'
+import type { Solved } from '../../../compress/gptq.ts'
+import type { InputStats } from '../../../compress/hessian.ts'
+import { joinSlabs, SLAB_ROWS, type Slab, slabsOf, solveSlab } from '../../../compress/slab.ts'
+import { turned } from '../../../compress/targets.ts'
 import type { SolvePort, SolveReply, SolveRequest } from './solve-thread.ts'
 import { denseIn, partBytes, solverMemory } from './solver-module.ts'
 

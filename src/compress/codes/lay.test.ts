@@ -1,12 +1,12 @@
 // Laying. In: coded matrices. Out: their bytes, compared with the loader's and read back.
 import { describe, expect, test } from 'vitest'
-import { matrixBytes } from '../abi/encodings.ts'
-import { packRows } from '../weights/pack/pack.ts'
-import { unpackPanels } from '../weights/unpack.ts'
+import { matrixBytes } from '../../abi/encodings.ts'
+import { packRows } from '../../weights/pack/pack.ts'
+import { unpackPanels } from '../../weights/unpack.ts'
+import { rtn } from '../rtn.ts'
+import { seeded } from '../testing/obs.ts'
 import { decode, type Format } from './coded-matrix.ts'
 import { layMatrix } from './lay.ts'
-import { rtn } from './rtn.ts'
-import { seeded } from './testing/obs.ts'
 
 const FORMATS: readonly Format[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel']
 const random = seeded(4)

@@ -1,7 +1,7 @@
 // Laying. In: a coded matrix. Out: its bytes in the kernels' layout, as a pack stores them.
 
-import { matrixBytes, PANEL_ROWS, roundUp } from '../abi/encodings.ts'
-import { layBytes, layNibbles } from '../weights/pack/pack-quantized.ts'
+import { matrixBytes, PANEL_ROWS, roundUp } from '../../abi/encodings.ts'
+import { layBytes, layNibbles } from '../../weights/pack/pack-quantized.ts'
 import { CODES, type CodedMatrix, groupCount, groupSize } from './coded-matrix.ts'
 
 /** Codes and scales are moved, never computed. Rows and inputs that pad the matrix get the code of zero. */

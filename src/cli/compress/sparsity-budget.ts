@@ -2,19 +2,19 @@
 // line that says what is predicted.
 import { readFile } from 'node:fs/promises'
 import { type Command, InvalidArgumentError } from 'commander'
-import { HalfbyteError } from '../base/errors.ts'
-import type { Pattern } from '../compress/prune/pattern.ts'
-import type { AllocateOptions, Prediction, SparsityBudget } from '../engine/calibrate/allocate-sparsity.ts'
-import { parseObject } from '../formats/json.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import type { Pattern } from '../../compress/prune/pattern.ts'
+import type { AllocateOptions, Prediction, SparsityBudget } from '../../engine/calibrate/allocate-sparsity.ts'
+import { parseObject } from '../../formats/json.ts'
 import {
   builtInCosts,
   COST_FORMATS,
   type Costs,
   measuredCosts,
   parseCostTable,
-} from '../weights/sparse/cost-table.ts'
-import { real, size } from './options.ts'
-import { systemError } from './terminal/failure.ts'
+} from '../../weights/sparse/cost-table.ts'
+import { real, size } from '../options.ts'
+import { systemError } from '../terminal/failure.ts'
 
 export interface BudgetFlags {
   readonly sparsity?: number

@@ -1,10 +1,10 @@
 // Solver threads. In: messages of a crew. Out: products and solved slabs, in the memory that the crew shares.
 
-import { HalfbyteError, reasonOf, type WireError } from '../../base/errors.ts'
-import type { Dense, GemmCall } from '../../compress/dense.ts'
-import type { Factor } from '../../compress/factor.ts'
-import type { Solved } from '../../compress/gptq.ts'
-import { type Slab, solveSlab } from '../../compress/slab.ts'
+import { HalfbyteError, reasonOf, type WireError } from '../../../base/errors.ts'
+import type { Dense, GemmCall } from '../../../compress/dense.ts'
+import type { Factor } from '../../../compress/factor.ts'
+import type { Solved } from '../../../compress/gptq.ts'
+import { type Slab, solveSlab } from '../../../compress/slab.ts'
 import { denseIn } from './solver-module.ts'
 
 export type SolveRequest =

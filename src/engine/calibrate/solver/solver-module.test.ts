@@ -1,12 +1,12 @@
 // The solver's module. In: random problems. Out: the bits of the products in TypeScript, and the same codes.
 import { expect, test } from 'vitest'
-import { loadSolver } from '../../cli/host.ts'
-import { type Dense, factorBytes, plainDense, rowsOf, slabBytes } from '../../compress/dense.ts'
-import { factorize } from '../../compress/factor.ts'
-import { gptq } from '../../compress/gptq.ts'
-import { inputStats } from '../../compress/hessian.ts'
-import { targetsOf, turned } from '../../compress/targets.ts'
-import { seeded } from '../../compress/testing/obs.ts'
+import { loadSolver } from '../../../cli/host.ts'
+import { type Dense, factorBytes, plainDense, rowsOf, slabBytes } from '../../../compress/dense.ts'
+import { factorize } from '../../../compress/factor.ts'
+import { gptq } from '../../../compress/gptq.ts'
+import { inputStats } from '../../../compress/hessian.ts'
+import { targetsOf, turned } from '../../../compress/targets.ts'
+import { seeded } from '../../../compress/testing/obs.ts'
 import { openSolver } from './solver-module.ts'
 
 const random = seeded(5)

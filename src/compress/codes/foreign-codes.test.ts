@@ -1,14 +1,14 @@
 // Codes for others. In: coded matrices. Out: ggml blocks and GPTQ tensors that stand for the same values.
 import { describe, expect, test } from 'vitest'
-import { bufferSource } from '../base/bytes.ts'
-import { packedInts } from '../formats/safetensors/packed-ints.ts'
-import { packedChunks } from '../weights/slabs.ts'
-import { unpackPanels } from '../weights/unpack.ts'
+import { bufferSource } from '../../base/bytes.ts'
+import { packedInts } from '../../formats/safetensors/packed-ints.ts'
+import { packedChunks } from '../../weights/slabs.ts'
+import { unpackPanels } from '../../weights/unpack.ts'
+import { rtn } from '../rtn.ts'
+import { seeded } from '../testing/obs.ts'
 import { decode, type Format } from './coded-matrix.ts'
 import { blockDType, ggmlBlocks, gptqMatrix } from './foreign-codes.ts'
 import { layMatrix } from './lay.ts'
-import { rtn } from './rtn.ts'
-import { seeded } from './testing/obs.ts'
 import { unlayMatrix } from './unlay.ts'
 
 const FORMATS: readonly Format[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel']
