@@ -108,7 +108,8 @@ mkdirSync(reports, { recursive: true })
 const parts = ['emscripten']
 if (['browser', 'timed', 'engines'].some((name) => names.includes(name))) parts.push('chromium')
 if (names.includes('engines')) parts.push('firefox', 'webkit')
-if (names.includes('arm')) parts.push('arm')
+if (['arm', 'jsc'].some((name) => names.includes(name))) parts.push('arm')
+if (names.includes('jsc')) parts.push('jsc')
 if (names.includes('sanitizers')) parts.push('simde')
 // A part that could not be installed shows as a failed suite or a skipped test.
 setUp(parts)
