@@ -4,6 +4,7 @@ import relaxedPlain from '../../../dist/wasm/halfbyte-relaxed-plain.wasm?url'
 import relaxedShared from '../../../dist/wasm/halfbyte-relaxed-shared.wasm?url'
 import simd128Plain from '../../../dist/wasm/halfbyte-simd128-plain.wasm?url'
 import simd128Shared from '../../../dist/wasm/halfbyte-simd128-shared.wasm?url'
+import { prepareEngineWorker } from '../../../src/engine/wire/spare-worker.ts'
 import { detectFeatures } from '../../../src/runtime/features.ts'
 import type { EmbeddedModel } from './embedded.ts'
 import { lastChoice } from './last-choice.ts'
@@ -21,6 +22,7 @@ let asked: { readonly url: string; readonly answer: Promise<Answer> } | undefine
 
 /** Asks for what the engine will need. The answers come from the browser's cache later on. */
 export function askEarly(): void {
+  prepareEngineWorker()
   const { simd, relaxedSimd, sharedMemory } = detectFeatures(globalThis)
   if (!simd) return
   const choice = lastChoice()
