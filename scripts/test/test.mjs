@@ -94,7 +94,7 @@ const SUITES = {
 }
 
 /** These keep one core busy each, so they run beside each other at the end. */
-const SINGLE_CORE = ['soak', 'arm']
+const SINGLE_CORE = ['soak', 'jsc', 'arm']
 
 const asked = process.argv.slice(2)
 const unknown = asked.filter((name) => SUITES[name] === undefined)
