@@ -2,10 +2,10 @@
 // prepared for it.
 import { fileURLToPath } from 'node:url'
 import { expect } from '@playwright/test'
-import { test } from './library-site.ts'
-import { serveFolder } from './static-server.ts'
+import { test } from '../library-site.ts'
+import { serveFolder } from '../static-server.ts'
 
-const DIST = fileURLToPath(new URL('../dist', import.meta.url))
+const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 const PAGE = `<!doctype html><title>App</title><script type="module">
 import { Engine } from '/cdn/halfbyte.js'
 Engine.prepare()
