@@ -37,6 +37,8 @@ GAINS = {'llama': {'norm1': 'attn_norm.weight', 'norm2': 'mlp_norm.weight'},
          'granitehybrid': {'norm1': 'ssm_norm.weight', 'norm2': 'mlp_norm.weight', 'gate_norm': 'ssm_gate_norm.weight'}}
 #: How far from the value of its code a weight may begin, in steps: a weight at the border, 0.5, would leave at once.
 EDGE = 0.3
+#: Most error of a matrix's stored values, as a share of the squares of its weights. 4 bits leave about 0.01.
+STRANGE = 0.5
 
 
 def read_f32(path):
@@ -53,6 +55,15 @@ def rounded(value, low, high):
     """The nearest whole number in a range; the gradient is that of the value, and zero outside."""
     inside = value.clamp(low, high)
     return inside + (inside.round() - inside).detach()
+
+
+def require_same(name, weight, codes, scales):
+    """Raises ValueError if the codes are not those of the weight: attention's rows have another order in a GGUF."""
+    values = codes * scales.repeat_interleave(GROUP, 1)[:, :weight.shape[1]]
+    error = float((values - weight).square().sum() / weight.square().sum())
+    if error > STRANGE:
+        raise ValueError(f'the codes of {name} miss its weights by {error:.1f} of their squares (at most {STRANGE}); '
+                         'make the pack from the folder of the same float model, not from a GGUF')
 
 
 class CodedMatrix(nn.Module):
@@ -100,6 +111,9 @@ class Coded(nn.Module):
                 names = [f'layers.{i}.{each}.weight' for each in theirs]
                 codes = torch.cat([stored[name + '.codes'] - 8 for name in names])
                 scales = torch.cat([stored[name + '.scales'] for name in names])
+                sizes = [self.rows[name] for name in names]
+                for part in zip(names, *(each.split(sizes) for each in (state[f'layers.{i}.{ours}'], codes, scales))):
+                    require_same(*part)
                 self.matrices[f'{i} {ours}'] = CodedMatrix(state[f'layers.{i}.{ours}'], codes, scales)
             for ours in GAINS[family]:
                 self.gains[f'{i} {ours}'] = state[f'layers.{i}.{ours}'].clone()
@@ -174,7 +188,7 @@ def main():
     parser.add_argument('--batch', type=int, default=8)
     parser.add_argument('--length', type=int, default=256)
     parser.add_argument('--windows', type=int, default=4000)
-    parser.add_argument('--rate', type=float, default=0.02, help='of codes, in steps of their grid')
+    parser.add_argument('--rate', type=float, default=0.005, help='of codes, in steps of their grid')
     parser.add_argument('--scale-rate', type=float, default=0.003, help='of scales, as a share of their size')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--to', type=Path, required=True)

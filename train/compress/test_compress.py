@@ -219,6 +219,12 @@ class CodesTest(unittest.TestCase):
             np.testing.assert_allclose(matrix().detach(), matrix.codes() * matrix.spread(matrix.scales()).detach(), rtol=1e-6)
         self.assertTrue(torch.equal(student(windows[:1]), logits))
 
+    def test_codes_of_other_rows_are_refused(self):
+        codes = self.pack['layers.1.attn_q.weight.codes']
+        self.pack['layers.1.attn_q.weight.codes'] = codes.roll(1, 0)
+        with self.assertRaisesRegex(ValueError, r'layers\.1\.attn_q\.weight miss its weights by [12]\.'):
+            Coded('llama', self.teacher, self.pack)
+
     def test_the_mixers_of_a_mamba_are_codes_too(self):
         torch.manual_seed(5)
         teacher = Mamba2(Mamba2Config(vocab=64, hidden=64, layers=2, context=40, inner=64, heads=2, groups=1, states=16, intermediate=96))
