@@ -11,6 +11,7 @@ import { type Constant, isStored } from '../ir/graph.ts'
 import { BITS, countOf, numbersOf } from '../ir/tensor.ts'
 import { readLines } from './lines.ts'
 import { computed, unread } from './matrices.ts'
+import { originOf } from './origin.ts'
 
 export interface CodeMatrix {
   readonly name: string
@@ -74,7 +75,13 @@ export function codeTensor(file: string, name: string, matrix: CodeMatrix): Tens
     })
     return out.subarray(offset - first * bytes, offset - first * bytes + length)
   })
-  return holds || k % GROUP !== 0 ? made : { ...made, like: 'Q8_0' }
+  const isLikeEight = !holds && k % GROUP === 0
+  const bits = BITS[dtype]
+  const origin = originOf({
+    ...{ bits, block, form, hasZeros: !isMiddle, scales: scales.dtype },
+    ...(block === 0 && { isPerOutput: countOf(scales.dims) > 1 }),
+  })
+  return { ...made, origin, ...(isLikeEight && { like: 'Q8_0' as const }) }
 }
 
 /** One number for all is one for each. */
