@@ -4,39 +4,48 @@ import { readInto } from '../../base/bytes.ts'
 import { halfTable } from '../../base/half.ts'
 import { type Constant, isStored } from '../ir/graph.ts'
 import { BITS, bfloat16Of, type DType, numbersOf } from '../ir/tensor.ts'
-import { readColumns, turn } from './matrices.ts'
+import { readColumns, turnedRows } from './matrices.ts'
 
-export interface LineRange {
+export interface LineShape {
   readonly n: number
   /** Numbers of a line. */
   readonly width: number
   /** Lines lie one after the other: the constant is [n, width]. */
   readonly isTurned: boolean
+}
+
+interface LineRange extends LineShape {
   readonly first: number
   readonly end: number
   readonly signal: AbortSignal | undefined
 }
 
-/** [end - first][width] */
-export async function readLines(constant: Constant, range: LineRange): Promise<ArrayLike<number>> {
-  const { n, width, isTurned, first, end, signal } = range
+/** Reads lines [first, end) as [end - first][width]. Ask for them in order. */
+export function lineReader(
+  constant: Constant,
+  { n, width, isTurned }: LineShape,
+): (first: number, end: number, signal?: AbortSignal) => Promise<ArrayLike<number>> {
   if (!isStored(constant)) {
     const all = numbersOf(constant)
-    return Float32Array.from({ length: (end - first) * width }, (_, at) => {
-      const [line, place] = [first + Math.floor(at / width), at % width]
-      return all[isTurned ? line * width + place : place * n + line]!
-    })
+    return async (first, end) =>
+      Float32Array.from({ length: (end - first) * width }, (_, at) => {
+        const [line, place] = [first + Math.floor(at / width), at % width]
+        return all[isTurned ? line * width + place : place * n + line]!
+      })
   }
   const { dtype, source, offset } = constant
-  if (BITS[dtype] === 4) return readNibbles(constant, range)
+  if (BITS[dtype] === 4)
+    return (first, end, signal) => readNibbles(constant, { n, width, isTurned, first, end, signal })
   const size = BITS[dtype] / 8
-  const bytes = new Uint8Array((end - first) * width * size)
-  if (isTurned) await readInto(source, bytes, offset + first * width * size, signal)
-  else {
-    const columns = await readColumns({ source, offset, shape: [width, n] }, first, end, size, signal)
-    turn(columns, bytes, width, end - first, size)
+  if (!isTurned) {
+    const rows = turnedRows({ source, offset, shape: [width, n] }, size)
+    return async (...range) => numbersFrom(dtype, await rows(...range))
   }
-  return numbersFrom(dtype, bytes)
+  return async (first, end, signal) => {
+    const bytes = new Uint8Array((end - first) * width * size)
+    await readInto(source, bytes, offset + first * width * size, signal)
+    return numbersFrom(dtype, bytes)
+  }
 }
 
 /** Two lie in a byte, the first one low, wherever rows of the constant end. */
@@ -64,12 +73,13 @@ async function readNibbles(
   return out
 }
 
-function numbersFrom(dtype: DType, { buffer }: Uint8Array): ArrayLike<number> {
-  if (dtype === 'i8') return new Int8Array(buffer)
-  if (dtype === 'u8') return new Uint8Array(buffer)
-  if (dtype === 'f32') return new Float32Array(buffer)
+/** The bytes begin at a multiple of their element's size. */
+function numbersFrom(dtype: DType, { buffer, byteOffset, byteLength }: Uint8Array): ArrayLike<number> {
+  if (dtype === 'i8') return new Int8Array(buffer, byteOffset, byteLength)
+  if (dtype === 'u8') return new Uint8Array(buffer, byteOffset, byteLength)
+  if (dtype === 'f32') return new Float32Array(buffer, byteOffset, byteLength / 4)
   const table = halfTable()
-  return Float32Array.from(new Uint16Array(buffer), (half) =>
+  return Float32Array.from(new Uint16Array(buffer, byteOffset, byteLength / 2), (half) =>
     dtype === 'bf16' ? bfloat16Of(half) : table[half]!,
   )
 }
