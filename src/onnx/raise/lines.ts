@@ -4,7 +4,7 @@ import { readInto } from '../../base/bytes.ts'
 import { halfTable } from '../../base/half.ts'
 import { type Constant, isStored } from '../ir/graph.ts'
 import { BITS, bfloat16Of, type DType, numbersOf } from '../ir/tensor.ts'
-import { readColumns, turnedRows } from './matrices.ts'
+import { turnedRows } from './matrices.ts'
 
 export interface LineShape {
   readonly n: number
@@ -12,12 +12,6 @@ export interface LineShape {
   readonly width: number
   /** Lines lie one after the other: the constant is [n, width]. */
   readonly isTurned: boolean
-}
-
-interface LineRange extends LineShape {
-  readonly first: number
-  readonly end: number
-  readonly signal: AbortSignal | undefined
 }
 
 /** Reads lines [first, end) as [end - first][width]. Ask for them in order. */
@@ -34,9 +28,8 @@ export function lineReader(
       })
   }
   const { dtype, source, offset } = constant
-  if (BITS[dtype] === 4)
-    return (first, end, signal) => readNibbles(constant, { n, width, isTurned, first, end, signal })
-  const size = BITS[dtype] / 8
+  if (BITS[dtype] === 4) return nibbleReader(constant, { n, width, isTurned })
+  const size = (BITS[dtype] / 8) as 1 | 2 | 4
   if (!isTurned) {
     const rows = turnedRows({ source, offset, shape: [width, n] }, size)
     return async (...range) => numbersFrom(dtype, await rows(...range))
@@ -48,29 +41,44 @@ export function lineReader(
   }
 }
 
-/** Two lie in a byte, the first one low, wherever rows of the constant end. */
-async function readNibbles(
+/** Of 4 bits. Two lie in a byte, the first one low, wherever rows of the constant end. */
+function nibbleReader(
   { dtype, source, offset }: Extract<Constant, { source: unknown }>,
-  { n, width, isTurned, first, end, signal }: LineRange,
-): Promise<ArrayLike<number>> {
-  const out = new Int8Array((end - first) * width)
-  const isPaired = !isTurned && n % 2 === 0
-  const [from, to] = isTurned ? [first * width, end * width] : isPaired ? [first, end] : [0, n * width]
-  const [begin, stop] = [Math.floor(from / 2), Math.ceil(to / 2)]
-  const bytes = isPaired
-    ? await readColumns({ source, offset, shape: [width, n / 2] }, begin, stop, 1, signal)
-    : await source.read(offset + begin, stop - begin, signal)
-  const [perLine, perPlace] = isTurned ? [width, 1] : [1, isPaired ? 2 * (stop - begin) : n]
-  const isSigned = dtype === 'i4'
-  // hot
-  for (let line = first, at = 0; line < end; line++) {
-    for (let place = 0; place < width; place++, at++) {
-      const element = line * perLine + place * perPlace - 2 * begin
-      const nibble = (bytes[element >> 1]! >> (4 * (element & 1))) & 15
-      out[at] = isSigned && nibble > 7 ? nibble - 16 : nibble
+  { n, width, isTurned }: LineShape,
+): ReturnType<typeof lineReader> {
+  const numberOf = (byte: number, isHigh: number): number => {
+    const nibble = (byte >> (4 * isHigh)) & 15
+    return dtype === 'i4' && nibble > 7 ? nibble - 16 : nibble
+  }
+  if (!isTurned && n % 2 === 0) {
+    const pairs = turnedRows({ source, offset, shape: [width, n / 2] }, 1)
+    return async (first, end, signal) => {
+      const begin = first >> 1
+      const bytes = await pairs(begin, (end + 1) >> 1, signal)
+      const out = new Int8Array((end - first) * width)
+      // hot
+      for (let line = first, at = 0; line < end; line++) {
+        const row = ((line >> 1) - begin) * width
+        for (let place = 0; place < width; place++) out[at++] = numberOf(bytes[row + place]!, line & 1)
+      }
+      return out
     }
   }
-  return out
+  const [perLine, perPlace] = isTurned ? [width, 1] : [1, n]
+  return async (first, end, signal) => {
+    const [from, to] = isTurned ? [first * width, end * width] : [0, n * width]
+    const begin = from >> 1
+    const bytes = await source.read(offset + begin, ((to + 1) >> 1) - begin, signal)
+    const out = new Int8Array((end - first) * width)
+    // hot
+    for (let line = first, at = 0; line < end; line++) {
+      for (let place = 0; place < width; place++) {
+        const element = line * perLine + place * perPlace - 2 * begin
+        out[at++] = numberOf(bytes[element >> 1]!, element & 1)
+      }
+    }
+    return out
+  }
 }
 
 /** The bytes begin at a multiple of their element's size. */

@@ -63,6 +63,33 @@ test('rows that are asked for again, or at once, are the same', async () => {
   expect(found).toEqual(ranges.map(([first, end]) => bytesOf(rows(first, end))))
 })
 
+test('the next rows may be asked for before the first have come', async () => {
+  const { stored, rows, bytesRead } = matrix(4)
+  const read = turnedRows(stored, 4)
+  const found = await Promise.all([read(0, 64), read(64, N)])
+  expect(found).toEqual([bytesOf(rows(0, 64)), bytesOf(rows(64, N))])
+  expect(bytesRead()).toBe(K * N * 4)
+})
+
+test('after an error the rows are read again', async () => {
+  const { stored, rows } = matrix(1)
+  let isBroken = true
+  const { source } = stored
+  const read = turnedRows(
+    {
+      ...stored,
+      source: {
+        ...source,
+        read: (...range) => (isBroken ? Promise.reject(new Error('broken')) : source.read(...range)),
+      },
+    },
+    1,
+  )
+  await expect(read(0, 32)).rejects.toThrow('broken')
+  isBroken = false
+  expect(await read(0, 32)).toEqual(bytesOf(rows(0, 32)))
+})
+
 test('any bytes of the transpose are read', async () => {
   const { stored, rows } = matrix(4)
   const turned = transposed({ ...stored, name: 'w', dtype: 'F32', byteLength: K * N * 4 })

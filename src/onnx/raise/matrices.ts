@@ -44,29 +44,36 @@ const CHUNK_BYTES = 4 << 20
 /** Lines that are turned at once and held: whatever part is asked for, a file is read that much less often. */
 const HELD_BYTES = 64 << 20
 
+type Stored = Pick<TensorInfo, 'source' | 'offset' | 'shape'>
+
 /**
  * Reads rows [first, end) of the transpose of a matrix [k, n] of elements of `size` bytes: [end - first][k].
  * Ask for them in order: what was read ahead is held until the last row.
  */
 export function turnedRows(
-  matrix: Pick<TensorInfo, 'source' | 'offset' | 'shape'>,
-  size: number,
+  matrix: Stored,
+  size: 1 | 2 | 4,
 ): (first: number, end: number, signal?: AbortSignal) => Promise<Uint8Array> {
   const [k = 0, n = 0] = matrix.shape
-  let held = { first: 0, end: 0, bytes: new Uint8Array() }
+  let held: { readonly first: number; readonly end: number; readonly bytes: Promise<Uint8Array> } | undefined
   return async (first, end, signal) => {
     let block = held
-    if (first < block.first || end > block.end) {
+    if (block === undefined || first < block.first || end > block.end) {
       const most = Math.max(end - first, Math.floor(HELD_BYTES / (k * size)))
       const stop = Math.min(n, first + most)
-      const columns = await readColumns(matrix, first, stop, size, signal)
-      const bytes = new Uint8Array(columns.byteLength)
-      turn(columns, bytes, k, stop - first, size)
-      block = { first, end: stop, bytes }
+      block = { first, end: stop, bytes: readTurned(matrix, first, stop, size, signal) }
     }
-    held = end === n ? { first: 0, end: 0, bytes: new Uint8Array() } : block
-    const from = (first - block.first) * k * size
-    return block.bytes.subarray(from, from + (end - first) * k * size)
+    // The next slab may be asked for before this one has come.
+    held = block
+    let isKept = false
+    try {
+      const bytes = await block.bytes
+      isKept = end < n
+      const from = (first - block.first) * k * size
+      return bytes.subarray(from, from + (end - first) * k * size)
+    } finally {
+      if (held === block && !isKept) held = undefined
+    }
   }
 }
 
@@ -84,31 +91,44 @@ export function transposed(tensor: TensorInfo): TensorInfo {
   return { ...tensor, shape: [n, k], source, offset: 0, byteLength: n * k * size }
 }
 
-/** Columns of a matrix [k, n] of elements of `size` bytes, as [k][end - first]. */
-export async function readColumns(
-  { source, offset, shape: [k = 0, n = 0] }: Pick<TensorInfo, 'source' | 'offset' | 'shape'>,
+/** Columns [first, end) of a matrix [k, n], as [end - first][k]. */
+async function readTurned(
+  matrix: Stored,
+  first: number,
+  end: number,
+  size: 1 | 2 | 4,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  const [k = 0, n = 0] = matrix.shape
+  const out = new Uint8Array((end - first) * k * size)
+  const isNarrow = READ_COST + (end - first) * size < n * size
+  const width = isNarrow ? end - first : n
+  const most = Math.max(1, Math.floor(CHUNK_BYTES / (width * size)))
+  for (let line = 0; line < k; line += most) {
+    const lines = Math.min(most, k - line)
+    const bytes = isNarrow
+      ? await readColumns(matrix, line, lines, first, end, size, signal)
+      : await matrix.source.read(matrix.offset + line * n * size, lines * n * size, signal)
+    turn({ bytes, width, first: isNarrow ? 0 : first, lines }, out, { k, line, n: end - first }, size)
+  }
+  return out
+}
+
+/** Columns [first, end) of some lines of a matrix. */
+async function readColumns(
+  { source, offset, shape: [, n = 0] }: Stored,
+  line: number,
+  lines: number,
   first: number,
   end: number,
   size: number,
   signal?: AbortSignal,
 ): Promise<Uint8Array> {
   const width = (end - first) * size
-  const out = new Uint8Array(k * width)
-  if (READ_COST + width < n * size) {
-    for (let row = 0; row < k; row++) {
-      const at = offset + (row * n + first) * size
-      await readInto(source, out.subarray(row * width, (row + 1) * width), at, signal)
-    }
-    return out
-  }
-  const most = Math.max(1, Math.floor(CHUNK_BYTES / (n * size)))
-  for (let row = 0; row < k; row += most) {
-    const count = Math.min(most, k - row)
-    const bytes = await source.read(offset + row * n * size, count * n * size, signal)
-    for (let r = 0; r < count; r++) {
-      const from = (r * n + first) * size
-      out.set(bytes.subarray(from, from + width), (row + r) * width)
-    }
+  const out = new Uint8Array(lines * width)
+  for (let at = 0; at < lines; at++) {
+    const from = offset + ((line + at) * n + first) * size
+    await readInto(source, out.subarray(at * width, (at + 1) * width), from, signal)
   }
   return out
 }
@@ -116,28 +136,37 @@ export async function readColumns(
 /** Rows and columns that are turned together: both sides of a tile stay in the cache. */
 const TILE = 64
 
-/** [k][n] to [n][k], of elements of 1, 2 or 4 bytes. */
-function turn(from: Uint8Array, to: Uint8Array, k: number, n: number, size: number): void {
-  const views = (bytes: Uint8Array) => {
-    const aligned = bytes.byteOffset % size === 0 ? bytes : bytes.slice()
-    const count = bytes.byteLength / size
-    const Elements = size === 4 ? Uint32Array : size === 2 ? Uint16Array : Uint8Array
-    return new Elements(aligned.buffer as ArrayBuffer, aligned.byteOffset, count)
-  }
-  const source = views(from)
-  const isAligned = to.byteOffset % size === 0
-  const own = isAligned ? to : new Uint8Array(to.byteLength)
-  const target = views(own)
+/** Lines of `from`, of `width` elements, become columns of [n][k] from `line` on. */
+function turn(
+  from: {
+    readonly bytes: Uint8Array
+    readonly width: number
+    readonly first: number
+    readonly lines: number
+  },
+  to: Uint8Array,
+  { k, line, n }: { readonly k: number; readonly line: number; readonly n: number },
+  size: 1 | 2 | 4,
+): void {
+  const { width, first, lines } = from
+  const [source, target] = [elements(from.bytes, size), elements(to, size)]
   // hot
   for (let top = 0; top < n; top += TILE) {
-    for (let left = 0; left < k; left += TILE) {
-      const [bottom, right] = [Math.min(n, top + TILE), Math.min(k, left + TILE)]
+    for (let left = 0; left < lines; left += TILE) {
+      const [bottom, right] = [Math.min(n, top + TILE), Math.min(lines, left + TILE)]
       for (let row = top; row < bottom; row++) {
-        for (let column = left; column < right; column++) target[row * k + column] = source[column * n + row]!
+        for (let at = left; at < right; at++) target[row * k + line + at] = source[at * width + first + row]!
       }
     }
   }
-  if (!isAligned) to.set(own)
+}
+
+/** Bytes that do not begin at a multiple of their element's size are copied. */
+function elements(bytes: Uint8Array, size: 1 | 2 | 4): Uint8Array | Uint16Array | Uint32Array {
+  if (size === 1) return bytes
+  const { buffer, byteOffset } = bytes.byteOffset % size === 0 ? bytes : bytes.slice()
+  const count = bytes.byteLength / size
+  return size === 2 ? new Uint16Array(buffer, byteOffset, count) : new Uint32Array(buffer, byteOffset, count)
 }
 
 /** A tensor whose rows are computed when they are read. */
