@@ -42,7 +42,7 @@ function storedBytes({ dtype, data }: Tensor): Uint8Array {
 const READ_COST = 262_144
 const CHUNK_BYTES = 4 << 20
 /** Lines that are turned at once and held: whatever part is asked for, a file is read that much less often. */
-const HELD_BYTES = 64 << 20
+const HELD_BYTES = 32 << 20
 
 type Stored = Pick<TensorInfo, 'source' | 'offset' | 'shape'>
 
@@ -101,34 +101,21 @@ async function readTurned(
 ): Promise<Uint8Array> {
   const [k = 0, n = 0] = matrix.shape
   const out = new Uint8Array((end - first) * k * size)
+  // A short piece of each line, or whole lines at once.
   const isNarrow = READ_COST + (end - first) * size < n * size
-  const width = isNarrow ? end - first : n
+  const [width, from] = isNarrow ? [end - first, first] : [n, 0]
   const most = Math.max(1, Math.floor(CHUNK_BYTES / (width * size)))
+  const chunk = new Uint8Array(Math.min(most, k) * width * size)
   for (let line = 0; line < k; line += most) {
     const lines = Math.min(most, k - line)
-    const bytes = isNarrow
-      ? await readColumns(matrix, line, lines, first, end, size, signal)
-      : await matrix.source.read(matrix.offset + line * n * size, lines * n * size, signal)
-    turn({ bytes, width, first: isNarrow ? 0 : first, lines }, out, { k, line, n: end - first }, size)
-  }
-  return out
-}
-
-/** Columns [first, end) of some lines of a matrix. */
-async function readColumns(
-  { source, offset, shape: [, n = 0] }: Stored,
-  line: number,
-  lines: number,
-  first: number,
-  end: number,
-  size: number,
-  signal?: AbortSignal,
-): Promise<Uint8Array> {
-  const width = (end - first) * size
-  const out = new Uint8Array(lines * width)
-  for (let at = 0; at < lines; at++) {
-    const from = offset + ((line + at) * n + first) * size
-    await readInto(source, out.subarray(at * width, (at + 1) * width), from, signal)
+    const pieces = isNarrow ? lines : 1
+    const bytes = chunk.subarray(0, lines * width * size)
+    const pieceBytes = bytes.byteLength / pieces
+    for (let piece = 0; piece < pieces; piece++) {
+      const at = matrix.offset + ((line + piece) * n + from) * size
+      await readInto(matrix.source, bytes.subarray(piece * pieceBytes, (piece + 1) * pieceBytes), at, signal)
+    }
+    turn({ bytes, width, first: first - from, lines }, out, { k, line, n: end - first }, size)
   }
   return out
 }
