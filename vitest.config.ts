@@ -20,7 +20,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'unit',
-          include: ['{src,wasm,scripts,demo,workers,bench,fuzz,e2e/perf}/**/*.test.ts'],
+          include: ['{src,wasm,scripts,demo,workers,bench,fuzz,train,e2e/perf}/**/*.test.ts'],
           exclude: ['wasm/native/**'],
         },
       },

@@ -20,6 +20,7 @@ export type {
   GenerationResult,
   LoadOptions,
   ModelSource,
+  PrepareOptions,
   ProbeOptions,
   Session,
   SessionOptions,

@@ -1,6 +1,6 @@
 // Engine worker. In: calls and ports from the page. Out: the engine service, with this worker as its host.
 
-import { browserHost } from '../src/engine/host.ts'
+import { browserHost, prepareModule } from '../src/engine/host.ts'
 import { loadModel } from '../src/engine/load/model.ts'
 import { peekRequestedFiles } from '../src/engine/load/open/open-files.ts'
 import { probeModel } from '../src/engine/probe/probe.ts'
@@ -12,4 +12,5 @@ serveConnection(
     (request, hooks) => loadModel(request, hooks, browserHost(request.assets)),
     (request, hooks) => probeModel(request, hooks, browserHost(request.assets), peekRequestedFiles),
   ),
+  prepareModule,
 )

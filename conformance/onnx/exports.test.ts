@@ -20,49 +20,55 @@ const openExport = (name: string) =>
   ])
 
 test.each([
-  ['llama-no-cache', 10_000, 'llama'],
-  ['llama-cache', 10_000, 'llama'],
-  ['qwen2-cache', 1_000_000, 'llama'],
-  ['qwen3-cache', 1_000_000, 'llama'],
-  ['opset23', 10_000, 'llama'],
-])('%s gives the logits of ONNX Runtime', async (name, theta, family) => {
+  ['llama-no-cache', 10_000, 2],
+  ['llama-cache', 10_000, 2],
+  ['qwen2-cache', 1_000_000, 2],
+  ['qwen3-cache', 1_000_000, 2],
+  ['opset23', 10_000, 2],
+  ['multi-head-causal', 10_000, 4],
+  ['multi-head-mask', 10_000, 4],
+])('%s gives the logits of ONNX Runtime', async (name, theta, kvHeads) => {
   const file = await openExport(name)
   const config = file.metadata.get('config')
-  expect(config).toMatchObject({ family, layers: 2, heads: 4, kvHeads: 2, headDim: 8 })
+  expect(config).toMatchObject({ family: 'llama', layers: 2, heads: 4, kvHeads, headDim: 8 })
   expect(config).toMatchObject({ rope: { theta, dims: 8, pairing: 'halves' } })
   const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
   const found = await withModel(file, {}, (built) => logitsOf(built, ids))
   expect(largestDifference(found, logits)).toBeLessThan(2e-5)
 })
 
-test('a chunk and single tokens have the bits of the whole', async () => {
-  const file = await openExport('llama-cache')
-  const { ids } = JSON.parse(readFileSync(join(EXPORTS, 'llama-cache', 'logits.json'), 'utf8'))
-  await withModel(file, {}, async (built) => {
-    const whole = await logitsOf(built, ids)
-    const sequence = built.newSequence()
-    const rows: Float32Array[] = []
-    for (const end of [4, 7, 8, 9, 10]) {
-      sequence.setTokens(ids.slice(0, end))
-      const onLogits = (position: number, row: Float32Array) => {
-        rows[position] = row.slice()
+test.each(['llama-cache', 'multi-head-causal'])(
+  '%s: a chunk and single tokens have the bits of the whole',
+  async (name) => {
+    const file = await openExport(name)
+    const { ids } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
+    await withModel(file, {}, async (built) => {
+      const whole = await logitsOf(built, ids)
+      const sequence = built.newSequence()
+      const rows: Float32Array[] = []
+      for (const end of [4, 7, 8, 9, 10]) {
+        sequence.setTokens(ids.slice(0, end))
+        const onLogits = (position: number, row: Float32Array) => {
+          rows[position] = row.slice()
+        }
+        const signal = new AbortController().signal
+        await built.scheduler.forward({ sequence, logits: 'all', onLogits, signal })
       }
-      const signal = new AbortController().signal
-      await built.scheduler.forward({ sequence, logits: 'all', onLogits, signal })
-    }
-    sequence.release()
-    expect(rows).toEqual(whole)
-  })
-})
+      sequence.release()
+      expect(rows).toEqual(whole)
+    })
+  },
+)
 
-/** Weights by the dtype that is read; scales are rounded to f16, at most 1 part in 2048. */
+const AGAIN = 'values are rounded again where they are stored in fewer bits'
+/** Weights by the dtype that is read, and how one of them is described; scales are rounded to f16, at most 1 part in 2048. */
 test.each([
-  ['dynamic-i8', { Q8_0: 15, 'F32 like Q8_0': 1 }],
-  ['dynamic-u8', { Q8_0: 7, 'F32 like Q8_0': 9 }],
-  ['qdq-static', { Q8_0: 15 }],
-  ['qdq-blocks-32', { Q4_0: 15 }],
-  ['qdq-blocks-16', { 'F32 like Q8_0': 15 }],
-])('%s gives the logits of float products by its weights', async (name, forms) => {
+  ['dynamic-i8', { Q8_0: 15, 'F32 like Q8_0': 1 }, '8 bits by output: scales are rounded to f16'],
+  ['dynamic-u8', { Q8_0: 7, 'F32 like Q8_0': 9 }, `8 bits by tensor, zero points: ${AGAIN}`],
+  ['qdq-static', { Q8_0: 15 }, '8 bits by output: scales are rounded to f16'],
+  ['qdq-blocks-32', { Q4_0: 15 }, '4 bits in blocks of 32: scales are rounded to f16'],
+  ['qdq-blocks-16', { 'F32 like Q8_0': 15 }, `4 bits in blocks of 16, zero points: ${AGAIN}`],
+])('%s gives the logits of float products by its weights', async (name, forms, origin) => {
   const file = await openExport(name)
   const matrices = [...file.tensors.values()].filter(({ shape }) => shape.length === 2)
   const formOf = ({ dtype, like }: TensorInfo) => (like === undefined ? dtype : `${dtype} like ${like}`)
@@ -71,6 +77,7 @@ test.each([
     length,
   ])
   expect(Object.fromEntries(counts)).toMatchObject(forms)
+  expect(matrices.map((tensor) => tensor.origin)).toContain(origin)
   const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
   const [exact, usual] = [
     await withModel(file, { weights: 'f32' }, (built) => logitsOf(built, ids)),

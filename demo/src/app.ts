@@ -7,7 +7,7 @@ import './conversation/composer.ts'
 import { DropTarget } from './conversation/drop.ts'
 import type { Renaming } from './conversation/list/conversation-list.ts'
 import type { ChatLog } from './conversation/log.ts'
-import { icon, logo } from './shell/icons.ts'
+import { logo } from './shell/icons.ts'
 import './conversation/log.ts'
 import { isTouch } from '../../src/widget/view/keys.ts'
 import { Repaint } from './conversation/render/repaint.ts'
@@ -15,17 +15,16 @@ import { Reveal } from './conversation/render/reveal.ts'
 import { chat, started } from './conversation/start.ts'
 import type { Conversation } from './conversation/store/conversations.ts'
 import type { ModelChoice } from './models/embedded.ts'
-import { choiceName, promiseOf } from './models/models.ts'
+import { choiceName } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
+import { type Acts, renderBar, renderWelcome } from './shell/frame.ts'
 import { type Launch, onLaunch } from './shell/launch.ts'
 import type { Modal } from './shell/modal.ts'
 import type { Settings } from './shell/settings.ts'
-import { isReturning, replaceShell } from './shell/shell.ts'
+import { replaceShell } from './shell/shell.ts'
 import { idle, nextFrame, nextTask, sleep } from './shell/tasks.ts'
-import { parameters } from './shell/units.ts'
 import { languageFor, Speaks, speak, t } from './words/words.ts'
 
-const STARTERS = ['Hello! How are you?', 'Tell me a story about a fox.', 'What can you do?']
 /** Dialogs load after the page, each in its own task. */
 const DIALOGS = {
   'conversation-drawer': () => import('./shell/drawer.ts'),
@@ -51,6 +50,11 @@ export class ChatApp extends LitElement {
    * The static frame is shown until all are there.
    */
   #parts = 0
+  readonly #acts: Acts = {
+    open: (dialog) => void this.#openDialog(dialog),
+    fresh: () => this.#onFresh(),
+    send: (text) => this.#send(text),
+  }
   readonly #reveal = new Reveal()
   readonly #repaint = new Repaint(
     () => this.#paint(),
@@ -103,10 +107,10 @@ export class ChatApp extends LitElement {
     return html`
       ${this.#wide.matches && this.#parts > 2 ? this.#side() : nothing}
       <div class="chat">
-        ${this.#parts > 0 ? this.#bar() : nothing}
+        ${this.#parts > 0 ? renderBar(chat, this.#wide.matches, this.#acts) : nothing}
         ${
           this.#parts > 2
-            ? html`<chat-log .conversation=${shown} model=${choiceName(chat.model.shown)} .welcome=${this.#welcome()} ?busy=${!isReady} ?streaming=${isGrowing}
+            ? html`<chat-log .conversation=${shown} model=${choiceName(chat.model.shown)} .welcome=${renderWelcome(chat, this.#acts)} ?busy=${!isReady} ?streaming=${isGrowing}
                 @regenerate=${this.#onRegenerate} @continue=${this.#onContinue} @resend=${this.#onResend} @turn=${this.#onTurn}
                 @fork=${this.#onFork}></chat-log>`
             : nothing
@@ -212,47 +216,6 @@ export class ChatApp extends LitElement {
         .removed=${chat.removed} @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}
         @restore=${this.#onRestore} @rename=${this.#onRename} @add=${this.#onAdd}></conversation-list>
     </nav>`
-  }
-
-  #bar(): TemplateResult {
-    const name = choiceName(this.#chat.model.shown)
-    const isEmpty = this.#chat.conversation.messages.length === 0
-    const engine = this.#chat.model.engine
-    const about = engine === undefined ? '' : t('parameters', { count: parameters(engine.model.parameters) })
-    return html`<header class="bar">
-      ${
-        this.#wide.matches
-          ? nothing
-          : html`<button class="quiet" aria-label=${t('conversations')} @click=${() => this.#openDialog('conversation-drawer')}>${icon('menu')}</button>`
-      }
-      <h1><button class="model" aria-haspopup="dialog" aria-label=${t('modelButton', { name })} title=${about}
-        @click=${() => this.#openDialog('models-dialog')}><span dir="auto">${name}</span>${icon('more')}</button></h1>
-      ${
-        this.#wide.matches || isEmpty
-          ? nothing
-          : html`<button class="quiet" aria-label=${t('newChatStart')} @click=${this.#onFresh}>${icon('plus')}</button>`
-      }
-      <button class="quiet" aria-label=${t('settings')} @click=${() => this.#openDialog('settings-dialog')}>${icon('settings')}</button>
-    </header>`
-  }
-
-  /** Nothing until it is known whether there is a conversation to show instead. */
-  #welcome(): TemplateResult | typeof nothing {
-    if (!this.#chat.isOpen && isReturning()) return nothing
-    const isReady = this.#chat.model.engine !== undefined
-    return html`<div class="empty">
-      ${logo()}
-      <h2>${t('welcome')}</h2>
-      <p>${t('welcomeMore')}</p>
-      <div class="starters">
-        ${STARTERS.map(
-          (text) =>
-            html`<button class="outline" dir="auto" ?disabled=${!isReady} @click=${() => this.#send(text)}>${text}</button>`,
-        )}
-      </div>
-      <p class="promise"><span>${promiseOf(this.#chat.model.shown)}</span> <button class="link"
-        @click=${() => this.#openDialog('models-dialog')}>${t('larger')}</button></p>
-    </div>`
   }
 
   #hint(): string {

@@ -14,7 +14,7 @@ void start()
  */
 async function start(): Promise<void> {
   // Before the first paint, they would delay it.
-  await nextFrame()
+  if (performance.getEntriesByType('paint').length === 0) await nextFrame()
   const parts: Promise<unknown>[] = [import('./conversation/start.ts').then(({ spoken }) => spoken)]
   for (const load of [() => import('./conversation/log.ts'), () => import('./conversation/composer.ts')]) {
     // Requesting the files is long enough for one task.

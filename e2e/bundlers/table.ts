@@ -36,7 +36,7 @@ export const BUNDLERS: readonly Bundler[] = [
   vite('Vite 6', 'vite6'),
   vite('Vite 7', 'vite7'),
   vite('Vite 8', 'vite'),
-  { name: 'webpack 5', app: 'webpack', build: ['build.js'], out: 'dist' },
+  { name: 'webpack 5', app: 'webpack', build: ['build.js'], out: 'dist', dev: ['dev.js', 'PORT'] },
   { name: 'Rollup 4', app: 'rollup', build: [`${modules}/rollup/dist/bin/rollup`, '-c'], out: 'dist' },
   { name: 'esbuild', app: 'esbuild', build: ['build.js'], out: 'dist' },
   next('Next.js 16, Turbopack', '--turbopack'),
@@ -53,5 +53,14 @@ export const BUNDLERS: readonly Bundler[] = [
     app: 'parcel',
     build: [`${modules}/parcel/lib/bin.js`, 'build', 'index.html', '--no-cache', '--public-url', './'],
     out: 'dist',
+    dev: [
+      `${modules}/parcel/lib/bin.js`,
+      'index.html',
+      '--no-cache',
+      '--host',
+      '127.0.0.1',
+      '--port',
+      'PORT',
+    ],
   },
 ]

@@ -6,7 +6,10 @@ import { loadModel } from '../../src/engine/load/model.ts'
 import { createService } from '../../src/engine/service.ts'
 import { serveConnection } from '../../src/engine/wire/serve.ts'
 
-serveConnection(createService((request, hooks) => loadModel(request, hooks, browserHost(request.assets))))
+serveConnection(
+  createService((request, hooks) => loadModel(request, hooks, browserHost(request.assets))),
+  () => undefined,
+)
 
 new BroadcastChannel('mortal').addEventListener('message', ({ data }: MessageEvent<'throw' | 'close'>) => {
   if (data === 'close') self.close()

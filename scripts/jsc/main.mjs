@@ -80,8 +80,14 @@ for (const processor of found) {
   }
 }
 
-const total = lines.filter((line) => /^(?:not )?ok /.test(line)).length
-const tap = ['TAP version 13', ...lines, `1..${total}`].join('\n')
+const count = (pattern) => lines.filter((line) => pattern.test(line)).length
+const skipped = count(/^ok .*# SKIP/)
+const passed = count(/^ok /) - skipped
+const failed = count(/^not ok /)
+const tap = [
+  ...['TAP version 13', ...lines, `1..${passed + failed + skipped}`],
+  ...[`# pass ${passed}`, `# fail ${failed}`, `# skipped ${skipped}`],
+].join('\n')
 console.log(tap)
 writeFileSync(join(reports, 'jsc.tap'), `${tap}\n`)
 process.exit(isFailed ? 1 : 0)

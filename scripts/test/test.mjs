@@ -15,11 +15,14 @@ requirePinnedNode()
 const reports = join(root, 'build/reports')
 const bin = (name) => join(root, 'node_modules/.bin', name)
 
+/** Tests start the command a few hundred times, which halves with its scripts compiled. */
+const COMPILED = { NODE_COMPILE_CACHE: join(root, 'build/compile-cache') }
+
 const run = async (command, args, env = {}) => {
   const child = spawn(command, args, {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...COMPILED, ...env },
   })
   const [status] = await once(child, 'close')
   return status === 0
@@ -94,7 +97,7 @@ const SUITES = {
 }
 
 /** These keep one core busy each, so they run beside each other at the end. */
-const SINGLE_CORE = ['soak', 'arm']
+const SINGLE_CORE = ['soak', 'jsc', 'arm']
 
 const asked = process.argv.slice(2)
 const unknown = asked.filter((name) => SUITES[name] === undefined)
@@ -108,7 +111,8 @@ mkdirSync(reports, { recursive: true })
 const parts = ['emscripten']
 if (['browser', 'timed', 'engines'].some((name) => names.includes(name))) parts.push('chromium')
 if (names.includes('engines')) parts.push('firefox', 'webkit')
-if (names.includes('arm')) parts.push('arm')
+if (['arm', 'jsc'].some((name) => names.includes(name))) parts.push('arm')
+if (names.includes('jsc')) parts.push('jsc')
 if (names.includes('sanitizers')) parts.push('simde')
 // A part that could not be installed shows as a failed suite or a skipped test.
 setUp(parts)

@@ -1,6 +1,7 @@
 // The site. In: the pages that scripts/site/site.mjs wrote. Out: VitePress's options: navigation, search, links.
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { slug } from 'github-slugger'
 import { type DefaultTheme, defineConfig } from 'vitepress'
 
 const BASE = process.env.HALFBYTE_SITE_BASE ?? '/'
@@ -38,6 +39,23 @@ export default defineConfig({
   srcDir: 'pages',
   outDir: '../build/site',
   head: [['link', { rel: 'icon', href: `${BASE}icon.svg` }]],
+  // The pages are read on GitHub too, where links to their headings must work.
+  markdown: {
+    anchor: { slugify: (heading) => slug(heading) },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    config(markdown) {
+      // A screen reader would announce the empty corner of a table as a header.
+      markdown.core.ruler.push('corners', ({ tokens }) => {
+        for (const [index, { type }] of tokens.entries()) {
+          const [open, text, close] = tokens.slice(index)
+          if (type !== 'th_open' || text?.content !== '' || open === undefined || close === undefined)
+            continue
+          open.tag = 'td'
+          close.tag = 'td'
+        }
+      })
+    },
+  },
   ignoreDeadLinks: [/^\/chat\//],
   themeConfig: {
     logo: '/icon.svg',

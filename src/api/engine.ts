@@ -5,6 +5,7 @@ import { EngineClient } from '../engine/wire/client.ts'
 import { type Connection, NO_WORKERS, startEngineWorker } from '../engine/wire/connection.ts'
 import type { ProbeReport } from '../engine/wire/probe-protocol.ts'
 import type { EngineInfo, MemoryUse, Message, ModelInfo, Prompt } from '../engine/wire/protocol.ts'
+import { prepareEngineWorker } from '../engine/wire/spare-worker.ts'
 import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
 import { type Build, chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../runtime/features.ts'
@@ -14,7 +15,7 @@ import { startGeneration } from './generation.ts'
 import { deadlyBytes, noted } from './interrupted.ts'
 import { decodeRequest } from './request/constraint.ts'
 import { decodeOptions } from './request/decode-options.ts'
-import { checkLoadOptions, loadRequest, workerAddress } from './request/load-request.ts'
+import { checkLoadOptions, loadRequest, prepareRequest, workerAddress } from './request/load-request.ts'
 import { plainMessage } from './request/messages.ts'
 import { createSession, restoreSession } from './session.ts'
 import type {
@@ -23,6 +24,7 @@ import type {
   Generation,
   LoadOptions,
   ModelSource,
+  PrepareOptions,
   ProbeOptions,
   Session,
   SessionOptions,
@@ -76,6 +78,17 @@ export class Engine implements AsyncDisposable {
       sharedMemory: features.sharedMemory,
       cores: globalThis.navigator?.hardwareConcurrency ?? 1,
     }
+  }
+
+  /**
+   * Starts the engine's worker, which fetches and compiles its WebAssembly. The next `load` or `probe` with the
+   * same `assets` takes it and begins that much sooner. Call it as soon as the page knows that it will load a
+   * model. The worker waits until then; a second call does nothing. What fails here is tried again by the load,
+   * which says why. Throws `unsupported` for a wrong option.
+   */
+  static prepare(options: PrepareOptions = {}): void {
+    const { script, assets } = prepareRequest(options)
+    prepareEngineWorker(script, assets)
   }
 
   /**

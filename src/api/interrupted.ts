@@ -60,13 +60,14 @@ export async function noted<T>(
 ): Promise<T> {
   const about = describe(source, options)
   const mark = await beginMark<InterruptedLoad>(about)
+  let loaded: T
   try {
-    const loaded = await load({ onNeed: (neededBytes) => mark.update({ ...about, neededBytes }) })
-    await forgetInterruptedLoads(source)
-    return loaded
+    loaded = await load({ onNeed: (neededBytes) => mark.update({ ...about, neededBytes }) })
   } finally {
     mark.end()
   }
+  await forgetInterruptedLoads(source)
+  return loaded
 }
 
 /** Bytes of memory that are assumed to be too much for this device; undefined if no load was killed. */

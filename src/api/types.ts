@@ -96,6 +96,9 @@ export interface LoadOptions {
   readonly assets?: Assets | undefined
 }
 
+/** Options of `Engine.prepare`. */
+export type PrepareOptions = Pick<LoadOptions, 'assets'>
+
 /** Options of `Engine.probe`: those of the load in question, and a limit. */
 export interface ProbeOptions extends Omit<LoadOptions, 'onProgress'> {
   /**

@@ -1,7 +1,14 @@
 // Browser host. In: addresses of the engine's files. Out: workers, a clock and compiled modules for the core.
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import { toldReader } from '../formats/told-readers.ts'
-import { type Build, type MemoryKind, mayCompile, NO_WASM } from '../runtime/features.ts'
+import {
+  type Build,
+  chooseBuild,
+  detectFeatures,
+  type MemoryKind,
+  mayCompile,
+  NO_WASM,
+} from '../runtime/features.ts'
 import type { Host } from '../runtime/host.ts'
 import { deviceNotes } from '../store/device/notes.ts'
 import { startComputeWorker } from './wire/compute-port.ts'
@@ -31,7 +38,7 @@ export function browserHost(assets: HostAssets = {}): Host {
     notes: deviceNotes(`${navigator.hardwareConcurrency} ${navigator.userAgent}`),
     now: () => performance.now(),
     yieldTask: taskYielder(),
-    loadModule: (build, memory) => loadModule(moduleAddress(build, memory, assets)),
+    loadModule: (build, memory) => moduleAt(moduleAddress(build, memory, assets)),
     loadGguf: () => loadReader('GGUF', new URL('../../dist/readers/gguf.js', import.meta.url)),
     loadSafetensors: () =>
       loadReader('safetensors', new URL('../../dist/readers/safetensors.js', import.meta.url)),
@@ -70,6 +77,27 @@ async function loadReader<Reader>(format: string, { href }: URL): Promise<Reader
       { cause },
     )
   }
+}
+
+/** By address: those that were prepared, or are under way. */
+const modules = new Map<string, Promise<WebAssembly.Module>>()
+
+function moduleAt(address: URL): Promise<WebAssembly.Module> {
+  const known = modules.get(address.href)
+  if (known !== undefined) return known
+  const module = loadModule(address)
+  modules.set(address.href, module)
+  // The next load tries again.
+  module.catch(() => modules.delete(address.href))
+  return module
+}
+
+/** Fetches and compiles the module that a load with the default options takes here. */
+export function prepareModule(assets: HostAssets): void {
+  const features = detectFeatures(globalThis)
+  if (!features.simd) return
+  const memory = features.sharedMemory && navigator.hardwareConcurrency > 1 ? 'shared' : 'plain'
+  moduleAt(moduleAddress(chooseBuild(features), memory, assets)).catch(() => undefined)
 }
 
 async function loadModule(address: URL): Promise<WebAssembly.Module> {

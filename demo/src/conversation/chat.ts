@@ -317,9 +317,11 @@ export class Chat extends EventTarget {
         turn = change(known.messages)
         home = withMessages(known, turn.messages)
         const growing = { model, ...turn.versions }
-        await this.#store.put(withMessages(home, turn.unanswered))
+        // The answer need not wait until the question is stored.
+        const stored = this.#store.put(withMessages(home, turn.unanswered))
         this.#grow(home, { content: '', ...turn.begun, ...growing })
         const { text, ...rest } = await this.#speak(engine, speaker, home, turn, stopping.signal, growing)
+        await stored
         const answer: StoredMessage = { role: 'assistant', content: text, ...growing, ...rest }
         // Another tab may go on only when this turn is there for it to read.
         home = await this.#store.put(

@@ -4,6 +4,7 @@ import relaxedPlain from '../../../dist/wasm/halfbyte-relaxed-plain.wasm?url'
 import relaxedShared from '../../../dist/wasm/halfbyte-relaxed-shared.wasm?url'
 import simd128Plain from '../../../dist/wasm/halfbyte-simd128-plain.wasm?url'
 import simd128Shared from '../../../dist/wasm/halfbyte-simd128-shared.wasm?url'
+import { prepareEngineWorker } from '../../../src/engine/wire/spare-worker.ts'
 import { detectFeatures } from '../../../src/runtime/features.ts'
 import type { EmbeddedModel } from './embedded.ts'
 import { lastChoice } from './last-choice.ts'
@@ -11,15 +12,22 @@ import { lastChoice } from './last-choice.ts'
 /** Scripts come first: without them nothing is shown. */
 const AFTER_SCRIPTS: RequestInit = { priority: 'low' }
 
-let asked: { readonly url: string; readonly answer: Promise<Response> } | undefined
+interface Answer {
+  readonly response: Response
+  /** True if the file is on this device, so that there is no progress to count part by part. */
+  readonly isKept: boolean
+}
+
+let asked: { readonly url: string; readonly answer: Promise<Answer> } | undefined
 
 /** Asks for what the engine will need. The answers come from the browser's cache later on. */
 export function askEarly(): void {
+  prepareEngineWorker()
   const { simd, relaxedSimd, sharedMemory } = detectFeatures(globalThis)
   if (!simd) return
   const choice = lastChoice()
   if (choice.kind === 'embedded') {
-    asked = { url: choice.url, answer: fetch(choice.url, AFTER_SCRIPTS) }
+    asked = { url: choice.url, answer: askFor(choice.url, AFTER_SCRIPTS) }
     asked.answer.catch(() => undefined)
   }
   const [shared, plain] = relaxedSimd ? [relaxedShared, relaxedPlain] : [simd128Shared, simd128Plain]
@@ -40,10 +48,10 @@ export async function embeddedFile(
 ): Promise<File | undefined> {
   const early = asked?.url === url ? asked.answer : undefined
   asked = undefined
-  const response = await (early ?? fetch(url, { signal }))
+  const { response, isKept } = await (early ?? askFor(url, { signal }))
   const { ok, body, headers } = response
   if (!ok || body === null) return undefined
-  if (await isKept(url)) return new File([await response.blob()], `${name}.hbm`)
+  if (isKept) return new File([await response.blob()], `${name}.hbm`)
   // A compressed body is longer than its header says.
   const total = headers.has('content-encoding') ? 0 : Number(headers.get('content-length') ?? 0)
   const parts: BlobPart[] = []
@@ -61,11 +69,14 @@ export async function embeddedFile(
   return new File(parts, `${name}.hbm`)
 }
 
-/** True if the service worker has the whole file, so that there is no progress to count part by part. */
-async function isKept(url: string): Promise<boolean> {
-  try {
-    return (await caches.match(url, { ignoreVary: true })) !== undefined
-  } catch {
-    return false
-  }
+/**
+ * The file as the service worker keeps it, or from the network. A kept file is taken from the cache itself: its
+ * blob needs none of its bytes, which an answer of the service worker would pass through this thread.
+ */
+async function askFor(url: string, init: RequestInit): Promise<Answer> {
+  // Browsers have no caches in pages that are not secure, and may refuse them in private ones.
+  const kept = await globalThis.caches?.match(url, { ignoreVary: true }).catch(() => undefined)
+  return kept === undefined
+    ? { response: await fetch(url, init), isKept: false }
+    : { response: kept, isKept: true }
 }

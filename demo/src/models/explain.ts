@@ -28,7 +28,8 @@ export function explain(error: unknown): Explained {
     return { text: t('offline'), details: message }
   }
   const [said = message] = message.split(/;\s/, 1)
-  const what = reason(error.code, valuesOf(error)) ?? sentence(said)
+  // What stands in brackets at the end helps a developer; the details have it.
+  const what = reason(error.code, valuesOf(error)) ?? sentence(said.replace(/\s\([^()]*\)$/, ''))
   return { text: `${what} ${t(`step-${error.code}`)}`, details: message }
 }
 

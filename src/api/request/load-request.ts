@@ -6,7 +6,7 @@ import { wrongOption } from '../../base/options.ts'
 import { isCount } from '../../base/values.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
-import type { LoadOptions, ModelSource, ProbeOptions } from '../types.ts'
+import type { LoadOptions, ModelSource, PrepareOptions, ProbeOptions } from '../types.ts'
 import { absolute, resolveSource } from './source.ts'
 
 /** Options that are one of a few words. */
@@ -48,8 +48,23 @@ export function checkLoadOptions(
   for (const each of lora) checkKeys('an entry of lora', each, ['source', 'scale'])
 }
 
+/** Checks the options of `Engine.prepare`, and makes their addresses absolute. */
+export function prepareRequest(options: PrepareOptions): {
+  readonly script: string | undefined
+  readonly assets: LoadRequest['assets']
+} {
+  checkKeys('the options', options, ['assets'])
+  checkKeys('assets', options.assets ?? {}, PARTS.assets)
+  return { script: workerAddress(options), assets: hostAssets(options) }
+}
+
+const hostAssets = ({ assets = {} }: PrepareOptions) => ({
+  wasm: place(assets.wasm),
+  compute: place(assets.compute),
+})
+
 /** The absolute address of the engine worker's script, if the caller gave one. */
-export const workerAddress = ({ assets }: LoadOptions): string | undefined => place(assets?.worker)
+export const workerAddress = ({ assets }: PrepareOptions): string | undefined => place(assets?.worker)
 
 const place = (address: string | URL | undefined) =>
   address === undefined ? undefined : absolute(address, globalThis.location?.href)
@@ -65,7 +80,6 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     kvCache,
     cache = 'opfs',
     build = 'auto',
-    assets = {},
   } = options
   const from = (given: ModelSource) => resolveSource(given, globalThis.location?.href, options.hub)
   return {
@@ -81,6 +95,6 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     kvCache: { ...EXACT_KV, ...kvCache },
     cache,
     build,
-    assets: { wasm: place(assets.wasm), compute: place(assets.compute) },
+    assets: hostAssets(options),
   }
 }

@@ -6,7 +6,8 @@ import { attendComputeWorkers } from './compute-workers.ts'
 import { keepErrorClasses } from './failure.ts'
 import type { LifeMessage } from './life.ts'
 import type { EngineService } from './protocol.ts'
-import { addressOf, refusalOf, startScript } from './script.ts'
+import { addressOf, refusalOf } from './script.ts'
+import { takeEngineWorker } from './spare-worker.ts'
 
 /** A connection to an engine service, wherever it runs. */
 export interface Connection {
@@ -38,17 +39,14 @@ export const NO_WORKERS =
   'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node use the command halfbyte'
 
 /**
- * Starts the engine worker, from the script at `address` if it is given. Throws `unsupported` where there are
+ * Starts the engine worker, from the script at `address` if it is given, or takes the one that was prepared.
+ * Throws `unsupported` where there are
  * no workers, and `worker` if the browser refuses this one.
  */
 export function startEngineWorker(address?: string): Connection {
   if (globalThis.Worker === undefined) throw new HalfbyteError('unsupported', NO_WORKERS)
   try {
-    const worker =
-      address === undefined
-        ? new Worker(new URL('../../../workers/engine.worker.ts', import.meta.url), { type: 'module' })
-        : startScript(new URL(address))
-    return workerConnection(worker)
+    return workerConnection(takeEngineWorker(address))
   } catch (cause) {
     throw new HalfbyteError('worker', refusalOf(cause), {}, { cause })
   }

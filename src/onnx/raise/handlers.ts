@@ -15,6 +15,7 @@ import {
   transposeMatrix,
 } from './handlers/integers.ts'
 import { gemm, matMul, matMulBlocks } from './handlers/linear.ts'
+import { multiHeadAttention } from './handlers/multi-head.ts'
 import { layerNorm, rmsNorm, skipLayerNorm, skipRmsNorm } from './handlers/norms.ts'
 import { addTurned, concat, divideHeads, multiplyHeads, negate, slice, split } from './handlers/rotation.ts'
 import {
@@ -99,4 +100,5 @@ export const HANDLERS: Handlers = new Map([
   ['com.microsoft:MatMulNBits', matMulBlocks],
   ['com.microsoft:DynamicQuantizeMatMul', multiplyDynamic],
   ['com.microsoft:GroupQueryAttention', groupQueryAttention],
+  ['com.microsoft:MultiHeadAttention', multiHeadAttention],
 ])

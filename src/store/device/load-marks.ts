@@ -54,9 +54,11 @@ export async function beginMark<T>(note: T): Promise<OpenMark<T>> {
  * Marks of loads that nobody is busy with any more. What is no note, somebody else has written: it is erased.
  */
 export async function deadMarks<T>(isNote: (value: unknown) => value is T): Promise<LoadMark<T>[]> {
+  const known = keys()
+  if (known.length === 0) return []
   const found: LoadMark<T>[] = []
   const held = await heldLocks()
-  for (const key of keys()) {
+  for (const key of known) {
     if (held.has(key)) continue
     const note = read(key)
     if (isNote(note)) found.push({ key, note })

@@ -8,7 +8,7 @@ import type { Heads, Mask } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { attend } from './scores.ts'
 
-const isGiven = (node: Node, index: number): boolean => (node.inputs[index] ?? '') !== ''
+export const isGiven = (node: Node, index: number): boolean => (node.inputs[index] ?? '') !== ''
 
 /** Inputs: x, cosines, sines, positions. */
 export const rotaryEmbedding: Handler = (t, node) => rotate(t, node, { cos: 1, sin: 2, positions: 3 })
@@ -36,7 +36,7 @@ function rotate(t: Translator, node: Node, at: { cos: number; sin: number; posit
 }
 
 /** Heads [b, h, t, d], or rows [b, t, h * d] of a known number of heads. */
-function headsOf(t: Translator, node: Node, index: number, count: number): Heads | undefined {
+export function headsOf(t: Translator, node: Node, index: number, count: number): Heads | undefined {
   const meaning = t.read(node, index)
   if (meaning?.is === 'heads') return meaning.axes === 'bhtd' || meaning.axes === 'bthd' ? meaning : undefined
   if (!t.isRows(node, index) || count === 0) return undefined
@@ -96,7 +96,8 @@ function copied(node: Node, q: Heads, heads: Heads): Heads {
   return { ...heads, count: q.count, copies: heads.copies * copies }
 }
 
-function past(t: Translator, node: Node, heads: Heads, index: number): Heads {
+/** Keys or values after the state that input `index` is; as they are where it is left out. */
+export function past(t: Translator, node: Node, heads: Heads, index: number): Heads {
   if (!isGiven(node, index)) return heads
   const state = t.read(node, index)
   if (state?.is !== 'state' || heads.past !== '')

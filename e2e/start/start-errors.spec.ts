@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, type Page } from '@playwright/test'
-import { GOLDEN, goldenFile } from '../conformance/testing/golden.ts'
-import { test as base } from './library-site.ts'
-import { type StaticServer, serveFolder } from './static-server.ts'
+import { GOLDEN, goldenFile } from '../../conformance/testing/golden.ts'
+import { test as base } from '../library-site.ts'
+import { type StaticServer, serveFolder } from '../static-server.ts'
 
-const DIST = fileURLToPath(new URL('../dist', import.meta.url))
+const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 
 /** A script that puts what happens into `outcome`, as text. */
 const attempt = (library: string, options = {}, model = '/models/halfbyte-stories.hbm') => `

@@ -1,0 +1,11 @@
+import { fileURLToPath } from 'node:url'
+
+export const here = (path) => fileURLToPath(new URL(path, import.meta.url))
+
+export const config = {
+  context: here('.'),
+  entry: './main.js',
+  output: { path: here('./dist'), filename: 'main.js' },
+  // The engine is larger than what webpack warns of.
+  performance: { hints: false },
+}

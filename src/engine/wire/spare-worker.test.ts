@@ -1,0 +1,68 @@
+// Spare workers. In: workers that begin, or fail. Out: the next load takes one that lives, and only once.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { prepareEngineWorker, takeEngineWorker } from './spare-worker.ts'
+
+class FakeWorker extends EventTarget {
+  static started: FakeWorker[] = []
+  readonly messages: unknown[] = []
+  constructor(script: string | URL) {
+    super()
+    if (String(script).includes('refused')) throw new Error('refused')
+    FakeWorker.started.push(this)
+  }
+  postMessage(message: unknown): void {
+    this.messages.push(message)
+  }
+}
+
+const PLACE = 'https://example.test'
+const OWN = `${PLACE}/engine.js`
+
+beforeEach(() => {
+  vi.stubGlobal('Worker', FakeWorker)
+  vi.stubGlobal('origin', PLACE)
+  FakeWorker.started = []
+})
+afterEach(() => {
+  // What a test has left would be the next one's.
+  vi.stubGlobal('Worker', FakeWorker)
+  takeEngineWorker(OWN)
+  vi.unstubAllGlobals()
+})
+
+test('the next load takes what was prepared, and the one after it starts another', () => {
+  prepareEngineWorker(OWN, { wasm: `${PLACE}/wasm/` })
+  const [prepared] = FakeWorker.started
+  expect(prepared?.messages).toEqual([{ type: 'prepare', assets: { wasm: `${PLACE}/wasm/` } }])
+  expect(takeEngineWorker(OWN)).toBe(prepared)
+  expect(takeEngineWorker(OWN)).not.toBe(prepared)
+  expect(FakeWorker.started).toHaveLength(2)
+})
+
+test('a second preparation starts nothing', () => {
+  prepareEngineWorker(OWN)
+  prepareEngineWorker(OWN)
+  expect(FakeWorker.started).toHaveLength(1)
+})
+
+test('a load with another script starts its own, and leaves what was prepared', () => {
+  prepareEngineWorker(OWN)
+  const [prepared] = FakeWorker.started
+  expect(takeEngineWorker(`${PLACE}/other.js`)).not.toBe(prepared)
+  expect(takeEngineWorker(OWN)).toBe(prepared)
+})
+
+test('one that has failed is not taken', () => {
+  prepareEngineWorker(OWN)
+  const [prepared] = FakeWorker.started
+  prepared?.dispatchEvent(new Event('error'))
+  expect(takeEngineWorker(OWN)).not.toBe(prepared)
+})
+
+test('a refusal, or no workers at all, is left to the load to tell', () => {
+  prepareEngineWorker(`${PLACE}/refused.js`)
+  expect(() => takeEngineWorker(`${PLACE}/refused.js`)).toThrow('refused')
+  vi.stubGlobal('Worker', undefined)
+  prepareEngineWorker(OWN)
+  expect(FakeWorker.started).toEqual([])
+})
