@@ -60,14 +60,15 @@ test.each(['llama-cache', 'multi-head-causal'])(
   },
 )
 
-/** Weights by the dtype that is read; scales are rounded to f16, at most 1 part in 2048. */
+const AGAIN = 'values are rounded again where they are stored in fewer bits'
+/** Weights by the dtype that is read, and how one of them is described; scales are rounded to f16, at most 1 part in 2048. */
 test.each([
-  ['dynamic-i8', { Q8_0: 15, 'F32 like Q8_0': 1 }],
-  ['dynamic-u8', { Q8_0: 7, 'F32 like Q8_0': 9 }],
-  ['qdq-static', { Q8_0: 15 }],
-  ['qdq-blocks-32', { Q4_0: 15 }],
-  ['qdq-blocks-16', { 'F32 like Q8_0': 15 }],
-])('%s gives the logits of float products by its weights', async (name, forms) => {
+  ['dynamic-i8', { Q8_0: 15, 'F32 like Q8_0': 1 }, '8 bits by output: scales are rounded to f16'],
+  ['dynamic-u8', { Q8_0: 7, 'F32 like Q8_0': 9 }, `8 bits by tensor, zero points: ${AGAIN}`],
+  ['qdq-static', { Q8_0: 15 }, '8 bits by output: scales are rounded to f16'],
+  ['qdq-blocks-32', { Q4_0: 15 }, '4 bits in blocks of 32: scales are rounded to f16'],
+  ['qdq-blocks-16', { 'F32 like Q8_0': 15 }, `4 bits in blocks of 16, zero points: ${AGAIN}`],
+])('%s gives the logits of float products by its weights', async (name, forms, origin) => {
   const file = await openExport(name)
   const matrices = [...file.tensors.values()].filter(({ shape }) => shape.length === 2)
   const formOf = ({ dtype, like }: TensorInfo) => (like === undefined ? dtype : `${dtype} like ${like}`)
@@ -76,6 +77,7 @@ test.each([
     length,
   ])
   expect(Object.fromEntries(counts)).toMatchObject(forms)
+  expect(matrices.map((tensor) => tensor.origin)).toContain(origin)
   const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
   const [exact, usual] = [
     await withModel(file, { weights: 'f32' }, (built) => logitsOf(built, ids)),

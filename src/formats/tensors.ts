@@ -55,6 +55,8 @@ export interface TensorInfo {
   readonly change?: ValueChange | undefined
   /** For an F32 tensor that is computed while it is read: the dtype that decides its encoding. */
   readonly like?: DType | undefined
+  /** What the file has where reading is more than a copy, and what that loses: a phrase for people. */
+  readonly origin?: string | undefined
   /**
    * The same matrix with sorted inputs, and their original order as F32. For kernels that read int8
    * activations.

@@ -102,6 +102,8 @@ function tensorLines({ plan, weights }: PreparedModel): string[] {
     const forms = slot.ref.parts.map(({ name }) => weightOf(weights, name))
     const stored = [...new Set(forms.map(({ dtype, like }) => like ?? dtype))].join(' + ')
     const shape = slot.ref.kind === 'vector' ? `[${slot.n}]` : `[${slot.n}, ${slot.ref.k}]`
-    return `${visibleLine(names)}  ${shape}  ${stored} -> ${slot.encoding}  ${bytesText(slot.bytes)}`
+    const origins = [...new Set(forms.flatMap(({ origin }) => origin ?? []))].join('; ')
+    const read = origins === '' ? '' : `  (${origins})`
+    return `${visibleLine(names)}  ${shape}  ${stored} -> ${slot.encoding}  ${bytesText(slot.bytes)}${read}`
   })
 }

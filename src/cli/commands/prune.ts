@@ -24,7 +24,7 @@ import {
 } from '../compress/sparsity-budget.ts'
 import { loadSolver } from '../host.ts'
 import { MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
-import { clearProgress } from '../terminal/progress.ts'
+import { clearProgress, overwrite } from '../terminal/progress.ts'
 import { visible } from '../terminal/visible.ts'
 
 interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
@@ -122,6 +122,7 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
       sparsity,
       budget: allocating?.budget,
       costs: allocating?.costs.table,
+      tune: flags.tune,
       weights,
       damp,
       drift,
@@ -140,7 +141,14 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
         },
       }
       if (allocating === undefined) return pruneModel(prepared, options)
-      const allocation = await allocateSparsity(prepared, { ...options, ...allocating })
+      const tuning = {
+        rounds: flags.tune,
+        onLoss: (done: number) => overwrite(`tuning: ${done} losses measured`),
+      }
+      const allocation = await allocateSparsity(prepared, {
+        ...{ ...options, ...allocating },
+        tuning: flags.tune === 0 ? undefined : tuning,
+      })
       prediction = allocation.prediction
       if (json !== true) {
         clearProgress()

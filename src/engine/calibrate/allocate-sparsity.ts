@@ -9,6 +9,7 @@ import { packContents } from '../load/pack-model.ts'
 import type { PreparedModel } from '../load/prepare.ts'
 import type { PruneModelOptions } from './prune-model.ts'
 import { type Lost, SPARSITIES, surveySparsities } from './survey-sparsity.ts'
+import { type Tuning, tuneAllocation } from './tune-allocation.ts'
 
 /** What the model may take or lose at most. */
 export type SparsityBudget =
@@ -26,6 +27,8 @@ export interface AllocateOptions extends PruneModelOptions {
   readonly sparseFormat: CostFormat
   readonly budget: SparsityBudget
   readonly costs: Costs
+  /** Default: what matrices lose by themselves is all that is gone by. */
+  readonly tuning?: Tuning | undefined
 }
 
 /** What is predicted of the pruned model. */
@@ -66,13 +69,19 @@ export async function allocateSparsity(
   prepared: PreparedModel,
   options: AllocateOptions,
 ): Promise<Allocation> {
-  const products = await surveySparsities(prepared, options)
+  const { tuning } = options
+  const products = await surveySparsities(prepared, { ...options, keepCodes: tuning !== undefined })
   const pruned = new Set(products.flatMap(({ names }) => names))
   const { tensors } = await packContents(prepared)
   const fixedBytes = tensors.reduce((sum, { name, bytes }) => sum + (pruned.has(name) ? 0 : bytes), 0)
   const items = products.map((product) => itemOf(product, options))
   const denseMs = items.reduce((sum, { choices }) => sum + choices[0]!.ms, 0)
-  const chosen = allocate(items, limitOf(options, { denseMs, fixedBytes, matrices: pruned.size }))
+  const limit = limitOf(options, { denseMs, fixedBytes, matrices: pruned.size })
+  const alone = allocate(items, limit)
+  const chosen =
+    tuning === undefined
+      ? alone
+      : await tuneAllocation(prepared, { ...options, products, items, limit, start: alone, tuning })
   const of = ({ names: [first = ''] }: Lost) => chosen.get(first)!
   const sum = (what: (choice: Choice, product: Lost) => number) =>
     products.reduce((total, product) => total + what(of(product), product), 0)

@@ -1,14 +1,19 @@
 // Surveys of sparsity. In: a prepared model, calibration windows, a method and a pattern. Out: what each
-// product loses at ten sparsities, and its bytes. Results are work files, so a run that was stopped goes on.
+// product loses at ten sparsities, its bytes, and where asked its codes. Results are work files, so a run that
+// was stopped goes on.
 
 import { matrixBytes, type SparseBase } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { parseJson } from '../../base/json.ts'
+import { layMatrix } from '../../compress/codes/lay.ts'
 import type { InputStats } from '../../compress/hessian.ts'
 import { prune, pruneBytes, pruneLoss } from '../../compress/prune/prune.ts'
+import { rtn } from '../../compress/rtn.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
 import type { CostFormat } from '../../weights/sparse/cost-table.ts'
 import { keptBytes } from '../../weights/sparse/kept-bytes.ts'
 import type { PreparedModel } from '../load/prepare.ts'
+import { DoneMatrices } from './done-matrices.ts'
 import type { PruneModelOptions } from './prune-model.ts'
 import { readMatrix } from './read-matrix.ts'
 import { factorOf, widestFirst } from './solve-products.ts'
@@ -30,10 +35,24 @@ export interface Lost {
   readonly bytes: readonly number[]
 }
 
-interface SurveyOptions extends PruneModelOptions {
+export interface SurveyOptions extends PruneModelOptions {
   readonly format: SparseBase
   readonly sparseFormat: CostFormat
+  /** Keeps what each matrix becomes, rounded, for `surveyed`. Default false. */
+  readonly keepCodes?: boolean
 }
+
+/** What a matrix becomes at SPARSITIES[index], above 0, in the model that is whole before it. */
+export async function surveyed(
+  { work, format }: Pick<SurveyOptions, 'work' | 'format'>,
+  name: string,
+  index: number,
+  [n, k]: readonly [number, number],
+): Promise<TensorInfo> {
+  return { ...(await new DoneMatrices(work).tensor(codesOf(name, index), format, n, k)), name }
+}
+
+const codesOf = (name: string, index: number): string => `${name}.at-${index}`
 
 /** In the plan's order. Throws what `walk` throws. */
 export async function surveySparsities(
@@ -81,6 +100,10 @@ async function lossesOf(
       if (sparsity === 0) continue
       const { values, mask } = prune(weights, part.n, k, { ...options, sparsity }, { stats, factor })
       if (energy > 0) losses[index]! += pruneLoss(weights, values, part.n, stats) / energy
+      if (options.keepCodes === true) {
+        const coded = layMatrix(rtn(values, part.n, k, format))
+        await new DoneMatrices(options.work).keep(coded, { name: codesOf(part.name, index) })
+      }
       bytes[index]! += keptBytes(mask.kept, part.n, k, format, sparseFormat)
       await host.yieldTask()
       signal.throwIfAborted()

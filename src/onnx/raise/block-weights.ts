@@ -12,6 +12,7 @@ import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
 import { type Constant, isStored } from '../ir/graph.ts'
 import { BITS, bfloat16Of, numbersOf } from '../ir/tensor.ts'
 import { computed, unread } from './matrices.ts'
+import { originOf } from './origin.ts'
 
 export interface BlockWeight {
   readonly file: string
@@ -36,7 +37,7 @@ const GROUP = 32
  * `auto` stores in 8 bits. Throws `unsupported` for other widths.
  */
 export function blockTensor(weight: BlockWeight): TensorInfo {
-  const { file, name, n, k, bits, block } = weight
+  const { file, name, n, k, bits, block, scales } = weight
   if (bits !== 4 && bits !== 8) throw unread(file, name, `has ${bits} bits where 4 and 8 are known`)
   if (k % GROUP !== 0) throw unread(file, name, `has rows of ${k} inputs where multiples of 32 are known`)
   if (block < 16 || (block & (block - 1)) !== 0)
@@ -56,7 +57,8 @@ export function blockTensor(weight: BlockWeight): TensorInfo {
     await fill(weight, form, first, end, out, signal)
     return out.subarray(offset - first * bytes, offset - first * bytes + length)
   })
-  return holds ? made : { ...made, like: 'Q8_0' }
+  const origin = originOf({ bits, block, form, hasZeros: !isMiddle, scales: scales.dtype })
+  return { ...made, origin, ...(!holds && { like: 'Q8_0' as const }) }
 }
 
 function checkBytes({ file, name }: BlockWeight, what: string, constant: Constant, due: number): void {

@@ -9,8 +9,9 @@ import { rowBytes } from '../../formats/dtypes.ts'
 import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
 import { type Constant, isStored } from '../ir/graph.ts'
 import { BITS, countOf, numbersOf } from '../ir/tensor.ts'
-import { readLines } from './lines.ts'
+import { lineReader } from './lines.ts'
 import { computed, unread } from './matrices.ts'
+import { originOf } from './origin.ts'
 
 export interface CodeMatrix {
   readonly name: string
@@ -60,38 +61,43 @@ export function codeTensor(file: string, name: string, matrix: CodeMatrix): Tens
   const holds = isWhole && (isMiddle || (isFour && dtype === 'u4'))
   const form: StoredDType = !holds ? 'F32' : !isFour ? 'Q8_0' : isMiddle ? 'Q4_0' : 'Q4_1'
   const bytes = rowBytes(form, k)
+  const shape = { n, isTurned }
+  const readCodes = lineReader(codes, { ...shape, width: k })
+  const readScales = spreadReader(scales, parts, shape)
+  const readZeros = zeros && spreadReader(zeros, parts, shape)
   const made = computed(name, form, [n, k], n * bytes, file, async (offset, length, signal) => {
     const [first, end] = [Math.floor(offset / bytes), Math.ceil((offset + length) / bytes)]
-    const range = { n, isTurned, first, end, signal }
-    const spread = (constant: Constant) => spreadLines(constant, parts, range)
     const out = new Uint8Array((end - first) * bytes)
     fill({
       ...{ form, out, k, rows: end - first, parts, block: block === 0 ? k : block },
-      codes: await readLines(codes, { ...range, width: k }),
-      scales: await spread(scales),
-      zeros: zeros === undefined ? undefined : await spread(zeros),
+      codes: await readCodes(first, end, signal),
+      scales: await readScales(first, end, signal),
+      zeros: await readZeros?.(first, end, signal),
       shift: isMiddle ? MIDDLE[dtype] : 0,
     })
     return out.subarray(offset - first * bytes, offset - first * bytes + length)
   })
-  return holds || k % GROUP !== 0 ? made : { ...made, like: 'Q8_0' }
+  const isLikeEight = !holds && k % GROUP === 0
+  const bits = BITS[dtype]
+  const origin = originOf({
+    ...{ bits, block, form, hasZeros: !isMiddle, scales: scales.dtype },
+    ...(block === 0 && { isPerOutput: countOf(scales.dims) > 1 }),
+  })
+  return { ...made, origin, ...(isLikeEight && { like: 'Q8_0' as const }) }
 }
 
 /** One number for all is one for each. */
-async function spreadLines(
+function spreadReader(
   constant: Constant,
   parts: number,
-  range: {
-    readonly n: number
-    readonly isTurned: boolean
-    readonly first: number
-    readonly end: number
-    readonly signal: AbortSignal | undefined
-  },
-): Promise<ArrayLike<number>> {
-  if (countOf(constant.dims) > 1) return readLines(constant, { ...range, width: parts })
-  const one = await readLines(constant, { ...range, n: 1, first: 0, end: 1, width: 1 })
-  return new Float32Array((range.end - range.first) * parts).fill(one[0]!)
+  shape: { readonly n: number; readonly isTurned: boolean },
+): ReturnType<typeof lineReader> {
+  if (countOf(constant.dims) > 1) return lineReader(constant, { ...shape, width: parts })
+  const readOne = lineReader(constant, { ...shape, n: 1, width: 1 })
+  return async (first, end, signal) => {
+    const [one = 0] = Array.from(await readOne(0, 1, signal))
+    return new Float32Array((end - first) * parts).fill(one)
+  }
 }
 
 /** Whether all zero points are `value`. Long lists of them are not read for that. */
@@ -119,7 +125,7 @@ function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }:
   const halves = new Uint16Array(out.buffer)
   const floats = new Float32Array(out.buffer, 0, Math.floor(out.byteLength / 4))
   // hot
-  for (let r = 0, at = 0; r < rows; r++) {
+  for (let r = 0, at = 0, last = 0, half = 0; r < rows; r++) {
     const row = r * k
     if (form === 'F32') {
       for (let i = 0; i < k; i++) {
@@ -130,8 +136,12 @@ function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }:
     }
     for (let i = row; i < row + k; i += GROUP) {
       const part = r * parts + Math.floor((i - row) / block)
-      halves[at++] = floatToHalf(scales[part]!)
-      if (form === 'Q4_1') halves[at++] = floatToHalf(-scales[part]! * (zeros?.[part] ?? 0))
+      // Groups of a row often share one.
+      const scale = scales[part]!
+      if (scale !== last) half = floatToHalf(scale)
+      last = scale
+      halves[at++] = half
+      if (form === 'Q4_1') halves[at++] = floatToHalf(-scale * (zeros?.[part] ?? 0))
       if (form === 'Q8_0') {
         for (let j = i; j < i + 32; j += 2)
           halves[at++] = ((codes[j]! - shift) & 255) | (((codes[j + 1]! - shift) & 255) << 8)

@@ -38,71 +38,122 @@ function storedBytes({ dtype, data }: Tensor): Uint8Array {
   return new Uint8Array(Uint16Array.from(values, pattern).buffer)
 }
 
-/** What one read costs besides its bytes, in bytes. */
-const READ_COST = 32_768
+/** What one read costs besides its bytes, in bytes: a third of a millisecond in a browser. */
+const READ_COST = 262_144
 const CHUNK_BYTES = 4 << 20
+/** Lines that are turned at once and held: whatever part is asked for, a file is read that much less often. */
+const HELD_BYTES = 32 << 20
 
-/** The transpose [n, k] of a float tensor [k, n]. Reads only the columns that the wanted rows are. */
+type Stored = Pick<TensorInfo, 'source' | 'offset' | 'shape'>
+
+/**
+ * Reads rows [first, end) of the transpose of a matrix [k, n] of elements of `size` bytes: [end - first][k].
+ * Ask for them in order: what was read ahead is held until the last row.
+ */
+export function turnedRows(
+  matrix: Stored,
+  size: 1 | 2 | 4,
+): (first: number, end: number, signal?: AbortSignal) => Promise<Uint8Array> {
+  const [k = 0, n = 0] = matrix.shape
+  let held: { readonly first: number; readonly end: number; readonly bytes: Promise<Uint8Array> } | undefined
+  return async (first, end, signal) => {
+    let block = held
+    if (block === undefined || first < block.first || end > block.end) {
+      const most = Math.max(end - first, Math.floor(HELD_BYTES / (k * size)))
+      const stop = Math.min(n, first + most)
+      block = { first, end: stop, bytes: readTurned(matrix, first, stop, size, signal) }
+    }
+    // The next slab may be asked for before this one has come.
+    held = block
+    let isKept = false
+    try {
+      const bytes = await block.bytes
+      isKept = end < n
+      const from = (first - block.first) * k * size
+      return bytes.subarray(from, from + (end - first) * k * size)
+    } finally {
+      if (held === block && !isKept) held = undefined
+    }
+  }
+}
+
+/** The transpose [n, k] of a float tensor [k, n]. */
 export function transposed(tensor: TensorInfo): TensorInfo {
   const [k = 0, n = 0] = tensor.shape
   const size = tensor.dtype === 'F32' ? 4 : 2
+  const bytesOf = turnedRows(tensor, size)
   const source = filledSource(tensor.source.name, n * k * size, async (target, offset, signal) => {
     const [first, end] = [Math.floor(offset / size / k), Math.ceil((offset + target.byteLength) / size / k)]
-    const columns = await readColumns(tensor, first, end, size, signal)
-    const whole = first * k * size === offset && (end - first) * k * size === target.byteLength
-    const out = whole ? target : new Uint8Array((end - first) * k * size)
-    turn(columns, out, k, end - first, size)
-    if (!whole) target.set(out.subarray(offset - first * k * size).subarray(0, target.byteLength))
+    const rows = await bytesOf(first, end, signal)
+    const from = offset - first * k * size
+    target.set(rows.subarray(from, from + target.byteLength))
   })
   return { ...tensor, shape: [n, k], source, offset: 0, byteLength: n * k * size }
 }
 
-/** Columns of a matrix [k, n] of elements of `size` bytes, as [k][end - first]. */
-export async function readColumns(
-  { source, offset, shape: [k = 0, n = 0] }: Pick<TensorInfo, 'source' | 'offset' | 'shape'>,
+/** Columns [first, end) of a matrix [k, n], as [end - first][k]. */
+async function readTurned(
+  matrix: Stored,
   first: number,
   end: number,
-  size: number,
+  size: 1 | 2 | 4,
   signal?: AbortSignal,
 ): Promise<Uint8Array> {
-  const width = (end - first) * size
-  const out = new Uint8Array(k * width)
-  if (READ_COST + width < n * size) {
-    for (let row = 0; row < k; row++) {
-      const at = offset + (row * n + first) * size
-      await readInto(source, out.subarray(row * width, (row + 1) * width), at, signal)
+  const [k = 0, n = 0] = matrix.shape
+  const out = new Uint8Array((end - first) * k * size)
+  // A short piece of each line, or whole lines at once.
+  const isNarrow = READ_COST + (end - first) * size < n * size
+  const [width, from] = isNarrow ? [end - first, first] : [n, 0]
+  const most = Math.max(1, Math.floor(CHUNK_BYTES / (width * size)))
+  const chunk = new Uint8Array(Math.min(most, k) * width * size)
+  for (let line = 0; line < k; line += most) {
+    const lines = Math.min(most, k - line)
+    const pieces = isNarrow ? lines : 1
+    const bytes = chunk.subarray(0, lines * width * size)
+    const pieceBytes = bytes.byteLength / pieces
+    for (let piece = 0; piece < pieces; piece++) {
+      const at = matrix.offset + ((line + piece) * n + from) * size
+      await readInto(matrix.source, bytes.subarray(piece * pieceBytes, (piece + 1) * pieceBytes), at, signal)
     }
-    return out
-  }
-  const most = Math.max(1, Math.floor(CHUNK_BYTES / (n * size)))
-  for (let row = 0; row < k; row += most) {
-    const count = Math.min(most, k - row)
-    const bytes = await source.read(offset + row * n * size, count * n * size, signal)
-    for (let r = 0; r < count; r++) {
-      const from = (r * n + first) * size
-      out.set(bytes.subarray(from, from + width), (row + r) * width)
-    }
+    turn({ bytes, width, first: first - from, lines }, out, { k, line, n: end - first }, size)
   }
   return out
 }
 
-/** [k][n] to [n][k], of elements of 1, 2 or 4 bytes. */
-export function turn(from: Uint8Array, to: Uint8Array, k: number, n: number, size: number): void {
-  const views = (bytes: Uint8Array) => {
-    const aligned = bytes.byteOffset % size === 0 ? bytes : bytes.slice()
-    const count = bytes.byteLength / size
-    const Elements = size === 4 ? Uint32Array : size === 2 ? Uint16Array : Uint8Array
-    return new Elements(aligned.buffer as ArrayBuffer, aligned.byteOffset, count)
-  }
-  const source = views(from)
-  const isAligned = to.byteOffset % size === 0
-  const own = isAligned ? to : new Uint8Array(to.byteLength)
-  const target = views(own)
+/** Rows and columns that are turned together: both sides of a tile stay in the cache. */
+const TILE = 64
+
+/** Lines of `from`, of `width` elements, become columns of [n][k] from `line` on. */
+function turn(
+  from: {
+    readonly bytes: Uint8Array
+    readonly width: number
+    readonly first: number
+    readonly lines: number
+  },
+  to: Uint8Array,
+  { k, line, n }: { readonly k: number; readonly line: number; readonly n: number },
+  size: 1 | 2 | 4,
+): void {
+  const { width, first, lines } = from
+  const [source, target] = [elements(from.bytes, size), elements(to, size)]
   // hot
-  for (let row = 0; row < n; row++) {
-    for (let column = 0; column < k; column++) target[row * k + column] = source[column * n + row]!
+  for (let top = 0; top < n; top += TILE) {
+    for (let left = 0; left < lines; left += TILE) {
+      const [bottom, right] = [Math.min(n, top + TILE), Math.min(lines, left + TILE)]
+      for (let row = top; row < bottom; row++) {
+        for (let at = left; at < right; at++) target[row * k + line + at] = source[at * width + first + row]!
+      }
+    }
   }
-  if (!isAligned) to.set(own)
+}
+
+/** Bytes that do not begin at a multiple of their element's size are copied. */
+function elements(bytes: Uint8Array, size: 1 | 2 | 4): Uint8Array | Uint16Array | Uint32Array {
+  if (size === 1) return bytes
+  const { buffer, byteOffset } = bytes.byteOffset % size === 0 ? bytes : bytes.slice()
+  const count = bytes.byteLength / size
+  return size === 2 ? new Uint16Array(buffer, byteOffset, count) : new Uint32Array(buffer, byteOffset, count)
 }
 
 /** A tensor whose rows are computed when they are read. */

@@ -1,0 +1,140 @@
+// Ways to choose sparsities, at equal predicted speed. In: a model, calibration text, held-out text. Out:
+// perplexity of each way, as JSON, one line for each.
+//
+//   npx node bench/sparse/allocation.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24]
+//     [--pattern sb84] [--uniform 0.3,0.4,0.5,0.6] [--ways uniform,squares,alone,tuned] [--seeds 1] [--rounds 3]
+//
+// uniform: one sparsity. squares: least squares of lost shares, as `halfbyte prune --speed`. alone: the least
+// sum of what the model's own loss rises by with one product pruned at a time. tuned: as `--tune`. Seed s
+// calibrates on every third line of the text from line s on.
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { openModelFiles } from '../../src/cli/files.ts'
+import { loadSolver, nodeHost } from '../../src/cli/host.ts'
+import { forwardRows } from '../../src/cli/model.ts'
+import { DEFAULT_DAMP } from '../../src/compress/factor.ts'
+import { allocate } from '../../src/compress/prune/allocate.ts'
+import { parsePattern } from '../../src/compress/prune/pattern.ts'
+import { allocateSparsity } from '../../src/engine/calibrate/allocate-sparsity.ts'
+import { pruneModel } from '../../src/engine/calibrate/prune-model.ts'
+import { type Lost, SPARSITIES, surveySparsities } from '../../src/engine/calibrate/survey-sparsity.ts'
+import { lossWith } from '../../src/engine/calibrate/tune-allocation.ts'
+import { calibrationWindows } from '../../src/engine/calibrate/windows.ts'
+import { memoryWork } from '../../src/engine/calibrate/work-files.ts'
+import { buildModel } from '../../src/engine/load/build-model.ts'
+import { modelTokenizer } from '../../src/engine/load/model-text.ts'
+import { prepareModel } from '../../src/engine/load/prepare.ts'
+import { perplexity } from '../../src/evaluate/perplexity.ts'
+import { openModel } from '../../src/formats/open-model.ts'
+import type { TensorInfo } from '../../src/formats/tensors.ts'
+import { builtInCosts } from '../../src/weights/sparse/cost-table.ts'
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    windows: { type: 'string', default: '24' },
+    chunks: { type: 'string', default: '24' },
+    pattern: { type: 'string', default: 'sb84' },
+    uniform: { type: 'string', default: '0.3,0.4,0.5,0.6' },
+    ways: { type: 'string', default: 'uniform,squares,alone,tuned' },
+    rounds: { type: 'string', default: '3' },
+    seeds: { type: 'string', default: '1' },
+  },
+})
+const CONTEXT = 256
+const [model = '', calibration = '', held = ''] = positionals
+const { signal } = new AbortController()
+const host = nodeHost()
+const solver = await loadSolver()
+const sparseFormat = values.pattern === 'sv32' ? 'sv32' : 'sb84'
+const costs = builtInCosts('w4_g32')
+
+const files = await openModelFiles(model, { signal, onProgress: () => undefined })
+const file = await openModel(files.sources, signal)
+const prepared = await prepareModel(file, { weights: 'w4', forPack: true, signal })
+const tokenizer = modelTokenizer(file, prepared.plan.logits.width)
+const lines = readFileSync(calibration, 'utf8')
+  .split('\n')
+  .filter((line) => line !== '')
+const ids = tokenizer.encode(readFileSync(held, 'utf8'), { addSpecial: true })
+
+async function score(tensors: ReadonlyMap<string, TensorInfo>) {
+  const plain = await prepareModel(file, { weights: 'w4', contextLength: CONTEXT, beyondTraining: true })
+  const weights = new Map([...plain.weights].map(([name, tensor]) => [name, tensors.get(name) ?? tensor]))
+  const hooks = { signal, onProgress: () => undefined }
+  const built = await buildModel({ ...plain, weights }, { host, threads: 1, build: 'auto' }, hooks)
+  try {
+    return await perplexity(ids, forwardRows(built), {
+      ...{ context: CONTEXT, chunks: Number(values.chunks), signal },
+      bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
+    })
+  } finally {
+    await built.dispose()
+  }
+}
+
+const msAt = ({ n, k }: Lost, index: number) => {
+  const dense = costs.timeOf(n, k, undefined, 1)
+  return index === 0 ? dense : Math.min(dense, costs.timeOf(n, k, sparseFormat, 1 - SPARSITIES[index]!))
+}
+
+for (let seed = 0; seed < Number(values.seeds); seed++) {
+  const texts = lines.filter((_, at) => at % 3 === seed % 3).map((line) => JSON.parse(line).text as string)
+  const shared = {
+    ...({ method: 'obs', pattern: parsePattern(values.pattern), sparsity: 0, damp: DEFAULT_DAMP } as const),
+    ...({ drift: 0, sweeps: 8, format: 'w4_g32', sparseFormat, solver, host, signal, threads: 1 } as const),
+    windows: calibrationWindows(texts, tokenizer, { windows: Number(values.windows), length: CONTEXT }),
+  }
+  const work = memoryWork()
+  const products = await surveySparsities(prepared, { ...shared, work, keepCodes: true })
+  const msOf = (index: number) => products.reduce((sum, each) => sum + msAt(each, index), 0)
+  /** What the loss rises by, by product and sparsity. */
+  let rises: number[][] | undefined
+  const riseOf = async () => {
+    const dense: number[] = products.map(() => 0)
+    const start = await lossWith(prepared, dense, { ...shared, work, products })
+    const found: number[][] = []
+    for (const at of products.keys()) {
+      const own: number[] = []
+      for (const index of SPARSITIES.keys())
+        own.push((await lossWith(prepared, dense.with(at, index), { ...shared, work, products })) - start)
+      found.push(own)
+    }
+    return found
+  }
+  for (const sparsity of values.uniform.split(',').map(Number)) {
+    const times = msOf(0) / msOf(SPARSITIES.findIndex((each) => Math.abs(each - sparsity) < 1e-9))
+    for (const way of values.ways.split(',')) {
+      let sparsities: ReadonlyMap<string, number> = new Map()
+      if (way === 'alone') {
+        rises ??= await riseOf()
+        const items = products.map((product, at) => ({
+          name: product.names[0] ?? '',
+          choices: SPARSITIES.map((share, index) => ({
+            ...{ sparsity: share, cost: msAt(product, index), loss: rises![at]![index]! },
+          })),
+        }))
+        const chosen = allocate(items, msOf(0) / times)
+        sparsities = new Map(
+          products.flatMap(({ names }) =>
+            names.map((name) => [name, chosen.get(names[0]!)!.sparsity] as const),
+          ),
+        )
+      } else if (way !== 'uniform') {
+        // Times are compared after rounding up: a thousandth lets one sparsity itself be chosen.
+        const budget = { kind: 'speed', times: times * 0.999 } as const
+        const tuning = way === 'tuned' ? { rounds: Number(values.rounds) } : undefined
+        const own = { ...shared, work, costs, budget, tuning }
+        sparsities = (await allocateSparsity(prepared, own)).sparsities
+      }
+      const base = way === 'uniform' ? sparsity : 0
+      const { tensors } = await pruneModel(prepared, {
+        ...{ ...shared, work: memoryWork(), sparsity: base, sparsities },
+      })
+      const { perplexity: value, error } = await score(tensors)
+      const shares = products.map(({ names }) => sparsities.get(names[0]!) ?? base)
+      console.log(JSON.stringify({ seed, sparsity, way, times, perplexity: value, error, shares }))
+    }
+  }
+}
+await files.close()
