@@ -6,7 +6,7 @@
     npx node train/compress/codes.mjs write gptq.hbm trained.safetensors trained.hbm
 
 A weight is scale * code. What is trained is the code before it is rounded, the logarithm of the scale's size, and the gains
-of norms; a rate is in steps of the grid or a share of a scale's size, so both fit any model. Training begins at the float weight, moved to where it
+of norms; a rate is in steps of the grid, or a share of a scale's size. Training begins at the float weight, moved to where it
 rounds to GPTQ's code. The rounded code's gradient passes straight through; a scale's is that of LSQ (Esser et al. 2020,
 arXiv 1902.08153). Embedding and vectors stay as they are in the pack.
 """
