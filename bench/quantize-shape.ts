@@ -1,5 +1,5 @@
 // The cost of quantising. In: a shape, a number of windows. Out: processor seconds of each product of the
-// first two layers, and what 24 layers and 128 windows would take.
+// first two layers, and what 24 layers and 128 windows would take, of processor and clock.
 //
 //   npx node bench/quantize-shape.ts --windows 8 [--drift 0] [--sweeps 0] [--threads 2]
 //
@@ -42,19 +42,20 @@ const windows = Array.from({ length: count }, (_, w) =>
   Array.from({ length: TOKENS }, (_, i) => (7 * w + 5 * i * i + 3 * i) % 250),
 )
 
-const seconds = () => process.cpuUsage().user / 1e6
-const spent = { running: 0, solving: 0 }
+/** Seconds of the processor and of the clock. */
+type Seconds = readonly [number, number]
+const seconds = (): Seconds => [process.cpuUsage().user / 1e6, performance.now() / 1000]
+const spent: Record<'running' | 'solving', Seconds> = { running: [0, 0], solving: [0, 0] }
 let last = seconds()
-const take = (kind: keyof typeof spent): number => {
+const take = (kind: keyof typeof spent): Seconds => {
   const now = seconds()
-  const own = now - last
-  spent[kind] += own
+  const own: Seconds = [now[0] - last[0], now[1] - last[1]]
+  spent[kind] = [spent[kind][0] + own[0], spent[kind][1] + own[1]]
   last = now
   return own
 }
 let seen = ''
 let solved = 0
-const started = performance.now()
 await quantizeModel(prepared, {
   ...{ method: 'gptq', format: 'w4_g32', drift: Number(values.drift), sweeps: Number(values.sweeps) },
   ...{ windows, work: memoryWork(), host: nodeHost(), threads: Number(values.threads) },
@@ -65,20 +66,23 @@ await quantizeModel(prepared, {
   },
   onMatrix({ name, shape }) {
     // What the last window took is counted with the first matrix after it.
-    const own = take('solving')
+    const [own] = take('solving')
     solved++
     console.log(`${name} [${shape}]: ${own.toFixed(1)} s`)
   },
 })
 take('running')
 const layers = ASKED.layers / LAYERS
-const running = (spent.running / count) * ASKED.windows * layers
-const solving = spent.solving * layers
+const grown = (ASKED.windows / count) * layers
 const minutes = (value: number) => `${(value / 60).toFixed(0)} min`
 console.log(
-  `${solved} matrices, ${count} windows: running ${spent.running.toFixed(0)} s, solving ${spent.solving.toFixed(0)} s of processor time; ` +
-    `${((performance.now() - started) / 1000).toFixed(0)} s of clock; resident ${(process.resourceUsage().maxRSS / 1e6).toFixed(2)} GB`,
+  `${solved} matrices, ${count} windows: running ${spent.running[0].toFixed(0)} s, solving ${spent.solving[0].toFixed(0)} s of processor time, ` +
+    `${spent.running[1].toFixed(0)} and ${spent.solving[1].toFixed(0)} s of clock; resident ${(process.resourceUsage().maxRSS / 1e6).toFixed(2)} GB`,
 )
-console.log(
-  `for ${ASKED.layers} layers and ${ASKED.windows} windows: running ${minutes(running)}, solving ${minutes(solving)} of processor time`,
-)
+for (const [index, what] of ['processor', 'clock'].entries()) {
+  const running = spent.running[index]! * grown
+  const solving = spent.solving[index]! * layers
+  console.log(
+    `${ASKED.layers} layers, ${ASKED.windows} windows, of ${what} time: running ${minutes(running)}, solving ${minutes(solving)}, together ${minutes(running + solving)}`,
+  )
+}

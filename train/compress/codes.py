@@ -6,7 +6,7 @@
     npx node train/compress/codes.mjs write gptq.hbm trained.safetensors trained.hbm
 
 A weight is scale * code. What is trained is the code before it is rounded, the logarithm of the scale's size, and the gains
-of norms; rates are in steps of the grid, so they fit any model. Training begins at the float weight, moved to where it
+of norms; a rate is in steps of the grid or a share of a scale's size, so both fit any model. Training begins at the float weight, moved to where it
 rounds to GPTQ's code. The rounded code's gradient passes straight through; a scale's is that of LSQ (Esser et al. 2020,
 arXiv 1902.08153). Embedding and vectors stay as they are in the pack.
 """
@@ -115,12 +115,12 @@ class Coded(nn.Module):
                     named['layers.' + key.replace(' ', '.')] = own() if isinstance(own, CodedMatrix) else own
         return functional_call(self.teacher[0], named, (ids,))
 
-    def groups(self, rate):
-        """Scales move by a share of what a code moves by, gains too."""
+    def groups(self, code_rate, scale_rate):
+        """What an optimizer trains. Gains stand for whole columns, so they move by a third of what scales move by."""
         matrices = self.matrices.values()
-        return [{'params': [m.code for m in matrices], 'rate': rate},
-                {'params': [m.growth for m in matrices], 'rate': rate * 0.05},
-                {'params': list(self.gains.values()), 'rate': rate * 0.02}]
+        return [{'params': [m.code for m in matrices], 'rate': code_rate},
+                {'params': [m.growth for m in matrices], 'rate': scale_rate},
+                {'params': list(self.gains.values()), 'rate': scale_rate / 3}]
 
     def stored(self):
         """Codes 0..15, scales and gains by the pack's names, as arrays of f32."""
@@ -141,9 +141,9 @@ class Coded(nn.Module):
                 for what, value in zip(('codes', 'scales'), both)}
 
 
-def train(student, windows, steps, batch, rate, gamma):
-    """Adam at a rate that rises over 10 steps and falls linearly to zero. Yields each step's loss."""
-    optimizer = torch.optim.Adam(student.groups(rate), betas=(0.9, 0.98))
+def train(student, windows, steps, batch, rates, gamma):
+    """Adam at rates (of codes, of scales) that rise over 10 steps and fall linearly to zero. Yields each step's loss."""
+    optimizer = torch.optim.Adam(student.groups(*rates), betas=(0.9, 0.98))
     for step in range(steps):
         for group in optimizer.param_groups:
             group['lr'] = group['rate'] * min(1, (step + 1) / 10) * (1 - step / steps)
@@ -174,7 +174,8 @@ def main():
     parser.add_argument('--batch', type=int, default=8)
     parser.add_argument('--length', type=int, default=256)
     parser.add_argument('--windows', type=int, default=4000)
-    parser.add_argument('--rate', type=float, default=0.01, help='of codes, in steps of their grid')
+    parser.add_argument('--rate', type=float, default=0.02, help='of codes, in steps of their grid')
+    parser.add_argument('--scale-rate', type=float, default=0.003, help='of scales, as a share of their size')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--to', type=Path, required=True)
     args = parser.parse_args()
@@ -189,7 +190,7 @@ def main():
     print(f'float {held_loss(teacher, held):.4f}, as quantised {held_loss(student, held):.4f} nats per token, '
           f'{divergence(student, held):.4f} from the float model; gamma {gamma:.3f}', flush=True)
     started, total = time.time(), 0.0
-    for step, loss in enumerate(train(student, windows, args.steps, args.batch, args.rate, gamma)):
+    for step, loss in enumerate(train(student, windows, args.steps, args.batch, (args.rate, args.scale_rate), gamma)):
         total += loss
         if (step + 1) % 25 == 0:
             print(f'step {step + 1} of {args.steps}: loss {total / 25:.4f}, {time.time() - started:.0f} s', flush=True)

@@ -206,7 +206,7 @@ class CodesTest(unittest.TestCase):
         windows = torch.randint(64, (16, 33))
         student = Coded('llama', self.teacher, self.pack)
         before = divergence(student, windows)
-        list(train_codes(student, windows, 40, 8, 0.02, 0.4))
+        list(train_codes(student, windows, 40, 8, (0.02, 0.003), 0.4))
         self.assertLess(divergence(student, windows), 0.9 * before)
         after = student.stored()
         for name, value in after.items():

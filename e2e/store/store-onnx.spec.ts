@@ -1,0 +1,75 @@
+// ONNX from an address. In: a graph with its data beside it, on a server that stalls. Out: the reply, with each
+// part of the data fetched once.
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect } from '@playwright/test'
+import { randomModel } from '../../bench/random-model.ts'
+import { TINY } from '../../bench/shapes.ts'
+import { byteTokenizer } from '../../conformance/onnx/byte-tokenizer.ts'
+import { openEngine } from '../../conformance/testing/node-engine.ts'
+import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
+import { FRIENDLY, load, MIB, test } from '../golden-server.ts'
+import { openLibrary } from '../library-site.ts'
+import { onnxFiles } from '../perf/onnx/write.ts'
+
+const PROMPT = 'the river'
+const OPTIONS = { temperature: 0, maxTokens: 16 } as const
+const FILES = new Map<string, Uint8Array<ArrayBuffer>>()
+let DATA = ''
+let TEXT = ''
+
+test.beforeAll(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'halfbyte-onnx-'))
+  const gguf = pathToFileURL(join(folder, 'tiny.gguf'))
+  await writeFile(gguf, await ggufBytes(randomModel(TINY)))
+  const { model, data } = await onnxFiles(gguf, TINY, 'int4')
+  DATA = `onnx/${basename(data.pathname)}`
+  // Padding after the tensors makes the same data span more than one chunk.
+  const long = new Uint8Array(11 * MIB)
+  long.set(await readFile(data))
+  const tokenizer = byteTokenizer(256)
+  FILES.set('onnx/model.onnx', new Uint8Array(await readFile(model)))
+  FILES.set(DATA, long)
+  FILES.set('onnx/tokenizer.json', new Uint8Array(await tokenizer.read(0, tokenizer.size!)))
+  await rm(folder, { recursive: true })
+  const engine = await openEngine([...FILES].map(([name, bytes]) => new File([bytes], basename(name))))
+  TEXT = await engine.complete(PROMPT, OPTIONS).text()
+  await engine.dispose()
+})
+
+test.beforeEach(({ server }) => {
+  for (const [name, bytes] of FILES) server.files.set(name, bytes)
+})
+
+test('a page that is closed in the data asks only for the rest when it is back', async ({
+  page,
+  site,
+  server,
+}) => {
+  const address = `${server.address}onnx/model.onnx`
+  await openLibrary(page, site.isolated)
+  server.behaviour = { ...FRIENDLY, only: DATA, stallsBefore: 8 * MIB }
+  await page.evaluate((url) => void halfbyte.Engine.load(url, { threads: 1 }), address)
+  const sizes = () => page.evaluate(async () => (await halfbyte.storedFiles()).map(({ size }) => size))
+  await expect.poll(sizes).toContainEqual(3 * MIB)
+  await page.reload()
+  await openLibrary(page, site.isolated)
+  server.behaviour = { ...FRIENDLY }
+  server.requests.length = 0
+  expect(await load(page, address, PROMPT, OPTIONS)).toEqual({ text: TEXT })
+  const ranges = server.requests.filter((request) => request.includes(`/${DATA} bytes=`))
+  expect(ranges.length).toBeGreaterThan(0)
+  expect(ranges.filter((request) => request.includes(`bytes=${8 * MIB}-`))).toEqual([])
+  server.requests.length = 0
+  expect(await load(page, address, PROMPT, OPTIONS)).toEqual({ text: TEXT })
+  expect(server.requests.filter((request) => request.includes(DATA))).toEqual([])
+})
+
+test('a connection that is cut in the data is taken up there', async ({ page, site, server }) => {
+  await openLibrary(page, site.isolated)
+  server.behaviour = { ...FRIENDLY, only: DATA, cutAfter: MIB, cuts: 3 }
+  expect(await load(page, `${server.address}onnx/model.onnx`, PROMPT, OPTIONS)).toEqual({ text: TEXT })
+  expect(server.behaviour.cuts).toBe(0)
+})
