@@ -1,4 +1,4 @@
-// Tuning. In: products whose losses multiply. Out: choices beside all others within the budget.
+// Tuning. In: products whose losses multiply or add up. Out: choices beside all others within the budget.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { SparsityItem } from './allocate.ts'
