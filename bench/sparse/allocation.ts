@@ -2,7 +2,7 @@
 // perplexity of each way, as JSON, one line for each.
 //
 //   npx node bench/sparse/allocation.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24]
-//     [--pattern sb84] [--uniform 0.3,0.4,0.5,0.6] [--ways uniform,squares,alone,tuned] [--seeds 1] [--rounds 3]
+// [--pattern sb84] [--uniform 0.3,0.4,0.5,0.6] [--ways uniform,squares,alone,tuned] [--seeds 1] [--rounds 3]
 //
 // uniform: one sparsity. squares: least squares of lost shares, as `halfbyte prune --speed`. alone: the least
 // sum of what the model's own loss rises by with one product pruned at a time. tuned: as `--tune`. Seed s

@@ -1,7 +1,8 @@
 // The cost of pruning. In: a pattern, a number of windows. Out: processor seconds of each matrix of the first
 // layers of the 0.5B shape, what 24 layers and 128 windows would take, and masks of single weights.
 //
-//   npx node bench/sparse/prune-shape.ts --windows 8 [--layers 2] [--pattern sv32] [--sparsity 0.5] [--threads 2]
+// npx node bench/sparse/prune-shape.ts --windows 8 [--layers 2] [--pattern sv32] [--sparsity 0.5] [--threads
+// 2]
 //
 // Weights are random; windows are 512 tokens. Statistics grow with the windows, solving does not.
 import { parseArgs } from 'node:util'

@@ -61,7 +61,10 @@ test.each(['llama-cache', 'multi-head-causal'])(
 )
 
 const AGAIN = 'values are rounded again where they are stored in fewer bits'
-/** Weights by the dtype that is read, and how one of them is described; scales are rounded to f16, at most 1 part in 2048. */
+/**
+ * Weights by the dtype that is read, and how one of them is described; scales are rounded to f16, at most 1
+ * part in 2048.
+ */
 test.each([
   ['dynamic-i8', { Q8_0: 15, 'F32 like Q8_0': 1 }, '8 bits by output: scales are rounded to f16'],
   ['dynamic-u8', { Q8_0: 7, 'F32 like Q8_0': 9 }, `8 bits by tensor, zero points: ${AGAIN}`],

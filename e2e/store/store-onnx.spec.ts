@@ -1,5 +1,5 @@
-// ONNX from an address. In: a graph with its data beside it, on a server that stalls. Out: the reply, with each
-// part of the data fetched once.
+// ONNX from an address. In: a graph with its data beside it, on a server that stalls. Out: the reply, with
+// each part of the data fetched once.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'

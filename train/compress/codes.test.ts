@@ -1,4 +1,5 @@
-// Codes of a pack. In: the real script on a tiny pack. Out: its codes, and the same pack when they are put back.
+// Codes of a pack. In: the real script on a tiny pack. Out: its codes, and the same pack when they are put
+// back.
 import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'

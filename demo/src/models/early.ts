@@ -70,8 +70,8 @@ export async function embeddedFile(
 }
 
 /**
- * The file as the service worker keeps it, or from the network. A kept file is taken from the cache itself: its
- * blob needs none of its bytes, which an answer of the service worker would pass through this thread.
+ * The file as the service worker keeps it, or from the network. A kept file is taken from the cache itself:
+ * its blob needs none of its bytes, which an answer of the service worker would pass through this thread.
  */
 async function askFor(url: string, init: RequestInit): Promise<Answer> {
   // Browsers have no caches in pages that are not secure, and may refuse them in private ones.

@@ -1,4 +1,5 @@
-// The frame. In: the chat's state, what its buttons do. Out: the header, and what an empty conversation shows.
+// The frame. In: the chat's state, what its buttons do. Out: the header, and what an empty conversation
+// shows.
 import { html, nothing, type TemplateResult } from 'lit'
 import type { Chat } from '../conversation/chat.ts'
 import { choiceName, promiseOf } from '../models/models.ts'

@@ -1,6 +1,6 @@
 // Surveys of sparsity. In: a prepared model, calibration windows, a method and a pattern. Out: what each
-// product loses at ten sparsities, its bytes, and where asked its codes. Results are work files, so a run that
-// was stopped goes on.
+// product loses at ten sparsities, its bytes, and where asked its codes. Results are work files, so a run
+// that was stopped goes on.
 
 import { matrixBytes, type SparseBase } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'

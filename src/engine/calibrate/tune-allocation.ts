@@ -1,6 +1,6 @@
-// Tuning sparsity by product. In: a prepared model, its survey, a choice within a budget. Out: a choice within
-// it with which the whole model loses less on the calibration text. What was measured is a work file, so a run
-// that was stopped goes on.
+// Tuning sparsity by product. In: a prepared model, its survey, a choice within a budget. Out: a choice
+// within it with which the whole model loses less on the calibration text. What was measured is a work file,
+// so a run that was stopped goes on.
 import { weightOf } from '../../arch/tensors/names.ts'
 import { parseJson } from '../../base/json.ts'
 import type { SparsityChoice, SparsityItem } from '../../compress/prune/allocate.ts'
@@ -34,8 +34,8 @@ export interface TuneAllocationOptions<Choice extends SparsityChoice> extends Su
 const LOSSES = 'tuned.losses'
 
 /**
- * Begins at `start`, or at the least sparsity that is within the limit for all products alike, whichever loses
- * less. Throws what loading and running the model throw, and the signal's reason.
+ * Begins at `start`, or at the least sparsity that is within the limit for all products alike, whichever
+ * loses less. Throws what loading and running the model throw, and the signal's reason.
  */
 export async function tuneAllocation<Choice extends SparsityChoice>(
   prepared: PreparedModel,
@@ -78,8 +78,8 @@ function evenly(items: readonly SparsityItem[], limit: number): Chosen | undefin
 }
 
 /**
- * Mean loss of a token of the windows, in nats, where product i has the codes of SPARSITIES[chosen[i]] and the
- * others are whole.
+ * Mean loss of a token of the windows, in nats, where product i has the codes of SPARSITIES[chosen[i]] and
+ * the others are whole.
  */
 export async function lossWith(
   prepared: PreparedModel,

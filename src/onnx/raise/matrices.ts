@@ -41,7 +41,9 @@ function storedBytes({ dtype, data }: Tensor): Uint8Array {
 /** What one read costs besides its bytes, in bytes: a third of a millisecond in a browser. */
 const READ_COST = 262_144
 const CHUNK_BYTES = 4 << 20
-/** Lines that are turned at once and held: whatever part is asked for, a file is read that much less often. */
+/**
+ * Lines that are turned at once and held: whatever part is asked for, a file is read that much less often.
+ */
 const HELD_BYTES = 32 << 20
 
 type Stored = Pick<TensorInfo, 'source' | 'offset' | 'shape'>
