@@ -37,8 +37,9 @@ interface SiteFile {
 /** One build serves all specs of a Playwright worker. */
 export const test = base.extend<object, { site: LibrarySite }>({
   site: [
-    async ({ browserName: _ }, use) => {
-      const outDir = path('../build/library-page')
+    async ({ browserName: _ }, use, { parallelIndex }) => {
+      // A worker that begins must not empty the folder that another one serves.
+      const outDir = path(`../build/library-page/${parallelIndex}`)
       await build({ ...CONFIG, build: { target: 'es2022', outDir, emptyOutDir: true, assetsInlineLimit: 0 } })
       const files = new Map<string, SiteFile>()
       const servers = [await serve(outDir, ISOLATION, files), await serve(outDir, {}, files)]

@@ -327,7 +327,7 @@ test('an address that cannot be had is refused with a sentence, and is not loade
 }) => {
   await openChat(page)
   await loadAddress(page, `${server.address}nowhere.gguf`)
-  await expect(page.getByRole('alert')).toContainText('nowhere.gguf does not exist on the server (404)')
+  await expect(page.getByRole('alert')).toContainText('nowhere.gguf does not exist on the server.')
   await loadAddress(page, `${server.address}broken.gguf`)
   await expect(page.getByRole('alert')).toContainText('broken.gguf')
   await page.reload()
