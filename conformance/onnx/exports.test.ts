@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../src/base/bytes.ts'
+import { prepareModel } from '../../src/engine/load/prepare.ts'
 import type { TensorInfo } from '../../src/formats/tensors.ts'
 import { openOnnx } from '../../src/onnx/open-model.ts'
 import { largestDifference, logitsOf, relativeError, withModel } from '../testing/node-engine.ts'
@@ -88,4 +89,19 @@ test.each([
   ]
   expect(largestDifference(exact, logits)).toBeLessThan(2e-3)
   expect(relativeError(usual, logits)).toBeLessThan(0.05)
+})
+
+test('values that are keys too, which are normed in place, are refused', async () => {
+  const bytes = readFileSync(join(EXPORTS, 'qwen3-cache', 'model.onnx'))
+  const [values, keys] = ['v', 'k'].map((part) => `/layers.0/attention/${part}/MatMul_output_0`)
+  // The first is what the product makes, the second what the heads are made of.
+  const at = bytes.indexOf(values!, bytes.indexOf(values!) + 1)
+  bytes.write(keys!, at, 'latin1')
+  const file = await openOnnx([bufferSource('model.onnx', new Uint8Array(bytes)), byteTokenizer(VOCAB)])
+  await expect(prepareModel(file, { weights: 'auto' })).rejects.toMatchObject({
+    ...{
+      code: 'unsupported',
+      message: expect.stringMatching(/normed in place but is read by the same node too; export/),
+    },
+  })
 })

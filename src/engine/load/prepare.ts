@@ -7,7 +7,7 @@ import type { ModelConfig } from '../../arch/config/config.ts'
 import { readConfig } from '../../arch/config/read-config.ts'
 import { buildGraph, familyFile } from '../../arch/families.ts'
 import { resolveWeights, type Weights, weightOf } from '../../arch/tensors/names.ts'
-import { HalfbyteError } from '../../base/errors.ts'
+import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { ModelFile } from '../../formats/model-file.ts'
 import { compile } from '../../graph/compile.ts'
 import type { KvFormat } from '../../graph/ir.ts'
@@ -73,7 +73,8 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
     tokens: STEP_TOKENS,
     logitRows: logitRowsOf(config.vocabSize),
   }
-  const plan = compile(graph, { ...sizes, encodingOf, orderOf: (name) => orders.get(name), stripBytesOf })
+  const ownOrders = { orderOf: (name: string) => orders.get(name), stripBytesOf }
+  const plan = planOf(file, () => compile(graph, { ...sizes, encodingOf, ...ownOrders }))
   // Strips cannot be cut by columns: shards hold their weights densely.
   const denseOf = (name: string): PackedEncoding => {
     const encoding = encodingOf(name)
@@ -95,6 +96,21 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT
   const contextLength = Math.min(options.contextLength ?? usual, most)
   return { file, config, plan, shardPlan, contextLength, weights, parameters: countParameters(found) }
+}
+
+/** A graph that a file brings may read values that a plan overwrites, which no family's graph does. */
+function planOf(file: ModelFile, compiled: () => Plan): Plan {
+  try {
+    return compiled()
+  } catch (error) {
+    if (file.graph === undefined || !isHalfbyteError(error) || error.code !== 'internal') throw error
+    throw new HalfbyteError(
+      'unsupported',
+      `${file.name}: ${error.message}; export the model in another form, or as GGUF`,
+      { file: file.name },
+      { cause: error },
+    )
+  }
 }
 
 function logitRowsOf(vocab: number): number {

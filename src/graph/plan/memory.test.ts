@@ -188,6 +188,16 @@ describe('planMemory', () => {
     expect(() => planMemory(b.finish(sum), CAPACITY)).toThrow(/y is added to in place but is still read/)
   })
 
+  test('refuses to overwrite what the same node reads too', () => {
+    const b = graphBuilder()
+    const x = b.embed('embed', matrix(32, { embed: VOCAB }))
+    const graph = b.finish(b.linear('product', x, matrix(32, { product: 32 })))
+    const nodes = graph.nodes.map((node) => (node.op === 'linear' ? { ...node, residual: node.input } : node))
+    expect(() => planMemory({ ...graph, nodes }, CAPACITY)).toThrow(
+      /is added to in place but is read by the same node too/,
+    )
+  })
+
   test('refuses a slice that is no part of a merged product', () => {
     const graph = randomGraph([2])
     const nodes = graph.nodes.map((node) => (node.op === 'slice' ? { ...node, start: node.start + 1 } : node))

@@ -133,10 +133,16 @@ function assign(graph: Graph, capacity: Capacity) {
         return { region, column: column + partColumn(node, merged.get(node.input.id)) * 4 }
       }
       case 'ropeKv':
-        if (node.norms !== undefined) overwritten(node.k, index, 'normed')
+        if (node.norms !== undefined) {
+          checkApart(node.k, node.v, 'normed')
+          overwritten(node.k, index, 'normed')
+        }
+        for (const other of [node.k, node.v]) checkApart(node.q, other, 'rotated')
         return overwritten(node.q, index, 'rotated')
       case 'linear':
-        return node.residual && overwritten(node.residual, index, 'added to')
+        if (node.residual === undefined) return undefined
+        checkApart(node.residual, node.input, 'added to')
+        return overwritten(node.residual, index, 'added to')
       case 'rescale':
       case 'renorm':
         return overwritten(node.input, index, 'scaled')
@@ -151,6 +157,13 @@ function assign(graph: Graph, capacity: Capacity) {
       default:
         return undefined
     }
+  }
+  /** Throws when a node would overwrite another of its own inputs, which it reads after that. */
+  function checkApart(value: Value, other: Value, how: string): void {
+    const [own, read] = [homes.get(value.id), homes.get(other.id)]
+    // Values that are no rows in the arena have no home.
+    if (own === undefined || own.region !== read?.region || own.column !== read.column) return
+    throw new HalfbyteError('internal', `${value.label} is ${how} in place but is read by the same node too`)
   }
   function overwritten(value: Value, index: number, how: string): Home {
     if (isFree(value, index)) return homeOf(value)
