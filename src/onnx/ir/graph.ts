@@ -75,3 +75,7 @@ export interface Graph {
   readonly constants: ReadonlyMap<string, Constant>
   readonly nodes: readonly Node[]
 }
+
+/** Whether the node has this input: one that is left out has no name. */
+export const hasInput = ({ inputs }: Pick<Node, 'inputs'>, index: number): boolean =>
+  (inputs[index] ?? '') !== ''

@@ -3,7 +3,7 @@
 import { flagOf, floatOf, intOf } from '../ir/attributes.ts'
 import { broadcastIndices } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideDims, multiplyDims } from '../ir/dims.ts'
-import type { Node, Type } from '../ir/graph.ts'
+import { hasInput, type Node, type Type } from '../ir/graph.ts'
 import { type Evaluation, given, type Inference, type Operator, unfit } from '../ir/operator.ts'
 import { DTYPES, FLOATS, INTEGERS, reader, rounder, type Tensor, writer, zeros } from '../ir/tensor.ts'
 import { define, wants } from './define.ts'
@@ -178,7 +178,7 @@ function inferAttention({ node, inputs: [q, k, v, , past] }: Inference): (Type |
   const query = axesOf(node, q, intOf(node, 'q_num_heads', undefined))
   const own = intOf(node, 'kv_num_heads', undefined)
   const [key, value] = [axesOf(node, k, own), axesOf(node, v, own)]
-  const hasPast = (node.inputs[4] ?? '') !== ''
+  const hasPast = hasInput(node, 4)
   const before = hasPast ? past?.dims?.[2] : 0
   const grown = (axes: Axes | undefined) =>
     axes && before !== undefined ? axes.with(2, addDims(axes[2], before)) : undefined

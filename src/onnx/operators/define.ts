@@ -44,10 +44,6 @@ export const sameType = ({ inputs: [input] }: Inference): [Type | undefined] => 
 export const wants = (node: { readonly outputs: readonly string[] }, output: number): boolean =>
   (node.outputs[output] ?? '') !== ''
 
-/** Whether the node has this input. */
-export const has = (node: { readonly inputs: readonly string[] }, input: number): boolean =>
-  (node.inputs[input] ?? '') !== ''
-
 /** The first element of an input that has one; undefined where the input is left out. */
 export const scalarOf = (tensor: Tensor | undefined): number | undefined =>
   tensor === undefined || tensor.data.length === 0 ? undefined : reader(tensor)(0)

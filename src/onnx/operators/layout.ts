@@ -2,7 +2,7 @@
 import { intsOf } from '../ir/attributes.ts'
 import { axisOf, broadcast, broadcastIndices, walk } from '../ir/broadcast.ts'
 import { type Dim, maxDims, minDims, subtractDims } from '../ir/dims.ts'
-import type { Node, Type } from '../ir/graph.ts'
+import { hasInput, type Node, type Type } from '../ir/graph.ts'
 import { type Evaluation, given, type Inference, LATEST_OPSET, type Operator, unfit } from '../ir/operator.ts'
 import { ALL_DTYPES, numbersOf, stridesOf, type Tensor, zeros } from '../ir/tensor.ts'
 
@@ -103,7 +103,7 @@ const squeeze: Operator = {
   mapping: 'reorganize',
   layout: 'ILI variable',
   infer({ node, inputs: [input, second] }) {
-    const isGiven = (node.inputs[1] ?? '') !== ''
+    const isGiven = hasInput(node, 1)
     const axes = intsOf(node, 'axes', undefined) ?? wholeNumbers(second)
     if (input === undefined) return [undefined]
     const isKnown = axes !== undefined || (!isGiven && input.dims?.every((size) => typeof size === 'number'))
@@ -178,8 +178,8 @@ function inferSlice({ node, inputs: [data, starts, ends, axes, steps] }: Inferen
   const to = ends?.elements
   if (data.dims === undefined || from === undefined || to === undefined) return { dtype: data.dtype }
   const rank = data.dims.length
-  const at = (node.inputs[3] ?? '') === '' ? from.map((_, axis) => axis) : wholeNumbers(axes)
-  const by = (node.inputs[4] ?? '') === '' ? from.map(() => 1) : wholeNumbers(steps)
+  const at = hasInput(node, 3) ? wholeNumbers(axes) : from.map((_, axis) => axis)
+  const by = hasInput(node, 4) ? wholeNumbers(steps) : from.map(() => 1)
   if (at === undefined || by === undefined) return { dtype: data.dtype }
   checkSlices(node, [from, to, at, by])
   let dims: readonly Dim[] = data.dims

@@ -3,7 +3,7 @@
 import { intOf, intsOf, stringOf } from '../ir/attributes.ts'
 import { axisOf, walk } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideExactly, multiplyDims, productOf } from '../ir/dims.ts'
-import type { Node, Type } from '../ir/graph.ts'
+import { hasInput, type Node, type Type } from '../ir/graph.ts'
 import { type Evaluation, given, type Inference, type Operator, unclaimed, unfit } from '../ir/operator.ts'
 import {
   ALL_DTYPES,
@@ -16,7 +16,7 @@ import {
   tensorOf,
   zeros,
 } from '../ir/tensor.ts'
-import { define, has, sameType, wants } from './define.ts'
+import { define, sameType, wants } from './define.ts'
 import { pick, wholeNumbers } from './layout.ts'
 
 /** Sizes are an attribute up to opset 12, an input from 13; without them the parts are equal. */
@@ -48,7 +48,7 @@ function inferSplit({ node, inputs: [input, second] }: Inference): (Type | undef
   const axis = axisOf(node, intOf(node, 'axis', 0), input.dims.length)
   const size = input.dims[axis]!
   let sizes: readonly (Dim | undefined)[] | undefined = intsOf(node, 'split', undefined) ?? second?.elements
-  if (sizes === undefined && has(node, 1)) return unknown
+  if (sizes === undefined && hasInput(node, 1)) return unknown
   if (sizes === undefined && typeof size === 'number') sizes = equalParts(node, size)
   sizes ??= node.outputs.map(() => divideExactly(size, node.outputs.length))
   const { dims, elements } = input
@@ -153,7 +153,7 @@ function borders<D extends Dim>(node: Node, rank: number, pads: readonly D[], ax
 function inferPad({ node, inputs: [input, pads, , axes] }: Inference): Type | undefined {
   if (input === undefined) return undefined
   const { dims, dtype } = input
-  const at = has(node, 3) ? wholeNumbers(axes) : dims?.map((_, axis) => axis)
+  const at = hasInput(node, 3) ? wholeNumbers(axes) : dims?.map((_, axis) => axis)
   if (dims === undefined || pads?.elements === undefined || at === undefined) return { dtype }
   const around = borders(node, dims.length, pads.elements, at)
   return { dtype, dims: dims.map((size, axis) => around[axis]!.reduce(addDims, size)) }

@@ -2,7 +2,7 @@
 import { flagOf, intOf, intsOf } from '../ir/attributes.ts'
 import { axisOf, walk } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
-import type { Node, Type } from '../ir/graph.ts'
+import { hasInput, type Node, type Type } from '../ir/graph.ts'
 import { type Evaluation, given, type Inference, LATEST_OPSET, type Operator } from '../ir/operator.ts'
 import {
   countOf,
@@ -49,7 +49,7 @@ function axesOf(node: Node, rank: number, named: readonly number[] | undefined):
 
 function inferReduction({ node, inputs: [input, second] }: Inference): Type | undefined {
   if (input?.dims === undefined) return input && { dtype: input.dtype }
-  const isGiven = (node.inputs[1] ?? '') !== ''
+  const isGiven = hasInput(node, 1)
   const named = intsOf(node, 'axes', undefined) ?? wholeNumbers(second)
   if (isGiven && named === undefined) return { dtype: input.dtype }
   return { dtype: input.dtype, dims: reducedDims(node, input.dims, axesOf(node, input.dims.length, named)) }

@@ -1,6 +1,6 @@
 // Cascaded slices. In: a graph. Out: the graph in which a Slice of a Slice that is read by it alone is one
 // Slice.
-import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
+import { type Constant, type Graph, hasInput, isStored, type Node } from '../ir/graph.ts'
 import { numbersOf, tensorOf } from '../ir/tensor.ts'
 import type { Pass } from './pass.ts'
 
@@ -95,8 +95,8 @@ function cutsOf(
   }
   const [starts, ends] = [read(1), read(2)]
   if (starts === undefined || ends === undefined) return undefined
-  const axes = (node.inputs[3] ?? '') === '' ? starts.map((_, axis) => axis) : read(3)
-  const steps = (node.inputs[4] ?? '') === '' ? starts.map(() => 1) : read(4)
+  const axes = hasInput(node, 3) ? read(3) : starts.map((_, axis) => axis)
+  const steps = hasInput(node, 4) ? read(4) : starts.map(() => 1)
   if (axes === undefined || steps === undefined) return undefined
   if (axes.some((axis) => axis < 0) || steps.some((step) => step !== 1)) return undefined
   return new Map(axes.map((axis, at) => [axis, { start: within(starts[at]!), end: within(ends[at]!) }]))

@@ -2,11 +2,11 @@
 // rows of values; keys and values with the new ones after those of earlier steps.
 import { flagOf, floatOf, intOf } from '../../ir/attributes.ts'
 import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
-import type { Node, Type } from '../../ir/graph.ts'
+import { hasInput, type Node, type Type } from '../../ir/graph.ts'
 import { type Evaluation, given, type Inference, type Operator, unclaimed, unfit } from '../../ir/operator.ts'
 import { FLOATS, reader, type Tensor, tensorOf, zeros } from '../../ir/tensor.ts'
 import { attend, type Heads, headsOf, headWriter, joinRows, maskOf, withPast } from '../attention.ts'
-import { defineContrib, has, sameType, scalarOf, wants } from '../define.ts'
+import { defineContrib, sameType, scalarOf, wants } from '../define.ts'
 import { rotated, rowOf, written } from '../rotary.ts'
 import { biased } from './activations.ts'
 
@@ -106,8 +106,8 @@ function inferGroups({ node, inputs }: Inference): (Type | undefined)[] {
   if (q === undefined) return []
   const { dims } = q
   if (dims?.length !== 3) return [{ dtype: q.dtype }, { dtype: q.dtype }, { dtype: q.dtype }]
-  const size = divideDims(dims[2]!, has(node, QKV.key) ? heads : heads + 2 * shared)
-  const width = has(node, QKV.key) ? dims[2]! : typeof size === 'number' ? size * heads : undefined
+  const size = divideDims(dims[2]!, hasInput(node, QKV.key) ? heads : heads + 2 * shared)
+  const width = hasInput(node, QKV.key) ? dims[2]! : typeof size === 'number' ? size * heads : undefined
   const [after, before] = [inputs[total]?.elements?.[0], inputs[pastKey]?.dims?.[2]]
   const isKnown = typeof after === 'number' && typeof before === 'number'
   const present: Dim[] | undefined = isKnown ? [dims[0]!, shared, Math.max(after, before), size] : undefined
@@ -249,7 +249,7 @@ function inferMulti({ node, inputs: [q, k, v, , , , past] }: Inference): (Type |
   if (q === undefined) return []
   const heads = intOf(node, 'num_heads', 0)
   if (heads < 1) throw unfit(node, `it has ${heads} heads`)
-  const before = has(node, MULTI_PAST_KEY) ? past?.dims?.[2] : 0
+  const before = hasInput(node, MULTI_PAST_KEY) ? past?.dims?.[2] : 0
   const [keys, values] = [k, v].map((type): Dim[] | undefined => {
     if (type?.dims?.length !== 3 || before === undefined) return undefined
     const [batch, rows, width] = type.dims as [Dim, Dim, Dim]

@@ -1,7 +1,7 @@
 // Elementwise operators. In: rows, and activations of rows. Out: sums, gates and scaled rows.
 import type { Activation } from '../../../graph/ir.ts'
 import { floatOf, stringOf } from '../../ir/attributes.ts'
-import type { Node } from '../../ir/graph.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import type { Handler, Translator } from '../translator.ts'
 
@@ -58,8 +58,7 @@ export const gelu: Handler = (t, node) =>
 
 /** The tanh approximation. A second input is a bias. */
 export const fastGelu: Handler = (t, node) => {
-  if ((node.inputs[1] ?? '') !== '' && !t.hasBias(node))
-    throw unclaimed(node, 'it adds a bias before the activation')
+  if (hasInput(node, 1) && !t.hasBias(node)) throw unclaimed(node, 'it adds a bias before the activation')
   return gate(t, node, 'gelu')
 }
 

@@ -1,7 +1,7 @@
 // Embeddings and rows. In: Gather and GatherBlockQuantized. Out: rows of a table by id, or the wanted rows.
 import type { Value } from '../../../graph/ir.ts'
 import { intOf } from '../../ir/attributes.ts'
-import type { Node } from '../../ir/graph.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import { isFloat } from '../../ir/tensor.ts'
 import type { CodeMatrix } from '../code-matrix.ts'
@@ -75,7 +75,7 @@ export const gatherBlocks: Handler = (t, node) => {
     throw unclaimed(node, `it gathers from [${codes.dims}] with blocks along axis ${last}`)
   if (!['u8', 'u4', 'i4'].includes(codes.dtype)) throw unclaimed(node, `its codes are ${codes.dtype}`)
   if (codes.dtype === 'i4') throw unclaimed(node, 'its codes are signed')
-  const zeros = (node.inputs[3] ?? '') === '' ? undefined : t.weights.constant(node, 3)
+  const zeros = hasInput(node, 3) ? t.weights.constant(node, 3) : undefined
   const zero = codes.dtype === 'u4' ? 0 : undefined
   const table = t.weights.blocks({ n, k, bits, block, codes, scales, zeros, zero }, node.inputs[0]!, TOKENS)
   t.setRows(node, 0, t.b.embed('embed', table.weight))

@@ -2,13 +2,11 @@
 // that are rotated; attention of the plan.
 import type { Value } from '../../../graph/ir.ts'
 import { floatOf, intOf } from '../../ir/attributes.ts'
-import type { Node } from '../../ir/graph.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed, unfit } from '../../ir/operator.ts'
 import type { Heads, Mask } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { attend } from './scores.ts'
-
-export const isGiven = (node: Node, index: number): boolean => (node.inputs[index] ?? '') !== ''
 
 /** Inputs: x, cosines, sines, positions. */
 export const rotaryEmbedding: Handler = (t, node) => rotate(t, node, { cos: 1, sin: 2, positions: 3 })
@@ -29,7 +27,7 @@ function rotate(t: Translator, node: Node, at: { cos: number; sin: number; posit
       dims: stated === 0 ? heads.dim : stated,
       isHalf: true,
       pairing: intOf(node, 'interleaved', 0) === 0 ? 'halves' : 'interleaved',
-      positions: isGiven(node, at.positions) ? node.inputs[at.positions] : undefined,
+      positions: hasInput(node, at.positions) ? node.inputs[at.positions] : undefined,
     },
   })
   return true
@@ -62,7 +60,7 @@ export const attention: Handler = async (t, node) => {
   if (q === undefined || k === undefined || v === undefined) return false
   if (intOf(node, 'qk_matmul_output_mode', 0) !== 0 || (node.outputs[3] ?? '') !== '')
     throw unclaimed(node, 'its scores are an output')
-  if (isGiven(node, 6)) throw unclaimed(node, 'it is told how many positions count')
+  if (hasInput(node, 6)) throw unclaimed(node, 'it is told how many positions count')
   const scale = floatOf(node, 'scale', 1 / Math.sqrt(q.dim)) * q.scale * k.scale
   const scores = { is: 'scores', q, k: copied(node, q, past(t, node, k, PAST_KEY)), scale } as const
   const cap = floatOf(node, 'softcap', 0)
@@ -98,7 +96,7 @@ function copied(node: Node, q: Heads, heads: Heads): Heads {
 
 /** Keys or values after the state that input `index` is; as they are where it is left out. */
 export function past(t: Translator, node: Node, heads: Heads, index: number): Heads {
-  if (!isGiven(node, index)) return heads
+  if (!hasInput(node, index)) return heads
   const state = t.read(node, index)
   if (state?.is !== 'state' || heads.past !== '')
     throw unclaimed(node, `its input ${index} is no state of the step before`)
@@ -108,11 +106,11 @@ export function past(t: Translator, node: Node, heads: Heads, index: number): He
 /** `causal` where the operator itself hides what comes later. */
 function maskOf(t: Translator, node: Node, k: Heads): Mask | 'causal' | undefined {
   const isCausal = intOf(node, 'is_causal', 0) !== 0
-  if (isCausal && isGiven(node, MASK)) throw unclaimed(node, 'it has a mask and is causal as well')
+  if (isCausal && hasInput(node, MASK)) throw unclaimed(node, 'it has a mask and is causal as well')
   // Keys that were joined to a state before are counted from their first.
   if (isCausal && k.past !== '') throw unclaimed(node, 'it is causal from the first position of a state')
   if (isCausal) return 'causal'
-  if (!isGiven(node, MASK)) return undefined
+  if (!hasInput(node, MASK)) return undefined
   const name = node.inputs[MASK]!
   return { name, form: t.types.get(name)?.dtype === 'bool' ? 'kept' : 'added' }
 }

@@ -1,20 +1,18 @@
 // The contrib form of GPT-2. In: EmbedLayerNormalization and Attention. Out: embeddings of tokens and
 // positions with their norm, and attention with its own product.
 import { floatOf, intOf } from '../../ir/attributes.ts'
-import type { Node } from '../../ir/graph.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed, unfit } from '../../ir/operator.ts'
 import { provePositions } from '../prove-positions.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { embedPositions, embedTokens } from './embed.ts'
 import { layer } from './norms.ts'
 
-const isGiven = (node: Node, index: number): boolean => (node.inputs[index] ?? '') !== ''
-
 /** Inputs: ids, segments, three tables, gamma, beta, mask, positions. Outputs: the norm, a mask, the sum. */
 export const embedLayerNorm: Handler = (t, node) => {
   if (t.read(node, 0)?.is !== 'ids') return false
-  if (isGiven(node, 1) || isGiven(node, 4)) throw unclaimed(node, 'it adds embeddings of segments')
-  if (isGiven(node, 8)) provePositions(t, node, node.inputs[8]!)
+  if (hasInput(node, 1) || hasInput(node, 4)) throw unclaimed(node, 'it adds embeddings of segments')
+  if (hasInput(node, 8)) provePositions(t, node, node.inputs[8]!)
   const tokens = embedTokens(t, node, 2)
   const sum = t.b.add(node.outputs[2] || `${node.name}.sum`, tokens, embedPositions(t, node, 3))
   t.setRows(node, 2, sum)
@@ -33,7 +31,7 @@ export const attention: Handler = (t, node) => {
   const headDim = width / heads
   if (!Number.isInteger(headDim))
     throw unfit(node, `rows of ${n} are no queries, keys and values of ${heads} heads`)
-  const bias = isGiven(node, 2) ? t.weights.vector(node, 2, n, 'bias') : undefined
+  const bias = hasInput(node, 2) ? t.weights.vector(node, 2, n, 'bias') : undefined
   const product = t.b.linear(`${node.name}.qkv`, input, weight, bias)
   const index = t.findings.layers++
   t.noteHeads(node, heads, heads, headDim)
@@ -55,8 +53,8 @@ function checkForm(t: Translator, node: Node): void {
   if (intOf(node, 'do_rotary', 0) !== 0) throw unclaimed(node, 'it rotates queries and keys')
   if (node.attributes.has('qkv_hidden_sizes'))
     throw unclaimed(node, 'its queries, keys and values differ in width')
-  if (isGiven(node, 3) && t.read(node, 3)?.is !== 'control')
+  if (hasInput(node, 3) && t.read(node, 3)?.is !== 'control')
     throw unclaimed(node, 'its mask depends on tokens')
-  if (isGiven(node, 4) && t.read(node, 4)?.is !== 'state') throw unclaimed(node, 'its past is no state')
-  if (isGiven(node, 5)) throw unclaimed(node, 'it adds a bias to its scores')
+  if (hasInput(node, 4) && t.read(node, 4)?.is !== 'state') throw unclaimed(node, 'its past is no state')
+  if (hasInput(node, 5)) throw unclaimed(node, 'it adds a bias to its scores')
 }

@@ -2,7 +2,7 @@
 // of the plan, whose state is in the state cache.
 import type { Value } from '../../../graph/ir.ts'
 import { floatOf, intOf } from '../../ir/attributes.ts'
-import type { Node } from '../../ir/graph.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed, unfit } from '../../ir/operator.ts'
 import { floatsOf } from '../block-weights.ts'
 import { recogniseRope } from '../rope-table.ts'
@@ -65,7 +65,7 @@ function checkForm(t: Translator, node: Node): void {
 /** Queries, keys and values, and the width of a head. */
 function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Value, Value, Value, number] {
   const query = t.rows(node, QUERY)
-  const isPacked = (node.inputs[KEY] ?? '') === ''
+  const isPacked = !hasInput(node, KEY)
   const all = isPacked ? heads + 2 * kvHeads : heads
   const headDim = query.shape[1] / all
   if (!Number.isInteger(headDim)) throw unfit(node, `rows of ${query.shape[1]} are no ${all} heads`)

@@ -1,7 +1,7 @@
 // Products in 8 bits. In: rows that are quantised, constants in codes, and the scales that products are
 // multiplied by. Out: linears of the plan, which quantises rows as it does for every format.
 import { intOf, intsOf } from '../../ir/attributes.ts'
-import type { Node } from '../../ir/graph.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import { countOf } from '../../ir/tensor.ts'
 import type { CodeMatrix } from '../code-matrix.ts'
@@ -43,7 +43,7 @@ export const dequantize: Handler = (t, node) => {
   const codes = t.graph.constants.get(name ?? '')
   if (name === undefined || codes?.dims.length !== 2) return false
   const scales = t.weights.constant(node, 1)
-  const zeros = (node.inputs[2] ?? '') === '' ? undefined : t.weights.constant(node, 2)
+  const zeros = hasInput(node, 2) ? t.weights.constant(node, 2) : undefined
   const isOne = countOf(scales.dims) === 1
   if (input?.is === 'codes') {
     if (!isOne) throw unclaimed(node, 'it has more than one scale for rows of a table')
@@ -126,7 +126,7 @@ function finish(
   { of, node: made }: WholeProduct,
   by: NonNullable<Quantised['by']>,
 ): void {
-  const zeros = (made.inputs[3] ?? '') === '' ? undefined : t.weights.constant(made, 3)
+  const zeros = hasInput(made, 3) ? t.weights.constant(made, 3) : undefined
   const matrix = bytesOf(t, made, t.weights.constant(by.node, by.index), zeros)
   product(t, node, of, t.weights.codes(matrix, nameFor(t, node)))
 }
@@ -134,7 +134,7 @@ function finish(
 /** DynamicQuantizeMatMul: rows are quantised inside; the scales of B, its zero points, a bias. */
 export const multiplyDynamic: Handler = (t, node) => {
   if (!t.isRows(node, 0)) return false
-  const zeros = (node.inputs[3] ?? '') === '' ? undefined : t.weights.constant(node, 3)
+  const zeros = hasInput(node, 3) ? t.weights.constant(node, 3) : undefined
   const matrix = bytesOf(t, node, t.weights.constant(node, 2), zeros)
   product(t, node, t.rows(node, 0), t.weights.codes(matrix, nameFor(t, node)), 4)
   return true
@@ -159,7 +159,7 @@ function checkZero(t: Translator, node: Node, index: number, codes: Quantised): 
 }
 
 function oneScale(t: Translator, node: Node): { readonly scale: number; readonly zero: number } {
-  const [scale, zero] = [t.scalar(node, 1), (node.inputs[2] ?? '') === '' ? 0 : t.scalar(node, 2)]
+  const [scale, zero] = [t.scalar(node, 1), hasInput(node, 2) ? t.scalar(node, 2) : 0]
   if (scale !== undefined && zero !== undefined) return { scale, zero }
   throw unclaimed(node, 'it has no constant scale, one for all values')
 }

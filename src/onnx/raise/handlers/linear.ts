@@ -2,7 +2,7 @@
 // of the plan.
 import type { Value, WeightRef } from '../../../graph/ir.ts'
 import { floatOf, intOf } from '../../ir/attributes.ts'
-import type { Node } from '../../ir/graph.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import type { Matrix } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
@@ -50,10 +50,10 @@ export const matMulBlocks: Handler = (t, node) => {
   if (!t.isRows(node, 0)) return false
   const [n, k] = [intOf(node, 'N', 0), intOf(node, 'K', 0)]
   const [bits, block] = [intOf(node, 'bits', 4), intOf(node, 'block_size', 32)]
-  if ((node.inputs[4] ?? '') !== '') throw unclaimed(node, 'its inputs are in an order of their own (g_idx)')
+  if (hasInput(node, 4)) throw unclaimed(node, 'its inputs are in an order of their own (g_idx)')
   if (intOf(node, 'weight_prepacked', 0) !== 0) throw unclaimed(node, 'its weights are packed for a device')
   const [codes, scales] = [t.weights.constant(node, 1), t.weights.constant(node, 2)]
-  const zeros = (node.inputs[3] ?? '') === '' ? undefined : t.weights.constant(node, 3)
+  const zeros = hasInput(node, 3) ? t.weights.constant(node, 3) : undefined
   const parts = { n, k, bits, block, codes, scales, zeros }
   product(t, node, t.rows(node, 0), t.weights.blocks(parts, node.inputs[1]!, nameFor(t, node)), 5)
   return true
@@ -68,7 +68,7 @@ export function product(
   biasInput?: number,
 ): void {
   const label = node.outputs[0] ?? node.name
-  if (biasInput !== undefined && (node.inputs[biasInput] ?? '') !== '') {
+  if (biasInput !== undefined && hasInput(node, biasInput)) {
     t.setRows(node, 0, t.b.linear(label, input, weight, biasOf(t, node, biasInput, n, weight)))
     return
   }

@@ -1,11 +1,11 @@
 // MultiHeadAttention. In: queries, keys and values as rows or heads, the state before the step, a mask. Out:
 // attention of the plan.
 import { floatOf, intOf } from '../../ir/attributes.ts'
-import type { Node } from '../../ir/graph.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import type { Mask } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
-import { headsOf, isGiven, past } from './fused.ts'
+import { headsOf, past } from './fused.ts'
 import { attend } from './scores.ts'
 
 const [QUERY, KEY, VALUE, BIAS, PADDING, ADDED, PAST_KEY, PAST_VALUE] = [0, 1, 2, 3, 4, 5, 6, 7]
@@ -14,8 +14,8 @@ export const multiHeadAttention: Handler = async (t, node) => {
   const count = intOf(node, 'num_heads', 0)
   const [q, k, v] = [QUERY, KEY, VALUE].map((index) => headsOf(t, node, index, count))
   if (q === undefined || k === undefined || v === undefined) return false
-  if (isGiven(node, BIAS)) throw unclaimed(node, 'it adds a bias to its queries, keys and values')
-  if (isGiven(node, PADDING)) throw unclaimed(node, 'it has a mask of padding')
+  if (hasInput(node, BIAS)) throw unclaimed(node, 'it adds a bias to its queries, keys and values')
+  if (hasInput(node, PADDING)) throw unclaimed(node, 'it has a mask of padding')
   const scale = (floatOf(node, 'scale', 0) || 1 / Math.sqrt(q.dim)) * q.scale * k.scale
   const value = await attend(
     t,
@@ -34,7 +34,7 @@ export const multiHeadAttention: Handler = async (t, node) => {
 /** `unidirectional` counts from the state before, so it alone hides what comes later. */
 function maskOf(t: Translator, node: Node): Mask | 'causal' | undefined {
   const isCausal = intOf(node, 'unidirectional', 0) !== 0
-  if (!isGiven(node, ADDED)) return isCausal ? 'causal' : undefined
+  if (!hasInput(node, ADDED)) return isCausal ? 'causal' : undefined
   if (isCausal) throw unclaimed(node, 'it has a mask and is causal as well')
   const is = t.read(node, ADDED)?.is
   if (is !== 'control' && is !== 'constant') throw unclaimed(node, 'its mask depends on tokens')

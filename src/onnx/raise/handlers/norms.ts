@@ -1,7 +1,7 @@
 // Norms. In: norms of rows, with and without the sum before them. Out: norms of the plan, and the sum.
 import type { Value } from '../../../graph/ir.ts'
 import { floatOf, intOf } from '../../ir/attributes.ts'
-import type { Node } from '../../ir/graph.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import type { Handler, Translator } from '../translator.ts'
 
@@ -37,8 +37,7 @@ export const skipLayerNorm: Handler = (t, node) => {
 }
 
 function summed(t: Translator, node: Node, bias: number): Value {
-  if ((node.inputs[bias] ?? '') !== '' && !t.hasBias(node))
-    throw unclaimed(node, 'it adds a bias before the norm')
+  if (hasInput(node, bias) && !t.hasBias(node)) throw unclaimed(node, 'it adds a bias before the norm')
   const sum = t.b.add(node.outputs[3] || `${node.name}.sum`, t.rows(node, 0), t.rows(node, 1))
   t.setRows(node, 3, sum)
   return sum
@@ -59,8 +58,7 @@ export function layer(t: Translator, node: Node, input: Value, gamma: number, be
   const epsilon = note(t, node, 'layer')
   const rows = t.beforeNorm(node, input)
   const weight = t.weights.vector(node, gamma, rows.shape[1], 'norm')
-  const bias =
-    (node.inputs[beta] ?? '') === '' ? undefined : t.weights.vector(node, beta, rows.shape[1], 'bias')
+  const bias = hasInput(node, beta) ? t.weights.vector(node, beta, rows.shape[1], 'bias') : undefined
   const made = t.b.layernorm(node.outputs[0] ?? node.name, rows, weight, bias, epsilon)
   t.afterNorm(node, made)
   return made

@@ -1,7 +1,7 @@
 // Rotations. In: slices, negations, concatenations, products and sums of heads. Out: heads that are rotated
 // by cosines and sines, or that stand after a state.
 import { intOf } from '../../ir/attributes.ts'
-import type { Node } from '../../ir/graph.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import type { HeadPart, Heads, Meaning, Turned } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
@@ -11,8 +11,8 @@ export const slice: Handler = (t, node) => {
   const input = t.read(node, 0)
   if (input?.is !== 'heads' || !input.axes.endsWith('d')) return false
   const [starts, ends] = [t.known(node, 1), t.known(node, 2)]
-  const axes = (node.inputs[3] ?? '') === '' ? [0] : t.known(node, 3)
-  const steps = (node.inputs[4] ?? '') === '' ? [1] : t.known(node, 4)
+  const axes = hasInput(node, 3) ? t.known(node, 3) : [0]
+  const steps = hasInput(node, 4) ? t.known(node, 4) : [1]
   const rank = input.axes.length
   const isLast = axes?.length === 1 && (axes[0] === rank - 1 || axes[0] === -1)
   if (!isLast || starts?.length !== 1 || ends?.length !== 1 || steps?.[0] !== 1) return false
@@ -27,7 +27,7 @@ export const split: Handler = (t, node) => {
   const axis = intOf(node, 'axis', 0)
   if (input?.is !== 'heads' || !input.axes.endsWith('d') || node.outputs.length !== 2) return false
   if (axis !== -1 && axis !== input.axes.length - 1) return false
-  const sizes = (node.inputs[1] ?? '') === '' ? undefined : t.known(node, 1)
+  const sizes = hasInput(node, 1) ? t.known(node, 1) : undefined
   const half = input.dim / 2
   if (sizes !== undefined && sizes[0] !== half) return false
   t.set(node, 0, { is: 'part', of: input, from: 0, to: half, sign: 1 })
