@@ -18,7 +18,7 @@ import { parsePattern } from '../../src/compress/prune/pattern.ts'
 import { allocateSparsity } from '../../src/engine/calibrate/allocate-sparsity.ts'
 import { pruneModel } from '../../src/engine/calibrate/prune-model.ts'
 import { type Lost, SPARSITIES, surveySparsities } from '../../src/engine/calibrate/survey-sparsity.ts'
-import { lossWith } from '../../src/engine/calibrate/tune-allocation.ts'
+import { lossWith, wholeModel } from '../../src/engine/calibrate/tune-allocation.ts'
 import { calibrationWindows } from '../../src/engine/calibrate/windows.ts'
 import { memoryWork } from '../../src/engine/calibrate/work-files.ts'
 import { buildModel } from '../../src/engine/load/build-model.ts'
@@ -92,12 +92,13 @@ for (let seed = 0; seed < Number(values.seeds); seed++) {
   let rises: number[][] | undefined
   const riseOf = async () => {
     const dense: number[] = products.map(() => 0)
-    const start = await lossWith(prepared, dense, { ...shared, work, products })
+    const whole = await wholeModel(prepared, shared)
+    const start = await lossWith(whole, dense, { ...shared, work, products })
     const found: number[][] = []
     for (const at of products.keys()) {
       const own: number[] = []
       for (const index of SPARSITIES.keys())
-        own.push((await lossWith(prepared, dense.with(at, index), { ...shared, work, products })) - start)
+        own.push((await lossWith(whole, dense.with(at, index), { ...shared, work, products })) - start)
       found.push(own)
     }
     return found

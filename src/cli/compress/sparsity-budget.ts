@@ -74,9 +74,10 @@ export async function allocatingOf(
   const asked = budgetOf(flags)
   if (asked === undefined) {
     if (flags.costs === undefined && flags.tune === 0) return undefined
+    const [what, it] = flags.costs === undefined ? ['--tune is', 'it'] : ['--costs are', 'them']
     throw new HalfbyteError(
       'unsupported',
-      `${flags.costs === undefined ? '--tune is' : '--costs are'} for a budget; give --speed, --tokens-per-second, --size or --loss, or leave ${flags.costs === undefined ? 'it' : 'them'} out`,
+      `${what} for a budget; give --speed, --tokens-per-second, --size or --loss, or leave ${it} out`,
     )
   }
   const sparseFormat = COST_FORMATS.find((each) => each === name)

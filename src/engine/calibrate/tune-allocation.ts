@@ -6,7 +6,6 @@ import { parseJson } from '../../base/json.ts'
 import type { SparsityChoice, SparsityItem } from '../../compress/prune/allocate.ts'
 import { type Chosen, tune } from '../../compress/prune/tune.ts'
 import { scoreWindow } from '../../evaluate/perplexity.ts'
-import type { TensorInfo } from '../../formats/tensors.ts'
 import { buildModel } from '../load/build-model.ts'
 import { type PreparedModel, prepareModel } from '../load/prepare.ts'
 import { type Lost, SPARSITIES, type SurveyOptions, surveyed } from './survey-sparsity.ts'
@@ -43,10 +42,11 @@ export async function tuneAllocation<Choice extends SparsityChoice>(
 ): Promise<ReadonlyMap<string, Choice>> {
   const { items, limit, work } = options
   const { rounds, onLoss } = options.tuning
+  const whole = await wholeModel(prepared, options)
   const known = await knownLosses(options)
   const lossOf = async (chosen: Chosen): Promise<number> => {
     const key = chosen.join()
-    const loss = known.get(key) ?? (await lossWith(prepared, chosen, options))
+    const loss = known.get(key) ?? (await lossWith(whole, chosen, options))
     if (!known.has(key)) {
       known.set(key, loss)
       await work.write(LOSSES, [new TextEncoder().encode(JSON.stringify([...known]))])
@@ -77,24 +77,11 @@ function evenly(items: readonly SparsityItem[], limit: number): Chosen | undefin
   return undefined
 }
 
-/**
- * Mean loss of a token of the windows, in nats, where product i has the codes of SPARSITIES[chosen[i]] and
- * the others are whole.
- */
-export async function lossWith(
+/** The model to run: the windows' context, each matrix as it is prepared. */
+export async function wholeModel(
   prepared: PreparedModel,
-  chosen: Chosen,
-  options: SurveyOptions & Pick<TuneAllocationOptions<SparsityChoice>, 'products'>,
-): Promise<number> {
-  const { products, windows, host, signal, threads, format } = options
-  const tensors = new Map<string, TensorInfo>()
-  for (const [at, { names, k }] of products.entries()) {
-    if (chosen[at] === 0) continue
-    for (const name of names) {
-      const [n = 0] = weightOf(prepared.weights, name).shape
-      tensors.set(name, await surveyed(options, name, chosen[at]!, [n, k]))
-    }
-  }
+  { windows, signal, format }: Pick<SurveyOptions, 'windows' | 'signal' | 'format'>,
+): Promise<PreparedModel> {
   const plain = await prepareModel(prepared.file, {
     weights: format === 'w4_g32' ? 'w4' : 'w8',
     contextLength: windows[0]?.length ?? 1,
@@ -102,13 +89,31 @@ export async function lossWith(
     signal,
   })
   const weights = new Map(
-    [...plain.weights].map(([name, tensor]) => [
-      name,
-      tensors.get(name) ?? prepared.weights.get(name) ?? tensor,
-    ]),
+    [...plain.weights].map(([name, tensor]) => [name, prepared.weights.get(name) ?? tensor]),
   )
+  return { ...plain, weights }
+}
+
+/**
+ * Mean loss of a token of the windows, in nats, where product i has the codes of SPARSITIES[chosen[i]] and
+ * the others those of `whole`.
+ */
+export async function lossWith(
+  whole: PreparedModel,
+  chosen: Chosen,
+  options: SurveyOptions & Pick<TuneAllocationOptions<SparsityChoice>, 'products'>,
+): Promise<number> {
+  const { products, windows, host, signal, threads } = options
+  const weights = new Map(whole.weights)
+  for (const [at, { names, k }] of products.entries()) {
+    if (chosen[at] === 0) continue
+    for (const name of names) {
+      const [n = 0] = weightOf(whole.weights, name).shape
+      weights.set(name, await surveyed(options, name, chosen[at]!, [n, k]))
+    }
+  }
   const hooks = { signal, onProgress: () => undefined }
-  const built = await buildModel({ ...plain, weights }, { host, threads, build: 'auto' }, hooks)
+  const built = await buildModel({ ...whole, weights }, { host, threads, build: 'auto' }, hooks)
   try {
     let [sum, count] = [0, 0]
     for (const ids of windows) {
