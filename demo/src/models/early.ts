@@ -30,8 +30,6 @@ export function askEarly(): void {
     asked = { url: choice.url, answer: askFor(choice.url, AFTER_SCRIPTS) }
     asked.answer.catch(() => undefined)
   }
-  // A later visit has the module on the device: the worker's own request is all that it takes.
-  if (navigator.serviceWorker?.controller) return
   const [shared, plain] = relaxedSimd ? [relaxedShared, relaxedPlain] : [simd128Shared, simd128Plain]
   // The body must be read, or the connection waits.
   fetch(sharedMemory ? shared : plain, AFTER_SCRIPTS)
