@@ -85,6 +85,8 @@ test('a page that was killed while it loaded a model asks the next time, and pro
   await next.getByRole('button', { name: /^Load with a context of \d+ tokens$/ }).click()
   await ready(next)
   await expect(next.locator('.stats')).toContainText('MB')
+  // All files were stored by then.
+  expect(server.requests).toEqual([])
   // The load succeeded, so the next visit does not ask.
   await next.reload()
   await ready(next)

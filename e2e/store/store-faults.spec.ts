@@ -19,6 +19,10 @@ const begin = (page: Page, url: string) =>
 const outcome = (page: Page) =>
   page.evaluate(() => (globalThis as unknown as { outcome: Promise<string> }).outcome)
 
+/** Requests for bytes of the chunk that the stalls of `long.gguf` let through. */
+const forLastChunk = (requests: readonly string[]) =>
+  requests.filter((request) => Number(/bytes=(\d+)-/.exec(request)?.[1] ?? 0) >= 8 * MIB)
+
 const partial = (page: Page) =>
   page.evaluate(async () => (await halfbyte.storedFiles()).map(({ size }) => size).join())
 
@@ -234,7 +238,8 @@ test('a worker that is killed in the middle of a download', async ({ page, site,
   server.behaviour = { ...FRIENDLY }
   server.requests.length = 0
   expect((await load(page, url)).text).toBe(TEXT)
-  expect(server.requests, 'what was there is not fetched again').toHaveLength(2)
+  expect(server.requests).not.toEqual([])
+  expect(forLastChunk(server.requests), 'what was there is not fetched again').toEqual([])
 })
 
 test('a tab that is closed in the middle of a download, while another waits for it', async ({
@@ -254,6 +259,8 @@ test('a tab that is closed in the middle of a download, while another waits for 
   server.requests.length = 0
   await page.close()
   expect(await outcome(other)).toBe('loaded')
-  expect(server.requests).toHaveLength(2)
+  // The page may have tried its stalled requests again before it was closed.
+  expect(server.requests).not.toEqual([])
+  expect(forLastChunk(server.requests), 'what was there is not fetched again').toEqual([])
   expect((await load(other, url)).text).toBe(TEXT)
 })

@@ -2,7 +2,7 @@
 import { type ByteSource, blobSource, readInto } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
-import { Opfs } from './device/opfs.ts'
+import { Opfs, type StoredFile } from './device/opfs.ts'
 import { openRanges } from './download/ranges.ts'
 import { bodyLength, missingFile, pieces, request } from './download/request.ts'
 import { type Retry, type RetryOptions, retrying } from './download/retry.ts'
@@ -27,11 +27,13 @@ export interface OpenOptions extends RetryOptions {
 /** Opens every file of `address`. Throws `network`, `integrity`, `storage-full` or the signal's reason. */
 export async function openAddress(address: string, options: OpenOptions = {}): Promise<ByteSource[]> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
+  // As it was before this load, which stores config.json before it comes to the optional files.
+  const known = (await store?.list()) ?? []
   const tally = new Tally(options.onProgress)
   const told = { ...options, onRetry: (retry: Retry) => tally.retry(retry) }
-  return openEach(address, told, (file, left) => {
+  return openEach(address, told, async (file, left) => {
     tally.left = left
-    return openFile(file, store, tally, told)
+    return isKnownMissing(file, known) ? undefined : openFile(file, store, tally, told)
   })
 }
 
@@ -121,25 +123,32 @@ async function openOnce(
   }
   const onProgress = tally.file()
   const headers = hubHeaders(url, options.hub)
-  const filled = await store
-    ?.fill(url, (part) => transfer(url, part, { ...options, headers, onProgress }), {
-      signal: options.signal,
-      onWait: onProgress,
-    })
-    .catch(async (error) => {
-      // Weights are fetched last: once some are stored, what the folder had is stored too.
-      const isHere = ({ url: stored }: { readonly url: string }) =>
-        WEIGHTS.test(stored) && stored.startsWith(new URL('.', url).href)
-      if (file.optional && error.code === 'network' && (await store.list()).some(isHere))
-        return { file: undefined }
-      throw error
-    })
+  const filled = await store?.fill(url, (part) => transfer(url, part, { ...options, headers, onProgress }), {
+    signal: options.signal,
+    onWait: onProgress,
+  })
   const source =
     filled === undefined
       ? await openUnstored(url, { ...options, headers, onProgress })
       : filled.file && ((await store?.openStored(url)) ?? blobSource(fileName(url), filled.file))
   if (source === undefined && !file.optional) throw missingFile(url)
   return source
+}
+
+/**
+ * Whether an earlier visit found that the server lacks the optional `file` of a folder. Weights are fetched
+ * last, so once some are stored, all that their folder had is stored too. Another model of the same folder,
+ * or an adapter, has no config.json.
+ */
+export function isKnownMissing({ url, optional }: RemoteFile, stored: readonly StoredFile[]): boolean {
+  const isStored = (known: string) => stored.some((file) => file.url === known)
+  const folder = new URL('.', url).href
+  return (
+    optional &&
+    !isStored(url) &&
+    isStored(`${folder}config.json`) &&
+    stored.some((file) => file.url.startsWith(folder) && file.url.endsWith('.safetensors'))
+  )
 }
 
 type UnstoredOptions = Omit<OpenOptions, 'onProgress'> & {

@@ -5,7 +5,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { fileName, type RemoteFile } from '../address.ts'
 import { Opfs, type StoredFile } from '../device/opfs.ts'
 import { hubHeaders, WEIGHTS } from '../hub.ts'
-import { type OpenOptions, openEach, openUnstored } from '../open.ts'
+import { isKnownMissing, type OpenOptions, openEach, openUnstored } from '../open.ts'
 import { openRanges } from './ranges.ts'
 import { type BodyOptions, bodyLength, endedEarly, missingFile, pieces, request } from './request.ts'
 
@@ -33,12 +33,14 @@ export async function peekAddress(address: string, options: PeekOptions = {}): P
   const streams: Beginning[] = []
   let downloadBytes = 0
   const close = async () => void (await Promise.all(streams.map((stream) => stream.close())))
-  const openOne = async ({ url, optional }: RemoteFile): Promise<ByteSource | undefined> => {
+  const openOne = async (file: RemoteFile): Promise<ByteSource | undefined> => {
+    const { url, optional } = file
     const isWeights = WEIGHTS.test(fileName(url))
     if (!isWeights && !CONFIG.test(fileName(url)) && optional) return undefined
     if (fileName(url) === 'tokenizer.json') return undefined
     const stored = await store?.find(url)
     if (stored !== undefined) return blobSource(fileName(url), stored)
+    if (isKnownMissing(file, known)) return undefined
     const headers = hubHeaders(url, options.hub)
     const source = isWeights
       ? await openWeights(url, { ...options, headers }, streams)
