@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { safetensorsFiles } from '../../conformance/testing/model-files.ts'
 import { randomLlama } from '../../conformance/testing/random-llama.ts'
 import { blobSource } from '../../src/base/bytes.ts'
-import { loadSolver, nodeHost } from '../../src/cli/host.ts'
+import { loadSolver, nodeHost, startSolver } from '../../src/cli/host.ts'
 import { DEFAULT_DAMP } from '../../src/compress/factor.ts'
 import { parsePattern } from '../../src/compress/prune/pattern.ts'
 import { pruneModel } from '../../src/engine/calibrate/prune-model.ts'
@@ -59,7 +59,7 @@ await pruneModel(prepared, {
   ...{ method: 'obs', pattern: parsePattern(values.pattern), sparsity: Number(values.sparsity) },
   ...{ format: 'w4_g32', damp: DEFAULT_DAMP, drift: 0, sweeps: Number(values.sweeps) },
   ...{ windows, work: memoryWork(), host: nodeHost(), threads: Number(values.threads) },
-  ...{ signal: new AbortController().signal, solver: await loadSolver() },
+  ...{ signal: new AbortController().signal, solver: await loadSolver(), startSolver },
   onProgress({ what, done, total }) {
     if (done === total - 1 || what !== seen) take('running')
     seen = what

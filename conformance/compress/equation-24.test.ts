@@ -11,7 +11,7 @@ import { inverseOf } from '../../src/compress/prune/inverse.ts'
 import { maskOf } from '../../src/compress/prune/mask.ts'
 import { parsePattern } from '../../src/compress/prune/pattern.ts'
 import { plainScores } from '../../src/compress/prune/scores.ts'
-import { obsUpdate } from '../../src/compress/prune/update.ts'
+import { obsLosses, obsUpdate } from '../../src/compress/prune/update.ts'
 import { readMatrix } from '../../src/engine/calibrate/read-matrix.ts'
 import { walk } from '../../src/engine/calibrate/walk.ts'
 import { memoryWork } from '../../src/engine/calibrate/work-files.ts'
@@ -68,7 +68,8 @@ test('the predicted loss is that of the outputs of a trained layer, to 1e-4 of i
         const weights = await readMatrix(weightOf(model.weights, matrix), signal)
         const pattern = parsePattern('sv32')
         const mask = maskOf(plainScores(weights, n, k, pattern), n, k, pattern, 0.5, 'matrix')
-        const { values, losses } = obsUpdate(weights, mask, factor, inverseOf(factor, 'inverse'))
+        const values = obsUpdate(weights, mask, factor, inverseOf(factor, 'inverse'))
+        const losses = obsLosses(weights, values, mask, factor)
         const change = values.map((value, at) => value - weights[at]!)
         let measured = change.reduce((sum, d, at) => sum + factor.added[at % k]! * d * d, 0)
         for (const x of rows) {

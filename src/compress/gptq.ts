@@ -16,8 +16,8 @@ import {
   checkWeights,
   emptyMatrix,
   type Format,
-  groupCount,
-  groupSize,
+  type Groups,
+  groupsOf,
 } from './codes/coded-matrix.ts'
 import { rowsOf } from './dense.ts'
 import type { Factor } from './factor.ts'
@@ -67,6 +67,21 @@ export function gptq(
   return { coded, loss: lossOf(weights, coded, factor), lossBefore }
 }
 
+/**
+ * Codes for the groups of `start`, of which only `w4_channel` reads the scales; what they cost is not
+ * computed.
+ */
+export function solveCodes(
+  weights: ArrayLike<number>,
+  start: CodedMatrix,
+  factor: Factor,
+  { search = true, sweeps = 0 }: SolveOptions,
+): CodedMatrix {
+  const { coded } = choose(weights, start, factor, search ? STRETCHES : [])
+  if (sweeps > 0) refine(weights, coded, factor, sweeps)
+  return coded
+}
+
 interface Chosen {
   readonly coded: CodedMatrix
   /** Of each row. */
@@ -79,9 +94,9 @@ function choose(
   factor: Factor,
   stretches: readonly number[],
 ): Chosen {
-  const { format, n, k } = rounded
+  const { format, n, k, ends } = rounded
   if (format === 'w4_channel') return solveRows(weights, rounded, factor, stretches)
-  const coded = factor.isOrdered ? rounded : emptyMatrix(format, n, k)
+  const coded = factor.isOrdered ? rounded : emptyMatrix(format, n, k, ends)
   const losses = solve(weights, coded, factor, factor.isOrdered ? 'static' : 'fitted', stretches)
   return { coded, losses }
 }
@@ -141,9 +156,7 @@ function solve(
   const { n, k, format } = coded
   checkWeights(weights, n, k)
   const work: Work = {
-    ...{ weights, coded, factor, how, stretches, format, k },
-    size: groupSize(format, k),
-    groups: groupCount(format, k),
+    ...{ weights, coded, factor, how, stretches, format, k, groups: groupsOf(coded) },
     errors: factor.dense.room('errors', n * k),
     sums: factor.dense.room('sums', n * BLOCK),
     free: new Float64Array(BLOCK),
@@ -153,11 +166,13 @@ function solve(
     group: newGroup(),
   }
   const losses = new Float64Array(n)
-  for (let first = 0; first < k; first += BLOCK) {
-    const end = Math.min(first + BLOCK, k)
+  let first = 0
+  for (const end of how === 'fitted' ? work.groups.ends : blockEnds(k)) {
+    if (end === first) continue
     earlier(work, n, first, end)
     if (how === 'fitted') takeCorner(work, first, end)
     for (let row = 0; row < n; row++) losses[row]! += solveBlock(work, row, first, end)
+    first = end
   }
   const { added } = factor
   for (let row = 0; row < n; row++) {
@@ -167,6 +182,9 @@ function solve(
   return losses
 }
 
+const blockEnds = (k: number): Uint32Array =>
+  Uint32Array.from({ length: Math.ceil(k / BLOCK) }, (_, block) => Math.min(k, (block + 1) * BLOCK))
+
 interface Work {
   readonly weights: ArrayLike<number>
   readonly coded: CodedMatrix
@@ -175,8 +193,7 @@ interface Work {
   readonly stretches: readonly number[]
   readonly format: Format
   readonly k: number
-  readonly size: number
-  readonly groups: number
+  readonly groups: Groups
   /** e, [n][k] in solving order. */
   readonly errors: Float64Array
   /** s without what the block itself adds, [n][BLOCK]. */
@@ -193,11 +210,11 @@ interface Work {
 // hot
 /** Returns what the block adds to the row's loss, dampening included. */
 function solveBlock(work: Work, row: number, first: number, end: number): number {
-  const { coded, factor, how, k, size, groups, grid } = work
+  const { coded, factor, how, k, groups, grid } = work
   const { scales, minimums, codes } = coded
   if (how === 'fitted') {
     const loss = fitBlock(work, row, first, end)
-    const group = row * groups + first / BLOCK
+    const group = row * groups.ends.length + groups.of[first]!
     scales[group] = work.best.scalePattern
     if (minimums !== undefined) minimums[group] = work.best.minimumPattern
     return loss
@@ -205,7 +222,7 @@ function solveBlock(work: Work, row: number, first: number, end: number): number
   let loss = 0
   for (let j = first; j < end; j++) {
     const input = factor.order[j]!
-    const group = row * groups + Math.floor(input / size)
+    const group = row * groups.ends.length + groups.of[input]!
     loadGrid(grid, scales[group]!, minimums?.[group] ?? 0)
     loss += solveInput(work, grid, row, first, j, how === 'kept' ? codes[row * k + input] : undefined)
   }

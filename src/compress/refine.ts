@@ -8,7 +8,7 @@
 // (c . g) / (c H c). A minimum is a scale whose c is 1. Solving in order cannot see what later codes will be;
 // a sweep can.
 
-import { CODES, type CodedMatrix, groupCount, groupSize } from './codes/coded-matrix.ts'
+import { CODES, type CodedMatrix, type Groups, groupsOf } from './codes/coded-matrix.ts'
 import type { Factor } from './factor.ts'
 import { codeOf, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'
 
@@ -18,6 +18,7 @@ const LEAST_GAIN = 1e-4
 
 interface Row {
   readonly coded: CodedMatrix
+  readonly groups: Groups
   readonly factor: Factor
   readonly row: number
   readonly weights: Float64Array
@@ -32,7 +33,7 @@ interface Row {
 export function refine(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor, sweeps: number): void {
   const { n, k } = coded
   const state = {
-    ...{ coded, factor, grid: newGrid() },
+    ...{ coded, groups: groupsOf(coded), factor, grid: newGrid() },
     weights: new Float64Array(k),
     errors: new Float64Array(k),
     gradient: new Float64Array(k),
@@ -60,25 +61,20 @@ function lossOfRow({ errors, gradient }: Row): number {
 }
 
 /** Fills errors and gradient. */
-function start({ coded, factor, row, weights, errors, gradient, grid }: Row): void {
+function start(own: Row): void {
+  const { coded, groups, factor, row, weights, errors, gradient, grid } = own
   const { k, format, codes } = coded
-  const size = groupSize(format, k)
   const { zero } = CODES[format]
   for (let i = 0; i < k; i++) {
-    if (i % size === 0) loadGroup(coded, row, i / size, grid)
+    if (groups.of[i] !== groups.of[i - 1]) loadGroup(own, groups.of[i]!)
     errors[i] = weights[i]! - (grid.scale * (codes[row * k + i]! - zero) + grid.minimum)
   }
   gradient.fill(0)
   for (let i = 0; i < k; i++) addRow(gradient, factor.hessian, i * k, errors[i]!)
 }
 
-function loadGroup(
-  { scales, minimums, format, k }: CodedMatrix,
-  row: number,
-  group: number,
-  grid: Grid,
-): void {
-  const at = row * groupCount(format, k) + group
+function loadGroup({ coded: { scales, minimums }, groups, row, grid }: Row, group: number): void {
+  const at = row * groups.ends.length + group
   loadGrid(grid, scales[at]!, minimums?.[at] ?? 0)
 }
 
@@ -88,13 +84,13 @@ function addRow(gradient: Float64Array, h: Float64Array, at: number, factor: num
   for (let i = 0; i < gradient.length; i++) gradient[i]! += factor * h[at + i]!
 }
 
-function sweepCodes({ coded, factor, row, weights, errors, gradient, grid }: Row): void {
+function sweepCodes(own: Row): void {
+  const { coded, groups, factor, row, weights, errors, gradient, grid } = own
   const { k, format, codes } = coded
   const { hessian } = factor
-  const size = groupSize(format, k)
   const { zero } = CODES[format]
   for (let i = 0; i < k; i++) {
-    if (i % size === 0) loadGroup(coded, row, i / size, grid)
+    if (groups.of[i] !== groups.of[i - 1]) loadGroup(own, groups.of[i]!)
     const wanted = weights[i]! - (errors[i]! - gradient[i]! / hessian[i * k + i]!)
     const code = codeOf(format, grid, wanted)
     if (code === codes[row * k + i]) continue
@@ -106,21 +102,19 @@ function sweepCodes({ coded, factor, row, weights, errors, gradient, grid }: Row
 }
 
 function sweepScales(own: Row): void {
-  const { coded, row, grid, change } = own
+  const { coded, groups, row, grid, change } = own
   const { k, format, codes, scales, minimums } = coded
-  const size = groupSize(format, k)
-  const groups = groupCount(format, k)
   const { zero } = CODES[format]
-  for (let group = 0; group < groups; group++) {
-    const [first, end] = [group * size, Math.min((group + 1) * size, k)]
-    const at = row * groups + group
-    loadGroup(coded, row, group, grid)
+  for (const [group, end] of groups.ends.entries()) {
+    const first = groups.ends[group - 1] ?? 0
+    const at = row * groups.ends.length + group
+    loadGroup(own, group)
     for (let i = first; i < end; i++) change[i] = codes[row * k + i]! - zero
     const before = grid.scale
     setGrid(grid, before + bestStep(own, first, end), grid.minimum)
     if (moveGroup(own, first, end, grid.scale - before)) scales[at] = grid.scalePattern
     if (minimums === undefined) continue
-    loadGroup(coded, row, group, grid)
+    loadGroup(own, group)
     change.fill(1, first, end)
     const low = grid.minimum
     setGrid(grid, grid.scale, low + bestStep(own, first, end))

@@ -55,17 +55,33 @@ export function turned(drift: Float64Array, k: number, dense: Dense): Float64Arr
 /** Columns that are divided together. */
 const BLOCK = 32
 
-/** Rows times H^-1, in place, with H = C^T C in solving order: first by C, from its end, then by C^T. */
+/** Rows times H^-1, in place. */
 export function divide(
   rows: Float64Array,
   n: number,
-  { k, triangle, order, dense }: Pick<Factor, 'k' | 'triangle' | 'order' | 'dense'>,
+  factor: Pick<Factor, 'k' | 'triangle' | 'order' | 'dense'>,
 ): Float64Array {
+  const { k, order, dense } = factor
   const rest = dense.room('weights', n * k)
   for (let at = 0; at < rest.length; at++) rest[at] = rows[at - (at % k) + order[at % k]!]!
-  for (let end = k; end > 0; end -= BLOCK) {
+  divideOrdered(rest, n, k, factor)
+  for (let at = 0; at < rest.length; at++) rows[at - (at % k) + order[at % k]!] = rest[at]!
+  return rows
+}
+
+/**
+ * The same in solving order, with H = C^T C: first by C, from its end, then by C^T. `rest`: a room, [n][k];
+ * with a smaller `width`, [n][width] by the first rows and columns of C.
+ */
+export function divideOrdered(
+  rest: Float64Array,
+  n: number,
+  width: number,
+  { k, triangle, dense }: Pick<Factor, 'k' | 'triangle' | 'dense'>,
+): void {
+  for (let end = width; end > 0; end -= BLOCK) {
     const start = Math.max(0, end - BLOCK)
-    for (let row = 0; row < n * k; row += k) {
+    for (let row = 0; row < n * width; row += width) {
       for (let j = end - 1; j >= start; j--) {
         const value = rest[row + j]! / triangle[j * k + j]!
         rest[row + j] = value
@@ -73,20 +89,13 @@ export function divide(
       }
     }
     const panel = rowsOf(columns(triangle, k, start, end, dense), end - start)
-    dense.gemm(rowsOf(rest, k, start), panel, rowsOf(rest, k), n, start, end - start, -1)
+    dense.gemm(rowsOf(rest, width, start), panel, rowsOf(rest, width), n, start, end - start, -1)
   }
-  for (let start = 0; start < k; start += BLOCK) {
-    const end = Math.min(start + BLOCK, k)
-    dense.gemm(
-      rowsOf(rest, k),
-      rowsOf(triangle, k, start * k),
-      rowsOf(rest, k, start),
-      n,
-      end - start,
-      start,
-      -1,
-    )
-    for (let row = 0; row < n * k; row += k) {
+  for (let start = 0; start < width; start += BLOCK) {
+    const end = Math.min(start + BLOCK, width)
+    const own = rowsOf(triangle, k, start * k)
+    dense.gemm(rowsOf(rest, width), own, rowsOf(rest, width, start), n, end - start, start, -1)
+    for (let row = 0; row < n * width; row += width) {
       for (let j = start; j < end; j++) {
         let sum = rest[row + j]!
         for (let i = start; i < j; i++) sum -= rest[row + i]! * triangle[j * k + i]!
@@ -94,6 +103,4 @@ export function divide(
       }
     }
   }
-  for (let at = 0; at < rest.length; at++) rows[at - (at % k) + order[at % k]!] = rest[at]!
-  return rows
 }

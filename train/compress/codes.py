@@ -22,7 +22,7 @@ from torch import nn
 from torch.func import functional_call
 
 from compress.grids import FACTOR, GROUP
-from compress.losses import cakld, confidence
+from compress.losses import cakld, confidence, next_token
 from compress.source import open_model, windows_of
 from compress.train import held_loss
 from model import quantise8
@@ -156,15 +156,20 @@ class Coded(nn.Module):
 
 
 def train(student, windows, steps, batch, rates, gamma):
-    """Adam at rates (of codes, of scales) that rise over 10 steps and fall linearly to zero. Yields each step's loss."""
+    """Adam at rates (of codes, of scales) that rise over 10 steps and fall linearly to zero. Without gamma the loss is the
+    next token's. Yields each step's loss."""
     optimizer = torch.optim.Adam(student.groups(*rates), betas=(0.9, 0.98))
     for step in range(steps):
         for group in optimizer.param_groups:
             group['lr'] = group['rate'] * min(1, (step + 1) / 10) * (1 - step / steps)
-        ids = windows[torch.randint(len(windows), (batch,))][:, :-1]
-        with torch.no_grad():
-            target = student.teacher[0](ids)
-        loss = cakld(student(ids), target, gamma)
+        ids = windows[torch.randint(len(windows), (batch,))]
+        logits = student(ids[:, :-1])
+        if gamma is None:
+            loss = next_token(logits, ids)
+        else:
+            with torch.no_grad():
+                target = student.teacher[0](ids[:, :-1])
+            loss = cakld(logits, target, gamma)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -184,6 +189,7 @@ def main():
     parser.add_argument('--tokenizer', type=Path, help="the folder with a checkpoint's tokenizer.json")
     parser.add_argument('--codes', type=Path, required=True, help='what codes.mjs read')
     parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text')
+    parser.add_argument('--loss', choices=['cakld', 'ce'], default='cakld', help='distance from the float model, or of the text')
     parser.add_argument('--steps', type=int, default=200)
     parser.add_argument('--batch', type=int, default=8)
     parser.add_argument('--length', type=int, default=256)
@@ -198,11 +204,11 @@ def main():
     teacher.eval().requires_grad_(False)
     windows = windows_of(args.text, vocabulary, args.length, args.windows)
     windows, held = windows[:-16], windows[-16:]
-    gamma = confidence(teacher, windows[:32].split(4))
+    gamma = confidence(teacher, windows[:32].split(4)) if args.loss == 'cakld' else None
     student = Coded(family, teacher, read_f32(args.codes))
     before = student.stored()
     print(f'float {held_loss(teacher, held):.4f}, as quantised {held_loss(student, held):.4f} nats per token, '
-          f'{divergence(student, held):.4f} from the float model; gamma {gamma:.3f}', flush=True)
+          f'{divergence(student, held):.4f} from the float model' + ('' if gamma is None else f'; gamma {gamma:.3f}'), flush=True)
     started, total = time.time(), 0.0
     for step, loss in enumerate(train(student, windows, args.steps, args.batch, (args.rate, args.scale_rate), gamma)):
         total += loss

@@ -22,7 +22,7 @@ import {
   predictionLine,
   withBudgetOptions,
 } from '../compress/sparsity-budget.ts'
-import { loadSolver } from '../host.ts'
+import { loadSolver, startSolver } from '../host.ts'
 import { MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
 import { clearProgress, overwrite } from '../terminal/progress.ts'
 import { visible } from '../terminal/visible.ts'
@@ -135,6 +135,7 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
         ...{ ...shared, method, pattern, sparsity, damp, drift, sweeps, rounds, scope },
         format: FORMATS[weights],
         solver: calibration === undefined ? undefined : await loadSolver(),
+        startSolver,
         card: {
           ...{ name: flags.name, sparse, signal: shared.signal },
           about: aboutOf(flags, pattern, sparsity, allocating),

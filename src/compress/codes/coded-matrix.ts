@@ -30,6 +30,8 @@ export interface CodedMatrix {
   readonly scales: Uint16Array
   /** The same of the minimums; `w4m_g32` only. */
   readonly minimums?: Uint16Array | undefined
+  /** The end of each group. Default: as the format has them. */
+  readonly ends?: Uint32Array | undefined
 }
 
 /** Inputs that share a scale. */
@@ -38,11 +40,28 @@ export const groupSize = (format: Format, k: number): number =>
 
 export const groupCount = (format: Format, k: number): number => Math.ceil(k / groupSize(format, k))
 
+/** The groups of a row. Some may be empty. */
+export interface Groups {
+  /** The end of each. */
+  readonly ends: Uint32Array
+  /** The group of each input. */
+  readonly of: Uint32Array
+}
+
+export function groupsOf({ format, k, ends }: Pick<CodedMatrix, 'format' | 'k' | 'ends'>): Groups {
+  const size = groupSize(format, k)
+  const own =
+    ends ?? Uint32Array.from({ length: groupCount(format, k) }, (_, group) => Math.min(k, (group + 1) * size))
+  const of = new Uint32Array(k)
+  for (let group = 0; group < own.length; group++) of.fill(group, own[group - 1] ?? 0, own[group])
+  return { ends: own, of }
+}
+
 /** A matrix without codes yet. */
-export function emptyMatrix(format: Format, n: number, k: number): CodedMatrix {
-  const groups = n * groupCount(format, k)
+export function emptyMatrix(format: Format, n: number, k: number, ends?: Uint32Array): CodedMatrix {
+  const groups = n * (ends?.length ?? groupCount(format, k))
   return {
-    ...{ format, n, k },
+    ...{ format, n, k, ends },
     codes: new Uint8Array(n * k),
     scales: new Uint16Array(groups),
     minimums: format === 'w4m_g32' ? new Uint16Array(groups) : undefined,

@@ -1,7 +1,7 @@
 // Inverses. In: a factor, the inputs that are kept. Out: the factor of H_KK, and inverses of H and of its
 // parts.
 import { decompose, type Factor, LEAST_PIVOT } from '../factor.ts'
-import { divide } from '../targets.ts'
+import { divideOrdered } from '../targets.ts'
 
 /** H_KK = C^T C of some inputs. */
 export type Compact = Pick<Factor, 'k' | 'triangle' | 'order' | 'dense'>
@@ -37,6 +37,33 @@ export function keptFactor(factor: Factor, kept: Uint32Array): Compact {
 export function inverseOf(compact: Compact, key: string): Float64Array {
   const { k, dense } = compact
   const inverse = dense.room(key, k * k)
-  for (let j = 0; j < k; j++) inverse[j * (k + 1)] = 1
-  return divide(inverse, k, compact)
+  for (const [first, end] of inverseSlabs(k)) invertRows(compact, inverse, first, end)
+  return inverse
+}
+
+/** Rows of an inverse that are found together. */
+const SLAB_ROWS = 64
+/** The slabs of rows of an inverse, the most work first. */
+export const inverseSlabs = (k: number): readonly (readonly [first: number, end: number])[] =>
+  Array.from({ length: Math.ceil(k / SLAB_ROWS) }, (_, slab) => {
+    const first = slab * SLAB_ROWS
+    return [first, Math.min(k, first + SLAB_ROWS)] as const
+  }).reverse()
+
+/**
+ * Fills rows [first, end) of H^-1 up to the diagonal, and the columns that mirror them. H^-1 = C^-1 C^-T, and
+ * neither row j of C^-1 nor what is wanted of row j reaches beyond column j.
+ */
+export function invertRows(compact: Compact, inverse: Float64Array, first: number, end: number): void {
+  const { k, dense } = compact
+  const rows = dense.room('weights', (end - first) * end)
+  for (let j = first; j < end; j++) rows[(j - first) * end + j] = 1
+  divideOrdered(rows, end - first, end, compact)
+  for (let j = first; j < end; j++) {
+    for (let i = 0; i <= j; i++) {
+      const value = rows[(j - first) * end + i]!
+      inverse[j * k + i] = value
+      inverse[i * k + j] = value
+    }
+  }
 }

@@ -1,60 +1,65 @@
-// Pruning and codes together. In: pruned weights, their mask, the factor of the inputs' Hessian. Out: codes
-// in which dropped weights are exact zeros, and errors are paid for by kept inputs only.
+// Pruning and codes together. In: rows of one mask, the factor of what it keeps. Out: codes in which dropped
+// weights are exact zeros, and errors are paid for by kept inputs only.
 //
-// Rows that share a mask are solved with an H in which each dropped input stands alone: H_PK = 0. Nothing
-// flows to it or from it, its best value stays 0, and the code of 0 is exact. What is left is the problem of
-// H_KK.
+// What is coded is the smaller problem of H_KK: scale groups are those of the whole row without the dropped
+// inputs, and the code of 0 is exact.
 
-import { type CodedMatrix, emptyMatrix, type Format, groupCount } from '../codes/coded-matrix.ts'
+import {
+  CODES,
+  type CodedMatrix,
+  emptyMatrix,
+  type Format,
+  groupCount,
+  groupSize,
+} from '../codes/coded-matrix.ts'
 import type { Factor } from '../factor.ts'
-import { gptq, type SolveOptions } from '../gptq.ts'
-import { keptFactor } from './inverse.ts'
-import { type Mask, type RowGroup, rowGroups } from './mask.ts'
+import { type SolveOptions, solveCodes } from '../gptq.ts'
+import { rtn } from '../rtn.ts'
+import type { Compact } from './inverse.ts'
 
 /** Formats in which a zero has a code. */
 export type PrunedFormat = Exclude<Format, 'w4m_g32'>
 
-/** `values`: 0 where the mask drops. `factor` must be in the model's order. */
+/** `values`: [n][k], 0 where the mask drops. `compact`: the factor of H_KK. */
 export function codeKept(
   values: Float64Array,
-  mask: Mask,
+  kept: Uint32Array,
   format: PrunedFormat,
   factor: Factor,
+  compact: Compact,
   options: SolveOptions,
 ): CodedMatrix {
-  const { n, k } = mask
-  const coded = emptyMatrix(format, n, k)
-  const groups = groupCount(format, k)
-  const hessian = new Float64Array(k * k)
-  for (const group of rowGroups(mask)) {
-    const { rows } = group
-    const own = new Float64Array(rows.length * k)
-    for (const [index, row] of rows.entries()) own.set(values.subarray(row * k, (row + 1) * k), index * k)
-    const part = gptq(own, rows.length, k, format, maskedFactor(factor, group, hessian), options).coded
-    for (const [index, row] of rows.entries()) {
-      coded.codes.set(part.codes.subarray(index * k, (index + 1) * k), row * k)
-      coded.scales.set(part.scales.subarray(index * groups, (index + 1) * groups), row * groups)
-    }
-  }
-  return coded
+  const { k } = factor
+  const n = values.length / k
+  const m = kept.length
+  const own = new Float64Array(n * m)
+  for (let at = 0, row = 0; at < own.length; row += k) for (const i of kept) own[at++] = values[row + i]!
+  const start =
+    format === 'w4_channel' ? rtn(own, n, m, format) : emptyMatrix(format, n, m, groupEnds(kept, format, k))
+  const { codes, scales } = solveCodes(own, start, keptPart(factor, kept, compact, options), options)
+  const whole = emptyMatrix(format, n, k)
+  whole.scales.set(scales)
+  whole.codes.fill(CODES[format].zero)
+  for (let at = 0, row = 0; at < codes.length; row += k)
+    for (const i of kept) whole.codes[row + i] = codes[at++]!
+  return whole
 }
 
-function maskedFactor(factor: Factor, { kept, dropped }: RowGroup, hessian: Float64Array): Factor {
-  if (dropped.length === 0) return factor
-  const { k, dense } = factor
-  const compact = kept.length === 0 ? undefined : keptFactor(factor, kept)
-  const triangle = dense.room('masked', k * k)
-  hessian.fill(0)
-  for (const [j, row] of kept.entries()) {
-    for (const [i, input] of kept.entries()) {
-      hessian[row * k + input] = factor.hessian[row * k + input]!
-      if (i <= j) triangle[row * k + input] = compact!.triangle[j * compact!.k + i]!
-    }
-  }
-  for (const p of dropped) {
-    const own = factor.hessian[p * (k + 1)]!
-    hessian[p * (k + 1)] = own
-    triangle[p * (k + 1)] = Math.sqrt(own)
-  }
-  return { ...factor, triangle, hessian }
+/** How many kept inputs there are up to the end of each group. */
+function groupEnds(kept: Uint32Array, format: Format, k: number): Uint32Array {
+  const size = groupSize(format, k)
+  const ends = new Uint32Array(groupCount(format, k))
+  for (const input of kept) ends[Math.floor(input / size)]!++
+  for (let group = 1; group < ends.length; group++) ends[group]! += ends[group - 1]!
+  return ends
+}
+
+function keptPart(factor: Factor, kept: Uint32Array, compact: Compact, { sweeps = 0 }: SolveOptions): Factor {
+  const { k } = factor
+  // Only sweeps read it.
+  const hessian = new Float64Array(sweeps > 0 ? kept.length ** 2 : 0)
+  for (let at = 0, j = 0; at < hessian.length; j++)
+    for (const i of kept) hessian[at++] = factor.hessian[kept[j]! * k + i]!
+  const added = Float64Array.from(kept, (input) => factor.added[input]!)
+  return { ...compact, hessian, added, isOrdered: false, dead: 0 }
 }

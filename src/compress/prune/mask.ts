@@ -86,11 +86,15 @@ function dropUnit({ n, k, kept }: Mask, { rows, inputs }: Pattern, width: number
   }
 }
 
-/** Rows of one mask, and its inputs. */
-export interface RowGroup {
-  readonly rows: readonly number[]
+/** The inputs of a row, in ascending order. */
+export interface MaskSides {
   readonly kept: Uint32Array
   readonly dropped: Uint32Array
+}
+
+/** Rows of one mask. */
+export interface RowGroup extends MaskSides {
+  readonly rows: readonly number[]
 }
 
 /** Rows that share a mask have one factor. */

@@ -4,15 +4,16 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decode } from '../codes/coded-matrix.ts'
 import { factorize } from '../factor.ts'
+import { gptq } from '../gptq.ts'
 import { inputStats } from '../hessian.ts'
 import { hessianOf, inverseOf as invert, measuredLoss, type Problem, randomProblem } from '../testing/obs.ts'
+import { type Coding, solveGroup } from './group.ts'
 import { inverseOf } from './inverse.ts'
-import { codeKept } from './joint.ts'
 import { droppedShare, type Mask, rowGroups } from './mask.ts'
 import { type Pattern, parsePattern, sparsityOf } from './pattern.ts'
-import { PRUNE_METHODS, prune, pruneLoss } from './prune.ts'
+import { PRUNE_METHODS, type PruneOptions, prune, pruneLoss, pruning } from './prune.ts'
 import { sparseGpt } from './sparsegpt.ts'
-import { obsUpdate } from './update.ts'
+import { obsLosses, obsUpdate } from './update.ts'
 
 const DAMP = 0.02
 const PATTERNS = ['unstructured', '2:4', '4:8', '3:10', 'sb84', 'sv32'].map(parsePattern)
@@ -86,7 +87,7 @@ describe('the OBS update', () => {
         const factor = factorOf(problem)
         const reference = constrained(problem, mask, hessianOf(problem, DAMP))
         for (const inverse of [undefined, inverseOf(factor, 'inverse')]) {
-          const { values } = obsUpdate(problem.weights, mask, factor, inverse)
+          const values = obsUpdate(problem.weights, mask, factor, inverse)
           for (let at = 0; at < values.length; at++)
             expect(Math.abs(values[at]! - reference[at]!)).toBeLessThan(1e-6)
         }
@@ -100,7 +101,8 @@ describe('the OBS update', () => {
     for (const share of [0.1, 0.3, 0.6, 0.9]) {
       const mask = randomMask(16, 40, PATTERNS[0]!, share, 5)
       for (const inverse of [undefined, inverseOf(factor, 'inverse')]) {
-        const { values, losses } = obsUpdate(problem.weights, mask, factor, inverse)
+        const values = obsUpdate(problem.weights, mask, factor, inverse)
+        const losses = obsLosses(problem.weights, values, mask, factor)
         const predicted = losses.reduce((sum, loss) => sum + loss, 0)
         const change = values.reduce((sum, v, at) => sum + (v - problem.weights[at]!) ** 2, 0)
         const measured = measuredLoss(problem, values) + factor.added[0]! * change
@@ -115,14 +117,12 @@ describe('the OBS update', () => {
       Mask,
       Mask,
     ]
-    expect(obsUpdate(problem.weights, all, factorOf(problem)).values).toEqual(
-      Float64Array.from(problem.weights),
-    )
+    expect(obsUpdate(problem.weights, all, factorOf(problem))).toEqual(Float64Array.from(problem.weights))
     const lost = obsUpdate(problem.weights, none, factorOf(problem))
-    expect(lost.values).toEqual(new Float64Array(24))
+    const losses = obsLosses(problem.weights, lost, none, factorOf(problem))
+    expect(lost).toEqual(new Float64Array(24))
     const h = hessianOf(problem, DAMP)
-    for (const row of [0, 1, 2])
-      expect(lost.losses[row]).toBeCloseTo(rowLoss(problem, lost.values, h, row), 9)
+    for (const row of [0, 1, 2]) expect(losses[row]).toBeCloseTo(rowLoss(problem, lost, h, row), 9)
   })
 })
 
@@ -143,7 +143,7 @@ describe('updates under one mask', () => {
         const factor = factorOf(problem)
         const h = hessianOf(problem, DAMP)
         const [best, sequential] = [
-          obsUpdate(problem.weights, mask, factor).values,
+          obsUpdate(problem.weights, mask, factor),
           sparseGpt(problem.weights, n, k, factor, mask).values,
         ]
         const none = zeroed(problem, mask)
@@ -271,33 +271,68 @@ test('dead inputs are dropped first', () => {
   }
 })
 
+/** Pruned and coded under one Hessian. */
+function prunedCodes(problem: Problem, options: PruneOptions, coding: Coding) {
+  const { n, k, weights } = problem
+  const { stats, factor } = knownOf(problem)
+  const inverse = inverseOf(factor, 'inverse')
+  const steps = pruning(weights, n, k, { ...options, coding }, { stats, factor, inverse })
+  let step = steps.next()
+  while (step.done !== true) step = steps.next(step.value.map((task) => solveGroup(task, factor, inverse)))
+  return { ...step.value, stored: decode(step.value.coded!) }
+}
+
 describe('with codes', () => {
   test.each(['w4_g32', 'w8_g32', 'w4_channel'] as const)('%s: dropped weights are exact zeros', (format) => {
     for (const pattern of PATTERNS) {
-      const problem = randomProblem(40, 72, 250, 29, [9])
-      const known = knownOf(problem)
-      const sparsity = sparsityOf(pattern, pattern.nm ? undefined : 0.5)
-      const { values, mask } = prune(problem.weights, 40, 72, { method: 'obs', pattern, sparsity }, known)
-      const stored = decode(codeKept(values, mask, format, known.factor, { sweeps: 2 }))
-      for (let at = 0; at < stored.length; at++) if (mask.kept[at] === 0) expect(stored[at]).toBe(0)
+      for (const method of PRUNE_METHODS) {
+        const problem = randomProblem(40, 72, 250, 29, [9])
+        const sparsity = sparsityOf(pattern, pattern.nm ? undefined : 0.5)
+        const { stored, mask } = prunedCodes(problem, { method, pattern, sparsity }, { format, sweeps: 2 })
+        for (let at = 0; at < stored.length; at++) if (mask.kept[at] === 0) expect(stored[at]).toBe(0)
+      }
     }
   })
 
+  test.each(['w4_g32', 'w8_g32'] as const)(
+    '%s: a mask that keeps everything leaves the codes of GPTQ',
+    (format) => {
+      const problem = randomProblem(70, 72, 250, 29)
+      const options = { method: 'obs', pattern: PATTERNS[0]!, sparsity: 0 } as const
+      const { coded } = prunedCodes(problem, options, { format, sweeps: 3 })
+      const reference = gptq(problem.weights, 70, 72, format, factorOf(problem), { sweeps: 3 })
+      expect(coded).toEqual(reference.coded)
+    },
+  )
+
+  test.each(['w4_g32', 'w8_g32'] as const)(
+    '%s: what is kept is coded as if the dropped inputs had never been there',
+    (format) => {
+      const problem = randomProblem(6, 96, 300, 37)
+      const options = { method: 'obs', pattern: parsePattern('sv32'), sparsity: 0.5 } as const
+      const { values, mask, coded } = prunedCodes(problem, options, { format, sweeps: 2 })
+      // In this Hessian each dropped input stands alone: no error flows to it or from it.
+      const stats = statsOf(problem)
+      for (let a = 0; a < 96; a++)
+        for (let b = 0; b < a; b++) if (mask.kept[a] === 0 || mask.kept[b] === 0) stats.gram[a * 96 + b] = 0
+      const alone = factorize('w', stats, { damp: DAMP })
+      expect(coded).toEqual(gptq(values, 6, 96, format, alone, { sweeps: 2 }).coded)
+    },
+  )
+
   test('errors flow only to what is kept: codes cost less than rounding what is left', () => {
     const problem = randomProblem(64, 96, 300, 31)
-    const known = knownOf(problem)
     const options = { method: 'obs', pattern: parsePattern('sv32'), sparsity: 0.5 } as const
-    const { values, mask } = prune(problem.weights, 64, 96, options, known)
-    const coded = codeKept(values, mask, 'w4_g32', known.factor, {})
-    const naive = codeKept(values, { ...mask, kept: mask.kept.slice().fill(1) }, 'w4_g32', known.factor, {})
+    const { values, mask, stored } = prunedCodes(problem, options, { format: 'w4_g32' })
+    const pruned: Problem = { ...problem, weights: Float32Array.from(values) }
+    const naive = gptq(pruned.weights, 64, 96, 'w4_g32', factorOf(problem)).coded
     const masked = decode(naive).map((v, at) => v * mask.kept[at]!)
-    expect(measuredLoss(problem, decode(coded))).toBeLessThan(measuredLoss(problem, masked))
+    expect(measuredLoss(problem, stored)).toBeLessThan(measuredLoss(problem, masked))
     // The optimum splits the loss in two: what was dropped, and what codes add to what is left.
     const h = hessianOf(problem, DAMP)
-    const pruned: Problem = { ...problem, weights: Float32Array.from(values) }
     for (const row of [0, 40]) {
-      const whole = rowLoss(problem, decode(coded), h, row)
-      const parts = rowLoss(problem, values, h, row) + rowLoss(pruned, decode(coded), h, row)
+      const whole = rowLoss(problem, stored, h, row)
+      const parts = rowLoss(problem, values, h, row) + rowLoss(pruned, stored, h, row)
       expect(whole / parts).toBeCloseTo(1, 4)
     }
   })

@@ -2,16 +2,26 @@
 // are left, and what dropping the others costs.
 
 import { HalfbyteError } from '../../base/errors.ts'
-import { checkWeights } from '../codes/coded-matrix.ts'
+import { type CodedMatrix, checkWeights, emptyMatrix, groupCount } from '../codes/coded-matrix.ts'
 import type { Factor } from '../factor.ts'
 import type { InputStats } from '../hessian.ts'
 import { energy, sampledRows, takeRows } from '../sampled-loss.ts'
+import {
+  type Coding,
+  GROUP_ROWS,
+  type GroupResult,
+  type GroupTask,
+  groupBytes,
+  groupTasks,
+  reserveGroup,
+  solveGroup,
+} from './group.ts'
 import { inverseOf, keptFactor } from './inverse.ts'
 import { fullMask, type Mask, maskOf, rowGroups, type Scope } from './mask.ts'
 import type { Pattern } from './pattern.ts'
 import { addObsScores, meanOf, normsOf, plainScores } from './scores.ts'
 import { sparseGpt } from './sparsegpt.ts'
-import { obsUpdate, updateWork } from './update.ts'
+import { updateWork } from './update.ts'
 
 export type PruneMethod = 'magnitude' | 'wanda' | 'sparsegpt' | 'obs'
 export const PRUNE_METHODS: readonly PruneMethod[] = ['obs', 'sparsegpt', 'wanda', 'magnitude']
@@ -30,18 +40,17 @@ export interface PruneOptions {
   readonly scope?: Scope | undefined
 }
 
-/** Bytes of a `Dense` for matrices of up to `n` outputs, codes included. */
-export const pruneBytes = (n: number, k: number): number =>
-  8 * (6 * k * k + 2 * Math.max(n, k) * k + n * (k + SUMS) + 64 * (n + k) + 64)
+/** Bytes of a `Dense` for matrices of up to `n` outputs, factor and codes included. */
+export const pruneBytes = (n: number, k: number, { rounds = 1 }: Pick<PruneOptions, 'rounds'> = {}): number =>
+  groupBytes(k) + 8 * ((rounds > 1 ? 4 : 3) * k * k + 3 * n * k + n * SUMS + 64 * (n + k) + 64)
 
 /** Most inputs whose sums a solver takes together. */
 const SUMS = 128
 
 /** Rooms of their largest size: one that grows leaves its old bytes unused. */
-function reserve({ dense, k }: Factor, n: number): void {
-  for (const key of ['weights', 'products']) dense.room(key, Math.max(n, k) * k)
-  dense.room('compact', k * k)
-  dense.room('errors', n * k)
+function reserve(factor: Factor, n: number): void {
+  const { dense } = factor
+  reserveGroup(factor, Math.max(n, GROUP_ROWS))
   dense.room('sums', n * SUMS)
 }
 
@@ -49,6 +58,8 @@ function reserve({ dense, k }: Factor, n: number): void {
 export interface Known {
   readonly stats: InputStats
   readonly factor: Factor
+  /** H^-1, [k][k]. Default: `prune` computes it for OBS. */
+  readonly inverse?: Float64Array | undefined
 }
 
 export interface Pruned {
@@ -57,7 +68,12 @@ export interface Pruned {
   readonly mask: Mask
   /** Multiply-adds of the update, without the inverse of H; 0 where weights are not updated all at once. */
   readonly work: number
+  /** If asked for. */
+  readonly coded?: CodedMatrix | undefined
 }
+
+/** Groups that do not depend on each other, and the result of each in turn. */
+export type GroupSteps<Result> = Generator<readonly GroupTask[], Result, readonly GroupResult[]>
 
 /** Throws `format` for weights that are not finite, `unsupported` for a Hessian that cannot be solved. */
 export function prune(
@@ -67,8 +83,43 @@ export function prune(
   options: PruneOptions,
   known?: Known,
 ): Pruned {
+  const own = known && options.method === 'obs' ? withInverse(known, n) : known
+  const steps = pruning(weights, n, k, options, own)
+  let step = steps.next()
+  while (step.done !== true) {
+    step = steps.next(step.value.map((task) => solveGroup(task, (own as Known).factor, own?.inverse)))
+  }
+  return step.value
+}
+
+function withInverse(known: Known, n: number): Known {
+  reserve(known.factor, n)
+  return { ...known, inverse: known.inverse ?? inverseOf(known.factor, 'inverse') }
+}
+
+/** The same, with the groups left to the caller. `coding` needs `known`, and OBS its inverse. */
+export function* pruning(
+  weights: ArrayLike<number>,
+  n: number,
+  k: number,
+  options: PruneOptions & { readonly coding?: Coding | undefined },
+  known?: Known,
+): GroupSteps<Pruned> {
   checkWeights(weights, n, k)
-  const { method, pattern, sparsity } = options
+  const { method, coding } = options
+  if (known !== undefined && method === 'obs') return yield* pruneObs(weights, n, k, options, known)
+  const found = { ...withoutGroups(weights, n, k, options, known), work: 0 }
+  if (coding === undefined) return found
+  return { ...found, ...(yield* solved(found.values, found.mask, { isUpdated: false, coding })) }
+}
+
+function withoutGroups(
+  weights: ArrayLike<number>,
+  n: number,
+  k: number,
+  { method, pattern, sparsity }: PruneOptions,
+  known: Known | undefined,
+): Pick<Pruned, 'values' | 'mask'> {
   if (method === 'magnitude')
     return zeroed(weights, maskOf(plainScores(weights, n, k, pattern), n, k, pattern, sparsity, 'matrix'))
   if (known === undefined) throw new HalfbyteError('internal', `${method} was called without statistics`)
@@ -77,11 +128,7 @@ export function prune(
     return zeroed(weights, maskOf(scores, n, k, pattern, sparsity, 'row'))
   }
   reserve(known.factor, n)
-  const isDead = deadOf(known.stats)
-  if (method === 'sparsegpt') {
-    return { ...sparseGpt(weights, n, k, known.factor, { pattern, sparsity, isDead }), work: 0 }
-  }
-  return pruneObs(weights, n, k, options, known.factor, isDead)
+  return sparseGpt(weights, n, k, known.factor, { pattern, sparsity, isDead: deadOf(known.stats) })
 }
 
 const deadOf =
@@ -89,31 +136,61 @@ const deadOf =
   (input: number): boolean =>
     !(gram[input * (k + 1)]! > 0)
 
-const zeroed = (weights: ArrayLike<number>, mask: Mask): Pruned => ({
+const zeroed = (weights: ArrayLike<number>, mask: Mask): Pick<Pruned, 'values' | 'mask'> => ({
   values: Float64Array.from(weights, (weight, at) => (mask.kept[at] === 1 ? weight : 0)),
   mask,
-  work: 0,
 })
 
-function pruneObs(
+function* pruneObs(
   weights: ArrayLike<number>,
   n: number,
   k: number,
-  { pattern, sparsity, rounds = 1, scope = 'matrix' }: PruneOptions,
-  factor: Factor,
-  isDead: (input: number) => boolean,
-): Pruned {
-  const inverse = inverseOf(factor, 'inverse')
+  options: PruneOptions & { readonly coding?: Coding | undefined },
+  { stats, factor, inverse }: Known,
+): GroupSteps<Pruned> {
+  const { pattern, sparsity, rounds = 1, scope = 'matrix' } = options
+  if (inverse === undefined) throw new HalfbyteError('internal', 'obs was called without an inverse')
+  if (rounds > 1) reserve(factor, n)
+  const isDead = deadOf(stats)
   let mask = fullMask(n, k)
-  let values: Float64Array = Float64Array.from(weights)
+  let found: Pick<Pruned, 'values' | 'coded'> = { values: Float64Array.from(weights) }
   let work = 0
   for (let round = 1; round <= rounds; round++) {
-    const scores = obsScores(values, mask, inverse, pattern, factor, isDead)
+    const scores = obsScores(found.values, mask, inverse, pattern, factor, isDead)
     mask = maskOf(scores, n, k, pattern, (sparsity * round) / rounds, scope, round / rounds)
-    work += updateWork(mask)
-    values = obsUpdate(weights, mask, factor, inverse).values
+    const coding = round === rounds ? options.coding : undefined
+    work += updateWork(mask, coding !== undefined)
+    found = yield* solved(weights, mask, { isUpdated: true, coding })
   }
-  return { values, mask, work }
+  return { ...found, mask, work }
+}
+
+/** The whole matrix, from its groups. */
+function* solved(
+  weights: ArrayLike<number>,
+  mask: Mask,
+  how: Pick<GroupTask, 'isUpdated' | 'coding'>,
+): GroupSteps<Pick<Pruned, 'values' | 'coded'>> {
+  const { n, k } = mask
+  const tasks = groupTasks(weights, mask, how)
+  const results = yield tasks
+  const values = new Float64Array(n * k)
+  const coded = how.coding && emptyMatrix(how.coding.format, n, k)
+  for (const [index, { rows }] of tasks.entries()) {
+    const own = results[index] as GroupResult
+    for (const [at, row] of rows.entries()) {
+      values.set(own.values.subarray(at * k, (at + 1) * k), row * k)
+      if (coded !== undefined && own.coded !== undefined) takeRow(coded, row, own.coded, at)
+    }
+  }
+  return { values, coded }
+}
+
+function takeRow(to: CodedMatrix, row: number, from: CodedMatrix, at: number): void {
+  const { k } = to
+  const groups = groupCount(to.format, k)
+  to.codes.set(from.codes.subarray(at * k, (at + 1) * k), row * k)
+  to.scales.set(from.scales.subarray(at * groups, (at + 1) * groups), row * groups)
 }
 
 /** Mean cost of each unit. Dropped units cost nothing, so a later round drops them again. */

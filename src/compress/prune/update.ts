@@ -12,105 +12,132 @@
 // This is theorem 4.1 of a paper on sparse Mamba models for phones. Its Hessian
 // is 2 X X^T, hence the 1/2 in its equation 24; its printed equation 23 has lost the minus of equation 19.
 
+import { rowsOf } from '../dense.ts'
 import type { Factor } from '../factor.ts'
 import { divide } from '../targets.ts'
-import { factorOf, keptFactor } from './inverse.ts'
-import { type Mask, type RowGroup, rowGroups } from './mask.ts'
-
-export interface Updated {
-  /** [n][k]; dropped weights are 0. */
-  readonly values: Float64Array
-  /** L of each row by equation 24, dampening included, [n]. */
-  readonly losses: Float64Array
-}
+import { type Compact, factorOf, keptFactor } from './inverse.ts'
+import { type Mask, type MaskSides, rowGroups } from './mask.ts'
 
 /**
- * `inverse`: H^-1, [k][k]. With it, the smaller of the two sides of a mask is factored; without it, what is
- * kept. Throws `unsupported` where H_KK cannot be solved.
+ * [n][k]; dropped weights are 0. `inverse`: H^-1, [k][k]. With it, the smaller of the two sides of a mask is
+ * factored; without it, what is kept. Throws `unsupported` where H_KK cannot be solved.
  */
 export function obsUpdate(
   weights: ArrayLike<number>,
   mask: Mask,
   factor: Factor,
   inverse?: Float64Array,
-): Updated {
-  const values = Float64Array.from(weights, (weight, at) => (mask.kept[at] === 1 ? weight : 0))
-  const updated = { values, losses: new Float64Array(mask.n) }
-  for (const group of rowGroups(mask)) {
-    if (group.dropped.length === 0) continue
-    if (inverse === undefined || group.kept.length <= group.dropped.length)
-      byKept(weights, group, factor, updated)
-    else byDropped(weights, group, factor, inverse, updated)
+): Float64Array {
+  const { k } = mask
+  const values = Float64Array.from(weights)
+  for (const { rows, ...sides } of rowGroups(mask)) {
+    const own = takeGroup(weights, rows, k)
+    const byKept = inverse === undefined || sides.kept.length <= sides.dropped.length
+    if (byKept) updateByKept(own, sides, factor, keptFactor(factor, sides.kept))
+    else updateByDropped(own, sides, factor, inverse)
+    for (const [index, row] of rows.entries()) values.set(own.subarray(index * k, (index + 1) * k), row * k)
   }
-  return updated
+  return values
 }
 
-/** Multiply-adds of the update, without the inverse. */
-export function updateWork(mask: Mask): number {
+export function takeGroup(weights: ArrayLike<number>, rows: readonly number[], k: number): Float64Array {
+  const own = new Float64Array(rows.length * k)
+  for (const [index, row] of rows.entries())
+    for (let i = 0; i < k; i++) own[index * k + i] = weights[row * k + i]!
+  return own
+}
+
+/** L of each row by equation 24, dampening included, [n]. `values`: the updated weights. */
+export function obsLosses(
+  weights: ArrayLike<number>,
+  values: Float64Array,
+  mask: Mask,
+  { hessian }: Factor,
+): Float64Array {
+  const { n, k } = mask
+  const losses = new Float64Array(n)
+  const pull = new Float64Array(k)
+  for (const { rows, kept, dropped } of rowGroups(mask)) {
+    for (const row of rows) {
+      pull.fill(0)
+      for (const p of dropped) {
+        for (let i = 0; i < k; i++) pull[i]! += hessian[p * k + i]! * weights[row * k + p]!
+      }
+      for (const p of dropped) losses[row]! += pull[p]! * weights[row * k + p]!
+      for (const j of kept) losses[row]! -= pull[j]! * (values[row * k + j]! - weights[row * k + j]!)
+    }
+  }
+  return losses
+}
+
+/** Multiply-adds of the update, without the inverse. `byKept`: whether what is kept is always factored. */
+export function updateWork(mask: Mask, byKept: boolean): number {
   return rowGroups(mask).reduce((sum, { rows, kept, dropped }) => {
-    const side = Math.min(kept.length, dropped.length)
-    return sum + side ** 3 / 6 + rows.length * (side * side + dropped.length * mask.k)
+    const side = byKept ? kept.length : Math.min(kept.length, dropped.length)
+    return sum + side ** 3 / 6 + rows.length * (side * side + dropped.length * kept.length)
   }, 0)
 }
 
-// hot
-function byKept(
-  weights: ArrayLike<number>,
-  { rows, kept, dropped }: RowGroup,
-  factor: Factor,
-  { values, losses }: Updated,
-): void {
+/** Updates rows of one mask in place, [n][k]. `compact`: the factor of H_KK. */
+export function updateByKept(values: Float64Array, sides: MaskSides, factor: Factor, compact: Compact): void {
+  const { kept, dropped } = sides
   const { k, hessian, dense } = factor
-  const m = kept.length
-  const pulls = new Float64Array(rows.length * k)
-  for (const [index, row] of rows.entries()) {
-    const pull = pulls.subarray(index * k, (index + 1) * k)
-    for (const p of dropped) addScaled(pull, hessian, p * k, weights[row * k + p]!)
-    for (const p of dropped) losses[row]! += pull[p]! * weights[row * k + p]!
-  }
-  if (m === 0) return
-  const compact = keptFactor(factor, kept)
-  const steps = dense.room('products', rows.length * m)
-  for (let index = 0; index < rows.length; index++) {
-    for (let i = 0; i < m; i++) steps[index * m + i] = pulls[index * k + kept[i]!]!
-  }
-  divide(steps, rows.length, compact)
-  for (const [index, row] of rows.entries()) {
-    for (let i = 0; i < m; i++) {
-      values[row * k + kept[i]!]! += steps[index * m + i]!
-      losses[row]! -= steps[index * m + i]! * pulls[index * k + kept[i]!]!
-    }
+  const n = values.length / k
+  const lost = takeInputs(values, k, dropped, dense.room('errors', n * dropped.length))
+  const steps = dense.room('products', n * kept.length)
+  addCross(lost, hessian, sides, factor, steps)
+  divide(steps, n, compact)
+  for (let row = 0; row < n; row++) {
+    for (const p of dropped) values[row * k + p] = 0
+    for (let i = 0; i < kept.length; i++) values[row * k + kept[i]!]! += steps[row * kept.length + i]!
   }
 }
 
-// hot
-function byDropped(
-  weights: ArrayLike<number>,
-  { rows, kept, dropped }: RowGroup,
+/** The same by the factor of (H^-1)_PP. */
+export function updateByDropped(
+  values: Float64Array,
+  sides: MaskSides,
   factor: Factor,
   inverse: Float64Array,
-  { values, losses }: Updated,
 ): void {
+  const { kept, dropped } = sides
   const { k, dense } = factor
-  const p = dropped.length
-  const compact = factorOf(inverse, k, dropped, 0, factor)
-  const shares = dense.room('products', rows.length * p)
-  for (const [index, row] of rows.entries()) {
-    for (let i = 0; i < p; i++) shares[index * p + i] = weights[row * k + dropped[i]!]!
-  }
-  divide(shares, rows.length, compact)
-  const step = new Float64Array(k)
-  for (const [index, row] of rows.entries()) {
-    step.fill(0)
-    for (let i = 0; i < p; i++) {
-      addScaled(step, inverse, dropped[i]! * k, shares[index * p + i]!)
-      losses[row]! += shares[index * p + i]! * weights[row * k + dropped[i]!]!
-    }
-    for (const j of kept) values[row * k + j]! -= step[j]!
+  const n = values.length / k
+  const shares = takeInputs(values, k, dropped, dense.room('products', n * dropped.length))
+  divide(shares, n, factorOf(inverse, k, dropped, 0, factor))
+  const steps = dense.room('errors', n * kept.length)
+  addCross(shares, inverse, sides, factor, steps)
+  for (let row = 0; row < n; row++) {
+    for (const p of dropped) values[row * k + p] = 0
+    for (let i = 0; i < kept.length; i++) values[row * k + kept[i]!]! -= steps[row * kept.length + i]!
   }
 }
 
-// hot
-function addScaled(to: Float64Array, from: Float64Array, at: number, factor: number): void {
-  for (let i = 0; i < to.length; i++) to[i]! += factor * from[at + i]!
+function takeInputs(values: Float64Array, k: number, inputs: Uint32Array, to: Float64Array): Float64Array {
+  for (let at = 0, row = 0; at < to.length; row += k)
+    for (const input of inputs) to[at++] = values[row + input]!
+  return to
+}
+
+/** Kept inputs whose columns are gathered together. */
+export const CROSS_ROWS = 128
+
+/** Adds left [n][P] times the rows P and columns K of a symmetric matrix [k][k] to `to`, [n][K]. */
+function addCross(
+  left: Float64Array,
+  matrix: Float64Array,
+  { kept, dropped }: MaskSides,
+  { k, dense }: Factor,
+  to: Float64Array,
+): void {
+  const [m, p] = [kept.length, dropped.length]
+  if (p === 0) return
+  const n = left.length / p
+  for (let first = 0; first < m; first += CROSS_ROWS) {
+    const own = kept.subarray(first, first + CROSS_ROWS)
+    const cross = dense.room('cross', own.length * p)
+    let at = 0
+    for (const j of own) for (const i of dropped) cross[at++] = matrix[j * k + i]!
+    dense.gemm(rowsOf(left, p), rowsOf(cross, p), rowsOf(to, m, first), n, own.length, p, 1)
+  }
 }

@@ -6,20 +6,20 @@ import { randomLlama } from '../../../conformance/testing/random-llama.ts'
 import { randomRecurrent, recurrentSafetensors } from '../../../conformance/testing/random-recurrent.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { blobSource } from '../../base/bytes.ts'
-import { nodeHost } from '../../cli/host.ts'
+import { loadSolver, nodeHost, startSolver } from '../../cli/host.ts'
 import { factorize } from '../../compress/factor.ts'
 import { maskOf } from '../../compress/prune/mask.ts'
 import { parsePattern } from '../../compress/prune/pattern.ts'
 import { pruneLoss } from '../../compress/prune/prune.ts'
 import { plainScores } from '../../compress/prune/scores.ts'
-import { obsUpdate } from '../../compress/prune/update.ts'
+import { obsLosses, obsUpdate } from '../../compress/prune/update.ts'
 import { openModel } from '../../formats/open-model.ts'
 import { prepareModel } from '../load/prepare.ts'
 import { matricesOf } from './done-matrices.ts'
-import { pruneModel } from './prune-model.ts'
+import { type PruneModelOptions, pruneModel } from './prune-model.ts'
 import { readMatrix } from './read-matrix.ts'
 import { walk } from './walk.ts'
-import { memoryWork } from './work-files.ts'
+import { memoryWork, readWork } from './work-files.ts'
 
 const { signal } = new AbortController()
 const windows = [0, 1, 2].map((w) => Array.from({ length: 60 }, (_, i) => (7 * w + 5 * i * i + 3) % 90))
@@ -53,6 +53,26 @@ test.each(Object.entries(models))('%s: every matrix has the zeros that were aske
   }
 })
 
+test.each(['obs', 'sparsegpt', 'wanda', 'magnitude'] as const)(
+  '%s: a run with two threads leaves the bytes of a run with one',
+  async (method) => {
+    const model = await prepared(models.llama)
+    const run = async (threads: Partial<PruneModelOptions>) => {
+      const work = memoryWork()
+      const { matrices } = await pruneModel(model, {
+        ...{ ...shared(), work, method, pattern: parsePattern('sv32'), sparsity: 0.5, ...threads },
+        ...{ format: 'w4_g32', drift: 0.5, sweeps: 1, solver: await loadSolver() },
+      })
+      const files = matrices.map(({ name }) => readWork(work, `${name}.codes`))
+      return { matrices, files: await Promise.all(files) }
+    }
+    const alone = await run({ threads: 1 })
+    expect(alone.files.every((file) => file !== undefined)).toBe(true)
+    expect(await run({ threads: 2, startSolver })).toEqual(alone)
+  },
+  60_000,
+)
+
 test('equation 24 is the measured loss on the inputs of layers, to 1e-4 of it', async () => {
   const model = await prepared(models.llama)
   let products = 0
@@ -65,7 +85,8 @@ test('equation 24 is the measured loss on the inputs of layers, to 1e-4 of it', 
         const weights = await readMatrix(weightOf(model.weights, matrix), signal)
         const pattern = parsePattern('unstructured')
         const mask = maskOf(plainScores(weights, n, k, pattern), n, k, pattern, 0.5, 'row')
-        const { values, losses } = obsUpdate(weights, mask, factor)
+        const values = obsUpdate(weights, mask, factor)
+        const losses = obsLosses(weights, values, mask, factor)
         const damped = values.reduce((sum, v, at) => sum + factor.added[at % k]! * (v - weights[at]!) ** 2, 0)
         const measured = pruneLoss(weights, values, n, found) + damped
         expect(Math.abs(losses.reduce((sum, loss) => sum + loss, 0) / measured - 1)).toBeLessThan(1e-4)

@@ -6,25 +6,27 @@ import { decode } from '../../compress/codes/coded-matrix.ts'
 import { layMatrix } from '../../compress/codes/lay.ts'
 import type { FactorOptions } from '../../compress/factor.ts'
 import type { InputStats } from '../../compress/hessian.ts'
-import { codeKept, type PrunedFormat } from '../../compress/prune/joint.ts'
+import type { PrunedFormat } from '../../compress/prune/joint.ts'
 import { droppedShare } from '../../compress/prune/mask.ts'
 import {
-  type Known,
   type PruneMethod,
   type PruneOptions,
   prune,
   pruneBytes,
   pruneLoss,
+  pruning,
 } from '../../compress/prune/prune.ts'
 import { rtn } from '../../compress/rtn.ts'
-import { targetsOf, turned } from '../../compress/targets.ts'
+import { targetsOf } from '../../compress/targets.ts'
 import type { PackContents } from '../../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { packContents } from '../load/pack-model.ts'
 import type { PreparedModel } from '../load/prepare.ts'
 import { DoneMatrices, matricesOf } from './done-matrices.ts'
 import { readMatrix } from './read-matrix.ts'
-import { factorOf, type SolveOptions, solveProducts } from './solve-products.ts'
+import { type SolveOptions, type SolveTask, solveProducts, widestFirst } from './solve-products.ts'
+import type { SolvePort } from './solver/solve-thread.ts'
+import { type KnownForGroups, SolverCrew } from './solver/solver-crew.ts'
 import { walk } from './walk.ts'
 
 /** Drift: only methods that update weights make up for it. */
@@ -36,6 +38,8 @@ export interface PruneModelOptions
   readonly format: 'f32' | PrunedFormat
   /** The sparsity of single matrices; the others have `sparsity`. */
   readonly sparsities?: ReadonlyMap<string, number> | undefined
+  /** Starts a thread of the solver. Default: solving takes one thread. */
+  readonly startSolver?: (() => SolvePort) | undefined
 }
 
 export interface PrunedReport {
@@ -71,23 +75,14 @@ export async function pruneModel(prepared: PreparedModel, options: PruneModelOpt
   const done = new DoneMatrices(options.work, options.onMatrix)
   const job: Job = { prepared, options, done }
   const encoding = format === 'f32' ? 'rows' : format
-  const visit = solveProducts({
-    ...{ done, encodingOf: () => encoding },
-    know: async (product, stats) => {
-      const { damp, solver } = options
-      const factor = await factorOf(product, stats, pruneBytes, { damp, solver })
-      return { stats, factor }
-    },
-    solve: ({ name, n, k, known }) => pruneMatrix(job, name, n, k, known),
-  })
-  if (windows.length > 0) await walk(prepared, { ...options, drift: hasDrift(options), visit })
+  if (windows.length > 0) await solveAll(job, encoding)
   const tensors = new Map<string, TensorInfo>()
   for (const name of names) {
     signal.throwIfAborted()
     const [n = 0, k = 0] = weightOf(prepared.weights, name).shape
     if (!(await done.has(name))) {
       if (options.method !== 'magnitude') continue
-      await pruneMatrix(job, name, n, k)
+      await pruneByMagnitude(job, name, n, k)
     }
     tensors.set(name, await done.tensor(name, encoding, n, k))
   }
@@ -106,29 +101,72 @@ interface Job {
   readonly done: DoneMatrices<PrunedReport>
 }
 
-async function pruneMatrix(
-  { prepared, options, done }: Job,
+async function solveAll(
+  job: Job,
+  encoding: Exclude<PruneModelOptions['format'], 'f32'> | 'rows',
+): Promise<void> {
+  const { prepared, options, done } = job
+  const { host, threads, damp } = options
+  const crew = new SolverCrew({
+    ...{ ...options, threads: threads === 'auto' ? host.cores : threads },
+    yieldTask: () => host.yieldTask(),
+  })
+  const visit = solveProducts({
+    ...{ done, encodingOf: () => encoding },
+    know: async (product, stats) => {
+      const [widest] = widestFirst(product)
+      const bytes = pruneBytes(widest?.n ?? 0, product.k, options)
+      return crew.knowForGroups(product.name, stats, { damp, bytes, withInverse: options.method === 'obs' })
+    },
+    solve: (task) => pruneMatrix(job, crew, task),
+  })
+  try {
+    await walk(prepared, { ...options, drift: hasDrift(options), visit })
+  } finally {
+    crew.dispose()
+  }
+}
+
+async function pruneMatrix(job: Job, crew: SolverCrew, task: SolveTask<KnownForGroups>): Promise<void> {
+  const { prepared, options } = job
+  const { name, n, k, stats, known } = task
+  const { format, sweeps } = options
+  const weights = await readMatrix(weightOf(prepared.weights, name), options.signal)
+  const targets = hasDrift(options) ? driftedTargets(weights, n, k, task, options.drift) : weights
+  const coding = format === 'f32' ? undefined : { format, sweeps }
+  const steps = pruning(targets, n, k, { ...optionsOf(options, name), coding }, { stats, ...known })
+  const { values, mask, work, coded } = await crew.solveGroups(steps, known)
+  const stored = coded === undefined ? Float32Array.from(values) : decode(coded)
+  await keep(job, name, [n, k], coded === undefined ? (stored as Float32Array) : layMatrix(coded), {
+    ...{ dropped: droppedShare(mask), work, ...costOf(weights, stored, n, stats) },
+  })
+}
+
+/** Without statistics. */
+async function pruneByMagnitude(job: Job, name: string, n: number, k: number): Promise<void> {
+  const { prepared, options } = job
+  const { format } = options
+  const weights = await readMatrix(weightOf(prepared.weights, name), options.signal)
+  const { values, mask } = prune(weights, n, k, optionsOf(options, name))
+  const stored = format === 'f32' ? Float32Array.from(values) : layMatrix(rtn(values, n, k, format))
+  await keep(job, name, [n, k], stored, { dropped: droppedShare(mask), work: 0 })
+}
+
+const optionsOf = (options: PruneModelOptions, name: string): PruneOptions => ({
+  ...options,
+  sparsity: options.sparsities?.get(name) ?? options.sparsity,
+})
+
+async function keep(
+  { options, done }: Job,
   name: string,
-  n: number,
-  k: number,
-  known?: Known,
+  shape: PrunedReport['shape'],
+  stored: Uint8Array | Float32Array,
+  report: Omit<PrunedReport, 'name' | 'shape' | 'method' | 'format'>,
 ): Promise<void> {
   const { method, format, host, signal } = options
-  const weights = await readMatrix(weightOf(prepared.weights, name), signal)
-  const targets = known && hasDrift(options) ? driftedTargets(weights, n, k, known, options.drift) : weights
-  const sparsity = options.sparsities?.get(name) ?? options.sparsity
-  const { values, mask, work } = prune(targets, n, k, { ...options, sparsity }, known)
-  const coded =
-    format === 'f32'
-      ? undefined
-      : known === undefined
-        ? rtn(values, n, k, format)
-        : codeKept(values, mask, format, known.factor, options)
-  const stored = coded === undefined ? Float32Array.from(values) : decode(coded)
-  await done.keep(coded === undefined ? new Uint8Array((stored as Float32Array).buffer) : layMatrix(coded), {
-    ...{ name, shape: [n, k], method, format, dropped: droppedShare(mask), work },
-    ...(known && costOf(weights, stored, n, known.stats)),
-  })
+  const bytes = new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength)
+  await done.keep(bytes, { ...{ name, shape, method, format }, ...report })
   await host.yieldTask()
   signal.throwIfAborted()
 }
@@ -137,10 +175,10 @@ function driftedTargets(
   weights: Float32Array,
   n: number,
   k: number,
-  { stats, factor }: Known,
+  { stats, known }: Pick<SolveTask<KnownForGroups>, 'stats' | 'known'>,
   share: number,
 ): Float64Array {
-  const drift = stats.drift && turned(stats.drift, k, factor.dense)
+  const { factor, drift } = known
   return targetsOf(weights, n, k, { drift, behind: stats.behind }, factor, share)
 }
 

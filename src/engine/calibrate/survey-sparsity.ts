@@ -7,6 +7,7 @@ import { weightOf } from '../../arch/tensors/names.ts'
 import { parseJson } from '../../base/json.ts'
 import { layMatrix } from '../../compress/codes/lay.ts'
 import type { InputStats } from '../../compress/hessian.ts'
+import { inverseOf } from '../../compress/prune/inverse.ts'
 import { prune, pruneBytes, pruneLoss } from '../../compress/prune/prune.ts'
 import { rtn } from '../../compress/rtn.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
@@ -90,6 +91,7 @@ async function lossesOf(
   const { solver, damp, host, signal, format, sparseFormat } = options
   const { parts, k } = product
   const factor = await factorOf(product, stats, pruneBytes, { solver, damp })
+  const known = { stats, factor, inverse: inverseOf(factor, 'inverse') }
   const losses = new Float64Array(SPARSITIES.length)
   const bytes = new Float64Array(SPARSITIES.length)
   for (const part of widestFirst(product)) {
@@ -98,7 +100,7 @@ async function lossesOf(
     bytes[0]! += matrixBytes(format, part.n, k)
     for (const [index, sparsity] of SPARSITIES.entries()) {
       if (sparsity === 0) continue
-      const { values, mask } = prune(weights, part.n, k, { ...options, sparsity }, { stats, factor })
+      const { values, mask } = prune(weights, part.n, k, { ...options, sparsity }, known)
       if (energy > 0) losses[index]! += pruneLoss(weights, values, part.n, stats) / energy
       if (options.keepCodes === true) {
         const coded = layMatrix(rtn(values, part.n, k, format))

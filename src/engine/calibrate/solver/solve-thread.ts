@@ -1,9 +1,12 @@
-// Solver threads. In: messages of a crew. Out: products and solved slabs, in the memory that the crew shares.
+// Solver threads. In: messages of a crew. Out: products, solved slabs and groups, in the memory that the crew
+// shares.
 
 import { HalfbyteError, reasonOf, type WireError } from '../../../base/errors.ts'
 import type { Dense, GemmCall } from '../../../compress/dense.ts'
 import type { Factor } from '../../../compress/factor.ts'
 import type { Solved } from '../../../compress/gptq.ts'
+import { type GroupResult, type GroupTask, reserveGroup, solveGroup } from '../../../compress/prune/group.ts'
+import { invertRows } from '../../../compress/prune/inverse.ts'
 import { type Slab, solveSlab } from '../../../compress/slab.ts'
 import { denseIn } from './solver-module.ts'
 
@@ -13,10 +16,17 @@ export type SolveRequest =
   | { readonly type: 'multiply'; calls: readonly GemmCall[] }
   | { readonly type: 'know'; factor: Omit<Factor, 'dense'>; drift: Float64Array | undefined }
   | { readonly type: 'solve'; slab: Slab }
+  /** `inverse`: to be filled by rows, for the groups that follow. */
+  | { readonly type: 'share'; inverse: Float64Array | undefined }
+  | { readonly type: 'invert'; first: number; end: number }
+  | { readonly type: 'group'; task: GroupTask }
+
+/** Of a slab, or of a group. */
+export type SolveResult = Solved | GroupResult
 
 /** To each request, in order. */
 export type SolveReply =
-  | { readonly type: 'done'; solved?: Solved | undefined }
+  | { readonly type: 'done'; result?: SolveResult | undefined }
   | { readonly type: 'failed'; error: WireError }
 
 /** A worker of the solver as its crew sees it. */
@@ -32,7 +42,8 @@ export interface SolvePort {
 export function solveThread(post: (reply: SolveReply) => void): (request: SolveRequest) => void {
   let dense: Dense
   let known: { readonly factor: Factor; readonly drift: Float64Array | undefined }
-  const handle = (request: SolveRequest): Solved | undefined => {
+  let inverse: Float64Array | undefined
+  const handle = (request: SolveRequest): SolveResult | undefined => {
     switch (request.type) {
       case 'open':
         dense = denseIn(request.module, request.memory, request.start)
@@ -45,11 +56,20 @@ export function solveThread(post: (reply: SolveReply) => void): (request: SolveR
         return undefined
       case 'solve':
         return solveSlab(request.slab, known.factor, known.drift)
+      case 'share':
+        inverse = request.inverse
+        reserveGroup(known.factor)
+        return undefined
+      case 'invert':
+        invertRows(known.factor, inverse as Float64Array, request.first, request.end)
+        return undefined
+      case 'group':
+        return solveGroup(request.task, known.factor, inverse)
     }
   }
   return (request) => {
     try {
-      post({ type: 'done', solved: handle(request) })
+      post({ type: 'done', result: handle(request) })
     } catch (error) {
       const own = error instanceof HalfbyteError ? error : new HalfbyteError('internal', reasonOf(error))
       post({ type: 'failed', error: own.toWire() })

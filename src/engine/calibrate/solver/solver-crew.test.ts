@@ -2,7 +2,10 @@
 // when a run is aborted or a thread ends.
 import { afterEach, describe, expect, test } from 'vitest'
 import { loadSolver, startSolver } from '../../../cli/host.ts'
+import { factorize } from '../../../compress/factor.ts'
 import { inputStats } from '../../../compress/hessian.ts'
+import { parsePattern } from '../../../compress/prune/pattern.ts'
+import { type Pruned, prune, pruneBytes, pruning } from '../../../compress/prune/prune.ts'
 import type { Slab } from '../../../compress/slab.ts'
 import { seeded } from '../../../compress/testing/obs.ts'
 import { type CrewOptions, SolverCrew } from './solver-crew.ts'
@@ -18,6 +21,8 @@ const matrix: Slab = {
   weights: Float32Array.from({ length: n * k }, random),
   behind: Float64Array.from({ length: n * k }, random),
 }
+
+const few = inputStats('w', inputs.subarray(0, 400 * 160), 160)
 
 const crews: SolverCrew[] = []
 afterEach(() => {
@@ -40,7 +45,36 @@ async function solved(options: Partial<CrewOptions>) {
   return { ...(await crew.solve(matrix, known)), triangle: known.factor.triangle.slice() }
 }
 
+/** Pruned and coded by groups: a matrix whose groups are larger than a task, and one whose groups are small. */
+async function pruned(options: Partial<CrewOptions>) {
+  const crew = await crewOf(options)
+  const found: Pruned[] = []
+  for (const [name, sparsity, coding] of [
+    ['unstructured', 0, { format: 'w8_g32' }],
+    ['sv32', 0.4, undefined],
+    ['sb84', 0.6, { format: 'w4_g32', sweeps: 1 }],
+  ] as const) {
+    const known = await crew.knowForGroups('w', few, { bytes: pruneBytes(100, few.k), withInverse: true })
+    const how = { method: 'obs', pattern: parsePattern(name), sparsity, coding } as const
+    const steps = pruning(matrix.weights.subarray(0, 100 * few.k), 100, few.k, how, { stats: few, ...known })
+    found.push(await crew.solveGroups(steps, known))
+  }
+  return found
+}
+
 describe('a crew', () => {
+  test('solves groups to the same values and codes with any number of threads, and without the module', async () => {
+    const alone = await pruned({ threads: 1 })
+    expect(alone.map(({ coded }) => coded !== undefined)).toEqual([true, false, true])
+    for (const options of [{ threads: 2 }, { threads: 3 }, { solver: undefined }])
+      expect(await pruned(options)).toEqual(alone)
+    const { mask, values } = alone[1] as Pruned
+    const how = { method: 'obs', pattern: parsePattern('sv32'), sparsity: 0.4 } as const
+    const factor = factorize('w', few)
+    const plain = prune(matrix.weights.subarray(0, 100 * few.k), 100, few.k, how, { stats: few, factor })
+    expect(plain).toMatchObject({ mask, values })
+  }, 60_000)
+
   test('chooses the same codes with any number of threads, and without the module', async () => {
     const alone = await solved({ threads: 1 })
     expect(alone.loss).toBeLessThan(alone.lossBefore)
@@ -52,9 +86,9 @@ describe('a crew', () => {
     const crew = await crewOf()
     const alone = await solved({ threads: 1 })
     const small = { ...matrix, n: 3, k: 32, weights: matrix.weights.slice(0, 96), behind: undefined }
-    const few = inputStats('s', inputs.slice(0, 64 * 32), 32)
+    const narrow = inputStats('s', inputs.slice(0, 64 * 32), 32)
     for (let round = 0; round < 2; round++) {
-      await crew.solve(small, await crew.know('s', few, {}))
+      await crew.solve(small, await crew.know('s', narrow, {}))
       const { coded } = await crew.solve(matrix, await crew.know('w', stats, { actOrder: true }))
       expect(coded).toEqual(alone.coded)
     }

@@ -1,5 +1,5 @@
-// The crew of solvers. In: a matrix, what its inputs are like. Out: its factor and its codes, computed by
-// threads on one memory, or on this thread where none can be started. Both have the same bits.
+// The crew of solvers. In: a matrix, what its inputs are like. Out: its factor, its codes, what a mask leaves of
+// it, computed by threads on one memory, or on this thread where none can be started. Both have the same bits.
 //
 // memory   [ C, its panel, D^T | rooms of thread 0 | rooms of thread 1 | .. ]
 
@@ -9,9 +9,12 @@ import { type Dense, factorBytes, type GemmCall, plainDense, slabBytes } from '.
 import { type Factor, type FactorOptions, factorizing } from '../../../compress/factor.ts'
 import type { Solved } from '../../../compress/gptq.ts'
 import type { InputStats } from '../../../compress/hessian.ts'
+import { type GroupResult, groupBytes, solveGroup } from '../../../compress/prune/group.ts'
+import { inverseSlabs, invertRows } from '../../../compress/prune/inverse.ts'
+import type { GroupSteps } from '../../../compress/prune/prune.ts'
 import { joinSlabs, SLAB_ROWS, type Slab, slabsOf, solveSlab } from '../../../compress/slab.ts'
 import { turned } from '../../../compress/targets.ts'
-import type { SolvePort, SolveReply, SolveRequest } from './solve-thread.ts'
+import type { SolvePort, SolveReply, SolveRequest, SolveResult } from './solve-thread.ts'
 import { denseIn, partBytes, solverMemory } from './solver-module.ts'
 
 export interface CrewOptions {
@@ -34,6 +37,17 @@ export interface Known {
   readonly drift: Float64Array | undefined
 }
 
+/** The same for groups of rows that share a mask. */
+export interface KnownForGroups extends Known {
+  readonly inverse?: Float64Array | undefined
+}
+
+export interface GroupOptions extends Omit<FactorOptions, 'dense'> {
+  /** What this thread computes of a matrix asks for, factor included. */
+  readonly bytes: number
+  readonly withInverse: boolean
+}
+
 export class SolverCrew {
   readonly #options: CrewOptions
   readonly #threads: SolverThread[] = []
@@ -50,7 +64,39 @@ export class SolverCrew {
   /** Throws `out-of-memory`, what `factorize` throws, `internal` when a thread died, the signal's reason. */
   async know(name: string, stats: InputStats, options: Omit<FactorOptions, 'dense'>): Promise<Known> {
     const { k, drift } = stats
-    const dense = await this.#open(k, drift !== undefined)
+    const own = slabBytes(SLAB_ROWS, k)
+    const alone = this.#threads.length === 0 ? own : 0
+    return this.#know(name, stats, options, factorBytes(k, drift !== undefined) + alone, own)
+  }
+
+  /** The same for `solveGroups`. */
+  async knowForGroups(
+    name: string,
+    stats: InputStats,
+    { bytes, withInverse, ...options }: GroupOptions,
+  ): Promise<KnownForGroups> {
+    const { k } = stats
+    const known = await this.#know(name, stats, options, bytes, groupBytes(k))
+    const inverse = withInverse ? known.factor.dense.room('inverse', k * k) : undefined
+    await this.#all({ type: 'share', inverse })
+    if (inverse === undefined) return known
+    await this.#spread<readonly [number, number], unknown>(
+      inverseSlabs(k),
+      ([first, end], thread) => thread.ask({ type: 'invert', first, end }),
+      ([first, end]) => invertRows(known.factor, inverse, first, end),
+    )
+    return { ...known, inverse }
+  }
+
+  async #know(
+    name: string,
+    stats: InputStats,
+    options: Omit<FactorOptions, 'dense'>,
+    bytes: number,
+    threadBytes: number,
+  ): Promise<Known> {
+    const { k, drift } = stats
+    const dense = await this.#open(bytes, threadBytes)
     const steps = factorizing(name, stats, { ...options, dense })
     for (;;) {
       const { done, value } = steps.next()
@@ -71,27 +117,53 @@ export class SolverCrew {
    */
   async solve(matrix: Slab, { factor, drift }: Known): Promise<Solved> {
     checkWeights(matrix.weights, matrix.n, matrix.k)
-    const slabs = slabsOf(matrix)
-    const solved: Solved[] = []
+    const solved = await this.#spread(
+      slabsOf(matrix),
+      async (slab, thread) => (await thread.ask({ type: 'solve', slab })) as Solved,
+      (slab) => solveSlab(slab, factor, drift),
+    )
+    return joinSlabs(matrix, solved)
+  }
+
+  /** Solves the groups of every step. Throws what `solveGroup` throws, and what `solve` throws. */
+  async solveGroups<Result>(steps: GroupSteps<Result>, { factor, inverse }: KnownForGroups): Promise<Result> {
+    let step = steps.next()
+    while (step.done !== true) {
+      const results = await this.#spread(
+        step.value,
+        async (task, thread) => (await thread.ask({ type: 'group', task })) as GroupResult,
+        (task) => solveGroup(task, factor, inverse),
+      )
+      step = steps.next(results)
+    }
+    return step.value
+  }
+
+  /** The results of all items, in order; each is computed by the thread that is free first. */
+  async #spread<Item, Result>(
+    items: readonly Item[],
+    onThread: (item: Item, thread: SolverThread) => Promise<Result>,
+    here: (item: Item) => Result,
+  ): Promise<Result[]> {
+    const results: Result[] = []
     let next = 0
-    const work = async (solve: (slab: Slab) => Promise<Solved>) => {
-      while (next < slabs.length) {
+    const work = async (compute: (item: Item) => Promise<Result>) => {
+      while (next < items.length) {
         const index = next++
-        solved[index] = await solve(slabs[index] as Slab)
+        results[index] = await compute(items[index] as Item)
         this.#options.signal.throwIfAborted()
       }
     }
+    const alone = async (item: Item) => {
+      await this.#options.yieldTask()
+      return here(item)
+    }
     await Promise.all(
       this.#threads.length > 0
-        ? this.#threads.map((thread) => work((slab) => thread.solve(slab)))
-        : [
-            work(async (slab) => {
-              await this.#options.yieldTask()
-              return solveSlab(slab, factor, drift)
-            }),
-          ],
+        ? this.#threads.map((thread) => work((item) => onThread(item, thread)))
+        : [work(alone)],
     )
-    return joinSlabs(matrix, solved)
+    return results
   }
 
   /** Ends the threads. */
@@ -104,20 +176,19 @@ export class SolverCrew {
     for (const thread of this.#threads) thread.end(this.#options.signal.reason)
   }
 
-  /** Room for products of `k` inputs. A memory that is large enough is used again. */
-  async #open(k: number, withDrift: boolean): Promise<Dense> {
+  /** Bytes of this thread, and of each other. A memory that is large enough is used again. */
+  async #open(ownBytes: number, threadBytes: number): Promise<Dense> {
     const { solver } = this.#options
     if (solver === undefined) return plainDense
-    const slab = partBytes(slabBytes(SLAB_ROWS, k))
-    const factor = partBytes(factorBytes(k, withDrift) + (this.#threads.length === 0 ? slab : 0))
-    const bytes = factor + this.#threads.length * slab
+    const [own, part] = [partBytes(ownBytes), partBytes(threadBytes)]
+    const bytes = own + this.#threads.length * part
     const known = this.#memory?.memory
     const memory = known !== undefined && known.buffer.byteLength >= bytes ? known : solverMemory(bytes)
     const dense = denseIn(solver, memory, 0)
     this.#memory = { memory, dense }
     await Promise.all(
       this.#threads.map((thread, index) =>
-        thread.ask({ type: 'open', module: solver, memory, start: factor + index * slab }),
+        thread.ask({ type: 'open', module: solver, memory, start: own + index * part }),
       ),
     )
     return dense
@@ -144,7 +215,7 @@ export class SolverCrew {
 /** One worker, which answers one request at a time. */
 class SolverThread {
   readonly #port: SolvePort
-  #waiting: PromiseWithResolvers<Solved | undefined> | undefined
+  #waiting: PromiseWithResolvers<SolveResult | undefined> | undefined
   #ended: { readonly reason: unknown } | undefined
 
   constructor(port: SolvePort) {
@@ -156,15 +227,11 @@ class SolverThread {
     })
   }
 
-  async ask(request: SolveRequest): Promise<Solved | undefined> {
+  async ask(request: SolveRequest): Promise<SolveResult | undefined> {
     if (this.#ended !== undefined) throw this.#ended.reason
     this.#waiting = Promise.withResolvers()
     this.#port.postMessage(request)
     return this.#waiting.promise
-  }
-
-  async solve(slab: Slab): Promise<Solved> {
-    return (await this.ask({ type: 'solve', slab })) as Solved
   }
 
   /** What was asked rejects with `reason`, and so does what will be. */
@@ -176,7 +243,7 @@ class SolverThread {
   }
 
   #answer(reply: SolveReply): void {
-    if (reply.type === 'done') this.#waiting?.resolve(reply.solved)
+    if (reply.type === 'done') this.#waiting?.resolve(reply.result)
     else this.#waiting?.reject(HalfbyteError.fromWire(reply.error))
   }
 }
