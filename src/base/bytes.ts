@@ -15,6 +15,10 @@ export interface ByteSource {
    * be a view. Throws `format` when the range is outside the source, and the signal's reason when aborted.
    */
   read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
+  /**
+   * Like `read`, for a range whose neighbours will not be read next. Absent where that makes no difference.
+   */
+  readAlone?(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
   /** Like `read`, but fills `target`, which may be shared memory, and allocates no array. */
   readInto?(target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void>
   /** True when the bytes have been compared with the file's own hashes since they were stored. */

@@ -148,7 +148,9 @@ class ModelReader {
   ): Promise<Constant> {
     if (stored.byteLength > inline) return stored
     const { source, offset, byteLength, dtype, dims } = stored
-    const bytes = await source.read(offset, byteLength, this.#options.signal)
+    // Constants lie between weights, which are read later.
+    const read = source.readAlone ?? source.read
+    const bytes = await read.call(source, offset, byteLength, this.#options.signal)
     return tensorFromBytes(source.name, name, dtype, dims, bytes)
   }
 

@@ -96,6 +96,7 @@ async function openFile(
   const renewable: ByteSource | undefined = source && {
     ...source,
     read: (...range) => source!.read(...range),
+    readAlone: (...range) => (source!.readAlone ?? source!.read).call(source, ...range),
     readInto: (...range) => readInto(source!, ...range),
     close: () => source!.close?.(),
     async renew(start, end) {

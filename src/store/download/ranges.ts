@@ -11,6 +11,9 @@ import { type RetryOptions, retrying } from './retry.ts'
 const BLOCK_BYTES = 4 << 20
 /** Blocks that are kept. A layer's tensors are close together, but are rarely read in file order. */
 const KEPT_BLOCKS = 8
+/** Bytes around a range that is read alone. */
+const PAGE_BYTES = 64 << 10
+const KEPT_PAGES = 16
 
 export interface RangeOptions extends RequestOptions, RetryOptions {
   /** Bytes fetched so far, each counted once, and the file's size. */
@@ -41,15 +44,19 @@ export async function openRanges(
     return undefined
   }
   const { size } = part.version
+  const own = { name: fileName(url), size }
   const file = new RangeFile(url, part.version, options)
   // Bytes that do not arrive now are requested again when they are read.
   await file.accept(response, 0, Math.min(blockBytes, size)).catch(() => options.signal?.throwIfAborted())
   return {
-    name: fileName(url),
-    size,
+    ...own,
     async read(offset, length, signal = options.signal) {
-      checkRange({ name: fileName(url), size }, offset, length)
+      checkRange(own, offset, length)
       return file.read(offset, length, signal)
+    },
+    async readAlone(offset, length, signal = options.signal) {
+      checkRange(own, offset, length)
+      return file.readAlone(offset, length, signal)
     },
   }
 }
@@ -62,6 +69,9 @@ class RangeFile {
   /** By number; the most recently used block comes last. */
   readonly #blocks = new Map<number, Uint8Array>()
   readonly #seen = new Set<number>()
+  /** By number, in the order in which they came. */
+  readonly #pages = new Map<number, Uint8Array>()
+  readonly #seenPages = new Set<number>()
   #loaded = 0
 
   constructor(url: string, version: Version, options: RangeOptions) {
@@ -69,6 +79,16 @@ class RangeFile {
     this.#version = version
     this.#options = options
     this.#blockBytes = options.blockBytes ?? BLOCK_BYTES
+  }
+
+  /** Fetches no block for a range that lies on one page. */
+  async readAlone(offset: number, length: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    const page = Math.floor(offset / PAGE_BYTES)
+    const from = offset - page * PAGE_BYTES
+    const isKept = this.#blocks.has(Math.floor(offset / this.#blockBytes))
+    if (isKept || from + length > PAGE_BYTES) return this.read(offset, length, signal)
+    signal?.throwIfAborted()
+    return (await this.#page(page, signal)).slice(from, from + length)
   }
 
   async read(offset: number, length: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
@@ -89,12 +109,16 @@ class RangeFile {
     return bytes
   }
 
-  /** Splits a response with bytes [start, end) into blocks; returns the first. */
-  async accept(
+  /** Takes a response with bytes [start, end), which begin with a block. */
+  async accept(response: Response, start: number, end: number): Promise<void> {
+    this.#keepRun(await this.#bytesOf(response, start, end, this.#options.signal), start)
+  }
+
+  async #bytesOf(
     response: Response,
     start: number,
     end: number,
-    signal = this.#options.signal,
+    signal: AbortSignal | undefined,
   ): Promise<Uint8Array> {
     const difference = differenceOf(response, start, this.#version)
     if (difference !== undefined) {
@@ -109,10 +133,30 @@ class RangeFile {
       filled += bytes.byteLength
     }
     if (filled < run.byteLength) throw cutShort(this.#url, filled, end - start, start)
+    return run
+  }
+
+  /** Splits bytes from `start` on into blocks; returns the first. */
+  #keepRun(run: Uint8Array, start: number): Uint8Array {
     for (let at = 0; at < run.byteLength; at += this.#blockBytes) {
       this.#keep((start + at) / this.#blockBytes, run.slice(at, at + this.#blockBytes))
     }
     return run.subarray(0, this.#blockBytes)
+  }
+
+  async #page(index: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
+    const kept = this.#pages.get(index)
+    if (kept !== undefined) return kept
+    const start = index * PAGE_BYTES
+    const page = await this.#fetch(start, Math.min(start + PAGE_BYTES, this.#version.size), signal)
+    const [oldest] = this.#pages.keys()
+    if (this.#pages.size >= KEPT_PAGES && oldest !== undefined) this.#pages.delete(oldest)
+    this.#pages.set(index, page)
+    if (!this.#seen.has(Math.floor(start / this.#blockBytes)) && !this.#seenPages.has(index)) {
+      this.#seenPages.add(index)
+      this.#count(page.byteLength)
+    }
+    return page
   }
 
   /**
@@ -124,12 +168,16 @@ class RangeFile {
     while (next <= last && next - index < KEPT_BLOCKS && !this.#blocks.has(next)) next++
     const start = index * this.#blockBytes
     const end = Math.min(next * this.#blockBytes, this.#version.size)
+    return this.#keepRun(await this.#fetch(start, end, signal), start)
+  }
+
+  async #fetch(start: number, end: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
     return retrying(
       async () => {
         const range = { start, length: end - start }
         const response = await request(this.#url, { ...this.#options, signal }, range)
         if (response === undefined) throw this.#changed('it is gone')
-        return this.accept(response, start, end, signal)
+        return this.#bytesOf(response, start, end, signal)
       },
       { ...this.#options, signal },
     )
@@ -138,13 +186,26 @@ class RangeFile {
   #keep(index: number, block: Uint8Array): void {
     if (!this.#seen.has(index)) {
       this.#seen.add(index)
-      this.#loaded += block.byteLength
-      this.#options.onProgress?.(this.#loaded, this.#version.size)
+      this.#count(block.byteLength - this.#pageBytesIn(index))
     }
     this.#blocks.delete(index)
     this.#blocks.set(index, block)
     const [oldest] = this.#blocks.keys()
     if (this.#blocks.size > KEPT_BLOCKS && oldest !== undefined) this.#blocks.delete(oldest)
+  }
+
+  /** Bytes of a block that have come as pages. */
+  #pageBytesIn(block: number): number {
+    const [first, end] = [block, block + 1].map((index) => (index * this.#blockBytes) / PAGE_BYTES)
+    let bytes = 0
+    for (const page of this.#seenPages)
+      if (page >= first! && page < end!) bytes += Math.min(PAGE_BYTES, this.#version.size - page * PAGE_BYTES)
+    return bytes
+  }
+
+  #count(bytes: number): void {
+    this.#loaded += bytes
+    this.#options.onProgress?.(this.#loaded, this.#version.size)
   }
 
   #changed(how: string): HalfbyteError {
