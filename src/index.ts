@@ -31,21 +31,23 @@ export type { LogitProcessorContext, LogitProcessorFactory } from './engine/repl
 export type { ProbeReport, Smaller } from './engine/wire/probe-protocol.ts'
 export type {
   DownloadProgress,
-  FinishReason,
   LoadProgress,
   MemoryUse,
   Message,
   ModelInfo,
   SpeculationKind,
+  Tool,
+  WeightPolicy,
+} from './engine/wire/protocol.ts'
+export type {
+  FinishReason,
   TextChunk,
   Timings,
   TokenLogprob,
   TokenLogprobs,
-  Tool,
   ToolCall,
   Usage,
-  WeightPolicy,
-} from './engine/wire/protocol.ts'
+} from './engine/wire/reply.ts'
 export type { EmbedOptions } from './evaluate/embed.ts'
 export type { Score } from './evaluate/score.ts'
 export { SAMPLER_DEFAULTS, type SamplerOptions } from './generate/sampler/options.ts'

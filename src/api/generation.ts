@@ -1,5 +1,5 @@
 // Generations. In: the chunks and the end that a feed brings. Out: an object to iterate, await or cancel.
-import type { Outcome, TextChunk } from '../engine/wire/protocol.ts'
+import type { Outcome, TextChunk } from '../engine/wire/reply.ts'
 import type { Feed, Sink } from '../engine/wire/stream.ts'
 import type { Generation, GenerationResult } from './types.ts'
 

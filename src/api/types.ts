@@ -3,12 +3,11 @@ import type {
   DecodeOptions,
   LoadProgress,
   Message,
-  Outcome,
   Overflow,
-  TextChunk,
   Tool,
   WeightPolicy,
 } from '../engine/wire/protocol.ts'
+import type { Outcome, TextChunk } from '../engine/wire/reply.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Build } from '../runtime/features.ts'
 import type { PoolKind } from '../runtime/pool.ts'

@@ -25,11 +25,11 @@ import type {
   LoadReport,
   LoadRequest,
   MemoryUse,
-  Outcome,
   ProbeRequest,
   Prompt,
   SavedSession,
 } from './wire/protocol.ts'
+import type { Outcome } from './wire/reply.ts'
 import { type Outlet, openOutlet } from './wire/stream.ts'
 
 /** The implementation of `probe`. */

@@ -1,6 +1,6 @@
 // OpenAI's chat. In: an engine. Out: `chat.completions.create` for it, complete or as a stream of chunks.
 import { randomId } from '../../base/random-id.ts'
-import type { TokenLogprob, TokenLogprobs } from '../../engine/wire/protocol.ts'
+import type { TokenLogprob, TokenLogprobs } from '../../engine/wire/reply.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
 import { checkEngine } from './load-once.ts'

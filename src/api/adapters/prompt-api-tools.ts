@@ -1,5 +1,6 @@
 // Prompt API tools. In: the calls of a reply, a page's tools. Out: the messages that answer them.
-import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
+import type { Message } from '../../engine/wire/protocol.ts'
+import type { ToolCall } from '../../engine/wire/reply.ts'
 import type { PromptTool } from './prompt-api-input.ts'
 
 /** Most rounds of tool calls for one prompt. */

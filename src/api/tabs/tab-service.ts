@@ -16,8 +16,8 @@ import type {
   LoadProgress,
   StreamCommand,
   StreamReport,
-  TextChunk,
 } from '../../engine/wire/protocol.ts'
+import type { TextChunk } from '../../engine/wire/reply.ts'
 import type { Feed } from '../../engine/wire/stream.ts'
 import { failedHost, type LocalEngine } from './local-host.ts'
 import { type RemoteHost, remoteHost } from './remote-host.ts'

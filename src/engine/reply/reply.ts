@@ -13,15 +13,8 @@ import { stopMatcher } from '../../text/stop.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 import { openCompanions } from '../load/open/companions.ts'
-import type {
-  FinishReason,
-  GenerateRequest,
-  Outcome,
-  Prompt,
-  TokenLogprob,
-  TokenLogprobs,
-  ToolCall,
-} from '../wire/protocol.ts'
+import type { GenerateRequest, Prompt } from '../wire/protocol.ts'
+import type { FinishReason, Outcome, TokenLogprob, TokenLogprobs, ToolCall } from '../wire/reply.ts'
 import type { Outlet } from '../wire/stream.ts'
 import { checkedOptions } from './decode-options.ts'
 import { loadProcessors } from './processors.ts'

@@ -2,7 +2,8 @@
 // tell who wrote it.
 import { areCounts, isCount, isObject } from '../../base/values.ts'
 import { notSnapshot } from '../../state/snapshot.ts'
-import type { Message, SavedSession, ToolCall } from '../wire/protocol.ts'
+import type { Message, SavedSession } from '../wire/protocol.ts'
+import type { ToolCall } from '../wire/reply.ts'
 import type { SavedTranscript } from './transcript.ts'
 
 const ROLES: readonly string[] = ['system', 'user', 'assistant', 'tool'] satisfies Message['role'][]

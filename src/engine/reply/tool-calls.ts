@@ -2,7 +2,8 @@
 // new ids.
 import { HalfbyteError } from '../../base/errors.ts'
 import { toolCallParser } from '../../text/chat/tool-calls.ts'
-import type { Prompt, ToolCall } from '../wire/protocol.ts'
+import type { Prompt } from '../wire/protocol.ts'
+import type { ToolCall } from '../wire/reply.ts'
 
 /** Finds the calls of one reply. */
 export interface ReplyToolCalls {

@@ -2,7 +2,8 @@
 // sink.
 import { HalfbyteError } from '../../base/errors.ts'
 import { fromFailure, toFailure } from './failure.ts'
-import type { Outcome, StreamCommand, StreamReport, TextChunk } from './protocol.ts'
+import type { StreamCommand, StreamReport } from './protocol.ts'
+import type { Outcome, TextChunk } from './reply.ts'
 
 /** Number of chunks that a stream may be ahead of its reader. */
 export const STREAM_CREDITS = 32

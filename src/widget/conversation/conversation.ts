@@ -2,7 +2,8 @@
 // they grow.
 import type { Engine } from '../../api/engine.ts'
 import type { Generation, Session } from '../../api/types.ts'
-import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
+import type { Message } from '../../engine/wire/protocol.ts'
+import type { ToolCall } from '../../engine/wire/reply.ts'
 import { fill } from '../words.ts'
 import type { Entry, Passage, Settings, ToolRun } from './entries.ts'
 import { PassageIndex } from './passages.ts'

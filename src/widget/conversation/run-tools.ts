@@ -1,7 +1,8 @@
 // Tool calls. In: what the model asks for, the page's functions. Out: messages with the results, and reports
 // of each run.
 import { reasonOf } from '../../base/errors.ts'
-import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
+import type { Message } from '../../engine/wire/protocol.ts'
+import type { ToolCall } from '../../engine/wire/reply.ts'
 import type { ToolRun, WidgetTool } from './entries.ts'
 
 /** Characters of a result that the model is told. */
