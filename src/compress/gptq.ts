@@ -10,6 +10,7 @@
 // group's inputs are solved at different times: its scale is fitted to the weights as they were (static
 // groups), as is the scale of a whole row.
 
+import { GROUP_SIZE } from '../abi/encodings.ts'
 import {
   CODES,
   type CodedMatrix,
@@ -24,6 +25,7 @@ import type { Factor } from './factor.ts'
 import { codeOf, fitGrid, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'
 import { refine } from './refine.ts'
 import { rtn } from './rtn.ts'
+import { type Group, newGroup, solveGroup, stretchGrid } from './scale-group.ts'
 
 export interface Solved {
   readonly coded: CodedMatrix
@@ -34,7 +36,7 @@ export interface Solved {
 }
 
 /** Inputs whose s is computed together. */
-const BLOCK = 32
+const BLOCK = GROUP_SIZE
 /** Wider and narrower grids that are tried besides the fitted one. Negative: with the long side elsewhere. */
 const STRETCHES = [0.8, 0.87, 0.93, 1.06, 1.12, -0.93, -1, -1.07]
 
@@ -293,66 +295,11 @@ function fitBlock(work: Work, row: number, first: number, end: number): number {
   return least
 }
 
-/** What solving one group reads and makes, close together: it is done many times. */
-interface Group {
-  /** Rows and columns of C that belong to the group, [BLOCK][BLOCK]. */
-  readonly corner: Float64Array
-  readonly weights: Float64Array
-  readonly sums: Float64Array
-  readonly errors: Float64Array
-  readonly codes: Uint8Array
-}
-
-const newGroup = (): Group => ({
-  corner: new Float64Array(BLOCK * BLOCK),
-  weights: new Float64Array(BLOCK),
-  sums: new Float64Array(BLOCK),
-  errors: new Float64Array(BLOCK),
-  codes: new Uint8Array(BLOCK),
-})
-
 function takeCorner({ factor, k, group: { corner } }: Work, first: number, end: number): void {
   for (let j = first; j < end; j++) {
     const at = j * k
     corner.set(factor.triangle.subarray(at + first, at + j + 1), (j - first) * BLOCK)
   }
-}
-
-// hot
-/** Chooses the codes of a group on a grid and returns its loss. */
-function solveGroup(
-  { corner, weights, sums, errors, codes }: Group,
-  count: number,
-  format: Format,
-  grid: Grid,
-): number {
-  const { least, most, zero } = CODES[format]
-  const { scale, minimum, inverse } = grid
-  let loss = 0
-  for (let j = 0; j < count; j++) {
-    const at = j * BLOCK
-    let sum = sums[j]!
-    for (let i = 0; i < j; i++) sum += errors[i]! * corner[at + i]!
-    const root = corner[at + j]!
-    const weight = weights[j]!
-    let code = Math.floor((weight + sum / root - minimum) * inverse + (zero + 0.5))
-    code = code > most ? most : code < least ? least : code
-    codes[j] = code
-    const error = weight - (scale * (code - zero) + minimum)
-    errors[j] = error
-    sum += error * root
-    loss += sum * sum
-  }
-  return loss
-}
-
-/** Stretches about zero, or about the middle of the codes. False where that is the same grid or none. */
-function stretchGrid(format: Format, grid: Grid, scale: number, minimum: number, stretch: number): boolean {
-  if (scale === 0 || format === 'w8_g32') return false
-  if (format !== 'w4m_g32') setGrid(grid, scale * stretch, 0)
-  else if (stretch < 0) return false
-  else setGrid(grid, scale * stretch, minimum + 7.5 * scale * (1 - stretch))
-  return true
 }
 
 /** sums[row][j - first] = sum over i < first of errors[row][i] * C_ji, for j in [first, end). */

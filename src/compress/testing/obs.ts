@@ -70,6 +70,17 @@ export function hessianOf({ k, inputs }: Problem, damp: number): number[][] {
   return h
 }
 
+/** Dampened loss of a row: e H e^T. */
+export function rowLoss(
+  { k, weights }: Problem,
+  values: ArrayLike<number>,
+  h: readonly (readonly number[])[],
+  row: number,
+) {
+  const e = Array.from({ length: k }, (_, i) => weights[row * k + i]! - values[row * k + i]!)
+  return e.reduce((sum, a, i) => sum + a * h[i]!.reduce((inner, value, j) => inner + value * e[j]!, 0), 0)
+}
+
 /** Gauss-Jordan with pivots. */
 export function inverseOf(matrix: readonly (readonly number[])[]): number[][] {
   const k = matrix.length
