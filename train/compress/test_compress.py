@@ -219,6 +219,14 @@ class CodesTest(unittest.TestCase):
             np.testing.assert_allclose(matrix().detach(), matrix.codes() * matrix.spread(matrix.scales()).detach(), rtol=1e-6)
         self.assertTrue(torch.equal(student(windows[:1]), logits))
 
+    def test_training_without_gamma_learns_the_text(self):
+        torch.manual_seed(4)
+        windows = torch.arange(33).repeat(16, 1) + torch.randint(30, (16, 1))
+        student = Coded('llama', self.teacher, self.pack)
+        losses = list(train_codes(student, windows, 30, 8, (0.02, 0.01), None))
+        self.assertLess(losses[-1], 0.95 * losses[0])
+        self.assertAlmostEqual(losses[0], held_loss(Coded('llama', self.teacher, self.pack), windows), delta=0.2 * losses[0])
+
     def test_codes_of_other_rows_are_refused(self):
         codes = self.pack['layers.1.attn_q.weight.codes']
         self.pack['layers.1.attn_q.weight.codes'] = codes.roll(1, 0)
