@@ -22,7 +22,7 @@ from torch import nn
 from torch.func import functional_call
 
 from compress.grids import FACTOR, GROUP
-from compress.losses import cakld, confidence, next_token
+from compress.losses import cakld, confidence, training_loss
 from compress.source import open_model, windows_of
 from compress.train import held_loss
 from model import quantise8
@@ -163,13 +163,7 @@ def train(student, windows, steps, batch, rates, gamma):
         for group in optimizer.param_groups:
             group['lr'] = group['rate'] * min(1, (step + 1) / 10) * (1 - step / steps)
         ids = windows[torch.randint(len(windows), (batch,))]
-        logits = student(ids[:, :-1])
-        if gamma is None:
-            loss = next_token(logits, ids)
-        else:
-            with torch.no_grad():
-                target = student.teacher[0](ids[:, :-1])
-            loss = cakld(logits, target, gamma)
+        loss = training_loss(student, student.teacher[0], ids, gamma)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -21,3 +21,13 @@ def cakld(student, teacher, gamma):
 def next_token(logits, ids):
     """Mean cross-entropy of ids [batch, time + 1]."""
     return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+
+
+def training_loss(student, teacher, ids, gamma):
+    """What a step lowers, of ids [batch, time + 1]: the distance from the teacher; without gamma, the next token's loss."""
+    logits = student(ids[:, :-1])
+    if gamma is None:
+        return next_token(logits, ids)
+    with torch.no_grad():
+        target = teacher(ids[:, :-1])
+    return cakld(logits, target, gamma)

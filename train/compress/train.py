@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from compress.grids import QUANTISERS, clipped
-from compress.losses import cakld, confidence, next_token
+from compress.losses import confidence, next_token, training_loss
 from compress.masks import keep_zeros, load_named, read_folder
 from compress.source import input_squares, open_model, sampled, windows_of
 from compress.write import write_folder
@@ -49,13 +49,7 @@ def train(student, teacher, windows, steps, batch, rate, gamma):
         for group in optimizer.param_groups:
             group['lr'] = rate * (1 - 0.9 * step / steps)
         ids = windows[torch.randint(len(windows), (batch,))]
-        logits = student(ids[:, :-1])
-        if gamma is None:
-            loss = next_token(logits, ids)
-        else:
-            with torch.no_grad():
-                target = teacher(ids[:, :-1])
-            loss = cakld(logits, target, gamma)
+        loss = training_loss(student, teacher, ids, gamma)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
