@@ -1,5 +1,5 @@
-// Groups of a scale. In: a group's weights, its corner of the factor, a grid. Out: its codes on that grid, and
-// what they cost.
+// Groups of a scale. In: a group's weights, its corner of the factor, a grid. Out: its codes on that grid,
+// and what they cost.
 
 import { GROUP_SIZE } from '../abi/encodings.ts'
 import { CODES, type Format } from './codes/coded-matrix.ts'

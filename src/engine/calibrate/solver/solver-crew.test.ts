@@ -45,7 +45,9 @@ async function solved(options: Partial<CrewOptions>) {
   return { ...(await crew.solve(matrix, known)), triangle: known.factor.triangle.slice() }
 }
 
-/** Pruned and coded by groups: a matrix whose groups are larger than a task, and one whose groups are small. */
+/**
+ * Pruned and coded by groups: a matrix whose groups are larger than a task, and one whose groups are small.
+ */
 async function pruned(options: Partial<CrewOptions>) {
   const crew = await crewOf(options)
   const found: Pruned[] = []

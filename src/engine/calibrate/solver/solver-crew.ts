@@ -1,5 +1,6 @@
-// The crew of solvers. In: a matrix, what its inputs are like. Out: its factor, its codes, what a mask leaves of
-// it, computed by threads on one memory, or on this thread where none can be started. Both have the same bits.
+// The crew of solvers. In: a matrix, what its inputs are like. Out: its factor, its codes, what a mask leaves
+// of it, computed by threads on one memory, or on this thread where none can be started. Both have the same
+// bits.
 //
 // memory   [ C, its panel, D^T | rooms of thread 0 | rooms of thread 1 | .. ]
 
