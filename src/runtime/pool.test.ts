@@ -4,25 +4,21 @@ import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
 import { STEP, STEP_WORDS } from '../abi/blocks.ts'
-import { ABI, ROWS } from '../abi/constants.ts'
-import { matrixBytes } from '../abi/encodings.ts'
+import { ABI } from '../abi/constants.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { nodeHost } from '../cli/host.ts'
-import type { Plan, PlanOp, PlanPointer } from '../graph/plan/plan.ts'
 import type { Build } from './features.ts'
 import type { ComputePort, Host } from './host.ts'
 import type { Ptr } from './memory/arena.ts'
 import { measureThreads, openPool, openRuntime, type Runtime, retuner } from './open.ts'
 import type { Pool } from './pool.ts'
 import { SharedPool } from './shared.ts'
+import { ADDITIONS, additions, TOKENS, WIDTH } from './testing/additions.ts'
 import { type WrittenPlan, writePlan } from './write-plan.ts'
 
 const MODULES = new URL('../../dist/wasm/', import.meta.url)
 const isBuilt = existsSync(new URL('halfbyte-simd128-shared.wasm', MODULES))
 
-const TOKENS = 13
-const WIDTH = 1056
-const ADDITIONS = 40
 const NEED = 4e6
 
 const errorOf = (work: () => unknown): HalfbyteError => {
@@ -33,41 +29,6 @@ const errorOf = (work: () => unknown): HalfbyteError => {
     throw error
   }
   throw new Error('nothing was thrown')
-}
-
-/** y += x, `ADDITIONS` times. */
-function additions(last?: Partial<Record<string, number | PlanPointer>>): Plan {
-  const stride = WIDTH * 4
-  const fields = {
-    rows: ROWS.tokens,
-    x: { arena: 0 },
-    x_stride: stride,
-    y: { arena: TOKENS * stride },
-    y_stride: stride,
-  }
-  const op: PlanOp = {
-    name: 'add',
-    label: 'add',
-    fields: { ...fields, n: WIDTH, scale: 1 },
-  }
-  const ops = Array.from({ length: ADDITIONS }, () => op)
-  if (last !== undefined) {
-    const broken = Object.fromEntries(Object.entries({ ...op.fields, ...last })) as PlanOp['fields']
-    ops[ADDITIONS - 1] = { ...op, fields: broken }
-  }
-  return {
-    ops,
-    slots: [],
-    stateGroups: [],
-    exchanges: [],
-    slabBytes: 0,
-    pools: [],
-    arenaBytes: 2 * TOKENS * stride,
-    tokens: TOKENS,
-    logitRows: 1,
-    logits: { arena: 0, stride, width: WIDTH },
-    hidden: { arena: 0, stride, width: WIDTH, ops: 0 },
-  }
 }
 
 interface Sums {
@@ -341,56 +302,4 @@ test('measuring slow steps takes few of them, and none of pools that contain a t
   expect(await measureThreads({ resize }, 4, work, () => clock.ms)).toBe(2)
   // The first of each wakes the threads.
   expect(runs).toEqual([0, 3, 3, 2, 0])
-})
-
-test('a plan that does not fit its records or its weights is refused', async () => {
-  const { Arena } = await import('./memory/arena.ts')
-  const arena = new Arena(new WebAssembly.Memory({ initial: 4 }), 64)
-  const plan = additions()
-  expect(() => writePlan(arena, plan, [64 as Ptr])).toThrow(/has 0 weights but 1 are loaded/)
-  const { n: _, ...lacking } = plan.ops[0]!.fields
-  expect(() => writePlan(arena, { ...plan, ops: [{ ...plan.ops[0]!, fields: lacking }] }, [])).toThrow(
-    /lacks the field n/,
-  )
-  const excess = { ...plan.ops[0]!.fields, window: 1 }
-  expect(() => writePlan(arena, { ...plan, ops: [{ ...plan.ops[0]!, fields: excess }] }, [])).toThrow(
-    /unknown field window/,
-  )
-})
-
-test('a plan is refused whose records reach past the arena, past a weight, or past what a word holds', async () => {
-  const { Arena } = await import('./memory/arena.ts')
-  const arena = new Arena(new WebAssembly.Memory({ initial: 4 }), 64)
-  const plan = additions()
-  const [op] = plan.ops
-  const ref = { name: 'w', k: 96, parts: [] }
-  const slots = [{ ref, encoding: 'w4_g32', n: 64, bytes: matrixBytes('w4_g32', 64, 96) }] as const
-  const linear = (k: number) => ({
-    ...{ name: 'linear_w4a8_g32' as const, label: 'w [tokens, 64]' },
-    fields: {
-      ...{ rows: 0, w: { slot: 0 }, bias: 0, n: 64, k, x: { arena: 0 }, x_stride: 0 },
-      ...{ y: { arena: 0 }, y_stride: 0, accumulate: 0 },
-    },
-  })
-  const write = (fields: Partial<PlanOp['fields']>) => () =>
-    writePlan(
-      arena,
-      { ...plan, ops: [{ ...op!, fields: { ...op!.fields, ...fields } as PlanOp['fields'] }] },
-      [],
-    )
-  const read = (k: number) => () =>
-    writePlan(arena, { ...plan, slots, ops: [linear(k)] } as unknown as Plan, [64 as Ptr])
-  expect(write({})).not.toThrow()
-  expect(read(96)).not.toThrow()
-  for (const refused of [
-    write({ x: { arena: plan.arenaBytes } }),
-    write({ y_stride: 2 ** 20 }),
-    write({ n: 2 ** 32 }),
-    write({ n: Number.NaN }),
-    write({ n: 0.5 }),
-    write({ x: { slot: 0 } }),
-    read(128),
-  ]) {
-    expect(refused).toThrow(expect.objectContaining({ code: 'internal' }))
-  }
 })

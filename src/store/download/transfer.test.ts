@@ -1,50 +1,11 @@
 // Transfers. In: a server that misbehaves in every way, a file that keeps what it is given. Out: the bytes,
 // or a typed error.
-import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../testing/file-server.ts'
+import { BYTES, hash, MemoryFile, OTHER, SIZE } from '../testing/memory-file.ts'
 import { CHUNK_BYTES } from './chunk.ts'
-import type { Version } from './partial.ts'
 import { pieces } from './request.ts'
-import { type PartialFile, transfer } from './transfer.ts'
-
-/** Five chunks and a half. */
-const SIZE = 5.5 * CHUNK_BYTES
-const BYTES = Uint8Array.from({ length: SIZE }, (_, index) => (index * 31 + (index >> 9)) & 255)
-const OTHER = BYTES.map((byte) => byte ^ 1)
-const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
-
-/** What a part file on the disk is, in memory. */
-class MemoryFile implements PartialFile {
-  version: Version | undefined
-  bytes = new Uint8Array()
-  /** Hashes of those that are there. */
-  readonly chunks = new Map<number, string>()
-  begun = 0
-  has(index: number): boolean {
-    return this.chunks.has(index)
-  }
-  async begin(version: Version): Promise<void> {
-    this.begun++
-    this.version = version
-    this.chunks.clear()
-    this.bytes = new Uint8Array(version.size)
-  }
-  write(offset: number, bytes: Uint8Array): void {
-    const end = offset + bytes.byteLength
-    if (end > this.bytes.byteLength) {
-      const grown = new Uint8Array(this.bytes.buffer.transfer(Math.max(end, 2 * this.bytes.byteLength)))
-      this.bytes = grown
-    }
-    this.bytes.set(bytes, offset)
-  }
-  finish(index: number): boolean {
-    const before = this.chunks.get(index)
-    const sum = hash(this.bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES))
-    this.chunks.set(index, sum)
-    return before === undefined || before === sum
-  }
-}
+import { transfer } from './transfer.ts'
 
 let server: FileServer
 let file: MemoryFile
@@ -145,61 +106,6 @@ describe('a server with ranges', () => {
       expect(hash(file.bytes)).toBe(hash(next))
     },
   )
-
-  describe.each([
-    ['only says when it changed', 'Tue, 01 Sep 2026 10:00:00 GMT'],
-    ['says nothing of versions', undefined],
-  ])('that %s', (_, changed) => {
-    beforeEach(() => {
-      server.behaviour = { changed }
-    })
-    const change = () => {
-      server.files.set('m.gguf', OTHER)
-      if (changed !== undefined) server.behaviour.changed = changed.replace('01', '02')
-    }
-
-    test('brings the file, and asks for at most two chunks again', async () => {
-      await bring()
-      expect(hash(file.bytes)).toBe(hash(BYTES))
-      expect(server.requests.length).toBeLessThanOrEqual(changed === undefined ? 8 : 6)
-    })
-
-    test.each([1, 4])(
-      'and has a file of the same size after %i chunks brings one of the two',
-      async (many) => {
-        await bring({ onProgress: () => void (file.chunks.size >= many && change()) })
-        expect([hash(BYTES), hash(OTHER)]).toContain(hash(file.bytes))
-      },
-    )
-
-    test('and has a file of the same size after a cut is asked for all of it', async () => {
-      server.behaviour.cutAfter = 3_000_000
-      server.behaviour.cuts = 2
-      await bring({ onProgress: () => void (server.behaviour.cuts === 1 && change()) })
-      expect(hash(file.bytes)).toBe(hash(OTHER))
-    })
-
-    test('and has a file of the same size by the next visit is asked for all of it', async () => {
-      const enough = new AbortController()
-      const onProgress = () => void (file.chunks.size > 0 && enough.abort(new Error('closed')))
-      await expect(bring({ signal: enough.signal, onProgress })).rejects.toThrow('closed')
-      expect(file.chunks.size).toBeGreaterThan(0)
-      change()
-      await bring()
-      expect(hash(file.bytes)).toBe(hash(OTHER))
-    })
-
-    test('and has another file in one chunk, cut in its middle, is asked for all of it', async () => {
-      server.files.set('m.gguf', BYTES.subarray(0, 1_000_000))
-      Object.assign(server.behaviour, { cutAfter: 500_000, cuts: 1 })
-      const onProgress = () => {
-        server.files.set('m.gguf', OTHER.subarray(0, 1_000_000))
-        if (changed !== undefined) server.behaviour.changed = changed.replace('01', '02')
-      }
-      await bring({ onProgress })
-      expect(hash(file.bytes)).toBe(hash(OTHER.subarray(0, 1_000_000)))
-    })
-  })
 
   test('that calls a version weak and strong by turns is asked for nothing twice', async () => {
     server.behaviour.etags = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? 'W/"1"' : '"1"'))
