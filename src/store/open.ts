@@ -27,8 +27,8 @@ export interface OpenOptions extends RetryOptions {
 /** Opens every file of `address`. Throws `network`, `integrity`, `storage-full` or the signal's reason. */
 export async function openAddress(address: string, options: OpenOptions = {}): Promise<ByteSource[]> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
-  // As it was before this load, which stores config.json before it comes to the optional files.
-  const known = (await store?.list()) ?? []
+  // As it was before this load, which stores config.json before it comes to the optional files of a folder.
+  const known = (address.endsWith('/') && (await store?.list())) || []
   const tally = new Tally(options.onProgress)
   const told = { ...options, onRetry: (retry: Retry) => tally.retry(retry) }
   return openEach(address, told, async (file, left) => {
