@@ -12,6 +12,7 @@ import {
   sparseParts,
   sparseTableBytes,
 } from '../abi/encodings.ts'
+import { readInto, release } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { changeValues } from '../formats/dequantize.ts'
 import { rowBytes } from '../formats/dtypes.ts'
@@ -27,6 +28,7 @@ export const SLAB_BYTES = 8 << 20
 
 /**
  * Some rows, read and waiting: `write` writes them as `bytes` bytes, which belong at `offset` of the part.
+ * Call it before the next slab is asked for, whose rows may take the memory of these.
  */
 export interface RowSlab {
   readonly write: (target: Uint8Array) => void
@@ -85,10 +87,23 @@ async function* slabsOfRows(
   const widest = packed !== undefined && packed !== encoding ? 4 * k : 0
   const stored = packed === undefined ? rowBytes(tensor.dtype, k) : panelBytes(packed, k) / PANEL_ROWS
   const rows = slabRows(tensor, Math.max(stored, widest))
+  const stop = packed === undefined ? n : roundUp(n, ROW_PADDING)
+  const { source: file, offset } = tensor
+  // Slabs take turns in two arrays, where the file can fill them.
+  const arrays: Uint8Array[] = []
+  const fill = async (row: number, length: number): Promise<Uint8Array> => {
+    const turn = (row / rows) % 2
+    arrays[turn] ??= new Uint8Array(length)
+    const slab = arrays[turn].subarray(0, length)
+    await readInto(file, slab, offset + row * stored, options.signal)
+    return slab
+  }
   const read = (row: number): Promise<Uint8Array> => {
-    const last =
-      packed === undefined ? Math.min(row + rows, n) : Math.min(row + rows, roundUp(n, ROW_PADDING))
-    const bytes = tensor.source.read(tensor.offset + row * stored, (last - row) * stored, options.signal)
+    const length = (Math.min(row + rows, stop) - row) * stored
+    const bytes =
+      file.readInto === undefined
+        ? file.read(offset + row * stored, length, options.signal)
+        : fill(row, length)
     // When the reader leaves early nobody awaits this: it must not count as unhandled.
     bytes.catch(() => undefined)
     return bytes
@@ -106,6 +121,7 @@ async function* slabsOfRows(
     }
     options.onBytes?.(source.byteLength)
   }
+  for (const array of arrays) release(array)
 }
 
 interface SlabRows {

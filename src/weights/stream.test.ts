@@ -5,7 +5,7 @@ import { concat } from '../../conformance/testing/writers/gguf-writer.ts'
 import { randomTensor } from '../../conformance/testing/writers/random-tensor.ts'
 import type { PackedEncoding } from '../abi/encodings.ts'
 import { type Encoding, matrixBytes } from '../abi/encodings.ts'
-import { type ByteSource, bufferSource } from '../base/bytes.ts'
+import { type ByteSource, bufferSource, filledSource } from '../base/bytes.ts'
 import type { DType, TensorInfo } from '../formats/tensors.ts'
 import { dealMatrix } from './deal.ts'
 import { packedChunks } from './slabs.ts'
@@ -47,6 +47,23 @@ describe('streamMatrix', () => {
     expect(rows.subarray(40 * 64, 64 * 64).every((weight) => weight === 0)).toBe(true)
     expect(rows.subarray(64 * 64, 72 * 64)).toEqual(storedMatrix('Q4_0', k.bytes, 8, 64))
     expect(rows.subarray(96 * 64)).toEqual(storedMatrix('Q4_0', v.bytes, 32, 64))
+  })
+
+  test('slabs that take turns in two arrays give what arrays of their own give', async () => {
+    const [n, k] = [300, 32768]
+    const tensor = random('F32', [n, k])
+    const { name, size } = tensor.source
+    const filling = filledSource(name, size, async (target, offset) => {
+      target.set(await tensor.source.read(offset, target.byteLength))
+    })
+    const [own, turned] = await Promise.all(
+      [tensor.source, filling].map(async (source) => {
+        const slot = new Uint8Array(slotBytes('w8_g32', [{ n }], k))
+        await streamMatrix([{ tensor: { ...tensor, source }, n }], k, 'w8_g32', () => slot)
+        return slot
+      }),
+    )
+    expect(Buffer.compare(turned!, own!)).toBe(0)
   })
 
   test('reads slabs of at most 16 MB and asks for the view anew for each', async () => {

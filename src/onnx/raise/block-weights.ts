@@ -5,13 +5,12 @@
 //   scales [n][k / block]; zero points [n][ceil(k / block * bits / 8)], packed as codes are
 //   W = scale * (code - zero point); without zero points that is 2^(bits - 1)
 //   Q4_0, Q4_1: byte j of 32 inputs = code j | code (j + 16) << 4 (src/formats/dtypes.ts)
-import { readInto } from '../../base/bytes.ts'
+import { readInto, release } from '../../base/bytes.ts'
 import { floatToHalf, halfTable } from '../../base/half.ts'
-import { rowBytes } from '../../formats/dtypes.ts'
 import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
 import { type Constant, isStored } from '../ir/graph.ts'
 import { BITS, bfloat16Of, numbersOf } from '../ir/tensor.ts'
-import { computed, unread } from './matrices.ts'
+import { asHalvesAndFloats, computed, unread } from './matrices.ts'
 import { originOf } from './origin.ts'
 
 export interface BlockWeight {
@@ -49,14 +48,7 @@ export function blockTensor(weight: BlockWeight): TensorInfo {
   const isMiddle = weight.zeros === undefined && (weight.zero ?? middle) === middle
   const holds = block % GROUP === 0 && (bits === 4 || isMiddle)
   const form: StoredDType = !holds ? 'F32' : bits === 8 ? 'Q8_0' : isMiddle ? 'Q4_0' : 'Q4_1'
-  const bytes = rowBytes(form, k)
-  const made = computed(name, form, [n, k], n * bytes, file, async (offset, length, signal) => {
-    const first = Math.floor(offset / bytes)
-    const end = Math.ceil((offset + length) / bytes)
-    const out = new Uint8Array((end - first) * bytes)
-    await fill(weight, form, first, end, out, signal)
-    return out.subarray(offset - first * bytes, offset - first * bytes + length)
-  })
+  const made = computed(file, name, form, [n, k], (...rows) => fill(weight, form, ...rows))
   const origin = originOf({ bits, block, form, hasZeros: !isMiddle, scales: scales.dtype })
   return { ...made, origin, ...(!holds && { like: 'Q8_0' as const }) }
 }
@@ -87,16 +79,14 @@ async function fill(
   ])
   const middle = zero ?? 2 ** (bits - 1)
   const row = new Uint8Array(blocks * block)
-  const halves = new Uint16Array(out.buffer)
-  const floats = new Float32Array(out.buffer, 0, Math.floor(out.byteLength / 4))
+  const [halves, floats] = asHalvesAndFloats(out)
   // hot
   for (let r = 0, at = 0; r < end - first; r++) {
-    unpack(packed.subarray(r * codeBytes, (r + 1) * codeBytes), row, bits)
-    const zeroAt = (b: number) => zeroPoint?.[r * blocks + b] ?? middle
+    unpack(packed, r * codeBytes, codeBytes, row, bits)
     if (form === 'F32') {
       for (let i = 0; i < k; i++) {
         const b = Math.floor(i / block)
-        floats[r * k + i] = scale[r * blocks + b]! * (row[i]! - zeroAt(b))
+        floats[r * k + i] = scale[r * blocks + b]! * (row[i]! - (zeroPoint?.[r * blocks + b] ?? middle))
       }
       continue
     }
@@ -104,7 +94,7 @@ async function fill(
       const b = Math.floor(i / block)
       const s = scale[r * blocks + b]!
       halves[at++] = floatToHalf(s)
-      if (form === 'Q4_1') halves[at++] = floatToHalf(-s * zeroAt(b))
+      if (form === 'Q4_1') halves[at++] = floatToHalf(-s * (zeroPoint?.[r * blocks + b] ?? middle))
       if (form === 'Q8_0') {
         for (let j = i; j < i + 32; j += 2) halves[at++] = (row[j]! | (row[j + 1]! << 8)) ^ 0x8080
       } else {
@@ -113,16 +103,18 @@ async function fill(
       }
     }
   }
+  for (const each of [packed, scale, zeroPoint]) if (each !== undefined) release(each)
 }
 
-function unpack(packed: Uint8Array, row: Uint8Array, bits: number): void {
-  if (bits === 8) {
-    row.set(packed)
-    return
-  }
-  for (let j = 0; j < packed.length; j++) {
-    row[2 * j] = packed[j]! & 15
-    row[2 * j + 1] = packed[j]! >> 4
+/** A row of codes, which takes `length` bytes. A view of each would be half a million arrays. */
+function unpack(packed: Uint8Array, from: number, length: number, row: Uint8Array, bits: number): void {
+  for (let j = 0; j < length; j++) {
+    const byte = packed[from + j]!
+    if (bits === 8) row[j] = byte
+    else {
+      row[2 * j] = byte & 15
+      row[2 * j + 1] = byte >> 4
+    }
   }
 }
 
@@ -134,7 +126,7 @@ async function zeroPoints(
   first: number,
   end: number,
   signal?: AbortSignal,
-): Promise<ArrayLike<number>> {
+): Promise<Uint8Array | Float32Array> {
   if (zeros.dtype !== 'u8' && zeros.dtype !== 'u4')
     return floatsOf(zeros, first * blocks, end * blocks, signal)
   const rowLength = Math.ceil((blocks * bits) / 8)
@@ -142,13 +134,13 @@ async function zeroPoints(
   const out = new Uint8Array((end - first) * blocks)
   const row = new Uint8Array(rowLength * (8 / bits))
   for (let r = 0; r < end - first; r++) {
-    unpack(packed.subarray(r * rowLength, (r + 1) * rowLength), row, bits)
+    unpack(packed, r * rowLength, rowLength, row, bits)
     out.set(row.subarray(0, blocks), r * blocks)
   }
   return out
 }
 
-/** Bytes [from, to) of a constant as files store it. */
+/** Bytes [from, to) of a constant as files store it, as an array of its own. */
 async function bytesOf(
   constant: Constant,
   from: number,
@@ -168,10 +160,10 @@ async function bytesOf(
       return (all[element]! & 15) | (((all[element + 1] ?? 0) & 15) << 4)
     })
   }
-  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength).subarray(from, to)
+  return new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice(from, to)
 }
 
-/** Elements [from, to) of a float constant. */
+/** Elements [from, to) of a float constant, as an array of its own. */
 export async function floatsOf(
   constant: Constant,
   from: number,
@@ -184,5 +176,8 @@ export async function floatsOf(
   if (constant.dtype === 'f32') return new Float32Array(bytes.buffer)
   const halves = new Uint16Array(bytes.buffer)
   const table = halfTable()
-  return Float32Array.from(halves, (half) => (constant.dtype === 'bf16' ? bfloat16Of(half) : table[half]!))
+  const isBrain = constant.dtype === 'bf16'
+  const floats = Float32Array.from(halves, (half) => (isBrain ? bfloat16Of(half) : table[half]!))
+  release(bytes)
+  return floats
 }

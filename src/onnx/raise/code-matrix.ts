@@ -4,13 +4,13 @@
 //
 //   W = scale * (code - zero point)
 //   codes [k][n], or [n][k] where `isTurned`; scales [1], [n], or [k / block][n], turned as the codes are
+import { release } from '../../base/bytes.ts'
 import { floatToHalf } from '../../base/half.ts'
-import { rowBytes } from '../../formats/dtypes.ts'
 import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
 import { type Constant, isStored } from '../ir/graph.ts'
 import { BITS, countOf, numbersOf } from '../ir/tensor.ts'
 import { lineReader } from './lines.ts'
-import { computed, unread } from './matrices.ts'
+import { asHalvesAndFloats, computed, unread } from './matrices.ts'
 import { originOf } from './origin.ts'
 
 export interface CodeMatrix {
@@ -60,22 +60,19 @@ export function codeTensor(file: string, name: string, matrix: CodeMatrix): Tens
   const isWhole = k % GROUP === 0 && block % GROUP === 0
   const holds = isWhole && (isMiddle || (isFour && dtype === 'u4'))
   const form: StoredDType = !holds ? 'F32' : !isFour ? 'Q8_0' : isMiddle ? 'Q4_0' : 'Q4_1'
-  const bytes = rowBytes(form, k)
   const shape = { n, isTurned }
   const readCodes = lineReader(codes, { ...shape, width: k })
   const readScales = spreadReader(scales, parts, shape)
   const readZeros = zeros && spreadReader(zeros, parts, shape)
-  const made = computed(name, form, [n, k], n * bytes, file, async (offset, length, signal) => {
-    const [first, end] = [Math.floor(offset / bytes), Math.ceil((offset + length) / bytes)]
-    const out = new Uint8Array((end - first) * bytes)
-    fill({
-      ...{ form, out, k, rows: end - first, parts, block: block === 0 ? k : block },
+  const made = computed(file, name, form, [n, k], async (first, end, out, signal) => {
+    const read = {
       codes: await readCodes(first, end, signal),
       scales: await readScales(first, end, signal),
       zeros: await readZeros?.(first, end, signal),
-      shift: isMiddle ? MIDDLE[dtype] : 0,
-    })
-    return out.subarray(offset - first * bytes, offset - first * bytes + length)
+    }
+    const shift = isMiddle ? MIDDLE[dtype] : 0
+    fill({ form, out, k, rows: end - first, parts, block: block === 0 ? k : block, shift, ...read })
+    for (const each of [read.codes, read.scales, read.zeros]) if (each !== undefined) release(each)
   })
   const isLikeEight = !holds && k % GROUP === 0
   const bits = BITS[dtype]
@@ -122,8 +119,7 @@ interface Rows {
 }
 
 function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }: Rows): void {
-  const halves = new Uint16Array(out.buffer)
-  const floats = new Float32Array(out.buffer, 0, Math.floor(out.byteLength / 4))
+  const [halves, floats] = asHalvesAndFloats(out)
   // hot
   for (let r = 0, at = 0, last = 0, half = 0; r < rows; r++) {
     const row = r * k

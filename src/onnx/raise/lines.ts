@@ -1,6 +1,6 @@
 // Lines. In: a constant [width, n], or [n, width]. Out: numbers of some of its n lines, each line by itself,
 // read from memory or from the file.
-import { readInto } from '../../base/bytes.ts'
+import { readInto, release } from '../../base/bytes.ts'
 import { halfTable } from '../../base/half.ts'
 import { type Constant, isStored } from '../ir/graph.ts'
 import { BITS, bfloat16Of, type DType, numbersOf } from '../ir/tensor.ts'
@@ -14,11 +14,13 @@ export interface LineShape {
   readonly isTurned: boolean
 }
 
-/** Reads lines [first, end) as [end - first][width]. Ask for them in order. */
+type Numbers = Int8Array | Uint8Array | Float32Array
+
+/** Reads lines [first, end) as [end - first][width], an array of its own. Ask for them in order. */
 export function lineReader(
   constant: Constant,
   { n, width, isTurned }: LineShape,
-): (first: number, end: number, signal?: AbortSignal) => Promise<ArrayLike<number>> {
+): (first: number, end: number, signal?: AbortSignal) => Promise<Numbers> {
   if (!isStored(constant)) {
     const all = numbersOf(constant)
     return async (first, end) =>
@@ -61,6 +63,7 @@ function nibbleReader(
         const row = ((line >> 1) - begin) * width
         for (let place = 0; place < width; place++) out[at++] = numberOf(bytes[row + place]!, line & 1)
       }
+      release(bytes)
       return out
     }
   }
@@ -81,13 +84,15 @@ function nibbleReader(
   }
 }
 
-/** The bytes begin at a multiple of their element's size. */
-function numbersFrom(dtype: DType, { buffer, byteOffset, byteLength }: Uint8Array): ArrayLike<number> {
+/** The bytes are an array of their own, whose memory is taken or released. */
+function numbersFrom(dtype: DType, bytes: Uint8Array): Numbers {
+  const { buffer, byteOffset, byteLength } = bytes
   if (dtype === 'i8') return new Int8Array(buffer, byteOffset, byteLength)
   if (dtype === 'u8') return new Uint8Array(buffer, byteOffset, byteLength)
   if (dtype === 'f32') return new Float32Array(buffer, byteOffset, byteLength / 4)
   const table = halfTable()
-  return Float32Array.from(new Uint16Array(buffer, byteOffset, byteLength / 2), (half) =>
-    dtype === 'bf16' ? bfloat16Of(half) : table[half]!,
-  )
+  const halves = new Uint16Array(buffer, byteOffset, byteLength / 2)
+  const numbers = Float32Array.from(halves, (half) => (dtype === 'bf16' ? bfloat16Of(half) : table[half]!))
+  release(bytes)
+  return numbers
 }

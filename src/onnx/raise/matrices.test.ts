@@ -71,6 +71,15 @@ test('the next rows may be asked for before the first have come', async () => {
   expect(bytesRead()).toBe(K * N * 4)
 })
 
+test('rows stay as they are when others are read and the block is freed', async () => {
+  const { stored, rows } = matrix(1)
+  const read = turnedRows(stored, 1)
+  const first = await read(0, 64)
+  await read(64, N)
+  first.fill(0)
+  expect(await read(0, 64)).toEqual(bytesOf(rows(0, 64)))
+})
+
 test('after an error the rows are read again', async () => {
   const { stored, rows } = matrix(1)
   let isBroken = true

@@ -1,8 +1,9 @@
 // Matrices. In: constants that products read. Out: the matrices [outputs, inputs] whose rows weights are
 // streamed from; transposing and repacking happen while rows are read.
-import { type ByteSource, filledSource, readInto } from '../../base/bytes.ts'
+import { filledSource, readInto, release } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { floatToHalf } from '../../base/half.ts'
+import { rowBytes } from '../../formats/dtypes.ts'
 import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
 import { type Constant, isStored } from '../ir/graph.ts'
 import type { DType, Tensor } from '../ir/tensor.ts'
@@ -42,41 +43,60 @@ function storedBytes({ dtype, data }: Tensor): Uint8Array {
 const READ_COST = 262_144
 const CHUNK_BYTES = 4 << 20
 /**
- * Lines that are turned at once and held: whatever part is asked for, a file is read that much less often.
+ * Lines that are turned at once and held: whatever part is asked for, a file is read that much less often. A
+ * larger matrix is read three times: a third of one is a small part of a model that has it.
  */
 const HELD_BYTES = 32 << 20
 
 type Stored = Pick<TensorInfo, 'source' | 'offset' | 'shape'>
 
 /**
- * Reads rows [first, end) of the transpose of a matrix [k, n] of elements of `size` bytes: [end - first][k].
- * Ask for them in order: what was read ahead is held until the last row.
+ * Reads rows [first, end) of the transpose of a matrix [k, n] of elements of `size` bytes: [end - first][k],
+ * as an array of its own. Ask for them in order: what was read ahead is held until the last row.
  */
 export function turnedRows(
   matrix: Stored,
   size: 1 | 2 | 4,
 ): (first: number, end: number, signal?: AbortSignal) => Promise<Uint8Array> {
   const [k = 0, n = 0] = matrix.shape
-  let held: { readonly first: number; readonly end: number; readonly bytes: Promise<Uint8Array> } | undefined
+  const usual = Math.floor(HELD_BYTES / (k * size))
+  let held: Block | undefined
+  const leave = (block: Block) => {
+    block.users -= 1
+    if (block.users === 0) block.bytes.then(release, () => undefined)
+  }
   return async (first, end, signal) => {
     let block = held
     if (block === undefined || first < block.first || end > block.end) {
-      const most = Math.max(end - first, Math.floor(HELD_BYTES / (k * size)))
-      const stop = Math.min(n, first + most)
-      block = { first, end: stop, bytes: readTurned(matrix, first, stop, size, signal) }
+      if (block !== undefined) leave(block)
+      const stop = Math.min(n, first + Math.max(usual, Math.ceil(n / 3) + end - first))
+      block = { first, end: stop, bytes: readTurned(matrix, first, stop, size, signal), users: 1 }
     }
     // The next slab may be asked for before this one has come.
     held = block
+    block.users += 1
     let isKept = false
     try {
       const bytes = await block.bytes
       isKept = end < n
       const from = (first - block.first) * k * size
-      return bytes.subarray(from, from + (end - first) * k * size)
+      return bytes.slice(from, from + (end - first) * k * size)
     } finally {
-      if (held === block && !isKept) held = undefined
+      leave(block)
+      if (held === block && !isKept) {
+        held = undefined
+        leave(block)
+      }
     }
   }
+}
+
+interface Block {
+  readonly first: number
+  readonly end: number
+  readonly bytes: Promise<Uint8Array>
+  /** Calls that wait for it or copy from it, and one while it is held. */
+  users: number
 }
 
 /** The transpose [n, k] of a float tensor [k, n]. */
@@ -89,6 +109,7 @@ export function transposed(tensor: TensorInfo): TensorInfo {
     const rows = await bytesOf(first, end, signal)
     const from = offset - first * k * size
     target.set(rows.subarray(from, from + target.byteLength))
+    release(rows)
   })
   return { ...tensor, shape: [n, k], source, offset: 0, byteLength: n * k * size }
 }
@@ -119,6 +140,7 @@ async function readTurned(
     }
     turn({ bytes, width, first: first - from, lines }, out, { k, line, n: end - first }, size)
   }
+  release(chunk)
   return out
 }
 
@@ -158,16 +180,43 @@ function elements(bytes: Uint8Array, size: 1 | 2 | 4): Uint8Array | Uint16Array 
   return size === 2 ? new Uint16Array(buffer, byteOffset, count) : new Uint32Array(buffer, byteOffset, count)
 }
 
-/** A tensor whose rows are computed when they are read. */
+/** Bytes of rows that are computed at once. */
+const PIECE_BYTES = 1 << 20
+
+/**
+ * A matrix [n, k] whose rows are computed when they are read: `fill` writes rows [first, end) to `out`, which
+ * begins at a multiple of 4 bytes.
+ */
 export function computed(
+  file: string,
   name: string,
   dtype: StoredDType,
-  shape: readonly number[],
-  byteLength: number,
-  file: string,
-  read: ByteSource['read'],
+  shape: readonly [number, number],
+  fill: (first: number, end: number, out: Uint8Array, signal?: AbortSignal) => Promise<void>,
 ): TensorInfo {
-  return { name, dtype, shape, source: { name: file, size: byteLength, read }, offset: 0, byteLength }
+  const [n, k] = shape
+  const bytes = rowBytes(dtype, k)
+  const rows = Math.max(1, Math.floor(PIECE_BYTES / bytes))
+  const source = filledSource(file, n * bytes, async (target, offset, signal) => {
+    const stop = Math.ceil((offset + target.byteLength) / bytes)
+    for (let first = Math.floor(offset / bytes), end = first; first < stop; first = end) {
+      end = Math.min(stop, first + rows)
+      const [from, to] = [first * bytes - offset, end * bytes - offset]
+      const isWhole = from >= 0 && to <= target.byteLength && (target.byteOffset + from) % 4 === 0
+      const out = isWhole ? target.subarray(from, to) : new Uint8Array(to - from)
+      await fill(first, end, out, signal)
+      if (!isWhole) target.set(out.subarray(Math.max(0, -from), target.byteLength - from), Math.max(0, from))
+    }
+  })
+  return { name, dtype, shape, source, offset: 0, byteLength: n * bytes }
+}
+
+/** The same memory, which begins at a multiple of 4 bytes, as numbers. */
+export function asHalvesAndFloats({ buffer, byteOffset, byteLength }: Uint8Array) {
+  return [
+    new Uint16Array(buffer, byteOffset, byteLength >> 1),
+    new Float32Array(buffer, byteOffset, byteLength >> 2),
+  ] as const
 }
 
 export function unread(file: string, name: string, what: string): HalfbyteError {

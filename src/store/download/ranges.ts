@@ -1,6 +1,6 @@
 // Ranges. In: a URL whose server supports byte ranges. Out: its file as a source that fetches only what is
 // read.
-import { type ByteSource, checkRange } from '../../base/bytes.ts'
+import { type ByteSource, checkRange, filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import { differenceOf, partOf, type Version } from './partial.ts'
@@ -49,11 +49,9 @@ export async function openRanges(
   // Bytes that do not arrive now are requested again when they are read.
   await file.accept(response, 0, Math.min(blockBytes, size)).catch(() => options.signal?.throwIfAborted())
   return {
-    ...own,
-    async read(offset, length, signal = options.signal) {
-      checkRange(own, offset, length)
-      return file.read(offset, length, signal)
-    },
+    ...filledSource(own.name, size, (target, offset, signal = options.signal) =>
+      file.readInto(target, offset, signal),
+    ),
     async readAlone(offset, length, signal = options.signal) {
       checkRange(own, offset, length)
       return file.readAlone(offset, length, signal)
@@ -86,14 +84,18 @@ class RangeFile {
     const page = Math.floor(offset / PAGE_BYTES)
     const from = offset - page * PAGE_BYTES
     const isKept = this.#blocks.has(Math.floor(offset / this.#blockBytes))
-    if (isKept || from + length > PAGE_BYTES) return this.read(offset, length, signal)
+    if (isKept || from + length > PAGE_BYTES) {
+      const bytes = new Uint8Array(length)
+      await this.readInto(bytes, offset, signal)
+      return bytes
+    }
     signal?.throwIfAborted()
     return (await this.#page(page, signal)).slice(from, from + length)
   }
 
-  async read(offset: number, length: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
+  async readInto(target: Uint8Array, offset: number, signal: AbortSignal | undefined): Promise<void> {
     const blockBytes = this.#blockBytes
-    const bytes = new Uint8Array(length)
+    const length = target.byteLength
     const last = Math.ceil((offset + length) / blockBytes) - 1
     for (let index = Math.floor(offset / blockBytes); index <= last; index++) {
       signal?.throwIfAborted()
@@ -101,12 +103,11 @@ class RangeFile {
       if (kept !== undefined) this.#keep(index, kept)
       const block = kept ?? (await this.#fetchRun(index, last, signal))
       const from = Math.max(0, offset - index * blockBytes)
-      bytes.set(
+      target.set(
         block.subarray(from, offset + length - index * blockBytes),
         index * blockBytes + from - offset,
       )
     }
-    return bytes
   }
 
   /** Takes a response with bytes [start, end), which begin with a block. */
