@@ -3,11 +3,9 @@
 //   npx node bench/float-shape.ts FILE.gguf
 //
 // Weights are random. Every 64th input of a norm is 15 times as large as the others, as in trained models.
-import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
-import { finished } from 'node:stream/promises'
-import { type GgufTensor, writeGguf } from '../conformance/testing/writers/gguf-writer.ts'
+import type { GgufTensor } from '../conformance/testing/writers/gguf-writer.ts'
 import { randomTensor } from '../conformance/testing/writers/random-tensor.ts'
+import { writeModel } from './model-file.ts'
 import { randomModel } from './random-model.ts'
 import { QWEN_05B } from './shapes.ts'
 
@@ -27,9 +25,4 @@ function asFloat(tensor: GgufTensor, index: number): GgufTensor {
 }
 
 const { metadata, tensors } = randomModel(QWEN_05B)
-const out = createWriteStream(path)
-for await (const chunk of writeGguf({ metadata, tensors: tensors.map(asFloat) })) {
-  if (!out.write(chunk)) await once(out, 'drain')
-}
-out.end()
-await finished(out)
+await writeModel(path, { metadata, tensors: tensors.map(asFloat) })

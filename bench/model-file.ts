@@ -1,12 +1,11 @@
 // The bench's model. In: a shape. Out: a GGUF file of random weights of that shape, written once and kept.
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdir, rename, stat } from 'node:fs/promises'
-import { finished } from 'node:stream/promises'
+import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { writeGguf } from '../conformance/testing/writers/gguf-writer.ts'
+import { type GgufContents, writeGguf } from '../conformance/testing/writers/gguf-writer.ts'
 import { randomModel } from './random-model.ts'
 import type { Shape } from './shapes.ts'
 
@@ -19,15 +18,14 @@ export async function modelFile(shape: Shape): Promise<URL> {
   await mkdir(BENCH_FOLDER, { recursive: true })
   console.log(`writing ${file.pathname}`)
   const part = new URL(`${shape.name}.part`, BENCH_FOLDER)
-  const out = createWriteStream(part)
-  for await (const chunk of writeGguf(randomModel(shape))) {
-    if (!out.write(chunk)) await once(out, 'drain')
-  }
-  out.end()
-  await finished(out)
+  await writeModel(part, randomModel(shape))
   await rename(part, file)
   return file
 }
+
+/** Writes a GGUF file. */
+export const writeModel = (file: string | URL, contents: GgufContents): Promise<void> =>
+  pipeline(writeGguf(contents), createWriteStream(file))
 
 /** The same as a pack, which lies as the kernels want it. */
 export async function packFile(shape: Shape): Promise<URL> {

@@ -1,14 +1,11 @@
 // node bench/sparse-model.ts FORMAT KEPT. In: a sparse format, the share that is kept. Out: the bench's model
 // with zeros, as a GGUF and a pack.
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { finished } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type GgufTensor, writeGguf } from '../conformance/testing/writers/gguf-writer.ts'
-import { BENCH_FOLDER } from './model-file.ts'
+import type { GgufTensor } from '../conformance/testing/writers/gguf-writer.ts'
+import { BENCH_FOLDER, writeModel } from './model-file.ts'
 import { randomModel } from './random-model.ts'
 import { QWEN_05B } from './shapes.ts'
 
@@ -78,12 +75,7 @@ const tensors = contents.tensors.map((tensor, index) =>
       }
     : tensor,
 )
-const out = createWriteStream(model)
-for await (const chunk of writeGguf({ ...contents, tensors })) {
-  if (!out.write(chunk)) await once(out, 'drain')
-}
-out.end()
-await finished(out)
+await writeModel(model, { ...contents, tensors })
 const command = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
 const { stdout } = await promisify(execFile)(process.execPath, [command, 'convert', model, pack], {
   maxBuffer: 2 ** 24,

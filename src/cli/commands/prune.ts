@@ -35,7 +35,7 @@ interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly drift: number
   readonly sweeps: number
   readonly rounds: number
-  readonly scope: 'row' | 'matrix'
+  readonly scope?: 'row' | 'matrix'
   readonly as: 'hbm' | 'safetensors'
 }
 
@@ -77,9 +77,10 @@ export function pruneCommand(): Command {
       1,
     )
     .addOption(
-      new Option('--scope <scope>', 'obs: what weights compete in; row: each output drops the same share')
-        .choices(['matrix', 'row'])
-        .default('matrix'),
+      new Option(
+        '--scope <scope>',
+        'obs: what weights compete in; row: each output drops the same share (default: row for unstructured, matrix for sb84 and sv32)',
+      ).choices(['matrix', 'row']),
     )
     .option(
       '--drift <share>',

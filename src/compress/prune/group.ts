@@ -4,11 +4,12 @@
 import type { CodedMatrix } from '../codes/coded-matrix.ts'
 import type { Factor } from '../factor.ts'
 import type { SolveOptions } from '../gptq.ts'
+import { takeRows } from '../sampled-loss.ts'
+import { SLAB_ROWS } from '../slab.ts'
 import { keptFactor } from './inverse.ts'
 import { codeKept, type PrunedFormat } from './joint.ts'
-import type { Mask, MaskSides } from './mask.ts'
-import { rowGroups } from './mask.ts'
-import { CROSS_ROWS, takeGroup, updateByDropped, updateByKept } from './update.ts'
+import { type Mask, type MaskSides, rowGroups } from './mask.ts'
+import { CROSS_ROWS, updateByDropped, updateByKept } from './update.ts'
 
 /** How what is left is coded. */
 export interface Coding extends Pick<SolveOptions, 'sweeps'> {
@@ -16,7 +17,7 @@ export interface Coding extends Pick<SolveOptions, 'sweeps'> {
 }
 
 export interface GroupTask extends MaskSides {
-  /** Rows of the matrix, at most `GROUP_ROWS`. */
+  /** Rows of the matrix, at most `SLAB_ROWS`: larger groups are several tasks. */
   readonly rows: readonly number[]
   /** [rows][k] */
   readonly weights: Float64Array
@@ -31,15 +32,11 @@ export interface GroupResult {
   readonly coded?: CodedMatrix | undefined
 }
 
-/** Most rows of a task. Larger groups are several tasks. */
-export const GROUP_ROWS = 64
-
 /** Bytes of the rooms that tasks ask a `Dense` for. */
-export const groupBytes = (k: number): number =>
-  8 * (k * k + (4 * GROUP_ROWS + CROSS_ROWS + 64) * k + 64 * 64)
+export const groupBytes = (k: number): number => 8 * (k * k + (4 * SLAB_ROWS + CROSS_ROWS + 64) * k + 64 * 64)
 
 /** Rooms of their largest size: one that grows leaves its old bytes unused. */
-export function reserveGroup({ dense, k }: Factor, rows = GROUP_ROWS): void {
+export function reserveGroup({ dense, k }: Factor, rows = SLAB_ROWS): void {
   dense.room('compact', k * k)
   dense.room('cross', CROSS_ROWS * k)
   for (const key of ['weights', 'products', 'errors']) dense.room(key, rows * k)
@@ -51,9 +48,9 @@ export function groupTasks(
   how: Pick<GroupTask, 'isUpdated' | 'coding'>,
 ): GroupTask[] {
   return rowGroups(mask).flatMap(({ rows, kept, dropped }) =>
-    Array.from({ length: Math.ceil(rows.length / GROUP_ROWS) }, (_, part) => {
-      const own = rows.slice(part * GROUP_ROWS, (part + 1) * GROUP_ROWS)
-      return { ...how, kept, dropped, rows: own, weights: takeGroup(weights, own, mask.k) }
+    Array.from({ length: Math.ceil(rows.length / SLAB_ROWS) }, (_, part) => {
+      const own = rows.slice(part * SLAB_ROWS, (part + 1) * SLAB_ROWS)
+      return { ...how, kept, dropped, rows: own, weights: takeRows(weights, own, mask.k) }
     }),
   )
 }

@@ -1,6 +1,7 @@
 // Inverses. In: a factor, the inputs that are kept. Out: the factor of H_KK, and inverses of H and of its
 // parts.
 import { decompose, type Factor, LEAST_PIVOT } from '../factor.ts'
+import { SLAB_ROWS } from '../slab.ts'
 import { divideOrdered } from '../targets.ts'
 
 /** H_KK = C^T C of some inputs. */
@@ -41,8 +42,6 @@ export function inverseOf(compact: Compact, key: string): Float64Array {
   return inverse
 }
 
-/** Rows of an inverse that are found together. */
-const SLAB_ROWS = 64
 /** The slabs of rows of an inverse, the most work first. */
 export const inverseSlabs = (k: number): readonly (readonly [first: number, end: number])[] =>
   Array.from({ length: Math.ceil(k / SLAB_ROWS) }, (_, slab) => {

@@ -12,12 +12,12 @@ import {
   randomProblem,
   rowLoss,
 } from '../testing/obs.ts'
+import { obsLosses, obsUpdate } from '../testing/obs-update.ts'
 import { inverseOf } from './inverse.ts'
 import { droppedShare, type Mask, rowGroups } from './mask.ts'
 import { type Pattern, parsePattern, sparsityOf } from './pattern.ts'
 import { PRUNE_METHODS, prune, pruneLoss } from './prune.ts'
 import { sparseGpt } from './sparsegpt.ts'
-import { obsLosses, obsUpdate } from './update.ts'
 
 const DAMP = 0.02
 const PATTERNS = ['unstructured', '2:4', '4:8', '3:10', 'sb84', 'sv32'].map(parsePattern)
@@ -252,6 +252,22 @@ test('selecting again after each step costs less', () => {
     })
     expect(often).toBeLessThanOrEqual(once * 1.001)
   }
+})
+
+test('each output drops the same share of single weights, and strips compete, unless it is said otherwise', () => {
+  const problem = randomProblem(64, 40, 200, 29)
+  const keptOf = (pattern: Pattern, scope?: 'row' | 'matrix') => {
+    const options = { method: 'obs', pattern, sparsity: 0.5, scope } as const
+    const { kept } = prune(problem.weights, 64, 40, options, knownOf(problem)).mask
+    return Array.from({ length: 64 }, (_, row) =>
+      kept.subarray(row * 40, row * 40 + 40).reduce((a, b) => a + b),
+    )
+  }
+  const [single, strips] = [parsePattern('unstructured'), parsePattern('sv32')]
+  expect(keptOf(single)).toEqual(Array(64).fill(20))
+  expect(keptOf(single, 'matrix')).not.toEqual(keptOf(single))
+  expect(keptOf(strips)).toEqual(keptOf(strips, 'matrix'))
+  expect(keptOf(strips, 'row')).toEqual(Array(64).fill(20))
 })
 
 test('dead inputs are dropped first', () => {

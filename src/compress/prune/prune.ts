@@ -6,9 +6,9 @@ import { type CodedMatrix, checkWeights, emptyMatrix, groupCount } from '../code
 import type { Factor } from '../factor.ts'
 import type { InputStats } from '../hessian.ts'
 import { energy, sampledRows, takeRows } from '../sampled-loss.ts'
+import { SLAB_ROWS } from '../slab.ts'
 import {
   type Coding,
-  GROUP_ROWS,
   type GroupResult,
   type GroupTask,
   groupBytes,
@@ -36,7 +36,11 @@ export interface PruneOptions {
    * the inverse of its own Hessian. Default 1.
    */
   readonly rounds?: number | undefined
-  /** OBS: whether rows compete for weights, or each drops the same share. Default `matrix`. */
+  /**
+   * OBS: whether rows compete for weights, or each drops the same share. Default: `row` for single weights,
+   * `matrix` for strips and blocks. The energy that rows lose says little of small outputs, which lose nearly
+   * everything where they compete.
+   */
   readonly scope?: Scope | undefined
 }
 
@@ -50,7 +54,7 @@ const SUMS = 128
 /** Rooms of their largest size: one that grows leaves its old bytes unused. */
 function reserve(factor: Factor, n: number): void {
   const { dense } = factor
-  reserveGroup(factor, Math.max(n, GROUP_ROWS))
+  reserveGroup(factor, Math.max(n, SLAB_ROWS))
   dense.room('sums', n * SUMS)
 }
 
@@ -148,7 +152,8 @@ function* pruneObs(
   options: PruneOptions & { readonly coding?: Coding | undefined },
   { stats, factor, inverse }: Known,
 ): GroupSteps<Pruned> {
-  const { pattern, sparsity, rounds = 1, scope = 'matrix' } = options
+  const { pattern, sparsity, rounds = 1 } = options
+  const { scope = pattern.rows * pattern.inputs === 1 ? 'row' : 'matrix' } = options
   if (inverse === undefined) throw new HalfbyteError('internal', 'obs was called without an inverse')
   if (rounds > 1) reserve(factor, n)
   const isDead = deadOf(stats)

@@ -15,60 +15,8 @@
 import { rowsOf } from '../dense.ts'
 import type { Factor } from '../factor.ts'
 import { divide } from '../targets.ts'
-import { type Compact, factorOf, keptFactor } from './inverse.ts'
+import { type Compact, factorOf } from './inverse.ts'
 import { type Mask, type MaskSides, rowGroups } from './mask.ts'
-
-/**
- * [n][k]; dropped weights are 0. `inverse`: H^-1, [k][k]. With it, the smaller of the two sides of a mask is
- * factored; without it, what is kept. Throws `unsupported` where H_KK cannot be solved.
- */
-export function obsUpdate(
-  weights: ArrayLike<number>,
-  mask: Mask,
-  factor: Factor,
-  inverse?: Float64Array,
-): Float64Array {
-  const { k } = mask
-  const values = Float64Array.from(weights)
-  for (const { rows, ...sides } of rowGroups(mask)) {
-    const own = takeGroup(weights, rows, k)
-    const byKept = inverse === undefined || sides.kept.length <= sides.dropped.length
-    if (byKept) updateByKept(own, sides, factor, keptFactor(factor, sides.kept))
-    else updateByDropped(own, sides, factor, inverse)
-    for (const [index, row] of rows.entries()) values.set(own.subarray(index * k, (index + 1) * k), row * k)
-  }
-  return values
-}
-
-export function takeGroup(weights: ArrayLike<number>, rows: readonly number[], k: number): Float64Array {
-  const own = new Float64Array(rows.length * k)
-  for (const [index, row] of rows.entries())
-    for (let i = 0; i < k; i++) own[index * k + i] = weights[row * k + i]!
-  return own
-}
-
-/** L of each row by equation 24, dampening included, [n]. `values`: the updated weights. */
-export function obsLosses(
-  weights: ArrayLike<number>,
-  values: Float64Array,
-  mask: Mask,
-  { hessian }: Factor,
-): Float64Array {
-  const { n, k } = mask
-  const losses = new Float64Array(n)
-  const pull = new Float64Array(k)
-  for (const { rows, kept, dropped } of rowGroups(mask)) {
-    for (const row of rows) {
-      pull.fill(0)
-      for (const p of dropped) {
-        for (let i = 0; i < k; i++) pull[i]! += hessian[p * k + i]! * weights[row * k + p]!
-      }
-      for (const p of dropped) losses[row]! += pull[p]! * weights[row * k + p]!
-      for (const j of kept) losses[row]! -= pull[j]! * (values[row * k + j]! - weights[row * k + j]!)
-    }
-  }
-  return losses
-}
 
 /** Multiply-adds of the update, without the inverse. `byKept`: whether what is kept is always factored. */
 export function updateWork(mask: Mask, byKept: boolean): number {

@@ -25,9 +25,7 @@ import type { PreparedModel } from '../load/prepare.ts'
 import { DoneMatrices, matricesOf } from './done-matrices.ts'
 import { readMatrix } from './read-matrix.ts'
 import { type SolveOptions, type SolveTask, solveProducts, widestFirst } from './solve-products.ts'
-import type { SolvePort } from './solver/solve-thread.ts'
-import { type KnownForGroups, SolverCrew } from './solver/solver-crew.ts'
-import { walk } from './walk.ts'
+import type { KnownForGroups, SolverCrew } from './solver/solver-crew.ts'
 
 /** Drift: only methods that update weights make up for it. */
 export interface PruneModelOptions
@@ -38,8 +36,6 @@ export interface PruneModelOptions
   readonly format: 'f32' | PrunedFormat
   /** The sparsity of single matrices; the others have `sparsity`. */
   readonly sparsities?: ReadonlyMap<string, number> | undefined
-  /** Starts a thread of the solver. Default: solving takes one thread. */
-  readonly startSolver?: (() => SolvePort) | undefined
 }
 
 export interface PrunedReport {
@@ -101,30 +97,23 @@ interface Job {
   readonly done: DoneMatrices<PrunedReport>
 }
 
-async function solveAll(
-  job: Job,
-  encoding: Exclude<PruneModelOptions['format'], 'f32'> | 'rows',
-): Promise<void> {
+function solveAll(job: Job, encoding: PrunedFormat | 'rows'): Promise<void> {
   const { prepared, options, done } = job
-  const { host, threads, damp } = options
-  const crew = new SolverCrew({
-    ...{ ...options, threads: threads === 'auto' ? host.cores : threads },
-    yieldTask: () => host.yieldTask(),
-  })
-  const visit = solveProducts({
-    ...{ done, encodingOf: () => encoding },
-    know: async (product, stats) => {
-      const [widest] = widestFirst(product)
-      const bytes = pruneBytes(widest?.n ?? 0, product.k, options)
-      return crew.knowForGroups(product.name, stats, { damp, bytes, withInverse: options.method === 'obs' })
+  const { damp, method } = options
+  const drift = hasDrift(options) ? options.drift : 0
+  return solveProducts(
+    prepared,
+    { ...options, drift },
+    {
+      ...{ done, encodingOf: () => encoding },
+      know(crew, product, stats) {
+        const [widest] = widestFirst(product)
+        const bytes = pruneBytes(widest?.n ?? 0, product.k, options)
+        return crew.knowForGroups(product.name, stats, { damp, bytes, withInverse: method === 'obs' })
+      },
+      solve: (crew, task) => pruneMatrix(job, crew, task),
     },
-    solve: (task) => pruneMatrix(job, crew, task),
-  })
-  try {
-    await walk(prepared, { ...options, drift: hasDrift(options), visit })
-  } finally {
-    crew.dispose()
-  }
+  )
 }
 
 async function pruneMatrix(job: Job, crew: SolverCrew, task: SolveTask<KnownForGroups>): Promise<void> {

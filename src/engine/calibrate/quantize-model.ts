@@ -15,10 +15,8 @@ import { DoneMatrices, matricesOf } from './done-matrices.ts'
 import { readMatrix } from './read-matrix.ts'
 import { scaledModel } from './scaled-model.ts'
 import { type SolveOptions, type SolveTask, solveProducts } from './solve-products.ts'
-import type { SolvePort } from './solver/solve-thread.ts'
-import { type Known, SolverCrew } from './solver/solver-crew.ts'
+import type { Known, SolverCrew } from './solver/solver-crew.ts'
 import { type Surveyed, survey } from './survey.ts'
-import { walk } from './walk.ts'
 
 export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOptions<MatrixReport> {
   /**
@@ -30,8 +28,6 @@ export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOpti
   readonly format: Format | 'mixed'
   /** Most bytes of the pack's tensors; `mixed` only. */
   readonly budgetBytes?: number | undefined
-  /** Starts a thread of the solver. Default: solving takes one thread. */
-  readonly startSolver?: (() => SolvePort) | undefined
 }
 
 /**
@@ -136,24 +132,12 @@ interface Job {
   readonly surveyed: readonly Surveyed[]
 }
 
-async function solveAll(job: Job): Promise<void> {
-  const { prepared, options, done, formatOf } = job
-  const { host, threads, drift } = options
-  const crew = new SolverCrew({
-    ...{ ...options, threads: threads === 'auto' ? host.cores : threads },
-    yieldTask: () => host.yieldTask(),
+const solveAll = (job: Job): Promise<void> =>
+  solveProducts(job.prepared, job.options, {
+    ...{ done: job.done, encodingOf: job.formatOf },
+    know: (crew, { name }, stats) => crew.know(name, stats, job.options),
+    solve: (crew, task) => solveMatrix(job, crew, task),
   })
-  const visit = solveProducts({
-    ...{ done, encodingOf: formatOf },
-    know: ({ name }, stats) => crew.know(name, stats, options),
-    solve: (task) => solveMatrix(job, crew, task),
-  })
-  try {
-    await walk(prepared, { ...options, drift: drift > 0, visit })
-  } finally {
-    crew.dispose()
-  }
-}
 
 async function solveMatrix(job: Job, crew: SolverCrew, task: SolveTask<Known>): Promise<void> {
   const { prepared, options, done } = job

@@ -1,13 +1,14 @@
-// Solving products. In: what makes one matrix smaller. Out: a visitor of the walk that does so with every
-// matrix of a product that is not done, under one factor.
+// Solving products. In: a prepared model, what makes one matrix smaller. Out: every matrix of a product that
+// is not done made so, on a crew of threads and under the factor of its product.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
-import { type Factor, type FactorOptions, factorize } from '../../compress/factor.ts'
 import type { InputStats } from '../../compress/hessian.ts'
 import type { PackCard } from '../load/pack-model.ts'
+import type { PreparedModel } from '../load/prepare.ts'
 import type { DoneMatrices } from './done-matrices.ts'
-import { openSolver } from './solver/solver-module.ts'
-import type { Product, WalkOptions } from './walk.ts'
+import type { SolvePort } from './solver/solve-thread.ts'
+import { SolverCrew } from './solver/solver-crew.ts'
+import { type Product, type WalkOptions, walk } from './walk.ts'
 
 /** What every way to make a model smaller is told. */
 export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift'> {
@@ -20,6 +21,8 @@ export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift
   readonly sweeps: number
   /** wasm/solve, compiled. Default: solvers compute in TypeScript. */
   readonly solver?: WebAssembly.Module | undefined
+  /** Starts a thread of the solver. Default: solving takes one thread. */
+  readonly startSolver?: (() => SolvePort) | undefined
   readonly card?: PackCard | undefined
   /** Called when a matrix is done. */
   readonly onMatrix?: ((report: Report) => void) | undefined
@@ -37,41 +40,45 @@ export interface SolveTask<Known> {
 export interface SolveProducts<Report extends { readonly name: string }, Known> {
   readonly done: DoneMatrices<Report>
   /** Called once for a product that is not done. */
-  readonly know: (product: Product, stats: InputStats) => Promise<Known>
+  readonly know: (crew: SolverCrew, product: Product, stats: InputStats) => Promise<Known>
   readonly encodingOf: (name: string) => PackedEncoding | 'rows'
   /** Leaves the matrix with `done`. */
-  readonly solve: (task: SolveTask<Known>) => Promise<void>
-}
-
-/** The factor of a product, in a memory that has room for the widest of its matrices. */
-export async function factorOf(
-  { name, parts, k }: Product,
-  stats: InputStats,
-  bytes: (n: number, k: number) => number,
-  { solver, ...options }: Omit<FactorOptions, 'dense'> & { readonly solver: WebAssembly.Module | undefined },
-): Promise<Factor> {
-  const widest = Math.max(...parts.map(({ n }) => n))
-  const dense = solver && openSolver(solver, bytes(widest, k))
-  return factorize(name, stats, { ...options, dense })
+  readonly solve: (crew: SolverCrew, task: SolveTask<Known>) => Promise<void>
 }
 
 /** The widest first: the others find room where it was. */
 export const widestFirst = ({ parts }: Product): Product['parts'] =>
   parts.toSorted((left, right) => right.n - left.n)
 
-export function solveProducts<Report extends { readonly name: string }, Known>({
-  done,
-  know,
-  encodingOf,
-  solve,
-}: SolveProducts<Report, Known>): WalkOptions['visit'] {
+/** Walks the model with one crew. Throws what `walk`, `know` and `solve` throw. */
+export async function solveProducts<Report extends { readonly name: string }, Known>(
+  prepared: PreparedModel,
+  options: SolveOptions<Report>,
+  how: SolveProducts<Report, Known>,
+): Promise<void> {
+  const { host, threads, drift } = options
+  const crew = new SolverCrew({
+    ...{ ...options, threads: threads === 'auto' ? host.cores : threads },
+    yieldTask: () => host.yieldTask(),
+  })
+  try {
+    await walk(prepared, { ...options, drift: drift > 0, visit: visitor(crew, how) })
+  } finally {
+    crew.dispose()
+  }
+}
+
+function visitor<Report extends { readonly name: string }, Known>(
+  crew: SolverCrew,
+  { done, know, encodingOf, solve }: SolveProducts<Report, Known>,
+): WalkOptions['visit'] {
   return async (product, stats) => {
     const { parts, k } = product
     const areDone = await Promise.all(parts.map(({ name }) => done.has(name)))
     if (areDone.includes(false)) {
       const found = await stats()
-      const known = await know(product, found)
-      for (const { name, n } of widestFirst(product)) await solve({ name, n, k, stats: found, known })
+      const known = await know(crew, product, found)
+      for (const { name, n } of widestFirst(product)) await solve(crew, { name, n, k, stats: found, known })
     }
     return new Map(
       await Promise.all(

@@ -6,6 +6,7 @@ import { matrixBytes, type SparseBase } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { parseJson } from '../../base/json.ts'
 import { layMatrix } from '../../compress/codes/lay.ts'
+import { factorize } from '../../compress/factor.ts'
 import type { InputStats } from '../../compress/hessian.ts'
 import { inverseOf } from '../../compress/prune/inverse.ts'
 import { prune, pruneBytes, pruneLoss } from '../../compress/prune/prune.ts'
@@ -17,7 +18,8 @@ import type { PreparedModel } from '../load/prepare.ts'
 import { DoneMatrices } from './done-matrices.ts'
 import type { PruneModelOptions } from './prune-model.ts'
 import { readMatrix } from './read-matrix.ts'
-import { factorOf, widestFirst } from './solve-products.ts'
+import { widestFirst } from './solve-products.ts'
+import { openSolver } from './solver/solver-module.ts'
 import { type Product, walk } from './walk.ts'
 import { prefixed, readWork } from './work-files.ts'
 
@@ -90,7 +92,9 @@ async function lossesOf(
 ): Promise<Lost> {
   const { solver, damp, host, signal, format, sparseFormat } = options
   const { parts, k } = product
-  const factor = await factorOf(product, stats, pruneBytes, { solver, damp })
+  const widest = Math.max(...parts.map(({ n }) => n))
+  const dense = solver && openSolver(solver, pruneBytes(widest, k))
+  const factor = factorize(product.name, stats, { damp, dense })
   const known = { stats, factor, inverse: inverseOf(factor, 'inverse') }
   const losses = new Float64Array(SPARSITIES.length)
   const bytes = new Float64Array(SPARSITIES.length)
