@@ -36,6 +36,12 @@ test.each([
   expect(outcomes[kind]).toBe(1)
 })
 
+test.skipIf(process.platform !== 'linux')('an input is not late because its process was halted', async () => {
+  const { inputs, ms, findings } = await readInputs('faulty', words('halted', 'read'), LIMITS)
+  expect(ms).toBeGreaterThan(2000)
+  expect({ inputs, findings }).toEqual({ inputs: 2, findings: [] })
+})
+
 test('the same seed finds the same, an input can be drawn alone and is made smaller', async () => {
   const once = await fuzz('faulty', { seed: 5, inputs: 500, ms: 60_000 })
   expect(once).toMatchObject(

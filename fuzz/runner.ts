@@ -4,6 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { effortOf } from './effort.ts'
 import type { StoredInput } from './input.ts'
 import type { Fault } from './judge.ts'
 import type { TargetName } from './target.ts'
@@ -11,7 +12,7 @@ import type { Answer, ChildOptions, Order } from './wire.ts'
 
 /** What every input is held to. */
 export interface Limits {
-  /** Longest time of one input. Default 5000. */
+  /** Longest time of one input, in which the process works or sleeps. Default 5000. */
   readonly inputMs?: number
   /** Most bytes of one input beyond what the process took before. Default 512 MB. */
   readonly memoryBytes?: number
@@ -227,38 +228,50 @@ async function start(target: TargetName, limits: Limits) {
     words = (words + data.toString()).slice(-4000)
   })
   running.add(child)
+  const effort = effortOf(child.pid ?? 0, LOOK_MS)
   const end = () => {
     running.delete(child)
     child.removeAllListeners()
     child.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
   }
+  let timer: NodeJS.Timeout | undefined
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${target} was not opened in ${START_MS} ms`)), START_MS)
+    let spent = 0
+    timer = setInterval(() => {
+      spent += effort()
+      if (spent > START_MS) reject(new Error(`${target} was not opened in ${START_MS} ms`))
+    }, LOOK_MS)
     child.once('exit', (code) => reject(new Error(`${target} cannot be opened (${code}):\n${words}`)))
     child.once('message', () => {
-      clearTimeout(timer)
       child.removeAllListeners('exit')
       resolve()
     })
-  }).catch((error) => {
-    end()
-    throw error
   })
+    .catch((error) => {
+      end()
+      throw error
+    })
+    .finally(() => clearInterval(timer))
   const entry = (): Float64Array => {
     const bytes = readFileSync(clock)
     return bytes.length < 16
       ? Float64Array.of(-1, 0)
       : new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + 16))
   }
+  let last = { index: -1, since: 0, spent: 0 }
   return {
     child,
     end,
     /** The number of the input that is read now; -1 between inputs. */
     at: () => entry()[0] as number,
+    /** To be called every LOOK_MS. */
     isLate: () => {
       const [index = -1, since = 0] = entry()
-      return index >= 0 && Date.now() - since > inputMs
+      const worked = effort()
+      const isSame = index === last.index && since === last.since
+      last = { index, since, spent: isSame ? last.spent + worked : 0 }
+      return index >= 0 && last.spent > inputMs
     },
   }
 }

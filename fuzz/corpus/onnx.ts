@@ -27,6 +27,9 @@ const counts = (...values: readonly number[]) => ({
   raw: new Uint8Array(new BigInt64Array(values.map(BigInt)).buffer),
 })
 
+const BOOL = 9
+const half = { name: 'half', type: 1, dims: [1], raw: new Uint8Array(Float32Array.of(0.5).buffer) }
+
 export const CORPUS: readonly CorpusEntry[] = [
   entry('a length whose varint does not end', () => withTail(GRAPH, ...Array(11).fill(0xff))),
   entry('a length of eleven bytes', () => withTail(GRAPH, ...Array(10).fill(0x80), 1)),
@@ -53,6 +56,27 @@ export const CORPUS: readonly CorpusEntry[] = [
       { name: 'ends', type: I64, ...counts(1) },
     ],
     inputs: ['x'],
+    outputs: ['y'],
+  }),
+  graph('a product of one side', {
+    nodes: [{ op: 'Mul', inputs: ['x'], outputs: ['y'] }],
+    inputs: ['x'],
+    outputs: ['y'],
+  }),
+  graph('whole numbers and fractions joined', {
+    nodes: [{ op: 'Concat', inputs: ['whole', 'half'], outputs: ['y'], attributes: { axis: 0 } }],
+    constants: [{ name: 'whole', type: I64, ...counts(1) }, half],
+    inputs: [],
+    outputs: ['y'],
+  }),
+  graph('a choice between a whole number and a fraction', {
+    nodes: [{ op: 'Where', inputs: ['is', 'whole', 'half'], outputs: ['y'] }],
+    constants: [
+      { name: 'is', type: BOOL, dims: [1], raw: new Uint8Array(1) },
+      { name: 'whole', type: I64, ...counts(1) },
+      half,
+    ],
+    inputs: [],
     outputs: ['y'],
   }),
 ]

@@ -2,6 +2,7 @@
 // into what they change.
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
+import { modelBytes, type WrittenGraph } from '../../src/onnx/testing/write-model.ts'
 import { corpusOf } from '../corpus.ts'
 import { layoutOf } from '../gguf-layout.ts'
 import { restoreInput, storeInput } from '../input.ts'
@@ -10,6 +11,7 @@ import { TARGETS } from '../target.ts'
 import { Raw, textOfTree, treeOf } from './json-tree.ts'
 import { mutateBytes } from './mutate-bytes.ts'
 import { mutateJson } from './mutate-json.ts'
+import { fieldsOf, mutateProto } from './mutate-proto.ts'
 import { mutateText } from './mutate-text.ts'
 
 const good = { name: 'x', list: [1, 2.5, null, true], nested: { 'a b': '\u2028' } }
@@ -59,6 +61,25 @@ test('bytes change in length and in value, texts take words in', () => {
   expect([...bytes.keys()]).toEqual([...bytes])
   const texts = Array.from({ length: 200 }, (_, index) => mutateText(new Random(3, index), 'abc', ['WORD']))
   expect(texts.some((text) => text.includes('WORD'))).toBe(true)
+})
+
+test('fields of a protobuf change at every depth, and its lengths stay right', () => {
+  const graph = (op: string): WrittenGraph => ({
+    nodes: ['a', 'b', 'c'].map((name) => ({ op, inputs: ['x', name], outputs: [`${name}y`] })),
+  })
+  const [good, donor] = [modelBytes(graph('Add')), modelBytes(graph('Mul'))]
+  const before = good.slice()
+  const all = Array.from({ length: 1000 }, (_, index) => mutateProto(new Random(3, index), good, [donor]))
+  expect(good).toEqual(before)
+  expect(all.filter((bytes) => fieldsOf(bytes) !== undefined).length).toBeGreaterThan(950)
+  const nodes = all.map((bytes) => {
+    const body = fieldsOf(bytes)?.find(({ number }) => number === 7)
+    return body && fieldsOf(bytes.subarray(body.from, body.end))?.filter(({ number }) => number === 1)
+  })
+  expect(nodes.filter((found) => found !== undefined).length).toBeGreaterThan(850)
+  const counts = new Set(nodes.map((found) => found?.length))
+  for (const count of [2, 3, 4]) expect(counts).toContain(count)
+  expect(all.some((bytes) => Buffer.from(bytes).includes('Mul'))).toBe(true)
 })
 
 test('the layout of a GGUF names each number of its header', async () => {

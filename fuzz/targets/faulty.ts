@@ -1,4 +1,6 @@
 // Target of the runner's own tests: texts that do what no parser may. In: a word. Out: the fault it names.
+import { spawn } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { HalfbyteError } from '../../src/base/errors.ts'
 import { textOf } from '../input.ts'
 import type { Target } from '../target.ts'
@@ -23,6 +25,10 @@ async function doAs(word: string): Promise<string> {
   if (word === 'crash') process.exit(3)
   if (word === 'memory') new Uint8Array(200 << 20).fill(1)
   if (word === 'heap') for (const kept: unknown[] = []; ; ) kept.push(new Array(1 << 20).fill(0.5))
+  if (word === 'halted') {
+    spawn('sh', ['-c', `kill -STOP ${process.pid}; sleep 2.5; kill -CONT ${process.pid}`])
+    await sleep(300)
+  }
   while (word === 'hang');
   return 'read'
 }

@@ -57,6 +57,8 @@ function inferWhere({ node, inputs: [condition, left, right] }: Inference): Type
 
 function evaluateWhere(context: Evaluation): Tensor {
   const [condition, left, right] = [0, 1, 2].map((index) => given(context, index)) as [Tensor, Tensor, Tensor]
+  if (left.dtype !== right.dtype)
+    throw unfit(context.node, `it chooses between ${left.dtype} and ${right.dtype}`)
   const made = zeros(left.dtype, broadcast(context.node, [condition.dims, left.dims, right.dims]))
   const [c, a, b] = [condition, left, right].map(({ dims }) => broadcastIndices(dims, made.dims))
   for (let at = 0; at < made.data.length; at++)

@@ -123,6 +123,7 @@ function evaluateConcat(context: Evaluation): Tensor {
   const strides = stridesOf(made.dims)
   let from = 0
   for (const part of parts) {
+    if (part.dtype !== made.dtype) throw unfit(context.node, `it joins ${made.dtype} and ${part.dtype}`)
     const fits = part.dims.every((own, at) => at === axis || own === made.dims[at])
     if (!fits || part.dims.length !== made.dims.length)
       throw unfit(context.node, `it joins shapes [${first!.dims}] and [${part.dims}] along axis ${axis}`)

@@ -8,6 +8,7 @@ import { malformed } from '../../formats/malformed.ts'
 const MOST_DEPTH = 48
 /** Characters of a name or key. */
 const MOST_TEXT = 4096
+const decoder = new TextDecoder()
 
 const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const
 
@@ -60,7 +61,7 @@ export class Message {
     const bytes = this.bytes()
     if (bytes.byteLength > most)
       throw this.wrong(`a name has ${bytes.byteLength} bytes where ${most} are the most`)
-    return new TextDecoder().decode(bytes)
+    return decoder.decode(bytes)
   }
 
   message(): Message {

@@ -90,6 +90,13 @@ export function tensorFrom(file: string, fields: TensorFields): Tensor {
   if (found !== due)
     throw malformed(file, `tensor ${name} has ${found} elements where its shape [${dims}] needs ${due}`)
   const made = zeros(dtype, dims)
+  const isLong = made.data instanceof BigInt64Array || made.data instanceof BigUint64Array
+  if (
+    isLong &&
+    data.in === 'list' &&
+    !data.values.every((value) => typeof value === 'bigint' || Number.isInteger(value))
+  )
+    throw malformed(file, `tensor ${name} has fractions where ${dtype} is due`)
   if (data.in === 'list') fillFromList(made, data.values)
   return made
 }
