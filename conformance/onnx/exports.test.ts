@@ -26,6 +26,8 @@ test.each([
   ['qwen2-cache', 1_000_000, 2],
   ['qwen3-cache', 1_000_000, 2],
   ['opset23', 10_000, 2],
+  ['gelu-exact', 10_000, 2],
+  ['gelu-tanh', 10_000, 2],
   ['multi-head-causal', 10_000, 4],
   ['multi-head-mask', 10_000, 4],
 ])('%s gives the logits of ONNX Runtime', async (name, theta, kvHeads) => {
@@ -38,7 +40,21 @@ test.each([
   expect(largestDifference(found, logits)).toBeLessThan(2e-5)
 })
 
-test.each(['llama-cache', 'multi-head-causal'])(
+test.each(['mamba-channels', 'mamba-rows'])(
+  '%s, a step of one token, gives the logits of ONNX Runtime for whole texts',
+  async (name) => {
+    const file = await openExport(name)
+    expect(file.metadata.get('config')).toMatchObject({
+      ...{ family: 'mamba', layers: 2, heads: 0, intermediateSize: 0 },
+      ssm: { innerSize: 64, stateSize: 16, convKernel: 4, timeStepRank: 8, convBias: true },
+    })
+    const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
+    const found = await withModel(file, { weights: 'f32' }, (built) => logitsOf(built, ids))
+    expect(largestDifference(found, logits)).toBeLessThan(2e-5)
+  },
+)
+
+test.each(['llama-cache', 'multi-head-causal', 'mamba-channels'])(
   '%s: a chunk and single tokens have the bits of the whole',
   async (name) => {
     const file = await openExport(name)

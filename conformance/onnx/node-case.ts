@@ -1,5 +1,6 @@
 // A node test of the ONNX standard. In: its folder, or a line of a file of cases. Out: whether the evaluator
 // gives its outputs, or why it is not claimed.
+
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { bufferSource } from '../../src/base/bytes.ts'
@@ -12,6 +13,7 @@ import { isFloat, numbersOf, reader, type Tensor } from '../../src/onnx/ir/tenso
 import { Message } from '../../src/onnx/proto/message.ts'
 import { readTensorFields, tensorFrom } from '../../src/onnx/proto/tensor-proto.ts'
 import { type OnnxModel, readModel } from '../../src/onnx/read-model.ts'
+import { FUSED } from '../../src/onnx/verify/fused.ts'
 
 export type Verdict =
   /** `ops` are the operators of the model, `domain:name`. */
@@ -120,7 +122,7 @@ function judgeSet(
     const tensor = tensorIn(`input ${index}`, inputs[index])
     if (tensor !== undefined) feeds.set(name, tensor)
   }
-  const made = evaluate(graph, feeds)
+  const made = evaluate(graph, feeds, FUSED)
   for (const [index, name] of graph.outputs.entries()) {
     const expected = tensorIn(`output ${index}`, outputs[index])
     if (expected === undefined) continue

@@ -9,6 +9,7 @@ import { countOf, isFloat, type Tensor, tensorOf } from '../../src/onnx/ir/tenso
 import { runPasses } from '../../src/onnx/passes/pass.ts'
 import { PASSES } from '../../src/onnx/passes.ts'
 import { readModel } from '../../src/onnx/read-model.ts'
+import { FUSED } from '../../src/onnx/verify/fused.ts'
 import { difference } from './node-case.ts'
 
 export interface Optimised {
@@ -41,12 +42,12 @@ export async function optimise(name: string, bytes: Uint8Array): Promise<Optimis
   let expected: ReadonlyMap<string, Tensor>
   try {
     feeds = feedsOf(graph)
-    expected = evaluate(graph, feeds)
+    expected = evaluate(graph, feeds, FUSED)
   } catch (error) {
     if (!isHalfbyteError(error)) throw error
     return { ...counts, is: 'not run', why: error.message }
   }
-  const found = evaluate(after, feeds)
+  const found = evaluate(after, feeds, FUSED)
   for (const [output, tensor] of expected) {
     // Folding must not change a bit, but rewrites may round in another order.
     const why = difference(found.get(output), tensor, [1e-5, 1e-6])

@@ -78,3 +78,29 @@ test('forks, restored sessions and two shards say what one thread says', async (
     expect(usage.cachedTokens).toBeGreaterThan(20)
   }
 })
+
+test('recurrent layers in both forms, on two shards, forked and restored say the same', async () => {
+  const open = async (name: string, options: LoadOptions = {}) =>
+    openEngine([await fileOf(join(EXPORTS, name, 'model.onnx'), 'model.onnx'), await tokenizerFile(96)], {
+      ...options,
+      weights: 'f32',
+    })
+  await using one = await open('mamba-channels')
+  await using other = await open('mamba-rows')
+  await using shards = await open('mamba-channels', { pool: 'shards', threads: 2 })
+  expect([one.threads, shards.threads]).toEqual([1, 2])
+  const { tokens } = await one.complete(PROMPT, GREEDY).result
+  expect(tokens).toHaveLength(16)
+  for (const engine of [other, shards])
+    expect((await engine.complete(PROMPT, GREEDY).result).tokens).toEqual(tokens)
+  await using session = one.createSession()
+  await session.send(PROMPT, GREEDY).result
+  await using fork = await session.fork()
+  const saved = await session.save()
+  const { text } = await session.send('ON', GREEDY).result
+  expect((await fork.send('ON', GREEDY).result).text).toBe(text)
+  await using restored = await shards.restoreSession(saved)
+  const again = await restored.send('ON', GREEDY).result
+  expect(again.text).toBe(text)
+  expect(again.usage.cachedTokens).toBeGreaterThan(0)
+})

@@ -45,6 +45,14 @@ export async function readInto(
   target.set(await source.read(offset, target.byteLength, signal))
 }
 
+/**
+ * Frees the memory of an array, which then has no bytes; the collector frees large arrays late. Only for an
+ * array that nobody else has, and that no read under way fills. Nothing happens in older browsers.
+ */
+export function release({ buffer }: ArrayBufferView): void {
+  if (buffer instanceof ArrayBuffer) buffer.transfer?.(0)
+}
+
 /** Throws `format` unless [offset, offset + length) lies inside `source`. */
 export function checkRange(source: { name: string; size: number }, offset: number, length: number): void {
   if (isCount(offset) && isCount(length) && offset + length <= source.size) return

@@ -2,19 +2,27 @@
 // TypeScript. It is the definition of the dialect; models run as plans.
 import { HalfbyteError } from '../base/errors.ts'
 import { type Graph, isStored, type Node } from './ir/graph.ts'
-import { unclaimed, unfit } from './ir/operator.ts'
+import { type Evaluate, type Operator, unclaimed, unfit } from './ir/operator.ts'
 import { rounder, type Tensor } from './ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from './operators.ts'
 
 /** A name's value, in a graph or in the graphs around it. */
 type Lookup = (name: string) => Tensor | undefined
 
+/** Evaluators of operators whose entries have none. */
+export type Evaluators = ReadonlyMap<Operator, Evaluate>
+const NONE: Evaluators = new Map()
+
 /**
  * The outputs, in the graph's order. Throws `unsupported` for a node that no operator covers, `format` for
  * inputs that do not fit or are not given, `out-of-memory` for a value of more than `MOST_ELEMENTS`.
  */
-export function evaluate(graph: Graph, feeds: ReadonlyMap<string, Tensor>): ReadonlyMap<string, Tensor> {
-  const made = run(graph, (name) => feeds.get(name))
+export function evaluate(
+  graph: Graph,
+  feeds: ReadonlyMap<string, Tensor>,
+  evaluators = NONE,
+): ReadonlyMap<string, Tensor> {
+  const made = run(graph, (name) => feeds.get(name), evaluators)
   return new Map(graph.outputs.map((name, index) => [name, made[index]!]))
 }
 
@@ -23,24 +31,28 @@ export function evaluateNode(
   node: Node,
   inputs: readonly (Tensor | undefined)[],
   lookup: Lookup = () => undefined,
+  evaluators = NONE,
 ): readonly (Tensor | undefined)[] {
   const why = whyUnclaimed(
     node,
     inputs.map((input) => input?.dtype),
   )
   if (why !== undefined) throw unclaimed(node, why)
-  const made = operatorOf(node)!.evaluate({
+  const operator = operatorOf(node)!
+  const compute = operator.evaluate ?? evaluators.get(operator)
+  if (compute === undefined) throw unclaimed(node, 'it is not computed while a model is read')
+  const made = compute({
     node,
     inputs,
     run(graph, given) {
       const named = new Map(graph.inputs.map(({ name }, index) => [name, given[index]]))
-      return run(graph, (name) => named.get(name) ?? lookup(name))
+      return run(graph, (name) => named.get(name) ?? lookup(name), evaluators)
     },
   })
   return made.map((tensor) => tensor && rounded(tensor))
 }
 
-function run(graph: Graph, outer: Lookup): readonly Tensor[] {
+function run(graph: Graph, outer: Lookup, evaluators: Evaluators): readonly Tensor[] {
   const values = new Map<string, Tensor>()
   const lookup: Lookup = (name) => {
     const constant = graph.constants.get(name)
@@ -54,7 +66,7 @@ function run(graph: Graph, outer: Lookup): readonly Tensor[] {
       if (value === undefined) throw unfit(node, `it reads ${name}, which nothing before it makes`)
       return value
     })
-    const made = evaluateNode(node, inputs, lookup)
+    const made = evaluateNode(node, inputs, lookup, evaluators)
     for (const [index, name] of node.outputs.entries()) {
       const tensor = made[index]
       if (name === '' || tensor === undefined) continue

@@ -129,7 +129,7 @@ function configOf(
   { graph, findings, weights }: Translation,
   genai: JsonObject | undefined,
   config: JsonObject | undefined,
-): ModelConfig {
+): Omit<ModelConfig, 'ssm'> & { readonly ssm?: MetaObject | undefined } {
   const embedding = weights.tensors.get('embed.weight')
   const [, hiddenSize = 0] = embedding?.shape ?? []
   const { heads, kvHeads, headDim, layers, normEpsilon, intermediateSize } = findings
@@ -143,13 +143,36 @@ function configOf(
     tablePositions ?? Infinity,
     isCount(stated) ? stated : (tablePositions ?? USUAL_CONTEXT),
   )
+  const ssm = ssmOf(name, graph, heads)
   return {
-    family: familyOf(findings),
+    family: ssm === undefined ? familyOf(findings) : 'mamba',
     name,
-    ...{ hiddenSize, layers, heads, kvHeads, headDim, intermediateSize: Math.max(1, intermediateSize) },
+    ...(ssm && { ssm }),
+    ...{ hiddenSize, layers, heads, kvHeads, headDim },
+    intermediateSize: ssm === undefined ? Math.max(1, intermediateSize) : intermediateSize,
     ...{ vocabSize: graph.output.shape[1], normEpsilon, contextLength },
     rope: { theta, dims: ropeDims === 0 ? headDim : ropeDims, pairing: 'halves', scaling },
     tiedEmbeddings: !weights.tensors.has('output.weight'),
+  }
+}
+
+/** The sizes of recurrent layers, as packs state them; undefined where there are none. */
+function ssmOf(name: string, { nodes }: StepGraph, heads: number): MetaObject | undefined {
+  const [scan, conv] = [nodes.find(({ op }) => op === 'scan'), nodes.find(({ op }) => op === 'conv1d')]
+  if (scan?.op !== 'scan' || conv?.op !== 'conv1d') return undefined
+  if (heads > 0)
+    throw new HalfbyteError(
+      'unsupported',
+      `${name} has recurrent layers and attention with ${heads} heads; give a model that has one of both`,
+      { heads },
+    )
+  const steps = nodes.find(({ output }) => output === scan.dt)
+  return {
+    innerSize: scan.x.shape[1],
+    stateSize: scan.decay.k,
+    convKernel: conv.weight.k,
+    timeStepRank: steps?.op === 'linear' ? steps.weight.k : 1,
+    ...{ heads: 0, groups: 0, convBias: conv.bias !== undefined },
   }
 }
 

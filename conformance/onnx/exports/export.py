@@ -71,8 +71,9 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, bias, sdpa, head_norm):
+    def __init__(self, bias, sdpa, head_norm, gelu):
         super().__init__()
+        self.gelu = gelu
         self.before, self.after = Norm(HIDDEN), Norm(HIDDEN)
         self.attention = Attention(bias, sdpa, head_norm)
         self.gate = nn.Linear(HIDDEN, INNER, bias=False)
@@ -83,15 +84,22 @@ class Block(nn.Module):
         mixed, present = self.attention(self.before(x), *rest)
         x = x + mixed
         y = self.after(x)
+        if self.gelu is not None:
+            return x + self.down(self.gelu(self.up(y))), present
         return x + self.down(nn.functional.silu(self.gate(y)) * self.up(y)), present
 
 
+def gelu_new(x):
+    return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
+
+
 class Decoder(nn.Module):
-    def __init__(self, bias=False, sdpa=False, tied=False, cache=True, head_norm=False, base=10000.0):
+    def __init__(self, bias=False, sdpa=False, tied=False, cache=True, head_norm=False, base=10000.0,
+                 gelu=None):
         super().__init__()
         self.cache = cache
         self.embed = nn.Embedding(VOCAB, HIDDEN)
-        self.layers = nn.ModuleList([Block(bias, sdpa, head_norm) for _ in range(LAYERS)])
+        self.layers = nn.ModuleList([Block(bias, sdpa, head_norm, gelu) for _ in range(LAYERS)])
         self.norm = Norm(HIDDEN)
         self.head = nn.Linear(HIDDEN, VOCAB, bias=False)
         if tied:
@@ -132,6 +140,8 @@ FORMS = {
     "llama-cache": dict(),
     "qwen2-cache": dict(bias=True, tied=True, sdpa=True, base=1000000.0),
     "qwen3-cache": dict(head_norm=True, sdpa=True, base=1000000.0),
+    "gelu-exact": dict(gelu=nn.functional.gelu),
+    "gelu-tanh": dict(gelu=gelu_new),
 }
 
 

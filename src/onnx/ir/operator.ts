@@ -48,6 +48,8 @@ export interface Evaluation {
   run(graph: Graph, inputs: readonly Tensor[]): readonly Tensor[]
 }
 
+export type Evaluate = (context: Evaluation) => readonly (Tensor | undefined)[]
+
 /** The newest opset of ONNX's own domain that entries follow. */
 export const LATEST_OPSET = 28
 
@@ -63,9 +65,10 @@ export interface Operator {
   infer(context: Inference): readonly (Type | undefined)[]
   /**
    * One tensor for each output that the node names; undefined for one it does not want. The result of f16 and
-   * bf16 is rounded by the caller, so evaluators compute in f64 or f32 freely.
+   * bf16 is rounded by the caller, so evaluators compute in f64 or f32 freely. Absent for operators that
+   * reading a model never computes: `src/onnx/verify/` has theirs.
    */
-  evaluate(context: Evaluation): readonly (Tensor | undefined)[]
+  readonly evaluate?: Evaluate | undefined
 }
 
 /** The `format` error for inputs that do not fit together. `what` is a clause with both numbers. */

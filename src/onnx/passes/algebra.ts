@@ -2,7 +2,7 @@
 import { inferTypes, type Types } from '../infer.ts'
 import { intOf, intsOf } from '../ir/attributes.ts'
 import { type Graph, isStored, type Node, type Type } from '../ir/graph.ts'
-import { DTYPES, numbersOf } from '../ir/tensor.ts'
+import { DTYPES, type DType, numbersOf } from '../ir/tensor.ts'
 import type { Pass } from './pass.ts'
 import { final, renamed } from './rename.ts'
 
@@ -14,7 +14,7 @@ export const simplify: Pass = {
     const makers = new Map<string, Node>()
     const nodes: Node[] = []
     for (const original of graph.nodes) {
-      const node = merged(original, makers, names)
+      const node = merged(original, makers, names, types)
       const same = node.domain === '' ? sameAs(node, graph, types) : undefined
       const [output = ''] = node.outputs
       const isWhole = node.outputs.slice(1).every((name) => name === '')
@@ -102,8 +102,13 @@ function isNeutral(graph: Graph, types: Types, name: string, other: string, valu
   return value === 0 && isFloating ? Object.is(number, -0) : number === value
 }
 
-/** A transpose of a transpose, or a reshape of a reshape, as one node. */
-function merged(node: Node, makers: ReadonlyMap<string, Node>, names: ReadonlyMap<string, string>): Node {
+/** A transpose of a transpose, or a cast of a cast that lost nothing, as one node. */
+function merged(
+  node: Node,
+  makers: ReadonlyMap<string, Node>,
+  names: ReadonlyMap<string, string>,
+  types: Types,
+): Node {
   const before = makers.get(final(node.inputs[0] ?? '', names))
   if (node.domain !== '' || before?.domain !== '' || before.op !== node.op) return node
   const inputs = [before.inputs[0]!, ...node.inputs.slice(1)]
@@ -113,5 +118,18 @@ function merged(node: Node, makers: ReadonlyMap<string, Node>, names: ReadonlyMa
     const perm = outer.map((axis) => inner[axis]!)
     return { ...node, inputs, attributes: new Map([['perm', { kind: 'ints', value: perm }]]) }
   }
-  return node
+  const [from, by] = [types.get(inputs[0]!)?.dtype, types.get(before.outputs[0]!)?.dtype]
+  const isExact =
+    from !== undefined && by !== undefined && (from === by || WIDER[from]?.includes(by) === true)
+  return node.op === 'Cast' && isExact ? { ...node, inputs } : node
+}
+
+/** Dtypes that hold every value of another. */
+const WIDER: Partial<Record<DType, readonly DType[]>> = {
+  f16: ['f32', 'f64'],
+  bf16: ['f32', 'f64'],
+  f32: ['f64'],
+  i8: ['i16', 'i32', 'i64', 'f16', 'f32', 'f64'],
+  u8: ['i16', 'u16', 'i32', 'u32', 'i64', 'f16', 'f32', 'f64'],
+  i32: ['i64', 'f64'],
 }

@@ -3,13 +3,15 @@ import type { RopePairing, RopeScaling } from '../../arch/config/config.ts'
 import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
 import type { CodeMatrix } from './code-matrix.ts'
+import type { Terms } from './terms.ts'
 
 /**
  * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past or present keys
  * or values. `control`: what says where tokens stand: masks, positions, lengths, and all that is computed of
  * them and of shapes. `constant`: a weight that is not read yet. `gate`: an activation of rows that a product
  * may still join. `sigmoid`: of rows, until they are multiplied by it. `matrix`: a constant in codes, with
- * its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id.
+ * its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id. `terms`: what a recurrent
+ * layer computes between its matrices.
  */
 export type Meaning =
   | { readonly is: 'ids' }
@@ -32,6 +34,7 @@ export type Meaning =
   | Turned
   | Scores
   | { readonly is: 'gaps'; readonly of: Scores }
+  | Terms
 
 /** A constant matrix in codes, as a graph reads it. */
 export interface StoredMatrix {

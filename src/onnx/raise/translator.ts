@@ -6,13 +6,15 @@ import type { Value } from '../../graph/ir.ts'
 import type { Graph as StepGraph } from '../../graph/nodes.ts'
 import { inferTypes, type Types } from '../infer.ts'
 import type { Dim } from '../ir/dims.ts'
-import { type Graph, isStored, type Node } from '../ir/graph.ts'
+import { type Graph, type Input, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
 import type { Findings, Meaning } from './meaning.ts'
 import { mergeProducts } from './merge-products.ts'
+import { nameSteps } from './name-steps.ts'
 import { normedRows } from './normed-rows.ts'
 import type { FoundRope } from './rope-table.ts'
+import { textOf } from './terms.ts'
 import { WeightTable } from './weight-table.ts'
 
 /** Translates one kind of node. `false`: this form of it is not a part of a step; control flow may be. */
@@ -74,6 +76,8 @@ export class Translator {
   readonly #tail: readonly Node[]
   /** Windows of masks that were proven, by name. */
   readonly masks = new Map<string, number>()
+  /** What a step leaves of each state of a recurrent layer, as text. */
+  readonly left = new Map<string, string>()
   /** The values of cosines and sines that layers before have used. */
   ropeTable: string | undefined
   /** Rows of meanings that were open when they were first read. */
@@ -111,8 +115,9 @@ export class Translator {
     const logits = this.#values.get(first)
     if (logits?.is !== 'rows' || this.#hidden === undefined)
       throw unclaimed(end, `the output ${first} is not made of the rows of a step, as logits are`)
+    this.#checkStates(end)
     return {
-      graph: mergeProducts(this.b.finish(logits.value, this.#hidden)),
+      graph: nameSteps(mergeProducts(this.b.finish(logits.value, this.#hidden)), this.weights),
       weights: this.weights,
       findings: this.findings,
     }
@@ -171,7 +176,16 @@ export class Translator {
 
   /** Whether the graph has keys and values of earlier steps as inputs. */
   get hasState(): boolean {
-    return this.graph.inputs.some(({ type }) => isFloat(type?.dtype ?? 'i64'))
+    return this.#states.length > 0
+  }
+
+  /** Whether it has states [batch, channels, n]; keys and values have another axis. */
+  get isRecurrent(): boolean {
+    return this.#states.some(({ type }) => type?.dims?.length === 3)
+  }
+
+  get #states(): readonly Input[] {
+    return this.graph.inputs.filter(({ type }) => isFloat(type?.dtype ?? 'i64'))
   }
 
   /** All layers have one kind of heads. Throws `unsupported` for another. */
@@ -242,6 +256,20 @@ export class Translator {
     const [name = ''] = this.graph.outputs
     const after = this.#tail.indexOf(node)
     return after >= 0 && (node.outputs.includes(name) || !this.#tail.slice(after + 1).some(isProduct))
+  }
+
+  /** States of recurrent layers come out in the order in which they go in, after the logits. */
+  #checkStates(node: Node): void {
+    for (const [index, { name }] of this.#states.entries()) {
+      const due = this.left.get(name)
+      const output = this.graph.outputs[index + 1] ?? ''
+      const made = this.meaningOf(output)
+      if (due !== undefined && (made?.is !== 'terms' || textOf(made) !== due))
+        throw unclaimed(
+          node,
+          `the output ${output || index + 1} is not what the step makes of the state ${name}`,
+        )
+    }
   }
 
   #input(name: string, dtype: Parameters<typeof isFloat>[0]): Meaning {

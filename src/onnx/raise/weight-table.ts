@@ -1,6 +1,6 @@
 // The weight table. In: constants that nodes read as matrices and vectors. Out: weights of the plan by name,
 // each once, and the tensors that they are streamed from.
-import type { TensorIndex, TensorInfo } from '../../formats/tensors.ts'
+import type { TensorIndex, TensorInfo, ValueChange } from '../../formats/tensors.ts'
 import { matrix, vector } from '../../graph/builder.ts'
 import type { WeightRef } from '../../graph/ir.ts'
 import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
@@ -112,6 +112,31 @@ export class WeightTable {
       floatTensor(this.#file, weight, constant, [n]),
     )
     return vector({ [made]: n })
+  }
+
+  /**
+   * A float constant [channels], or [channels, k], that only recurrent kernels read. Axes of size one do not
+   * count.
+   */
+  named(constantName: string, as: string, channels: number, change?: ValueChange): WeightRef {
+    const constant = this.#graph.constants.get(constantName)!
+    const shape = constant.dims.filter((size) => size > 1)
+    const made = this.#weight(`${constantName} ${as}`, as, (weight) => ({
+      ...floatTensor(this.#file, weight, constant, shape),
+      change,
+    }))
+    const [, k] = shape
+    return k === undefined ? vector({ [made]: channels }) : matrix(k, { [made]: channels })
+  }
+
+  /** Gives weights other names, by their own. */
+  rename(names: ReadonlyMap<string, string>): void {
+    for (const [name, tensor] of [...this.#tensors]) {
+      const other = names.get(name)
+      if (other === undefined) continue
+      this.#tensors.delete(name)
+      this.#tensors.set(other, { ...tensor, name: other })
+    }
   }
 
   #weight(key: string, wanted: string, make: (name: string) => TensorInfo): string {

@@ -1,0 +1,309 @@
+// Recurrent layers in primitive operators. In: sums and products of rows, constants and states, and changes
+// of their layout. Out: convolutions and scans of the plan.
+import { intOf, intsOf, stringOf } from '../../ir/attributes.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
+import { unclaimed } from '../../ir/operator.ts'
+import { isFloat } from '../../ir/tensor.ts'
+import {
+  asConvolution,
+  asMemory,
+  asScan,
+  asSilu,
+  asSum,
+  type Convolution,
+  type Scanned,
+} from '../recurrence.ts'
+import {
+  type Call,
+  callTerms,
+  factorTerms,
+  isSmall,
+  moved,
+  onlyFactor,
+  product,
+  sum,
+  type Terms,
+  textOf,
+  usedAxes,
+} from '../terms.ts'
+import type { Handler, Translator } from '../translator.ts'
+
+/** An input as terms; undefined for what is none, and in graphs without states of recurrent layers. */
+function lifted(t: Translator, node: Node, index: number): Terms | undefined {
+  const meaning = t.read(node, index)
+  if (meaning?.is === 'terms') return meaning
+  const type = t.types.get(node.inputs[index] ?? '')
+  const dims = type?.dims
+  if (!t.isRecurrent || meaning === undefined || dims === undefined) return undefined
+  const rank = dims.length
+  const long = dims.flatMap((size, axis) => (typeof size === 'number' && size > 1 ? [axis] : []))
+  if (meaning.is === 'gate') {
+    const { value, activation } = meaning
+    return factorTerms({ of: 'gate', value, activation }, [rank - 1], rank)
+  }
+  if (t.isRows(node, index)) return factorTerms({ of: 'rows', value: t.rows(node, index) }, [rank - 1], rank)
+  if (meaning.is === 'state' && long.length === 2)
+    return factorTerms({ of: 'state', name: meaning.name, from: 0 }, long, rank)
+  if (meaning.is !== 'constant' || !isFloat(type?.dtype ?? 'i64')) return undefined
+  return factorTerms({ of: 'constant', name: meaning.name }, long, rank)
+}
+
+/** Rows again where the value is some, with their channels last. */
+function set(t: Translator, node: Node, value: Terms | undefined, output = 0): boolean {
+  if (value === undefined || !isSmall(value)) return false
+  const factor = onlyFactor(value)
+  const isLast = factor?.axes[0] === value.rank - 1
+  if (isLast && factor?.source.of === 'rows') t.setRows(node, output, factor.source.value)
+  else if (isLast && factor?.source.of === 'gate') {
+    const { value: of, activation } = factor.source
+    t.set(node, output, { is: 'gate', value: of, activation })
+  } else t.set(node, output, value)
+  return true
+}
+
+const unary =
+  (change: (value: Terms) => Terms): Handler =>
+  (t, node) => {
+    const value = lifted(t, node, 0)
+    return value !== undefined && set(t, node, change(value))
+  }
+
+const call = (name: Call['name']): Handler => unary((inner) => callTerms(name, inner))
+
+export const exponential = call('exp')
+export const softplus = call('softplus')
+export const sigmoid = call('sigmoid')
+export const negative = unary((value) => ({
+  ...value,
+  terms: value.terms.map(({ sign, factors }) => ({ sign: sign === 1 ? -1 : 1, factors })),
+}))
+
+const binary =
+  (join: (t: Translator, node: Node, left: Terms, right: Terms) => Terms | undefined): Handler =>
+  (t, node) => {
+    const [left, right] = [lifted(t, node, 0), lifted(t, node, 1)]
+    return left !== undefined && right !== undefined && set(t, node, join(t, node, left, right))
+  }
+
+export const multiply = binary((t, node, left, right) => {
+  const x = asSilu(left, right)
+  if (x !== undefined) {
+    const convolution = asConvolution(x)
+    if (convolution !== undefined) return convolve(t, convolution, x.rank)
+    const { source, axes } = onlyFactor(x) ?? {}
+    return source?.of === 'rows' && axes
+      ? factorTerms({ of: 'gate', value: source.value, activation: 'silu' }, axes, x.rank)
+      : undefined
+  }
+  const made = product(left, right)
+  const scanned = asScan(made)
+  return scanned === undefined ? made : scan(t, node, scanned, made.rank)
+})
+
+export const add = binary((t, node, left, right) => {
+  const made = sum(left, right)
+  const memory = asMemory(made)
+  if (memory !== undefined) leave(t, node, memory)
+  return memory ?? made
+})
+
+/** Sums of products over one axis, and products of matrices. */
+export const matMul = binary((_t, _node, left, right) => {
+  const rank = Math.max(left.rank, right.rank)
+  if (left.rank < 2 || right.rank < 2) return undefined
+  // [.., row, shared, 1] and [.., 1, shared, column]
+  const rows = moved(left, rank + 1, (axis) => axis + rank - left.rank)
+  const columns = moved(right, rank + 1, (axis) => {
+    const place = axis + rank - right.rank
+    return place < rank - 2 ? place : place + 1
+  })
+  return asSum(product(rows, columns), rank - 1, false)
+})
+
+export const einsum: Handler = (t, node) => {
+  const [terms = '', output = ''] = stringOf(node, 'equation', '').replaceAll(' ', '').split('->')
+  const inputs = terms.split(',')
+  const values = inputs.map((_, index) => lifted(t, node, index))
+  const [left, right] = values
+  if (values.length !== 2 || left === undefined || right === undefined || /[^a-z,]/i.test(terms)) return false
+  const gone = [...new Set(terms.replaceAll(',', ''))].filter((letter) => !output.includes(letter))
+  const letters = [...output, ...gone]
+  const [one, other] = [left, right].map((value, index) =>
+    moved(value, letters.length, (axis) => letters.indexOf(inputs[index]![axis]!)),
+  ) as [Terms, Terms]
+  let summed: Terms | undefined = product(one, other)
+  for (let axis = letters.length - 1; axis >= output.length && summed !== undefined; axis--)
+    summed = asSum(summed, axis, false)
+  return set(t, node, summed)
+}
+
+export const reduceSum: Handler = (t, node) => {
+  const value = lifted(t, node, 0)
+  const [axis, ...others] = intsOf(node, 'axes', undefined) ?? t.known(node, 1) ?? []
+  if (value === undefined || axis === undefined || others.length > 0) return false
+  return set(t, node, asSum(value, within(axis, value.rank), intOf(node, 'keepdims', 1) !== 0))
+}
+
+const within = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis)
+
+export const transpose: Handler = (t, node) => {
+  const value = lifted(t, node, 0)
+  const perm = intsOf(node, 'perm', undefined)
+  return (
+    value !== undefined &&
+    perm !== undefined &&
+    set(
+      t,
+      node,
+      moved(value, perm.length, (axis) => perm.indexOf(axis)),
+    )
+  )
+}
+
+/** The same elements in the same order, with other axes of size one: Reshape, Squeeze, Unsqueeze. */
+export const relay: Handler = (t, node) => {
+  const value = lifted(t, node, 0)
+  const [from, to] = [t.types.get(node.inputs[0] ?? '')?.dims, t.dimsOf(node)]
+  if (value === undefined || from === undefined || to === undefined) return false
+  const used = usedAxes(value)
+  const long = to.flatMap((size, axis) => (typeof size === 'number' && size > 1 ? [axis] : []))
+  const isSame = used.length === long.length && used.every((axis, at) => from[axis] === to[long[at]!])
+  return (
+    isSame &&
+    set(
+      t,
+      node,
+      moved(value, to.length, (axis) => long[used.indexOf(axis)]!),
+    )
+  )
+}
+
+/** One index along an axis that no factor has. */
+export const pick: Handler = (t, node) => {
+  const value = lifted(t, node, 0)
+  const [to, indices] = [t.dimsOf(node), t.known(node, 1)]
+  if (value === undefined || to === undefined || indices?.length !== 1) return false
+  const axis = within(intOf(node, 'axis', 0), value.rank)
+  if (usedAxes(value).includes(axis)) return false
+  const gone = value.rank - to.length
+  return set(
+    t,
+    node,
+    moved(value, to.length, (at) => (at < axis ? at : at - gone)),
+  )
+}
+
+/** Some channels of rows, or all but the oldest of newest inputs. */
+export const slice: Handler = (t, node) => {
+  const value = lifted(t, node, 0)
+  const size = t.types.get(node.inputs[0] ?? '')?.dims
+  const [starts, ends] = [t.known(node, 1), t.known(node, 2)]
+  const axes = hasInput(node, 3) ? t.known(node, 3) : [0]
+  const steps = hasInput(node, 4) ? t.known(node, 4) : [1]
+  if (value === undefined || starts?.length !== 1 || ends === undefined || axes?.length !== 1) return false
+  const axis = within(axes[0]!, value.rank)
+  const length = size?.[axis]
+  if (typeof length !== 'number' || steps?.[0] !== 1) return false
+  const [from, to] = [starts[0]!, ends[0]!].map((at) => Math.min(length, Math.max(0, within(at, length))))
+  return set(t, node, part(t, node, value, axis, [from!, to!, length]))
+}
+
+export const split: Handler = (t, node) => {
+  const value = lifted(t, node, 0)
+  if (value === undefined) return false
+  const axis = within(intOf(node, 'axis', 0), value.rank)
+  let from = 0
+  const length = t.types.get(node.inputs[0] ?? '')?.dims?.[axis]
+  return node.outputs.every((_, output) => {
+    const width = t.dimsOf(node, output)?.[axis]
+    if (typeof width !== 'number' || typeof length !== 'number') return false
+    from += width
+    return set(t, node, part(t, node, value, axis, [from - width, from, length], output), output)
+  })
+}
+
+function part(
+  t: Translator,
+  node: Node,
+  value: Terms,
+  axis: number,
+  [from, to, length]: readonly [number, number, number],
+  output = 0,
+): Terms | undefined {
+  const factor = onlyFactor(value)
+  const isWhole = from === 0 && to === length
+  if (isWhole) return value
+  if (factor === undefined) return undefined
+  const { source, axes } = factor
+  if (source.of === 'rows' && axes[0] === axis && to <= source.value.shape[1]) {
+    const label = node.outputs[output] ?? node.name
+    const made = t.b.node(label, { op: 'slice', input: source.value, start: from, width: to - from })
+    return factorTerms({ of: 'rows', value: made }, axes, value.rank)
+  }
+  const isNewest = (source.of === 'state' || source.of === 'recent') && source.from === 0
+  if (!isNewest || axes[1] !== axis || from !== 1 || to !== length) return undefined
+  const newest = factorTerms({ ...source, from: 1 }, axes, value.rank)
+  if (source.of === 'recent') leave(t, node, newest)
+  return newest
+}
+
+/** The step's own input after the newest ones of the state. */
+export const concat = binary((t, node, left, right) => {
+  const [past, own] = [onlyFactor(left), onlyFactor(right)]
+  if (node.inputs.length !== 2 || past?.source.of !== 'state' || own?.source.of !== 'rows') return undefined
+  const [channels, taps] = past.axes
+  if (within(intOf(node, 'axis', 0), left.rank) !== taps || `${own.axes}` !== `${channels}`) return undefined
+  const { name, from } = past.source
+  const recent = { of: 'recent', state: name, value: own.source.value, from: 0 } as const
+  const made = factorTerms(recent, past.axes, left.rank)
+  if (from === 1) leave(t, node, made)
+  return made
+})
+
+/** Remembers what the next step is to have as a state. */
+function leave(t: Translator, node: Node, value: Terms): void {
+  const source = onlyFactor(value)?.source
+  if (source?.of !== 'recent' && source?.of !== 'memory') return
+  const text = textOf(value)
+  if ((t.left.get(source.state) ?? text) !== text)
+    throw unclaimed(node, `it changes the state ${source.state} a second time`)
+  t.left.set(source.state, text)
+}
+
+const at = (t: Translator): string => `layers.${t.findings.layers}`
+
+function convolve(t: Translator, { source, axes, bias }: Convolution, rank: number): Terms {
+  const { recent, weight } = source
+  const channels = recent.value.shape[1]
+  const name = `${at(t)}.ssm_conv`
+  const value = t.b.conv1d(
+    name,
+    recent.value,
+    t.weights.named(weight, `${name}.weight`, channels),
+    bias === undefined ? undefined : t.weights.named(bias, `${name}.bias`, channels),
+  )
+  return factorTerms({ of: 'rows', value }, axes, rank)
+}
+
+function scan(t: Translator, node: Node, { memory, c, z, skip, axes }: Scanned, rank: number): Terms {
+  const ids = t.graph.inputs.find(({ name }) => t.meaningOf(name)?.is === 'ids')
+  const tokens = ids?.type?.dims?.[1] ?? 1
+  if (tokens !== 1)
+    throw unclaimed(
+      node,
+      `its state is that of one token, and the graph takes ${tokens} tokens at once; export a step of one token`,
+    )
+  const { x, dt, b, decay } = memory
+  const channels = x.shape[1]
+  const change = decay.isLog ? { scale: -Math.LOG2E, exp: true } : { scale: Math.LOG2E }
+  const value = t.b.scan(
+    `${at(t)}.ssm_scan`,
+    { x, dt, z, b, c },
+    {
+      decay: t.weights.named(decay.name, `${at(t)}.ssm_decay`, channels, change),
+      skip: t.weights.named(skip, `${at(t)}.ssm_skip`, channels),
+    },
+  )
+  t.findings.layers++
+  return factorTerms({ of: 'rows', value }, axes, rank)
+}

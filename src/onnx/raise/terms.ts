@@ -1,0 +1,145 @@
+// Terms. In: rows, constants and states as factors, each over some axes of a value. Out: sums of products of
+// them, laid out as a graph has them. What a recurrent layer does between its matrices is of this kind.
+import type { Activation, Value } from '../../graph/ir.ts'
+
+/** A sum of products, over axes of a value of this rank. An axis that no factor has is as good as absent. */
+export interface Terms {
+  readonly is: 'terms'
+  readonly rank: number
+  readonly terms: readonly Term[]
+}
+
+export interface Term {
+  readonly sign: 1 | -1
+  readonly factors: readonly Factor[]
+}
+
+export interface Factor {
+  readonly source: Source
+  /** The axes of the value that the source's own axes are, in their order. */
+  readonly axes: readonly number[]
+}
+
+/**
+ * What a factor is. Its own axes: [channels] of `rows`, `gate`, `convolved` and `recalled`; [channels, taps]
+ * of `state` and `recent`; [channels, states] of `state` and `memory`; those longer than 1 of `constant`;
+ * those that `inner` has, in order, of `call`.
+ */
+export type Source =
+  | { readonly of: 'rows'; readonly value: Value }
+  | { readonly of: 'gate'; readonly value: Value; readonly activation: Activation }
+  | { readonly of: 'constant'; readonly name: string }
+  /** `from`: how many of the first taps are left out. */
+  | { readonly of: 'state'; readonly name: string; readonly from: number }
+  | Recent
+  | Memory
+  | { readonly of: 'convolved'; readonly recent: Recent; readonly weight: string }
+  | { readonly of: 'recalled'; readonly memory: Memory; readonly c: Value }
+  | Call
+
+/** The newest inputs, the step's own last. `from`: how many of the oldest are left out. */
+export interface Recent {
+  readonly of: 'recent'
+  readonly state: string
+  readonly value: Value
+  readonly from: number
+}
+
+/** The new state: exp(decay * softplus(dt)) * state + softplus(dt) * b * x. */
+export interface Memory {
+  readonly of: 'memory'
+  readonly state: string
+  readonly x: Value
+  readonly dt: Value
+  readonly b: Value
+  /** The constant, and whether it is the logarithm of the negative decay. */
+  readonly decay: { readonly name: string; readonly isLog: boolean }
+}
+
+export interface Call {
+  readonly of: 'call'
+  readonly name: 'exp' | 'softplus' | 'sigmoid'
+  readonly inner: Terms
+  /** Calls in calls, this one included. */
+  readonly depth: number
+}
+
+/** More than a recurrent layer has: a graph could double its terms with every node. */
+const [MOST_TERMS, MOST_FACTORS, DEEPEST] = [4, 8, 3]
+
+/** Whether the value is small enough to be looked at. */
+export const isSmall = ({ terms }: Terms): boolean =>
+  terms.length <= MOST_TERMS &&
+  terms.every(({ factors }) => factors.length <= MOST_FACTORS) &&
+  depthOf(terms) <= DEEPEST
+
+const depthOf = (terms: readonly Term[]): number =>
+  Math.max(
+    0,
+    ...terms.flatMap(({ factors }) => factors.map(({ source }) => (source.of === 'call' ? source.depth : 0))),
+  )
+
+export const callTerms = (name: Call['name'], inner: Terms): Terms =>
+  factorTerms({ of: 'call', name, inner, depth: depthOf(inner.terms) + 1 }, usedAxes(inner), inner.rank)
+
+export const factorTerms = (source: Source, axes: readonly number[], rank: number): Terms => ({
+  ...{ is: 'terms', rank, terms: [{ sign: 1, factors: [{ source, axes }] }] },
+})
+
+/** The one factor that a value is; undefined where it is more than that. */
+export function onlyFactor({ terms: [first, ...others] }: Terms): Factor | undefined {
+  return others.length === 0 && first?.sign === 1 && first.factors.length === 1 ? first.factors[0] : undefined
+}
+
+/** Axes that a factor has, in order. */
+export const usedAxes = ({ terms }: Terms): number[] =>
+  [...new Set(terms.flatMap(({ factors }) => factors.flatMap(({ axes }) => axes)))].sort((a, b) => a - b)
+
+export const isSameAxes = (left: readonly number[], right: readonly number[]): boolean =>
+  `${left}` === `${right}`
+
+/** Each axis under another number. */
+export const moved = (value: Terms, rank: number, to: (axis: number) => number): Terms => ({
+  ...{ is: 'terms', rank },
+  terms: value.terms.map(({ sign, factors }) => ({
+    sign,
+    factors: factors.map(({ source, axes }) => ({ source, axes: axes.map(to) })),
+  })),
+})
+
+/** Axes are counted from the last, as broadcasting does. */
+const widened = (value: Terms, rank: number): Terms => moved(value, rank, (axis) => axis + rank - value.rank)
+
+export function product(left: Terms, right: Terms): Terms {
+  const rank = Math.max(left.rank, right.rank)
+  const [one, other] = [widened(left, rank), widened(right, rank)]
+  const terms = one.terms.flatMap((a) =>
+    other.terms.map(
+      (b): Term => ({ sign: a.sign === b.sign ? 1 : -1, factors: [...a.factors, ...b.factors] }),
+    ),
+  )
+  return { is: 'terms', rank, terms }
+}
+
+export function sum(left: Terms, right: Terms): Terms {
+  const rank = Math.max(left.rank, right.rank)
+  return { is: 'terms', rank, terms: [...widened(left, rank).terms, ...widened(right, rank).terms] }
+}
+
+/** The same text for the same value. */
+export function textOf({ rank, terms }: Terms): string {
+  const texts = terms.map(
+    ({ sign, factors }) =>
+      sign +
+      factors
+        .map(({ source, axes }) => `${sourceText(source)}[${axes}]`)
+        .sort()
+        .join('*'),
+  )
+  return `${rank}: ${texts.sort().join(' + ')}`
+}
+
+export const sourceText = (source: Source): string =>
+  JSON.stringify(source, (_, part: unknown) =>
+    typeof part === 'object' && part !== null && 'id' in part ? part.id : part,
+  )
