@@ -6,11 +6,13 @@ export type EngineName =
   | 'halfbyte-simd128'
   | 'halfbyte-onnx-int4'
   | 'halfbyte-onnx-int8'
+  | 'halfbyte-onnx-f32'
   | 'llama.cpp'
   | 'wllama-3'
   | 'wllama-2'
   | 'ort-int8'
   | 'ort-int4'
+  | 'ort-f32'
 
 export interface EngineKind {
   readonly name: EngineName
@@ -20,7 +22,7 @@ export interface EngineKind {
   readonly place: 'page' | 'process'
   /** The npm package it comes in, as Node finds it; absent for Halfbyte itself. */
   readonly packageName?: string
-  readonly model: 'gguf' | 'onnx-int4' | 'onnx-int8'
+  readonly model: 'gguf' | 'onnx-int4' | 'onnx-int8' | 'onnx-f32'
   /** Its largest share of the suite. */
   readonly prompts: readonly number[]
   readonly decode: number
@@ -41,6 +43,7 @@ export const ENGINES: readonly EngineKind[] = [
   // The files that ONNX Runtime Web reads.
   { name: 'halfbyte-onnx-int4', title: 'Halfbyte, ONNX int4', place: 'page', model: 'onnx-int4', ...SHORT },
   { name: 'halfbyte-onnx-int8', title: 'Halfbyte, ONNX int8', place: 'page', model: 'onnx-int8', ...SHORT },
+  { name: 'halfbyte-onnx-f32', title: 'Halfbyte, ONNX f32', place: 'page', model: 'onnx-f32', ...SHORT },
   {
     ...{ name: 'llama.cpp', title: 'llama.cpp, native', place: 'process', model: 'gguf' },
     ...{ packageName: '@node-llama-cpp/linux-x64', ...FULL },
@@ -59,6 +62,10 @@ export const ENGINES: readonly EngineKind[] = [
   },
   {
     ...{ name: 'ort-int4', title: 'ONNX Runtime Web, int4', place: 'page', model: 'onnx-int4' },
+    ...{ packageName: 'onnxruntime-web', ...SHORT },
+  },
+  {
+    ...{ name: 'ort-f32', title: 'ONNX Runtime Web, f32', place: 'page', model: 'onnx-f32' },
     ...{ packageName: 'onnxruntime-web', ...SHORT },
   },
 ]

@@ -36,7 +36,7 @@ export async function prepareFiles(shape: Shape, kinds: readonly EngineKind[]): 
 }
 
 const precisionOf = ({ model }: EngineKind): Precision | undefined =>
-  model === 'gguf' ? undefined : model === 'onnx-int4' ? 'int4' : 'int8'
+  model === 'gguf' ? undefined : (model.replace('onnx-', '') as Precision)
 
 /** Throws what the engine throws. */
 export async function startEngine(

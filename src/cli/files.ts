@@ -3,7 +3,7 @@
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type ByteSource, checkRange } from '../base/bytes.ts'
+import { type ByteSource, filledSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { OpenFiles } from '../engine/load/open/open-files.ts'
 import { filesOf } from '../store/address.ts'
@@ -83,23 +83,17 @@ export async function openModelFiles(model: string, options: FileOptions = {}): 
 }
 
 function handleSource(name: string, handle: FileHandle, size: number): ByteSource {
-  return {
-    name,
-    size,
-    async read(offset, length, signal) {
-      signal?.throwIfAborted()
-      checkRange({ name, size }, offset, length)
-      const bytes = new Uint8Array(length)
-      const { bytesRead } = await handle.read(bytes, 0, length, offset).catch((error) => {
-        throw systemError(error, 'format', `${name} cannot be read`, 'check the disk')
-      })
-      if (bytesRead === length) return bytes
-      throw new HalfbyteError(
-        'format',
-        `${name}: ${bytesRead} of ${length} bytes could be read at ${offset}; the file changed, so try again`,
-      )
-    },
-  }
+  return filledSource(name, size, async (target, offset) => {
+    const { byteLength: length } = target
+    const { bytesRead } = await handle.read(target, 0, length, offset).catch((error) => {
+      throw systemError(error, 'format', `${name} cannot be read`, 'check the disk')
+    })
+    if (bytesRead === length) return
+    throw new HalfbyteError(
+      'format',
+      `${name}: ${bytesRead} of ${length} bytes could be read at ${offset}; the file changed, so try again`,
+    )
+  })
 }
 
 async function embeddedPath(file: string): Promise<string> {

@@ -63,7 +63,7 @@ test.skipIf(!isInstalled)('weights lie one after the other, aligned, and fill wh
 })
 
 test('every value that a node reads is made by a node before it, fed or stored', () => {
-  for (const precision of ['int4', 'int8'] as const) {
+  for (const precision of ['int4', 'int8', 'f32'] as const) {
     const graph = decoder(LLAMA, precision)
     const known = new Set(['', ...[...graph.inputs, ...graph.weights].map(({ name }) => name)])
     for (const { op, inputs, outputs } of graph.nodes) {
@@ -85,6 +85,8 @@ test.skipIf(!isInstalled).each([
   ['int4', LLAMA, 0.05],
   ['int8', TINY, 0.1],
   ['int8', LLAMA, 0.1],
+  ['f32', TINY, 0.05],
+  ['f32', LLAMA, 0.05],
 ] as const)('%s: the graph computes what Halfbyte does', async (precision, shape, tolerance) => {
   const gguf = pathToFileURL(join(folder, `${shape.name}.gguf`))
   const bytes = await ggufBytes(randomModel(shape))

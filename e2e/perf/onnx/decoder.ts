@@ -3,12 +3,12 @@
 //
 // Keys and values are inputs and outputs, as in the exports that pages load. One linear makes queries, keys
 // and values; only the last row goes through the vocabulary. `int4`: MatMulNBits, blocks of 32. `int8`:
-// DynamicQuantizeMatMul, weights by channel.
+// DynamicQuantizeMatMul, weights by channel. `f32`: MatMul.
 import type { Shape } from '../../../bench/shapes.ts'
 import type { Attribute, ElementType, Graph, Node, Value, Weight } from './proto.ts'
-import { eightBit, fourBit, transposed } from './repack.ts'
+import { eightBit, floats, fourBit, transposed } from './repack.ts'
 
-export type Precision = 'int4' | 'int8'
+export type Precision = 'int4' | 'int8' | 'f32'
 
 /** A weight and its bytes; `read` gets a tensor of the GGUF file. */
 export interface SourcedWeight extends Weight {
@@ -120,6 +120,13 @@ class DecoderBuilder {
       this.#node('GatherBlockQuantized', [codes, 'ids', scales], ['embed'], attributes, 'com.microsoft')
       return 'embed'
     }
+    if (this.#precision === 'f32') {
+      const table = this.#weight('embed.weight', 'f32', [vocabSize, hiddenSize], async (read) =>
+        bytesOf(floats(await read(stored))),
+      )
+      this.#node('Gather', [table, 'ids'], ['embed'], { axis: ['int', 0] })
+      return 'embed'
+    }
     const codes = this.#weight('embed.codes', 'i8', [vocabSize, hiddenSize], async (read) =>
       bytesOf(eightBit(await read(stored), hiddenSize).codes),
     )
@@ -204,6 +211,15 @@ class DecoderBuilder {
       }
       const inputs = bias === '' ? [input, codes, scales] : [input, codes, scales, '', '', bias]
       this.#node('MatMulNBits', inputs, [name], attributes, 'com.microsoft')
+      return name
+    }
+    if (this.#precision === 'f32') {
+      const weight = this.#weight(`${name}.weight`, 'f32', [k, n], async (read) =>
+        bytesOf(transposed(floats(await all(read)), k)),
+      )
+      const product = bias === '' ? name : `${name}.product`
+      this.#node('MatMul', [input, weight], [product])
+      if (bias !== '') this.#node('Add', [product, bias], [name])
       return name
     }
     const codes = this.#weight(`${name}.codes`, 'i8', [k, n], async (read) =>

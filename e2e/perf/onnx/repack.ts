@@ -41,40 +41,40 @@ export interface EightBit {
 
 /** Symmetric, one scale per row: absmax / 127. */
 export function eightBit(q4: Uint8Array, k: number): EightBit {
-  const n = ((q4.byteLength / BLOCK_BYTES) * BLOCK) / k
-  const blockScale = blockScales(q4)
-  const blocks = k / BLOCK
+  const values = floats(q4)
+  const n = values.length / k
   const codes = new Int8Array(n * k)
   const scales = new Float32Array(n)
-  const row = new Float32Array(k)
   for (let r = 0; r < n; r++) {
-    let most = 0
-    for (let b = 0; b < blocks; b++) {
-      const block = r * blocks + b
-      const scale = blockScale[block] ?? 0
-      for (let j = 0; j < 16; j++) {
-        const byte = q4[block * BLOCK_BYTES + 2 + j] ?? 0
-        const low = scale * ((byte & 15) - 8)
-        const high = scale * ((byte >> 4) - 8)
-        row[b * BLOCK + j] = low
-        row[b * BLOCK + j + 16] = high
-        most = Math.max(most, Math.abs(low), Math.abs(high))
-      }
-    }
-    const scale = most / 127
-    scales[r] = scale
+    const row = values.subarray(r * k, (r + 1) * k)
+    const most = row.reduce((found, value) => Math.max(found, Math.abs(value)), 0)
+    scales[r] = most / 127
     const inverse = most === 0 ? 0 : 127 / most
-    for (let c = 0; c < k; c++) codes[r * k + c] = Math.round((row[c] ?? 0) * inverse)
+    for (let c = 0; c < k; c++) codes[r * k + c] = Math.round(row[c]! * inverse)
   }
   return { codes, scales }
 }
 
+/** The weights themselves, in their order. */
+export function floats(q4: Uint8Array): Float32Array {
+  const scales = blockScales(q4)
+  const out = new Float32Array(scales.length * BLOCK)
+  for (const [block, scale] of scales.entries()) {
+    for (let j = 0; j < 16; j++) {
+      const byte = q4[block * BLOCK_BYTES + 2 + j]!
+      out[block * BLOCK + j] = scale * ((byte & 15) - 8)
+      out[block * BLOCK + j + 16] = scale * ((byte >> 4) - 8)
+    }
+  }
+  return out
+}
+
 /** [n][k] to [k][n]. */
-export function transposed(codes: Int8Array, k: number): Int8Array {
-  const n = codes.length / k
-  const out = new Int8Array(codes.length)
+export function transposed<Numbers extends Int8Array | Float32Array>(rows: Numbers, k: number): Numbers {
+  const n = rows.length / k
+  const out = rows.slice() as Numbers
   for (let c = 0; c < k; c++) {
-    for (let r = 0; r < n; r++) out[c * n + r] = codes[r * k + c] ?? 0
+    for (let r = 0; r < n; r++) out[c * n + r] = rows[r * k + c]!
   }
   return out
 }

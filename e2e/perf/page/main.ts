@@ -22,10 +22,12 @@ const LOADERS: Readonly<Record<Exclude<EngineName, 'llama.cpp'>, (order: LoadOrd
   'halfbyte-simd128': (order) => loadHalfbyte(order, 'simd128'),
   'halfbyte-onnx-int4': (order) => loadHalfbyte(order, 'auto'),
   'halfbyte-onnx-int8': (order) => loadHalfbyte(order, 'auto'),
+  'halfbyte-onnx-f32': (order) => loadHalfbyte(order, 'auto'),
   'wllama-3': loadWllama3,
   'wllama-2': loadWllama2,
   'ort-int8': loadOrt,
   'ort-int4': loadOrt,
+  'ort-f32': loadOrt,
 }
 
 let loaded: Loaded | undefined
