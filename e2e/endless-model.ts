@@ -1,6 +1,10 @@
 // A model that never stops. In: nothing. Out: the files of a small random Llama that writes meaningless
 // Markdown.
 
+/** Values in f16. */
+const HALF = 0x3800
+const SIXTEEN = 0x4c00
+
 /** A file as the page gets it, picked or from a server. */
 export interface ModelFile {
   readonly name: string
@@ -90,12 +94,18 @@ function tensors(vocab: number, isMute: boolean): Tensor[] {
       gain(`${at}.post_attention_layernorm`),
     ]
   }
-  // Zero rows for all tokens except words make the others unlikely.
+  // The first channel has the same large value for every token. Words get most of their logit from it, others
+  // none, so words are about equally likely whatever was said before: each answer has blocks of all kinds.
+  const embedding = matrix('embed_tokens', vocab, hidden)
   const output = Uint16Array.from({ length: vocab * hidden }, (_, index) =>
-    index < (vocab - WORDS.length) * hidden ? 0 : random(-3),
+    index < (vocab - WORDS.length) * hidden ? 0 : random(-5),
   )
+  for (let row = 0; row < vocab; row++) {
+    embedding.data[row * hidden] = SIXTEEN
+    if (row >= vocab - WORDS.length) output[row * hidden] = HALF
+  }
   return [
-    matrix('embed_tokens', vocab, hidden),
+    embedding,
     ...Array.from({ length: layers }, (_, index) => layer(index)).flat(),
     isMute ? notNumbers('model.norm.weight', hidden) : gain('norm'),
     { name: 'lm_head.weight', shape: [vocab, hidden], data: output },

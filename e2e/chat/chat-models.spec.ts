@@ -416,7 +416,8 @@ test('the log follows a growing answer, also when a keyboard opens, until the pe
   await composer(page).press('Control+Enter')
   const left = () =>
     page.locator('.log').evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight)
-  await expect.poll(async () => (await lengths()).at(-1) ?? 0).toBeGreaterThan(1500)
+  const painted = () => expect.poll(async () => (await lengths()).at(-1) ?? 0, { timeout: 30_000 })
+  await painted().toBeGreaterThan(1500)
   expect(await left()).toBeLessThan(100)
   await page.setViewportSize({ width: 360, height: 400 })
   await expect.poll(left).toBeLessThan(100)
@@ -428,7 +429,7 @@ test('the log follows a growing answer, also when a keyboard opens, until the pe
   const top = () => page.locator('.log').evaluate((log) => log.scrollTop)
   const before = await top()
   const length = (await lengths()).at(-1) ?? 0
-  await expect.poll(async () => (await lengths()).at(-1) ?? 0).toBeGreaterThan(length + 300)
+  await painted().toBeGreaterThan(length + 300)
   expect(await top(), 'what is read does not move').toBe(before)
   await toEnd.click()
   await expect.poll(left).toBeLessThan(100)

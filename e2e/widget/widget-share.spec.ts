@@ -86,12 +86,14 @@ test('a reply goes on in the next tab when the tab with the engine is killed in 
   })
   await say(second, 'one', 'Go on.')
   const text = () => second.locator('#one .message.assistant .body').innerText()
-  await expect.poll(async () => (await text()).length).toBeGreaterThan(40)
+  await expect.poll(async () => (await text()).length, { timeout: 20_000 }).toBeGreaterThan(40)
   const before = await text()
   const session = await first.context().newCDPSession(first)
   // A tab that crashes answers nothing more, this command included.
   void session.send('Page.crash').catch(() => undefined)
-  await expect.poll(async () => (await text()).length).toBeGreaterThan(before.length + 200)
+  await expect
+    .poll(async () => (await text()).length, { timeout: 20_000 })
+    .toBeGreaterThan(before.length + 200)
   expect((await text()).slice(0, 30)).toBe(before.slice(0, 30))
   await models.close()
   await site.close()
