@@ -1,6 +1,7 @@
 // GELU. In: a graph. Out: the graph in which GELU in primitive operators, as exporters wrote it up to opset
 // 19, is one node: 0.5 x (1 + erf(x / sqrt 2)), or the same with tanh(sqrt(2 / pi) (x + 0.044715 x^3)).
 import { inferTypes, type Types } from '../infer.ts'
+import { producersOf } from '../ir/edges.ts'
 import { type Graph, isStored, type Node } from '../ir/graph.ts'
 import { numbersOf } from '../ir/tensor.ts'
 import type { Pass } from './pass.ts'
@@ -11,8 +12,7 @@ const VERSION = 20
 export const joinGelus: Pass = {
   name: 'GELU',
   run(graph) {
-    const makers = new Map(graph.nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)))
-    const room: Room = { graph, makers, types: inferTypes(graph) }
+    const room: Room = { graph, makers: producersOf(graph), types: inferTypes(graph) }
     const nodes = graph.nodes.map((node) => (node.op === 'Mul' ? (geluOf(room, node) ?? node) : node))
     return nodes.every((node, at) => node === graph.nodes[at]) ? graph : { ...graph, nodes }
   },

@@ -2,6 +2,7 @@
 // which transposes its sides itself.
 import { inferTypes, type Types } from '../infer.ts'
 import { flagOf, intsOf } from '../ir/attributes.ts'
+import { readOnce } from '../ir/edges.ts'
 import type { Attribute, Node } from '../ir/graph.ts'
 import { isFloat } from '../ir/tensor.ts'
 import type { Pass } from './pass.ts'
@@ -10,13 +11,11 @@ export const joinGemms: Pass = {
   name: 'gemms',
   run(graph) {
     const types = inferTypes(graph)
-    const readers = new Map<string, number>()
-    for (const name of [...graph.nodes.flatMap(({ inputs }) => inputs), ...graph.outputs])
-      readers.set(name, (readers.get(name) ?? 0) + 1)
+    const once = readOnce(graph)
     const makers = new Map<string, Node>()
     const nodes = graph.nodes.map((node) => {
       const before = (index: number) => makers.get(node.inputs[index] ?? '')
-      const own = (index: number) => (readers.get(node.inputs[index] ?? '') === 1 ? before(index) : undefined)
+      const own = (index: number) => (once.has(node.inputs[index] ?? '') ? before(index) : undefined)
       const made =
         node.domain === ''
           ? (withSum(node, own, types) ??

@@ -1,5 +1,6 @@
 // Cascaded slices. In: a graph. Out: the graph in which a Slice of a Slice that is read by it alone is one
 // Slice.
+import { readOnce } from '../ir/edges.ts'
 import { type Constant, type Graph, hasInput, isStored, type Node } from '../ir/graph.ts'
 import { numbersOf, tensorOf } from '../ir/tensor.ts'
 import type { Pass } from './pass.ts'
@@ -16,16 +17,14 @@ interface Cut {
 export const mergeSlices: Pass = {
   name: 'cascaded slices',
   run(graph) {
-    const readers = new Map<string, number>()
-    for (const { inputs } of graph.nodes)
-      for (const name of inputs) readers.set(name, (readers.get(name) ?? 0) + 1)
+    const once = readOnce(graph)
     const constants = new Map<string, Constant>(graph.constants)
     const makers = new Map<string, Node>()
     const dropped = new Set<Node>()
     const nodes = graph.nodes.map((node) => {
-      const before = makers.get(node.inputs[0] ?? '')
-      const isOnly = readers.get(node.inputs[0] ?? '') === 1 && !graph.outputs.includes(node.inputs[0] ?? '')
-      const joined = before && isOnly ? joinedSlice(node, before, graph, constants) : undefined
+      const [input = ''] = node.inputs
+      const before = makers.get(input)
+      const joined = before && once.has(input) ? joinedSlice(node, before, graph, constants) : undefined
       if (joined !== undefined) dropped.add(before!)
       const made = joined ?? node
       for (const name of made.outputs) makers.set(name, made)

@@ -6,6 +6,7 @@ import type { Value } from '../../graph/ir.ts'
 import type { Graph as StepGraph } from '../../graph/nodes.ts'
 import { inferTypes, type Types } from '../infer.ts'
 import type { Dim } from '../ir/dims.ts'
+import { producersOf, readersOf } from '../ir/edges.ts'
 import { type Graph, type Input, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
@@ -67,7 +68,7 @@ export class Translator {
   readonly types: Types
   readonly #handlers: Handlers
   readonly #values = new Map<string, Meaning>()
-  readonly #readers = new Map<string, Node[]>()
+  readonly #readers: ReadonlyMap<string, readonly Node[]>
   /** Nodes whose bias the product before them has. */
   readonly #biased = new Set<Node>()
   /** Nodes that another one took with it. */
@@ -92,11 +93,7 @@ export class Translator {
     this.signal = signal
     this.types = inferTypes(graph)
     this.#handlers = handlers
-    for (const node of graph.nodes) {
-      for (const name of new Set(node.inputs)) {
-        if (name !== '') this.#readers.set(name, [...(this.#readers.get(name) ?? []), node])
-      }
-    }
+    this.#readers = readersOf(graph)
     this.#tail = this.#tailOf(graph.outputs[0] ?? '')
   }
 
@@ -217,8 +214,8 @@ export class Translator {
   onlyReader(node: Node, output = 0): Node | undefined {
     const name = node.outputs[output] ?? ''
     if (this.graph.outputs.includes(name)) return undefined
-    const readers = this.#readers.get(name) ?? []
-    return readers.length === 1 ? readers[0] : undefined
+    const [reader, ...others] = new Set(this.#readers.get(name))
+    return others.length === 0 ? reader : undefined
   }
 
   /** Says that `node` is translated by the one that calls. */
@@ -326,9 +323,7 @@ export class Translator {
 
   /** The nodes from the last norm to the output, both included; empty where another operator lies between. */
   #tailOf(output: string): Node[] {
-    const makers = new Map(
-      this.graph.nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)),
-    )
+    const makers = producersOf(this.graph)
     const found: Node[] = []
     for (let name = output; ; ) {
       const node = makers.get(name)

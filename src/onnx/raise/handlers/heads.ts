@@ -1,6 +1,7 @@
 // Heads. In: reshapes, transposes and repetitions of rows. Out: rows as heads, with the order of their axes,
 // and back.
 import { intsOf } from '../../ir/attributes.ts'
+import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
 import type { Node } from '../../ir/graph.ts'
 import type { Heads } from '../meaning.ts'
@@ -62,8 +63,7 @@ export const unsqueeze: Handler = (t, node) => {
   const input = t.read(node, 0)
   const axes = intsOf(node, 'axes', undefined) ?? t.known(node, 1)
   if (input?.is !== 'heads' || axes?.length !== 1) return false
-  const rank = input.axes.length + 1
-  const at = axes[0]! < 0 ? axes[0]! + rank : axes[0]!
+  const at = axisOf(node, axes[0]!, input.axes.length + 1)
   t.set(node, 0, { ...input, axes: `${input.axes.slice(0, at)}1${input.axes.slice(at)}` })
   return true
 }

@@ -1,9 +1,12 @@
 // Recurrent layers in primitive operators. In: sums and products of rows, constants and states, and changes
 // of their layout. Out: convolutions and scans of the plan.
 import { intOf, intsOf, stringOf } from '../../ir/attributes.ts'
-import { hasInput, type Node } from '../../ir/graph.ts'
+import { axisOf } from '../../ir/broadcast.ts'
+import type { Dim } from '../../ir/dims.ts'
+import type { Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import { isFloat } from '../../ir/tensor.ts'
+import { type AxisCut, axisCut } from '../axis-cut.ts'
 import {
   asConvolution,
   asMemory,
@@ -36,7 +39,7 @@ function lifted(t: Translator, node: Node, index: number): Terms | undefined {
   const dims = type?.dims
   if (!t.isRecurrent || meaning === undefined || dims === undefined) return undefined
   const rank = dims.length
-  const long = dims.flatMap((size, axis) => (typeof size === 'number' && size > 1 ? [axis] : []))
+  const long = longAxes(dims)
   if (meaning.is === 'gate') {
     const { value, activation } = meaning
     return factorTerms({ of: 'gate', value, activation }, [rank - 1], rank)
@@ -47,6 +50,10 @@ function lifted(t: Translator, node: Node, index: number): Terms | undefined {
   if (meaning.is !== 'constant' || !isFloat(type?.dtype ?? 'i64')) return undefined
   return factorTerms({ of: 'constant', name: meaning.name }, long, rank)
 }
+
+/** Axes along which there is more than one number. */
+const longAxes = (dims: readonly Dim[]): number[] =>
+  dims.flatMap((size, axis) => (typeof size === 'number' && size > 1 ? [axis] : []))
 
 /** Rows again where the value is some, with their channels last. */
 function set(t: Translator, node: Node, value: Terms | undefined, output = 0): boolean {
@@ -141,10 +148,8 @@ export const reduceSum: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   const [axis, ...others] = intsOf(node, 'axes', undefined) ?? t.known(node, 1) ?? []
   if (value === undefined || axis === undefined || others.length > 0) return false
-  return set(t, node, asSum(value, within(axis, value.rank), intOf(node, 'keepdims', 1) !== 0))
+  return set(t, node, asSum(value, axisOf(node, axis, value.rank), intOf(node, 'keepdims', 1) !== 0))
 }
-
-const within = (axis: number, rank: number): number => (axis < 0 ? axis + rank : axis)
 
 export const transpose: Handler = (t, node) => {
   const value = lifted(t, node, 0)
@@ -166,7 +171,7 @@ export const relay: Handler = (t, node) => {
   const [from, to] = [t.types.get(node.inputs[0] ?? '')?.dims, t.dimsOf(node)]
   if (value === undefined || from === undefined || to === undefined) return false
   const used = usedAxes(value)
-  const long = to.flatMap((size, axis) => (typeof size === 'number' && size > 1 ? [axis] : []))
+  const long = longAxes(to)
   const isSame = used.length === long.length && used.every((axis, at) => from[axis] === to[long[at]!])
   return (
     isSame &&
@@ -183,7 +188,7 @@ export const pick: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   const [to, indices] = [t.dimsOf(node), t.known(node, 1)]
   if (value === undefined || to === undefined || indices?.length !== 1) return false
-  const axis = within(intOf(node, 'axis', 0), value.rank)
+  const axis = axisOf(node, intOf(node, 'axis', 0), value.rank)
   if (usedAxes(value).includes(axis)) return false
   const gone = value.rank - to.length
   return set(
@@ -196,29 +201,25 @@ export const pick: Handler = (t, node) => {
 /** Some channels of rows, or all but the oldest of newest inputs. */
 export const slice: Handler = (t, node) => {
   const value = lifted(t, node, 0)
-  const size = t.types.get(node.inputs[0] ?? '')?.dims
-  const [starts, ends] = [t.known(node, 1), t.known(node, 2)]
-  const axes = hasInput(node, 3) ? t.known(node, 3) : [0]
-  const steps = hasInput(node, 4) ? t.known(node, 4) : [1]
-  if (value === undefined || starts?.length !== 1 || ends === undefined || axes?.length !== 1) return false
-  const axis = within(axes[0]!, value.rank)
-  const length = size?.[axis]
-  if (typeof length !== 'number' || steps?.[0] !== 1) return false
-  const [from, to] = [starts[0]!, ends[0]!].map((at) => Math.min(length, Math.max(0, within(at, length))))
-  return set(t, node, part(t, node, value, axis, [from!, to!, length]))
+  if (value === undefined) return false
+  const dims = t.types.get(node.inputs[0] ?? '')?.dims
+  const cut = axisCut(t, node, value.rank, (axis) => dims?.[axis])
+  return cut !== undefined && set(t, node, part(t, node, value, cut))
 }
 
 export const split: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   if (value === undefined) return false
-  const axis = within(intOf(node, 'axis', 0), value.rank)
+  const axis = axisOf(node, intOf(node, 'axis', 0), value.rank)
+  const size = t.types.get(node.inputs[0] ?? '')?.dims?.[axis]
   let from = 0
-  const length = t.types.get(node.inputs[0] ?? '')?.dims?.[axis]
   return node.outputs.every((_, output) => {
     const width = t.dimsOf(node, output)?.[axis]
-    if (typeof width !== 'number' || typeof length !== 'number') return false
-    from += width
-    return set(t, node, part(t, node, value, axis, [from - width, from, length], output), output)
+    if (typeof width !== 'number' || typeof size !== 'number') return false
+    const to = from + width
+    const own = part(t, node, value, { axis, from, to, size }, output)
+    from = to
+    return set(t, node, own, output)
   })
 }
 
@@ -226,12 +227,11 @@ function part(
   t: Translator,
   node: Node,
   value: Terms,
-  axis: number,
-  [from, to, length]: readonly [number, number, number],
+  { axis, from, to, size }: AxisCut,
   output = 0,
 ): Terms | undefined {
   const factor = onlyFactor(value)
-  const isWhole = from === 0 && to === length
+  const isWhole = from === 0 && to === size
   if (isWhole) return value
   if (factor === undefined) return undefined
   const { source, axes } = factor
@@ -241,7 +241,7 @@ function part(
     return factorTerms({ of: 'rows', value: made }, axes, value.rank)
   }
   const isNewest = (source.of === 'state' || source.of === 'recent') && source.from === 0
-  if (!isNewest || axes[1] !== axis || from !== 1 || to !== length) return undefined
+  if (!isNewest || axes[1] !== axis || from !== 1 || to !== size) return undefined
   const newest = factorTerms({ ...source, from: 1 }, axes, value.rank)
   if (source.of === 'recent') leave(t, node, newest)
   return newest
@@ -252,7 +252,8 @@ export const concat = binary((t, node, left, right) => {
   const [past, own] = [onlyFactor(left), onlyFactor(right)]
   if (node.inputs.length !== 2 || past?.source.of !== 'state' || own?.source.of !== 'rows') return undefined
   const [channels, taps] = past.axes
-  if (within(intOf(node, 'axis', 0), left.rank) !== taps || `${own.axes}` !== `${channels}`) return undefined
+  if (axisOf(node, intOf(node, 'axis', 0), left.rank) !== taps || `${own.axes}` !== `${channels}`)
+    return undefined
   const { name, from } = past.source
   const recent = { of: 'recent', state: name, value: own.source.value, from: 0 } as const
   const made = factorTerms(recent, past.axes, left.rank)

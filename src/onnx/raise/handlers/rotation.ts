@@ -1,8 +1,10 @@
 // Rotations. In: slices, negations, concatenations, products and sums of heads. Out: heads that are rotated
 // by cosines and sines, or that stand after a state.
 import { intOf } from '../../ir/attributes.ts'
+import { axisOf } from '../../ir/broadcast.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
+import { axisCut } from '../axis-cut.ts'
 import type { HeadPart, Heads, Meaning, Turned } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 
@@ -10,14 +12,10 @@ import type { Handler, Translator } from '../translator.ts'
 export const slice: Handler = (t, node) => {
   const input = t.read(node, 0)
   if (input?.is !== 'heads' || !input.axes.endsWith('d')) return false
-  const [starts, ends] = [t.known(node, 1), t.known(node, 2)]
-  const axes = hasInput(node, 3) ? t.known(node, 3) : [0]
-  const steps = hasInput(node, 4) ? t.known(node, 4) : [1]
   const rank = input.axes.length
-  const isLast = axes?.length === 1 && (axes[0] === rank - 1 || axes[0] === -1)
-  if (!isLast || starts?.length !== 1 || ends?.length !== 1 || steps?.[0] !== 1) return false
-  const within = (at: number) => Math.min(input.dim, Math.max(0, at < 0 ? at + input.dim : at))
-  t.set(node, 0, { is: 'part', of: input, from: within(starts[0]!), to: within(ends[0]!), sign: 1 })
+  const cut = axisCut(t, node, rank, (axis) => (axis === rank - 1 ? input.dim : undefined))
+  if (cut === undefined) return false
+  t.set(node, 0, { is: 'part', of: input, from: cut.from, to: cut.to, sign: 1 })
   return true
 }
 
@@ -48,9 +46,7 @@ export const concat: Handler = (t, node) => {
   if (node.inputs.length !== 2) return false
   if (first?.is === 'part' && second?.is === 'part') return turn(t, node, first, second)
   if (first?.is !== 'state' || second?.is !== 'heads' || second.past !== '') return false
-  const axis = intOf(node, 'axis', 0)
-  const at = axis < 0 ? axis + second.axes.length : axis
-  if (second.axes[at] !== 't')
+  if (second.axes[axisOf(node, intOf(node, 'axis', 0), second.axes.length)] !== 't')
     throw unclaimed(node, 'it joins a state and new tokens along another axis than theirs')
   t.set(node, 0, { ...second, past: first.name })
   return true
