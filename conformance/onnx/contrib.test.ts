@@ -56,7 +56,9 @@ test.each([TINY, LLAMA])('$name: int8 says nearly what its GGUF says', async (sh
 test('a local window hides all but the last positions', async () => {
   const gguf = pathToFileURL(join(folder, 'window.gguf'))
   await writeFile(gguf, await ggufBytes(randomModel(TINY)))
-  const { data } = await onnxFiles(gguf, TINY, 'int4')
+  const {
+    data: [data],
+  } = await onnxFiles(gguf, TINY, 'int4')
   const bytes = new Uint8Array(await readFile(data))
   const logitsIn = async (window: number) => {
     const graph = decoder(TINY, 'int4')
@@ -80,7 +82,7 @@ test('a local window hides all but the last positions', async () => {
 async function openWritten(gguf: URL, shape: Shape, precision: Precision) {
   const { model, data } = await onnxFiles(gguf, shape, precision)
   const sources = await Promise.all(
-    [model, data].map(async (url) =>
+    [model, ...data].map(async (url) =>
       bufferSource(basename(url.pathname), new Uint8Array(await readFile(url))),
     ),
   )

@@ -37,7 +37,10 @@ async function tokenizerFile(count: number): Promise<File> {
 async function openContrib(options: LoadOptions) {
   const gguf = pathToFileURL(join(folder, 'tiny.gguf'))
   await writeFile(gguf, await ggufBytes(randomModel(TINY)))
-  const { model, data } = await onnxFiles(gguf, TINY, 'int4')
+  const {
+    model,
+    data: [data],
+  } = await onnxFiles(gguf, TINY, 'int4')
   const files = await Promise.all([
     fileOf(model.pathname, 'model.onnx'),
     fileOf(data.pathname, 'model.onnx.data'),

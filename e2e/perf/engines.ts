@@ -7,12 +7,14 @@ export type EngineName =
   | 'halfbyte-onnx-int4'
   | 'halfbyte-onnx-int8'
   | 'halfbyte-onnx-f32'
+  | 'halfbyte-onnx-f32-bf16'
   | 'llama.cpp'
   | 'wllama-3'
   | 'wllama-2'
   | 'ort-int8'
   | 'ort-int4'
   | 'ort-f32'
+  | 'ort-f32-bf16'
 
 export interface EngineKind {
   readonly name: EngineName
@@ -22,7 +24,7 @@ export interface EngineKind {
   readonly place: 'page' | 'process'
   /** The npm package it comes in, as Node finds it; absent for Halfbyte itself. */
   readonly packageName?: string
-  readonly model: 'gguf' | 'onnx-int4' | 'onnx-int8' | 'onnx-f32'
+  readonly model: 'gguf' | 'onnx-int4' | 'onnx-int8' | 'onnx-f32' | 'onnx-f32-bf16'
   /** Its largest share of the suite. */
   readonly prompts: readonly number[]
   readonly decode: number
@@ -45,6 +47,10 @@ export const ENGINES: readonly EngineKind[] = [
   { name: 'halfbyte-onnx-int8', title: 'Halfbyte, ONNX int8', place: 'page', model: 'onnx-int8', ...SHORT },
   { name: 'halfbyte-onnx-f32', title: 'Halfbyte, ONNX f32', place: 'page', model: 'onnx-f32', ...SHORT },
   {
+    ...{ name: 'halfbyte-onnx-f32-bf16', title: 'Halfbyte, ONNX f32 of bf16', place: 'page' },
+    ...{ model: 'onnx-f32-bf16', ...SHORT },
+  },
+  {
     ...{ name: 'llama.cpp', title: 'llama.cpp, native', place: 'process', model: 'gguf' },
     ...{ packageName: '@node-llama-cpp/linux-x64', ...FULL },
   },
@@ -66,6 +72,15 @@ export const ENGINES: readonly EngineKind[] = [
   },
   {
     ...{ name: 'ort-f32', title: 'ONNX Runtime Web, f32', place: 'page', model: 'onnx-f32' },
+    ...{ packageName: 'onnxruntime-web', ...SHORT },
+  },
+  {
+    ...{
+      name: 'ort-f32-bf16',
+      title: 'ONNX Runtime Web, f32 of bf16',
+      place: 'page',
+      model: 'onnx-f32-bf16',
+    },
     ...{ packageName: 'onnxruntime-web', ...SHORT },
   },
 ]
@@ -103,8 +118,8 @@ export interface LoadOrder {
   readonly threads: number
   /** The GGUF file, or the ONNX model. */
   readonly modelUrl: string
-  /** The ONNX model's weights. */
-  readonly dataUrl?: string
+  /** The files of the ONNX model's weights. */
+  readonly dataUrls?: readonly string[]
   /** The folder of the engine's package. */
   readonly packageUrl?: string
   /** Layers, KV heads and head size, for engines whose caller keeps the state. */

@@ -63,14 +63,14 @@ async function served(
   shape: Shape,
   gguf: URL,
   site: Site,
-): Promise<Pick<LoadOrder, 'modelUrl' | 'dataUrl'>> {
+): Promise<Pick<LoadOrder, 'modelUrl' | 'dataUrls'>> {
   const root = new URL('.', gguf)
   const folder = site.add('models', fileURLToPath(root))
   const address = (file: URL) => `${folder}/${file.pathname.slice(root.pathname.length)}`
   const precision = precisionOf(kind)
   if (precision === undefined) return { modelUrl: address(gguf) }
   const { model, data } = await onnxFiles(gguf, shape, precision)
-  return { modelUrl: address(model), dataUrl: address(data) }
+  return { modelUrl: address(model), dataUrls: data.map(address) }
 }
 
 function installed(kind: EngineKind, found: Package | undefined): Package {

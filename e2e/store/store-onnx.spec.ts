@@ -24,7 +24,10 @@ test.beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-onnx-'))
   const gguf = pathToFileURL(join(folder, 'tiny.gguf'))
   await writeFile(gguf, await ggufBytes(randomModel(TINY)))
-  const { model, data } = await onnxFiles(gguf, TINY, 'int4')
+  const {
+    model,
+    data: [data],
+  } = await onnxFiles(gguf, TINY, 'int4')
   DATA = `onnx/${basename(data.pathname)}`
   // Padding after the tensors makes the same data span more than one chunk.
   const long = new Uint8Array(11 * MIB)

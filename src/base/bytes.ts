@@ -139,10 +139,11 @@ export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
 }
 
 /**
- * A source of a Blob or File. Only the requested ranges are read into memory. Reads throw `integrity` when
- * the file was changed or removed after it was opened.
+ * A source of a Blob or File. Only the requested ranges are read into memory. Reads that fail throw what
+ * `failure` returns. Default: `integrity`, because browsers refuse to read a File that was changed or removed
+ * after it was opened.
  */
-export function blobSource(name: string, blob: Blob): ByteSource {
+export function blobSource(name: string, blob: Blob, failure = changed): ByteSource {
   return {
     name,
     size: blob.size,
@@ -153,7 +154,7 @@ export function blobSource(name: string, blob: Blob): ByteSource {
         .slice(offset, offset + length)
         .arrayBuffer()
         .catch((cause) => {
-          throw unreadable(name, cause)
+          throw failure(name, cause)
         })
       signal?.throwIfAborted()
       return new Uint8Array(part)
@@ -161,11 +162,7 @@ export function blobSource(name: string, blob: Blob): ByteSource {
   }
 }
 
-/**
- * A File stands for the contents at the time it was opened. Browsers refuse to read a file that changed
- * since.
- */
-const unreadable = (name: string, cause: unknown): HalfbyteError =>
+const changed = (name: string, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'integrity',
     `${name} was changed or removed while it was read (${cause instanceof Error ? cause.name : cause}); open it again`,

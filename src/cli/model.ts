@@ -6,6 +6,7 @@ import { buildModel } from '../engine/load/build-model.ts'
 import { openAdapters } from '../engine/load/open/open-adapters.ts'
 import { openAny } from '../engine/load/open/open-any.ts'
 import type { OpenFiles } from '../engine/load/open/open-files.ts'
+import { keepsFloats } from '../engine/load/plan-weights.ts'
 import { type PreparedModel, prepareModel } from '../engine/load/prepare.ts'
 import { withStateBudget } from '../engine/load/state-budget.ts'
 import type { ForwardRows } from '../evaluate/perplexity.ts'
@@ -38,7 +39,7 @@ export async function withPrepared<T>(
     return files
   }
   try {
-    const { file } = await openAny(model, open, nodeHost(), signal)
+    const { file } = await openAny(model, open, nodeHost(), { signal, bfloats: keepsFloats(flags) })
     if (flags.forPack === true && file.graph !== undefined) throw noPack(file.name)
     const adapters = await openAdapters(await placedAdapters(flags.lora), open, nodeHost(), signal)
     const options = { ...flags, adapters, kvCache: flags.kv, contextLength: flags.context, signal }

@@ -9,6 +9,7 @@ import { type MetaObject, readJson, readText, withoutNulls } from '../formats/js
 import type { ModelFile } from '../formats/model-file.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import type { Graph as StepGraph } from '../graph/nodes.ts'
+import { withBfloats } from './bfloats.ts'
 import { type PassReport, runPasses } from './passes/pass.ts'
 import { PASSES } from './passes.ts'
 import { HANDLERS } from './raise/handlers.ts'
@@ -20,6 +21,8 @@ export interface OnnxOptions {
   readonly signal?: AbortSignal | undefined
   /** Finds files that are not among the sources, by their names. Default: there are none. */
   readonly beside?: FindFile | undefined
+  /** Reads f32 matrices whose values are all bf16 as such, which takes reading them once more. Default: false. */
+  readonly bfloats?: boolean | undefined
 }
 
 /** Positions where neither files nor tables say how many. */
@@ -30,14 +33,15 @@ const USUAL_CONTEXT = 4096
  */
 export async function openOnnx(
   sources: readonly ByteSource[],
-  { signal, beside }: OnnxOptions = {},
+  { signal, beside, bfloats = false }: OnnxOptions = {},
 ): Promise<ModelFile & { readonly graph: StepGraph }> {
   const source = graphSource(sources)
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
   const find = async (name: string) => files.get(name) ?? (await beside?.(name))
   const model = await readModel(source, { find, signal })
   const { graph, reports } = runPasses(model.graph, PASSES)
-  const translation = await new Translator(source.name, graph, HANDLERS, signal).run()
+  const stored = bfloats ? await withBfloats(graph, signal) : graph
+  const translation = await new Translator(source.name, stored, HANDLERS, signal).run()
   const json = async (name: string) => {
     const file = await find(name)
     return file && readJson(file, signal)

@@ -25,6 +25,7 @@ export interface ComputePort {
 export interface OnnxReader {
   /**
    * `beside` finds further files at the place of the graph, by their names; undefined for what is not there.
+   * `bfloats`: whether f32 matrices whose values are all bf16 are read as such.
    * Throws `format` for damaged files, `unsupported` for a graph that is no decoder's step.
    */
   openOnnx(
@@ -32,6 +33,7 @@ export interface OnnxReader {
     options?: {
       readonly signal?: AbortSignal | undefined
       readonly beside?: ((name: string) => Promise<ByteSource | undefined>) | undefined
+      readonly bfloats?: boolean | undefined
     },
   ): Promise<ModelFile>
 }

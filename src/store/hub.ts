@@ -23,8 +23,8 @@ export interface RepoAddress {
   readonly revision?: string | undefined
 }
 
-/** Files that are read in parts. */
-export const WEIGHTS = /\.(gguf|hbm|safetensors|onnx|(onnx[._])?data)$/i
+/** Files that are read in parts. Exports of more than 2 GB have `model.onnx_data_1` and so on. */
+export const WEIGHTS = /\.(gguf|hbm|safetensors|onnx|(onnx[._])?data(_\d+)?)$/i
 
 const HUGGING_FACE = 'https://huggingface.co/'
 

@@ -1,6 +1,6 @@
 // Opening addresses. In: a real server, well-behaved or not. Out: the very bytes, or a typed error, never
 // half a file.
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ByteSource } from '../base/bytes.ts'
 import { type FetchProgress, openAddress } from './open.ts'
 import { type FileServer, serveFiles } from './testing/file-server.ts'
@@ -95,6 +95,16 @@ describe('a whole file', () => {
     const opened = open('small.gguf', { signal: abort.signal, onProgress: () => abort.abort(reason) })
     await expect(opened).rejects.toBe(reason)
   })
+
+  test('that the browser drops again is an error that says how to go on', async () => {
+    const source = await open('small.gguf')
+    const reason = new DOMException('out of room', 'NotReadableError')
+    const read = vi.spyOn(Blob.prototype, 'arrayBuffer').mockRejectedValue(reason)
+    await expect(whole(source)).rejects.toEqual(
+      failure('out-of-memory', /small\.gguf: .* 1000 bytes .*out of room.* ranges$/),
+    )
+    read.mockRestore()
+  })
 })
 
 describe('a file on a server with ranges', () => {
@@ -138,6 +148,16 @@ describe('a file on a server with ranges', () => {
       )
     }
   })
+
+  test.each(['model.onnx_data', 'model.onnx_data_1', 'model.onnx.data_12'])(
+    'has the weights of an export: %s',
+    async (name) => {
+      server.files.set(name, LARGE)
+      const source = await open(name)
+      expect(await source.read(9 * 4 * MIB, 10)).toEqual(LARGE.subarray(9 * 4 * MIB, 9 * 4 * MIB + 10))
+      expect(server.requests).toHaveLength(2)
+    },
+  )
 
   test('smaller than a block takes one request', async () => {
     expect(await whole(await open('small.gguf'))).toEqual(SMALL)

@@ -1,6 +1,6 @@
 // Opening. In: a model's address. Out: its files as byte sources, stored for the next visit if possible.
 import { type ByteSource, blobSource, readInto } from '../base/bytes.ts'
-import { HalfbyteError } from '../base/errors.ts'
+import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
 import { Opfs, type StoredFile } from './device/opfs.ts'
 import { openRanges } from './download/ranges.ts'
@@ -96,7 +96,9 @@ async function openFile(
   const renewable: ByteSource | undefined = source && {
     ...source,
     read: (...range) => source!.read(...range),
-    readAlone: (...range) => (source!.readAlone ?? source!.read).call(source, ...range),
+    ...(source.readAlone && {
+      readAlone: (...range) => (source!.readAlone ?? source!.read).call(source, ...range),
+    }),
     readInto: (...range) => readInto(source!, ...range),
     close: () => source!.close?.(),
     async renew(start, end) {
@@ -152,6 +154,15 @@ export function isKnownMissing({ url, optional }: RemoteFile, stored: readonly S
   )
 }
 
+/** Chromium says so only when the bytes are read, and has room for 2 GB at most where it has no disk. */
+const notKept = (name: string, bytes: number, cause: unknown): HalfbyteError =>
+  new HalfbyteError(
+    'out-of-memory',
+    `${name}: the browser could not keep the ${bytes} bytes that were downloaded (${reasonOf(cause)}); allow a store (cache: 'auto'), or use a server that supports ranges`,
+    { file: name, bytes },
+    { cause },
+  )
+
 type UnstoredOptions = Omit<OpenOptions, 'onProgress'> & {
   readonly headers: Readonly<Record<string, string>>
   readonly onProgress?: (loaded: number, total: number) => void
@@ -178,7 +189,7 @@ export async function openUnstored(url: string, options: UnstoredOptions): Promi
         options.onProgress?.(loaded, total)
       }
       // A Blob, because the browser may move it to disk.
-      return blobSource(fileName(url), new Blob(parts))
+      return blobSource(fileName(url), new Blob(parts), (name, cause) => notKept(name, loaded, cause))
     },
     options,
     true,

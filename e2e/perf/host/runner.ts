@@ -1,6 +1,9 @@
 // Runners. In: an engine's kind and what it is to load. Out: the engine, loaded, in a browser or a process of
 // its own.
 import { type ChildProcess, fork } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from '@playwright/test'
 import { chromiumOptions } from '../../chromium.ts'
@@ -35,9 +38,17 @@ export interface PageHost {
 }
 
 export async function openPage(url: string): Promise<PageHost> {
-  const browser = await chromium.launch(chromiumOptions())
+  // A private window has too little storage for large models.
+  const profile = await mkdtemp(join(tmpdir(), 'halfbyte-perf-'))
+  const context = await chromium.launchPersistentContext(profile, chromiumOptions())
+  const close = async () => {
+    await context.close()
+    await rm(profile, { recursive: true, force: true })
+  }
   try {
-    const page = await browser.newPage()
+    const browser = context.browser()
+    if (browser === null) throw new Error('Chromium does not say which it is')
+    const page = await context.newPage()
     page.on('pageerror', (error) => console.error(error.message))
     await page.goto(url)
     await page.waitForFunction(() => window.perf !== undefined)
@@ -45,10 +56,10 @@ export async function openPage(url: string): Promise<PageHost> {
       page,
       version: `Chromium ${browser.version()}`,
       pids: (type) => processesOf(browser, type),
-      close: () => browser.close(),
+      close,
     }
   } catch (error) {
-    await browser.close()
+    await close()
     throw error
   }
 }

@@ -47,7 +47,7 @@ export async function openSite(): Promise<Site> {
     const file =
       added === undefined || mount === '' ? join(SITE, mount || 'index.html', ...rest) : join(added, ...rest)
     const isInside = normalize(file).startsWith(added === undefined || mount === '' ? SITE : added)
-    send(response, isInside ? file : undefined).catch(() => response.destroy())
+    send(response, isInside ? file : undefined, request.headers.range).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -68,15 +68,30 @@ export async function openSite(): Promise<Site> {
   }
 }
 
-async function send(response: ServerResponse, file: string | undefined): Promise<void> {
+/** `range`: like `bytes=0-99`. */
+async function send(
+  response: ServerResponse,
+  file: string | undefined,
+  range: string | undefined,
+): Promise<void> {
   const found = file === undefined ? undefined : await stat(file).catch(() => undefined)
   if (file === undefined || !found?.isFile()) {
     response.writeHead(404, HEADERS).end()
     return
   }
   const type = TYPES[extname(file)] ?? 'application/octet-stream'
-  response.writeHead(200, { ...HEADERS, 'Content-Type': type, 'Content-Length': found.size })
-  createReadStream(file).pipe(response)
+  const headers = { ...HEADERS, 'Content-Type': type, 'Last-Modified': found.mtime.toUTCString() }
+  const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(range ?? '') ?? []
+  if (first === undefined) {
+    response.writeHead(200, { ...headers, 'Accept-Ranges': 'bytes', 'Content-Length': found.size })
+    createReadStream(file).pipe(response)
+    return
+  }
+  const start = Number(first)
+  const end = Math.min(found.size - 1, last === '' ? Infinity : Number(last))
+  const part = { 'Content-Range': `bytes ${start}-${end}/${found.size}`, 'Content-Length': end + 1 - start }
+  response.writeHead(206, { ...headers, ...part })
+  createReadStream(file, { start, end }).pipe(response)
 }
 
 async function fingerprintOf(folder: string): Promise<string> {

@@ -54,11 +54,19 @@ afterAll(() => rm(folder, { recursive: true }))
 test.skipIf(!isInstalled)('weights lie one after the other, aligned, and fill what their shapes say', () => {
   const { weights } = decoder(TINY, 'int4')
   const { dataLayout, weightBytes } = proto
-  const { offsets, size } = dataLayout(weights)
-  for (const [index, weight] of weights.entries()) {
-    expect(offsets[index]! % 64).toBe(0)
-    expect(offsets[index]! + weightBytes(weight)).toBeLessThanOrEqual(offsets[index + 1] ?? size)
+  for (const most of [2 ** 30, 20_000, 1]) {
+    const { places, sizes } = dataLayout(weights, most)
+    for (const [index, weight] of weights.entries()) {
+      const [{ file, offset }, next] = [places[index]!, places[index + 1]]
+      expect(offset % 64).toBe(0)
+      const end = next?.file === file ? next.offset : sizes[file]!
+      expect(offset + weightBytes(weight)).toBeLessThanOrEqual(end)
+      if (offset > 0) expect(end).toBeLessThanOrEqual(most)
+    }
+    expect(places.at(-1)?.file).toBe(sizes.length - 1)
   }
+  expect(dataLayout(weights).sizes).toHaveLength(1)
+  expect(dataLayout(weights, 1).sizes).toHaveLength(weights.length)
   expect(new Set(weights.map(({ name }) => name)).size).toBe(weights.length)
 })
 
@@ -112,9 +120,11 @@ type Past = Readonly<Record<string, Tensor>>
 async function openDecoder(gguf: URL, shape: Shape, precision: Precision) {
   const { model, data } = await write.onnxFiles(gguf, shape, precision)
   ort.env.wasm.numThreads = 1
-  const external = { path: basename(data.pathname), data: new Uint8Array(await readFile(data)) }
+  const externalData = await Promise.all(
+    data.map(async (url) => ({ path: basename(url.pathname), data: new Uint8Array(await readFile(url)) })),
+  )
   const session = await ort.InferenceSession.create(new Uint8Array(await readFile(model)), {
-    ...{ executionProviders: ['wasm'], externalData: [external] },
+    ...{ executionProviders: ['wasm'], externalData },
   })
   const { layers, kvHeads, headDim } = shape
   const names = Array.from({ length: layers }, (_, layer) => [`past_k.${layer}`, `past_v.${layer}`]).flat()

@@ -3,12 +3,13 @@
 //
 // Keys and values are inputs and outputs, as in the exports that pages load. One linear makes queries, keys
 // and values; only the last row goes through the vocabulary. `int4`: MatMulNBits, blocks of 32. `int8`:
-// DynamicQuantizeMatMul, weights by channel. `f32`: MatMul.
+// DynamicQuantizeMatMul, weights by channel. `f32`: MatMul. `f32-bf16`: the same with values of bf16, as files
+// have that were exported in f32 of a model that was trained in bf16.
 import type { Shape } from '../../../bench/shapes.ts'
 import type { Attribute, ElementType, Graph, Node, Value, Weight } from './proto.ts'
 import { eightBit, floats, fourBit, transposed } from './repack.ts'
 
-export type Precision = 'int4' | 'int8' | 'f32'
+export type Precision = 'int4' | 'int8' | 'f32' | 'f32-bf16'
 
 /** A weight and its bytes; `read` gets a tensor of the GGUF file. */
 export interface SourcedWeight extends Weight {
@@ -120,9 +121,9 @@ class DecoderBuilder {
       this.#node('GatherBlockQuantized', [codes, 'ids', scales], ['embed'], attributes, 'com.microsoft')
       return 'embed'
     }
-    if (this.#precision === 'f32') {
+    if (this.#isFloat) {
       const table = this.#weight('embed.weight', 'f32', [vocabSize, hiddenSize], async (read) =>
-        bytesOf(floats(await read(stored))),
+        bytesOf(this.#floats(await read(stored))),
       )
       this.#node('Gather', [table, 'ids'], ['embed'], { axis: ['int', 0] })
       return 'embed'
@@ -213,9 +214,9 @@ class DecoderBuilder {
       this.#node('MatMulNBits', inputs, [name], attributes, 'com.microsoft')
       return name
     }
-    if (this.#precision === 'f32') {
+    if (this.#isFloat) {
       const weight = this.#weight(`${name}.weight`, 'f32', [k, n], async (read) =>
-        bytesOf(transposed(floats(await all(read)), k)),
+        bytesOf(transposed(this.#floats(await all(read)), k)),
       )
       const product = bias === '' ? name : `${name}.product`
       this.#node('MatMul', [input, weight], [product])
@@ -231,6 +232,19 @@ class DecoderBuilder {
     const inputs = bias === '' ? [input, codes, scales] : [input, codes, scales, '', bias]
     this.#node('DynamicQuantizeMatMul', inputs, [name], {}, 'com.microsoft')
     return name
+  }
+
+  get #isFloat(): boolean {
+    return this.#precision === 'f32' || this.#precision === 'f32-bf16'
+  }
+
+  #floats(q4: Uint8Array): Float32Array {
+    const values = floats(q4)
+    if (this.#precision === 'f32-bf16') {
+      const words = new Uint32Array(values.buffer)
+      for (let i = 0; i < words.length; i++) words[i] = words[i]! & 0xffff0000
+    }
+    return values
   }
 
   #vector(name: string, stored: string): string {

@@ -1,5 +1,5 @@
-// ONNX files. In: a graph of nodes, weights and values. Out: the bytes of its ModelProto; weights lie in a
-// second file. Field numbers: onnx.proto of IR version 10.
+// ONNX files. In: a graph of nodes, weights and values. Out: the bytes of its ModelProto; weights lie in files
+// of their own. Field numbers: onnx.proto of IR version 10.
 import protobuf, { type Writer } from 'protobufjs/minimal.js'
 
 /** Element types by their numbers in TensorProto. */
@@ -51,18 +51,36 @@ const EXTERNAL = 1
 export const weightBytes = ({ type, shape }: Weight): number =>
   shape.reduce((product, size) => product * size, 1) * ELEMENT_BYTES[type]
 
-/** Where each weight begins in the data file, in their order, and the file's size. */
-export function dataLayout(weights: readonly Weight[]): { offsets: number[]; size: number } {
-  let size = 0
-  const offsets = weights.map((weight) => {
-    const offset = size
-    size += Math.ceil(weightBytes(weight) / ALIGNMENT) * ALIGNMENT
-    return offset
-  })
-  return { offsets, size }
+export interface Place {
+  /** Which of the data files. */
+  readonly file: number
+  readonly offset: number
 }
 
-/** The ModelProto; `dataFile` is the name under which the weights' file will be given to the runtime. */
+/**
+ * Where each weight lies, in their order, and the sizes of the files. A file that has `most` bytes gets no
+ * more weights: ONNX Runtime Web takes each file as one array, and browsers limit those.
+ */
+export function dataLayout(
+  weights: readonly Weight[],
+  most = 2 ** 30,
+): { places: readonly Place[]; sizes: readonly number[] } {
+  const sizes = [0]
+  const places = weights.map((weight) => {
+    const bytes = Math.ceil(weightBytes(weight) / ALIGNMENT) * ALIGNMENT
+    const full = sizes.at(-1)!
+    if (full > 0 && full + bytes > most) sizes.push(0)
+    const place = { file: sizes.length - 1, offset: sizes.at(-1)! }
+    sizes[place.file] = place.offset + bytes
+    return place
+  })
+  return { places, sizes }
+}
+
+/** As exporters name the files of a model that has several. */
+export const dataName = (first: string, file: number): string => (file === 0 ? first : `${first}_${file}`)
+
+/** The ModelProto; `dataFile` is the name under which the first data file will be given to the runtime. */
 export function modelProto(graph: Graph, dataFile: string): Uint8Array {
   const writer = protobuf.Writer.create()
   writer.uint32(1 << 3).int64(10)
@@ -80,9 +98,10 @@ export function modelProto(graph: Graph, dataFile: string): Uint8Array {
 function graphProto(to: Writer, graph: Graph, dataFile: string): void {
   for (const node of graph.nodes) message(to, 1, (inner) => nodeProto(inner, node))
   text(to, 2, graph.name)
-  const { offsets } = dataLayout(graph.weights)
+  const { places } = dataLayout(graph.weights)
   for (const [index, weight] of graph.weights.entries()) {
-    message(to, 5, (inner) => tensorProto(inner, weight, dataFile, offsets[index] ?? 0))
+    const { file, offset } = places[index]!
+    message(to, 5, (inner) => tensorProto(inner, weight, dataName(dataFile, file), offset))
   }
   for (const value of graph.inputs) message(to, 11, (inner) => valueProto(inner, value))
   for (const value of graph.outputs) message(to, 12, (inner) => valueProto(inner, value))

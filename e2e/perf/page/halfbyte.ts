@@ -6,9 +6,13 @@ import type { Loaded } from './main.ts'
 /**
  * Prefill is all that is no decoding: the messages to the worker and back, the tokenizer, the first token.
  */
-export async function loadHalfbyte(order: LoadOrder, build: LoadOptions['build']): Promise<Loaded> {
+export async function loadHalfbyte(
+  order: LoadOrder,
+  build: LoadOptions['build'],
+  cache: LoadOptions['cache'] = 'none',
+): Promise<Loaded> {
   const { threads, modelUrl } = order
-  const engine = await Engine.load(modelUrl, { threads, build, contextLength: CONTEXT, cache: 'none' })
+  const engine = await Engine.load(modelUrl, { threads, build, contextLength: CONTEXT, cache })
   if (engine.threads !== threads)
     throw new Error(`${engine.threads} threads started, ${threads} were asked for`)
   return {

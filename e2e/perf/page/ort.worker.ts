@@ -29,16 +29,19 @@ let ort: Ort
 let session: Session
 let state: LoadOrder['state']
 
-async function load({ threads, modelUrl, dataUrl, packageUrl, state: sizes }: LoadOrder): Promise<void> {
-  if (dataUrl === undefined) throw new Error('the weights have no address')
+async function load({ threads, modelUrl, dataUrls, packageUrl, state: sizes }: LoadOrder): Promise<void> {
+  if (dataUrls === undefined) throw new Error('the weights have no address')
   ort = await import(/* @vite-ignore */ `${packageUrl}/dist/ort.wasm.min.mjs`)
   ort.env.wasm.numThreads = threads
   ort.env.wasm.wasmPaths = `${packageUrl}/dist/`
-  const [model, data] = await Promise.all([modelUrl, dataUrl].map(bytes))
-  if (model === undefined) throw new Error('the model has no bytes')
-  const path = new URL(dataUrl).pathname.split('/').at(-1)
-  session = await ort.InferenceSession.create(model, {
-    ...{ executionProviders: ['wasm'], externalData: [{ path, data }], logSeverityLevel: 3 },
+  const externalData = await Promise.all(
+    dataUrls.map(async (url) => ({
+      path: new URL(url).pathname.split('/').at(-1),
+      data: await bytes(url),
+    })),
+  )
+  session = await ort.InferenceSession.create(await bytes(modelUrl), {
+    ...{ executionProviders: ['wasm'], externalData, logSeverityLevel: 3 },
   })
   state = sizes
 }

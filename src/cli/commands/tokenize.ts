@@ -29,7 +29,7 @@ export function tokenizeCommand(): Command {
 
 async function tokenize(model: string, flags: TokenizeFlags, signal: AbortSignal): Promise<void> {
   const open = (place: string | readonly File[]) => openModelFiles(String(place), { signal })
-  const { file, files } = await openAny(model, open, nodeHost(), signal)
+  const { file, files } = await openAny(model, open, nodeHost(), { signal })
   try {
     const tokenizer = openTokenizer(file)
     const ids = tokenizer.encode(await readText(flags.file), { parseSpecial: flags.special === true })

@@ -8,6 +8,7 @@ import type { LoaderHooks } from './loaded-model.ts'
 import { openAdapters } from './open/open-adapters.ts'
 import { openAny } from './open/open-any.ts'
 import { type FileOpener, type OpenFiles, openRequestedFiles } from './open/open-files.ts'
+import { keepsFloats } from './plan-weights.ts'
 import { prepareModel } from './prepare.ts'
 import { withStateBudget } from './state-budget.ts'
 
@@ -34,7 +35,7 @@ export async function loadModel(
     contextLength = request.contextLength,
     lora?: LoadRequest['lora'],
   ) => {
-    const { file, files } = await openAny(source, open, host, signal)
+    const { file, files } = await openAny(source, open, host, { signal, bfloats: keepsFloats(request) })
     if (file.format === 'hbm') packs.push(files)
     const adapters = await openAdapters(lora, open, host, signal)
     return prepareModel(file, { ...request, contextLength, adapters, signal })

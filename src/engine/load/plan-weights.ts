@@ -1,6 +1,5 @@
 // Planning weights. In: a model's tensors and what the caller wants of them. Out: the encoding of each, and
-// the
-// order in which its inputs lie.
+// the order in which its inputs lie.
 import { groupEncoding, isQuantized, type PackedEncoding } from '../../abi/encodings.ts'
 import type { ModelConfig } from '../../arch/config/config.ts'
 import { roleOf, type Weights, weightOf } from '../../arch/tensors/names.ts'
@@ -33,6 +32,15 @@ export function encodings(
     return encoding
   }
 }
+
+/** Whether matrices of floats stay what they are in their file. Adapters change them. */
+export const keepsFloats = ({
+  weights,
+  lora = [],
+}: {
+  readonly weights: WeightPolicy
+  readonly lora?: readonly unknown[] | undefined
+}): boolean => weights === 'auto' && lora.length === 0
 
 export interface WeightOptions {
   readonly weights: WeightPolicy

@@ -59,6 +59,8 @@ export interface StoredTensor {
   /** First byte in `source`. */
   readonly offset: number
   readonly byteLength: number
+  /** The same values as bf16, for f32 that all are. */
+  readonly bfloats?: ByteSource
 }
 
 export type Constant = Tensor | StoredTensor

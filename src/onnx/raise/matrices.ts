@@ -30,6 +30,15 @@ export function floatTensor(
   return { name, dtype, shape, source, offset: 0, byteLength: bytes.byteLength }
 }
 
+/** A matrix, in the shortest form that has its values. */
+export function matrixTensor(file: string, name: string, constant: Constant): TensorInfo {
+  const tensor = floatTensor(file, name, constant)
+  if (!isStored(constant) || constant.bfloats === undefined) return tensor
+  const source = constant.bfloats
+  const origin = 'f32, all of them bf16: no loss'
+  return { ...tensor, dtype: 'BF16', source, offset: 0, byteLength: source.size, origin }
+}
+
 /** As files have it: in memory a half float is held as f32. */
 function storedBytes({ dtype, data }: Tensor): Uint8Array {
   const values = Float32Array.from(data as Float32Array)

@@ -8,7 +8,7 @@ import { unclaimed, unfit } from '../ir/operator.ts'
 import { numbersOf, type Tensor } from '../ir/tensor.ts'
 import { type BlockWeight, blockTensor } from './block-weights.ts'
 import { type CodeMatrix, codeTensor, sizesOf } from './code-matrix.ts'
-import { floatTensor, transposed } from './matrices.ts'
+import { floatTensor, matrixTensor, transposed } from './matrices.ts'
 import type { Matrix, StoredMatrix } from './meaning.ts'
 
 /** Names that other parts read as the kind of a weight: src/arch/tensors/names.ts, `roleOf`. */
@@ -65,7 +65,7 @@ export class WeightTable {
     if (dims.length !== 2) throw unclaimed(node, `it multiplies by ${name} of shape [${dims}]`)
     const [n, k] = isTurned ? [dims[0]!, dims[1]!] : [dims[1]!, dims[0]!]
     const made = this.#weight(`${name} ${isTurned}`, as ?? plain(name), (weight) => {
-      const tensor = floatTensor(this.#file, weight, constant)
+      const tensor = matrixTensor(this.#file, weight, constant)
       return isTurned ? tensor : transposed(tensor)
     })
     return { weight: matrix(k, { [made]: n }), n }

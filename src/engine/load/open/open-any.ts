@@ -11,6 +11,12 @@ type Place = string | readonly File[]
 /** The files of a place. Throws `network` with the status 404 when an address has nothing. */
 export type Open<F> = (place: Place) => Promise<F>
 
+export interface OpenAnyOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Looks for floats of 16 bits in f32 of ONNX models, where that takes no download. Default: false. */
+  readonly bfloats?: boolean | undefined
+}
+
 const isMissing = (error: unknown): boolean => isHalfbyteError(error) && error.detail['status'] === 404
 
 /**
@@ -21,7 +27,7 @@ export async function openAny<F extends { readonly sources: readonly ByteSource[
   place: Place,
   open: Open<F>,
   host: Pick<Host, 'loadOnnx' | keyof LoadReaders>,
-  signal?: AbortSignal,
+  { signal, bfloats }: OpenAnyOptions = {},
 ): Promise<{ readonly file: ModelFile; readonly files: F }> {
   const isAddress = typeof place === 'string'
   const graph = isAddress && place.endsWith('/') ? `${place}model.onnx` : place
@@ -45,5 +51,5 @@ export async function openAny<F extends { readonly sources: readonly ByteSource[
     }
   }
   const { openOnnx } = await host.loadOnnx()
-  return { file: await openOnnx(sources, { signal, beside }), files }
+  return { file: await openOnnx(sources, { signal, beside, bfloats }), files }
 }
