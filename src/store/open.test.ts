@@ -51,6 +51,7 @@ describe('a whole file', () => {
     const seen: FetchProgress[] = []
     const source = await open('small.gguf', { onProgress: (progress) => seen.push(progress) })
     expect(source).toMatchObject({ name: 'small.gguf', size: SMALL.length })
+    expect(source.readAlone, 'it lies on the device').toBeUndefined()
     expect(await whole(source)).toEqual(SMALL)
     expect(seen.at(-1)).toMatchObject({ loaded: 1000, total: 1000, cached: false })
   })
@@ -112,6 +113,7 @@ describe('a file on a server with ranges', () => {
     const seen: FetchProgress[] = []
     const source = await open('large.gguf?v=1', { onProgress: (progress) => seen.push(progress) })
     expect(source).toMatchObject({ name: 'large.gguf', size: LARGE.length })
+    expect(source.readAlone, 'it comes in parts').toBeDefined()
     for (const [offset, length] of [
       [0, 10],
       [4 * MIB - 5, 10],
