@@ -7,7 +7,13 @@ import { expect, test } from 'vitest'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import type { TensorInfo } from '../../src/formats/tensors.ts'
+import type { Node } from '../../src/onnx/ir/graph.ts'
 import { openOnnx } from '../../src/onnx/open-model.ts'
+import { runPasses } from '../../src/onnx/passes/pass.ts'
+import { PASSES } from '../../src/onnx/passes.ts'
+import { HANDLERS } from '../../src/onnx/raise/handlers.ts'
+import { Translator } from '../../src/onnx/raise/translator.ts'
+import { readModel } from '../../src/onnx/read-model.ts'
 import { largestDifference, logitsOf, relativeError, withModel } from '../testing/node-engine.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'
 
@@ -119,5 +125,22 @@ test('values that are keys too, which are normed in place, are refused', async (
       code: 'unsupported',
       message: expect.stringMatching(/normed in place but is read by the same node too; export/),
     },
+  })
+})
+
+test('a sum of all rows and of the wanted rows is refused by name', async () => {
+  const bytes = new Uint8Array(readFileSync(join(EXPORTS, 'llama-cache', 'model.onnx')))
+  const { graph: stored } = await readModel(bufferSource('model.onnx', bytes))
+  const { graph } = runPasses(stored, PASSES)
+  const embed = graph.nodes.find(({ op, inputs }) => op === 'Gather' && inputs[1] === 'input_ids')
+  const logits = graph.nodes.find(({ outputs }) => outputs[0] === graph.outputs[0])
+  const mixed: Node = {
+    ...{ name: 'mixed', op: 'Add', domain: '', version: 17, attributes: new Map() },
+    inputs: [embed!.outputs[0]!, logits!.inputs[0]!],
+    outputs: ['mixed'],
+  }
+  const run = new Translator('model.onnx', { ...graph, nodes: [...graph.nodes, mixed] }, HANDLERS).run()
+  await expect(run).rejects.toMatchObject({
+    ...{ code: 'unsupported', message: expect.stringMatching(/node mixed \(Add\): .* meets /) },
   })
 })

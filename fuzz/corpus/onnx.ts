@@ -49,6 +49,17 @@ export const CORPUS: readonly CorpusEntry[] = [
     inputs: [],
     outputs: ['y'],
   }),
+  graph('a constant of less than nothing', {
+    nodes: [
+      {
+        ...{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['y'] },
+        attributes: { value: { name: 'fill', type: I64, ...counts(1) } },
+      },
+    ],
+    constants: [{ name: 'shape', type: I64, ...counts(-1) }],
+    inputs: [],
+    outputs: ['y'],
+  }),
   graph('a slice whose lists have different lengths', {
     nodes: [{ op: 'Slice', inputs: ['x', 'starts', 'ends'], outputs: ['y'] }],
     constants: [

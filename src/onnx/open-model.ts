@@ -21,7 +21,9 @@ export interface OnnxOptions {
   readonly signal?: AbortSignal | undefined
   /** Finds files that are not among the sources, by their names. Default: there are none. */
   readonly beside?: FindFile | undefined
-  /** Reads f32 matrices whose values are all bf16 as such, which takes reading them once more. Default: false. */
+  /**
+   * Reads f32 matrices whose values are all bf16 as such, which takes reading them once more. Default: false.
+   */
   readonly bfloats?: boolean | undefined
 }
 

@@ -1,10 +1,10 @@
 // A decoder. In: a shape and a precision. Out: the ONNX graph that ONNX Runtime runs fastest, and what each
 // weight is made of.
 //
-// Keys and values are inputs and outputs, as in the exports that pages load. One linear makes queries, keys
-// and values; only the last row goes through the vocabulary. `int4`: MatMulNBits, blocks of 32. `int8`:
-// DynamicQuantizeMatMul, weights by channel. `f32`: MatMul. `f32-bf16`: the same with values of bf16, as files
-// have that were exported in f32 of a model that was trained in bf16.
+// Keys and values are inputs and outputs, as in the exports that pages load. One linear makes queries,
+// keys and values; only the last row goes through the vocabulary. `int4`: MatMulNBits, blocks of 32.
+// `int8`: DynamicQuantizeMatMul, weights by channel. `f32`: MatMul. `f32-bf16`: the same with values of
+// bf16, as files have that were exported in f32 of a model that was trained in bf16.
 import type { Shape } from '../../../bench/shapes.ts'
 import type { Attribute, ElementType, Graph, Node, Value, Weight } from './proto.ts'
 import { eightBit, floats, fourBit, transposed } from './repack.ts'

@@ -1,5 +1,5 @@
-// ONNX files. In: a graph of nodes, weights and values. Out: the bytes of its ModelProto; weights lie in files
-// of their own. Field numbers: onnx.proto of IR version 10.
+// ONNX files. In: a graph of nodes, weights and values. Out: the bytes of its ModelProto; weights lie in
+// files of their own. Field numbers: onnx.proto of IR version 10.
 import protobuf, { type Writer } from 'protobufjs/minimal.js'
 
 /** Element types by their numbers in TensorProto. */

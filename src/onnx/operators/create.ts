@@ -58,6 +58,8 @@ const constantOfShape: Operator = {
   infer({ node, inputs: [shape] }) {
     const fill = fillOf(node)
     const dims = shape?.elements
+    if (dims?.some((size) => typeof size === 'number' && size < 0))
+      throw unfit(node, `its shape is [${dims}]`)
     const [count] = dims ?? []
     const isShort = dims?.length === 1 && typeof count === 'number' && count <= 1024
     const value = reader(fill)(0)

@@ -2,8 +2,8 @@
 import type { RopePairing, RopeScaling } from '../../arch/config/config.ts'
 import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
-import type { CodeMatrix } from './code-matrix.ts'
 import type { Terms } from './terms.ts'
+import type { CodeMatrix } from './weights/code-matrix.ts'
 
 /**
  * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past or present keys

@@ -3,7 +3,7 @@
 import { producersOf } from '../../graph/edges.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
 import type { Graph, NodeOf } from '../../graph/nodes.ts'
-import type { WeightTable } from './weight-table.ts'
+import type { WeightTable } from './weights/weight-table.ts'
 
 export function nameSteps(graph: Graph, weights: WeightTable): Graph {
   const makers = producersOf(graph)

@@ -5,7 +5,7 @@ import type { Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import type { Findings, Normed } from './meaning.ts'
-import type { WeightTable } from './weight-table.ts'
+import type { WeightTable } from './weights/weight-table.ts'
 
 /** What a norm needs of the translator. */
 export interface NormRoom {

@@ -3,12 +3,12 @@
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { reader, type Tensor } from '../ir/tensor.ts'
-import { floatsOf } from './block-weights.ts'
 import type { Rotation } from './meaning.ts'
 import { probe, type StepSizes } from './probe.ts'
 import { provePositions } from './prove-positions.ts'
 import { type RopeRows, recogniseRope } from './rope-table.ts'
 import type { Translator } from './translator.ts'
+import { floatsOf } from './weights/block-weights.ts'
 
 const PROMPT: StepSizes = { tokens: 1100, past: 0 }
 const LATER: StepSizes = { tokens: 3, past: 5 }

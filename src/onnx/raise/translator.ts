@@ -1,12 +1,12 @@
 // The translator. In: a graph of operators that a decoder has. Out: the graph of one step in the plan's IR,
 // its weights, and what was found out about the model. What cannot be translated is named.
-import { HalfbyteError } from '../../base/errors.ts'
+import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { type GraphBuilder, graphBuilder } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Graph as StepGraph } from '../../graph/nodes.ts'
 import { inferTypes, type Types } from '../infer.ts'
 import type { Dim } from '../ir/dims.ts'
-import { producersOf, readersOf } from '../ir/edges.ts'
+import { readersOf } from '../ir/edges.ts'
 import { type Graph, type Input, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
@@ -15,8 +15,9 @@ import { mergeProducts } from './merge-products.ts'
 import { nameSteps } from './name-steps.ts'
 import { normedRows } from './normed-rows.ts'
 import type { FoundRope } from './rope-table.ts'
+import { tailOf } from './tail.ts'
 import { textOf } from './terms.ts'
-import { WeightTable } from './weight-table.ts'
+import { WeightTable } from './weights/weight-table.ts'
 
 /** Translates one kind of node. `false`: this form of it is not a part of a step; control flow may be. */
 export type Handler = (translator: Translator, node: Node) => boolean | Promise<boolean>
@@ -27,31 +28,6 @@ export interface Translation {
   readonly weights: WeightTable
   readonly findings: Findings
 }
-
-/** Norms, before the last of which the rows are taken whose logits are wanted. */
-export const NORMS: ReadonlySet<string> = new Set([
-  ...['RMSNormalization', 'SimplifiedLayerNormalization', 'LayerNormalization'],
-  ...['SkipSimplifiedLayerNormalization', 'SkipLayerNormalization'],
-])
-/** Operators that work on each row by itself, between the last norm and the logits. */
-const ROW_WISE: ReadonlySet<string> = new Set([
-  ...['MatMul', 'MatMulNBits', 'Gemm', 'DynamicQuantizeMatMul', 'MatMulInteger', 'DynamicQuantizeLinear'],
-  ...['QuantizeLinear', 'DequantizeLinear', 'Add', 'Mul', 'Div', 'Tanh'],
-  ...['Cast', 'Identity', 'Gather', 'Slice', 'Reshape', 'Squeeze', 'Unsqueeze'],
-])
-
-/** From the weight of a norm of primitive operators to its mean. */
-const NORM_STEPS = 7
-const NORM_OPS: ReadonlySet<string> = new Set([
-  'Mul',
-  'Div',
-  'Cast',
-  'Sqrt',
-  'Reciprocal',
-  'Add',
-  'Pow',
-  'Sub',
-])
 
 export class Translator {
   readonly file: string
@@ -94,7 +70,7 @@ export class Translator {
     this.types = inferTypes(graph)
     this.#handlers = handlers
     this.#readers = readersOf(graph)
-    this.#tail = this.#tailOf(graph.outputs[0] ?? '')
+    this.#tail = tailOf(graph)
   }
 
   async run(): Promise<Translation> {
@@ -279,7 +255,7 @@ export class Translator {
   async #translate(node: Node): Promise<void> {
     const key = `${node.domain}:${node.op}`
     const handler = this.#handlers.get(key)
-    if (handler !== undefined && (await handler(this, node))) return
+    if (handler !== undefined && (await this.#handle(handler, node))) return
     const isOfShape = node.op === 'Shape' || node.op === 'Size'
     const wrong = node.inputs.find((name) => {
       const is = this.meaningOf(name)?.is
@@ -291,6 +267,15 @@ export class Translator {
     }
     const how = handler === undefined ? 'no step has such an operator' : 'no step has it in this form'
     throw unclaimed(node, `it reads ${wrong} (${this.meaningOf(wrong)?.is}), and ${how}`)
+  }
+
+  /** Rows that do not fit are a bug where a family builds the graph, and here a property of the file. */
+  async #handle(handler: Handler, node: Node): Promise<boolean> {
+    try {
+      return await handler(this, node)
+    } catch (error) {
+      throw isHalfbyteError(error) && error.code === 'internal' ? unclaimed(node, error.message) : error
+    }
   }
 
   /** Makes what is still open; once, however many nodes read it. */
@@ -307,37 +292,6 @@ export class Translator {
     if (meaning.is === 'normed') return normedRows(this, meaning, meaning.weight?.node.outputs[0] ?? label)
     if (meaning.is === 'gate') return this.b.swiglu(label, [meaning.value], meaning.activation)
     return undefined
-  }
-
-  /** A product of a vector and of what a mean was taken of, a few nodes before. */
-  #isNormed(node: Node, makers: ReadonlyMap<string, Node>): boolean {
-    if (!node.inputs.some((name) => this.graph.constants.get(name)?.dims.length === 1)) return false
-    let near = new Set(node.inputs)
-    for (let step = 0; step < NORM_STEPS; step++) {
-      const nodes = [...near].map((name) => makers.get(name)).filter((each) => each !== undefined)
-      if (nodes.some(({ op }) => op === 'ReduceMean')) return true
-      near = new Set(nodes.filter(({ op }) => NORM_OPS.has(op)).flatMap(({ inputs }) => inputs))
-    }
-    return false
-  }
-
-  /** The nodes from the last norm to the output, both included; empty where another operator lies between. */
-  #tailOf(output: string): Node[] {
-    const makers = producersOf(this.graph)
-    const found: Node[] = []
-    for (let name = output; ; ) {
-      const node = makers.get(name)
-      if (node === undefined) return []
-      found.unshift(node)
-      if (NORMS.has(node.op)) return found
-      // A norm of primitive operators begins where the mean is taken.
-      const isPrimitive = node.op === 'Mul' && this.#isNormed(node, makers)
-      if (isPrimitive) return found
-      if (!ROW_WISE.has(node.op)) return []
-      const next = node.inputs.find((each) => makers.has(each))
-      if (next === undefined) return []
-      name = next
-    }
   }
 }
 

@@ -5,9 +5,10 @@ export interface WrittenNode {
   readonly op: string
   readonly inputs: readonly string[]
   readonly outputs: readonly string[]
-  /** Whole numbers, or a graph. */
-  readonly attributes?: Readonly<Record<string, number | WrittenGraph>>
+  readonly attributes?: Readonly<Record<string, WrittenAttribute>>
 }
+/** A whole number, a tensor, or a graph. */
+type WrittenAttribute = number | WrittenTensor | WrittenGraph
 export interface WrittenTensor {
   readonly name: string
   readonly type?: number
@@ -48,11 +49,12 @@ function writeNode({ op, inputs, outputs, attributes = {} }: WrittenNode, to: Pb
   }
 }
 
-function writeAttribute([name, value]: readonly [string, number | WrittenGraph], to: PbfWriter): void {
+function writeAttribute([name, value]: readonly [string, WrittenAttribute], to: PbfWriter): void {
   to.writeStringField(1, name)
   if (typeof value === 'number') to.writeVarintField(3, value)
+  else if ('dims' in value) to.writeMessage(5, writeTensor, value)
   else to.writeMessage(6, writeGraph, value)
-  to.writeVarintField(20, typeof value === 'number' ? 2 : 5)
+  to.writeVarintField(20, typeof value === 'number' ? 2 : 'dims' in value ? 4 : 5)
 }
 
 export function writeTensor({ name, type = 1, dims, raw, external }: WrittenTensor, to: PbfWriter): void {

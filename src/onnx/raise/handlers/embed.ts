@@ -4,9 +4,9 @@ import { intOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import { isFloat } from '../../ir/tensor.ts'
-import type { CodeMatrix } from '../code-matrix.ts'
 import { provePositions } from '../prove-positions.ts'
 import type { Handler, Translator } from '../translator.ts'
+import type { CodeMatrix } from '../weights/code-matrix.ts'
 
 /** The one table of ids is `embed.weight`, as in every pack. */
 const TOKENS = 'embed.weight'

@@ -4,9 +4,9 @@ import type { Value } from '../../../graph/ir.ts'
 import { floatOf, intOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed, unfit } from '../../ir/operator.ts'
-import { floatsOf } from '../block-weights.ts'
 import { recogniseRope } from '../rope-table.ts'
 import type { Handler, Translator } from '../translator.ts'
+import { floatsOf } from '../weights/block-weights.ts'
 
 const [QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COS, SIN] = [0, 1, 2, 3, 4, 5, 6, 7, 8]
 /** Attributes that a step honours; the others have to be what changes nothing. */

@@ -1,12 +1,12 @@
 // Matrices. In: constants that products read. Out: the matrices [outputs, inputs] whose rows weights are
 // streamed from; transposing and repacking happen while rows are read.
-import { filledSource, readInto, release } from '../../base/bytes.ts'
-import { HalfbyteError } from '../../base/errors.ts'
-import { floatToHalf } from '../../base/half.ts'
-import { rowBytes } from '../../formats/dtypes.ts'
-import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
-import { type Constant, isStored } from '../ir/graph.ts'
-import type { DType, Tensor } from '../ir/tensor.ts'
+import { filledSource, readInto, release } from '../../../base/bytes.ts'
+import { HalfbyteError } from '../../../base/errors.ts'
+import { floatToHalf } from '../../../base/half.ts'
+import { rowBytes } from '../../../formats/dtypes.ts'
+import type { DType as StoredDType, TensorInfo } from '../../../formats/tensors.ts'
+import { type Constant, isStored } from '../../ir/graph.ts'
+import type { DType, Tensor } from '../../ir/tensor.ts'
 
 const FLOATS: Partial<Record<DType, StoredDType>> = { f32: 'F32', f16: 'F16', bf16: 'BF16' }
 

@@ -1,11 +1,11 @@
 // Matrices of codes. In: codes, scales and zero points in every layout, in a file. Out: whether rows that are
 // read are what DequantizeLinear makes of them.
 import { expect, test } from 'vitest'
-import { bufferSource } from '../../base/bytes.ts'
-import { floatToHalf, halfToFloat } from '../../base/half.ts'
-import type { TensorInfo } from '../../formats/tensors.ts'
-import type { Constant } from '../ir/graph.ts'
-import { BITS, type DType } from '../ir/tensor.ts'
+import { bufferSource } from '../../../base/bytes.ts'
+import { floatToHalf, halfToFloat } from '../../../base/half.ts'
+import type { TensorInfo } from '../../../formats/tensors.ts'
+import type { Constant } from '../../ir/graph.ts'
+import { BITS, type DType } from '../../ir/tensor.ts'
 import { codeTensor } from './code-matrix.ts'
 
 const [N, K] = [6, 64]

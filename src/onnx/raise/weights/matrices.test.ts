@@ -1,6 +1,6 @@
 // Matrices. In: matrices that lie by columns. Out: their rows, in order and not, each byte read once.
 import { expect, test } from 'vitest'
-import { bufferSource } from '../../base/bytes.ts'
+import { bufferSource } from '../../../base/bytes.ts'
 import { transposed, turnedRows } from './matrices.ts'
 
 const [K, N] = [70, 150]

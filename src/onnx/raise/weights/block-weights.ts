@@ -5,11 +5,11 @@
 //   scales [n][k / block]; zero points [n][ceil(k / block * bits / 8)], packed as codes are
 //   W = scale * (code - zero point); without zero points that is 2^(bits - 1)
 //   Q4_0, Q4_1: byte j of 32 inputs = code j | code (j + 16) << 4 (src/formats/dtypes.ts)
-import { readInto, release } from '../../base/bytes.ts'
-import { floatToHalf, halfTable } from '../../base/half.ts'
-import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
-import { type Constant, isStored } from '../ir/graph.ts'
-import { BITS, bfloat16Of, numbersOf } from '../ir/tensor.ts'
+import { readInto, release } from '../../../base/bytes.ts'
+import { floatToHalf, halfTable } from '../../../base/half.ts'
+import type { DType as StoredDType, TensorInfo } from '../../../formats/tensors.ts'
+import { type Constant, isStored } from '../../ir/graph.ts'
+import { BITS, bfloat16Of, numbersOf } from '../../ir/tensor.ts'
 import { asHalvesAndFloats, computed, unread } from './matrices.ts'
 import { originOf } from './origin.ts'
 

@@ -1,9 +1,9 @@
 // Lines. In: a constant [width, n], or [n, width]. Out: numbers of some of its n lines, each line by itself,
 // read from memory or from the file.
-import { readInto, release } from '../../base/bytes.ts'
-import { halfTable } from '../../base/half.ts'
-import { type Constant, isStored } from '../ir/graph.ts'
-import { BITS, bfloat16Of, type DType, numbersOf } from '../ir/tensor.ts'
+import { readInto, release } from '../../../base/bytes.ts'
+import { halfTable } from '../../../base/half.ts'
+import { type Constant, isStored } from '../../ir/graph.ts'
+import { BITS, bfloat16Of, type DType, numbersOf } from '../../ir/tensor.ts'
 import { turnedRows } from './matrices.ts'
 
 export interface LineShape {

@@ -1,7 +1,7 @@
 // Origins. In: how a file holds a matrix in codes, the form that it is read in. Out: a phrase that says so,
 // and what the reading loses.
-import type { DType as StoredDType } from '../../formats/tensors.ts'
-import type { DType } from '../ir/tensor.ts'
+import type { DType as StoredDType } from '../../../formats/tensors.ts'
+import type { DType } from '../../ir/tensor.ts'
 
 export interface Origin {
   readonly bits: number

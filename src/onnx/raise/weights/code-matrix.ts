@@ -4,11 +4,11 @@
 //
 //   W = scale * (code - zero point)
 //   codes [k][n], or [n][k] where `isTurned`; scales [1], [n], or [k / block][n], turned as the codes are
-import { release } from '../../base/bytes.ts'
-import { floatToHalf } from '../../base/half.ts'
-import type { DType as StoredDType, TensorInfo } from '../../formats/tensors.ts'
-import { type Constant, isStored } from '../ir/graph.ts'
-import { BITS, countOf, numbersOf } from '../ir/tensor.ts'
+import { release } from '../../../base/bytes.ts'
+import { floatToHalf } from '../../../base/half.ts'
+import type { DType as StoredDType, TensorInfo } from '../../../formats/tensors.ts'
+import { type Constant, isStored } from '../../ir/graph.ts'
+import { BITS, countOf, numbersOf } from '../../ir/tensor.ts'
 import { lineReader } from './lines.ts'
 import { asHalvesAndFloats, computed, unread } from './matrices.ts'
 import { originOf } from './origin.ts'

@@ -1,15 +1,15 @@
 // The weight table. In: constants that nodes read as matrices and vectors. Out: weights of the plan by name,
 // each once, and the tensors that they are streamed from.
-import type { TensorIndex, TensorInfo, ValueChange } from '../../formats/tensors.ts'
-import { matrix, vector } from '../../graph/builder.ts'
-import type { WeightRef } from '../../graph/ir.ts'
-import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
-import { unclaimed, unfit } from '../ir/operator.ts'
-import { numbersOf, type Tensor } from '../ir/tensor.ts'
+import type { TensorIndex, TensorInfo, ValueChange } from '../../../formats/tensors.ts'
+import { matrix, vector } from '../../../graph/builder.ts'
+import type { WeightRef } from '../../../graph/ir.ts'
+import { type Constant, type Graph, isStored, type Node } from '../../ir/graph.ts'
+import { unclaimed, unfit } from '../../ir/operator.ts'
+import { numbersOf, type Tensor } from '../../ir/tensor.ts'
+import type { Matrix, StoredMatrix } from '../meaning.ts'
 import { type BlockWeight, blockTensor } from './block-weights.ts'
 import { type CodeMatrix, codeTensor, sizesOf } from './code-matrix.ts'
 import { floatTensor, matrixTensor, transposed } from './matrices.ts'
-import type { Matrix, StoredMatrix } from './meaning.ts'
 
 /** Names that other parts read as the kind of a weight: src/arch/tensors/names.ts, `roleOf`. */
 const VECTOR_NAME = /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/
