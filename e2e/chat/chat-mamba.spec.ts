@@ -53,14 +53,15 @@ test('the memory that is shown does not grow with the conversation', async ({ pa
     await ask(page, `Tell me more about the fox, part ${turn}.`)
     shown.push(await page.locator('[data-stat=memory]').innerText())
   }
-  expect(shown.at(-1), shown.join(', ')).toBe(shown[1])
+  // States worth returning to are kept up to a number of bytes, which some turns fill.
+  expect(new Set(shown.slice(3)).size, shown.join(', ')).toBe(1)
   // Earlier messages can still be edited: what is no longer held is read again.
   await page.getByRole('button', { name: 'Edit', exact: true }).first().click()
   await page.getByRole('textbox', { name: 'Edit your message' }).fill('Tell me about the owl.')
   await page.getByRole('button', { name: 'Send again' }).click()
   await ready(page)
   await expect(answers(page)).toHaveCount(1)
-  expect(await page.locator('[data-stat=memory]').innerText()).toBe(shown[1])
+  expect(await page.locator('[data-stat=memory]').innerText()).toBe(shown.at(-1))
 })
 
 test.describe('with its service worker', () => {
