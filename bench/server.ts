@@ -76,7 +76,7 @@ export async function serveBench(
   return { url, modelUrl: new URL('model.gguf', url).href, close: () => server.close() }
 }
 
-/** Answers with a file, in ranges too. */
+/** Answers with a file, in ranges too. Its type is unknown unless `headers` say it. */
 export async function fileHandler(
   file: URL,
   headers: Readonly<Record<string, string>> = ISOLATION,
@@ -87,9 +87,9 @@ export async function fileHandler(
     const start = Number(from ?? 0)
     const end = Math.min(Number(to ?? size), size - 1)
     response.writeHead(from === undefined ? 200 : 206, {
+      'content-type': 'application/octet-stream',
       ...headers,
       'content-length': end - start + 1,
-      'content-type': 'application/octet-stream',
       ...(from !== undefined && { 'content-range': `bytes ${start}-${end}/${size}` }),
     })
     createReadStream(file, { start, end }).pipe(response)

@@ -9,13 +9,11 @@ import { prepareModel } from '../../src/engine/load/prepare.ts'
 import type { TensorInfo } from '../../src/formats/tensors.ts'
 import type { Node } from '../../src/onnx/ir/graph.ts'
 import { openOnnx } from '../../src/onnx/open-model.ts'
-import { runPasses } from '../../src/onnx/passes/pass.ts'
-import { PASSES } from '../../src/onnx/passes.ts'
 import { HANDLERS } from '../../src/onnx/raise/handlers.ts'
 import { Translator } from '../../src/onnx/raise/translator.ts'
-import { readModel } from '../../src/onnx/read-model.ts'
 import { largestDifference, logitsOf, relativeError, withModel } from '../testing/node-engine.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'
+import { exportedGraph } from './exported-graph.ts'
 
 const EXPORTS = join(import.meta.dirname, 'exports')
 const VOCAB = 96
@@ -129,9 +127,7 @@ test('values that are keys too, which are normed in place, are refused', async (
 })
 
 test('a sum of all rows and of the wanted rows is refused by name', async () => {
-  const bytes = new Uint8Array(readFileSync(join(EXPORTS, 'llama-cache', 'model.onnx')))
-  const { graph: stored } = await readModel(bufferSource('model.onnx', bytes))
-  const { graph } = runPasses(stored, PASSES)
+  const graph = await exportedGraph('llama-cache')
   const embed = graph.nodes.find(({ op, inputs }) => op === 'Gather' && inputs[1] === 'input_ids')
   const logits = graph.nodes.find(({ outputs }) => outputs[0] === graph.outputs[0])
   const mixed: Node = {

@@ -1,24 +1,14 @@
 // Recurrent steps that are not those of a Mamba. In: a step as torch exports it, with one thing changed. Out:
 // whether translating it is refused by name; nothing is guessed.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { roleOf } from '../../src/arch/tensors/names.ts'
-import { bufferSource } from '../../src/base/bytes.ts'
 import type { Graph, Node } from '../../src/onnx/ir/graph.ts'
-import { runPasses } from '../../src/onnx/passes/pass.ts'
-import { PASSES } from '../../src/onnx/passes.ts'
 import { HANDLERS } from '../../src/onnx/raise/handlers.ts'
 import { Translator } from '../../src/onnx/raise/translator.ts'
-import { readModel } from '../../src/onnx/read-model.ts'
+import { exportedGraph } from './exported-graph.ts'
 
 /** Constants of more than 1 KB, decays among them, stay in the file: passes do not fold them. */
-async function stepOf(name: string, inlineBytes = 1024): Promise<Graph> {
-  const file = join(import.meta.dirname, 'exports', name, 'model.onnx')
-  const source = bufferSource('model.onnx', new Uint8Array(readFileSync(file)))
-  const { graph } = await readModel(source, { inlineBytes })
-  return runPasses(graph, PASSES).graph
-}
+const stepOf = (name: string, inlineBytes = 1024): Promise<Graph> => exportedGraph(name, inlineBytes)
 
 /** Changes the nodes of layer 0 that `isMeant` chooses; at least one. */
 function changed(graph: Graph, isMeant: (node: Node) => boolean, change: (node: Node) => Node): Graph {

@@ -1,12 +1,12 @@
 // The suite's site. In: files to serve. Out: the built page, the peers' packages as they are installed and
 // the models, isolated.
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { extname, join, normalize } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'vite'
+import { fileHandler } from '../../../bench/server.ts'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 const SITE = path('../../../build/perf/site')
@@ -47,7 +47,7 @@ export async function openSite(): Promise<Site> {
     const file =
       added === undefined || mount === '' ? join(SITE, mount || 'index.html', ...rest) : join(added, ...rest)
     const isInside = normalize(file).startsWith(added === undefined || mount === '' ? SITE : added)
-    send(response, isInside ? file : undefined, request.headers.range).catch(() => response.destroy())
+    send(request, response, isInside ? file : undefined).catch(() => response.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -68,30 +68,22 @@ export async function openSite(): Promise<Site> {
   }
 }
 
-/** `range`: like `bytes=0-99`. */
 async function send(
+  request: IncomingMessage,
   response: ServerResponse,
   file: string | undefined,
-  range: string | undefined,
 ): Promise<void> {
   const found = file === undefined ? undefined : await stat(file).catch(() => undefined)
   if (file === undefined || !found?.isFile()) {
     response.writeHead(404, HEADERS).end()
     return
   }
-  const type = TYPES[extname(file)] ?? 'application/octet-stream'
-  const headers = { ...HEADERS, 'Content-Type': type, 'Last-Modified': found.mtime.toUTCString() }
-  const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(range ?? '') ?? []
-  if (first === undefined) {
-    response.writeHead(200, { ...headers, 'Accept-Ranges': 'bytes', 'Content-Length': found.size })
-    createReadStream(file).pipe(response)
-    return
-  }
-  const start = Number(first)
-  const end = Math.min(found.size - 1, last === '' ? Infinity : Number(last))
-  const part = { 'Content-Range': `bytes ${start}-${end}/${found.size}`, 'Content-Length': end + 1 - start }
-  response.writeHead(206, { ...headers, ...part })
-  createReadStream(file, { start, end }).pipe(response)
+  const type = TYPES[extname(file)]
+  const handle = await fileHandler(pathToFileURL(file), {
+    ...HEADERS,
+    ...(type !== undefined && { 'content-type': type }),
+  })
+  handle(request, response)
 }
 
 async function fingerprintOf(folder: string): Promise<string> {

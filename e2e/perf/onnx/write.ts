@@ -38,8 +38,9 @@ export async function onnxFiles(gguf: URL, shape: Shape, precision: Precision): 
   const tokenizer = byteTokenizer(shape.vocabSize)
   await writeFile(at('tokenizer.json'), await tokenizer.read(0, tokenizer.size))
   for (const [file, size] of sizes.entries()) {
-    const weights = graph.weights.filter((_, index) => places[index]!.file === file)
-    await writeData(files.data[file]!, size, weights, read)
+    const placed = graph.weights.map((weight, index) => ({ ...places[index]!, weight }))
+    const own = placed.filter((each) => each.file === file)
+    await writeData(files.data[file]!, size, own, read)
   }
   // Last: a folder that has it is whole.
   await writeFile(files.model, modelProto(graph, DATA))
@@ -49,20 +50,19 @@ export async function onnxFiles(gguf: URL, shape: Shape, precision: Precision): 
 async function writeData(
   url: URL,
   size: number,
-  weights: readonly SourcedWeight[],
+  placed: readonly { readonly weight: SourcedWeight; readonly offset: number }[],
   read: (name: string) => Promise<Uint8Array>,
 ): Promise<void> {
-  const { places } = dataLayout(weights)
   const file = await open(url, 'w')
   try {
     await file.truncate(size)
-    for (const [index, weight] of weights.entries()) {
+    for (const { weight, offset } of placed) {
       const bytes = await weight.make(read)
       const due = weightBytes(weight)
       if (bytes.byteLength !== due) {
         throw new RangeError(`${weight.name}: ${bytes.byteLength} bytes came, ${due} are due`)
       }
-      await file.write(bytes, 0, due, places[index]!.offset)
+      await file.write(bytes, 0, due, offset)
     }
   } finally {
     await file.close()

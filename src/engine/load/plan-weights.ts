@@ -33,21 +33,20 @@ export function encodings(
   }
 }
 
-/** Whether matrices of floats stay what they are in their file. Adapters change them. */
-export const keepsFloats = ({
-  weights,
-  lora = [],
-}: {
-  readonly weights: WeightPolicy
-  readonly lora?: readonly unknown[] | undefined
-}): boolean => weights === 'auto' && lora.length === 0
-
 export interface WeightOptions {
   readonly weights: WeightPolicy
   /** The weights are to be stored: every matrix keeps its inputs in the model's order. Default false. */
   readonly forPack?: boolean | undefined
   readonly signal?: AbortSignal | undefined
 }
+
+/** Whether floats stay as the file has them: adapters change them, and no pack is made of ONNX. */
+export const keepsFloats = ({
+  weights,
+  forPack = false,
+  lora = [],
+}: WeightOptions & { readonly lora?: readonly unknown[] | undefined }): boolean =>
+  weights === 'auto' && !forPack && lora.length === 0
 
 /**
  * Matrices whose inputs lie sorted by their groups, where kernels read int8 activations, which are then made

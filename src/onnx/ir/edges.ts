@@ -15,8 +15,8 @@ export function readersOf(graph: Graph): ReadonlyMap<string, readonly Node[]> {
   const readers = new Map<string, Node[]>()
   for (const node of graph.nodes) {
     for (const name of node.inputs) {
-      const known = readers.get(name)
       if (name === '') continue
+      const known = readers.get(name)
       if (known === undefined) readers.set(name, [node])
       else known.push(node)
     }
