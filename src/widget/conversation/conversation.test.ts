@@ -74,8 +74,11 @@ test('a question is answered, and the next one continues the conversation', asyn
 test('what a stopped answer has stays, and it can be taken back and given again', async () => {
   const { it } = conversation()
   const engine = await openToy()
-  it.ask('hello')
-  const answering = it.answer(engine, { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 2000 } })
+  // Its answer takes long enough to be stopped.
+  const question = 'hello '.repeat(60).trim()
+  const settings = { ...SETTINGS, generateOptions: { ...PLAIN, maxTokens: 2000 } }
+  it.ask(question)
+  const answering = it.answer(engine, settings)
   while (it.entries.at(-1)?.content === '' || it.entries.length < 2) await new Promise((on) => setTimeout(on))
   it.stop()
   await answering
@@ -83,8 +86,8 @@ test('what a stopped answer has stays, and it can be taken back and given again'
   expect(it.entries.at(-1)?.content).not.toBe('')
   it.takeBack()
   expect(it.isWaiting).toBe(true)
-  await it.answer(engine, SETTINGS)
-  expect(it.entries.at(-1)).toEqual({ role: 'assistant', content: 'You said hello' })
+  await it.answer(engine, settings)
+  expect(it.entries.at(-1)).toEqual({ role: 'assistant', content: `You said ${question}` })
 })
 
 test('a failed answer leaves the question waiting, and says why', async () => {
