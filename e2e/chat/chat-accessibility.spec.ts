@@ -1,8 +1,8 @@
 // In: the built chat page in both themes. Out: whether axe finds problems, and whether keyboard and screen
 // reader suffice.
 import { expect, type Page, test } from '@playwright/test'
+import { violations } from '../violations.ts'
 import { ask, composer, openChat, openModels, openSettings, ready, set } from './chat-page.ts'
-import { violations } from './violations.ts'
 
 const MARKDOWN = [
   '<think>\nWhat is everything?\n</think>\n\n# Title\n\nSome **bold** text with `code` and a [link](https://example.com).\n',

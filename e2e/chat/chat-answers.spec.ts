@@ -1,9 +1,9 @@
 // In: the built chat page with answers that were cut short, and with code and formulas. Out: whether they can
 // be continued, also after a reload, and whether code and formulas are shown and hold nothing active.
 import { expect, test } from '@playwright/test'
+import { violations } from '../violations.ts'
 import { answers, ask, kept, openChat, overflowing, readTokens, ready, set } from './chat-page.ts'
 import { storeChats, turns } from './stored-chats.ts'
-import { violations } from './violations.ts'
 
 test('an answer that reached its limit is continued, also after a reload', async ({ page }) => {
   const { problems } = await openChat(page)
@@ -75,7 +75,7 @@ test('code is highlighted and formulas are set, by libraries that load for the f
   expect(libraries()).toBe(2)
   expect(await overflowing(page)).toEqual([])
   for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.emulateMedia({ colorScheme })
     expect(await violations(page)).toEqual([])
     await page.screenshot({ path: `build/screens/rich-${colorScheme}.png` })
   }

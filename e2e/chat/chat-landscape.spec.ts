@@ -3,8 +3,8 @@
 import { expect, test } from '@playwright/test'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
+import { violations } from '../violations.ts'
 import { ask, composer, loadingLine, openChat, openModels, openSettings, overflowing } from './chat-page.ts'
-import { violations } from './violations.ts'
 
 test.use({ viewport: { width: 740, height: 360 }, reducedMotion: 'reduce' })
 

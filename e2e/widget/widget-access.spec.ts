@@ -1,15 +1,7 @@
 // The widget for everybody. In: the bubble and the inline form. Out: use by keyboard alone, what a screen
 // reader is told, no finding of axe in any state, right to left, other words.
-import AxeBuilder from '@axe-core/playwright'
-import type { Page } from '@playwright/test'
+import { violations } from '../violations.ts'
 import { accept, answersOf, chat, expect, field, MODEL, send, test } from './widget-site.ts'
-
-const findings = async (page: Page): Promise<readonly string[]> => {
-  const { violations } = await new AxeBuilder({ page }).analyze()
-  return violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
-  )
-}
 
 const BUBBLE = `<halfbyte-chat mode="bubble" model="${MODEL}" heading="Help" suggestions="Hello! How are you?|Tell me a story about a fox."></halfbyte-chat>`
 
@@ -35,12 +27,12 @@ for (const scheme of ['light', 'dark'] as const) {
   test(`axe finds nothing in any state, ${scheme}`, async ({ page, sites }) => {
     await page.emulateMedia({ colorScheme: scheme })
     await sites.open(page, { markup: BUBBLE })
-    expect(await findings(page)).toEqual([])
+    expect(await violations(page)).toEqual([])
     await chat(page).getByRole('button', { name: 'Open the chat' }).click()
-    expect(await findings(page)).toEqual([])
+    expect(await violations(page)).toEqual([])
     await send(page, 'Hello')
     await expect(chat(page).getByRole('button', { name: 'Download' })).toBeVisible()
-    expect(await findings(page)).toEqual([])
+    expect(await violations(page)).toEqual([])
     let release = () => {}
     const held = new Promise<void>((resolve) => {
       release = resolve
@@ -51,10 +43,10 @@ for (const scheme of ['light', 'dark'] as const) {
     })
     await accept(page)
     await expect(chat(page).getByRole('progressbar')).toBeVisible()
-    expect(await findings(page)).toEqual([])
+    expect(await violations(page)).toEqual([])
     release()
     await expect(answersOf(chat(page))).toHaveCount(1)
-    expect(await findings(page)).toEqual([])
+    expect(await violations(page)).toEqual([])
     await page.evaluate(() => {
       const widget = document.querySelector('halfbyte-chat') as HTMLElement & { send(text: string): void }
       Object.assign(widget, { generateOptions: { temperature: -1 } })
@@ -62,7 +54,7 @@ for (const scheme of ['light', 'dark'] as const) {
     })
     await expect(chat(page).getByRole('alert')).toBeVisible()
     await chat(page).getByText('Details').click()
-    expect(await findings(page)).toEqual([])
+    expect(await violations(page)).toEqual([])
   })
 }
 

@@ -1,8 +1,8 @@
 // In: the built chat page as an installed app opens it. Out: whether its manifest is read, and whether
 // shortcuts, shared texts, files and the offer to install do what they say.
 import { expect, test } from '@playwright/test'
+import { violations } from '../../violations.ts'
 import { composer, openChat, openSettings, ready } from '../chat-page.ts'
-import { violations } from '../violations.ts'
 
 test('an installed page begins with what it was opened for', async ({ page }) => {
   await page.addInitScript(() => {

@@ -1,8 +1,8 @@
 // In: the built chat page in a Hebrew browser, and a change of its language. Out: whether every text follows,
 // from right to left.
 import { expect, type Page, test } from '@playwright/test'
+import { violations } from '../../violations.ts'
 import { openChat, overflowing, ready } from '../chat-page.ts'
-import { violations } from '../violations.ts'
 
 /** Texts and labels that still have Latin words, except the names of models and formats. */
 const latin = (page: Page) =>

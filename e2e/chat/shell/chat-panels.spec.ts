@@ -1,8 +1,8 @@
 // In: the built chat page after an answer, and with a stored model. Out: whether the panels "How it runs" and
 // "Storage" tell what there is, measure it, copy it, and remove it.
 import { expect, test } from '@playwright/test'
+import { violations } from '../../violations.ts'
 import { ask, kept, openChat, openSettings, overflowing, ready, set } from '../chat-page.ts'
-import { violations } from '../violations.ts'
 
 test('a tap on the figures shows how it runs, and copies it as a report', async ({ page, context }) => {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
@@ -19,7 +19,7 @@ test('a tap on the figures shows how it runs, and copies it as a report', async 
   await expect(panel).toContainText(/\d MB per second|GB per second/)
   expect(await overflowing(page)).toEqual([])
   for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.emulateMedia({ colorScheme })
     expect(await violations(page)).toEqual([])
   }
   await page.screenshot({ path: 'build/screens/runs.png' })
@@ -57,7 +57,7 @@ test('ops are measured against their limits when asked for, and the report has t
   await expect(panel.getByRole('table', { name: /^Reading 64 tokens: / })).toBeVisible()
   expect(await overflowing(page)).toEqual([])
   for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    await page.emulateMedia({ colorScheme })
     expect(await violations(page)).toEqual([])
   }
   await written.scrollIntoViewIfNeeded()
