@@ -27,10 +27,12 @@ export async function ready(page: Page): Promise<void> {
 }
 
 export async function say(page: Page, text: string): Promise<void> {
-  const before = await page.locator('.message.user').count()
+  // Other questions may come from another tab meanwhile.
+  const questions = page.locator('.message.user', { hasText: text })
+  const before = await questions.count()
   await composer(page).fill(text)
   await sendButton(page).click()
-  await expect(page.locator('.message.user')).toHaveCount(before + 1)
+  await expect(questions).toHaveCount(before + 1)
 }
 
 /** Says something and waits for the whole answer. */
