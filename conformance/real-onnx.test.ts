@@ -13,8 +13,8 @@ import { expect, test } from 'vitest'
 import { realModel } from '../scripts/models/real-models.mjs'
 import { blobSource } from '../src/base/bytes.ts'
 import { openModel } from '../src/formats/open-model.ts'
-import { openOnnx } from '../src/onnx/open-model.ts'
 import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../src/text/chat/chat.ts'
+import { openGraph } from './onnx/open-graph.ts'
 import { logitsOf, relativeError, withModel } from './testing/node-engine.ts'
 
 interface Tensor {
@@ -96,7 +96,7 @@ const FILES = {
   safetensors: async () => openModel(await sources(readdirSync(path!))),
   onnx: async () => {
     const beside = ['tokenizer.json', 'tokenizer_config.json', 'config.json'].map((name) => `../${name}`)
-    return openOnnx(await sources(['../onnx/model_quantized.onnx', ...beside]))
+    return openGraph(await sources(['../onnx/model_quantized.onnx', ...beside]))
   },
 }
 

@@ -9,10 +9,10 @@ import { randomModel } from '../../bench/random-model.ts'
 import { type Shape, TINY } from '../../bench/shapes.ts'
 import { onnxFiles } from '../../e2e/perf/onnx/write.ts'
 import { type ByteSource, bufferSource } from '../../src/base/bytes.ts'
-import { openOnnx } from '../../src/onnx/open-model.ts'
 import { logitsOf, withModel } from '../testing/node-engine.ts'
 import { ggufBytes } from '../testing/writers/gguf-writer.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'
+import { openGraph } from './open-graph.ts'
 
 /** Matrices of more than 64 KB, which stay in their file. */
 const SHAPE: Shape = { ...TINY, name: 'wide', hiddenSize: 256, heads: 4, kvHeads: 2, headDim: 64 }
@@ -35,7 +35,7 @@ afterAll(() => rm(folder, { recursive: true }))
 
 function open(bytes: Uint8Array, bfloats: boolean, more: Partial<ByteSource> = {}) {
   const weights = { ...bufferSource(dataName, bytes), ...more }
-  return openOnnx([bufferSource('model.onnx', model), weights, byteTokenizer(SHAPE.vocabSize)], { bfloats })
+  return openGraph([bufferSource('model.onnx', model), weights, byteTokenizer(SHAPE.vocabSize)], { bfloats })
 }
 
 const matricesOf = ({ tensors }: Awaited<ReturnType<typeof open>>) =>

@@ -14,10 +14,10 @@ import { bufferSource } from '../../src/base/bytes.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import type { ModelFile } from '../../src/formats/model-file.ts'
 import { openModel } from '../../src/formats/open-model.ts'
-import { openOnnx } from '../../src/onnx/open-model.ts'
 import { logitsOf, relativeError, withBuilt, withModel } from '../testing/node-engine.ts'
 import { ggufBytes } from '../testing/writers/gguf-writer.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'
+import { openGraph } from './open-graph.ts'
 
 const LLAMA: Shape = { ...TINY, name: 'tiny-llama', family: 'llama' }
 const IDS = [98, 120, 81, 104, 75, 66, 110, 99, 12, 200, 7, 31]
@@ -69,7 +69,7 @@ test('a local window hides all but the last positions', async () => {
     )
     const model = modelProto({ ...graph, nodes }, basename(data.pathname))
     const sources = [bufferSource('model.onnx', model), bufferSource(basename(data.pathname), bytes)]
-    const opened = await openOnnx([...sources, byteTokenizer(256)])
+    const opened = await openGraph([...sources, byteTokenizer(256)])
     expect(opened.graph.stateGroups.map((group) => group.window)).toEqual([Math.max(0, window)])
     return withModel(opened, {}, (built) => logitsOf(built, IDS))
   }
@@ -86,7 +86,7 @@ async function openWritten(gguf: URL, shape: Shape, precision: Precision) {
       bufferSource(basename(url.pathname), new Uint8Array(await readFile(url))),
     ),
   )
-  return openOnnx([...sources, byteTokenizer(256)])
+  return openGraph([...sources, byteTokenizer(256)])
 }
 
 /** The records of a step but for labels, and for which weight lies where: equal norms lie there once. */

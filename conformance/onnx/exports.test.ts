@@ -7,19 +7,20 @@ import { expect, test } from 'vitest'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import type { TensorInfo } from '../../src/formats/tensors.ts'
+import { graphBuilder } from '../../src/graph/builder.ts'
 import type { Node } from '../../src/onnx/ir/graph.ts'
-import { openOnnx } from '../../src/onnx/open-model.ts'
 import { HANDLERS } from '../../src/onnx/raise/handlers.ts'
 import { Translator } from '../../src/onnx/raise/translator.ts'
 import { largestDifference, logitsOf, relativeError, withModel } from '../testing/node-engine.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'
 import { exportedGraph } from './exported-graph.ts'
+import { openGraph } from './open-graph.ts'
 
 const EXPORTS = join(import.meta.dirname, 'exports')
 const VOCAB = 96
 
 const openExport = (name: string) =>
-  openOnnx([
+  openGraph([
     bufferSource('model.onnx', new Uint8Array(readFileSync(join(EXPORTS, name, 'model.onnx')))),
     byteTokenizer(VOCAB),
   ])
@@ -117,7 +118,7 @@ test('values that are keys too, which are normed in place, are refused', async (
   // The first is what the product makes, the second what the heads are made of.
   const at = bytes.indexOf(values!, bytes.indexOf(values!) + 1)
   bytes.write(keys!, at, 'latin1')
-  const file = await openOnnx([bufferSource('model.onnx', new Uint8Array(bytes)), byteTokenizer(VOCAB)])
+  const file = await openGraph([bufferSource('model.onnx', new Uint8Array(bytes)), byteTokenizer(VOCAB)])
   await expect(prepareModel(file, { weights: 'auto' })).rejects.toMatchObject({
     ...{
       code: 'unsupported',
@@ -135,7 +136,12 @@ test('a sum of all rows and of the wanted rows is refused by name', async () => 
     inputs: [embed!.outputs[0]!, logits!.inputs[0]!],
     outputs: ['mixed'],
   }
-  const run = new Translator('model.onnx', { ...graph, nodes: [...graph.nodes, mixed] }, HANDLERS).run()
+  const run = new Translator(
+    'model.onnx',
+    { ...graph, nodes: [...graph.nodes, mixed] },
+    HANDLERS,
+    graphBuilder(),
+  ).run()
   await expect(run).rejects.toMatchObject({
     ...{ code: 'unsupported', message: expect.stringMatching(/node mixed \(Add\): .* meets /) },
   })

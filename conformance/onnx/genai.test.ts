@@ -4,9 +4,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../src/base/bytes.ts'
-import { openOnnx } from '../../src/onnx/open-model.ts'
 import { largestDifference, logitsOf, withModel } from '../testing/node-engine.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'
+import { openGraph } from './open-graph.ts'
 
 const MODELS = join(import.meta.dirname, '../../../shared/fixtures/onnx/genai/hf-internal-testing')
 const EXPECTED = JSON.parse(readFileSync(join(import.meta.dirname, 'exports/genai-logits.json'), 'utf8'))
@@ -15,7 +15,7 @@ const openFolder = (name: string) => {
   const folder = join(MODELS, name)
   const files = readdirSync(folder).filter((file) => file.endsWith('.onnx') || file === 'genai_config.json')
   const read = (file: string) => bufferSource(file, new Uint8Array(readFileSync(join(folder, file))))
-  return openOnnx([...files.map(read), byteTokenizer(256)])
+  return openGraph([...files.map(read), byteTokenizer(256)])
 }
 
 test.skipIf(!existsSync(MODELS)).each([

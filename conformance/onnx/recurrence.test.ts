@@ -2,6 +2,7 @@
 // whether translating it is refused by name; nothing is guessed.
 import { expect, test } from 'vitest'
 import { roleOf } from '../../src/arch/tensors/names.ts'
+import { graphBuilder } from '../../src/graph/builder.ts'
 import type { Graph, Node } from '../../src/onnx/ir/graph.ts'
 import { HANDLERS } from '../../src/onnx/raise/handlers.ts'
 import { Translator } from '../../src/onnx/raise/translator.ts'
@@ -73,7 +74,7 @@ test.each<[string, (graph: Graph) => Graph, RegExp]>([
     /tokens/,
   ],
 ])('a step is refused when %s', async (_, change, message) => {
-  const run = new Translator('model.onnx', change(await stepOf('mamba-rows')), HANDLERS).run()
+  const run = new Translator('model.onnx', change(await stepOf('mamba-rows')), HANDLERS, graphBuilder()).run()
   await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
 })
 
@@ -81,7 +82,12 @@ test.each(['mamba-rows', 'mamba-channels'])(
   'the decay of %s is read as it lies in the file',
   async (name) => {
     const changeOf = async (inlineBytes: number) => {
-      const { weights } = await new Translator('model.onnx', await stepOf(name, inlineBytes), HANDLERS).run()
+      const { weights } = await new Translator(
+        'model.onnx',
+        await stepOf(name, inlineBytes),
+        HANDLERS,
+        graphBuilder(),
+      ).run()
       return weights.tensors.get('layers.0.ssm_decay')?.change
     }
     expect(await changeOf(1024)).toEqual({ scale: -Math.LOG2E, exp: true })
@@ -90,7 +96,12 @@ test.each(['mamba-rows', 'mamba-channels'])(
 )
 
 test('the matrices that make step sizes keep their precision in packs of 4 bits', async () => {
-  const { weights } = await new Translator('model.onnx', await stepOf('mamba-rows'), HANDLERS).run()
+  const { weights } = await new Translator(
+    'model.onnx',
+    await stepOf('mamba-rows'),
+    HANDLERS,
+    graphBuilder(),
+  ).run()
   const names = [...weights.tensors.keys()].filter((name) => name.endsWith('.weight'))
   expect(names.filter((name) => roleOf(name) === 'table')).toEqual(
     expect.arrayContaining(['layers.0.ssm_dt.weight', 'layers.1.ssm_select_all.weight']),

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
+import { graphBuilder } from '../../src/graph/builder.ts'
 import { openOnnx } from '../../src/onnx/open-model.ts'
 import { runPasses } from '../../src/onnx/passes/pass.ts'
 import { PASSES } from '../../src/onnx/passes.ts'
@@ -61,7 +62,7 @@ async function simplify(input: Input): Promise<string> {
 }
 
 async function plan(input: Input): Promise<string> {
-  const file = await openOnnx(sourcesOf(input))
+  const file = await openOnnx(sourcesOf(input), { newGraph: graphBuilder })
   const prepared = await prepareModel(file, { weights: 'auto' })
   return prepared.plan.ops.length > 0 ? 'planned' : 'empty'
 }

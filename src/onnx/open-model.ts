@@ -8,6 +8,7 @@ import { baseName, modelName } from '../formats/file-names.ts'
 import { type MetaObject, readJson, readText, withoutNulls } from '../formats/json.ts'
 import type { ModelFile } from '../formats/model-file.ts'
 import type { MetaValue } from '../formats/tensors.ts'
+import type { GraphBuilder } from '../graph/builder.ts'
 import type { Graph as StepGraph } from '../graph/nodes.ts'
 import { withBfloats } from './bfloats.ts'
 import { type PassReport, runPasses } from './passes/pass.ts'
@@ -18,6 +19,8 @@ import { type Translation, Translator } from './raise/translator.ts'
 import { type FindFile, type OnnxModel, readModel } from './read-model.ts'
 
 export interface OnnxOptions {
+  /** Makes the graph of the step. Engines have it, so this reader need not bring it along. */
+  readonly newGraph: () => GraphBuilder
   readonly signal?: AbortSignal | undefined
   /** Finds files that are not among the sources, by their names. Default: there are none. */
   readonly beside?: FindFile | undefined
@@ -35,7 +38,7 @@ const USUAL_CONTEXT = 4096
  */
 export async function openOnnx(
   sources: readonly ByteSource[],
-  { signal, beside, bfloats = false }: OnnxOptions = {},
+  { newGraph, signal, beside, bfloats = false }: OnnxOptions,
 ): Promise<ModelFile & { readonly graph: StepGraph }> {
   const source = graphSource(sources)
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
@@ -43,7 +46,7 @@ export async function openOnnx(
   const model = await readModel(source, { find, signal })
   const { graph, reports } = runPasses(model.graph, PASSES)
   const stored = bfloats ? await withBfloats(graph, signal) : graph
-  const translation = await new Translator(source.name, stored, HANDLERS, signal).run()
+  const translation = await new Translator(source.name, stored, HANDLERS, newGraph(), signal).run()
   const json = async (name: string) => {
     const file = await find(name)
     return file && readJson(file, signal)

@@ -2,6 +2,7 @@
 import type { ByteSource } from '../base/bytes.ts'
 import type { ModelFile } from '../formats/model-file.ts'
 import type { LoadReaders } from '../formats/readers.ts'
+import type { GraphBuilder } from '../graph/builder.ts'
 import type { Notes } from '../store/device/notes.ts'
 import type { ComputeReply, ComputeRequest } from './compute-thread.ts'
 import type { Build, FeatureGlobals, MemoryKind } from './features.ts'
@@ -24,13 +25,15 @@ export interface ComputePort {
 /** What the script of the ONNX reader exports. */
 export interface OnnxReader {
   /**
+   * `newGraph` makes the graph of the step, with the engine's own nodes.
    * `beside` finds further files at the place of the graph, by their names; undefined for what is not there.
    * `bfloats`: whether f32 matrices whose values are all bf16 are read as such.
    * Throws `format` for damaged files, `unsupported` for a graph that is no decoder's step.
    */
   openOnnx(
     sources: readonly ByteSource[],
-    options?: {
+    options: {
+      readonly newGraph: () => GraphBuilder
       readonly signal?: AbortSignal | undefined
       readonly beside?: ((name: string) => Promise<ByteSource | undefined>) | undefined
       readonly bfloats?: boolean | undefined

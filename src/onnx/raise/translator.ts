@@ -1,7 +1,7 @@
 // The translator. In: a graph of operators that a decoder has. Out: the graph of one step in the plan's IR,
 // its weights, and what was found out about the model. What cannot be translated is named.
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import { type GraphBuilder, graphBuilder } from '../../graph/builder.ts'
+import type { GraphBuilder } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Graph as StepGraph } from '../../graph/nodes.ts'
 import { inferTypes, type Types } from '../infer.ts'
@@ -32,7 +32,7 @@ export interface Translation {
 export class Translator {
   readonly file: string
   readonly graph: Graph
-  readonly b: GraphBuilder = graphBuilder()
+  readonly b: GraphBuilder
   readonly weights: WeightTable
   readonly signal: AbortSignal | undefined
   readonly findings: Findings = {
@@ -62,8 +62,9 @@ export class Translator {
   #isTaken = false
   #hidden: Value | undefined
 
-  constructor(file: string, graph: Graph, handlers: Handlers, signal?: AbortSignal) {
+  constructor(file: string, graph: Graph, handlers: Handlers, b: GraphBuilder, signal?: AbortSignal) {
     this.file = file
+    this.b = b
     this.graph = graph
     this.weights = new WeightTable(file, graph)
     this.signal = signal

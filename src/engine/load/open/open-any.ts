@@ -4,6 +4,7 @@ import { isHalfbyteError } from '../../../base/errors.ts'
 import type { ModelFile } from '../../../formats/model-file.ts'
 import { openFiles } from '../../../formats/open-files.ts'
 import type { LoadReaders } from '../../../formats/readers.ts'
+import { graphBuilder } from '../../../graph/builder.ts'
 import type { Host } from '../../../runtime/host.ts'
 
 type Place = string | readonly File[]
@@ -51,5 +52,5 @@ export async function openAny<F extends { readonly sources: readonly ByteSource[
     }
   }
   const { openOnnx } = await host.loadOnnx()
-  return { file: await openOnnx(sources, { signal, beside, bfloats }), files }
+  return { file: await openOnnx(sources, { newGraph: graphBuilder, signal, beside, bfloats }), files }
 }
