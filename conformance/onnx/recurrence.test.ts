@@ -104,6 +104,6 @@ test('the matrices that make step sizes keep their precision in packs of 4 bits'
   ).run()
   const names = [...weights.tensors.keys()].filter((name) => name.endsWith('.weight'))
   expect(names.filter((name) => roleOf(name) === 'table')).toEqual(
-    expect.arrayContaining(['layers.0.ssm_dt.weight', 'layers.1.ssm_select_all.weight']),
+    expect.arrayContaining(['layers.0.ssm_dt.weight', 'layers.1.ssm_select_dt.weight']),
   )
 })

@@ -2,7 +2,7 @@
 // each once, and the tensors that they are streamed from.
 import type { TensorIndex, TensorInfo, ValueChange } from '../../../formats/tensors.ts'
 import { matrix, vector } from '../../../graph/builder.ts'
-import type { WeightRef } from '../../../graph/ir.ts'
+import type { WeightPart, WeightRef } from '../../../graph/ir.ts'
 import { type Constant, type Graph, isStored, type Node } from '../../ir/graph.ts'
 import { unclaimed, unfit } from '../../ir/operator.ts'
 import { numbersOf, type Tensor } from '../../ir/tensor.ts'
@@ -129,13 +129,19 @@ export class WeightTable {
     return k === undefined ? vector({ [made]: channels }) : matrix(k, { [made]: channels })
   }
 
-  /** Gives weights other names, by their own. */
-  rename(names: ReadonlyMap<string, string>): void {
+  /** Makes weights of the rows of others, by the names of these. */
+  divide(parts: ReadonlyMap<string, readonly WeightPart[]>): void {
     for (const [name, tensor] of [...this.#tensors]) {
-      const other = names.get(name)
-      if (other === undefined) continue
+      const divided = parts.get(name)
+      if (divided === undefined) continue
       this.#tensors.delete(name)
-      this.#tensors.set(other, { ...tensor, name: other })
+      let { offset } = tensor
+      for (const part of divided) {
+        const byteLength = (tensor.byteLength / tensor.shape[0]!) * part.n
+        const shape = [part.n, ...tensor.shape.slice(1)]
+        this.#tensors.set(part.name, { ...tensor, name: part.name, shape, offset, byteLength })
+        offset += byteLength
+      }
     }
   }
 
