@@ -1,6 +1,6 @@
 // Bare models for the command line. In: `<model>` and flags. Out: its headers, or the built model without
 // sessions.
-import { HalfbyteError } from '../base/errors.ts'
+import { asFamily } from '../arch/match/as-family.ts'
 import type { BuiltModel } from '../engine/load/build-model.ts'
 import { buildModel } from '../engine/load/build-model.ts'
 import { openAdapters } from '../engine/load/open/open-adapters.ts'
@@ -39,8 +39,10 @@ export async function withPrepared<T>(
     return files
   }
   try {
-    const { file } = await openAny(model, open, nodeHost(), { signal, bfloats: keepsFloats(flags) })
-    if (flags.forPack === true && file.graph !== undefined) throw noPack(file.name)
+    const found = await openAny(model, open, nodeHost(), { signal, bfloats: keepsFloats(flags) })
+    // Packs, calibration and adapters know weights by their canonical names.
+    const isNamed = flags.forPack === true || (flags.lora?.length ?? 0) > 0
+    const file = isNamed ? await asFamily(found.file, signal) : found.file
     const adapters = await openAdapters(await placedAdapters(flags.lora), open, nodeHost(), signal)
     const options = { ...flags, adapters, kvCache: flags.kv, contextLength: flags.context, signal }
     return await use(await prepareModel(file, options))
@@ -48,13 +50,6 @@ export async function withPrepared<T>(
     for (const files of opened) await files.close()
   }
 }
-
-/** A pack says of which family it is, and a graph is of none. */
-const noPack = (name: string): HalfbyteError =>
-  new HalfbyteError(
-    'unsupported',
-    `${name} is an ONNX graph, which is no pack's family; load it as it is, or convert the model from GGUF or safetensors`,
-  )
 
 /** Loads `<model>` for evaluation, and ends its threads after `use`. */
 export async function withModel<T>(

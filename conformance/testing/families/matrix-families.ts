@@ -5,6 +5,7 @@ import { packContents } from '../../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import type { WeightPolicy } from '../../../src/engine/wire/protocol.ts'
 import { writePack } from '../../../src/formats/hbm/hbm-writer.ts'
+import type { ModelFile } from '../../../src/formats/model-file.ts'
 import { openModel } from '../../../src/formats/open-model.ts'
 import { ggufFile, newFile, safetensorsFiles } from '../model-files.ts'
 import type { Files } from '../node-engine.ts'
@@ -72,7 +73,15 @@ export async function packOf(
   weights: WeightPolicy,
   card: Parameters<typeof packContents>[1] = {},
 ): Promise<File> {
-  const model = await openModel(files.map((each) => blobSource(each.name, each)))
+  return packOfModel(await openModel(files.map((each) => blobSource(each.name, each))), weights, card)
+}
+
+/** The same of a model whose headers were already read. */
+export async function packOfModel(
+  model: ModelFile,
+  weights: WeightPolicy,
+  card: Parameters<typeof packContents>[1] = {},
+): Promise<File> {
   const prepared = await prepareModel(model, { weights, forPack: true })
   const chunks: Uint8Array[] = []
   for await (const chunk of writePack(await packContents(prepared, card))) chunks.push(chunk)

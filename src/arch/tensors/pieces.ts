@@ -10,7 +10,7 @@ import type { StoredWeight } from '../family.ts'
  */
 export function pieceOf(
   tensor: TensorInfo,
-  { runs, form, change }: StoredWeight,
+  { runs, form, change = tensor.change }: StoredWeight,
   shape: readonly number[],
 ): TensorInfo {
   if (form === 'transposed') return transposed(tensor, runs?.[0]?.[0] ?? 0, shape)

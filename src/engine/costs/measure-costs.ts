@@ -163,12 +163,6 @@ function standInModel(
   kept = 1,
 ): PreparedModel {
   const { file, config, plan } = prepared
-  if (file.graph !== undefined) {
-    throw new HalfbyteError(
-      'unsupported',
-      `${file.name} is an ONNX graph, and costs are those of a pack; convert the model from GGUF or safetensors`,
-    )
-  }
   const made = new Map<string, ReturnType<typeof standIn>>()
   const weights = new Map(prepared.weights)
   for (const { ref } of plan.slots.filter(isProduct)) {

@@ -40,13 +40,12 @@ export interface WeightOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Whether floats stay as the file has them: adapters change them, and no pack is made of ONNX. */
+/** Whether floats stay as the file has them: adapters change them. */
 export const keepsFloats = ({
   weights,
-  forPack = false,
   lora = [],
-}: WeightOptions & { readonly lora?: readonly unknown[] | undefined }): boolean =>
-  weights === 'auto' && !forPack && lora.length === 0
+}: Pick<WeightOptions, 'weights'> & { readonly lora?: readonly unknown[] | undefined }): boolean =>
+  weights === 'auto' && lora.length === 0
 
 /**
  * Matrices whose inputs lie sorted by their groups, where kernels read int8 activations, which are then made

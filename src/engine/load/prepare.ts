@@ -59,8 +59,10 @@ const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 export async function prepareModel(file: ModelFile, options: PrepareOptions): Promise<PreparedModel> {
   if (options.kvCache !== undefined) checkKvCache(options.kvCache)
   const config = await readConfig(file, options.signal)
+  const { adapters = [] } = options
+  if (file.graph !== undefined && adapters.length > 0) throw otherNames(file.name)
   const stored = file.graph === undefined ? resolveWeights(file, config) : file.tensors
-  const found = adaptWeights(stored, config, options.adapters ?? [])
+  const found = adaptWeights(stored, config, adapters)
   const { weights, orders } = await sortInputs(found, options)
   const encodingOf = encodings(weights, config, options.weights)
   const stripBytesOf = (name: string): number => {
@@ -97,6 +99,15 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const contextLength = Math.min(options.contextLength ?? usual, most)
   return { file, config, plan, shardPlan, contextLength, weights, parameters: countParameters(found) }
 }
+
+/** Adapters know weights by the names that they have in a family. */
+const otherNames = (file: string): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `${file} is an ONNX graph, whose weights have names of their own, and adapters change weights by name; ` +
+      'merge the adapter with "halfbyte convert --lora" and load the pack',
+    { file },
+  )
 
 /** A graph that a file brings may read values that a plan overwrites, which no family's graph does. */
 function planOf(file: ModelFile, compiled: () => Plan): Plan {

@@ -1,0 +1,62 @@
+// The command on ONNX models. In: the real program, a tiny model as an ONNX folder. Out: whether packs of it
+// are those of the same weights under canonical names, however they are made.
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { beforeAll, expect, test } from 'vitest'
+import { randomModel } from '../../../bench/random-model.ts'
+import { TINY } from '../../../bench/shapes.ts'
+import { byteTokenizer } from '../../../conformance/onnx/byte-tokenizer.ts'
+import { ggufBytes } from '../../../conformance/testing/writers/gguf-writer.ts'
+import { onnxFiles } from '../../../e2e/perf/onnx/write.ts'
+import { calibrationText } from '../testing/calibration.ts'
+import { halfbyte, path } from '../testing/program.ts'
+
+const { few } = calibrationText('onnx.txt')
+const [graph, plain] = [path('graph'), path('plain.hbm')]
+
+beforeAll(async () => {
+  const gguf = pathToFileURL(path('tiny.gguf'))
+  await writeFile(gguf, await ggufBytes(randomModel(TINY)))
+  const { model, data } = await onnxFiles(gguf, TINY, 'f32')
+  await mkdir(graph)
+  await copyFile(model, join(graph, 'model.onnx'))
+  for (const each of data) await copyFile(each, join(graph, basename(each.pathname)))
+  const tokenizer = byteTokenizer(TINY.vocabSize)
+  await writeFile(join(graph, 'tokenizer.json'), await tokenizer.read(0, tokenizer.size))
+  expect(await halfbyte('convert', graph, plain, '--weights', 'f32')).toMatchObject({ code: 0, err: '' })
+})
+
+test('the pack of a graph says what the graph says', async () => {
+  const logits = async (model: string) => {
+    const output = `${model}.logits`
+    await halfbyte(
+      'logits',
+      model,
+      '--tokens',
+      '1,5,9',
+      '--weights',
+      'f32',
+      '--threads',
+      '1',
+      '--output',
+      output,
+    )
+    return readFile(output)
+  }
+  expect((await logits(plain)).equals(await logits(graph))).toBe(true)
+})
+
+test.each([
+  ['quantize', few],
+  ['prune', [...few, '--sparsity', '0.5', '--pattern', 'sv32']],
+])(
+  '%s of a graph writes the bytes that it writes of its pack',
+  async (command, flags) => {
+    const [own, due] = [path(`${command}-graph.hbm`), path(`${command}-pack.hbm`)]
+    expect((await halfbyte(command, graph, own, ...flags)).code).toBe(0)
+    expect((await halfbyte(command, plain, due, ...flags)).code).toBe(0)
+    expect((await readFile(own)).equals(await readFile(due))).toBe(true)
+  },
+  240_000,
+)
