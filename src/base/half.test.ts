@@ -1,7 +1,7 @@
 // Tests of f16 conversion. In: every pattern and numbers between them. Out: exact inverses and ties to even.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { floatToHalf, halfTable, halfToFloat } from './half.ts'
+import { floatsToHalves, floatToHalf, halfTable, halfToFloat } from './half.ts'
 
 test('every pattern but the NaNs survives the way to a number and back', () => {
   for (let pattern = 0; pattern < 65536; pattern++) {
@@ -40,4 +40,14 @@ test('a number rounds to the nearest pattern, ties to the even one', () => {
   expect(floatToHalf(65519.9)).toBe(0x7bff)
   expect(floatToHalf(65520)).toBe(0x7c00)
   expect(floatToHalf(2 ** -26)).toBe(0)
+})
+
+test('many numbers of f32 round as one does', () => {
+  const ends = [...halfTable()].flatMap((value) => {
+    const next = Math.fround(value * (1 + 2 ** -11))
+    return [value, next, Math.fround(next * (1 + 2 ** -22)), Math.fround(next * (1 - 2 ** -22))]
+  })
+  const others = [65519.9, 65520, 1e38, -1e38, 2 ** -14, 2 ** -14.5, 2 ** -26, 1e-40, -0, Number.NaN]
+  const values = Float32Array.from([...ends, ...others])
+  expect(floatsToHalves(values)).toEqual(Uint16Array.from(values, floatToHalf))
 })

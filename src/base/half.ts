@@ -36,6 +36,24 @@ export function floatToHalf(value: number): number {
   return sign | (((exponent + 15) << 10) + roundToEven(magnitude * 2 ** (10 - exponent)) - 1024)
 }
 
+/** The same of many numbers that are f32 already, some five times as fast. */
+export function floatsToHalves(values: Float32Array): Uint16Array {
+  const patterns = new Uint32Array(values.buffer, values.byteOffset, values.length)
+  const halves = new Uint16Array(values.length)
+  // hot
+  for (let i = 0; i < values.length; i++) {
+    const pattern = patterns[i]!
+    const magnitude = pattern & 0x7fffffff
+    // From 2^-14, the least normal f16, to below 65520, which becomes infinity.
+    if (magnitude < 0x38800000 || magnitude >= 0x477ff000) halves[i] = floatToHalf(values[i]!)
+    else {
+      const rounded = magnitude + 0xfff + ((magnitude >>> 13) & 1)
+      halves[i] = ((pattern >>> 16) & 0x8000) | ((rounded >>> 13) - (112 << 10))
+    }
+  }
+  return halves
+}
+
 /** Requires 0 <= value < 2^51. */
 function roundToEven(value: number): number {
   return value + ROUNDER - ROUNDER

@@ -6,7 +6,7 @@
 //   W = scale * (code - zero point); without zero points that is 2^(bits - 1)
 //   Q4_0, Q4_1: byte j of 32 inputs = code j | code (j + 16) << 4 (src/formats/dtypes.ts)
 import { readInto, release } from '../../../base/bytes.ts'
-import { floatToHalf, halfTable } from '../../../base/half.ts'
+import { floatsToHalves, floatToHalf, halfTable } from '../../../base/half.ts'
 import type { DType as StoredDType, TensorInfo } from '../../../formats/tensors.ts'
 import { type Constant, isStored } from '../../ir/graph.ts'
 import { BITS, bfloat16Of, numbersOf } from '../../ir/tensor.ts'
@@ -77,33 +77,100 @@ async function fill(
     floatsOf(scales, first * blocks, end * blocks, signal),
     zeros && zeroPoints(weight, zeros, blocks, first, end, signal),
   ])
-  const middle = zero ?? 2 ** (bits - 1)
+  const rows = {
+    ...weight,
+    blocks,
+    rows: end - first,
+    packed,
+    scale,
+    zeroPoint,
+    middle: zero ?? 2 ** (bits - 1),
+  }
+  if (form === 'F32') fillFloats(rows, out)
+  else fillGroups(rows, form, out)
+  for (const each of [packed, scale, zeroPoint]) if (each !== undefined) release(each)
+}
+
+/** What was read of rows. */
+interface ReadRows extends Pick<BlockWeight, 'k' | 'bits' | 'block'> {
+  readonly rows: number
+  /** Blocks of a row. */
+  readonly blocks: number
+  readonly packed: Uint8Array
+  readonly scale: Float32Array
+  readonly zeroPoint: Uint8Array | Float32Array | undefined
+  /** The zero point where there is no list of them. */
+  readonly middle: number
+}
+
+function fillFloats(
+  { k, bits, block, blocks, rows, packed, scale, zeroPoint, middle }: ReadRows,
+  out: Uint8Array,
+) {
+  const codeBytes = (blocks * block * bits) / 8
   const row = new Uint8Array(blocks * block)
-  const [halves, floats] = asHalvesAndFloats(out)
+  const [, floats] = asHalvesAndFloats(out)
   // hot
-  for (let r = 0, at = 0; r < end - first; r++) {
+  for (let r = 0; r < rows; r++) {
     unpack(packed, r * codeBytes, codeBytes, row, bits)
-    if (form === 'F32') {
-      for (let i = 0; i < k; i++) {
-        const b = Math.floor(i / block)
-        floats[r * k + i] = scale[r * blocks + b]! * (row[i]! - (zeroPoint?.[r * blocks + b] ?? middle))
-      }
-      continue
-    }
-    for (let i = 0; i < k; i += GROUP) {
-      const b = Math.floor(i / block)
-      const s = scale[r * blocks + b]!
-      halves[at++] = floatToHalf(s)
-      if (form === 'Q4_1') halves[at++] = floatToHalf(-s * (zeroPoint?.[r * blocks + b] ?? middle))
-      if (form === 'Q8_0') {
-        for (let j = i; j < i + 32; j += 2) halves[at++] = (row[j]! | (row[j + 1]! << 8)) ^ 0x8080
-      } else {
-        for (let j = i; j < i + 16; j += 2)
-          halves[at++] = row[j]! | (row[j + 16]! << 4) | (row[j + 1]! << 8) | (row[j + 17]! << 12)
-      }
+    for (let i = 0; i < k; i++) {
+      const b = r * blocks + Math.floor(i / block)
+      floats[r * k + i] = scale[b]! * (row[i]! - (zeroPoint?.[b] ?? middle))
     }
   }
-  for (const each of [packed, scale, zeroPoint]) if (each !== undefined) release(each)
+}
+
+function fillGroups(
+  { k, bits, block, blocks, rows, packed, scale, zeroPoint, middle }: ReadRows,
+  form: StoredDType,
+  out: Uint8Array,
+) {
+  const [halves] = asHalvesAndFloats(out)
+  const codes = new Uint32Array(packed.buffer)
+  const scales = floatsToHalves(scale)
+  const perBlock = block / GROUP
+  // hot
+  for (let r = 0, at = 0; r < rows; r++) {
+    for (let g = 0; g < k / GROUP; g++) {
+      const b = r * blocks + Math.floor(g / perBlock)
+      const from = (r * blocks * perBlock + g) * bits
+      halves[at++] = scales[b]!
+      if (form === 'Q4_1') halves[at++] = floatToHalf(-scale[b]! * (zeroPoint?.[b] ?? middle))
+      at = bits === 8 ? signed(codes, from, halves, at) : nibbles(codes, from, halves, at)
+    }
+  }
+}
+
+/** 32 codes of 8 bits around 128, as signed ones. Returns where the next half goes. */
+function signed(codes: Uint32Array, from: number, halves: Uint16Array, to: number): number {
+  let at = to
+  for (let i = from; i < from + 8; i++) {
+    const word = codes[i]! ^ 0x80808080
+    halves[at++] = word
+    halves[at++] = word >>> 16
+  }
+  return at
+}
+
+/** 32 codes of 4 bits: neighbours that share a byte become codes 16 apart. */
+function nibbles(codes: Uint32Array, from: number, halves: Uint16Array, to: number): number {
+  let at = to
+  for (let i = from; i < from + 2; i++) {
+    const [low, high] = [codes[i]!, codes[i + 2]!]
+    const front = apart(low & 0xffff) | (apart(high & 0xffff) << 4)
+    const back = apart(low >>> 16) | (apart(high >>> 16) << 4)
+    halves[at++] = front
+    halves[at++] = front >>> 16
+    halves[at++] = back
+    halves[at++] = back >>> 16
+  }
+  return at
+}
+
+/** Four codes in 16 bits, each in a byte of its own. */
+function apart(codes: number): number {
+  const pairs = (codes | (codes << 8)) & 0x00ff00ff
+  return (pairs | (pairs << 4)) & 0x0f0f0f0f
 }
 
 /** A row of codes, which takes `length` bytes. A view of each would be half a million arrays. */

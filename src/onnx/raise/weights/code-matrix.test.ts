@@ -1,59 +1,15 @@
 // Matrices of codes. In: codes, scales and zero points in every layout, in a file. Out: whether rows that are
 // read are what DequantizeLinear makes of them.
 import { expect, test } from 'vitest'
-import { bufferSource } from '../../../base/bytes.ts'
 import { floatToHalf, halfToFloat } from '../../../base/half.ts'
-import type { TensorInfo } from '../../../formats/tensors.ts'
 import type { Constant } from '../../ir/graph.ts'
-import { BITS, type DType } from '../../ir/tensor.ts'
+import type { DType } from '../../ir/tensor.ts'
+import { seededRandom, storedNumbers, valuesOf } from '../../testing/stored-codes.ts'
 import { codeTensor } from './code-matrix.ts'
 
 const [N, K] = [6, 64]
 const RANGES: Partial<Record<DType, readonly [number, number]>> = {
   ...{ i8: [-128, 127], u8: [0, 255], i4: [-8, 7], u4: [0, 15] },
-}
-
-/** Whole numbers in a file, two of 4 bits in a byte. */
-function stored(dtype: DType, dims: readonly number[], values: readonly number[]): Constant {
-  const bytes =
-    dtype === 'f32'
-      ? new Uint8Array(Float32Array.from(values).buffer)
-      : BITS[dtype] === 8
-        ? Uint8Array.from(values, (value) => value & 255)
-        : Uint8Array.from(
-            { length: Math.ceil(values.length / 2) },
-            (_, at) => (values[2 * at]! & 15) | (((values[2 * at + 1] ?? 0) & 15) << 4),
-          )
-  const padded = new Uint8Array(bytes.length + 3)
-  padded.set(bytes, 3)
-  return { dtype, dims, source: bufferSource('weights.bin', padded), offset: 3, byteLength: bytes.length }
-}
-
-/** Rows [first, end) as floats. */
-async function rowsOf(
-  { dtype, shape: [, k = 0], source, byteLength }: TensorInfo,
-  first: number,
-  end: number,
-) {
-  const width = byteLength / N
-  const bytes = (await source.read(first * width, (end - first) * width)).slice()
-  const view = new DataView(bytes.buffer)
-  const half = (at: number) => halfToFloat(view.getUint16(at, true))
-  return Array.from({ length: (end - first) * k }, (_, at) => {
-    if (dtype === 'F32') return view.getFloat32(4 * at, true)
-    const [group, place] = [Math.floor(at / 32), at % 32]
-    const size = { Q8_0: 34, Q4_0: 18, Q4_1: 20 }[dtype as 'Q8_0']!
-    const start = group * size
-    if (dtype === 'Q8_0') return half(start) * view.getInt8(start + 2 + place)
-    const byte = view.getUint8(start + size - 16 + (place % 16))
-    const code = place < 16 ? byte & 15 : byte >> 4
-    return dtype === 'Q4_0' ? half(start) * (code - 8) : half(start) * code + half(start + 2)
-  })
-}
-
-const random = (seed: number) => () => {
-  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
-  return seed / 2 ** 32
 }
 
 test.each([
@@ -74,7 +30,7 @@ test.each([
   const count = spread === 'one' ? 1 : N * parts
   const [low, high] = RANGES[dtype]!
   for (const isTurned of [false, true]) {
-    const next = random(7)
+    const next = seededRandom(7)
     const whole = () => low + Math.floor(next() * (high - low + 1))
     const [codes, zeros] = [Array.from({ length: N * K }, whole), Array.from({ length: count }, whole)]
     // Scales that f16 has.
@@ -84,8 +40,8 @@ test.each([
     const dims = (width: number) => (count === 1 ? [] : isTurned ? [N, width] : [width, N])
     const asZeros = { dtype, dims: dims(parts), data: Int16Array.from(used) } as Constant
     const tensor = codeTensor('model.onnx', 'w', {
-      ...{ name: 'w', codes: stored(dtype, isTurned ? [N, K] : [K, N], codes), isTurned, block },
-      scales: stored('f32', dims(parts), scales),
+      ...{ name: 'w', codes: storedNumbers(dtype, isTurned ? [N, K] : [K, N], codes), isTurned, block },
+      scales: storedNumbers('f32', dims(parts), scales),
       zeros: zeroPoints === 'none' ? undefined : asZeros,
     })
     expect(tensor).toMatchObject({ dtype: form, shape: [N, K] })
@@ -98,7 +54,7 @@ test.each([
       [0, N],
       [1, 4],
     ] as const) {
-      const found = await rowsOf(tensor, first, end)
+      const found = await valuesOf(tensor, first, end)
       const expected = found.map((_, at) => due(first + Math.floor(at / K), at % K))
       // Q4_1 rounds scale * zero to f16.
       for (const [at, value] of found.entries())
@@ -108,8 +64,8 @@ test.each([
 })
 
 test('scales that fit no output are refused by name', () => {
-  const codes = stored('i8', [K, N], Array(N * K).fill(1))
-  const scales = stored('f32', [K], Array(K).fill(1))
+  const codes = storedNumbers('i8', [K, N], Array(N * K).fill(1))
+  const scales = storedNumbers('f32', [K], Array(K).fill(1))
   const matrix = { name: 'w', codes, isTurned: false, scales, block: 0 }
   expect(() => codeTensor('model.onnx', 'w', matrix)).toThrow(/w has 64 scales where 6 outputs need 6/)
 })

@@ -9,7 +9,7 @@ import { floatToHalf } from '../../../base/half.ts'
 import type { DType as StoredDType, TensorInfo } from '../../../formats/tensors.ts'
 import { type Constant, isStored } from '../../ir/graph.ts'
 import { BITS, countOf, numbersOf } from '../../ir/tensor.ts'
-import { lineReader } from './lines.ts'
+import { lineReader, type Numbers } from './lines.ts'
 import { asHalvesAndFloats, computed, unread } from './matrices.ts'
 import { originOf } from './origin.ts'
 
@@ -111,7 +111,7 @@ interface Rows {
   /** Scales of a row, and the inputs that each is for. */
   readonly parts: number
   readonly block: number
-  readonly codes: ArrayLike<number>
+  readonly codes: Numbers
   readonly scales: ArrayLike<number>
   readonly zeros: ArrayLike<number> | undefined
   /** What the code of the value 0 is, where all have one. */
@@ -120,6 +120,7 @@ interface Rows {
 
 function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }: Rows): void {
   const [halves, floats] = asHalvesAndFloats(out)
+  const words = form === 'Q8_0' ? signedWords(codes, shift) : new Uint32Array()
   // hot
   for (let r = 0, at = 0, last = 0, half = 0; r < rows; r++) {
     const row = r * k
@@ -139,8 +140,10 @@ function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }:
       halves[at++] = half
       if (form === 'Q4_1') halves[at++] = floatToHalf(-scale * (zeros?.[part] ?? 0))
       if (form === 'Q8_0') {
-        for (let j = i; j < i + 32; j += 2)
-          halves[at++] = ((codes[j]! - shift) & 255) | (((codes[j + 1]! - shift) & 255) << 8)
+        for (let j = i / 4; j < i / 4 + 8; j++) {
+          halves[at++] = words[j]!
+          halves[at++] = words[j]! >>> 16
+        }
         continue
       }
       // Q4_0 has its middle at 8.
@@ -153,4 +156,13 @@ function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }:
           ((codes[j + 17]! + up) << 12)
     }
   }
+}
+
+/** Codes of 8 bits around `shift`, which is 0 or 128, as signed ones, four in a word. */
+function signedWords(codes: Numbers, shift: number): Uint32Array {
+  // Those that lie in memory are floats.
+  const bytes = codes instanceof Float32Array ? Uint8Array.from(codes, (code) => code & 255) : codes
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
+  if (shift !== 0) for (let at = 0; at < words.length; at++) words[at]! ^= 0x80808080
+  return words
 }

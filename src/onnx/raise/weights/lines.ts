@@ -14,7 +14,7 @@ export interface LineShape {
   readonly isTurned: boolean
 }
 
-type Numbers = Int8Array | Uint8Array | Float32Array
+export type Numbers = Int8Array | Uint8Array | Float32Array
 
 /** Reads lines [first, end) as [end - first][width], an array of its own. Ask for them in order. */
 export function lineReader(

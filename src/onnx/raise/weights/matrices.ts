@@ -7,6 +7,7 @@ import { rowBytes } from '../../../formats/dtypes.ts'
 import type { DType as StoredDType, TensorInfo } from '../../../formats/tensors.ts'
 import { type Constant, isStored } from '../../ir/graph.ts'
 import type { DType, Tensor } from '../../ir/tensor.ts'
+import { turn } from './turn.ts'
 
 const FLOATS: Partial<Record<DType, StoredDType>> = { f32: 'F32', f16: 'F16', bf16: 'BF16' }
 
@@ -68,7 +69,7 @@ export function turnedRows(
   size: 1 | 2 | 4,
 ): (first: number, end: number, signal?: AbortSignal) => Promise<Uint8Array> {
   const [k = 0, n = 0] = matrix.shape
-  const usual = Math.floor(HELD_BYTES / (k * size))
+  const usual = inFours(Math.floor(HELD_BYTES / (k * size)))
   let held: Block | undefined
   const leave = (block: Block) => {
     block.users -= 1
@@ -78,7 +79,7 @@ export function turnedRows(
     let block = held
     if (block === undefined || first < block.first || end > block.end) {
       if (block !== undefined) leave(block)
-      const stop = Math.min(n, first + Math.max(usual, Math.ceil(n / 3) + end - first))
+      const stop = Math.min(n, first + Math.max(usual, inFours(Math.ceil(n / 3) + end - first + 3)))
       block = { first, end: stop, bytes: readTurned(matrix, first, stop, size, signal), users: 1 }
     }
     // The next slab may be asked for before this one has come.
@@ -108,6 +109,9 @@ interface Block {
   users: number
 }
 
+/** Fewer, but in whole fours, which are turned faster. */
+const inFours = (count: number): number => count - (count % 4)
+
 /** The transpose [n, k] of a float tensor [k, n]. */
 export function transposed(tensor: TensorInfo): TensorInfo {
   const [k = 0, n = 0] = tensor.shape
@@ -136,7 +140,7 @@ async function readTurned(
   // A short piece of each line, or whole lines at once.
   const isNarrow = READ_COST + (end - first) * size < n * size
   const [width, from] = isNarrow ? [end - first, first] : [n, 0]
-  const most = Math.max(1, Math.floor(CHUNK_BYTES / (width * size)))
+  const most = Math.max(1, inFours(Math.floor(CHUNK_BYTES / (width * size))))
   const chunk = new Uint8Array(Math.min(most, k) * width * size)
   for (let line = 0; line < k; line += most) {
     const lines = Math.min(most, k - line)
@@ -147,46 +151,10 @@ async function readTurned(
       const at = matrix.offset + ((line + piece) * n + from) * size
       await readInto(matrix.source, bytes.subarray(piece * pieceBytes, (piece + 1) * pieceBytes), at, signal)
     }
-    turn({ bytes, width, first: first - from, lines }, out, { k, line, n: end - first }, size)
+    turn({ bytes, width, first: first - from, lines }, { bytes: out, k, line, n: end - first }, size)
   }
   release(chunk)
   return out
-}
-
-/** Rows and columns that are turned together: both sides of a tile stay in the cache. */
-const TILE = 64
-
-/** Lines of `from`, of `width` elements, become columns of [n][k] from `line` on. */
-function turn(
-  from: {
-    readonly bytes: Uint8Array
-    readonly width: number
-    readonly first: number
-    readonly lines: number
-  },
-  to: Uint8Array,
-  { k, line, n }: { readonly k: number; readonly line: number; readonly n: number },
-  size: 1 | 2 | 4,
-): void {
-  const { width, first, lines } = from
-  const [source, target] = [elements(from.bytes, size), elements(to, size)]
-  // hot
-  for (let top = 0; top < n; top += TILE) {
-    for (let left = 0; left < lines; left += TILE) {
-      const [bottom, right] = [Math.min(n, top + TILE), Math.min(lines, left + TILE)]
-      for (let row = top; row < bottom; row++) {
-        for (let at = left; at < right; at++) target[row * k + line + at] = source[at * width + first + row]!
-      }
-    }
-  }
-}
-
-/** Bytes that do not begin at a multiple of their element's size are copied. */
-function elements(bytes: Uint8Array, size: 1 | 2 | 4): Uint8Array | Uint16Array | Uint32Array {
-  if (size === 1) return bytes
-  const { buffer, byteOffset } = bytes.byteOffset % size === 0 ? bytes : bytes.slice()
-  const count = bytes.byteLength / size
-  return size === 2 ? new Uint16Array(buffer, byteOffset, count) : new Uint32Array(buffer, byteOffset, count)
 }
 
 /** Bytes of rows that are computed at once. */
