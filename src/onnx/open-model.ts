@@ -1,6 +1,6 @@
 // ONNX models. In: the files of a decoder's export. Out: a model file with the graph of its step; weights
 // stay in their files.
-import type { Family, ModelConfig } from '../arch/config/config.ts'
+import type { Family, ModelConfig, RopeConfig, RopeScaling } from '../arch/config/config.ts'
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../base/values.ts'
@@ -15,6 +15,7 @@ import { type PassReport, runPasses } from './passes/pass.ts'
 import { PASSES } from './passes.ts'
 import { HANDLERS } from './raise/handlers.ts'
 import type { Findings } from './raise/meaning.ts'
+import { localRope } from './raise/settled.ts'
 import { type Translation, Translator } from './raise/translator.ts'
 import { type FindFile, type OnnxModel, readModel } from './read-model.ts'
 
@@ -147,7 +148,9 @@ function configOf(
     config?.['max_position_embeddings'],
     config?.['n_positions'],
   ].find((each) => isCount(each) && each > 0)
-  const { theta = 10_000, scaling, ropeDims, tablePositions } = findings
+  const { ropes, tablePositions } = findings
+  const rope = ropes.all ?? ropes.local
+  const local = localRope(findings)
   const contextLength = Math.min(
     tablePositions ?? Infinity,
     isCount(stated) ? stated : (tablePositions ?? USUAL_CONTEXT),
@@ -160,10 +163,16 @@ function configOf(
     ...{ hiddenSize, layers, heads, kvHeads, headDim },
     intermediateSize: ssm === undefined ? Math.max(1, intermediateSize) : intermediateSize,
     ...{ vocabSize: graph.output.shape[1], normEpsilon, contextLength },
-    rope: { theta, dims: ropeDims === 0 ? headDim : ropeDims, pairing: 'halves', scaling },
+    rope: rotation(rope?.theta ?? 10_000, rope?.dims ?? headDim, rope?.scaling),
+    localRope: local && rotation(local.theta, local.dims, local.scaling),
     tiedEmbeddings: !weights.tensors.has('output.weight'),
   }
 }
+
+const rotation = (theta: number, dims: number, scaling?: RopeScaling): RopeConfig => ({
+  ...{ theta, dims, pairing: 'halves' },
+  ...(scaling && { scaling }),
+})
 
 /** The sizes of recurrent layers, as packs state them; undefined where there are none. */
 function ssmOf(name: string, { nodes }: StepGraph, heads: number): MetaObject | undefined {

@@ -43,7 +43,7 @@ function* candidates(file: string, stated: ModelConfig, graph: Graph): Generator
     const isOther = others.length === 0 && activation !== own
     for (const parallelResidual of [undefined, true]) {
       const config = {
-        ...{ ...stated, ...attentionOf(stated, graph), family, parallelResidual },
+        ...{ ...stated, ...attentionOf(stated, graph), ...factorsOf(graph), family, parallelResidual },
         activation: isOther ? activation : undefined,
       }
       if (isPossible(file, config)) yield config
@@ -64,6 +64,18 @@ function attentionOf({ rope, headDim }: ModelConfig, graph: Graph): Partial<Mode
     attentionCap: cap > 0 ? cap : undefined,
     window: windowOf(rotations),
     unrotatedLayers: rotated === undefined || still.length === 0 ? undefined : still,
+  }
+}
+
+/** What embeddings, what blocks add, and logits are multiplied by; 1 is left out. */
+function factorsOf(graph: Graph): Partial<ModelConfig> {
+  const unlessOne = (scale = 1) => (scale === 1 ? undefined : scale)
+  const last = nodesOf(graph, 'rescale').find(({ output }) => output === graph.output)
+  return {
+    embeddingScale: unlessOne(nodesOf(graph, 'embed').find(({ by }) => by === 'id')?.scale),
+    residualScale: unlessOne(nodesOf(graph, 'add').find(({ scale }) => scale !== 1)?.scale),
+    logitScale: unlessOne(last?.scale),
+    logitCap: last !== undefined && last.cap > 0 ? last.cap : undefined,
   }
 }
 

@@ -1,5 +1,17 @@
 // Handlers. In: an operator's domain and name. Out: what translates it into the plan's IR.
-import { add, fastGelu, gelu, multiply, quickGelu, same, sigmoid, swish } from './handlers/elementwise.ts'
+import {
+  add,
+  divideBy,
+  fastGelu,
+  gelu,
+  multiply,
+  quickGelu,
+  same,
+  scale,
+  sigmoid,
+  swish,
+  tanh,
+} from './handlers/elementwise.ts'
 import { gather, gatherBlocks } from './handlers/embed.ts'
 import * as fused from './handlers/fused.ts'
 import * as gpt2 from './handlers/gpt2.ts'
@@ -56,13 +68,23 @@ export const HANDLERS: Handlers = new Map([
   [':Sub', centred],
   [
     ':Mul',
-    any(multiplyScales, multiply, multiplyStatistic, multiplyHeads, scaleScores, squared, recurrent.multiply),
+    any(
+      multiplyScales,
+      multiply,
+      multiplyStatistic,
+      multiplyHeads,
+      scaleScores,
+      squared,
+      recurrent.multiply,
+      scale,
+    ),
   ],
-  [':Div', any(divide, divideHeads, divideScores)],
+  [':Div', any(divide, divideHeads, divideScores, divideBy)],
   [':Pow', power],
   [':ReduceMean', mean],
   [':Sqrt', root],
   [':Reciprocal', inverse],
+  [':Tanh', tanh],
   [':Sigmoid', any(sigmoid, recurrent.sigmoid)],
   [':Gelu', gelu],
   [':Swish', swish],

@@ -9,7 +9,8 @@ import type { CodeMatrix } from './weights/code-matrix.ts'
  * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past or present keys
  * or values. `control`: what says where tokens stand: masks, positions, lengths, and all that is computed of
  * them and of shapes. `constant`: a weight that is not read yet. `gate`: an activation of rows that a product
- * may still join. `sigmoid`: of rows, until they are multiplied by it. `matrix`: a constant in codes, with
+ * may still join. `sigmoid`: of rows, until they are multiplied by it. `scaled`: rows times a number that the
+ * one node that reads them takes with it. `matrix`: a constant in codes, with
  * its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id. `terms`: what a recurrent
  * layer computes between its matrices.
  */
@@ -18,6 +19,7 @@ export type Meaning =
   | { readonly is: 'rows'; readonly value: Value }
   | { readonly is: 'gate'; readonly value: Value; readonly activation: Activation }
   | { readonly is: 'sigmoid'; readonly value: Value }
+  | Scaled
   | { readonly is: 'state'; readonly name: string }
   | { readonly is: 'control'; readonly name: string }
   | { readonly is: 'constant'; readonly name: string }
@@ -35,6 +37,14 @@ export type Meaning =
   | Scores
   | { readonly is: 'gaps'; readonly of: Scores }
   | Terms
+
+/** scale * x; with a cap above 0 it is cap * tanh(scale * x / cap), as plans have it. */
+export interface Scaled {
+  readonly is: 'scaled'
+  readonly value: Value
+  readonly scale: number
+  readonly cap: number
+}
 
 /** A constant matrix in codes, as a graph reads it. */
 export interface StoredMatrix {
@@ -165,6 +175,15 @@ export interface Mask {
   readonly form: 'added' | 'kept' | 'dropped'
 }
 
+/** Frequencies, and the cosines and sines that they were found in. */
+export interface FoundRotation {
+  readonly table: string
+  readonly theta: number
+  readonly scaling?: RopeScaling | undefined
+  /** Dimensions of a head that are rotated. */
+  readonly dims: number
+}
+
 /** What handlers of operators find out about the whole model. */
 export interface Findings {
   heads: number
@@ -173,10 +192,8 @@ export interface Findings {
   intermediateSize: number
   normEpsilon: number
   layers: number
-  theta: number | undefined
-  scaling: RopeScaling | undefined
-  /** Dimensions of a head that are rotated; 0 where none are. */
-  ropeDims: number
+  /** How layers rotate that attend to everything, and those with a window. */
+  readonly ropes: { all?: FoundRotation; local?: FoundRotation }
   /** Positions of the RoPE table or the learned ones; the model was trained for at most as many. */
   tablePositions: number | undefined
   readonly norms: Set<'rms' | 'layer'>

@@ -14,16 +14,21 @@ const PROMPT: StepSizes = { tokens: 1100, past: 0 }
 const LATER: StepSizes = { tokens: 3, past: 5 }
 
 /** Throws `unsupported` where the angle is not position times a fixed frequency. */
-export async function proveRope(t: Translator, node: Node, rotation: Rotation): Promise<void> {
+export async function proveRope(
+  t: Translator,
+  node: Node,
+  kind: 'all' | 'local',
+  rotation: Rotation,
+): Promise<void> {
   const { cos, sin, dims } = rotation
   const table = `${cos} ${sin} ${rotation.positions}`
-  if (t.ropeTable === table) return
+  if (t.hasRope(node, kind, table)) return
   const half = dims / 2
   const rows = rotation.positions === undefined ? stepRows(t, node, rotation) : tableRows(t, node, rotation)
   const found = await recogniseRope({ ...rows, half })
   if (found === undefined) throw unclaimed(node, `${cos} and ${sin} are no rotation by fixed frequencies`)
   const positions = rotation.positions === undefined ? undefined : rows.positions
-  t.noteRope(node, table, { ...found, dims, positions })
+  t.noteRope(node, kind, { ...found, table, dims }, positions)
 }
 
 type Rows = Omit<RopeRows, 'half'>

@@ -10,11 +10,11 @@ import { readersOf } from '../ir/edges.ts'
 import { type Graph, type Input, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
-import type { Findings, Meaning } from './meaning.ts'
+import type { Findings, FoundRotation, Meaning } from './meaning.ts'
 import { mergeProducts } from './merge-products.ts'
 import { nameSteps } from './name-steps.ts'
 import { normedRows } from './normed-rows.ts'
-import type { FoundRope } from './rope-table.ts'
+import { settled } from './settled.ts'
 import { tailOf } from './tail.ts'
 import { textOf } from './terms.ts'
 import { WeightTable } from './weights/weight-table.ts'
@@ -37,8 +37,7 @@ export class Translator {
   readonly signal: AbortSignal | undefined
   readonly findings: Findings = {
     ...{ heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, normEpsilon: 0, layers: 0 },
-    ...{ theta: undefined, scaling: undefined, ropeDims: 0, tablePositions: undefined },
-    ...{ norms: new Set(), hasPositions: false },
+    ...{ ropes: {}, tablePositions: undefined, norms: new Set(), hasPositions: false },
   }
   /** Of every value, as far as inference knows. */
   readonly types: Types
@@ -55,8 +54,6 @@ export class Translator {
   readonly masks = new Map<string, number>()
   /** What a step leaves of each state of a recurrent layer, as text. */
   readonly left = new Map<string, string>()
-  /** The values of cosines and sines that layers before have used. */
-  ropeTable: string | undefined
   /** Rows of meanings that were open when they were first read. */
   readonly #made = new Map<Meaning, Value>()
   #isTaken = false
@@ -90,8 +87,9 @@ export class Translator {
     if (logits?.is !== 'rows' || this.#hidden === undefined)
       throw unclaimed(end, `the output ${first} is not made of the rows of a step, as logits are`)
     this.#checkStates(end)
+    const graph = this.b.finish(logits.value, this.#hidden)
     return {
-      graph: nameSteps(mergeProducts(this.b.finish(logits.value, this.#hidden)), this.weights),
+      graph: nameSteps(mergeProducts(settled(graph, this.findings)), this.weights),
       weights: this.weights,
       findings: this.findings,
     }
@@ -117,7 +115,7 @@ export class Translator {
 
   isRows(node: Node, index: number): boolean {
     const is = this.read(node, index)?.is
-    return is === 'rows' || is === 'gate' || is === 'normed'
+    return is === 'rows' || is === 'gate' || is === 'normed' || is === 'scaled'
   }
 
   set(node: Node, output: number, meaning: Meaning): void {
@@ -171,20 +169,23 @@ export class Translator {
     Object.assign(known, { heads, kvHeads, headDim })
   }
 
-  /** All layers rotate alike. Throws `unsupported` for another base. */
-  noteRope(
-    node: Node,
-    table: string,
-    rope: FoundRope & { readonly dims: number; readonly positions?: number },
-  ): void {
-    const known = this.findings
-    const isSame = known.theta === rope.theta && `${known.ropeDims}` === `${rope.dims}`
-    if (this.ropeTable !== undefined && !isSame)
+  /** Whether layers before have used these cosines and sines. */
+  hasRope(node: Node, kind: 'all' | 'local', table: string): boolean {
+    const { all, local } = this.findings.ropes
+    const known = [all, local].find((each) => each?.table === table)
+    if (known !== undefined) this.noteRope(node, kind, known)
+    return known !== undefined
+  }
+
+  /** Layers of a kind rotate alike. Throws `unsupported` for another base. */
+  noteRope(node: Node, kind: 'all' | 'local', rope: FoundRotation, positions?: number): void {
+    const { findings } = this
+    const known = findings.ropes[kind]
+    if (known !== undefined && (known.theta !== rope.theta || known.dims !== rope.dims))
       throw unclaimed(node, `it rotates by base ${rope.theta} and layers before it by base ${known.theta}`)
-    this.ropeTable = table
-    Object.assign(known, { theta: rope.theta, scaling: rope.scaling, ropeDims: rope.dims })
-    if (rope.positions !== undefined)
-      known.tablePositions = Math.min(known.tablePositions ?? rope.positions, rope.positions)
+    findings.ropes[kind] = rope
+    if (positions !== undefined)
+      findings.tablePositions = Math.min(findings.tablePositions ?? positions, positions)
   }
 
   /** The only node that reads an output. */
@@ -291,6 +292,7 @@ export class Translator {
 
   #make(meaning: Meaning, label: string): Value | undefined {
     if (meaning.is === 'normed') return normedRows(this, meaning, meaning.weight?.node.outputs[0] ?? label)
+    if (meaning.is === 'scaled') return this.b.rescale(label, meaning.value, meaning.scale, meaning.cap)
     if (meaning.is === 'gate') return this.b.swiglu(label, [meaning.value], meaning.activation)
     return undefined
   }

@@ -1,13 +1,63 @@
 // Elementwise operators. In: rows, and activations of rows. Out: sums, gates and scaled rows.
-import type { Activation } from '../../../graph/ir.ts'
+import type { Activation, Value } from '../../../graph/ir.ts'
 import { floatOf, stringOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
+import type { Scaled } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 
 export const add: Handler = (t, node) => {
   if (!t.isRows(node, 0) || !t.isRows(node, 1)) return false
-  t.setRows(node, 0, t.b.add(node.outputs[0] ?? node.name, t.rows(node, 0), t.rows(node, 1)))
+  t.setRows(node, 0, sumOf(t, node, node.outputs[0] ?? node.name))
+  return true
+}
+
+/** The sum of the first two inputs, one of which may be scaled. */
+export function sumOf(t: Translator, node: Node, label: string): Value {
+  for (const [one, other] of [
+    [1, 0],
+    [0, 1],
+  ] as const) {
+    const scaled = t.read(node, one)
+    if (scaled?.is === 'scaled' && scaled.cap === 0)
+      return t.b.add(label, t.rows(node, other), scaled.value, scaled.scale)
+  }
+  return t.b.add(label, t.rows(node, 0), t.rows(node, 1))
+}
+
+/** Operators that take the factor of what they read with them. */
+const TAKES_SCALE = /^(Add|Mul|Div|Tanh|Skip(Simplified)?LayerNormalization)$/
+
+/** Rows times a number. */
+export const scale: Handler = (t, node) =>
+  scaleBy(t, node, 0, t.scalar(node, 1)) || scaleBy(t, node, 1, t.scalar(node, 0))
+
+export const divideBy: Handler = (t, node) => {
+  const number = t.scalar(node, 1)
+  return scaleBy(t, node, 0, number && 1 / number)
+}
+
+/** A soft cap, once the numbers before it and after it are known. */
+export const tanh: Handler = (t, node) => {
+  const rows = scaledRows(t, node, 0)
+  return rows !== undefined && rows.cap === 0 && setScaled(t, node, { ...rows, cap: 1 })
+}
+
+function scaleBy(t: Translator, node: Node, index: number, by: number | undefined): boolean {
+  const rows = scaledRows(t, node, index)
+  if (rows === undefined || by === undefined || !Number.isFinite(by) || rows.cap * by < 0) return false
+  return setScaled(t, node, { ...rows, scale: rows.scale * by, cap: rows.cap * by })
+}
+
+function scaledRows(t: Translator, node: Node, index: number): Scaled | undefined {
+  const rows = t.read(node, index)
+  if (rows?.is === 'scaled') return rows
+  return rows?.is === 'rows' ? { is: 'scaled', value: rows.value, scale: 1, cap: 0 } : undefined
+}
+
+function setScaled(t: Translator, node: Node, { value, scale, cap }: Scaled): true {
+  if (TAKES_SCALE.test(t.onlyReader(node)?.op ?? '')) t.set(node, 0, { is: 'scaled', value, scale, cap })
+  else t.setRows(node, 0, t.b.rescale(node.outputs[0] ?? node.name, value, scale, cap))
   return true
 }
 
@@ -22,7 +72,7 @@ export const multiply: Handler = (t, node) => {
       t.set(node, 0, { is: 'gate', value: one.value, activation: 'silu' })
       return true
     }
-    if (one?.is === 'gate' && other?.is === 'rows') {
+    if (one?.is === 'gate' && (other?.is === 'rows' || other?.is === 'scaled')) {
       const up = t.rows(node, at)
       t.findings.intermediateSize = Math.max(t.findings.intermediateSize, up.shape[1])
       t.setRows(node, 0, t.b.swiglu(node.outputs[0] ?? node.name, [one.value, up], one.activation))

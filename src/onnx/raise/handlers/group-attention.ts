@@ -5,6 +5,7 @@ import { floatOf, intOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed, unfit } from '../../ir/operator.ts'
 import { recogniseRope } from '../rope-table.ts'
+import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { floatsOf } from '../weights/block-weights.ts'
 
@@ -23,7 +24,9 @@ export const groupQueryAttention: Handler = async (t, node) => {
   checkForm(t, node)
   const [q, k, v, headDim] = parts(t, node, heads, kvHeads)
   const isRotated = intOf(node, 'do_rotary', 0) !== 0
-  const dims = isRotated ? await ropeDims(t, node) : 0
+  const window = Math.max(0, intOf(node, 'local_window_size', -1))
+  const kind = window > 0 ? 'local' : 'all'
+  const dims = isRotated ? await ropeDims(t, node, kind) : 0
   const pairing = intOf(node, 'rotary_interleaved', 0) === 0 ? 'halves' : 'interleaved'
   const layer = t.findings.layers++
   t.noteHeads(node, heads, kvHeads, headDim)
@@ -31,8 +34,8 @@ export const groupQueryAttention: Handler = async (t, node) => {
   const attended = t.b.attend(
     `layers.${layer}.attn`,
     [q, k, v],
-    { layer, heads, kvHeads, headDim, window: Math.max(0, intOf(node, 'local_window_size', -1)) },
-    { table: 0, dims, pairing },
+    { layer, heads, kvHeads, headDim, window },
+    { table: ROPE_TABLE[kind], dims, pairing },
     { scale: stated === 0 ? undefined : stated, cap: floatOf(node, 'softcap', 0) },
   )
   t.setRows(node, 0, attended)
@@ -75,14 +78,14 @@ function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Valu
 }
 
 /** Rotated dimensions; the tables are compared with the frequencies that they seem to have. */
-async function ropeDims(t: Translator, node: Node): Promise<number> {
+async function ropeDims(t: Translator, node: Node, kind: 'all' | 'local'): Promise<number> {
   const { weights, signal } = t
   const [cos, sin] = [weights.constant(node, COS), weights.constant(node, SIN)]
   const [positions = 0, half = 0] = cos.dims
   if (cos.dims.length !== 2 || `${sin.dims}` !== `${cos.dims}`)
     throw unfit(node, `its tables have the shapes [${cos.dims}] and [${sin.dims}]`)
   const table = `${node.inputs[COS]} ${node.inputs[SIN]}`
-  if (t.ropeTable === table) return 2 * half
+  if (t.hasRope(node, kind, table)) return 2 * half
   const row = (position: number) => [position * half, (position + 1) * half, signal] as const
   const found = await recogniseRope({
     half,
@@ -97,6 +100,6 @@ async function ropeDims(t: Translator, node: Node): Promise<number> {
       node,
       `its tables ${node.inputs[COS]} and ${node.inputs[SIN]} are no rotation by fixed frequencies`,
     )
-  t.noteRope(node, table, { ...found, dims: 2 * half, positions })
+  t.noteRope(node, kind, { ...found, table, dims: 2 * half }, positions)
   return 2 * half
 }

@@ -4,6 +4,7 @@ import { floatOf, intOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import type { Handler, Translator } from '../translator.ts'
+import { sumOf } from './elementwise.ts'
 
 /** A norm over the last axis. */
 export const rmsNorm: Handler = (t, node) => {
@@ -38,7 +39,7 @@ export const skipLayerNorm: Handler = (t, node) => {
 
 function summed(t: Translator, node: Node, bias: number): Value {
   if (hasInput(node, bias) && !t.hasBias(node)) throw unclaimed(node, 'it adds a bias before the norm')
-  const sum = t.b.add(node.outputs[3] || `${node.name}.sum`, t.rows(node, 0), t.rows(node, 1))
+  const sum = sumOf(t, node, node.outputs[3] || `${node.name}.sum`)
   t.setRows(node, 3, sum)
   return sum
 }

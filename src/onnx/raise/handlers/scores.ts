@@ -7,6 +7,7 @@ import { unclaimed } from '../../ir/operator.ts'
 import type { Heads, Mask, Scores } from '../meaning.ts'
 import { proveMask } from '../prove-mask.ts'
 import { proveRope } from '../prove-rope.ts'
+import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 
 /** q k^T, or softmax(scores) v. */
@@ -113,7 +114,8 @@ export async function attend(
 ): Promise<Value> {
   checkFit(node, q, k, v)
   const window = mask === 'causal' ? 0 : await proveMask(t, node, mask)
-  const { dims, pairing } = await rotationOf(t, node, q, k)
+  const kind = window > 0 ? 'local' : 'all'
+  const { dims, pairing } = await rotationOf(t, node, kind, q, k)
   const [heads, kvHeads, headDim] = [q.count, k.count / k.copies, q.dim]
   const layer = t.findings.layers++
   t.noteHeads(node, heads, kvHeads, headDim)
@@ -123,7 +125,7 @@ export async function attend(
     `layers.${layer}.attn`,
     [q.value, k.value, v.value],
     { layer, heads, kvHeads, headDim, window },
-    { table: 0, dims, pairing },
+    { table: ROPE_TABLE[kind], dims, pairing },
     { scale, cap, norms },
   )
 }
@@ -148,12 +150,13 @@ function checkFit(node: Node, q: Heads, k: Heads, v: Heads): void {
 async function rotationOf(
   t: Translator,
   node: Node,
+  kind: 'all' | 'local',
   { rope: q }: Heads,
   { rope: k }: Heads,
 ): Promise<Pick<RopeUse, 'dims' | 'pairing'>> {
   if (q === undefined && k === undefined) return { dims: 0, pairing: 'halves' }
   if (q === undefined || JSON.stringify(q) !== JSON.stringify(k))
     throw unclaimed(node, 'its queries and keys are rotated differently')
-  await proveRope(t, node, q)
+  await proveRope(t, node, kind, q)
   return q
 }

@@ -1,0 +1,31 @@
+// What only the whole step tells. In: its graph, what was found out. Out: the graph with the factor of
+// embeddings where they are looked up, and one table of rotations where all layers rotate alike.
+import { producersOf, readersOf } from '../../graph/edges.ts'
+import type { Graph, Node, NodeOf } from '../../graph/nodes.ts'
+import type { Findings, FoundRotation } from './meaning.ts'
+
+/** Tables of a step, until it is known whether there are two. */
+export const ROPE_TABLE = { all: 0, local: 1 } as const
+
+/** How layers with a window rotate, where that is not how the others do. */
+export function localRope({ ropes: { all, local } }: Findings): FoundRotation | undefined {
+  const isOther = all !== undefined && `${all.theta} ${all.dims}` !== `${local?.theta} ${local?.dims}`
+  return isOther ? local : undefined
+}
+
+export function settled(graph: Graph, findings: Findings): Graph {
+  const [makers, readers] = [producersOf(graph), readersOf(graph)]
+  const hasTwo = localRope(findings) !== undefined
+  const nodes = graph.nodes.flatMap((node): readonly Node[] => {
+    if (node.op === 'ropeKv') return [hasTwo ? node : { ...node, rope: { ...node.rope, table: 0 } }]
+    if (node.op === 'rescale' && isEmbedding(graph.nodes[makers.get(node.input.id) ?? -1])) return []
+    const [reader, ...others] = readers.get(node.output?.id ?? -1) ?? []
+    const scaled = others.length === 0 ? graph.nodes[reader ?? -1] : undefined
+    if (!isEmbedding(node) || scaled?.op !== 'rescale') return [node]
+    return [{ ...node, scale: scaled.scale, output: scaled.output }]
+  })
+  return { ...graph, nodes }
+}
+
+const isEmbedding = (node: Node | undefined): node is NodeOf<'embed'> =>
+  node?.op === 'embed' && node.by === 'id'
