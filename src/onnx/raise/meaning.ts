@@ -113,7 +113,8 @@ export interface Heads {
   readonly count: number
   readonly dim: number
   /**
-   * Axes in their order: b batch, t tokens, h heads, d numbers of a head, r copies of a head, 1 of size one.
+   * Axes in their order: b batch, t tokens, h heads, d numbers of a head, r copies of a head, 1 of size one;
+   * j tokens and heads in one, f heads and their numbers in one.
    */
   readonly axes: string
   /** Times that each head stands there after `r` was joined to `h`. */

@@ -1,5 +1,6 @@
 // What only the whole step tells. In: its graph, what was found out. Out: the graph with the factor of
-// embeddings where they are looked up, and one table of rotations where all layers rotate alike.
+// embeddings where they are looked up, with one table of rotations where all layers rotate alike, and without
+// norms that attention took over.
 import { producersOf, readersOf } from '../../graph/edges.ts'
 import type { Graph, Node, NodeOf } from '../../graph/nodes.ts'
 import type { Findings, FoundRotation } from './meaning.ts'
@@ -20,6 +21,8 @@ export function settled(graph: Graph, findings: Findings): Graph {
     if (node.op === 'ropeKv') return [hasTwo ? node : { ...node, rope: { ...node.rope, table: 0 } }]
     if (node.op === 'rescale' && isEmbedding(graph.nodes[makers.get(node.input.id) ?? -1])) return []
     const [reader, ...others] = readers.get(node.output?.id ?? -1) ?? []
+    const isEnd = node.output === graph.hidden || node.output === graph.output
+    if (node.op === 'rmsnorm' && reader === undefined && !isEnd) return []
     const scaled = others.length === 0 ? graph.nodes[reader ?? -1] : undefined
     if (!isEmbedding(node) || scaled?.op !== 'rescale') return [node]
     return [{ ...node, scale: scaled.scale, output: scaled.output }]

@@ -10,7 +10,7 @@ import { readersOf } from '../ir/edges.ts'
 import { type Graph, type Input, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
-import type { Findings, FoundRotation, Meaning } from './meaning.ts'
+import type { Findings, FoundRotation, Heads, Meaning } from './meaning.ts'
 import { mergeProducts } from './merge-products.ts'
 import { nameSteps } from './name-steps.ts'
 import { normedRows } from './normed-rows.ts'
@@ -52,6 +52,8 @@ export class Translator {
   readonly #tail: readonly Node[]
   /** Windows of masks that were proven, by name. */
   readonly masks = new Map<string, number>()
+  /** What each row that was normed was before, and how. */
+  readonly normed = new Map<Value, Pick<Heads, 'value' | 'norm'>>()
   /** What a step leaves of each state of a recurrent layer, as text. */
   readonly left = new Map<string, string>()
   /** Rows of meanings that were open when they were first read. */

@@ -36,12 +36,13 @@ function rotate(t: Translator, node: Node, at: { cos: number; sin: number; posit
 /** Heads [b, h, t, d], or rows [b, t, h * d] of a known number of heads. */
 export function headsOf(t: Translator, node: Node, index: number, count: number): Heads | undefined {
   const meaning = t.read(node, index)
+  if (meaning?.is === 'heads' && meaning.axes === 'btf') return { ...meaning, axes: 'bthd' }
   if (meaning?.is === 'heads') return meaning.axes === 'bhtd' || meaning.axes === 'bthd' ? meaning : undefined
   if (!t.isRows(node, index) || count === 0) return undefined
   return asHeads(node, t.rows(node, index), count)
 }
 
-function asHeads(node: Node, value: Value, count: number): Heads {
+export function asHeads(node: Node, value: Value, count: number): Heads {
   const dim = value.shape[1] / count
   if (!Number.isInteger(dim)) throw unfit(node, `rows of ${value.shape[1]} are no ${count} heads`)
   return { is: 'heads', value, count, dim, axes: 'bthd', copies: 1, scale: 1, past: '' }

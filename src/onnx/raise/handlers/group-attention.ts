@@ -1,13 +1,16 @@
 // GroupQueryAttention. In: queries, keys and values, the state before the step, RoPE's tables. Out: attention
 // of the plan, whose state is in the state cache.
-import type { Value } from '../../../graph/ir.ts'
+import type { RopePairing } from '../../../arch/config/config.ts'
 import { floatOf, intOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed, unfit } from '../../ir/operator.ts'
+import type { Heads } from '../meaning.ts'
 import { recogniseRope } from '../rope-table.ts'
 import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { floatsOf } from '../weights/block-weights.ts'
+import { asHeads, headsOf } from './fused.ts'
+import { rotationOf } from './scores.ts'
 
 const [QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COS, SIN] = [0, 1, 2, 3, 4, 5, 6, 7, 8]
 /** Attributes that a step honours; the others have to be what changes nothing. */
@@ -19,24 +22,33 @@ const NEUTRAL: Readonly<Record<string, number>> = { smooth_softmax: 0, qk_output
  * those of the step.
  */
 export const groupQueryAttention: Handler = async (t, node) => {
-  if (!t.isRows(node, QUERY)) return false
+  if (!t.isRows(node, QUERY) && t.read(node, QUERY)?.is !== 'heads') return false
   const [heads, kvHeads] = [intOf(node, 'num_heads', 0), intOf(node, 'kv_num_heads', 0)]
   checkForm(t, node)
-  const [q, k, v, headDim] = parts(t, node, heads, kvHeads)
+  const [q, k, v] = parts(t, node, heads, kvHeads)
+  const headDim = q.dim
   const isRotated = intOf(node, 'do_rotary', 0) !== 0
   const window = Math.max(0, intOf(node, 'local_window_size', -1))
   const kind = window > 0 ? 'local' : 'all'
-  const dims = isRotated ? await ropeDims(t, node, kind) : 0
+  if (isRotated && (q.rope ?? k.rope) !== undefined) throw unclaimed(node, 'it rotates heads a second time')
   const pairing = intOf(node, 'rotary_interleaved', 0) === 0 ? 'halves' : 'interleaved'
+  const rotation = isRotated
+    ? { dims: await ropeDims(t, node, kind), pairing: pairing as RopePairing }
+    : await rotationOf(t, node, kind, q, k)
   const layer = t.findings.layers++
   t.noteHeads(node, heads, kvHeads, headDim)
   const stated = floatOf(node, 'scale', 0)
   const attended = t.b.attend(
     `layers.${layer}.attn`,
-    [q, k, v],
+    [q.value, k.value, v.value],
     { layer, heads, kvHeads, headDim, window },
-    { table: ROPE_TABLE[kind], dims, pairing },
-    { scale: stated === 0 ? undefined : stated, cap: floatOf(node, 'softcap', 0) },
+    { table: ROPE_TABLE[kind], dims: rotation.dims, pairing: rotation.pairing },
+    {
+      scale: stated === 0 ? undefined : stated,
+      cap: floatOf(node, 'softcap', 0),
+      norms: q.norm &&
+        k.norm && { q: q.norm.weight, k: k.norm.weight, over: 'head', epsilon: q.norm.epsilon },
+    },
   )
   t.setRows(node, 0, attended)
   t.set(node, 1, { is: 'state', name: node.outputs[1] ?? '' })
@@ -65,16 +77,39 @@ function checkForm(t: Translator, node: Node): void {
   if (more >= 0) throw unclaimed(node, `its input ${more} is given, which no step has`)
 }
 
-/** Queries, keys and values, and the width of a head. */
-function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Value, Value, Value, number] {
-  const query = t.rows(node, QUERY)
-  const isPacked = !hasInput(node, KEY)
-  const all = isPacked ? heads + 2 * kvHeads : heads
-  const headDim = query.shape[1] / all
-  if (!Number.isInteger(headDim)) throw unfit(node, `rows of ${query.shape[1]} are no ${all} heads`)
-  if (!isPacked) return [query, t.rows(node, KEY), t.rows(node, VALUE), headDim]
-  const [q, k, v] = t.b.columns(query, { q: heads * headDim, k: kvHeads * headDim, v: kvHeads * headDim })
-  return [q!, k!, v!, headDim]
+/** Queries, keys and values; queries and keys may be normed or rotated. */
+function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Heads, Heads, Heads] {
+  const [q, read, v] = hasInput(node, KEY)
+    ? [headsAt(t, node, QUERY, heads), headsAt(t, node, KEY, kvHeads), headsAt(t, node, VALUE, kvHeads)]
+    : packed(t, node, heads, kvHeads)
+  // The norm of one head is that of the row.
+  const k = q.norm !== undefined && kvHeads === 1 ? { ...read, ...t.normed.get(read.value) } : read
+  const wrong = [
+    [v.norm !== undefined || v.rope !== undefined, 'its values are normed or rotated'],
+    [q.norm?.epsilon !== k.norm?.epsilon, 'its queries and keys are normed differently'],
+    [
+      [q, k, v].some((each) => each.scale !== 1 || each.past !== ''),
+      'its inputs are scaled, or stand after a state',
+    ],
+  ].find(([is]) => is)
+  if (wrong !== undefined) throw unclaimed(node, String(wrong[1]))
+  return [q, k, v]
+}
+
+function headsAt(t: Translator, node: Node, index: number, count: number): Heads {
+  const found = headsOf(t, node, index, count)
+  if (found?.axes === 'bthd' && found.count === count) return found
+  throw unclaimed(node, `its input ${index} is not rows of ${count} heads`)
+}
+
+/** All three in one row. */
+function packed(t: Translator, node: Node, heads: number, kvHeads: number): [Heads, Heads, Heads] {
+  const rows = t.rows(node, QUERY)
+  const dim = rows.shape[1] / (heads + 2 * kvHeads)
+  if (!Number.isInteger(dim))
+    throw unfit(node, `rows of ${rows.shape[1]} are no ${heads + 2 * kvHeads} heads`)
+  const values = t.b.columns(rows, { q: heads * dim, k: kvHeads * dim, v: kvHeads * dim })
+  return values.map((value) => asHeads(node, value, value.shape[1] / dim)) as [Heads, Heads, Heads]
 }
 
 /** Rotated dimensions; the tables are compared with the frequencies that they seem to have. */

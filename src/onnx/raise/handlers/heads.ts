@@ -24,18 +24,29 @@ export const reshape: Handler = (t, node) => {
     t.setRows(node, 0, value)
     return true
   }
-  if (typeof last !== 'number' || typeof before !== 'number' || last * before !== width || dims.length !== 4)
-    return false
-  const heads = { value, count: before, dim: last, axes: 'bthd', copies: 1, scale: 1, past: '' }
-  t.set(node, 0, { is: 'heads', ...heads })
+  if (typeof last !== 'number' || last < 1 || width % last !== 0) return false
+  const count = width / last
+  const isJoined = dims.length === 3 && (typeof before !== 'number' || before < 0)
+  if (!isJoined && (dims.length !== 4 || before !== count)) return false
+  const axes = isJoined ? 'bjd' : 'bthd'
+  t.set(node, 0, { is: 'heads', value, count, dim: last, axes, copies: 1, scale: 1, past: '' })
   return true
 }
 
-/** [b, t, h, d] to rows, or copies of heads to heads: [b, h, r, t, d] to [b, h * r, t, d]. */
+/**
+ * [b, t, h, d] to rows, or copies of heads to heads: [b, h, r, t, d] to [b, h * r, t, d]. Heads that were
+ * normed, rotated or scaled stay heads, because the plan does that where they attend.
+ */
 function reshapeHeads(t: Translator, node: Node, heads: Heads, dims: readonly Dim[]): boolean {
   const { axes, count, dim, value } = heads
-  if (axes === 'bthd' && dims.length <= 3 && dims.at(-1) === count * dim) {
-    t.setRows(node, 0, value)
+  if (/^b(thd|jd|tf)$/.test(axes) && dims.length <= 3 && dims.at(-1) === count * dim) {
+    const isPlain = heads.norm === undefined && heads.rope === undefined && heads.scale === 1
+    if (isPlain) t.setRows(node, 0, value)
+    else t.set(node, 0, { ...heads, axes: 'btf' })
+    return true
+  }
+  if (/^b(jd|tf)$/.test(axes) && dims.length === 4 && dims[2] === count && dims[3] === dim) {
+    t.set(node, 0, { ...heads, axes: 'bthd' })
     return true
   }
   const [from] = [t.types.get(node.inputs[0] ?? '')?.dims]

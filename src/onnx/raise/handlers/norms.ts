@@ -3,11 +3,14 @@ import type { Value } from '../../../graph/ir.ts'
 import { floatOf, intOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
+import type { Heads } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { sumOf } from './elementwise.ts'
 
 /** A norm over the last axis. */
 export const rmsNorm: Handler = (t, node) => {
+  const input = t.read(node, 0)
+  if (input?.is === 'heads') return normHeads(t, node, input)
   if (!t.isRows(node, 0)) return false
   overLastAxis(node)
   t.setRows(node, 0, rms(t, node, t.rows(node, 0), 1))
@@ -50,6 +53,7 @@ export function rms(t: Translator, node: Node, input: Value, gamma: number): Val
   const rows = t.beforeNorm(node, input)
   const weight = t.weights.vector(node, gamma, rows.shape[1], 'norm')
   const made = t.b.rmsnorm(node.outputs[0] ?? node.name, rows, weight, epsilon)
+  t.normed.set(made, { value: rows, norm: { weight, epsilon } })
   t.afterNorm(node, made)
   return made
 }
@@ -65,16 +69,29 @@ export function layer(t: Translator, node: Node, input: Value, gamma: number, be
   return made
 }
 
+/** A norm of each head, which the plan takes before the rotation. */
+function normHeads(t: Translator, node: Node, heads: Heads): boolean {
+  const { axes, norm, rope, scale } = heads
+  if (!axes.endsWith('d') || norm !== undefined || rope !== undefined || scale !== 1) return false
+  overLastAxis(node, axes.length)
+  const weight = t.weights.vector(node, 1, heads.dim, 'norm')
+  t.set(node, 0, { ...heads, norm: { weight, epsilon: epsilonOf(node) } })
+  return true
+}
+
 function note(t: Translator, node: Node, kind: 'rms' | 'layer'): number {
-  const usual = node.domain === 'com.microsoft' ? 1e-12 : 1e-5
-  const epsilon = floatOf(node, 'epsilon', usual)
+  const epsilon = epsilonOf(node)
   t.findings.norms.add(kind)
   t.findings.normEpsilon = epsilon
   return epsilon
 }
 
-function overLastAxis(node: Node): void {
+const epsilonOf = (node: Node): number =>
+  floatOf(node, 'epsilon', node.domain === 'com.microsoft' ? 1e-12 : 1e-5)
+
+function overLastAxis(node: Node, rank = 3): void {
   const axis = intOf(node, 'axis', -1)
   // Rows are [batch, tokens, width], or [tokens, width] after a reshape.
-  if (axis !== -1 && axis !== 2) throw unclaimed(node, `it covers the axes from ${axis}, not the last one`)
+  if (axis !== -1 && axis !== rank - 1)
+    throw unclaimed(node, `it covers the axes from ${axis}, not the last one`)
 }

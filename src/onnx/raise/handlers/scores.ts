@@ -147,7 +147,8 @@ function checkFit(node: Node, q: Heads, k: Heads, v: Heads): void {
   if (wrong !== undefined) throw unclaimed(node, String(wrong[1]))
 }
 
-async function rotationOf(
+/** How queries and keys are rotated, which must be proven. */
+export async function rotationOf(
   t: Translator,
   node: Node,
   kind: 'all' | 'local',
