@@ -1,5 +1,6 @@
 // Same graph. In: the graph that a family builds, the graph that a file brings. Out: where the weights of the
 // first lie among those of the second, if both compute the same; else what differs.
+import { shown } from '../../base/options.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
 import type { Graph, NodeOf } from '../../graph/nodes.ts'
 import { type Columns, GraphSide } from './graph-side.ts'
@@ -129,7 +130,7 @@ class Matching {
     else if (due === found) return undefined
     else if (due === undefined || found === undefined)
       return `${at} has ${due === undefined ? 'no ' : ''}${key}`
-    else if (!isEqual(due, found)) return `${at} has the ${key} ${String(due)} instead of ${String(found)}`
+    else if (!isEqual(due, found)) return `${at} has the ${key} ${shown(due)} instead of ${shown(found)}`
     return undefined
   }
 
