@@ -350,7 +350,7 @@ export class ChatApp extends LitElement {
     KeyC: () => this.querySelector<ChatComposer>('chat-composer')?.focus(),
   }
 
-  readonly #onLeave = (): void => this.#chat.leave()
+  readonly #onLeave = (): void => this.#chat.save()
 
   /** The last event that a phone sends before it may close the page. */
   readonly #onVisibility = (): void => {

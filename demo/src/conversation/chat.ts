@@ -1,12 +1,6 @@
 // The chat. In: what the person does. Out: its state, and three events: `change` when that state changes,
 // `grow` when only the answer got longer, `progress` when only loading advanced.
-import {
-  type Engine,
-  type GenerationResult,
-  isHalfbyteError,
-  makeRoom,
-  type Smaller,
-} from '../../../src/index.ts'
+import { type Engine, isHalfbyteError, makeRoom, type Smaller } from '../../../src/index.ts'
 import type { ModelChoice } from '../models/embedded.ts'
 import { type Explained, explain } from '../models/explain.ts'
 import { ModelSlot } from '../models/model-slot.ts'
@@ -14,13 +8,11 @@ import { choiceName, usesTools } from '../models/models.ts'
 import { keepForOffline } from '../shell/offline.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
-import { type UsedTool, useTool } from '../tools/tools.ts'
-import { listen } from './listen.ts'
+import { type AnswerPage, type Figures, speakAnswer } from './answer.ts'
 import { Speaker } from './speaker.ts'
 import { ConversationStore } from './store/conversation-store.ts'
 import {
   type Conversation,
-  type Ending,
   newConversation,
   renamed,
   type StoredMessage,
@@ -30,31 +22,8 @@ import { unkeep } from './store/kept.ts'
 import { startChoice } from './store/remember.ts'
 import { type Asked, again, asked, continued, edited, forked, turned } from './store/versions.ts'
 
-/** What the engine reported about the last answer. */
-export interface Figures {
-  readonly tokensPerSecond: number
-  readonly firstTokenMs: number
-  readonly contextUsed: number
-  /** Tokens of the prompt that had to be run; the others were cached. */
-  readonly readTokens: number
-  readonly promptTokens: number
-  readonly writtenTokens: number
-}
-
 /** Answers whose figures are kept. */
 const MOST_FIGURES = 12
-
-/** Calls of tools in one answer. A model that only calls would not end by itself. */
-const MOST_TOOLS = 4
-
-/** An answer as far as it came. */
-interface Spoken {
-  readonly text: string
-  readonly used?: readonly UsedTool[]
-  readonly ending?: Ending
-}
-
-const usedOf = (used: readonly UsedTool[]) => (used.length === 0 ? {} : { used })
 
 /** The chat of one page: a model, its settings, its conversations. */
 export class Chat extends EventTarget {
@@ -76,8 +45,6 @@ export class Chat extends EventTarget {
   problem: Explained | undefined
   /** Name of the file that answered at the last visit and cannot be opened again. */
   lost: string | undefined
-  /** The conversation that was removed last, which can be brought back. */
-  removed: Conversation | undefined
 
   /**
    * Called with the length of the growing answer. The engine continues after the returned promise resolves.
@@ -97,6 +64,11 @@ export class Chat extends EventTarget {
   /** Newest first. */
   get conversations(): readonly Conversation[] {
     return this.#store.all
+  }
+
+  /** The conversation that was removed last, which can be brought back. */
+  get removed(): Conversation | undefined {
+    return this.#store.removed
   }
 
   /** True when a changed setting needs a reload of the model. */
@@ -215,14 +187,14 @@ export class Chat extends EventTarget {
   }
 
   open(id: string): void {
-    const conversation = this.#find(id)
+    const conversation = this.#store.find(id)
     if (conversation !== undefined && id !== this.conversation.id) this.#show(conversation)
   }
 
   /** Gives a conversation a title. If it is being answered, this waits for the answer's end. */
   async rename(id: string, title: string): Promise<void> {
     if (id === this.conversation.id) await this.#answered
-    const conversation = this.#find(id)
+    const conversation = this.#store.find(id)
     if (conversation === undefined) return
     const stored = this.#store.put(renamed(conversation, title))
     if (id === this.conversation.id) this.conversation = renamed(this.conversation, title)
@@ -232,21 +204,13 @@ export class Chat extends EventTarget {
 
   /** Stores conversations of a file. One whose id is taken gets another. */
   async add(conversations: readonly Conversation[]): Promise<void> {
-    const isTaken = new Set(this.conversations.map(({ id }) => id))
-    for (const conversation of conversations) {
-      const { id } = isTaken.has(conversation.id) ? newConversation() : conversation
-      isTaken.add(id)
-      if (id === this.removed?.id) this.removed = undefined
-      await this.#store.restore({ ...conversation, id })
-    }
+    await this.#store.add(conversations)
     this.#changed()
   }
 
-  /** `removed` holds it until another one is removed or the page closes. */
   async remove(id: string): Promise<void> {
-    this.removed = this.#find(id)
-    if (id === this.conversation.id) this.fresh()
     const gone = this.#store.remove(id)
+    if (id === this.conversation.id) this.fresh()
     this.#changed()
     await gone
     await this.#speaker?.drop(id)
@@ -255,16 +219,9 @@ export class Chat extends EventTarget {
 
   /** Brings back what was removed last. */
   async restore(): Promise<void> {
-    const { removed } = this
-    if (removed === undefined) return
-    this.removed = undefined
-    const stored = this.#store.restore(removed)
+    const stored = this.#store.restore()
     this.#changed()
     await stored
-  }
-
-  #find(id: string): Conversation | undefined {
-    return this.conversations.find((candidate) => candidate.id === id)
   }
 
   /** Takes note of what the page says about the last visit's file. */
@@ -283,11 +240,6 @@ export class Chat extends EventTarget {
   save(): void {
     if (this.isAnswering) this.#saveDraft()
     else this.#speaker?.keepNow()
-  }
-
-  /** Called when the page closes. */
-  leave(): void {
-    this.save()
   }
 
   /** `change` makes the messages to answer from those that there are, also if another tab has added some. */
@@ -320,12 +272,13 @@ export class Chat extends EventTarget {
         // The answer need not wait until the question is stored.
         const stored = this.#store.put(withMessages(home, turn.unanswered))
         this.#grow(home, { content: '', ...turn.begun, ...growing })
-        const { text, ...rest } = await this.#speak(engine, speaker, home, turn, stopping.signal, growing)
+        const page = this.#pageFor(engine, home, growing)
+        const said = await speakAnswer(speaker, home, turn.begun, this.settings, stopping.signal, page)
         await stored
-        const answer: StoredMessage = { role: 'assistant', content: text, ...growing, ...rest }
+        const answer: StoredMessage = { role: 'assistant', ...growing, ...said }
         // Another tab may go on only when this turn is there for it to read.
         home = await this.#store.put(
-          withMessages(home, text === '' ? turn.unanswered : [...home.messages, answer]),
+          withMessages(home, said.content === '' ? turn.unanswered : [...home.messages, answer]),
         )
       })
     } catch (error) {
@@ -343,54 +296,19 @@ export class Chat extends EventTarget {
     if (this.model.engine === engine) await this.#weigh(engine)
   }
 
-  /**
-   * Generates the answer to a conversation's last message, or the rest of it. An error ends it and becomes
-   * the problem.
-   */
-  async #speak(
-    engine: Engine,
-    speaker: Speaker,
-    home: Conversation,
-    { begun }: Asked,
-    stop: AbortSignal,
-    growing: Omit<StoredMessage, 'role' | 'content'>,
-  ): Promise<Spoken> {
-    const { content: start = '', used: usedBefore = [] } = begun ?? {}
-    let text = start
-    let used: readonly UsedTool[] = usedBefore
-    try {
-      const generation = await speaker.answer(home.id, home.messages, this.settings, begun)
-      const listener = {
-        grow: (grown: string) => {
-          text = start + grown
-          this.#grow(home, { content: text, ...growing, ...usedOf(used) })
-        },
-        save: () => this.#saveDraft(),
-        room: (letters: number) => this.room(letters),
-      }
-      let result = await listen(generation, stop, listener)
-      for (let calls = result.toolCalls ?? []; calls.length > 0; calls = result.toolCalls ?? []) {
-        if (stop.aborted || used.length >= MOST_TOOLS) break
-        const results = calls.map((call) => ({ ...call, result: useTool(call) }))
-        used = [...used, ...results]
-        this.#grow(home, { content: text, ...growing, ...usedOf(used) })
-        result = await listen(speaker.goOn(results, this.settings), stop, listener)
-      }
-      // The result alone, where the model adds nothing to it.
-      if (text.trim() === '') text = used.at(-1)?.result ?? ''
-      const { decodeTokensPerSecond: tokensPerSecond, firstTokenMs } = result.timings
-      const { promptTokens, cachedTokens, completionTokens: writtenTokens } = result.usage
-      const readTokens = promptTokens - cachedTokens
-      const { contextUsed } = speaker
-      this.figures = {
-        ...{ tokensPerSecond, firstTokenMs, contextUsed, readTokens, promptTokens, writtenTokens },
-      }
-      this.history = [...this.history, this.figures].slice(-MOST_FIGURES)
-      return { text, ...usedOf(used), ...endingOf(result) }
-    } catch (error) {
+  #pageFor(engine: Engine, home: Conversation, growing: Omit<StoredMessage, 'role' | 'content'>): AnswerPage {
+    return {
+      grow: (answer) => this.#grow(home, { ...growing, ...answer }),
+      save: () => this.#saveDraft(),
+      room: (letters) => this.room(letters),
+      measured: (figures) => {
+        this.figures = figures
+        this.history = [...this.history, figures].slice(-MOST_FIGURES)
+      },
       // If another model was chosen meanwhile, the old engine's failure does not matter.
-      if (this.model.engine === engine) this.#fail(error)
-      return { text, ...usedOf(used), ending: 'interrupted' }
+      failed: (error) => {
+        if (this.model.engine === engine) this.#fail(error)
+      },
     }
   }
 
@@ -449,8 +367,4 @@ export class Chat extends EventTarget {
   #changed(): void {
     this.dispatchEvent(new Event('change'))
   }
-}
-
-function endingOf({ finishReason }: GenerationResult): { readonly ending?: Ending } {
-  return finishReason === 'stop' ? {} : { ending: finishReason }
 }

@@ -26,6 +26,9 @@ export class ConversationStore {
   /** Tells other tabs the ids of conversations that have changed. */
   readonly #channel = typeof indexedDB === 'undefined' ? undefined : new BroadcastChannel(NAME)
 
+  /** The conversation that this page removed last, which can be brought back until it closes. */
+  removed: Conversation | undefined
+
   /** Called when another tab has changed a conversation, or removed it. */
   changedElsewhere: (id: string, conversation: Conversation | undefined) => void = () => undefined
 
@@ -36,6 +39,10 @@ export class ConversationStore {
   /** Newest first. */
   get all(): Conversation[] {
     return [...this.#known.values()].sort((a, b) => b.updated - a.updated)
+  }
+
+  find(id: string): Conversation | undefined {
+    return this.#known.get(id)
   }
 
   /** Reads what is stored. */
@@ -70,7 +77,18 @@ export class ConversationStore {
     return put
   }
 
+  /** Stores conversations of a file. One whose id is taken gets another. */
+  async add(conversations: readonly Conversation[]): Promise<void> {
+    for (const conversation of conversations) {
+      const { id } = this.#known.has(conversation.id) ? newConversation() : conversation
+      if (id === this.removed?.id) this.removed = undefined
+      await this.#putBack({ ...conversation, id })
+    }
+  }
+
+  /** `removed` holds it until another one is removed. */
   async remove(id: string): Promise<void> {
+    this.removed = this.find(id)
     this.#removed.add(id)
     this.#known.delete(id)
     this.#mark()
@@ -78,11 +96,11 @@ export class ConversationStore {
     this.#channel?.postMessage(id)
   }
 
-  /** Stores a conversation again that was removed. */
-  async restore(conversation: Conversation): Promise<Conversation> {
-    this.#removed.delete(conversation.id)
-    this.#revisions.delete(conversation.id)
-    return this.put(conversation)
+  /** Stores what was removed last again. */
+  async restore(): Promise<void> {
+    const { removed } = this
+    this.removed = undefined
+    if (removed !== undefined) await this.#putBack(removed)
   }
 
   /**
@@ -93,6 +111,13 @@ export class ConversationStore {
     const { locks } = navigator
     if (locks === undefined) return work()
     await locks.request(`${NAME} ${id}`, { signal }, work)
+  }
+
+  /** Stores a conversation, also one that was removed. */
+  async #putBack(conversation: Conversation): Promise<void> {
+    this.#removed.delete(conversation.id)
+    this.#revisions.delete(conversation.id)
+    await this.put(conversation)
   }
 
   async #write(database: IDBPDatabase<Schema>, conversation: Conversation): Promise<Conversation> {

@@ -57,7 +57,7 @@ describe('a store that is refused storage', () => {
     const conversation = newConversation()
     await store.put(conversation)
     await store.remove(conversation.id)
-    await store.restore(conversation)
+    await store.restore()
     const later = await store.put({ ...conversation, title: 'later' })
     expect(store.all).toEqual([later])
   })

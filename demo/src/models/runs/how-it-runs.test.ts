@@ -1,7 +1,7 @@
 // In: an engine's facts and figures. Out: whether the report has them all.
 import { expect, test } from 'vitest'
 import type { Engine, MemoryUse } from '../../../../src/index.ts'
-import type { Figures } from '../../conversation/chat.ts'
+import type { Figures } from '../../conversation/answer.ts'
 import { answerRows, readRate, report } from './how-it-runs.ts'
 
 const engine = {

@@ -2,7 +2,7 @@
 // report of them as Markdown.
 import type { StepAnalysis } from '../../../../bench/roofline/analyse.ts'
 import type { Engine, MemoryUse } from '../../../../src/index.ts'
-import type { Figures } from '../../conversation/chat.ts'
+import type { Figures } from '../../conversation/answer.ts'
 import { bytes, parameters, speed } from '../../shell/units.ts'
 import { t, type Word } from '../../words/words.ts'
 import { opTables } from './op-rows.ts'
