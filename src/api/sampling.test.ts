@@ -1,8 +1,20 @@
 // Sampling through the engine. In: a toy model behind the real service and wire. Out: log-probabilities,
 // processors, bans as callers see them.
 import { expect, test } from 'vitest'
-import { isHalfbyteError, type TextChunk } from '../index.ts'
+import { toyModel } from '../engine/testing/toy-model.ts'
+import { type GenerateOptions, isHalfbyteError, type TextChunk } from '../index.ts'
 import { GREEDY, openToy } from './testing/toy-engine.ts'
+
+test('what the model recommends holds until a reply says otherwise', async () => {
+  const banned = { bannedTokens: [byteOf('c')] }
+  const engine = await openToy(toyModel({ sampling: banned }))
+  expect(engine.model.sampling).toEqual(banned)
+  const first = (options: GenerateOptions) =>
+    engine.complete('ab', { ...GREEDY, maxTokens: 1, ...options }).text()
+  expect(await first({})).not.toBe('c')
+  expect(await first({ bannedTokens: undefined })).not.toBe('c')
+  expect(await first({ bannedTokens: [] })).toBe('c')
+})
 
 /** The address of a module with this text. */
 const moduleOf = (text: string) => `data:text/javascript,${encodeURIComponent(text)}`

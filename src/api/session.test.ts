@@ -223,6 +223,8 @@ describe('a session', () => {
     expect(text.startsWith('You said xxx')).toBe(true)
     expect(finishReason).toBe('length')
     expect(usage.completionTokens).toBe(100)
+    const beyond = engine.createSession({ overflow: 'shift' }).send(long, { ...GREEDY, maxTokens: 150 })
+    expect((await beyond.result).usage.completionTokens).toBe(150)
     const wrong = engine.createSession({ overflow: 'shift', keep: 1.5 }).send('one', GREEDY).result
     expect(await errorOf(wrong)).toMatchObject({ code: 'unsupported' })
   })

@@ -1,7 +1,7 @@
 // The speaker. In: an engine and a conversation. Out: the answer. The engine's state is kept between turns
 // and visits.
-import type { Engine, GenerateOptions, Generation, Message, Session, Tool } from '../../../src/index.ts'
-import type { Settings } from '../shell/settings.ts'
+import type { Engine, Generation, Message, Session, Tool } from '../../../src/index.ts'
+import { replyOptions, type Settings } from '../shell/settings.ts'
 import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
 import { type Counter, firstThatFits } from './context-window.ts'
 import type { StoredMessage } from './store/conversations.ts'
@@ -69,7 +69,7 @@ export class Speaker {
     const known = this.#first < messages.length ? this.#first : 0
     this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, count)
     const seen = messages.slice(this.#first)
-    const options = { ...generateOptions(settings), tools }
+    const options = { ...replyOptions(settings, this.engine.model.sampling), tools }
     if (begun !== undefined) {
       session.setMessages([...seen.flatMap(withTools), ...usedMessages(begun.used ?? [])])
       return session.regenerate({ ...options, prefix: begun.content })
@@ -81,7 +81,7 @@ export class Speaker {
   /** Goes on with the answer, for which the model asked to use tools. */
   goOn(used: readonly UsedTool[], settings: Settings): Generation {
     const results = usedMessages(used).filter(({ role }) => role === 'tool')
-    const options = { ...generateOptions(settings), tools: this.#toolsFor(settings) }
+    const options = { ...replyOptions(settings, this.engine.model.sampling), tools: this.#toolsFor(settings) }
     if (this.#session === undefined) throw new Error('an answer goes on without its session')
     return this.#session.send(results, options)
   }
@@ -162,8 +162,3 @@ const withTools = ({ role, content, used = [] }: StoredMessage): readonly Messag
 
 /** False for calls and results, which are parts of the answer that follows. */
 const isTurn = ({ role, toolCalls = [] }: Message): boolean => role !== 'tool' && toolCalls.length === 0
-
-function generateOptions(settings: Settings): GenerateOptions {
-  const { temperature, topK, topP, minP, repeatPenalty, maxTokens, seed } = settings
-  return { temperature, topK, topP, minP, repeatPenalty, maxTokens, ...(seed !== undefined && { seed }) }
-}

@@ -5,11 +5,35 @@ import {
   DEFAULT_SETTINGS,
   ENGINE_FIELDS,
   parseSettings,
+  replyOptions,
   SAMPLER_FIELDS,
   sameEngineSettings,
 } from './settings.ts'
 
 const fields = [...SAMPLER_FIELDS, ...ENGINE_FIELDS]
+
+describe('the options of a reply', () => {
+  const settings = { ...DEFAULT_SETTINGS, temperature: 0.3 }
+
+  test('are the settings, if the model recommends nothing', () => {
+    expect(replyOptions(settings, {})).toEqual({
+      temperature: 0.3,
+      topK: 40,
+      topP: 0.9,
+      minP: 0.05,
+      repeatPenalty: 1,
+      maxTokens: 512,
+    })
+  })
+
+  test('leave to the model what the person has not changed, if it recommends something', () => {
+    expect(replyOptions({ ...settings, seed: 7 }, { topK: 64 })).toEqual({
+      temperature: 0.3,
+      maxTokens: 512,
+      seed: 7,
+    })
+  })
+})
 
 describe('stored settings', () => {
   test('come back as they were', () => {

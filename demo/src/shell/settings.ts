@@ -1,6 +1,6 @@
 // Settings. In: the person's choices, kept in localStorage. Out: a valid record; unreadable values become
 // defaults.
-import type { WeightPolicy } from '../../../src/index.ts'
+import type { GenerateOptions, SamplerOptions, WeightPolicy } from '../../../src/index.ts'
 import type { Language, Word } from '../words/words.ts'
 
 /** The fields of the settings dialog. Counts are tokens. */
@@ -216,6 +216,24 @@ export function checkNumber(field: NumberField, value: unknown): number | undefi
   if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
   if (value < field.min || value > field.max) return undefined
   return field.step >= 1 ? Math.round(value) : value
+}
+
+/** Settings whose defaults give way to what a model's files recommend. */
+const RECOMMENDED = ['temperature', 'topK', 'topP', 'minP', 'repeatPenalty'] as const
+
+/**
+ * The options of a reply. If the model's files recommend sampling options, the settings that the person left
+ * at their defaults are the model's to choose.
+ */
+export function replyOptions(settings: Settings, sampling: SamplerOptions): GenerateOptions {
+  const hasOwn = Object.keys(sampling).length > 0
+  const chosen = RECOMMENDED.filter((key) => !hasOwn || settings[key] !== DEFAULT_SETTINGS[key])
+  const { maxTokens, seed } = settings
+  return {
+    ...Object.fromEntries(chosen.map((key) => [key, settings[key]])),
+    maxTokens,
+    ...(seed !== undefined && { seed }),
+  }
 }
 
 export function sameEngineSettings(a: EngineSettings, b: EngineSettings): boolean {

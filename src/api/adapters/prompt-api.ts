@@ -147,14 +147,18 @@ export class LocalLanguageModel extends EventTarget {
     return this.contextWindow
   }
 
-  /** @deprecated What the page asked for, or the engine's default. */
+  /** @deprecated What the page asked for, or the model's default, or the engine's. */
   get temperature(): number {
-    return this.#setup.sampling.temperature ?? SAMPLER_DEFAULTS.temperature
+    return this.#numberOf('temperature')
   }
 
-  /** @deprecated What the page asked for, or the engine's default. */
+  /** @deprecated What the page asked for, or the model's default, or the engine's. */
   get topK(): number {
-    return this.#setup.sampling.topK ?? SAMPLER_DEFAULTS.topK
+    return this.#numberOf('topK')
+  }
+
+  #numberOf(key: 'temperature' | 'topK'): number {
+    return this.#setup.sampling[key] ?? this.#engine.model.sampling[key] ?? SAMPLER_DEFAULTS[key]
   }
 
   /**

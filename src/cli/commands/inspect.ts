@@ -5,6 +5,7 @@ import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { memoryNeed } from '../../engine/load/memory-need.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
+import type { SamplerOptions } from '../../generate/sampler/options.ts'
 import { printPlan } from '../../graph/plan/print.ts'
 import { planTotals } from '../../graph/plan/totals.ts'
 import { probeEngine } from '../engine.ts'
@@ -18,6 +19,7 @@ import {
   weightsOption,
   withContextOption,
 } from '../options.ts'
+import { flagOf } from '../sampler-options.ts'
 import { interruptible } from '../terminal/interrupt.ts'
 import { visible, visibleLine } from '../terminal/visible.ts'
 
@@ -53,7 +55,7 @@ const describePlan = ({ file, plan }: PreparedModel): string =>
   [...(file.history ?? []), ...(file.history ? [''] : []), printPlan(plan)].join('\n')
 
 function describe(prepared: PreparedModel): string {
-  const { file, config, plan, parameters, contextLength } = prepared
+  const { file, config, plan, parameters, contextLength, sampling } = prepared
   const { weightBytes, arenaBytes, blockBytes, slabBytes, decodeBytes } = planTotals(plan)
   const block = blockBytes.reduce((sum, bytes) => sum + bytes, 0)
   const state = Math.ceil(contextLength / BLOCK_POSITIONS) * block
@@ -71,6 +73,7 @@ function describe(prepared: PreparedModel): string {
     ...headRows(prepared),
     ['vocabulary', `${config.vocabSize}${config.tiedEmbeddings ? ', tied' : ''}`],
     ['trained context', `${config.contextLength} tokens`],
+    ['sampling', samplingText(sampling)],
     ['weights', bytesText(weightBytes)],
     ['read per token', bytesText(decodeBytes)],
     ['activations', bytesText(arenaBytes)],
@@ -78,6 +81,12 @@ function describe(prepared: PreparedModel): string {
     ['memory', `${bytesText(memoryNeed(prepared).fullBytes)} with a full context`],
   ]
   return [...aligned(rows), '', ...tensorLines(prepared)].join('\n')
+}
+
+/** The model's own defaults as flags of the command line. */
+function samplingText(sampling: SamplerOptions): string {
+  const flags = Object.entries(sampling).map(([name, value]) => `${flagOf(name)} ${value}`)
+  return flags.length > 0 ? `${flags.join(' ')}, as its files recommend` : 'the defaults of the command'
 }
 
 function headRows({ config }: PreparedModel): [string, string][] {

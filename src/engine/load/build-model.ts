@@ -105,7 +105,7 @@ export async function buildModel(
         draft: draft && modelInfo(draft),
         threads: pool.threads,
         pool: kind,
-        note: shards?.note ?? shortfallOf(options, runtime, pool.threads, kind),
+        note: joined([shards?.note ?? shortfallOf(options, runtime, pool.threads, kind), ...prepared.notes]),
         build: runtime.build,
       },
       logitRows,
@@ -172,9 +172,16 @@ function noteOf(
   }
 }
 
-const modelInfo = ({ file, config, parameters, contextLength }: PreparedModel): ModelInfo => ({
+/** The notes that there are, as one text. */
+function joined(notes: readonly (string | undefined)[]): string | undefined {
+  const given = notes.filter((note) => note !== undefined)
+  return given.length > 0 ? given.join('; ') : undefined
+}
+
+const modelInfo = ({ file, config, parameters, contextLength, sampling }: PreparedModel): ModelInfo => ({
   id: file.name,
   architecture: config.family,
   parameters,
   contextLength,
+  sampling,
 })

@@ -27,7 +27,8 @@ export function fitPrompt(model: LoadedModel, request: GenerateRequest, ids: rea
   checkNotEmpty(ids.length)
   if (overflow !== 'shift') throw wrongOption('overflow', overflow, 'error or shift')
   if (!isCount(keep)) throw wrongOption('keep', keep, 'a whole number from 0')
-  return { room: contextLength, keep: Math.min(keep, Math.floor(contextLength / 2)) }
+  const { maxTokens = contextLength } = request.options
+  return { room: maxTokens, keep: Math.min(keep, Math.floor(contextLength / 2)) }
 }
 
 /**

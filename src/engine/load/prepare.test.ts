@@ -9,6 +9,7 @@ import { expectedTensors } from '../../arch/tensors/tensor-names.ts'
 import { hbmFile, SMALL, withTensors } from '../../arch/testing/files.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { DTYPE_OF } from '../../formats/hbm/hbm.ts'
+import type { MetaObject } from '../../formats/json.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
 import { prepareModel } from './prepare.ts'
 
@@ -80,6 +81,30 @@ async function outcome(config: ModelConfig, packed: readonly PackedEncoding[] = 
     return isHalfbyteError(error) && error.code !== 'internal' ? error.code : error
   }
 }
+
+/** The sampling defaults and the notes of a model with random shapes and these settings in its files. */
+async function preparedWith(generationConfig: MetaObject, contextLength?: number) {
+  const config: ModelConfig = { ...BASE, family: 'llama', ...PARTS['llama'] }
+  const shapes = [...expectedTensors('hbm', config)].map(({ place, shape }) => [place.tensor, shape] as const)
+  const file = { ...hbmFile(config), tensors: new Map(), generationConfig }
+  const { sampling, notes } = await prepareModel(withTensors(file, Object.fromEntries(shapes)), {
+    weights: 'auto',
+    contextLength,
+  })
+  return { sampling, notes }
+}
+
+test('what differs from what was asked for stands in notes', async () => {
+  expect(await preparedWith({ temperature: 0.5 }, BASE.contextLength)).toEqual({
+    sampling: { temperature: 0.5 },
+    notes: [],
+  })
+  const { notes } = await preparedWith({ temperature: -1 }, BASE.contextLength + 1)
+  expect(notes).toEqual([
+    `the context has ${BASE.contextLength} tokens instead of ${BASE.contextLength + 1}, because the model was trained for no more`,
+    'these sampling defaults of the model are ignored, because no sampler can have them: temperature -1',
+  ])
+})
 
 test.each(FAMILIES)('%s with what it needs is prepared', async (family) => {
   expect(await outcome({ ...BASE, family, ...PARTS[family] })).toBe('none')

@@ -9,12 +9,14 @@ import { buildGraph, familyFile } from '../../arch/families.ts'
 import { resolveWeights, type Weights, weightOf } from '../../arch/tensors/names.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { ModelFile } from '../../formats/model-file.ts'
+import type { SamplerOptions } from '../../generate/sampler/options.ts'
 import { compile } from '../../graph/compile.ts'
 import type { KvFormat } from '../../graph/ir.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { shardGraph } from '../../graph/shard/shard.ts'
 import { adaptWeights, type ScaledAdapter } from '../../weights/adapt.ts'
 import { encodings, sortInputs, type WeightOptions } from './plan-weights.ts'
+import { samplingDefaults } from './sampling-defaults.ts'
 
 export interface PrepareOptions extends WeightOptions {
   /** Default: what the model was trained for, at most 4096. */
@@ -41,6 +43,10 @@ export interface PreparedModel {
   readonly contextLength: number
   /** The stored tensor of each canonical weight that the plan reads. */
   readonly weights: Weights
+  /** Sampling options that the model's files recommend. */
+  readonly sampling: SamplerOptions
+  /** What differs from what the caller or the files asked for, a sentence each. */
+  readonly notes: readonly string[]
   /** Most bytes of the state of all its sequences; absent: what the memory grants. */
   readonly stateBytes?: number | undefined
 }
@@ -97,7 +103,24 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   // Without blocks of keys and values a longer context takes no more memory.
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT
   const contextLength = Math.min(options.contextLength ?? usual, most)
-  return { file, config, plan, shardPlan, contextLength, weights, parameters: countParameters(found) }
+  const { sampling, refused } = samplingDefaults(file.generationConfig)
+  return {
+    ...{ file, config, plan, shardPlan, contextLength, weights, sampling },
+    parameters: countParameters(found),
+    notes: [...shorterContext(options.contextLength, contextLength), ...refusedSampling(refused)],
+  }
+}
+
+function shorterContext(asked: number | undefined, got: number): string[] {
+  if (asked === undefined || asked <= got) return []
+  return [`the context has ${got} tokens instead of ${asked}, because the model was trained for no more`]
+}
+
+function refusedSampling(refused: readonly string[]): string[] {
+  if (refused.length === 0) return []
+  return [
+    `these sampling defaults of the model are ignored, because no sampler can have them: ${refused.join(', ')}`,
+  ]
 }
 
 /** Adapters know weights by the names that they have in a family. */

@@ -62,6 +62,7 @@ export async function reply(
   const sampler = new Sampler(model.logitRows, options, {
     constraint,
     processors: await loadProcessors(processors, model),
+    defaults: model.info.model.sampling,
     tokenBytes: (id) => model.text.tokenBytes(id),
   })
   const cachedTokens = sequence.setTokens(prompt, fit)

@@ -5,6 +5,7 @@ import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { ConstraintCompiler } from '../../constrain/compile.ts'
+import type { SamplerOptions } from '../../generate/sampler/options.ts'
 import { PlainRows } from '../../generate/sampler/testing/plain-rows.ts'
 import { Scheduler } from '../../generate/schedule/scheduler.ts'
 import { Sequence } from '../../generate/schedule/sequence.ts'
@@ -37,8 +38,10 @@ export interface ToyModel extends LoadedModel {
  * the model says "You said X" and ends, where X is the last message of the user or a tool. Without
  * `<assistant>` it counts up from the last byte for ever.
  */
-export function toyModel(options: { contextLength?: number; fingerprint?: string } = {}): ToyModel {
-  const { contextLength = 4096 } = options
+export function toyModel(
+  options: { contextLength?: number; fingerprint?: string; sampling?: SamplerOptions } = {},
+): ToyModel {
+  const { contextLength = 4096, sampling = {} } = options
   const arena = new Arena(new WebAssembly.Memory({ initial: 16 }), 64)
   const state = new StateCache({
     ...{ arena, blockBytes: [ABI.BLOCK_POSITIONS * 4], contextLength },
@@ -74,7 +77,7 @@ export function toyModel(options: { contextLength?: number; fingerprint?: string
   let isDisposed = false
   return {
     info: {
-      model: { id: 'toy', architecture: 'toy', parameters: 0, contextLength },
+      model: { id: 'toy', architecture: 'toy', parameters: 0, contextLength, sampling },
       threads: 1,
       pool: 'single',
       build: 'simd128',

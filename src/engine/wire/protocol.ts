@@ -60,6 +60,11 @@ export interface ModelInfo {
    * for.
    */
   readonly contextLength: number
+  /**
+   * Sampling options that the model's files recommend (generation_config.json, or `general.sampling.*` of a
+   * GGUF). They replace `SAMPLER_DEFAULTS`; options of a reply replace them. Empty if the files have none.
+   */
+  readonly sampling: SamplerOptions
 }
 
 /** How an engine was set up by its load. */
@@ -70,7 +75,7 @@ export interface EngineInfo {
   /** Number of threads that compute, including the engine worker. */
   readonly threads: number
   readonly pool: PoolKind
-  /** Why the engine runs on one thread although more were asked for. */
+  /** What the engine does otherwise than was asked for, and why: fewer threads, a shorter context. */
   readonly note?: string | undefined
   readonly build: Build
 }
@@ -176,7 +181,7 @@ export interface DecodeOptions extends SamplerOptions {
   readonly processors?: readonly string[] | undefined
   /**
    * Most tokens to generate. Default: until the context is full; with `overflow: 'shift'`, the context
-   * length.
+   * length. With `shift` it may be larger than the context.
    */
   readonly maxTokens?: number | undefined
   /** Texts that end the reply. They never appear in it. Default: none. */

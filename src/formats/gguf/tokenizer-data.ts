@@ -58,7 +58,10 @@ export function ggufTokenizer(
   }
 }
 
-/** The sampling defaults in some GGUF files, under the names of generation_config.json. */
+/**
+ * The sampling defaults in some GGUF files, under the names of generation_config.json, or their own where it
+ * has none.
+ */
 export function ggufGeneration(metadata: ReadonlyMap<string, MetaValue>): MetaObject | undefined {
   const names = {
     temp: 'temperature',
@@ -66,6 +69,12 @@ export function ggufGeneration(metadata: ReadonlyMap<string, MetaValue>): MetaOb
     top_p: 'top_p',
     min_p: 'min_p',
     penalty_repeat: 'repetition_penalty',
+    penalty_last_n: 'penalty_last_n',
+    xtc_probability: 'xtc_probability',
+    xtc_threshold: 'xtc_threshold',
+    mirostat: 'mirostat',
+    mirostat_tau: 'mirostat_tau',
+    mirostat_eta: 'mirostat_eta',
   }
   const found: Record<string, MetaValue> = {}
   for (const [key, name] of Object.entries(names)) {

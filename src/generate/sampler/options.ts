@@ -1,8 +1,8 @@
 // Sampler options. In: nothing. Out: what a caller may set, defaults, the range of each number, its flag.
 
 /**
- * How logits become the next id. Options are listed in the order of the chain. Every key is optional; the
- * defaults are `SAMPLER_DEFAULTS`.
+ * How logits become the next id. Options are listed in the order of the chain. Every key is optional. The
+ * defaults are those that the model's files recommend (`ModelInfo.sampling`), else `SAMPLER_DEFAULTS`.
  */
 export interface SamplerOptions {
   /**

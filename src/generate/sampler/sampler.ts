@@ -19,6 +19,8 @@ export interface SamplerParts {
   /** Says what may come next. Its `accept` is called for every id. */
   readonly constraint?: TokenConstraint | undefined
   readonly processors?: readonly LogitProcessor[] | undefined
+  /** Defaults that the model's files give. Default: none. */
+  readonly defaults?: SamplerOptions | undefined
   /** Bytes of tokens, for DRY's sequence breakers. Default: no breakers. */
   readonly tokenBytes?: TokenBytes | undefined
 }
@@ -53,7 +55,7 @@ export class Sampler {
 
   /** Throws `unsupported` for an option outside its range, or `out-of-memory`. */
   constructor(rows: LogitRows, options: SamplerOptions = {}, parts: SamplerParts = {}) {
-    const settings = samplerSettings(options, rows.vocab)
+    const settings = samplerSettings(options, rows.vocab, parts.defaults)
     const { temperature, mirostat, mirostatEnt, mirostatLr, topK, logprobs } = settings
     const isGreedy = temperature === 0
     this.seed = settings.seed ?? randomSeed()

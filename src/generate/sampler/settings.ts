@@ -15,11 +15,16 @@ import {
 } from './options.ts'
 
 /**
- * Fills in the defaults. Throws `unsupported` for a value outside its range or an id outside the vocabulary.
+ * Fills in the model's defaults, then the sampler's. Throws `unsupported` for a value outside its range or an
+ * id outside the vocabulary.
  */
-export function samplerSettings(options: SamplerOptions, vocab: number): SamplerSettings {
+export function samplerSettings(
+  options: SamplerOptions,
+  vocab: number,
+  model: SamplerOptions = {},
+): SamplerSettings {
   const set = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-  const settings: SamplerSettings = { ...SAMPLER_DEFAULTS, ...set }
+  const settings = { ...SAMPLER_DEFAULTS, ...model, ...set } as SamplerSettings
   for (const [name, range] of Object.entries(SAMPLER_RANGES))
     checkNumber(name, settings[name as NumberKey], range)
   const ids = whole(0, vocab - 1)
@@ -38,9 +43,11 @@ export function samplerSettings(options: SamplerOptions, vocab: number): Sampler
   return settings
 }
 
-function checkNumber(name: string, value: unknown, { least, most, kind }: NumberRange): void {
-  if (value === undefined) return
-  const fits = typeof value === 'number' && value >= least && value <= most
-  if (fits && (kind === 'real' || Number.isInteger(value) || value === most)) return
-  throw wrongOption(name, value, `a ${kind} number from ${least} to ${most}`)
+/** Whether a number is in a range. The upper end of a range of whole numbers may be Infinity. */
+export const fitsRange = (value: number, { least, most, kind }: NumberRange): boolean =>
+  value >= least && value <= most && (kind === 'real' || Number.isInteger(value) || value === most)
+
+function checkNumber(name: string, value: unknown, range: NumberRange): void {
+  if (value === undefined || (typeof value === 'number' && fitsRange(value, range))) return
+  throw wrongOption(name, value, `a ${range.kind} number from ${range.least} to ${range.most}`)
 }

@@ -5,7 +5,7 @@ import type { Figures } from '../../conversation/answer.ts'
 import { answerRows, readRate, report } from './how-it-runs.ts'
 
 const engine = {
-  model: { id: 'tiny', architecture: 'llama', parameters: 2.4e6, contextLength: 512 },
+  model: { id: 'tiny', architecture: 'llama', parameters: 2.4e6, contextLength: 512, sampling: {} },
   threads: 2,
   pool: 'shared',
   build: 'relaxed',
