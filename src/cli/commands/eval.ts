@@ -25,7 +25,8 @@ import { interruptible } from '../terminal/interrupt.ts'
 import { writeOutput } from '../terminal/output.ts'
 import { clearProgress, overwrite } from '../terminal/progress.ts'
 import { visible } from '../terminal/visible.ts'
-import { openWork, removeWork } from '../write/work-folder.ts'
+import { hashOf, hashWeights, jobKey } from '../write/job-key.ts'
+import { openWork, type Work } from '../write/work-folder.ts'
 
 interface EvalFlags extends EngineFlags {
   readonly limit?: number
@@ -77,19 +78,26 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
   const path = flags.output && `${flags.output}.work`
   await interruptible(async (signal) => {
     const samples: string[] = []
-    const report = await withModel(model, flags, signal, async (built, { config, contextLength }) => {
+    let kept: Work | undefined
+    const report = await withModel(model, flags, signal, async (built, prepared) => {
       const { tokenizer } = built
+      const { file, config, contextLength, weights } = prepared
       const maxTokens = flags.context ?? Math.min(contextLength, config.contextLength)
       const evaluated: TaskModel = {
         ...{ built, tokenizer, scheduler: built.scheduler, newSequence: () => built.newSequence() },
         ...{ maxTokens, addBos: flags.bos === true, context: flags.context },
       }
       const settings = settingsOf(flags, maxTokens)
-      const described = JSON.stringify({
-        ...{ model: await built.fingerprint(), settings, limit: flags.limit ?? 'all' },
-        tasks: opened.map(({ spec, data }) => [spec.name, data]),
-      })
-      const work = path === undefined ? memoryWork() : await openWork(path, described, flags.resume === true)
+      if (path !== undefined) {
+        const key = jobKey({
+          settings: { ...settings, limit: flags.limit ?? 'all' },
+          configuration: hashOf([await built.fingerprint(), file.tokenizer, file.generationConfig]),
+          tasks: opened.map(({ spec, data }) => [spec.name, data]),
+          weights: await hashWeights(weights, signal),
+        })
+        kept = await openWork(path, key, flags.resume === true)
+      }
+      const work = kept ?? memoryWork()
       const tasks: TaskReport[] = []
       for (const [index, each] of opened.entries()) {
         const { told, results } = await run(each, evaluated, { work, file: `${index}.json`, signal, flags })
@@ -105,8 +113,8 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
     await writeText(flags.output, `${JSON.stringify(report)}\n`, signal)
     if (flags.markdown === undefined) process.stdout.write(visible(markdownTable(reports)))
     else await writeText(flags.markdown, markdownTable(reports), signal)
+    await kept?.removeAll()
   })
-  if (path !== undefined) await removeWork(path)
 }
 
 interface Place {

@@ -78,7 +78,7 @@ describe('prune', () => {
     })
     const other = await halfbyte('prune', model, output, ...asked, '--sparsity', '0.6', '--resume')
     expect(other).toMatchObject({
-      ...{ code: 1, err: expect.stringMatching(/holds a job with other settings, text or model/) },
+      ...{ code: 1, err: expect.stringMatching(/holds a job that differs from this one in settings/) },
     })
     expect((await halfbyte('prune', model, output, ...job, '--resume')).code).toBe(0)
     expect((await readFile(output)).equals(await readFile(whole))).toBe(true)

@@ -44,7 +44,7 @@ describe('quantize', () => {
     })
     expect(await halfbyte('quantize', model, output, ...asked, '--resume', '--damp', '0.02')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds a job with other settings, text or model/),
+      err: expect.stringMatching(/holds a job that differs from this one in settings/),
     })
     expect((await halfbyte('quantize', model, output, ...asked, '--resume')).code).toBe(0)
     expect((await readFile(output)).equals(await readFile(whole))).toBe(true)

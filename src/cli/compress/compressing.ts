@@ -3,7 +3,6 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
-import { sha256 } from '../../base/sha256.ts'
 import { DEFAULT_DAMP } from '../../compress/factor.ts'
 import { DEFAULT_SWEEPS } from '../../compress/refine.ts'
 import type { WalkOptions } from '../../engine/calibrate/walk.ts'
@@ -16,7 +15,8 @@ import { type EngineFlags, loraOption, real, whole } from '../options.ts'
 import { interruptible } from '../terminal/interrupt.ts'
 import { clearProgress, overwrite } from '../terminal/progress.ts'
 import { visible } from '../terminal/visible.ts'
-import { openWork, removeWork } from '../write/work-folder.ts'
+import { hashOf, hashWeights, type JobKey, jobKey } from '../write/job-key.ts'
+import { openWork } from '../write/work-folder.ts'
 import { type ModelOutput, WEIGHTS_FILE, writeModel } from '../write/write-model.ts'
 import { type CalibrationFlags, readWindows, withCalibrationOptions } from './calibration.ts'
 
@@ -96,8 +96,7 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
       signal,
       async (prepared) => {
         const windows = calibration === undefined ? [] : await readWindows(calibration, prepared, flags)
-        const settings = await settingsOf(prepared, windows, job)
-        const work = await openWork(path, settings, flags.resume === true)
+        const work = await openWork(path, await keyOf(prepared, windows, job, signal), flags.resume === true)
         const { contents, tensors, matrices } = await job.make(prepared, {
           ...{ windows, work, signal, host: nodeHost(), threads: flags.threads },
           onProgress: ({ segment, segments, what, done, total }) =>
@@ -110,11 +109,11 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
         })
         clearProgress()
         await writeModel({ model, output, as, prepared, contents, tensors, signal })
+        await work.removeAll()
         return matrices
       },
     ),
   ).finally(clearProgress)
-  await removeWork(path)
   const isFolder = as === 'gptq' || as === 'safetensors'
   const { size: bytes } = await stat(isFolder ? join(output, WEIGHTS_FILE) : output)
   const seconds = Math.round((performance.now() - started) / 100) / 10
@@ -125,19 +124,22 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
   )
 }
 
-async function settingsOf<Report>(
-  { file, config, weights }: PreparedModel,
+/** Adapters are in the weights, and the tokenizer is in the windows. */
+async function keyOf<Report>(
+  { config, weights }: PreparedModel,
   windows: readonly (readonly number[])[],
-  { settings, flags: { lora } }: CompressJob<Report>,
-): Promise<string> {
-  const stored = [...weights.values()].map(({ name, dtype, shape, byteLength }) => [
-    name,
-    dtype,
-    shape,
-    byteLength,
-  ])
-  const hashed = new TextEncoder().encode(JSON.stringify([file.name, config, stored, lora, windows]))
-  return JSON.stringify({ ...settings, inputs: await sha256(hashed) })
+  { settings }: CompressJob<Report>,
+  signal: AbortSignal,
+): Promise<JobKey> {
+  const megabytes = (bytes: number) => Math.round(bytes / 1e6)
+  return jobKey({
+    settings,
+    configuration: hashOf(config),
+    text: hashOf(windows),
+    weights: await hashWeights(weights, signal, (done, total) =>
+      overwrite(`hashing weights, ${megabytes(done)} of ${megabytes(total)} MB`),
+    ),
+  })
 }
 
 /** The sum of a figure over matrices that have it. */

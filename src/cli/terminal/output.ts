@@ -5,6 +5,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { systemError } from './failure.ts'
 
+/** Ends the name of a file that is not complete. */
+export const PART = '.part'
+
 type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 /**
@@ -33,9 +36,9 @@ async function writeFile(path: string, source: Readable, signal: AbortSignal | u
     () => false,
   )
   if (isSpecial) return pipeline(source, createWriteStream(path), { signal })
-  const partial = `${path}.part`
+  const partial = path + PART
   try {
-    await pipeline(source, createWriteStream(partial), { signal })
+    await pipeline(source, createWriteStream(partial, { flush: true }), { signal })
     await rename(partial, path)
   } catch (error) {
     await rm(partial, { force: true }).catch(() => undefined)

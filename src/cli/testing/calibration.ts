@@ -17,6 +17,6 @@ export function calibrationText(name: string) {
 
 /** Resolves when the file is there, or after half a minute. */
 export async function appears(file: string): Promise<void> {
-  for (let wait = 0; wait < 600 && !existsSync(file); wait++)
-    await new Promise((done) => setTimeout(done, 50))
+  for (let wait = 0; wait < 6000 && !existsSync(file); wait++)
+    await new Promise((done) => setTimeout(done, 5))
 }

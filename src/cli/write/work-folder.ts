@@ -1,40 +1,79 @@
-// Work folder. In: a path. Out: a job's files on disk, each written under another name first, so that none is
-// ever half there.
-import { mkdir, open, rm, stat } from 'node:fs/promises'
+// Work folder. In: a path, what a job depends on. Out: the job's files on disk, each written under another
+// name first, so that none is ever half there; no other process works on them.
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ByteSource, filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { isObject } from '../../base/values.ts'
 import { readWork, type WorkFiles } from '../../engine/calibrate/work-files.ts'
 import { systemCode, systemError } from '../terminal/failure.ts'
-import { writeOutput } from '../terminal/output.ts'
+import { PART, writeOutput } from '../terminal/output.ts'
+import type { JobKey } from './job-key.ts'
+import { isLock, lockFolder } from './work-lock.ts'
 
-const SETTINGS = 'settings.json'
+const KEY = 'job.json'
 
-/**
- * Opens the folder of a job, which `settings` describes in full. With `resume`, goes on with what is there.
- * Throws `unsupported` when the folder holds another job, or one that nobody asked to resume.
- */
-export async function openWork(path: string, settings: string, resume: boolean): Promise<WorkFiles> {
-  const files = workFiles(path)
-  const known = await readWork(files, SETTINGS)
-  const found = known && new TextDecoder().decode(known)
-  if (found === undefined && (await isThere(path))) {
-    throw refused(path, 'is not empty and holds no unfinished job', 'choose another output or remove it')
-  }
-  if (found !== undefined && !resume)
-    throw refused(path, 'holds an unfinished job', 'add --resume to go on with it, or remove it')
-  if (found !== undefined && found !== settings)
-    throw refused(path, 'holds a job with other settings, text or model', 'repeat those, or remove it')
-  if (found === undefined) {
-    await mkdir(path, { recursive: true }).catch((error) => {
-      throw systemError(error, 'unsupported', `${path} cannot be made`, 'choose another place')
-    })
-    await files.write(SETTINGS, [new TextEncoder().encode(settings)])
-  }
-  return files
+/** A job's files, until `remove` deletes them all. */
+export interface Work extends WorkFiles {
+  removeAll(): Promise<void>
 }
 
-export const removeWork = (path: string): Promise<void> => rm(path, { recursive: true, force: true })
+/**
+ * Opens the folder of a job. With `resume`, goes on with what is there. A folder that a process left before
+ * there was any work in it is taken as a new one. Throws `unsupported` when the folder holds something else,
+ * a job with another key, one that nobody asked to resume, or one that another process works on.
+ */
+export async function openWork(path: string, key: JobKey, resume: boolean): Promise<Work> {
+  const names = await namesIn(path)
+  const isOwn = names.includes(KEY) || names.every((name) => isLock(name) || name === KEY + PART)
+  if (!isOwn)
+    throw refused(path, 'is not empty and holds no unfinished job', 'choose another output or remove it')
+  await mkdir(path, { recursive: true }).catch((error) => {
+    throw systemError(error, 'unsupported', `${path} cannot be made`, 'choose another place')
+  })
+  const lock = await lockFolder(path)
+  try {
+    const files = workFiles(path)
+    const known = await readWork(files, KEY)
+    if (known === undefined) await files.write(KEY, [new TextEncoder().encode(JSON.stringify(key))])
+    else checkKey(path, new TextDecoder().decode(known), key, resume)
+    const removeAll = async () => {
+      // Under another name first: a folder that is half removed is no job to go on with.
+      const removed = `${path}.removed`
+      await rm(removed, { recursive: true, force: true })
+      await rename(path, removed)
+      lock.forget()
+      await rm(removed, { recursive: true, force: true })
+    }
+    return { ...files, removeAll }
+  } catch (error) {
+    lock.release()
+    throw error
+  }
+}
+
+function checkKey(path: string, text: string, key: JobKey, resume: boolean): void {
+  if (!resume) throw refused(path, 'holds an unfinished job', 'add --resume to go on with it, or remove it')
+  const known = parsed(text)
+  const parts = [...new Set([...Object.keys(key), ...Object.keys(known)])]
+  const others = parts.filter((part) => JSON.stringify(known[part]) !== JSON.stringify(key[part]))
+  if (others.length === 0) return
+  throw refused(
+    path,
+    `holds a job that differs from this one in ${others.join(', ')}`,
+    'repeat that job as it was, or remove the folder to begin again',
+  )
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = parseJson(text)
+    return isObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
 
 function workFiles(folder: string): WorkFiles {
   return {
@@ -73,7 +112,15 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-const isThere = async (path: string): Promise<boolean> => (await sizeOf(path)) !== undefined
+/** None if there is no such folder. Throws `unsupported` for what is no folder. */
+async function namesIn(path: string): Promise<readonly string[]> {
+  try {
+    return await readdir(path)
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return []
+    throw systemError(error, 'unsupported', `the work folder ${path} cannot be read`, 'choose another output')
+  }
+}
 
 const refused = (path: string, what: string, next: string): HalfbyteError =>
   new HalfbyteError('unsupported', `the folder ${path} ${what}; ${next}`, { path })
