@@ -44,13 +44,13 @@ describe('a reply with tools', () => {
     expect(plain.toolCalls).toBeUndefined()
   })
 
-  test('that is cut within a call ends as text', async () => {
+  test('that is cut within a call ends before it', async () => {
     const session = (await openToy()).createSession()
     const cut = await session.send(call('add'), { ...GREEDY, tools, maxTokens: 20 }).result
     expect(cut).toMatchObject({
       finishReason: 'length',
       toolCalls: [],
-      text: `You said ${call('add').slice(0, 19)}`,
+      text: 'You said ',
     })
   })
 

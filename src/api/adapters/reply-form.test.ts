@@ -33,6 +33,25 @@ test('a call that must be made is one of a tool there is, whose schema means wha
   expect(isValid(deep)).toBe(false)
 })
 
+test.each([
+  {},
+  { description: 'anything' },
+  { type: ['object', 'null'] },
+  { $ref: '#/$defs/any', $defs: { any: {} } },
+])('the arguments of a forced call are an object, also where the parameters are %j', (parameters) => {
+  const { schema } = formOptions({
+    tools: [{ name: 'ping', parameters }],
+    choice: 'required',
+    schema: undefined,
+  })
+  const isValid = validator(schema)
+  expect([{}, 7, null].map((given) => isValid({ name: 'ping', arguments: given }))).toEqual([
+    true,
+    false,
+    false,
+  ])
+})
+
 test('one tool can be chosen, and only one that is there', () => {
   const { schema } = formOptions({ tools, choice: { tool: 'stop' }, schema: undefined })
   expect(validator(schema)({ name: 'plant', arguments: deep })).toBe(false)

@@ -44,7 +44,11 @@ function callSchema(tools: readonly Tool[], at: string): object {
       type: 'object',
       properties: {
         name: { const: name },
-        arguments: moved(parameters, `${at}/anyOf/${index}/properties/arguments`),
+        // Whatever else the parameters allow, arguments are an object.
+        arguments: {
+          ...moved(parameters, `${at}/anyOf/${index}/properties/arguments`),
+          ...ANY_OBJECT,
+        },
       },
       required: ['name', 'arguments'],
       additionalProperties: false,

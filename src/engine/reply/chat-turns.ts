@@ -2,7 +2,7 @@
 // cannot end a turn.
 import { HalfbyteError } from '../../base/errors.ts'
 import { type ChatMessage, type ChatTemplate, chatTokens, probeTurns } from '../../text/chat/chat.ts'
-import { TOOL_CALL_TEXTS } from '../../text/chat/tool-calls.ts'
+import { TOOL_CALL_TEXTS } from '../../text/chat/tool-call-forms.ts'
 import type { TokenSource } from '../../text/detokenizer.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import type { Message, Tool } from '../wire/protocol.ts'

@@ -1,7 +1,7 @@
 // Tool calls of replies. In: a prompt with tools, and the reply's text in pieces. Out: the calls in it, with
 // new ids.
 import { HalfbyteError } from '../../base/errors.ts'
-import { toolCallParser } from '../../text/chat/tool-calls.ts'
+import { ToolCallParser } from '../../text/chat/tool-calls.ts'
 import type { Prompt } from '../wire/protocol.ts'
 import type { ToolCall } from '../wire/reply.ts'
 
@@ -24,13 +24,13 @@ export function toolCallsOf(prompt: Prompt): ReplyToolCalls | undefined {
     )
   }
   const before = prompt.messages.reduce((sum, { toolCalls = [] }) => sum + toolCalls.length, 0)
-  const { push, finish, calls } = toolCallParser(names)
+  const parser = new ToolCallParser(prompt.tools)
   return {
-    push,
-    finish,
+    push: (text) => parser.push(text),
+    finish: () => parser.finish(),
     get found() {
       // Mistral's template requires ids of nine letters and digits.
-      return calls.map((call, index) => ({
+      return parser.calls.map((call, index) => ({
         id: `call${String(before + index + 1).padStart(5, '0')}`,
         ...call,
       }))

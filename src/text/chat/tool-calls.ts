@@ -1,195 +1,127 @@
-// Tool calls. In: a reply's text in pieces, the names of the tools. Out: its calls, and the text around them.
+// Tool calls. In: a reply's text in pieces, and the tools. Out: its calls, and the text around them.
 //
-//   Hermes, Qwen   <tool_call>{"name": .., "arguments": {..}}</tool_call>, any number of them
-//   Mistral        [TOOL_CALLS] [{"name": .., "arguments": {..}}, ..]
-//   Llama 3        {"name": .., "parameters": {..}} as the whole reply, or after <|python_tag|>; separator: ;
-//
-// Text that does not match a call exactly stays text: a wrong call is worse than none.
+// What is complete and does not match a form exactly stays text: a wrong call is worse than none. A block
+// that the end of the reply cuts off is neither: nobody wants to read half of a call.
+import type { CallableTool, CallableTools, ParsedCall } from './python-calls.ts'
+import { type BlockReader, bareStarts, MARKERS, openBare, openMarked } from './tool-call-forms.ts'
 
-import { isObject } from '../../base/values.ts'
-import { jsonScan } from '../tokenize/read/json-scan.ts'
-
-/** A call that a model requests. */
-export interface ParsedCall {
-  readonly name: string
-  readonly arguments: { readonly [name: string]: unknown }
-}
-
-type Marker = '<tool_call>' | '[TOOL_CALLS]' | '<|python_tag|>'
-
-const MARKERS: readonly Marker[] = ['<tool_call>', '[TOOL_CALLS]', '<|python_tag|>']
-const HERMES_END = '</tool_call>'
-
-/** Tokens that must be written as text to find calls, although some vocabularies mark them as special. */
-export const TOOL_CALL_TEXTS: readonly string[] = [...MARKERS, HERMES_END]
-
-/** How a bare call of Llama 3 begins, ignoring white space around its brace. */
-const BARE_STARTS = ['{"name"', '{"type"', '{"function"']
-
-/** The text held since a marker, or since a bare call began. */
-interface Block {
-  readonly marker: Marker | ''
-  /** Calls before the current value. */
-  readonly before: readonly ParsedCall[]
-  /** Where that value begins in the held text. */
-  readonly start: number
-  readonly scan: ReturnType<typeof jsonScan>
-  /** The index after the value, once it is complete; -1 when it is not a value. */
-  end: number | undefined
-}
+/** The longest beginning, without blanks, that may have to be compared. */
+const MOST_START = 512
+const LONGEST_MARKER = Math.max(...MARKERS.map(({ length }) => length))
 
 /** Parses a reply as it arrives. Text is released as soon as it cannot be part of a call. */
-export interface ToolCallParser {
-  readonly calls: readonly ParsedCall[]
+export class ToolCallParser {
+  readonly #calls: ParsedCall[] = []
+  readonly #tools: CallableTools
+  readonly #bareStarts: readonly string[]
+  #held = ''
+  /** True while only white space has been released. */
+  #atStart = true
+  #block: { readonly marker: string; readonly read: BlockReader } | undefined
+
+  constructor(tools: readonly CallableTool[]) {
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
+    this.#bareStarts = bareStarts(this.#tools)
+  }
+
+  get calls(): readonly ParsedCall[] {
+    return this.#calls
+  }
+
   /** Adds a piece; returns the text that is now certain. */
-  push(piece: string): string
-  /** Ends the reply. Returns the remaining text, unless it was a complete call. */
-  finish(): string
-}
+  push(piece: string): string {
+    this.#held += piece
+    return this.#letGo(this.#advance(false))
+  }
 
-export function toolCallParser(names: readonly string[]): ToolCallParser {
-  const calls: ParsedCall[] = []
-  let held = ''
-  // True while only white space has been released.
-  let atStart = true
-  let opened: Block | undefined
-  return { calls, push, finish }
+  /** Ends the reply. Returns the remaining text, without a call that was cut off. */
+  finish(): string {
+    let text = this.#advance(true)
+    if (this.#block !== undefined && this.#isCut(this.#block.marker)) this.#held = ''
+    this.#block = undefined
+    const rest = this.#held
+    this.#held = ''
+    // White space after the last call belongs to it.
+    if (this.#calls.length === 0 || rest.trim() !== '') text += rest
+    return this.#letGo(text)
+  }
 
-  function push(piece: string): string {
-    held += piece
+  /** Whether what is held is the beginning of a call. Without a marker it must name a tool. */
+  #isCut(marker: string): boolean {
+    if (marker !== '') return true
+    const named = /"(?:name|function)"\s*:\s*"([^"]*)"/.exec(this.#held)?.[1]
+    const called = /^\W*(?:tool_code\W*)?([\w.-]+)\(/.exec(this.#held)?.[1]
+    return this.#tools.has(named ?? called ?? '')
+  }
+
+  /** Reads on as far as the text allows. */
+  #advance(isOver: boolean): string {
     let text = ''
     for (;;) {
-      const length = held.length
-      const before = opened
-      text += before === undefined ? outside() : inBlock(before, false)
-      if (held.length === length && before === opened) return letGo(text)
+      const { length } = this.#held
+      const before = this.#block
+      text += before === undefined ? this.#outside(isOver) : this.#inside(before.marker, before.read, isOver)
+      if (this.#held.length === length && before === this.#block) return text
     }
   }
 
-  function finish(): string {
-    let text = ''
-    while (opened !== undefined) {
-      text += inBlock(opened, true)
-      if (opened === undefined) text += outside()
-    }
-    const rest = held
-    held = ''
-    // White space after the last call belongs to it.
-    return letGo(text + (calls.length > 0 && rest.trim() === '' ? '' : rest))
-  }
-
-  function letGo(text: string): string {
-    if (text.trim() !== '') atStart = false
+  #letGo(text: string): string {
+    if (text.trim() !== '') this.#atStart = false
     return text
   }
 
   /** Releases text up to the next marker, or up to a possible beginning of one. */
-  function outside(): string {
-    if (atStart && calls.length === 0) {
-      const dense = held.replace(/^\s*(\{?)\s*/, '$1')
-      if (BARE_STARTS.some((start) => dense.startsWith(start))) {
-        open('', held.search(/\{/))
+  #outside(isOver: boolean): string {
+    if (this.#atStart && this.#calls.length === 0) {
+      const dense = this.#held.slice(0, MOST_START).replaceAll(/\s/g, '')
+      if (this.#bareStarts.some((start) => dense.startsWith(start))) {
+        this.#block = { marker: '', read: openBare(this.#held, this.#tools) }
         return ''
       }
-      if (BARE_STARTS.some((start) => start.startsWith(dense))) return ''
+      if (!isOver && this.#bareStarts.some((start) => start.startsWith(dense))) return ''
     }
-    const found = MARKERS.map((marker) => ({ marker, at: held.indexOf(marker) }))
+    const found = MARKERS.map((marker) => ({ marker, at: this.#held.indexOf(marker) }))
       .filter(({ at }) => at >= 0)
       .toSorted((one, other) => one.at - other.at)[0]
-    if (found === undefined) return take(held.length - doubtful())
-    const before = held.slice(0, found.at)
+    if (found === undefined) return this.#take(this.#held.length - this.#doubtful(isOver))
+    const before = this.#take(found.at)
+    this.#block = { marker: found.marker, read: openMarked(found.marker, this.#tools) }
     // White space between two calls belongs to them.
-    const isBetween = calls.length > 0 && before.trim() === ''
-    held = held.slice(found.at)
-    open(found.marker, found.marker.length)
-    return isBetween ? '' : before
+    return this.#calls.length > 0 && before.trim() === '' ? '' : before
   }
 
-  /** Number of characters at the end that may begin a marker, or that are white space before one. */
-  function doubtful(): number {
-    const most = Math.max(...MARKERS.map(({ length }) => length)) - 1
-    for (let length = Math.min(most, held.length); length > 0; length--) {
+  /** Number of characters at the end that may begin a marker, or that are white space after a call. */
+  #doubtful(isOver: boolean): number {
+    const held = this.#held
+    if (this.#calls.length > 0 && held.trim() === '') return held.length
+    if (isOver) return 0
+    for (let length = Math.min(LONGEST_MARKER - 1, held.length); length > 0; length--) {
       const end = held.slice(-length)
       if (MARKERS.some((marker) => marker.startsWith(end))) {
-        const isBlank = calls.length > 0 && held.slice(0, -length).trim() === ''
+        const isBlank = this.#calls.length > 0 && held.slice(0, -length).trim() === ''
         return isBlank ? held.length : length
       }
     }
-    return calls.length > 0 && held.trim() === '' ? held.length : 0
-  }
-
-  function open(marker: Marker | '', start: number, before: readonly ParsedCall[] = []): Block {
-    opened = { marker, before, start, scan: jsonScan(start), end: undefined }
-    return opened
+    return 0
   }
 
   /** Follows a block to its end. Releases its beginning as text when it is not a call. */
-  function inBlock(block: Block, isOver: boolean): string {
-    block.end ??= block.scan(held)
-    const { marker, before, start, end } = block
-    if (end === undefined) return isOver ? afterLast(block) : ''
-    const found = end < 0 ? undefined : read(held.slice(start, end), marker)
-    if (found === undefined) return notACall(marker)
-    const all = [...before, ...found]
-    const rest = held.slice(end)
-    const next = rest.trimStart()
-    const at = end + rest.length - next.length
-    switch (marker) {
-      case '[TOOL_CALLS]':
-        return close(all, end)
-      case '<tool_call>':
-        if (next.startsWith(HERMES_END)) return close(all, at + HERMES_END.length)
-        return !isOver && HERMES_END.startsWith(next) ? '' : notACall(marker)
-      default:
-        if (next === '') return isOver ? close(all, at) : ''
-        if (!next.startsWith(';')) return notACall(marker)
-        return inBlock(open(marker, at + 1, all), isOver)
+  #inside(marker: string, read: BlockReader, isOver: boolean): string {
+    const state = read(this.#held, isOver)
+    if (state === 'more') return ''
+    this.#block = undefined
+    if (state === 'none') {
+      this.#atStart = false
+      return this.#take(Math.max(1, marker.length))
     }
-  }
-
-  /** At the end of the reply: calls are complete when only white space follows their last `;`. */
-  function afterLast(block: Block): string {
-    const isWhole = block.before.length > 0 && held.slice(block.start).trim() === ''
-    return isWhole ? close(block.before, held.length) : notACall(block.marker)
-  }
-
-  function close(found: readonly ParsedCall[], length: number): string {
-    calls.push(...found)
-    held = held.slice(length)
-    opened = undefined
+    this.#calls.push(...state.calls)
+    this.#held = this.#held.slice(state.end)
     return ''
   }
 
-  function notACall(marker: Marker | ''): string {
-    opened = undefined
-    atStart = false
-    return take(Math.max(1, marker.length))
-  }
-
-  function take(length: number): string {
-    const text = held.slice(0, length)
-    held = held.slice(length)
+  #take(length: number): string {
+    const text = this.#held.slice(0, length)
+    this.#held = this.#held.slice(length)
     return text
-  }
-
-  function read(json: string, marker: Marker | ''): readonly ParsedCall[] | undefined {
-    let value: unknown
-    try {
-      value = JSON.parse(json)
-    } catch {
-      return undefined
-    }
-    const list = marker === '[TOOL_CALLS]' ? value : [value]
-    if (!Array.isArray(list) || list.length === 0) return undefined
-    const found = list.map(callOf)
-    return found.every((call) => call !== undefined) ? found : undefined
-  }
-
-  function callOf(value: unknown): ParsedCall | undefined {
-    if (!isObject(value)) return undefined
-    const { name, arguments: own, parameters } = value
-    const given = own ?? parameters ?? {}
-    if (typeof name !== 'string' || !names.includes(name) || !isObject(given)) return undefined
-    return { name, arguments: given }
   }
 }
