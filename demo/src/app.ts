@@ -336,19 +336,19 @@ export class ChatApp extends LitElement {
     const isGrowing = this.#chat.isAnswering || this.#reveal.isBehind
     if (event.key === 'Escape' && isGrowing && !isTaken) this.#stop()
     if (!event.altKey || event.ctrlKey || event.metaKey || this.querySelector('dialog[open]') !== null) return
-    const act = this.#shortcuts[event.code]
+    const act = this.#shortcuts.get(event.code)
     if (act === undefined) return
     event.preventDefault()
     act()
   }
 
   /** By the key's place, since Alt changes letters on some keyboards; see `SHORTCUTS`. */
-  readonly #shortcuts: Readonly<Record<string, () => void>> = {
-    KeyN: () => this.#onFresh(),
-    KeyM: () => void this.#openDialog('models-dialog'),
-    KeyS: () => void this.#openDialog('settings-dialog'),
-    KeyC: () => this.querySelector<ChatComposer>('chat-composer')?.focus(),
-  }
+  readonly #shortcuts: ReadonlyMap<string, () => void> = new Map([
+    ['KeyN', () => this.#onFresh()],
+    ['KeyM', () => void this.#openDialog('models-dialog')],
+    ['KeyS', () => void this.#openDialog('settings-dialog')],
+    ['KeyC', () => this.querySelector<ChatComposer>('chat-composer')?.focus()],
+  ])
 
   readonly #onLeave = (): void => this.#chat.save()
 

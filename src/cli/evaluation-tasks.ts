@@ -21,31 +21,33 @@ export interface TaskModel extends EvaluatedModel {
   readonly context?: number | undefined
 }
 
-const TASKS: Readonly<Record<string, (files: Files, model: TaskModel) => Task>> = {
-  second_halves: ([{ text }], model) =>
-    windowTask({
-      ...{ name: 'second_halves', forward: forwardRows(model.built) },
-      context: model.context ?? Math.min(512, model.maxTokens),
-      ids: model.tokenizer.encode(text, { addSpecial: true }),
-      bos: model.tokenizer.addsBos ? model.tokenizer.bosId : undefined,
-    }),
-  windows: ([{ text }], model) =>
-    windowTask({
-      ...{ name: 'windows', forward: forwardRows(model.built) },
-      context: model.context ?? Math.min(2048, model.maxTokens),
-      ids: model.tokenizer.encode(joinedRows(text), { addSpecial: true }),
-    }),
-  wikitext: ([file]) => wikitext(file),
-  lambada: ([file]) => lambada(file),
-  hellaswag: ([file]) => hellaswag(file),
-  piqa: ([file, labels]) => piqa(file, labels),
-  arc_easy: ([file]) => arc('arc_easy', file),
-  arc_challenge: ([file]) => arc('arc_challenge', file),
-  winogrande: ([file]) => winogrande(file),
-  choices: ([file]) => ownChoices(file),
-}
+const TASKS: ReadonlyMap<string, (files: Files, model: TaskModel) => Task> = new Map(
+  Object.entries({
+    second_halves: ([{ text }], model) =>
+      windowTask({
+        ...{ name: 'second_halves', forward: forwardRows(model.built) },
+        context: model.context ?? Math.min(512, model.maxTokens),
+        ids: model.tokenizer.encode(text, { addSpecial: true }),
+        bos: model.tokenizer.addsBos ? model.tokenizer.bosId : undefined,
+      }),
+    windows: ([{ text }], model) =>
+      windowTask({
+        ...{ name: 'windows', forward: forwardRows(model.built) },
+        context: model.context ?? Math.min(2048, model.maxTokens),
+        ids: model.tokenizer.encode(joinedRows(text), { addSpecial: true }),
+      }),
+    wikitext: ([file]) => wikitext(file),
+    lambada: ([file]) => lambada(file),
+    hellaswag: ([file]) => hellaswag(file),
+    piqa: ([file, labels]) => piqa(file, labels),
+    arc_easy: ([file]) => arc('arc_easy', file),
+    arc_challenge: ([file]) => arc('arc_challenge', file),
+    winogrande: ([file]) => winogrande(file),
+    choices: ([file]) => ownChoices(file),
+  }),
+)
 
-export const TASK_NAMES: readonly string[] = Object.keys(TASKS)
+export const TASK_NAMES: readonly string[] = [...TASKS.keys()]
 
 /** A task and the paths of its files. */
 export interface TaskSpec {
@@ -56,7 +58,7 @@ export interface TaskSpec {
 /** `task=file`, or `task=file,labels`. */
 export function taskSpec(text: string, before: readonly TaskSpec[] = []): readonly TaskSpec[] {
   const [, name = '', paths = ''] = /^(\w+)=(.+)$/.exec(text) ?? []
-  if (TASKS[name] === undefined)
+  if (!TASKS.has(name))
     throw new InvalidArgumentError(`give task=file with one of the tasks ${TASK_NAMES.join(', ')}.`)
   return [...before, { name, paths: name === 'piqa' ? paths.split(',') : [paths] }]
 }
@@ -84,4 +86,4 @@ export async function openTask(spec: TaskSpec): Promise<OpenedTask> {
 
 /** Throws `format` for lines that are not of the task's form. */
 export const makeTask = ({ spec, files }: OpenedTask, model: TaskModel): Task =>
-  TASKS[spec.name]!(files, model)
+  TASKS.get(spec.name)!(files, model)

@@ -26,17 +26,19 @@ export function real(least: number, most = Number.POSITIVE_INFINITY): (text: str
   }
 }
 
-const UNITS: Readonly<Record<string, number>> = {
-  '': 1,
-  ...{ KB: 1e3, MB: 1e6, GB: 1e9 },
-  ...{ KIB: 2 ** 10, MIB: 2 ** 20, GIB: 2 ** 30 },
-}
+const UNITS: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    '': 1,
+    ...{ KB: 1e3, MB: 1e6, GB: 1e9 },
+    ...{ KIB: 2 ** 10, MIB: 2 ** 20, GIB: 2 ** 30 },
+  }),
+)
 
 /** A parser of sizes, at least `least` bytes: `64MB`, `1.5 GiB`, or bytes without a unit. */
 export function size(least: number): (text: string) => number {
   return (text) => {
     const [, number = '', unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(text) ?? []
-    const bytes = Math.floor(Number(number) * (UNITS[unit.toUpperCase()] ?? Number.NaN))
+    const bytes = Math.floor(Number(number) * (UNITS.get(unit.toUpperCase()) ?? Number.NaN))
     if (number !== '' && Number.isSafeInteger(bytes) && bytes >= least) return bytes
     throw new InvalidArgumentError(`give a size of ${least} bytes or more, like 64MB, 0.5GB or 64MiB.`)
   }

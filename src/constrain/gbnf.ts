@@ -8,6 +8,9 @@ const MAX_LENGTH = 1 << 20
 const MAX_DEPTH = 200
 const MAX_COUNT = 1 << 20
 const NAME = /[\w-]*/y
+const CONTROLS: ReadonlyMap<string, number> = new Map(Object.entries({ n: 10, r: 13, t: 9 }))
+/** Hexadecimal digits after an escape. */
+const CODE_DIGITS: ReadonlyMap<string, number> = new Map(Object.entries({ x: 2, u: 4, U: 8 }))
 
 /**
  * Reads `name ::= ...` rules and returns `root`. Supports literals, character ranges, `.`, groups, `|`, `* +
@@ -171,9 +174,7 @@ export function parseGbnf(grammar: Grammar, source: string): NodeId {
     at += point > 0xffff ? 2 : 1
     if (point !== 0x5c) return checkPoint(point)
     const kind = source[at++] ?? ''
-    const controls: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9 }
-    const lengths: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 }
-    const length = lengths[kind]
+    const length = CODE_DIGITS.get(kind)
     if (length !== undefined) {
       const digits = source.slice(at, at + length)
       if (!/^[\dA-F]+$/i.test(digits) || digits.length !== length) {
@@ -182,7 +183,7 @@ export function parseGbnf(grammar: Grammar, source: string): NodeId {
       at += length
       return checkPoint(Number.parseInt(digits, 16))
     }
-    const control = controls[kind]
+    const control = CONTROLS.get(kind)
     if (control !== undefined) return control
     if (kind !== '' && '\\"[]^-'.includes(kind)) return kind.charCodeAt(0)
     throw fault(`has the escape \\${kind}, which means nothing`)

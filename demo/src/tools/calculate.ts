@@ -50,7 +50,7 @@ export function calculate(expression: string): number {
   return value
 }
 
-const SPELLINGS: Readonly<Record<string, string>> = { '×': '*', x: '*', '÷': '/' }
+const SPELLINGS: ReadonlyMap<string, string> = new Map(Object.entries({ '×': '*', x: '*', '÷': '/' }))
 
 function wordsOf(expression: string): (number | string)[] {
   const words: (number | string)[] = []
@@ -60,7 +60,7 @@ function wordsOf(expression: string): (number | string)[] {
     const at = WORD.lastIndex
     const found = WORD.exec(text)
     if (found === null) throw new RangeError(`"${text.slice(at)}" is not arithmetic.`)
-    words.push(found[1] === undefined ? (SPELLINGS[found[2]!] ?? found[2]!) : Number(found[1]))
+    words.push(found[1] === undefined ? (SPELLINGS.get(found[2]!) ?? found[2]!) : Number(found[1]))
   }
   return words
 }

@@ -1,10 +1,14 @@
 // The page's tools. In: calls as a model writes them. Out: results, or a sentence that says what is wrong.
 import { describe, expect, test } from 'vitest'
 import { calculate, plainNumber } from './calculate.ts'
-import { TOOLS, usedMessages, useTool } from './tools.ts'
+import { TOOLS, toolLabel, usedMessages, useTool } from './tools.ts'
 import { convertUnits } from './units.ts'
 
 const call = (name: string, given: Record<string, unknown>) => ({ id: 'call00001', name, arguments: given })
+
+test('a tool that the page does not have keeps its own name', () => {
+  for (const name of ['search', 'constructor', '__proto__']) expect(toolLabel(name)).toBe(name)
+})
 
 describe('arithmetic', () => {
   test.each([

@@ -37,15 +37,17 @@ export const TOOLS: readonly Tool[] = [
 ]
 
 /** What a person sees of a tool, by its name. */
-const LABELS: Readonly<Record<string, Word>> = {
-  calculate: 'toolCalculate',
-  current_date: 'toolDate',
-  convert_units: 'toolUnits',
-}
+const LABELS: ReadonlyMap<string, Word> = new Map(
+  Object.entries({
+    calculate: 'toolCalculate',
+    current_date: 'toolDate',
+    convert_units: 'toolUnits',
+  }),
+)
 
 /** A tool's name for people. */
 export function toolLabel(name: string): string {
-  const label = LABELS[name]
+  const label = LABELS.get(name)
   return label === undefined ? name : t(label)
 }
 

@@ -16,12 +16,22 @@ const KINDS: readonly Readonly<Record<string, number>>[] = [
   { litre: 1, millilitre: 1e-3, gallon: 3.785411784, cup: 0.2365882365, pint: 0.473176473 },
   { second: 1, minute: 60, hour: 3600, day: 86_400, week: 604_800 },
 ]
-const OTHER_NAMES: Readonly<Record<string, string>> = {
-  ...{ mm: 'millimetre', cm: 'centimetre', m: 'metre', km: 'kilometre', in: 'inch', ft: 'foot', mi: 'mile' },
-  ...{ g: 'gram', kg: 'kilogram', t: 'ton', tonne: 'ton', oz: 'ounce', lb: 'pound' },
-  ...{ l: 'litre', ml: 'millilitre', s: 'second', min: 'minute', h: 'hour' },
-  ...{ feet: 'foot', inches: 'inch', yd: 'yard', lbs: 'pound', c: 'celsius', f: 'fahrenheit' },
-}
+const OTHER_NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{
+      mm: 'millimetre',
+      cm: 'centimetre',
+      m: 'metre',
+      km: 'kilometre',
+      in: 'inch',
+      ft: 'foot',
+      mi: 'mile',
+    },
+    ...{ g: 'gram', kg: 'kilogram', t: 'ton', tonne: 'ton', oz: 'ounce', lb: 'pound' },
+    ...{ l: 'litre', ml: 'millilitre', s: 'second', min: 'minute', h: 'hour' },
+    ...{ feet: 'foot', inches: 'inch', yd: 'yard', lbs: 'pound', c: 'celsius', f: 'fahrenheit' },
+  }),
+)
 
 /** Throws `RangeError` with a sentence if a unit is unknown or the two measure different things. */
 export function convertUnits(value: number, from: string, to: string): number {
@@ -42,7 +52,7 @@ function unitOf(name: string): string {
     .replace(/meter/, 'metre')
     .replace(/liter/, 'litre')
   for (const each of [plain, plain.replace(/s$/, '')]) {
-    const known = Object.hasOwn(OTHER_NAMES, each) ? OTHER_NAMES[each]! : each
+    const known = OTHER_NAMES.get(each) ?? each
     if (known === 'celsius' || known === 'fahrenheit' || KINDS.some((units) => Object.hasOwn(units, known)))
       return known
   }

@@ -1,5 +1,6 @@
 // Prompt API input. In: prompts and options in the browsers' own form. Out: our messages and sampling
 // options, or NotSupportedError.
+import { shown } from '../../base/options.ts'
 import type { Message } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
 import { formOptions } from './reply-form.ts'
@@ -58,18 +59,18 @@ export interface CreateOptions {
   readonly expectedOutputs?: readonly { readonly type: string }[]
 }
 
-const TEMPERATURES: Readonly<Record<SamplingMode, number>> = {
-  'most-predictable': 0,
-  predictable: 0.4,
-  balanced: 0.8,
-  creative: 1,
-  'most-creative': 1.3,
-}
+const TEMPERATURES: ReadonlyMap<SamplingMode, number> = new Map([
+  ['most-predictable', 0],
+  ['predictable', 0.4],
+  ['balanced', 0.8],
+  ['creative', 1],
+  ['most-creative', 1.3],
+])
 
 const KINDS: ReadonlySet<string> = new Set(['text', 'tool-call', 'tool-response'])
 
 /**
- * Throws TypeError if both a mode and numbers are given, NotSupportedError if anything other than text is
+ * Throws TypeError if the mode is unknown or given with numbers, NotSupportedError if anything other than text is
  * expected.
  */
 export function samplingOf(options: CreateOptions): GenerateOptions {
@@ -81,7 +82,11 @@ export function samplingOf(options: CreateOptions): GenerateOptions {
   if (temperature !== undefined || topK !== undefined) {
     throw new TypeError('samplingMode cannot be combined with temperature or topK; leave one of them out')
   }
-  return { temperature: TEMPERATURES[samplingMode] }
+  const known = TEMPERATURES.get(samplingMode)
+  if (known !== undefined) return { temperature: known }
+  throw new TypeError(
+    `samplingMode is ${shown(samplingMode)} but must be ${[...TEMPERATURES.keys()].join(', ')}; change it or leave it out`,
+  )
 }
 
 /** False if anything other than text is expected. Throws TypeError as `samplingOf`. */

@@ -129,6 +129,10 @@ test('what a text model cannot do is refused as the browsers refuse it', async (
     name: 'NotSupportedError',
   })
   await expect(model.create({ samplingMode: 'creative', topK: 3 })).rejects.toThrow(TypeError)
+  for (const samplingMode of ['toString', 'bold'] as unknown as 'creative'[])
+    await expect(model.create({ samplingMode })).rejects.toThrow(
+      /samplingMode is "\w+" but must be most-pred/,
+    )
   const session = await model.create(greedy)
   const image = [{ role: 'user', content: [{ type: 'image', value: new Blob() }] }]
   await expect(session.prompt(image)).rejects.toMatchObject({ name: 'NotSupportedError' })

@@ -54,21 +54,23 @@ export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue
 }
 
 /** Under all the names that transformers has for them. */
-const ACTIVATIONS: Readonly<Record<string, Activation>> = {
-  silu: 'silu',
-  swish: 'silu',
-  gelu: 'gelu_exact',
-  ...{ gelu_new: 'gelu', gelu_fast: 'gelu', gelu_pytorch_tanh: 'gelu' },
-}
+const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
+  Object.entries({
+    silu: 'silu',
+    swish: 'silu',
+    gelu: 'gelu_exact',
+    ...{ gelu_new: 'gelu', gelu_fast: 'gelu', gelu_pytorch_tanh: 'gelu' },
+  }),
+)
 
 /** Absent: the family's own. Recurrent layers have no other. */
 function activationOf(fields: Fields, { traits }: FamilyFile): Activation | undefined {
   if (!fields.has('hidden_act')) return traits?.activation
   const name = fields.text('hidden_act')
-  const activation = Object.hasOwn(ACTIVATIONS, name) ? ACTIVATIONS[name] : undefined
+  const activation = ACTIVATIONS.get(name)
   if (activation === 'silu') return traits && activation
   if (activation !== undefined && traits !== undefined) return activation
-  throw unbuiltVariant(fields.file, `the activation "${name}"`, Object.keys(ACTIVATIONS).join(' or '))
+  throw unbuiltVariant(fields.file, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))
 }
 
 /** Keys that change the arithmetic into what is not built, with what they must hold where they are stated. */

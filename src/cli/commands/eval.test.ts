@@ -77,6 +77,7 @@ test('goes on after Ctrl-C to the same result', async () => {
 
 test('mistakes have their own answers', async () => {
   const answers = [
+    [['constructor=x'], 2, /give task=file with one of the tasks second_halves, windows/],
     [['squad=x'], 2, /give task=file with one of the tasks second_halves, windows/],
     [[`choices=${path('none')}`], 1, /^format: the text file .*none cannot be read/],
     [[`lambada=${data}`], 1, /^format: .*line 1 has no text under "text"/],

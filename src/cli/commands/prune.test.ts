@@ -179,6 +179,7 @@ describe('prune', () => {
     const answers = [
       [['--sparsity', '0.5'], /^unsupported: obs needs a text to calibrate on; give --calibration FILE/],
       [[...few], /^unsupported: sv32 does not say how many weights to drop; give --sparsity/],
+      [[...few, '--pattern', 'toString'], /^unsupported: toString is no pattern; choose unstructured/],
       [
         [...few, '--pattern', '5:4'],
         /^unsupported: 5:4 is no pattern; choose unstructured, sb84, sv32, or N:M/,

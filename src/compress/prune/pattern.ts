@@ -11,18 +11,20 @@ export interface Pattern {
   readonly nm?: { readonly keep: number; readonly of: number } | undefined
 }
 
-const UNITS: Readonly<Record<string, Pattern>> = {
-  unstructured: { name: 'unstructured', rows: 1, inputs: 1 },
-  sb84: { name: 'sb84', rows: 8, inputs: 4 },
-  sv32: { name: 'sv32', rows: 32, inputs: 1 },
-}
+const UNITS: ReadonlyMap<string, Pattern> = new Map(
+  Object.entries({
+    unstructured: { name: 'unstructured', rows: 1, inputs: 1 },
+    sb84: { name: 'sb84', rows: 8, inputs: 4 },
+    sv32: { name: 'sv32', rows: 32, inputs: 1 },
+  }),
+)
 
 /** SparseGPT's blocks of 128 inputs hold at least two groups of this many. */
 const MOST_OF = 64
 
 /** Throws `unsupported` for what is no pattern. */
 export function parsePattern(text: string): Pattern {
-  const known = UNITS[text]
+  const known = UNITS.get(text)
   if (known !== undefined) return known
   const found = /^(\d{1,3}):(\d{1,3})$/.exec(text)
   const [keep, of] = [Number(found?.[1]), Number(found?.[2])]

@@ -22,15 +22,19 @@ const SPACE = union(
   ofText(' \u1680\u2028\u2029\u202f\u205f\u3000\ufeff'),
 )
 const LINE_END = ofText('\n\r\u2028\u2029')
-const CLASSES: Readonly<Record<string, CodePoints>> = {
-  d: DIGITS,
-  D: complement(DIGITS),
-  w: WORD,
-  W: complement(WORD),
-  s: SPACE,
-  S: complement(SPACE),
-}
-const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 }
+const CLASSES: ReadonlyMap<string, CodePoints> = new Map(
+  Object.entries({
+    d: DIGITS,
+    D: complement(DIGITS),
+    w: WORD,
+    W: complement(WORD),
+    s: SPACE,
+    S: complement(SPACE),
+  }),
+)
+const CONTROLS: ReadonlyMap<string, number> = new Map(
+  Object.entries({ t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 }),
+)
 
 /**
  * Reads a pattern as JavaScript does with the flag `u`: characters are code points. Throws `unsupported` for
@@ -162,9 +166,9 @@ export function parseRegex(source: string): Regex {
 
   function readEscape(inClass: boolean): CodePoints {
     const char = next()
-    const set = CLASSES[char]
+    const set = CLASSES.get(char)
     if (set !== undefined) return set
-    const control = char === 'b' && inClass ? 8 : CONTROLS[char]
+    const control = char === 'b' && inClass ? 8 : CONTROLS.get(char)
     if (control !== undefined) return codePoints([control, control])
     switch (char) {
       case 'x':

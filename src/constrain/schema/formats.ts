@@ -18,23 +18,25 @@ const DURATION_TIME = 'T([0-9]{1,4}H([0-9]{1,4}M([0-9]{1,4}S)?)?|[0-9]{1,4}M([0-
 const PATH = "(/([A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2}){0,200}){0,20}"
 const QUERY = "(\\?([A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-F]{2}){0,200})?"
 
-const FORMATS: Readonly<Record<string, string>> = {
-  date: DATE,
-  time: TIME,
-  'date-time': `${DATE}T${TIME}`,
-  duration: `P([0-9]{1,4}W|[0-9]{1,4}Y([0-9]{1,4}M([0-9]{1,4}D)?)?(${DURATION_TIME})?|[0-9]{1,4}M([0-9]{1,4}D)?(${DURATION_TIME})?|[0-9]{1,4}D(${DURATION_TIME})?|${DURATION_TIME})`,
-  email: `[A-Za-z0-9_+-]{1,20}(\\.[A-Za-z0-9_+-]{1,20}){0,3}@${DOMAIN}`,
-  hostname: HOST,
-  ipv4: IPV4,
-  ipv6: `(${HEX}{1,4}:){7}${HEX}{1,4}|::|(${HEX}{1,4}:){1,6}:${HEX}{1,4}`,
-  uri: `https?://${HOST}(:[1-9][0-9]{0,3})?${PATH}${QUERY}(#[A-Za-z0-9._~!$&'()*+,;=:@/?-]{0,200})?`,
-  uuid: `${HEX}{8}-${HEX}{4}-${HEX}{4}-${HEX}{4}-${HEX}{12}`,
-}
+const FORMATS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    date: DATE,
+    time: TIME,
+    'date-time': `${DATE}T${TIME}`,
+    duration: `P([0-9]{1,4}W|[0-9]{1,4}Y([0-9]{1,4}M([0-9]{1,4}D)?)?(${DURATION_TIME})?|[0-9]{1,4}M([0-9]{1,4}D)?(${DURATION_TIME})?|[0-9]{1,4}D(${DURATION_TIME})?|${DURATION_TIME})`,
+    email: `[A-Za-z0-9_+-]{1,20}(\\.[A-Za-z0-9_+-]{1,20}){0,3}@${DOMAIN}`,
+    hostname: HOST,
+    ipv4: IPV4,
+    ipv6: `(${HEX}{1,4}:){7}${HEX}{1,4}|::|(${HEX}{1,4}:){1,6}:${HEX}{1,4}`,
+    uri: `https?://${HOST}(:[1-9][0-9]{0,3})?${PATH}${QUERY}(#[A-Za-z0-9._~!$&'()*+,;=:@/?-]{0,200})?`,
+    uuid: `${HEX}{8}-${HEX}{4}-${HEX}{4}-${HEX}{4}-${HEX}{12}`,
+  }),
+)
 
-export const FORMAT_NAMES: readonly string[] = Object.keys(FORMATS)
+export const FORMAT_NAMES: readonly string[] = [...FORMATS.keys()]
 
 /** The anchored pattern of a format; undefined if the format is unknown. */
 export function formatPattern(name: string): string | undefined {
-  const pattern = Object.hasOwn(FORMATS, name) ? FORMATS[name] : undefined
+  const pattern = FORMATS.get(name)
   return pattern && `^(?:${pattern})$`
 }

@@ -15,13 +15,13 @@ export async function* writeSafetensors(
   tensors: readonly NewTensor[],
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  const header: Record<string, unknown> = { __metadata__: { format: 'pt' } }
+  const entries: (readonly [string, object])[] = [['__metadata__', { format: 'pt' }]]
   let end = 0
   for (const { name, dtype, shape, bytes } of tensors) {
-    header[name] = { dtype, shape, data_offsets: [end, end + bytes] }
+    entries.push([name, { dtype, shape, data_offsets: [end, end + bytes] }])
     end += bytes
   }
-  const text = JSON.stringify(header)
+  const text = JSON.stringify(Object.fromEntries(entries))
   const bytes = new TextEncoder().encode(text)
   const length = Math.ceil(bytes.length / 8) * 8
   const head = new Uint8Array(8 + length).fill(0x20)

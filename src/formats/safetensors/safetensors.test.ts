@@ -8,6 +8,7 @@ import { safetensorsBytes, safetensorsFile } from '../../../conformance/testing/
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { readSafetensors, readShards } from './safetensors.ts'
+import { writeSafetensors } from './safetensors-writer.ts'
 
 const MAMBA = join(import.meta.dirname, '../../../../shared/fixtures/mamba-random/model.safetensors')
 
@@ -33,6 +34,18 @@ test('tensors come back with their shapes and bytes', async () => {
   ])
   const held = tensors.get('b')!
   expect(await held.source.read(held.offset, held.byteLength)).toEqual(b.data)
+})
+
+test('tensors are written under any name, those of all objects too', async () => {
+  const names = ['toString', '__proto__', 'a']
+  const tensors = names.map((name, at) => ({
+    ...({ name, dtype: 'F32', shape: [1], bytes: 4 } as const),
+    data: () => [new Uint8Array(4).fill(at)],
+  }))
+  const chunks: Uint8Array[] = []
+  for await (const chunk of writeSafetensors(tensors, new AbortController().signal)) chunks.push(chunk)
+  const read = await open(new Uint8Array(Buffer.concat(chunks)))
+  expect([...read.keys()]).toEqual(names)
 })
 
 test.skipIf(!existsSync(MAMBA))('the mamba fixture is read', async () => {

@@ -65,17 +65,20 @@ const gatherElements: Operator = define({
 
 type Combine = (old: number | bigint, update: number | bigint) => number | bigint
 
-const COMBINE: Readonly<Record<string, Combine>> = {
-  none: (_, update) => update,
-  add: (old, update) => (old as number) + (update as number),
-  mul: (old, update) => (old as number) * (update as number),
-  min: (old, update) => (update < old ? update : old),
-  max: (old, update) => (update > old ? update : old),
-}
+const COMBINE: ReadonlyMap<string, Combine> = new Map(
+  Object.entries({
+    none: (_, update) => update,
+    add: (old, update) => (old as number) + (update as number),
+    mul: (old, update) => (old as number) * (update as number),
+    min: (old, update) => (update < old ? update : old),
+    max: (old, update) => (update > old ? update : old),
+  }),
+)
 
 function combineOf(node: Node): Combine {
   const name = stringOf(node, 'reduction', 'none')
-  if (Object.hasOwn(COMBINE, name)) return COMBINE[name]!
+  const combine = COMBINE.get(name)
+  if (combine !== undefined) return combine
   throw unfit(node, `its reduction is ${name}, which is none`)
 }
 

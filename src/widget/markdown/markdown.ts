@@ -51,12 +51,14 @@ const LINE_END = /\r\n?|\n/g
 const LAST_END = /(\r\n?|\n)$/
 
 /** Headings in an answer rank below those of the page. */
-const TAGS: Readonly<Record<string, Tag>> = {
-  ...{ p: 'p', h1: 'h2', h2: 'h2', h3: 'h3', h4: 'h3', h5: 'h3', h6: 'h3' },
-  ...{ ul: 'ul', ol: 'ol', li: 'li', blockquote: 'blockquote' },
-  ...{ table: 'table', thead: 'thead', tbody: 'tbody', tr: 'tr', th: 'th', td: 'td' },
-  ...{ strong: 'strong', em: 'em', s: 's' },
-}
+const TAGS: ReadonlyMap<string, Tag> = new Map(
+  Object.entries({
+    ...{ p: 'p', h1: 'h2', h2: 'h2', h3: 'h3', h4: 'h3', h5: 'h3', h6: 'h3' },
+    ...{ ul: 'ul', ol: 'ol', li: 'li', blockquote: 'blockquote' },
+    ...{ table: 'table', thead: 'thead', tbody: 'tbody', tr: 'tr', th: 'th', td: 'td' },
+    ...{ strong: 'strong', em: 'em', s: 's' },
+  }),
+)
 
 /** Parses Markdown while it streams: an unfinished fence, list or table is shown as far as it goes. */
 export function parseMarkdown(text: string): Block[] {
@@ -145,7 +147,7 @@ function pieces(tokens: readonly Token[]): (Piece | string)[] {
 
 function container(token: Token, children: readonly (Piece | string)[]): readonly (Piece | string)[] {
   if (token.tag === 'a') return [link(String(token.attrGet('href') ?? ''), children)]
-  const tag = TAGS[token.tag]
+  const tag = TAGS.get(token.tag)
   // The parser hides the paragraphs of a tight list.
   if (tag === undefined || token.hidden) return children
   if (tag === 'ol') return [{ tag, children, start: Number(token.attrGet('start') ?? 1) }]

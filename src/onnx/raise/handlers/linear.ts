@@ -9,11 +9,13 @@ import type { Handler, Translator } from '../translator.ts'
 
 const OUTPUT = 'output.weight'
 /** Operators that add a bias to the product before they do anything else, and which input it is. */
-const JOINED: Readonly<Record<string, number>> = {
-  'com.microsoft:FastGelu': 1,
-  'com.microsoft:SkipLayerNormalization': 4,
-  'com.microsoft:SkipSimplifiedLayerNormalization': 3,
-}
+const JOINED: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    'com.microsoft:FastGelu': 1,
+    'com.microsoft:SkipLayerNormalization': 4,
+    'com.microsoft:SkipSimplifiedLayerNormalization': 3,
+  }),
+)
 
 export const nameFor = (t: Translator, node: Node): string | undefined =>
   t.isLogits(node) ? OUTPUT : undefined
@@ -74,7 +76,7 @@ export function product(
   }
   const sum = t.onlyReader(node)
   const index = sum?.inputs.findIndex((name) => t.weights.has(name)) ?? -1
-  const inner = sum === undefined ? -1 : (JOINED[`${sum.domain}:${sum.op}`] ?? -1)
+  const inner = sum === undefined ? -1 : (JOINED.get(`${sum.domain}:${sum.op}`) ?? -1)
   if (sum !== undefined && t.weights.has(sum.inputs[inner])) {
     t.setRows(node, 0, t.b.linear(label, input, weight, biasOf(t, sum, inner, n, weight)))
     t.takeBias(sum)
