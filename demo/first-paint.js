@@ -1,5 +1,5 @@
 // First paint. In: what earlier visits left in localStorage. Out: attributes of the page that its first paint
-// needs.
+// needs, and a sentence where its scripts do not come.
 {
   const read = (key) => {
     try {
@@ -15,5 +15,23 @@
   const tag = chosen ?? navigator.languages.find((language) => /^(en|he|iw)\b/.test(language)) ?? 'en'
   if (!tag.startsWith('en')) Object.assign(document.documentElement, { lang: 'he', dir: 'rtl' })
   if (Number(read('halfbyte-chats')) > 0) dataset.returning = ''
+  const unloaded = ({ target }) => {
+    const line = document.querySelector('.shell .stats')
+    if (line === null || !(target instanceof HTMLScriptElement || target === window)) return
+    line.setAttribute('role', 'alert')
+    // Style sheets may be missing too.
+    const shown = { visibility: 'visible', background: 'Canvas', color: 'CanvasText' }
+    Object.assign(line.style, shown, {
+      position: 'fixed',
+      inset: 'auto 0 0',
+      height: 'auto',
+      padding: '1rem',
+    })
+    line.textContent = tag.startsWith('en')
+      ? 'A part of this page could not be loaded. Check the connection, then reload the page.'
+      : 'חלק מהדף לא נטען. בדקו את החיבור וטענו את הדף מחדש.'
+  }
+  addEventListener('error', unloaded, true)
+  addEventListener('unhandledrejection', unloaded)
   if (!['', 'Halfbyte Stories'].includes(read('halfbyte-last-model'))) dataset.otherModel = ''
 }

@@ -137,23 +137,24 @@ export class ChatApp extends LitElement {
       await nextTask()
       this.getBoundingClientRect()
     }
-    if (this.#wide.matches) await DIALOGS['conversation-drawer']()
+    if (this.#wide.matches) await this.#chat.part(DIALOGS['conversation-drawer'])
     replaceShell(this)
     // On a phone this would open the keyboard over the page.
     if (!isTouch()) this.querySelector<ChatComposer>('chat-composer')?.focus()
     await nextFrame()
     void started.then(() => onLaunch((launch) => void this.#launch(launch)))
     await idle()
-    await import('./conversation/message.ts')
+    await this.#chat.part(() => import('./conversation/message.ts'))
     // On a slow phone these would keep the thread from a model that has come, and from the first answer.
     await Promise.race([this.#chat.model.settled, sleep(MOST_WAIT)])
     for (const load of Object.values(DIALOGS)) {
       await idle()
       await this.#chat.answered
-      await load()
+      // Who opens the dialog is told.
+      await load().catch(() => undefined)
     }
-    const { warmUp } = await import('./models/warm-up.ts')
-    await warmUp()
+    const warming = await import('./models/warm-up.ts').catch(() => undefined)
+    await warming?.warmUp()
   }
 
   /** Does what an installed page was opened for. */
@@ -257,7 +258,7 @@ export class ChatApp extends LitElement {
   }
 
   async #openDialog(tag: keyof typeof DIALOGS): Promise<void> {
-    await DIALOGS[tag]()
+    if (!(await this.#chat.part(DIALOGS[tag]))) return
     while (this.#parts < PARTS) await nextFrame()
     await this.updateComplete
     await this.querySelector<Modal>(tag)?.open()

@@ -45,13 +45,14 @@ export class Chat extends EventTarget {
   problem: Explained | undefined
   /** Name of the file that answered at the last visit and cannot be opened again. */
   lost: string | undefined
-
   /**
    * Called with the length of the growing answer. The engine continues after the returned promise resolves.
    */
   room: (letters: number) => Promise<void> | undefined = () => undefined
 
   readonly #store = new ConversationStore()
+  /** Parts of the page's code that could not be had. */
+  readonly #missing = new Set<() => Promise<unknown>>()
   #speaker: Speaker | undefined
   #answered: Promise<void> = Promise.resolve()
   #stopping = new AbortController()
@@ -59,6 +60,11 @@ export class Chat extends EventTarget {
   /** Resolves when nothing is being answered. */
   get answered(): Promise<void> {
     return this.#answered
+  }
+
+  /** True when a part of the page's code could not be had, such as after an update. */
+  get lacksPart(): boolean {
+    return this.#missing.size > 0
   }
 
   /** Newest first. */
@@ -228,6 +234,19 @@ export class Chat extends EventTarget {
   understand(): void {
     this.lost = undefined
     this.#changed()
+  }
+
+  /** Loads a part of the page's code; false if it could not be had, which the page then says. */
+  async part(load: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await load()
+      if (this.#missing.delete(load)) this.#changed()
+      return true
+    } catch {
+      this.#missing.add(load)
+      this.#changed()
+      return false
+    }
   }
 
   configure(settings: Settings): void {

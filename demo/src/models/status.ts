@@ -55,6 +55,12 @@ function about(chat: Chat): TemplateResult | typeof nothing {
   if (chat.problem !== undefined) {
     return html`<div class="notice error">${reason(chat.problem)}</div>`
   }
+  if (chat.lacksPart) {
+    return html`<div class="notice">
+      <p role="alert">${t('partMissing')}</p>
+      <div class="row"><button class="outline" @click=${() => location.reload()}>${t('reloadPage')}</button></div>
+    </div>`
+  }
   if (chat.lost !== undefined) {
     return html`<div class="notice">
       <p role="status">

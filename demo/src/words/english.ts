@@ -87,6 +87,9 @@ export const ENGLISH = {
   ok: 'OK',
   stale: 'Reload the model to use the new engine settings.',
   reload: 'Reload the model',
+  partMissing:
+    'A part of this page could not be loaded. The page was updated meanwhile, or there is no connection. Reload the page to go on; your conversations stay on this device.',
+  reloadPage: 'Reload the page',
   makeRoom: 'Remove models used longest ago',
   loadWith: 'Load with {ways}',
   wayContext: 'a context of {count} tokens',
