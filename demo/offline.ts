@@ -1,5 +1,5 @@
-// Offline use. In: the built page. Out: sw.js, a service worker that caches all of the page's files
-// for visits without a network.
+// Offline use. In: the built page. Out: sw.js, a service worker that knows every file of its build by name and
+// SHA-256, and pages that say of which build they are.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,10 +11,10 @@ const WORKER = 'sw.js'
  * formulas take, large icons.
  */
 const LATER = /\.(hbm|wasm)$|roofline|measure-ops|highlight|formulas|hebrew|icon-(512|maskable)/
+/** Names of assets end with a hash of eight characters, `-` among them. */
+const ASSET = /^assets\/(.+)-[\w-]{8}(\.\w+)$/
 
-/**
- * Puts the names of the page's files, and a version computed from their contents, into the worker's source.
- */
+/** Puts the list of the page's files, and a version computed from their contents, into the worker's source. */
 export function offline(source: string): Plugin {
   let folder = ''
   return {
@@ -26,18 +26,46 @@ export function offline(source: string): Plugin {
       folder = build.outDir
     },
     closeBundle() {
-      const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+      const names = readdirSync(folder, { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile() && entry.name !== WORKER)
-        .map(({ parentPath, name }) => join(parentPath, name))
+        .map(({ parentPath, name }) =>
+          join(parentPath, name)
+            .slice(folder.length + 1)
+            .replaceAll('\\', '/'),
+        )
         .sort()
       const hash = createHash('sha256')
-      for (const file of files) hash.update(file.slice(folder.length)).update(readFileSync(file))
-      const names = files.map((file) => file.slice(folder.length + 1).replaceAll('\\', '/'))
+      for (const name of names) hash.update(name).update(readFileSync(join(folder, name)))
+      const version = hash.digest('hex').slice(0, 16)
+      for (const name of names.filter((each) => each.endsWith('.html'))) mark(join(folder, name), version)
+      const list = (isLater: boolean) =>
+        Object.fromEntries(
+          names.filter((name) => LATER.test(name) === isLater).map((name) => [name, entryOf(folder, name)]),
+        )
       const script = readFileSync(source, 'utf8')
-        .replace("'__VERSION__'", JSON.stringify(hash.digest('hex').slice(0, 16)))
-        .replace("['__FILES__']", JSON.stringify(names.filter((name) => !LATER.test(name))))
-        .replace("['__LATER__']", JSON.stringify(names.filter((name) => LATER.test(name))))
+        .replace("'__VERSION__'", JSON.stringify(version))
+        .replace('{ __FILES__: [] }', JSON.stringify(list(false)))
+        .replace('{ __LATER__: [] }', JSON.stringify(list(true)))
       writeFileSync(join(folder, WORKER), script)
     },
   }
+}
+
+/** Hosts may add to a page, so that its build is known by this mark instead of by its hash. */
+function mark(file: string, version: string): void {
+  const page = readFileSync(file, 'utf8')
+  const at = page.indexOf('<meta name="viewport"')
+  if (at < 0) throw new Error(`${file} has no <meta name="viewport">, before which the build's mark belongs`)
+  writeFileSync(file, `${page.slice(0, at)}<meta name="build" content="${version}" />\n    ${page.slice(at)}`)
+}
+
+/** A file's SHA-256; of an asset also its name in every build. */
+function entryOf(folder: string, name: string): readonly string[] {
+  const sum = createHash('sha256')
+    .update(readFileSync(join(folder, name)))
+    .digest('base64')
+  if (!name.startsWith('assets/')) return [sum]
+  const [, stem, end] = ASSET.exec(name) ?? []
+  if (stem === undefined) throw new Error(`the name of ${name} does not end with a hash of eight characters`)
+  return [sum, `${stem}${end}`]
 }

@@ -1,102 +1,216 @@
-// Service worker. In: the names of the page's files, put in by the build, and what a visit has used. Out: the
-// page, from the network or from what was kept.
+// Service worker. In: the list of its build's files, and what pages say that they have used. Out: these files as
+// the build made them, from the network or from what was kept. docs/internals/offline.md has the rules.
 const VERSION = '__VERSION__'
-/** What every visitor of the chat needs. */
-const FILES = ['__FILES__']
+/** What every visitor of the chat needs: names, each with its SHA-256 and an asset's name in every build. */
+const FILES = { __FILES__: [] }
 /** Engine modules, models, other pages: kept once they were used. */
-const LATER = ['__LATER__']
+const LATER = { __LATER__: [] }
+const BUILD = new Map(Object.entries({ ...FILES, ...LATER }))
+
 const PREFIX = 'halfbyte-page-'
-const KEPT = PREFIX + VERSION
+/** Files whose names say nothing of their contents, for each build alone. */
+const PAGES = PREFIX + VERSION
+/** Assets of all builds that are in use: their names change with their contents. */
+const ASSETS = 'halfbyte-assets'
+/** Header of a kept asset: its name in every build. */
+const KIND = 'x-halfbyte-kind'
+const CHAT = 'index.html'
+/** Where a file has another type, browsers do not run it or show it, whatever its bytes. */
+const TYPES = { js: /javascript/, css: /^text\/css/, html: /^text\/html/ }
 
+const isAsset = (name) => name.startsWith('assets/')
 const address = (name) => new URL(name, self.registration.scope).href
-const pages = new Set([...FILES, ...LATER].filter((name) => name.endsWith('.html')).map(address))
-/** Names of these change with their contents, so that what was kept is what would be fetched. */
-const assets = new Set([...FILES, ...LATER].filter((name) => name.startsWith('assets/')).map(address))
+const cacheOf = (name) => caches.open(isAsset(name) ? ASSETS : PAGES)
+const find = async (name) => (await cacheOf(name)).match(address(name))
 
-self.addEventListener('install', () => self.skipWaiting())
+/** Windows that are known to show this build. */
+const mine = new Set()
+
+// An older build goes on until none of its pages is open: this worker waits by itself.
+self.addEventListener('install', (event) => event.waitUntil(succeed()))
 
 self.addEventListener('activate', (event) => {
-  event.waitUntil(succeed())
+  event.waitUntil(clean())
   // Not waited for: when a page is left meanwhile, Firefox never ends the claim, and the next page would
   // wait for the activation for ever.
   self.clients.claim()
 })
 
-/** A page that has answered tells what it has loaded. */
-self.addEventListener('message', (event) => {
-  const used = Array.isArray(event.data?.used) ? event.data.used : []
-  event.waitUntil(keep([...FILES.map(address), ...used.filter((url) => assets.has(url))]))
-})
+self.addEventListener('message', (event) => event.waitUntil(hear(event)))
 
 self.addEventListener('fetch', (event) => {
   const { request } = event
-  if (request.method !== 'GET') return
-  const page = pageOf(request.url)
-  if (assets.has(request.url)) event.respondWith(keptFirst(request))
-  else if (request.mode === 'navigate' && pages.has(page)) event.respondWith(networkFirst(request, page))
+  const name = nameOf(request.url)
+  const isRead = request.method === 'GET' || request.method === 'HEAD'
+  if (name === undefined || !isRead) return
+  if (isAsset(name)) event.respondWith(keptFirst(event, name))
+  else if (request.method === 'GET') event.respondWith(networkFirst(event, name))
 })
 
-/** Takes the place of an older release: keeps what that one had kept, and then removes it. */
-async function succeed() {
-  const names = await caches.keys()
-  const older = names.filter((name) => name.startsWith(PREFIX) && name !== KEPT)
-  if (older.length === 0) return
-  const requests = await Promise.all(older.map(async (name) => (await caches.open(name)).keys()))
-  const kinds = new Set(requests.flat().map(({ url }) => kindOf(url)))
-  const used = LATER.map(address).filter((url) => kinds.has(kindOf(url)))
-  await keep([...FILES.map(address), ...used])
-  await Promise.all(older.map((name) => caches.delete(name)))
-}
-
-/** The name without the part that changes with the contents. */
-const kindOf = (url) => url.replace(/-[^-]{8}(\.\w+)$/, '$1')
-
-async function keep(urls) {
-  const cache = await caches.open(KEPT)
-  await Promise.all(
-    [...new Set(urls)].map(async (url) => {
-      if ((await cache.match(url, { ignoreVary: true })) !== undefined) return
-      // What the page has just fetched comes from the browser's own cache.
-      const response = await fetch(url, { cache: assets.has(url) ? 'force-cache' : 'default' })
-      if (response.ok) await cache.put(url, response)
-    }),
-  )
-}
-
-async function keptFirst(request) {
-  const cache = await caches.open(KEPT)
-  const find = () => cache.match(request, { ignoreVary: true })
-  const found = await find()
-  if (found !== undefined) return found
-  // All of a file, whatever part of it was asked for; where nothing can be kept, just that part.
-  const isKept = await keep([request.url]).then(
-    () => true,
-    () => false,
-  )
-  return (isKept ? await find() : undefined) ?? fetch(request)
-}
-
-async function networkFirst(request, page) {
-  try {
-    const response = await fetch(request)
-    // The chat's page is kept together with its files.
-    if (response.ok && LATER.map(address).includes(page)) await put(page, response.clone())
-    return response
-  } catch (error) {
-    const kept = await (await caches.open(KEPT)).match(page, { ignoreVary: true })
-    if (kept === undefined) throw error
-    return kept
-  }
-}
-
-async function put(page, response) {
-  const cache = await caches.open(KEPT)
-  await cache.put(page, response)
-}
-
-/** The file that an address means, whatever it asks for beside it. */
-function pageOf(url) {
+/** The file that an address means, whatever it asks for beside it; hosts may leave `.html` out. */
+function nameOf(url) {
   const { origin, pathname } = new URL(url)
   const place = origin + pathname
-  return place === self.registration.scope ? address('index.html') : place
+  const { scope } = self.registration
+  if (!place.startsWith(scope)) return undefined
+  const name = place.slice(scope.length)
+  return [name, `${name || 'index'}.html`].find((each) => BUILD.has(each))
+}
+
+/**
+ * Where an older build was kept, this one is kept whole before it may take over. If a file cannot be had, the
+ * browser drops this worker and begins again at a later visit.
+ */
+async function succeed() {
+  const names = (await caches.keys()).filter((name) => name.startsWith(PREFIX))
+  if (names.length === 0) return
+  const assets = await caches.open(ASSETS)
+  const kept = await Promise.all((await assets.keys()).map((request) => assets.match(request)))
+  const kinds = new Set(kept.map((response) => response?.headers.get(KIND)))
+  const pages = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()))
+  const used = new Set(pages.flat().map(({ url }) => url))
+  const later = Object.entries(LATER).filter(([name, [, kind]]) => kinds.has(kind) || used.has(address(name)))
+  const isWhole = await keep([...Object.keys(FILES), ...later.map(([name]) => name)])
+  if (!isWhole) throw new Error(`build ${VERSION} could not be kept whole`)
+}
+
+/** Removes what only older builds need: none of their pages is open. */
+async function clean() {
+  const names = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== PAGES)
+  await Promise.all(names.map((name) => caches.delete(name)))
+  const assets = await caches.open(ASSETS)
+  const old = (await assets.keys()).filter(({ url }) => nameOf(url) === undefined)
+  await Promise.all(old.map((request) => assets.delete(request)))
+}
+
+/** A page says which build it shows and, once it has answered, what it has loaded. */
+async function hear({ data, source }) {
+  if (data?.build !== VERSION || source === null) return
+  mine.add(source.id)
+  if (Array.isArray(data.used)) {
+    const used = data.used.filter((url) => typeof url === 'string').map(nameOf)
+    await keep([...Object.keys(FILES), ...used.filter((name) => name !== undefined)])
+  }
+  await takeOver()
+}
+
+/** Takes the place of an older build if no window shows that any more. Those that do not answer may. */
+async function takeOver() {
+  const open = await self.clients.matchAll({ type: 'window', includeUncontrolled: true })
+  const others = open.filter(({ id, url }) => url.startsWith(self.registration.scope) && !mine.has(id))
+  for (const page of others) page.postMessage({ type: 'build' })
+  if (others.length === 0) await self.skipWaiting()
+}
+
+let earlier = Promise.resolve(true)
+
+/** True if all are kept now. One call after the other: a file may be named by several. */
+function keep(names) {
+  earlier = earlier.then(() => keepAll(names))
+  return earlier
+}
+
+/** The chat's page comes last, so that where it is, its files are. */
+async function keepAll(names) {
+  const first = [...new Set(names)].filter((name) => name !== CHAT)
+  const areKept = (await Promise.all(first.map(fetched))).every(Boolean)
+  return areKept && (await fetched(CHAT))
+}
+
+async function fetched(name) {
+  // What the page has just fetched comes from the browser's own cache, unless something else was put there.
+  for (const cache of ['force-cache', 'reload']) {
+    try {
+      if ((await find(name)) !== undefined) return true
+      if (await store(name, await fetch(address(name), { cache }))) return true
+    } catch {
+      // No network, a redirect that leads nowhere, or no room.
+    }
+  }
+  return false
+}
+
+/** Keeps a file if it is what the build made. */
+async function store(name, response) {
+  const type = TYPES[name.slice(name.lastIndexOf('.') + 1)]
+  if (response.status !== 200 || type?.test(response.headers.get('content-type') ?? '') === false)
+    return false
+  const bytes = await response.arrayBuffer()
+  if (!(await isRight(name, bytes))) return false
+  const headers = new Headers(response.headers)
+  for (const each of ['content-encoding', 'transfer-encoding', 'vary']) headers.delete(each)
+  headers.set('content-length', bytes.byteLength)
+  headers.set('accept-ranges', 'bytes')
+  if (isAsset(name)) headers.set(KIND, BUILD.get(name)[1])
+  // Not the answer itself: one that was redirected cannot answer a navigation.
+  await (await cacheOf(name)).put(address(name), new Response(bytes, { headers }))
+  return true
+}
+
+/** Hosts may add to pages, so that these are known by the mark of their build. */
+async function isRight(name, bytes) {
+  if (name.endsWith('.html')) return new TextDecoder().decode(bytes).includes(VERSION)
+  const sum = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
+  return btoa(String.fromCharCode(...sum)) === BUILD.get(name)[0]
+}
+
+async function keptFirst(event, name) {
+  const { request } = event
+  const kept = await find(name)
+  if (kept !== undefined) return answered(request, kept)
+  const response = await fetch(request)
+  // Who asks for a part or for the size may not want the file.
+  if (response.ok && request.method === 'GET' && !request.headers.has('range')) {
+    const copy = response.clone()
+    event.waitUntil(
+      store(name, copy)
+        .catch(() => false)
+        .then((isKept) => isKept || fetched(name)),
+    )
+  }
+  return response
+}
+
+/** What of a kept file was asked for. */
+async function answered(request, kept) {
+  const headers = new Headers(kept.headers)
+  if (request.method === 'HEAD') return new Response(null, { headers })
+  const range = /^bytes=(\d*)-(\d*)$/.exec(request.headers.get('range') ?? '')
+  if (range === null || range[0] === 'bytes=-') return kept
+  const blob = await kept.blob()
+  const { size } = blob
+  const [, first, last] = range
+  const begin = first === '' ? Math.max(0, size - Number(last)) : Number(first)
+  const end = first === '' || last === '' ? size : Math.min(size, Number(last) + 1)
+  if (begin >= end) {
+    return new Response(null, { status: 416, headers: { 'content-range': `bytes */${size}` } })
+  }
+  headers.set('content-range', `bytes ${begin}-${end - 1}/${size}`)
+  headers.set('content-length', end - begin)
+  return new Response(blob.slice(begin, end), { status: 206, headers })
+}
+
+async function networkFirst(event, name) {
+  const { request } = event
+  let response
+  try {
+    response = await fetch(request)
+  } catch (error) {
+    return (await whole(name)) ?? Promise.reject(error)
+  }
+  if (response.status >= 500) return (await whole(name)) ?? response
+  // The chat's page is first kept together with its files.
+  if (response.status === 200 && (name in LATER || (await find(name)) !== undefined)) {
+    const copy = response.clone()
+    event.waitUntil(store(name, copy).catch(() => false))
+  }
+  return response
+}
+
+/** A kept page. The chat only if all of its files are there: a browser may have removed some. */
+async function whole(name) {
+  const kept = await find(name)
+  if (kept === undefined || name !== CHAT) return kept
+  const files = await Promise.all(Object.keys(FILES).map(find))
+  return files.includes(undefined) ? undefined : kept
 }

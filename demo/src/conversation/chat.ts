@@ -5,7 +5,7 @@ import type { ModelChoice } from '../models/embedded.ts'
 import { type Explained, explain } from '../models/explain.ts'
 import { ModelSlot } from '../models/model-slot.ts'
 import { choiceName, usesTools } from '../models/models.ts'
-import { keepForOffline } from '../shell/offline.ts'
+import { keepForOffline, nameBuild } from '../shell/offline.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { type AnswerPage, type Figures, speakAnswer } from './answer.ts'
@@ -91,6 +91,7 @@ export class Chat extends EventTarget {
 
   /** Brings back the newest conversation and the last model. */
   async start(): Promise<void> {
+    nameBuild()
     const { choice, crashed, lost } = await startChoice()
     if (crashed) void this.model.hesitate(choice, this.settings)
     else void this.load(choice)

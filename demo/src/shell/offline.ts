@@ -1,19 +1,40 @@
-// Offline use. In: a page that has answered. Out: a service worker that keeps what the page has used.
+// Offline use. In: a page that has answered. Out: a service worker that keeps what the page has used, and knows
+// which build the page is of.
 
-let isAsked = false
+let registered: Promise<ServiceWorkerRegistration> | undefined
+
+/** The mark that the build has put into the page; absent in development. */
+const build = (): string | undefined => document.querySelector<HTMLMetaElement>('meta[name="build"]')?.content
+
+/** Tells service workers of other builds, when they ask, which build is open here. */
+export function nameBuild(): void {
+  navigator.serviceWorker?.addEventListener('message', ({ source }) => {
+    ;(source as ServiceWorker | null)?.postMessage({ build: build() })
+  })
+}
 
 /**
- * Registers the service worker once. It is not needed before the first answer, whose files it would compete
- * with. If registration fails, the page works, but only online.
+ * Registers the service worker, and tells it what was used so far. It is not needed before the first answer,
+ * whose files it would compete with. If registration fails, the page works, but only online.
  */
 export async function keepForOffline(): Promise<void> {
-  if (isAsked || !import.meta.env.PROD || navigator.serviceWorker === undefined) return
-  isAsked = true
+  if (!import.meta.env.PROD || navigator.serviceWorker === undefined) return
   try {
-    await navigator.serviceWorker.register('./sw.js')
-    const { active } = await navigator.serviceWorker.ready
-    active?.postMessage({ used: performance.getEntriesByType('resource').map(({ name }) => name) })
+    registered ??= register()
+    tell(await registered)
   } catch {
-    isAsked = false
+    registered = undefined
   }
+}
+
+async function register(): Promise<ServiceWorkerRegistration> {
+  const registration = await navigator.serviceWorker.register('./sw.js')
+  registration.addEventListener('updatefound', () => tell(registration))
+  return navigator.serviceWorker.ready
+}
+
+/** After an update one that waits keeps this page's files; the active one those of pages before it. */
+function tell({ installing, waiting, active }: ServiceWorkerRegistration): void {
+  const used = performance.getEntriesByType('resource').map(({ name }) => name)
+  for (const worker of [installing, waiting, active]) worker?.postMessage({ build: build(), used })
 }

@@ -102,22 +102,3 @@ test('a second visit reads the model and the module from the device', async ({ p
     20_000,
   )
 })
-
-test('a new release is kept whole before the old one is removed', async ({ page, context }) => {
-  await openChat(page, site.address)
-  await set(page, { 'Longest answer': '10' })
-  await ask(page, 'Hello!')
-  await keptOffline(page)
-  // The same files under another version, as a release would bring them.
-  const script = await (await page.request.get(`${site.address}sw.js`)).text()
-  site.replaced['/sw.js'] = script.replace(/VERSION = "[0-9a-f]+"/, 'VERSION = "next"')
-  await page.evaluate(async () => {
-    await (await navigator.serviceWorker.ready).update()
-  })
-  const versions = () => page.evaluate(() => caches.keys())
-  await expect.poll(versions).toEqual(['halfbyte-page-next'])
-  await context.setOffline(true)
-  await page.reload()
-  await ready(page)
-  await ask(page, 'Are you there?')
-})

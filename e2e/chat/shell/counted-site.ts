@@ -18,8 +18,6 @@ export interface CountedSite {
   readonly answers: Answer[]
   /** Called before an answer; it waits until the promise resolves. */
   hold: (path: string) => Promise<void> | undefined
-  /** What to send instead of a file. */
-  replaced: Record<string, string>
   close(): Promise<void>
 }
 
@@ -29,7 +27,6 @@ export async function countedSite(): Promise<CountedSite> {
     asked: [],
     answers: [],
     hold: () => undefined,
-    replaced: {},
     close: async () => undefined,
   }
   const counter: Plugin = {
@@ -42,9 +39,7 @@ export async function countedSite(): Promise<CountedSite> {
         const before = socket.bytesWritten
         response.on('finish', () => site.answers.push({ path, bytes: socket.bytesWritten - before }))
         const held = site.hold(path)
-        const other = site.replaced[path]
-        if (other !== undefined) response.setHeader('Content-Type', 'text/javascript').end(other)
-        else if (held === undefined) next()
+        if (held === undefined) next()
         else void held.then(() => next())
       })
     },
