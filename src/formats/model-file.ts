@@ -25,6 +25,8 @@ export interface ModelFile {
   readonly tokenizer?: TokenizerSpec | undefined
   /** The graph of a step, of a file that has one. Weights then have the names that the graph gives them. */
   readonly graph?: Graph | undefined
+  /** Positions that the graph is known to be right for, where these are fewer than any context. */
+  readonly mostPositions?: number | undefined
   /** How the graph came to be, a line for each step; for prints. */
   readonly history?: readonly string[] | undefined
   /** Sampling defaults under the names of generation_config.json. */

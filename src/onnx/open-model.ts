@@ -16,7 +16,7 @@ import { PASSES } from './passes.ts'
 import { HANDLERS } from './raise/handlers.ts'
 import type { Findings } from './raise/meaning.ts'
 import { localRope } from './raise/settled.ts'
-import { type Translation, Translator } from './raise/translator.ts'
+import { PROVEN_POSITIONS, type Translation, Translator } from './raise/translator.ts'
 import { type FindFile, type OnnxModel, readModel } from './read-model.ts'
 
 export interface OnnxOptions {
@@ -47,7 +47,6 @@ export async function openOnnx(
   const model = await readModel(source, { find, signal })
   const { graph, reports } = runPasses(model.graph, PASSES)
   const stored = bfloats ? await withBfloats(graph, signal) : graph
-  const translation = await new Translator(source.name, stored, HANDLERS, newGraph(), signal).run()
   const json = async (name: string) => {
     const file = await find(name)
     return file && readJson(file, signal)
@@ -57,13 +56,20 @@ export async function openOnnx(
     await json('config.json'),
     await json('generation_config.json'),
   ]
+  const positions = statedContext(genai, config)
+  const translation = await new Translator(source.name, stored, HANDLERS, newGraph(), {
+    signal,
+    positions,
+  }).run()
+  const { proven } = translation.findings
   const name = modelName(source.name)
-  const made = configOf(name, translation, genai, config)
+  const made = configOf(name, translation, positions)
   return {
     format: 'onnx',
     name,
     graph: translation.graph,
     history: historyOf(model, reports, translation),
+    mostPositions: proven?.positions,
     tensors: translation.weights.tensors,
     metadata: new Map<string, MetaValue>([['config', made as unknown as MetaObject]]),
     tokenizer: await tokenizerOf(find, json, signal),
@@ -75,7 +81,7 @@ export async function openOnnx(
 function historyOf(
   { graph, opsets, producer }: OnnxModel,
   reports: readonly PassReport[],
-  { graph: step }: Translation,
+  { graph: step, findings: { proven } }: Translation,
 ): string[] {
   const sets = [...opsets].map(([domain, version]) => `${domain || 'onnx'} ${version}`).join(', ')
   const counts = Map.groupBy(graph.nodes, ({ op }) => op)
@@ -85,6 +91,7 @@ function historyOf(
     `  ${ops.join(', ')}`,
     ...reports.map(({ pass, nodesBefore, nodesAfter }) => `${pass}: ${nodesBefore} -> ${nodesAfter} nodes`),
     `raised: ${step.nodes.length} nodes of the plan's graph`,
+    ...(proven === undefined ? [] : [`read up to ${proven.positions} positions: ${proven.why}`]),
   ]
 }
 
@@ -133,27 +140,30 @@ function generationOf(
   return withoutNulls({ eos_token_id, temperature, top_k, top_p, repetition_penalty })
 }
 
+/** Positions that the files beside the graph say the model was trained for. */
+function statedContext(genai: JsonObject | undefined, config: JsonObject | undefined): number | undefined {
+  return [
+    isObject(genai?.['model']) ? genai['model']['context_length'] : undefined,
+    config?.['max_position_embeddings'],
+    config?.['n_positions'],
+  ].find((each): each is number => isCount(each) && each > 0)
+}
+
 /** What the graph and the files beside it say of the model. */
 function configOf(
   name: string,
   { graph, findings, weights }: Translation,
-  genai: JsonObject | undefined,
-  config: JsonObject | undefined,
+  stated: number | undefined,
 ): Omit<ModelConfig, 'ssm'> & { readonly ssm?: MetaObject | undefined } {
   const embedding = weights.tensors.get('embed.weight')
   const [, hiddenSize = 0] = embedding?.shape ?? []
   const { heads, kvHeads, headDim, layers, normEpsilon, intermediateSize } = findings
-  const stated = [
-    isObject(genai?.['model']) ? genai['model']['context_length'] : undefined,
-    config?.['max_position_embeddings'],
-    config?.['n_positions'],
-  ].find((each) => isCount(each) && each > 0)
-  const { ropes, tablePositions } = findings
+  const { ropes, tablePositions, proven } = findings
   const rope = ropes.all ?? ropes.local
   const local = localRope(findings)
   const contextLength = Math.min(
-    tablePositions ?? Infinity,
-    isCount(stated) ? stated : (tablePositions ?? USUAL_CONTEXT),
+    ...[tablePositions ?? Infinity, proven?.positions ?? Infinity],
+    stated ?? Math.min(tablePositions ?? USUAL_CONTEXT, PROVEN_POSITIONS),
   )
   const ssm = ssmOf(name, graph, heads)
   return {

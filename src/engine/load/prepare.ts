@@ -102,18 +102,32 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const most = isOpen ? Number.POSITIVE_INFINITY : config.contextLength
   // Without blocks of keys and values a longer context takes no more memory.
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT
-  const contextLength = Math.min(options.contextLength ?? usual, most)
+  const { mostPositions = Number.POSITIVE_INFINITY } = file
+  const contextLength = Math.min(options.contextLength ?? usual, most, mostPositions)
   const { sampling, refused } = samplingDefaults(file.generationConfig)
   return {
     ...{ file, config, plan, shardPlan, contextLength, weights, sampling },
     parameters: countParameters(found),
-    notes: [...shorterContext(options.contextLength, contextLength), ...refusedSampling(refused)],
+    notes: [
+      ...(contextLength < mostPositions
+        ? shorterContext(options.contextLength, contextLength)
+        : provenContext(options.contextLength ?? DEFAULT_CONTEXT, contextLength)),
+      ...refusedSampling(refused),
+    ],
   }
 }
 
 function shorterContext(asked: number | undefined, got: number): string[] {
   if (asked === undefined || asked <= got) return []
   return [`the context has ${got} tokens instead of ${asked}, because the model was trained for no more`]
+}
+
+function provenContext(wanted: number, got: number): string[] {
+  if (wanted <= got) return []
+  return [
+    `the context has ${got} tokens instead of ${wanted}, because the graph of the file may change after them; ` +
+      'halfbyte inspect --plan names the node',
+  ]
 }
 
 function refusedSampling(refused: readonly string[]): string[] {

@@ -1,6 +1,7 @@
 // Handlers. In: an operator's domain and name. Out: what translates it into the plan's IR.
 import {
   add,
+  cast,
   divideBy,
   fastGelu,
   gelu,
@@ -89,7 +90,7 @@ export const HANDLERS: Handlers = new Map([
   [':Gelu', gelu],
   [':Swish', swish],
   [':Identity', same],
-  [':Cast', same],
+  [':Cast', cast],
   [':Gather', any(recurrent.pick, gather)],
   [':MatMul', any(matMul, multiplyMatrices, recurrent.matMul)],
   [':Gemm', gemm],

@@ -6,8 +6,8 @@ import type { Terms } from './terms.ts'
 import type { CodeMatrix } from './weights/code-matrix.ts'
 
 /**
- * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past or present keys
- * or values. `control`: what says where tokens stand: masks, positions, lengths, and all that is computed of
+ * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past keys or values,
+ * an input. `present`: those with the step's own after them. `control`: what says where tokens stand: masks, positions, lengths, and all that is computed of
  * them and of shapes. `constant`: a weight that is not read yet. `gate`: an activation of rows that a product
  * may still join. `sigmoid`: of rows, until they are multiplied by it. `scaled`: rows times a number that the
  * one node that reads them takes with it. `matrix`: a constant in codes, with
@@ -21,6 +21,7 @@ export type Meaning =
   | { readonly is: 'sigmoid'; readonly value: Value }
   | Scaled
   | { readonly is: 'state'; readonly name: string }
+  | { readonly is: 'present'; readonly of: string }
   | { readonly is: 'control'; readonly name: string }
   | { readonly is: 'constant'; readonly name: string }
   | StoredMatrix
@@ -200,6 +201,8 @@ export interface Findings {
   readonly norms: Set<'rms' | 'layer'>
   /** Embeddings of positions that are added to those of tokens. */
   hasPositions: boolean
+  /** Positions that its control values are proven for, where these are fewer than any context; and why. */
+  proven?: { readonly positions: number; readonly why: string } | undefined
 }
 
 /** A matrix that products read, and its outputs. */

@@ -4,7 +4,8 @@ import { evaluate } from '../evaluate.ts'
 import type { Types } from '../infer.ts'
 import { intOf } from '../ir/attributes.ts'
 import { type Dim, evaluateDim } from '../ir/dims.ts'
-import type { Graph, Input } from '../ir/graph.ts'
+import type { Constant, Graph, Input, Node } from '../ir/graph.ts'
+import { unclaimed } from '../ir/operator.ts'
 import { isFloat, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
 import { removeDead } from '../passes/dead.ts'
 
@@ -14,53 +15,122 @@ export interface StepSizes {
   readonly past: number
 }
 
-/** A graph, and what inference knows of its values. */
-export interface Probed {
+/** What a run of the graph gives to one of its whole-number inputs. */
+type Given = 'zeros' | 'ones' | 'positions' | 'last' | 'total'
+
+/** The nodes that one value is made of. */
+interface Part {
   readonly graph: Graph
-  readonly types: Types
+  /** Shapes that inference knows: their values may be made of weights, which are not read. */
+  readonly shapes: ReadonlyMap<string, readonly Dim[]>
 }
 
-/**
- * Ids are 0, masks are 1, positions are those of the step, and states are zeros. Throws what the evaluator
- * throws: `unsupported` for an operator without an entry.
- */
-export function probe({ graph, types }: Probed, name: string, sizes: StepSizes): Tensor {
-  const constant = graph.constants.get(name)
-  if (constant !== undefined && 'data' in constant) return constant
-  const symbols = symbolsOf(graph.inputs, sizes)
-  const part = removeDead.run({ ...withShapes(graph, types, symbols), outputs: [name] })
-  const used = new Set(part.nodes.flatMap(({ inputs }) => inputs))
-  const feeds = new Map(
-    graph.inputs
-      .filter((input) => used.has(input.name) || input.name === name)
-      .map((input) => [input.name, feedOf(input, symbols, sizes)]),
+export class Prober {
+  readonly #graph: Graph
+  readonly #types: Types
+  readonly #given: ReadonlyMap<string, Given>
+  readonly #parts = new Map<string, Part>()
+
+  constructor(graph: Graph, types: Types) {
+    this.#graph = graph
+    this.#types = types
+    this.#given = givenTo(graph)
+  }
+
+  /**
+   * Ids are 0, masks are 1, positions and lengths are those of the step, and states are zeros. Throws what the
+   * evaluator throws: `unsupported` for an operator without an entry.
+   */
+  value(name: string, sizes: StepSizes): Tensor {
+    const constant = this.#graph.constants.get(name)
+    if (constant !== undefined && 'data' in constant) return constant
+    const { graph, shapes } = this.part(name)
+    const { inputs } = this.#graph
+    const symbols = symbolsOf(inputs, sizes)
+    const constants = new Map(graph.constants)
+    for (const [shape, dims] of shapes) {
+      const known = dims.map((dim) => evaluateDim(dim, symbols)!)
+      constants.set(shape, tensorOf('i64', [known.length], known))
+    }
+    const feeds = graph.inputs.map(
+      (input) => [input.name, feedOf(input, this.#given.get(input.name), symbols, sizes)] as const,
+    )
+    return evaluate({ ...graph, constants }, new Map(feeds)).get(name)!
+  }
+
+  /** Throws `unsupported` where it depends on an input of which nobody knows what runs give it. */
+  part(name: string): Part {
+    const known = this.#parts.get(name)
+    if (known !== undefined) return known
+    const { constants, shapes, nodes } = withoutShapes(this.#graph, this.#types)
+    const graph = removeDead.run({ ...this.#graph, nodes, constants, outputs: [name] })
+    const used = new Set([name, ...graph.nodes.flatMap(({ inputs }) => inputs)])
+    const inputs = graph.inputs.filter((input) => used.has(input.name))
+    for (const input of inputs) {
+      if (isFloat(input.type?.dtype ?? 'f32') || this.#given.has(input.name)) continue
+      const reader = graph.nodes.find((node) => node.inputs.includes(input.name)) ?? graph.nodes[0]
+      if (reader !== undefined)
+        throw unclaimed(
+          reader,
+          `${name} depends on the input ${input.name}, and only ids, masks, positions and lengths are known`,
+        )
+    }
+    const kept = new Map([...shapes].filter(([shape]) => used.has(shape)))
+    const part = { graph: { ...graph, inputs }, shapes: kept }
+    this.#parts.set(name, part)
+    return part
+  }
+}
+
+/** The graph in which shapes that inference knows are read like constants. */
+function withoutShapes({ inputs, nodes, constants }: Graph, types: Types) {
+  const symbols = symbolsOf(inputs, { tokens: 1, past: 1 })
+  const shapes = new Map<string, readonly Dim[]>()
+  const others: Node[] = []
+  for (const node of nodes) {
+    const dims = node.op === 'Shape' && node.domain === '' ? types.get(node.inputs[0] ?? '')?.dims : undefined
+    const isKnown = dims?.every((dim) => evaluateDim(dim, symbols) !== undefined)
+    if (dims === undefined || !isKnown) others.push(node)
+    else shapes.set(node.outputs[0]!, dims.slice(intOf(node, 'start', 0), intOf(node, 'end', dims.length)))
+  }
+  return { nodes: others, constants: constants as ReadonlyMap<string, Constant>, shapes }
+}
+
+/** Names tell ids, masks and positions; lengths are what GroupQueryAttention reads as such. */
+function givenTo({ inputs, nodes }: Graph): ReadonlyMap<string, Given> {
+  const lengths = new Map<string, Given>()
+  for (const { op, inputs: read } of nodes) {
+    if (op !== 'GroupQueryAttention') continue
+    lengths.set(read[5] ?? '', 'last')
+    lengths.set(read[6] ?? '', 'total')
+  }
+  return new Map(
+    inputs.flatMap(({ name }): [string, Given][] => {
+      const given = lengths.get(name) ?? givenByName(name)
+      return given === undefined ? [] : [[name, given]]
+    }),
   )
-  return evaluate(part, feeds).get(name)!
 }
 
-/** Shapes that inference knows are constants: their values may be made of weights, which are not read. */
-function withShapes(graph: Graph, types: Types, symbols: ReadonlyMap<string, number>): Graph {
-  const constants = new Map(graph.constants)
-  const nodes = graph.nodes.filter((node) => {
-    if (node.op !== 'Shape' || node.domain !== '') return true
-    const dims = types.get(node.inputs[0] ?? '')?.dims?.map((dim) => evaluateDim(dim, symbols))
-    if (dims === undefined || !dims.every((size) => size !== undefined)) return true
-    const part = dims.slice(intOf(node, 'start', 0), intOf(node, 'end', dims.length))
-    constants.set(node.outputs[0]!, tensorOf('i64', [part.length], part))
-    return false
-  })
-  return { ...graph, nodes, constants }
+function givenByName(name: string): Given | undefined {
+  if (/position/.test(name)) return 'positions'
+  if (/mask/.test(name)) return 'ones'
+  return /ids?$|type/.test(name) ? 'zeros' : undefined
 }
 
-/** Batch is 1; the symbol of the state's third axis is `past`; another one is all positions. */
+/** Axis of the positions in keys and values [.., heads, past, dim]. */
+const PAST_AXIS = -2
+
+/** Batch is 1; the symbol of the positions of a state is `past`; another one is all positions. */
 function symbolsOf(inputs: readonly Input[], { tokens, past }: StepSizes): ReadonlyMap<string, number> {
   const symbols = new Map<string, number>()
   const set = (dim: Dim | undefined, value: number) => {
     if (typeof dim === 'string' && !symbols.has(dim)) symbols.set(dim, value)
   }
-  for (const { type } of inputs) set(type?.dims?.[0], 1)
+  const batchAxis = (type: Input['type']) => (type?.dims?.length === 5 ? 1 : 0)
+  for (const { type } of inputs) set(type?.dims?.[batchAxis(type)], 1)
   for (const { name, type } of inputs) {
-    if (isFloat(type?.dtype ?? 'i64') && type?.dims?.length === 4) set(type.dims[2], past)
+    if (isFloat(type?.dtype ?? 'i64') && (type?.dims?.length ?? 0) >= 4) set(type?.dims?.at(PAST_AXIS), past)
     else if (!isFloat(type?.dtype ?? 'f32') && !/mask/.test(name)) set(type?.dims?.[1], tokens)
   }
   for (const { type } of inputs)
@@ -69,16 +139,21 @@ function symbolsOf(inputs: readonly Input[], { tokens, past }: StepSizes): Reado
 }
 
 function feedOf(
-  { name, type }: Input,
+  { type }: Input,
+  given: Given | undefined,
   symbols: ReadonlyMap<string, number>,
   { tokens, past }: StepSizes,
 ): Tensor {
   const dtype = type?.dtype ?? 'i64'
   const dims = (type?.dims ?? []).map((dim) => evaluateDim(dim, symbols) ?? past + tokens)
-  if (isFloat(dtype)) return zeros(dtype, dims)
   const made = zeros(dtype, dims)
-  const isPosition = /position/.test(name)
-  const value = isPosition ? (at: number) => past + at : /mask/.test(name) ? () => 1 : () => 0
+  if (given === undefined || given === 'zeros' || isFloat(dtype)) return made
+  const value = {
+    ones: () => 1,
+    positions: (at: number) => past + at,
+    last: () => past + tokens - 1,
+    total: () => past + tokens,
+  }[given]
   return tensorOf(
     dtype,
     dims,

@@ -2,12 +2,18 @@
 // and divisors of the frequencies that they are of, or why they are none.
 import type { RopeScaling } from '../../arch/config/config.ts'
 
-/** Cosines and sines of some positions: each [dims / 2]. */
+/** Cosines and sines of positions. [position][dims / 2] */
+export interface Angles {
+  readonly cos: Float32Array
+  readonly sin: Float32Array
+}
+
 export interface RopeRows {
   readonly half: number
-  /** Positions that the table has. */
+  /** Positions from 0 on that are compared with the frequencies. */
   readonly positions: number
-  row(position: number): Promise<{ readonly cos: Float32Array; readonly sin: Float32Array }>
+  /** Of positions [from, to). */
+  rows(from: number, to: number): Promise<Angles>
 }
 
 export interface FoundRope {
@@ -20,6 +26,8 @@ const TOLERANCE = 3e-5
 /** An f32 angle is off by its own rounding: position * 2^-24. */
 const ANGLE_ERROR = 2 ** -23
 const USUAL_BASE = 10_000
+/** Positions whose rows are read at once. */
+const BLOCK = 1024
 
 /**
  * undefined: the rows are no rotation by frequencies that do not change with the position. The base is a
@@ -28,7 +36,7 @@ const USUAL_BASE = 10_000
 export async function recogniseRope(rows: RopeRows): Promise<FoundRope | undefined> {
   const { half, positions } = rows
   if (positions < 2 || half < 1) return undefined
-  const frequencies = await frequenciesOf(rows)
+  const frequencies = await measured(rows)
   if (frequencies === undefined) return undefined
   const theta = roundBase(frequencies)
   const found: FoundRope =
@@ -41,17 +49,44 @@ export async function recogniseRope(rows: RopeRows): Promise<FoundRope | undefin
             factors: frequencies.map((each, pair) => USUAL_BASE ** (-pair / half) / each),
           },
         }
-  const used = theta === undefined ? frequencies : frequencies.map((_, pair) => theta ** (-pair / half))
-  return (await agrees(rows, used)) ? found : undefined
+  const used = frequenciesOf(half, found)
+  for (let from = 0; from < positions; from += BLOCK) {
+    const to = Math.min(from + BLOCK, positions)
+    if (wrongPosition(await rows.rows(from, to), from, used) !== undefined) return undefined
+  }
+  return found
+}
+
+/** Radians per position of each pair. */
+export const frequenciesOf = (half: number, { theta, scaling }: FoundRope): number[] =>
+  Array.from({ length: half }, (_, pair) => {
+    const factor = scaling?.type === 'factors' ? scaling.factors[pair]! : 1
+    return theta ** (-pair / half) / factor
+  })
+
+/** The first position whose cosines and sines are not of these frequencies; `from` is that of row 0. */
+export function wrongPosition(
+  { cos, sin }: Angles,
+  from: number,
+  frequencies: readonly number[],
+): number | undefined {
+  const half = frequencies.length
+  for (let at = 0; at < cos.length; at++) {
+    const position = from + Math.floor(at / half)
+    const angle = position * frequencies[at % half]!
+    const off = Math.max(Math.abs(cos[at]! - Math.cos(angle)), Math.abs(sin[at]! - Math.sin(angle)))
+    if (!(off <= TOLERANCE + position * ANGLE_ERROR)) return position
+  }
+  return undefined
 }
 
 /** Radians per position: from row 1, then sharpened by rows further on. */
-async function frequenciesOf(rows: RopeRows): Promise<number[] | undefined> {
-  const first = await rows.row(1)
+async function measured(rows: RopeRows): Promise<number[] | undefined> {
+  const first = await rows.rows(1, 2)
   let found = Array.from(first.cos, (cos, pair) => Math.atan2(first.sin[pair]!, cos))
   if (found.some((each) => !(each > 0))) return undefined
   for (let position = 2; position < rows.positions; position *= 2) {
-    const { cos, sin } = await rows.row(position)
+    const { cos, sin } = await rows.rows(position, position + 1)
     found = found.map((each, pair) => {
       const turns =
         2 * Math.PI * Math.round((each * position - Math.atan2(sin[pair]!, cos[pair]!)) / (2 * Math.PI))
@@ -76,22 +111,4 @@ function roundBase(frequencies: readonly number[]): number | undefined {
     if (fits(rounded)) return rounded
   }
   return undefined
-}
-
-/** Whether rows at all distances are cosines and sines of these frequencies. */
-async function agrees(rows: RopeRows, frequencies: readonly number[]): Promise<boolean> {
-  const last = rows.positions - 1
-  const sample = [0, 1, 2, 3, 7, 31, 100, 511, 1000, Math.floor(last / 2), last].filter(
-    (each) => each <= last,
-  )
-  for (const position of new Set(sample)) {
-    const { cos, sin } = await rows.row(position)
-    const most = TOLERANCE + position * ANGLE_ERROR
-    for (const [pair, frequency] of frequencies.entries()) {
-      const angle = position * frequency
-      const off = Math.max(Math.abs(cos[pair]! - Math.cos(angle)), Math.abs(sin[pair]! - Math.sin(angle)))
-      if (!(off <= most)) return false
-    }
-  }
-  return true
 }

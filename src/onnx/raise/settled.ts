@@ -10,9 +10,15 @@ export const ROPE_TABLE = { all: 0, local: 1 } as const
 
 /** How layers with a window rotate, where that is not how the others do. */
 export function localRope({ ropes: { all, local } }: Findings): FoundRotation | undefined {
-  const isOther = all !== undefined && `${all.theta} ${all.dims}` !== `${local?.theta} ${local?.dims}`
+  const isOther = all !== undefined && local !== undefined && !rotatesLike(all, local)
   return isOther ? local : undefined
 }
+
+/** Whether two rotations are by the same frequencies. */
+export const rotatesLike = (one: FoundRotation, other: FoundRotation): boolean =>
+  one.theta === other.theta &&
+  one.dims === other.dims &&
+  JSON.stringify(one.scaling) === JSON.stringify(other.scaling)
 
 export function settled(graph: Graph, findings: Findings): Graph {
   const [makers, readers] = [producersOf(graph), readersOf(graph)]

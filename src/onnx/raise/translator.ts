@@ -10,13 +10,16 @@ import { readersOf } from '../ir/edges.ts'
 import { type Graph, type Input, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
+import { operatorOf, whyUnclaimed } from '../operators.ts'
+import { readsOf } from '../passes/dead.ts'
 import type { Findings, FoundRotation, Heads, Meaning } from './meaning.ts'
 import { mergeProducts } from './merge-products.ts'
 import { nameSteps } from './name-steps.ts'
 import { normedRows } from './normed-rows.ts'
-import { settled } from './settled.ts'
+import { Prober } from './probe.ts'
+import { rotatesLike, settled } from './settled.ts'
+import { wronglyLeft } from './states.ts'
 import { tailOf } from './tail.ts'
-import { textOf } from './terms.ts'
 import { WeightTable } from './weights/weight-table.ts'
 
 /** Translates one kind of node. `false`: this form of it is not a part of a step; control flow may be. */
@@ -28,6 +31,15 @@ export interface Translation {
   readonly weights: WeightTable
   readonly findings: Findings
 }
+
+export interface TranslatorOptions {
+  readonly signal?: AbortSignal | undefined
+  /** What files beside the graph say of the context. Default: `PROVEN_POSITIONS`. */
+  readonly positions?: number | undefined
+}
+
+/** Positions that control values are proven for where no file says how many there are. */
+export const PROVEN_POSITIONS = 32_768
 
 export class Translator {
   readonly file: string
@@ -56,18 +68,32 @@ export class Translator {
   readonly normed = new Map<Value, Pick<Heads, 'value' | 'norm'>>()
   /** What a step leaves of each state of a recurrent layer, as text. */
   readonly left = new Map<string, string>()
+  /** What has each state of keys or values with the step's own after it. */
+  readonly #grown = new Map<string, Meaning>()
+  /** Computes control values for steps of a size. */
+  readonly prober: Prober
+  /** Positions that a context may have. */
+  readonly end: number
   /** Rows of meanings that were open when they were first read. */
   readonly #made = new Map<Meaning, Value>()
   #isTaken = false
   #hidden: Value | undefined
 
-  constructor(file: string, graph: Graph, handlers: Handlers, b: GraphBuilder, signal?: AbortSignal) {
+  constructor(
+    file: string,
+    graph: Graph,
+    handlers: Handlers,
+    b: GraphBuilder,
+    { signal, positions = PROVEN_POSITIONS }: TranslatorOptions = {},
+  ) {
     this.file = file
     this.b = b
     this.graph = graph
     this.weights = new WeightTable(file, graph)
     this.signal = signal
     this.types = inferTypes(graph)
+    this.prober = new Prober(graph, this.types)
+    this.end = positions
     this.#handlers = handlers
     this.#readers = readersOf(graph)
     this.#tail = tailOf(graph)
@@ -183,8 +209,12 @@ export class Translator {
   noteRope(node: Node, kind: 'all' | 'local', rope: FoundRotation, positions?: number): void {
     const { findings } = this
     const known = findings.ropes[kind]
-    if (known !== undefined && (known.theta !== rope.theta || known.dims !== rope.dims))
-      throw unclaimed(node, `it rotates by base ${rope.theta} and layers before it by base ${known.theta}`)
+    if (known !== undefined && !rotatesLike(known, rope))
+      throw unclaimed(
+        node,
+        `it rotates ${rope.dims} numbers by base ${rope.theta} and layers before it ${known.dims} by base ` +
+          `${known.theta}, or by other factors`,
+      )
     findings.ropes[kind] = rope
     if (positions !== undefined)
       findings.tablePositions = Math.min(findings.tablePositions ?? positions, positions)
@@ -235,18 +265,26 @@ export class Translator {
     return after >= 0 && (node.outputs.includes(name) || !this.#tail.slice(after + 1).some(isProduct))
   }
 
-  /** States of recurrent layers come out in the order in which they go in, after the logits. */
+  /** What a step leaves of each state is what the next step gets. */
   #checkStates(node: Node): void {
-    for (const [index, { name }] of this.#states.entries()) {
-      const due = this.left.get(name)
-      const output = this.graph.outputs[index + 1] ?? ''
-      const made = this.meaningOf(output)
-      if (due !== undefined && (made?.is !== 'terms' || textOf(made) !== due))
-        throw unclaimed(
-          node,
-          `the output ${output || index + 1} is not what the step makes of the state ${name}`,
-        )
-    }
+    const wrong = wronglyLeft(
+      this.#states.map(({ name }) => name),
+      this.graph.outputs,
+      { meaningOf: (name) => this.meaningOf(name), grown: this.#grown, left: this.left },
+    )
+    if (wrong !== undefined) throw unclaimed(node, wrong)
+  }
+
+  /** Says that `meaning` is the state with what the step adds to it. */
+  grow(node: Node, state: string, meaning: Meaning): void {
+    if (this.#grown.has(state)) throw unclaimed(node, `it adds to the state ${state} a second time`)
+    this.#grown.set(state, meaning)
+  }
+
+  /** Says that a control value is proven for so many positions only. */
+  limit(positions: number, why: string): void {
+    const { proven } = this.findings
+    if (proven === undefined || positions < proven.positions) this.findings.proven = { positions, why }
   }
 
   #input(name: string, dtype: Parameters<typeof isFloat>[0]): Meaning {
@@ -259,18 +297,37 @@ export class Translator {
   async #translate(node: Node): Promise<void> {
     const key = `${node.domain}:${node.op}`
     const handler = this.#handlers.get(key)
+    if (handler !== undefined) this.#checkForm(node)
     if (handler !== undefined && (await this.#handle(handler, node))) return
     const isOfShape = node.op === 'Shape' || node.op === 'Size'
-    const wrong = node.inputs.find((name) => {
-      const is = this.meaningOf(name)?.is
-      return is !== undefined && is !== 'control' && is !== 'constant'
-    })
+    const wrong = this.#notControl(node)
     if (wrong === undefined || isOfShape) {
       for (const [index, name] of node.outputs.entries()) this.set(node, index, { is: 'control', name })
       return
     }
     const how = handler === undefined ? 'no step has such an operator' : 'no step has it in this form'
-    throw unclaimed(node, `it reads ${wrong} (${this.meaningOf(wrong)?.is}), and ${how}`)
+    throw unclaimed(
+      node,
+      `it reads ${wrong} (${this.meaningOf(wrong)?.is ?? 'no part of a step'}), and ${how}`,
+    )
+  }
+
+  /** A value that the node, or a graph of its attributes, reads and that is not control. */
+  #notControl(node: Node): string | undefined {
+    return readsOf(node).find((name) => {
+      const is = this.meaningOf(name)?.is
+      const isInner = is === undefined && !node.inputs.includes(name)
+      return !isInner && is !== 'control' && is !== 'constant'
+    })
+  }
+
+  /** Handlers read the attributes and inputs that operators are known to have; others may change what they do. */
+  #checkForm(node: Node): void {
+    if (operatorOf(node) === undefined) return
+    const inputs = node.inputs.slice(0, node.inputs.findLastIndex((name) => name !== '') + 1)
+    const dtypes = inputs.map((name) => this.types.get(name)?.dtype)
+    const why = whyUnclaimed({ ...node, inputs }, dtypes)
+    if (why !== undefined) throw unclaimed(node, why)
   }
 
   /** Rows that do not fit are a bug where a family builds the graph, and here a property of the file. */

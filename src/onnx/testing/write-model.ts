@@ -3,12 +3,25 @@ import { PbfWriter } from 'pbf'
 
 export interface WrittenNode {
   readonly op: string
+  /** Absent: ONNX's own. */
+  readonly domain?: string | undefined
   readonly inputs: readonly string[]
   readonly outputs: readonly string[]
   readonly attributes?: Readonly<Record<string, WrittenAttribute>>
 }
-/** A whole number, a tensor, or a graph. */
-type WrittenAttribute = number | WrittenTensor | WrittenGraph
+/** A whole number, a float, whole numbers, a tensor, or a graph. */
+export type WrittenAttribute =
+  | number
+  | { readonly float: number }
+  | { readonly ints: readonly number[] }
+  | WrittenTensor
+  | WrittenGraph
+/** A name alone stands for f32 of shape [2]; without dims the shape is left out. */
+export interface WrittenValue {
+  readonly name: string
+  readonly type: number
+  readonly dims?: readonly (number | string)[] | undefined
+}
 export interface WrittenTensor {
   readonly name: string
   readonly type?: number
@@ -19,42 +32,60 @@ export interface WrittenTensor {
 export interface WrittenGraph {
   readonly nodes: readonly WrittenNode[]
   readonly constants?: readonly WrittenTensor[]
-  readonly inputs?: readonly string[]
-  readonly outputs?: readonly string[]
+  readonly inputs?: readonly (string | WrittenValue)[]
+  readonly outputs?: readonly (string | WrittenValue)[]
 }
 
-/** Inputs are f32 of shape [2]. */
 export function modelBytes(graph: WrittenGraph, opset = 17): Uint8Array {
   const to = new PbfWriter()
   to.writeVarintField(1, 8)
   to.writeMessage(7, writeGraph, graph)
-  to.writeMessage(8, (version: number, inner: PbfWriter) => inner.writeVarintField(2, version), opset)
+  const domains = new Set(graph.nodes.flatMap(({ domain }) => (domain === undefined ? [] : [domain])))
+  for (const [domain, version] of [['', opset] as const, ...[...domains].map((name) => [name, 1] as const)])
+    to.writeMessage(8, writeOpset, { domain, version })
   return to.finish()
+}
+
+function writeOpset({ domain, version }: { domain: string; version: number }, to: PbfWriter): void {
+  if (domain !== '') to.writeStringField(1, domain)
+  to.writeVarintField(2, version)
 }
 
 function writeGraph({ nodes, constants = [], inputs = [], outputs = [] }: WrittenGraph, to: PbfWriter): void {
   for (const node of nodes) to.writeMessage(1, writeNode, node)
   to.writeStringField(2, 'main')
   for (const constant of constants) to.writeMessage(5, writeTensor, constant)
-  for (const name of inputs) to.writeMessage(11, writeInput, name)
-  for (const name of outputs) to.writeMessage(12, writeInput, name)
+  for (const input of inputs) to.writeMessage(11, writeValue, input)
+  for (const output of outputs) to.writeMessage(12, writeValue, output)
 }
 
-function writeNode({ op, inputs, outputs, attributes = {} }: WrittenNode, to: PbfWriter): void {
+function writeNode({ op, domain, inputs, outputs, attributes = {} }: WrittenNode, to: PbfWriter): void {
   for (const name of inputs) to.writeStringField(1, name)
   for (const name of outputs) to.writeStringField(2, name)
   to.writeStringField(4, op)
   for (const [name, value] of Object.entries(attributes)) {
     to.writeMessage(5, writeAttribute, [name, value] as const)
   }
+  if (domain !== undefined) to.writeStringField(7, domain)
 }
 
 function writeAttribute([name, value]: readonly [string, WrittenAttribute], to: PbfWriter): void {
   to.writeStringField(1, name)
+  const kind = kindOf(value)
   if (typeof value === 'number') to.writeVarintField(3, value)
+  else if ('float' in value) to.writeFloatField(2, value.float)
+  else if ('ints' in value) for (const each of value.ints) to.writeVarintField(8, each)
   else if ('dims' in value) to.writeMessage(5, writeTensor, value)
   else to.writeMessage(6, writeGraph, value)
-  to.writeVarintField(20, typeof value === 'number' ? 2 : 'dims' in value ? 4 : 5)
+  to.writeVarintField(20, kind)
+}
+
+/** The number of AttributeProto.AttributeType. */
+function kindOf(value: WrittenAttribute): number {
+  if (typeof value === 'number') return 2
+  if ('float' in value) return 1
+  if ('ints' in value) return 7
+  return 'dims' in value ? 4 : 5
 }
 
 export function writeTensor({ name, type = 1, dims, raw, external }: WrittenTensor, to: PbfWriter): void {
@@ -75,23 +106,32 @@ export function writeTensor({ name, type = 1, dims, raw, external }: WrittenTens
   if (external !== undefined) to.writeVarintField(14, 1)
 }
 
-function writeInput(name: string, to: PbfWriter): void {
+function writeValue(value: string | WrittenValue, to: PbfWriter): void {
+  const { name, type, dims } = typeof value === 'string' ? { name: value, type: 1, dims: [2] } : value
   to.writeStringField(1, name)
-  to.writeMessage(2, writeType, 2)
+  to.writeMessage(2, writeType, { type, dims })
 }
 
-function writeType(size: number, to: PbfWriter): void {
+function writeType({ type, dims }: Pick<WrittenValue, 'type' | 'dims'>, to: PbfWriter): void {
   to.writeMessage(
     1,
-    (count: number, tensor: PbfWriter) => {
-      tensor.writeVarintField(1, 1)
-      tensor.writeMessage(
-        2,
-        (dim: number, shape: PbfWriter) =>
-          shape.writeMessage(1, (value: number, inner: PbfWriter) => inner.writeVarintField(1, value), dim),
-        count,
-      )
+    (_: undefined, tensor: PbfWriter) => {
+      tensor.writeVarintField(1, type)
+      if (dims !== undefined) tensor.writeMessage(2, writeShape, dims)
     },
-    size,
+    undefined,
   )
+}
+
+function writeShape(dims: readonly (number | string)[], to: PbfWriter): void {
+  for (const size of dims) {
+    to.writeMessage(
+      1,
+      (dim: number | string, inner: PbfWriter) => {
+        if (typeof dim === 'number') inner.writeVarintField(1, dim)
+        else inner.writeStringField(2, dim)
+      },
+      size,
+    )
+  }
 }

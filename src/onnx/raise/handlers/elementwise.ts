@@ -1,8 +1,9 @@
 // Elementwise operators. In: rows, and activations of rows. Out: sums, gates and scaled rows.
 import type { Activation, Value } from '../../../graph/ir.ts'
-import { floatOf, stringOf } from '../../ir/attributes.ts'
+import { floatOf, intOf, stringOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
+import { DTYPES, type DType, isFloat } from '../../ir/tensor.ts'
 import type { Scaled } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 
@@ -34,7 +35,7 @@ export const scale: Handler = (t, node) =>
 
 export const divideBy: Handler = (t, node) => {
   const number = t.scalar(node, 1)
-  return scaleBy(t, node, 0, number && 1 / number)
+  return scaleBy(t, node, 0, number === undefined ? undefined : 1 / number)
 }
 
 /** A soft cap, once the numbers before it and after it are known. */
@@ -45,8 +46,15 @@ export const tanh: Handler = (t, node) => {
 
 function scaleBy(t: Translator, node: Node, index: number, by: number | undefined): boolean {
   const rows = scaledRows(t, node, index)
-  if (rows === undefined || by === undefined || !Number.isFinite(by) || rows.cap * by < 0) return false
+  if (rows === undefined || by === undefined || rows.cap * by < 0) return false
+  checkFactor(node, by)
   return setScaled(t, node, { ...rows, scale: rows.scale * by, cap: rows.cap * by })
+}
+
+/** Throws `unsupported` for what no plan multiplies by. */
+export function checkFactor(node: Node, by: number): void {
+  if (Number.isFinite(by) && by !== 0) return
+  throw unclaimed(node, `it multiplies by ${by}, where a finite number other than 0 is known`)
 }
 
 function scaledRows(t: Translator, node: Node, index: number): Scaled | undefined {
@@ -117,6 +125,20 @@ function gate(t: Translator, node: Node, activation: Activation): boolean {
   if (input?.is !== 'rows') return false
   t.findings.intermediateSize = Math.max(t.findings.intermediateSize, input.value.shape[1])
   t.set(node, 0, { is: 'gate', value: input.value, activation })
+  return true
+}
+
+/** What tokens are counted in; other whole numbers have fewer of them. */
+const ID_TYPES: readonly DType[] = ['i32', 'i64']
+
+/** Floats stay what they are, but for their rounding; whole numbers and truths of them are something else. */
+export const cast: Handler = (t, node) => {
+  const input = t.read(node, 0)
+  if (input === undefined || input.is === 'constant' || input.is === 'control') return false
+  const to = DTYPES.get(intOf(node, 'to', 0))
+  const isKept = to !== undefined && (input.is === 'ids' ? ID_TYPES.includes(to) : isFloat(to))
+  if (!isKept) throw unclaimed(node, `it makes ${to ?? 'another type'} of ${input.is}`)
+  t.set(node, 0, input)
   return true
 }
 

@@ -29,7 +29,7 @@ export const gather: Handler = (t, node) => {
   }
   const isPositions = indices?.is === 'control' && t.dimsOf(node)?.length === 3
   if (data?.is === 'constant' && axis === 0 && isPositions && t.weights.constant(node, 0).dims.length === 2) {
-    provePositions(t, node, node.inputs[1]!)
+    provePositions(t, node, node.inputs[1]!, t.weights.constant(node, 0).dims[0])
     t.setRows(node, 0, embedPositions(t, node, 0))
     return true
   }

@@ -36,7 +36,11 @@ function rotate(t: Translator, node: Node, at: { cos: number; sin: number; posit
 /** Heads [b, h, t, d], or rows [b, t, h * d] of a known number of heads. */
 export function headsOf(t: Translator, node: Node, index: number, count: number): Heads | undefined {
   const meaning = t.read(node, index)
-  if (meaning?.is === 'heads' && meaning.axes === 'btf') return { ...meaning, axes: 'bthd' }
+  if (meaning?.is === 'heads' && meaning.axes === 'btf') {
+    if (count !== 0 && count !== meaning.count)
+      throw unclaimed(node, `it reads rows of ${meaning.count} heads as ${count} heads`)
+    return { ...meaning, axes: 'bthd' }
+  }
   if (meaning?.is === 'heads') return meaning.axes === 'bhtd' || meaning.axes === 'bthd' ? meaning : undefined
   if (!t.isRows(node, index) || count === 0) return undefined
   return asHeads(node, t.rows(node, index), count)
@@ -61,6 +65,8 @@ export const attention: Handler = async (t, node) => {
   if (q === undefined || k === undefined || v === undefined) return false
   if (intOf(node, 'qk_matmul_output_mode', 0) !== 0 || (node.outputs[3] ?? '') !== '')
     throw unclaimed(node, 'its scores are an output')
+  for (const name of ['left_window_size', 'right_window_size'])
+    if (intOf(node, name, -1) >= 0) throw unclaimed(node, `it has a window of its own (${name})`)
   if (hasInput(node, 6)) throw unclaimed(node, 'it is told how many positions count')
   const scale = floatOf(node, 'scale', 1 / Math.sqrt(q.dim)) * q.scale * k.scale
   const scores = { is: 'scores', q, k: copied(node, q, past(t, node, k, PAST_KEY)), scale } as const
@@ -83,7 +89,7 @@ export const attention: Handler = async (t, node) => {
       scale: 1,
       past: '',
     })
-  for (const output of [1, 2]) t.set(node, output, { is: 'state', name: node.outputs[output] ?? '' })
+  leave(t, node, [PAST_KEY, PAST_VALUE])
   return true
 }
 
@@ -102,6 +108,17 @@ export function past(t: Translator, node: Node, heads: Heads, index: number): He
   if (state?.is !== 'state' || heads.past !== '')
     throw unclaimed(node, `its input ${index} is no state of the step before`)
   return { ...heads, past: state.name }
+}
+
+/** Says that outputs 1 and 2 are the states of two inputs with the step's own keys and values. */
+export function leave(t: Translator, node: Node, inputs: readonly number[]): void {
+  for (const [index, input] of inputs.entries()) {
+    const of = hasInput(node, input) ? node.inputs[input]! : ''
+    const state = t.read(node, input)
+    const meaning = { is: 'present', of: state?.is === 'state' ? state.name : of } as const
+    if (meaning.of !== '') t.grow(node, meaning.of, meaning)
+    t.set(node, index + 1, meaning)
+  }
 }
 
 /** `causal` where the operator itself hides what comes later. */

@@ -3,22 +3,29 @@
 import { floatOf, intOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed, unfit } from '../../ir/operator.ts'
-import { provePositions } from '../prove-positions.ts'
+import { proveNumbers, provePositions } from '../prove-positions.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { embedPositions, embedTokens } from './embed.ts'
+import { leave } from './fused.ts'
 import { layer } from './norms.ts'
 
 /** Inputs: ids, segments, three tables, gamma, beta, mask, positions. Outputs: the norm, a mask, the sum. */
 export const embedLayerNorm: Handler = (t, node) => {
   if (t.read(node, 0)?.is !== 'ids') return false
   if (hasInput(node, 1) || hasInput(node, 4)) throw unclaimed(node, 'it adds embeddings of segments')
-  if (hasInput(node, 8)) provePositions(t, node, node.inputs[8]!)
+  if (hasInput(node, 8)) provePositions(t, node, node.inputs[8]!, t.weights.constant(node, 3).dims[0])
   const tokens = embedTokens(t, node, 2)
   const sum = t.b.add(node.outputs[2] || `${node.name}.sum`, tokens, embedPositions(t, node, 3))
   t.setRows(node, 2, sum)
   t.setRows(node, 0, layer(t, node, sum, 5, 6))
   return true
 }
+
+const [MASK, PAST] = [3, 4]
+/** What a step honours, or what changes nothing in it. */
+const ATTRIBUTES: ReadonlySet<string> = new Set([
+  ...['num_heads', 'unidirectional', 'scale', 'mask_filter_value', 'do_rotary', 'qkv_hidden_sizes'],
+])
 
 /** Inputs: rows, matrix and bias of queries, keys and values, mask, past. */
 export const attention: Handler = (t, node) => {
@@ -44,7 +51,7 @@ export const attention: Handler = (t, node) => {
     { scale: scale === 0 ? undefined : scale },
   )
   t.setRows(node, 0, attended)
-  t.set(node, 1, { is: 'state', name: node.outputs[1] ?? '' })
+  leave(t, node, [PAST])
   return true
 }
 
@@ -53,8 +60,14 @@ function checkForm(t: Translator, node: Node): void {
   if (intOf(node, 'do_rotary', 0) !== 0) throw unclaimed(node, 'it rotates queries and keys')
   if (node.attributes.has('qkv_hidden_sizes'))
     throw unclaimed(node, 'its queries, keys and values differ in width')
-  if (hasInput(node, 3) && t.read(node, 3)?.is !== 'control')
-    throw unclaimed(node, 'its mask depends on tokens')
-  if (hasInput(node, 4) && t.read(node, 4)?.is !== 'state') throw unclaimed(node, 'its past is no state')
+  for (const name of node.attributes.keys())
+    if (!ATTRIBUTES.has(name)) throw unclaimed(node, `its ${name} is not known`)
+  if (hasInput(node, MASK)) {
+    if (t.read(node, MASK)?.is !== 'control') throw unclaimed(node, 'its mask depends on tokens')
+    proveNumbers(t, node, node.inputs[MASK]!, 'ones, which hide nothing')
+  }
+  const hasPast = t.read(node, PAST)?.is === 'state'
+  if (hasPast !== t.hasState || hasPast !== hasInput(node, PAST))
+    throw unclaimed(node, 'its past is no state')
   if (hasInput(node, 5)) throw unclaimed(node, 'it adds a bias to its scores')
 }

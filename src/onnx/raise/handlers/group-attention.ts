@@ -5,11 +5,11 @@ import { floatOf, intOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed, unfit } from '../../ir/operator.ts'
 import type { Heads } from '../meaning.ts'
-import { recogniseRope } from '../rope-table.ts'
+import { proveNumbers } from '../prove-positions.ts'
+import { tableRope } from '../prove-rope.ts'
 import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
-import { floatsOf } from '../weights/block-weights.ts'
-import { asHeads, headsOf } from './fused.ts'
+import { asHeads, headsOf, leave } from './fused.ts'
 import { rotationOf } from './scores.ts'
 
 const [QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COS, SIN] = [0, 1, 2, 3, 4, 5, 6, 7, 8]
@@ -28,7 +28,7 @@ export const groupQueryAttention: Handler = async (t, node) => {
   const [q, k, v] = parts(t, node, heads, kvHeads)
   const headDim = q.dim
   const isRotated = intOf(node, 'do_rotary', 0) !== 0
-  const window = Math.max(0, intOf(node, 'local_window_size', -1))
+  const window = windowOf(node)
   const kind = window > 0 ? 'local' : 'all'
   if (isRotated && (q.rope ?? k.rope) !== undefined) throw unclaimed(node, 'it rotates heads a second time')
   const pairing = intOf(node, 'rotary_interleaved', 0) === 0 ? 'halves' : 'interleaved'
@@ -51,9 +51,16 @@ export const groupQueryAttention: Handler = async (t, node) => {
     },
   )
   t.setRows(node, 0, attended)
-  t.set(node, 1, { is: 'state', name: node.outputs[1] ?? '' })
-  t.set(node, 2, { is: 'state', name: node.outputs[2] ?? '' })
+  leave(t, node, [PAST_KEY, PAST_VALUE])
   return true
+}
+
+/** 0: it has none. */
+function windowOf(node: Node): number {
+  const stated = intOf(node, 'local_window_size', -1)
+  if (stated === -1) return 0
+  if (stated > 0) return stated
+  throw unclaimed(node, `its local_window_size is ${stated} where -1 or a number of positions is known`)
 }
 
 function checkForm(t: Translator, node: Node): void {
@@ -73,6 +80,8 @@ function checkForm(t: Translator, node: Node): void {
     if (is !== 'control')
       throw unclaimed(node, `its input ${index} is ${is ?? 'left out'} where lengths are due`)
   }
+  proveNumbers(t, node, node.inputs[LENGTHS]!, 'the positions after it, less one')
+  proveNumbers(t, node, node.inputs[TOTAL]!, 'the positions after it')
   const more = node.inputs.findIndex((name, index) => index > SIN && name !== '')
   if (more >= 0) throw unclaimed(node, `its input ${more} is given, which no step has`)
 }
@@ -114,27 +123,12 @@ function packed(t: Translator, node: Node, heads: number, kvHeads: number): [Hea
 
 /** Rotated dimensions; the tables are compared with the frequencies that they seem to have. */
 async function ropeDims(t: Translator, node: Node, kind: 'all' | 'local'): Promise<number> {
-  const { weights, signal } = t
-  const [cos, sin] = [weights.constant(node, COS), weights.constant(node, SIN)]
-  const [positions = 0, half = 0] = cos.dims
-  if (cos.dims.length !== 2 || `${sin.dims}` !== `${cos.dims}`)
-    throw unfit(node, `its tables have the shapes [${cos.dims}] and [${sin.dims}]`)
-  const table = `${node.inputs[COS]} ${node.inputs[SIN]}`
+  const tables = [t.weights.constant(node, COS), t.weights.constant(node, SIN)] as const
+  const [positions = 0, half = 0] = tables[0].dims
+  const names = [node.inputs[COS]!, node.inputs[SIN]!]
+  const table = `${names.join(' ')} of GroupQueryAttention`
   if (t.hasRope(node, kind, table)) return 2 * half
-  const row = (position: number) => [position * half, (position + 1) * half, signal] as const
-  const found = await recogniseRope({
-    half,
-    positions,
-    row: async (position) => ({
-      cos: await floatsOf(cos, ...row(position)),
-      sin: await floatsOf(sin, ...row(position)),
-    }),
-  })
-  if (found === undefined)
-    throw unclaimed(
-      node,
-      `its tables ${node.inputs[COS]} and ${node.inputs[SIN]} are no rotation by fixed frequencies`,
-    )
+  const found = await tableRope(t, node, tables, names)
   t.noteRope(node, kind, { ...found, table, dims: 2 * half }, positions)
   return 2 * half
 }

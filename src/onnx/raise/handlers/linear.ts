@@ -93,7 +93,8 @@ export function product(
 
 const hasWidth = (t: Translator, node: Node, index: number, n: number): boolean => {
   const { dims } = t.weights.constant(node, index)
-  return dims.reduce((product, size) => product * size, 1) === n
+  // [n, 1] would be a number for each token.
+  return dims.at(-1) === n && dims.reduce((product, size) => product * size, 1) === n
 }
 
 function biasOf(t: Translator, node: Node, index: number, n: number, { parts }: WeightRef): WeightRef {

@@ -5,7 +5,7 @@ import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import type { Mask } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
-import { headsOf, past } from './fused.ts'
+import { headsOf, leave, past } from './fused.ts'
 import { attend } from './scores.ts'
 
 const [QUERY, KEY, VALUE, BIAS, PADDING, ADDED, PAST_KEY, PAST_VALUE] = [0, 1, 2, 3, 4, 5, 6, 7]
@@ -27,7 +27,7 @@ export const multiHeadAttention: Handler = async (t, node) => {
     past(t, node, v, PAST_VALUE),
   )
   t.setRows(node, 0, value)
-  for (const output of [1, 2]) t.set(node, output, { is: 'state', name: node.outputs[output] ?? '' })
+  leave(t, node, [PAST_KEY, PAST_VALUE])
   return true
 }
 

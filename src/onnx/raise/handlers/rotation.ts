@@ -2,11 +2,12 @@
 // by cosines and sines, or that stand after a state.
 import { intOf } from '../../ir/attributes.ts'
 import { axisOf } from '../../ir/broadcast.ts'
-import { hasInput, type Node } from '../../ir/graph.ts'
+import type { Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import { axisCut } from '../axis-cut.ts'
 import type { HeadPart, Heads, Meaning, Turned } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
+import { checkFactor } from './elementwise.ts'
 
 /** Numbers of each head: Slice over the last axis with step 1. */
 export const slice: Handler = (t, node) => {
@@ -25,9 +26,8 @@ export const split: Handler = (t, node) => {
   const axis = intOf(node, 'axis', 0)
   if (input?.is !== 'heads' || !input.axes.endsWith('d') || node.outputs.length !== 2) return false
   if (axis !== -1 && axis !== input.axes.length - 1) return false
-  const sizes = hasInput(node, 1) ? t.known(node, 1) : undefined
   const half = input.dim / 2
-  if (sizes !== undefined && sizes[0] !== half) return false
+  if (t.dimsOf(node)?.at(-1) !== half) return false
   t.set(node, 0, { is: 'part', of: input, from: 0, to: half, sign: 1 })
   t.set(node, 1, { is: 'part', of: input, from: half, to: input.dim, sign: 1 })
   return true
@@ -48,7 +48,9 @@ export const concat: Handler = (t, node) => {
   if (first?.is !== 'state' || second?.is !== 'heads' || second.past !== '') return false
   if (second.axes[axisOf(node, intOf(node, 'axis', 0), second.axes.length)] !== 't')
     throw unclaimed(node, 'it joins a state and new tokens along another axis than theirs')
-  t.set(node, 0, { ...second, past: first.name })
+  const joined: Heads = { ...second, past: first.name }
+  t.grow(node, first.name, joined)
+  t.set(node, 0, joined)
   return true
 }
 
@@ -75,6 +77,7 @@ export const multiplyHeads: Handler = (t, node) => {
     const [left, right] = [t.read(node, one), t.read(node, other)]
     const number = t.scalar(node, other)
     if (left?.is === 'heads' && number !== undefined) {
+      checkFactor(node, number)
       t.set(node, 0, { ...left, scale: left.scale * number })
       return true
     }
@@ -95,6 +98,7 @@ export const multiplyHeads: Handler = (t, node) => {
 export const divideHeads: Handler = (t, node) => {
   const [left, number] = [t.read(node, 0), t.scalar(node, 1)]
   if (left?.is !== 'heads' || number === undefined) return false
+  checkFactor(node, 1 / number)
   t.set(node, 0, { ...left, scale: left.scale / number })
   return true
 }

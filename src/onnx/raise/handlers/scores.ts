@@ -9,6 +9,7 @@ import { proveMask } from '../prove-mask.ts'
 import { proveRope } from '../prove-rope.ts'
 import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
+import { checkFactor } from './elementwise.ts'
 
 /** q k^T, or softmax(scores) v. */
 export const multiplyMatrices: Handler = async (t, node) => {
@@ -34,6 +35,7 @@ export const scaleScores: Handler = (t, node) => {
     const [scores, number] = [t.read(node, one), t.scalar(node, other)]
     if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || number === undefined)
       continue
+    checkFactor(node, number)
     t.set(node, 0, { ...scores, scale: scores.scale * number })
     return true
   }
@@ -44,6 +46,7 @@ export const divideScores: Handler = (t, node) => {
   const [scores, number] = [t.read(node, 0), t.scalar(node, 1)]
   if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || number === undefined)
     return false
+  checkFactor(node, 1 / number)
   t.set(node, 0, { ...scores, scale: scores.scale / number })
   return true
 }
@@ -96,10 +99,10 @@ function setMask(t: Translator, node: Node, scores: Scores, mask: Mask): void {
   t.set(node, 0, { ...scores, mask })
 }
 
-/** Over the last axis, the positions. */
+/** Over the last axis, the positions. Before opset 13 the default was the axis 1. */
 export const softmax: Handler = (t, node) => {
   const scores = t.read(node, 0)
-  const axis = intOf(node, 'axis', -1)
+  const axis = intOf(node, 'axis', node.version < 13 ? 1 : -1)
   if (scores?.is !== 'scores' || scores.isSoft || (axis !== -1 && axis !== 3)) return false
   t.set(node, 0, { ...scores, isSoft: true })
   return true
@@ -113,7 +116,10 @@ export async function attend(
   v: Heads,
 ): Promise<Value> {
   checkFit(node, q, k, v)
-  const window = mask === 'causal' ? 0 : await proveMask(t, node, mask)
+  checkFactor(node, scale)
+  if (t.hasState && k.past === '')
+    throw unclaimed(node, 'its keys do not stand after a state, which other layers have')
+  const window = mask === 'causal' ? 0 : proveMask(t, node, mask, q.count)
   const kind = window > 0 ? 'local' : 'all'
   const { dims, pairing } = await rotationOf(t, node, kind, q, k)
   const [heads, kvHeads, headDim] = [q.count, k.count / k.copies, q.dim]

@@ -106,6 +106,8 @@ export class WeightTable {
     const name = node.inputs[index]!
     const count = constant.dims.reduce((product, size) => product * size, 1)
     if (count !== n) throw unfit(node, `its ${kind} ${name} has ${count} numbers where ${n} are due`)
+    if (constant.dims.at(-1) !== n)
+      throw unclaimed(node, `its ${kind} ${name} of shape [${constant.dims}] is one number for each token`)
     const ending = kind === 'norm' ? '_norm.weight' : '.bias'
     const as = VECTOR_NAME.test(name) ? name : `${name.replace(/\.(weight|bias)$/, '')}${ending}`
     const made = this.#weight(`${name} ${kind}`, as, (weight) =>

@@ -1,0 +1,181 @@
+// Control that is not what a plan does. In: small decoders as a file may have them. Out: whether each is read
+// as ONNX Runtime runs it, or refused by name.
+import { expect, test } from 'vitest'
+import { bufferSource } from '../../../src/base/bytes.ts'
+import { prepareModel } from '../../../src/engine/load/prepare.ts'
+import { byteTokenizer } from '../byte-tokenizer.ts'
+import { openGraph } from '../open-graph.ts'
+import { type DecoderForm, decoderBytes, type StatePlace, VOCAB } from './decoder.ts'
+import { judgeDecoder } from './judge.ts'
+import type { Nodes } from './nodes.ts'
+
+const SHORT = [3, 9, 20]
+const TWO = { layers: 2, heads: 4, kvHeads: 2 } as const
+
+test.each<[string, DecoderForm, readonly number[]]>([
+  ['two layers with a cache', TWO, SHORT],
+  ['no cache', { hasState: false }, SHORT],
+  ['MultiHeadAttention', { attention: 'multi-head', places: 'op' }, SHORT],
+  ['GroupQueryAttention with a window', { attention: 'group', places: 'op', window: 5 }, SHORT],
+  ['learned positions', { places: 'learned' }, SHORT],
+  ['a mask that keeps', { form: 'kept' }, SHORT],
+  ['a mask that drops', { form: 'dropped' }, SHORT],
+  ['a window of 40', { seen: windowOf(40) }, [39, 40, 41, 60]],
+  ['one mask for each of the heads', { seen: byHead(9, 9) }, SHORT],
+  ['rows that are cast to f16 and back', { rowsOp: throughCast('f16') }, SHORT],
+  ['lengths that 0 is added to', { attention: 'group', lengths: offBy(0) }, SHORT],
+])('%s: the answers are those of ONNX Runtime', async (_, form, lengths) => {
+  expect(await judgeDecoder(form, lengths)).toEqual({ is: 'equal', positions: undefined })
+})
+
+test('a window of 1200 without a cache is read up to the longest prompt that was tried', async () => {
+  const form = { hasState: false, seen: windowOf(1200) }
+  expect(await judgeDecoder(form, [1199, 1202, 1300])).toEqual({ is: 'equal', positions: 2399 })
+})
+
+test.each<[string, DecoderForm, number]>([
+  ['rotations that change at 1200', { angles: scaledFrom(1200) }, 1200],
+  ['chunks of 1100', { seen: chunksOf(1100) }, 1100],
+  ['a table of 1500 positions', { places: 'learned', tableRows: 1500, positions: clippedTo(1400) }, 1401],
+])('%s end the context there', async (_, form, positions) => {
+  expect(await judgeDecoder(form, [positions - 1, positions])).toEqual({ is: 'equal', positions })
+})
+
+test('a context that ends before the usual length is a note of the load', async () => {
+  const bytes = decoderBytes({ seen: chunksOf(1100) })
+  const file = await openGraph([bufferSource('model.onnx', bytes), byteTokenizer(VOCAB)])
+  const { contextLength, notes } = await prepareModel(file, { weights: 'auto' })
+  expect(contextLength).toBe(1100)
+  expect(notes).toEqual([expect.stringMatching(/1100 tokens instead of 4096, because the graph/)])
+  expect(file.history?.at(-1)).toMatch(/read up to 1100 positions: node .* shows 1 positions after 1101/)
+  expect((await prepareModel(file, { weights: 'auto', contextLength: 1000 })).notes).toEqual([])
+})
+
+test.each<[string, DecoderForm, RegExp]>([
+  ['slopes of which one is 0', { bias: slopes }, /adds -\S+ to a score of head 1/],
+  ['heads with windows of their own', { seen: byHead(4, 3) }, /shows head 0 4 positions and head 1 3/],
+  [
+    'such heads of MultiHeadAttention',
+    { attention: 'multi-head', seen: byHead(4, 3) },
+    /shows head 0 4 positions and head 1 3/,
+  ],
+  ['chunks of 300', { seen: chunksOf(300) }, /shows 1 positions after 301/],
+  ['windows from 300 on', { seen: windowFrom(300, 8) }, /mask .* (shows|hides)/],
+  [
+    'rotations that change at 300',
+    { angles: scaledFrom(300) },
+    /rotate position \d+ by other frequencies|no rotation/,
+  ],
+  [
+    'a row of a table that is another',
+    { attention: 'group', places: 'op', tableRows: 400, tableBase: (at) => (at === 333 ? 500 : 10_000) },
+    /no rotation by fixed frequencies/,
+  ],
+  ['lengths less 2', { attention: 'group', lengths: offBy(-2) }, /where the positions after it, less one/],
+  [
+    'lengths that end at 90',
+    { attention: 'group', lengths: (g, each) => g.op('Min', [each, g.int(90)]) },
+    /less one/,
+  ],
+  [
+    'positions that end at 20',
+    { places: 'learned', positions: clippedTo(20) },
+    /where the positions of its tokens/,
+  ],
+  [
+    'positions that begin at 2',
+    { places: 'learned', positions: (g, each) => g.op('Add', [each, g.int(2)]) },
+    /positions of its tokens/,
+  ],
+  ['states of another layer', { ...TWO, pastOf: otherLayer }, /is not what the step makes of the state/],
+  ['states that come out for another layer', { ...TWO, presentOf: otherLayer }, /is not what the step makes/],
+  [
+    'keys that are read as values',
+    { attention: 'multi-head', pastOf: otherKind },
+    /is not what the step makes/,
+  ],
+  ['a state that two layers add to', { ...TWO, pastOf: ({ kind }) => ({ layer: 0, kind }) }, /a second time/],
+  [
+    'a state that comes out twice as large',
+    { presentOp: (g, present, { kind }) => (kind === 'key' ? g.op('Mul', [present, g.float(2)]) : present) },
+    /is not what the step makes of the state/,
+  ],
+  ['rows that are cast to whole numbers', { rowsOp: throughCast('i64') }, /makes i64 of rows/],
+  ['rows that are cast to truths', { rowsOp: throughCast('bool') }, /makes bool of rows/],
+  ['rows divided by 0', { rowsOp: (g, rows) => g.op('Div', [rows, g.float(0)]) }, /multiplies by Infinity/],
+  ['rows times 0', { rowsOp: (g, rows) => g.op('Mul', [rows, g.float(0)]) }, /multiplies by 0/],
+])('%s are refused by name', async (_, form, why) => {
+  const verdict = await judgeDecoder(form, SHORT)
+  expect(verdict).toMatchObject({ is: 'refused', why: expect.stringMatching(/^node /) })
+  expect(verdict).toMatchObject({ why: expect.stringMatching(why) })
+})
+
+type Seen = NonNullable<DecoderForm['seen']>
+
+/** Positions of the token and of what it may see, and the distance of both. [tokens, total] */
+function distance(g: Nodes, { rows, columns }: Parameters<Seen>[2]): string {
+  return g.op('Sub', [g.unsqueeze(rows, 1), g.unsqueeze(columns, 0)])
+}
+
+function windowOf(size: number): Seen {
+  return (g, seen, places) => g.op('And', [seen, g.op('Less', [distance(g, places), g.int(size)])])
+}
+
+/** A window of one size in contexts of more than `from` positions. */
+function windowFrom(from: number, size: number): Seen {
+  return (g, seen, places) => {
+    const isShort = g.op('LessOrEqual', [places.total, g.int(from)])
+    const isNear = g.op('Less', [distance(g, places), g.int(size)])
+    return g.op('And', [seen, g.op('Or', [isShort, isNear])])
+  }
+}
+
+function chunksOf(size: number): Seen {
+  return (g, seen, { rows, columns }) => {
+    const [own, other] = [g.unsqueeze(rows, 1), g.unsqueeze(columns, 0)].map((each) =>
+      g.op('Div', [each, g.int(size)]),
+    )
+    return g.op('And', [seen, g.op('Equal', [own!, other!])])
+  }
+}
+
+function byHead(...sizes: readonly number[]): Seen {
+  return (g, seen, places) =>
+    g.op('And', [
+      seen,
+      g.op('Less', [g.unsqueeze(distance(g, places), 0), g.ints(sizes, [sizes.length, 1, 1])]),
+    ])
+}
+
+function slopes(g: Nodes, places: Parameters<Seen>[2]): string {
+  const away = g.unsqueeze(g.cast(g.op('Neg', [distance(g, places)]), 'f32'), 0)
+  return g.op('Mul', [away, g.floats([0, 0.0625], [2, 1, 1])])
+}
+
+/** Angles of all tokens twice as large in contexts of more than `from` positions. */
+function scaledFrom(from: number): NonNullable<DecoderForm['angles']> {
+  return (g, angles, { total }) => {
+    const isLong = g.op('Greater', [total, g.int(from)])
+    return g.op('Mul', [angles, g.op('Where', [isLong, g.float(2), g.float(1)])])
+  }
+}
+
+function clippedTo(last: number): NonNullable<DecoderForm['positions']> {
+  return (g, positions) => g.op('Min', [positions, g.int(last)])
+}
+
+function offBy(count: number): NonNullable<DecoderForm['lengths']> {
+  return (g, lengths) => g.op('Add', [lengths, g.int(count)])
+}
+
+function throughCast(type: 'f16' | 'i64' | 'bool'): NonNullable<DecoderForm['rowsOp']> {
+  return (g, rows) => g.cast(g.cast(rows, type), 'f32')
+}
+
+function otherLayer({ layer, kind }: StatePlace): StatePlace {
+  return { layer: 1 - layer, kind }
+}
+
+function otherKind({ layer, kind }: StatePlace): StatePlace {
+  return { layer, kind: kind === 'key' ? 'value' : 'key' }
+}

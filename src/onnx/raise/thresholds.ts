@@ -1,0 +1,180 @@
+// Thresholds. In: the nodes that a control value is made of. Out: numbers at which it may change its form, and
+// the steps on both sides of each, up to the end of the context.
+import type { Attribute, Graph, Node } from '../ir/graph.ts'
+import { isStored } from '../ir/graph.ts'
+import { numbersOf, type Tensor } from '../ir/tensor.ts'
+import type { StepSizes } from './probe.ts'
+
+export interface Thresholds {
+  /** Lengths and positions that constants of the nodes tell. */
+  readonly numbers: readonly number[]
+  /** Sums, differences, products and quotients of two of them. */
+  readonly pairs: readonly number[]
+  /** Rows of the longest table, which may have another value at each position; 0 where there is none. */
+  readonly tableRows: number
+}
+
+/** Constants of more numbers are tables. */
+const MOST_NUMBERS = 64
+/** Of more numbers than these, no two are taken together. */
+const MOST_PAIRED = 8
+/** Multiples of a number at which chunks of it end. */
+const MULTIPLES = [2, 3]
+/** Of longer chunks the last one that ends in the context is tried. */
+const LEAST_CHUNK = 64
+/** Inputs that are shapes, axes or steps: no length is compared with them. */
+const LAYOUT_INPUTS: Readonly<Record<string, readonly number[]>> = {
+  ...{ Reshape: [1], Expand: [1], Unsqueeze: [1], Squeeze: [1], Split: [1], ConstantOfShape: [0] },
+  ...{ Slice: [3, 4], ReduceSum: [1], ReduceMean: [1], ReduceMax: [1], ReduceMin: [1], ReduceProd: [1] },
+}
+const LAYOUT_ATTRIBUTES: ReadonlySet<string> = new Set([
+  ...['axis', 'axes', 'batch_dims', 'keepdims', 'perm', 'to', 'start', 'end', 'num_outputs', 'allowzero'],
+])
+
+/** Of all the values that the parts make. */
+export function thresholdsOf(parts: readonly Graph[]): Thresholds {
+  const found = new Set<number>()
+  const tables: number[] = []
+  const take = ({ dims, data }: Pick<Tensor, 'dims' | 'data'>) => {
+    if (data.length > MOST_NUMBERS) {
+      tables.push(...dims)
+      for (const size of dims) found.add(size)
+    } else for (const value of numbersOf({ dims, data, dtype: 'f32' })) addWhole(found, value)
+  }
+  for (const part of parts) readNumbers(part, take)
+  const numbers = [...found]
+  return { numbers, pairs: pairsOf(numbers), tableRows: Math.max(0, ...tables) }
+}
+
+function addWhole(found: Set<number>, value: number): void {
+  for (const whole of [Math.floor(Math.abs(value)), Math.ceil(Math.abs(value))])
+    if (whole > 1 && Number.isSafeInteger(whole)) found.add(whole)
+}
+
+function readNumbers(graph: Graph, take: (tensor: Pick<Tensor, 'dims' | 'data'>) => void): void {
+  for (const node of graph.nodes) {
+    for (const [index, name] of node.inputs.entries()) {
+      const constant = graph.constants.get(name)
+      if (constant === undefined || isStored(constant) || isLayout(node, index)) continue
+      take(constant)
+    }
+    for (const [name, attribute] of node.attributes)
+      if (!LAYOUT_ATTRIBUTES.has(name)) readAttribute(attribute, take)
+  }
+  for (const name of graph.outputs) {
+    const constant = graph.constants.get(name)
+    if (constant !== undefined && !isStored(constant)) take(constant)
+  }
+}
+
+const isLayout = ({ op }: Node, index: number): boolean => LAYOUT_INPUTS[op]?.includes(index) === true
+
+function readAttribute(attribute: Attribute, take: (tensor: Pick<Tensor, 'dims' | 'data'>) => void): void {
+  const { kind, value } = attribute
+  if (kind === 'graph') readNumbers(value, take)
+  else if (kind === 'tensor') take(value)
+  else if (kind !== 'string' && kind !== 'strings') {
+    const data = Float64Array.from(typeof value === 'number' ? [value] : value)
+    take({ dims: [data.length], data })
+  }
+}
+
+function pairsOf(numbers: readonly number[]): number[] {
+  const all = new Set<number>()
+  for (const left of numbers.length > MOST_PAIRED ? [] : numbers) {
+    for (const right of numbers)
+      for (const each of [left + right, left - right, left * right, left / right]) addWhole(all, each)
+  }
+  return [...all]
+}
+
+/** Totals that are tried whatever the constants are. */
+const SPREAD = [1, 2, 5, 7, 17, 67, 131, 333, 777, 1024, 1531, 3001, 6007, 8192, 16_001, 50_021, 131_072]
+const PROMPTS = [5, 67, 333]
+const LONG_PROMPTS = [...PROMPTS, 1, 2, 1024]
+/** Elements of a square value, of all prompts together that are computed at once. */
+const MOST_SQUARE = 2 ** 22
+/** Tokens of the longest prompt that a square value is computed for. */
+const LONGEST_SQUARE = 2048
+/** Elements of a value that has `width` for each position. */
+const MOST_LINE = 2 ** 20
+
+/** What the value has for each token: a column for every position, or `width` numbers. */
+export type ValueShape = 'square' | { readonly width: number }
+
+export interface Steps {
+  /** By the positions after them, ascending. */
+  readonly steps: readonly StepSizes[]
+  /** Positions that they speak for: the first threshold that could not be tried, less one; or Infinity. */
+  readonly reach: number
+}
+
+/** Steps on both sides of every threshold; prompts, and, with a state, single tokens and chunks after it. */
+export function stepsAround(
+  { numbers, pairs, tableRows }: Thresholds,
+  { end, hasState, shape }: { end: number; hasState: boolean; shape: ValueShape },
+): Steps {
+  const [near, far] = [new Set<number>(), new Set<number>()]
+  // A prompt has all shorter rows too, so the last total before a change and the first after it are enough.
+  const ends = new Set<number>()
+  const multiples = numbers.flatMap((number) => [
+    ...MULTIPLES.map((times) => times * number),
+    ...(number < LEAST_CHUNK ? [] : [end - (end % number)]),
+  ])
+  for (const each of [...numbers, ...pairs, ...multiples]) {
+    if (each > end) far.add(each)
+    else for (const side of [each - 1, each, each + 1, each + 2]) near.add(side)
+    for (const side of [each, each + 2]) ends.add(side)
+  }
+  const within = (total: number) => total >= 1 && total <= end
+  const totals = [...new Set([...near, ...SPREAD, end])].filter(within).sort((left, right) => left - right)
+  const walked = tableRows > 0 ? walk(Math.min(tableRows, end), shape, hasState) : []
+  const prompts = promptsOf(totals, ends, shape, hasState)
+  const steps = [
+    ...prompts.map((tokens) => ({ tokens, past: 0 })),
+    ...(hasState ? totals.flatMap(stepsTo) : []),
+    ...walked,
+  ].sort((left, right) => left.past + left.tokens - right.past - right.tokens)
+  const most = steps.reduce((sum, { tokens, past }) => Math.max(sum, tokens + past), 0)
+  const missed = hasState ? [] : totals.filter((total) => ends.has(total) && total > most)
+  const rest = Math.min(tableRows, end) > most ? [most + 1] : []
+  return { steps, reach: Math.min(...missed, ...rest, ...far, Number.POSITIVE_INFINITY) - 1 }
+}
+
+/** One token, and a chunk that ends there. */
+const stepsTo = (total: number): StepSizes[] => [
+  { tokens: 1, past: total - 1 },
+  ...(total > 3 && total <= LONGEST_SQUARE ? [{ tokens: 3, past: total - 3 }] : []),
+]
+
+function promptsOf(
+  totals: readonly number[],
+  ends: ReadonlySet<number>,
+  shape: ValueShape,
+  hasState: boolean,
+): number[] {
+  const plain = hasState && shape === 'square' ? PROMPTS : LONG_PROMPTS
+  const usual = totals.filter((total) => ends.has(total) || plain.includes(total))
+  if (shape !== 'square') return usual.filter((total) => total * shape.width <= MOST_LINE)
+  let left = MOST_SQUARE * (hasState ? 1 : 4)
+  return usual.filter((total) => {
+    const isTaken = total <= LONGEST_SQUARE && total ** 2 <= left
+    if (isTaken) left -= total ** 2
+    return isTaken
+  })
+}
+
+/** Tokens of a chunk of a walk along a table. */
+const WALK = 64
+
+/** Chunks that together have every row of a table. */
+function walk(rows: number, shape: ValueShape, hasState: boolean): StepSizes[] {
+  const most = shape === 'square' ? LONGEST_SQUARE : Math.floor(MOST_LINE / shape.width)
+  if (!hasState) return [{ tokens: Math.min(rows, most), past: 0 }]
+  const chunk = shape === 'square' ? WALK : most
+  const count = Math.ceil(Math.min(rows, shape === 'square' ? LONGEST_SQUARE : rows) / chunk)
+  return Array.from({ length: count }, (_, at) => ({
+    tokens: Math.min(chunk, rows - at * chunk),
+    past: at * chunk,
+  }))
+}
