@@ -1,6 +1,6 @@
 // Formulas. In: TeX. Out: MathML that holds nothing active.
-import DOMPurify from 'dompurify'
 import temml from 'temml'
+import { isTamed } from './tame-math.ts'
 
 /** Characters of TeX beyond which a formula stays source. */
 const MOST = 4000
@@ -9,7 +9,7 @@ const MOST_MACROS = 200
 /** Largest sizes that a formula may ask for, in em and in characters of a rule. */
 const MOST_SIZE: [number, number] = [20, 500]
 
-/** Undefined for what is no formula, such as one whose end is still missing. */
+/** Undefined for what is no formula, such as one whose end is still missing, and for what would leave its line. */
 export function formula(tex: string, displayMode: boolean): Element | undefined {
   if (tex.length > MOST) return undefined
   const holder = document.createElement('span')
@@ -21,8 +21,5 @@ export function formula(tex: string, displayMode: boolean): Element | undefined 
     return undefined
   }
   const math = holder.querySelector('math')
-  // Temml sets sizes and colours as styles; it refuses commands that would set others.
-  if (math !== null)
-    DOMPurify.sanitize(math, { USE_PROFILES: { mathMl: true }, ADD_ATTR: ['style'], IN_PLACE: true })
-  return math ?? undefined
+  return math !== null && isTamed(math) ? math : undefined
 }

@@ -1,0 +1,192 @@
+// Tame MathML. In: MathML as Temml makes it of somebody's TeX. Out: the same of listed elements, attributes and
+// styles alone, or a refusal: no name that the page uses, and nothing far outside the formula's line.
+
+const MATHML = 'http://www.w3.org/1998/Math/MathML'
+const ELEMENTS = new Set(
+  (
+    'math mrow mi mn mo mtext ms mspace mstyle mpadded mphantom menclose mfrac msqrt mroot msub msup msubsup ' +
+    'munder mover munderover mmultiscripts mprescripts none mtable mtr mtd'
+  ).split(' '),
+)
+
+/** Largest size that a formula may ask for, in em. */
+const MOST_SIZE = 20
+/** Most by which text may grow, all changes of size in each other taken together. */
+const MOST_SCALE = 5
+/** How far all parts together may stand outside their places, in em. */
+export const MOST_SPILL = { across: 10, down: 3 }
+
+const FLAG = /^(true|false)$/
+const WORDS = /^[a-z]+( [a-z]+)*$/
+const COLOUR = /^(#[\da-f]{3,8}|[a-z]+|rgba?\([\d.,% ]+\))$/i
+/** A size is checked as a number of em. */
+const SIZE = 'size'
+type Rule = RegExp | typeof SIZE
+
+/** Values of attributes. What is not listed is removed: ids, classes and addresses first. */
+const ATTRIBUTES = new Map<string, Rule>([
+  ...'displaystyle stretchy fence separator symmetric largeop movablelimits accent accentunder'
+    .split(' ')
+    .map((name): [string, Rule] => [name, FLAG]),
+  ...'width height depth voffset lspace rspace linethickness minsize maxsize mathsize rowspacing columnspacing'
+    .split(' ')
+    .map((name): [string, Rule] => [name, SIZE]),
+  ...'form linebreak notation columnalign rowalign columnlines rowlines'
+    .split(' ')
+    .map((name): [string, Rule] => [name, WORDS]),
+  ['display', /^(block|inline)$/],
+  ['scriptlevel', /^[+-]?\d$/],
+  ['mathvariant', /^[a-z-]+$/],
+  ['mathcolor', COLOUR],
+  ['mathbackground', COLOUR],
+])
+
+/** Values of styles, by their names in full. */
+const STYLES = new Map<string, Rule>([
+  ...['top', 'right', 'bottom', 'left'].flatMap((side): [string, Rule][] => [
+    [`padding-${side}`, SIZE],
+    [`border-${side}-width`, SIZE],
+    [`border-${side}-style`, /^(solid|dashed|double)$/],
+    [`border-${side}-color`, COLOUR],
+  ]),
+  ['margin-left', SIZE],
+  ['width', SIZE],
+  ['height', SIZE],
+  ['right', /^0(px)?$/],
+  ['bottom', /^0(px)?$/],
+  ['position', /^(absolute|relative)$/],
+  ['display', /^(block math|flex)$/],
+  ['justify-content', /^center$/],
+  ['text-align', /^(left|center|right)$/],
+  ['white-space', /^pre-line$/],
+  ['transform', /^scaleX\(-1\)$/],
+  ['font-weight', /^bold$/],
+  ['font-style', /^(italic|normal)$/],
+  ['math-depth', /^\d$/],
+  ['color', COLOUR],
+  ['background-color', COLOUR],
+])
+
+/** Units in em, where text has 16 pixels and 12 points; a share of the line is none. */
+const UNITS: Readonly<Record<string, number>> = {
+  ...{
+    '': 1,
+    em: 1,
+    ex: 0.5,
+    mu: 1 / 18,
+    px: 1 / 16,
+    pt: 1 / 12,
+    bp: 1 / 12,
+    pc: 1,
+    mm: 0.24,
+    cm: 2.4,
+    in: 6,
+  },
+  ...{ '%': 0, width: 0 },
+}
+
+/** A formula asks for what it may not have. */
+class TooMuch extends Error {}
+
+/** Removes what is not listed; false if the formula must stay source. */
+export function isTamed(math: Element): boolean {
+  try {
+    for (const element of [math, ...math.querySelectorAll('*')]) tame(element)
+    const spill = { across: 0, down: 0 }
+    measure(math, 1, spill)
+    return spill.across <= MOST_SPILL.across && spill.down <= MOST_SPILL.down
+  } catch (error) {
+    if (error instanceof TooMuch) return false
+    throw error
+  }
+}
+
+function tame(element: Element): void {
+  if (element.namespaceURI !== MATHML || !ELEMENTS.has(element.localName)) throw new TooMuch()
+  const styles = stylesOf(element)
+  for (const { name, value } of [...element.attributes])
+    if (!isListed(ATTRIBUTES.get(name), value)) element.removeAttribute(name)
+  const { style } = element as MathMLElement
+  for (const [name, value] of styles) if (isListed(STYLES.get(name), value)) style.setProperty(name, value)
+}
+
+function stylesOf(element: Element): [string, string][] {
+  const { style } = element as MathMLElement
+  return [...style].map((name) => [name, style.getPropertyValue(name)])
+}
+
+function isListed(rule: Rule | undefined, value: string): boolean {
+  if (rule === undefined) return false
+  if (rule !== SIZE) return rule.test(value)
+  return value.split(' ').every((each) => Math.abs(ems(each)) <= MOST_SIZE)
+}
+
+function ems(value: string): number {
+  const [, number, unit = ''] = /^([+-]?\d*\.?\d+)([a-z]+|%)?$/.exec(value) ?? []
+  const factor = Object.hasOwn(UNITS, unit) ? UNITS[unit] : undefined
+  if (number === undefined || factor === undefined) return Number.POSITIVE_INFINITY
+  const size = Number(number) * factor
+  if (Math.abs(size) > MOST_SIZE) throw new TooMuch()
+  return size
+}
+
+interface Extent {
+  readonly width: number
+  readonly height: number
+}
+
+/** Most em of a character, its accents and its line. */
+const CHARACTER = { width: 1.5, height: 2 }
+/** What one part stands on top of another. */
+const STACKED = new Set(
+  'mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts mtable'.split(' '),
+)
+
+/**
+ * An upper bound of an element's size in em, and in `spill` of what stands outside its place: what is wider or
+ * higher than its box, or was moved.
+ */
+function measure(element: Element, outer: number, spill: { across: number; down: number }): Extent {
+  const size = (name: string) => {
+    const value = element.getAttribute(name)
+    return value === null ? undefined : ems(value) * scale
+  }
+  const styles = new Map(stylesOf(element).map(([name, value]) => [name, value]))
+  const styled = (name: string) => ems(styles.get(name) || '0') * scale
+  const mathsize = element.getAttribute('mathsize')
+  const scale = mathsize === null ? outer : outer * ems(mathsize)
+  if (scale > MOST_SCALE) throw new TooMuch()
+  const parts = [...element.children].map((child) => measure(child, scale, spill))
+  const letters = element.children.length > 0 ? 0 : (element.textContent ?? '').length
+  const isStack = STACKED.has(element.localName)
+  const heights = parts.map(({ height }) => height)
+  const inside: Extent = {
+    width: parts.reduce((sum, { width }) => sum + width, letters * CHARACTER.width * scale),
+    height: isStack
+      ? heights.reduce((sum, height) => sum + height, scale)
+      : Math.max(letters === 0 ? 0 : CHARACTER.height * scale, ...heights),
+  }
+  const [width, height, depth] = [size('width'), size('height'), size('depth')]
+  if (element.localName === 'mpadded') {
+    if (width !== undefined) spill.across += Math.max(0, inside.width - width)
+    if (height !== undefined || depth !== undefined)
+      spill.down += Math.max(0, inside.height - Math.max(0, height ?? 0) - Math.max(0, depth ?? 0))
+    spill.across += Math.abs(size('lspace') ?? 0)
+    spill.down += Math.abs(size('voffset') ?? 0)
+  } else {
+    for (const name of ['width', 'lspace', 'rspace']) spill.across += Math.max(0, -(size(name) ?? 0))
+    spill.down += Math.max(0, -(height ?? 0)) + Math.max(0, -(depth ?? 0))
+  }
+  spill.across += Math.max(0, -styled('margin-left'))
+  if (styles.get('position') === 'absolute') {
+    spill.across += inside.width
+    spill.down += inside.height
+  }
+  const sides = (...names: string[]) => names.reduce((sum, name) => sum + Math.abs(styled(name)), 0)
+  return {
+    width: Math.max(inside.width, width ?? 0) + sides('padding-left', 'padding-right', 'margin-left'),
+    height:
+      Math.max(inside.height, (height ?? 0) + (depth ?? 0), size('minsize') ?? 0) +
+      sides('padding-top', 'padding-bottom'),
+  }
+}
