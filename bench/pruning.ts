@@ -132,7 +132,7 @@ for (const run of list(values.runs)) {
             signal,
             threads: 1,
           },
-          windows: method === 'magnitude' && format === 'f32' ? [] : windows,
+          windows: method === 'magnitude' && format === 'f32' ? [] : await windows,
           work: memoryWork(),
         })
         const seconds = (performance.now() - started) / 1000

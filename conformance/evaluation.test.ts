@@ -29,7 +29,7 @@ interface Answer {
 const answers = JSON.parse(file('answers.json').text) as Record<string, Answer>
 
 const TASKS: Readonly<
-  Record<string, (model: EvaluatedModel, forward: ReturnType<typeof forwardRows>) => Task>
+  Record<string, (model: EvaluatedModel, forward: ReturnType<typeof forwardRows>) => Task | Promise<Task>>
 > = {
   hellaswag: () => hellaswag(file('hellaswag.jsonl')),
   piqa: () => piqa(file('piqa.jsonl'), file('piqa-labels.lst')),
@@ -43,11 +43,12 @@ const TASKS: Readonly<
       ...{ name: 'second_halves', context: 64, bos: 1, forward },
       ids: tokenizer.encode(file('wikitext.txt').text, { addSpecial: true }),
     }),
-  windows: ({ tokenizer }, forward) =>
-    windowTask({
-      ...{ name: 'windows', context: 64, forward },
-      ids: tokenizer.encode(joinedRows(file('wikitext.txt').text), { addSpecial: true }),
-    }),
+  windows: async ({ tokenizer }, forward) => {
+    let text = ''
+    for await (const piece of joinedRows(file('wikitext.txt').text)) text += piece
+    const ids = tokenizer.encode(text, { addSpecial: true })
+    return windowTask({ ...{ name: 'windows', context: 64, forward }, ids })
+  },
 }
 
 describe.skipIf(isMissing)('evaluation of stories260K', () => {
@@ -60,7 +61,7 @@ describe.skipIf(isMissing)('evaluation of stories260K', () => {
       const evaluated = { scheduler, tokenizer, newSequence: () => built.newSequence() }
       for (const [name, make] of Object.entries(TASKS)) {
         const own = { ...evaluated, maxTokens: 128, addBos: false }
-        const task = make(own, forwardRows(built))
+        const task = await make(own, forwardRows(built))
         const results = await runTask(own, task, { signal: new AbortController().signal, batch: 3 })
         found.set(name, { results, task })
       }

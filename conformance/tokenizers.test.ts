@@ -6,6 +6,7 @@ import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../src/base/bytes.ts'
 import { openModel } from '../src/formats/open-model.ts'
+import { encodeStream } from '../src/text/tokenize/encode-stream.ts'
 import { createTokenizer } from '../src/text/tokenize/read/create.ts'
 import type { Tokenizer } from '../src/text/tokenize/tokenizer.ts'
 
@@ -47,6 +48,24 @@ const texts = () => [
   'naïve Ænima e\u0301 \u00a0 a\u2003b\t\n\n  x '.repeat(3),
 ]
 
+/** Prose, all that is rare, and both without line breaks, in parts that cut each of them often. */
+async function expectSameInParts(tokenizer: Tokenizer): Promise<void> {
+  const all = [
+    readFileSync(join(FIXTURES, 'eval/wikitext2-test.raw.txt'), 'utf8').slice(0, 60_000),
+    ...texts(),
+  ].join('\n')
+  for (const text of [all, all.replaceAll('\n', ' '), all.replaceAll(/\s+/g, '')]) {
+    const expected = tokenizer.encode(text, { addSpecial: true })
+    for (const partLength of [256, 16_384]) {
+      const ids: number[] = []
+      for await (const part of encodeStream(tokenizer, [text], { addSpecial: true, partLength }))
+        ids.push(...part)
+      expect(ids.findIndex((id, at) => id !== expected[at])).toBe(-1)
+      expect(ids).toHaveLength(expected.length)
+    }
+  }
+}
+
 describe.skipIf(isMissing)('the vocabularies of llama.cpp', () => {
   test.each(WITH_VECTORS)('%s: every vector gives the same ids', async (name) => {
     const tokenizer = await vocabulary(name)
@@ -61,6 +80,10 @@ describe.skipIf(isMissing)('the vocabularies of llama.cpp', () => {
   test.each([...WITH_VECTORS, 'gpt-neox'])('%s: decoding restores every text', async (name) => {
     const tokenizer = await vocabulary(name)
     for (const text of texts()) expect(tokenizer.decode(tokenizer.encode(text))).toBe(text)
+  })
+
+  test.each([...WITH_VECTORS, 'gpt-neox'])('%s: a stream of texts has the ids of the whole', async (name) => {
+    await expectSameInParts(await vocabulary(name))
   })
 
   test('stories260k: the prompt of the reference logits gives their ids, with BOS once', async () => {
@@ -88,6 +111,13 @@ describe.skipIf(isMissing)('tokenizer.json files', () => {
         // Only NFC may differ.
         expect(tokenizer.decode(ids)).toBe(name === 'gpt-neox' ? text.normalize('NFC') : text)
       }
+    },
+  )
+
+  test.each(['gpt-neox', 'smollm', 'phi3-v'])(
+    '%s: a stream of texts has the ids of the whole',
+    async (name) => {
+      await expectSameInParts(createTokenizer({ kind: 'json', tokenizer: readJson(name) }))
     },
   )
 

@@ -83,7 +83,7 @@ for (let seed = 0; seed < Number(values.seeds); seed++) {
   const shared = {
     ...({ method: 'obs', pattern: parsePattern(values.pattern), sparsity: 0, damp: DEFAULT_DAMP } as const),
     ...({ drift: 0, sweeps: 8, format: 'w4_g32', sparseFormat, solver, host, signal, threads: 1 } as const),
-    windows: calibrationWindows(texts, tokenizer, { windows: Number(values.windows), length: CONTEXT }),
+    windows: await calibrationWindows(texts, tokenizer, { windows: Number(values.windows), length: CONTEXT }),
   }
   const work = memoryWork()
   const products = await surveySparsities(prepared, { ...shared, work, keepCodes: true })

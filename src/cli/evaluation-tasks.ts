@@ -1,16 +1,18 @@
 // Tasks of `halfbyte eval`. In: `task=file` from the command line. Out: the task, and hashes of what it was
 // read from.
+import { createHash } from 'node:crypto'
 import { InvalidArgumentError } from 'commander'
-import { sha256 } from '../base/sha256.ts'
+import type { TextPieces } from '../base/lines.ts'
 import type { BuiltModel } from '../engine/load/build-model.ts'
 import type { EvaluatedModel } from '../evaluate/pairs.ts'
 import type { TaskReport } from '../evaluate/report.ts'
 import type { Task } from '../evaluate/task.ts'
 import { arc, hellaswag, ownChoices, piqa, winogrande } from '../evaluate/tasks/choices.ts'
 import type { DataFile } from '../evaluate/tasks/read.ts'
-import { joinedRows, lambada, wikitext, windowTask } from '../evaluate/tasks/texts.ts'
+import { joinedRows, lambada, type WindowRules, wikitext, windowTask } from '../evaluate/tasks/texts.ts'
+import { collectIds, encodeStream } from '../text/tokenize/encode-stream.ts'
 import { forwardRows } from './model.ts'
-import { readText } from './text-file.ts'
+import { readBytes, readPieces, readText } from './text-file.ts'
 
 /** The file of a task, and of PIQA the labels too. */
 type Files = readonly [DataFile, DataFile?]
@@ -21,21 +23,28 @@ export interface TaskModel extends EvaluatedModel {
   readonly context?: number | undefined
 }
 
-const TASKS: ReadonlyMap<string, (files: Files, model: TaskModel) => Task> = new Map(
+/** Tasks whose items are windows of a text of any length, which is read in pieces. */
+const WINDOW_TASKS: ReadonlyMap<string, (text: TextPieces, model: TaskModel) => WindowTask> = new Map(
   Object.entries({
-    second_halves: ([{ text }], model) =>
-      windowTask({
-        ...{ name: 'second_halves', forward: forwardRows(model.built) },
-        context: model.context ?? Math.min(512, model.maxTokens),
-        ids: model.tokenizer.encode(text, { addSpecial: true }),
-        bos: model.tokenizer.addsBos ? model.tokenizer.bosId : undefined,
-      }),
-    windows: ([{ text }], model) =>
-      windowTask({
-        ...{ name: 'windows', forward: forwardRows(model.built) },
-        context: model.context ?? Math.min(2048, model.maxTokens),
-        ids: model.tokenizer.encode(joinedRows(text), { addSpecial: true }),
-      }),
+    second_halves: (text, model) => ({
+      ...{ name: 'second_halves', text },
+      context: model.context ?? Math.min(512, model.maxTokens),
+      bos: model.tokenizer.addsBos ? model.tokenizer.bosId : undefined,
+    }),
+    windows: (text, model) => ({
+      ...{ name: 'windows', text: joinedRows(text) },
+      context: model.context ?? Math.min(2048, model.maxTokens),
+    }),
+  } satisfies Record<string, (text: TextPieces, model: TaskModel) => WindowTask>),
+)
+
+interface WindowTask extends Pick<WindowRules, 'name' | 'context' | 'bos'> {
+  readonly text: TextPieces
+}
+
+/** Tasks whose items are all in memory. */
+const TASKS: ReadonlyMap<string, (files: Files) => Task> = new Map(
+  Object.entries({
     wikitext: ([file]) => wikitext(file),
     lambada: ([file]) => lambada(file),
     hellaswag: ([file]) => hellaswag(file),
@@ -44,10 +53,10 @@ const TASKS: ReadonlyMap<string, (files: Files, model: TaskModel) => Task> = new
     arc_challenge: ([file]) => arc('arc_challenge', file),
     winogrande: ([file]) => winogrande(file),
     choices: ([file]) => ownChoices(file),
-  }),
+  } satisfies Record<string, (files: Files) => Task>),
 )
 
-export const TASK_NAMES: readonly string[] = [...TASKS.keys()]
+export const TASK_NAMES: readonly string[] = [...WINDOW_TASKS.keys(), ...TASKS.keys()]
 
 /** A task and the paths of its files. */
 export interface TaskSpec {
@@ -58,32 +67,46 @@ export interface TaskSpec {
 /** `task=file`, or `task=file,labels`. */
 export function taskSpec(text: string, before: readonly TaskSpec[] = []): readonly TaskSpec[] {
   const [, name = '', paths = ''] = /^(\w+)=(.+)$/.exec(text) ?? []
-  if (!TASKS.has(name))
+  if (!TASK_NAMES.includes(name))
     throw new InvalidArgumentError(`give task=file with one of the tasks ${TASK_NAMES.join(', ')}.`)
   return [...before, { name, paths: name === 'piqa' ? paths.split(',') : [paths] }]
 }
 
 export interface OpenedTask {
   readonly spec: TaskSpec
-  readonly files: Files
+  /** Undefined for a text that is read in pieces. */
+  readonly files: Files | undefined
   readonly data: TaskReport['data']
 }
 
-/** Throws `format` for a file that cannot be read. */
+/** Throws `format` for a file that cannot be read, or that has to fit into memory and does not. */
 export async function openTask(spec: TaskSpec): Promise<OpenedTask> {
-  const files = await Promise.all(
-    spec.paths.slice(0, 2).map(async (name): Promise<DataFile> => ({ name, text: await readText(name) })),
-  )
+  const paths = spec.paths.slice(0, 2)
   const data = await Promise.all(
-    files.map(async ({ name, text }) => ({
-      file: name.replace(/^.*[\\/]/, ''),
-      sha256: await sha256(new TextEncoder().encode(text)),
-    })),
+    paths.map(async (path) => ({ file: path.replace(/^.*[\\/]/, ''), sha256: await hashFile(path) })),
   )
-  const [first, second] = files as [DataFile, DataFile?]
+  if (WINDOW_TASKS.has(spec.name)) return { spec, data, files: undefined }
+  const [first, second] = (await Promise.all(
+    paths.map(async (name): Promise<DataFile> => ({ name, text: await readText(name) })),
+  )) as [DataFile, DataFile?]
   return { spec, data, files: second === undefined ? [first] : [first, second] }
 }
 
-/** Throws `format` for lines that are not of the task's form. */
-export const makeTask = ({ spec, files }: OpenedTask, model: TaskModel): Task =>
-  TASKS.get(spec.name)!(files, model)
+async function hashFile(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const bytes of readBytes(path)) hash.update(bytes)
+  return hash.digest('hex')
+}
+
+/** `limit`: most items. Throws `format` for lines that are not of the task's form. */
+export async function makeTask(
+  { spec: { name, paths }, files }: OpenedTask,
+  model: TaskModel,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Task> {
+  if (files !== undefined) return TASKS.get(name)!(files)
+  const { text, ...rules } = WINDOW_TASKS.get(name)!(readPieces(paths[0]), model)
+  const parts = encodeStream(model.built.tokenizer, text, { addSpecial: true })
+  const { ids, count } = await collectIds(parts, limit * rules.context)
+  return windowTask({ ...rules, ids, total: count, forward: forwardRows(model.built) })
+}

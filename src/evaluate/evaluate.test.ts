@@ -78,14 +78,16 @@ describe('data sets', () => {
     text: lines.map((line) => JSON.stringify(line)).join('\n'),
   })
 
-  test('WikiText is cut into pages, cleaned and joined by the published rules', () => {
+  test('WikiText is cut into pages, cleaned and joined by the published rules', async () => {
     const text =
       ' \n = One = \n \n A 1 @,@ 000 \u00b0 " b " ( c ) . \n \n = = Part = = \n text , end \n = Two = \n \n x \n'
     const pages = pagesOf(text)
     expect(pages).toHaveLength(2)
     expect(pages[0]).toMatch(/^ = One = \n[\s\S]*end $/)
     expect(detokenizeWikitext(pages[0]!)).toBe(' = One =\n\nA 1,000\u00b0"b" (c).\n\n== Part ==\ntext, end ')
-    expect(joinedRows(' \n = One = \n a \n')).toBe('\n\n = One = \n\n\n a \n')
+    const joined: string[] = []
+    for await (const piece of joinedRows([' \n = O', 'ne = \n a \n'])) joined.push(piece)
+    expect(joined.join('')).toBe('\n\n = One = \n\n\n a \n')
   })
 
   test.each([

@@ -3,6 +3,9 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { brokenLogit } from '../generate/sampler/rows.ts'
 
+/** Ids of a text; in typed arrays where there may be many. */
+export type Ids = readonly number[] | Uint32Array
+
 /**
  * Runs `tokens` from an empty state and passes on each position's logits. The view is valid during the call
  * only.
@@ -41,7 +44,7 @@ export interface Perplexity {
  * is shorter than one window.
  */
 export async function perplexity(
-  tokens: readonly number[],
+  tokens: Ids,
   forward: ForwardRows,
   options: PerplexityOptions = {},
 ): Promise<Perplexity> {
@@ -58,7 +61,7 @@ export async function perplexity(
   const first = Math.floor(context / 2)
   const tally = { sum: 0, squares: 0, count: 0 }
   for (let window = 0; window < windows; window++) {
-    const ids = tokens.slice(window * context, (window + 1) * context)
+    const ids = Array.from(tokens.slice(window * context, (window + 1) * context))
     const own = await scoreWindow(ids, forward, { first, bos: options.bos, signal: options.signal })
     tally.sum += own.sum
     tally.squares += own.squares

@@ -14,7 +14,7 @@ import { interruptible } from '../terminal/interrupt.ts'
 import { writeOutput } from '../terminal/output.ts'
 import { clearProgress, overwrite } from '../terminal/progress.ts'
 import { visible } from '../terminal/visible.ts'
-import { readText } from '../text-file.ts'
+import { readIds } from '../text-file.ts'
 
 interface CompareFlags extends EngineFlags {
   readonly text: string
@@ -52,11 +52,10 @@ interface Loaded {
 }
 
 async function compareModels(models: readonly string[], flags: CompareFlags): Promise<void> {
-  const text = await readText(flags.text)
   await interruptible(async (signal) => {
-    const rows = await withAll(models, flags, signal, (loaded) =>
-      measure(loaded, text, flags, signal),
-    ).finally(clearProgress)
+    const rows = await withAll(models, flags, signal, (loaded) => measure(loaded, flags, signal)).finally(
+      clearProgress,
+    )
     const table = compareTable(rows)
     process.stdout.write(flags.json === true ? `${JSON.stringify(rows)}\n` : visible(table))
     const encoded = (content: string) => [new TextEncoder().encode(content)]
@@ -84,7 +83,6 @@ function withAll<T>(
 
 async function measure(
   loaded: readonly Loaded[],
-  text: string,
   flags: CompareFlags,
   signal: AbortSignal,
 ): Promise<Compared[]> {
@@ -92,14 +90,18 @@ async function measure(
   for (let round = 0; round < flags.rounds; round++) {
     for (const [index, { name, built }] of loaded.entries()) {
       overwrite(`${name}: time ${round + 1} of ${flags.rounds}`)
-      rounds[index]!.push(await time(built, text, flags, signal))
+      rounds[index]!.push(await time(built, flags, signal))
     }
   }
   const rows: Compared[] = []
   for (const [index, { name, fileBytes, built }] of loaded.entries()) {
     const { tokenizer } = built
     const { perplexity: value, error } = await perplexity(
-      tokenizer.encode(text, { addSpecial: true }),
+      await readIds(
+        flags.text,
+        tokenizer,
+        flags.chunks === undefined ? undefined : flags.chunks * flags.context,
+      ),
       forwardRows(built),
       {
         ...{ context: flags.context, chunks: flags.chunks, signal },
@@ -127,11 +129,10 @@ interface Round {
 /** The text is read, then its next tokens are run one by one. */
 async function time(
   built: BuiltModel,
-  text: string,
-  { context, tokens }: CompareFlags,
+  { text, context, tokens }: CompareFlags,
   signal: AbortSignal,
 ): Promise<Round> {
-  const ids = built.tokenizer.encode(text.slice(0, 16 * context), { addSpecial: true }).slice(0, context)
+  const ids = [...(await readIds(text, built.tokenizer, context))]
   const count = Math.min(tokens, ids.length - 1)
   const paced = await pace(built, ids, { tokens: count, now: () => performance.now(), signal })
   try {

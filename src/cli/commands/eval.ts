@@ -131,7 +131,7 @@ async function run(
   { work, file, signal, flags: { limit, batch } }: Place,
 ): Promise<{ told: TaskReport; results: readonly ItemResult[] }> {
   const started = performance.now()
-  const task = makeTask(opened, model)
+  const task = await makeTask(opened, model, limit)
   const found = await readWork(work, file)
   const results = await runTask(model, task, {
     ...{ signal, limit, batch },

@@ -8,7 +8,7 @@ import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts
 import { interruptible } from '../terminal/interrupt.ts'
 import { writeOutput } from '../terminal/output.ts'
 import { clearProgress, overwrite } from '../terminal/progress.ts'
-import { readText } from '../text-file.ts'
+import { readIds } from '../text-file.ts'
 
 export function evaluateCommands(): readonly Command[] {
   const logits = new Command('logits')
@@ -55,13 +55,13 @@ interface PerplexityFlags extends EngineFlags {
 }
 
 async function scoreText(model: string, path: string, flags: PerplexityFlags): Promise<void> {
-  const text = await readText(path)
   const result = await interruptible((signal) =>
-    withModel(model, flags, signal, (built) => {
-      const tokens = built.tokenizer.encode(text, { addSpecial: true })
-      return perplexity(tokens, forwardRows(built), {
-        context: flags.context,
-        chunks: flags.chunks,
+    withModel(model, flags, signal, async (built) => {
+      const { context, chunks } = flags
+      const ids = await readIds(path, built.tokenizer, chunks === undefined ? undefined : chunks * context)
+      return perplexity(ids, forwardRows(built), {
+        context,
+        chunks,
         bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
         signal,
         onWindow: (done, total, value) => overwrite(`${done} of ${total}: ${value.toFixed(4)}`),

@@ -64,6 +64,25 @@ describe('quantize', () => {
     expect(existsSync(path('no.gguf'))).toBe(false)
   }, 120_000)
 
+  test('a text of any length takes no more memory than its windows do', async () => {
+    const long = path('long.txt')
+    await writeFile(long, 'the cat and the hat. '.repeat(2 << 20))
+    const short = path('short.txt')
+    await writeFile(short, 'the cat and the hat. '.repeat(1 << 10))
+    const asked = ['--windows', '2', '--context', '48', '--threads', '1'] as const
+    const packs = [long, short].map((text) => path(`of-${text.length}.hbm`))
+    for (const [index, text] of [long, short].entries()) {
+      // 44 MB of text and its tokens took 2.4 GB.
+      const args = ['--max-old-space-size=96', MAIN, 'quantize', model, packs[index]!, '--calibration', text]
+      expect(await ended(spawn(process.execPath, [...args, ...asked]))).toMatchObject({ code: 0, err: '' })
+    }
+    expect((await readFile(packs[0]!)).equals(await readFile(packs[1]!))).toBe(true)
+    const scored = [MAIN, 'perplexity', model, long, '--chunks', '1', '--context', '48', '--threads', '1']
+    expect(await ended(spawn(process.execPath, ['--max-old-space-size=96', ...scored]))).toMatchObject({
+      code: 0,
+    })
+  }, 120_000)
+
   test('a disk that fills is told, and nothing is left under the name of the pack', async () => {
     const output = path('full.hbm')
     // Files may have 16 blocks of 1024 bytes; the rows of the first block take more.

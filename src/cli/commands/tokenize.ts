@@ -2,12 +2,14 @@
 import { Command } from 'commander'
 import { openTokenizer } from '../../engine/load/model-text.ts'
 import { openAny } from '../../engine/load/open/open-any.ts'
+import { encodeStream } from '../../text/tokenize/encode-stream.ts'
 import { openModelFiles } from '../files.ts'
 import { nodeHost } from '../host.ts'
 import { MODEL } from '../options.ts'
 import { interruptible } from '../terminal/interrupt.ts'
+import { writeOutput } from '../terminal/output.ts'
 import { visible } from '../terminal/visible.ts'
-import { readText } from '../text-file.ts'
+import { readPieces } from '../text-file.ts'
 
 interface TokenizeFlags {
   readonly file?: string
@@ -32,13 +34,33 @@ async function tokenize(model: string, flags: TokenizeFlags, signal: AbortSignal
   const { file, files } = await openAny(model, open, nodeHost(), { signal })
   try {
     const tokenizer = openTokenizer(file)
-    const ids = tokenizer.encode(await readText(flags.file), { parseSpecial: flags.special === true })
-    const lines =
-      flags.json === true
-        ? [JSON.stringify(ids)]
-        : ids.map((id) => `${id}\t${JSON.stringify(tokenizer.tokenText(id))}`)
-    process.stdout.write(lines.map((line) => `${visible(line)}\n`).join(''))
+    const parts = encodeStream(tokenizer, readPieces(flags.file), { parseSpecial: flags.special === true })
+    const lineOf = (id: number) => `${visible(`${id}\t${JSON.stringify(tokenizer.tokenText(id))}`)}\n`
+    const texts = flags.json === true ? jsonOf(parts) : linesOf(parts, lineOf)
+    await writeOutput(undefined, encoded(texts), signal)
   } finally {
     await files.close()
   }
+}
+
+async function* linesOf(
+  parts: AsyncIterable<number[]>,
+  lineOf: (id: number) => string,
+): AsyncGenerator<string> {
+  for await (const ids of parts) yield ids.map(lineOf).join('')
+}
+
+async function* jsonOf(parts: AsyncIterable<number[]>): AsyncGenerator<string> {
+  let before = '['
+  for await (const ids of parts) {
+    if (ids.length === 0) continue
+    yield before + ids.join(',')
+    before = ','
+  }
+  yield before === '[' ? '[]\n' : ']\n'
+}
+
+async function* encoded(texts: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder()
+  for await (const text of texts) yield encoder.encode(text)
 }

@@ -2,12 +2,13 @@
 import type { Command } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
+import { linesOf, type TextPieces } from '../../base/lines.ts'
 import { isObject } from '../../base/values.ts'
 import { calibrationWindows } from '../../engine/calibrate/windows.ts'
 import { modelTokenizer } from '../../engine/load/model-text.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { whole } from '../options.ts'
-import { readText } from '../text-file.ts'
+import { readPieces } from '../text-file.ts'
 
 export interface CalibrationFlags {
   readonly windows: number
@@ -40,24 +41,23 @@ export async function readWindows(
   prepared: PreparedModel,
   flags: CalibrationFlags,
 ): Promise<number[][]> {
-  const text = await readText(path)
   const tokenizer = modelTokenizer(prepared.file, prepared.plan.logits.width)
   const length = flags.context ?? Math.min(WINDOW_TOKENS, prepared.config.contextLength)
-  return calibrationWindows(textsOf(path, text), tokenizer, { windows: flags.windows, length })
+  return calibrationWindows(textsOf(path), tokenizer, { windows: flags.windows, length })
 }
 
 /** A text, or of a .jsonl file the `text` of each line. */
-function* textsOf(path: string, text: string): Generator<string> {
+async function* textsOf(path: string): AsyncGenerator<TextPieces> {
   if (!path.endsWith('.jsonl')) {
-    yield text
+    yield readPieces(path)
     return
   }
   let number = 0
-  for (const line of text.split('\n')) {
+  for await (const line of linesOf(readPieces(path))) {
     number++
     if (line.trim() === '') continue
     const value = parsed(line)
-    if (isObject(value) && typeof value['text'] === 'string') yield value['text']
+    if (isObject(value) && typeof value['text'] === 'string') yield [value['text']]
     else {
       throw new HalfbyteError(
         'format',

@@ -307,14 +307,15 @@ describe('what cannot be calibrated', () => {
     })
   })
 
-  test('a text that is empty or too short', () => {
-    const tokenizer = { encode: (text: string) => [...text].map(Number), addsBos: true, bosId: 99 }
+  test('a text that is empty or too short', async () => {
+    const encode = (text: string) => [...text].map(Number)
+    const tokenizer = { encode, prefix: [], suffix: [], addsBos: true, bosId: 99 }
     const options = { windows: 2, length: 3 }
     for (const texts of [[], [''], ['12']])
-      expect(() => calibrationWindows(texts, tokenizer, options)).toThrow(
+      await expect(calibrationWindows(texts, tokenizer, options)).rejects.toThrow(
         /has \d tokens and one window takes 3/,
       )
-    expect(calibrationWindows(['1234', '56789'], tokenizer, options)).toEqual([
+    expect(await calibrationWindows(['1234', '56789'], tokenizer, options)).toEqual([
       [99, 2, 3],
       [99, 5, 6],
     ])

@@ -1,6 +1,8 @@
-// Windows. In: calibration texts, a tokenizer. Out: windows of ids of one length.
+// Windows. In: calibration texts in pieces, a tokenizer. Out: windows of ids of one length.
 
 import { HalfbyteError } from '../../base/errors.ts'
+import type { TextPieces } from '../../base/lines.ts'
+import { collectIds, encodeStream, takeIds } from '../../text/tokenize/encode-stream.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 
 export interface WindowOptions {
@@ -11,19 +13,16 @@ export interface WindowOptions {
 }
 
 /**
- * The texts one after the other, cut into windows from the start; what is left at the end is not used. Each
- * window begins as the model's texts do. Throws `format` when there is not one window of text.
+ * The texts one after the other, cut into windows from the start; what is left at the end is not used, and
+ * what comes after the last window is not read. Each window begins as the model's texts do. Throws `format`
+ * when there is not one window of text.
  */
-export function calibrationWindows(
-  texts: Iterable<string>,
-  tokenizer: Pick<Tokenizer, 'encode' | 'addsBos' | 'bosId'>,
+export async function calibrationWindows(
+  texts: Iterable<TextPieces> | AsyncIterable<TextPieces>,
+  tokenizer: Pick<Tokenizer, 'encode' | 'prefix' | 'suffix' | 'addsBos' | 'bosId'>,
   { windows, length }: WindowOptions,
-): number[][] {
-  const ids: number[] = []
-  for (const text of texts) {
-    for (const id of tokenizer.encode(text, { addSpecial: true })) ids.push(id)
-    if (ids.length >= windows * length) break
-  }
+): Promise<number[][]> {
+  const { ids } = await collectIds(takeIds(encodeTexts(texts, tokenizer), windows * length))
   const count = Math.min(windows, Math.floor(ids.length / length))
   if (count < 1) {
     throw new HalfbyteError(
@@ -33,8 +32,15 @@ export function calibrationWindows(
     )
   }
   return Array.from({ length: count }, (_, window) => {
-    const own = ids.slice(window * length, (window + 1) * length)
+    const own = [...ids.subarray(window * length, (window + 1) * length)]
     if (tokenizer.addsBos && tokenizer.bosId !== undefined) own[0] = tokenizer.bosId
     return own
   })
+}
+
+async function* encodeTexts(
+  texts: Iterable<TextPieces> | AsyncIterable<TextPieces>,
+  tokenizer: Pick<Tokenizer, 'encode' | 'prefix' | 'suffix'>,
+): AsyncGenerator<number[]> {
+  for await (const text of texts) yield* encodeStream(tokenizer, text, { addSpecial: true })
 }

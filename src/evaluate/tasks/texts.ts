@@ -1,21 +1,24 @@
 // Texts. In: WikiText, LAMBADA or any text. Out: tasks whose result is a perplexity, each by one published
 // definition.
 import { HalfbyteError } from '../../base/errors.ts'
+import { linesOf, type TextPieces } from '../../base/lines.ts'
 import { encodePair, prefixToken, scorePairs } from '../pairs.ts'
-import { type ForwardRows, perplexityOfTokens, scoreWindow } from '../perplexity.ts'
+import { type ForwardRows, type Ids, perplexityOfTokens, scoreWindow } from '../perplexity.ts'
 import { rollingWindows } from '../rolling.ts'
 import { mean, perplexityOf } from '../statistics.ts'
 import type { Task } from '../task.ts'
 import { type DataFile, readLines, textField, wrong } from './read.ts'
-import { detokenizeWikitext, pagesOf, rowsOf } from './wikitext.ts'
+import { detokenizeWikitext, pagesOf } from './wikitext.ts'
 
 /** How a text is cut into windows that do not overlap. */
 export interface WindowRules {
   readonly name: 'second_halves' | 'windows'
   /** Tokens of a window. */
   readonly context: number
-  /** Ids of the whole text. */
-  readonly ids: readonly number[]
+  /** Ids of the text from its start. */
+  readonly ids: Ids
+  /** Ids of the whole text, where `ids` has those of the items that are scored alone. Default: their number. */
+  readonly total?: number
   /** Replaces the first id of each window; undefined: nothing does. */
   readonly bos?: number | undefined
   readonly forward: ForwardRows
@@ -26,20 +29,20 @@ export interface WindowRules {
  * `windows`: GPTQ's. Each window scores all but its first token. Throws `format` for a text
  * shorter than a window.
  */
-export function windowTask({ name, context, ids, bos, forward }: WindowRules): Task {
-  const count = Math.floor(ids.length / context)
+export function windowTask({ name, context, ids, total = ids.length, bos, forward }: WindowRules): Task {
+  const count = Math.floor(total / context)
   if (count < 1) {
     throw new HalfbyteError(
       'format',
-      `the text has ${ids.length} tokens but one window needs ${context}; use a longer text or a smaller --context`,
-      { tokens: ids.length, context },
+      `the text has ${total} tokens but one window needs ${context}; use a longer text or a smaller --context`,
+      { tokens: total, context },
     )
   }
   const first = name === 'second_halves' ? Math.floor(context / 2) : 0
   return {
     ...{ name, count, unit: `windows of ${context}` },
     async score(_, index, signal) {
-      const own = ids.slice(index * context, (index + 1) * context)
+      const own = Array.from(ids.slice(index * context, (index + 1) * context))
       const { sum, squares, count: scored } = await scoreWindow(own, forward, { first, bos, signal })
       return [sum, squares, scored]
     },
@@ -51,7 +54,13 @@ export function windowTask({ name, context, ids, bos, forward }: WindowRules): T
 }
 
 /** The text that GPTQ's loader makes of WikiText's rows: two line breaks between them. */
-export const joinedRows = (text: string): string => rowsOf(text).join('\n\n')
+export async function* joinedRows(text: TextPieces): AsyncGenerator<string> {
+  let isFirst = true
+  for await (const line of linesOf(text)) {
+    yield (isFirst ? '' : '\n\n') + (line.trim() === '' ? '' : `${line}\n`)
+    isFirst = false
+  }
+}
 
 /**
  * The harness' `wikitext`: each page as one text, over rolling windows. `word_perplexity` and

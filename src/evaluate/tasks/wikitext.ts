@@ -1,4 +1,4 @@
-// WikiText. In: the raw text of a split. Out: its pages and rows, and pages without the marks of its
+// WikiText. In: the raw text of a split. Out: its pages, and pages without the marks of its
 // tokenisation.
 
 /** Each page with its title first. Source: the loader of the data set `wikitext_document_level`. */
@@ -17,13 +17,6 @@ export function pagesOf(text: string): string[] {
   const last = lines.join('\n')
   if (last.trim() !== '' || pages.length === 0) pages.push(last)
   return pages
-}
-
-/** Rows as the hub's data set has them: lines with their line break, and empty ones without. */
-export function rowsOf(text: string): string[] {
-  const lines = text.split('\n')
-  if (lines.at(-1) === '') lines.pop()
-  return lines.map((line) => (line.trim() === '' ? '' : `${line}\n`))
 }
 
 type Rule = readonly [find: string | RegExp, put: string]

@@ -29,6 +29,9 @@ export interface Tokenizer {
   readonly eosId: number | undefined
   /** Every id that ends an answer: EOS, the end of a turn and similar tokens. */
   readonly endIds: ReadonlySet<number>
+  /** The ids that `addSpecial` adds before a text that does not begin with them, and after it. */
+  readonly prefix: readonly number[]
+  readonly suffix: readonly number[]
   /** True when a prompt begins with BOS. */
   readonly addsBos: boolean
   /** True when encoding adds a space before a text. Decoding removes it. */
@@ -82,8 +85,8 @@ export interface TokenizerParts {
 }
 
 export function tokenizerOf(parts: TokenizerParts): Tokenizer {
-  const { vocabulary, added, normalized, encodeText, prefix, suffix, ...facts } = parts
-  const { bosId, endIds } = facts
+  const { vocabulary, added, normalized, encodeText, ...facts } = parts
+  const { prefix, suffix, bosId, endIds } = facts
   const quoterOf = (isMarker: (spelling: string) => boolean) => {
     const controls = (tokens: readonly AddedToken[]) =>
       tokens.filter(({ id, special }) => special || isMarker(vocabulary.tokens[id] ?? ''))
@@ -106,9 +109,7 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
         isFirst &&= followsToken
       }
       if (!addSpecial) return ids
-      // A rendered template often has its BOS already. A second one makes the answer worse.
-      const has = prefix.length > 0 && prefix.every((id, at) => ids[at] === id)
-      return [...(has ? [] : prefix), ...ids, ...suffix]
+      return [...withPrefix(prefix, ids), ...suffix]
     },
     quote: quoterOf(() => false),
     quoter: quoterOf,
@@ -126,3 +127,7 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
   }
   return tokenizer
 }
+
+/** A rendered template often has its BOS already. A second one makes the answer worse. */
+export const withPrefix = (prefix: readonly number[], ids: readonly number[]): number[] =>
+  prefix.length > 0 && prefix.every((id, at) => ids[at] === id) ? [...ids] : [...prefix, ...ids]

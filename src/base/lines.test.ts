@@ -1,0 +1,33 @@
+// Lines. In: texts in pieces. Out: the lines that splitting the whole gives, or a refusal of one that is too
+// long.
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { linesOf } from './lines.ts'
+
+async function read(pieces: Iterable<string>, longest?: number): Promise<string[]> {
+  const lines: string[] = []
+  for await (const line of linesOf(pieces, longest)) lines.push(line)
+  return lines
+}
+
+test('pieces of any length give the lines of the whole text', async () => {
+  const piece = fc.string({ unit: fc.constantFrom('a', '\n', '\r', ' ', '👩'), maxLength: 6 })
+  await fc.assert(
+    fc.asyncProperty(fc.array(piece), async (pieces) => {
+      const expected = pieces.join('').split('\n')
+      if (expected.at(-1) === '') expected.pop()
+      expect(await read(pieces)).toEqual(expected)
+      expect(await read([pieces.join('')])).toEqual(expected)
+    }),
+  )
+})
+
+test('a line that does not end is refused with its number', async () => {
+  const endless = function* () {
+    yield 'a\nb\n'
+    for (;;) yield 'x'.repeat(10)
+  }
+  await expect(read(endless(), 100)).rejects.toMatchObject({
+    ...{ code: 'format', message: expect.stringMatching(/^line 3 of the text has more than 100 characters/) },
+  })
+})
