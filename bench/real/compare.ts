@@ -1,218 +1,217 @@
-// npm run bench:real. In: a GGUF model and a text. Out: its greedy tokens and its perplexity beside native
+// npm run bench:real. In: a GGUF model and a text. Out: its tokens, greedy choices and perplexity beside native
 // llama.cpp's on the same ids, as tables and JSON.
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, openAsBlob } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Command } from 'commander'
-import { llamaCppAddon, logProbabilities } from '../../conformance/testing/llama-cpp.ts'
-import { type Files, withBuilt } from '../../conformance/testing/node-engine.ts'
-import { realModel } from '../../scripts/models/real-models.mjs'
+import { type BuildOptions, withBuilt } from '../../conformance/testing/node-engine.ts'
+import { type RealModelName, realModel } from '../../scripts/models/real-models.mjs'
 import { forwardRows } from '../../src/cli/model.ts'
 import type { BuiltModel } from '../../src/engine/load/build-model.ts'
 import { negativeLogLikelihood } from '../../src/evaluate/perplexity.ts'
-import type { KvFormat } from '../../src/graph/ir.ts'
 import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../../src/text/chat/chat.ts'
 import { writeF16Copy } from './f16-copy.ts'
-import type { Answer, Candidate, Order } from './llama-cpp.child.ts'
+import { CHATS, TEXTS } from './prompts.ts'
+import { type Candidate, openReference, type Reference } from './reference.ts'
+import { greedyTable, type Place, perplexityTable, type Side } from './tables.ts'
 
-const INT8 = 'int8'
 const options = new Command('bench:real')
   .description(
-    'A GGUF model beside native llama.cpp: greedy tokens of six prompts, and perplexity of a text.',
+    'A GGUF model beside native llama.cpp: ids of the text, greedy tokens of 20 chats and 10 texts, perplexity.',
   )
-  .option('--model <file>', 'default: TinyLlama, from "npm run setup -- tinyllama"')
+  .option('--model <name or file>', 'a name of "npm run setup", or a GGUF file', 'smollm2')
   .requiredOption('--text <file>', 'UTF-8 text for the perplexity')
   .option('--windows <n>', 'windows of the text', Number, 20)
   .option('--window <n>', 'tokens of a window; the second half is scored', Number, 256)
-  .option('--others <n>', 'windows for all policies but the first', Number, 6)
-  .option('--tokens <n>', 'greedy tokens of each prompt', Number, 32)
+  .option('--tokens <n>', 'greedy tokens of each prompt', Number, 64)
+  .option('--prompts <n>', 'only the first of the prompts', Number, CHATS.length + TEXTS.length)
   .option(
-    '--weights <list>',
-    `policies, and ${INT8} for auto with int8 keys and values`,
-    `auto,w8,w4,${INT8}`,
+    '--sides <list>',
+    'weights, then + and int8 or fp8 for keys and values, then @ and threads, with s for shards: w8+int8@2s',
+    'auto,f32,w8,w4,auto+int8,auto+fp8,auto@2,auto@2s',
   )
   .option('--f16', 'lets llama.cpp read the weights as F16, so that it rounds no activations to 8 bits')
-  .option('--threads <n>', 'threads', Number, 1)
+  .option('--python <program>', 'a Python with llama-cpp-python; default: the addon of node-llama-cpp')
   .option('--json <file>', 'where the figures go', 'build/bench/real.json')
   .parse()
   .opts<{
-    model?: string
+    model: string
     text: string
     windows: number
     window: number
-    others: number
     tokens: number
-    weights: string
+    prompts: number
+    sides: string
     f16?: true
-    threads: number
+    python?: string
     json: string
   }>()
 
-const PROMPTS = [
-  'What is the capital of France?',
-  'Write one sentence about the sea.',
-  'List three fruits.',
-  'Explain in one sentence why the sky is blue.',
-  'Translate "good morning" into Spanish.',
-  'Write a Python function that adds two numbers.',
-]
 const WINDOW = options.window
 const FIRST = WINDOW / 2
+const CONTEXT = Math.max(1024, WINDOW)
 
-/** What Halfbyte makes of the ids that llama.cpp chose. */
-interface Greedy {
-  readonly prompt: string
-  /** Greedy tokens before the first that differs. */
-  readonly same: number
-  readonly of: number
-  /** Natural logarithms of the two tokens that the engines chose, in each of them. */
-  readonly ours?: readonly [number, number]
-  readonly theirs?: readonly [number, number]
-  readonly chosen?: readonly [string, string]
-}
-interface Side {
-  readonly name: string
-  readonly windows: number
-  readonly perplexity: number
-  /** llama.cpp's, on the same windows. */
-  readonly reference: number
-  readonly greedy?: readonly Greedy[]
-}
-
-const modelPath = options.model ?? realModel('tinyllama')
-if (modelPath === undefined) throw new Error('the model is not here; run "npm run setup -- tinyllama"')
-const addonPath = llamaCppAddon()
-if (addonPath === undefined) throw new Error('@node-llama-cpp/linux-x64 is not installed')
-const text = await readFile(options.text, 'utf8')
-const file = new File([await openAsBlob(modelPath)], basename(modelPath))
-const files: Files = [file]
-
-const child = fork(join(import.meta.dirname, 'llama-cpp.child.ts'))
-async function ask(order: Order): Promise<Answer> {
-  child.send(order)
-  const [answer] = (await once(child, 'message')) as [Answer]
-  if (answer.failure !== undefined) throw new Error(`llama.cpp: ${answer.failure}`)
-  return answer
-}
-const theirs = options.f16 ? await f16Copy(modelPath) : modelPath
-await ask({ type: 'load', modelPath: theirs, addonPath, threads: options.threads })
-
-const machine = `${cpus().length} x ${cpus()[0]?.model}`
-
-/** The ids that both engines get. */
-let ids: {
+/** What both engines get, and what the reference made of it. */
+interface Asked {
   readonly prompts: readonly (readonly number[])[]
   readonly windows: readonly (readonly number[])[]
+  readonly choices: readonly (readonly (readonly Candidate[])[])[]
+  readonly losses: readonly number[]
 }
-const references: (readonly (readonly Candidate[])[])[] = []
-let reference: number[] = []
+
+const modelPath = existsSync(options.model) ? options.model : realModel(options.model as RealModelName)
+if (modelPath === undefined) throw new Error(`run "npm run setup -- ${options.model}" first`)
+const text = await readFile(options.text, 'utf8')
+const file = new File([await openAsBlob(modelPath)], basename(modelPath))
+const machine = `${cpus().length} x ${cpus()[0]?.model}`
+const theirs = options.f16 ? await f16Copy(modelPath) : modelPath
+const reference = await openReference(options.python, { modelPath: theirs, threads: 1, context: CONTEXT })
+let asked: Asked | undefined
 const sides: Side[] = []
-const kvCache: KvFormat = { k: 'int8', v: 'int8' }
-const runs = options.weights
-  .split(',')
-  .map((name) =>
-    name === INT8
-      ? { name: 'auto, int8 keys and values', weights: 'auto', kvCache }
-      : { name, weights: name },
-  )
-for (const { name, ...run } of runs) {
-  const asked = { ...run, threads: options.threads, contextLength: 1024 }
-  await withBuilt(files, asked as Parameters<typeof withBuilt>[1], async (built) => {
-    if (reference.length === 0) {
-      ids = idsOf(built)
-      for (const prompt of ids.prompts) {
-        references.push((await ask({ type: 'greedy', prompt, count: options.tokens })).greedy!)
-      }
-      console.log(`llama.cpp: ${ids.prompts.length} prompts answered`)
-      reference = await theirLosses(built)
-      console.log(`llama.cpp: perplexity ${perplexityOf(reference).toFixed(4)}`)
-    }
-    const greedy: Greedy[] = []
-    for (const [index, prompt] of PROMPTS.entries())
-      greedy.push(await greedyOf(built, prompt, ids.prompts[index]!, references[index]!))
-    const losses = await ourLosses(built, sides.length === 0 ? options.windows : options.others)
+for (const name of options.sides.split(',')) {
+  await withBuilt([file], { ...buildOptions(name), contextLength: CONTEXT }, async (built) => {
+    asked ??= await askReference(built, reference)
+    const start = performance.now()
+    const places: Place[] = []
+    for (const [index, prompt] of asked.prompts.entries())
+      places.push(...(await placesOf(built, index, prompt, asked.choices[index]!)))
+    const losses = await ourLosses(built, asked.windows)
     sides.push({
-      name,
-      windows: losses.length / (WINDOW - 1 - FIRST),
-      perplexity: perplexityOf(losses),
-      reference: perplexityOf(reference.slice(0, losses.length)),
-      greedy,
+      ...{ name, places, windows: asked.windows.length, prompts: asked.prompts.length },
+      ...{ perplexity: perplexityOf(losses), reference: perplexityOf(asked.losses) },
     })
     // What a long run has found is kept when it is ended.
     await mkdir(dirname(options.json), { recursive: true })
-    await writeFile(options.json, `${JSON.stringify({ machine, model: file.name, sides }, null, 2)}\n`)
-    console.log(tables())
+    await writeFile(
+      options.json,
+      `${JSON.stringify({ machine, model: file.name, window: WINDOW, sides }, null, 1)}\n`,
+    )
+    console.error(`${name}: ${((performance.now() - start) / 1000).toFixed(0)} s`)
   })
 }
-child.kill()
+reference.close()
+console.log(
+  `${machine}, ${file.name}, windows of ${WINDOW} tokens, llama.cpp on ${basename(theirs)}\n\n${perplexityTable(sides)}\n\n${greedyTable(sides)}`,
+)
+
+function buildOptions(side: string): BuildOptions {
+  const [, weights, kv, threads, shards] = side.match(/^(\w+)(?:\+(int8|fp8))?(?:@(\d+)(s?))?$/) ?? []
+  if (weights === undefined) throw new Error(`"${side}" is no side; one is auto, w8+int8 or w4@2s`)
+  return {
+    weights: weights as NonNullable<BuildOptions['weights']>,
+    threads: Number(threads ?? 1),
+    ...(kv === undefined ? {} : { kvCache: { k: 'int8', v: kv as 'int8' | 'fp8' } }),
+    ...(shards ? { pool: 'shards' } : {}),
+  }
+}
 
 /** The copy of an earlier run is used again. */
 async function f16Copy(path: string): Promise<string> {
   const copy = join('build/bench', `${basename(path, '.gguf')}.F16.gguf`)
   if (!existsSync(copy)) {
     await mkdir(dirname(copy), { recursive: true })
-    console.log(`writing ${copy}`)
+    console.error(`writing ${copy}`)
     await writeF16Copy(path, copy)
   }
   return copy
 }
 
-function idsOf(built: BuiltModel): typeof ids {
+async function askReference(built: BuiltModel, reference: Reference): Promise<Asked> {
   const { tokenizer } = built
   const template = new ChatTemplate(chatTemplateOf(tokenizer))
-  const prompts = PROMPTS.map((content) =>
-    encodeChat(
-      tokenizer,
-      template.render([{ role: 'user', content }], { ...chatTokens(tokenizer), addGenerationPrompt: true }),
-    ),
+  const chats = CHATS.map((messages) =>
+    template.render(messages, { ...chatTokens(tokenizer), addGenerationPrompt: true }),
   )
+  const prompts = [
+    ...chats.map((chat) => encodeChat(tokenizer, chat)),
+    ...TEXTS.map((each) => tokenizer.encode(each, { addSpecial: true })),
+  ].slice(0, options.prompts)
   const all = tokenizer.encode(text, { addSpecial: true })
+  if (options.python !== undefined) await compareIds(built, reference, chats, all)
   const windows = Array.from({ length: options.windows }, (_, index) =>
     all.slice(index * WINDOW, (index + 1) * WINDOW),
   )
-  return { prompts, windows }
+  const choices: (readonly (readonly Candidate[])[])[] = []
+  for (const prompt of prompts)
+    choices.push((await reference.ask({ type: 'greedy', prompt, count: options.tokens })).greedy!)
+  const losses: number[] = []
+  for (const targets of windows) {
+    const tokens = begun(built, targets)
+    const { logProbabilities } = await reference.ask({ type: 'window', tokens, targets, from: FIRST })
+    losses.push(...logProbabilities!.map((each) => -each))
+  }
+  console.error(`llama.cpp: perplexity ${perplexityOf(losses).toFixed(4)}`)
+  return { prompts, windows, choices, losses }
 }
 
-/** Runs the reference's own text, so that every position has the same history in both engines. */
-async function greedyOf(
+/** Says where the ids of the text and the chats differ from llama.cpp's. */
+async function compareIds(
   built: BuiltModel,
-  prompt: string,
-  start: readonly number[],
-  reference: readonly (readonly Candidate[])[],
-): Promise<Greedy> {
-  const chosen = reference.map(([best]) => best!.id)
-  const result: { same: number; row?: Float64Array } = { same: reference.length }
-  await forwardRows(built)([...start, ...chosen.slice(0, -1)], (position, logits) => {
-    const at = position - start.length + 1
-    if (at < 0 || at >= result.same) return
-    const best = logits.indexOf(logits.reduce((most, each) => Math.max(most, each)))
-    if (best === chosen[at]) return
-    result.same = at
-    result.row = logProbabilities(logits)
-  })
-  const { same, row } = result
-  const one = { prompt, same, of: reference.length }
-  if (row === undefined) return one
-  const theirs = reference[same]!
-  const ours = row.indexOf(Math.max(...row))
-  const id = theirs[0]!.id
-  const other = theirs.find((each) => each.id === ours)?.logProbability ?? Number.NaN
-  const pieces = [id, ours].map((each) => built.tokenizer.decode([each])) as [string, string]
-  return { ...one, chosen: pieces, ours: [row[id]!, row[ours]!], theirs: [theirs[0]!.logProbability, other] }
+  reference: Reference,
+  chats: readonly string[],
+  all: readonly number[],
+): Promise<void> {
+  const { tokenizer } = built
+  const { ids } = await reference.ask({ type: 'tokenize', text, bos: true, special: false })
+  const differing = ids!.findIndex((id, at) => id !== all[at])
+  console.error(
+    differing < 0 && ids!.length === all.length
+      ? `ids: the same ${all.length} of the text`
+      : `ids: ${all.length} of the text, ${ids!.length} in llama.cpp, the first different one at ${differing}: ${JSON.stringify(tokenizer.decode(all.slice(differing - 4, differing + 8)))}`,
+  )
+  for (const [index, chat] of chats.entries()) {
+    const own = encodeChat(tokenizer, chat)
+    const { ids } = await reference.ask({
+      type: 'tokenize',
+      text: chat,
+      bos: tokenizer.addsBos,
+      special: true,
+    })
+    if (ids!.join() !== own.join())
+      console.error(`ids: chat ${index + 1} is ${own.join(' ')}\n  in llama.cpp ${ids!.join(' ')}`)
+  }
 }
 
-function firstOf(built: BuiltModel, window: readonly number[]): number {
-  return built.tokenizer.addsBos ? (built.tokenizer.bosId ?? window[0]!) : window[0]!
+/** The reference's own text is run, so that every position has the same history in both engines. */
+async function placesOf(
+  built: BuiltModel,
+  prompt: number,
+  start: readonly number[],
+  choices: readonly (readonly Candidate[])[],
+): Promise<Place[]> {
+  const chosen = choices.map(([best]) => best!.id)
+  const places: Place[] = []
+  await forwardRows(built)([...start, ...chosen.slice(0, -1)], (position, logits) => {
+    const token = position - start.length + 1
+    if (token < 0) return
+    const [best, second] = choices[token]!
+    let ours = 0
+    for (let id = 1; id < logits.length; id++) if (logits[id]! > logits[ours]!) ours = id
+    const other = choices[token]!.find(({ id }) => id === ours)
+    places.push({
+      ...{ prompt, token, isSame: ours === best!.id },
+      // By how much the reference prefers its choice to the second, or to the one made here.
+      margin:
+        best!.logProbability - (other === undefined || ours === best!.id ? second! : other).logProbability,
+      shift: logits[best!.id]! - logits[second!.id]! - (best!.logProbability - second!.logProbability),
+      pieces: [best!.id, ours].map((id) => built.tokenizer.decode([id])),
+    })
+  })
+  return places
+}
+
+/** Windows begin with BOS where the model expects it. */
+function begun(built: BuiltModel, window: readonly number[]): readonly number[] {
+  const first = built.tokenizer.addsBos ? (built.tokenizer.bosId ?? window[0]!) : window[0]!
+  return [first, ...window.slice(1)]
 }
 
 /** Losses of the windows' scored tokens. */
-async function ourLosses(built: BuiltModel, count: number): Promise<number[]> {
+async function ourLosses(built: BuiltModel, windows: readonly (readonly number[])[]): Promise<number[]> {
   const losses: number[] = []
-  for (const window of ids.windows.slice(0, count)) {
-    await forwardRows(built)([firstOf(built, window), ...window.slice(1)], (position, logits) => {
+  for (const window of windows) {
+    await forwardRows(built)(begun(built, window), (position, logits) => {
       if (position < FIRST || position >= WINDOW - 1) return
       losses.push(negativeLogLikelihood(logits, window[position + 1]!))
     })
@@ -220,40 +219,6 @@ async function ourLosses(built: BuiltModel, count: number): Promise<number[]> {
   return losses
 }
 
-async function theirLosses(built: BuiltModel): Promise<number[]> {
-  const losses: number[] = []
-  for (const window of ids.windows) {
-    const tokens = [firstOf(built, window), ...window.slice(1)]
-    const { logProbabilities: found } = await ask({ type: 'window', tokens, targets: window, from: FIRST })
-    losses.push(...found!.map((each) => -each))
-    console.log(`llama.cpp: ${losses.length} tokens scored, perplexity ${perplexityOf(losses).toFixed(4)}`)
-  }
-  return losses
-}
-
 function perplexityOf(losses: readonly number[]): number {
   return Math.exp(losses.reduce((sum, each) => sum + each, 0) / losses.length)
-}
-
-function tables(): string {
-  const fixed = (pair: readonly number[] | undefined) => pair?.map((each) => each.toFixed(3)).join(', ') ?? ''
-  return [
-    `${machine}, ${file.name}, windows of ${WINDOW} tokens, llama.cpp on ${basename(theirs)}`,
-    '',
-    '| weights | windows | perplexity | llama.cpp | difference |',
-    '| --- | --: | --: | --: | --: |',
-    ...sides.map(
-      ({ name, windows, perplexity, reference }) =>
-        `| ${name} | ${windows} | ${perplexity.toFixed(4)} | ${reference.toFixed(4)} | ${((perplexity / reference - 1) * 100).toFixed(2)} % |`,
-    ),
-    '',
-    '| | prompt | same tokens | then llama.cpp, Halfbyte | log p in Halfbyte | log p in llama.cpp |',
-    '| --- | --- | --: | --- | --- | --- |',
-    ...sides.flatMap(({ name, greedy = [] }) =>
-      greedy.map(
-        ({ prompt, same, of, chosen, ours, theirs }) =>
-          `| ${name} | ${prompt} | ${same} of ${of} | ${chosen?.map((each) => JSON.stringify(each)).join(', ') ?? ''} | ${fixed(ours)} | ${fixed(theirs)} |`,
-      ),
-    ),
-  ].join('\n')
 }

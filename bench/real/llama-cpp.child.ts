@@ -8,46 +8,20 @@ import {
   type Sampler,
   startAddon,
 } from '../../conformance/testing/llama-cpp-addon.ts'
+import type { Answer, Candidate, Order } from './reference.ts'
 
-export interface Candidate {
-  readonly id: number
-  readonly logProbability: number
-}
-export type Order =
-  | {
-      readonly type: 'load'
-      readonly modelPath: string
-      readonly addonPath: string
-      readonly threads: number
-    }
-  | { readonly type: 'greedy'; readonly prompt: readonly number[]; readonly count: number }
-  /** Scores the tokens after `from`; `targets` are those that the window's positions are compared with. */
-  | {
-      readonly type: 'window'
-      readonly tokens: readonly number[]
-      readonly targets: readonly number[]
-      readonly from: number
-    }
-export interface Answer {
-  readonly failure?: string
-  /** The most likely tokens at each greedy one. */
-  readonly greedy?: readonly (readonly Candidate[])[]
-  readonly logProbabilities?: readonly number[]
-}
-
-const CONTEXT = 1024
 /** Most likely tokens that are reported. */
 const KEPT = 16
 let context: Context
 let sampler: Sampler
 
 async function load(order: Extract<Order, { type: 'load' }>): Promise<Answer> {
-  const addon = await startAddon(order.addonPath, () => {})
+  const addon = await startAddon(order.addonPath!, () => {})
   const model = await openAddonModel(addon, order.modelPath)
   context = new addon.AddonContext(model, {
     ...{
-      contextSize: CONTEXT,
-      batchSize: CONTEXT,
+      contextSize: order.context,
+      batchSize: order.context,
       sequences: 1,
       flashAttention: false,
       threads: order.threads,
@@ -110,6 +84,7 @@ async function window(tokens: readonly number[], targets: readonly number[], fro
 async function answer(order: Order): Promise<Answer> {
   if (order.type === 'load') return load(order)
   if (order.type === 'greedy') return greedy(order.prompt, order.count)
+  if (order.type === 'tokenize') throw new Error('the addon is not asked for ids; use --python')
   return window(order.tokens, order.targets, order.from)
 }
 

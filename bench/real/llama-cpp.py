@@ -1,0 +1,101 @@
+"""llama.cpp by the Python package llama-cpp-python, for bench:real --python.
+
+In: orders as lines of JSON, those of reference.ts. Out: one answer a line.
+"""
+import ctypes
+import json
+import os
+import sys
+
+import llama_cpp as llama
+import numpy as np
+
+KEPT = 16
+state = {}
+
+
+def load(order):
+    # Its messages would fill the pipe.
+    state["log"] = llama.llama_log_callback(lambda level, text, data: None)
+    llama.llama_log_set(state["log"], ctypes.c_void_p(0))
+    llama.llama_backend_init()
+    options = llama.llama_model_default_params()
+    # Repacked weights take kernels for matrix units, which crash on some virtual machines.
+    options.use_extra_bufts = False
+    model = llama.llama_model_load_from_file(order["modelPath"].encode(), options)
+    if not model:
+        raise RuntimeError("cannot load the model")
+    made = llama.llama_context_default_params()
+    made.n_ctx = made.n_batch = made.n_ubatch = order["context"]
+    made.n_threads = made.n_threads_batch = order["threads"]
+    made.flash_attn_type = llama.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    made.swa_full = True
+    # Keys and values are F16 there by default.
+    made.type_k = made.type_v = 0
+    state["context"] = llama.llama_init_from_model(model, made)
+    state["vocab"] = llama.llama_model_get_vocab(model)
+    state["size"] = llama.llama_vocab_n_tokens(state["vocab"])
+    state["batch"] = llama.llama_batch_init(order["context"], 0, 1)
+    return {}
+
+
+def decode(position, tokens, wanted):
+    """Log-probabilities of every id at the wanted rows."""
+    batch = state["batch"]
+    batch.n_tokens = len(tokens)
+    for at, token in enumerate(tokens):
+        batch.token[at] = token
+        batch.pos[at] = position + at
+        batch.n_seq_id[at] = 1
+        batch.seq_id[at][0] = 0
+        batch.logits[at] = at in wanted
+    if llama.llama_decode(state["context"], batch) != 0:
+        raise RuntimeError(f"cannot decode {len(tokens)} tokens at {position}")
+    logits = np.ctypeslib.as_array(llama.llama_get_logits(state["context"]), shape=(len(wanted), state["size"]))
+    most = logits.max(axis=1, keepdims=True)
+    return logits - most - np.log(np.exp(logits - most, dtype=np.float64).sum(axis=1, keepdims=True))
+
+
+def clear():
+    llama.llama_memory_clear(llama.llama_get_memory(state["context"]), True)
+
+
+def greedy(order):
+    clear()
+    prompt, found = order["prompt"], []
+    rows = decode(0, prompt, {len(prompt) - 1})
+    while True:
+        row = rows[0]
+        best = np.argpartition(-row, KEPT)[:KEPT]
+        best = best[np.argsort(-row[best], kind="stable")]
+        found.append([{"id": int(each), "logProbability": float(row[each])} for each in best])
+        if len(found) == order["count"]:
+            return {"greedy": found}
+        rows = decode(len(prompt) + len(found) - 1, [int(best[0])], {0})
+
+
+def window(order):
+    clear()
+    tokens, targets, first = order["tokens"], order["targets"], order["from"]
+    rows = decode(0, tokens, set(range(first, len(tokens) - 1)))
+    return {"logProbabilities": [float(row[targets[first + at + 1]]) for at, row in enumerate(rows)]}
+
+
+def tokenize(order):
+    text = order["text"].encode()
+    ids = (llama.llama_token * (len(text) + 8))()
+    count = llama.llama_tokenize(state["vocab"], text, len(text), ids, len(ids), order["bos"], order["special"])
+    return {"ids": list(ids[:count])}
+
+
+ORDERS = {"load": load, "greedy": greedy, "window": window, "tokenize": tokenize}
+out = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+for line in sys.stdin:
+    order = json.loads(line)
+    try:
+        answer = ORDERS[order["type"]](order)
+    except Exception as error:
+        answer = {"failure": str(error)}
+    out.write(json.dumps(answer) + "\n")
+    out.flush()

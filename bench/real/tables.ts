@@ -1,0 +1,53 @@
+// Tables of bench:real. In: what each side found. Out: Markdown.
+
+/** One greedy token: the reference's choice, and whether Halfbyte makes it after the same history. */
+export interface Place {
+  readonly prompt: number
+  readonly token: number
+  readonly isSame: boolean
+  /** Logarithm of how much likelier the reference's choice is to it than the other candidate. */
+  readonly margin: number
+  /** By how much Halfbyte's margin between the reference's first two differs. */
+  readonly shift: number
+  /** The reference's choice, and Halfbyte's. */
+  readonly pieces: readonly string[]
+}
+export interface Side {
+  readonly name: string
+  readonly prompts: number
+  readonly places: readonly Place[]
+  readonly windows: number
+  readonly perplexity: number
+  /** llama.cpp's, on the same windows. */
+  readonly reference: number
+}
+
+export function perplexityTable(sides: readonly Side[]): string {
+  return [
+    '| side | windows | perplexity | llama.cpp | difference |',
+    '| --- | --: | --: | --: | --: |',
+    ...sides.map(({ name, windows, perplexity, reference }) => {
+      const percent = ((perplexity / reference - 1) * 100).toFixed(2)
+      return `| ${name} | ${windows} | ${perplexity.toFixed(4)} | ${reference.toFixed(4)} | ${percent} % |`
+    }),
+  ].join('\n')
+}
+
+export function greedyTable(sides: readonly Side[]): string {
+  return [
+    '| side | prompts all the same | same tokens | rms shift of a margin | largest margin that fell the other way |',
+    '| --- | --: | --: | --: | --- |',
+    ...sides.map(({ name, prompts, places }) => {
+      const others = places.filter(({ isSame }) => !isSame)
+      const whole = prompts - new Set(others.map(({ prompt }) => prompt)).size
+      const rms = Math.sqrt(places.reduce((sum, { shift }) => sum + shift ** 2, 0) / places.length)
+      const [widest] = others.toSorted((left, right) => right.margin - left.margin)
+      const told =
+        widest === undefined
+          ? ''
+          : `${widest.margin.toFixed(3)}: ${widest.pieces.map((piece) => JSON.stringify(piece)).join(' or ')}`
+      const same = `${places.length - others.length} of ${places.length}`
+      return `| ${name} | ${whole} of ${prompts} | ${same} | ${rms.toFixed(3)} | ${told} |`
+    }),
+  ].join('\n')
+}
