@@ -49,5 +49,5 @@ export const TEXTS: readonly string[] = [
   '1, 1, 2, 3, 5, 8, 13,',
   'Dear Sir or Madam,\n\nI am writing to',
   'Q: What is the largest planet?\nA:',
-  '    for (let i = 0; i < 10; i++) {\n\t\tconsole.log('café — 👍', i)\n',
+  '    for (let i = 0; i < 10; i++) {\n\t\tconsole.log("café — 👍", i)\n',
 ]

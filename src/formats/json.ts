@@ -37,6 +37,16 @@ export function parseObject(file: string, text: string): JsonObject {
   throw malformed(file, 'its JSON is not an object')
 }
 
+/** generation_config.json. Without one, config.json names the ids that end a reply. */
+export function generationSettings(
+  config: JsonObject | undefined,
+  generation: JsonObject | undefined,
+): MetaObject | undefined {
+  if (generation !== undefined) return withoutNulls(generation)
+  const eos_token_id = config?.['eos_token_id'] ?? undefined
+  return eos_token_id === undefined ? undefined : withoutNulls({ eos_token_id })
+}
+
 /**
  * Leaves out keys and elements that hold null, which MetaValue does not have. Reads `{"__float__":
  * "Infinity"}`, as transformers 5 writes infinities, as the number.

@@ -83,6 +83,15 @@ describe('openModel', () => {
     })
   })
 
+  test('config.json names the ids that end a reply where generation_config.json is missing', async () => {
+    const config = text('config.json', '{"model_type":"llama","eos_token_id":[2,3]}')
+    expect((await openModel([config, weights])).generationConfig).toEqual({ eos_token_id: [2, 3] })
+    const generation = text('generation_config.json', '{"eos_token_id":5}')
+    expect((await openModel([config, generation, weights])).generationConfig).toEqual({ eos_token_id: 5 })
+    const none = text('config.json', '{"model_type":"llama","eos_token_id":null}')
+    expect((await openModel([none, weights])).generationConfig).toBeUndefined()
+  })
+
   test('safetensors without config.json say so', async () => {
     await expect(openModel([weights])).rejects.toMatchObject({
       code: 'format',

@@ -5,7 +5,7 @@ import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../base/values.ts'
 import { baseName, modelName } from '../formats/file-names.ts'
-import { type MetaObject, readJson, readText, withoutNulls } from '../formats/json.ts'
+import { generationSettings, type MetaObject, readJson, readText, withoutNulls } from '../formats/json.ts'
 import type { ModelFile } from '../formats/model-file.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import type { GraphBuilder } from '../graph/builder.ts'
@@ -73,7 +73,7 @@ export async function openOnnx(
     tensors: translation.weights.tensors,
     metadata: new Map<string, MetaValue>([['config', made as unknown as MetaObject]]),
     tokenizer: await tokenizerOf(find, json, signal),
-    generationConfig: generationOf(genai, generation),
+    generationConfig: generationOf(genai, config, generation),
   }
 }
 
@@ -130,10 +130,10 @@ async function tokenizerOf(
 /** genai_config.json has the ids that end a reply under `model`, and sampling under `search`. */
 function generationOf(
   genai: JsonObject | undefined,
+  config: JsonObject | undefined,
   generation: JsonObject | undefined,
 ): MetaObject | undefined {
-  if (generation !== undefined) return withoutNulls(generation)
-  if (genai === undefined) return undefined
+  if (generation !== undefined || genai === undefined) return generationSettings(config, generation)
   const [model, search] = [genai['model'], genai['search']]
   const { eos_token_id } = isObject(model) ? model : {}
   const { temperature, top_k, top_p, repetition_penalty } = isObject(search) ? search : {}

@@ -9,9 +9,9 @@ import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import { renderTurns, turnQuotes, withToolMarks } from '../reply/chat-turns.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
-/** The tokenizer of a model file. Throws `format` if it is missing or malformed. */
-export function openTokenizer(file: ModelFile): Tokenizer {
-  if (file.tokenizer !== undefined) return createTokenizer(file.tokenizer, { endIds: endIdsOf(file) })
+/** The tokenizer of a model file, of a model with that many `rows`. Throws `format` if it is missing or malformed. */
+export function openTokenizer(file: ModelFile, rows?: number): Tokenizer {
+  if (file.tokenizer !== undefined) return createTokenizer(file.tokenizer, { endIds: endIdsOf(file), rows })
   const next =
     file.format === 'safetensors'
       ? 'give its tokenizer.json with it'
@@ -19,9 +19,9 @@ export function openTokenizer(file: ModelFile): Tokenizer {
   throw new HalfbyteError('format', `${file.name} comes without a tokenizer; ${next}`)
 }
 
-/** The same; throws `format` if it has more ids than the model. */
+/** The same; throws `format` if it has more ids than the model, apart from tokens added to a tokenizer.json. */
 export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
-  const tokenizer = openTokenizer(file)
+  const tokenizer = openTokenizer(file, vocab)
   if (tokenizer.vocabSize > vocab) {
     throw new HalfbyteError(
       'format',

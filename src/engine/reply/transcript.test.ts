@@ -73,3 +73,12 @@ test('a copy goes its own way', () => {
   expect(copy.encode('Q1A|', encode)).toEqual([...codes('Q1'), 900, ...codes('|')])
   expect(transcript.encode('Q1B|', encode)).toEqual([...codes('Q1'), 901, ...codes('|')])
 })
+
+test('an empty prompt has what every text begins with, and a longer one begins with it once', () => {
+  const transcript = transcriptOf()
+  const encode = (rest: string, start: boolean) => [...(start ? [1] : []), ...codes(rest)]
+  expect(transcript.encode('', encode)).toEqual([1])
+  transcript.extend('A', [900])
+  expect(transcript.encode('A|B', encode)).toEqual([1, 900, ...codes('|B')])
+  expect(transcriptOf().encode('', codes)).toEqual([])
+})

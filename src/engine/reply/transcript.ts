@@ -53,7 +53,8 @@ export function transcriptOf(saved = NEW): Transcript {
       known = text.slice(0, chars)
       ids = ids.slice(0, tokens)
       const rest = text.slice(chars)
-      if (rest !== '') add(rest, encode(rest, chars === 0, ids.at(-1)))
+      // An empty prompt has the BOS of a model that begins texts with one.
+      if (rest !== '' || tokens === 0) add(rest, encode(rest, tokens === 0, ids.at(-1)))
       return ids
     },
     extend(text, more) {

@@ -4,7 +4,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
 import { type Adapter, otherKind, pairsOf } from '../adapter.ts'
 import { baseName, modelName } from '../file-names.ts'
-import { readJson, readText, withoutNulls } from '../json.ts'
+import { generationSettings, readJson, readText, withoutNulls } from '../json.ts'
 import { malformed, shown } from '../malformed.ts'
 import type { ModelFile } from '../model-file.ts'
 import type { MetaValue } from '../tensors.ts'
@@ -54,7 +54,7 @@ export async function openSafetensors(
       config:
         chatTemplate === undefined ? tokenizerConfig : { ...tokenizerConfig, chat_template: chatTemplate },
     },
-    generationConfig: generation && withoutNulls(generation),
+    generationConfig: generationSettings(config, generation),
   }
 }
 

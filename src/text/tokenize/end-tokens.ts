@@ -40,14 +40,21 @@ const END_TEXTS = [
   '<|file_sep|>',
 ] as const
 
-/** `idOf` returns the id of a token that may end an answer. */
-export function endTokens(idOf: (text: string) => number | undefined): Set<number> {
+/**
+ * `idOf` returns the id of a token that may end an answer. `</s>` closes a tag in vocabularies where it does not
+ * control the model, such as Gemma's.
+ */
+export function endTokens(
+  idOf: (text: string) => number | undefined,
+  isSpecial: (id: number) => boolean,
+): Set<number> {
   const texts = new Set<string>(END_TEXTS)
   const has = (text: string) => idOf(text) !== undefined
   // In vocabularies with these tokens, `<|end|>` ends a message but not the answer.
   if ((has('<|call|>') || has('<|calls|>')) && (has('<|return|>') || has('<|flush|>')))
     texts.delete('<|end|>')
-  if (has('<|tool_response>')) texts.delete('</s>')
+  const closing = idOf('</s>')
+  if (has('<|tool_response>') || (closing !== undefined && !isSpecial(closing))) texts.delete('</s>')
   const ids = new Set<number>()
   for (const text of texts) {
     const id = idOf(text)

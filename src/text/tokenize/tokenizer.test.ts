@@ -206,4 +206,59 @@ describe('what ends an answer', () => {
     expect(harmony.isEnd(harmony.idOf('<|end|>') as number)).toBe(false)
     expect(harmony.isEnd(harmony.idOf('<|return|>') as number)).toBe(true)
   })
+
+  test('</s> closes a tag where it does not control the model', () => {
+    const spec = byteLevelSpec()
+    const withType = (type: number) =>
+      createTokenizer({ ...spec, tokens: [...spec.tokens, '</s>'], types: [...(spec.types ?? []), type] })
+    const id = spec.tokens.length
+    expect(withType(3).isEnd(id)).toBe(true)
+    const tags = withType(4)
+    expect(tags.isEnd(id)).toBe(false)
+    expect(tags.decode([id])).toBe('</s>')
+    const added_tokens = (special: boolean) => [{ content: '</s>', id, special, normalized: false }]
+    for (const special of [true, false]) {
+      const own = jsonSpec()
+      const list = own.tokenizer['added_tokens'] as object[]
+      const json = jsonSpec({ added_tokens: [...list, ...added_tokens(special)] })
+      expect(createTokenizer(json).isEnd(id)).toBe(special)
+    }
+  })
+})
+
+describe('more tokens than the model has rows', () => {
+  const rows = byteLevelSpec().tokens.length
+  const list = jsonSpec().tokenizer['added_tokens'] as object[]
+  const image = { content: '<image>', id: rows, special: true, normalized: false }
+  const spec = jsonSpec({ added_tokens: [...list, image] })
+
+  test('an added token beyond them is refused when a text has it, and is plain text otherwise', () => {
+    const tokenizer = createTokenizer(spec, { rows })
+    expect(tokenizer.vocabSize).toBe(rows)
+    expect(tokenizer.encode('hello', { parseSpecial: true })).toEqual(
+      createTokenizer(jsonSpec()).encode('hello'),
+    )
+    expect(tokenizer.decode(tokenizer.encode('<image>'))).toBe('<image>')
+    expect(tokenizer.decode(tokenizer.encode(tokenizer.quote('<image>'), { parseSpecial: true }))).toBe(
+      '<image>',
+    )
+    expect(tokenizer.idOf('<image>')).toBeUndefined()
+    expect(() => tokenizer.encode('a<image>', { parseSpecial: true })).toThrow(
+      `reads "<image>" as token ${rows}, and the model knows the first ${rows} only; remove it`,
+    )
+  })
+
+  test('a token of the vocabulary itself beyond them shows that it belongs to another model', () => {
+    expect(createTokenizer(jsonSpec(), { rows: 200 }).vocabSize).toBe(rows)
+  })
+})
+
+test('of tokens that are spelled alike text becomes the last, and each is written', () => {
+  const spec = byteLevelSpec()
+  const [first, last] = [spec.tokens.indexOf('hello'), spec.tokens.length]
+  const tokenizer = createTokenizer({
+    ...{ ...spec, tokens: [...spec.tokens, 'hello'], types: [...(spec.types ?? []), 1] },
+  })
+  expect(tokenizer.encode('hello')).toEqual([last])
+  expect(tokenizer.decode([first, last])).toBe('hellohello')
 })

@@ -2,6 +2,7 @@
 
 import { quoter } from '../chat/quote.ts'
 import { type DetokenizeOptions, Detokenizer } from '../detokenizer.ts'
+import { shown, unsupported } from '../spec.ts'
 import type { AddedTokens } from './added-tokens.ts'
 import type { AddedToken } from './token-search.ts'
 import { KIND, type Vocabulary } from './vocabulary.ts'
@@ -17,6 +18,16 @@ export interface EncodeOptions {
   readonly continues?: boolean
   /** The id that a text continues after. A space is added after a special token, as within one text. */
   readonly after?: number | undefined
+}
+
+export interface TokenizerOptions {
+  /** Additional ids that end an answer, such as the `eos_token_id` list of generation_config.json. */
+  readonly endIds?: readonly number[]
+  /**
+   * Tokens that the model has rows for. Added tokens of a tokenizer.json may lie beyond them: Gemma 3 has one
+   * for images. A text that contains such a token is refused when it is encoded.
+   */
+  readonly rows?: number | undefined
 }
 
 /** Converts text to ids and back, for one model. Has no state that callers can observe. */
@@ -82,10 +93,12 @@ export interface TokenizerParts {
   readonly endIds: ReadonlySet<number>
   readonly addsSpacePrefix: boolean
   readonly chatTemplate: string | undefined
+  /** Ids from here on exist in the vocabulary only. Default: none. */
+  readonly rows?: number
 }
 
 export function tokenizerOf(parts: TokenizerParts): Tokenizer {
-  const { vocabulary, added, normalized, encodeText, ...facts } = parts
+  const { vocabulary, added, normalized, encodeText, rows = vocabulary.size, ...facts } = parts
   const { prefix, suffix, bosId, endIds } = facts
   const quoterOf = (isMarker: (spelling: string) => boolean) => {
     const controls = (tokens: readonly AddedToken[]) =>
@@ -95,7 +108,7 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
   }
   const tokenizer: Tokenizer = {
     ...facts,
-    vocabSize: vocabulary.size,
+    vocabSize: Math.min(vocabulary.size, rows),
     longestToken: vocabulary.longest,
     addsBos: bosId !== undefined && prefix.includes(bosId),
     encode(text, { addSpecial = false, parseSpecial = false, continues = false, after } = {}) {
@@ -108,6 +121,7 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
         followsToken = typeof piece === 'number'
         isFirst &&= followsToken
       }
+      if (rows < vocabulary.size) checkRows(vocabulary, ids, rows)
       if (!addSpecial) return ids
       return [...withPrefix(prefix, ids), ...suffix]
     },
@@ -119,7 +133,10 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
       for (const id of ids) text += detokenizer.push(id)
       return text + detokenizer.flush()
     },
-    idOf: (token) => vocabulary.idOf(token),
+    idOf: (token) => {
+      const id = vocabulary.idOf(token)
+      return id !== undefined && id < rows ? id : undefined
+    },
     tokenText: (id) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(vocabulary.bytes(id)),
     tokenBytes: (id) => vocabulary.bytes(id),
     isSpecial: (id) => vocabulary.kind(id) === KIND.special,
@@ -131,3 +148,13 @@ export function tokenizerOf(parts: TokenizerParts): Tokenizer {
 /** A rendered template often has its BOS already. A second one makes the answer worse. */
 export const withPrefix = (prefix: readonly number[], ids: readonly number[]): number[] =>
   prefix.length > 0 && prefix.every((id, at) => ids[at] === id) ? [...ids] : [...prefix, ...ids]
+
+function checkRows(vocabulary: Vocabulary, ids: readonly number[], rows: number): void {
+  const id = ids.find((each) => each >= rows)
+  if (id === undefined) return
+  throw unsupported(
+    `reads ${shown(vocabulary.tokens[id])} as token ${id}, and the model knows the first ${rows} only`,
+    'remove it from the text',
+    { id, rows },
+  )
+}

@@ -1,6 +1,6 @@
 // Vocabulary. In: tokens by id, and the kind of each. Out: ids by text, and the bytes that each token writes.
 
-import { MAX_TOKEN_LENGTH, MAX_TOKENS, malformed, shown } from '../spec.ts'
+import { MAX_TOKEN_LENGTH, MAX_TOKENS, malformed } from '../spec.ts'
 import { bytesOfChars } from './byte-level.ts'
 
 /** How a token is written, and whether text may contain it. */
@@ -53,7 +53,10 @@ export class Vocabulary {
   readonly #kinds: Uint8Array
   readonly #spelling: Spelling
 
-  /** Throws `format` when two tokens have one spelling, a token is too long or there are too many. */
+  /**
+   * The last of several tokens with one spelling is the one that text becomes, as in llama.cpp's table.
+   * Throws `format` when a token is too long or there are too many.
+   */
   constructor(tokens: readonly (string | undefined)[], kinds: Uint8Array, spelling: Spelling) {
     if (tokens.length === 0 || tokens.length > MAX_TOKENS) {
       throw malformed(`has ${tokens.length} tokens; 1 to ${MAX_TOKENS} fit`)
@@ -69,10 +72,7 @@ export class Vocabulary {
           `has a token of ${token.length} characters (id ${id}); at most ${MAX_TOKEN_LENGTH} fit`,
         )
       }
-      const slot = this.#slotOf(token)
-      const other = this.#slots[slot]
-      if (other) throw malformed(`spells the ids ${other - 1} and ${id} alike: ${shown(token)}`)
-      this.#slots[slot] = id + 1
+      this.#slots[this.#slotOf(token)] = id + 1
     })
     this.longest = longest
     this.#kinds = kinds

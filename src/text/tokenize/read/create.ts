@@ -1,24 +1,19 @@
 // createTokenizer. In: a tokenizer's specification from any format. Out: the Tokenizer.
 import { isHalfbyteError, reasonOf } from '../../../base/errors.ts'
 import { malformed, type TokenizerSpec } from '../../spec.ts'
-import type { Tokenizer } from '../tokenizer.ts'
+import type { Tokenizer, TokenizerOptions } from '../tokenizer.ts'
 import { checkedSpec } from './check-spec.ts'
 import { ggufTokenizer } from './gguf-tokenizer.ts'
 import { jsonTokenizer } from './json-tokenizer.ts'
-
-export interface TokenizerOptions {
-  /** Additional ids that end an answer, such as the `eos_token_id` list of generation_config.json. */
-  readonly endIds?: readonly number[]
-}
 
 /**
  * Throws `format` for a specification that is damaged or contradicts itself, `unsupported` for an unknown
  * kind of tokenizer. Creating one with 150,000 tokens takes a few hundred milliseconds.
  */
-export function createTokenizer(spec: TokenizerSpec, { endIds = [] }: TokenizerOptions = {}): Tokenizer {
+export function createTokenizer(spec: TokenizerSpec, options: TokenizerOptions = {}): Tokenizer {
   const checked = checkedSpec(spec)
   try {
-    return checked.kind === 'gguf' ? ggufTokenizer(checked, endIds) : jsonTokenizer(checked, endIds)
+    return checked.kind === 'gguf' ? ggufTokenizer(checked, options) : jsonTokenizer(checked, options)
   } catch (cause) {
     if (isHalfbyteError(cause)) throw cause
     // The file is the only input, so an error that no check expected, such as endless nesting, comes from the

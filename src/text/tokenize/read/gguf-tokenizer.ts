@@ -9,7 +9,7 @@ import { MARK } from '../marks.ts'
 import { cut, type PreTokenizer, preTokenizer } from '../pre-tokenizers.ts'
 import { createSpm } from '../spm.ts'
 import type { AddedToken } from '../token-search.ts'
-import { type Section, type Tokenizer, tokenizerOf } from '../tokenizer.ts'
+import { type Section, type Tokenizer, type TokenizerOptions, tokenizerOf } from '../tokenizer.ts'
 import { KIND, namedByte, Vocabulary } from '../vocabulary.ts'
 
 /** Kind by GGUF token type. Text may still contain an unused token. */
@@ -38,7 +38,7 @@ type EncodeText = (text: string, section: Section, out: number[]) => void
 /**
  * Throws `format` when a vocabulary contradicts itself, `unsupported` for an unknown model or pre-tokeniser.
  */
-export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly number[] = []): Tokenizer {
+export function ggufTokenizer(spec: GgufTokenizerSpec, options: TokenizerOptions = {}): Tokenizer {
   const isSpm = spec.model === 'llama'
   if (!isSpm && spec.model !== 'gpt2') {
     throw unsupported(
@@ -60,12 +60,15 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, moreEndIds: readonly numb
     byteLevel: !isSpm,
     replacements: isSpm ? [[MARK, ' ']] : [],
   })
-  const endIds = endTokens((text) => vocabulary.idOf(text))
+  const endIds = endTokens(
+    (text) => vocabulary.idOf(text),
+    (id) => kinds[id] === KIND.special,
+  )
   const named = [
     eosId,
     inRange(spec.eotId, 'end of turn'),
     inRange(spec.eomId, 'end of message'),
-    ...moreEndIds,
+    ...(options.endIds ?? []),
   ]
   for (const id of named) if (id !== undefined) endIds.add(id)
   for (const id of endIds) kinds[id] = KIND.special

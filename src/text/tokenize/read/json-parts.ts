@@ -44,7 +44,15 @@ export function readAdded(json: JsonObject, vocab: JsonObject): JsonAddedToken[]
   const list = json['added_tokens'] ?? []
   if (!Array.isArray(list)) throw malformed(`has ${shown(list)} for added_tokens instead of an array`)
   return list.map((token: unknown, index) => {
-    const { content: text, id, special, lstrip, rstrip, normalized } = isObject(token) ? token : {}
+    const {
+      content: text,
+      id,
+      special,
+      lstrip,
+      rstrip,
+      normalized,
+      single_word,
+    } = isObject(token) ? token : {}
     if (typeof text !== 'string' || !isId(id)) {
       throw malformed(`has an added token ${index} without text or with the id ${shown(id)}`)
     }
@@ -53,6 +61,7 @@ export function readAdded(json: JsonObject, vocab: JsonObject): JsonAddedToken[]
       text,
       id: isId(known) ? known : id,
       special: special === true,
+      isWord: single_word === true,
       stripsLeft: lstrip === true,
       stripsRight: rstrip === true,
       normalized: typeof normalized === 'boolean' ? normalized : special !== true,

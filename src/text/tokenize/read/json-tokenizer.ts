@@ -10,7 +10,13 @@ import { createBpe } from '../bpe.ts'
 import { endTokens } from '../end-tokens.ts'
 import { markedWords } from '../marks.ts'
 import { GPT2, unicodeSpace } from '../pre-tokenizers.ts'
-import { type Section, type Tokenizer, type TokenizerParts, tokenizerOf } from '../tokenizer.ts'
+import {
+  type Section,
+  type Tokenizer,
+  type TokenizerOptions,
+  type TokenizerParts,
+  tokenizerOf,
+} from '../tokenizer.ts'
 import { KIND, namedByte, Vocabulary } from '../vocabulary.ts'
 import { checkSteps } from './check-steps.ts'
 import {
@@ -31,19 +37,28 @@ type EncodeText = (text: string, section: Section, out: number[]) => void
  * The library normalises text and splits it into words, by its translation of Oniguruma's patterns. Merging
  * is our own code, which is several times faster. Throws `format` or `unsupported`.
  */
-export function jsonTokenizer(spec: JsonTokenizerSpec, moreEndIds: readonly number[] = []): Tokenizer {
+export function jsonTokenizer(
+  spec: JsonTokenizerSpec,
+  { endIds: more = [], rows }: TokenizerOptions = {},
+): Tokenizer {
   const json = spec.tokenizer
   const config = spec.config ?? {}
   const model = objectAt(json, 'model')
   checkModel(model)
   const added = readAdded(json, objectAt(model, 'vocab'))
-  const tokens = readTokens(model, added)
   const addedIds = new Map(added.map(({ text, id }) => [text, id]))
+  const tokens = readTokens(model, added)
+  // The model's own tokens must all have rows; only added ones may lie beyond.
+  const own = tokens.findLastIndex((token) => token !== undefined && !addedIds.has(token)) + 1
   const idNamed = (key: string) => namedId(config, key, addedIds, tokens)
   const bosId = idNamed('bos_token')
   const eosId = idNamed('eos_token')
-  const endIds = endTokens((text) => addedIds.get(text))
-  for (const id of [eosId, ...moreEndIds]) if (id !== undefined) endIds.add(id)
+  const specialIds = new Set(added.filter(({ special }) => special).map(({ id }) => id))
+  const endIds = endTokens(
+    (text) => addedIds.get(text),
+    (id) => specialIds.has(id),
+  )
+  for (const id of [eosId, ...more]) if (id !== undefined) endIds.add(id)
   const asSpecial = added.map((token) => ({ ...token, special: token.special || endIds.has(token.id) }))
   const decoding = readDecoding(json['decoder'])
   const kinds = readKinds(tokens, asSpecial, decoding.byteFallback)
@@ -58,6 +73,7 @@ export function jsonTokenizer(spec: JsonTokenizerSpec, moreEndIds: readonly numb
     endIds,
     addsSpacePrefix: decoding.stripsFirstSpace,
     chatTemplate: readTemplate(config),
+    ...(rows !== undefined && own <= rows && { rows }),
   })
 }
 

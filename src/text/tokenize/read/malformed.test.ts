@@ -42,12 +42,6 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
     /0 tokens/,
     { ...bytes, tokens: [], types: [], merges: [], bosId: undefined, eosId: undefined },
   ],
-  [
-    'two tokens alike',
-    'format',
-    /ids 0 and 1 alike/,
-    { ...bytes, tokens: ['a', 'a'], types: undefined, merges: [], bosId: undefined, eosId: undefined },
-  ],
   ['types for other tokens', 'format', /3 token types for 269 tokens/, { ...bytes, types: [1, 1, 1] }],
   ['an unknown type', 'format', /type 7 for token 0/, { ...bytes, types: bytes.tokens.map(() => 7) }],
   [
