@@ -32,6 +32,7 @@ export const TARGETS = [
   'templates',
   'constraints',
   'sessions',
+  'names',
 ] as const
 /** `faulty` is what the runner's own tests read. */
 export type TargetName = (typeof TARGETS)[number] | 'faulty'

@@ -32,6 +32,24 @@ const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly stri
   { name: 'WebAssembly', pattern: /\bWebAssembly\./, allowed: ['runtime', 'engine', 'cli/host.ts'] },
   { name: 'Worker', pattern: /\bnew (?:Shared)?Worker\b/, allowed: ['runtime', 'engine', 'cli/host.ts'] },
   { name: 'fetch', pattern: /(?<![.\w])fetch\(/, allowed: ['store', 'engine/host.ts'] },
+  // What a file names becomes an address in formats/names/named-files.ts alone.
+  {
+    name: 'new URL',
+    pattern: /\bnew URL\(/,
+    allowed: [
+      'formats/names/named-files.ts',
+      'store/hub.ts',
+      'store/open.ts',
+      'engine/host.ts',
+      'engine/wire',
+      'engine/load/open/open-any.ts',
+      'api/request/source.ts',
+      'api/interrupted.ts',
+      'api/adapters/openai-server/fetch.ts',
+      'widget',
+      'cli',
+    ],
+  },
   { name: 'navigator.storage', pattern: /\bnavigator\.storage\b/, allowed: ['store', 'api/stored.ts'] },
   {
     name: 'the DOM',

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
 import { safetensorsBytes } from '../../conformance/testing/writers/safetensors-writer.ts'
 import { bufferSource } from '../base/bytes.ts'
-import { baseName, modelName } from './file-names.ts'
+import { baseName, modelName } from './names/file-names.ts'
 import { openModel } from './open-model.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../../shared/fixtures')

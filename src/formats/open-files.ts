@@ -1,11 +1,11 @@
 // Opening files. In: the files of one model in any format and order, the readers. Out: its headers, checked.
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { baseName } from './file-names.ts'
 import { foreignFile } from './foreign.ts'
 import { readPack } from './hbm/hbm.ts'
 import { joinParts } from './hbm/hbm-parts.ts'
 import type { ModelFile, ModelFormat } from './model-file.ts'
+import { baseName } from './names/file-names.ts'
 import type { LoadReaders } from './readers.ts'
 import type { MetaValue } from './tensors.ts'
 

@@ -1,6 +1,7 @@
 // Addresses. In: a model's address. Out: the URLs of its files, required and optional.
 import { HalfbyteError } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
+import { addressInside } from '../formats/names/named-files.ts'
 import { SPLIT, splitName } from '../formats/splits.ts'
 
 /** One file to fetch; a missing optional file is not an error. */
@@ -9,13 +10,14 @@ export interface RemoteFile {
   readonly optional: boolean
 }
 
+const INDEX = 'model.safetensors.index.json'
 const FOLDER_FILES = [
   ['config.json', false],
   ['tokenizer.json', false],
   ['tokenizer_config.json', true],
   ['generation_config.json', true],
   ['chat_template.jinja', true],
-  ['model.safetensors.index.json', true],
+  [INDEX, true],
 ] as const
 
 /** The last part of an address's path, decoded for display. */
@@ -77,20 +79,14 @@ export function shardsOf(folder: string, index: Uint8Array | undefined): readonl
       if (typeof name === 'string') names.add(name)
     }
   } catch (cause) {
+    throw new HalfbyteError('format', `${INDEX} is not JSON; download the model again`, {}, { cause })
+  }
+  return [...names].sort().map((name) => {
+    const url = addressInside(folder, name, INDEX)
+    if (name.endsWith('.safetensors') && isFileOf(folder)(url)) return { url, optional: false }
     throw new HalfbyteError(
       'format',
-      'model.safetensors.index.json is not JSON; download the model again',
-      {},
-      { cause },
+      `${INDEX} names "${name.slice(0, 80)}", which is not a safetensors file directly in its folder; download the index again`,
     )
-  }
-  for (const name of names) {
-    if (!/^[\w.-]+\.safetensors$/.test(name)) {
-      throw new HalfbyteError(
-        'format',
-        `the safetensors index names "${name.slice(0, 80)}", which is not a file of its folder`,
-      )
-    }
-  }
-  return [...names].sort().map((name) => ({ url: folder + name, optional: false }))
+  })
 }

@@ -1,6 +1,7 @@
 // Hub. In: a repository's address, the hub's URL, a token. Out: plain URLs, and the header for private
 // repositories.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import { addressInside } from '../formats/names/named-files.ts'
 
 /** Where repositories are looked up. */
 export interface Hub {
@@ -99,7 +100,7 @@ export function onlyGguf(listing: unknown, folder: string): string {
     .map((entry: { path?: unknown } | null) => entry?.path)
     .filter((path): path is string => typeof path === 'string' && path.endsWith('.gguf'))
   const [only] = names
-  if (only !== undefined && names.length === 1) return folder + encodeURIComponent(only)
+  if (only !== undefined && names.length === 1) return addressInside(folder, only, `the listing of ${folder}`)
   const shown = names.slice(0, 8).map((name) => name.slice(0, 80))
   throw new HalfbyteError(
     'format',

@@ -7,6 +7,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { isObject } from '../../base/values.ts'
 import { readWork, type WorkFiles } from '../../engine/calibrate/work-files.ts'
+import { pathInside } from '../../formats/names/named-files.ts'
 import { systemCode, systemError } from '../terminal/failure.ts'
 import { PART, writeOutput } from '../terminal/output.ts'
 import type { JobKey } from './job-key.ts'
@@ -76,14 +77,16 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
 }
 
 function workFiles(folder: string): WorkFiles {
+  // Matrices are called as the model's file calls them.
+  const pathOf = (name: string) => join(folder, pathInside(name, 'the model'))
   return {
     async open(name) {
-      const path = join(folder, name)
+      const path = pathOf(name)
       const size = await sizeOf(path)
       return size === undefined ? undefined : fileSource(path, size)
     },
-    write: (name, chunks) => writeOutput(join(folder, name), chunks),
-    remove: (name) => rm(join(folder, name), { force: true }),
+    write: (name, chunks) => writeOutput(pathOf(name), chunks),
+    remove: (name) => rm(pathOf(name), { force: true }),
   }
 }
 

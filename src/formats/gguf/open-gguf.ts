@@ -1,9 +1,9 @@
 // GGUF models and adapters. In: the files of one. Out: its headers, read and checked.
 import type { ByteSource } from '../../base/bytes.ts'
 import { type Adapter, otherKind, pairsOf } from '../adapter.ts'
-import { modelName } from '../file-names.ts'
 import { malformed, shown } from '../malformed.ts'
 import type { ModelFile } from '../model-file.ts'
+import { modelName } from '../names/file-names.ts'
 import { readGguf } from './gguf.ts'
 import { mergeSplits } from './gguf-splits.ts'
 import { scaleTensors } from './tensor-scales.ts'

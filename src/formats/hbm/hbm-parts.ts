@@ -1,8 +1,8 @@
 // Parts of a pack. In: the files of a split .hbm pack, in any order. Out: the pack as one source, without
 // copies.
 import { type ByteSource, heldIn, joinedSource } from '../../base/bytes.ts'
-import { baseName } from '../file-names.ts'
 import { malformed } from '../malformed.ts'
+import { baseName } from '../names/file-names.ts'
 import { inOrder, SPLIT } from '../splits.ts'
 
 /**

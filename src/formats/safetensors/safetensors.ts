@@ -3,9 +3,9 @@ import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { areCounts, isObject, type JsonObject } from '../../base/values.ts'
 import { elementCount } from '../dtypes.ts'
-import { baseName } from '../file-names.ts'
 import { parseObject } from '../json.ts'
 import { malformed, shown } from '../malformed.ts'
+import { baseName } from '../names/file-names.ts'
 import type { DType, TensorInfo } from '../tensors.ts'
 
 /** Published headers stay below 2 MB; the format's own limit is 100 MB. */

@@ -2,17 +2,12 @@
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { malformed } from '../../formats/malformed.ts'
+import { pathInside } from '../../formats/names/named-files.ts'
 import type { TensorFields } from './tensor-proto.ts'
 
-/** The file's path beside the model. Throws `format` for one that leaves the model's folder. */
-export function externalLocation(file: string, name: string, entries: ReadonlyMap<string, string>): string {
-  const location = entries.get('location') ?? ''
-  if (isInside(location)) return location.replace(/^(?:\.\/)+/, '')
-  throw malformed(
-    file,
-    `tensor ${name} lies in ${JSON.stringify(location)}, which is outside of the model's folder`,
-  )
-}
+/** The file's path beside the model. Throws `format` for one that may lead out of the model's folder. */
+export const externalLocation = (file: string, name: string, entries: ReadonlyMap<string, string>): string =>
+  pathInside(entries.get('location') ?? '', `${file}: tensor ${name}`)
 
 /**
  * Throws `format` for a range that the file does not have or that is not the tensor's size; `unsupported`
@@ -39,12 +34,6 @@ export function externalRange(
       `tensor ${name} ends at byte ${offset + length} of ${location}, which has ${source.size}`,
     )
   return { source, offset }
-}
-
-/** A relative path without a way up, a drive, a scheme or a backslash. */
-function isInside(location: string): boolean {
-  if (location === '' || location.startsWith('/') || /[\\:\0]/.test(location)) return false
-  return location.split('/').every((part) => part !== '..')
 }
 
 function count(file: string, name: string, what: string, text: string): number {

@@ -2,6 +2,7 @@
 import type { ByteSource } from '../../../base/bytes.ts'
 import { isHalfbyteError } from '../../../base/errors.ts'
 import type { ModelFile } from '../../../formats/model-file.ts'
+import { addressInside } from '../../../formats/names/named-files.ts'
 import { openFiles } from '../../../formats/open-files.ts'
 import type { LoadReaders } from '../../../formats/readers.ts'
 import { graphBuilder } from '../../../graph/builder.ts'
@@ -44,8 +45,10 @@ export async function openAny<F extends { readonly sources: readonly ByteSource[
   const beside = async (name: string) => {
     // A path's folder was read whole.
     if (!isAddress || !/^https?:/.test(place)) return undefined
+    const address = addressInside(new URL('.', graph as string).href, name, String(graph))
     try {
-      return (await open(new URL(name, graph as string).href)).sources[0]
+      // A name with the number of a part stands for all parts.
+      return (await open(address)).sources.find((source) => address.endsWith(encodeURIComponent(source.name)))
     } catch (error) {
       if (isMissing(error)) return undefined
       throw error
