@@ -2,11 +2,11 @@
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from '../formats/malformed.ts'
+import { Message } from '../formats/protobuf.ts'
 import { checkGraph } from './ir/check-graph.ts'
 import type { Constant, Graph, Input, Node } from './ir/graph.ts'
 import { externalLocation, externalRange } from './proto/external.ts'
 import { Counts, domainOf, type Opsets, readNode, readValue, unsupportedPart } from './proto/graph-proto.ts'
-import { Message } from './proto/message.ts'
 import { type FieldRange, Scanner } from './proto/scanner.ts'
 import { readTensorFields, tensorFrom, tensorFromBytes } from './proto/tensor-proto.ts'
 

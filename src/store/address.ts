@@ -8,12 +8,14 @@ import { SPLIT, splitName } from '../formats/splits.ts'
 export interface RemoteFile {
   readonly url: string
   readonly optional: boolean
+  /** The file that is needed where this one is missing. */
+  readonly instead?: string
 }
 
 const INDEX = 'model.safetensors.index.json'
 const FOLDER_FILES = [
   ['config.json', false],
-  ['tokenizer.json', false],
+  ['tokenizer.json', true],
   ['tokenizer_config.json', true],
   ['generation_config.json', true],
   ['chat_template.jinja', true],
@@ -38,7 +40,11 @@ export function fileName(url: string): string {
  */
 export function filesOf(address: string): readonly RemoteFile[] {
   if (address.endsWith('/')) {
-    return FOLDER_FILES.map(([name, optional]) => ({ url: address + name, optional }))
+    return FOLDER_FILES.map(([name, optional]) => ({
+      url: address + name,
+      optional,
+      ...(name === 'tokenizer.json' && { instead: `${address}tokenizer.model` }),
+    }))
   }
   const path = address.split(/[?#]/, 1)[0] ?? address
   const split = SPLIT.exec(path)

@@ -278,6 +278,20 @@ describe('a model of several files', () => {
       failure('network', /config\.json does not exist/),
     )
   })
+
+  test('in a folder without tokenizer.json has its tokenizer.model, and one of them it must have', async () => {
+    const json = new TextEncoder().encode('{}')
+    server.files.set('s/config.json', json)
+    server.files.set('s/tokenizer.model', bytes(3))
+    server.files.set('s/model.safetensors', bytes(1))
+    const names = async () =>
+      (await openAddress(`${server.address}s/`, { cache: 'none' })).map(({ name }) => name)
+    expect(await names()).toEqual(['config.json', 'tokenizer.model', 'model.safetensors'])
+    server.files.delete('s/tokenizer.model')
+    await expect(names()).rejects.toEqual(failure('network', /tokenizer\.json does not exist/))
+    server.files.set('s/tokenizer.json', json)
+    expect(await names()).toEqual(['config.json', 'tokenizer.json', 'model.safetensors'])
+  })
 })
 
 test('where there is no storage to ask, files are read from memory', async () => {

@@ -51,7 +51,8 @@ export async function openEach(
   const sources: ByteSource[] = []
   const open = async (files: readonly RemoteFile[]) => {
     for (const [index, file] of files.entries()) {
-      const source = await openOne(file, files.length - 1 - index)
+      const left = files.length - 1 - index
+      const source = (await openOne(file, left)) ?? (await openInstead(file, (other) => openOne(other, left)))
       if (source !== undefined) sources.push(source)
     }
   }
@@ -69,6 +70,17 @@ export async function openEach(
     await open(shardsOf(address, await index?.read(0, index.size, options.signal)))
   }
   return sources
+}
+
+/** The file that stands for a missing one. Where both are missing, the error names the usual one. */
+async function openInstead(
+  { url, instead }: RemoteFile,
+  openOne: (file: RemoteFile) => Promise<ByteSource | undefined>,
+): Promise<ByteSource | undefined> {
+  if (instead === undefined) return undefined
+  return openOne({ url: instead, optional: false }).catch((error) => {
+    throw error instanceof HalfbyteError && error.detail['status'] === 404 ? missingFile(url) : error
+  })
 }
 
 /**

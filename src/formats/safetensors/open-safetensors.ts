@@ -10,6 +10,7 @@ import { baseName, modelName } from '../names/file-names.ts'
 import type { MetaValue } from '../tensors.ts'
 import { unpackQuantized } from './quantized.ts'
 import { floatTensor, readSafetensors, readShards } from './safetensors.ts'
+import { readSentencePiece } from './sentencepiece.ts'
 
 /** `others` are config.json and the further files of the model. Throws `format` where one is missing. */
 export async function openSafetensors(
@@ -37,6 +38,9 @@ export async function openSafetensors(
   const template = find('chat_template.jinja')
   const tokenizerConfig = await json('tokenizer_config.json')
   const chatTemplate = template === undefined ? undefined : await readText(template, signal)
+  const settings =
+    chatTemplate === undefined ? tokenizerConfig : { ...tokenizerConfig, chat_template: chatTemplate }
+  const pieces = tokenizer === undefined ? find('tokenizer.model') : undefined
   const generation = await json('generation_config.json')
   const named = config['_name_or_path']
   return {
@@ -48,12 +52,10 @@ export async function openSafetensors(
       ['config', rest],
       ['unset', Object.keys(config).filter((key) => config[key] === null)],
     ]),
-    tokenizer: tokenizer && {
-      kind: 'json',
-      tokenizer,
-      config:
-        chatTemplate === undefined ? tokenizerConfig : { ...tokenizerConfig, chat_template: chatTemplate },
-    },
+    tokenizer:
+      pieces === undefined
+        ? tokenizer && { kind: 'json', tokenizer, config: settings }
+        : readSentencePiece(pieces.name, await pieces.read(0, pieces.size, signal), settings),
     generationConfig: generationSettings(config, generation),
   }
 }

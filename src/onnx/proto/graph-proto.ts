@@ -1,8 +1,8 @@
 // GraphProto. In: a message in memory. Out: nodes, attributes and types of the dialect.
 import { HalfbyteError } from '../../base/errors.ts'
+import type { Message } from '../../formats/protobuf.ts'
 import { type Dim, dimFrom } from '../ir/dims.ts'
 import type { Attribute, Constant, Graph, Input, Node, Type } from '../ir/graph.ts'
-import type { Message } from './message.ts'
 import { dtypeOf, readTensorFields, tensorFrom } from './tensor-proto.ts'
 
 /** Opset of each domain that the model imports. */

@@ -2,8 +2,8 @@
 import { HalfbyteError } from '../../base/errors.ts'
 import { halfTable } from '../../base/half.ts'
 import { malformed } from '../../formats/malformed.ts'
+import type { Message } from '../../formats/protobuf.ts'
 import { BITS, bfloat16Of, DTYPES, type DType, type Tensor, zeros } from '../ir/tensor.ts'
-import type { Message } from './message.ts'
 
 const MOST_RANK = 16
 const EXTERNAL = 1

@@ -37,7 +37,7 @@ export async function peekAddress(address: string, options: PeekOptions = {}): P
     const { url, optional } = file
     const isWeights = WEIGHTS.test(fileName(url))
     if (!isWeights && !CONFIG.test(fileName(url)) && optional) return undefined
-    if (fileName(url) === 'tokenizer.json') return undefined
+    if (/^tokenizer\.(json|model)$/.test(fileName(url))) return undefined
     const stored = await store?.find(url)
     if (stored !== undefined) return blobSource(fileName(url), stored)
     if (isKnownMissing(file, known)) return undefined

@@ -1,8 +1,8 @@
 // Protobuf messages. In: the bytes of one. Out: its fields, each checked against the end of the message that
 // holds it. The wire format is read by pbf, which trusts lengths; the checks are here.
 import { PbfReader } from 'pbf'
-import type { HalfbyteError } from '../../base/errors.ts'
-import { malformed } from '../../formats/malformed.ts'
+import type { HalfbyteError } from '../base/errors.ts'
+import { malformed } from './malformed.ts'
 
 /** Messages inside of messages. A graph in an attribute takes three levels. */
 const MOST_DEPTH = 48
