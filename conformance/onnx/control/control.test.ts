@@ -10,6 +10,7 @@ import { judgeDecoder } from './judge.ts'
 import type { Nodes } from './nodes.ts'
 
 const SHORT = [3, 9, 20]
+const CAUSAL = { attention: 'multi-head', places: 'none', hasState: false } as const
 const TWO = { layers: 2, heads: 4, kvHeads: 2 } as const
 
 test.each<[string, DecoderForm, readonly number[]]>([
@@ -23,6 +24,7 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['a window of 40', { seen: windowOf(40) }, [39, 40, 41, 60]],
   ['one mask for each of the heads', { seen: byHead(9, 9) }, SHORT],
   ['rows that are cast to f16 and back', { rowsOp: throughCast('f16') }, SHORT],
+  ['a bias after a sum of two products', { edit: biasedNorm(7, 5) }, SHORT],
   ['lengths that 0 is added to', { attention: 'group', lengths: offBy(0) }, SHORT],
 ])('%s: the answers are those of ONNX Runtime', async (_, form, lengths) => {
   expect(await judgeDecoder(form, lengths)).toEqual({ is: 'equal', positions: undefined })
@@ -102,6 +104,14 @@ test.each<[string, DecoderForm, RegExp]>([
   ],
   ['rows that are cast to whole numbers', { rowsOp: throughCast('i64') }, /makes i64 of rows/],
   ['rows that are cast to truths', { rowsOp: throughCast('bool') }, /makes bool of rows/],
+  ['a bias after twice one product', { edit: biasedNorm(7, 7) }, /adds a bias before the norm/],
+  ['tokens that become texts', { ...CAUSAL, edit: tokensAsTexts }, /where tokens stay on their axis/],
+  [
+    'ids of two inputs',
+    { inputs: ['other_ids'], edit: otherIds },
+    /it reads other_ids, but ids are what input_ids gives/,
+  ],
+  ['masks made of a variance of rows', { hasState: false, edit: maskOfRows }, /it reads variance_of_rows/],
   ['rows divided by 0', { rowsOp: (g, rows) => g.op('Div', [rows, g.float(0)]) }, /multiplies by Infinity/],
   ['rows times 0', { rowsOp: (g, rows) => g.op('Mul', [rows, g.float(0)]) }, /multiplies by 0/],
 ])('%s are refused by name', async (_, form, why) => {
@@ -178,4 +188,62 @@ function otherLayer({ layer, kind }: StatePlace): StatePlace {
 
 function otherKind({ layer, kind }: StatePlace): StatePlace {
   return { layer, kind: kind === 'key' ? 'value' : 'key' }
+}
+
+/** The last norm is one of two products, with a bias. */
+function biasedNorm(...seeds: readonly number[]): NonNullable<DecoderForm['edit']> {
+  return (g) => {
+    const logits = g.nodes.find(({ outputs }) => outputs[0] === 'logits')
+    g.replace(
+      ({ outputs }) => outputs[0] === logits?.inputs[0],
+      ({ inputs: [x = '', gamma = ''], outputs }) => {
+        const products = seeds.map((seed) => {
+          const values = Array.from({ length: 256 }, (_, at) => ((at * seed) % 13) / 13 - 0.5)
+          return g.op('MatMul', [x, g.floats(values, [16, 16])])
+        })
+        const bias = g.floats(Array.from({ length: 16 }, (_, at) => at / 4 - 2))
+        const attributes = { epsilon: { float: 1e-6 } }
+        const inputs = [...products, gamma, bias]
+        g.node('SkipSimplifiedLayerNormalization', inputs, outputs, attributes, 'com.microsoft')
+      },
+    )
+  }
+}
+
+const isOf = (op: string) => (node: { readonly op: string }) => node.op === op
+
+/** Attention that is causal by itself, over texts of one token each. */
+function tokensAsTexts(g: Nodes): void {
+  g.replace(isOf('MultiHeadAttention'), ({ inputs: [q = '', k = '', v = ''], outputs: [made = ''] }) => {
+    const alone = [q, k, v].map((each) => g.op('Reshape', [each, g.ints([-1, 1, 32])]))
+    const attributes = { num_heads: 2, unidirectional: 1 }
+    g.node('MultiHeadAttention', alone, ['alone'], attributes, 'com.microsoft')
+    g.node('Reshape', ['alone', g.ints([1, -1, 32])], [made])
+  })
+}
+
+/** Embeddings of tokens are added to those of ids that another input gives. */
+function otherIds(g: Nodes): void {
+  g.replace(
+    ({ inputs }) => inputs[1] === 'input_ids',
+    ({ inputs: [table = ''], outputs }) => {
+      const own = g.op('Gather', [table, 'input_ids'])
+      g.node('Add', [own, g.op('Gather', [table, 'other_ids'])], outputs)
+    },
+  )
+}
+
+/** What a norm tells of its rows beside them is added to the mask. */
+function maskOfRows(g: Nodes): void {
+  g.replace(isOf('SimplifiedLayerNormalization'), (node) =>
+    g.nodes.push({ ...node, outputs: [...node.outputs, 'variance_of_rows'] }),
+  )
+  const shares = g.nodes.find(isOf('Softmax'))
+  g.replace(
+    ({ outputs }) => outputs[0] === shares?.inputs[0],
+    ({ inputs: [scores = '', mask = ''], outputs }) => {
+      const added = g.op('Mul', ['variance_of_rows', g.float(0)])
+      g.node('Add', [scores, g.op('Add', [mask, added])], outputs)
+    },
+  )
 }

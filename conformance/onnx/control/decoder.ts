@@ -60,6 +60,10 @@ export interface DecoderForm {
   readonly presentOf?: (place: StatePlace) => StatePlace
   /** What is done to a state before it comes out. */
   readonly presentOp?: (g: Nodes, present: string, place: StatePlace) => string
+  /** More inputs of whole numbers, [batch, tokens]. */
+  readonly inputs?: readonly string[]
+  /** What is done to the nodes at the end. */
+  readonly edit?: (g: Nodes) => void
 }
 
 export const pastName = ({ layer, kind }: StatePlace): string => `past_key_values.${layer}.${kind}`
@@ -111,11 +115,15 @@ class Decoder {
       x = g.op('Add', [x, this.#mlp(this.#norm(x))])
     }
     g.node('MatMul', [this.#norm(x), this.#matrix(HIDDEN, VOCAB)], ['logits'])
-    return modelBytes({ ...this.#values(), nodes: g.nodes, constants: g.constants })
+    const values = this.#values()
+    this.#form.edit?.(g)
+    return modelBytes({ ...values, nodes: g.nodes, constants: g.constants })
   }
 
   #values(): { inputs: WrittenValue[]; outputs: WrittenValue[] } {
     const inputs: WrittenValue[] = [{ name: 'input_ids', type: TYPE.i64, dims: ['batch', 'tokens'] }]
+    for (const name of this.#form.inputs ?? [])
+      inputs.push({ name, type: TYPE.i64, dims: ['batch', 'tokens'] })
     const outputs: WrittenValue[] = [{ name: 'logits', type: TYPE.f32, dims: ['batch', 'tokens', VOCAB] }]
     if (!this.#hasState) return { inputs, outputs }
     inputs.push({ name: 'attention_mask', type: TYPE.i64, dims: ['batch', 'past + tokens'] })

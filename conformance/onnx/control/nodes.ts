@@ -10,10 +10,11 @@ type Attributes = Readonly<Record<string, WrittenAttribute>>
 export class Nodes {
   readonly nodes: WrittenNode[] = []
   readonly constants: WrittenTensor[] = []
+  #made = 0
 
   /** The first output of a new node. */
   op(op: string, inputs: readonly string[], attributes: Attributes = {}): string {
-    const [output = ''] = this.node(op, inputs, [`${op}_${this.nodes.length}`], attributes)
+    const [output = ''] = this.node(op, inputs, [`${op}_${this.#made++}`], attributes)
     return output
   }
 
@@ -28,7 +29,15 @@ export class Nodes {
     return outputs
   }
 
-  /** A scalar without dims. */
+  /** Puts what `make` makes in the place of a node. */
+  replace(isMeant: (node: WrittenNode) => boolean, make: (node: WrittenNode) => void): void {
+    const at = this.nodes.findIndex(isMeant)
+    const [node] = this.nodes.splice(at, 1)
+    const after = this.nodes.splice(at)
+    if (node !== undefined) make(node)
+    this.nodes.push(...after)
+  }
+
   ints(values: readonly number[], dims: readonly number[] = [values.length]): string {
     return this.#constant(TYPE.i64, dims, new Uint8Array(BigInt64Array.from(values, BigInt).buffer))
   }

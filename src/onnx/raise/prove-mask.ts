@@ -97,12 +97,16 @@ function seenOf(
     for (let column = 0; column < total; column++) {
       const isHere = isSeen(row, column)
       if (isHere && column > past + row)
-        throw unclaimed(node, `its mask ${name} lets token ${row} see token ${column - past}`)
+        throw unclaimed(
+          node,
+          `its mask ${name} lets token ${row} see token ${column - past}, where masks are causal`,
+        )
       if (isHere) seen++
       else if (seen > 0 && column <= past + row)
         throw unclaimed(
           node,
-          `its mask ${name} hides position ${column} from token ${row} and shows earlier ones`,
+          `its mask ${name} hides position ${column} from token ${row} and shows earlier ones, ` +
+            'where all positions or the last ones are seen',
         )
     }
     if (seen === 0) throw unclaimed(node, `its mask ${name} hides every position from token ${row}`)

@@ -103,6 +103,7 @@ export class Translator {
     for (const { name, type } of this.graph.inputs)
       this.#values.set(name, this.#input(name, type?.dtype ?? 'f32'))
     for (const name of this.graph.constants.keys()) this.#values.set(name, { is: 'constant', name })
+    this.#checkIds()
     for (const node of this.graph.nodes) {
       if (!this.#done.has(node)) await this.#translate(node)
     }
@@ -188,6 +189,12 @@ export class Translator {
     return this.graph.inputs.filter(({ type }) => isFloat(type?.dtype ?? 'i64'))
   }
 
+  /** Batch and tokens, as the graph names them. */
+  get idsDims(): readonly Dim[] {
+    const ids = this.graph.inputs.find(({ name }) => this.meaningOf(name)?.is === 'ids')
+    return ids?.type?.dims ?? []
+  }
+
   /** All layers have one kind of heads. Throws `unsupported` for another. */
   noteHeads(node: Node, heads: number, kvHeads: number, headDim: number): void {
     const known = this.findings
@@ -220,11 +227,11 @@ export class Translator {
       findings.tablePositions = Math.min(findings.tablePositions ?? positions, positions)
   }
 
-  /** The only node that reads an output. */
+  /** The only node that reads an output, and reads it once. */
   onlyReader(node: Node, output = 0): Node | undefined {
     const name = node.outputs[output] ?? ''
     if (this.graph.outputs.includes(name)) return undefined
-    const [reader, ...others] = new Set(this.#readers.get(name))
+    const [reader, ...others] = this.#readers.get(name) ?? []
     return others.length === 0 ? reader : undefined
   }
 
@@ -263,6 +270,16 @@ export class Translator {
     const [name = ''] = this.graph.outputs
     const after = this.#tail.indexOf(node)
     return after >= 0 && (node.outputs.includes(name) || !this.#tail.slice(after + 1).some(isProduct))
+  }
+
+  /** A step has the ids of one text. */
+  #checkIds(): void {
+    const read = this.graph.nodes.flatMap((node) =>
+      node.inputs.filter((name) => this.meaningOf(name)?.is === 'ids').map((name) => ({ node, name })),
+    )
+    const other = read.find(({ name }) => name !== read[0]?.name)
+    if (other !== undefined)
+      throw unclaimed(other.node, `it reads ${other.name}, but ids are what ${read[0]?.name} gives`)
   }
 
   /** What a step leaves of each state is what the next step gets. */

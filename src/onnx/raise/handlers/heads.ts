@@ -4,6 +4,7 @@ import { intsOf } from '../../ir/attributes.ts'
 import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
 import type { Node } from '../../ir/graph.ts'
+import { unclaimed } from '../../ir/operator.ts'
 import type { Heads } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 
@@ -13,6 +14,7 @@ export const reshape: Handler = (t, node) => {
   if (dims === undefined || input === undefined) return false
   if (input.is === 'heads') return reshapeHeads(t, node, input, dims)
   if (input.is === 'ids' && dims.length <= 2) {
+    if (dims.length === 2) checkTokens(t, node, dims)
     t.set(node, 0, input)
     return true
   }
@@ -21,6 +23,7 @@ export const reshape: Handler = (t, node) => {
   const width = value.shape[1]
   const [last, before] = [dims.at(-1), dims.at(-2)]
   if (last === width && dims.length <= 3) {
+    if (dims.length === 3) checkTokens(t, node, dims)
     t.setRows(node, 0, value)
     return true
   }
@@ -28,9 +31,18 @@ export const reshape: Handler = (t, node) => {
   const count = width / last
   const isJoined = dims.length === 3 && (typeof before !== 'number' || before < 0)
   if (!isJoined && (dims.length !== 4 || before !== count)) return false
+  if (!isJoined) checkTokens(t, node, dims)
   const axes = isJoined ? 'bjd' : 'bthd'
   t.set(node, 0, { is: 'heads', value, count, dim: last, axes, copies: 1, scale: 1, past: '' })
   return true
+}
+
+/** Throws `unsupported` where each token becomes a text of its own: [tokens, 1, ..]. */
+function checkTokens(t: Translator, node: Node, dims: readonly Dim[]): void {
+  const [batch, tokens = 1] = t.idsDims
+  const [, found] = dims
+  if (tokens === 1 || found === tokens || (found !== 1 && found !== batch)) return
+  throw unclaimed(node, `it makes [${dims}] of [${batch}, ${tokens}, ..], where tokens stay on their axis`)
 }
 
 /**

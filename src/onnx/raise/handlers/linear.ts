@@ -77,7 +77,7 @@ export function product(
   const sum = t.onlyReader(node)
   const index = sum?.inputs.findIndex((name) => t.weights.has(name)) ?? -1
   const inner = sum === undefined ? -1 : (JOINED.get(`${sum.domain}:${sum.op}`) ?? -1)
-  if (sum !== undefined && t.weights.has(sum.inputs[inner])) {
+  if (sum !== undefined && t.weights.has(sum.inputs[inner]) && !t.hasBias(sum)) {
     t.setRows(node, 0, t.b.linear(label, input, weight, biasOf(t, sum, inner, n, weight)))
     t.takeBias(sum)
     return

@@ -287,8 +287,7 @@ function convolve(t: Translator, { source, axes, bias }: Convolution, rank: numb
 }
 
 function scan(t: Translator, node: Node, { memory, c, z, skip, axes }: Scanned, rank: number): Terms {
-  const ids = t.graph.inputs.find(({ name }) => t.meaningOf(name)?.is === 'ids')
-  const tokens = ids?.type?.dims?.[1] ?? 1
+  const [, tokens = 1] = t.idsDims
   if (tokens !== 1)
     throw unclaimed(
       node,

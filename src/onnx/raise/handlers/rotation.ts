@@ -83,6 +83,9 @@ export const multiplyHeads: Handler = (t, node) => {
     }
     if (right?.is !== 'control' && right?.is !== 'constant') continue
     const by = node.inputs[other] ?? ''
+    // Cosines have the tokens before the numbers of a head, so that is where they must be in heads.
+    if ((left?.is === 'heads' && left.axes !== 'bhtd') || (left?.is === 'turned' && left.of.axes !== 'bhtd'))
+      continue
     if (left?.is === 'heads') {
       t.set(node, 0, { is: 'turned', of: left, form: 'plain', by })
       return true
