@@ -1,0 +1,77 @@
+// Random decoders. In: a seed and a number. Out: the form of a decoder whose control is drawn, the lengths on
+// both sides of its numbers, and what was drawn.
+import { Random } from '../../../fuzz/random.ts'
+import type { DecoderForm } from './decoder.ts'
+import { ANGLES, type Kind, LENGTHS, MASKS, POSITIONS, ROWS, type Room, STATES, TABLES } from './kinds.ts'
+
+export interface RandomDecoder {
+  readonly labels: readonly string[]
+  readonly form: DecoderForm
+  readonly lengths: readonly number[]
+  readonly isRounded: boolean
+}
+
+/** Positions of the longest text; learned positions need a row for each. */
+const TABLE_ROWS = 1536
+
+/** `most`: the largest number that control is compared with. */
+export function randomDecoder(seed: number, index: number, most: number): RandomDecoder {
+  const random = new Random(seed, index)
+  const room: Room = { random, most }
+  const base = baseOf(random)
+  const kinds: Kind[] = []
+  let form = base
+  for (let count = random.pick([0, 1, 1, 1, 1, 2]); count > 0; count--) {
+    const draw = random.pick(random.pick(fitting(base)))
+    const kind = draw(room)
+    // Two of one kind would replace each other.
+    if (
+      Object.keys(kind.form).some(
+        (key) => key !== 'tableRows' && form[key as keyof DecoderForm] !== base[key as keyof DecoderForm],
+      )
+    )
+      continue
+    form = { ...form, ...kind.form }
+    kinds.push(kind)
+  }
+  const numbers = kinds.flatMap((each) => each.numbers ?? [])
+  const sides = numbers.flatMap((each) => [each - 1, each, each + 1, each + 2, each + 5])
+  const lengths = [3, 9, ...sides].filter((each) => each > 0 && each <= Math.min(most + 5, TABLE_ROWS - 8))
+  const isRounded = kinds.some((each) => each.isRounded === true)
+  return { labels: kinds.map(({ label }) => label), form, lengths, isRounded }
+}
+
+function baseOf(random: Random): DecoderForm {
+  const attention = random.pick(['primitive', 'primitive', 'multi-head', 'group'] as const)
+  const isPrimitive = attention === 'primitive'
+  const places = isPrimitive
+    ? random.pick(['rope', 'rope', 'learned', 'none'] as const)
+    : random.pick(['op', 'op', 'learned', 'none'] as const)
+  return {
+    ...{ attention, places, seed: 1 + random.below(1000), tableRows: TABLE_ROWS },
+    layers: random.chance(0.3) ? 2 : 1,
+    kvHeads: random.chance(0.3) ? 2 : 1,
+    hasState: attention === 'group' || random.chance(0.8),
+    form: isPrimitive ? random.pick(['added', 'added', 'kept', 'dropped'] as const) : 'added',
+  }
+}
+
+/** Kinds that change something in such a decoder. */
+function fitting({ attention, places, hasState, layers, form }: DecoderForm) {
+  const isGroup = attention === 'group'
+  const masks = MASKS.filter((_, index) => form === 'added' || index < MASKS.length - 2)
+  const stateless = masks.filter((_, index) => index !== MASK_OF_RUN)
+  return [
+    ...(isGroup ? [LENGTHS, LENGTHS] : hasState ? [masks, masks] : [stateless, stateless]),
+    ...(places === 'rope' ? [ANGLES, POSITIONS] : []),
+    ...(places === 'op' ? [TABLES] : []),
+    ...(places === 'learned' || (places === 'op' && !isGroup) ? [POSITIONS] : []),
+    ...(hasState && layers === 2 ? [STATES, STATES] : []),
+    ROWS,
+  ]
+}
+
+/** The mask that reads an input which only graphs with states have. */
+const MASK_OF_RUN = MASKS.findIndex((draw) =>
+  draw({ random: new Random(1), most: 10 }).label.startsWith('the mask of the run'),
+)
