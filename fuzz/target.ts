@@ -33,6 +33,7 @@ export const TARGETS = [
   'constraints',
   'sessions',
   'names',
+  'tabs',
 ] as const
 /** `faulty` is what the runner's own tests read. */
 export type TargetName = (typeof TARGETS)[number] | 'faulty'

@@ -5,6 +5,7 @@ import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { checkList } from '../base/lists.ts'
 import { memo } from '../base/memo.ts'
+import { shown } from '../base/options.ts'
 import { isCount } from '../base/values.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
@@ -120,8 +121,8 @@ class Service implements EngineService {
     if (wrong !== undefined) {
       throw new HalfbyteError(
         'format',
-        `${wrong} is not one of this model's ${vocab} ids, which start at 0; pass ids from tokenize`,
-        { id: wrong, vocab },
+        `${shown(wrong)} is not one of this model's ${vocab} ids, which start at 0; pass ids from tokenize`,
+        { id: shown(wrong), vocab },
       )
     }
     const decoder = model.text.detokenizer()

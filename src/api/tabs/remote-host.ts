@@ -1,5 +1,7 @@
 // The engine of another tab. In: the channel of the tabs, the leader's id. Out: a host that asks it.
+import { HalfbyteError } from '../../base/errors.ts'
 import { fromFailure } from '../../engine/wire/failure.ts'
+import { isAnswer } from './tab-messages.ts'
 import { type Host, Lost, type TabMessage, type Unsent } from './tab-protocol.ts'
 
 /** Between two questions whether the leader is there, while something is pending. */
@@ -24,7 +26,9 @@ export function remoteHost(
   onSilence: () => void,
 ): RemoteHost {
   const pending = new Map<number, Pending>()
-  let [isLost, nextId, unanswered] = [false, 0, 0]
+  // Nobody else knows the ids: an answer that is late, or forged, meets no other question.
+  let nextId = (crypto.getRandomValues(new Uint32Array(1))[0] as number) * 2 ** 20
+  let [isLost, unanswered] = [false, 0]
   let timer: ReturnType<typeof setInterval> | undefined
   const settle = (id: number) => {
     pending.delete(id)
@@ -58,7 +62,8 @@ export function remoteHost(
         }
         const id = begin({
           hear(message) {
-            if (message.type === 'answer') end(() => resolve(message.value))
+            if (message.type === 'answer' && isAnswer(name, message.value)) end(() => resolve(message.value))
+            else if (message.type === 'answer' || message.type === 'garbled') end(() => reject(unread()))
             if (message.type === 'refused') end(() => reject(fromFailure(message.failure)))
           },
           lose: () => end(() => reject(new Lost())),
@@ -69,6 +74,10 @@ export function remoteHost(
     generate(request, sink) {
       const id = begin({
         hear(message) {
+          if (message.type === 'garbled') {
+            settle(id)
+            sink.fail(unread())
+          }
           if (message.type !== 'report') return
           const { report } = message
           if (report.type === 'chunk') return sink.chunk(report.chunk)
@@ -98,3 +107,9 @@ export function remoteHost(
     },
   }
 }
+
+const unread = (): HalfbyteError =>
+  new HalfbyteError(
+    'internal',
+    'the tab with the model answers in a form that this tab cannot read; reload both tabs',
+  )

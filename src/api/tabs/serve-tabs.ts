@@ -1,6 +1,8 @@
 // The leader's side. In: messages of other tabs. Out: answers of the engine in this one.
+import { HalfbyteError } from '../../base/errors.ts'
 import { toFailure } from '../../engine/wire/failure.ts'
 import type { StreamCommand, StreamReport } from '../../engine/wire/protocol.ts'
+import type { Feed } from '../../engine/wire/stream.ts'
 import type { LocalEngine } from './local-host.ts'
 import { type CallName, SESSION_ARGUMENTS, type TabMessage, type Unsent } from './tab-protocol.ts'
 
@@ -42,6 +44,7 @@ export function serveTabs(engine: LocalEngine, post: (message: Unsent) => void):
       else if (message.type === 'abort') guest.aborts.get(message.id)?.abort()
       else if (message.type === 'command') guest.commands.get(message.id)?.(message.command)
       else if (message.type === 'generate') generate(guest, message)
+      else if (message.type === 'garbled') refuse(message)
     },
     drop(tab) {
       const guest = guests.get(tab)
@@ -53,6 +56,13 @@ export function serveTabs(engine: LocalEngine, post: (message: Unsent) => void):
       for (const session of guest.sessions.values())
         engine.call('close', [session], signal).catch(() => undefined)
     },
+  }
+
+  /** Somebody waits for what comes of an id. */
+  function refuse({ from: to, id, of }: Extract<TabMessage, { type: 'garbled' }>): void {
+    const failure = toFailure(unread(of))
+    if (of === 'call') post({ type: 'refused', to, id, failure })
+    if (of === 'generate') post({ type: 'report', to, id, report: { type: 'failed', failure } })
   }
 
   async function answer(guest: Guest, message: Extract<TabMessage, { type: 'call' }>): Promise<void> {
@@ -79,28 +89,36 @@ export function serveTabs(engine: LocalEngine, post: (message: Unsent) => void):
   function generate(guest: Guest, message: Extract<TabMessage, { type: 'generate' }>): void {
     const { from: to, id, request } = message
     const report = (it: StreamReport) => post({ type: 'report', to, id, report: it })
+    // The same id twice comes from no tab of ours; the first stream would otherwise wait for credit for ever.
+    guest.commands.get(id)?.({ type: 'cancel' })
+    let feed: Feed | undefined
+    const command = (it: StreamCommand) => (it.type === 'credit' ? feed?.credit(it.count) : feed?.cancel())
+    guest.commands.set(id, command)
+    const forget = () => {
+      if (guest.commands.get(id) === command) guest.commands.delete(id)
+    }
     const end = (it: StreamReport) => {
-      guest.commands.delete(id)
+      forget()
       report(it)
     }
     const { session } = request
     try {
-      const feed = engine.generate(
+      feed = engine.generate(
         { ...request, session: session === undefined ? undefined : sessionOf(guest, session) },
         {
           chunk: (chunk) => report({ type: 'chunk', chunk }),
           end: (outcome, contextUsed) => end({ type: 'end', outcome, contextUsed }),
           fail: (error) => {
-            if ((error as Error)?.name === 'Lost') guest.commands.delete(id)
+            if ((error as Error)?.name === 'Lost') forget()
             else end({ type: 'failed', failure: toFailure(error) })
           },
         },
-      )
-      guest.commands.set(id, (command) =>
-        command.type === 'credit' ? feed.credit(command.count) : feed.cancel(),
       )
     } catch (error) {
       end({ type: 'failed', failure: toFailure(error) })
     }
   }
 }
+
+const unread = (of: string): HalfbyteError =>
+  new HalfbyteError('unsupported', `the tab with the model cannot read this ${of}; reload both tabs`, { of })

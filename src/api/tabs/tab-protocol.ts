@@ -1,5 +1,5 @@
 // Tab protocol. In: nothing. Out: what the tabs of a site that share an engine tell each other, on one
-// BroadcastChannel, as types.
+// BroadcastChannel, as types. tab-messages.ts reads what arrives.
 //
 //   follower                                  leader
 //   who             ----- to all ---------->
@@ -21,6 +21,12 @@ import type {
   WireFailure,
 } from '../../engine/wire/protocol.ts'
 import type { Feed, Sink } from '../../engine/wire/stream.ts'
+
+/**
+ * Part of the names of the channel and of the locks: tabs of another version neither hear these nor wait for
+ * them. It changes whenever a message here or in wire/protocol.ts means something else than before.
+ */
+export const TABS_VERSION = 2
 
 /** Calls of the engine service that have one answer. Those with a port can be aborted. */
 export const CALLS = {
@@ -59,14 +65,17 @@ export type TabMessage = { readonly from: string; readonly to?: string } & (
   | { readonly type: 'generate'; readonly id: number; readonly request: GenerateRequest }
   | { readonly type: 'command'; readonly id: number; readonly command: StreamCommand }
   | { readonly type: 'report'; readonly id: number; readonly report: StreamReport }
+  /** Never sent: a message of the type `of` that could not be read. */
+  | { readonly type: 'garbled'; readonly id: number; readonly of: string }
 )
 
 /** Before the sender is written on it. */
-export type Unsent = TabMessage extends infer Each
-  ? Each extends TabMessage
-    ? Omit<Each, 'from'>
+export type Unsent =
+  Exclude<TabMessage, { readonly type: 'garbled' }> extends infer Each
+    ? Each extends TabMessage
+      ? Omit<Each, 'from'>
+      : never
     : never
-  : never
 
 /** What answers: the engine of this tab, or that of another. */
 export interface Host {

@@ -22,7 +22,14 @@ import type { Feed } from '../../engine/wire/stream.ts'
 import { failedHost, type LocalEngine } from './local-host.ts'
 import { type RemoteHost, remoteHost } from './remote-host.ts'
 import { serveTabs, type TabServer } from './serve-tabs.ts'
-import { type CallName, type Host, Lost, type TabMessage, type Unsent } from './tab-protocol.ts'
+import { readMessage } from './tab-messages.ts'
+import { type CallName, type Host, Lost, TABS_VERSION, type TabMessage, type Unsent } from './tab-protocol.ts'
+
+/**
+ * Milliseconds for which a leader need not look whether it still leads. Others take the lead of one that was
+ * silent for longer (remote-host.ts).
+ */
+const SURE_MS = 5000
 
 /** How an engine starts in this tab. */
 export type StartHost = (onProgress: (progress: LoadProgress) => void, onDeath: () => void) => LocalEngine
@@ -40,13 +47,19 @@ export class TabService {
   #progress: ((progress: LoadProgress) => void) | undefined
   /** Tabs whose end the leader watches. */
   readonly #watched = new Set<string>()
+  #sureUntil = 0
+  /** What has arrived since the leader looks whether it still leads. */
+  #unsure: TabMessage[] | undefined
 
   /** `name`: what the tabs that share the engine have in common. */
   constructor(name: string, start: StartHost) {
-    this.#name = `halfbyte ${name}`
+    this.#name = `halfbyte tabs ${TABS_VERSION} ${name}`
     this.#start = start
     this.#channel = new BroadcastChannel(this.#name)
-    this.#channel.onmessage = ({ data }: MessageEvent<TabMessage>) => this.#hear(data)
+    this.#channel.onmessage = ({ data }: MessageEvent) => {
+      const message = readMessage(data)
+      if (message !== undefined) this.#hear(message)
+    }
     // The leader frees what this tab holds when this lock is free, so it is taken before the first message.
     void this.#hold(this.#lifeLock(this.#id), {}, () => {
       this.#stand()
@@ -121,6 +134,7 @@ export class TabService {
     }
     const host = started(() => this.#start(onProgress, () => end()))
     this.#server = serveTabs(host, (message) => this.#post(message))
+    this.#sureUntil = performance.now() + SURE_MS
     this.#remote?.host.lose()
     this.#remote = undefined
     this.#take(host)
@@ -170,10 +184,36 @@ export class TabService {
     else if (type === 'progress') {
       if (from === this.#remote?.id) this.#progress?.(message.progress)
     } else if (this.#server !== undefined) {
-      if (type === 'who') this.#post({ type: 'leader', to: from })
-      else this.#server.hear(message)
-      this.#watch(from)
+      if (this.#unsure !== undefined) this.#unsure.push(message)
+      else if (performance.now() < this.#sureUntil) this.#serve(this.#server, message)
+      else void this.#makeSure(this.#server, message)
     } else if (from === this.#remote?.id) this.#remote.host.hear(message)
+  }
+
+  #serve(server: TabServer, message: TabMessage): void {
+    const { type, from } = message
+    if (type === 'who') this.#post({ type: 'leader', to: from })
+    else server.hear(message)
+    this.#watch(from)
+  }
+
+  /** A tab that was frozen may have lost the lead without having heard of it. */
+  async #makeSure(server: TabServer, first: TabMessage): Promise<void> {
+    const messages = [first]
+    this.#unsure = messages
+    const leads = await this.#leads()
+    this.#unsure = undefined
+    // Whoever asked has asked the next leader by now.
+    if (!leads || this.#server !== server) return
+    this.#sureUntil = performance.now() + SURE_MS
+    for (const message of messages) this.#serve(server, message)
+  }
+
+  /** Whether the page that holds this tab's own lock holds the leader's too. */
+  async #leads(): Promise<boolean> {
+    const { held = [] } = await navigator.locks.query()
+    const holder = (lock: string) => held.find(({ name }) => name === lock)?.clientId
+    return holder(this.#name) === holder(this.#lifeLock(this.#id))
   }
 
   #watch(tab: string): void {

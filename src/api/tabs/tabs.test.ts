@@ -8,6 +8,7 @@ import { localConnection } from '../../engine/wire/connection.ts'
 import { Engine } from '../engine.ts'
 import { errorOf, PLAIN } from '../testing/toy-engine.ts'
 import { localHost } from './local-host.ts'
+import { TABS_VERSION, type TabMessage } from './tab-protocol.ts'
 import { endingWith, TabService } from './tab-service.ts'
 
 const REQUEST = {
@@ -65,7 +66,7 @@ function site({ load = slowToy, shift = 0 } = {}) {
     tabs.push(tab)
     return { tab, engine: await Engine.open(endingWith(localConnection(tab.service), tab), 'toy') }
   }
-  return { open, loads }
+  return { open, loads, name }
 }
 
 const reply = ({ engine }: Tab, maxTokens = 12) =>
@@ -167,4 +168,88 @@ test('an aborted call of another tab rejects with the reason, and cancelling rea
   const embedding = second.engine.embed(['hello'.repeat(20)], { signal: stop.signal })
   stop.abort(new Error('enough'))
   expect(await errorOf(embedding)).toMatchObject({ message: 'enough' })
+})
+
+const channelOf = (name: string) => new BroadcastChannel(`halfbyte tabs ${TABS_VERSION} ${name}`)
+
+test('whatever is written on the channel, the tabs answer, and nothing is thrown where nobody catches', async () => {
+  const { open, name } = site()
+  const [first, second] = [await open(), await open()]
+  const text = await reply(first).text()
+  const channel = channelOf(name)
+  const garbage: unknown[] = [
+    null,
+    5,
+    'x',
+    [],
+    {},
+    { type: 'who' },
+    { from: 'x' },
+    { from: {}, type: 'call' },
+  ]
+  for (const type of ['call', 'abort', 'answer', 'refused', 'progress', 'generate', 'command', 'report'])
+    garbage.push({ from: 'x', type }, { from: 'x', type, id: 1 }, { from: 'x', type, id: {} })
+  for (const message of garbage) channel.postMessage(message)
+  expect(await reply(second).text()).toBe(text)
+  expect(await reply(first).text()).toBe(text)
+  channel.close()
+})
+
+test('who asks in a form that cannot be read is told so', async () => {
+  const { open, name } = site()
+  await open()
+  const channel = channelOf(name)
+  const heard = (id: number) =>
+    new Promise<TabMessage>((resolve) =>
+      channel.addEventListener('message', ({ data }) => data.to === 'x' && data.id === id && resolve(data)),
+    )
+  const both = [heard(1), heard(2)]
+  channel.postMessage({ from: 'x', type: 'call', id: 1, name: 'fork', args: ['a'] })
+  channel.postMessage({ from: 'x', type: 'generate', id: 2, request: 5 })
+  const failure = { type: 'halfbyte', error: { code: 'unsupported' } }
+  expect(await Promise.all(both)).toMatchObject([
+    { type: 'refused', failure },
+    { type: 'report', report: { type: 'failed', failure } },
+  ])
+  channel.close()
+})
+
+test('an answer of another form rejects, and does not reach the caller', async () => {
+  const { open, name } = site()
+  const [, second] = [await open(), await open()]
+  const channel = channelOf(name)
+  channel.onmessage = ({ data }: MessageEvent<TabMessage>) => {
+    if (data.type === 'call')
+      channel.postMessage({ type: 'answer', from: data.to, to: data.from, id: data.id, value: 'x' })
+  }
+  expect(await errorOf(second.engine.countTokens('hello'))).toMatchObject({ code: 'internal' })
+  channel.close()
+})
+
+test('a tab of another version is neither asked nor waited for', async () => {
+  const { open, name, loads } = site()
+  const older = new BroadcastChannel(`halfbyte ${name}`)
+  let heard = 0
+  older.onmessage = () => heard++
+  const held = Promise.withResolvers<void>()
+  void navigator.locks.request(`halfbyte ${name}`, () => held.promise)
+  expect(await reply(await open()).text()).not.toBe('')
+  expect({ loads: loads.length, heard }).toEqual({ loads: 1, heard: 0 })
+  held.resolve()
+  older.close()
+})
+
+test('a leader that has lost its lock answers no one, and its own calls go to the next', async () => {
+  const { open, name, loads } = site()
+  const [first, second] = [await open(), await open()]
+  const text = await reply(first).text()
+  const generation = reply(first, 40)
+  const whole = generation.text()
+  // What a tab does that asks a frozen one and hears nothing.
+  void navigator.locks
+    .request(`halfbyte tabs ${TABS_VERSION} ${name}`, { steal: true }, () => undefined)
+    .catch(() => undefined)
+  expect(await reply(second).text()).toBe(text)
+  expect((await whole).startsWith(text)).toBe(true)
+  expect(loads).toHaveLength(2)
 })

@@ -27,8 +27,12 @@ import type { Transcript } from './transcript.ts'
  * `unsupported` if the messages are not a conversation or the prefix is not a text.
  */
 export function promptText(model: LoadedModel, prompt: Prompt): string {
-  if (prompt.type === 'text') return prompt.text
+  if (prompt.type === 'text') {
+    if (typeof prompt.text !== 'string') throw wrongOption('the prompt', prompt.text, 'a text')
+    return prompt.text
+  }
   const { messages, tools = [], prefix = '' } = prompt
+  checkList('messages', messages)
   checkList('tools', tools)
   if (typeof prefix !== 'string') throw wrongOption('prefix', prefix, 'a text')
   const wrong = messages.findIndex((message) => !isMessage(message))

@@ -18,17 +18,19 @@ export function savedConversation(value: unknown, name: string): SavedConversati
   throw notSnapshot({ name })
 }
 
-function isConversation(value: unknown): value is SavedConversation {
+const isConversation = (value: unknown): value is SavedConversation =>
+  isSavedSession(value) && isTranscript((value as SavedConversation).transcript)
+
+export function isSavedSession(value: unknown): value is SavedSession {
   if (!isObject(value)) return false
-  const { system, messages, contextUsed, overflow, keep, transcript } = value
+  const { system, messages, contextUsed, overflow, keep } = value
   return (
     isTextOrAbsent(system) &&
     Array.isArray(messages) &&
     messages.every(isMessage) &&
     isCount(contextUsed) &&
     (overflow === undefined || overflow === 'error' || overflow === 'shift') &&
-    (keep === undefined || isCount(keep)) &&
-    isTranscript(transcript)
+    (keep === undefined || isCount(keep))
   )
 }
 

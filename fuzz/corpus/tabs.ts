@@ -1,0 +1,44 @@
+// Past findings: messages of tabs. Each once threw in the tab that heard it, where nobody catches.
+import type { CorpusEntry } from '../corpus.ts'
+
+const entry = (title: string, ...messages: readonly unknown[]): CorpusEntry => ({
+  title,
+  input: () => ({ messages: JSON.stringify(messages) }),
+})
+const asked = { from: 'stranger', to: '$leader', id: 1 }
+
+export const CORPUS: readonly CorpusEntry[] = [
+  entry('nothing where a message belongs', null, 5, 'text', [], {}),
+  entry('a message of nobody', { type: 'who' }, { type: 'ping', from: null }),
+  entry(
+    'a command that is nothing',
+    { ...asked, type: 'generate', request: {} },
+    { ...asked, type: 'command' },
+  ),
+  entry('a generation without a request', { ...asked, type: 'generate' }),
+  entry('a call without arguments', { ...asked, type: 'call', name: 'fork' }),
+  entry('a call of a name that every object has', { ...asked, type: 'call', name: 'toString', args: [] }),
+  entry(
+    'prompts without a text or messages',
+    { ...asked, type: 'call', name: 'countTokens', args: [{ type: 'text', text: 5 }] },
+    { ...asked, type: 'generate', request: { prompt: { type: 'messages' }, options: {} } },
+  ),
+  entry('an id that cannot be written', {
+    ...asked,
+    type: 'call',
+    name: 'detokenize',
+    args: [[{ toString: 1 }]],
+  }),
+  entry('a call with an argument too few', { ...asked, type: 'call', name: 'embed', args: [['hello']] }),
+  entry('reports of nothing', { from: '$leader', to: '$follower', id: 0, type: 'report' }),
+  entry('a failure of nothing', { from: '$leader', to: '$follower', id: 0, type: 'refused' }),
+  entry('progress of nothing', { from: '$leader', type: 'progress' }),
+  entry(
+    'the same generation twice',
+    ...[1, 2].map(() => ({
+      ...asked,
+      type: 'generate',
+      request: { prompt: { type: 'text', text: 'hello' }, options: {} },
+    })),
+  ),
+]
