@@ -7,6 +7,7 @@ import { readText } from './text-file.ts'
 
 export interface ConstraintFlags {
   readonly schema?: string
+  readonly compact?: true
   readonly grammar?: string
   readonly pattern?: string
   readonly choice?: readonly string[]
@@ -15,6 +16,7 @@ export interface ConstraintFlags {
 export function withConstraintOptions(command: Command): Command {
   return command
     .option('--schema <file>', 'a JSON Schema: the answer is a JSON value that it allows')
+    .option('--compact', 'with --schema: JSON without blanks between its parts')
     .option('--grammar <file>', 'a grammar in GBNF: the answer is what its rule root matches')
     .option('--pattern <regexp>', 'a regular expression: the whole answer matches it')
     .option(
@@ -27,10 +29,11 @@ export function withConstraintOptions(command: Command): Command {
 /** Throws `format` if a file cannot be read. The engine rejects more than one constraint. */
 export async function constraintOptions(
   flags: ConstraintFlags,
-): Promise<Pick<GenerateOptions, 'schema' | 'grammar' | 'pattern' | 'choices'>> {
-  const { schema, grammar, pattern, choice } = flags
+): Promise<Pick<GenerateOptions, 'schema' | 'compact' | 'grammar' | 'pattern' | 'choices'>> {
+  const { schema, compact, grammar, pattern, choice } = flags
   return {
     schema: schema === undefined ? undefined : parse(schema, await readText(schema)),
+    compact,
     grammar: grammar === undefined ? undefined : await readText(grammar),
     pattern,
     choices: choice,

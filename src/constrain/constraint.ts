@@ -2,8 +2,8 @@
 
 /** The form of a whole text. */
 export type ConstraintSpec =
-  /** A JSON value that a JSON Schema allows. */
-  | { readonly type: 'schema'; readonly schema: unknown }
+  /** A JSON value that a JSON Schema allows. `compact`: without blanks between its parts. Default false. */
+  | { readonly type: 'schema'; readonly schema: unknown; readonly compact?: boolean | undefined }
   /** A grammar in llama.cpp's GBNF. */
   | { readonly type: 'grammar'; readonly grammar: string }
   /** A regular expression that matches the whole text. */

@@ -20,6 +20,8 @@ export interface TokenName {
 export class Grammar extends GrammarNodes {
   /** By operand of a token's node. */
   readonly tokens: TokenName[] = []
+  /** Whether JSON is written without blanks between its parts. */
+  isCompact = false
   readonly #tokenIds = new Map<string, number>()
   readonly #spelled = new Map<string, NodeId>()
   /** For each byte: the node that matches only it. */

@@ -37,6 +37,7 @@ function rootOf(grammar: Grammar, spec: ConstraintSpec): NodeId {
     case 'grammar':
       return parseGbnf(grammar, spec.grammar)
     case 'schema':
+      grammar.isCompact = spec.compact === true
       return schemaNode(grammar, spec.schema)
     case 'pattern':
       return patternNode(grammar, spec.pattern)

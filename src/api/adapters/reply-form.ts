@@ -22,14 +22,18 @@ export const ANY_OBJECT: object = { type: 'object' }
  * The same holds for an optional call if other replies must be JSON. Throws `unsupported` for an unknown
  * tool.
  */
-export function formOptions({ tools, choice, schema }: ReplyForm): Pick<GenerateOptions, 'tools' | 'schema'> {
+export function formOptions({
+  tools,
+  choice,
+  schema,
+}: ReplyForm): Pick<GenerateOptions, 'tools' | 'schema' | 'compact'> {
   if (choice === 'none' || (tools.length === 0 && choice === 'auto')) return { tools: undefined, schema }
   if (choice === 'auto') {
     if (schema === undefined) return { tools, schema }
     return { tools, schema: { anyOf: [moved(schema, '#/anyOf/0'), callSchema(tools, '#/anyOf/1')] } }
   }
   const callable = choice === 'required' ? tools : tools.filter(({ name }) => name === choice.tool)
-  if (callable.length > 0) return { tools, schema: callSchema(callable, '#') }
+  if (callable.length > 0) return { tools, schema: callSchema(callable, '#'), compact: true }
   const wanted = choice === 'required' ? 'some tool' : `the tool "${choice.tool}"`
   throw new HalfbyteError(
     'unsupported',
@@ -67,6 +71,8 @@ const MOST_DEPTH = 256
 function moved<Value>(value: Value, pointer: string, isNamed = false, depth = 0): Value {
   if (typeof value !== 'object' || value === null || depth > MOST_DEPTH) return value
   if (Array.isArray(value)) return value.map((item) => moved(item, pointer, false, depth + 1)) as Value
+  // References below an $id begin there.
+  if (!isNamed && typeof Reflect.get(value, '$id') === 'string') return value
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => {
       if (!isNamed && VALUES.has(key)) return [key, item]

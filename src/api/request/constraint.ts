@@ -17,12 +17,14 @@ export interface DecodeRequest {
  * `unsupported` for a constraint that cannot be enforced, and with `network` if that part does not load.
  */
 export async function decodeRequest(given: DecodeOptions): Promise<DecodeRequest> {
-  checkLevels(given)
-  // Refuses what a worker could not be sent, such as functions.
-  const spec = structuredClone(constraintSpec(unwrap(given)))
-  if (spec === undefined) return { options: given }
+  const constraint = constraintSpec(given)
   const options: Record<string, unknown> = { ...given }
-  for (const key of CONSTRAINT_KEYS) delete options[key]
+  // A validator is not sent; its JSON Schema is.
+  if (constraint !== undefined) for (const key of [...CONSTRAINT_KEYS, 'compact']) delete options[key]
+  checkLevels([options, constraint])
+  // Refuses what a worker could not be sent, such as functions.
+  const spec = structuredClone(unwrap(constraint))
+  if (spec === undefined) return { options: given }
   const { writeGrammar } = await import('../../constrain/write-grammar.ts').catch(notLoaded)
   return { options, constraint: writeGrammar(spec) }
 }

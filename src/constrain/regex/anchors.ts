@@ -1,17 +1,18 @@
 // Anchors. In: a pattern's tree. Out: a tree without ^ and $ that describes the same whole texts.
 import { refused } from '../refuse.ts'
+import { withoutLookahead } from './lookahead.ts'
 import { ANYTHING, NOTHING, type Regex } from './syntax.ts'
 
 /**
  * The texts that contain a match of the pattern, as `pattern` in JSON Schema means it. Throws `unsupported`.
  */
 export function found(pattern: Regex): Regex {
-  return place(pattern, ANYTHING, ANYTHING)
+  return withoutLookahead(place(pattern, ANYTHING, ANYTHING))
 }
 
 /** The texts that the pattern matches as a whole. Throws `unsupported` for an anchor in the middle. */
 export function whole(pattern: Regex): Regex {
-  return place(pattern, NOTHING, NOTHING)
+  return withoutLookahead(place(pattern, NOTHING, NOTHING))
 }
 
 /**
@@ -32,9 +33,14 @@ function place(node: Regex, left: Regex | undefined, right: Regex | undefined): 
       return placeParts(node.parts, left, right)
     case 'repeat':
       // Anchors are not allowed inside a repetition.
-      place(node.body, undefined, undefined)
-      return around(left, node, right)
+      return around(left, { ...node, body: place(node.body, undefined, undefined) }, right)
+    case 'ahead': {
+      // What is looked at begins here, and anything may follow it.
+      const body = place(node.body, left === NOTHING ? NOTHING : undefined, ANYTHING)
+      return around(left, { ...node, body }, right)
+    }
     case 'chars':
+    case 'meet':
       return around(left, node, right)
     default:
       return node satisfies never
@@ -45,6 +51,12 @@ function placeParts(parts: readonly Regex[], left: Regex | undefined, right: Reg
   if (left !== undefined && parts[0]?.type === 'start') return placeParts(parts.slice(1), NOTHING, right)
   if (right !== undefined && parts.at(-1)?.type === 'end') {
     return placeParts(parts.slice(0, -1), left, NOTHING)
+  }
+  const [first, ...rest] = parts
+  if (first?.type === 'ahead' && rest.length > 0) {
+    // A lookahead takes no text, so what follows it is at the same edge.
+    const edge = left === NOTHING ? NOTHING : undefined
+    return { type: 'seq', parts: [place(first, left, undefined), placeParts(rest, edge, right)] }
   }
   if (parts.length === 0) return left === ANYTHING ? left : (right ?? NOTHING)
   const last = parts.length - 1

@@ -2,7 +2,9 @@
 import { type CodePoints, union } from '../code-points.ts'
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 import { columnSets, type Dfa } from './dfa.ts'
-import type { Spell } from './nodes.ts'
+
+/** The node of one character of a set: plain, or as it is written in a JSON string. */
+export type Spell = (set: CodePoints) => NodeId
 
 /**
  * A state that loops on itself becomes a repetition, so that runs of characters are recognised as such. Other

@@ -1,12 +1,14 @@
 // DFA. In: patterns without anchors, lengths, texts. Out: sets of texts with exact intersection, complement
 // and test for emptiness.
 // A DFA is complete: every state has a step for every column of characters. State 0 is the start.
+import { memo } from '../../base/memo.ts'
 import { type CodePoints, codePoints, has, ofText } from '../code-points.ts'
 import { tooLarge } from '../refuse.ts'
 import { type Columns, columnAt, columnsOf, joinColumns, nfaOf } from './nfa.ts'
 import type { Regex } from './syntax.ts'
 
-const MAX_STATES = 1 << 14
+/** Most states of a language. */
+export const MAX_STATES = 1 << 14
 const MAX_STEPS = 1 << 21
 /** Most places of a pattern, summed over all sets of places. Time and memory are proportional to this sum. */
 const MAX_PLACES = 1 << 21
@@ -21,7 +23,11 @@ export interface Dfa {
 
 /** The texts of a pattern. Throws `unsupported` if it needs too many states. */
 export function dfaOf(regex: Regex): Dfa {
-  const nfa = nfaOf(regex)
+  if (regex.type === 'meet') return meetOf(regex)
+  const nfa = nfaOf(regex, (node) => {
+    const dfa = meetOf(node)
+    return { ...dfa, sets: columnSets(dfa) }
+  })
   const sets = [...new Map(nfa.step.flatMap((step) => (step ? [[step.set.join(), step.set]] : []))).values()]
   const columns = columnsOf(sets)
   // One character of each column represents the column.
@@ -55,6 +61,49 @@ export function dfaOf(regex: Regex): Dfa {
       return targets.map(close)
     },
   })
+}
+
+const met = new WeakMap<Regex, Dfa>()
+
+function meetOf(node: Regex & { type: 'meet' }): Dfa {
+  let dfa = met.get(node)
+  if (dfa === undefined) {
+    const [within, outside] = [node.within.map(dfaOf), node.outside.map(dfaOf)]
+    dfa = [...within, ...outside.map(complementDfa)]
+      .map(merged)
+      .reduce((one, other) => merged(meet(one, other)))
+    met.set(node, dfa)
+  }
+  return dfa
+}
+
+/** Most steps of a DFA whose states are compared. */
+const MAX_COMPARED = 1 << 18
+
+/** The same language with states joined that no text tells apart (Moore, 1956), if it is not too large. */
+export function merged(dfa: Dfa): Dfa {
+  const { next, accepts, columns } = dfa
+  if (next.length * columns.count > MAX_COMPARED) return dfa
+  let classes = accepts.map(Number)
+  for (let count = new Set(classes).size; ; ) {
+    const ids = new Map<string, number>()
+    const finer = next.map((targets, state) => {
+      const key = `${classes[state]} ${targets.map((to) => classes[to]).join()}`
+      return memo(ids, key, () => ids.size)
+    })
+    classes = finer
+    if (ids.size === count) break
+    count = ids.size
+  }
+  // Ids are given in the order of the states, so the start keeps the number 0.
+  const first = new Map<number, number>()
+  for (const [state, id] of classes.entries()) if (!first.has(id)) first.set(id, state)
+  const kept = [...first.values()]
+  return {
+    columns,
+    next: kept.map((state) => next[state]!.map((to) => classes[to]!)),
+    accepts: kept.map((state) => accepts[state]!),
+  }
 }
 
 /** All texts of `min` to `max` characters. */

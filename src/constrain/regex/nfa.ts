@@ -1,7 +1,7 @@
 // NFA. In: a pattern's tree without anchors. Out: its states with their steps by set of characters;
 // repetitions are unrolled.
 import { memo } from '../../base/memo.ts'
-import { type CodePoints, pairs } from '../code-points.ts'
+import { type CodePoints, pairs, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { tooLarge } from '../refuse.ts'
 import type { Regex } from './syntax.ts'
@@ -19,7 +19,16 @@ export interface Nfa {
   readonly accept: number
 }
 
-export function nfaOf(regex: Regex): Nfa {
+/** A table of steps: from each state, by one of the sets, to another. State 0 is the start. */
+export interface Table {
+  readonly sets: readonly CodePoints[]
+  /** [state][set] */
+  readonly next: readonly (readonly number[])[]
+  readonly accepts: readonly boolean[]
+}
+
+/** `tableOf`: the languages of `meet`, which only sets of places can join. */
+export function nfaOf(regex: Regex, tableOf: (node: Regex & { type: 'meet' }) => Table): Nfa {
   const free: number[][] = []
   const step: Nfa['step'] = []
   const state = () => {
@@ -49,12 +58,29 @@ export function nfaOf(regex: Regex): Nfa {
       }
       case 'repeat':
         return repeat(node, from)
+      case 'meet':
+        return table(tableOf(node), from)
       case 'start':
       case 'end':
+      case 'ahead':
         throw new TypeError('an anchor is left in the pattern')
       default:
         return node satisfies never
     }
+  }
+  const table = ({ sets, next, accepts }: Table, from: number): number => {
+    const end = state()
+    const places = next.map(() => state())
+    free[from]!.push(places[0]!)
+    for (const [at, place] of places.entries()) {
+      if (accepts[at]) free[place]!.push(end)
+      for (const [to, taken] of Map.groupBy(next[at]!.keys(), (column) => next[at]![column]!)) {
+        const before = state()
+        free[place]!.push(before)
+        step[before] = { set: union(...taken.map((column) => sets[column]!)), to: places[to]! }
+      }
+    }
+    return end
   }
   const repeat = ({ body, min, max }: Regex & { type: 'repeat' }, from: number): number => {
     let at = from

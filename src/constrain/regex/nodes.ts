@@ -1,13 +1,11 @@
 // Pattern nodes. In: a pattern's tree and how characters are encoded. Out: grammar nodes of the same
 // language.
-import type { CodePoints } from '../code-points.ts'
 import type { Grammar, NodeId } from '../grammar.ts'
+import { dfaOf } from './dfa.ts'
+import { dfaNode, type Spell } from './dfa-node.ts'
 import type { Regex } from './syntax.ts'
 
-/** The node of one character of a set: plain, or as it is written in a JSON string. */
-export type Spell = (set: CodePoints) => NodeId
-
-/** `regex` must have no anchors. */
+/** `regex` must have no anchors and no lookahead. */
 export function regexNode(grammar: Grammar, regex: Regex, spell: Spell): NodeId {
   switch (regex.type) {
     case 'chars':
@@ -18,8 +16,11 @@ export function regexNode(grammar: Grammar, regex: Regex, spell: Spell): NodeId 
       return grammar.alt(...regex.options.map((option) => regexNode(grammar, option, spell)))
     case 'repeat':
       return grammar.repeat(regexNode(grammar, regex.body, spell), regex.min, regex.max)
+    case 'meet':
+      return dfaNode(grammar, dfaOf(regex), spell)
     case 'start':
     case 'end':
+    case 'ahead':
       throw new TypeError('an anchor is left in the pattern')
     default:
       return regex satisfies never

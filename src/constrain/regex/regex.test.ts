@@ -2,11 +2,19 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Language } from '../testing/language.ts'
 import { found, whole } from './anchors.ts'
+import { dfaOf, isEmpty } from './dfa.ts'
 import { regexNode } from './nodes.ts'
 import { parseRegex } from './syntax.ts'
 
 const language = (pattern: string, mode: typeof whole) =>
   new Language((grammar) => regexNode(grammar, mode(parseRegex(pattern)), (set) => grammar.chars(set)))
+
+/** The same for patterns that may match nothing. */
+const languageOf = (pattern: string, mode: typeof whole) => {
+  if (isEmpty(dfaOf(mode(parseRegex(pattern))))) return () => false
+  const own = language(pattern, mode)
+  return (text: string) => own.has(text)
+}
 
 /** Patterns over a few characters, as text. */
 const PATTERN = fc.letrec<{ tree: string; atom: string; part: string }>((tie) => ({
@@ -75,6 +83,9 @@ describe('a pattern takes what RegExp takes', () => {
     ['[]', ['', 'a']],
     ['a|[^]', ['a', '\n', '']],
     ['^[^\\W\\d_]+$', ['abc', 'ab1', '_']],
+    ['^\\p{Lu}\\p{L}*$', ['Éa', 'éa', 'Ж', 'A1']],
+    ['^[\\P{L}\\p{Script=Greek}]+$', ['α1', 'a']],
+    ['^\\p{Emoji_Presentation}$', ['😀', 'a']],
   ])('%s', (source, texts) => {
     const real = new RegExp(source, 'u')
     if (source === '[]') return expect(() => language(source, found)).toThrow(/matches no text/)
@@ -84,15 +95,64 @@ describe('a pattern takes what RegExp takes', () => {
   })
 })
 
+describe('lookahead', () => {
+  const PIECE = fc.constantFrom('a', 'b+', '[ab]', '.', '.*', 'c?', '(?:ab|c)', '(?:a|bb)*', '\\w{2}', '')
+  const BODY = fc.array(PIECE, { maxLength: 3 }).map((parts) => parts.join(''))
+  const AHEAD = fc
+    .tuple(fc.constantFrom('=', '!'), BODY, fc.constantFrom('', '$', '.*c'))
+    .map(([kind, body, end]) => `(?${kind}${body}${end})`)
+  const MIXED = fc
+    .array(fc.oneof(AHEAD, PIECE), { minLength: 1, maxLength: 4 })
+    .map((parts) => parts.join(''))
+
+  // V8 looks for `(?!.*$)` also between the two halves of 😀.
+  const PLAIN = TEXT.map((text) => text.replaceAll('😀', 'é'))
+
+  test.each([
+    ['from beginning to end', whole, (source: string) => `^(?:${source})$`],
+    ['anywhere', found, (source: string) => source],
+  ] as const)('takes what RegExp takes, %s', (_, mode, wrapped) => {
+    const pattern = fc.oneof(
+      MIXED,
+      fc.tuple(MIXED, MIXED).map(([one, other]) => `(?:${one})?${other}|b`),
+    )
+    fc.assert(
+      fc.property(pattern, fc.array(PLAIN, { minLength: 12, maxLength: 12 }), (source, texts) => {
+        const real = new RegExp(wrapped(source), 'u')
+        const has = languageOf(source, mode)
+        for (const text of texts)
+          expect(has(text), `${source} on ${JSON.stringify(text)}`).toBe(real.test(text))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test.each([
+    ['^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$', ['12.50', '-3', '.', '+', 'abc']],
+    ['^(?!\\.)(?!.*\\.\\.)[a-z.]+@[a-z]+$', ['a.b@c', '.a@c', 'a..b@c']],
+    ['^P(?!$)(\\d+Y)?(\\d+M)?(T(?=\\d)(\\d+H)?(\\d+S)?)?$', ['P1Y', 'P', 'P1YT', 'PT5S', 'P2MT1H3S']],
+    ['^(?=.*[A-Z])(?=.*\\d).{4,8}$', ['Abc1', 'abc1', 'ABCD', 'A1b', 'A1234567', 'A12345678']],
+    ['foo(?!bar)', ['foo', 'foobar', 'foobaz', 'foobarfoo']],
+  ])('%s', (source, texts) => {
+    const real = new RegExp(source, 'u')
+    const has = languageOf(source, found)
+    for (const text of texts) expect(has(text), text).toBe(real.test(text))
+  })
+
+  test('within a long repetition is refused', () => {
+    expect(() => language('((?=a).)*', whole)).toThrow(/repeated more than 16 times/)
+  })
+})
+
 describe('a pattern is refused', () => {
   test.each([
-    ['a(?=b)', /lookaround/],
-    ['(?<!a)b', /lookaround/],
-    ['(?i:a)', /lookaround or flags/],
+    ['(?<=a)b', /lookbehind/],
+    ['(?<!a)b', /lookbehind/],
+    ['(?i:a)', /lookbehind or flags/],
     ['(a)\\1', /back-reference/],
     ['(?<x>a)\\k<x>', /back-reference/],
     ['\\bword\\b', /word boundary/],
-    ['\\p{L}', /Unicode property/],
+    ['\\p{L}'.repeat(17), /more than 16 Unicode properties/],
     ['a^b', /\^ inside/],
     ['(a$)*', /\$ inside/],
     ['a**', /repeat/i],

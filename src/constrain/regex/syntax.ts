@@ -1,20 +1,30 @@
 // Pattern syntax. In: a regular expression as text. Out: its tree, or a typed error that names what is not
 // regular.
-import { ANY, type CodePoints, codePoints, complement, DIGITS, ofText, union } from '../code-points.ts'
+import { memo } from '../../base/memo.ts'
+import { ANY, type CodePoints, codePoints, complement, DIGITS, ofText, pairs, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { refused, shown } from '../refuse.ts'
 
-/** A pattern as a tree, which describes a set of texts. `start` and `end` are anchors; see anchors.ts. */
+/**
+ * A pattern as a tree, which describes a set of texts. `start`, `end` and `ahead` are resolved by anchors.ts
+ * and lookahead.ts: later code meets none of them.
+ */
 export type Regex =
   | { readonly type: 'chars'; readonly set: CodePoints }
   | { readonly type: 'seq'; readonly parts: readonly Regex[] }
   | { readonly type: 'alt'; readonly options: readonly Regex[] }
   | { readonly type: 'repeat'; readonly body: Regex; readonly min: number; readonly max: number }
   | { readonly type: 'start' | 'end' }
+  /** A lookahead: what follows here begins with the body, or with `isNegated` does not. */
+  | { readonly type: 'ahead'; readonly body: Regex; readonly isNegated: boolean }
+  /** The texts that are in all languages of `within` and in none of `outside`. */
+  | { readonly type: 'meet'; readonly within: readonly Regex[]; readonly outside: readonly Regex[] }
 
 const MAX_LENGTH = 1 << 16
 const MAX_DEPTH = 200
 const MAX_COUNT = 1 << 20
+/** Most Unicode properties of a pattern: each is looked up among all characters. */
+const MAX_PROPERTIES = 16
 
 const WORD = union(DIGITS, codePoints([0x41, 0x5a], [0x61, 0x7a], [0x5f, 0x5f]))
 const SPACE = union(
@@ -32,13 +42,15 @@ const CLASSES: ReadonlyMap<string, CodePoints> = new Map(
     S: complement(SPACE),
   }),
 )
+/** Characters that are looked up at once. */
+const CHUNK = 1 << 12
 const CONTROLS: ReadonlyMap<string, number> = new Map(
   Object.entries({ t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 }),
 )
 
 /**
  * Reads a pattern as JavaScript does with the flag `u`: characters are code points. Throws `unsupported` for
- * lookaround, back-references, word boundaries, Unicode properties, flags, and invalid patterns.
+ * lookbehind, back-references, word boundaries, flags, and invalid patterns.
  */
 export function parseRegex(source: string): Regex {
   if (source.length > MAX_LENGTH) {
@@ -60,6 +72,7 @@ export function parseRegex(source: string): Regex {
   const chars = Array.from(source)
   let at = 0
   let depth = 0
+  let properties = 0
   return readAlternatives()
 
   function readAlternatives(): Regex {
@@ -127,11 +140,17 @@ export function parseRegex(source: string): Regex {
   function readGroup(): Regex {
     if (take('?')) {
       const kind = next()
+      if (kind === '=' || kind === '!') return { type: 'ahead', body: readInside(), isNegated: kind === '!' }
       if (kind === '<' && !['=', '!'].includes(peek())) while (!take('>')) at += 1
       else if (kind !== ':') {
-        throw fault('uses lookaround or flags', 'write what must be there in its place instead')
+        throw fault('uses lookbehind or flags', 'write what must be there in its place instead')
       }
     }
+    return readInside()
+  }
+
+  /** The inside of a group, with its closing parenthesis. */
+  function readInside(): Regex {
     const inside = readAlternatives()
     take(')')
     return inside
@@ -182,13 +201,21 @@ export function parseRegex(source: string): Regex {
         throw fault(`uses \\${char}, a word boundary`, 'write the characters around it instead')
       case 'p':
       case 'P':
-        throw fault(`uses \\${char}, a Unicode property`, 'write the ranges of characters instead')
+        return readProperty(char === 'P')
       default:
         if (/^[1-9k]$/.test(char)) {
           throw fault('uses a back-reference', 'no grammar can repeat what was written')
         }
         return literal(char)
     }
+  }
+
+  function readProperty(isNegated: boolean): CodePoints {
+    if (++properties > MAX_PROPERTIES) throw fault(`uses more than ${MAX_PROPERTIES} Unicode properties`)
+    let name = ''
+    for (take('{'); !take('}'); ) name += next()
+    const set = memo(known, name, () => charactersOf(name))
+    return isNegated ? complement(set) : set
   }
 
   function readUnicode(): number {
@@ -231,6 +258,26 @@ export function parseRegex(source: string): Regex {
   function fault(what: string, instead = 'change the pattern'): Error {
     return refused(`has the pattern ${shown(source)}, which ${what} at character ${at}`, instead, { at })
   }
+}
+
+/** By property. There are a few hundred. */
+const known = new Map<string, CodePoints>()
+
+/** The characters of a Unicode property, such as `L` or `Script=Greek`, as this JavaScript engine knows it. */
+function charactersOf(property: string): CodePoints {
+  const runs = new RegExp(`\\p{${property}}+`, 'gu')
+  const ranges: [number, number][] = []
+  for (const [low, high] of pairs(ANY)) {
+    for (let first = low; first <= high; first += CHUNK) {
+      const points = Array.from({ length: Math.min(CHUNK, high - first + 1) }, (_, index) => first + index)
+      const text = String.fromCodePoint(...points)
+      for (const { index, 0: run } of text.matchAll(runs)) {
+        const start = text.codePointAt(index) as number
+        ranges.push([start, start + Array.from(run).length - 1])
+      }
+    }
+  }
+  return codePoints(...ranges)
 }
 
 /** Any text. */

@@ -37,8 +37,13 @@ export interface NumberCase extends Weighted {
   readonly isInteger: boolean
   readonly min: Bound | undefined
   readonly max: Bound | undefined
-  /** The value is a multiple of this whole number. */
-  readonly step: number
+  /** The value is a multiple of this. */
+  readonly step: Step
+}
+/** The decimal `units` / 10^`digits`. */
+export interface Step {
+  readonly units: number
+  readonly digits: number
 }
 export interface StringCase extends Weighted {
   readonly type: 'string'
@@ -58,6 +63,10 @@ export interface ArrayCase extends Weighted {
   readonly restWeight: Weight
   readonly minItems: number
   readonly maxItems: number
+  /** Whether no two items are equal. */
+  readonly isUnique: boolean
+  /** Items of which there are at least `min` and at most `max`. */
+  readonly contains: { readonly schema: Schema; readonly min: number; readonly max: number } | undefined
 }
 export interface ObjectCase extends Weighted {
   readonly type: 'object'

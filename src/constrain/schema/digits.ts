@@ -35,16 +35,17 @@ export function decimalOf(value: number): Decimal {
 
 /**
  * Whole multiples of `step` from `low` to `high`, both inclusive and 0 or more. Without `high`, numbers have
- * up to `most` digits.
+ * up to `most` digits. With `point`, the last so many digits are written after a point.
  */
 export function wholeNumbers(
   grammar: Grammar,
   low: bigint,
   high: bigint | undefined,
-  { step = 1, most = MAX_DIGITS }: { step?: number; most?: number } = {},
+  { step = 1, point = 0, most = MAX_DIGITS }: { step?: number; point?: number; most?: number } = {},
 ): NodeId {
-  const shortest = String(low).length
-  const isFree = high === undefined && step === 1
+  // At least one digit stands before the point.
+  const shortest = Math.max(String(low).length, point + 1)
+  const isFree = high === undefined && step === 1 && point === 0
   const last = high ?? 10n ** BigInt(isFree ? shortest : Math.max(most, shortest)) - 1n
   if (last < low) return grammar.never
   const options: NodeId[] = []
@@ -52,18 +53,18 @@ export function wholeNumbers(
     const rest = grammar.repeat(grammar.chars(DIGITS), shortest, most - 1)
     options.push(grammar.seq(grammar.chars([0x31, 0x39]), rest))
   }
-  for (let length = shortest; length <= String(last).length; length++) {
-    const least = length === 1 ? 0n : 10n ** BigInt(length - 1)
+  for (let length = shortest; length <= Math.max(shortest, String(last).length); length++) {
+    const least = length === point + 1 ? 0n : 10n ** BigInt(length - 1)
     const greatest = 10n ** BigInt(length) - 1n
-    const from = String(low > least ? low : least)
-    const to = String(last < greatest ? last : greatest)
-    options.push(ofLength(grammar, from, to, step))
+    const from = String(low > least ? low : least).padStart(length, '0')
+    const to = String(last < greatest ? last : greatest).padStart(length, '0')
+    options.push(ofLength(grammar, from, to, step, point))
   }
   return grammar.alt(...options)
 }
 
 /** Whole numbers of one length between two bounds of that length. */
-function ofLength(grammar: Grammar, low: string, high: string, step: number): NodeId {
+function ofLength(grammar: Grammar, low: string, high: string, step: number, point: number): NodeId {
   const known = new Map<string, NodeId>()
   return from(0, true, true, 0)
 
@@ -71,13 +72,20 @@ function ofLength(grammar: Grammar, low: string, high: string, step: number): No
   function from(at: number, isLow: boolean, isHigh: boolean, remainder: number): NodeId {
     const left = low.length - at
     if (left === 0) return remainder === 0 ? grammar.empty : grammar.never
-    if (!isLow && !isHigh && step === 1) return grammar.repeat(grammar.chars(DIGITS), left, left)
+    if (!isLow && !isHigh && step === 1 && left > point) {
+      const rest = point === 0 ? grammar.empty : from(low.length - point, false, false, 0)
+      return grammar.seq(grammar.repeat(grammar.chars(DIGITS), left - point, left - point), rest)
+    }
     const key = `${at} ${isLow} ${isHigh} ${remainder}`
-    return memo(known, key, () =>
-      eachDigit(grammar, isLow ? low[at] : undefined, isHigh ? high[at] : undefined, (digit, first, last) =>
-        from(at + 1, isLow && first, isHigh && last, (remainder * 10 + digit) % step),
-      ),
-    )
+    return memo(known, key, () => {
+      const digits = eachDigit(
+        grammar,
+        isLow ? low[at] : undefined,
+        isHigh ? high[at] : undefined,
+        (digit, first, last) => from(at + 1, isLow && first, isHigh && last, (remainder * 10 + digit) % step),
+      )
+      return left === point ? grammar.seq(grammar.text('.'), digits) : digits
+    })
   }
 }
 

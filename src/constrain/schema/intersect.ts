@@ -8,6 +8,7 @@ import {
   type LiteralCase,
   type NumberCase,
   type ObjectCase,
+  type Step,
   type StringCase,
 } from './cases.ts'
 import { matches } from './languages.ts'
@@ -34,7 +35,7 @@ function meetTypes(one: Case, other: Case, judge: Judge): Case | undefined {
     case 'object':
       return other.type === 'object' ? meetObjects(one, other, judge) : undefined
     case 'array':
-      return other.type === 'array' ? meetArrays(one, other) : undefined
+      return other.type === 'array' ? meetArrays(one, other, judge) : undefined
     case 'string':
       return other.type === 'string' ? meetStrings(one, other) : undefined
     case 'number':
@@ -55,8 +56,17 @@ export function meetNumbers(one: NumberCase, other: NumberCase): NumberCase | un
     const isEmpty = min.value > max.value || (min.value === max.value && (min.exclusive || max.exclusive))
     if (isEmpty) return undefined
   }
-  const step = (one.step * other.step) / greatestDivisor(one.step, other.step)
-  return { ...one, isInteger: one.isInteger || other.isInteger, min, max, step }
+  const isInteger = one.isInteger || other.isInteger
+  return { ...one, isInteger, min, max, step: commonMultiple(one.step, other.step) }
+}
+
+function commonMultiple(one: Step, other: Step): Step {
+  const digits = Math.max(one.digits, other.digits)
+  const [left, right] = [one, other].map((step) => step.units * 10 ** (digits - step.digits)) as [
+    number,
+    number,
+  ]
+  return { units: (left * right) / greatestDivisor(left, right), digits }
 }
 
 function tighter(
@@ -69,7 +79,7 @@ function tighter(
   return isTighter(one.value, other.value) ? one : other
 }
 
-function greatestDivisor(one: number, other: number): number {
+export function greatestDivisor(one: number, other: number): number {
   return other === 0 ? one : greatestDivisor(other, one % other)
 }
 
@@ -86,7 +96,16 @@ function meetStrings(one: StringCase, other: StringCase): StringCase | undefined
   }
 }
 
-function meetArrays(one: ArrayCase, other: ArrayCase): ArrayCase | undefined {
+function meetArrays(one: ArrayCase, other: ArrayCase, judge: Judge): ArrayCase | undefined {
+  const isUnique = one.isUnique || other.isUnique
+  if (
+    one.contains !== undefined &&
+    other.contains !== undefined &&
+    one.contains.schema !== other.contains.schema
+  ) {
+    judge.refuse('contains', 'is given twice')
+  }
+  const contains = one.contains ?? other.contains
   const minItems = Math.max(one.minItems, other.minItems)
   const maxItems = Math.min(one.maxItems, other.maxItems)
   if (minItems > maxItems) return undefined
@@ -95,12 +114,15 @@ function meetArrays(one: ArrayCase, other: ArrayCase): ArrayCase | undefined {
     const item = both(itemAt(one, at), itemAt(other, at))
     if (item === undefined) {
       // No item is possible here, so the array ends before it.
-      return at < minItems ? undefined : { ...one, prefix, rest: undefined, minItems, maxItems }
+      return at < minItems
+        ? undefined
+        : { ...one, prefix, rest: undefined, minItems, maxItems, isUnique, contains }
     }
     prefix.push(item)
   }
   const restWeight = heavier(one.restWeight, other.restWeight)
-  return { ...one, prefix, rest: both(one.rest, other.rest), restWeight, minItems, maxItems }
+  const rest = both(one.rest, other.rest)
+  return { ...one, prefix, rest, restWeight, minItems, maxItems, isUnique, contains }
 }
 
 export function itemAt(array: ArrayCase, at: number): Conjunction | undefined {

@@ -21,8 +21,9 @@ const RAW = complement(ESCAPED)
 /** Most blanks after a line break: ten levels of two. With more, a weak model could write blanks for ever. */
 const MAX_INDENT = 20
 
-/** Nothing, one blank, or a line break and its indentation. */
+/** Nothing, one blank, or a line break and its indentation; nothing in compact JSON. */
 export function space(grammar: Grammar): NodeId {
+  if (grammar.isCompact) return grammar.empty
   const blank = grammar.chars(ofText(' \t'))
   const line = grammar.seq(grammar.text('\n'), grammar.repeat(blank, 0, MAX_INDENT))
   return grammar.alt(grammar.empty, grammar.text(' '), line)
@@ -30,7 +31,9 @@ export function space(grammar: Grammar): NodeId {
 
 /** Between a key and its value. */
 export function colon(grammar: Grammar): NodeId {
-  return grammar.seq(grammar.text(':'), grammar.optional(grammar.text(' ')))
+  return grammar.isCompact
+    ? grammar.text(':')
+    : grammar.seq(grammar.text(':'), grammar.optional(grammar.text(' ')))
 }
 
 /** Between members. */

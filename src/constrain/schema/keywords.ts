@@ -5,8 +5,18 @@ import { UNBOUNDED } from '../grammar.ts'
 import { shown } from '../refuse.ts'
 import { found } from '../regex/anchors.ts'
 import { parseRegex, type Regex } from '../regex/syntax.ts'
-import type { ArrayCase, Bound, Case, Conjunction, NumberCase, ObjectCase, StringCase } from './cases.ts'
-import { FORMAT_NAMES, formatPattern } from './formats.ts'
+import type {
+  ArrayCase,
+  Bound,
+  Case,
+  Conjunction,
+  NumberCase,
+  ObjectCase,
+  Step,
+  StringCase,
+} from './cases.ts'
+import { decimalOf } from './digits.ts'
+import { formatPattern } from './formats.ts'
 import type { Json } from './json-text.ts'
 import { matches } from './languages.ts'
 import type { SchemaDocument, SchemaObject } from './references.ts'
@@ -14,8 +24,10 @@ import { KEYWORDS_OF, TYPES } from './types.ts'
 
 type Limits<One extends Case> = Omit<One, 'type' | 'weight'>
 
-/** Largest `multipleOf`. The grammar has a branch for each remainder. */
+/** Largest `multipleOf`, in units of its last digit. The grammar has a branch for each remainder. */
 const MAX_STEP = 100
+/** Most digits of `multipleOf` after the point. */
+const MAX_STEP_DIGITS = 6
 
 /**
  * Cases from the keywords about types. `enum`, `$ref` and keywords that combine schemas are not read here.
@@ -89,15 +101,22 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
     if (!Array.isArray(list)) throw refuse('prefixItems', 'is not a list')
     const rest = isOld ? additionalItems : items
     const maxItems = readCount('maxItems', UNBOUNDED)
-    if (uniqueItems === true && maxItems > 1) {
-      throw refuse('uniqueItems', 'a grammar cannot enforce')
-    }
+    const contained = schema['contains']
     return {
       prefix: list.map((item: Json) => [whole.schema(item, 'prefixItems')]),
       rest: readConjunction(isOld ? 'additionalItems' : 'items', rest),
       restWeight: rest !== undefined ? 'named' : list.length > 0 ? 'unlikely' : 'open',
       minItems: readCount('minItems', 0),
       maxItems,
+      isUnique: uniqueItems === true,
+      contains:
+        contained === undefined
+          ? undefined
+          : {
+              schema: whole.schema(contained, 'contains'),
+              min: readCount('minContains', 1),
+              max: readCount('maxContains', UNBOUNDED),
+            },
     }
   }
 
@@ -108,32 +127,34 @@ export function ownCases(whole: SchemaDocument, schema: SchemaObject): readonly 
       if (typeof pattern !== 'string') throw refuse('pattern', 'is not a text')
       within.push(readPattern('pattern', pattern))
     }
-    if (format !== undefined) {
-      const source = typeof format === 'string' ? formatPattern(format) : undefined
-      if (source !== undefined) within.push(found(parseRegex(source)))
-      else if (named?.has('string') !== false) {
-        throw refuse('format', `is ${shown(format)}; the known formats are ${FORMAT_NAMES.join(', ')}`)
-      }
-    }
-    return {
-      within,
-      outside: [],
-      minLength: readCount('minLength', 0),
-      maxLength: readCount('maxLength', UNBOUNDED),
-    }
+    const [minLength, maxLength] = [readCount('minLength', 0), readCount('maxLength', UNBOUNDED)]
+    // An unknown format is an annotation (JSON Schema 2020-12, validation, 7.2.3).
+    const isCounted = maxLength < UNBOUNDED || within.length > 0
+    const source = typeof format === 'string' ? formatPattern(format, isCounted) : undefined
+    if (source !== undefined) within.push(found(parseRegex(source)))
+    return { within, outside: [], minLength, maxLength }
   }
 
   function numberLimits(isInteger: boolean): Limits<NumberCase> {
-    const step = schema['multipleOf'] ?? 1
-    if (typeof step !== 'number' || !Number.isInteger(step) || step < 1 || step > MAX_STEP) {
-      throw refuse('multipleOf', `is ${shown(step)}; only whole numbers up to ${MAX_STEP} are supported`)
-    }
+    const step = readStep()
     return {
-      isInteger: isInteger || has('multipleOf'),
+      isInteger: isInteger || (has('multipleOf') && step.digits === 0),
       step,
       min: readBound('minimum', 'exclusiveMinimum', (one, other) => one >= other),
       max: readBound('maximum', 'exclusiveMaximum', (one, other) => one <= other),
     }
+  }
+
+  function readStep(): Step {
+    const value = schema['multipleOf'] ?? 1
+    const { whole: before, fraction } = decimalOf(typeof value === 'number' ? Math.abs(value) : 0)
+    const step = { units: Number(before + fraction), digits: fraction.length }
+    const isSmall = step.units <= MAX_STEP && step.digits <= MAX_STEP_DIGITS
+    if (typeof value === 'number' && value > 0 && isSmall) return step
+    throw refuse(
+      'multipleOf',
+      `is ${shown(value)}; only numbers of up to ${MAX_STEP} units of their last digit are supported, such as 25 or 0.05`,
+    )
   }
 
   function readBound(

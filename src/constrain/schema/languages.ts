@@ -1,8 +1,22 @@
 // String languages. In: the limits of a string case. Out: its texts as one DFA, made only if limits must be
 // exact.
-import { complementDfa, type Dfa, dfaHas, dfaOf, dfaOfLength, meet } from '../regex/dfa.ts'
+import { tooLarge } from '../refuse.ts'
+import {
+  complementDfa,
+  type Dfa,
+  dfaHas,
+  dfaOf,
+  dfaOfLength,
+  isEmpty,
+  MAX_STATES,
+  meet,
+  merged,
+} from '../regex/dfa.ts'
 import type { Regex } from '../regex/syntax.ts'
 import type { StringCase } from './cases.ts'
+
+/** Most states where characters beyond a count are left out: more take seconds. */
+const MAX_COUNTED = MAX_STATES / 2
 
 const known = new WeakMap<Regex, Dfa>()
 
@@ -21,12 +35,37 @@ export function matches(regex: Regex, text: string): boolean {
 }
 
 /** The texts that all limits allow. */
-export function stringLanguage({ minLength, maxLength, within, outside }: StringCase): Dfa {
-  const parts = [...within.map(languageOf), ...outside.map(complementDfa)]
-  if (parts.length === 0 || minLength > 0 || maxLength !== Number.POSITIVE_INFINITY) {
-    parts.push(dfaOfLength(minLength, maxLength))
+export function stringLanguage(one: StringCase): Dfa {
+  const { minLength, maxLength } = one
+  const spelled = spelledLanguage(one)
+  const hasLength = minLength > 0 || maxLength !== Number.POSITIVE_INFINITY
+  if (spelled === undefined) return dfaOfLength(minLength, maxLength)
+  return hasLength ? meet(spelled, dfaOfLength(minLength, maxLength)) : spelled
+}
+
+/**
+ * Those of them that are written. Counting characters multiplies the states of a pattern; where they would be
+ * too many, the longest texts are left out. Throws `unsupported` if none are left.
+ */
+export function writtenLanguage(one: StringCase): Dfa {
+  const { minLength, maxLength } = one
+  const spelled = spelledLanguage(one)
+  if (spelled === undefined || maxLength === Number.POSITIVE_INFINITY) return stringLanguage(one)
+  const language = merged(spelled)
+  const isExact = language.next.length * (maxLength + 2) <= MAX_STATES
+  const counted = isExact ? maxLength : Math.floor(MAX_COUNTED / language.next.length)
+  if (counted < minLength) throw tooLarge('states of a pattern', language.next.length * minLength, MAX_STATES)
+  const written = meet(language, dfaOfLength(minLength, Math.min(maxLength, counted)))
+  if (counted < maxLength && isEmpty(written)) {
+    throw tooLarge('states of a pattern', language.next.length * maxLength, MAX_STATES)
   }
-  return parts.reduce(meet)
+  return written
+}
+
+/** The texts of all patterns, of any length; undefined if there are none. */
+function spelledLanguage({ within, outside }: StringCase): Dfa | undefined {
+  const parts = [...within.map(languageOf), ...outside.map(complementDfa)]
+  return parts.length === 0 ? undefined : parts.reduce((one, other) => merged(meet(one, other)))
 }
 
 /** True when the text is within the limits. */
@@ -55,6 +94,24 @@ export function withLength(regex: Regex, min: number, max: number): Regex | unde
   const counts = { min: Math.max(run.min, min - fixed), max: Math.min(run.max, max - fixed) }
   if (counts.min > counts.max) return { type: 'alt', options: [] }
   return { type: 'seq', parts: parts.with(at, { ...run, ...counts }) }
+}
+
+/** A number of characters that no text of the pattern goes below. */
+export function shortest(regex: Regex): number {
+  switch (regex.type) {
+    case 'chars':
+      return 1
+    case 'seq':
+      return regex.parts.reduce((sum, part) => sum + shortest(part), 0)
+    case 'alt':
+      return Math.min(...regex.options.map(shortest))
+    case 'repeat':
+      return regex.min === 0 ? 0 : regex.min * shortest(regex.body)
+    case 'meet':
+      return Math.max(0, ...regex.within.map(shortest))
+    default:
+      return 0
+  }
 }
 
 function flat(regex: Regex): readonly Regex[] {

@@ -19,6 +19,9 @@ const KEYWORDS: ReadonlySet<string> = new Set([
   ...['$ref', '$defs', 'definitions', ...Object.values(KEYWORDS_OF).flat()],
 ])
 
+/** Keywords that hold schemas for references only. */
+const DEFINITIONS: ReadonlySet<string> = new Set(['$defs', 'definitions'])
+
 /** Keywords that do not affect which values are valid. */
 const ANNOTATIONS: ReadonlySet<string> = new Set([
   ...['$schema', '$id', '$anchor', '$comment', '$vocabulary', 'title', 'description', 'default', 'example'],
@@ -30,7 +33,10 @@ export class SchemaDocument {
   readonly root: Schema
   /** The JSON pointer of each object and array in the document. */
   readonly #places = new Map<unknown, string>()
-  readonly #anchors = new Map<string, Schema>()
+  /** The base address of each object that is a part of a schema with an `$id`. */
+  readonly #bases = new Map<unknown, string>()
+  /** By address: schemas with an `$id`, and anchors after `#`. */
+  readonly #targets = new Map<string, Schema>()
   readonly #checked = new Set<SchemaObject>()
 
   /** Throws `unsupported` if the value is not a schema, is too large, or is nested too deeply. */
@@ -56,15 +62,26 @@ export class SchemaDocument {
     return schema
   }
 
-  /** The target of a `$ref`: `#`, `#/json/pointer` or `#anchor`. */
+  /** Whether every value is allowed: the schema has annotations only. */
+  isOpen(schema: SchemaObject): boolean {
+    return Object.keys(schema).every((keyword) => !KEYWORDS.has(keyword) || DEFINITIONS.has(keyword))
+  }
+
+  /**
+   * The target of a `$ref`: `#`, `#/json/pointer` or `#anchor` in the schema whose `$id` is nearest, or the
+   * same after the `$id` of another part of the document.
+   */
   resolve(schema: SchemaObject, reference: Json): Schema {
-    if (typeof reference !== 'string' || !reference.startsWith('#')) {
+    const address = typeof reference === 'string' ? addressOf(reference, this.#bases.get(schema)) : undefined
+    const [base = '', encoded = ''] = address?.split('#') ?? []
+    const document = base === NO_ADDRESS ? this.root : this.#targets.get(base)
+    if (document === undefined) {
       throw this.refuse(schema, '$ref', `points to ${shown(reference)}, outside the schema`)
     }
-    const fragment = decode(reference.slice(1))
-    const anchored = this.#anchors.get(fragment)
+    const fragment = decode(encoded)
+    const anchored = this.#targets.get(`${base}#${fragment}`)
     if (anchored !== undefined) return anchored
-    let at: Json | undefined = this.root
+    let at: Json | undefined = document
     const steps = fragment === '' ? [] : fragment.split('/').slice(1)
     if (fragment !== '' && !fragment.startsWith('/')) at = undefined
     for (const step of steps) {
@@ -97,31 +114,38 @@ export class SchemaDocument {
       if (KEYWORDS.has(keyword) || ANNOTATIONS.has(keyword) || keyword.startsWith('x-')) continue
       throw this.refuse(schema, keyword, 'is not supported')
     }
-    if (schema['$id'] !== undefined && schema !== this.root && this.#places.get(schema) !== '') {
-      throw this.refuse(schema, '$id', 'changes what references mean')
-    }
   }
 
   /** Records where everything is. Not recursive, because the depth has not been checked yet. */
   #survey(schema: unknown): void {
-    const open = [{ value: schema, path: '', depth: 0 }]
+    const open = [{ value: schema, path: '', depth: 0, outer: NO_ADDRESS }]
     let values = 0
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
-      const { value, path, depth } = next
+      const { value, path, depth, outer } = next
       if (typeof value !== 'object' || value === null) continue
       if (depth > MAX_DEPTH)
         throw refused(`has a schema that nests more than ${MAX_DEPTH} levels`, 'flatten it')
       if (!this.#places.has(value)) this.#places.set(value, path)
-      const anchor: unknown = Reflect.get(value, '$anchor')
-      if (typeof anchor === 'string') this.#anchors.set(anchor, value as Schema)
+      const [id, anchor]: unknown[] = [Reflect.get(value, '$id'), Reflect.get(value, '$anchor')]
+      const base = (typeof id === 'string' ? addressOf(id, outer)?.split('#')[0] : undefined) ?? outer
+      if (base !== outer && !this.#targets.has(base)) this.#targets.set(base, value as Schema)
+      if (typeof anchor === 'string') this.#targets.set(`${base}#${anchor}`, value as Schema)
+      if (!this.#bases.has(value)) this.#bases.set(value, base)
       for (const [key, child] of Object.entries(value)) {
         if (++values > MAX_VALUES)
           throw refused(`has a schema of more than ${MAX_VALUES} values`, 'make it smaller')
         const step = key.replaceAll('~', '~0').replaceAll('/', '~1')
-        open.push({ value: child, path: `${path}/${step}`, depth: depth + 1 })
+        open.push({ value: child, path: `${path}/${step}`, depth: depth + 1, outer: base })
       }
     }
   }
+}
+
+/** The address of a document without an `$id`. */
+const NO_ADDRESS = 'schema://none/'
+
+function addressOf(reference: string, base = NO_ADDRESS): string | undefined {
+  return URL.canParse(reference, base) ? new URL(reference, base).href : undefined
 }
 
 function decode(fragment: string): string {

@@ -321,6 +321,107 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['1', '3'],
     ['0', '4'],
   ],
+  [
+    'parts with an $id',
+    {
+      $id: 'https://example.org/root.json',
+      type: 'array',
+      items: {
+        anyOf: [{ $ref: 'part.json' }, { $ref: 'part.json#/$defs/two' }, { $ref: 'part.json#three' }],
+      },
+      $defs: {
+        part: {
+          $id: 'part.json',
+          anyOf: [{ const: 1 }, { $ref: '#/$defs/four' }],
+          $defs: { two: { const: 2 }, three: { $anchor: 'three', const: 3 }, four: { const: 4 } },
+        },
+      },
+    },
+    ['[1,2,3,4]'],
+    ['[5]'],
+  ],
+  [
+    'nothing',
+    { type: 'object', properties: { a: { not: {} }, b: { type: 'null' } } },
+    ['{"b":null}'],
+    ['{"a":1}'],
+  ],
+  [
+    'fractional multiples',
+    { type: 'number', multipleOf: 0.25, minimum: -1, maximum: 10.1 },
+    ['0', '0.25', '9.75', '10', '10.00', '-0.50', '-1'],
+    ['0.3', '10.25', '-1.25', '.25', '0.2500', '-0.0'],
+  ],
+  [
+    'cents',
+    { type: 'number', multipleOf: 0.01, minimum: 0 },
+    ['3.50', '12', '0.07'],
+    ['0.005', '-0.01', '1.5'],
+  ],
+  [
+    'whole multiples of a fraction',
+    { type: 'integer', multipleOf: 1.5 },
+    ['3', '-6', '0'],
+    ['1', '2', '4.5'],
+  ],
+  [
+    'what a property depends on',
+    {
+      type: 'object',
+      properties: { card: { type: 'integer' }, address: { const: 'x' }, note: { const: 'y' } },
+      dependentRequired: { card: ['address'] },
+      dependentSchemas: { note: { required: ['card'] } },
+    },
+    ['{}', '{"address":"x"}', '{"card":1,"address":"x"}', '{"card":1,"address":"x","note":"y"}'],
+    ['{"card":1}', '{"note":"y"}', '{"address":"x","note":"y"}'],
+  ],
+  [
+    'an item that must be there',
+    { type: 'array', items: { type: 'integer' }, contains: { minimum: 10 }, maxItems: 3 },
+    ['[10]', '[12,1,2]'],
+    ['[]', '[1]', '[10,1,2,3]'],
+  ],
+  [
+    'items that must be there, and no more',
+    { type: 'array', items: { type: 'integer' }, contains: { minimum: 10 }, minContains: 2, maxContains: 2 },
+    ['[10,11]', '[12,10,9]'],
+    ['[10]', '[10,11,12]'],
+  ],
+  [
+    'values that differ',
+    { type: 'array', items: { enum: ['red', 'green', 3] }, uniqueItems: true, minItems: 1 },
+    ['["red"]', '["green","red"]', '[3, "red", "green"]'],
+    ['[]', '["red","red"]', '[3,3]'],
+  ],
+  [
+    'many values that differ, in their order',
+    { type: 'array', items: { enum: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] }, uniqueItems: true, maxItems: 4 },
+    ['[]', '[0,9]', '[1,2,3,4]'],
+    ['[1,1]', '[1,2,3,4,5]'],
+  ],
+  [
+    'a pattern with a long length',
+    {
+      type: 'string',
+      pattern: '^(?!\\.)(?!.*\\.\\.)([\\w.-]*)\\w@([a-z0-9][a-z0-9-]*\\.)+[a-z]{2,}$',
+      format: 'email',
+      maxLength: 255,
+    },
+    ['"ann.b@example.org"'],
+    ['".a@ex.org"', '"a..b@ex.org"', `"${'a'.repeat(250)}@ex.org"`],
+  ],
+  [
+    'an address with a length',
+    { type: 'string', format: 'uri', minLength: 1, maxLength: 2083 },
+    ['"https://ex.org/a?b#c"'],
+    ['"ex.org"'],
+  ],
+  [
+    'a format that nobody knows',
+    { type: 'string', format: 'starts_with', pattern: '^ab' },
+    ['"abc"'],
+    ['"xbc"'],
+  ],
   ['the format of another type', { type: 'integer', format: 'int32' }, ['7'], ['"a"']],
 ]
 

@@ -1,6 +1,7 @@
 // Schemas as cases. In: schemas that must all hold. Out: the cases that they allow together; which values
 // those accept.
 import { isHalfbyteError } from '../../base/errors.ts'
+import { isObject } from '../../base/values.ts'
 import { shown } from '../refuse.ts'
 import {
   type Case,
@@ -15,6 +16,7 @@ import { intersectCases, itemAt, type Judge, propertyOf } from './intersect.ts'
 import type { Json } from './json-text.ts'
 import { ownCases } from './keywords.ts'
 import { stringHas } from './languages.ts'
+import { isMultiple } from './numbers.ts'
 import type { Schema, SchemaDocument, SchemaObject } from './references.ts'
 import { type Oracle, without } from './subtract.ts'
 
@@ -45,7 +47,8 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
         const { min, max, isInteger, step } = one
         const number = value as number
         return (
-          (!isInteger || number % step === 0) &&
+          (!isInteger || Number.isInteger(number)) &&
+          isMultiple(number, step) &&
           (min === undefined || (min.exclusive ? number > min.value : number >= min.value)) &&
           (max === undefined || (max.exclusive ? number < max.value : number <= max.value))
         )
@@ -55,6 +58,14 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
       case 'array': {
         const items = value as readonly Json[]
         if (items.length < one.minItems || items.length > one.maxItems) return false
+        if (one.isUnique && items.some((item, at) => items.slice(0, at).some((each) => isSame(each, item)))) {
+          return false
+        }
+        if (one.contains !== undefined) {
+          const { schema, min, max } = one.contains
+          const count = items.filter((item) => acceptsAll([schema], item)).length
+          if (count < min || count > max) return false
+        }
         return items.every((item, at) => acceptsAll(itemAt(one, at), item))
       }
       case 'object':
@@ -115,7 +126,7 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
     if (open.length >= MAX_DEPTH) refuse('allOf', `nests more than ${MAX_DEPTH} schemas in one`)
     open.push(schema)
     try {
-      const cases = combine(schema)
+      const cases = whole.isOpen(schema) ? any : combine(schema)
       known.set(schema, cases)
       return cases
     } finally {
@@ -133,8 +144,10 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
     }
     if (schema['oneOf'] !== undefined) list = exactlyOne(list, listAt(schema, 'oneOf'))
     if (schema['not'] !== undefined) {
-      list = leaveOut(list, casesOf(whole.schema(schema['not'], 'not')), 'not')
+      const excluded = casesOf(whole.schema(schema['not'], 'not'))
+      list = excluded === any ? [] : leaveOut(list, excluded, 'not')
     }
+    for (const part of dependents(schema)) list = both(list, casesOf(part))
     return checked(conditional(schema, list))
   }
 
@@ -148,6 +161,23 @@ export function schemasOf(whole: SchemaDocument): Judge & Oracle {
       .filter((value) => constant === undefined || isSame(value, constant))
       .filter((value) => own.some((one) => accepts(one, value)))
       .map((value): LiteralCase => ({ type: 'literal', weight: 'named', value }))
+  }
+
+  /** What a property asks for when it is there: it is not, or what it asks for holds. */
+  function dependents(schema: SchemaObject): readonly Schema[] {
+    const needs = entriesAt(schema, 'dependentRequired').map(
+      ([name, names]) => [name, { required: names }] as const,
+    )
+    return [...needs, ...entriesAt(schema, 'dependentSchemas')].map(([name, need]) => {
+      const there = { required: [name], allOf: [need] }
+      return whole.schema({ anyOf: [{ properties: { [name]: false } }, there] }, 'dependentRequired')
+    })
+  }
+
+  function entriesAt(schema: SchemaObject, keyword: string): readonly (readonly [string, Json])[] {
+    const value = schema[keyword] ?? {}
+    if (!isObject(value)) refuse(keyword, 'is not an object')
+    return Object.entries(value as { readonly [name: string]: Json })
   }
 
   function exactlyOne(base: readonly Case[], options: readonly Schema[]): readonly Case[] {

@@ -117,7 +117,7 @@ function withoutProperties(one: ObjectCase, other: ObjectCase, oracle: Oracle): 
 
 /** Numbers below and above a range. */
 function outsideRange(one: NumberCase, other: NumberCase): readonly Case[] | undefined {
-  if (other.step > 1 || (other.isInteger && !one.isInteger)) return undefined
+  if (other.step.units > 1 || other.step.digits > 0 || (other.isInteger && !one.isInteger)) return undefined
   const { min, max } = other
   const open = { ...one, min: undefined, max: undefined }
   const below = min && meetNumbers(one, { ...open, max: { value: min.value, exclusive: !min.exclusive } })

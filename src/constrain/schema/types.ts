@@ -5,9 +5,12 @@ export type Type = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
 export const KEYWORDS_OF: Readonly<Record<Type, readonly string[]>> = {
   object: [
     ...['properties', 'required', 'additionalProperties', 'patternProperties', 'propertyNames'],
-    ...['minProperties', 'maxProperties'],
+    ...['minProperties', 'maxProperties', 'dependentRequired', 'dependentSchemas'],
   ],
-  array: ['items', 'prefixItems', 'additionalItems', 'minItems', 'maxItems', 'uniqueItems'],
+  array: [
+    ...['items', 'prefixItems', 'additionalItems', 'minItems', 'maxItems', 'uniqueItems'],
+    ...['contains', 'minContains', 'maxContains'],
+  ],
   string: ['minLength', 'maxLength', 'pattern', 'format'],
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
   boolean: [],

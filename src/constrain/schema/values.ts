@@ -8,13 +8,17 @@ import { type Dfa, dfaOfTexts } from '../regex/dfa.ts'
 import { dfaNode } from '../regex/dfa-node.ts'
 import { regexNode } from '../regex/nodes.ts'
 import { type ArrayCase, type Case, type Conjunction, likely, type StringCase } from './cases.ts'
-import { comma, freeChar, literal, quoted, space, spelledChar } from './json-text.ts'
-import { stringLanguage, withLength } from './languages.ts'
+import { comma, freeChar, type Json, literal, quoted, space, spelledChar } from './json-text.ts'
+import { shortest, stringLanguage, withLength, writtenLanguage } from './languages.ts'
 import { numberNode } from './numbers.ts'
 import { type ObjectParts, objectNode } from './objects.ts'
 import { type Schema, SchemaDocument } from './references.ts'
 import { schemasOf } from './schemas.ts'
 
+/** Most items that `contains` may ask for. */
+const MAX_CONTAINED = 64
+/** Most values of unique items that may come in any order. */
+const MAX_PERMUTED = 8
 /** Most rules: one for each part of a schema and each way of writing it. */
 const MAX_RULES = 1 << 12
 
@@ -101,7 +105,9 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
   }
 
   function textNode(one: StringCase): NodeId {
-    const { minLength, maxLength, within, outside } = one
+    const { maxLength, within, outside } = one
+    const isLong = within.some((regex) => shortest(regex) >= one.minLength)
+    const minLength = isLong ? 0 : one.minLength
     if (within.length === 0 && outside.length === 0) {
       return grammar.repeat(freeChar(grammar), minLength, maxLength)
     }
@@ -111,10 +117,13 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
       const pattern = hasLength ? withLength(within[0]!, minLength, maxLength) : within[0]!
       if (pattern !== undefined) return regexNode(grammar, pattern, spell)
     }
-    return dfaNode(grammar, stringLanguage(one), spell)
+    return dfaNode(grammar, writtenLanguage({ ...one, minLength }), spell)
   }
 
-  function arrayNode({ prefix, rest, restWeight, minItems, maxItems }: ArrayCase): NodeId {
+  function arrayNode(one: ArrayCase): NodeId {
+    if (one.isUnique && one.maxItems > 1) return uniqueNode(one)
+    if (one.contains !== undefined) return arrayNode(withContained(one, one.contains))
+    const { prefix, rest, restWeight, minItems, maxItems } = one
     const isOpen =
       rest !== undefined && isPossible(rest) && (restWeight !== 'unlikely' || minItems > prefix.length)
     const end = (count: number) =>
@@ -141,5 +150,59 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
       after = grammar.alt(end(at), written)
     }
     return grammar.seq(grammar.text('['), space(grammar), after)
+  }
+
+  /** The items that `contains` counts come first, then others. */
+  function withContained(one: ArrayCase, contains: NonNullable<ArrayCase['contains']>): ArrayCase {
+    const { schema, min, max } = contains
+    const { prefix, rest } = one
+    const plain = { ...one, contains: undefined }
+    if (min === 0 && max >= one.maxItems) return plain
+    if (prefix.length > 0 || min > MAX_CONTAINED) {
+      refuse('contains', `is supported without prefixItems and for up to ${MAX_CONTAINED} items`)
+    }
+    const least = Math.max(one.minItems, min)
+    const most = Math.min(one.maxItems, max)
+    const isBounded = max < one.maxItems
+    if (rest === undefined) return { ...plain, minItems: least }
+    const counted: Conjunction = [...rest, schema]
+    const others: Conjunction = isBounded ? [{ allOf: rest, not: schema }] : rest
+    const first = Array.from({ length: isBounded ? Math.min(most, min) : min }, () => counted)
+    return { ...plain, prefix: first, rest: others, restWeight: 'named', minItems: least }
+  }
+
+  /**
+   * Arrays whose items are a few listed values: the node of what may follow depends on those that are left.
+   * Where they are many, they are written in the order of the list.
+   */
+  function uniqueNode({ prefix, rest, contains, minItems, maxItems }: ArrayCase): NodeId {
+    const cases = rest === undefined ? [] : schemas.cases(rest)
+    const values = cases.map((one): readonly Json[] | undefined => {
+      if (one.type === 'literal') return [one.value]
+      if (one.type === 'boolean') return [true, false]
+      return one.type === 'null' ? [null] : undefined
+    })
+    const listed = values.flatMap((list): readonly Json[] => list ?? [])
+    if (prefix.length > 0 || contains !== undefined || values.includes(undefined)) {
+      refuse('uniqueItems', 'is supported for items that are one of a list of values')
+    }
+    const texts = [...new Map(listed.map((value) => [JSON.stringify(value), value])).values()]
+    const isFree = texts.length <= MAX_PERMUTED
+    const known = new Map<string, NodeId>()
+    const close = grammar.text(']')
+    /** After `count` items, with these left. */
+    const after = (left: readonly Json[], count: number): NodeId =>
+      memo(known, `${left.map((value) => texts.indexOf(value)).join()} ${count}`, () => {
+        const end =
+          count < minItems ? grammar.never : count === 0 ? close : grammar.seq(space(grammar), close)
+        if (count >= maxItems) return end
+        const items = left.map((value, at) => {
+          const others = isFree ? left.toSpliced(at, 1) : left.slice(at + 1)
+          const written = grammar.seq(literal(grammar, value), after(others, count + 1))
+          return count === 0 ? written : grammar.seq(comma(grammar), written)
+        })
+        return grammar.alt(end, ...items)
+      })
+    return grammar.seq(grammar.text('['), space(grammar), after(texts, 0))
   }
 }

@@ -15,6 +15,14 @@ const isTime = (text: string) => {
   return hours < 24 && minutes < 60 && seconds < 60 && isAway
 }
 
+const isRegex = (text: string) => {
+  try {
+    return new RegExp(text, 'u') instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
 const isUrl = (text: string) => URL.canParse(text) && /^[\x21-\x7e]+$/.test(text)
 
 const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
@@ -30,12 +38,21 @@ const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
     text.split('.').every((part) => String(Number(part)) === part && Number(part) < 256),
   ipv6: (text) => isUrl(`http://[${text}]/`),
   uri: isUrl,
+  'idn-email': (text) => FORMATS['email']!(text),
+  'idn-hostname': (text) => FORMATS['hostname']!(text),
+  iri: isUrl,
+  'uri-reference': (text) => URL.canParse(text, 'http://h/') && /^[\x21-\x7e]*$/.test(text),
+  'iri-reference': (text) => FORMATS['uri-reference']!(text),
+  'uri-template': (text) => isUrl(text.replaceAll(/\{[A-Za-z]+\}/g, 'x')),
+  'json-pointer': (text) => /^(\/([^~]|~[01])*)?$/.test(text),
+  'relative-json-pointer': (text) => /^(0|[1-9]\d*)(#|(\/([^~]|~[01])*)?)$/.test(text),
+  regex: (text) => isRegex(text),
   uuid: (text) => /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i.test(text),
 }
 
 /** Whether a value is what the schema allows. */
 export function validator(schema: object): (value: unknown) => boolean {
-  const ajv = new Ajv2020({ strict: false, logger: false })
+  const ajv = new Ajv2020({ strict: false, logger: false, multipleOfPrecision: 9 })
   for (const [name, judge] of Object.entries(FORMATS)) ajv.addFormat(name, judge)
   return ajv.compile(schema)
 }

@@ -1,6 +1,6 @@
 // Constraints of replies. In: a page's options. Out: the constraint on the reply, in the form that grammars
 // are written from.
-import { HalfbyteError } from '../../base/errors.ts'
+import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
 import type { ConstraintSpec } from '../../constrain/constraint.ts'
 import type { DecodeOptions } from '../wire/protocol.ts'
@@ -20,13 +20,61 @@ export function constraintSpec(options: DecodeOptions): ConstraintSpec | undefin
       },
     )
   }
-  const { schema, grammar, pattern, choices } = options
-  if (schema !== undefined) return { type: 'schema', schema }
+  const { schema, compact, grammar, pattern, choices } = options
+  if (compact !== undefined && typeof compact !== 'boolean')
+    throw wrongOption('compact', compact, 'true or false')
+  if (schema !== undefined) return { type: 'schema', schema: jsonSchemaOf(schema), compact }
   if (grammar !== undefined) return { type: 'grammar', grammar: text('grammar', grammar) }
-  if (pattern !== undefined) return { type: 'pattern', pattern: text('pattern', pattern) }
+  if (pattern !== undefined) return { type: 'pattern', pattern: patternText(pattern) }
   if (choices === undefined) return undefined
   if (!Array.isArray(choices)) throw wrongOption('choices', choices, 'a list of texts')
   return { type: 'choices', choices: choices.map((choice) => text('choices', choice)) }
+}
+
+/** The flags of a `RegExp` that do not change which texts it matches as a whole. */
+const PLAIN_FLAGS = /^[dguy]*$/
+
+function patternText(pattern: unknown): string {
+  if (!(pattern instanceof RegExp)) return text('pattern', pattern)
+  if (PLAIN_FLAGS.test(pattern.flags)) return pattern.source
+  throw wrongOption('pattern', String(pattern), 'a regular expression without the flags i, m, s and v')
+}
+
+/**
+ * The JSON Schema of a validator: by the Standard JSON Schema interface, or by a method of its own. Anything
+ * else is a JSON Schema already.
+ */
+function jsonSchemaOf(schema: unknown): unknown {
+  const standard = member(schema, '~standard')
+  const methods = [
+    [member(standard, 'jsonSchema'), 'output'],
+    [schema, 'toJSONSchema'],
+    [schema, 'toJsonSchema'],
+  ] as const
+  for (const [owner, name] of methods) {
+    const method = member(owner, name)
+    if (typeof method !== 'function') continue
+    try {
+      return method.call(owner, { target: 'draft-2020-12' })
+    } catch (cause) {
+      throw new HalfbyteError(
+        'unsupported',
+        `the schema's ${name} failed: ${reasonOf(cause)}; give its JSON Schema`,
+        {},
+        { cause },
+      )
+    }
+  }
+  if (standard === undefined) return schema
+  throw new HalfbyteError(
+    'unsupported',
+    'schema is a validator that cannot give its JSON Schema; convert it first, for example with z.toJSONSchema(schema)',
+  )
+}
+
+function member(owner: unknown, name: string): unknown {
+  const isOwner = (typeof owner === 'object' && owner !== null) || typeof owner === 'function'
+  return isOwner ? Reflect.get(owner, name) : undefined
 }
 
 function text(key: string, value: unknown): string {

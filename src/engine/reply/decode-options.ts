@@ -17,6 +17,7 @@ const OPTION_KEYS = [
   'stop',
   'processors',
   ...CONSTRAINT_KEYS,
+  'compact',
   'negativePrompt',
   ...Object.keys(CHOICES),
   ...Object.keys(SAMPLER_DEFAULTS),

@@ -187,19 +187,22 @@ export interface DecodeOptions extends SamplerOptions {
   /** Texts that end the reply. They never appear in it. Default: none. */
   readonly stop?: readonly string[] | undefined
   /**
-   * A JSON Schema: the reply is one JSON value that the schema allows. Give at most one of `schema`,
+   * A JSON Schema, or a validator that can give one (Zod 4, Valibot, ArkType, other Standard Schemas): the
+   * reply is one JSON value that the schema allows. Give at most one of `schema`,
    * `grammar`, `pattern` and `choices`. With one of them, `finishReason` is `stop` only if the reply is
    * complete; a reply that `maxTokens` or a stop text cut short has `length`. A constraint that cannot be
    * enforced rejects with `unsupported`. Default: none.
    */
   readonly schema?: object | boolean | undefined
+  /** With `schema`: whether the JSON has no blanks between its parts, which takes fewer tokens. Default false. */
+  readonly compact?: boolean | undefined
   /** A grammar in llama.cpp's GBNF: the reply matches its rule `root`. Default: none. */
   readonly grammar?: string | undefined
   /**
-   * A regular expression that matches the whole reply. Lookaround and back-references are not supported.
-   * Default: none.
+   * A regular expression that matches the whole reply, as text or as a `RegExp` without the flags `i`, `m`,
+   * `s` and `v`. Lookbehind, back-references and `\b` are not supported. Default: none.
    */
-  readonly pattern?: string | undefined
+  readonly pattern?: string | RegExp | undefined
   /** The reply is one of these texts. Default: none. */
   readonly choices?: readonly string[] | undefined
   /**
