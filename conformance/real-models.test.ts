@@ -1,7 +1,7 @@
-// Real chat models. In: TinyLlama-1.1B-Chat and MiniMind2-small, if they are set up. Out: whether they say
-// what is known of them, through everything that a conversation can do.
+// Real chat models. In: SmolLM2-135M-Instruct, TinyLlama-1.1B-Chat and MiniMind2-small, if they are set up. Out:
+// whether they say what is known of them, through everything that a conversation can do.
 //
-// "npm run setup -- tinyllama minimind2" fetches them. Without them the tests are left out.
+// "npm run setup -- smollm2 tinyllama minimind2" fetches them. Without them the tests are left out.
 import { openAsBlob, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -24,9 +24,10 @@ const CAPITALS = [
   ['Spain', 'Madrid'],
   ['Japan', 'Tokyo'],
 ] as const
+const smollm2 = realModel('smollm2')
 const tinyllama = realModel('tinyllama')
 const minimind = realModel('minimind2')
-for (const [name, path] of Object.entries({ tinyllama, minimind2: minimind }))
+for (const [name, path] of Object.entries({ smollm2, tinyllama, minimind2: minimind }))
   if (path === undefined) console.warn(`left out: ${name} is not set up; run "npm run setup -- ${name}"`)
 
 /** A file that is read from disk when it is needed. */
@@ -55,6 +56,65 @@ async function replyTo(engine: Engine, earlier: readonly Message[], question: st
   await using session = engine.createSession({ messages: earlier })
   return await session.send(question, GREEDY).text()
 }
+
+/** What llama.cpp says greedily, at places where its choice is at least a tenth likelier than its second. */
+const BY_LLAMA_CPP = [
+  [
+    'Write a haiku about a cat.\n\nUse three lines.',
+    "In the night, a cat's silky fur,\nA gentle breeze, a gentle sigh,\nA cat's",
+  ],
+  [
+    'What does `SELECT * FROM users WHERE id = 1;` do?',
+    'The `SELECT * FROM users WHERE id = 1;` SQL query is used to retrieve all rows from a table',
+  ],
+] as const
+/** Its logarithms of the probabilities of capitals after "The capital of France is". */
+const CAPITALS_BY_LLAMA_CPP = { ' Paris': -0.268, ' London': -4.329, ' Berlin': -6.972, ' Rome': -7.688 }
+/** Both engines round activations to 8 bits, each in its own way. */
+const ROUNDING = 0.5
+
+describe.skipIf(smollm2 === undefined)('SmolLM2-135M-Instruct', () => {
+  test.each<[string, LoadOptions]>([
+    ['one thread', {}],
+    ['two threads', { threads: 2 }],
+    ['the build without relaxed SIMD', { build: 'simd128' }],
+    ['int8 keys and values', { kvCache: { k: 'int8', v: 'int8' } }],
+    ['two shards, without shared memory', { pool: 'shards', threads: 2 }],
+  ])('says what llama.cpp says, with %s', async (_name, options) => {
+    await withEngine(smollm2, options, async (engine) => {
+      for (const [question, answer] of BY_LLAMA_CPP) expect(await replyTo(engine, [], question)).toBe(answer)
+      const words = Object.keys(CAPITALS_BY_LLAMA_CPP)
+      const scores = await engine.score('The capital of France is', words)
+      for (const [index, theirs] of Object.values(CAPITALS_BY_LLAMA_CPP).entries())
+        expect(Math.abs(scores[index]!.logProbability - theirs), words[index]).toBeLessThan(ROUNDING)
+    })
+  })
+
+  test('ends by itself, keeps what it read, and answers in JSON by a schema', async () => {
+    await withEngine(smollm2, {}, async (engine) => {
+      await using session = engine.createSession()
+      const sum = await session.send('What is 2 + 2?', GREEDY).result
+      expect(sum).toMatchObject({ finishReason: 'stop', text: expect.stringContaining('4') })
+      const { usage } = await session.send('And what is 3 + 3?', GREEDY).result
+      expect(usage.cachedTokens).toBeGreaterThan(40)
+      const schema = {
+        type: 'object',
+        properties: {
+          city: { type: 'string', maxLength: 20 },
+          country: { enum: ['France', 'Italy', 'Spain'] },
+        },
+        required: ['city', 'country'],
+        additionalProperties: false,
+      }
+      const question = 'Name the capital of France and its country.'
+      const text = await engine
+        .createSession()
+        .send(question, { ...GREEDY, maxTokens: 64, schema })
+        .text()
+      expect(JSON.parse(text)).toEqual({ city: 'Paris', country: 'France' })
+    })
+  })
+})
 
 describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
   let engine: Engine

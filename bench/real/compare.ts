@@ -162,12 +162,9 @@ async function compareIds(
   )
   for (const [index, chat] of chats.entries()) {
     const own = encodeChat(tokenizer, chat)
-    const { ids } = await reference.ask({
-      type: 'tokenize',
-      text: chat,
-      bos: tokenizer.addsBos,
-      special: true,
-    })
+    const { addsBos, bosId } = tokenizer
+    const bos = addsBos && bosId !== undefined && !chat.startsWith(tokenizer.tokenText(bosId))
+    const { ids } = await reference.ask({ type: 'tokenize', text: chat, bos, special: true })
     if (ids!.join() !== own.join())
       console.error(`ids: chat ${index + 1} is ${own.join(' ')}\n  in llama.cpp ${ids!.join(' ')}`)
   }
