@@ -9,7 +9,7 @@ import { memo } from '../base/memo.ts'
 import type { Analysed } from './analyse.ts'
 import { type ByteSet, hasByte } from './byte-set.ts'
 import { type GrammarNodes, NODE, type NodeId } from './grammar-nodes.ts'
-import { tooLarge } from './refuse.ts'
+import { budgetOf, tooLarge } from './refuse.ts'
 
 export type StackId = number
 export type StateId = number
@@ -56,8 +56,10 @@ export class Automaton {
   readonly analysed: Analysed
   /** Transitions. [state][256] */
   table = new Int32Array(64 * 256)
-  /** Stacks expanded for new states since this was set to 0. Beyond a bound the next step throws. */
-  work = 0
+  /** Stacks expanded for new states since it was renewed. */
+  readonly work = budgetOf('steps for one token', MAX_WORK)
+  readonly #stateBudget = budgetOf('states at once', MAX_STATES)
+  readonly #cellBudget = budgetOf('stack cells at once', MAX_CELLS)
   readonly #items: number[] = [FRAME, FRAME]
   readonly #below: StackId[] = [END, HOLE]
   readonly #cells = new Map<number, StackId>()
@@ -180,8 +182,7 @@ export class Automaton {
 
   #step(state: StateId, byte: number): StateId {
     const { sets, next } = this.closure(state)
-    this.work += sets.length
-    if (this.work > MAX_WORK) throw tooLarge('steps for one token', this.work, MAX_WORK)
+    this.work.spend(sets.length)
     const stacks: StackId[] = []
     for (let index = 0; index < sets.length; index++) {
       if (hasByte(sets[index]!, byte)) stacks.push(this.#bare(next[index]!))
@@ -192,7 +193,7 @@ export class Automaton {
   }
 
   #newState(kernel: readonly StackId[]): StateId {
-    if (this.#kernels.length >= MAX_STATES) throw tooLarge('states at once', MAX_STATES + 1, MAX_STATES)
+    this.#stateBudget.spend(1)
     const id = this.#kernels.push(kernel) - 1
     this.#closures.push(undefined)
     if (this.table.length < (id + 1) * 256) {
@@ -252,7 +253,7 @@ export class Automaton {
         }
       }
     }
-    this.work += seen.size
+    this.work.spend(seen.size)
     this.#held += seen.size
     return { sets, next, tokens, hasEnd: seen.has(END), hasHole: seen.has(HOLE) }
   }
@@ -286,7 +287,7 @@ export class Automaton {
     const key = below * 2 ** 26 + item
     const known = this.#cells.get(key)
     if (known !== undefined) return known
-    if (this.#items.length >= MAX_CELLS) throw tooLarge('stack cells at once', MAX_CELLS + 1, MAX_CELLS)
+    this.#cellBudget.spend(1)
     this.#below.push(below)
     const id = this.#items.push(item) - 1
     this.#cells.set(key, id)

@@ -54,7 +54,7 @@ export function grammarConstraints(
         const { automaton } = masks
         const { tokens, hasEnd } = closure()
         if (hasEnd && endIds.has(id)) return
-        automaton.work = 0
+        automaton.work.renew()
         let next = read(id)
         if (tokens.length > 0) {
           const stacks: StackId[] = []

@@ -3,7 +3,7 @@
 // cycles.
 import { memo } from '../base/memo.ts'
 import { ALL_BYTES, addSet, type ByteSet, emptySet, keepSet, setKey } from './byte-set.ts'
-import { tooLarge } from './refuse.ts'
+import { budgetOf } from './refuse.ts'
 
 export type NodeId = number
 
@@ -26,7 +26,7 @@ export const NODE = {
 } as const
 
 export const UNBOUNDED = Number.POSITIVE_INFINITY
-export const MAX_NODES = 1 << 18
+const MAX_NODES = 1 << 18
 
 export interface Rule {
   readonly name: string
@@ -52,6 +52,7 @@ export class GrammarNodes {
   /** The empty language. */
   readonly never: NodeId
   readonly #alphabet: ByteSet
+  readonly #budget = budgetOf('grammar nodes', MAX_NODES)
   readonly #interned = new Map<string, NodeId>()
   readonly #setIds = new Map<string, number>()
 
@@ -155,7 +156,7 @@ export class GrammarNodes {
   #node(kind: number, a: number, b: number, c: number, key = `${kind} ${a} ${b} ${c}`): NodeId {
     const known = this.#interned.get(key)
     if (known !== undefined) return known
-    if (this.size >= MAX_NODES) throw tooLarge('grammar nodes', this.size + 1, MAX_NODES)
+    this.#budget.spend(1)
     this.a.push(a)
     this.b.push(b)
     this.c.push(c)

@@ -2,8 +2,7 @@
 import { memo } from '../base/memo.ts'
 import { addRange, emptySet, ofRange } from './byte-set.ts'
 import { type CodePoints, pairs, utf8Sequences } from './code-points.ts'
-import { GrammarNodes, MAX_NODES, NODE, type NodeId, UNBOUNDED } from './grammar-nodes.ts'
-import { tooLarge } from './refuse.ts'
+import { GrammarNodes, NODE, type NodeId, UNBOUNDED } from './grammar-nodes.ts'
 
 export { NODE, type NodeId, UNBOUNDED }
 
@@ -29,7 +28,6 @@ export class Grammar extends GrammarNodes {
 
   /** Exactly this text, in UTF-8. */
   text(text: string): NodeId {
-    if (text.length > MAX_NODES) throw tooLarge('grammar nodes', text.length, MAX_NODES)
     let result = this.empty
     for (const byte of encoder.encode(text).reverse()) {
       this.#single[byte] ??= this.bytes(ofRange(byte, byte))

@@ -86,7 +86,7 @@ function bruteForce(language: Language, vocabulary: SmallVocabulary, state: numb
   const { tokens, hasEnd } = automaton.closure(state)
   const ids: number[] = []
   for (let id = 0; id < vocabulary.vocab; id++) {
-    automaton.work = 0
+    automaton.work.renew()
     const isEnd = vocabulary.endIds.has(id)
     const isText = id < vocabulary.vocabSize && !vocabulary.isSpecial(id)
     let after = isText ? state : DEAD

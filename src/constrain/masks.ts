@@ -48,7 +48,7 @@ export function createMasks(
   }
 
   function make(state: StateId): Uint32Array {
-    automaton.work = 0
+    automaton.work.renew()
     const mask = new Uint32Array(trie.words)
     for (const stack of automaton.stacks(state)) add(stack, mask)
     if (automaton.closure(state).hasEnd) for (const id of endIds) allowId(id, mask)

@@ -1,5 +1,6 @@
 // Refusals. In: a feature that cannot be enforced. Out: the typed error, whose sentence ends with the next
 // step.
+import { Budget } from '../base/budget.ts'
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
 export { shown } from '../base/options.ts'
@@ -20,6 +21,10 @@ export function tooLarge(what: string, count: number, most: number): HalfbyteErr
     most,
   })
 }
+
+/** A budget of so many of something, which is refused as `tooLarge` says. */
+export const budgetOf = (what: string, most: number): Budget =>
+  new Budget({ work: most, refuse: ({ asked }) => tooLarge(what, asked, most) })
 
 /** A place in a grammar that cannot be read. */
 export function gbnfFault(what: string, line: number, column: number): HalfbyteError {

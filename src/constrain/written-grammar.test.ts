@@ -14,7 +14,7 @@ function reader(spec: ConstraintSpec, alphabet: ByteSet = ALL_BYTES): (text: str
   const { grammar, root } = readGrammar(structuredClone(writeGrammar(spec)), alphabet, () => 0)
   const automaton = new Automaton(analyse(grammar, root))
   return (text) => {
-    automaton.work = 0
+    automaton.work.renew()
     let state = automaton.start
     for (const byte of encoder.encode(text)) state = automaton.step(state, byte)
     return state !== DEAD && automaton.closure(state).hasEnd

@@ -3,7 +3,7 @@
 // A DFA is complete: every state has a step for every column of characters. State 0 is the start.
 import { memo } from '../../base/memo.ts'
 import { type CodePoints, codePoints, has, ofText } from '../code-points.ts'
-import { tooLarge } from '../refuse.ts'
+import { budgetOf, tooLarge } from '../refuse.ts'
 import { type Columns, columnAt, columnsOf, joinColumns, nfaOf } from './nfa.ts'
 import type { Regex } from './syntax.ts'
 
@@ -36,12 +36,11 @@ export function dfaOf(regex: Regex): Dfa {
     (_, index) => columns.starts[columns.column.indexOf(index)]!,
   )
   const takes = new Map(sets.map((set) => [set.join(), samples.map((point) => has(set, point))]))
-  let places = 0
+  const places = budgetOf('places in a pattern at once', MAX_PLACES)
   const close = (states: Iterable<number>): readonly number[] => {
     const seen = new Set(states)
     for (const state of seen) for (const to of nfa.free[state]!) seen.add(to)
-    places += seen.size + 1
-    if (places > MAX_PLACES) throw tooLarge('places in a pattern at once', places, MAX_PLACES)
+    places.spend(seen.size + 1)
     return [...seen]
       .filter((state) => nfa.step[state] !== undefined || state === nfa.accept)
       .sort((a, b) => a - b)
@@ -172,13 +171,17 @@ function explore<State>(
     readonly next: (state: State) => readonly State[]
   },
 ): Dfa {
+  const [states, steps] = [
+    budgetOf('states of a pattern', MAX_STATES),
+    budgetOf('steps of a pattern', MAX_STEPS),
+  ]
   const ids = new Map<string, number>()
   const found: State[] = []
   const idOf = (state: State) => {
     const key = rules.key(state)
     let id = ids.get(key)
     if (id === undefined) {
-      if (found.length >= MAX_STATES) throw tooLarge('states of a pattern', MAX_STATES + 1, MAX_STATES)
+      states.spend(1)
       id = found.push(state) - 1
       ids.set(key, id)
     }
@@ -187,8 +190,7 @@ function explore<State>(
   idOf(start)
   const next: number[][] = []
   for (let id = 0; id < found.length; id++) {
-    if (next.length * columns.count > MAX_STEPS)
-      throw tooLarge('steps of a pattern', MAX_STEPS + 1, MAX_STEPS)
+    steps.spend(columns.count)
     next.push(rules.next(found[id]!).map(idOf))
   }
   return { columns, next, accepts: found.map(rules.accepts) }

@@ -3,7 +3,7 @@
 import { memo } from '../../base/memo.ts'
 import { type CodePoints, pairs, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
-import { tooLarge } from '../refuse.ts'
+import { budgetOf, tooLarge } from '../refuse.ts'
 import type { Regex } from './syntax.ts'
 
 const MAX_STATES = 1 << 15
@@ -31,8 +31,9 @@ export interface Table {
 export function nfaOf(regex: Regex, tableOf: (node: Regex & { type: 'meet' }) => Table): Nfa {
   const free: number[][] = []
   const step: Nfa['step'] = []
+  const budget = budgetOf('states of a pattern', MAX_STATES)
   const state = () => {
-    if (free.length >= MAX_STATES) throw tooLarge('states of a pattern', MAX_STATES + 1, MAX_STATES)
+    budget.spend(1)
     step.push(undefined)
     return free.push([]) - 1
   }

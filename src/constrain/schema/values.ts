@@ -3,7 +3,7 @@
 import { memo } from '../../base/memo.ts'
 import { oneOf } from '../choices.ts'
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
-import { tooLarge } from '../refuse.ts'
+import { budgetOf } from '../refuse.ts'
 import { type Dfa, dfaOfTexts } from '../regex/dfa.ts'
 import { dfaNode } from '../regex/dfa-node.ts'
 import { regexNode } from '../regex/nodes.ts'
@@ -31,6 +31,7 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
   const rules = new Map<string, NodeId>()
   const ids = new Map<Schema, number>()
   // Rules that have been declared but not defined.
+  const budget = budgetOf('parts of a schema', MAX_RULES)
   const open: { readonly rule: NodeId; readonly conjunction: Conjunction }[] = []
   const parts: ObjectParts = { valueNode, isPossible, nameLanguage, refuse }
   const root = valueNode([whole.root])
@@ -46,7 +47,7 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
       .toSorted((one, other) => one - other)
       .join()
     return memo(rules, key, () => {
-      if (rules.size >= MAX_RULES) throw tooLarge('parts of a schema', MAX_RULES + 1, MAX_RULES)
+      budget.spend(1)
       const rule = grammar.declare(`value ${key}`)
       open.push({ rule, conjunction: real })
       return rule

@@ -18,7 +18,7 @@ export class Language {
 
   /** The state after a text; DEAD when no text of the language begins so. */
   after(text: string | Uint8Array): StateId {
-    this.automaton.work = 0
+    this.automaton.work.renew()
     let state = this.automaton.start
     for (const byte of typeof text === 'string' ? encoder.encode(text) : text) {
       state = this.automaton.step(state, byte)

@@ -15,7 +15,7 @@ export function randomText(language: Language, chance: Chance): string | undefin
   const bytes: number[] = []
   let state = automaton.start
   while (bytes.length < MOST_BYTES) {
-    automaton.work = 0
+    automaton.work.renew()
     const { hasEnd } = automaton.closure(state)
     const next: number[] = []
     for (let byte = 0; byte < 256; byte++) if (automaton.step(state, byte) !== DEAD) next.push(byte)

@@ -1,10 +1,11 @@
 // Chat templates. In: messages and a Jinja template. Out: the prompt, its ids, and the ids that end a turn.
 import { Environment, parse, tokenize } from '@huggingface/jinja'
+import { Budget } from '../../base/budget.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Tokenizer } from '../tokenize/tokenizer.ts'
 import { strftime } from './strftime.ts'
 import { TemplateRun } from './template-run.ts'
-import { PART_UNITS, type Spend } from './template-values.ts'
+import { PART_UNITS } from './template-values.ts'
 
 /** One turn. Other fields (`tool_calls`, `name`) are passed to the template unchanged. */
 export interface ChatMessage {
@@ -79,14 +80,12 @@ export class ChatTemplate {
   render(messages: readonly ChatMessage[], options: ChatOptions = {}): string {
     const { addGenerationPrompt = true, bosToken = '', eosToken = '', tools, now = new Date() } = options
     return attempt('cannot render these messages', () => {
-      const limit = RENDER_UNITS + UNITS_PER_CHARACTER * lengthOf([messages, tools])
-      let left = limit
-      const spend = (units: number) => {
-        left -= units
-        if (!(left >= 0))
-          throw templateError(`takes more work than the ${limit} steps and characters it may have`)
-      }
-      const environment = newEnvironment(now, spend)
+      const budget = new Budget({
+        work: RENDER_UNITS + UNITS_PER_CHARACTER * lengthOf([messages, tools]),
+        refuse: ({ most }) =>
+          templateError(`takes more work than the ${most} steps and characters it may have`),
+      })
+      const environment = newEnvironment(now, budget)
       environment.set('messages', messages)
       environment.set('add_generation_prompt', addGenerationPrompt)
       environment.set('bos_token', bosToken)
@@ -94,7 +93,7 @@ export class ChatTemplate {
       // Templates test whether tools are none. Undefined is not none; null is.
       environment.set('tools', tools ?? null)
       environment.set('documents', null)
-      const { value } = new TemplateRun(environment, spend, this.source.length).run(this.#program)
+      const { value } = new TemplateRun(environment, budget, this.source.length).run(this.#program)
       return typeof value === 'string' ? value : ''
     })
   }
@@ -160,18 +159,18 @@ export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): Readon
 }
 
 /** The globals that Jinja and Transformers give every template. */
-function newEnvironment(now: Date, spend: Spend): Environment {
+function newEnvironment(now: Date, budget: Budget): Environment {
   const environment = new Environment()
   const constants = { true: true, false: false, none: null, True: true, False: false, None: null }
   for (const [name, value] of Object.entries(constants)) environment.set(name, value)
   environment.set('range', (first: number, last?: number, step?: number) => {
     const numbers = range(first, last, step)
-    spend(numbers.length * PART_UNITS)
+    budget.spend(numbers.length * PART_UNITS)
     return numbers
   })
   environment.set('strftime_now', (format: unknown) => {
     if (typeof format !== 'string') return null
-    spend(format.length * DATE_UNITS)
+    budget.spend(format.length * DATE_UNITS)
     return strftime(now, format)
   })
   environment.set('raise_exception', (message: unknown) => {

@@ -1,11 +1,11 @@
 // Template runs. In: a parsed template and its variables. Out: its text as Jinja writes it, for a bounded
 // cost.
 import { Environment, Interpreter } from '@huggingface/jinja'
+import type { Budget } from '../../base/budget.ts'
 import {
   areEqual,
   PART_UNITS,
   partsOf,
-  type Spend,
   sizeOf,
   spendWhole,
   stripped,
@@ -70,19 +70,19 @@ const STRIPS = {
 } as const
 
 /**
- * The library's interpreter, corrected to give Python's results: texts of values, equality, `strip`. It calls
- * `spend` before any work whose time or memory depends on the size of its input.
+ * The library's interpreter, corrected to give Python's results: texts of values, equality, `strip`. It spends
+ * its budget before any work whose time or memory depends on the size of its input.
  */
 export class TemplateRun extends Base {
-  readonly #spend: Spend
+  readonly #budget: Budget
   readonly #make: (value: unknown) => Value
   readonly #functionOf: (call: Call) => Value
   /** Cost of a scan of the whole template. */
   readonly #scanUnits: number
 
-  constructor(environment: Environment, spend: Spend, sourceLength: number) {
+  constructor(environment: Environment, budget: Budget, sourceLength: number) {
     super(environment)
-    this.#spend = spend
+    this.#budget = budget
     this.#scanUnits = sourceLength
     const scratch = new Environment()
     this.#make = (value) => {
@@ -95,10 +95,10 @@ export class TemplateRun extends Base {
 
   override evaluate(node: Node | undefined, scope: Environment): Value {
     if (node?.type === 'Held') return (node as Held).held
-    this.#spend(STEP_UNITS)
+    this.#budget.spend(STEP_UNITS)
     const value = super.evaluate(node, scope)
     const isSeen = node?.type === 'Identifier' || node?.type === 'MemberExpression'
-    this.#spend(sizeOf(value) * (isSeen || typeof value.value === 'string' ? 1 : PART_UNITS))
+    this.#budget.spend(sizeOf(value) * (isSeen || typeof value.value === 'string' ? 1 : PART_UNITS))
     return value
   }
 
@@ -106,14 +106,14 @@ export class TemplateRun extends Base {
     let text = ''
     for (const node of nodes) {
       const value = this.evaluate(node, scope)
-      if (!SILENT.includes(node.type)) text += textOf(value, this.#spend)
+      if (!SILENT.includes(node.type)) text += textOf(value, this.#budget)
     }
     return this.#make(text)
   }
 
   evaluateIdentifier(node: Node, scope: Environment): Value {
     for (let at: Environment | undefined = scope; at !== undefined; at = at.parent) {
-      this.#spend(1)
+      this.#budget.spend(1)
       const value = at.variables.get(node['value'] as string)
       if (value !== undefined) return value
     }
@@ -127,22 +127,22 @@ export class TemplateRun extends Base {
     const right = this.evaluate(node['right'] as Node, scope)
     switch (operator) {
       case '==':
-        return this.#make(areEqual(left, right, this.#spend))
+        return this.#make(areEqual(left, right, this.#budget))
       case '!=':
-        return this.#make(!areEqual(left, right, this.#spend))
+        return this.#make(!areEqual(left, right, this.#budget))
       case '~':
-        return this.#make(textOf(left, this.#spend) + textOf(right, this.#spend))
+        return this.#make(textOf(left, this.#budget) + textOf(right, this.#budget))
       case 'in':
       case 'not in':
         if (Array.isArray(right.value)) {
-          const isIn = right.value.some((part) => areEqual(left, part, this.#spend))
+          const isIn = right.value.some((part) => areEqual(left, part, this.#budget))
           return this.#make(isIn === (operator === 'in'))
         }
-        this.#spend((sizeOf(left) * sizeOf(right)) / 16)
+        this.#budget.spend((sizeOf(left) * sizeOf(right)) / 16)
         break
       case '+':
         // The library appends a list to a text as text.
-        if (left.type !== right.type) for (const each of [left, right]) spendWhole(each, this.#spend)
+        if (left.type !== right.type) for (const each of [left, right]) spendWhole(each, this.#budget)
     }
     return super.evaluateBinaryExpression({ ...node, left: held(left), right: held(right) }, scope)
   }
@@ -166,13 +166,13 @@ export class TemplateRun extends Base {
     const text = object.value
     const name = property['value'] as string
     return this.#functionOf((args, from) => {
-      this.#spend(text.length * (PART_UNITS + argumentUnits(args)))
+      this.#budget.spend(text.length * (PART_UNITS + argumentUnits(args)))
       return this.#strip(text, name, args) ?? (found.value as Call)(args, from)
     })
   }
 
   override evaluateSliceExpression(object: Value, node: Node, scope: Environment): Value {
-    this.#spend(sizeOf(object) * PART_UNITS)
+    this.#budget.spend(sizeOf(object) * PART_UNITS)
     return super.evaluateSliceExpression(object, node, scope)
   }
 
@@ -180,18 +180,18 @@ export class TemplateRun extends Base {
     const given = node['iterable'] as Node
     const isFiltered = given.type === 'SelectExpression'
     const list = this.evaluate(isFiltered ? (given['lhs'] as Node) : given, scope)
-    this.#spend(sizeOf(list) * TURN_UNITS)
+    this.#budget.spend(sizeOf(list) * TURN_UNITS)
     const iterable = isFiltered ? { ...given, lhs: held(list) } : held(list)
     return super.evaluateFor({ ...node, iterable }, scope)
   }
 
   override evaluateMacro(node: Node, scope: Environment): Value {
-    this.#spend(this.#scanUnits)
+    this.#budget.spend(this.#scanUnits)
     return super.evaluateMacro(node, scope)
   }
 
   override evaluateCallStatement(node: Node, scope: Environment): Value {
-    this.#spend(this.#scanUnits)
+    this.#budget.spend(this.#scanUnits)
     return super.evaluateCallStatement(node, scope)
   }
 
@@ -209,13 +209,13 @@ export class TemplateRun extends Base {
     }
     const asked = isCall ? { ...filter, args: (filter['args'] as readonly Node[]).map(hold) } : filter
     const units = PART_UNITS + argumentUnits(values)
-    if (WHOLE.includes(name)) spendWhole(operand, this.#spend, units)
-    else if (typeof operand.value === 'string') this.#spend(operand.value.length * units)
-    if (name === 'string') return this.#make(textOf(operand, this.#spend))
+    if (WHOLE.includes(name)) spendWhole(operand, this.#budget, units)
+    else if (typeof operand.value === 'string') this.#budget.spend(operand.value.length * units)
+    if (name === 'string') return this.#make(textOf(operand, this.#budget))
     if (name === 'join' && Array.isArray(operand.value)) {
       const between = values[0]?.value ?? ''
       if (typeof between === 'string') {
-        return this.#make(operand.value.map((part) => textOf(part, this.#spend)).join(between))
+        return this.#make(operand.value.map((part) => textOf(part, this.#budget)).join(between))
       }
     }
     const bare =
@@ -230,7 +230,7 @@ export class TemplateRun extends Base {
   #look(node: Node, scope: Environment, isWhole: boolean): Value {
     if (isWhole || (node.type !== 'Identifier' && node.type !== 'MemberExpression'))
       return this.evaluate(node, scope)
-    this.#spend(STEP_UNITS)
+    this.#budget.spend(STEP_UNITS)
     return super.evaluate(node, scope)
   }
 

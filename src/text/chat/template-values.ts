@@ -1,11 +1,9 @@
 // Template values. In: values of the Jinja interpreter. Out: their texts, equality and size, as in Python.
 import type { Environment } from '@huggingface/jinja'
+import type { Budget } from '../../base/budget.ts'
 
 /** The value of an expression; `type` says what `value` is. */
 export type Value = ReturnType<Environment['set']>
-
-/** Charges for work before it is done; throws when the limit is reached. */
-export type Spend = (units: number) => void
 
 /** Cost of each part of a new value. A part is an object, while a character takes only one or two bytes. */
 export const PART_UNITS = 32
@@ -22,35 +20,35 @@ export function partsOf({ value }: Value): Iterable<Value> | undefined {
 }
 
 /** Charges for a walk over everything in a value: `units` for each part, and more for deeper parts. */
-export function spendWhole(value: Value, spend: Spend, units = PART_UNITS, depth = 1): void {
-  spend(units * depth + (typeof value.value === 'string' ? value.value.length : 0))
-  for (const part of partsOf(value) ?? []) spendWhole(part, spend, units, depth + 1)
+export function spendWhole(value: Value, budget: Budget, units = PART_UNITS, depth = 1): void {
+  budget.spend(units * depth + (typeof value.value === 'string' ? value.value.length : 0))
+  for (const part of partsOf(value) ?? []) spendWhole(part, budget, units, depth + 1)
 }
 
 /** Python's `str`; undefined values write nothing. */
-export function textOf(value: Value, spend: Spend): string {
+export function textOf(value: Value, budget: Budget): string {
   if (typeof value.value === 'string') return value.value
-  return value.type === 'UndefinedValue' ? '' : reprOf(value, spend)
+  return value.type === 'UndefinedValue' ? '' : reprOf(value, budget)
 }
 
-function reprOf(value: Value, spend: Spend): string {
+function reprOf(value: Value, budget: Budget): string {
   const { type, value: held } = value
-  spend(PART_UNITS)
+  budget.spend(PART_UNITS)
   if (typeof held === 'string') {
-    spend(held.length)
+    budget.spend(held.length)
     return quotedText(held)
   }
   if (typeof held === 'boolean') return held ? 'True' : 'False'
   if (type === 'NullValue') return 'None'
   if (Array.isArray(held)) {
-    const parts = held.map((part) => reprOf(part, spend))
+    const parts = held.map((part) => reprOf(part, budget))
     if (type !== 'TupleValue') return `[${parts.join(', ')}]`
     return parts.length === 1 ? `(${parts[0]},)` : `(${parts.join(', ')})`
   }
   if (held instanceof Map) {
     const parts = Array.from(held, ([key, part]) => {
-      spend(key.length)
-      return `${quotedText(key)}: ${reprOf(part, spend)}`
+      budget.spend(key.length)
+      return `${quotedText(key)}: ${reprOf(part, budget)}`
     })
     return `{${parts.join(', ')}}`
   }
@@ -78,23 +76,23 @@ function quotedText(text: string): string {
 }
 
 /** Python's `==`: compares content. Values of different types differ, but true equals 1. */
-export function areEqual(one: Value, other: Value, spend: Spend): boolean {
-  spend(1)
+export function areEqual(one: Value, other: Value, budget: Budget): boolean {
+  budget.spend(1)
   const a = one.value
   const b = other.value
   if (typeof a === 'string' && typeof b === 'string') {
-    spend(Math.min(a.length, b.length))
+    budget.spend(Math.min(a.length, b.length))
     return a === b
   }
   if (isNumeric(a) && isNumeric(b)) return Number(a) === Number(b)
   if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((part, at) => areEqual(part, b[at]!, spend))
+    return a.length === b.length && a.every((part, at) => areEqual(part, b[at]!, budget))
   }
   if (a instanceof Map && b instanceof Map) {
     if (a.size !== b.size) return false
     for (const [key, part] of a) {
       const same = b.get(key)
-      if (same === undefined || !areEqual(part, same, spend)) return false
+      if (same === undefined || !areEqual(part, same, budget)) return false
     }
     return true
   }

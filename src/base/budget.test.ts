@@ -1,0 +1,53 @@
+// Budgets. In: work and bytes that are charged. Out: whether the limit holds, and for how long.
+import { expect, test } from 'vitest'
+import { Budget, type Limits } from './budget.ts'
+import { HalfbyteError } from './errors.ts'
+
+const budgetOf = (limits: Omit<Limits, 'refuse'>) =>
+  new Budget({
+    ...limits,
+    refuse: ({ what, asked, most }) => new HalfbyteError('out-of-memory', 'too much', { what, asked, most }),
+  })
+
+test('work is refused at the first unit beyond the limit, and stays refused until it is renewed', () => {
+  const budget = budgetOf({ work: 10 })
+  budget.spend(10)
+  budget.check()
+  const excess = expect.objectContaining({ detail: { what: 'work', asked: 11, most: 10 } })
+  expect(() => budget.spend(1)).toThrow(excess)
+  expect(() => budget.check()).toThrow(excess)
+  budget.renew()
+  budget.check()
+  budget.spend(10)
+})
+
+test('bytes that are released can be held again', () => {
+  const budget = budgetOf({ work: 0, bytes: 10 })
+  for (let time = 0; time < 5; time++) {
+    budget.hold(10)
+    budget.release(10)
+  }
+  budget.hold(6)
+  expect(() => budget.hold(5)).toThrow(
+    expect.objectContaining({ detail: { what: 'bytes', asked: 11, most: 10 } }),
+  )
+})
+
+test('a count that is not a number is refused', () => {
+  expect(() => budgetOf({ work: 10 }).spend(Number.NaN)).toThrow(HalfbyteError)
+  expect(() => budgetOf({ work: 10, bytes: 10 }).hold(Number.NaN)).toThrow(HalfbyteError)
+})
+
+test('an abort ends the work with its reason, and arrives while the event loop turns', async () => {
+  const abort = new AbortController()
+  const budget = budgetOf({ work: Infinity, signal: abort.signal })
+  setTimeout(() => abort.abort(new Error('not wanted any more')))
+  const work = async () => {
+    for (;;) {
+      budget.spend(1 << 18)
+      await budget.turn()
+    }
+  }
+  await expect(work()).rejects.toThrow('not wanted any more')
+  expect(() => budget.spend(0)).toThrow('not wanted any more')
+})

@@ -1,0 +1,95 @@
+// Budgets. In: what a stranger's file or text makes us compute, before it is computed. Out: nothing, or the
+// error of the one who set the limits, once more is asked for than they allow.
+import type { HalfbyteError } from './errors.ts'
+
+/** What ran out, how much of it was asked for in all, and the most that there is. */
+export interface Excess {
+  readonly what: 'work' | 'bytes'
+  readonly asked: number
+  readonly most: number
+}
+
+export interface Limits {
+  /** Most units of work. The owner says what a unit is. */
+  readonly work: number
+  /** Most bytes that are held at once. Default: any number. */
+  readonly bytes?: number
+  /** Ends the work with its reason. */
+  readonly signal?: AbortSignal | undefined
+  /** Makes the error, which names both numbers and the next step. */
+  readonly refuse: (excess: Excess) => HalfbyteError
+}
+
+/** Units of work between two turns of the event loop: some 50 ms. */
+const TURN_UNITS = 1 << 20
+
+/** One budget serves everything that one input makes us compute. Once exceeded it stays so. */
+export class Budget {
+  readonly #limits: Limits
+  #spent = 0
+  #held = 0
+  #turned = 0
+  #error: HalfbyteError | undefined
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  /** Units of work that were spent. */
+  get spentUnits(): number {
+    return this.#spent
+  }
+
+  /** Bytes that are held now. */
+  get heldBytes(): number {
+    return this.#held
+  }
+
+  /** Charges for work before it is done. */
+  spend(units: number): void {
+    this.#spent += units
+    // A count that is not a number is refused too.
+    if (!(this.#spent <= this.#limits.work)) this.#exceed('work', this.#spent, this.#limits.work)
+    this.#limits.signal?.throwIfAborted()
+  }
+
+  /** Charges for memory until it is released. */
+  hold(bytes: number): void {
+    const { bytes: most = Infinity } = this.#limits
+    this.#held += bytes
+    if (!(this.#held <= most)) this.#exceed('bytes', this.#held, most)
+  }
+
+  release(bytes: number): void {
+    this.#held -= bytes
+  }
+
+  /** Throws the error of the limit that was exceeded, for callers that go on after other errors. */
+  check(): void {
+    if (this.#error !== undefined) throw this.#error
+  }
+
+  /** Begins again, as for the next of several pieces of work that have the same limits each. */
+  renew(): void {
+    this.#spent = 0
+    this.#turned = 0
+    this.#error = undefined
+  }
+
+  /**
+   * Lets the event loop turn if much was done since it last did, so that an abort can arrive. Throws the
+   * signal's reason.
+   */
+  async turn(): Promise<void> {
+    if (this.#spent - this.#turned >= TURN_UNITS) {
+      this.#turned = this.#spent
+      await new Promise((resolve) => setTimeout(resolve))
+    }
+    this.#limits.signal?.throwIfAborted()
+  }
+
+  #exceed(what: Excess['what'], asked: number, most: number): never {
+    this.#error ??= this.#limits.refuse({ what, asked, most })
+    throw this.#error
+  }
+}
