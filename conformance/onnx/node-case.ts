@@ -122,7 +122,7 @@ function judgeSet(
     const tensor = tensorIn(`input ${index}`, inputs[index])
     if (tensor !== undefined) feeds.set(name, tensor)
   }
-  const made = evaluate(graph, feeds, FUSED)
+  const made = evaluate(graph, feeds, { evaluators: FUSED })
   for (const [index, name] of graph.outputs.entries()) {
     const expected = tensorIn(`output ${index}`, outputs[index])
     if (expected === undefined) continue

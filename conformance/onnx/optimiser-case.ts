@@ -42,12 +42,12 @@ export async function optimise(name: string, bytes: Uint8Array): Promise<Optimis
   let expected: ReadonlyMap<string, Tensor>
   try {
     feeds = feedsOf(graph)
-    expected = evaluate(graph, feeds, FUSED)
+    expected = evaluate(graph, feeds, { evaluators: FUSED })
   } catch (error) {
     if (!isHalfbyteError(error)) throw error
     return { ...counts, is: 'not run', why: error.message }
   }
-  const found = evaluate(after, feeds, FUSED)
+  const found = evaluate(after, feeds, { evaluators: FUSED })
   for (const [output, tensor] of expected) {
     // Folding must not change a bit, but rewrites may round in another order.
     const why = difference(found.get(output), tensor, [1e-5, 1e-6])

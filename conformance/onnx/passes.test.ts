@@ -55,10 +55,10 @@ function randomFeeds(graph: Graph): Map<string, Tensor> {
 
 function verified(graph: Graph): number {
   const feeds = randomFeeds(graph)
-  const expected = evaluate(graph, feeds, FUSED)
+  const expected = evaluate(graph, feeds, { evaluators: FUSED })
   const { graph: optimised } = runPasses(graph, PASSES, {
     verify(_, after, pass) {
-      const found = evaluate(after, feeds, FUSED)
+      const found = evaluate(after, feeds, { evaluators: FUSED })
       for (const [name, tensor] of expected)
         expect(difference(found.get(name), tensor, TOLERANCE), `${name} after ${pass}`).toBeUndefined()
     },

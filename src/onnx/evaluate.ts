@@ -1,9 +1,12 @@
 // The evaluator. In: a graph and tensors for its inputs. Out: its outputs, computed node by node in plain
 // TypeScript. It is the definition of the dialect; models run as plans.
+import { Budget, type Excess } from '../base/budget.ts'
 import { HalfbyteError } from '../base/errors.ts'
+import { memo } from '../base/memo.ts'
+import { readsOf } from './ir/edges.ts'
 import { type Graph, isStored, type Node } from './ir/graph.ts'
-import { type Evaluate, type Operator, unclaimed, unfit } from './ir/operator.ts'
-import { rounder, type Tensor } from './ir/tensor.ts'
+import { checkAxes, type Evaluate, type Operator, unclaimed, unfit } from './ir/operator.ts'
+import { type DType, rounder, type Tensor } from './ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from './operators.ts'
 
 /** A name's value, in a graph or in the graphs around it. */
@@ -13,78 +16,225 @@ type Lookup = (name: string) => Tensor | undefined
 export type Evaluators = ReadonlyMap<Operator, Evaluate>
 const NONE: Evaluators = new Map()
 
+/** Elements read and written, products added up, nodes: all that one file makes us compute, some 3 s. */
+const MOST_WORK = 2 ** 27
+/** Bytes of the values that are still to be read. */
+const MOST_BYTES = 2 ** 28
+
+/** What one file may make us compute. */
+export const graphBudget = (signal?: AbortSignal): Budget =>
+  new Budget({ work: MOST_WORK, bytes: MOST_BYTES, signal, refuse: tooMuch })
+
+const tooMuch = ({ what, asked, most }: Excess): HalfbyteError =>
+  new HalfbyteError(
+    'out-of-memory',
+    what === 'work'
+      ? `the graph needs ${asked} steps of work to be understood and may take ${most}; export the model with less computed in its graph, or as GGUF or safetensors`
+      : `the graph holds ${asked} bytes of computed values at once and may hold ${most}; export the model with smaller masks and tables, or as GGUF or safetensors`,
+    { what, asked, most },
+  )
+
+/** What evaluation has beside graphs and values. */
+export interface Resources {
+  /** Default: that of one file. */
+  readonly budget?: Budget | undefined
+  readonly evaluators?: Evaluators | undefined
+}
+
 /**
  * The outputs, in the graph's order. Throws `unsupported` for a node that no operator covers, `format` for
- * inputs that do not fit or are not given, `out-of-memory` for a value of more than `MOST_ELEMENTS`.
+ * inputs that do not fit or are not given, `out-of-memory` for a value of more than `MOST_ELEMENTS` or for
+ * more than the budget has.
  */
 export function evaluate(
   graph: Graph,
   feeds: ReadonlyMap<string, Tensor>,
-  evaluators = NONE,
+  resources: Resources = {},
 ): ReadonlyMap<string, Tensor> {
-  const made = run(graph, (name) => feeds.get(name), evaluators)
-  return new Map(graph.outputs.map((name, index) => [name, made[index]!]))
+  const steps = evaluateInSteps(graph, feeds, resources)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
 }
 
-/** One node's outputs. `lookup` has the values that graphs of its attributes may see. */
+/** The same, and stops after each node, so that the caller can let an abort arrive. */
+export function* evaluateInSteps(
+  graph: Graph,
+  feeds: ReadonlyMap<string, Tensor>,
+  { budget = graphBudget(), evaluators = NONE }: Resources = {},
+): Generator<void, ReadonlyMap<string, Tensor>> {
+  const run = new Run(budget, evaluators)
+  try {
+    const made = yield* run.steps(graph, (name) => feeds.get(name))
+    return new Map(graph.outputs.map((name, index) => [name, made[index]!]))
+  } finally {
+    run.end()
+  }
+}
+
+/** One node's outputs, for these inputs. */
 export function evaluateNode(
   node: Node,
   inputs: readonly (Tensor | undefined)[],
-  lookup: Lookup = () => undefined,
-  evaluators = NONE,
+  budget = graphBudget(),
 ): readonly (Tensor | undefined)[] {
-  const why = whyUnclaimed(
-    node,
-    inputs.map((input) => input?.dtype),
-  )
-  if (why !== undefined) throw unclaimed(node, why)
-  const operator = operatorOf(node)!
-  const compute = operator.evaluate ?? evaluators.get(operator)
-  if (compute === undefined) throw unclaimed(node, 'it is not computed while a model is read')
-  const made = compute({
-    node,
-    inputs,
-    run(graph, given) {
-      const named = new Map(graph.inputs.map(({ name }, index) => [name, given[index]]))
-      return run(graph, (name) => named.get(name) ?? lookup(name), evaluators)
-    },
-  })
-  return made.map((tensor) => tensor && rounded(tensor))
+  return new Run(budget, NONE).node(node, inputs, () => undefined)
 }
 
-function run(graph: Graph, outer: Lookup, evaluators: Evaluators): readonly Tensor[] {
-  const values = new Map<string, Tensor>()
-  const lookup: Lookup = (name) => {
-    const constant = graph.constants.get(name)
-    if (constant !== undefined && isStored(constant)) throw stored(name)
-    return values.get(name) ?? outer(name) ?? constant
+/** Work of a node beside its elements, and of a run of the graph in it. */
+const NODE_UNITS = 512
+
+/** One evaluation: a graph with the graphs inside it. */
+class Run {
+  readonly #budget: Budget
+  readonly #evaluators: Evaluators
+  /** Readers of each buffer that is held: names in graphs that run, and values that loops carry. */
+  readonly #readers = new Map<ArrayBufferLike, number>()
+  readonly #lastReads = new Map<Graph, ReadonlyMap<Node, readonly string[]>>()
+
+  constructor(budget: Budget, evaluators: Evaluators) {
+    this.#budget = budget
+    this.#evaluators = evaluators
   }
-  for (const node of graph.nodes) {
-    const inputs = node.inputs.map((name) => {
-      if (name === '') return undefined
-      const value = lookup(name)
-      if (value === undefined) throw unfit(node, `it reads ${name}, which nothing before it makes`)
-      return value
-    })
-    const made = evaluateNode(node, inputs, lookup, evaluators)
-    for (const [index, name] of node.outputs.entries()) {
-      const tensor = made[index]
-      if (name === '' || tensor === undefined) continue
-      values.set(name, tensor)
+
+  /** Each tensor is held until it has been dropped as often as kept. */
+  keep(tensors: readonly (Tensor | undefined)[]): void {
+    for (const tensor of tensors) {
+      if (tensor === undefined) continue
+      const { buffer } = tensor.data
+      const readers = this.#readers.get(buffer) ?? 0
+      this.#readers.set(buffer, readers + 1)
+      if (readers === 0) this.#budget.hold(buffer.byteLength)
     }
   }
-  return graph.outputs.map((name) => {
-    const value = lookup(name)
-    if (value !== undefined) return value
-    throw new HalfbyteError(
-      'format',
-      `graph ${graph.name}: nothing makes its output ${name}; export it again`,
-      {
-        output: name,
-      },
+
+  drop(tensors: readonly (Tensor | undefined)[]): void {
+    for (const tensor of tensors) {
+      if (tensor === undefined) continue
+      const { buffer } = tensor.data
+      const readers = this.#readers.get(buffer)! - 1
+      if (readers > 0) this.#readers.set(buffer, readers)
+      else if (this.#readers.delete(buffer)) this.#budget.release(buffer.byteLength)
+    }
+  }
+
+  /** Whatever is still held is the caller's from now on. */
+  end(): void {
+    for (const { byteLength } of this.#readers.keys()) this.#budget.release(byteLength)
+    this.#readers.clear()
+  }
+
+  /** The graph's outputs, which the caller drops. A value is dropped when its last reader has run. */
+  *steps(graph: Graph, outer: Lookup): Generator<void, readonly Tensor[]> {
+    const values = new Map<string, Tensor>()
+    const lookup: Lookup = (name) => {
+      const constant = graph.constants.get(name)
+      if (constant !== undefined && isStored(constant)) throw stored(name)
+      return values.get(name) ?? outer(name) ?? constant
+    }
+    const lastReads = this.#lastReadsOf(graph)
+    for (const node of graph.nodes) {
+      const inputs = node.inputs.map((name) => {
+        if (name === '') return undefined
+        const value = lookup(name)
+        if (value === undefined) throw unfit(node, `it reads ${name}, which nothing before it makes`)
+        return value
+      })
+      const made = this.node(node, inputs, lookup)
+      for (const [index, name] of node.outputs.entries()) {
+        const tensor = made[index]
+        if (name === '' || tensor === undefined) continue
+        this.keep([tensor])
+        this.drop([values.get(name)])
+        values.set(name, tensor)
+      }
+      for (const name of lastReads.get(node) ?? []) {
+        this.drop([values.get(name)])
+        values.delete(name)
+      }
+      yield
+    }
+    const outputs = graph.outputs.map((name) => {
+      const value = lookup(name)
+      if (value !== undefined) return value
+      throw new HalfbyteError(
+        'format',
+        `graph ${graph.name}: nothing makes its output ${name}; export it again`,
+        { output: name },
+      )
+    })
+    this.keep(outputs)
+    this.drop([...values.values()])
+    return outputs
+  }
+
+  /** `lookup` has the values that graphs of the node's attributes may see. */
+  node(node: Node, inputs: readonly (Tensor | undefined)[], lookup: Lookup): readonly (Tensor | undefined)[] {
+    const why = whyUnclaimed(
+      node,
+      inputs.map((input) => input?.dtype),
     )
-  })
+    if (why !== undefined) throw unclaimed(node, why)
+    const operator = operatorOf(node)!
+    const compute = operator.evaluate ?? this.#evaluators.get(operator)
+    if (compute === undefined) throw unclaimed(node, 'it is not computed while a model is read')
+    const budget = this.#budget
+    budget.spend(NODE_UNITS + unitsOf(inputs))
+    // What the graphs inside it made, until the node itself is done.
+    const carried = new Map<Tensor, number>()
+    const count = (tensor: Tensor, by: number) => carried.set(tensor, (carried.get(tensor) ?? 0) + by)
+    const made = compute({
+      node,
+      inputs,
+      spend: (units) => budget.spend(units),
+      run: (graph, given) => {
+        budget.spend(NODE_UNITS)
+        const named = new Map(graph.inputs.map(({ name }, index) => [name, given[index]]))
+        const steps = this.steps(graph, (name) => named.get(name) ?? lookup(name))
+        for (;;) {
+          const { done, value } = steps.next()
+          if (!done) continue
+          for (const tensor of value) count(tensor, 1)
+          return value
+        }
+      },
+      drop: (tensors) => {
+        for (const tensor of tensors) count(tensor, -1)
+        this.drop(tensors)
+      },
+    }).map((tensor) => tensor && rounded(tensor))
+    budget.spend(unitsOf(made))
+    for (const tensor of made) checkAxes(node, tensor?.dims)
+    for (const [tensor, readers] of carried)
+      for (let reader = 0; reader < readers; reader++) this.drop([tensor])
+    return made
+  }
+
+  /** The values of a graph that no node after this one reads, nor who runs the graph. */
+  #lastReadsOf(graph: Graph): ReadonlyMap<Node, readonly string[]> {
+    return memo(this.#lastReads, graph, () => {
+      const later = new Set(graph.outputs)
+      const last = new Map<Node, readonly string[]>()
+      for (const node of graph.nodes.toReversed()) {
+        const names = new Set([...readsOf(node), ...node.outputs].filter((name) => !later.has(name)))
+        last.set(node, [...names])
+        for (const name of names) later.add(name)
+      }
+      return last
+    })
+  }
 }
+
+/** Elements that are converted or rounded one by one take some four times as long. */
+const SLOW: readonly DType[] = ['i64', 'u64', 'f16', 'bf16']
+const SLOW_UNITS = 4
+
+const unitsOf = (tensors: readonly (Tensor | undefined)[]): number =>
+  tensors.reduce((sum, tensor) => {
+    if (tensor === undefined) return sum
+    return sum + tensor.data.length * (SLOW.includes(tensor.dtype) ? SLOW_UNITS : 1)
+  }, 0)
 
 function rounded(tensor: Tensor): Tensor {
   if (tensor.dtype !== 'f16' && tensor.dtype !== 'bf16') return tensor

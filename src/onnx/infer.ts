@@ -1,7 +1,7 @@
 // Shape inference with data propagation. In: a graph. Out: dtype, dims and known elements of every value.
 import { type Graph, isStored, type Node, type Type } from './ir/graph.ts'
 import { typeOf } from './ir/known.ts'
-import { type Inference, unfit } from './ir/operator.ts'
+import { checkAxes, type Inference, unfit } from './ir/operator.ts'
 import type { Tensor } from './ir/tensor.ts'
 import { operatorOf } from './operators.ts'
 
@@ -63,6 +63,7 @@ function infer(
 function inferNode(node: Node, context: Inference): readonly (Type | undefined)[] {
   const made = operatorOf(node)?.infer(context) ?? []
   for (const type of made) {
+    checkAxes(node, type?.dims)
     for (const size of type?.dims ?? []) {
       const isSize = typeof size === 'string' || (Number.isSafeInteger(size) && size >= 0)
       if (!isSize) throw unfit(node, `it makes a value of size ${size}`)

@@ -11,6 +11,7 @@ import type { MetaValue } from '../formats/tensors.ts'
 import type { GraphBuilder } from '../graph/builder.ts'
 import type { Graph as StepGraph } from '../graph/nodes.ts'
 import { withBfloats } from './bfloats.ts'
+import { graphBudget } from './evaluate.ts'
 import { type PassReport, runPasses } from './passes/pass.ts'
 import { PASSES } from './passes.ts'
 import { HANDLERS } from './raise/handlers.ts'
@@ -45,7 +46,9 @@ export async function openOnnx(
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
   const find = async (name: string) => files.get(name) ?? (await beside?.(name))
   const model = await readModel(source, { find, signal })
-  const { graph, reports } = runPasses(model.graph, PASSES)
+  const budget = graphBudget(signal)
+  const { graph, reports } = runPasses(model.graph, PASSES, { budget })
+  await budget.turn()
   const stored = bfloats ? await withBfloats(graph, signal) : graph
   const json = async (name: string) => {
     const file = await find(name)
@@ -58,6 +61,7 @@ export async function openOnnx(
   ]
   const positions = statedContext(genai, config)
   const translation = await new Translator(source.name, stored, HANDLERS, newGraph(), {
+    budget,
     signal,
     positions,
   }).run()

@@ -31,3 +31,11 @@ export function readOnce(graph: Graph): ReadonlySet<string> {
   for (const output of graph.outputs) once.delete(output)
   return once
 }
+
+/** Names that a node reads, those in graphs of its attributes included. */
+export function readsOf(node: Node): string[] {
+  const inner = [...node.attributes.values()].flatMap((attribute) =>
+    attribute.kind === 'graph' ? [...attribute.value.nodes.flatMap(readsOf), ...attribute.value.outputs] : [],
+  )
+  return [...node.inputs.filter((name) => name !== ''), ...inner]
+}

@@ -2,7 +2,7 @@
 // mapping type, layout class.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { AttributeKind, Domain, Graph, Node, Type } from './graph.ts'
-import type { DType, Tensor } from './tensor.ts'
+import { type DType, MOST_AXES, type Tensor } from './tensor.ts'
 
 /**
  * How an output element depends on input elements (the mapping types of DNNFusion):
@@ -44,8 +44,15 @@ export interface Evaluation {
   readonly node: Node
   /** undefined: the input is left out. */
   readonly inputs: readonly (Tensor | undefined)[]
-  /** Runs a graph of an attribute. It sees the values of the graphs around it. */
+  /** Charges for work beyond the elements that are read and written, before it is done. */
+  spend(units: number): void
+  /**
+   * Runs a graph of an attribute. It sees the values of the graphs around it. What it makes is held until it
+   * is dropped or the node is done.
+   */
   run(graph: Graph, inputs: readonly Tensor[]): readonly Tensor[]
+  /** Says that results of `run` are not needed any more. */
+  drop(made: readonly Tensor[]): void
 }
 
 export type Evaluate = (context: Evaluation) => readonly (Tensor | undefined)[]
@@ -87,6 +94,12 @@ export function unclaimed(node: Node, what: string): HalfbyteError {
     `node ${node.name} (${node.op}): ${what}; export the model without it, or as GGUF or safetensors`,
     { node: node.name, op: node.op },
   )
+}
+
+/** Throws `unsupported` for a value of more axes than a value may have. */
+export function checkAxes(node: Node, dims: readonly unknown[] = []): void {
+  if (dims.length > MOST_AXES)
+    throw unclaimed(node, `it makes a value of ${dims.length} axes where ${MOST_AXES} are the most`)
 }
 
 /** An input that the schema says is there. */

@@ -87,6 +87,9 @@ export const countOf = (dims: readonly number[]): number => dims.reduce((product
 /** Elements of the largest tensor that is made in memory: masks and tables, not weights. */
 export const MOST_ELEMENTS = 2 ** 24
 
+/** Axes of the value with most of them. */
+export const MOST_AXES = 64
+
 /**
  * The count of elements, for making them. Throws `format` for no sizes, `out-of-memory` above
  * `MOST_ELEMENTS`.

@@ -95,6 +95,7 @@ function evaluateConv(context: Evaluation): Tensor {
   const places = axes.map((axis, at) => lengthOf(axis, x.dims[at + 2]!) as number)
   if (places.some((size) => size < 0)) throw unfit(node, `its window is larger than its input [${x.dims}]`)
   const made = zeros(x.dtype, [batch!, count!, ...places])
+  context.spend(made.data.length * countOf(filters.dims.slice(1)))
   const offsets = windows(axes, x.dims.slice(2), places)
   const [taps, area] = [countOf(filters.dims.slice(2)), countOf(x.dims.slice(2))]
   const [read, weight, shift, write] = [reader(x), reader(filters), bias && reader(bias), writer(made)]

@@ -85,6 +85,8 @@ function evaluateLoop(context: Evaluation): (Tensor | undefined)[] {
       ...state,
     ])
     goes = scalarOf(next) !== 0
+    context.drop(next === undefined ? [] : [next])
+    if (at > 0) context.drop(state)
     state = made.slice(0, carries.length)
     steps.push(made.slice(carries.length))
   }
@@ -170,11 +172,13 @@ function evaluateScan(context: Evaluation): (Tensor | undefined)[] {
   let state: readonly Tensor[] = inputs.slice(0, states)
   const steps: (readonly Tensor[])[] = []
   for (let at = 0; at < count; at++) {
+    context.spend(sources.reduce((sum, { data }) => sum + data.length / count, 0))
     const slices = sources.map(({ dtype, dims, data }): Tensor => {
       const size = countOf(dims.slice(1))
       return { dtype, dims: dims.slice(1), data: data.slice(at * size, (at + 1) * size) }
     })
     const made = context.run(body, [...state, ...slices])
+    if (at > 0) context.drop(state)
     state = made.slice(0, states)
     steps.push(made.slice(states))
   }

@@ -46,6 +46,9 @@ function inferTopK({ node, inputs: [input, k] }: Inference): (Type | undefined)[
   return [input && { dtype: input.dtype, dims }, { dtype: 'i64', dims }]
 }
 
+/** Work of one element in a sort. */
+const SORT_UNITS = 16
+
 /** Of equal elements the first one comes first. */
 function evaluateTopK(context: Evaluation): Tensor[] {
   const { node } = context
@@ -58,6 +61,7 @@ function evaluateTopK(context: Evaluation): Tensor[] {
   const dims = input.dims.with(axis, k)
   const [values, indices] = [zeros(input.dtype, dims), zeros('i64', dims)]
   const inner = countOf(dims.slice(axis + 1))
+  context.spend(input.data.length * SORT_UNITS)
   lines(input.dims, axis, (start, line) => {
     const element = (at: number) => input.data[start + at * inner]!
     const order = Array.from({ length: size }, (_, at) => at).sort(

@@ -16,7 +16,7 @@ export const matMul: Operator = define({
   mapping: 'many-to-many',
   layout: 'ILD variable',
   infer: ({ node, inputs: [left, right] }) => [inferProduct(node, left, right)],
-  evaluate: (context) => [product(context.node, given(context, 0), given(context, 1))],
+  evaluate: (context) => [product(context, given(context, 0), given(context, 1))],
 })
 
 /** Both sides with at least two axes; a vector is a row on the left, a column on the right. */
@@ -51,11 +51,17 @@ export function inferProduct(
 }
 
 /** The product, in the dtype of the left side unless another is given. */
-export function product(node: Node, left: Tensor, right: Tensor, dtype = left.dtype): Tensor {
+export function product(
+  { node, spend }: Pick<Evaluation, 'node' | 'spend'>,
+  left: Tensor,
+  right: Tensor,
+  dtype = left.dtype,
+): Tensor {
   const { a, b, drop } = matrices(node, left.dims, right.dims)
   const batch = broadcast(node, [a.slice(0, -2), b.slice(0, -2)])
   const [rows, k, columns] = [a.at(-2)!, a.at(-1)!, b.at(-1)!]
   const made = zeros(dtype, drop([...batch, rows, columns]))
+  spend(made.data.length * k)
   const [from, to] = [broadcastIndices(a.slice(0, -2), batch), broadcastIndices(b.slice(0, -2), batch)]
   const [x, y, write] = [reader(left), reader(right), writer(made)]
   let next = 0
@@ -101,6 +107,7 @@ function evaluateGemm(context: Evaluation): Tensor {
   const [stepsA, stepsB] = [turned(stridesOf(a.dims), atA), turned(stridesOf(b.dims), atB)]
   const [alpha, beta] = [floatOf(node, 'alpha', 1), floatOf(node, 'beta', 1)]
   const made = zeros(a.dtype, [rows, columns])
+  context.spend(rows * k * columns)
   if (c !== undefined && `${broadcast(node, [c.dims, made.dims])}` !== `${made.dims}`)
     throw unfit(node, `it adds shape [${c.dims}] to [${made.dims}]`)
   const bias = c && broadcastIndices(c.dims, made.dims)

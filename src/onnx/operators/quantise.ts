@@ -201,7 +201,7 @@ const matMulInteger: Operator = define({
   evaluate(context) {
     const { node, inputs } = context
     const left = centred(node, given(context, 0), inputs[2], 'row')
-    return [product(node, left, centred(node, given(context, 1), inputs[3], 'column'))]
+    return [product(context, left, centred(node, given(context, 1), inputs[3], 'column'))]
   },
 })
 
@@ -225,7 +225,7 @@ function evaluateQLinear(context: Evaluation): Tensor {
     throw unclaimed(node, `its input ${index} has ${tensor.data.length} elements`)
   }
   const left = centred(node, given(context, 0), given(context, 2), 'row')
-  const total = product(node, left, centred(node, given(context, 3), given(context, 5), 'column'))
+  const total = product(context, left, centred(node, given(context, 3), given(context, 5), 'column'))
   const scale = (one(1) * one(4)) / one(6)
   const made = zeros(given(context, 7).dtype, total.dims)
   const [low, high] = limitsOf(made.dtype)

@@ -1,4 +1,5 @@
 // Dead code. In: a graph. Out: the graph without nodes and constants that no output needs.
+import { readsOf } from '../ir/edges.ts'
 import type { Node } from '../ir/graph.ts'
 import { type Pass, withNodes } from './pass.ts'
 
@@ -16,12 +17,4 @@ export const removeDead: Pass = {
     const next = withNodes(graph, kept.toReversed())
     return constants.length === graph.constants.size ? next : { ...next, constants: new Map(constants) }
   },
-}
-
-/** Names that a node reads, those in graphs of its attributes included. */
-export function readsOf(node: Node): string[] {
-  const inner = [...node.attributes.values()].flatMap((attribute) =>
-    attribute.kind === 'graph' ? [...attribute.value.nodes.flatMap(readsOf), ...attribute.value.outputs] : [],
-  )
-  return [...node.inputs.filter((name) => name !== ''), ...inner]
 }

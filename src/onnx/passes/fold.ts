@@ -1,9 +1,11 @@
 // Constant folding. In: a graph. Out: the graph in which what can be known is a constant: Constant nodes,
 // nodes of constants, and shapes that inference knows.
+import type { Budget } from '../../base/budget.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
-import { evaluateNode } from '../evaluate.ts'
+import { evaluateNode, graphBudget } from '../evaluate.ts'
 import { inferTypes } from '../infer.ts'
-import { type Constant, isStored, type Node } from '../ir/graph.ts'
+import { readsOf } from '../ir/edges.ts'
+import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
 import { typeOf } from '../ir/known.ts'
 import { countOf, type Tensor, tensorOf } from '../ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
@@ -23,35 +25,74 @@ const RANDOM = new Set([
 
 export const foldConstants: Pass = {
   name: 'constant folding',
-  run(graph) {
-    const constants = new Map<string, Constant>(graph.constants)
-    const nodes = graph.nodes.filter((node) => !fold(node, constants))
-    return nodes.length === graph.nodes.length ? graph : { ...withNodes(graph, nodes), constants }
+  run(graph, budget = graphBudget()) {
+    const folding = new Folding(graph, budget)
+    const nodes = graph.nodes.filter((node) => !folding.fold(node))
+    folding.end()
+    return nodes.length === graph.nodes.length
+      ? graph
+      : { ...withNodes(graph, nodes), constants: folding.constants }
   },
 }
 
-/** Adds the node's outputs to the constants; false when they cannot be known. */
-function fold(node: Node, constants: Map<string, Constant>): boolean {
-  const inputs = node.inputs.map((name) => (name === '' ? undefined : constants.get(name)))
-  const isKnown = node.inputs.every((name, at) => name === '' || (inputs[at] && !isStored(inputs[at])))
-  const tensors = inputs as (Tensor | undefined)[]
-  const hasGraph = [...node.attributes.values()].some(({ kind }) => kind === 'graph')
-  if (!isKnown || hasGraph || RANDOM.has(node.op) || isMatrixOfCodes(node, tensors)) return false
-  if (isTooLarge(node, tensors)) return false
-  if (
-    whyUnclaimed(
-      node,
-      tensors.map((tensor) => tensor?.dtype),
-    ) !== undefined
-  )
-    return false
-  const made = evaluated(node, tensors)
-  if (made === undefined) return false
-  for (const [index, name] of node.outputs.entries()) {
-    const tensor = made[index]
-    if (name !== '' && tensor !== undefined) constants.set(name, tensor)
+/** Constants of a graph while it is folded. Those that only folded nodes read go as soon as they have. */
+class Folding {
+  readonly constants: Map<string, Constant>
+  readonly #budget: Budget
+  /** Nodes that have still to read each value; the graph's outputs have one more. */
+  readonly #readers = new Map<string, number>()
+  #heldBytes = 0
+
+  constructor(graph: Graph, budget: Budget) {
+    this.constants = new Map(graph.constants)
+    this.#budget = budget
+    for (const constant of graph.constants.values()) if (!isStored(constant)) this.#hold(constant, 1)
+    for (const name of [...graph.nodes.flatMap(readsOf), ...graph.outputs])
+      this.#readers.set(name, (this.#readers.get(name) ?? 0) + 1)
   }
-  return true
+
+  /** Adds the node's outputs to the constants; false when they cannot be known. */
+  fold(node: Node): boolean {
+    const { constants } = this
+    const inputs = node.inputs.map((name) => (name === '' ? undefined : constants.get(name)))
+    const isKnown = node.inputs.every((name, at) => name === '' || (inputs[at] && !isStored(inputs[at])))
+    const tensors = inputs as (Tensor | undefined)[]
+    const hasGraph = [...node.attributes.values()].some(({ kind }) => kind === 'graph')
+    if (!isKnown || hasGraph || RANDOM.has(node.op) || isMatrixOfCodes(node, tensors)) return false
+    if (isTooLarge(node, tensors)) return false
+    const dtypes = tensors.map((tensor) => tensor?.dtype)
+    if (whyUnclaimed(node, dtypes) !== undefined) return false
+    const made = evaluated(node, tensors, this.#budget)
+    if (made === undefined) return false
+    for (const [index, name] of node.outputs.entries()) {
+      const tensor = made[index]
+      if (name === '' || tensor === undefined || !this.#readers.has(name)) continue
+      constants.set(name, tensor)
+      this.#hold(tensor, 1)
+    }
+    for (const name of readsOf(node)) this.#read(name)
+    return true
+  }
+
+  /** The graph that is made holds its constants from now on. */
+  end(): void {
+    this.#budget.release(this.#heldBytes)
+  }
+
+  #read(name: string): void {
+    const left = this.#readers.get(name)! - 1
+    this.#readers.set(name, left)
+    const constant = this.constants.get(name)
+    if (left > 0 || constant === undefined || isStored(constant)) return
+    this.constants.delete(name)
+    this.#hold(constant, -1)
+  }
+
+  #hold({ data }: Tensor, sign: 1 | -1): void {
+    this.#heldBytes += sign * data.byteLength
+    if (sign > 0) this.#budget.hold(data.byteLength)
+    else this.#budget.release(data.byteLength)
+  }
 }
 
 /** Products read codes with less memory than floats, so a matrix stays what it is. */
@@ -59,10 +100,11 @@ const isMatrixOfCodes = ({ op }: Node, [codes]: readonly (Tensor | undefined)[])
   op === 'DequantizeLinear' && (codes?.dims.length ?? 0) > 1
 
 /** Undefined for inputs that do not fit: a branch that no step takes may hold such a node. */
-function evaluated(node: Node, inputs: readonly (Tensor | undefined)[]) {
+function evaluated(node: Node, inputs: readonly (Tensor | undefined)[], budget: Budget) {
   try {
-    return evaluateNode(node, inputs)
+    return evaluateNode(node, inputs, budget)
   } catch (error) {
+    budget.check()
     if (isHalfbyteError(error)) return undefined
     throw error
   }

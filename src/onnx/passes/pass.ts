@@ -1,12 +1,15 @@
 // Passes. In: a graph and the passes to run on it, in order. Out: the graph after them, and what each did. A
 // run can stop after a pass, print every graph, and verify each pass on random inputs.
+import type { Budget } from '../../base/budget.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { graphBudget } from '../evaluate.ts'
 import type { Graph } from '../ir/graph.ts'
 
 /** Same outputs before and after; pure. */
 export interface Pass {
   readonly name: string
-  readonly run: (graph: Graph) => Graph
+  /** `budget`: what the graph's file may make us compute. Default: that of one file. */
+  readonly run: (graph: Graph, budget?: Budget) => Graph
 }
 
 export interface PassReport {
@@ -16,6 +19,8 @@ export interface PassReport {
 }
 
 export interface PassOptions {
+  /** What the graph's file may make us compute. Default: that of one file. */
+  readonly budget?: Budget | undefined
   /** Name of the last pass that runs. Default: all run. */
   readonly until?: string | undefined
   /** Called with the graph before the first pass, and after each that changed it. */
@@ -31,7 +36,7 @@ const MOST_ROUNDS = 8
 export function runPasses(
   graph: Graph,
   passes: readonly Pass[],
-  { until, onGraph, verify }: PassOptions = {},
+  { budget = graphBudget(), until, onGraph, verify }: PassOptions = {},
 ): { readonly graph: Graph; readonly reports: readonly PassReport[] } {
   const last = until === undefined ? passes.length - 1 : passes.findIndex(({ name }) => name === until)
   if (last < 0 && passes.length > 0) throw new HalfbyteError('internal', `no pass is called ${until}`)
@@ -41,7 +46,7 @@ export function runPasses(
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const before = current
     for (const pass of passes.slice(0, last + 1)) {
-      const next = pass.run(current)
+      const next = pass.run(current, budget)
       if (next === current) continue
       verify?.(current, next, pass.name)
       reports.push({ pass: pass.name, nodesBefore: current.nodes.length, nodesAfter: next.nodes.length })

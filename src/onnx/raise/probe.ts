@@ -1,6 +1,7 @@
 // Probing. In: a graph, the name of a value that does not depend on weights or tokens, sizes of a step. Out:
 // the value, computed by the evaluator.
-import { evaluate } from '../evaluate.ts'
+import type { Budget } from '../../base/budget.ts'
+import { evaluateInSteps } from '../evaluate.ts'
 import type { Types } from '../infer.ts'
 import { intOf } from '../ir/attributes.ts'
 import { type Dim, evaluateDim } from '../ir/dims.ts'
@@ -30,18 +31,20 @@ export class Prober {
   readonly #types: Types
   readonly #given: ReadonlyMap<string, Given>
   readonly #parts = new Map<string, Part>()
+  readonly #budget: Budget
 
-  constructor(graph: Graph, types: Types) {
+  constructor(graph: Graph, types: Types, budget: Budget) {
     this.#graph = graph
     this.#types = types
     this.#given = givenTo(graph)
+    this.#budget = budget
   }
 
   /**
    * Ids are 0, masks are 1, positions and lengths are those of the step, and states are zeros. Throws what the
-   * evaluator throws: `unsupported` for an operator without an entry.
+   * evaluator throws, `unsupported` for an operator without an entry, or the reason of an abort.
    */
-  value(name: string, sizes: StepSizes): Tensor {
+  async value(name: string, sizes: StepSizes): Promise<Tensor> {
     const constant = this.#graph.constants.get(name)
     if (constant !== undefined && 'data' in constant) return constant
     const { graph, shapes } = this.part(name)
@@ -55,13 +58,19 @@ export class Prober {
     const feeds = graph.inputs.map(
       (input) => [input.name, feedOf(input, this.#given.get(input.name), symbols, sizes)] as const,
     )
-    return evaluate({ ...graph, constants }, new Map(feeds)).get(name)!
+    const steps = evaluateInSteps({ ...graph, constants }, new Map(feeds), { budget: this.#budget })
+    for (;;) {
+      const { done, value } = steps.next()
+      if (done) return value.get(name)!
+      await this.#budget.turn()
+    }
   }
 
   /** Throws `unsupported` where it depends on an input of which nobody knows what runs give it. */
   part(name: string): Part {
     const known = this.#parts.get(name)
     if (known !== undefined) return known
+    this.#budget.spend(this.#graph.nodes.length)
     const { constants, shapes, nodes } = withoutShapes(this.#graph, this.#types)
     const graph = removeDead.run({ ...this.#graph, nodes, constants, outputs: [name] })
     const used = new Set([name, ...graph.nodes.flatMap(({ inputs }) => inputs)])

@@ -15,14 +15,19 @@ const HIDDEN = -1e4
  * Positions that a row sees, 0 for all. Throws `unsupported` for a mask that shows what comes later, hides
  * what is near, differs from head to head, or cannot be computed without tokens.
  */
-export function proveMask(t: Translator, node: Node, mask: Mask | undefined, heads: number): number {
+export async function proveMask(
+  t: Translator,
+  node: Node,
+  mask: Mask | undefined,
+  heads: number,
+): Promise<number> {
   if (mask === undefined) throw unclaimed(node, 'its scores have no mask, so that rows see what comes later')
   const key = `${mask.form} ${heads} ${mask.name}`
   const known = t.masks.get(key)
   if (known !== undefined) return known
   let window = 0
   let longest = 0
-  prove(t, node, [mask.name], {
+  await prove(t, node, [mask.name], {
     shape: 'square',
     check([value], sizes) {
       const total = sizes.tokens + sizes.past

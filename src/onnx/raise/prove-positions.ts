@@ -24,8 +24,8 @@ export function proveNumbers(
   name: string,
   due: keyof typeof DUE,
   end?: number,
-): void {
-  prove(t, node, [name], {
+): Promise<void> {
+  return prove(t, node, [name], {
     ...{ shape: { width: 1 }, end },
     check([value], sizes) {
       const found = numbersOf(value!)
@@ -48,5 +48,5 @@ export function proveNumbers(
 }
 
 /** Throws `unsupported` for other numbers than past, past + 1, .. */
-export const provePositions = (t: Translator, node: Node, name: string, end?: number): void =>
+export const provePositions = (t: Translator, node: Node, name: string, end?: number): Promise<void> =>
   proveNumbers(t, node, name, 'the positions of its tokens', end)

@@ -34,7 +34,7 @@ export async function proveRope(
   if (!tables.every((each) => each?.dims.length === 2 && each.dims[1] === dims / 2))
     throw unclaimed(node, `${cos} and ${sin} are no constant tables of ${dims / 2} angles`)
   const positions = tables[0].dims[0]!
-  provePositions(t, node, chosen, positions)
+  await provePositions(t, node, chosen, positions)
   t.noteRope(node, kind, { ...(await tableRope(t, node, tables, [cos, sin])), table, dims }, positions)
 }
 
@@ -72,9 +72,8 @@ async function computedRope(t: Translator, node: Node, rotation: Rotation): Prom
     cos: rowsOf(node, cos, values[0], sizes, rotation),
     sin: rowsOf(node, sin, values[1], sizes, rotation),
   })
-  const probed = (sizes: StepSizes) => [t.prober.value(cos, sizes), t.prober.value(sin, sizes)] as const
   const prompt = { tokens: Math.min(PROMPT_TOKENS, t.end), past: 0 }
-  const first = anglesOf(prompt, probed(prompt))
+  const first = anglesOf(prompt, [await t.prober.value(cos, prompt), await t.prober.value(sin, prompt)])
   const found = await recogniseRope({
     half,
     positions: prompt.tokens,
@@ -85,7 +84,7 @@ async function computedRope(t: Translator, node: Node, rotation: Rotation): Prom
   })
   if (found === undefined) throw unclaimed(node, `${cos} and ${sin} are no rotation by fixed frequencies`)
   const frequencies = frequenciesOf(half, found)
-  prove(t, node, [cos, sin], {
+  await prove(t, node, [cos, sin], {
     shape: { width: dims },
     check([cosines, sines], sizes) {
       const wrong = wrongPosition(anglesOf(sizes, [cosines!, sines!]), sizes.past, frequencies)

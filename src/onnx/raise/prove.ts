@@ -25,27 +25,26 @@ export interface Claim {
  * Of values that belong together. Throws `unsupported` where one is wrong in a short context, and where the evaluator cannot compute it.
  * A value that is wrong in a longer one limits the context of the model.
  */
-export function prove(
+export async function prove(
   t: Translator,
   node: Node,
   names: readonly string[],
   { shape, end = t.end, check }: Claim,
-): void {
+): Promise<void> {
   const last = Math.min(end, t.end)
   const thresholds = thresholdsOf(names.map((name) => t.prober.part(name).graph))
   const { steps, reach } = stepsAround(thresholds, { end: last, hasState: t.hasState, shape })
   // Totals of which every step was right: the one being tried, and the one before it.
   let [proven, trying] = [0, 0]
   for (const sizes of steps) {
-    t.signal?.throwIfAborted()
     const total = sizes.tokens + sizes.past
     if (total > trying) [proven, trying] = [trying, total]
     try {
-      check(
-        names.map((name) => t.prober.value(name, sizes)),
-        sizes,
-      )
+      const values: Tensor[] = []
+      for (const name of names) values.push(await t.prober.value(name, sizes))
+      check(values, sizes)
     } catch (error) {
+      t.budget.check()
       if (!isHalfbyteError(error) || proven < LEAST_CONTEXT) throw error
       t.limit(proven, error.message)
       return

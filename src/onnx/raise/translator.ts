@@ -1,17 +1,18 @@
 // The translator. In: a graph of operators that a decoder has. Out: the graph of one step in the plan's IR,
 // its weights, and what was found out about the model. What cannot be translated is named.
+import type { Budget } from '../../base/budget.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { GraphBuilder } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { Graph as StepGraph } from '../../graph/nodes.ts'
+import { graphBudget } from '../evaluate.ts'
 import { inferTypes, type Types } from '../infer.ts'
 import type { Dim } from '../ir/dims.ts'
-import { readersOf } from '../ir/edges.ts'
+import { readersOf, readsOf } from '../ir/edges.ts'
 import { type Graph, type Input, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
-import { readsOf } from '../passes/dead.ts'
 import type { Findings, FoundRotation, Heads, Meaning } from './meaning.ts'
 import { mergeProducts } from './merge-products.ts'
 import { nameSteps } from './name-steps.ts'
@@ -33,6 +34,8 @@ export interface Translation {
 }
 
 export interface TranslatorOptions {
+  /** What the file may make us compute. Default: that of one file. */
+  readonly budget?: Budget | undefined
   readonly signal?: AbortSignal | undefined
   /** What files beside the graph say of the context. Default: `PROVEN_POSITIONS`. */
   readonly positions?: number | undefined
@@ -47,6 +50,7 @@ export class Translator {
   readonly b: GraphBuilder
   readonly weights: WeightTable
   readonly signal: AbortSignal | undefined
+  readonly budget: Budget
   readonly findings: Findings = {
     ...{ heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, normEpsilon: 0, layers: 0 },
     ...{ ropes: {}, tablePositions: undefined, norms: new Set(), hasPositions: false },
@@ -84,7 +88,7 @@ export class Translator {
     graph: Graph,
     handlers: Handlers,
     b: GraphBuilder,
-    { signal, positions = PROVEN_POSITIONS }: TranslatorOptions = {},
+    { signal, budget = graphBudget(signal), positions = PROVEN_POSITIONS }: TranslatorOptions = {},
   ) {
     this.file = file
     this.b = b
@@ -92,7 +96,8 @@ export class Translator {
     this.weights = new WeightTable(file, graph)
     this.signal = signal
     this.types = inferTypes(graph)
-    this.prober = new Prober(graph, this.types)
+    this.budget = budget
+    this.prober = new Prober(graph, this.types, budget)
     this.end = positions
     this.#handlers = handlers
     this.#readers = readersOf(graph)
@@ -105,6 +110,7 @@ export class Translator {
     for (const name of this.graph.constants.keys()) this.#values.set(name, { is: 'constant', name })
     this.#checkIds()
     for (const node of this.graph.nodes) {
+      await this.budget.turn()
       if (!this.#done.has(node)) await this.#translate(node)
     }
     const [begin, end] = [this.graph.nodes[0], this.graph.nodes.at(-1)]

@@ -9,10 +9,11 @@ export interface WrittenNode {
   readonly outputs: readonly string[]
   readonly attributes?: Readonly<Record<string, WrittenAttribute>>
 }
-/** A whole number, a float, whole numbers, a tensor, or a graph. */
+/** A whole number, a float, a text, whole numbers, a tensor, or a graph. */
 export type WrittenAttribute =
   | number
   | { readonly float: number }
+  | { readonly text: string }
   | { readonly ints: readonly number[] }
   | WrittenTensor
   | WrittenGraph
@@ -74,6 +75,7 @@ function writeAttribute([name, value]: readonly [string, WrittenAttribute], to: 
   const kind = kindOf(value)
   if (typeof value === 'number') to.writeVarintField(3, value)
   else if ('float' in value) to.writeFloatField(2, value.float)
+  else if ('text' in value) to.writeStringField(4, value.text)
   else if ('ints' in value) for (const each of value.ints) to.writeVarintField(8, each)
   else if ('dims' in value) to.writeMessage(5, writeTensor, value)
   else to.writeMessage(6, writeGraph, value)
@@ -84,6 +86,7 @@ function writeAttribute([name, value]: readonly [string, WrittenAttribute], to: 
 function kindOf(value: WrittenAttribute): number {
   if (typeof value === 'number') return 2
   if ('float' in value) return 1
+  if ('text' in value) return 3
   if ('ints' in value) return 7
   return 'dims' in value ? 4 : 5
 }

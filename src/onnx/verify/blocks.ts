@@ -24,7 +24,7 @@ export function evaluateProduct(context: Evaluation): Tensor {
   const weight = weightsOf(context)
   for (let row = 0; row < n; row++)
     for (let at = 0; at < k; at++) weights.data[at * n + row] = weight(row, at)
-  return biased(node, product(node, a, weights), inputs[5])
+  return biased(node, product(context, a, weights), inputs[5])
 }
 
 /**

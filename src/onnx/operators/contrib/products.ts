@@ -39,7 +39,7 @@ const dynamicQuantizeMatMul: Operator = defineContrib({
     const { y, scale, zero } = quantisedBytes(given(context, 0))
     const left = centred(node, y, tensorOf('u8', [], [zero]), 'row')
     const right = centred(node, given(context, 1), inputs[3], 'column')
-    return [scaled(node, product(node, left, right), scale, given(context, 2), inputs[4])]
+    return [scaled(node, product(context, left, right), scale, given(context, 2), inputs[4])]
   },
 })
 
@@ -56,7 +56,7 @@ const matMulIntegerToFloat: Operator = defineContrib({
     if (own.data.length !== 1) throw unclaimed(node, 'its left side has a scale for each row')
     const left = centred(node, given(context, 0), inputs[4], 'row')
     const right = centred(node, given(context, 1), inputs[5], 'column')
-    return [scaled(node, product(node, left, right), reader(own)(0), given(context, 3), inputs[6])]
+    return [scaled(node, product(context, left, right), reader(own)(0), given(context, 3), inputs[6])]
   },
 })
 
@@ -73,7 +73,7 @@ const fusedMatMul: Operator = defineContrib({
   evaluate(context) {
     const { node } = context
     const [a, b] = [given(context, 0), given(context, 1)]
-    const made = product(node, turned(a, turns(node, 'A')), turned(b, turns(node, 'B')), 'f64')
+    const made = product(context, turned(a, turns(node, 'A')), turned(b, turns(node, 'B')), 'f64')
     const alpha = floatOf(node, 'alpha', 1)
     return [
       tensorOf(

@@ -12,7 +12,7 @@ import type { CodeMatrix } from '../weights/code-matrix.ts'
 const TOKENS = 'embed.weight'
 const POSITIONS = 'positions.weight'
 
-export const gather: Handler = (t, node) => {
+export const gather: Handler = async (t, node) => {
   const [data, indices] = [t.read(node, 0), t.read(node, 1)]
   const axis = intOf(node, 'axis', 0)
   if (data?.is === 'constant' && axis === 0 && indices?.is === 'ids') {
@@ -29,7 +29,7 @@ export const gather: Handler = (t, node) => {
   }
   const isPositions = indices?.is === 'control' && t.dimsOf(node)?.length === 3
   if (data?.is === 'constant' && axis === 0 && isPositions && t.weights.constant(node, 0).dims.length === 2) {
-    provePositions(t, node, node.inputs[1]!, t.weights.constant(node, 0).dims[0])
+    await provePositions(t, node, node.inputs[1]!, t.weights.constant(node, 0).dims[0])
     t.setRows(node, 0, embedPositions(t, node, 0))
     return true
   }

@@ -10,10 +10,10 @@ import { leave } from './fused.ts'
 import { layer } from './norms.ts'
 
 /** Inputs: ids, segments, three tables, gamma, beta, mask, positions. Outputs: the norm, a mask, the sum. */
-export const embedLayerNorm: Handler = (t, node) => {
+export const embedLayerNorm: Handler = async (t, node) => {
   if (t.read(node, 0)?.is !== 'ids') return false
   if (hasInput(node, 1) || hasInput(node, 4)) throw unclaimed(node, 'it adds embeddings of segments')
-  if (hasInput(node, 8)) provePositions(t, node, node.inputs[8]!, t.weights.constant(node, 3).dims[0])
+  if (hasInput(node, 8)) await provePositions(t, node, node.inputs[8]!, t.weights.constant(node, 3).dims[0])
   const tokens = embedTokens(t, node, 2)
   const sum = t.b.add(node.outputs[2] || `${node.name}.sum`, tokens, embedPositions(t, node, 3))
   t.setRows(node, 2, sum)
@@ -28,9 +28,9 @@ const ATTRIBUTES: ReadonlySet<string> = new Set([
 ])
 
 /** Inputs: rows, matrix and bias of queries, keys and values, mask, past. */
-export const attention: Handler = (t, node) => {
+export const attention: Handler = async (t, node) => {
   if (!t.isRows(node, 0)) return false
-  checkForm(t, node)
+  await checkForm(t, node)
   const input = t.rows(node, 0)
   const heads = intOf(node, 'num_heads', 0)
   const { weight, n } = t.weights.float(node, 1, false)
@@ -55,7 +55,7 @@ export const attention: Handler = (t, node) => {
   return true
 }
 
-function checkForm(t: Translator, node: Node): void {
+async function checkForm(t: Translator, node: Node): Promise<void> {
   if (intOf(node, 'unidirectional', 0) !== 1) throw unclaimed(node, 'its rows see what comes later')
   if (intOf(node, 'do_rotary', 0) !== 0) throw unclaimed(node, 'it rotates queries and keys')
   if (node.attributes.has('qkv_hidden_sizes'))
@@ -64,7 +64,7 @@ function checkForm(t: Translator, node: Node): void {
     if (!ATTRIBUTES.has(name)) throw unclaimed(node, `its ${name} is not known`)
   if (hasInput(node, MASK)) {
     if (t.read(node, MASK)?.is !== 'control') throw unclaimed(node, 'its mask depends on tokens')
-    proveNumbers(t, node, node.inputs[MASK]!, 'ones, which hide nothing')
+    await proveNumbers(t, node, node.inputs[MASK]!, 'ones, which hide nothing')
   }
   const hasPast = t.read(node, PAST)?.is === 'state'
   if (hasPast !== t.hasState || hasPast !== hasInput(node, PAST))

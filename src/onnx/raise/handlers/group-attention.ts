@@ -24,7 +24,7 @@ const NEUTRAL: Readonly<Record<string, number>> = { smooth_softmax: 0, qk_output
 export const groupQueryAttention: Handler = async (t, node) => {
   if (!t.isRows(node, QUERY) && t.read(node, QUERY)?.is !== 'heads') return false
   const [heads, kvHeads] = [intOf(node, 'num_heads', 0), intOf(node, 'kv_num_heads', 0)]
-  checkForm(t, node)
+  await checkForm(t, node)
   const [q, k, v] = parts(t, node, heads, kvHeads)
   const headDim = q.dim
   const isRotated = intOf(node, 'do_rotary', 0) !== 0
@@ -63,7 +63,7 @@ function windowOf(node: Node): number {
   throw unclaimed(node, `its local_window_size is ${stated} where -1 or a number of positions is known`)
 }
 
-function checkForm(t: Translator, node: Node): void {
+async function checkForm(t: Translator, node: Node): Promise<void> {
   for (const [name, neutral] of Object.entries(NEUTRAL)) {
     const value = intOf(node, name, neutral)
     if (value !== neutral) throw unclaimed(node, `its ${name} is ${value} where only ${neutral} is known`)
@@ -80,8 +80,8 @@ function checkForm(t: Translator, node: Node): void {
     if (is !== 'control')
       throw unclaimed(node, `its input ${index} is ${is ?? 'left out'} where lengths are due`)
   }
-  proveNumbers(t, node, node.inputs[LENGTHS]!, 'the positions after it, less one')
-  proveNumbers(t, node, node.inputs[TOTAL]!, 'the positions after it')
+  await proveNumbers(t, node, node.inputs[LENGTHS]!, 'the positions after it, less one')
+  await proveNumbers(t, node, node.inputs[TOTAL]!, 'the positions after it')
   const more = node.inputs.findIndex((name, index) => index > SIN && name !== '')
   if (more >= 0) throw unclaimed(node, `its input ${more} is given, which no step has`)
 }

@@ -119,7 +119,7 @@ export async function attend(
   checkFactor(node, scale)
   if (t.hasState && k.past === '')
     throw unclaimed(node, 'its keys do not stand after a state, which other layers have')
-  const window = mask === 'causal' ? 0 : proveMask(t, node, mask, q.count)
+  const window = mask === 'causal' ? 0 : await proveMask(t, node, mask, q.count)
   const kind = window > 0 ? 'local' : 'all'
   const { dims, pairing } = await rotationOf(t, node, kind, q, k)
   const [heads, kvHeads, headDim] = [q.count, k.count / k.copies, q.dim]
