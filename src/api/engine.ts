@@ -1,6 +1,7 @@
 // The engine. In: where a model is. Out: sessions and completions that run in a worker of this page.
-import { checkKeys } from '../base/check-options.ts'
+
 import { HalfbyteError } from '../base/errors.ts'
+import { checkKeys } from '../base/options.ts'
 import { EngineClient } from '../engine/wire/client.ts'
 import { type Connection, NO_WORKERS, startEngineWorker } from '../engine/wire/connection.ts'
 import type { ProbeReport } from '../engine/wire/probe-protocol.ts'

@@ -1,5 +1,6 @@
-// Options. In: a value that a caller passed. Out: a short text of it, and the error for a wrong option.
+// Options. In: a value that a caller passed. Out: a short text of it, and errors for wrong options.
 import { HalfbyteError } from './errors.ts'
+import { isObject } from './values.ts'
 
 /**
  * A short text of any value, for error messages. Never throws, not even for values like `{ toString: 1 }` for
@@ -28,4 +29,31 @@ export function wrongOption(name: string, value: unknown, wanted: string): Halfb
     `${name} is ${shown(value)} but must be ${wanted}; change it or leave it out`,
     { name },
   )
+}
+
+/** Throws `unsupported` if `options` is no object or has a key that is none of `known`. */
+export function checkKeys(name: string, options: unknown, known: Iterable<string>): void {
+  if (!isObject(options)) throw wrongOption(name, options, 'an object')
+  const names = [...known]
+  for (const key of Object.keys(options)) {
+    if (names.includes(key)) continue
+    const nearest = names.reduce((best, each) => (likeness(key, each) > likeness(key, best) ? each : best))
+    throw new HalfbyteError('unsupported', `${key} is not one of ${name}; the nearest is ${nearest}`, {
+      key,
+      nearest,
+    })
+  }
+}
+
+/** Throws `unsupported` if the option is given and none of `choices`. */
+export function checkChoice(name: string, value: unknown, choices: readonly string[]): void {
+  if (value !== undefined && !choices.includes(value as string))
+    throw wrongOption(name, value, choices.join(' or '))
+}
+
+/** The share of letters that two words have in common, in any case. A typing error changes few. */
+function likeness(left: string, right: string): number {
+  // A key may be as long as its caller likes.
+  const [some, others] = [new Set(left.slice(0, 40).toLowerCase()), new Set(right.toLowerCase())]
+  return [...some].filter((letter) => others.has(letter)).length / (some.size + others.size)
 }

@@ -1,7 +1,7 @@
 // Constraints of a request. In: a page's options. Out: the same without their constraint, and its grammar.
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { checkLevels } from '../../base/levels.ts'
-import { unwrap } from '../../base/unwrap.ts'
+import { unwrap } from '../../base/values.ts'
 import type { WrittenGrammar } from '../../constrain/written-grammar.ts'
 import { CONSTRAINT_KEYS, constraintSpec } from '../../engine/reply/constraints.ts'
 import type { DecodeOptions } from '../../engine/wire/protocol.ts'

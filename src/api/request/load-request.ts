@@ -1,8 +1,7 @@
 // Load requests. In: where a model is, a caller's options. Out: what crosses to the worker, or what is wrong
 // with an option.
-import { checkChoice, checkKeys } from '../../base/check-options.ts'
 import { checkList } from '../../base/lists.ts'
-import { wrongOption } from '../../base/options.ts'
+import { checkChoice, checkKeys, wrongOption } from '../../base/options.ts'
 import { isCount } from '../../base/values.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import { EXACT_KV } from '../../graph/ir.ts'

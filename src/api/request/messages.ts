@@ -1,8 +1,7 @@
 // Messages. In: a message from a caller. Out: a copy of the parts that the engine knows.
 import { checkLevels } from '../../base/levels.ts'
 import { wrongOption } from '../../base/options.ts'
-import { unwrap } from '../../base/unwrap.ts'
-import { isObject } from '../../base/values.ts'
+import { isObject, unwrap } from '../../base/values.ts'
 import type { Message } from '../../engine/wire/protocol.ts'
 
 /**

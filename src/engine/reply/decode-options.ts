@@ -1,7 +1,6 @@
 // Decode options. In: a page's options for a reply. Out: the same options, or what is wrong with them.
-import { checkChoice, checkKeys } from '../../base/check-options.ts'
 import { checkTexts } from '../../base/lists.ts'
-import { wrongOption } from '../../base/options.ts'
+import { checkChoice, checkKeys, wrongOption } from '../../base/options.ts'
 import { SAMPLER_DEFAULTS } from '../../generate/sampler/options.ts'
 import type { DecodeOptions } from '../wire/protocol.ts'
 import { CONSTRAINT_KEYS } from './constraints.ts'

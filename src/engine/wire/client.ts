@@ -3,7 +3,7 @@
 import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
 import { HalfbyteError } from '../../base/errors.ts'
 import { checkLevels } from '../../base/levels.ts'
-import { unwrap } from '../../base/unwrap.ts'
+import { unwrap } from '../../base/values.ts'
 import type { Connection } from './connection.ts'
 import { keepErrorClasses } from './failure.ts'
 import type {
