@@ -57,7 +57,8 @@ describe('errors', () => {
     ],
     [{ negativePrompt: 3 as never }, /negativePrompt is 3 but must be a text/],
     [{ choices: 'yes' as never }, /choices is "yes" but must be a list of texts/],
-    [{ pattern: /a+/ as never }, /pattern is \{\} but must be a text/],
+    [{ pattern: /a+/i }, /pattern is "\/a\+\/i" but must be a regular expression without the flags/],
+    [{ pattern: 7 as never }, /pattern is 7 but must be a text/],
     [{ schema: { check() {} } }, /takes plain data only: .*check/],
     [{ colour: 1 }, /colour is not one of the options/],
   ])('name what is wrong with %o', async (options, message) => {

@@ -33,10 +33,11 @@ test('log-probabilities come with the chunks and once more with the result', asy
   expect(logprobs?.[0]).toEqual({
     id: byteOf('c'),
     text: 'c',
+    bytes: [byteOf('c')],
     logprob: expect.closeTo(0, 6),
     top: [
-      { id: byteOf('c'), text: 'c', logprob: expect.closeTo(0, 6) },
-      { id: 0, text: '\0', logprob: expect.closeTo(-50, 4) },
+      { id: byteOf('c'), text: 'c', bytes: [byteOf('c')], logprob: expect.closeTo(0, 6) },
+      { id: 0, text: '\0', bytes: [0], logprob: expect.closeTo(-50, 4) },
     ],
   })
 })

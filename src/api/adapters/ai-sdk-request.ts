@@ -11,7 +11,7 @@ import type {
   ToolResultPart,
   Warning,
 } from './ai-sdk-types.ts'
-import { callOf, roleOf, textOf, textPart, withToolNames } from './chat-messages.ts'
+import { callOf, roleOf, splitPrefix, textOf, textPart, withToolNames } from './chat-messages.ts'
 import { ANY_OBJECT, formOptions, type ToolChoice } from './reply-form.ts'
 
 export interface CallRequest {
@@ -41,7 +41,8 @@ export function callRequest(call: CallOptions): CallRequest {
     signal: call.abortSignal,
     ...call.providerOptions?.['halfbyte'],
   }
-  return { messages: withToolNames(call.prompt.flatMap(readMessage)), options, warnings }
+  const { messages, prefix } = splitPrefix(withToolNames(call.prompt.flatMap(readMessage)))
+  return { messages, options: { prefix, ...options }, warnings }
 }
 
 const isObjectOrList = (value: unknown): value is object => typeof value === 'object' && value !== null

@@ -64,6 +64,25 @@ export function withToolNames(messages: readonly Message[]): Message[] {
   })
 }
 
+/**
+ * A conversation without the assistant's message at its end, which is the beginning of the reply. Throws
+ * `unsupported` if that message has calls, whose answers are missing.
+ */
+export function splitPrefix(messages: readonly Message[]): {
+  readonly messages: readonly Message[]
+  readonly prefix: string | undefined
+} {
+  const last = messages.at(-1)
+  if (last?.role !== 'assistant') return { messages, prefix: undefined }
+  const calls = last.toolCalls?.length ?? 0
+  if (calls === 0) return { messages: messages.slice(0, -1), prefix: last.content }
+  throw new HalfbyteError(
+    'unsupported',
+    `the last message has ${calls} calls without answers; add a message of the role tool for each`,
+    { calls },
+  )
+}
+
 function parsedJson(text: string): unknown {
   try {
     return text === '' ? {} : JSON.parse(text)

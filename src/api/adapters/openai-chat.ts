@@ -50,14 +50,15 @@ export interface OpenAIClient {
 }
 
 /**
- * Offers OpenAI's chat completions on `engine`, with OpenAI's defaults (temperature 1, top_p 1). Every call
- * sends its whole conversation; the part that it shares with earlier calls is not read again.
+ * Offers OpenAI's chat completions on `engine`. Where the model's files recommend no sampling options, it has
+ * OpenAI's defaults (temperature 1, top_p 1). Every call sends its whole conversation; the part that it shares
+ * with earlier calls is not read again. An assistant's message at the end is the beginning of the reply.
  */
 export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIClient {
   checkEngine(engine)
   const warn = warnOnce(onWarning)
   const create = async (params: ChatCompletionParams, { signal }: RequestOptions = {}) => {
-    const request = chatRequest(params, warn)
+    const request = chatRequest(params, engine.model.sampling, warn)
     const options = { ...request.options, signal }
     return request.isStream ? chunks(engine, request, options) : completion(engine, request, options)
   }
@@ -66,16 +67,15 @@ export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenA
 
 async function completion(
   engine: Engine,
-  { messages, count }: ChatRequest,
+  { messages, count, mostCalls }: ChatRequest,
   options: GenerateOptions,
 ): Promise<ChatCompletion> {
   const results: GenerationResult[] = []
   await using session = engine.createSession({ messages })
   for (let index = 0; index < count; index++) {
-    // Replies to the same prompt must differ, and must be reproducible if the caller gave a seed.
-    const seed = options.seed === undefined ? undefined : options.seed + index
     session.setMessages(messages)
-    results.push(await session.regenerate({ ...options, seed }).result)
+    const result = await session.regenerate(optionsOf(options, index)).result
+    results.push({ ...result, toolCalls: result.toolCalls?.slice(0, mostCalls) })
   }
   return {
     ...heading(engine, 'chat.completion'),
@@ -91,30 +91,39 @@ async function completion(
 
 async function* chunks(
   engine: Engine,
-  { messages, includeUsage }: ChatRequest,
+  { messages, count, includeUsage, mostCalls }: ChatRequest,
   options: GenerateOptions,
 ): AsyncGenerator<ChatCompletionChunk, void> {
   await using session = engine.createSession({ messages })
-  const generation: Generation = session.regenerate(options)
   const head = heading(engine, 'chat.completion.chunk')
-  const chunk = (
-    delta: ChatCompletionChunk['choices'][0]['delta'],
-    finish_reason: ChatFinishReason | null = null,
-    logprobs: ChatLogprobs | null = null,
-  ): ChatCompletionChunk => ({
-    ...head,
-    choices: [{ index: 0, delta, finish_reason, ...(logprobs !== null && { logprobs }) }],
-  })
-  yield chunk({ role: 'assistant', content: '' })
-  for await (const { text, logprobs } of generation) {
-    yield chunk({ content: text }, null, logprobsOf(logprobs))
+  const results: GenerationResult[] = []
+  for (let index = 0; index < count; index++) {
+    session.setMessages(messages)
+    const generation: Generation = session.regenerate(optionsOf(options, index))
+    const chunk = (
+      delta: ChatCompletionChunk['choices'][0]['delta'],
+      finish_reason: ChatFinishReason | null = null,
+      logprobs: ChatLogprobs | null = null,
+    ): ChatCompletionChunk => ({
+      ...head,
+      choices: [{ index, delta, finish_reason, ...(logprobs !== null && { logprobs }) }],
+    })
+    yield chunk({ role: 'assistant', content: '' })
+    for await (const { text, logprobs } of generation) {
+      yield chunk({ content: text }, null, logprobsOf(logprobs))
+    }
+    const result = await generation.result
+    const calls = callsOf(result).slice(0, mostCalls)
+    if (calls.length > 0) yield chunk({ tool_calls: calls.map((call, at) => ({ index: at, ...call })) })
+    yield chunk({}, reasonOf(result))
+    results.push(result)
   }
-  const result = await generation.result
-  const calls = callsOf(result)
-  if (calls.length > 0) yield chunk({ tool_calls: calls.map((call, index) => ({ index, ...call })) })
-  yield chunk({}, reasonOf(result))
-  if (includeUsage) yield { ...head, choices: [], usage: usageOf([result]) }
+  if (includeUsage) yield { ...head, choices: [], usage: usageOf(results) }
 }
+
+/** Replies to the same prompt must differ, and must be reproducible if the caller gave a seed. */
+const optionsOf = (options: GenerateOptions, index: number): GenerateOptions =>
+  options.seed === undefined ? options : { ...options, seed: options.seed + index }
 
 const heading = <T extends string>(engine: Engine, object: T) => ({
   id: `chatcmpl-${randomId()}`,
@@ -132,7 +141,7 @@ const callsOf = ({ toolCalls = [] }: GenerationResult): ChatToolCall[] =>
 
 function logprobsOf(tokens: readonly TokenLogprobs[] | undefined): ChatLogprobs | null {
   if (tokens === undefined) return null
-  const one = ({ text, logprob }: TokenLogprob) => ({ token: text, logprob, bytes: null })
+  const one = ({ text, bytes, logprob }: TokenLogprob) => ({ token: text, logprob, bytes: [...bytes] })
   return {
     content: tokens.map((token) => ({ ...one(token), top_logprobs: token.top.map(one) })),
     refusal: null,

@@ -1,11 +1,13 @@
 // OpenAI requests. In: the parameters of a chat completion. Out: our messages and options, and the names of
 // ignored fields.
 import { HalfbyteError } from '../../base/errors.ts'
+import { shown } from '../../base/options.ts'
 import { isObject } from '../../base/values.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
+import type { SamplerOptions } from '../../generate/sampler/options.ts'
 import type { GenerateOptions } from '../types.ts'
-import { callOf, roleOf, textOf, withToolNames } from './chat-messages.ts'
-import type { ChatCompletionParams, ChatMessageParam } from './openai-types.ts'
+import { callOf, roleOf, splitPrefix, textOf, withToolNames } from './chat-messages.ts'
+import type { ChatCompletionParams, ChatMessageParam, SamplingParams } from './openai-types.ts'
 import { ANY_OBJECT, formOptions, type ToolChoice } from './reply-form.ts'
 import type { OnWarning } from './warn.ts'
 
@@ -16,6 +18,8 @@ export interface ChatRequest {
   readonly count: number
   readonly isStream: boolean
   readonly includeUsage: boolean
+  /** Most calls of a reply. */
+  readonly mostCalls: number
 }
 
 /** The parameters that are read, by type. Others cause a warning. */
@@ -39,55 +43,105 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
   logprobs: true,
   top_logprobs: true,
   n: true,
+  parallel_tool_calls: true,
+  top_k: true,
+  min_p: true,
+  typical_p: true,
+  repetition_penalty: true,
+  halfbyte: true,
+}
+
+/** The same for a message. */
+const MESSAGE_FIELDS: Record<Exclude<keyof ChatMessageParam, 'name'>, true> = {
+  role: true,
+  content: true,
+  tool_calls: true,
+  tool_call_id: true,
+  refusal: true,
 }
 
 /** Throws `unsupported` for messages that the model cannot be given, instead of answering something else. */
-export function chatRequest(params: ChatCompletionParams, onWarning: OnWarning): ChatRequest {
+export function chatRequest(
+  params: ChatCompletionParams,
+  sampling: SamplerOptions,
+  onWarning: OnWarning,
+): ChatRequest {
   if (!Array.isArray(params?.messages) || params.messages.some((each) => !isObject(each)))
     throw refused('messages is not a list of messages; give the conversation so far')
   for (const [name, value] of Object.entries(params)) {
     if (value == null || Object.hasOwn(FIELDS, name)) continue
     onWarning(`halfbyte/openai ignores "${name}": the engine has nothing like it`)
   }
+  for (const name of new Set(params.messages.flatMap(unreadFields))) {
+    onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates have nothing like it`)
+  }
   const count = params.n ?? 1
-  const isStream = params.stream === true
   if (!(Number.isSafeInteger(count) && count >= 1))
     throw refused(`n is ${count} but must be a whole number from 1`)
-  if (isStream && count > 1)
-    throw refused(`n is ${count} but a stream has one reply; ask for them one by one`)
+  const { messages, prefix } = splitPrefix(withToolNames(params.messages.map(readMessage)))
   return {
-    messages: withToolNames(params.messages.map(readMessage)),
-    options: options(params),
+    messages,
+    options: { prefix, ...options(params, sampling) },
     count,
-    isStream,
+    isStream: params.stream === true,
     includeUsage: params.stream_options?.include_usage === true,
+    mostCalls: params.parallel_tool_calls === false ? 1 : Number.POSITIVE_INFINITY,
   }
 }
 
-function options(params: ChatCompletionParams): GenerateOptions {
-  const { stop } = params
+/** Names of fields with a value that is not read. Deprecated calls of a function are among them. */
+const unreadFields = (message: ChatMessageParam): string[] =>
+  Object.entries(message)
+    .filter(([name, value]) => value != null && !Object.hasOwn(MESSAGE_FIELDS, name))
+    .map(([name]) => name)
+
+function options(params: ChatCompletionParams, sampling: SamplerOptions): GenerateOptions {
   return {
+    ...textOptions(params, sampling),
     maxTokens: params.max_completion_tokens ?? params.max_tokens ?? undefined,
-    // The API's own defaults. It has no top-k and min-p, so these keep the engine's defaults.
-    temperature: params.temperature ?? 1,
-    topP: params.top_p ?? 1,
-    frequencyPenalty: params.frequency_penalty ?? undefined,
-    presencePenalty: params.presence_penalty ?? undefined,
-    logitBias: params.logit_bias ?? undefined,
-    seed: params.seed ?? undefined,
     logprobs: readLogprobs(params),
     ...formOptions({
       tools: (params.tools ?? []).map(readTool),
       choice: readChoice(params.tool_choice),
       schema: schemaOf(params.response_format),
     }),
-    stop: typeof stop === 'string' ? [stop] : (stop ?? undefined),
+    ...params.halfbyte,
   }
 }
 
+/** The options that chats and text completions share. */
+export function textOptions(params: SamplingParams, sampling: SamplerOptions): GenerateOptions {
+  const { stop, halfbyte } = params
+  if (halfbyte != null && !isObject(halfbyte))
+    throw refused('halfbyte is not an object of options; change it')
+  // The API's own defaults, unless the model's files recommend something.
+  const own = Object.keys(sampling).length > 0 ? {} : { temperature: 1, topP: 1 }
+  const given = {
+    temperature: params.temperature,
+    topP: params.top_p,
+    topK: params.top_k,
+    minP: params.min_p,
+    typicalP: params.typical_p,
+    repeatPenalty: params.repetition_penalty,
+    frequencyPenalty: params.frequency_penalty,
+    presencePenalty: params.presence_penalty,
+    logitBias: params.logit_bias,
+    seed: params.seed,
+    stop: typeof stop === 'string' ? [stop] : stop,
+  }
+  return { ...own, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value != null)) }
+}
+
 function schemaOf(format: ChatCompletionParams['response_format']): object | undefined {
-  if (format?.type === 'json_object') return ANY_OBJECT
-  return format?.type === 'json_schema' ? (format.json_schema.schema ?? ANY_OBJECT) : undefined
+  if (format == null || format.type === 'text') return undefined
+  if (format.type === 'json_object') return format.schema ?? ANY_OBJECT
+  if (format.type === 'json_schema' && isObject(format.json_schema)) {
+    return format.json_schema.schema ?? ANY_OBJECT
+  }
+  const wanted = 'text, json_object, or json_schema with the schema in json_schema.schema'
+  throw refused(
+    `response_format is ${shown(format)} but its type must be ${wanted}; change it or leave it out`,
+  )
 }
 
 function readLogprobs({ logprobs, top_logprobs }: ChatCompletionParams): number | undefined {

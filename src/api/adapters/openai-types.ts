@@ -1,5 +1,6 @@
 // OpenAI shapes. In: nothing. Out: the parts of chat completions and embeddings that the adapter reads and
 // writes, under OpenAI's names.
+import type { GenerateOptions } from '../types.ts'
 
 interface TextPart {
   readonly type: 'text'
@@ -27,6 +28,9 @@ export interface ChatMessageParam {
   readonly tool_calls?: readonly (ChatToolCall | { readonly type: string; readonly id: string })[] | null
   /** Role `tool`: the call that this message answers. */
   readonly tool_call_id?: string | null
+  /** Ignored, with a warning, as are other fields. */
+  readonly name?: string | null
+  readonly refusal?: string | null
 }
 
 export interface ChatTool {
@@ -48,7 +52,8 @@ export type ChatToolChoice =
 
 export type ResponseFormat =
   | { readonly type: 'text' }
-  | { readonly type: 'json_object' }
+  /** `schema`: as llama.cpp's server takes it. */
+  | { readonly type: 'json_object'; readonly schema?: object }
   | {
       readonly type: 'json_schema'
       readonly json_schema: {
@@ -58,22 +63,14 @@ export type ResponseFormat =
       }
     }
 
-/** The fields that `create` reads. Other fields cause a warning. */
-export interface ChatCompletionParams {
-  readonly messages: readonly ChatMessageParam[]
-  /** Ignored: the engine has one model. */
-  readonly model?: string
-  /** Whether the reply comes in chunks. Default false. */
-  readonly stream?: boolean | null
-  /** `include_usage`: whether the last chunk has the number of tokens. Default false. */
-  readonly stream_options?: { readonly include_usage?: boolean } | null
-  /** The older name of `max_completion_tokens`, which is preferred. */
-  readonly max_tokens?: number | null
-  /** Most tokens to generate. Default: until the context is full. */
-  readonly max_completion_tokens?: number | null
-  /** Divides the logits before the draw. 0 is greedy. Default 1. */
+/** The fields about sampling, which chats and text completions share. */
+export interface SamplingParams {
+  /** Divides the logits before the draw. 0 is greedy. Default: what the model's files recommend, else 1. */
   readonly temperature?: number | null
-  /** Keeps the most likely tokens whose probabilities add up to this. 1 is off. Default 1. */
+  /**
+   * Keeps the most likely tokens whose probabilities add up to this. 1 is off. Default: what the model's files
+   * recommend, else 1.
+   */
   readonly top_p?: number | null
   /** Subtracted from a recent token's logit once for each occurrence. Default 0. */
   readonly frequency_penalty?: number | null
@@ -85,6 +82,28 @@ export interface ChatCompletionParams {
   readonly seed?: number | null
   /** Texts that end the reply and never appear in it. Default: none. */
   readonly stop?: string | readonly string[] | null
+  /** As vLLM's and llama.cpp's servers take them; see `SamplerOptions`. Default: the engine's. */
+  readonly top_k?: number | null
+  readonly min_p?: number | null
+  readonly typical_p?: number | null
+  readonly repetition_penalty?: number | null
+  /** Any other option of a reply, under the engine's names. It goes before the fields above. */
+  readonly halfbyte?: GenerateOptions | null
+}
+
+/** The fields that `create` reads. Other fields cause a warning. */
+export interface ChatCompletionParams extends SamplingParams {
+  readonly messages: readonly ChatMessageParam[]
+  /** Ignored: the engine has one model. */
+  readonly model?: string
+  /** Whether the reply comes in chunks. Default false. */
+  readonly stream?: boolean | null
+  /** `include_usage`: whether the last chunk has the number of tokens. Default false. */
+  readonly stream_options?: { readonly include_usage?: boolean } | null
+  /** The older name of `max_completion_tokens`, which is preferred. */
+  readonly max_tokens?: number | null
+  /** Most tokens to generate. Default: until the context is full. */
+  readonly max_completion_tokens?: number | null
   /** `json_object` and `json_schema` constrain the reply. Default `text`. */
   readonly response_format?: ResponseFormat | null
   /** Functions that the model may ask to call. Default: none. */
@@ -95,19 +114,18 @@ export interface ChatCompletionParams {
   readonly logprobs?: boolean | null
   /** With `logprobs`: how many most likely tokens to list for each token. Default 0. */
   readonly top_logprobs?: number | null
-  /** Number of replies, made one after another. Default 1. More than one cannot be streamed. */
+  /** Number of replies, made one after another. Default 1. */
   readonly n?: number | null
+  /** False: a reply has at most one call; others are left out. Default true. */
+  readonly parallel_tool_calls?: boolean | null
 }
 
-/**
- * A token and its log-probability. The engine does not report the bytes of a token that ends inside a
- * character.
- */
+/** A token, its bytes in UTF-8 and its log-probability. */
 export interface ChatTokenLogprob {
   token: string
   logprob: number
-  bytes: null
-  top_logprobs: { token: string; logprob: number; bytes: null }[]
+  bytes: number[]
+  top_logprobs: { token: string; logprob: number; bytes: number[] }[]
 }
 
 export interface ChatLogprobs {
@@ -155,6 +173,42 @@ export interface ChatCompletionChunk {
   }[]
   /** On the last chunk, if `stream_options.include_usage` is set. */
   usage?: CompletionUsage
+}
+
+/** The fields of a text completion that are read. Other fields cause a warning. */
+export interface TextCompletionParams extends SamplingParams {
+  readonly prompt: string | readonly string[]
+  /** Ignored: the engine has one model. */
+  readonly model?: string
+  readonly stream?: boolean | null
+  readonly stream_options?: { readonly include_usage?: boolean } | null
+  /** Most tokens to generate. Default 16. */
+  readonly max_tokens?: number | null
+  /** Whether the text begins with its prompt. Default false. */
+  readonly echo?: boolean | null
+  /** How many most likely tokens to list for each token. Default: none are reported. */
+  readonly logprobs?: number | null
+  /** Number of texts for each prompt. Default 1. */
+  readonly n?: number | null
+}
+
+/** A text completion, or a chunk of one. */
+export interface TextCompletion {
+  id: string
+  object: 'text_completion'
+  created: number
+  model: string
+  choices: {
+    index: number
+    text: string
+    logprobs: {
+      tokens: string[]
+      token_logprobs: number[]
+      top_logprobs: Record<string, number>[]
+    } | null
+    finish_reason: 'stop' | 'length' | null
+  }[]
+  usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number }
 }
 
 /** The fields of an embeddings request that are read. Other fields cause a warning. */

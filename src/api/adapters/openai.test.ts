@@ -139,6 +139,53 @@ test('several replies share their prompt, and each is seeded differently', async
   expect(answer.usage.completion_tokens).toBe(9)
 })
 
+test('several replies are streamed one after another', async () => {
+  const { chat } = await client()
+  const texts = ['', '']
+  for await (const { choices } of await chat.completions.create({
+    ...{ messages: said('hi'), temperature: 0, n: 2, stream: true },
+  })) {
+    for (const { index, delta } of choices) texts[index] += delta.content ?? ''
+  }
+  expect(texts).toEqual(['You said hi', 'You said hi'])
+})
+
+test('an assistant’s message at the end is the beginning of the reply', async () => {
+  const { chat } = await client()
+  const messages = [...said('hi'), { role: 'assistant', content: 'You ' }]
+  const whole = await chat.completions.create({ messages, temperature: 0, max_tokens: 3 })
+  const engine = await openToy()
+  const own = await engine.createSession().send('hi', { temperature: 0, maxTokens: 3, prefix: 'You ' }).text()
+  expect(whole.choices[0]!.message.content).toBe(own)
+})
+
+test('one call at most is left where calls may not be parallel', async () => {
+  const { chat } = await client()
+  const asked = { messages: said(`${CALL}${CALL}`), temperature: 0, tools: [add] }
+  const counts = await Promise.all(
+    [true, false].map(async (parallel_tool_calls) => {
+      const { choices } = await chat.completions.create({ ...asked, parallel_tool_calls })
+      return choices[0]!.message.tool_calls?.length
+    }),
+  )
+  expect(counts).toEqual([2, 1])
+})
+
+test('other servers’ fields and the engine’s own options reach the sampler', () => {
+  const params = {
+    ...{ messages: said('hi'), top_k: 7, min_p: 0.2, repetition_penalty: 1.1, temperature: 0.3 },
+    halfbyte: { topNSigma: 2, temperature: 0.4 },
+  }
+  expect(chatRequest(params, {}, () => undefined).options).toMatchObject({
+    ...{ topK: 7, minP: 0.2, repeatPenalty: 1.1, topNSigma: 2, temperature: 0.4, topP: 1 },
+  })
+})
+
+test('a model that recommends options keeps them where the request says nothing', () => {
+  const { options } = chatRequest({ messages: said('hi'), top_p: 0.5 }, { topK: 64 }, () => undefined)
+  expect([options.temperature, options.topK, options.topP]).toEqual([undefined, undefined, 0.5])
+})
+
 test('an aborted call rejects with the reason', async () => {
   const { chat } = await client()
   const reason = new Error('enough')
@@ -148,10 +195,11 @@ test('an aborted call rejects with the reason', async () => {
 
 test('a response format becomes the schema that holds the reply', () => {
   const schemaOf = (response_format: ChatCompletionParams['response_format']) =>
-    chatRequest({ messages: said('hi'), response_format }, () => undefined).options.schema
+    chatRequest({ messages: said('hi'), response_format }, {}, () => undefined).options.schema
   const schema = { type: 'object', properties: { age: { type: 'integer' } } }
   expect(schemaOf({ type: 'json_schema', json_schema: { name: 'person', schema } })).toBe(schema)
   expect(schemaOf({ type: 'json_object' })).toEqual({ type: 'object' })
+  expect(schemaOf({ type: 'json_object', schema })).toBe(schema)
   expect(schemaOf({ type: 'text' })).toBeUndefined()
 })
 
@@ -227,7 +275,7 @@ test('the name of a tool that answers is found by its call', () => {
     { role: 'assistant', content: null, tool_calls: [called] },
     { role: 'tool', content: [{ type: 'text', text: '2' }], tool_call_id: 'call00001' },
   ]
-  expect(chatRequest({ messages }, () => undefined).messages.slice(1)).toEqual([
+  expect(chatRequest({ messages }, {}, () => undefined).messages.slice(1)).toEqual([
     { role: 'assistant', content: '', toolCalls: [{ id: 'call00001', name: 'add', arguments: { a: 1 } }] },
     { role: 'tool', content: '2', toolCallId: 'call00001', name: 'add' },
   ])
@@ -238,9 +286,11 @@ test('what has no counterpart is named once, and null is nothing', async () => {
   const params = { messages: said('hi'), temperature: 0, user: 'me', store: null, service_tier: 'auto' }
   await chat.completions.create(params)
   await chat.completions.create(params)
-  expect(warnings).toHaveLength(2)
+  await chat.completions.create({ ...params, messages: [{ role: 'user', content: 'hi', name: 'Ann' }] })
+  expect(warnings).toHaveLength(3)
   expect(warnings[0]).toContain('"user"')
   expect(warnings[1]).toContain('"service_tier"')
+  expect(warnings[2]).toContain('"name" of a message')
 })
 
 test.each([
@@ -265,10 +315,27 @@ test.each([
   ],
   ['an unknown role', { messages: [{ role: 'narrator', content: 'once' }] }, /"narrator"/],
   ['no replies', { messages: said('hi'), n: 0 }, /n is 0/],
+  [
+    'a format of an unknown type',
+    { messages: said('hi'), response_format: { type: 'grammar' } },
+    /"grammar"/,
+  ],
+  ['a text as format', { messages: said('hi'), response_format: 'json' }, /response_format is "json"/],
+  [
+    'a format without its schema',
+    { messages: said('hi'), response_format: { type: 'json_schema' } },
+    /json_schema/,
+  ],
+  ['options that are none', { messages: said('hi'), halfbyte: 7 }, /halfbyte is not an object/],
+  [
+    'calls without answers',
+    { messages: [...said('hi'), { role: 'assistant', content: null, tool_calls: [called] }] },
+    /1 calls without answers/,
+  ],
   ['nothing to answer', { messages: [{ role: 'assistant', content: 'hi' }] }, /nothing to answer/],
 ])('%s is refused with a typed error', async (_, params, says) => {
   const { chat } = await client()
-  await expect(chat.completions.create(params)).rejects.toMatchObject({
+  await expect(chat.completions.create(params as ChatCompletionParams)).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(says),
   })
@@ -280,6 +347,9 @@ test('log-probabilities come whole, and beside the tokens of a stream', async ()
   const whole: Completions = await chat.completions.create(asked)
   const content = whole.choices[0]!.logprobs!.content!
   expect(content.map(({ token }) => token).join('')).toBe('You said hello')
+  expect(new TextDecoder().decode(Uint8Array.from(content.flatMap(({ bytes }) => bytes ?? [])))).toBe(
+    'You said hello',
+  )
   for (const { logprob, top_logprobs } of content) {
     expect(top_logprobs).toHaveLength(2)
     expect(top_logprobs[0]!.logprob).toBe(logprob)

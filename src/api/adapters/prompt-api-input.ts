@@ -133,6 +133,12 @@ export function constraintOf(
 /** Throws TypeError for roles, NotSupportedError for content, SyntaxError for a prefix. */
 export function readPrompt(input: Prompt): PromptMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
+  const last = input.findLastIndex(({ role }) => role === 'system')
+  if (last > 0) {
+    throw new TypeError(
+      `message ${last} has the role system, which only the first may have; put its text there`,
+    )
+  }
   return input.map(({ role, content, prefix }) => {
     if (prefix === true) {
       throw new DOMException(

@@ -263,7 +263,12 @@ function createWriter(
 
 /** The log-probabilities that the sampler saw when it picked `id`. */
 function describe(source: LogProbabilities, text: ModelText, id: number): TokenLogprobs {
-  const one = (id: number, logprob: number): TokenLogprob => ({ id, text: text.tokenText(id), logprob })
+  const one = (id: number, logprob: number): TokenLogprob => ({
+    id,
+    text: text.tokenText(id),
+    bytes: [...text.tokenBytes(id)],
+    logprob,
+  })
   const top = Array.from(source.ids.subarray(0, source.count), (id, index) =>
     one(id, source.logprobs[index]!),
   )

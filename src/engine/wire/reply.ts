@@ -25,6 +25,8 @@ export interface TokenLogprob {
   readonly id: number
   /** The token's text; an incomplete character becomes U+FFFD. */
   readonly text: string
+  /** The token's bytes in UTF-8, also where it ends inside a character. */
+  readonly bytes: readonly number[]
   readonly logprob: number
 }
 

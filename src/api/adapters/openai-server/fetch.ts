@@ -4,8 +4,14 @@ import { HalfbyteError, reasonOf } from '../../../base/errors.ts'
 import { isObject } from '../../../base/values.ts'
 import type { Engine } from '../../engine.ts'
 import { type OpenAIClient, type OpenAIOptions, openai } from '../openai-chat.ts'
-import type { ChatCompletionParams, EmbeddingParams } from '../openai-types.ts'
+import type {
+  ChatCompletionParams,
+  EmbeddingParams,
+  TextCompletion,
+  TextCompletionParams,
+} from '../openai-types.ts'
 import { type OnWarning, warnOnce } from '../warn.ts'
+import { collect, textCompletions } from './completions.ts'
 import { embeddings } from './embeddings.ts'
 import { type ErrorAnswer, errorAnswer, refusal } from './errors.ts'
 import { eventStream } from './events.ts'
@@ -15,8 +21,8 @@ export type OpenAIFetch = (input: string | URL | Request, init?: RequestInit) =>
 
 /**
  * A `fetch` for clients of OpenAI's API, such as the packages `openai` and `@langchain/openai`. On any host
- * it answers `POST /v1/chat/completions`, `POST /v1/embeddings`, `GET /v1/models` and `GET /v1/models/<id>`
- * from `engine`; any other address gets a 404. Errors have OpenAI's JSON form, with status 400 for a request
+ * it answers `POST /v1/chat/completions`, `POST /v1/completions`, `POST /v1/embeddings`, `GET /v1/models` and
+ * `GET /v1/models/<id>` from `engine`; any other address gets a 404. Errors have OpenAI's JSON form, with status 400 for a request
  * that can be mended, else 500. An abort rejects with the signal's reason. Throws `unsupported` for anything
  * but an engine.
  */
@@ -52,6 +58,12 @@ async function answer(
   if (route === 'POST /chat/completions') {
     return chat(client, (await readBody(request)) as unknown as ChatCompletionParams, signal)
   }
+  if (route === 'POST /completions') {
+    const params = (await readBody(request)) as unknown as TextCompletionParams
+    const chunks = (signal?: AbortSignal) => textCompletions(engine, params, warn, signal)
+    if (params.stream !== true) return Response.json(await collect(chunks(signal)))
+    return events(async (signal) => withUsage(chunks(signal), params), signal)
+  }
   if (route === 'POST /embeddings') {
     const params = (await readBody(request)) as unknown as EmbeddingParams
     return Response.json(await embeddings(engine, params, warn, signal))
@@ -60,7 +72,7 @@ async function answer(
   const model = { id, object: 'model', created: 0, owned_by: 'halfbyte' }
   if (route === 'GET /models') return Response.json({ object: 'list', data: [model] })
   if (route === `GET /models/${encodeURIComponent(id)}`) return Response.json(model)
-  const known = 'POST /v1/chat/completions, POST /v1/embeddings or GET /v1/models'
+  const known = 'POST /v1/chat/completions, /v1/completions or /v1/embeddings, or GET /v1/models'
   return failure(refusal(404, `${request.method} ${pathname} is not here; use ${known}`, 'not_found'))
 }
 
@@ -71,9 +83,25 @@ async function chat(
 ): Promise<Response> {
   if (params.stream !== true)
     return Response.json(await completions.create({ ...params, stream: false }, { signal }))
-  const start = (signal: AbortSignal) => completions.create({ ...params, stream: true }, { signal })
+  return events((signal) => completions.create({ ...params, stream: true }, { signal }), signal)
+}
+
+async function events(
+  start: (signal: AbortSignal) => Promise<AsyncIterable<object>>,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
   const headers = { 'content-type': 'text/event-stream; charset=utf-8' }
   return new Response(await eventStream(start, signal), { headers })
+}
+
+/** The chunks, without the last one, which has the usage, unless the request asks for it. */
+async function* withUsage(
+  chunks: AsyncIterable<TextCompletion>,
+  { stream_options }: TextCompletionParams,
+): AsyncGenerator<TextCompletion, void> {
+  for await (const chunk of chunks) {
+    if (chunk.usage === undefined || stream_options?.include_usage === true) yield chunk
+  }
 }
 
 /** Throws `unsupported` for anything but a JSON object. */
