@@ -9,7 +9,7 @@ import { readInto, release } from '../../../base/bytes.ts'
 import { floatsToHalves, floatToHalf, halfTable } from '../../../base/half.ts'
 import type { DType as StoredDType, TensorInfo } from '../../../formats/tensors.ts'
 import { type Constant, isStored } from '../../ir/graph.ts'
-import { BITS, bfloat16Of, numbersOf } from '../../ir/tensor.ts'
+import { BITS, bfloat16Of, isFloat, numbersOf } from '../../ir/tensor.ts'
 import { asHalvesAndFloats, computed, unread } from './matrices.ts'
 import { originOf } from './origin.ts'
 
@@ -41,11 +41,18 @@ export function blockTensor(weight: BlockWeight): TensorInfo {
   if (k % GROUP !== 0) throw unread(file, name, `has rows of ${k} inputs where multiples of 32 are known`)
   if (block < 16 || (block & (block - 1)) !== 0)
     throw unread(file, name, `has blocks of ${block} inputs where powers of two from 16 are known`)
-  checkBytes(weight, 'codes', weight.codes, n * Math.ceil(k / block) * ((block * bits) / 8))
-  if (weight.zeros?.dtype === 'u4' && Math.ceil(k / block) % 2 === 1)
+  const blocks = Math.ceil(k / block)
+  checkBytes(weight, 'codes', weight.codes, n * blocks * ((block * bits) / 8))
+  checkBytes(weight, 'scales', scales, (n * blocks * BITS[scales.dtype]) / 8)
+  const { zeros } = weight
+  if (zeros !== undefined) {
+    const rowBytes = isFloat(zeros.dtype) ? (blocks * BITS[zeros.dtype]) / 8 : Math.ceil((blocks * bits) / 8)
+    checkBytes(weight, 'zero points', zeros, n * rowBytes)
+  }
+  if (zeros?.dtype === 'u4' && blocks % 2 === 1)
     throw unread(file, name, 'has rows of zero points that end in the middle of a byte')
   const middle = 2 ** (bits - 1)
-  const isMiddle = weight.zeros === undefined && (weight.zero ?? middle) === middle
+  const isMiddle = zeros === undefined && (weight.zero ?? middle) === middle
   const holds = block % GROUP === 0 && (bits === 4 || isMiddle)
   const form: StoredDType = !holds ? 'F32' : bits === 8 ? 'Q8_0' : isMiddle ? 'Q4_0' : 'Q4_1'
   const made = computed(file, name, form, [n, k], (...rows) => fill(weight, form, ...rows))

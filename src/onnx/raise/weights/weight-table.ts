@@ -9,7 +9,7 @@ import { numbersOf, type Tensor } from '../../ir/tensor.ts'
 import type { Matrix, StoredMatrix } from '../meaning.ts'
 import { type BlockWeight, blockTensor } from './block-weights.ts'
 import { type CodeMatrix, codeTensor, sizesOf } from './code-matrix.ts'
-import { floatTensor, matrixTensor, transposed } from './matrices.ts'
+import { floatTensor, matrixTensor, transposed, unread } from './matrices.ts'
 
 /** Names that other parts read as the kind of a weight: src/arch/tensors/names.ts, `roleOf`. */
 const VECTOR_NAME = /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/
@@ -22,8 +22,8 @@ export class WeightTable {
   /** Names that were given out, by constant and form. */
   readonly #names = new Map<string, string>()
 
-  /** Matrices of codes that were read: the same codes may have other scales elsewhere. */
-  readonly #codes: CodeMatrix[] = []
+  /** Matrices in codes that were read: the same codes may have other scales or another shape elsewhere. */
+  readonly #coded: object[] = []
 
   constructor(file: string, graph: Graph) {
     this.#file = file
@@ -74,7 +74,7 @@ export class WeightTable {
   /** A matrix in blocks. */
   blocks(parts: Omit<BlockWeight, 'file' | 'name'>, name: string, as?: string): Matrix {
     const { n, k } = parts
-    const made = this.#weight(name, as ?? plain(name), (weight) =>
+    const made = this.#weight(this.#keyOf(parts), as ?? plain(name), (weight) =>
       blockTensor({ ...parts, file: this.#file, name: weight }),
     )
     return { weight: matrix(k, { [made]: n }), n }
@@ -83,10 +83,7 @@ export class WeightTable {
   /** A matrix of codes. */
   codes(parts: CodeMatrix, as?: string): Matrix {
     const [n, k] = sizesOf(parts)
-    const keys = Object.keys(parts) as (keyof CodeMatrix)[]
-    const known = this.#codes.findIndex((each) => keys.every((key) => each[key] === parts[key]))
-    const index = known < 0 ? this.#codes.push(parts) - 1 : known
-    const made = this.#weight(`codes ${index}`, as ?? plain(parts.name), (weight) =>
+    const made = this.#weight(this.#keyOf(parts), as ?? plain(parts.name), (weight) =>
       codeTensor(this.#file, weight, parts),
     )
     return { weight: matrix(k, { [made]: n }), n }
@@ -123,6 +120,12 @@ export class WeightTable {
   named(constantName: string, as: string, channels: number, change?: ValueChange): WeightRef {
     const constant = this.#graph.constants.get(constantName)!
     const shape = constant.dims.filter((size) => size > 1)
+    if ((shape[0] ?? 1) !== channels)
+      throw unread(
+        this.#file,
+        constantName,
+        `has the shape [${constant.dims}] where ${channels} channels are due`,
+      )
     const made = this.#weight(`${constantName} ${as}`, as, (weight) => ({
       ...floatTensor(this.#file, weight, constant, shape),
       change,
@@ -145,6 +148,15 @@ export class WeightTable {
         offset += byteLength
       }
     }
+  }
+
+  /** The same for parts that are the same one by one: sizes, codes, scales, zero points. */
+  #keyOf(parts: object): string {
+    const at = (of: object, key: string) => (of as Record<string, unknown>)[key]
+    const isSame = (known: object) =>
+      Object.keys({ ...known, ...parts }).every((key) => at(known, key) === at(parts, key))
+    const known = this.#coded.findIndex(isSame)
+    return `coded ${known < 0 ? this.#coded.push(parts) - 1 : known}`
   }
 
   #weight(key: string, wanted: string, make: (name: string) => TensorInfo): string {
