@@ -36,5 +36,6 @@ export const CORPUS: readonly CorpusEntry[] = [
     'grammar',
     () => 'root ::= ((((("a"{0,99}){0,99}){0,99}){0,99}){0,99})',
   ),
+  entry('an enum of a number that is too large for a double', 'schema', () => '{"enum":[1e999]}'),
   entry('a text of a million characters', 'grammar', () => `root ::= "${'x'.repeat(1_000_000)}"`),
 ]

@@ -78,3 +78,10 @@ describe('a schema is refused', () => {
     expect(language.has('["a","b"]')).toBe(true)
   })
 })
+
+test('a number that is too large for a double is no value that a schema lists', () => {
+  const infinite = JSON.parse('1e999')
+  for (const schema of [{ enum: [infinite] }, { const: infinite, multipleOf: 2 }])
+    expect(() => jsonSchema(schema)).toThrow(expect.objectContaining({ code: 'unsupported' }))
+  expect(jsonSchema({ enum: [infinite, 5] }).has('5')).toBe(true)
+})
