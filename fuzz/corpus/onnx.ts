@@ -28,6 +28,12 @@ const counts = (...values: readonly number[]) => ({
 })
 
 const BOOL = 9
+const F64 = 11
+const filled = (name: string) => ({
+  ...{ op: 'ConstantOfShape', inputs: ['shape'], outputs: [name] },
+  attributes: { value: { name: 'fill', type: F64, dims: [1], raw: new Uint8Array(8) } },
+})
+const NAMES = Array.from({ length: 200 }, (_, at) => `a${at}`)
 const half = { name: 'half', type: 1, dims: [1], raw: new Uint8Array(Float32Array.of(0.5).buffer) }
 
 export const CORPUS: readonly CorpusEntry[] = [
@@ -58,6 +64,18 @@ export const CORPUS: readonly CorpusEntry[] = [
     ],
     constants: [{ name: 'shape', type: I64, ...counts(-1) }],
     inputs: [],
+    outputs: ['y'],
+  }),
+  graph('6.5 GB of constants in 12 kB', {
+    nodes: [...NAMES.map(filled), { op: 'Max', inputs: NAMES, outputs: ['y'] }],
+    constants: [{ name: 'shape', type: I64, ...counts(2 ** 22) }],
+    inputs: ['x'],
+    outputs: ['y'],
+  }),
+  graph('a product of 2048 x 2048 in 119 bytes', {
+    nodes: [filled('a'), { op: 'MatMul', inputs: ['a', 'a'], outputs: ['y'] }],
+    constants: [{ name: 'shape', type: I64, ...counts(2048, 2048) }],
+    inputs: ['x'],
     outputs: ['y'],
   }),
   graph('a slice whose lists have different lengths', {
