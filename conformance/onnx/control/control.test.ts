@@ -62,6 +62,8 @@ test.each<[string, DecoderForm, RegExp]>([
     /shows head 0 4 positions and head 1 3/,
   ],
   ['chunks of 300', { seen: chunksOf(300) }, /shows 1 positions after 301/],
+  ['windows in long chunks after a state', { seen: windowIn(longChunk) }, /mask .* (shows|hides|windows)/],
+  ['windows at totals of a list', { seen: windowIn(listed) }, /mask .* (shows|hides|windows)/],
   ['windows from 300 on', { seen: windowFrom(300, 8) }, /mask .* (shows|hides)/],
   [
     'rotations that change at 300',
@@ -138,6 +140,25 @@ function windowFrom(from: number, size: number): Seen {
     const isNear = g.op('Less', [distance(g, places), g.int(size)])
     return g.op('And', [seen, g.op('Or', [isShort, isNear])])
   }
+}
+
+/** A window of two positions where something is true. */
+function windowIn(isOther: (g: Nodes, places: Parameters<Seen>[2]) => string): Seen {
+  return (g, seen, places) => {
+    const isNear = g.op('Less', [distance(g, places), g.int(2)])
+    return g.op('And', [seen, g.op('Or', [g.op('Not', [isOther(g, places)]), isNear])])
+  }
+}
+
+function longChunk(g: Nodes, { tokens, past }: Parameters<Seen>[2]): string {
+  return g.op('And', [g.op('Greater', [tokens, g.int(30)]), g.op('Greater', [past, g.int(0)])])
+}
+
+/** Whether the total is one of 80 that lie apart. */
+function listed(g: Nodes, { total }: Parameters<Seen>[2]): string {
+  const list = g.ints(Array.from({ length: 80 }, (_, at) => 505 + 40 * at))
+  const isListed = g.cast(g.op('Equal', [total, list]), 'i64')
+  return g.op('Greater', [g.op('ReduceSum', [isListed, g.ints([0])], { keepdims: 0 }), g.int(0)])
 }
 
 function chunksOf(size: number): Seen {

@@ -74,6 +74,13 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
     return masked(`window where the ${by} exceeds a number`, [from, size], seen)
   },
   (room) => {
+    const [from, size] = [numberOf({ ...room, most: Math.min(room.most, 400) }), 1 + room.random.below(8)]
+    const seen = windowWhere(size, (g, { tokens, past }) =>
+      g.op('And', [g.op('Greater', [tokens, g.int(from)]), g.op('Greater', [past, g.int(0)])]),
+    )
+    return masked('window in long chunks after a state', [from, 2 * from + 12], seen)
+  },
+  (room) => {
     const [from, times, size] = [numberOf(room), 2 + room.random.below(4), 1 + room.random.below(8)]
     const form = room.random.pick(['times', 'over', 'plus'] as const)
     const changed = (g: Nodes, { total }: Places) =>

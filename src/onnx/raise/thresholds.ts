@@ -16,6 +16,8 @@ export interface Thresholds {
 
 /** Constants of more numbers are tables. */
 const MOST_NUMBERS = 64
+/** Of whole numbers in a table, that lengths may be compared with rather than choose from. */
+const MOST_LISTED = 256
 /** Of more numbers than these, no two are taken together. */
 const MOST_PAIRED = 8
 /** Multiples of a number at which chunks of it end. */
@@ -39,6 +41,8 @@ export function thresholdsOf(parts: readonly Graph[]): Thresholds {
     if (data.length > MOST_NUMBERS) {
       tables.push(...dims)
       for (const size of dims) found.add(size)
+      const isListed = data.length <= MOST_LISTED && !(data instanceof Float32Array)
+      if (isListed) for (const value of numbersOf({ dims, data, dtype: 'i64' })) addWhole(found, value)
     } else for (const value of numbersOf({ dims, data, dtype: 'f32' })) addWhole(found, value)
   }
   for (const part of parts) readNumbers(part, take)
@@ -96,6 +100,8 @@ const LONG_PROMPTS = [...PROMPTS, 1, 2, 1024]
 const MOST_SQUARE = 2 ** 22
 /** Tokens of the longest prompt that a square value is computed for. */
 const LONGEST_SQUARE = 2048
+/** Tokens of the longest chunk that is tried after a state. */
+const LONGEST_CHUNK = 600
 /** Elements of a value that has `width` for each position. */
 const MOST_LINE = 2 ** 20
 
@@ -132,7 +138,7 @@ export function stepsAround(
   const prompts = promptsOf(totals, ends, shape, hasState)
   const steps = [
     ...prompts.map((tokens) => ({ tokens, past: 0 })),
-    ...(hasState ? totals.flatMap(stepsTo) : []),
+    ...(hasState ? [...totals.flatMap(stepsTo), ...prompts.flatMap(chunksOf)] : []),
     ...walked,
   ].sort((left, right) => left.past + left.tokens - right.past - right.tokens)
   const most = steps.reduce((sum, { tokens, past }) => Math.max(sum, tokens + past), 0)
@@ -146,6 +152,9 @@ const stepsTo = (total: number): StepSizes[] => [
   { tokens: 1, past: total - 1 },
   ...(total > 3 && total <= LONGEST_SQUARE ? [{ tokens: 3, past: total - 3 }] : []),
 ]
+
+/** A chunk of so many tokens after a few positions, where that does not take long. */
+const chunksOf = (tokens: number): StepSizes[] => (tokens > LONGEST_CHUNK ? [] : [{ tokens, past: 3 }])
 
 function promptsOf(
   totals: readonly number[],
