@@ -1,0 +1,84 @@
+// Tests of thresholds. In: nodes with constants. Out: the numbers that are found in them, and steps on both
+// sides of each.
+import { describe, expect, test } from 'vitest'
+import type { Graph, Node } from '../ir/graph.ts'
+import { tensorOf } from '../ir/tensor.ts'
+import { stepsAround, thresholdsOf } from './thresholds.ts'
+
+const node = (op: string, inputs: readonly string[]): Node => ({
+  ...{ name: op, op, domain: '', version: 21, inputs, outputs: [`${op}.0`] },
+  attributes: new Map([['axis', { kind: 'int', value: 77 }]]),
+})
+
+const GRAPH: Graph = {
+  ...{ name: 'main', inputs: [], outputs: ['Less.0'] },
+  nodes: [
+    node('Reshape', ['rows', 'shape']),
+    node('Less', ['Reshape.0', 'limit']),
+    node('Mul', ['x', 'three']),
+  ],
+  constants: new Map([
+    ['shape', tensorOf('i64', [2], [1, 555])],
+    ['limit', tensorOf('f32', [], [-300.5])],
+    ['three', tensorOf('i64', [1], [3])],
+  ]),
+}
+
+describe('numbers that control may be compared with', () => {
+  test('are those of constants, rounded to both sides, but not shapes and axes', () => {
+    const { numbers, tableRows } = thresholdsOf([GRAPH])
+    expect(numbers.toSorted((a, b) => a - b)).toEqual([3, 300, 301])
+    expect(tableRows).toBe(0)
+  })
+
+  test('are made of two of them too', () => {
+    expect(thresholdsOf([GRAPH]).pairs).toEqual(expect.arrayContaining([100, 297, 303, 900, 903]))
+  })
+
+  test('are the sizes of a table, and what a short list of whole numbers has', () => {
+    const list = Array.from({ length: 70 }, (_, at) => 1000 + 9 * at)
+    const constants = new Map([['limit', tensorOf('i64', [70], list)]])
+    const { numbers, tableRows } = thresholdsOf([{ ...GRAPH, constants }])
+    expect(tableRows).toBe(70)
+    expect(numbers).toEqual(expect.arrayContaining([70, 1000, 1621]))
+  })
+})
+
+describe('steps', () => {
+  const thresholds = { numbers: [300], pairs: [], tableRows: 0 }
+
+  test('lie on both sides of a number: prompts, single tokens and chunks', () => {
+    const { steps, reach } = stepsAround(thresholds, { end: 4096, hasState: true, shape: 'square' })
+    const has = (tokens: number, past: number) =>
+      steps.some((each) => each.tokens === tokens && each.past === past)
+    for (const total of [299, 300, 301, 302, 600, 4096]) expect(has(1, total - 1)).toBe(true)
+    for (const tokens of [300, 302]) expect([has(tokens, 0), has(tokens, 3)]).toEqual([true, true])
+    expect(steps.map(({ tokens, past }) => tokens + past)).toEqual(
+      steps.map(({ tokens, past }) => tokens + past).toSorted((a, b) => a - b),
+    )
+    expect(reach).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test('speak for positions before a number that is beyond the context', () => {
+    const far = { ...thresholds, numbers: [5000] }
+    expect(stepsAround(far, { end: 4096, hasState: true, shape: 'square' }).reach).toBe(4999)
+  })
+
+  test('without a state speak for the longest prompt that was tried', () => {
+    const far = { ...thresholds, numbers: [3000] }
+    expect(stepsAround(far, { end: 4096, hasState: false, shape: 'square' }).reach).toBe(2999)
+    expect(stepsAround(far, { end: 4096, hasState: false, shape: { width: 64 } }).reach).toBe(5999)
+  })
+
+  test('walk along a table', () => {
+    const table = { ...thresholds, tableRows: 150 }
+    const { steps } = stepsAround(table, { end: 4096, hasState: true, shape: 'square' })
+    expect(steps).toEqual(
+      expect.arrayContaining([
+        { tokens: 64, past: 0 },
+        { tokens: 64, past: 64 },
+        { tokens: 22, past: 128 },
+      ]),
+    )
+  })
+})
