@@ -198,20 +198,33 @@ describe('a file on a server with ranges', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('that sends less than a range has is a network error, and no bytes of nobody', async () => {
+  test('that sends less of a range than was asked for is asked for the rest at once', async () => {
     const source = await open('large.gguf')
-    server.behaviour.most = 4 * MIB - 1000
+    server.requests.length = 0
+    server.behaviour.most = MIB + 1000
+    expect(await source.read(8 * MIB, 10)).toEqual(LARGE.subarray(8 * MIB, 8 * MIB + 10))
+    const starts = [0, 1, 2, 3].map((part) => 8 * MIB + part * (MIB + 1000))
+    expect(server.requests).toEqual(starts.map((at) => `GET /large.gguf bytes=${at}-${12 * MIB - 1}`))
+  })
+
+  test('that sends next to nothing of a range is a network error', async () => {
+    const source = await open('large.gguf')
+    server.behaviour.most = 10
     await expect(source.read(8 * MIB, 10)).rejects.toEqual(
-      failure('network', /4193304 of 4194304 bytes came at 8388608/),
+      failure('network', /sent 10 of the 4194254 bytes from 8388658 that were asked for, at least 1024/),
     )
   })
 
-  test('that keeps breaking off is a network error', async () => {
+  test('that breaks off goes on where it stopped, and is a network error when it keeps doing so', async () => {
     const source = await open('large.gguf')
-    server.behaviour.cutAfter = 1000
+    Object.assign(server.behaviour, { cutAfter: MIB, cuts: 3 })
+    expect(await source.read(4 * MIB, 10)).toEqual(LARGE.subarray(4 * MIB, 4 * MIB + 10))
+    server.requests.length = 0
+    Object.assign(server.behaviour, { cutAfter: 1000, cuts: 99 })
     await expect(source.read(8 * MIB, 10)).rejects.toEqual(
-      failure('network', /large\.gguf broke off after 1000 of 4194304/),
+      failure('network', /large\.gguf broke off after 1000 of 4189304/),
     )
+    expect(server.requests[5]).toBe(`GET /large.gguf bytes=${8 * MIB + 5000}-${12 * MIB - 1}`)
   })
 
   test.each([

@@ -4,7 +4,16 @@ import { type ByteSource, checkRange, filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import { differenceOf, partOf, type Version } from './partial.ts'
-import { cutShort, firstBytes, pieces, type RequestOptions, request, tryRange } from './request.ts'
+import {
+  checkProgress,
+  firstBytes,
+  PROGRESS_BYTES,
+  pieces,
+  plainPart,
+  type RequestOptions,
+  request,
+  tryRange,
+} from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'
 
 /** Bytes in one request, so tensors that are close together need only one. */
@@ -59,6 +68,13 @@ export async function openRanges(
   }
 }
 
+/** Bytes from `start`; the first `filled` of them are there. */
+interface Run {
+  readonly start: number
+  readonly bytes: Uint8Array
+  filled: number
+}
+
 class RangeFile {
   readonly #url: string
   readonly #version: Version
@@ -110,31 +126,52 @@ class RangeFile {
     }
   }
 
-  /** Takes a response with bytes [start, end), which begin with a block. */
+  /** Takes a response with bytes from `start`, where a block begins, and fetches the rest up to `end`. */
   async accept(response: Response, start: number, end: number): Promise<void> {
-    this.#keepRun(await this.#bytesOf(response, start, end, this.#options.signal), start)
+    const run: Run = { start, bytes: new Uint8Array(end - start), filled: 0 }
+    this.#keepRun(await this.#fill(run, this.#options.signal, response), start)
   }
 
-  async #bytesOf(
-    response: Response,
-    start: number,
-    end: number,
+  /** Fetches what the run lacks, in as many answers as the server takes for it. */
+  async #fill(
+    run: Run,
     signal: AbortSignal | undefined,
+    answer: Response | undefined,
+    progressed: () => void = () => undefined,
   ): Promise<Uint8Array> {
+    for (let ready = answer; run.filled < run.bytes.byteLength; ready = undefined) {
+      await this.#part(run, signal, ready, progressed)
+      progressed()
+    }
+    return run.bytes
+  }
+
+  async #part(
+    run: Run,
+    signal: AbortSignal | undefined,
+    answer: Response | undefined,
+    progressed: () => void,
+  ): Promise<void> {
+    const start = run.start + run.filled
+    const asked = run.bytes.byteLength - run.filled
+    const response =
+      answer ?? (await request(this.#url, { ...this.#options, signal }, { start, length: asked }))
+    if (response === undefined) throw this.#changed('it is gone')
+    const part = await plainPart(this.#url, response)
     const difference = differenceOf(response, start, this.#version)
-    if (difference !== undefined) {
+    if (part === undefined || difference !== undefined) {
       await response.body?.cancel()
-      throw this.#changed(difference)
+      throw this.#changed(difference ?? 'the server no longer answers ranges')
     }
-    const run = new Uint8Array(end - start)
-    let filled = 0
+    const before = run.filled
     const body = pieces(this.#url, response, { ...this.#options, signal })
-    for await (const bytes of firstBytes(response, body, run.byteLength)) {
-      run.set(bytes, filled)
-      filled += bytes.byteLength
+    for await (const bytes of firstBytes(response, body, asked)) {
+      run.bytes.set(bytes, run.filled)
+      run.filled += bytes.byteLength
+      if (run.filled - before >= PROGRESS_BYTES) progressed()
     }
-    if (filled < run.byteLength) throw cutShort(this.#url, filled, end - start, start)
-    return run
+    const loaded = run.filled - before
+    checkProgress(this.#url, { loaded, promised: Math.min(part.end - start, asked), asked, start })
   }
 
   /** Splits bytes from `start` on into blocks; returns the first. */
@@ -173,15 +210,10 @@ class RangeFile {
   }
 
   async #fetch(start: number, end: number, signal: AbortSignal | undefined): Promise<Uint8Array> {
-    return retrying(
-      async () => {
-        const range = { start, length: end - start }
-        const response = await request(this.#url, { ...this.#options, signal }, range)
-        if (response === undefined) throw this.#changed('it is gone')
-        return this.#bytesOf(response, start, end, signal)
-      },
-      { ...this.#options, signal },
-    )
+    // Bytes that came before a connection broke need not come again.
+    const run: Run = { start, bytes: new Uint8Array(end - start), filled: 0 }
+    const options = { ...this.#options, signal }
+    return retrying((progressed) => this.#fill(run, signal, undefined, progressed), options)
   }
 
   #keep(index: number, block: Uint8Array): void {

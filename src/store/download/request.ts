@@ -1,7 +1,8 @@
 // Requests. In: a URL. Out: the answer and its body in pieces, or an error that says whether waiting may
 // help.
-import { HalfbyteError, reasonOf } from '../../base/errors.ts'
+import { type ErrorDetail, HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
+import { type Part, partFault, partOf } from './partial.ts'
 
 export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
@@ -40,6 +41,7 @@ export async function request(
   if (response.ok && (range !== undefined || response.status !== 206)) return response
   await response.body?.cancel()
   const { status } = response
+  if (status === 206) throw uselessPart(url, partFault(response) ?? 'nobody asked for a part', { status })
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
   throw new HalfbyteError(
     'network',
@@ -72,6 +74,54 @@ function partInit(headers: RequestOptions['headers'], range: Range | undefined):
   if (range === undefined) return { headers: { ...headers } }
   const { start, length } = range
   return { cache: 'no-store', headers: { ...headers, Range: `bytes=${start}-${start + length - 1}` } }
+}
+
+/** `what`: a clause, what is wrong with an answer of the status 206. */
+export const uselessPart = (url: string, what: string, detail: ErrorDetail = {}): HalfbyteError =>
+  new HalfbyteError(
+    'network',
+    `${fileName(url)}: the server answered 206 (part of a file), and ${what}; load it from another server, or have this one send plain parts that Content-Range describes`,
+    detail,
+  )
+
+/**
+ * The part that an answer brings. Throws `network` for a partial answer whose place in the file is not known;
+ * undefined for other answers.
+ */
+export async function plainPart(url: string, response: Response): Promise<Part | undefined> {
+  const fault = response.status === 206 ? partFault(response) : undefined
+  if (fault === undefined) return partOf(response)
+  await response.body?.cancel()
+  throw uselessPart(url, fault)
+}
+
+/**
+ * Fewer bytes of a part than this count as none: a file in such crumbs would never come to its end.
+ */
+const LEAST_BYTES = 1024
+
+/**
+ * A connection that breaks before it brings this much counts as no progress: otherwise retries could go on
+ * for ever.
+ */
+export const PROGRESS_BYTES = 64 << 10
+
+/**
+ * To be called after an answer brought `loaded` of `asked` bytes at `start`. A server may send less than was
+ * asked for, if it says so: the rest is then asked for at once. Throws `network` when the answer ended before
+ * the `promised` bytes came, or brought next to nothing.
+ */
+export function checkProgress(
+  url: string,
+  { loaded, promised, asked, start }: Readonly<Record<'loaded' | 'promised' | 'asked' | 'start', number>>,
+): void {
+  if (loaded < promised) throw cutShort(url, loaded, asked, start)
+  if (loaded >= Math.min(asked, LEAST_BYTES)) return
+  throw new HalfbyteError(
+    'network',
+    `${fileName(url)}: the server sent ${loaded} of the ${asked} bytes from ${start} that were asked for, at least ${LEAST_BYTES} are needed; load it from another server`,
+    { loaded, asked },
+  )
 }
 
 export function missingFile(url: string): HalfbyteError {
@@ -110,7 +160,7 @@ export async function* firstBytes(
 }
 
 /** The error for an answer that ended before all of its bytes came. */
-export function cutShort(url: string, loaded: number, total: number, start: number): HalfbyteError {
+function cutShort(url: string, loaded: number, total: number, start: number): HalfbyteError {
   return new HalfbyteError(
     'network',
     `${fileName(url)}: ${loaded} of ${total} bytes came at ${start}; load it again`,

@@ -6,9 +6,11 @@ import { CHUNK_BYTES } from './chunk.ts'
 import { differenceOf, partOf, tagOf, type Version } from './partial.ts'
 import {
   bodyLength,
-  cutShort,
+  checkProgress,
   firstBytes,
+  PROGRESS_BYTES,
   pieces,
+  plainPart,
   type Range,
   type RequestOptions,
   request,
@@ -40,12 +42,6 @@ export interface TransferOptions extends RetryOptions, RequestOptions {
    */
   readonly onProgress?: ((loaded: number, total: number) => void) | undefined
 }
-
-/**
- * A connection that breaks before it brings this much counts as no progress: otherwise retries could go on
- * for ever.
- */
-const PROGRESS_BYTES = 64 << 10
 
 /** Bytes [start, start + length) of the file; the first `written` of them are stored. */
 interface Chunk {
@@ -217,30 +213,45 @@ class Transfer {
     return this.#request()
   }
 
-  /** Fetches the missing bytes of `chunk`, or some of them. */
+  /** Fetches the missing bytes of `chunk`, in as many answers as the server takes for them. */
   async #chunk(
     chunk: Chunk,
     version: Version,
     answer: Response | undefined,
     progressed: () => void,
   ): Promise<void> {
-    const from = chunk.start + chunk.written
+    for (let ready = answer; chunk.written < chunk.length; ready = undefined) {
+      await this.#part(chunk, version, ready, progressed)
+      progressed()
+    }
+  }
+
+  async #part(
+    chunk: Chunk,
+    version: Version,
+    answer: Response | undefined,
+    progressed: () => void,
+  ): Promise<void> {
     const before = chunk.written
-    const response = answer ?? (await this.#request({ start: from, length: chunk.length - before }))
+    const from = chunk.start + before
+    const asked = chunk.length - before
+    const response = answer ?? (await this.#request({ start: from, length: asked }))
     await this.#refusePage(response)
+    const part = response && (await plainPart(this.#url, response))
     const difference = response === undefined ? 'it is gone' : differenceOf(response, from, version)
-    if (response === undefined || difference !== undefined) {
+    if (response === undefined || part === undefined || difference !== undefined) {
       await response?.body?.cancel()
       throw new Changed(difference)
     }
     this.#answers++
-    for await (const bytes of firstBytes(response, this.#pieces(response), chunk.length - before)) {
+    for await (const bytes of firstBytes(response, this.#pieces(response), asked)) {
       this.#file.write(chunk.start + chunk.written, bytes)
       chunk.written += bytes.byteLength
       if (!chunk.isAgain) this.#progress(bytes.byteLength)
       if (chunk.written - before >= PROGRESS_BYTES) progressed()
     }
-    if (chunk.written < chunk.length) throw cutShort(this.#url, chunk.written, chunk.length, chunk.start)
+    const loaded = chunk.written - before
+    checkProgress(this.#url, { loaded, promised: Math.min(part.end - from, asked), asked, start: from })
   }
 
   /**

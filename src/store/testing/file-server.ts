@@ -25,6 +25,12 @@ export interface Behaviour {
   excess?: number
   /** Sends at most this many bytes of each range, and says so. */
   most?: number
+  /** Does not say so: the part's range is the one that was asked for. */
+  saysAll?: boolean
+  /** Answers every request with 206. */
+  isAlwaysPart?: boolean
+  /** The `Content-Range` of every 206; '' for none. */
+  saysRange?: string
   /** Sends the beginning of the file instead of each range, and says so. */
   rewinds?: boolean
   /** Shifts each range by this many bytes, and says so. */
@@ -164,14 +170,16 @@ function answer(server: FileServer, request: IncomingMessage, response: ServerRe
   const [start, end] = isPart ? [begin, Math.min(begin + length, size)] : [0]
   const part = flipped(behaviour, start, file.subarray(start, end))
   const body = behaviour.gzip === true ? gzipSync(part) : part
-  if (isPart) {
-    const last = start + part.byteLength - 1
-    response.setHeader('Content-Range', `bytes ${start}-${last}/${size}`)
+  if (isPart || behaviour.isAlwaysPart === true) {
+    const sent = start + part.byteLength - 1
+    const last = behaviour.saysAll === true ? Math.min(Number(to), size - 1) : sent
+    const said = behaviour.saysRange ?? `bytes ${start}-${last}/${size}`
+    if (said !== '') response.setHeader('Content-Range', said)
   }
   if (behaviour.gzip === true) response.setHeader('Content-Encoding', 'gzip')
   const lie = isPart ? 0 : (behaviour.liesBy ?? 0)
   if (behaviour.length !== false) response.setHeader('Content-Length', body.byteLength + lie)
-  response.writeHead(isPart ? 206 : 200)
+  response.writeHead(isPart || behaviour.isAlwaysPart === true ? 206 : 200)
   const stalls = behaviour.stalls === true || Number(from ?? 0) < (behaviour.stallsBefore ?? 0)
   send(behaviour, stalls, response, body)
 }
