@@ -39,7 +39,8 @@ export function serveTabs(engine: LocalEngine, post: (message: Unsent) => void):
     hear(message) {
       const guest = guestOf(message.from)
       const to = message.from
-      if (message.type === 'ping') post({ type: 'pong', to })
+      // In a frozen page messages are heard, but timers stand still, as the engine's worker does.
+      if (message.type === 'ping') setTimeout(() => post({ type: 'pong', to }))
       else if (message.type === 'call') void answer(guest, message)
       else if (message.type === 'abort') guest.aborts.get(message.id)?.abort()
       else if (message.type === 'command') guest.commands.get(message.id)?.(message.command)

@@ -201,11 +201,16 @@ export class TabService {
   async #makeSure(server: TabServer, first: TabMessage): Promise<void> {
     const messages = [first]
     this.#unsure = messages
-    const leads = await this.#leads()
+    let [leads, asked] = [true, Number.NEGATIVE_INFINITY]
+    // In a tab that freezes meanwhile, the answer is old by the time it is heard.
+    while (leads && performance.now() > asked + SURE_MS) {
+      asked = performance.now()
+      leads = await this.#leads()
+    }
     this.#unsure = undefined
     // Whoever asked has asked the next leader by now.
     if (!leads || this.#server !== server) return
-    this.#sureUntil = performance.now() + SURE_MS
+    this.#sureUntil = asked + SURE_MS
     for (const message of messages) this.#serve(server, message)
   }
 
