@@ -28,8 +28,8 @@ const options = new Command('bench:real')
   .option('--prompts <n>', 'only the first of the prompts', Number, CHATS.length + TEXTS.length)
   .option(
     '--sides <list>',
-    'weights, then + and int8 or fp8 for keys and values, then @ and threads, with s for shards: w8+int8@2s',
-    'auto,f32,w8,w4,auto+int8,auto+fp8,auto@2,auto@2s',
+    'weights, then + and the formats of keys and values, then @ and threads, with s for shards: w8+int8/fp8@2s',
+    'auto,f32,w8,w4,auto+int8/int8,auto+int8/fp8,auto@2,auto@2s',
   )
   .option('--f16', 'lets llama.cpp read the weights as F16, so that it rounds no activations to 8 bits')
   .option('--python <program>', 'a Python with llama-cpp-python; default: the addon of node-llama-cpp')
@@ -96,12 +96,12 @@ console.log(
 )
 
 function buildOptions(side: string): BuildOptions {
-  const [, weights, kv, threads, shards] = side.match(/^(\w+)(?:\+(int8|fp8))?(?:@(\d+)(s?))?$/) ?? []
-  if (weights === undefined) throw new Error(`"${side}" is no side; one is auto, w8+int8 or w4@2s`)
+  const [, weights, k, v, threads, shards] = side.match(/^(\w+)(?:\+(\w+)\/(\w+))?(?:@(\d+)(s?))?$/) ?? []
+  if (weights === undefined) throw new Error(`"${side}" is no side; one is auto, w8+int8/int8 or w4@2s`)
   return {
     weights: weights as NonNullable<BuildOptions['weights']>,
     threads: Number(threads ?? 1),
-    ...(kv === undefined ? {} : { kvCache: { k: 'int8', v: kv as 'int8' | 'fp8' } }),
+    ...(k === undefined ? {} : { kvCache: { k, v } as NonNullable<BuildOptions['kvCache']> }),
     ...(shards ? { pool: 'shards' } : {}),
   }
 }

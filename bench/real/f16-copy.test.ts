@@ -15,28 +15,31 @@ import { writeF16Copy } from './f16-copy.ts'
 async function valuesOf(path: string) {
   const { metadata, tensors } = await readGguf(blobSource('model', new Blob([await readFile(path)])))
   const values = new Map<string, Float32Array>()
-  for (const [name, { dtype, shape, source, offset, byteLength }] of tensors) {
+  for (const [name, { dtype, shape, source, offset, byteLength, coding }] of tensors) {
     const out = new Float32Array(shape.reduce((product, size) => product * size, 1))
-    dequantize(storedRows(dtype, await source.read(offset, byteLength)), 0, out.length, out, 0)
+    dequantize(storedRows(dtype, await source.read(offset, byteLength), coding), 0, out.length, out, 0)
     values.set(name, out)
   }
   return { metadata, values, dtypes: new Set([...tensors.values()].map(({ dtype }) => dtype)) }
 }
 
-test('a copy has the configuration, the tokenizer and the values of the model', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'halfbyte-f16-'))
-  const [from, to] = [join(folder, 'model.gguf'), join(folder, 'copy.gguf')]
-  await writeFile(from, await (await typedGguf(randomLlama({ seed: 3 }), () => 'Q8_0')).bytes())
-  await writeF16Copy(from, to)
-  const [model, copy] = [await valuesOf(from), await valuesOf(to)]
-  await rm(folder, { recursive: true })
-  expect(model.dtypes).toContain('Q8_0')
-  expect(copy.dtypes).toEqual(new Set(['F16', 'F32']))
-  expect(copy.metadata).toEqual(model.metadata)
-  expect([...copy.values.keys()]).toEqual([...model.values.keys()])
-  for (const [name, values] of model.values) {
-    const found = copy.values.get(name)!
-    for (const [index, value] of values.entries())
-      expect(Math.abs(found[index]! - value)).toBeLessThanOrEqual(Math.abs(value) / 2048 + 2 ** -24)
-  }
-})
+test.each(['Q8_0', 'Q5_0', 'Q4_1'] as const)(
+  'a copy has the configuration, the tokenizer and the values of a model in %s',
+  async (dtype) => {
+    const folder = await mkdtemp(join(tmpdir(), 'halfbyte-f16-'))
+    const [from, to] = [join(folder, 'model.gguf'), join(folder, 'copy.gguf')]
+    await writeFile(from, await (await typedGguf(randomLlama({ seed: 3 }), () => dtype)).bytes())
+    await writeF16Copy(from, to)
+    const [model, copy] = [await valuesOf(from), await valuesOf(to)]
+    await rm(folder, { recursive: true })
+    expect(model.dtypes).toContain(dtype)
+    expect(copy.dtypes).toEqual(new Set(['F16', 'F32']))
+    expect(copy.metadata).toEqual(model.metadata)
+    expect([...copy.values.keys()]).toEqual([...model.values.keys()])
+    for (const [name, values] of model.values) {
+      const found = copy.values.get(name)!
+      for (const [index, value] of values.entries())
+        expect(Math.abs(found[index]! - value)).toBeLessThanOrEqual(Math.abs(value) / 2048 + 2 ** -24)
+    }
+  },
+)

@@ -33,7 +33,7 @@ export async function writeF16Copy(from: string, to: string): Promise<void> {
 }
 
 function copied(tensor: TensorInfo): GgufTensor {
-  const { name, dtype, shape, source, offset, byteLength } = tensor
+  const { name, dtype, shape, source, offset, byteLength, coding } = tensor
   if (dtype === 'F32')
     return {
       name,
@@ -49,7 +49,7 @@ function copied(tensor: TensorInfo): GgufTensor {
       const count = Math.min(SLAB, elements - at)
       const bytes = await source.read(offset + rowBytes(dtype, at), rowBytes(dtype, count))
       const values = new Float32Array(count)
-      dequantize(storedRows(dtype, bytes), 0, count, values, 0)
+      dequantize(storedRows(dtype, bytes, coding), 0, count, values, 0)
       yield new Uint8Array(Uint16Array.from(values, floatToHalf).buffer)
     }
   }

@@ -138,7 +138,9 @@ async function start(kind: EngineKind, threads: number, served: Site): Promise<R
 
 /** Another part of the text for every round, so that no engine finds it in a cache. */
 function promptAt(round: number): { text: string; ids: number[] } {
-  const words = text.split(/\s+/).slice(1000 + 500 * round, 1500 + 500 * round)
+  const start = 1000 + 500 * round
+  // A word takes at least one token.
+  const words = text.split(/\s+/).slice(start, start + options.prompt)
   let prompt = words[0]!
   for (const word of words.slice(1)) {
     if (tokenizer.encode(prompt, { addSpecial: true }).length >= options.prompt) break
