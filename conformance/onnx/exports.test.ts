@@ -8,6 +8,7 @@ import { bufferSource } from '../../src/base/bytes.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import type { TensorInfo } from '../../src/formats/tensors.ts'
 import { graphBuilder } from '../../src/graph/builder.ts'
+import { graphBudget } from '../../src/onnx/evaluate.ts'
 import type { Node } from '../../src/onnx/ir/graph.ts'
 import { HANDLERS } from '../../src/onnx/raise/handlers.ts'
 import { Translator } from '../../src/onnx/raise/translator.ts'
@@ -110,6 +111,22 @@ test.each([
   ]
   expect(largestDifference(exact, logits)).toBeLessThan(2e-3)
   expect(relativeError(usual, logits)).toBeLessThan(0.05)
+})
+
+test('an abort ends the translation in the middle of a proof', async () => {
+  const graph = await exportedGraph('llama-cache')
+  const spentBy = async (abort: AbortController) => {
+    const budget = graphBudget(abort.signal)
+    const run = new Translator('model.onnx', graph, HANDLERS, graphBuilder(), { budget }).run()
+    return { ended: await run.then(() => 'whole', String), units: budget.spentUnits }
+  }
+  const whole = await spentBy(new AbortController())
+  const abort = new AbortController()
+  setTimeout(() => abort.abort('not wanted any more'))
+  const part = await spentBy(abort)
+  expect([whole.ended, part.ended]).toEqual(['whole', 'not wanted any more'])
+  expect(part.units).toBeGreaterThan(0)
+  expect(part.units).toBeLessThan(whole.units)
 })
 
 test('values that are keys too, which are normed in place, are refused', async () => {

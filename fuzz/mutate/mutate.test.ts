@@ -1,7 +1,12 @@
 // Mutators. In: good files, texts and documents. Out: others, the same for the same seed, that still reach
 // into what they change.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
+import { bufferSource } from '../../src/base/bytes.ts'
+import { isHalfbyteError } from '../../src/base/errors.ts'
+import { readModel } from '../../src/onnx/read-model.ts'
 import { modelBytes, type WrittenGraph } from '../../src/onnx/testing/write-model.ts'
 import { corpusOf } from '../corpus.ts'
 import { layoutOf } from '../gguf-layout.ts'
@@ -10,6 +15,7 @@ import { Random } from '../random.ts'
 import { TARGETS } from '../target.ts'
 import { Raw, textOfTree, treeOf } from './json-tree.ts'
 import { mutateBytes } from './mutate-bytes.ts'
+import { mutateGraph } from './mutate-graph.ts'
 import { mutateJson } from './mutate-json.ts'
 import { fieldsOf, mutateProto } from './mutate-proto.ts'
 import { mutateText } from './mutate-text.ts'
@@ -111,3 +117,22 @@ test.each(TARGETS.filter((name) => name !== 'hbm'))(
     expect(new Set(titles).size).toBe(titles.length)
   },
 )
+
+test('changes of meaning leave a whole ONNX file, and every kind of them comes', async () => {
+  const path = join(import.meta.dirname, '../../conformance/onnx/exports/llama-cache/model.onnx')
+  const exported = new Uint8Array(readFileSync(path))
+  const changes: string[] = []
+  for (let index = 0; index < 60; index++) {
+    const { bytes, change } = mutateGraph(new Random(3, index), exported)
+    changes.push(change)
+    expect(fieldsOf(bytes)).toHaveLength(fieldsOf(exported)!.length)
+    const isRead = await readModel(bufferSource('model.onnx', bytes)).then(
+      ({ graph }) => graph.nodes.length > 0,
+      (error) => isHalfbyteError(error),
+    )
+    expect(isRead).toBe(true)
+    if (change === '') expect(bytes).toEqual(exported)
+  }
+  for (const kind of ['wrappedInIf', 'wrappedInLoop', 'shared', 'otherOperator', 'otherConstant'])
+    expect(changes.join()).toContain(kind)
+})
