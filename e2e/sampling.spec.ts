@@ -67,3 +67,31 @@ test('processors are imported in the worker, from the page’s own addresses and
     )
   }
 })
+
+test('a processor that never returns: an abort rejects at once, and dispose ends its worker', async ({
+  page,
+  site,
+}) => {
+  const url = await site.add(repositoryFile(TINY_PATH))
+  await openLibrary(page, site.isolated)
+  const seen = await page.evaluate(async (url) => {
+    const code = 'export default () => () => { for (;;); }'
+    const engine = await halfbyte.Engine.load(url, { cache: 'none', threads: 2 })
+    const controller = new AbortController()
+    const processors = [`data:text/javascript,${encodeURIComponent(code)}`]
+    const reply = engine.complete('a', { processors, signal: controller.signal }).result.catch(String)
+    // Whether the worker hangs by then or is about to: both end alike.
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    controller.abort('enough')
+    const ends = [await reply]
+    // It is asked, and never answers.
+    const pending = engine.tokenize('a').catch(({ code }) => code)
+    await engine.dispose()
+    ends.push(await pending)
+    const again = await halfbyte.Engine.load(url, { cache: 'none', threads: 2 })
+    ends.push(String((await again.complete('a', { maxTokens: 3 }).result).tokens.length))
+    await again.dispose()
+    return ends
+  }, url)
+  expect(seen).toEqual(['enough', 'disposed', '3'])
+})

@@ -1,7 +1,7 @@
 // The engine. In: where a model is. Out: sessions and completions that run in a worker of this page.
 
 import { HalfbyteError } from '../base/errors.ts'
-import { checkKeys } from '../base/options.ts'
+import { checkKeys, plainOf, readFrom, signalOf } from '../base/options.ts'
 import { EngineClient } from '../engine/wire/client.ts'
 import { type Connection, NO_WORKERS, startEngineWorker } from '../engine/wire/connection.ts'
 import type { ProbeReport } from '../engine/wire/probe-protocol.ts'
@@ -12,12 +12,11 @@ import type { Score } from '../evaluate/score.ts'
 import { type Build, chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../runtime/features.ts'
 import type { PoolKind } from '../runtime/pool.ts'
 import { asyncDispose } from './dispose.ts'
-import { startGeneration } from './generation.ts'
 import { deadlyBytes, noted } from './interrupted.ts'
 import { decodeRequest } from './request/constraint.ts'
-import { decodeOptions } from './request/decode-options.ts'
-import { checkLoadOptions, loadRequest, prepareRequest, workerAddress } from './request/load-request.ts'
-import { plainMessage } from './request/messages.ts'
+import { startReply } from './request/decode-options.ts'
+import { checkedLoad, loadRequest, prepareRequest, workerAddress } from './request/load-request.ts'
+import { plainMessages } from './request/messages.ts'
 import { createSession, restoreSession } from './session.ts'
 import type {
   AbortOptions,
@@ -104,10 +103,10 @@ export class Engine implements AsyncDisposable {
    * with the signal's reason. The worker has then ended, and load may be called again.
    */
   static async load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
-    checkLoadOptions(options, 'onProgress')
-    options.signal?.throwIfAborted()
-    return noted(source, options, ({ onNeed }) =>
-      Engine.open(startEngineWorker(workerAddress(options)), source, options, onNeed),
+    const checked = checkedLoad(options, 'onProgress')
+    checked.signal?.throwIfAborted()
+    return noted(source, checked, ({ onNeed }) =>
+      Engine.open(startEngineWorker(workerAddress(checked)), source, checked, onNeed),
     )
   }
 
@@ -118,10 +117,10 @@ export class Engine implements AsyncDisposable {
    * `load` does.
    */
   static async probe(source: ModelSource, options: ProbeOptions = {}): Promise<ProbeReport> {
-    checkLoadOptions(options, 'limitBytes')
-    options.signal?.throwIfAborted()
-    const { limitBytes = await deadlyBytes() } = options
-    return Engine.ask(startEngineWorker(workerAddress(options)), source, { ...options, limitBytes })
+    const checked = checkedLoad(options, 'limitBytes')
+    checked.signal?.throwIfAborted()
+    const { limitBytes = await deadlyBytes() } = checked
+    return Engine.ask(startEngineWorker(workerAddress(checked)), source, { ...checked, limitBytes })
   }
 
   /**
@@ -135,10 +134,9 @@ export class Engine implements AsyncDisposable {
   ): Promise<ProbeReport> {
     const client = new EngineClient(connection)
     try {
-      checkLoadOptions(options, 'limitBytes')
-      return await client.callAbortable(options.signal, (service, port) =>
-        service.probe({ ...loadRequest(source, options), limitBytes: options.limitBytes }, port),
-      )
+      const { limitBytes, ...checked } = checkedLoad(options, 'limitBytes')
+      const request = { ...loadRequest(source, checked), limitBytes }
+      return await client.callAbortable(checked.signal, (service, port) => service.probe(request, port))
     } finally {
       client.close()
     }
@@ -156,8 +154,8 @@ export class Engine implements AsyncDisposable {
   ): Promise<Engine> {
     const client = new EngineClient(connection)
     try {
-      checkLoadOptions(options, 'onProgress')
-      return new Engine(client, await client.load(loadRequest(source, options), { ...options, onNeed }))
+      const checked = checkedLoad(options, 'onProgress')
+      return new Engine(client, await client.load(loadRequest(source, checked), { ...checked, onNeed }))
     } catch (error) {
       client.close()
       throw error
@@ -166,8 +164,10 @@ export class Engine implements AsyncDisposable {
 
   /** Starts a conversation. Uses no memory until the first message is sent. */
   createSession(options: SessionOptions = {}): Session {
-    checkKeys('the options', options, ['system', 'messages', 'overflow', 'keep'])
-    return createSession(this.client(), options)
+    return readFrom('the options', () => {
+      checkKeys('the options', options, ['system', 'messages', 'overflow', 'keep'])
+      return createSession(this.client(), options)
+    })
   }
 
   /**
@@ -181,13 +181,12 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Continues plain text without the model's chat template. Keeps no state. */
-  complete(prompt: string, options: GenerateOptions = {}): Generation {
-    return startGeneration(options.signal, async (sink, isWanted) => {
-      if (options.tools !== undefined) {
+  complete(prompt: string, options?: GenerateOptions): Generation {
+    return startReply(options, async ({ tools, decode }, sink, isWanted) => {
+      if (tools !== undefined) {
         throw new HalfbyteError('unsupported', 'plain text cannot have tools; send a message in a session')
       }
       const client = this.client()
-      const decode = decodeOptions(options)
       const request = await client.call(() => decodeRequest(decode))
       if (!isWanted()) return undefined
       return client.generate({ prompt: { type: 'text', text: prompt }, ...request }, sink)
@@ -198,11 +197,11 @@ export class Engine implements AsyncDisposable {
    * Number of tokens of plain text, or of a conversation in the model's template, including the opening of
    * the reply.
    */
-  countTokens(input: string | readonly Message[]): Promise<number> {
+  async countTokens(input: string | readonly Message[]): Promise<number> {
     const prompt: Prompt =
       typeof input === 'string'
         ? { type: 'text', text: input }
-        : { type: 'messages', messages: input.map(plainMessage) }
+        : { type: 'messages', messages: plainMessages('messages', input) }
     return this.client().call((service) => service.countTokens(prompt))
   }
 
@@ -211,15 +210,17 @@ export class Engine implements AsyncDisposable {
    * special tokens are recognised.
    */
   async tokenize(text: string): Promise<number[]> {
-    return [...(await this.client().call((service) => service.tokenize(text)))]
+    const plain = plainOf('the text', text)
+    return [...(await this.client().call((service) => service.tokenize(plain)))]
   }
 
   /**
    * Text of ids. Bytes that form no character become U+FFFD. Rejects with `format` for an id outside the
    * vocabulary.
    */
-  detokenize(ids: readonly number[]): Promise<string> {
-    return this.client().call((service) => service.detokenize(ids))
+  async detokenize(ids: readonly number[]): Promise<string> {
+    const plain = plainOf('ids', ids)
+    return this.client().call((service) => service.detokenize(plain))
   }
 
   /**
@@ -233,13 +234,10 @@ export class Engine implements AsyncDisposable {
    *
    * Rejects with `unsupported` for an empty prompt, `context-overflow`, or the signal's reason.
    */
-  async score(
-    prompt: string,
-    continuations: readonly string[],
-    { signal }: AbortOptions = {},
-  ): Promise<Score[]> {
-    const ask = this.client().callAbortable(signal, (service, port) =>
-      service.score(prompt, continuations, port),
+  async score(prompt: string, continuations: readonly string[], options?: AbortOptions): Promise<Score[]> {
+    const plain = plainOf('the texts', [prompt, continuations] as const)
+    const ask = this.client().callAbortable(signalOf(options), (service, port) =>
+      service.score(...plain, port),
     )
     return [...(await ask)]
   }
@@ -255,11 +253,13 @@ export class Engine implements AsyncDisposable {
    *
    * Rejects with `unsupported` for a text without tokens, `context-overflow`, or the signal's reason.
    */
-  async embed(
-    texts: readonly string[],
-    { signal, ...options }: EmbedOptions & AbortOptions = {},
-  ): Promise<Float32Array[]> {
-    const ask = this.client().callAbortable(signal, (service, port) => service.embed(texts, options, port))
+  async embed(texts: readonly string[], options?: EmbedOptions & AbortOptions): Promise<Float32Array[]> {
+    const signal = signalOf(options)
+    const plain = plainOf('texts', texts)
+    const { pooling, normalize } = readFrom('the options', () => ({ ...options }))
+    const ask = this.client().callAbortable(signal, (service, port) =>
+      service.embed(plain, { pooling, normalize }, port),
+    )
     return [...(await ask)]
   }
 

@@ -111,6 +111,29 @@ test.each([
     /threw Error: no/,
   ],
   ['is asynchronous', 'export default () => async () => {}', 'unsupported', /returned something/],
+  ['fails later', 'export default () => async () => { throw 1 }', 'unsupported', /returned something/],
+  ['is made later', 'export default async () => { throw 1 }', 'unsupported', /has no default export that/],
+  ['returns a row', 'export default () => (l) => l.slice(1)', 'unsupported', /returned something/],
+  [
+    'throws what is no text',
+    'export default () => () => { throw Object.create(null) }',
+    'unsupported',
+    /threw/,
+  ],
+  ['makes all infinite', 'export default () => (l) => { l.fill(1 / 0) }', 'unsupported', /logit of id 0 Inf/],
+  ['writes texts', 'export default () => (l) => { l[1] = "x" }', 'unsupported', /logit of id 1 NaN/],
+  [
+    'gives the row away',
+    'export default () => (l) => { structuredClone(l, { transfer: [l.buffer] }) }',
+    'unsupported',
+    /left 0 of 258 logits|threw DataCloneError/,
+  ],
+  [
+    'reads what nobody has',
+    'export default ({ tokenText, tokenize }) => { tokenText(-1); tokenText({}); tokenize(null) }',
+    'unsupported',
+    /cannot be made/,
+  ],
   ['makes NaN', 'export default () => (l) => { l[5] = NaN }', 'unsupported', /logit of id 5 NaN/],
 ])('a processor that %s is a typed error that names it', async (_, text, code, message) => {
   const engine = await openToy()
@@ -120,4 +143,23 @@ test.each([
   expect(String(error)).toMatch(message)
   // The engine goes on.
   expect(await engine.complete('ab', { ...GREEDY, maxTokens: 2 }).text()).toBe('cd')
+})
+
+test('a processor whose module never finishes ends with its reply, its session or its engine', async () => {
+  const engine = await openToy()
+  const processors = [moduleOf('await new Promise(() => undefined)')]
+  const session = engine.createSession()
+  const cancelled = session.send('a', { ...GREEDY, processors })
+  setTimeout(() => cancelled.cancel('enough'))
+  expect(await cancelled.result).toMatchObject({ finishReason: 'cancelled', reason: 'enough' })
+  expect(await session.send('b', GREEDY).text()).toBe('You said b')
+  const controller = new AbortController()
+  const aborted = session.send('c', { ...GREEDY, processors, signal: controller.signal }).result
+  controller.abort(new Error('gone'))
+  await expect(aborted).rejects.toThrow('gone')
+  expect(await session.send('d', GREEDY).text()).toBe('You said d')
+  const pending = engine.complete('e', { processors }).result
+  const disposed = engine.dispose()
+  await expect(pending).rejects.toMatchObject({ code: 'disposed' })
+  await disposed
 })

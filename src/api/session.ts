@@ -1,13 +1,14 @@
 // Sessions. In: messages. Out: replies, one turn at a time, and the conversation so far.
+
 import { HalfbyteError } from '../base/errors.ts'
-import { wrongOption } from '../base/options.ts'
+import { plainOf, signalOf, wrongOption } from '../base/options.ts'
+import { isCount } from '../base/values.ts'
 import type { EngineClient, LongAsk } from '../engine/wire/client.ts'
 import type { Message, Overflow, SavedSession } from '../engine/wire/protocol.ts'
 import { asyncDispose } from './dispose.ts'
-import { startGeneration } from './generation.ts'
 import { decodeRequest } from './request/constraint.ts'
-import { decodeOptions } from './request/decode-options.ts'
-import { plainMessage } from './request/messages.ts'
+import { startReply } from './request/decode-options.ts'
+import { plainMessages, saidMessages } from './request/messages.ts'
 import type {
   AbortOptions,
   GenerateOptions,
@@ -23,10 +24,10 @@ export interface SessionSeed extends SessionOptions {
 }
 
 export function createSession(client: EngineClient, seed: SessionSeed = {}, id = ++client.sessions): Session {
-  const { system } = seed
-  const overflow: Overflow = { overflow: seed.overflow, keep: seed.keep }
-  let messages: readonly Message[] = (seed.messages ?? []).map(plainMessage)
-  let contextUsed = seed.contextUsed ?? 0
+  const { system, overflow: policy, keep, messages: given = [], contextUsed: used = 0 } = seed
+  const overflow: Overflow = { overflow: policy, keep }
+  let messages: readonly Message[] = plainMessages('messages', given)
+  let contextUsed = used
   // Resolves when every generation so far has settled.
   let turn: Promise<unknown> = Promise.resolve()
   const running = new Set<Generation>()
@@ -38,17 +39,16 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
     get contextUsed() {
       return contextUsed
     },
-    send(input, options = {}) {
-      const said = typeof input === 'string' ? [{ role: 'user', content: input } as const] : [input].flat()
-      return answer((before) => [...before, ...said.map(plainMessage)], options)
+    send(input, options) {
+      return answer((before) => [...before, ...saidMessages(input)], options)
     },
-    edit: (index, content, options = {}) =>
+    edit: (index, content, options) =>
       answer((before) => {
-        const old = before[index]
+        const old = isCount(index) ? before[index] : undefined
         if (old === undefined) throw wrongOption('index', index, `from 0 and below ${before.length}`)
         return [...before.slice(0, index), { role: old.role, content }]
       }, options),
-    regenerate: (options = {}) =>
+    regenerate: (options) =>
       answer((before) => {
         const last = before.findLastIndex(({ role }) => role !== 'assistant')
         return before.slice(0, last + 1)
@@ -60,10 +60,10 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
           'messages cannot be replaced while a generation runs; cancel it and await its result first',
         )
       }
-      messages = given.map(plainMessage)
+      messages = plainMessages('messages', given)
     },
-    fork: ({ signal } = {}) =>
-      inTurn(signal, async (service) => {
+    fork: (options) =>
+      inTurn(options, async (service, _, signal) => {
         const copyId = ++client.sessions
         const copy = createSession(client, saved(), copyId)
         await service.fork(id, copyId)
@@ -71,9 +71,9 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
         if (signal?.aborted) await copy.dispose()
         return copy
       }),
-    save: ({ signal } = {}) => inTurn(signal, (service, port) => service.save(id, saved(), port)),
-    store: (name, { signal } = {}) =>
-      inTurn(signal, (service, port) => service.store(id, name, saved(), port)),
+    save: (options) => inTurn(options, (service, port) => service.save(id, saved(), port)),
+    store: (name, options) =>
+      inTurn(options, (service, port) => service.store(id, plainOf('the name', name), saved(), port)),
     dispose,
     [asyncDispose]: dispose,
   }
@@ -96,27 +96,30 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
   }
 
   /** Runs the request after all earlier ones, unless the signal has been aborted by then. */
-  function inTurn<T>(signal: AbortSignal | undefined, ask: LongAsk<T>): Promise<T> {
+  async function inTurn<T>(
+    options: AbortOptions | undefined,
+    ask: (...given: [...Parameters<LongAsk<T>>, signal: AbortSignal | undefined]) => Promise<T>,
+  ): Promise<T> {
     const before = turn
+    const signal = signalOf(options)
     return client.callAbortable(signal, async (service, port) => {
       await before
       signal?.throwIfAborted()
       check()
-      return ask(service, port)
+      return ask(service, port, signal)
     })
   }
 
   /** Runs `change` on the messages when the turn comes, then lets the model continue from them. */
   function answer(
     change: (messages: readonly Message[]) => readonly Message[],
-    options: GenerateOptions,
+    options: GenerateOptions | undefined,
   ): Generation {
-    const given = decodeOptions(options)
     const turnBefore = turn
     let before: readonly Message[] | undefined
-    const generation = startGeneration(
-      options.signal,
-      async (sink, isWanted) => {
+    const generation = startReply(
+      options,
+      async ({ tools, prefix, decode: given }, sink, isWanted) => {
         // Asking through the client makes this wait end if the engine's worker dies.
         await client.call(() => turnBefore)
         if (!isWanted()) return undefined
@@ -132,7 +135,6 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
         }
         before = messages
         messages = changed
-        const { tools, prefix } = options
         const prompt = { type: 'messages', messages: withSystem(changed), tools, prefix } as const
         return client.generate(
           { session: id, prompt, ...overflow, ...decode },
@@ -145,10 +147,10 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
           },
         )
       },
-      (result) => {
+      (result, { prefix }) => {
         running.delete(generation)
         if (before !== undefined)
-          messages = result === undefined ? before : withReply(messages, result, options.prefix)
+          messages = result === undefined ? before : withReply(messages, result, prefix)
       },
     )
     running.add(generation)
@@ -166,14 +168,16 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
 }
 
 /** Restores a session from a file that `save` made or from a name that was given to `store`. */
-export function restoreSession(
+export async function restoreSession(
   client: EngineClient,
   file: Blob | string,
-  { signal }: AbortOptions = {},
+  options?: AbortOptions,
 ): Promise<Session> {
+  const signal = signalOf(options)
+  const plain = plainOf('the saved session', file)
   const id = ++client.sessions
   return client.callAbortable(signal, async (service, port) => {
-    const session = createSession(client, await service.restore(id, file, port), id)
+    const session = createSession(client, await service.restore(id, plain, port), id)
     // As with a fork: no caller has this session.
     if (signal?.aborted) await session.dispose()
     return session

@@ -33,7 +33,10 @@ export type ModelSource = string | URL | File | readonly File[] | RepoAddress
 export interface LoadOptions {
   /** Aborting rejects the load with the signal's reason and ends its worker. Default: none. */
   readonly signal?: AbortSignal | undefined
-  /** Called as the load advances. Default: none. */
+  /**
+   * Called as the load advances. If it throws, or returns a promise that rejects, the load rejects with that
+   * error and ends its worker. Default: none.
+   */
   readonly onProgress?: ((event: LoadProgress) => void) | undefined
   /**
    * A smaller model with the same vocabulary, loaded into the same memory. It drafts several tokens, and the
@@ -47,7 +50,9 @@ export interface LoadOptions {
    * with `architecture` if an adapter belongs to another model. Default: none.
    */
   readonly lora?: readonly { readonly source: ModelSource; readonly scale?: number | undefined }[] | undefined
-  /** Number of threads that compute. Default `auto`: measured. */
+  /**
+   * Number of threads that compute, at most 32 or, if that is more, four for each core. Default `auto`: measured.
+   */
   readonly threads?: number | 'auto' | undefined
   /**
    * How threads share the work. `shared`: on one memory; the page must be cross-origin isolated. `shards`:

@@ -73,10 +73,19 @@ export class HalfbyteError extends Error {
 
 /** True for a HalfbyteError from any copy of this library, in any realm. */
 export function isHalfbyteError(value: unknown): value is HalfbyteError {
-  return typeof value === 'object' && value !== null && BRAND in value
+  try {
+    return typeof value === 'object' && value !== null && BRAND in value
+  } catch {
+    // A proxy may throw.
+    return false
+  }
 }
 
-/** The message of any thrown value. */
+/** The message of any thrown value, also of one that cannot be written as text. */
 export function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause)
+  try {
+    return String(cause instanceof Error ? cause.message : cause)
+  } catch {
+    return `a value of type ${typeof cause}`
+  }
 }

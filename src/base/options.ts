@@ -1,6 +1,7 @@
 // Options. In: a value that a caller passed. Out: a short text of it, and errors for wrong options.
-import { HalfbyteError } from './errors.ts'
-import { isObject } from './values.ts'
+import { HalfbyteError, isHalfbyteError, reasonOf } from './errors.ts'
+import { checkLevels } from './levels.ts'
+import { isObject, unwrap } from './values.ts'
 
 /**
  * A short text of any value, for error messages. Never throws, not even for values like `{ toString: 1 }` for
@@ -11,14 +12,32 @@ export function shown(value: unknown): string {
   return text.length <= 60 ? text : `${text.slice(0, 56)}...${text.at(-1)}`
 }
 
+/** Values in lists and objects that are looked at. A list may have four billion. */
+const MOST_SHOWN = 1000
+
 function written(value: unknown): string {
   // JSON has no NaN, Infinity or bigint.
   if (typeof value === 'number' || typeof value === 'bigint') return String(value)
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 60))
+  let left = MOST_SHOWN
+  const counted = (_key: string, each: unknown): unknown => {
+    if (left-- === 0) throw new RangeError('it is too long to be shown')
+    return typeof each === 'string' ? each.slice(0, 60) : each
+  }
   try {
-    return JSON.stringify(typeof value === 'string' ? value.slice(0, 60) : value) ?? String(value)
+    return JSON.stringify(value, counted) ?? String(value)
   } catch {
-    // The value is circular, or nested too deeply for the stack.
-    return Array.isArray(value) ? 'a list' : `a value of type ${typeof value}`
+    // The value is circular, too long, nested too deeply for the stack, or cannot be read.
+    return isList(value) ? 'a list' : `a value of type ${typeof value}`
+  }
+}
+
+function isList(value: unknown): boolean {
+  try {
+    return Array.isArray(value)
+  } catch {
+    // A proxy that was revoked.
+    return false
   }
 }
 
@@ -49,6 +68,52 @@ export function checkKeys(name: string, options: unknown, known: Iterable<string
 export function checkChoice(name: string, value: unknown, choices: readonly string[]): void {
   if (value !== undefined && !choices.includes(value as string))
     throw wrongOption(name, value, choices.join(' or '))
+}
+
+/**
+ * What `read` makes of a caller's value. Throws `unsupported` if that cannot be read: proxies and getters may
+ * throw, and pages without types pass anything.
+ */
+export function readFrom<Read>(name: string, read: () => Read): Read {
+  try {
+    return read()
+  } catch (cause) {
+    if (isHalfbyteError(cause)) throw cause
+    throw new HalfbyteError(
+      'unsupported',
+      `${name} cannot be read (${reasonOf(cause)}); pass plain values of the documented types`,
+      { name },
+      { cause },
+    )
+  }
+}
+
+/** A copy without proxies that another thread can be sent. Throws `unsupported` if there is none. */
+export function plainOf<Value>(name: string, value: Value): Value {
+  return readFrom(name, () => {
+    // A message that the other side cannot read would never be answered.
+    checkLevels(value)
+    return unwrap(value)
+  })
+}
+
+/** Throws `unsupported` if the value is given and no AbortSignal, of this page or of one of its frames. */
+export function checkSignal(value: unknown): asserts value is AbortSignal | undefined {
+  if (value === undefined) return
+  const { aborted, throwIfAborted, addEventListener } = Object(value) as Partial<AbortSignal>
+  const isSignal = typeof throwIfAborted === 'function' && typeof addEventListener === 'function'
+  if (!isSignal || typeof aborted !== 'boolean') throw wrongOption('signal', value, 'an AbortSignal')
+}
+
+/** The signal of a call's options. Throws `unsupported` for options that are no object. */
+export function signalOf(options: unknown): AbortSignal | undefined {
+  return readFrom('the options', () => {
+    if (options === undefined) return undefined
+    if (!isObject(options)) throw wrongOption('the options', options, 'an object')
+    const { signal } = options
+    checkSignal(signal)
+    return signal
+  })
 }
 
 /** The share of letters that two words have in common, in any case. A typing error changes few. */

@@ -1,5 +1,6 @@
 // Options. In: texts from the command line. Out: checked values. An invalid text is a usage error.
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { mostThreads } from '../api/request/load-request.ts'
 import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
 import type { SparsePolicy } from '../weights/sparse/choose.ts'
 import { EMBEDDED_NAMES } from './embedded.ts'
@@ -7,14 +8,19 @@ import { EMBEDDED_NAMES } from './embedded.ts'
 /** The description of `<model>` in every command. */
 export const MODEL = `file, folder, URL (a folder's ends with a slash), a name of "halfbyte models" or owner/name[:file][@revision] of the hub if no such path exists, or an embedded model: ${EMBEDDED_NAMES}`
 
-/** A parser of whole numbers, at least `least`. */
-export function whole(least: number): (text: string) => number {
+/** A parser of whole numbers from `least` to `most`. */
+export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text)
-    if (Number.isSafeInteger(value) && value >= least && text.trim() !== '') return value
-    throw new InvalidArgumentError(`give a whole number of at least ${least}.`)
+    if (Number.isSafeInteger(value) && value >= least && value <= most && text.trim() !== '') return value
+    const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
+    throw new InvalidArgumentError(`give a whole number ${range}.`)
   }
 }
+
+/** `auto`, or as many threads as this machine may have. */
+export const threadCount = (text: string): number | 'auto' =>
+  text === 'auto' ? text : whole(1, mostThreads())(text)
 
 /** A parser of numbers from `least` to `most`. */
 export function real(least: number, most = Number.POSITIVE_INFINITY): (text: string) => number {
@@ -98,7 +104,7 @@ export function withEngineOptions(command: Command): Command {
   return command
     .addOption(
       new Option('--threads <n>', 'threads that compute; auto measures which number is fastest')
-        .argParser((text) => (text === 'auto' ? text : whole(1)(text)))
+        .argParser(threadCount)
         .default('auto'),
     )
     .addOption(

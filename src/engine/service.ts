@@ -5,7 +5,7 @@ import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { checkList } from '../base/lists.ts'
 import { memo } from '../base/memo.ts'
-import { shown } from '../base/options.ts'
+import { shown, wrongOption } from '../base/options.ts'
 import { isCount } from '../base/values.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
@@ -44,6 +44,9 @@ export function createService(loadModel: ModelLoader, probeModel: ModelProber = 
 const cannotProbe: ModelProber = async () => {
   throw new HalfbyteError('unsupported', "this engine's worker cannot probe; load the model instead")
 }
+
+/** More than any context holds. */
+const MOST_IDS = 1 << 24
 
 /** Milliseconds between two reports of a download. A page keeps what messages allocate for a long time. */
 const REPORT_MS = 50
@@ -110,13 +113,14 @@ class Service implements EngineService {
   }
 
   tokenize(text: string): readonly number[] {
+    checkText('the text', text)
     return this.#loaded().text.encode(text, true)
   }
 
   detokenize(ids: readonly number[]): string {
     const model = this.#loaded()
     const { vocab } = model.logitRows
-    const list = Array.from(ids)
+    const list = idsOf(ids)
     const wrong = list.find((id) => !(isCount(id) && id < vocab))
     if (wrong !== undefined) {
       throw new HalfbyteError(
@@ -135,8 +139,8 @@ class Service implements EngineService {
     port: MessagePort,
   ): Promise<readonly Score[]> {
     const model = this.#loaded()
-    checkList('continuations', continuations)
-    const ids = continuations.map((text) => model.text.encode(text, false))
+    checkText('the prompt', prompt)
+    const ids = textsOf('continuations', continuations).map((text) => model.text.encode(text, false))
     return abortable(port, (signal) => score(model, model.text.encode(prompt, true), ids, signal))
   }
 
@@ -146,10 +150,10 @@ class Service implements EngineService {
     port: MessagePort,
   ): Promise<readonly Float32Array[]> {
     const model = this.#loaded()
-    checkList('texts', texts)
+    const given = textsOf('texts', texts)
     return abortable(port, async (signal) => {
       const vectors: Float32Array[] = []
-      for (const text of texts)
+      for (const text of given)
         vectors.push(await embed(model, model.text.encode(text, true), options, signal))
       return vectors
     })
@@ -181,7 +185,8 @@ class Service implements EngineService {
     })
   }
 
-  store(session: number, name: string, extra: SavedSession, port: MessagePort): Promise<StoredSession> {
+  async store(session: number, name: string, extra: SavedSession, port: MessagePort): Promise<StoredSession> {
+    if (typeof name !== 'string') throw wrongOption('the name', name, 'a text')
     return this.#write(session, extra, port, async (pieces, bytes) => {
       const store = await openStore()
       return store.put(name, pieces, bytes)
@@ -212,7 +217,8 @@ class Service implements EngineService {
     return abortable(port, async (signal) => {
       this.#alive()
       const restore = (source: ByteSource) => this.#restore(session, source, signal)
-      if (typeof file !== 'string') return restore(blobSource('the saved session', file))
+      if (file instanceof Blob) return restore(blobSource('the saved session', file))
+      if (typeof file !== 'string') throw wrongOption('the saved session', file, 'a Blob or a name')
       const opening = openStore()
       // Known by the time the file is found.
       void this.#loaded().fingerprint()
@@ -294,6 +300,25 @@ class Service implements EngineService {
     if (model.scheduler.isOver) throw disposedError()
     return model
   }
+}
+
+function checkText(name: string, text: unknown): asserts text is string {
+  if (typeof text !== 'string') throw wrongOption(name, text, 'a text')
+}
+
+function textsOf(name: string, texts: unknown): readonly string[] {
+  checkList(name, texts)
+  return Array.from(texts, (text) => {
+    checkText(`a text of ${name}`, text)
+    return text
+  })
+}
+
+/** A list or a typed array. */
+function idsOf(ids: unknown): number[] {
+  const given = ids instanceof Uint32Array || ids instanceof Int32Array ? [...ids] : ids
+  checkList('ids', given, MOST_IDS)
+  return Array.from(given) as number[]
 }
 
 function newConversation(model: LoadedModel): Conversation {

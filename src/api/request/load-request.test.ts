@@ -6,6 +6,7 @@ import { createHalfbyte } from '../adapters/ai-sdk.ts'
 import { openai } from '../adapters/openai.ts'
 import { promptApi } from '../adapters/prompt-api.ts'
 import { openToy } from '../testing/toy-engine.ts'
+import { mostThreads } from './load-request.ts'
 
 const NO_WORKERS =
   'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node use the command halfbyte'
@@ -54,8 +55,8 @@ test.each([
   [{ hub: { url: 'x' } }, 'url is not one of hub; the nearest is baseUrl'],
   [{ lora: 'a' }, `lora is "a" but must be a list; ${LEAVE}`],
   [{ lora: [{ sorce: 'a' }] }, 'sorce is not one of an entry of lora; the nearest is source'],
-  [{ threads: 0 }, `threads is 0 but must be a whole number from 1; ${LEAVE}`],
-  [{ threads: 'all' }, `threads is "all" but must be a whole number from 1; ${LEAVE}`],
+  [{ threads: 0 }, `threads is 0 but must be a whole number from 1 to ${mostThreads()}; ${LEAVE}`],
+  [{ threads: 'all' }, `threads is "all" but must be a whole number from 1 to ${mostThreads()}; ${LEAVE}`],
   [{ pool: 'shard' }, `pool is "shard" but must be auto or shared or shards or single; ${LEAVE}`],
   [{ weights: 'int4' }, `weights is "int4" but must be auto or f32 or w8 or w4 or w4_channel; ${LEAVE}`],
   [{ cache: true }, `cache is true but must be opfs or none; ${LEAVE}`],

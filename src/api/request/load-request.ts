@@ -1,7 +1,8 @@
 // Load requests. In: where a model is, a caller's options. Out: what crosses to the worker, or what is wrong
 // with an option.
+
 import { checkList } from '../../base/lists.ts'
-import { checkChoice, checkKeys, wrongOption } from '../../base/options.ts'
+import { checkChoice, checkKeys, checkSignal, readFrom, wrongOption } from '../../base/options.ts'
 import { isCount } from '../../base/values.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
@@ -24,27 +25,76 @@ const PARTS = {
 const COUNTS = ['threads', 'contextLength', 'stateBytes']
 const OTHERS = ['signal', 'draft', 'lora']
 
-/** Throws `unsupported` for a wrong option of `load` or `probe`, of which each has one option of its own. */
-export function checkLoadOptions(
+/** More threads than this are refused, and no device is refused fewer than 32: see `mostThreads`. */
+const THREADS_A_CORE = 4
+
+/** Threads cost memory each, and those beyond the cores only wait. */
+export const mostThreads = (cores = globalThis.navigator?.hardwareConcurrency ?? 1): number =>
+  Math.max(32, THREADS_A_CORE * cores)
+
+/**
+ * A copy of the options of `load` or `probe`, of which each has one option of its own. Throws `unsupported`
+ * for a wrong one.
+ */
+export function checkedLoad(
   options: LoadOptions & ProbeOptions,
   own: 'onProgress' | 'limitBytes',
-): void {
-  checkKeys('the options', options, [...OTHERS, ...COUNTS, ...Object.keys({ ...CHOICES, ...PARTS }), own])
+): LoadOptions & ProbeOptions {
+  return readFrom('the options', () => {
+    checkKeys('the options', options, [...OTHERS, ...COUNTS, ...Object.keys({ ...CHOICES, ...PARTS }), own])
+    const copy = { ...options }
+    const parts = Object.entries(PARTS).map(([name, keys]) => [name, partOf(name, copy, keys)])
+    const checked = { ...copy, ...Object.fromEntries(parts), lora: loraOf(copy.lora) }
+    checkValues(checked)
+    return checked
+  })
+}
+
+function partOf(name: string, options: object, keys: readonly string[]): object | undefined {
+  const part: unknown = (options as Readonly<Record<string, unknown>>)[name]
+  if (part === undefined) return undefined
+  checkKeys(name, part, keys)
+  return { ...(part as object) }
+}
+
+function loraOf(lora: unknown): LoadOptions['lora'] {
+  if (lora === undefined) return undefined
+  checkList('lora', lora)
+  return Array.from(lora, (each) => {
+    checkKeys('an entry of lora', each, ['source', 'scale'])
+    const { source, scale } = each as { source: ModelSource; scale: unknown }
+    if (scale === undefined) return { source }
+    if (typeof scale === 'number' && Number.isFinite(scale)) return { source, scale }
+    throw wrongOption('scale', scale, 'a number')
+  })
+}
+
+function checkValues(options: LoadOptions & ProbeOptions): void {
   const values = options as Readonly<Record<string, unknown>>
   for (const name of [...COUNTS, 'limitBytes']) {
-    const value = values[name] ?? 1
-    const isFree = name === 'threads' && value === 'auto'
-    if (!isFree && (!isCount(value) || value < 1)) throw wrongOption(name, value, 'a whole number from 1')
+    const value = values[name]
+    if (value === undefined || (name === 'threads' && value === 'auto')) continue
+    const most = name === 'threads' ? mostThreads() : Number.MAX_SAFE_INTEGER
+    if (isCount(value) && value >= 1 && value <= most) continue
+    throw wrongOption(name, value, `a whole number from 1${name === 'threads' ? ` to ${most}` : ''}`)
   }
   for (const [name, choices] of Object.entries(CHOICES)) checkChoice(name, values[name], choices)
-  for (const [name, keys] of Object.entries(PARTS)) checkKeys(name, values[name] ?? {}, keys)
-  const { signal, onProgress, lora = [], kvCache } = options
+  const { signal, onProgress, kvCache, hub, assets = {} } = options
   checkChoice('kvCache.k', kvCache?.k, ['f32', 'int8'])
   checkChoice('kvCache.v', kvCache?.v, ['f32', 'int8', 'fp8'])
-  if (typeof (onProgress ?? isCount) !== 'function') throw wrongOption('onProgress', onProgress, 'a function')
-  if (signal && !signal.throwIfAborted) throw wrongOption('signal', signal, 'an AbortSignal')
-  checkList('lora', lora)
-  for (const each of lora) checkKeys('an entry of lora', each, ['source', 'scale'])
+  for (const key of ['baseUrl', 'token'] as const) {
+    if (hub?.[key] !== undefined && typeof hub[key] !== 'string')
+      throw wrongOption(`hub.${key}`, hub[key], 'a text')
+  }
+  for (const [key, address] of Object.entries(assets)) checkAddress(`assets.${key}`, address)
+  if (onProgress !== undefined && typeof onProgress !== 'function')
+    throw wrongOption('onProgress', onProgress, 'a function')
+  checkSignal(signal)
+}
+
+function checkAddress(name: string, address: unknown): void {
+  if (address === undefined || typeof address === 'string' || address instanceof URL) return
+  throw wrongOption(name, address, 'an address')
 }
 
 /** Checks the options of `Engine.prepare`, and makes their addresses absolute. */
@@ -52,9 +102,11 @@ export function prepareRequest(options: PrepareOptions): {
   readonly script: string | undefined
   readonly assets: LoadRequest['assets']
 } {
-  checkKeys('the options', options, ['assets'])
-  checkKeys('assets', options.assets ?? {}, PARTS.assets)
-  return { script: workerAddress(options), assets: hostAssets(options) }
+  return readFrom('the options', () => {
+    checkKeys('the options', options, ['assets'])
+    const { assets } = checkedLoad({ assets: options.assets }, 'onProgress')
+    return { script: workerAddress({ assets }), assets: hostAssets({ assets }) }
+  })
 }
 
 const hostAssets = ({ assets = {} }: PrepareOptions) => ({

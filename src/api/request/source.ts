@@ -1,8 +1,11 @@
 // Sources. In: where a caller says a model is. Out: what crosses to the worker: an absolute address, or
 // files.
+
 import { HalfbyteError } from '../../base/errors.ts'
-import { shown } from '../../base/options.ts'
-import { type Hub, hubUrl, parseHubAddress } from '../../store/hub.ts'
+import { checkList } from '../../base/lists.ts'
+import { readFrom, shown, wrongOption } from '../../base/options.ts'
+import { isObject } from '../../base/values.ts'
+import { type Hub, hubUrl, parseHubAddress, type RepoAddress } from '../../store/hub.ts'
 import type { ModelSource } from '../types.ts'
 
 /** Resolves relative addresses against `base`; without `base` they stay relative. Throws `unsupported`. */
@@ -11,18 +14,31 @@ export function resolveSource(
   base: string | undefined,
   hub?: Hub,
 ): string | readonly File[] {
+  return readFrom('the model', () => placeOf(source, base, hub))
+}
+
+function placeOf(source: ModelSource, base: string | undefined, hub?: Hub): string | readonly File[] {
   if (typeof source === 'string') {
     const address = parseHubAddress(source)
     return address === undefined ? fetchable(absolute(source, base), base) : hubUrl(address, hub)
   }
   if (source instanceof URL) return fetchable(source.href, base)
-  if (Object(source) === source && 'repo' in source) return hubUrl(source, hub)
+  if (isObject(source) && 'repo' in source) return hubUrl(repoOf(source as RepoAddress), hub)
+  checkList('the model', Array.isArray(source) ? source : [])
   const files = [source].flat() as File[]
   if (files.length > 0 && files.every((file) => file instanceof Blob)) return files
   throw new HalfbyteError(
     'unsupported',
     `the model is ${shown(source)} but must be an address, a File, Files or { repo }; pass one of these`,
   )
+}
+
+function repoOf({ repo, file, revision }: RepoAddress): RepoAddress {
+  for (const [name, value] of Object.entries({ repo, file, revision })) {
+    if (typeof value !== 'string' && (name === 'repo' || value !== undefined))
+      throw wrongOption(`the model's ${name}`, value, 'a text')
+  }
+  return { repo, file, revision }
 }
 
 /** Kinds of addresses that pages cannot fetch. */

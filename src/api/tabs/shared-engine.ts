@@ -3,7 +3,7 @@ import { digest, hex } from '../../base/sha256.ts'
 import { localConnection, startEngineWorker } from '../../engine/wire/connection.ts'
 import { Engine } from '../engine.ts'
 import { noted } from '../interrupted.ts'
-import { checkLoadOptions, loadRequest, workerAddress } from '../request/load-request.ts'
+import { checkedLoad, loadRequest, workerAddress } from '../request/load-request.ts'
 import type { LoadOptions, ModelSource } from '../types.ts'
 import { engineKey } from './engine-key.ts'
 import { localHost } from './local-host.ts'
@@ -15,8 +15,8 @@ import { endingWith, TabService } from './tab-service.ts'
  * device, and replies under way go on there. A reply that cannot rejects with `disposed`. Files, and pages
  * without Web Locks, get an engine of their own.
  */
-export async function loadForTabs(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
-  checkLoadOptions(options, 'onProgress')
+export async function loadForTabs(source: ModelSource, given: LoadOptions = {}): Promise<Engine> {
+  const options = checkedLoad(given, 'onProgress')
   options.signal?.throwIfAborted()
   const key = engineKey(source, options)
   if (key === undefined || !(await mayLock())) return Engine.load(source, options)

@@ -7,7 +7,7 @@ import { isObject } from '../../base/values.ts'
 import { calibrationWindows } from '../../engine/calibrate/windows.ts'
 import { modelTokenizer } from '../../engine/load/model-text.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
-import { whole } from '../options.ts'
+import { threadCount, whole } from '../options.ts'
 import { readPieces } from '../text-file.ts'
 
 export interface CalibrationFlags {
@@ -30,7 +30,7 @@ export function withCalibrationOptions(command: Command): Command {
     .option(
       '--threads <n>',
       'threads that compute; auto measures which number is fastest',
-      (text) => (text === 'auto' ? text : whole(1)(text)),
+      threadCount,
       'auto',
     )
 }

@@ -1,6 +1,6 @@
 // Processors. In: addresses of modules. Out: their logit processors, created anew for one reply.
 import { reasonOf } from '../../base/errors.ts'
-import { faultOf, type LogitProcessor } from '../../generate/sampler/processors.ts'
+import { disown, faultOf, type LogitProcessor } from '../../generate/sampler/processors.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'
 
 /** What a processor may know about the model. */
@@ -16,24 +16,33 @@ export interface LogitProcessorContext {
 /**
  * The default export of a processor's module. It is called once for each reply and returns a function that is
  * called for each token, after guidance and before the rest of the chain. That function changes `logits`
- * [vocab] in place and returns nothing; -Infinity bans an id. The first `length` entries of `tokens` are the
+ * [vocab] in place and returns nothing; -Infinity bans an id. While it runs, the worker does nothing else: one
+ * that never returns ends with the engine's `dispose()` alone, while an abort rejects the reply at once. The first `length` entries of `tokens` are the
  * ids so far, including the prompt. Both arrays are valid during the call only.
  */
 export type LogitProcessorFactory = (
   context: LogitProcessorContext,
 ) => (logits: Float32Array, tokens: ArrayLike<number>, length: number) => void
 
-/** Throws `network` if a module cannot be imported, `unsupported` if its export does not make a processor. */
+/**
+ * None if the signal aborts first: a module may never finish. Throws `network` if a module cannot be imported,
+ * `unsupported` if its export does not make a processor.
+ */
 export async function loadProcessors(
   addresses: readonly string[],
   { logitRows, text }: Pick<LoadedModel, 'logitRows' | 'text'>,
+  signal: AbortSignal,
 ): Promise<LogitProcessor[]> {
+  if (addresses.length === 0 || signal.aborted) return []
   const context: LogitProcessorContext = Object.freeze({
     vocab: logitRows.vocab,
     tokenize: (words: string) => text.encode(words, false),
     tokenText: (id: number) => text.tokenText(id),
   })
-  return Promise.all(addresses.map((address) => loadProcessor(address, context)))
+  const aborted = new Promise<[]>((resolve) => {
+    signal.addEventListener('abort', () => resolve([]), { once: true })
+  })
+  return Promise.race([aborted, Promise.all(addresses.map((address) => loadProcessor(address, context)))])
 }
 
 async function loadProcessor(address: string, context: LogitProcessorContext): Promise<LogitProcessor> {
@@ -42,6 +51,7 @@ async function loadProcessor(address: string, context: LogitProcessorContext): P
   if (typeof process === 'function') {
     return { name: address, process: (logits, history, length) => process(logits, history, length) }
   }
+  disown(process)
   throw faultOf(
     address,
     'has no default export that returns a function; export default (context) => (logits, tokens, length) => { ... }',

@@ -19,7 +19,7 @@ import type { Outlet } from '../wire/stream.ts'
 import { checkedOptions } from './decode-options.ts'
 import { loadProcessors } from './processors.ts'
 import { isMessage } from './saved.ts'
-import { type ReplyToolCalls, toolCallsOf } from './tool-calls.ts'
+import { checkTools, type ReplyToolCalls, toolCallsOf } from './tool-calls.ts'
 import type { Transcript } from './transcript.ts'
 
 /**
@@ -33,7 +33,7 @@ export function promptText(model: LoadedModel, prompt: Prompt): string {
   }
   const { messages, tools = [], prefix = '' } = prompt
   checkList('messages', messages)
-  checkList('tools', tools)
+  checkTools(tools)
   if (typeof prefix !== 'string') throw wrongOption('prefix', prefix, 'a text')
   const wrong = messages.findIndex((message) => !isMessage(message))
   if (wrong < 0) return model.renderPrompt(messages, tools, prefix)
@@ -65,7 +65,7 @@ export async function reply(
   const constraint = request.constraint && model.constraints.constrain(request.constraint)
   const sampler = new Sampler(model.logitRows, options, {
     constraint,
-    processors: await loadProcessors(processors, model),
+    processors: await loadProcessors(processors, model, outlet.signal),
     defaults: model.info.model.sampling,
     tokenBytes: (id) => model.text.tokenBytes(id),
   })

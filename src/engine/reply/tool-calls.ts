@@ -1,8 +1,11 @@
 // Tool calls of replies. In: a prompt with tools, and the reply's text in pieces. Out: the calls in it, with
 // new ids.
 import { HalfbyteError } from '../../base/errors.ts'
+import { checkList } from '../../base/lists.ts'
+import { wrongOption } from '../../base/options.ts'
+import { isObject } from '../../base/values.ts'
 import { ToolCallParser } from '../../text/chat/tool-calls.ts'
-import type { Prompt } from '../wire/protocol.ts'
+import type { Prompt, Tool } from '../wire/protocol.ts'
 import type { ToolCall } from '../wire/reply.ts'
 
 /** Finds the calls of one reply. */
@@ -13,16 +16,30 @@ export interface ReplyToolCalls {
   readonly found: readonly ToolCall[]
 }
 
-/** Undefined if the prompt has no tools. Throws `unsupported` for a tool without a name. */
-export function toolCallsOf(prompt: Prompt): ReplyToolCalls | undefined {
-  if (prompt.type === 'text' || prompt.tools === undefined || prompt.tools.length === 0) return undefined
-  const names = prompt.tools.map(({ name }) => name)
-  if (new Set(names).size < names.length || names.some((name) => typeof name !== 'string' || name === '')) {
-    throw new HalfbyteError(
-      'unsupported',
-      `each of the ${names.length} tools needs a name of its own; change them`,
+/** Throws `unsupported` for what is no list of tools with names of their own. */
+export function checkTools(tools: unknown): asserts tools is readonly Tool[] {
+  checkList('tools', tools)
+  for (const [index, tool] of tools.entries()) {
+    const { name, description = '', parameters = {} }: Record<string, unknown> = isObject(tool) ? tool : {}
+    if (typeof name === 'string' && name !== '' && typeof description === 'string' && isObject(parameters))
+      continue
+    throw wrongOption(
+      `tool ${index}`,
+      tool,
+      'a name, and where it has them a text as description and an object as parameters',
     )
   }
+  const names = tools.map((tool) => (tool as Tool).name)
+  if (new Set(names).size === names.length) return
+  throw new HalfbyteError(
+    'unsupported',
+    `each of the ${names.length} tools needs a name of its own; change them`,
+  )
+}
+
+/** Undefined if the prompt has no tools, which are checked. */
+export function toolCallsOf(prompt: Prompt): ReplyToolCalls | undefined {
+  if (prompt.type === 'text' || prompt.tools === undefined || prompt.tools.length === 0) return undefined
   const before = prompt.messages.reduce((sum, { toolCalls = [] }) => sum + toolCalls.length, 0)
   const parser = new ToolCallParser(prompt.tools)
   return {

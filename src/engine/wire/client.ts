@@ -2,8 +2,7 @@
 // worker.
 import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
 import { HalfbyteError } from '../../base/errors.ts'
-import { checkLevels } from '../../base/levels.ts'
-import { unwrap } from '../../base/values.ts'
+import { plainOf } from '../../base/options.ts'
 import type { Connection } from './connection.ts'
 import { keepErrorClasses } from './failure.ts'
 import type {
@@ -70,18 +69,34 @@ export class EngineClient {
   }
 
   /**
-   * Loads the model. An aborted signal rejects at once with its reason; the worker stops as soon as it can.
+   * Loads the model. An aborted signal rejects at once with its reason, and a callback that throws with what
+   * it threw; the worker stops as soon as it can.
    */
   async load(request: LoadRequest, { signal, onProgress, onNeed }: LoadHooks = {}): Promise<EngineInfo> {
+    signal?.throwIfAborted()
     const unwatch = this.#connection.watch()
-    const listen = (port: MessagePort) => {
-      port.onmessage = ({ data }: MessageEvent<LoadReport>) => {
-        if (signal?.aborted === true) return
+    const ended = new AbortController()
+    const abort = () => ended.abort(signal?.reason)
+    const tell = async ({ data }: MessageEvent<LoadReport>) => {
+      if (ended.signal.aborted) return
+      try {
         if (data.type === 'need') onNeed?.(data.neededBytes)
-        else onProgress?.(data.progress)
+        // A callback may be an async function, whose failure would be nobody's.
+        else await onProgress?.(data.progress)
+      } catch (error) {
+        ended.abort(error)
       }
     }
-    return this.callAbortable(signal, (service, port) => service.load(request, port), listen).finally(unwatch)
+    const listen = (port: MessagePort) => {
+      port.onmessage = (event) => void tell(event)
+    }
+    signal?.addEventListener('abort', abort)
+    try {
+      return await this.callAbortable(ended.signal, (service, port) => service.load(request, port), listen)
+    } finally {
+      signal?.removeEventListener('abort', abort)
+      unwatch()
+    }
   }
 
   /**
@@ -204,9 +219,7 @@ interface Line {
  */
 const endOf = (line: Line): Endpoint => ({
   postMessage(message, transfer) {
-    // A message that the other side cannot read would never be answered.
-    checkLevels(message)
-    line.to?.postMessage(unwrap(message), transfer)
+    line.to?.postMessage(plainOf('what the engine is given', message), transfer)
   },
   addEventListener: (type, listener) => line.to?.addEventListener(type, listener),
   removeEventListener: () => undefined,

@@ -1,6 +1,6 @@
 // Processors. In: a row of logits and foreign code. Out: the row as that code left it, or an error that names
 // the code.
-import { type ErrorCode, HalfbyteError } from '../../base/errors.ts'
+import { type ErrorCode, HalfbyteError, reasonOf } from '../../base/errors.ts'
 
 /** Changes logits after guidance and before the rest of the chain. */
 export interface LogitProcessor {
@@ -21,17 +21,25 @@ export function runProcessors(
   history: ArrayLike<number>,
   length: number,
 ): void {
+  const vocab = logits.length
   for (const processor of processors) {
     let answer: unknown
     try {
       answer = processor.process(logits, history, length)
     } catch (cause) {
-      throw faultOf(processor.name, `threw ${cause}`, cause)
+      throw faultOf(processor.name, `threw ${textOf(cause)}`, cause)
     }
     if (answer !== undefined) {
+      disown(answer)
       throw faultOf(
         processor.name,
         'returned something; it must change the logits in place, at once, and return nothing',
+      )
+    }
+    if (logits.length !== vocab) {
+      throw faultOf(
+        processor.name,
+        `left ${logits.length} of ${vocab} logits; it must not give their buffer away`,
       )
     }
     for (let id = 0; id < logits.length; id++) {
@@ -42,6 +50,20 @@ export function runProcessors(
       )
     }
   }
+}
+
+/** With the error's name. */
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown)
+  } catch {
+    return reasonOf(thrown)
+  }
+}
+
+/** A promise of foreign code that nobody awaits, and whose failure would count as one of the page. */
+export function disown(value: unknown): void {
+  Promise.resolve(value).catch(() => undefined)
 }
 
 /** `what` continues the sentence after the processor's name and ends with the next step. */
