@@ -1,5 +1,5 @@
 // Opening. In: a model's address. Out: its files as byte sources, stored for the next visit if possible.
-import { type ByteSource, blobSource, readInto } from '../base/bytes.ts'
+import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
 import { Opfs, type StoredFile } from './device/opfs.ts'
@@ -9,6 +9,7 @@ import { type Retry, type RetryOptions, retrying } from './download/retry.ts'
 import { type FetchProgress, Tally } from './download/tally.ts'
 import { transfer } from './download/transfer.ts'
 import { type Hub, hubHeaders, hubListing, lookupError, onlyGguf, WEIGHTS } from './hub.ts'
+import { mendedSource } from './mended.ts'
 
 export type { FetchProgress } from './download/tally.ts'
 
@@ -104,23 +105,16 @@ async function openFile(
   tally: Tally,
   options: OpenOptions,
 ): Promise<ByteSource | undefined> {
-  let source = await openOnce(file, store, tally, options)
-  const renewable: ByteSource | undefined = source && {
-    ...source,
-    read: (...range) => source!.read(...range),
-    ...(source.readAlone && {
-      readAlone: (...range) => (source!.readAlone ?? source!.read).call(source, ...range),
-    }),
-    readInto: (...range) => readInto(source!, ...range),
-    close: () => source!.close?.(),
-    async renew(start, end) {
-      renewable!.isRenewed = true
-      source!.close?.()
-      await store?.doubt(file.url, { start, end })
-      source = await openOnce(file, store, new Tally(undefined), options)
-    },
-  }
-  return renewable
+  const source = await openOnce(file, store, tally, options)
+  return (
+    source &&
+    mendedSource(source, async (lost) => {
+      await store?.doubt(file.url, lost)
+      const renewed = await openOnce(file, store, new Tally(undefined), options)
+      if (renewed === undefined) throw missingFile(file.url)
+      return renewed
+    })
+  )
 }
 
 async function openOnce(
@@ -155,12 +149,18 @@ async function openOnce(
  * last, so once some are stored, all that their folder had is stored too. Another model of the same folder,
  * or an adapter, has no config.json.
  */
-export function isKnownMissing({ url, optional }: RemoteFile, stored: readonly StoredFile[]): boolean {
+export function isKnownMissing(
+  { url, optional, instead }: RemoteFile,
+  stored: readonly StoredFile[],
+): boolean {
   const isStored = (known: string) => stored.some((file) => file.url === known)
   const folder = new URL('.', url).href
   return (
     optional &&
     !isStored(url) &&
+    // The device lost what was there if nothing is there in its place.
+    (instead === undefined || isStored(instead)) &&
+    (!url.endsWith('.index.json') || isStored(`${folder}model.safetensors`)) &&
     isStored(`${folder}config.json`) &&
     stored.some((file) => file.url.startsWith(folder) && file.url.endsWith('.safetensors'))
   )

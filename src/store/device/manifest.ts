@@ -8,21 +8,22 @@
 //   absent    Nothing is known of the file.
 //   partial   <name>.part and <name>.bin: a download that has not ended (download/part-file.ts). The next
 //             load asks the server whether the file is still the same and fetches the chunks without a sum.
-//   stored    <name>.json and <name>.bin: every byte came. Opening it compares a sample of the chunks with
-//             their sums, or all of them when somebody wrote to the file since.
+//   stored    <name>.json and <name>.bin: every byte came. Each load compares a chunk with its sum before it
+//             uses a byte of it (stored-source.ts).
 //   checked   As stored, with `isChecked`: the bytes matched the hashes in the file. Loads do not compute
 //             these again.
 //
 //   give up   The server has no such file, or the device has no room for it.
 //   trust     A load ended well and fetched nothing again (trust.ts).
 //   doubt     Chunks lose their sums, and the next load fetches them. Who doubts, and which chunks:
-//               Opfs.openStored           those that differ from their sums
-//               ByteSource.renew          those with bytes that a reader found to differ from their hash
+//               ByteSource.renew          those with bytes that a reader found to differ from their sum or hash;
+//                                         all others are compared then
 //               distrust, `integrity`     those with the bytes that the error names; all when it names none
 //               distrust, other errors    those of the header; all when this happens again before the file is
 //                                         checked (`isDoubted` records the first time)
 
 import { isCount } from '../../base/values.ts'
+import { CHUNK_BYTES } from '../download/chunk.ts'
 import type { Version } from '../download/partial.ts'
 import { fileKey, readFields } from '../folder.ts'
 import { isSums, type Sums } from './sums.ts'
@@ -36,8 +37,6 @@ export interface Manifest extends Version {
   readonly isChecked?: boolean
   /** Of what was written. */
   readonly sums: Sums
-  /** Milliseconds since 1970 of the change of its bytes after which they matched their sums. */
-  readonly changed: number
   /** As in its journal. */
   readonly isDoubted?: boolean | undefined
 }
@@ -55,7 +54,7 @@ export async function readManifest(
   name: string,
 ): Promise<Manifest | undefined> {
   const fields = await readFields(folder, `${name}.json`)
-  const { url, size, etag, used, isChecked, isDoubted, sums, changed } = fields
+  const { url, size, etag, used, isChecked, isDoubted, sums } = fields
   const isWhole =
     typeof url === 'string' && typeof etag === 'string' && isCount(size) && (await fileKey(url)) === name
   if (!isWhole) return undefined
@@ -67,7 +66,6 @@ export async function readManifest(
     isChecked: isChecked === true,
     isDoubted: isDoubted === true,
     // Those of earlier releases have none.
-    sums: isSums(sums) ? sums : [],
-    changed: isCount(changed) ? changed : 0,
+    sums: isSums(sums) && sums.length === Math.ceil(size / CHUNK_BYTES) ? sums : [],
   }
 }

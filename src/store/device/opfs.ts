@@ -1,6 +1,6 @@
 // OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest
 // does not exist.
-import { type ByteSource, readInto } from '../../base/bytes.ts'
+import type { ByteSource } from '../../base/bytes.ts'
 import { fileName } from '../address.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from '../download/part-file.ts'
 import type { Version } from '../download/partial.ts'
@@ -9,7 +9,6 @@ import { alone } from './alone.ts'
 import { asChecked, type Manifest, readManifest } from './manifest.ts'
 import { writeError } from './quota.ts'
 import { storedSource } from './stored-source.ts'
-import { damagedChunks } from './sums.ts'
 import { openSyncFile, type SyncFile, writeJson } from './sync-file.ts'
 
 /** A downloaded file on this device. */
@@ -29,16 +28,6 @@ export type OnWait = (loaded: number, total: number) => void
 
 const FOLDER = 'halfbyte-models'
 const WAIT_MS = 500
-/** A load compares one chunk of so many with its sum. */
-const SAMPLED = 16
-/**
- * Files of up to so many chunks, 32 MB, are compared as a whole. Not every file system keeps the time of the
- * last change.
- */
-const FEW_CHUNKS = 8
-/** What is damaged is found when the file is written again. */
-const NOTHING: LostBytes = { start: 0, end: 0 }
-
 /** Model files in the origin's private file system. Files are keyed by address. */
 export class Opfs {
   readonly #folder: FileSystemDirectoryHandle
@@ -61,29 +50,13 @@ export class Opfs {
     return file?.size === manifest.size ? file : undefined
   }
 
-  /**
-   * The same, to be read and closed by its reader. A sample of its bytes is compared with their sums, or all
-   * of them where somebody wrote to the file since; one that is damaged is doubted.
-   */
+  /** The same, to be read and closed by its reader, which compares what it reads with its sums. */
   async openStored(url: string): Promise<ByteSource | undefined> {
     const name = await fileKey(url)
-    const [file, manifest] = [await this.find(url), await this.#manifest(name)]
-    if (file === undefined || manifest === undefined) return undefined
+    const manifest = await this.#manifest(name)
+    if (manifest === undefined || (await this.find(url)) === undefined) return undefined
     const handle = await this.#folder.getFileHandle(`${name}.bin`).catch(() => undefined)
-    const source = handle && (await storedSource(fileName(url), handle, manifest.isChecked === true))
-    if (source === undefined) return undefined
-    const { lastModified: changed } = file
-    const isUntouched = manifest.changed === changed
-    const read = (target: Uint8Array, at: number) => readInto(source, target, at)
-    const isSampled = isUntouched && manifest.sums.length > FEW_CHUNKS
-    const damaged = await damagedChunks(manifest.sums, file.size, read, isSampled ? SAMPLED : 1)
-    if (damaged.length > 0) {
-      source.close?.()
-      await this.doubt(url, NOTHING)
-      return undefined
-    }
-    if (!isUntouched) await this.#writeManifest(name, { ...manifest, changed }).catch(() => undefined)
-    return source
+    return handle && storedSource(fileName(url), handle, manifest)
   }
 
   /** Takes note that the file's bytes have been compared with the hashes in them. Only in a worker. */
@@ -129,18 +102,10 @@ export class Opfs {
           return { file: undefined }
         }
         const sums = part.complete(version.size)
-        const file = await readFile(this.#folder, `${name}.bin`)
-        const changed = file?.lastModified ?? 0
-        await this.#writeManifest(name, {
-          ...version,
-          url,
-          used: Date.now(),
-          sums,
-          changed,
-          isDoubted: part.isDoubted,
-        })
+        const { isDoubted } = part
+        await this.#writeManifest(name, { ...version, url, used: Date.now(), sums, isDoubted })
         await this.#remove(`${name}.part`)
-        return { file }
+        return { file: await readFile(this.#folder, `${name}.bin`) }
       } catch (error) {
         part.close()
         const isFull = error instanceof Error && 'code' in error && error.code === 'storage-full'

@@ -85,7 +85,9 @@ export class SessionStore {
     const key = await fileKey(name)
     const find = async () => {
       for (const base of await this.#bases(key)) {
-        const open = async () => storedSource(name, await this.#folder.getFileHandle(`${base}.bin`), true)
+        // Its blocks have checksums of their own.
+        const open = async () =>
+          storedSource(name, await this.#folder.getFileHandle(`${base}.bin`), { sums: [], isChecked: true })
         // Each takes the browser a while.
         const [manifest, source] = await Promise.all([this.#manifest(base), open().catch(() => undefined)])
         try {

@@ -1,26 +1,86 @@
-// Stored sources. In: a file of the origin's private file system. Out: its bytes, read straight to where they
-// are wanted.
-import { type ByteSource, blobSource, filledSource } from '../../base/bytes.ts'
+// Stored sources. In: a file of the origin's private file system, the sums of its chunks. Out: its bytes, read
+// straight to where they are wanted, and each chunk compared with its sum before a byte of it is used.
+import { type ByteSource, blobSource, filledSource, readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { CHUNK_BYTES } from '../download/chunk.ts'
+import type { Manifest } from './manifest.ts'
+import { addSum, chunkBytes, PIECE_BYTES, type Sums } from './sums.ts'
 import { openSyncReader, type SyncReader } from './sync-file.ts'
 
-/**
- * `isChecked`: its bytes were compared with their hashes since they were stored. Where there are no handles
- * it is read as a File.
- */
+/** Reads throw `integrity`, with the bytes, for a chunk that differs from its sum. */
 export async function storedSource(
   name: string,
   handle: FileSystemFileHandle,
-  isChecked: boolean,
+  { sums, isChecked }: Pick<Manifest, 'sums' | 'isChecked'>,
 ): Promise<ByteSource> {
   const reader = await openSyncReader(handle)
-  if (reader === undefined) return { ...blobSource(name, await handle.getFile()), isChecked }
+  if (reader === undefined) {
+    const blob = blobSource(name, await handle.getFile())
+    const read = (target: Uint8Array, offset: number) => readInto(blob, target, offset)
+    // Each read of a Blob takes long, however little it is.
+    return { ...summedSource({ name, size: blob.size, sums, read, pieceBytes: CHUNK_BYTES }), isChecked }
+  }
+  const read = (target: Uint8Array, offset: number) => fill(reader, name, target, offset)
   return {
-    ...filledSource(name, reader.getSize(), (target, offset) => fill(reader, name, target, offset)),
+    ...summedSource({ name, size: reader.getSize(), sums, read, pieceBytes: PIECE_BYTES }),
     isChecked,
     close: () => reader.close(),
   }
 }
+
+interface Summed {
+  readonly name: string
+  readonly size: number
+  /** Empty where an earlier release stored the file. */
+  readonly sums: Sums
+  /** Fills `target` with the bytes at `offset`. */
+  readonly read: (target: Uint8Array, offset: number) => void | Promise<void>
+  /** Bytes that are read at a time. */
+  readonly pieceBytes: number
+}
+
+function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnType<typeof filledSource> {
+  /** Of each chunk. */
+  const isRight = sums.map((sum) => sum === null)
+  let passing: Uint8Array | undefined
+  /** Reads a whole chunk, and copies those of its bytes to `target` that belong at `offset` of the file. */
+  const readChunk = async (index: number, target: Uint8Array, offset: number): Promise<void> => {
+    const start = index * CHUNK_BYTES
+    const end = start + chunkBytes(index, size)
+    let sum = 0
+    for (let at = start; at < end; ) {
+      const next = Math.min(at + pieceBytes, end)
+      const [from, to] = [Math.max(at, offset), Math.min(next, offset + target.byteLength)]
+      const isWhole = from === at && to === next
+      if (!isWhole) passing ??= new Uint8Array(Math.min(pieceBytes, size))
+      const piece = isWhole ? target.subarray(at - offset, next - offset) : passing!.subarray(0, next - at)
+      await read(piece, at)
+      sum = addSum(sum, piece)
+      if (!isWhole && from < to) target.set(piece.subarray(from - at, to - at), from - offset)
+      at = next
+    }
+    if (sum !== sums[index]) throw damaged(name, start, end)
+    isRight[index] = true
+  }
+  return filledSource(name, size, async (target, offset) => {
+    const end = offset + target.byteLength
+    for (let at = offset; at < end; ) {
+      const index = Math.floor(at / CHUNK_BYTES)
+      const next = Math.min(end, (index + 1) * CHUNK_BYTES)
+      const part = target.subarray(at - offset, next - offset)
+      if (isRight[index] ?? true) await read(part, at)
+      else await readChunk(index, part, at)
+      at = next
+    }
+  })
+}
+
+const damaged = (name: string, start: number, end: number): HalfbyteError =>
+  new HalfbyteError(
+    'integrity',
+    `${name}: bytes ${start} to ${end} on this device are not those that were stored; load it again, which fetches them`,
+    { file: name, start, end },
+  )
 
 function fill(reader: SyncReader, name: string, target: Uint8Array, offset: number): void {
   let done = 0

@@ -2,30 +2,85 @@
 // and those whose bytes are others by now.
 import { CHUNK_BYTES } from '../download/chunk.ts'
 
-/** The sums of Adler-32 stay below 2^31 for so many bytes. */
-const RUN_BYTES = 3800
 const MODULUS = 65521
-/** What is read at a time to be summed. */
-const PIECE_BYTES = 256 << 10
+/** What is read at a time to be summed: it is still in the processor's cache then. */
+export const PIECE_BYTES = 256 << 10
+/** Words whose bytes, two in a word of 32 bits, add up without a carry from one to the other. */
+const RUN_WORDS = 256
 
 /**
- * The sum of a chunk so far, from 0, and of `bytes` after it. It finds accidents, nothing that was made to
- * match.
+ * The sum of a chunk so far, from 0, and of `bytes` after it: Adler-32 that begins with 0. It finds accidents,
+ * nothing that was made to match.
  */
 export function addSum(sum: number, bytes: Uint8Array): number {
+  const { buffer, byteOffset, byteLength } = bytes
+  const head = -byteOffset & 3
+  if (byteLength < head + 16) return addBytes(sum, bytes)
+  const words = new Int32Array(buffer, byteOffset + head, ((byteLength - head) >> 4) << 2)
+  const tail = head + words.byteLength
+  return addBytes(addWords(addBytes(sum, bytes.subarray(0, head)), words), bytes.subarray(tail))
+}
+
+/** Few bytes: what is left before and after whole words. */
+function addBytes(sum: number, bytes: Uint8Array): number {
   let low = sum & 0xffff
   let high = sum >>> 16
-  for (let at = 0; at < bytes.length; ) {
-    const end = Math.min(at + RUN_BYTES, bytes.length)
-    for (; at < end; at++) {
-      low += bytes[at] as number
-      high += low
-    }
-    low %= MODULUS
-    high %= MODULUS
+  for (const byte of bytes) {
+    low += byte
+    high += low
   }
-  return ((high << 16) | low) >>> 0
+  return join(low, high)
 }
+
+const join = (low: number, high: number): number => (((high % MODULUS) << 16) | (low % MODULUS)) >>> 0
+
+/**
+ * Four words at a time, without a multiplication for each byte. `even` holds the sums of bytes 0 and 2 of all
+ * words of a run, `odd` those of bytes 1 and 3, `total` the sum of all bytes so far, and `before` that of all
+ * `total`s at the words' beginnings.
+ */
+function addWords(sum: number, words: Int32Array): number {
+  let low = sum & 0xffff
+  let high = sum >>> 16
+  for (let at = 0; at < words.length; ) {
+    const count = Math.min(RUN_WORDS, words.length - at)
+    const end = at + count
+    let even = 0
+    let odd = 0
+    let total = 0
+    let before = 0
+    for (; at < end; at += 4) {
+      const a = words[at]!
+      const b = words[at + 1]!
+      const c = words[at + 2]!
+      const d = words[at + 3]!
+      const evenA = a & PAIR
+      const evenB = b & PAIR
+      const evenC = c & PAIR
+      const evenD = d & PAIR
+      const oddA = (a >>> 8) & PAIR
+      const oddB = (b >>> 8) & PAIR
+      const oddC = (c >>> 8) & PAIR
+      const oddD = (d >>> 8) & PAIR
+      even = (even + evenA + evenB + evenC + evenD) | 0
+      odd = (odd + oddA + oddB + oddC + oddD) | 0
+      const ofA = (evenA + oddA) | 0
+      const ofB = (evenB + oddB) | 0
+      const ofC = (evenC + oddC) | 0
+      const all = (ofA + ofB + ofC + evenD + oddD) | 0
+      const earlier = (3 * ofA + 2 * ofB + ofC) | 0
+      before = (before + 4 * total + (earlier & 0xffff) + (earlier >>> 16)) | 0
+      total = (total + (all & 0xffff) + (all >>> 16)) | 0
+    }
+    const within = 4 * (even & 0xffff) + 3 * (odd & 0xffff) + 2 * (even >>> 16) + (odd >>> 16)
+    high = (high + 4 * (count * low + before) + within) % MODULUS
+    low = (low + total) % MODULUS
+  }
+  return join(low, high)
+}
+
+/** Bytes 0 and 2 of a word. */
+const PAIR = 0xff00ff
 
 /** By chunk; null where nothing is known. */
 export type Sums = readonly (number | null)[]
@@ -37,20 +92,15 @@ export const isSums = (value: unknown): value is Sums =>
 export const chunkBytes = (index: number, size: number): number =>
   Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES)
 
-/**
- * Chunks of a file of `size` bytes whose sum is known and is another. `read` fills its target from `at`. With
- * `step` only one chunk of so many is looked at, others each time.
- */
+/** Chunks of a file of `size` bytes whose sum is known and is another. `read` fills its target from `at`. */
 export async function damagedChunks(
   sums: Sums,
   size: number,
   read: (target: Uint8Array, at: number) => unknown,
-  step = 1,
 ): Promise<number[]> {
   const damaged: number[] = []
   const buffer = new Uint8Array(PIECE_BYTES)
-  const first = Math.floor(Math.random() * Math.min(step, sums.length))
-  for (let index = first; index < sums.length; index += step) {
+  for (let index = 0; index < sums.length; index++) {
     if (sums[index] === null) continue
     const start = index * CHUNK_BYTES
     const end = start + chunkBytes(index, size)

@@ -1,6 +1,6 @@
 // Peeking. In: a model's address. Out: sources that fetch only what is read, and the bytes a load would
 // download.
-import { type ByteSource, blobSource, checkRange } from '../../base/bytes.ts'
+import { type ByteSource, checkRange } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName, type RemoteFile } from '../address.ts'
 import { Opfs, type StoredFile } from '../device/opfs.ts'
@@ -31,15 +31,22 @@ export async function peekAddress(address: string, options: PeekOptions = {}): P
   const store = options.cache === 'none' ? undefined : await Opfs.open()
   const known = (await store?.list()) ?? []
   const streams: Beginning[] = []
+  const opened: ByteSource[] = []
   let downloadBytes = 0
-  const close = async () => void (await Promise.all(streams.map((stream) => stream.close())))
+  const close = async () => {
+    for (const stored of opened) stored.close?.()
+    await Promise.all(streams.map((stream) => stream.close()))
+  }
   const openOne = async (file: RemoteFile): Promise<ByteSource | undefined> => {
     const { url, optional } = file
     const isWeights = WEIGHTS.test(fileName(url))
     if (!isWeights && !CONFIG.test(fileName(url)) && optional) return undefined
     if (/^tokenizer\.(json|model)$/.test(fileName(url))) return undefined
-    const stored = await store?.find(url)
-    if (stored !== undefined) return blobSource(fileName(url), stored)
+    const stored = await store?.openStored(url)
+    if (stored !== undefined) {
+      opened.push(stored)
+      return stored
+    }
     if (isKnownMissing(file, known)) return undefined
     const headers = hubHeaders(url, options.hub)
     const source = isWeights
