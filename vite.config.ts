@@ -35,7 +35,7 @@ export default defineConfig({
     },
     rolldownOptions: {
       preserveEntrySignatures: 'strict',
-      external: [/^node:/, '@huggingface/tokenizers', '@huggingface/jinja', 'comlink', 'commander'],
+      external: [/^node:/, '@huggingface/tokenizers', 'comlink', 'commander'],
       output: {
         format: 'es',
         entryFileNames: '[name].js',

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import type { PackedApp } from '../packed-app.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const DEPENDENCIES = ['@huggingface/jinja', '@huggingface/tokenizers', 'comlink', 'commander']
+const DEPENDENCIES = ['@huggingface/tokenizers', 'comlink', 'commander']
 
 /** An app of the matrix, with the code that all of them share. */
 export async function appFolder(name: string, app: string, packed: PackedApp): Promise<string> {

@@ -1,17 +1,19 @@
 // Chat templates. In: messages and a Jinja template. Out: the prompt, its ids, and the ids that end a turn.
-import { Environment, parse, tokenize } from '@huggingface/jinja'
 import { Budget } from '../../base/budget.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/values.ts'
+import { globals, TemplateRefusal } from '../jinja/globals.ts'
+import { parse } from '../jinja/parser.ts'
+import { Scope, TemplateRun } from '../jinja/run.ts'
+import { fromJson } from '../jinja/values.ts'
 import type { Tokenizer } from '../tokenize/tokenizer.ts'
-import { strftime } from './strftime.ts'
-import { TemplateRun } from './template-run.ts'
-import { PART_UNITS } from './template-values.ts'
 
 /** One turn. Other fields (`tool_calls`, `name`) are passed to the template unchanged. */
 export interface ChatMessage {
   /** Most templates know `system`, `user` and `assistant`; some also know `tool`. */
   readonly role: string
-  readonly content: string
+  /** `null` where there is no text, for example beside tool calls; templates test `content is none`. */
+  readonly content: string | null
   readonly [field: string]: unknown
 }
 
@@ -23,6 +25,8 @@ export interface ChatOptions {
   readonly eosToken?: string | undefined
   /** Functions that the model may call, described by JSON schema objects. */
   readonly tools?: readonly object[] | undefined
+  /** Further variables of the template, such as `enable_thinking`. */
+  readonly templateArguments?: JsonObject | undefined
   /** The date for templates that tell it to the model. Default now. */
   readonly now?: Date | undefined
 }
@@ -45,19 +49,9 @@ export const PLAIN =
   "{{ message['content'] }}{% endfor %}"
 
 const MAX_TEMPLATE_LENGTH = 1 << 20
-/** A template that counts further than this is assumed never to end. */
-const MAX_RANGE = 1 << 16
-
-/** The parser's time grows with the square of the length of a run of white space. */
-const LONG_SPACE = /\s{1024}/
-/** Work units that rendering may take, and additional units for each input character; see template-run.ts. */
+/** Work units that rendering may take, and additional units for each input character; see ../jinja/run.ts. */
 const RENDER_UNITS = 1 << 26
 const UNITS_PER_CHARACTER = 512
-/** Work units of a date for each character of its format. */
-const DATE_UNITS = 1 << 15
-
-const WHITESPACE = { lstrip_blocks: true, trim_blocks: true }
-
 /** A template that is parsed once and used for many prompts. */
 export class ChatTemplate {
   readonly source: string
@@ -68,9 +62,8 @@ export class ChatTemplate {
     if (source.length > MAX_TEMPLATE_LENGTH) {
       throw templateError(`has ${source.length} characters; at most ${MAX_TEMPLATE_LENGTH} are read`)
     }
-    if (LONG_SPACE.test(source)) throw templateError('has 1024 blanks in a row, which no template needs')
     this.source = source
-    this.#program = attempt('cannot be read', () => parse(tokenize(source, WHITESPACE)))
+    this.#program = attempt('cannot be read', () => parse(source))
   }
 
   /**
@@ -79,22 +72,28 @@ export class ChatTemplate {
    */
   render(messages: readonly ChatMessage[], options: ChatOptions = {}): string {
     const { addGenerationPrompt = true, bosToken = '', eosToken = '', tools, now = new Date() } = options
+    const { templateArguments = {} } = options
     return attempt('cannot render these messages', () => {
       const budget = new Budget({
-        work: RENDER_UNITS + UNITS_PER_CHARACTER * lengthOf([messages, tools]),
+        work: RENDER_UNITS + UNITS_PER_CHARACTER * lengthOf([messages, tools, templateArguments]),
         refuse: ({ most }) =>
           templateError(`takes more work than the ${most} steps and characters it may have`),
       })
-      const environment = newEnvironment(now, budget)
-      environment.set('messages', messages)
-      environment.set('add_generation_prompt', addGenerationPrompt)
-      environment.set('bos_token', bosToken)
-      environment.set('eos_token', eosToken)
-      // Templates test whether tools are none. Undefined is not none; null is.
-      environment.set('tools', tools ?? null)
-      environment.set('documents', null)
-      const { value } = new TemplateRun(environment, budget, this.source.length).run(this.#program)
-      return typeof value === 'string' ? value : ''
+      const spend = (units: number) => budget.spend(units)
+      const variables = new Scope()
+      for (const [name, value] of globals(now, spend)) variables.variables.set(name, value)
+      const given = {
+        ...templateArguments,
+        messages,
+        add_generation_prompt: addGenerationPrompt,
+        bos_token: bosToken,
+        eos_token: eosToken,
+        // Templates test whether tools are none. Undefined is not none; null is.
+        tools: tools ?? null,
+        documents: templateArguments['documents'] ?? null,
+      }
+      for (const [name, value] of Object.entries(given)) variables.variables.set(name, fromJson(value, spend))
+      return new TemplateRun(spend).render(this.#program, variables)
     })
   }
 }
@@ -158,36 +157,6 @@ export function turnEndIds(tokenizer: Tokenizer, template: ChatTemplate): Readon
   return ends
 }
 
-/** The globals that Jinja and Transformers give every template. */
-function newEnvironment(now: Date, budget: Budget): Environment {
-  const environment = new Environment()
-  const constants = { true: true, false: false, none: null, True: true, False: false, None: null }
-  for (const [name, value] of Object.entries(constants)) environment.set(name, value)
-  environment.set('range', (first: number, last?: number, step?: number) => {
-    const numbers = range(first, last, step)
-    budget.spend(numbers.length * PART_UNITS)
-    return numbers
-  })
-  environment.set('strftime_now', (format: unknown) => {
-    if (typeof format !== 'string') return null
-    budget.spend(format.length * DATE_UNITS)
-    return strftime(now, format)
-  })
-  environment.set('raise_exception', (message: unknown) => {
-    throw templateError(
-      `refuses these messages: ${typeof message === 'string' ? message.slice(0, 1000) : ''}`,
-    )
-  })
-  return environment
-}
-
-function range(first: number, last?: number, step = 1): number[] {
-  const [start, end] = last === undefined ? [0, first] : [first, last]
-  const count = Math.max(0, Math.ceil((end - start) / step))
-  if (!(count <= MAX_RANGE)) throw templateError(`counts to ${count}; at most ${MAX_RANGE} are possible`)
-  return Array.from({ length: count }, (_, index) => start + index * step)
-}
-
 /** Number of characters in a value, with everything nested in it. */
 export function lengthOf(value: unknown): number {
   if (typeof value === 'string') return value.length
@@ -209,6 +178,7 @@ function attempt<T>(what: string, action: () => T): T {
     return action()
   } catch (cause) {
     if (isHalfbyteError(cause)) throw cause
+    if (cause instanceof TemplateRefusal) throw templateError(`refuses these messages: ${cause.message}`)
     throw templateError(`${what} (${reasonOf(cause)})`, cause)
   }
 }

@@ -3,12 +3,16 @@
 const padded = (value: number, width = 2) => String(value).padStart(width, '0')
 const named = (date: Date, part: Intl.DateTimeFormatOptions) => date.toLocaleString('en-US', part)
 
+const dayOfYear = (date: Date) =>
+  Math.round((Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) - Date.UTC(date.getFullYear(), 0, 0)) / 86_400_000)
+
 const FIELDS: ReadonlyMap<string, (date: Date) => string> = new Map(
   Object.entries({
     Y: (date) => padded(date.getFullYear(), 4),
     y: (date) => padded(date.getFullYear() % 100),
     m: (date) => padded(date.getMonth() + 1),
     d: (date) => padded(date.getDate()),
+    j: (date) => padded(dayOfYear(date), 3),
     e: (date) => String(date.getDate()).padStart(2),
     H: (date) => padded(date.getHours()),
     I: (date) => padded(date.getHours() % 12 || 12),

@@ -2,7 +2,7 @@
 // for them (its
 // sandbox with trim_blocks, lstrip_blocks and Transformers' `tojson`), or a typed error soon.
 import { describe, expect, test } from 'vitest'
-import { ChatTemplate } from './chat.ts'
+import { ChatTemplate } from '../chat/chat.ts'
 
 const VALUES = {
   none: null,
@@ -67,7 +67,7 @@ test('qwen3-coder: arguments that are no texts are written as Python writes them
       "{{- '\\n<' ~ key ~ '>' ~ (fields[key] | string) ~ '</' ~ key ~ '>' }}{%- endfor %}{%- endmacro %}" +
       '{%- for message in messages %}{%- for call in message.tool_calls %}{%- for name, value in call.arguments | items %}' +
       '{%- set value = value | tojson | safe if value is mapping or (value is sequence and value is not string) else value | string %}' +
-      "{{- '<parameter=' + name + '>\\n' + value + '\\n</parameter>\\n' }}{%- endfor %}{{- extra(call, ['arguments']) }}{%- endfor %}{%- endfor %}",
+      "{{- '<parameter=' + name + '>\\n' }}{{- value }}{{- '\\n</parameter>\\n' }}{%- endfor %}{{- extra(call, ['arguments']) }}{%- endfor %}{%- endfor %}",
   )
   const call = {
     arguments: { a: null, b: true, c: [1, null], d: 'x', e: 2 },
@@ -127,10 +127,6 @@ describe('a template that would never come to an end is stopped', () => {
       'sorted copies of a long text',
       `${BIG}{% set l = namespace(x=[s]) %}${'{% set l.x = l.x + l.x %}'.repeat(14)}{{ l.x | sort | length }}`,
     ],
-    [
-      'macros in a loop',
-      `{% for i in range(65536) %}{% macro f() %}${'{{ a }}'.repeat(9999)}{% endmacro %}{% endfor %}`,
-    ],
   ])('%s', (_name, source) => {
     const start = performance.now()
     expect(() => new ChatTemplate(source).render([])).toThrow(
@@ -142,8 +138,10 @@ describe('a template that would never come to an end is stopped', () => {
     expect(performance.now() - start).toBeLessThan(5000)
   })
 
-  test('blanks without end are no template', () => {
-    expect(() => new ChatTemplate(' '.repeat(1 << 20))).toThrow(/blanks in a row/)
+  test('blanks without end are read in one pass', () => {
+    const start = performance.now()
+    expect(new ChatTemplate(' '.repeat(1 << 20)).render([])).toHaveLength(1 << 20)
+    expect(performance.now() - start).toBeLessThan(5000)
   })
 })
 

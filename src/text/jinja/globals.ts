@@ -1,0 +1,126 @@
+// Globals. In: the date. Out: the functions that Jinja and Transformers give every template.
+
+import { bound } from './operators.ts'
+import { strftime } from './strftime.ts'
+import {
+  Callable,
+  type Dict,
+  indexOf,
+  itemsOf,
+  iterate,
+  type Keywords,
+  keyOf,
+  Namespace,
+  PART_UNITS,
+  type Spend,
+  stringOf,
+  TemplateError,
+  Tuple,
+  textOf,
+  typeError,
+  type Value,
+  View,
+} from './values.ts'
+
+/** A template that counts further than this is assumed never to end. Jinja's sandbox has the same limit. */
+const MAX_RANGE = 100_000
+/** Work units of a date for each character of its format. */
+const DATE_UNITS = 1 << 15
+
+/** What a template refuses in its own words. */
+export class TemplateRefusal extends Error {}
+
+export function globals(now: Date, spend: Spend): ReadonlyMap<string, Value> {
+  const functions: Readonly<Record<string, Callable['call']>> = {
+    range: (args, keywords) => range(bound('range', ['start', 'stop?', 'step?'], args, keywords), spend),
+    dict: (args, keywords) => dict(args, keywords, spend),
+    namespace: (args, keywords) =>
+      new Namespace(new Map([...dict(args, keywords, spend)].map(([key, value]) => [String(key), value]))),
+    joiner: ([separator = ', ']) => {
+      let isUsed = false
+      return new Callable('joiner', () => {
+        const text = isUsed ? separator : ''
+        isUsed = true
+        return text
+      })
+    },
+    cycler: (args) => cycler(args),
+    strftime_now: (args, keywords) => {
+      const [format] = bound('strftime_now', ['format'], args, keywords)
+      const text = stringOf(format)
+      if (text === undefined) throw typeError('strftime_now() needs a text')
+      spend(text.length * DATE_UNITS)
+      return strftime(now, text)
+    },
+    raise_exception: ([message]) => {
+      throw new TemplateRefusal(textOf(message, spend).slice(0, 1000))
+    },
+  }
+  return new Map(Object.entries(functions).map(([name, call]) => [name, new Callable(name, call)] as const))
+}
+
+function range([first, last, by]: readonly Value[], spend: Spend): View {
+  const [start, end] = last === undefined ? [0, indexOf(first)] : [indexOf(first), indexOf(last)]
+  const step = by === undefined ? 1 : indexOf(by)
+  if (step === 0) throw new TemplateError('ValueError', 'range() arg 3 must not be zero')
+  const count = Math.max(0, Math.ceil((end - start) / step))
+  if (count > MAX_RANGE) {
+    throw new TemplateError(
+      'OverflowError',
+      `the template counts to ${count}; at most ${MAX_RANGE} are possible`,
+    )
+  }
+  spend(count * PART_UNITS)
+  return new View(
+    'range',
+    Array.from({ length: count }, (_, index) => start + index * step),
+  )
+}
+
+function dict(args: readonly Value[], keywords: Keywords, spend: Spend): Dict {
+  const [from] = args
+  const pairs: readonly (readonly [Value, Value])[] =
+    from instanceof Map
+      ? [...from]
+      : iterate(from, spend).map((pair) => {
+          const items = itemsOf(pair) ?? []
+          if (items.length !== 2) throw new TemplateError('ValueError', 'a mapping is made of pairs')
+          return [items[0], items[1]] as const
+        })
+  spend((pairs.length + keywords.size) * PART_UNITS)
+  return new Map([...pairs.map(([key, value]) => [keyOf(key), value] as const), ...keywords])
+}
+
+function cycler(items: readonly Value[]): Value {
+  if (items.length === 0) throw typeError('at least one item has to be provided')
+  const fields = new Map<string, Value>()
+  let at = 0
+  const place = (index: number) => {
+    at = index % items.length
+    fields.set('current', items[at])
+  }
+  fields.set(
+    'next',
+    new Callable('next', () => {
+      const item = items[at]
+      place(at + 1)
+      return item
+    }),
+  )
+  fields.set(
+    'reset',
+    new Callable('reset', () => {
+      place(0)
+      return null
+    }),
+  )
+  fields.set('items', new Tuple(items))
+  place(0)
+  return new Callable(
+    'cycler',
+    () => {
+      throw typeError("'Cycler' object is not callable")
+    },
+    fields,
+  )
+}
