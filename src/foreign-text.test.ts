@@ -23,7 +23,7 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
         'formats/safetensors/safetensors.ts': 1,
         'formats/splits.ts': 2,
         'store/device/quota.ts': 1,
-        'text/chat/strftime.ts': 2,
+        'text/jinja/strftime.ts': 2,
       },
     },
     {
@@ -45,7 +45,12 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
         'store/download/retry.ts': 1,
         'store/device/sessions.ts': 1,
         'text/tokenize/read/check-steps.ts': 2,
-        'text/chat/template-values.ts': 2,
+        'text/jinja/filters.ts': 3,
+        'text/jinja/format.ts': 7,
+        'text/jinja/list-filters.ts': 1,
+        'text/jinja/parser.ts': 3,
+        'text/jinja/run.ts': 1,
+        'text/jinja/values.ts': 1,
       },
     },
     {

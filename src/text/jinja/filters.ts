@@ -2,7 +2,7 @@
 import { formatPercent, roundedText } from './format.ts'
 import { type JsonStyle, jsonOf } from './json.ts'
 import { SPACES } from './lexer.ts'
-import { listFilters } from './list-filters.ts'
+import { type Filter, listFilters, type Tools } from './list-filters.ts'
 import { capitalized, linesOf, lower, stripped, upper } from './methods.ts'
 import { bound, escaped } from './operators.ts'
 import {
@@ -20,7 +20,6 @@ import {
   numberOf,
   PART_UNITS,
   reprOf,
-  type Spend,
   stringOf,
   TemplateError,
   Tuple,
@@ -29,17 +28,6 @@ import {
   typeName,
   type Value,
 } from './values.ts'
-
-/** What filters need of the run. */
-export interface Tools {
-  readonly spend: Spend
-  /** `value.name`. */
-  readonly attribute: (value: Value, name: string) => Value
-  /** `value[key]`. */
-  readonly item: (value: Value, key: Value) => Value
-}
-
-export type Filter = (value: Value, args: readonly Value[], tools: Tools, keywords: Keywords) => Value
 
 const text = (value: Value, { spend }: Tools) => textOf(value, spend)
 const optional = (value: Value) => (value === undefined || value === null ? undefined : stringOf(value))
@@ -217,105 +205,111 @@ const formats: Filter = (value, args, tools, keywords) => {
 }
 
 /** Filters by name: their parameters (undefined where they take any), and what they do. */
-const FILTERS: Readonly<Record<string, readonly [parameters: string | undefined, run: Filter]>> = {
-  ...listFilters,
-  tojson: ['ensure_ascii? indent? separators? sort_keys?', toJson],
-  string: ['', (value, _args, tools) => (value instanceof Markup ? value : text(value, tools))],
-  safe: ['', (value, _args, tools) => new Markup(text(value, tools))],
-  escape: ['', markedUp],
-  e: ['', markedUp],
-  forceescape: ['', (value, _args, tools) => new Markup(escaped(text(value, tools)))],
-  default: ['default_value? boolean?', defaulted],
-  d: ['default_value? boolean?', defaulted],
-  length: ['', counted],
-  count: ['', counted],
-  join: ['d? attribute?', joined],
-  first: ['', (value, _args, tools) => firstOf(value, tools)],
-  last: [
-    '',
-    (value, _args, { spend }) =>
-      iterate(value instanceof Generator ? notReversible(value) : value, spend).at(-1),
-  ],
-  list: ['', (value, _args, { spend }) => [...iterate(value, spend)]],
-  reverse: ['', reversed],
-  trim: [
-    'chars?',
-    (value, [chars], tools) => like(value, stripped(text(value, tools), optional(chars), true, true)),
-  ],
-  upper: ['', onText(upper)],
-  lower: ['', onText(lower)],
-  capitalize: ['', onText(capitalized)],
-  title: ['', onText(titled)],
-  striptags: [
-    '',
-    onText((given) =>
-      given
-        .replace(/<!--[\s\S]*?-->|<[^>]*>/g, '')
-        .split(new RegExp(`[${SPACES}]+`))
-        .filter(Boolean)
-        .join(' '),
-    ),
-  ],
-  wordcount: ['', (value, _args, tools) => text(value, tools).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0],
-  urlencode: ['', (value, _args, tools) => urlencoded(value, tools)],
-  replace: [
-    'old new count?',
-    (value, [old, by, count], tools) => {
-      const [given, sought, put] = [text(value, tools), text(old, tools), text(by, tools)]
-      tools.spend(given.length * (sought.length + put.length + PART_UNITS))
-      const method = tools.attribute(given, 'replace') as {
-        call(args: readonly Value[], keywords: Keywords): Value
-      }
-      const result = method.call(
-        [sought, put, ...(count === undefined || count === null ? [] : [count])],
-        new Map(),
-      )
-      return like(value, result as string)
-    },
-  ],
-  indent: ['width? first? blank?', indented],
-  truncate: ['length? killwords? end? leeway?', truncated],
-  center: [
-    'width?',
-    (value, [width = 80], tools) => {
-      const method = tools.attribute(text(value, tools), 'center') as {
-        call(args: readonly Value[], keywords: Keywords): Value
-      }
-      return method.call([width], new Map())
-    },
-  ],
-  format: [undefined, formats],
-  int: ['default? base?', integerOf],
-  float: [
-    'default?',
-    (value, [fallback = float(0)]) => {
-      if (value === undefined) throw new TemplateError('UndefinedError', 'an undefined value has no float')
-      const number = floatOf(value)
-      return number === undefined ? fallback : float(number)
-    },
-  ],
-  abs: [
-    '',
-    (value) => {
-      const number = numberOf(value)
-      if (number === undefined) throw typeError(`bad operand type for abs(): '${typeName(value)}'`)
-      return isFloat(value) ? float(Math.abs(number)) : Math.abs(number)
-    },
-  ],
-  round: ['precision? method?', rounded],
-  attr: [
-    'name',
-    (value, [name], tools) => (value instanceof Map ? undefined : tools.attribute(value, text(name, tools))),
-  ],
-  pprint: ['', (value, _args, { spend }) => reprOf(value, spend)],
-}
+const FILTERS: ReadonlyMap<string, readonly [parameters: string | undefined, run: Filter]> = new Map<
+  string,
+  readonly [parameters: string | undefined, run: Filter]
+>(
+  Object.entries({
+    ...listFilters,
+    tojson: ['ensure_ascii? indent? separators? sort_keys?', toJson],
+    string: ['', (value, _args, tools) => (value instanceof Markup ? value : text(value, tools))],
+    safe: ['', (value, _args, tools) => new Markup(text(value, tools))],
+    escape: ['', markedUp],
+    e: ['', markedUp],
+    forceescape: ['', (value, _args, tools) => new Markup(escaped(text(value, tools)))],
+    default: ['default_value? boolean?', defaulted],
+    d: ['default_value? boolean?', defaulted],
+    length: ['', counted],
+    count: ['', counted],
+    join: ['d? attribute?', joined],
+    first: ['', (value, _args, tools) => firstOf(value, tools)],
+    last: [
+      '',
+      (value, _args, { spend }) =>
+        iterate(value instanceof Generator ? notReversible(value) : value, spend).at(-1),
+    ],
+    list: ['', (value, _args, { spend }) => [...iterate(value, spend)]],
+    reverse: ['', reversed],
+    trim: [
+      'chars?',
+      (value, [chars], tools) => like(value, stripped(text(value, tools), optional(chars), true, true)),
+    ],
+    upper: ['', onText(upper)],
+    lower: ['', onText(lower)],
+    capitalize: ['', onText(capitalized)],
+    title: ['', onText(titled)],
+    striptags: [
+      '',
+      onText((given) =>
+        given
+          .replace(/<!--[\s\S]*?-->|<[^>]*>/g, '')
+          .split(new RegExp(`[${SPACES}]+`))
+          .filter(Boolean)
+          .join(' '),
+      ),
+    ],
+    wordcount: ['', (value, _args, tools) => text(value, tools).match(/[\p{L}\p{N}_]+/gu)?.length ?? 0],
+    urlencode: ['', (value, _args, tools) => urlencoded(value, tools)],
+    replace: [
+      'old new count?',
+      (value, [old, by, count], tools) => {
+        const [given, sought, put] = [text(value, tools), text(old, tools), text(by, tools)]
+        tools.spend(given.length * (sought.length + put.length + PART_UNITS))
+        const method = tools.attribute(given, 'replace') as {
+          call(args: readonly Value[], keywords: Keywords): Value
+        }
+        const result = method.call(
+          [sought, put, ...(count === undefined || count === null ? [] : [count])],
+          new Map(),
+        )
+        return like(value, result as string)
+      },
+    ],
+    indent: ['width? first? blank?', indented],
+    truncate: ['length? killwords? end? leeway?', truncated],
+    center: [
+      'width?',
+      (value, [width = 80], tools) => {
+        const method = tools.attribute(text(value, tools), 'center') as {
+          call(args: readonly Value[], keywords: Keywords): Value
+        }
+        return method.call([width], new Map())
+      },
+    ],
+    format: [undefined, formats],
+    int: ['default? base?', integerOf],
+    float: [
+      'default?',
+      (value, [fallback = float(0)]) => {
+        if (value === undefined) throw new TemplateError('UndefinedError', 'an undefined value has no float')
+        const number = floatOf(value)
+        return number === undefined ? fallback : float(number)
+      },
+    ],
+    abs: [
+      '',
+      (value) => {
+        const number = numberOf(value)
+        if (number === undefined) throw typeError(`bad operand type for abs(): '${typeName(value)}'`)
+        return isFloat(value) ? float(Math.abs(number)) : Math.abs(number)
+      },
+    ],
+    round: ['precision? method?', rounded],
+    attr: [
+      'name',
+      (value, [name], tools) =>
+        value instanceof Map ? undefined : tools.attribute(value, text(name, tools)),
+    ],
+    pprint: ['', (value, _args, { spend }) => reprOf(value, spend)],
+  }),
+)
 
 function notReversible(value: Value): never {
   throw typeError(`'${typeName(value)}' object is not reversible`)
 }
 
 /** Whether there is a filter of that name. */
-export const isFilter = (name: string) => Object.hasOwn(FILTERS, name)
+export const isFilter = (name: string) => FILTERS.has(name)
 
 /** Throws TemplateError for a filter that is not known. */
 export function filtered(
@@ -325,7 +319,7 @@ export function filtered(
   keywords: Keywords,
   tools: Tools,
 ): Value {
-  const filter = isFilter(name) ? FILTERS[name] : undefined
+  const filter = FILTERS.get(name)
   if (filter === undefined)
     throw new TemplateError('TemplateRuntimeError', `No filter named '${name}' found.`)
   const [parameters, run] = filter

@@ -168,5 +168,5 @@ export function roundedText(size: number, places: number): string {
   if (!isTie || size >= 1e21) return text
   // toFixed rounds ties up, so an odd last digit becomes the even one below it.
   const last = Number(text.at(-1))
-  return last % 2 === 0 ? text : text.slice(0, -1) + String(last - 1)
+  return last % 2 === 0 ? text : text.slice(0, -1) + (last - 1)
 }

@@ -35,7 +35,7 @@ export function globals(now: Date, spend: Spend): ReadonlyMap<string, Value> {
     range: (args, keywords) => range(bound('range', ['start', 'stop?', 'step?'], args, keywords), spend),
     dict: (args, keywords) => dict(args, keywords, spend),
     namespace: (args, keywords) =>
-      new Namespace(new Map([...dict(args, keywords, spend)].map(([key, value]) => [String(key), value]))),
+      new Namespace(new Map([...dict(args, keywords, spend)].map(([key, value]) => [`${key}`, value]))),
     joiner: ([separator = ', ']) => {
       let isUsed = false
       return new Callable('joiner', () => {

@@ -24,7 +24,7 @@ export interface JsonStyle {
 export function jsonOf(value: Value, style: JsonStyle, spend: Spend, depth = 1): string {
   spend(PART_UNITS * depth)
   if (value === null) return 'null'
-  if (typeof value === 'boolean') return String(value)
+  if (typeof value === 'boolean') return `${value}`
   const text = stringOf(value)
   if (text !== undefined) return jsonText(text, style, spend)
   const number = numberOf(value)
@@ -58,7 +58,7 @@ function jsonNumber(value: number | Float): string {
 }
 
 const jsonKey = (key: string | number | boolean | null) =>
-  typeof key === 'number' ? jsonNumber(key) : String(key)
+  typeof key === 'number' ? jsonNumber(key) : `${key}`
 
 function jsonText(text: string, { ascii }: JsonStyle, spend: Spend): string {
   spend(text.length)

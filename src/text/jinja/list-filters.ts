@@ -1,7 +1,5 @@
 // Filters of lists. In: an iterable value. Out: parts of it, in order or in groups.
-import { type Filter, filtered, type Tools } from './filters.ts'
 import { binary } from './operators.ts'
-import { satisfies } from './predicates.ts'
 import {
   areEqual,
   compare,
@@ -20,6 +18,20 @@ import {
   typeName,
   type Value,
 } from './values.ts'
+
+/** What filters need of the run. */
+export interface Tools {
+  readonly spend: Spend
+  /** `value.name`. */
+  readonly attribute: (value: Value, name: string) => Value
+  /** `value[key]`. */
+  readonly item: (value: Value, key: Value) => Value
+  readonly filter: (name: string, value: Value, args: readonly Value[], keywords: Keywords) => Value
+  readonly isFilter: (name: string) => boolean
+  readonly test: (name: string, value: Value, args: readonly Value[]) => boolean
+}
+
+export type Filter = (value: Value, args: readonly Value[], tools: Tools, keywords: Keywords) => Value
 
 /** Reads `a.b.0` of a value; the value itself where no attribute is named. */
 function attributeReader(attribute: Value, { item }: Tools, fallback?: Value): (value: Value) => Value {
@@ -74,7 +86,7 @@ const mapped: Filter = (value, args, tools, keywords) => {
   const [name, ...rest] = args
   if (typeof name !== 'string')
     throw new TemplateError('FilterArgumentError', 'map requires a filter argument')
-  return new Generator(items.map((item) => filtered(name, item, rest, keywords, tools)))
+  return new Generator(items.map((item) => tools.filter(name, item, rest, keywords)))
 }
 
 /** `select`, `reject`, and the same by an attribute. */
@@ -89,9 +101,7 @@ function selecting(keeps: boolean, byAttribute: boolean): Filter {
     const [name, ...rest] = byAttribute ? others : args
     const items = chosenFrom(value, tools)
     const fits = (item: Value) =>
-      name === undefined
-        ? isTrue(read(item))
-        : satisfies(textOf(name, tools.spend), read(item), rest, tools.spend)
+      name === undefined ? isTrue(read(item)) : tools.test(textOf(name, tools.spend), read(item), rest)
     tools.spend(items.length * PART_UNITS)
     return new Generator(items.filter((item) => fits(item) === keeps))
   }

@@ -258,85 +258,90 @@ const isCased = (text: string, to: (text: string) => string) =>
   to(text) === text && lower(text) !== upper(text)
 
 /** Methods of texts: the names of their parameters, and what they do. */
-const TEXT: Readonly<Record<string, readonly [parameters: string, run: Run]>> = {
-  strip: ['chars?', (text, [chars]) => stripped(text, optional(chars), true, true)],
-  lstrip: ['chars?', (text, [chars]) => stripped(text, optional(chars), true, false)],
-  rstrip: ['chars?', (text, [chars]) => stripped(text, optional(chars), false, true)],
-  split: ['sep? maxsplit?', (text, [by, most = -1]) => split(text, optional(by), indexOf(most), false)],
-  rsplit: ['sep? maxsplit?', (text, [by, most = -1]) => split(text, optional(by), indexOf(most), true)],
-  splitlines: ['keepends?', (text, [keeps]) => linesOf(text, keeps === true)],
-  partition: ['sep', (text, [by]) => parted(text, given(by), text.indexOf(given(by)), false)],
-  rpartition: ['sep', (text, [by]) => parted(text, given(by), text.lastIndexOf(given(by)), true)],
-  replace: [
-    'old new count?',
-    (text, [old, by, most = -1]) => replaced(text, given(old), given(by), indexOf(most)),
-  ],
-  removeprefix: [
-    'prefix',
-    (text, [part]) => (text.startsWith(given(part)) ? text.slice(given(part).length) : text),
-  ],
-  removesuffix: [
-    'suffix',
-    (text, [part]) =>
-      given(part) !== '' && text.endsWith(given(part)) ? text.slice(0, -given(part).length) : text,
-  ],
-  startswith: [
-    'prefix start? end?',
-    (text, values) => has(text, values, (whole, part) => whole.startsWith(part)),
-  ],
-  endswith: [
-    'suffix start? end?',
-    (text, values) => has(text, values, (whole, part) => whole.endsWith(part)),
-  ],
-  find: ['sub start? end?', (text, values) => found(text, values, false)],
-  rfind: ['sub start? end?', (text, values) => found(text, values, true)],
-  index: ['sub start? end?', (text, values) => must(found(text, values, false))],
-  rindex: ['sub start? end?', (text, values) => must(found(text, values, true))],
-  count: ['sub', (text, [part]) => counted(text, part)],
-  lower: ['', lower],
-  casefold: ['', lower],
-  upper: ['', upper],
-  capitalize: ['', capitalized],
-  title: ['', (text) => text.replace(/\p{L}+/gu, capitalized)],
-  swapcase: [
-    '',
-    (text) => text.replace(/\p{L}/gu, (each) => (each === upper(each) ? lower(each) : upper(each))),
-  ],
-  ljust: ['width fillchar?', (text, values, spend) => justified(text, values, 'l', spend)],
-  rjust: ['width fillchar?', (text, values, spend) => justified(text, values, 'r', spend)],
-  center: ['width fillchar?', (text, values, spend) => justified(text, values, 'c', spend)],
-  zfill: [
-    'width',
-    (text, [width], spend) => {
-      const sign = /^[-+]/.exec(text)?.[0] ?? ''
-      const digits = text.slice(sign.length)
-      return sign + justified(digits, [indexOf(width) - sign.length, '0'], 'r', spend)
-    },
-  ],
-  join: [
-    'iterable',
-    (text, [list], spend) => {
-      const parts = iterate(list, spend).map((part, at) => {
-        const each = stringOf(part)
-        if (each === undefined)
-          throw typeError(`sequence item ${at}: expected str instance, ${typeName(part)} found`)
-        spend(each.length + text.length)
-        return each
-      })
-      return parts.join(text)
-    },
-  ],
-  isalpha: ['', all('\\p{L}')],
-  isdigit: ['', all('\\p{Nd}|[²³¹⁰-⁹₀-₉]')],
-  isdecimal: ['', all('\\p{Nd}')],
-  isnumeric: ['', all('\\p{N}')],
-  isalnum: ['', all('\\p{L}|\\p{N}')],
-  isspace: ['', all(`[${SPACES}]`)],
-  isascii: ['', (text) => /^\p{ASCII}*$/u.test(text)],
-  isidentifier: ['', (text) => /^[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}]*$/u.test(text)],
-  isupper: ['', (text) => isCased(text, upper)],
-  islower: ['', (text) => isCased(text, lower)],
-}
+const TEXT: ReadonlyMap<string, readonly [parameters: string, run: Run]> = new Map<
+  string,
+  readonly [parameters: string, run: Run]
+>(
+  Object.entries({
+    strip: ['chars?', (text, [chars]) => stripped(text, optional(chars), true, true)],
+    lstrip: ['chars?', (text, [chars]) => stripped(text, optional(chars), true, false)],
+    rstrip: ['chars?', (text, [chars]) => stripped(text, optional(chars), false, true)],
+    split: ['sep? maxsplit?', (text, [by, most = -1]) => split(text, optional(by), indexOf(most), false)],
+    rsplit: ['sep? maxsplit?', (text, [by, most = -1]) => split(text, optional(by), indexOf(most), true)],
+    splitlines: ['keepends?', (text, [keeps]) => linesOf(text, keeps === true)],
+    partition: ['sep', (text, [by]) => parted(text, given(by), text.indexOf(given(by)), false)],
+    rpartition: ['sep', (text, [by]) => parted(text, given(by), text.lastIndexOf(given(by)), true)],
+    replace: [
+      'old new count?',
+      (text, [old, by, most = -1]) => replaced(text, given(old), given(by), indexOf(most)),
+    ],
+    removeprefix: [
+      'prefix',
+      (text, [part]) => (text.startsWith(given(part)) ? text.slice(given(part).length) : text),
+    ],
+    removesuffix: [
+      'suffix',
+      (text, [part]) =>
+        given(part) !== '' && text.endsWith(given(part)) ? text.slice(0, -given(part).length) : text,
+    ],
+    startswith: [
+      'prefix start? end?',
+      (text, values) => has(text, values, (whole, part) => whole.startsWith(part)),
+    ],
+    endswith: [
+      'suffix start? end?',
+      (text, values) => has(text, values, (whole, part) => whole.endsWith(part)),
+    ],
+    find: ['sub start? end?', (text, values) => found(text, values, false)],
+    rfind: ['sub start? end?', (text, values) => found(text, values, true)],
+    index: ['sub start? end?', (text, values) => must(found(text, values, false))],
+    rindex: ['sub start? end?', (text, values) => must(found(text, values, true))],
+    count: ['sub', (text, [part]) => counted(text, part)],
+    lower: ['', lower],
+    casefold: ['', lower],
+    upper: ['', upper],
+    capitalize: ['', capitalized],
+    title: ['', (text) => text.replace(/\p{L}+/gu, capitalized)],
+    swapcase: [
+      '',
+      (text) => text.replace(/\p{L}/gu, (each) => (each === upper(each) ? lower(each) : upper(each))),
+    ],
+    ljust: ['width fillchar?', (text, values, spend) => justified(text, values, 'l', spend)],
+    rjust: ['width fillchar?', (text, values, spend) => justified(text, values, 'r', spend)],
+    center: ['width fillchar?', (text, values, spend) => justified(text, values, 'c', spend)],
+    zfill: [
+      'width',
+      (text, [width], spend) => {
+        const sign = /^[-+]/.exec(text)?.[0] ?? ''
+        const digits = text.slice(sign.length)
+        return sign + justified(digits, [indexOf(width) - sign.length, '0'], 'r', spend)
+      },
+    ],
+    join: [
+      'iterable',
+      (text, [list], spend) => {
+        const parts = iterate(list, spend).map((part, at) => {
+          const each = stringOf(part)
+          if (each === undefined)
+            throw typeError(`sequence item ${at}: expected str instance, ${typeName(part)} found`)
+          spend(each.length + text.length)
+          return each
+        })
+        return parts.join(text)
+      },
+    ],
+    isalpha: ['', all('\\p{L}')],
+    isdigit: ['', all('\\p{Nd}|[²³¹⁰-⁹₀-₉]')],
+    isdecimal: ['', all('\\p{Nd}')],
+    isnumeric: ['', all('\\p{N}')],
+    isalnum: ['', all('\\p{L}|\\p{N}')],
+    isspace: ['', all(`[${SPACES}]`)],
+    isascii: ['', (text) => /^\p{ASCII}*$/u.test(text)],
+    isidentifier: ['', (text) => /^[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}]*$/u.test(text)],
+    isupper: ['', (text) => isCased(text, upper)],
+    islower: ['', (text) => isCased(text, lower)],
+  }),
+)
 
 function textMethod(
   text: string,
@@ -350,7 +355,7 @@ function textMethod(
       formatBraces(text, args, keywords, attribute, spend),
     )
   }
-  const method = Object.hasOwn(TEXT, name) ? TEXT[name] : undefined
+  const method = TEXT.get(name)
   if (method === undefined) return undefined
   const [parameters, run] = method
   return new Callable(name, (args, keywords) => {

@@ -1,6 +1,6 @@
 // Tests of values, as in `x is defined`. In: a value and arguments. Out: true or false.
 
-import { isFilter } from './filters.ts'
+import type { Tools } from './list-filters.ts'
 import { compareBy, contains } from './operators.ts'
 import {
   Callable,
@@ -20,7 +20,7 @@ import {
   View,
 } from './values.ts'
 
-type Test = (value: Value, args: readonly Value[], spend: Spend) => boolean
+type Test = (value: Value, args: readonly Value[], tools: Tools) => boolean
 
 const numeric = (value: Value): number => {
   const number = numberOf(value)
@@ -30,7 +30,7 @@ const numeric = (value: Value): number => {
 
 const compared =
   (sign: string): Test =>
-  (value, [other], spend) =>
+  (value, [other], { spend }) =>
     compareBy(sign, value, other, spend)
 
 const [equal, different, less, lessOrEqual, more, moreOrEqual] = ['==', '!=', '<', '<=', '>', '>='].map(
@@ -50,8 +50,8 @@ const isSequence: Test = (value) =>
   value instanceof Tuple ||
   Array.isArray(value)
 
-const isIterable: Test = (value, args, spend) =>
-  isSequence(value, args, spend) ||
+const isIterable: Test = (value, args, tools) =>
+  isSequence(value, args, tools) ||
   value instanceof View ||
   value instanceof Generator ||
   value instanceof Loop
@@ -61,35 +61,37 @@ const cased = (value: Value, spend: Spend, to: (text: string) => string) => {
   return to(text) === text && text.toLowerCase() !== text.toUpperCase()
 }
 
-const TESTS: Readonly<Record<string, Test>> = {
-  defined: (value) => value !== undefined,
-  undefined: (value) => value === undefined,
-  none: (value) => value === null,
-  boolean: (value) => typeof value === 'boolean',
-  true: (value) => value === true,
-  false: (value) => value === false,
-  integer: (value) => typeof value === 'number' && !isFloat(value),
-  float: isFloat,
-  number: (value) => numberOf(value) !== undefined,
-  string: (value) => stringOf(value) !== undefined,
-  mapping: (value) => value instanceof Map,
-  sequence: isSequence,
-  iterable: isIterable,
-  callable: (value) => value instanceof Callable || value instanceof Loop || value === undefined,
-  escaped: (value) => value instanceof Markup,
-  sameas: (value, [other]) => value === other && typeName(value) === typeName(other),
-  divisibleby: (value, [by]) => modulo(value, by) === 0,
-  even: (value) => modulo(value, 2) === 0,
-  odd: (value) => Math.abs(modulo(value, 2)) === 1,
-  lower: (value, _args, spend) => cased(value, spend, (text) => text.toLowerCase()),
-  upper: (value, _args, spend) => cased(value, spend, (text) => text.toUpperCase()),
-  in: (value, [whole], spend) => contains(whole, value, spend),
-  filter: (value) => isFilter(String(value)),
-  test: (value) => Object.hasOwn(TESTS, String(value)),
-  ...{ '==': equal, eq: equal, equalto: equal, '!=': different, ne: different },
-  ...{ '<': less, lt: less, lessthan: less, '<=': lessOrEqual, le: lessOrEqual },
-  ...{ '>': more, gt: more, greaterthan: more, '>=': moreOrEqual, ge: moreOrEqual },
-}
+const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>(
+  Object.entries({
+    defined: (value) => value !== undefined,
+    undefined: (value) => value === undefined,
+    none: (value) => value === null,
+    boolean: (value) => typeof value === 'boolean',
+    true: (value) => value === true,
+    false: (value) => value === false,
+    integer: (value) => typeof value === 'number' && !isFloat(value),
+    float: isFloat,
+    number: (value) => numberOf(value) !== undefined,
+    string: (value) => stringOf(value) !== undefined,
+    mapping: (value) => value instanceof Map,
+    sequence: isSequence,
+    iterable: isIterable,
+    callable: (value) => value instanceof Callable || value instanceof Loop || value === undefined,
+    escaped: (value) => value instanceof Markup,
+    sameas: (value, [other]) => value === other && typeName(value) === typeName(other),
+    divisibleby: (value, [by]) => modulo(value, by) === 0,
+    even: (value) => modulo(value, 2) === 0,
+    odd: (value) => Math.abs(modulo(value, 2)) === 1,
+    lower: (value, _args, { spend }) => cased(value, spend, (text) => text.toLowerCase()),
+    upper: (value, _args, { spend }) => cased(value, spend, (text) => text.toUpperCase()),
+    in: (value, [whole], { spend }) => contains(whole, value, spend),
+    filter: (value, _args, tools) => tools.isFilter(textOf(value, tools.spend)),
+    test: (value, _args, { spend }) => TESTS.has(textOf(value, spend)),
+    ...{ '==': equal, eq: equal, equalto: equal, '!=': different, ne: different },
+    ...{ '<': less, lt: less, lessthan: less, '<=': lessOrEqual, le: lessOrEqual },
+    ...{ '>': more, gt: more, greaterthan: more, '>=': moreOrEqual, ge: moreOrEqual },
+  }),
+)
 
 const BINARY: readonly string[] = [
   ...['sameas', 'divisibleby', 'in', '==', 'eq', 'equalto', '!=', 'ne', '<', 'lt', 'lessthan'],
@@ -97,11 +99,11 @@ const BINARY: readonly string[] = [
 ]
 
 /** Throws TemplateError for a test that Jinja does not know. */
-export function satisfies(name: string, value: Value, args: readonly Value[], spend: Spend): boolean {
-  const test = Object.hasOwn(TESTS, name) ? TESTS[name] : undefined
+export function satisfies(name: string, value: Value, args: readonly Value[], tools: Tools): boolean {
+  const test = TESTS.get(name)
   if (test === undefined) throw new TemplateError('TemplateRuntimeError', `No test named '${name}' found.`)
   const wanted = BINARY.includes(name) ? 1 : 0
   if (args.length !== wanted)
     throw typeError(`the test '${name}' takes ${wanted} arguments, not ${args.length}`)
-  return test(value, args, spend)
+  return test(value, args, tools)
 }

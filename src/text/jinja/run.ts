@@ -1,5 +1,6 @@
 // Runs of templates. In: a syntax tree and variables. Out: the text that Jinja writes, for a bounded cost.
-import { filtered, type Tools } from './filters.ts'
+import { filtered, isFilter } from './filters.ts'
+import type { Tools } from './list-filters.ts'
 import { methodOf } from './methods.ts'
 import { binary, bound, compareBy, itemAt, negated, signed, slice } from './operators.ts'
 import type { Arguments, Expression, FilterCall, Statement, Target } from './parser.ts'
@@ -63,6 +64,9 @@ export class TemplateRun {
       spend,
       attribute: (value, name) => this.#attribute(value, name),
       item: (value, key) => this.#item(value, key),
+      filter: (name, value, args, keywords) => filtered(name, value, args, keywords, this.#tools),
+      isFilter,
+      test: (name, value, args) => satisfies(name, value, args, this.#tools),
     }
   }
 
@@ -274,7 +278,7 @@ export class TemplateRun {
       case 'test': {
         const value = this.#value(node.object, scope)
         const [args, keywords] = this.#arguments(node.args, scope)
-        return satisfies(node.name, value, [...args, ...keywords.values()], this.#spend)
+        return satisfies(node.name, value, [...args, ...keywords.values()], this.#tools)
       }
       case 'not':
         return !isTrue(this.#value(node.object, scope))
@@ -410,7 +414,7 @@ export class TemplateRun {
     if (args.keywordSpread !== undefined) {
       const more = this.#value(args.keywordSpread, scope)
       if (!(more instanceof Map)) throw typeError('argument after ** must be a mapping')
-      for (const [key, value] of more) keywords.set(String(key), value)
+      for (const [key, value] of more) keywords.set(`${key}`, value)
     }
     return [positional, keywords]
   }

@@ -4,7 +4,10 @@ const padded = (value: number, width = 2) => String(value).padStart(width, '0')
 const named = (date: Date, part: Intl.DateTimeFormatOptions) => date.toLocaleString('en-US', part)
 
 const dayOfYear = (date: Date) =>
-  Math.round((Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) - Date.UTC(date.getFullYear(), 0, 0)) / 86_400_000)
+  Math.round(
+    (Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) - Date.UTC(date.getFullYear(), 0, 0)) /
+      86_400_000,
+  )
 
 const FIELDS: ReadonlyMap<string, (date: Date) => string> = new Map(
   Object.entries({

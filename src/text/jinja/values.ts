@@ -271,14 +271,14 @@ export function numberText(value: number | Float): string {
   const number = value instanceof Float ? value.value : value
   if (Number.isNaN(number)) return 'nan'
   if (!Number.isFinite(number)) return number < 0 ? '-inf' : 'inf'
-  if (typeof value === 'number' && Number.isInteger(value)) return String(value === 0 ? 0 : value)
+  if (typeof value === 'number' && Number.isInteger(value)) return `${value === 0 ? 0 : value}`
   const [digits = '', exponent] = number.toExponential().split('e')
   const power = Number(exponent)
   if (power < -4 || power >= 16) {
-    return `${digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
+    return `${digits}e${power < 0 ? '-' : '+'}${`${Math.abs(power)}`.padStart(2, '0')}`
   }
   const plain =
-    power < 0 ? number.toFixed(Math.max(0, digits.replace(/[-.]/g, '').length - 1 - power)) : String(number)
+    power < 0 ? number.toFixed(Math.max(0, digits.replace(/[-.]/g, '').length - 1 - power)) : `${number}`
   const signed = Object.is(number, -0) ? '-0' : plain
   return signed.includes('.') ? signed : `${signed}.0`
 }
