@@ -4,9 +4,9 @@ import type { Engine } from '../src/api/engine.ts'
 import { storedSessions, unstoreSession } from '../src/api/stored.ts'
 import type { GenerateOptions, Generation, Session } from '../src/api/types.ts'
 import { type ErrorCode, isHalfbyteError } from '../src/base/errors.ts'
+import type { SoakModel } from './models.ts'
 import type { Random } from './random.ts'
 
-const WORDS = 'the river goes to the sea and hello world why do hills fall on rain é 12 {"a"} \n'.split(' ')
 const NAMES = ['trip', 'notes', 'other'] as const
 const MOST_SESSIONS = 5
 const MOST_FILES = 3
@@ -18,12 +18,7 @@ const NOTHING_TO_DO =
 
 class Enough extends Error {}
 
-const CONSTRAINTS: readonly GenerateOptions[] = [
-  { choices: ['yes', 'no', 'perhaps'] },
-  { pattern: '[a-z]{3,9}( [a-z]+)?' },
-  { schema: { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] } },
-  { grammar: 'root ::= ("ab" | "c")+ "."' },
-]
+type Operation = readonly [name: string, work: () => Promise<unknown>]
 
 /** One engine's conversations. */
 export class Operations {
@@ -35,21 +30,37 @@ export class Operations {
   readonly failures: string[] = []
   readonly #engine: Engine
   readonly #random: Random
+  readonly #model: Pick<SoakModel, 'words' | 'constraints'>
+  readonly #table: readonly Operation[]
+  #left = 0
   readonly #sessions: Session[] = []
   readonly #files: Blob[] = []
 
-  constructor(engine: Engine, random: Random) {
+  /** `without`: operations that are left out. */
+  constructor(
+    engine: Engine,
+    random: Random,
+    model: Pick<SoakModel, 'words' | 'constraints'>,
+    without: readonly string[] = [],
+  ) {
     this.#engine = engine
     this.#random = random
+    this.#model = model
+    this.#table = this.#every.filter(([name]) => !without.includes(name))
   }
 
   /** Runs `count` operations, `lanes` at a time. Their errors are never thrown. */
   async perform(count: number, lanes: number): Promise<void> {
-    let left = count
+    this.#left = count
     const lane = async () => {
-      while (left-- > 0) await this.#one()
+      while (this.#left-- > 0) await this.#one()
     }
     await Promise.all(Array.from({ length: lanes }, lane))
+  }
+
+  /** Begins nothing more. What was begun goes on. */
+  stop(): void {
+    this.#left = 0
   }
 
   /** Closes every conversation and forgets the files. */
@@ -72,10 +83,10 @@ export class Operations {
   }
 
   /** Frequent operations occur several times in the table. */
-  readonly #table: readonly (readonly [string, () => Promise<unknown>])[] = [
-    ...Array<readonly [string, () => Promise<unknown>]>(8).fill(['send', () => this.#send()]),
-    ...Array<readonly [string, () => Promise<unknown>]>(3).fill(['abort', () => this.#abort()]),
-    ...Array<readonly [string, () => Promise<unknown>]>(2).fill(['close', () => this.#close()]),
+  readonly #every: readonly Operation[] = [
+    ...Array<Operation>(8).fill(['send', () => this.#send()]),
+    ...Array<Operation>(3).fill(['abort', () => this.#abort()]),
+    ...Array<Operation>(2).fill(['close', () => this.#close()]),
     ['edit', () => this.#edit()],
     ['regenerate', () => this.#read(this.#session().regenerate(this.#options()))],
     ['fork', () => this.#fork()],
@@ -87,13 +98,21 @@ export class Operations {
     ['complete', () => this.#read(this.#engine.complete(this.#words(), this.#options()))],
     ['constrain', () => this.#constrain()],
     ['embed', () => this.#engine.embed([this.#words(), this.#words()], { signal: this.#maybeSignal() })],
-    ['score', () => this.#engine.score(this.#words(), [' sea', ' rain'], { signal: this.#maybeSignal() })],
+    [
+      'score',
+      () =>
+        this.#engine.score(
+          this.#words(),
+          this.#model.words.slice(1, 3).map((word) => ` ${word}`),
+          { signal: this.#maybeSignal() },
+        ),
+    ],
     ['count', () => this.#engine.countTokens([{ role: 'user', content: this.#words() }])],
     ['tokenize', () => this.#thereAndBack()],
   ]
 
   #words(): string {
-    return this.#random.text(WORDS, this.#random.between(1, this.#random.chance(0.1) ? 90 : 12))
+    return this.#random.text(this.#model.words, this.#random.between(1, this.#random.chance(0.1) ? 90 : 12))
   }
 
   #session(): Session {
@@ -101,7 +120,7 @@ export class Operations {
     if (this.#sessions.length > 0 && !random.chance(0.15)) return random.pick(this.#sessions)
     return this.#keep(
       this.#engine.createSession({
-        system: random.chance(0.5) ? 'the sea' : undefined,
+        system: random.chance(0.5) ? this.#model.words.slice(0, 2).join(' ') : undefined,
         ...(random.chance(0.3) && { overflow: 'shift', keep: random.between(0, 8) }),
       }),
     )
@@ -122,7 +141,7 @@ export class Operations {
       speculation: random.chance(0.5) ? 'off' : 'lookup',
       priority: random.chance(0.2) ? 'background' : 'foreground',
       ...(random.chance(0.1) && { cfgScale: 1.5, negativePrompt: this.#words() }),
-      ...(random.chance(0.1) && { stop: ['e', 'the'] }),
+      ...(random.chance(0.1) && { stop: ['e', this.#model.words[0] as string] }),
       ...(random.chance(0.1) && { repeatPenalty: 1.1, dryMultiplier: 0.8 }),
       ...(random.chance(0.1) && { mirostat: 2 }),
     }
@@ -207,7 +226,7 @@ export class Operations {
   }
 
   async #constrain(): Promise<void> {
-    const constraint = this.#random.pick(CONSTRAINTS)
+    const constraint = this.#random.pick(this.#model.constraints)
     const generation = this.#session().send(this.#words(), { ...this.#options(), ...constraint })
     const { text, finishReason } = await generation.result
     const { choices } = constraint

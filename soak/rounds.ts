@@ -4,10 +4,12 @@
 import { openEngine } from '../conformance/testing/node-engine.ts'
 import type { Engine } from '../src/api/engine.ts'
 import type { LoadOptions } from '../src/api/types.ts'
+import { type Adapted, adapted } from './adapters.ts'
 import { resourcesHeld, settled } from './census.ts'
 import { CONTEXT_LENGTH, type SoakModel } from './models.ts'
 import { describe, Operations } from './operations.ts'
 import type { Random } from './random.ts'
+import { site } from './tabs.ts'
 
 export interface Report {
   readonly model: string
@@ -44,17 +46,17 @@ const POOLS: readonly Pick<LoadOptions, 'pool' | 'threads'>[] = [
 ]
 
 export async function resident(model: SoakModel): Promise<Resident> {
-  const engine = await openEngine([model.file], options(model))
+  const engine = await openEngine(model.files, options(model))
   return { model, engine, emptyBytes: (await engine.memory()).totalBytes }
 }
 
 /** Runs conversations on a resident engine. */
 export async function talk({ model, engine, emptyBytes }: Resident, random: Random): Promise<Report> {
   const count = random.between(100, 400)
-  const operations = new Operations(engine, random)
+  const operations = new Operations(engine, random, model)
   await operations.perform(count, random.between(1, 4))
   await operations.end()
-  return report(model.name, engine.pool, count, operations, await memoryChecks(engine, model, emptyBytes))
+  return report(model.name, engine.pool, count, [operations], await memoryChecks(engine, model, emptyBytes))
 }
 
 /** Loads, uses and unloads a model, or aborts its load. */
@@ -63,14 +65,15 @@ export async function visit(model: SoakModel, random: Random): Promise<Report> {
   const name = `${how.pool} of ${how.threads}`
   const held = resourcesHeld()
   const isBack = () => sameCounts(held, resourcesHeld())
+  const { files, lora, how: adapters }: Adapted = await adapted(model, random)
   const all: LoadOptions = {
-    ...{ ...options(model), ...how },
+    ...{ ...options(model), ...how, lora },
     build: random.pick(['auto', 'simd128'] as const),
     weights: random.pick(['auto', 'w8', 'w4'] as const),
     kvCache: random.pick([undefined, { k: 'int8', v: 'int8' }, { k: 'int8', v: 'fp8' }] as const),
   }
   if (random.chance(0.15)) {
-    const failures = await abortedLoad(model, all, random)
+    const failures = await abortedLoad(files, all, random)
     const checks = [
       ...failures.map((what) => ({ what, holds: false })),
       {
@@ -87,10 +90,10 @@ export async function visit(model: SoakModel, random: Random): Promise<Report> {
       checks,
     }
   }
-  const engine = await openEngine([model.file], all)
+  const engine = await openEngine(files, all)
   const { totalBytes } = await engine.memory()
   const count = random.between(20, 120)
-  const operations = new Operations(engine, random)
+  const operations = new Operations(engine, random, model)
   await operations.perform(count, random.between(1, 4))
   await operations.end()
   const checks = await memoryChecks(engine, model, totalBytes)
@@ -100,10 +103,30 @@ export async function visit(model: SoakModel, random: Random): Promise<Report> {
   await engine.dispose()
   const back = await settled(isBack)
   const left = back ? '' : ` (${JSON.stringify(resourcesHeld())}, before ${JSON.stringify(held)})`
-  return report(model.name, name, count, operations, [
-    ...checks,
-    { what: `${name}: unloading ${model.name} ends its workers and ports${left}`, holds: back },
+  if (adapters !== undefined) operations.counts[adapters] = 1
+  return report(
+    model.name,
+    name,
+    count,
+    [operations],
+    [...checks, { what: `${name}: unloading ${model.name} ends its workers and ports${left}`, holds: back }],
+  )
+}
+
+/** Opens and closes the tabs of a site, which share one engine. */
+export async function share(model: SoakModel, random: Random): Promise<Report> {
+  const how = random.pick(POOLS)
+  const name = `${how.pool} of ${how.threads} in tabs`
+  const held = resourcesHeld()
+  const { tabs, loads, isSplit } = await site(model, { ...options(model), ...how }, random)
+  const back = await settled(() => sameCounts(held, resourcesHeld()))
+  const left = back ? '' : ` (${JSON.stringify(resourcesHeld())}, before ${JSON.stringify(held)})`
+  const begun = Object.values(summed(tabs.map(({ counts }) => counts))).reduce((sum, n) => sum + n, 0)
+  const all = report(model.name, name, begun, tabs, [
+    { what: `${name}: one tab at a time has ${model.name} in memory`, holds: !isSplit },
+    { what: `${name}: closing every tab of ${model.name} ends workers and ports${left}`, holds: back },
   ])
+  return { ...all, counts: { ...all.counts, tab: tabs.length, 'load by a leader': loads } }
 }
 
 const options = ({ stateBytes }: SoakModel): LoadOptions => ({ contextLength: CONTEXT_LENGTH, stateBytes })
@@ -112,19 +135,27 @@ function report(
   model: string,
   pool: string,
   count: number,
-  { counts, refusals, failures }: Operations,
+  operations: readonly Operations[],
   checks: readonly Check[],
 ): Report {
+  const failures = operations.flatMap((each) => each.failures)
   const alarms = failures.map((what) => ({ what: `${model}, ${pool}: ${what}`, holds: false }))
   const none = { what: `${model}, ${pool}: ${count} operations fail only as asked`, holds: true }
   return {
     model,
     pool,
     operations: count,
-    counts,
-    refusals,
+    counts: summed(operations.map(({ counts }) => counts)),
+    refusals: summed(operations.map(({ refusals }) => refusals)),
     checks: [...(alarms.length > 0 ? alarms : [none]), ...checks],
   }
+}
+
+function summed(counts: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const sums: Record<string, number> = {}
+  for (const [name, count] of counts.flatMap((each) => Object.entries(each)))
+    sums[name] = (sums[name] ?? 0) + count
+  return sums
 }
 
 /** Call it with every session closed. */
@@ -154,7 +185,7 @@ async function memoryChecks(engine: Engine, model: SoakModel, emptyBytes: number
 }
 
 /** Returns a description of any unexpected result. */
-async function abortedLoad(model: SoakModel, all: LoadOptions, random: Random): Promise<string[]> {
+async function abortedLoad(files: readonly File[], all: LoadOptions, random: Random): Promise<string[]> {
   const abort = new AbortController()
   const reason = new Error('enough')
   let left = random.between(0, 12)
@@ -162,7 +193,7 @@ async function abortedLoad(model: SoakModel, all: LoadOptions, random: Random): 
     if (left-- === 0) abort.abort(reason)
   }
   try {
-    const engine = await openEngine([model.file], { ...all, signal: abort.signal, onProgress })
+    const engine = await openEngine(files, { ...all, signal: abort.signal, onProgress })
     await engine.dispose()
     return []
   } catch (error) {

@@ -10,7 +10,7 @@ import { type Census, reachable, takeCensus } from './census.ts'
 import { soakModels } from './models.ts'
 import { memoryPlot, type Sample } from './plot.ts'
 import { Random } from './random.ts'
-import { type Check, type Report, resident, talk, visit } from './rounds.ts'
+import { type Check, type Report, resident, share, talk, visit } from './rounds.ts'
 import { provideStorage } from './storage.ts'
 import { trendChecks } from './trend.ts'
 
@@ -25,13 +25,13 @@ const options = new Command('soak')
 type Round = Report & { readonly minute: number }
 
 const SAMPLE_SECONDS = 4
-/** The resident models: one for each kind of state. */
-const RESIDENTS = ['llama', 'windowed', 'mamba', 'granitehybrid']
+/** The resident models: one for each kind of state, and an export. */
+const RESIDENTS = ['llama', 'windowed', 'mamba', 'granitehybrid', 'llama-cache']
 
 const storage = await mkdtemp(join(tmpdir(), 'halfbyte-soak-'))
 await provideStorage(storage)
 const random = new Random(options.seed)
-const models = await soakModels()
+const models = await soakModels(storage)
 const residents = await Promise.all(models.filter(({ name }) => RESIDENTS.includes(name)).map(resident))
 
 const start = performance.now()
@@ -67,9 +67,13 @@ const sample = async (): Promise<Census> => {
 const MB = (bytes: number) => (bytes / 1e6).toFixed(1)
 await sample()
 while (minutes() < options.minutes) {
-  const report = random.chance(0.5)
-    ? await talk(random.pick(residents), random)
-    : await visit(random.pick(models), random)
+  const kind = random.between(1, 10)
+  const report =
+    kind <= 4
+      ? await talk(random.pick(residents), random)
+      : kind <= 8
+        ? await visit(random.pick(models), random)
+        : await share(random.pick(models), random)
   operations += report.operations
   rounds++
   appendFileSync(roundsFile, `${JSON.stringify({ minute: minutes(), ...report } satisfies Round)}\n`)
