@@ -170,7 +170,7 @@ export function isKnownMissing(
 const notKept = (name: string, bytes: number, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'out-of-memory',
-    `${name}: the browser could not keep the ${bytes} bytes that were downloaded (${reasonOf(cause)}); allow a store (cache: 'auto'), or use a server that supports ranges`,
+    `${name}: the browser could not keep the ${bytes} bytes that were downloaded (${reasonOf(cause)}); let it be stored (cache: 'opfs'), or use a server that supports ranges`,
     { file: name, bytes },
     { cause },
   )

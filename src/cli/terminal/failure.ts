@@ -5,6 +5,9 @@ import { CommanderError } from 'commander'
 import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { visible } from './visible.ts'
 
+/** What the command says to the shell. */
+export const EXIT_CODES = { done: 0, failed: 1, wrongUsage: 2, stopped: 130 } as const
+
 const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
 /** The system's code of an error, for example `ENOENT`; undefined for other errors. */
@@ -39,19 +42,19 @@ export function errorLine({ code, message }: HalfbyteError): string {
 /** Prints the error that ended a command, if there is anything to print, and returns the exit code. */
 export function report(error: unknown): number {
   // Commander has already printed its own error, or the help.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.wrongUsage
   // The reader of the output closed it early, which is not an error.
-  if (systemCode(error) === 'EPIPE') return 0
+  if (systemCode(error) === 'EPIPE') return EXIT_CODES.done
   if (error instanceof Error && error.name === 'AbortError') {
     process.stderr.write('stopped\n')
-    return 130
+    return EXIT_CODES.stopped
   }
   if (isHalfbyteError(error)) process.stderr.write(`${errorLine(error)}\n`)
   else
     process.stderr.write(
       `internal: the command failed unexpectedly; please report this\n${visible(trace(error))}\n`,
     )
-  return 1
+  return EXIT_CODES.failed
 }
 
 const trace = (error: unknown): string => (error instanceof Error && error.stack) || String(error)

@@ -24,7 +24,7 @@ export interface Retry {
 }
 
 /** Statuses that may change soon: too many requests, and a server that is overloaded or restarting. */
-const PASSING = new Set([408, 425, 429, 500, 502, 503, 504])
+export const PASSING = new Set([408, 425, 429, 500, 502, 503, 504])
 const LONGEST_WAIT_MS = 30_000
 /**
  * How long to try an address that has never answered. Pages are not told why there is no answer; the address

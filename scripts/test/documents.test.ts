@@ -1,0 +1,154 @@
+// What the documents say. In: every Markdown file that git knows, the source. Out: a failure for a file, a line
+// or a link that does not exist, and for counts, codes and names that the source has otherwise.
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { TARGETS } from '../../fuzz/target.ts'
+import { EXIT_CODES } from '../../src/cli/terminal/failure.ts'
+import { SAMPLER_DEFAULTS } from '../../src/generate/sampler/options.ts'
+import { CATALOGUE } from '../../src/store/catalogue.ts'
+import { PASSING } from '../../src/store/download/retry.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const FILES = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n')
+const KNOWN = new Set([...FILES, ...FILES.flatMap(foldersOf)])
+const DOCUMENTS = FILES.filter((path) => path.endsWith('.md') && !path.startsWith('demo/models/'))
+/** Folders whose name at the front says that a path of this tree is meant. */
+const TOP = new Set(FILES.filter((path) => path.includes('/')).map((path) => path.split('/')[0] as string))
+const SOURCE = /\w\.(?:ts|mts|mjs|c|h|py)$/
+/** Files of lm-evaluation-harness and of GPTQ, which a guide names as the source of its rules. */
+const FOREIGN = /^lm_eval\/|^datautils\.py$/
+
+function foldersOf(path: string): string[] {
+  const parts = path.split('/').slice(0, -1)
+  return parts.map((_, at) => parts.slice(0, at + 1).join('/'))
+}
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+const withoutBlocks = (text: string) => text.replace(/^```.*?^```/gms, '')
+const lineCount = (path: string) => read(path).split('\n').length
+
+/** A path as documents write it, perhaps with lines; no blanks, patterns or places to fill in. */
+const PATH = /^([\w@.-]+(?:\/[\w@.-]+)*)\/?(?::(\d+)(?:-(\d+))?)?$/
+
+/** A part that stands for many, as in `corpus/TARGET.ts`. */
+const PLACEHOLDER = /(?:^|\/)[A-Z]+(?:\.[a-z]+|\/|$)/
+
+/** What is wrong with a name between backticks, if it is that of a file. */
+function wrongName(name: string, folder: string): string[] {
+  const [, path, from, to] = PATH.exec(name) ?? []
+  if (path === undefined || FOREIGN.test(path) || PLACEHOLDER.test(path)) return []
+  const isOfTree = path.includes('/') && TOP.has(path.split('/')[0] as string)
+  if (!isOfTree && !SOURCE.test(path)) return []
+  const meant = [path, posix.join(folder, path), `src/${path}`].find((each) => KNOWN.has(each))
+  // A file is also named by its last parts, where the text around it says in which folder it lies.
+  const found = meant ?? (isOfTree ? undefined : FILES.find((file) => file.endsWith(`/${path}`)))
+  if (found === undefined) return [`${name} does not exist`]
+  const last = Number(to ?? from ?? 0)
+  return last > 0 && last > lineCount(found) ? [`${name}: the file has ${lineCount(found)} lines`] : []
+}
+
+/** Links within the tree that lead nowhere; the site's own test looks at anchors. */
+function wrongLinks(text: string, folder: string): string[] {
+  const targets = [...text.matchAll(/\]\((?![a-z]+:)([^)#\s]+)/g)].map(([, target]) => target as string)
+  return targets.filter((target) => !KNOWN.has(posix.join(folder, target).replace(/\/$/, '')))
+}
+
+describe.each(DOCUMENTS)('%s', (document) => {
+  const text = withoutBlocks(read(document))
+  const folder = dirname(document)
+
+  test('names files and lines that exist', () => {
+    const names = [...text.matchAll(/`([^`\n]+)`/g)].map(([, name]) => name as string)
+    expect(names.flatMap((name) => wrongName(name, folder))).toEqual([])
+  })
+
+  test('links to files that exist', () => {
+    expect(wrongLinks(text, folder)).toEqual([])
+  })
+
+  test('shows models that the package has', () => {
+    const models = [...read(document).matchAll(/[/ ]models\/(halfbyte-\w+\.hbm)/g)].map(([, name]) => name)
+    expect(models.filter((name) => !KNOWN.has(`demo/models/${name}`))).toEqual([])
+  })
+})
+
+test('the check sees what does not exist', () => {
+  expect(wrongName('src/base/nothing.ts', '.')).toHaveLength(1)
+  expect(wrongName('nothing-of-the-kind.ts', 'docs')).toHaveLength(1)
+  expect(wrongName('src/layers.test.ts:100000', '.')).toHaveLength(1)
+  expect(wrongName('src/layers.test.ts:2', '.')).toEqual([])
+  expect(wrongLinks('[a](nowhere.md) [b](../README.md#x) [c](https://host.example/d)', 'docs')).toEqual([
+    'nowhere.md',
+  ])
+})
+
+describe('numbers of the source', () => {
+  const WORDS = ['', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
+  const word = (count: number) => [...WORDS, 'eleven', 'twelve', 'thirteen', 'fourteen'][count]
+  const flat = (path: string) => read(path).replaceAll(/\s+/g, ' ')
+
+  test('README.md counts the small models and gives their sizes', () => {
+    const sizes = CATALOGUE.map(({ sizeBytes }) => Math.round(sizeBytes / 1e6))
+    const said = `one of ${word(CATALOGUE.length)} small open models by name, ${sizes[0]} to ${sizes.at(-1)} MB`
+    expect(flat('README.md')).toContain(said)
+  })
+
+  test('README.md gives the size of the model in the package', () => {
+    const bytes = readFileSync(join(ROOT, 'demo/models/halfbyte-stories.hbm')).byteLength
+    expect(flat('README.md')).toContain(`// ${(bytes / 1e6).toFixed(1)} MB, part of the package`)
+  })
+
+  test('README.md counts the options of the sampler', () => {
+    const count = Object.keys(SAMPLER_DEFAULTS).length + 2
+    expect(Number(/has up to (\d+) options/.exec(flat('README.md'))?.[1])).toBeGreaterThanOrEqual(count)
+  })
+
+  test('README.md has the exit codes', () => {
+    const [sentence = ''] = /The exit code is [^.]*\./.exec(flat('README.md')) ?? []
+    expect([...sentence.matchAll(/\d+/g)].map(Number)).toEqual(Object.values(EXIT_CODES))
+  })
+
+  test('loading.md has the statuses that are tried again', () => {
+    const [sentence = ''] = /the statuses [^.]* are retried/.exec(flat('docs/guide/loading.md')) ?? []
+    expect([...sentence.matchAll(/\d+/g)].map(Number)).toEqual([...PASSING])
+  })
+
+  test('fuzzing.md has a row for every target', () => {
+    const [, table = ''] = /## Targets\n(.*?)\n\n[^|\n]/s.exec(read('docs/internals/fuzzing.md')) ?? []
+    const rows = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
+    expect(rows.sort()).toEqual([...TARGETS].sort())
+  })
+
+  test('recipes.md counts the files of each recipe as its tables do', () => {
+    const page = read('docs/internals/recipes.md')
+    const rows = (title: string) => {
+      const [, section = ''] = page.split(`## A new ${title}\n`)
+      return (
+        section
+          .split('\n## ')[0]
+          ?.split('To compare it')[0]
+          ?.match(/^\| \d+ \|/gm) ?? []
+      ).length
+    }
+    for (const recipe of ['op', 'weight format', 'family', 'sampler stage']) {
+      const counted = new RegExp(`^\\| ${recipe}\\b[^|]*\\|[^|]*\\| (\\d+) \\|`, 'm').exec(page)?.[1]
+      expect([recipe, rows(recipe)]).toEqual([recipe, Number(counted)])
+    }
+    const most = /MOST_FILES = (\d+)/.exec(read('scripts/test/folders.test.ts'))?.[1]
+    expect(page).toContain(`without data (a test) | 61 | at most ${most} |`)
+  })
+
+  test.each(['ARCHITECTURE.md', 'docs/internals/glossary.md', 'docs/internals/arm.md'])(
+    '%s names the sparse formats that have products',
+    (path) => {
+      const files = FILES.filter((file) => /^wasm\/sparse\/sparse-\w+\.c$/.test(file))
+      const formats = files.filter((file) => /^\/\* forms: .*\bproducts\b/m.test(read(file)))
+      const names = formats.map((file) => `\`${/sparse-(\w+)\.c/.exec(file)?.[1]}\``)
+      expect(names.length).toBeGreaterThan(0)
+      expect(flat(path)).toMatch(new RegExp(`dense kernels[^.;]*, those of ${names.join(' and ')}`))
+    },
+  )
+})
