@@ -1,12 +1,23 @@
 // Killed workers. In: each pool, with each of its workers killed during each operation of an engine. Out:
 // typed errors in time, no worker left, and a working next load.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Engine } from '../../src/api/engine.ts'
-import type { LoadOptions, Session } from '../../src/api/types.ts'
+import type { Generation, LoadOptions, Session } from '../../src/api/types.ts'
 import { isHalfbyteError } from '../../src/base/errors.ts'
+import { byteTokenizer } from '../onnx/byte-tokenizer.ts'
 import { GOLDEN, GOLDEN_OPTIONS, GOLDEN_PROMPT, goldenFile, goldenReply } from '../testing/golden.ts'
+import { ggufFile, safetensorsFiles } from '../testing/model-files.ts'
 import { openEngine } from '../testing/node-engine.ts'
+import { randomLlama } from '../testing/random-llama.ts'
+import { peftFiles, randomLora } from '../testing/writers/lora-files.ts'
+
+const LLAMA = randomLlama({ seed: 12, headDim: 32 })
+const LORA = randomLora(LLAMA.weights, /proj\.weight$/, 4, 5)
+const EXPORT = join(import.meta.dirname, '../onnx/exports/mamba-channels/model.onnx')
+const BYTES = byteTokenizer(96)
 
 /**
  * A shard's end is noticed at once. The end of a thread in the middle of a step is noticed only after the
@@ -54,8 +65,10 @@ interface Work {
 
 const LONG = { ...GOLDEN_OPTIONS, maxTokens: 5000, speculation: 'off' } as const
 
-function answer({ session }: Talk): Work {
-  const running = session.send('and then', LONG)
+const answer = ({ session }: Talk): Work => reading(session.send('and then', LONG))
+
+/** The worker dies after the third chunk. */
+function reading(running: Generation): Work {
   let chunks = 0
   const underWay = new Promise<void>((resolve) => {
     const read = async () => {
@@ -73,6 +86,21 @@ function answer({ session }: Talk): Work {
 const OPERATIONS: readonly (readonly [string, (talk: Talk) => Work, readonly string[]])[] = [
   ['prompt', ({ session }) => ({ done: session.send(`why ${'a '.repeat(150)}`, LONG).result }), ['internal']],
   ['answer', answer, ['internal']],
+  [
+    'an edit',
+    ({ session }) => ({ done: session.edit(0, `why ${'b '.repeat(150)}`, LONG).result }),
+    ['internal'],
+  ],
+  [
+    'a second answer from its beginning',
+    ({ session }) => reading(session.regenerate({ ...LONG, prefix: 'and then' })),
+    ['internal'],
+  ],
+  [
+    'a constrained reply',
+    ({ session }) => reading(session.send('and then', { ...LONG, pattern: '[a-z ]{400,900}' })),
+    ['internal'],
+  ],
   ['save', ({ session }) => ({ done: session.save() }), ['internal', 'resolved']],
   ['restore', ({ engine, file }) => ({ done: engine.restoreSession(file) }), ['internal', 'resolved']],
   ['fork', ({ session }) => ({ done: session.fork() }), ['resolved']],
@@ -144,3 +172,45 @@ for (const { pool, threads, mostMs, dies } of POOLS) {
     }
   })
 }
+
+/** What else may be read in a load, each in the form of its own. */
+const LOADS: readonly (readonly [string, () => Promise<{ files: File[]; lora?: LoadOptions['lora'] }>])[] = [
+  ['safetensors', async () => ({ files: safetensorsFiles(LLAMA) })],
+  [
+    'an export with recurrent layers',
+    async () => ({
+      files: [
+        new File([await readFile(EXPORT)], 'model.onnx'),
+        new File([(await BYTES.read(0, BYTES.size)) as BlobPart], 'tokenizer.json'),
+      ],
+    }),
+  ],
+  [
+    'a model with two adapters',
+    async () => ({
+      files: [await ggufFile(LLAMA)],
+      lora: [1, -0.5].map((scale) => ({ source: peftFiles(LORA), scale })),
+    }),
+  ],
+]
+
+describe('shards of 2', () => {
+  test.each(LOADS)('a worker dies in the load of %s, and the next load succeeds', async (_, open) => {
+    const { files, lora } = await open()
+    const options = { pool: 'shards', threads: 2, contextLength: 256, lora } as const
+    let isDead = false
+    const onProgress: LoadOptions['onProgress'] = ({ phase }) => {
+      if (isDead || phase !== 'convert') return
+      isDead = true
+      void workers[0]?.terminate()
+    }
+    expect(await outcomeOf(openEngine(files, { ...options, onProgress }))).toBe('internal')
+    expect(isDead).toBe(true)
+    await everyWorkerEnds()
+    const engine = await openEngine(files, options)
+    expect(engine.pool).toBe('shards')
+    expect((await engine.complete('THE SEA', { temperature: 0, maxTokens: 4 }).result).tokens).toHaveLength(4)
+    await engine.dispose()
+    await everyWorkerEnds()
+  })
+})
