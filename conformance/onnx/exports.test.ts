@@ -10,6 +10,7 @@ import type { TensorInfo } from '../../src/formats/tensors.ts'
 import { graphBuilder } from '../../src/graph/builder.ts'
 import { graphBudget } from '../../src/onnx/evaluate.ts'
 import type { Node } from '../../src/onnx/ir/graph.ts'
+import { tensorOf } from '../../src/onnx/ir/tensor.ts'
 import { HANDLERS } from '../../src/onnx/raise/handlers.ts'
 import { Translator } from '../../src/onnx/raise/translator.ts'
 import { largestDifference, logitsOf, relativeError, withModel } from '../testing/node-engine.ts'
@@ -111,6 +112,27 @@ test.each([
   ]
   expect(largestDifference(exact, logits)).toBeLessThan(2e-3)
   expect(relativeError(usual, logits)).toBeLessThan(0.05)
+})
+
+/** The export with one constant changed, as far as its nodes are translated. */
+async function translatedWith(constant: string, value: number): Promise<unknown> {
+  const graph = await exportedGraph('qdq-static')
+  const { dtype, dims } = graph.constants.get(constant)!
+  const constants = new Map(graph.constants).set(constant, tensorOf(dtype, dims, [value]))
+  return new Translator('model.onnx', { ...graph, constants }, HANDLERS, graphBuilder()).run()
+}
+
+// Tools leave a ReLU out where the codes after it have no negative values.
+test.each([
+  ['zero_point', 0, /codes stand for 0 to 3\.\d+, .* as ReLU does; export/],
+  ['zero_point', 255, /codes stand for -3\.\d+ to 0, .* as ReLU does; export/],
+  ['scale', 0, /its scale is 0; export/],
+  ['scale', -0.5, /its scale is -0.5; export/],
+  ['scale', Number.POSITIVE_INFINITY, /its scale is Infinity; export/],
+  ['scale', Number.NaN, /its scale is NaN; export/],
+])('rows that become codes with the %s %d are refused by name', async (part, value, message) => {
+  const run = translatedWith(`/layers.0/gate/MatMul_output_0_${part}`, value)
+  await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
 })
 
 test('an abort ends the translation in the middle of a proof', async () => {

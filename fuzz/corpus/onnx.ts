@@ -1,4 +1,6 @@
 // Past findings: ONNX.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { modelBytes, type WrittenGraph } from '../../src/onnx/testing/write-model.ts'
 import type { CorpusEntry } from '../corpus.ts'
 
@@ -35,6 +37,17 @@ const filled = (name: string) => ({
 })
 const NAMES = Array.from({ length: 200 }, (_, at) => `a${at}`)
 const half = { name: 'half', type: 1, dims: [1], raw: new Uint8Array(Float32Array.of(0.5).buffer) }
+
+/** The export whose activations have codes of constant scales, with one scale of a matrix times 2^16. */
+function withLargeScale(): Uint8Array {
+  const bytes = readFileSync(join(EXPORTS, 'qdq-static', 'model.onnx'))
+  const scale = new Uint8Array(Float32Array.of(SCALE).buffer)
+  bytes.set(new Uint8Array(Float32Array.of(SCALE * 2 ** 16).buffer), bytes.indexOf(scale))
+  return new Uint8Array(bytes)
+}
+const EXPORTS = join(import.meta.dirname, '../../conformance/onnx/exports')
+/** One of those of the matrix `down` of the first layer. */
+const SCALE = Math.fround(0.000983503065072)
 
 export const CORPUS: readonly CorpusEntry[] = [
   entry('a length whose varint does not end', () => withTail(GRAPH, ...Array(11).fill(0xff))),
@@ -108,4 +121,5 @@ export const CORPUS: readonly CorpusEntry[] = [
     inputs: [],
     outputs: ['y'],
   }),
+  entry('products beyond the range of their codes', withLargeScale),
 ]

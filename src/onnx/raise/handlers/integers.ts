@@ -4,6 +4,7 @@ import { intOf, intsOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { unclaimed } from '../../ir/operator.ts'
 import { countOf } from '../../ir/tensor.ts'
+import { limitsOf } from '../../operators/quantise.ts'
 import type { Meaning, Quantised, WholeProduct } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 import type { CodeMatrix } from '../weights/code-matrix.ts'
@@ -25,8 +26,31 @@ export const quantizeRows: Handler = (t, node) => {
 export const quantize: Handler = (t, node) => {
   const input = t.read(node, 0)
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
-  t.set(node, 0, { is: 'rounded', of: input, ...oneScale(t, node) })
+  const { scale, zero } = oneScale(t, node)
+  checkRange(t, node, input, scale, zero)
+  t.set(node, 0, { is: 'rounded', of: input, scale, zero })
   return true
+}
+
+/**
+ * Tools leave a ReLU out where the codes that follow have no negative values. Plans keep what codes clip, so
+ * codes have to have both signs, except for values that have one.
+ */
+function checkRange(t: Translator, node: Node, input: Meaning, scale: number, zero: number): void {
+  if (!(scale > 0 && Number.isFinite(scale))) throw unclaimed(node, `its scale is ${scale}`)
+  const [low, high] = limitsOf(t.types.get(node.outputs[0]!)?.dtype ?? 'u8').map(
+    (code) => (code - zero) * scale,
+  ) as [number, number]
+  if (high > 0 && (low < 0 || (low === 0 && isNeverNegative(input)))) return
+  throw unclaimed(
+    node,
+    `its codes stand for ${low} to ${high}, which cuts values off at one side of 0, as ReLU does`,
+  )
+}
+
+function isNeverNegative(input: Meaning): boolean {
+  if (input.is === 'statistic') return input.step !== 'mean' && input.step !== 'centred'
+  return input.is === 'sigmoid' || (input.is === 'scores' && input.isSoft)
 }
 
 /** The way back from `quantize`; a constant matrix; or rows of a table of codes. */
