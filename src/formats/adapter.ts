@@ -29,22 +29,40 @@ export function pairsOf(
   scale: (rank: number) => number,
   ending = '',
 ): Map<string, LowRank> {
-  const halves = new Map<string, { a?: TensorInfo; b?: TensorInfo }>()
+  const halves = new Map<string, { A?: TensorInfo; B?: TensorInfo }>()
   for (const [name, tensor] of tensors) {
-    const [, module, half] = pattern.exec(name) ?? []
-    if (module === undefined || half === undefined) throw otherKind(file, `it changes ${shown(name)}`)
-    halves.set(module, { ...halves.get(module), [half.toLowerCase()]: tensor })
+    const [, module, letter] = pattern.exec(name) ?? []
+    if (module === undefined || letter === undefined) throw otherKind(file, `it changes ${shown(name)}`)
+    const half = letter.toUpperCase() as 'A' | 'B'
+    const others = halves.get(module)
+    // PEFT writes the name of an adapter into its tensors, so one file can hold several of a matrix.
+    const twin = others?.[half]
+    if (twin !== undefined) {
+      throw malformed(
+        file,
+        `${shown(module)} has ${half} twice, as ${shown(twin.name)} and as ${shown(name)}`,
+        { tensor: name },
+      )
+    }
+    halves.set(module, { ...others, [half]: tensor })
   }
   return new Map(
-    [...halves].map(([module, { a: down, b: up }]) => {
-      const [rank, inner] = [down?.shape[0], up?.shape[1]]
-      if (down?.shape.length !== 2 || up?.shape.length !== 2 || !rank || rank !== inner) {
+    [...halves].map(([module, { A: down, B: up }]) => {
+      if (down === undefined || up === undefined) {
+        const [has, lacks] = up === undefined ? ['A', 'B'] : ['B', 'A']
+        throw malformed(file, `${shown(module)} has ${has} but no ${lacks}`)
+      }
+      const [rank, inner] = [down.shape[0], up.shape[1]]
+      if (down.shape.length !== 2 || up.shape.length !== 2 || !rank || rank !== inner) {
         throw malformed(
           file,
-          `${shown(module)} has A [${down?.shape}] and B [${up?.shape}] where ranks must agree`,
+          `${shown(module)} has A [${down.shape}] and B [${up.shape}] where ranks must agree`,
         )
       }
-      return [module + ending, { down, up, scale: scale(rank) }]
+      const factor = scale(rank)
+      if (!Number.isFinite(factor))
+        throw malformed(file, `${shown(module)} has the scale ${factor}, but a scale is a finite number`)
+      return [module + ending, { down, up, scale: factor }]
     }),
   )
 }

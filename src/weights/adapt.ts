@@ -11,7 +11,7 @@ import { floatToHalf } from '../base/half.ts'
 import type { Adapter, LowRank } from '../formats/adapter.ts'
 import { dequantize } from '../formats/dequantize.ts'
 import { rowBytes } from '../formats/dtypes.ts'
-import { shown } from '../formats/malformed.ts'
+import { malformed, shown } from '../formats/malformed.ts'
 import { storedRows } from '../formats/stored-rows.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { unpackPanels } from './unpack.ts'
@@ -26,7 +26,8 @@ export interface ScaledAdapter {
  * W + scale * B * A for each matrix that an adapter changes. Sums are f64, rounded to f32 or to the file's
  * F16 or BF16. Quantised matrices become 8-bit groups, because 4-bit codes would round most of an adapter
  * away. Throws `architecture` for an adapter of another model, `unsupported` for matrices stored without
- * their zeros.
+ * their zeros and for ranks and scales that no adapter needs. Reading throws `format` for values that are not
+ * finite, `unsupported` for sums that are too large.
  */
 export function adaptWeights(
   weights: Weights,
@@ -55,6 +56,23 @@ export function adaptWeights(
           `changes ${shown(found)} as [${outputs}, ${inputs}], which is [${rows}, ${k}] here`,
         )
       }
+      const rank = change.down.shape[0] ?? 0
+      if (rank > Math.max(rows, k)) {
+        throw new HalfbyteError(
+          'unsupported',
+          `${file}: the adapter changes ${shown(found)} [${rows}, ${k}] with rank ${rank}, which takes more ` +
+            'room than the matrix; merge it into its model and load that',
+          { file, tensor: found, rank },
+        )
+      }
+      const factor = change.scale * scale
+      if (!Number.isFinite(factor)) {
+        throw new HalfbyteError(
+          'unsupported',
+          `${file}: the adapter's scale ${change.scale} times ${scale} is too large; choose a smaller scale`,
+          { file, scale },
+        )
+      }
       // llama.cpp's converter interleaves the halves of each Q and K head in some families. Hugging Face
       // never does.
       const pairing = format === 'gguf' ? gguf.pairing : 'halves'
@@ -70,7 +88,7 @@ export function adaptWeights(
             : 2 * (within % half) + Math.floor(within / half)
         return order[isTurned ? row - within + from : row]!
       }
-      adapted.set(name, merged(base, { ...change, scale: change.scale * scale }, rowOf))
+      adapted.set(name, merged(base, { ...change, scale: factor }, rowOf))
     }
     const [first] = left
     if (first !== undefined)
@@ -102,9 +120,10 @@ function merged(base: TensorInfo, { down, up, scale }: LowRank, rowOf: (row: num
   const bytes = rowBytes(dtype, k)
   const read = async (offset: number, length: number, signal?: AbortSignal) => {
     const [first, count] = [offset / bytes, length / bytes]
-    const values = await valuesOf(base, first, count, signal)
-    const a = await valuesOf(down, 0, rank, signal)
-    const b = await valuesOf(up, 0, up.shape[0] ?? 0, signal)
+    const values = finite(base, await valuesOf(base, first, count, signal))
+    const a = finite(down, await valuesOf(down, 0, rank, signal))
+    const b = finite(up, await valuesOf(up, 0, up.shape[0] ?? 0, signal))
+    let peak = 0
     const sum = new Float64Array(k)
     for (let row = 0; row < count; row++) {
       sum.set(values.subarray(row * k, row * k + k))
@@ -113,8 +132,11 @@ function merged(base: TensorInfo, { down, up, scale }: LowRank, rowOf: (row: num
         const factor = scale * b[from + r]!
         for (let i = 0; i < k; i++) sum[i]! += factor * a[r * k + i]!
       }
+      for (let i = 0; i < k; i++) peak = Math.max(peak, Math.abs(sum[i]!))
       values.set(sum, row * k)
     }
+    // Opposite infinities add up to NaN.
+    if (!(peak <= LARGEST)) throw tooLarge(down.source.name, name, peak)
     return new Uint8Array(stored(dtype, values).buffer)
   }
   const source = { name: base.source.name, size: n * bytes, read }
@@ -131,6 +153,29 @@ function merged(base: TensorInfo, { down, up, scale }: LowRank, rowOf: (row: num
     },
     like: like === 'F32' ? undefined : dtype === 'F32' ? 'Q8_0' : undefined,
   }
+}
+
+/**
+ * The largest F16. No trained matrix comes near it, and with values far beyond it sums of squares overflow,
+ * which norms turn into zeros instead of an error.
+ */
+const LARGEST = 65504
+
+const tooLarge = (file: string, tensor: string, peak: number): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `${file}: with the adapter, ${shown(tensor)} has values up to ${peak}, but at most ${LARGEST} is possible; ` +
+      'load the adapter with a smaller scale',
+    { file, tensor },
+  )
+
+/** `values`, of `tensor`. Throws `format` when one of them is not finite. */
+function finite({ name, source }: TensorInfo, values: Float32Array): Float32Array {
+  const wrong = values.find((value) => !Number.isFinite(value))
+  if (wrong === undefined) return values
+  throw malformed(source.name, `${shown(name)} holds ${wrong}, but weights are finite numbers`, {
+    tensor: name,
+  })
 }
 
 /** Rows of any tensor. Panels are read from a multiple of 8. */

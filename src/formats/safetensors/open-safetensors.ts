@@ -84,6 +84,11 @@ function scaleOf(file: string, settings: JsonObject): (rank: number) => number {
   if (peft_type !== 'LORA' || use_dora === true || !isPlain(alpha_pattern)) {
     throw otherKind(file, `it is ${shown(peft_type)}${use_dora === true ? ' with DoRA' : ''}`)
   }
+  // Both change what the model computes beyond the sums of matrices.
+  const other = ['alora_invocation_tokens', 'layer_replication'].find(
+    (key) => (settings[key] ?? null) !== null,
+  )
+  if (other !== undefined) throw otherKind(file, `its adapter_config.json has ${other}`)
   if (typeof alpha !== 'number') throw malformed(file, 'adapter_config.json has no lora_alpha')
   return (rank) => {
     if (rank !== r && isPlain(rank_pattern)) throw malformed(file, `its rank is ${rank} but r is ${shown(r)}`)
