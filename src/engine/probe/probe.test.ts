@@ -1,7 +1,7 @@
 // Probing. In: headers of models that do not exist otherwise, a host with little memory. Out: whether they
 // fit, and what would.
 import { describe, expect, test } from 'vitest'
-import { LLAMA_1B, type Shape } from '../../../bench/shapes.ts'
+import { LLAMA_1B, QWEN_05B, type Shape } from '../../../bench/shapes.ts'
 import {
   type HollowModel,
   hollowModel,
@@ -90,6 +90,16 @@ describe('a probe', () => {
     const { neededBytes: limitBytes } = await probe({ kvCache, contextLength: 1024 })
     const { suggestion } = await probe({ limitBytes, contextLength: 100_000 })
     expect(suggestion).toEqual({ kvCache, contextLength: 1024 })
+  })
+
+  test('proposes int8 values alone where keys have a bias', async () => {
+    const qwen = peekAt(hollowModel({ ...QWEN_05B, vocabSize: 1024 }, 'Q8_0'))
+    const ask = (changes: Partial<ProbeRequest>) =>
+      probeModel({ ...REQUEST, ...changes }, { signal: new AbortController().signal }, nodeHost(), qwen)
+    const kvCache = { k: 'f32', v: 'int8' } as const
+    const { neededBytes: limitBytes } = await ask({ kvCache, contextLength: 576 })
+    const { suggestion } = await ask({ limitBytes, contextLength: 100_000 })
+    expect(suggestion).toEqual({ kvCache, contextLength: 576 })
   })
 
   test('lets go of the files, also when one of them is no model', async () => {

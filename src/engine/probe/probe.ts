@@ -101,15 +101,19 @@ function grantedHere({ threads }: Pick<LoadRequest, 'threads'>, host: Host, need
 }
 
 /**
- * The first change that fits: a smaller context, int8 keys and values, 4-bit weights, or combinations of
- * these.
+ * The first change that fits: a smaller context, int8 keys and values (values alone if keys have a bias), 4-bit
+ * weights, or combinations of these.
  */
 async function smallerThat(
   prepare: (changes: Smaller) => Promise<PreparedModel[]>,
   asked: readonly PreparedModel[],
   granted: number,
 ): Promise<Smaller | undefined> {
-  const kvCache = { k: 'int8', v: 'int8' } as const
+  // int8 keys have one scale for a head. Where keys have a bias, a few of its channels take all of that scale.
+  const hasKeyBias = asked.some(({ weights }) =>
+    [...weights.keys()].some((name) => name.endsWith('attn_k.bias')),
+  )
+  const kvCache = { k: hasKeyBias ? 'f32' : 'int8', v: 'int8' } as const
   const ways: readonly Smaller[] = [{}, { kvCache }, { weights: 'w4' }, { weights: 'w4', kvCache }]
   const contextLength = asked[0]?.contextLength ?? 0
   let shorter: Smaller | undefined
