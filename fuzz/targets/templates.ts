@@ -37,7 +37,7 @@ export async function openTarget(): Promise<Target> {
         eosToken: '<|im_end|>',
         now: NOW,
       })
-      renderTurns(template, tokenizer, messages)
+      renderTurns({ template }, tokenizer, messages)
       return 'rendered'
     },
   }

@@ -24,7 +24,14 @@ export interface SessionSeed extends SessionOptions {
 }
 
 export function createSession(client: EngineClient, seed: SessionSeed = {}, id = ++client.sessions): Session {
-  const { system, overflow: policy, keep, messages: given = [], contextUsed: used = 0 } = seed
+  const {
+    system,
+    templateArguments,
+    overflow: policy,
+    keep,
+    messages: given = [],
+    contextUsed: used = 0,
+  } = seed
   const overflow: Overflow = { overflow: policy, keep }
   let messages: readonly Message[] = plainMessages('messages', given)
   let contextUsed = used
@@ -119,7 +126,7 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
     let before: readonly Message[] | undefined
     const generation = startReply(
       options,
-      async ({ tools, prefix, decode: given }, sink, isWanted) => {
+      async ({ tools, prefix, templateArguments: own, decode: given }, sink, isWanted) => {
         // Asking through the client makes this wait end if the engine's worker dies.
         await client.call(() => turnBefore)
         if (!isWanted()) return undefined
@@ -135,7 +142,13 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
         }
         before = messages
         messages = changed
-        const prompt = { type: 'messages', messages: withSystem(changed), tools, prefix } as const
+        const prompt = {
+          type: 'messages',
+          messages: withSystem(changed),
+          tools,
+          prefix,
+          templateArguments: { ...templateArguments, ...own },
+        } as const
         return client.generate(
           { session: id, prompt, ...overflow, ...decode },
           {

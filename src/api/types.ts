@@ -45,6 +45,11 @@ export interface LoadOptions {
    */
   readonly draft?: ModelSource | undefined
   /**
+   * A chat template in Jinja that replaces the model's own. Rejects with `format` if it cannot be read. Default: the
+   * model's own.
+   */
+  readonly chatTemplate?: string | undefined
+  /**
    * LoRA adapters to merge into the model while it loads: GGUF files, or PEFT folders. `scale` multiplies the
    * adapter's own scale; default 1. Quantised matrices that an adapter changes are stored in 8 bits. Rejects
    * with `architecture` if an adapter belongs to another model. Default: none.
@@ -153,6 +158,12 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
    * reply's text continues a reply that was cut short, without reading it again. Default: empty.
    */
   readonly prefix?: string | undefined
+  /**
+   * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort: 'low' }`:
+   * JSON values by name. Which names a template reads, its model's card says; others have no effect.
+   * They replace those of the session by name. Only for `send`, `edit` and `regenerate`. Default: none.
+   */
+  readonly templateArguments?: { readonly [name: string]: unknown } | undefined
 }
 
 /** What this page can run. */
@@ -201,6 +212,12 @@ export interface SessionOptions extends Overflow {
   readonly system?: string | undefined
   /** The conversation so far. Default: empty. */
   readonly messages?: readonly Message[] | undefined
+  /**
+   * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort: 'low' }`:
+   * JSON values by name. Which names a template reads, its model's card says; others have no effect.
+   * They hold for every reply, and are not saved with the session. Default: none.
+   */
+  readonly templateArguments?: { readonly [name: string]: unknown } | undefined
 }
 
 /** A conversation. Its state stays in the engine, so each turn reads only what is new. */

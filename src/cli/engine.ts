@@ -1,4 +1,5 @@
 // Engines for the command line. In: `<model>` and flags. Out: an engine in this process.
+import { readFile } from 'node:fs/promises'
 import { Engine } from '../api/engine.ts'
 import type { ModelLoader } from '../engine/load/loaded-model.ts'
 import { loadModel } from '../engine/load/model.ts'
@@ -45,6 +46,7 @@ export async function openEngine(
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
   return Engine.open(localConnection(service), await placeOf(model), {
     draft: flags.draft && (await placeOf(flags.draft)),
+    chatTemplate: flags.chatTemplate && (await readFile(flags.chatTemplate, 'utf8')),
     lora: await placedAdapters(flags.lora),
     threads: flags.threads,
     build: flags.build,

@@ -61,6 +61,8 @@ export interface EngineFlags {
   /** Most bytes for the state of all conversations. */
   readonly stateBytes?: number
   readonly lora?: readonly LoraFlag[]
+  /** A file with a chat template. */
+  readonly chatTemplate?: string
 }
 
 export interface LoraFlag {
@@ -113,6 +115,7 @@ export function withEngineOptions(command: Command): Command {
     .addOption(weightsOption())
     .addOption(loraOption())
     .addOption(kvOption())
+    .option('--chat-template <file>', "a file with a chat template in Jinja that replaces the model's own")
     .option(
       '--state-bytes <size>',
       'most memory for keys and values, like 256MB; default: all that is available',

@@ -35,6 +35,8 @@ export interface GgufTokenizerSpec {
   readonly addEos?: boolean | undefined
   readonly addSpacePrefix?: boolean | undefined
   readonly chatTemplate?: string | undefined
+  /** The template for conversations with tools, where the file has one of its own (`tool_use`). */
+  readonly toolTemplate?: string | undefined
 }
 
 export type TokenizerSpec = JsonTokenizerSpec | GgufTokenizerSpec

@@ -48,6 +48,8 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
   min_p: true,
   typical_p: true,
   repetition_penalty: true,
+  chat_template_kwargs: true,
+  reasoning_effort: true,
   halfbyte: true,
 }
 
@@ -105,8 +107,20 @@ function options(params: ChatCompletionParams, sampling: SamplerOptions): Genera
       choice: readChoice(params.tool_choice),
       schema: schemaOf(params.response_format),
     }),
+    templateArguments: templateArgumentsOf(params),
     ...params.halfbyte,
   }
+}
+
+/** `chat_template_kwargs` of vLLM and llama.cpp, and `reasoning_effort`, which templates read under that name. */
+function templateArgumentsOf({
+  chat_template_kwargs: given,
+  reasoning_effort: effort,
+}: ChatCompletionParams) {
+  if (given != null && !isObject(given))
+    throw refused('chat_template_kwargs is not an object; give the variables of the chat template by name')
+  if (given == null && effort == null) return undefined
+  return { ...(effort != null && { reasoning_effort: effort }), ...given }
 }
 
 /** The options that chats and text completions share. */

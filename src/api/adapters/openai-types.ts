@@ -100,6 +100,10 @@ export interface ChatCompletionParams extends SamplingParams {
   readonly stream?: boolean | null
   /** `include_usage`: whether the last chunk has the number of tokens. Default false. */
   readonly stream_options?: { readonly include_usage?: boolean } | null
+  /** Variables of the chat template by name, such as `{ enable_thinking: false }`. Default: none. */
+  readonly chat_template_kwargs?: { readonly [name: string]: unknown } | null
+  /** The template's variable of that name; templates without it are not affected. Default: none. */
+  readonly reasoning_effort?: string | null
   /** The older name of `max_completion_tokens`, which is preferred. */
   readonly max_tokens?: number | null
   /** Most tokens to generate. Default: until the context is full. */

@@ -14,6 +14,7 @@ export interface ReplyOptions {
   readonly signal: AbortSignal | undefined
   readonly tools: readonly Tool[] | undefined
   readonly prefix: string | undefined
+  readonly templateArguments: GenerateOptions['templateArguments']
   /** Addresses are absolute. The worker checks the values. */
   readonly decode: DecodeOptions
 }
@@ -22,16 +23,16 @@ export interface ReplyOptions {
 export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
   return readFrom('the options', () => {
     if (!isObject(given)) throw wrongOption('the options', given, 'an object')
-    const { signal, tools, prefix, processors, ...decode }: GenerateOptions = given
+    const { signal, tools, prefix, templateArguments, processors, ...decode }: GenerateOptions = given
     checkSignal(signal)
-    if (processors === undefined) return { signal, tools, prefix, decode }
+    if (processors === undefined) return { signal, tools, prefix, templateArguments, decode }
     checkList('processors', processors)
     const addresses = processors.map((address) => {
       if (typeof address === 'string' || address instanceof URL)
         return absolute(address, globalThis.location?.href)
       throw wrongOption('an address in processors', address, 'an address')
     })
-    return { signal, tools, prefix, decode: { ...decode, processors: addresses } }
+    return { signal, tools, prefix, templateArguments, decode: { ...decode, processors: addresses } }
   })
 }
 

@@ -23,7 +23,7 @@ const PARTS = {
   kvCache: ['k', 'v'],
 }
 const COUNTS = ['threads', 'contextLength', 'stateBytes']
-const OTHERS = ['signal', 'draft', 'lora']
+const OTHERS = ['signal', 'draft', 'lora', 'chatTemplate']
 
 /** More threads than this are refused, and no device is refused fewer than 32: see `mostThreads`. */
 const THREADS_A_CORE = 4
@@ -79,7 +79,7 @@ function checkValues(options: LoadOptions & ProbeOptions): void {
     throw wrongOption(name, value, `a whole number from 1${name === 'threads' ? ` to ${most}` : ''}`)
   }
   for (const [name, choices] of Object.entries(CHOICES)) checkChoice(name, values[name], choices)
-  const { signal, onProgress, kvCache, hub, assets = {} } = options
+  const { signal, onProgress, kvCache, hub, assets = {}, chatTemplate } = options
   checkChoice('kvCache.k', kvCache?.k, ['f32', 'int8'])
   checkChoice('kvCache.v', kvCache?.v, ['f32', 'int8', 'fp8'])
   for (const key of ['baseUrl', 'token'] as const) {
@@ -89,6 +89,8 @@ function checkValues(options: LoadOptions & ProbeOptions): void {
   for (const [key, address] of Object.entries(assets)) checkAddress(`assets.${key}`, address)
   if (onProgress !== undefined && typeof onProgress !== 'function')
     throw wrongOption('onProgress', onProgress, 'a function')
+  if (chatTemplate !== undefined && typeof chatTemplate !== 'string')
+    throw wrongOption('chatTemplate', chatTemplate, 'a text')
   checkSignal(signal)
 }
 
@@ -138,6 +140,7 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     draft: options.draft && from(options.draft),
     lora: options.lora?.map(({ source, scale = 1 }) => ({ source: from(source), scale })),
     hub: options.hub,
+    chatTemplate: options.chatTemplate,
     threads,
     pool,
     contextLength,

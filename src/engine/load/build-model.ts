@@ -29,6 +29,8 @@ export interface BuildOptions {
   readonly build: Build | 'auto'
   /** The share of each shard, above 0. Default: measured with `auto`, otherwise equal. */
   readonly shares?: readonly number[] | undefined
+  /** Replaces the model's chat template. Default: the model's own. */
+  readonly chatTemplate?: string | undefined
   /** A smaller model with the same vocabulary that drafts for the first. Default: none. */
   readonly draft?: PreparedModel | undefined
 }
@@ -98,19 +100,24 @@ export async function buildModel(
       pool.dispose()
       throw hooks.signal.reason
     }
-    const text = modelText(tokenizer)
+    const text = modelText(tokenizer, options.chatTemplate)
     return {
       info: {
         model: modelInfo(prepared),
         draft: draft && modelInfo(draft),
         threads: pool.threads,
         pool: kind,
-        note: joined([shards?.note ?? shortfallOf(options, runtime, pool.threads, kind), ...prepared.notes]),
+        note: joined([
+          shards?.note ?? shortfallOf(options, runtime, pool.threads, kind),
+          ...prepared.notes,
+          text.note,
+        ]),
         build: runtime.build,
       },
       logitRows,
       tokenizer,
-      ...text,
+      text: text.text,
+      renderPrompt: text.renderPrompt,
       constraints: new ConstraintCompiler(tokenizer, vocab, text.text.endIds),
       scheduler,
       newSequence: (options) => new Sequence(cache, options),

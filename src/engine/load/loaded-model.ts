@@ -5,7 +5,7 @@ import type { LogitRows } from '../../generate/sampler/rows.ts'
 import type { Scheduler } from '../../generate/schedule/scheduler.ts'
 import type { Sequence, SequenceOptions } from '../../generate/schedule/sequence.ts'
 import type { Drafter } from '../../generate/speculate/speculation.ts'
-import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message, Tool } from '../wire/protocol.ts'
+import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message, Prompt } from '../wire/protocol.ts'
 
 /** Loads what a request names. After a typed error or the signal's reason nothing is left allocated. */
 export type ModelLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedModel>
@@ -16,6 +16,12 @@ export interface LoaderHooks {
   /** Called with the bytes of memory that the model needs with a full context, before any is allocated. */
   readonly onNeed?: ((neededBytes: number) => void) | undefined
 }
+
+/** What a conversation is rendered with besides its messages. */
+export type PromptOptions = Pick<
+  Extract<Prompt, { readonly type: 'messages' }>,
+  'tools' | 'prefix' | 'templateArguments'
+>
 
 /** A model that is ready to generate. */
 export interface LoadedModel {
@@ -30,7 +36,7 @@ export interface LoadedModel {
    * The conversation in the model's template, ending where the reply begins, or after its `prefix`. Throws
    * `unsupported` when it refuses.
    */
-  renderPrompt(messages: readonly Message[], tools?: readonly Tool[], prefix?: string): string
+  renderPrompt(messages: readonly Message[], options?: PromptOptions): string
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence
   /** A hash that identifies the model. State saved with another hash cannot be used. */

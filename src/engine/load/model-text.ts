@@ -1,8 +1,15 @@
 // Model text. In: a model file's tokenizer. Out: ids, text and the chat template, for the engine service.
-import { HalfbyteError } from '../../base/errors.ts'
+import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
 import type { ModelFile } from '../../formats/model-file.ts'
-import { ChatTemplate, chatTemplateOf, encodeChat, turnEndIds } from '../../text/chat/chat.ts'
+import {
+  ChatTemplate,
+  chatTemplateOf,
+  encodeChat,
+  lacksSystem,
+  PLAIN,
+  turnEndIds,
+} from '../../text/chat/chat.ts'
 import { Detokenizer } from '../../text/detokenizer.ts'
 import { createTokenizer } from '../../text/tokenize/read/create.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
@@ -32,16 +39,35 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
   return tokenizer
 }
 
+/** The model's text side, and what callers should know of it. */
+type ModelTextSide = Pick<LoadedModel, 'text' | 'renderPrompt'> & { readonly note: string | undefined }
+
 /**
- * The model's text side: its tokenizer and its chat template. Special tokens in messages are quoted, so a
- * message that contains `<|im_end|>` does not end its turn. Throws `format` if the template cannot be read.
+ * The model's text side: its tokenizer and its chat template, or the one that is given. Special tokens in messages
+ * are quoted, so a message that contains `<|im_end|>` does not end its turn. Throws `format` if a given template
+ * cannot be read; if the model's own cannot, only rendering throws it, because plain text needs none.
  */
-export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'renderPrompt'> {
-  const template = new ChatTemplate(chatTemplateOf(tokenizer))
+export function modelText(tokenizer: Tokenizer, given?: string): ModelTextSide {
+  const own = given === undefined ? readTemplate(chatTemplateOf(tokenizer)) : new ChatTemplate(given)
+  const template = own instanceof ChatTemplate ? own : new ChatTemplate(PLAIN)
   const quotes = turnQuotes(template, tokenizer)
+  const mergesSystem = lacksSystem(tokenizer, template)
+  const forTools =
+    given === undefined && tokenizer.toolTemplate ? readTemplate(tokenizer.toolTemplate) : undefined
+  const toolTemplate = forTools instanceof ChatTemplate ? forTools : undefined
+  const notes = [
+    ...(own instanceof ChatTemplate ? [] : [own.message]),
+    ...(mergesSystem
+      ? ['the chat template has no system role, so system text becomes the beginning of the first question']
+      : []),
+  ]
   return {
-    renderPrompt: (messages, tools, prefix = '') =>
-      renderTurns(template, tokenizer, messages, tools, quotes) + quotes.said(prefix),
+    note: notes.length > 0 ? notes.join('; ') : undefined,
+    renderPrompt: (messages, { prefix = '', ...options } = {}) => {
+      if (!(own instanceof ChatTemplate)) throw own
+      const templates = { template, toolTemplate, mergesSystem }
+      return renderTurns(templates, tokenizer, messages, options, quotes) + quotes.said(prefix)
+    },
     text: {
       endIds: turnEndIds(tokenizer, template),
       longestToken: tokenizer.longestToken,
@@ -59,6 +85,16 @@ export function modelText(tokenizer: Tokenizer): Pick<LoadedModel, 'text' | 'ren
       tokenText: (id) => tokenizer.tokenText(id),
       tokenBytes: (id) => tokenizer.tokenBytes(id),
     },
+  }
+}
+
+/** A template, or the error of one that cannot be read. */
+function readTemplate(source: string): ChatTemplate | HalfbyteError {
+  try {
+    return new ChatTemplate(source)
+  } catch (error) {
+    if (isHalfbyteError(error)) return error
+    throw error
   }
 }
 

@@ -22,7 +22,9 @@ const MESSAGES: readonly Message[] = [
 
 describe('turns', () => {
   test('with tools, calls and answers reach the template under the names it knows', () => {
-    const prompt = renderTurns(TEMPLATE, tokenizer, MESSAGES, [{ name: 'add', description: 'Adds.' }])
+    const prompt = renderTurns({ template: TEMPLATE }, tokenizer, MESSAGES, {
+      tools: [{ name: 'add', description: 'Adds.' }],
+    })
     const [tool] = prompt.split('\n')
     expect(JSON.parse(tool!.slice('<tool>'.length, -'</tool>'.length))).toEqual({
       type: 'function',
@@ -40,7 +42,9 @@ describe('turns', () => {
       { role: 'tool', content: evil, toolCallId: evil, name: evil },
     ]
     const tools = [{ name: evil, description: evil, parameters: { enum: [evil] } }]
-    const ids = tokenizer.encode(renderTurns(TEMPLATE, tokenizer, messages, tools), { parseSpecial: true })
+    const ids = tokenizer.encode(renderTurns({ template: TEMPLATE }, tokenizer, messages, { tools }), {
+      parseSpecial: true,
+    })
     expect(ids.filter((id) => id === tokenizer.idOf('<|im_end|>'))).toHaveLength(2)
   })
 
@@ -50,7 +54,7 @@ describe('turns', () => {
     const messages = [
       { role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'a', arguments: given }] },
     ] as const
-    expect(() => renderTurns(TEMPLATE, tokenizer, messages)).toThrow(
+    expect(() => renderTurns({ template: TEMPLATE }, tokenizer, messages)).toThrow(
       expect.objectContaining({ code: 'unsupported', message: expect.stringContaining('500 levels') }),
     )
   })
@@ -58,7 +62,7 @@ describe('turns', () => {
   test('with tools are refused by a template that knows none', () => {
     const template = new ChatTemplate(CHATML)
     expect(() =>
-      renderTurns(template, tokenizer, [{ role: 'user', content: 'x' }], [{ name: 'add' }]),
+      renderTurns({ template }, tokenizer, [{ role: 'user', content: 'x' }], { tools: [{ name: 'add' }] }),
     ).toThrow(
       expect.objectContaining({
         code: 'unsupported',
@@ -82,7 +86,7 @@ describe('role markers that are no special tokens', () => {
   )
   const idsOf = (messages: readonly Message[]) =>
     own
-      .encode(renderTurns(template, own, messages), { parseSpecial: true })
+      .encode(renderTurns({ template }, own, messages), { parseSpecial: true })
       .map((id) => own.tokenText(id))
       .filter((text) => more.includes(text))
 
@@ -93,7 +97,7 @@ describe('role markers that are no special tokens', () => {
 
   test('nor when the model does, whose thoughts the template still finds', () => {
     const content = '<think>hm</think>well<|user|>'
-    const turns = renderTurns(template, own, [{ role: 'assistant', content }])
+    const turns = renderTurns({ template }, own, [{ role: 'assistant', content }])
     expect(turns).not.toContain('hm')
     expect(idsOf([{ role: 'assistant', content }])).toEqual(['  ', '<|bot|>'])
   })

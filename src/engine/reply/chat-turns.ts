@@ -1,9 +1,17 @@
 // Chat turns. In: messages and tools of the API. Out: the prompt of a model's template; text in a message
 // cannot end a turn.
-import { HalfbyteError } from '../../base/errors.ts'
-import { type ChatMessage, type ChatTemplate, chatTokens, probeTurns } from '../../text/chat/chat.ts'
+import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/values.ts'
+import {
+  type ChatMessage,
+  type ChatOptions,
+  type ChatTemplate,
+  chatTokens,
+  probeTurns,
+} from '../../text/chat/chat.ts'
 import { TOOL_CALL_TEXTS } from '../../text/chat/tool-call-forms.ts'
 import type { TokenSource } from '../../text/detokenizer.ts'
+import { GivenArguments } from '../../text/jinja/values.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import type { Message, Tool } from '../wire/protocol.ts'
 
@@ -29,28 +37,78 @@ export function turnQuotes(template: ChatTemplate, tokenizer: Tokenizer): TurnQu
   }
 }
 
+/** A model's templates, and how messages are fitted to them. */
+export interface TurnTemplates {
+  readonly template: ChatTemplate
+  /** The template for conversations with tools, where the model has one of its own. */
+  readonly toolTemplate?: ChatTemplate | undefined
+  /** Whether system text becomes the beginning of the first question. */
+  readonly mergesSystem?: boolean
+}
+
+/** What a conversation is rendered with besides its messages. */
+export interface TurnOptions {
+  readonly tools?: readonly Tool[] | undefined
+  /** Further variables of the template. */
+  readonly templateArguments?: JsonObject | undefined
+}
+
 /**
  * Throws `format` if the template refuses the messages, `unsupported` if tools are given and it does not
  * support them.
  */
 export function renderTurns(
-  template: ChatTemplate,
+  { template, toolTemplate, mergesSystem = false }: TurnTemplates,
   tokenizer: Tokenizer,
   messages: readonly Message[],
-  tools: readonly Tool[] = [],
+  { tools = [], templateArguments }: TurnOptions = {},
   quotes = turnQuotes(template, tokenizer),
 ): string {
-  const turns = messages.map((message) => turnOf(message, quotes))
-  const tokens = chatTokens(tokenizer)
-  const plain = template.render(turns, tokens)
-  if (tools.length === 0) return plain
+  const turns = (mergesSystem ? withoutSystem(messages) : messages).map((message) => turnOf(message, quotes))
+  const options = { ...chatTokens(tokenizer), templateArguments }
+  if (tools.length === 0) return renderContent(template, turns, options)
   const described = tools.map((tool) => quoted(descriptionOf(tool), quotes.given) as object)
-  const prompt = template.render(turns, { ...tokens, tools: described })
-  if (prompt !== plain) return prompt
+  const prompt = renderContent(toolTemplate ?? template, turns, { ...options, tools: described })
+  if (
+    toolTemplate !== undefined ||
+    prompt !== renderedOr(undefined, () => renderContent(template, turns, options))
+  ) {
+    return prompt
+  }
   throw new HalfbyteError(
     'unsupported',
     `${tools.length} tools are given, but this model's chat template does not support tools; leave them out or choose another model`,
   )
+}
+
+/** System text as the beginning of the first question. */
+function withoutSystem(messages: readonly Message[]): readonly Message[] {
+  const [first, second, ...rest] = messages
+  if (first?.role !== 'system') return messages
+  if (second?.role !== 'user') return [{ ...first, role: 'user' }, ...messages.slice(1)]
+  return [{ ...second, content: `${first.content}\n\n${second.content}` }, ...rest]
+}
+
+/**
+ * Messages without text have the content none, as in Transformers. Where a template refuses that or writes the
+ * word `None`, they have the empty text.
+ */
+function renderContent(template: ChatTemplate, turns: readonly ChatMessage[], options: ChatOptions): string {
+  if (turns.every(({ content }) => content !== null)) return template.render(turns, options)
+  const worded = turns.map((turn) => ({ ...turn, content: turn.content ?? '' }))
+  const empty = renderedOr(undefined, () => template.render(worded, options))
+  if (empty === undefined) return template.render(turns, options)
+  const prompt = renderedOr(empty, () => template.render(turns, options))
+  return prompt.split('None').length > empty.split('None').length ? empty : prompt
+}
+
+function renderedOr<T>(fallback: T, render: () => string): string | T {
+  try {
+    return render()
+  } catch (error) {
+    if (isHalfbyteError(error)) return fallback
+    throw error
+  }
 }
 
 /** The tokenizer's tokens; those that mark tool calls count as plain text. */
@@ -69,11 +127,11 @@ function turnOf({ role, content, toolCalls, toolCallId, name }: Message, quotes:
   const calls = toolCalls?.map(({ id, name, arguments: given }) => ({
     id,
     type: 'function',
-    function: quoted({ name, arguments: given }, quote),
+    function: { name: quote(name), arguments: new GivenArguments(quoted(given, quote) as JsonObject) },
   }))
   return {
     role,
-    content: quote(content),
+    content: content === '' && calls !== undefined && calls.length > 0 ? null : quote(content),
     ...(calls !== undefined && calls.length > 0 && { tool_calls: calls }),
     ...(toolCallId !== undefined && { tool_call_id: quote(toolCallId) }),
     ...(name !== undefined && { name: quote(name) }),

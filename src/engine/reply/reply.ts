@@ -19,6 +19,7 @@ import type { Outlet } from '../wire/stream.ts'
 import { checkedOptions } from './decode-options.ts'
 import { loadProcessors } from './processors.ts'
 import { isMessage } from './saved.ts'
+import { checkTemplateArguments } from './template-arguments.ts'
 import { checkTools, type ReplyToolCalls, toolCallsOf } from './tool-calls.ts'
 import type { Transcript } from './transcript.ts'
 
@@ -31,12 +32,13 @@ export function promptText(model: LoadedModel, prompt: Prompt): string {
     if (typeof prompt.text !== 'string') throw wrongOption('the prompt', prompt.text, 'a text')
     return prompt.text
   }
-  const { messages, tools = [], prefix = '' } = prompt
+  const { messages, tools = [], prefix = '', templateArguments = {} } = prompt
   checkList('messages', messages)
   checkTools(tools)
+  checkTemplateArguments(templateArguments)
   if (typeof prefix !== 'string') throw wrongOption('prefix', prefix, 'a text')
   const wrong = messages.findIndex((message) => !isMessage(message))
-  if (wrong < 0) return model.renderPrompt(messages, tools, prefix)
+  if (wrong < 0) return model.renderPrompt(messages, { tools, prefix, templateArguments })
   throw wrongOption(
     `message ${wrong}`,
     messages[wrong],

@@ -147,7 +147,7 @@ describe.each(Object.entries(FAMILIES))('the tools of %s', (_, family) => {
       return { role: 'tool', content: String(12 * (index + 1)), toolCallId: id, name }
     })
     const messages = [QUESTION, { role: 'assistant', content: '', toolCalls: wanted } as const, ...answers]
-    expect(renderTurns(template, tokenizer, messages, tools)).toBe(family.prompt(family.told))
+    expect(renderTurns({ template }, tokenizer, messages, { tools })).toBe(family.prompt(family.told))
     expect(callsIn(family.told)).toEqual(wanted)
   })
 })
@@ -156,5 +156,5 @@ test('a template that takes one call at a time says so', () => {
   const calls = ['Oslo', 'Rome'].map((city) => ({ id: city, name: 'weather', arguments: { city } }))
   const messages = [QUESTION, { role: 'assistant', content: '', toolCalls: calls } as const]
   const template = new ChatTemplate(FAMILIES['Llama 3']!.template)
-  expect(() => renderTurns(template, tokenizer, messages, tools)).toThrow(/one call at a time/)
+  expect(() => renderTurns({ template }, tokenizer, messages, { tools })).toThrow(/one call at a time/)
 })

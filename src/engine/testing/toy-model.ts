@@ -86,7 +86,7 @@ export function toyModel(
     text: toyText,
     constraints: new ConstraintCompiler(toyTokens, VOCAB, toyText.endIds),
     scheduler,
-    renderPrompt: (messages, tools = [], prefix = '') => {
+    renderPrompt: (messages, { tools = [], prefix = '' } = {}) => {
       if (messages.some(({ role }) => !['system', 'user', 'assistant', 'tool'].includes(role))) {
         throw new HalfbyteError('unsupported', 'the toy template knows system, user and assistant')
       }

@@ -12,6 +12,7 @@
 // each chunk that it takes. The side that sends the last report closes its port; the other side closes its
 // own when the report arrives.
 import type { WireError } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/values.ts'
 import type { WrittenGrammar } from '../../constrain/written-grammar.ts'
 import type { EmbedOptions } from '../../evaluate/embed.ts'
 import type { Score } from '../../evaluate/score.ts'
@@ -127,6 +128,8 @@ export interface LoadRequest {
   /** The same for the draft model. */
   readonly draft?: string | readonly File[] | undefined
   /** LoRA adapters; `scale` multiplies the adapter's own scale. */
+  /** Replaces the model's chat template. */
+  readonly chatTemplate?: string | undefined
   readonly lora?: readonly { readonly source: string | readonly File[]; readonly scale: number }[] | undefined
   readonly threads: number | 'auto'
   /** Default `auto`. */
@@ -169,6 +172,8 @@ export type Prompt =
       readonly tools?: readonly Tool[] | undefined
       /** How the reply begins. Default: empty. */
       readonly prefix?: string | undefined
+      /** Further variables of the chat template, JSON values by name. Default: none. */
+      readonly templateArguments?: JsonObject | undefined
     }
   | { readonly type: 'text'; readonly text: string }
 

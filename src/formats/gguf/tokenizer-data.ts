@@ -55,6 +55,7 @@ export function ggufTokenizer(
     addEos: fact('add_eos_token'),
     addSpacePrefix: fact('add_space_prefix'),
     chatTemplate: text('tokenizer.chat_template'),
+    toolTemplate: text('tokenizer.chat_template.tool_use'),
   }
 }
 

@@ -105,9 +105,23 @@ export function renderChat(messages: readonly ChatMessage[], options: RenderOpti
 
 /** The model's own template; without one, ChatML if the model has ChatML's tokens, otherwise plain text. */
 export function chatTemplateOf(tokenizer: Tokenizer): string {
-  if (tokenizer.chatTemplate !== undefined) return tokenizer.chatTemplate
+  if (tokenizer.chatTemplate?.trim()) return tokenizer.chatTemplate
   const isChatMl = tokenizer.idOf('<|im_start|>') !== undefined && tokenizer.idOf('<|im_end|>') !== undefined
   return isChatMl ? CHATML : PLAIN
+}
+
+/** Whether the template has no place for system text: it refuses such messages, or leaves them out. */
+export function lacksSystem(tokenizer: Tokenizer, template: ChatTemplate): boolean {
+  const tells = (messages: readonly ChatMessage[]) => {
+    try {
+      return template.render(messages, chatTokens(tokenizer)).includes(PROBE)
+    } catch (error) {
+      if (isHalfbyteError(error)) return false
+      throw error
+    }
+  }
+  const question = { role: 'user', content: 'a' }
+  return !tells([{ role: 'system', content: PROBE }, question]) && tells([{ role: 'user', content: PROBE }])
 }
 
 /** The texts of BOS and EOS, for use in a template. */

@@ -1,6 +1,6 @@
 // Filters. In: a value and arguments. Out: a new value, as Jinja's filters and Transformers' `tojson` make it.
 import { formatPercent, roundedText } from './format.ts'
-import { type JsonStyle, jsonOf } from './json.ts'
+import { type JsonStyle, jsonOf, writtenText } from './json.ts'
 import { SPACES } from './lexer.ts'
 import { type Filter, listFilters, type Tools } from './list-filters.ts'
 import { capitalized, linesOf, lower, stripped, upper } from './methods.ts'
@@ -23,13 +23,12 @@ import {
   stringOf,
   TemplateError,
   Tuple,
-  textOf,
   typeError,
   typeName,
   type Value,
 } from './values.ts'
 
-const text = (value: Value, { spend }: Tools) => textOf(value, spend)
+const text = (value: Value, { spend }: Tools) => writtenText(value, spend)
 const optional = (value: Value) => (value === undefined || value === null ? undefined : stringOf(value))
 
 /** Text filters return Markup for Markup. */

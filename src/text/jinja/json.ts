@@ -1,5 +1,6 @@
 // JSON of a template. In: a value. Out: what Python's json.dumps writes, with the arguments of Transformers' `tojson`.
 import {
+  CallArguments,
   type Float,
   itemsOf,
   numberOf,
@@ -7,11 +8,20 @@ import {
   PART_UNITS,
   type Spend,
   stringOf,
+  textOf,
   typeError,
   typeName,
   type Value,
   View,
 } from './values.ts'
+
+/** As `json.dumps` writes it by itself, without escapes for other scripts. */
+const PLAIN_STYLE: JsonStyle = { ascii: false, indent: undefined, comma: ', ', colon: ': ', sorts: false }
+
+/** Python's `str`, and JSON for the arguments of a call. */
+export function writtenText(value: Value, spend: Spend): string {
+  return value instanceof CallArguments ? jsonOf(value, PLAIN_STYLE, spend) : textOf(value, spend)
+}
 
 export interface JsonStyle {
   readonly ascii: boolean

@@ -1,8 +1,10 @@
 // Operators. In: two values. Out: their sum, product and so on as Python computes them; a TemplateError where
 // Python refuses them.
 import { formatPercent } from './format.ts'
+import { writtenText } from './json.ts'
 import {
   areEqual,
+  CallArguments,
   charactersOf,
   compare,
   Float,
@@ -36,7 +38,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 export const escaped = (text: string) => text.replace(/[&<>'"]/g, (character) => ESCAPES[character] as string)
 
 /** Text that is added to Markup. */
-const safe = (value: Value): string => (value instanceof Markup ? value.text : escaped(value as string))
+const safe = (value: Value, text: string): string => (value instanceof Markup ? text : escaped(text))
 
 export function binary(sign: string, left: Value, right: Value, spend: Spend): Value {
   const [m, n] = [numberOf(left), numberOf(right)]
@@ -80,11 +82,15 @@ function arithmetic(sign: string, m: number, n: number, isFloating: boolean): Va
   return result
 }
 
+/** The text of an operand; that of a call's arguments is JSON. */
+const addedText = (value: Value, spend: Spend) =>
+  value instanceof CallArguments ? writtenText(value, spend) : stringOf(value)
+
 function sum(left: Value, right: Value, spend: Spend): Value {
-  const [a, b] = [stringOf(left), stringOf(right)]
-  if (a !== undefined && b !== undefined) {
+  const [a, b] = [addedText(left, spend), addedText(right, spend)]
+  if (a !== undefined && b !== undefined && !(left instanceof Map && right instanceof Map)) {
     spend(a.length + b.length)
-    if (left instanceof Markup || right instanceof Markup) return new Markup(safe(left) + safe(right))
+    if (left instanceof Markup || right instanceof Markup) return new Markup(safe(left, a) + safe(right, b))
     return a + b
   }
   const [as, bs] = [itemsOf(left), itemsOf(right)]

@@ -1,5 +1,6 @@
 // Runs of templates. In: a syntax tree and variables. Out: the text that Jinja writes, for a bounded cost.
 import { filtered, isFilter } from './filters.ts'
+import { writtenText } from './json.ts'
 import type { Tools } from './list-filters.ts'
 import { methodOf } from './methods.ts'
 import { binary, bound, compareBy, itemAt, negated, signed, slice } from './operators.ts'
@@ -104,7 +105,7 @@ export class TemplateRun {
         this.#write(statement.text)
         return undefined
       case 'print':
-        this.#write(textOf(this.#value(statement.value, scope), this.#spend))
+        this.#write(writtenText(this.#value(statement.value, scope), this.#spend))
         return undefined
       case 'if': {
         const isTaken = isTrue(this.#value(statement.test, scope))
@@ -259,7 +260,7 @@ export class TemplateRun {
           ),
         )
       case 'concat': {
-        const text = this.#values(node.items, scope).map((value) => textOf(value, this.#spend))
+        const text = this.#values(node.items, scope).map((value) => writtenText(value, this.#spend))
         this.#spend(text.reduce((sum, part) => sum + part.length, 0))
         return text.join('')
       }

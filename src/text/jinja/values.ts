@@ -1,5 +1,5 @@
 // Values of a template. In: JavaScript's values. Out: Python's types of them, their texts, equality and order.
-import { isObject } from '../../base/values.ts'
+import { isObject, type JsonObject } from '../../base/values.ts'
 
 /**
  * A value as Python knows it: `undefined` is Jinja's undefined, `null` is None, a whole `number` is an int and
@@ -21,6 +21,20 @@ export type Value =
   | Namespace
   | Callable
   | Loop
+
+/**
+ * Arguments of a tool call: a mapping that joins and writes as JSON. Some templates read them as a mapping and
+ * others add them to a text, because OpenAI's API has them as JSON.
+ */
+export class CallArguments extends Map<Key, Value> {}
+
+/** Marks the arguments of a call among the values that a template is given. */
+export class GivenArguments {
+  readonly given: JsonObject
+  constructor(given: JsonObject) {
+    this.given = given
+  }
+}
 
 export type Dict = Map<Key, Value>
 export type Key = string | number | boolean | null
@@ -368,6 +382,9 @@ export function fromJson(value: unknown, spend: Spend): Value {
     return value
   if (typeof value === 'number') return value
   if (Array.isArray(value)) return value.map((part) => fromJson(part, spend))
+  if (value instanceof GivenArguments) {
+    return new CallArguments(fromJson(value.given, spend) as Dict)
+  }
   if (isObject(value)) {
     return new Map(Object.entries(value).map(([key, part]) => [key, fromJson(part, spend)] as const))
   }

@@ -49,6 +49,8 @@ export interface Tokenizer {
   readonly addsSpacePrefix: boolean
   /** The model's own Jinja template; see chat.ts. */
   readonly chatTemplate: string | undefined
+  /** The template for conversations with tools, where the model has one of its own. */
+  readonly toolTemplate?: string | undefined
   encode(text: string, options?: EncodeOptions): number[]
   /** Quotes a text: `encode` then reads its special tokens as plain characters, even with `parseSpecial`. */
   quote(text: string): string
@@ -93,6 +95,7 @@ export interface TokenizerParts {
   readonly endIds: ReadonlySet<number>
   readonly addsSpacePrefix: boolean
   readonly chatTemplate: string | undefined
+  readonly toolTemplate?: string | undefined
   /** Ids from here on exist in the vocabulary only. Default: none. */
   readonly rows?: number
 }

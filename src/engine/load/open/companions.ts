@@ -57,7 +57,7 @@ function guideIds(
   if (prompt.type === 'messages') {
     const rest = prompt.messages.filter(({ role }) => role !== 'system')
     const system: Message[] = negative === '' ? [] : [{ role: 'system', content: negative }]
-    return model.text.encode(model.renderPrompt([...system, ...rest], prompt.tools, prompt.prefix), true)
+    return model.text.encode(model.renderPrompt([...system, ...rest], prompt), true)
   }
   const encoded = model.text.encode(negative, true)
   return encoded.length > 0 ? encoded : ids.slice(-1)

@@ -25,7 +25,8 @@ const FIELDS: { readonly [Kind in TokenizerSpec['kind']]: Readonly<Record<string
       types: 'numbers',
     },
     ...{ bosId: 'number', eosId: 'number', eotId: 'number', eomId: 'number', unknownId: 'number' },
-    ...{ addBos: 'boolean', addEos: 'boolean', addSpacePrefix: 'boolean', chatTemplate: 'text' },
+    ...{ addBos: 'boolean', addEos: 'boolean', addSpacePrefix: 'boolean' },
+    ...{ chatTemplate: 'text', toolTemplate: 'text' },
   },
 }
 /** Fields that every tokenizer must have. */

@@ -87,6 +87,7 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, options: TokenizerOptions
     endIds,
     addsSpacePrefix,
     chatTemplate: spec.chatTemplate,
+    toolTemplate: spec.toolTemplate,
   })
 }
 

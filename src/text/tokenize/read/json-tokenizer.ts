@@ -72,7 +72,8 @@ export function jsonTokenizer(
     eosId,
     endIds,
     addsSpacePrefix: decoding.stripsFirstSpace,
-    chatTemplate: readTemplate(config),
+    chatTemplate: readTemplate(config, 'default'),
+    toolTemplate: readTemplate(config, 'tool_use'),
     ...(rows !== undefined && own <= rows && { rows }),
   })
 }
@@ -256,11 +257,13 @@ function affixes(
   }
 }
 
-/** The only template, or the one named `default`. */
-function readTemplate(config: JsonObject): string | undefined {
+/** The template of that name. The only template is the default one, and so is the first where none has the name. */
+function readTemplate(config: JsonObject, wanted: 'default' | 'tool_use'): string | undefined {
   const value = config['chat_template']
-  if (!Array.isArray(value)) return typeof value === 'string' ? value : undefined
+  const isDefault = wanted === 'default'
+  if (!Array.isArray(value)) return isDefault && typeof value === 'string' ? value : undefined
   const named = value.filter(isObject)
-  const template = (named.find(({ name }) => name === 'default') ?? named[0])?.['template']
+  const found = named.find(({ name }) => name === wanted) ?? (isDefault ? named[0] : undefined)
+  const template = found?.['template']
   return typeof template === 'string' ? template : undefined
 }

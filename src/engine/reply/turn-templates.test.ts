@@ -1,0 +1,148 @@
+// Tests of how messages are fitted to templates. In: templates as models have them, conversations with calls, tools
+// and system text. Out: prompts in which nothing is lost.
+import { describe, expect, test } from 'vitest'
+import { ChatTemplate } from '../../text/chat/chat.ts'
+import { byteLevelSpec, jsonSpec } from '../../text/testing/tiny.ts'
+import { createTokenizer } from '../../text/tokenize/read/create.ts'
+import { modelText } from '../load/model-text.ts'
+import type { Message } from '../wire/protocol.ts'
+import { renderTurns } from './chat-turns.ts'
+
+const tokenizer = createTokenizer(byteLevelSpec())
+const TURNS = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
+const CALLED: readonly Message[] = [
+  { role: 'user', content: 'Weather?' },
+  {
+    role: 'assistant',
+    content: '',
+    toolCalls: [{ id: 'call00001', name: 'weather', arguments: { city: 'Oslo' } }],
+  },
+  { role: 'tool', content: '12 C', toolCallId: 'call00001', name: 'weather' },
+]
+const TOOLS = [{ name: 'weather', parameters: { type: 'object', properties: {} } }]
+
+/** The prompt of a template that writes each call by `call`, where `c` is its function. */
+const withCall = (call: string) => {
+  const source = `{% for m in messages %}<{{ m.role }}>{% for t in m.tool_calls %}{% set c = t.function %}${call}{% endfor %}{% endfor %}`
+  return renderTurns({ template: new ChatTemplate(source) }, tokenizer, CALLED)
+}
+
+describe('arguments of calls', () => {
+  test.each([
+    ["{{ '|' + c.arguments + '|' }}", '|{"city": "Oslo"}|'],
+    ['{{ c.arguments }}', '{"city": "Oslo"}'],
+    ["{{ 'a' ~ c.arguments }}", 'a{"city": "Oslo"}'],
+    ['{{ c.arguments | string }}', '{"city": "Oslo"}'],
+    ['{{ c.arguments | tojson }}', '{"city": "Oslo"}'],
+    ['{{ c.arguments.city }}{{ c.arguments is mapping }}{{ c.arguments is string }}', 'OsloTrueFalse'],
+    ['{% for k, v in c.arguments | items %}{{ k }}={{ v }}{% endfor %}', 'city=Oslo'],
+    ["{{ dict(c.arguments, unit='C') }}", "{'city': 'Oslo', 'unit': 'C'}"],
+  ])('read as a mapping and join as JSON: %s', (call, text) => {
+    expect(withCall(call)).toBe(`<user><assistant>${text}<tool>`)
+  })
+
+  test.each(["'a' + {'k': 1}", "'a' + [1, 'b']", "'a' + true", "'a' + 1", "1 + 'a'", 'none + 1', "{} + 'a'"])(
+    'and no other value joins a text: %s',
+    (expression) => {
+      expect(() => new ChatTemplate(`{{ ${expression} }}`).render([])).toThrow(
+        expect.objectContaining({ code: 'format', message: expect.stringContaining('TypeError') }),
+      )
+    },
+  )
+})
+
+describe('content beside calls', () => {
+  const render = (source: string) => renderTurns({ template: new ChatTemplate(source) }, tokenizer, CALLED)
+
+  test('is none where there is no text', () => {
+    expect(
+      render(
+        '{% for m in messages %}{% if m.content is none %}<call>{{ m.tool_calls[0].function.name }}{% else %}<{{ m.role }}>{{ m.content }}{% endif %}{% endfor %}',
+      ),
+    ).toBe('<user>Weather?<call>weather<tool>12 C')
+  })
+
+  test.each([TURNS, "{% for m in messages %}{{ '<' + m.role + '>' + m.content }}{% endfor %}"])(
+    'is the empty text for a template that writes None or refuses it: %s',
+    (source) => {
+      expect(render(source)).toBe('<user>Weather?<assistant><tool>12 C')
+    },
+  )
+})
+
+describe('tools', () => {
+  test('reach a template that cannot render without them', () => {
+    const template = new ChatTemplate(`{{ tools[0].function.name }}${TURNS}`)
+    const question: Message[] = [{ role: 'user', content: 'Hi' }]
+    expect(() => renderTurns({ template }, tokenizer, question)).toThrow(
+      expect.objectContaining({ code: 'format' }),
+    )
+    expect(renderTurns({ template }, tokenizer, question, { tools: TOOLS })).toBe('weather<user>Hi')
+  })
+
+  test.each([
+    ['GGUF', byteLevelSpec({ chatTemplate: TURNS, toolTemplate: `{{ tools[0].function.name }}${TURNS}` })],
+    [
+      'a list in tokenizer_config.json',
+      jsonSpec(
+        {},
+        {
+          chat_template: [
+            { name: 'tool_use', template: `{{ tools[0].function.name }}${TURNS}` },
+            { name: 'default', template: TURNS },
+          ],
+        },
+      ),
+    ],
+  ])('have a template of their own in some files: %s', (_name, spec) => {
+    const { renderPrompt } = modelText(createTokenizer(spec))
+    expect(renderPrompt([{ role: 'user', content: 'Hi' }])).toBe('<user>Hi')
+    expect(renderPrompt([{ role: 'user', content: 'Hi' }], { tools: TOOLS })).toBe('weather<user>Hi')
+  })
+})
+
+describe('templates of models', () => {
+  const textOf = (chatTemplate: string, given?: string) =>
+    modelText(createTokenizer(byteLevelSpec({ chatTemplate })), given)
+  const SAID: readonly Message[] = [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: 'Ho' },
+    { role: 'user', content: 'Bye' },
+  ]
+
+  test('that are empty count as none', () => {
+    expect(textOf(' \n').renderPrompt([{ role: 'user', content: 'Hi' }])).toBe(
+      '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n',
+    )
+  })
+
+  test('in another language refuse messages only, and another template can be given', () => {
+    const go = '{{- if .System }}{{ .System }}{{ end }}{{- range .Messages }}<{{ .Role }}>{{- end }}'
+    const text = textOf(go)
+    expect(text.note).toContain('the chat template cannot be read')
+    expect(text.text.encode('hello', true).length).toBeGreaterThan(0)
+    expect(() => text.renderPrompt(SAID)).toThrow(
+      expect.objectContaining({ code: 'format', message: expect.stringContaining('give another template') }),
+    )
+    expect(textOf(go, TURNS).renderPrompt([{ role: 'user', content: 'Hi' }])).toBe('<user>Hi')
+    expect(() => textOf(TURNS, go)).toThrow(expect.objectContaining({ code: 'format' }))
+  })
+
+  test.each([
+    `{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}${TURNS}`,
+    "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}{% endfor %}",
+  ])('without a system role get system text with the first question, and say so: %s', (source) => {
+    const text = textOf(source)
+    expect(text.note).toContain('no system role')
+    expect(text.renderPrompt(SAID)).toBe('<user>Be brief.\n\nHi<assistant>Ho<user>Bye')
+    expect(textOf(TURNS).note).toBeUndefined()
+  })
+
+  test('read the arguments that are given', () => {
+    const text = textOf(`{% if enable_thinking is defined and not enable_thinking %}/no{% endif %}${TURNS}`)
+    const question: Message[] = [{ role: 'user', content: 'Hi' }]
+    expect(text.renderPrompt(question)).toBe('<user>Hi')
+    expect(text.renderPrompt(question, { templateArguments: { enable_thinking: false } })).toBe('/no<user>Hi')
+  })
+})
