@@ -165,7 +165,7 @@ export class Engine implements AsyncDisposable {
   /** Starts a conversation. Uses no memory until the first message is sent. */
   createSession(options: SessionOptions = {}): Session {
     return readFrom('the options', () => {
-      checkKeys('the options', options, ['system', 'messages', 'overflow', 'keep'])
+      checkKeys('the options', options, ['system', 'messages', 'overflow', 'keep', 'templateArguments'])
       return createSession(this.client(), options)
     })
   }
