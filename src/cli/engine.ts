@@ -1,5 +1,4 @@
 // Engines for the command line. In: `<model>` and flags. Out: an engine in this process.
-import { readFile } from 'node:fs/promises'
 import { Engine } from '../api/engine.ts'
 import type { ModelLoader } from '../engine/load/loaded-model.ts'
 import { loadModel } from '../engine/load/model.ts'
@@ -13,6 +12,7 @@ import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
 import type { SamplerFlags } from './sampler-options.ts'
 import { clearProgress, showProgress } from './terminal/progress.ts'
+import { readText } from './text-file.ts'
 
 const openFiles: FileOpener = ({ source }, { signal, onProgress }) =>
   openModelFiles(String(source), {
@@ -46,7 +46,7 @@ export async function openEngine(
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
   return Engine.open(localConnection(service), await placeOf(model), {
     draft: flags.draft && (await placeOf(flags.draft)),
-    chatTemplate: flags.chatTemplate && (await readFile(flags.chatTemplate, 'utf8')),
+    chatTemplate: flags.chatTemplate && (await readText(flags.chatTemplate)),
     lora: await placedAdapters(flags.lora),
     threads: flags.threads,
     build: flags.build,
