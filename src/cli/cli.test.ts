@@ -98,6 +98,23 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
   })
 })
 
+test('a chat template is read from a file, and one that cannot be read is refused', async () => {
+  const run = async (name: string, text: string | undefined) => {
+    if (text !== undefined) await writeFile(path(name), text)
+    const { code, err } = await halfbyte('generate', model, ...GREEDY, '--chat-template', path(name))
+    return { code, err }
+  }
+  expect(await run('good.jinja', '{{ messages[0].content }}')).toMatchObject({ code: 0 })
+  expect(await run('bad.jinja', '{% if %}')).toEqual({
+    code: 1,
+    err: expect.stringMatching(/^format: the chat template cannot be read/),
+  })
+  expect(await run('absent.jinja', undefined)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('absent.jinja'),
+  })
+})
+
 test('a budget for state that holds no block is refused with both numbers', async () => {
   const run = (command: string, ...rest: string[]) =>
     halfbyte(command, model, ...rest, '--state-bytes', '1KB')

@@ -43,11 +43,18 @@ export async function openEngine(
   flags: EngineFlags & Pick<SamplerFlags, 'draft'>,
   signal: AbortSignal,
 ): Promise<Engine> {
+  // The connection keeps the process alive until it is closed, so what can fail comes before it.
+  const [place, draft, lora, chatTemplate] = await Promise.all([
+    placeOf(model),
+    flags.draft && placeOf(flags.draft),
+    placedAdapters(flags.lora),
+    flags.chatTemplate && readText(flags.chatTemplate),
+  ])
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
-  return Engine.open(localConnection(service), await placeOf(model), {
-    draft: flags.draft && (await placeOf(flags.draft)),
-    chatTemplate: flags.chatTemplate && (await readText(flags.chatTemplate)),
-    lora: await placedAdapters(flags.lora),
+  return Engine.open(localConnection(service), place, {
+    draft,
+    lora,
+    chatTemplate,
     threads: flags.threads,
     build: flags.build,
     weights: flags.weights,
