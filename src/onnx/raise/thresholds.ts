@@ -25,10 +25,12 @@ const MULTIPLES = [2, 3]
 /** Of longer chunks the last one that ends in the context is tried. */
 const LEAST_CHUNK = 64
 /** Inputs that are shapes, axes or steps: no length is compared with them. */
-const LAYOUT_INPUTS: Readonly<Record<string, readonly number[]>> = {
-  ...{ Reshape: [1], Expand: [1], Unsqueeze: [1], Squeeze: [1], Split: [1], ConstantOfShape: [0] },
-  ...{ Slice: [3, 4], ReduceSum: [1], ReduceMean: [1], ReduceMax: [1], ReduceMin: [1], ReduceProd: [1] },
-}
+const LAYOUT_INPUTS: ReadonlyMap<string, readonly number[]> = new Map(
+  Object.entries({
+    ...{ Reshape: [1], Expand: [1], Unsqueeze: [1], Squeeze: [1], Split: [1], ConstantOfShape: [0] },
+    ...{ Slice: [3, 4], ReduceSum: [1], ReduceMean: [1], ReduceMax: [1], ReduceMin: [1], ReduceProd: [1] },
+  }),
+)
 const LAYOUT_ATTRIBUTES: ReadonlySet<string> = new Set([
   ...['axis', 'axes', 'batch_dims', 'keepdims', 'perm', 'to', 'start', 'end', 'num_outputs', 'allowzero'],
 ])
@@ -71,7 +73,7 @@ function readNumbers(graph: Graph, take: (tensor: Pick<Tensor, 'dims' | 'data'>)
   }
 }
 
-const isLayout = ({ op }: Node, index: number): boolean => LAYOUT_INPUTS[op]?.includes(index) === true
+const isLayout = ({ op }: Node, index: number): boolean => LAYOUT_INPUTS.get(op)?.includes(index) === true
 
 function readAttribute(attribute: Attribute, take: (tensor: Pick<Tensor, 'dims' | 'data'>) => void): void {
   const { kind, value } = attribute

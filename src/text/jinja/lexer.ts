@@ -32,7 +32,7 @@ const NUMBER =
 const DIGITS = /\d+/y
 const NAME = /[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]*/uy
 const OPERATOR = /\*\*|\/\/|==|!=|>=|<=|[-+*/%~[\](){}<>=.:|,;]/y
-const PAIRS: Readonly<Record<string, string>> = { ')': '(', ']': '[', '}': '{' }
+const PAIRS: ReadonlyMap<string, string> = new Map(Object.entries({ ')': '(', ']': '[', '}': '{' }))
 
 /** Throws TemplateError where Jinja finds a syntax error. */
 export function tokenize(template: string): Token[] {
@@ -138,7 +138,7 @@ class Lexer {
       throw syntaxError(`unexpected character ${JSON.stringify(this.#source[this.#at])} at ${this.#at}`)
     }
     if ('([{'.includes(value)) open.push(value)
-    const opener = PAIRS[value]
+    const opener = PAIRS.get(value)
     if (opener !== undefined && open.pop() !== opener) throw syntaxError(`unexpected '${value}'`)
     return { type: 'operator', value }
   }
@@ -151,10 +151,12 @@ function trimEnd(text: string): string {
   return text.slice(0, end)
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  ...{ n: '\n', t: '\t', r: '\r', a: '\x07', b: '\b', f: '\f', v: '\v' },
-  ...{ '\\': '\\', "'": "'", '"': '"', '\n': '' },
-}
+const ESCAPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...{ n: '\n', t: '\t', r: '\r', a: '\x07', b: '\b', f: '\f', v: '\v' },
+    ...{ '\\': '\\', "'": "'", '"': '"', '\n': '' },
+  }),
+)
 
 /** Python's escapes in texts; unknown ones keep their backslash. */
 function unescaped(text: string): string {
@@ -166,7 +168,7 @@ function unescaped(text: string): string {
       const hex = x ?? u ?? long
       if (hex === undefined || !/^\\[xuU]/.test(whole)) {
         if ('xuUN'.includes(other) && other !== '') throw syntaxError(`truncated escape \\${other}`)
-        return ESCAPES[other] ?? whole
+        return ESCAPES.get(other) ?? whole
       }
       const code = Number.parseInt(hex, 16)
       if (code > 0x10ffff) throw syntaxError(`illegal Unicode character ${whole}`)

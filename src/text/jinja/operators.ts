@@ -27,15 +27,18 @@ import {
   View,
 } from './values.ts'
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  "'": '&#39;',
-  '"': '&#34;',
-}
+const ESCAPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    '&': '&amp;',
+    '<': '&lt;',
+    '>': '&gt;',
+    "'": '&#39;',
+    '"': '&#34;',
+  }),
+)
 
-export const escaped = (text: string) => text.replace(/[&<>'"]/g, (character) => ESCAPES[character] as string)
+export const escaped = (text: string) =>
+  text.replace(/[&<>'"]/g, (character) => ESCAPES.get(character) as string)
 
 /** Text that is added to Markup. */
 const safe = (value: Value, text: string): string => (value instanceof Markup ? text : escaped(text))

@@ -297,7 +297,9 @@ export function numberText(value: number | Float): string {
   return signed.includes('.') ? signed : `${signed}.0`
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+const ESCAPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({ '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' }),
+)
 
 /** Python writes single quotes, unless the text contains single quotes but no double ones. */
 function quotedText(text: string): string {
@@ -308,7 +310,8 @@ function quotedText(text: string): string {
     const hex = (digits: number) => code.toString(16).padStart(digits, '0')
     if (character === "'") return "\\'"
     return (
-      ESCAPES[character] ?? (code < 256 ? `\\x${hex(2)}` : code < 65_536 ? `\\u${hex(4)}` : `\\U${hex(8)}`)
+      ESCAPES.get(character) ??
+      (code < 256 ? `\\x${hex(2)}` : code < 65_536 ? `\\u${hex(4)}` : `\\U${hex(8)}`)
     )
   })
   return quote + inner + quote

@@ -68,22 +68,24 @@ const STYLES = new Map<string, Rule>([
 ])
 
 /** Units in em, where text has 16 pixels and 12 points; a share of the line is none. */
-const UNITS: Readonly<Record<string, number>> = {
-  ...{
-    '': 1,
-    em: 1,
-    ex: 0.5,
-    mu: 1 / 18,
-    px: 1 / 16,
-    pt: 1 / 12,
-    bp: 1 / 12,
-    pc: 1,
-    mm: 0.24,
-    cm: 2.4,
-    in: 6,
-  },
-  ...{ '%': 0, width: 0 },
-}
+const UNITS: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    ...{
+      '': 1,
+      em: 1,
+      ex: 0.5,
+      mu: 1 / 18,
+      px: 1 / 16,
+      pt: 1 / 12,
+      bp: 1 / 12,
+      pc: 1,
+      mm: 0.24,
+      cm: 2.4,
+      in: 6,
+    },
+    ...{ '%': 0, width: 0 },
+  }),
+)
 
 /** A formula asks for what it may not have. */
 class TooMuch extends Error {}
@@ -123,7 +125,7 @@ function isListed(rule: Rule | undefined, value: string): boolean {
 
 function ems(value: string): number {
   const [, number, unit = ''] = /^([+-]?\d*\.?\d+)([a-z]+|%)?$/.exec(value) ?? []
-  const factor = Object.hasOwn(UNITS, unit) ? UNITS[unit] : undefined
+  const factor = UNITS.get(unit)
   if (number === undefined || factor === undefined) return Number.POSITIVE_INFINITY
   const size = Number(number) * factor
   if (Math.abs(size) > MOST_SIZE) throw new TooMuch()
