@@ -147,9 +147,10 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   /** Aborting rejects the generation with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
   /**
-   * Functions that the model may ask to call. The chat template tells the model about them. Only for `send`,
+   * Functions that the model may ask to call. The chat template tells the model about them; if it cannot, the
+   * system text does. Only for `send`,
    * `edit` and `regenerate`. The result then has `toolCalls`; answer them with messages of the role `tool`.
-   * Rejects with `unsupported` if the template does not support tools. Default: none.
+   * Default: none.
    */
   readonly tools?: readonly Tool[] | undefined
   /**

@@ -59,16 +59,29 @@ describe('turns', () => {
     )
   })
 
-  test('with tools are refused by a template that knows none', () => {
+  test('with tools are told in the system text by a template that knows none', () => {
     const template = new ChatTemplate(CHATML)
-    expect(() =>
-      renderTurns({ template }, tokenizer, [{ role: 'user', content: 'x' }], { tools: [{ name: 'add' }] }),
-    ).toThrow(
-      expect.objectContaining({
-        code: 'unsupported',
-        message: expect.stringContaining('does not support tools'),
-      }),
+    const called = { id: 'a', name: 'add', arguments: { a: 1 } }
+    const prompt = renderTurns(
+      { template },
+      tokenizer,
+      [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'x' },
+        { role: 'assistant', content: 'So:', toolCalls: [called] },
+        { role: 'tool', content: '2', toolCallId: 'a', name: 'add' },
+      ],
+      { tools: [{ name: 'add', description: 'Adds one.' }] },
     )
+    expect(prompt).toContain(
+      'Be brief.\n\nYou can call these functions:\n{"type":"function","function":{"name":"add"',
+    )
+    expect(prompt).toContain('So:\n<tool_call>{"name":"add","arguments":{"a":1}}</tool_call>')
+    expect(prompt).toContain('user\n<tool_response>2</tool_response>')
+    const alone = renderTurns({ template }, tokenizer, [{ role: 'user', content: 'x' }], {
+      tools: [{ name: 'add' }],
+    })
+    expect(alone).toContain('system\nYou can call these functions:')
   })
 })
 

@@ -54,8 +54,8 @@ export interface TurnOptions {
 }
 
 /**
- * Throws `format` if the template refuses the messages, `unsupported` if tools are given and it does not
- * support them.
+ * Tools that the template has nothing to say about are told in the system text, and their calls and answers in
+ * plain text (docs/guide/tools.md). Throws `format` if the template refuses the messages.
  */
 export function renderTurns(
   { template, toolTemplate, mergesSystem = false }: TurnTemplates,
@@ -64,7 +64,9 @@ export function renderTurns(
   { tools = [], templateArguments }: TurnOptions = {},
   quotes = turnQuotes(template, tokenizer),
 ): string {
-  const turns = (mergesSystem ? withoutSystem(messages) : messages).map((message) => turnOf(message, quotes))
+  const turnsOf = (list: readonly Message[]) =>
+    (mergesSystem ? withoutSystem(list) : list).map((message) => turnOf(message, quotes))
+  const turns = turnsOf(messages)
   const options = { ...chatTokens(tokenizer), templateArguments }
   if (tools.length === 0) return renderContent(template, turns, options)
   const described = tools.map((tool) => quoted(descriptionOf(tool), quotes.given) as object)
@@ -75,10 +77,31 @@ export function renderTurns(
   ) {
     return prompt
   }
-  throw new HalfbyteError(
-    'unsupported',
-    `${tools.length} tools are given, but this model's chat template does not support tools; leave them out or choose another model`,
-  )
+  return renderContent(template, turnsOf(withToolText(messages, tools)), options)
+}
+
+/** The same conversation for a template that knows no tools. */
+function withToolText(messages: readonly Message[], tools: readonly Tool[]): readonly Message[] {
+  const described = tools.map((tool) => JSON.stringify(descriptionOf(tool)))
+  const told = [
+    'You can call these functions:',
+    ...described,
+    'To call one, answer only with its name and its arguments, in this form:',
+    '<tool_call>{"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}</tool_call>',
+    'The result comes in the next message. If no function helps, answer in words.',
+  ].join('\n')
+  const plain = messages.map(({ role, content, toolCalls = [] }): Message => {
+    if (role === 'tool') {
+      return { role: 'user', content: `<tool_response>${content}</tool_response>` }
+    }
+    const calls = toolCalls.map(
+      ({ name, arguments: given }) => `<tool_call>${JSON.stringify({ name, arguments: given })}</tool_call>`,
+    )
+    return { role, content: [content, ...calls].filter((text) => text !== '').join('\n') }
+  })
+  const [first, ...rest] = plain
+  if (first?.role !== 'system') return [{ role: 'system', content: told }, ...plain]
+  return [{ ...first, content: `${first.content}\n\n${told}` }, ...rest]
 }
 
 /** System text as the beginning of the first question. */
