@@ -1,5 +1,6 @@
 // Interrupted loads. In: loads of this page. Out: loads of earlier visits that were killed, and the limit
 // they imply.
+import { dateNow } from '../base/time/clocks.ts'
 import { isCount } from '../base/values.ts'
 import type { LoadHooks } from '../engine/wire/client.ts'
 import type { WeightPolicy } from '../engine/wire/protocol.ts'
@@ -81,7 +82,7 @@ function describe(
   { contextLength, kvCache, weights, hub }: LoadOptions,
 ): InterruptedLoad {
   const place = resolveSource(source, globalThis.location?.href, hub)
-  const options = { contextLength, kvCache, weights, startedAt: Date.now() }
+  const options = { contextLength, kvCache, weights, startedAt: dateNow() }
   if (typeof place !== 'string') return { name: place.map(({ name }) => name).join(', '), ...options }
   const name = fileName(place.replace(/(\/resolve\/[^/]+)?\/$/, ''))
   return { name, ...(isOpen(place) && { source: place }), ...options }

@@ -1,5 +1,7 @@
 // Runtime. In: a host, how much memory is wanted. Out: the engine's instance, its arena, and later its pool.
+
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import { steadyClock } from '../base/time/clocks.ts'
 import { type Build, chooseBuild, detectFeatures, type MemoryKind } from './features.ts'
 import type { Host, Note } from './host.ts'
 import { Arena } from './memory/arena.ts'
@@ -193,8 +195,9 @@ export async function measureThreads(
   pool: { resize(threads: number): Promise<void> },
   most: number,
   work: () => void,
-  now: () => number,
+  clock: () => number,
 ): Promise<number> {
+  const now = steadyClock(clock)
   let best = 1
   let bestMs = Number.POSITIVE_INFINITY
   for (let threads = 1; threads <= most; threads++) {
@@ -208,6 +211,8 @@ export async function measureThreads(
       work()
       ms = Math.min(ms, now() - start)
     }
+    // The clock is too coarse, or stands still: nothing speaks against a thread.
+    if (ms === 0) return most
     if (ms > bestMs * HOPELESS) break
     if (ms >= bestMs * (1 - LEAST_GAIN)) continue
     best = threads

@@ -303,3 +303,15 @@ test('measuring slow steps takes few of them, and none of pools that contain a t
   // The first of each wakes the threads.
   expect(runs).toEqual([0, 3, 3, 2, 0])
 })
+
+test.each<[string, (ms: number) => number, number]>([
+  ['stands still', (ms) => ms, 4],
+  ['says nothing', () => Number.NaN, 4],
+  ['goes backwards', (ms) => ms - 3_600_000, 4],
+])('a clock that %s keeps no thread out', async (_, next, threads) => {
+  const clock = { ms: 0 }
+  const work = (): void => {
+    clock.ms = next(clock.ms)
+  }
+  expect(await measureThreads({ resize: async () => undefined }, 4, work, () => clock.ms)).toBe(threads)
+})

@@ -1,4 +1,5 @@
 // Pace. In: a loaded model, ids. Out: how fast it reads the first of them, and runs the last one by one.
+import { perSecond, steadyClock } from '../../base/time/clocks.ts'
 import type { BuiltModel } from '../load/build-model.ts'
 
 export interface PaceOptions {
@@ -21,8 +22,9 @@ export interface Paced {
 export async function pace(
   { scheduler, newSequence }: Pick<BuiltModel, 'scheduler' | 'newSequence'>,
   ids: readonly number[],
-  { tokens, now, signal }: PaceOptions,
+  { tokens, now: clock, signal }: PaceOptions,
 ): Promise<Paced> {
+  const now = steadyClock(clock)
   const prompt = ids.slice(0, ids.length - tokens)
   const sequence = newSequence()
   const run = () => scheduler.forward({ sequence, onLogits: () => undefined, signal })
@@ -31,14 +33,14 @@ export async function pace(
     const started = now()
     await run()
     return {
-      prefill: (1000 * prompt.length) / (now() - started),
+      prefill: perSecond(prompt.length, now() - started),
       async decode() {
         const before = now()
         for (const id of ids.slice(prompt.length)) {
           sequence.append(id)
           await run()
         }
-        return (1000 * tokens) / (now() - before)
+        return perSecond(tokens, now() - before)
       },
       release: () => sequence.release(),
     }

@@ -1,6 +1,8 @@
 // Timed plans. In: a prepared model and a host. Out: its weights in memory, and the time of its steps and of
 // each op.
+
 import { ropeTables } from '../../arch/rope.ts'
+import { steadyClock } from '../../base/time/clocks.ts'
 import { StepBuffer } from '../../generate/schedule/step-buffer.ts'
 import type { StepShape } from '../../graph/plan/cost.ts'
 import { planTotals } from '../../graph/plan/totals.ts'
@@ -54,6 +56,7 @@ const FIRST_TOKEN = 100
 /** Throws `out-of-memory`, `unsupported`, `internal` without a worker, errors of reading weights. */
 export async function openTimedPlan(prepared: PreparedModel, options: TimedPlanOptions): Promise<TimedPlan> {
   const { host } = options
+  const now = steadyClock(() => host.now())
   const runtime = await openRuntime({ ...options, ...memoryNeed(prepared) })
   const { arena, engine, module, memoryKind } = runtime
   const { plan, contextLength } = prepared
@@ -75,7 +78,7 @@ export async function openTimedPlan(prepared: PreparedModel, options: TimedPlanO
     async resize(threads) {
       if (pool instanceof SharedPool) await pool.resize(threads)
     },
-    repeat: (shape) => repeatStep({ pool, written, step, cache, blockBytes, now: () => host.now() }, shape),
+    repeat: (shape) => repeatStep({ pool, written, step, cache, blockBytes, now }, shape),
     dispose: () => pool.dispose(),
   }
 }

@@ -2,6 +2,7 @@
 // same kernels.
 
 import { type Encoding, groupEncoding } from '../../abi/encodings.ts'
+import { steadyClock } from '../../base/time/clocks.ts'
 import { probeStep } from '../../generate/probe.ts'
 import type { KvFormat } from '../../graph/ir.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
@@ -30,6 +31,10 @@ export interface Speeds {
 
 /** Milliseconds for which decode and prefill are timed; each runs at least once. */
 const TIMED_MS = 60
+/** Ends the timing where the clock stands still: enough for a best time. */
+const MOST_RUNS = 128
+/** Less than any run takes, so that a coarse clock gives no endless speeds. */
+const LEAST_MS = 0.001
 /**
  * Rows of the timed prefill: enough to use the kernels for many rows, fewer if these would exceed the time.
  */
@@ -59,16 +64,18 @@ export async function gaugeSpeeds(
   })
   connect(pool)
   try {
+    const now = steadyClock(() => host.now())
     const timed = (rows: number, forMs: number): number => {
-      const start = host.now()
+      const start = now()
       let best = Number.POSITIVE_INFINITY
-      for (let at = start; at - start < forMs; ) {
+      let at = start
+      for (let runs = 0; at - start < forMs && runs < MOST_RUNS; runs++) {
         run(rows)
-        const now = host.now()
-        best = Math.min(best, now - at)
-        at = now
+        const end = now()
+        best = Math.min(best, end - at)
+        at = end
       }
-      return best
+      return Math.max(best, LEAST_MS)
     }
     const decodeMs = timed(1, TIMED_MS)
     const fewMs = timed(FEWEST_ROWS, 1)

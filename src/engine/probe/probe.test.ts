@@ -35,6 +35,17 @@ const probe = (
 ) => probeModel({ ...REQUEST, ...changes }, { signal }, host, peekAt(MODEL))
 
 describe('a probe', () => {
+  test.each([
+    ['stands still', () => 7],
+    ['goes backwards', (reading: number) => -3_600_000 * reading],
+    ['says nonsense', (reading: number) => (reading % 2 === 0 ? Number.NaN : Number.POSITIVE_INFINITY)],
+  ])('ends, with finite speeds, on a clock that %s', async (_, clock) => {
+    let readings = 0
+    const report = await probe({}, { ...nodeHost(), now: () => clock(readings++) })
+    for (const speed of [report.prefillTokensPerSecond, report.decodeTokensPerSecond])
+      expect(speed !== undefined && Number.isFinite(speed) && speed >= 0).toBe(true)
+  })
+
   test('says what a model needs and would download, and how fast it would be, from its header alone', async () => {
     const report = await probe()
     const weights = MODEL.size - MODEL.header.length

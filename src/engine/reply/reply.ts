@@ -1,6 +1,8 @@
 // Replies. In: a prompt, a sequence, a stream. Out: the reply in chunks as it is decoded, and how it ended.
+
 import { checkList } from '../../base/lists.ts'
 import { wrongOption } from '../../base/options.ts'
+import { perSecond, steadyClock } from '../../base/time/clocks.ts'
 import type { TokenConstraint } from '../../constrain/constraint.ts'
 import type { LogProbabilities } from '../../generate/sampler/logprobs.ts'
 import { Sampler } from '../../generate/sampler/sampler.ts'
@@ -151,7 +153,8 @@ async function decode(
   writer: Writer,
   run: Omit<SchedulerRequest, 'signal' | 'stopTokens' | 'onToken'>,
 ): Promise<End> {
-  const start = performance.now()
+  const now = steadyClock(() => performance.now())
+  const start = now()
   let first: number | undefined
   let last = start
   try {
@@ -160,7 +163,7 @@ async function decode(
       signal,
       stopTokens: model.text.endIds,
       onToken: (id) => {
-        last = performance.now()
+        last = now()
         first ??= last
         return writer.take(id)
       },
@@ -168,7 +171,7 @@ async function decode(
     return { reason, ...timings }
   } catch (error) {
     if (!signal.aborted) throw error
-    const firstTokenMs = (first ?? performance.now()) - start
+    const firstTokenMs = (first ?? now()) - start
     return {
       reason: 'cancelled',
       firstTokenMs,
@@ -276,5 +279,3 @@ function describe(source: LogProbabilities, text: ModelText, id: number): TokenL
   )
   return { ...one(id, source.of(id)), top }
 }
-
-const perSecond = (count: number, ms: number): number => (count > 0 && ms > 0 ? (count * 1000) / ms : 0)

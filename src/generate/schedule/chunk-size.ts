@@ -32,7 +32,7 @@ export class ChunkSize {
 
   /** Records that a step of `rows` took `ms`. */
   observe(rows: number, ms: number): void {
-    if (rows < LEAST_ROWS) return
+    if (rows < LEAST_ROWS || !(ms >= 0)) return
     const fitting = Math.floor((SAFETY * CHUNK_MS * rows) / Math.max(ms, 0.001))
     const wanted = Math.min(fitting, MOST_GROWTH * Math.max(rows, this.#rows))
     const worth = Math.max(wanted, Math.min(this.#least, 2 * fitting))

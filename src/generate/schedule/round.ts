@@ -129,7 +129,8 @@ export class Round {
     let room = work.decoding ? left.rows : Math.min(left.rows, left.prompt)
     if (all) room = Math.min(room, left.logits)
     if (price > 0) {
-      const affordable = Math.floor(this.#credit / price)
+      // With full credit some rows run at any price: the price may be out of date.
+      const affordable = Math.max(Math.floor(this.#credit / price), this.#credit >= CHUNK_MS ? LEAST_ROWS : 0)
       if (affordable < Math.min(wanted, room, LEAST_ROWS)) return
       room = Math.min(room, affordable)
     }
@@ -143,7 +144,7 @@ export class Round {
       given += lane.rows
     }
     if (given === 0) return
-    this.#credit -= given * price
+    this.#credit = Math.max(this.#credit - given * price, -CHUNK_MS)
     left.rows -= given
     left.sequences -= lanes.length
     left.logits -= all ? given : isWhole ? lanes.length : 0

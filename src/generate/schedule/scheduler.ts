@@ -1,5 +1,7 @@
 // Scheduler. In: requests on sequences. Out: steps that carry all of them, one run of the plan each.
+
 import { HalfbyteError } from '../../base/errors.ts'
+import { steadyClock } from '../../base/time/clocks.ts'
 import { type AsyncPool, disposedError, type Pool } from '../../runtime/pool.ts'
 import { type ForwardRequest, ForwardWork } from './forward-work.ts'
 import { type GenerateOutcome, type GenerateRequest, GenerateWork } from './generate-work.ts'
@@ -23,6 +25,9 @@ export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
   readonly yieldTask: () => Promise<void>
 }
 
+/** A step that took longer was interrupted by a sleeping device, or the clock jumped. */
+const LONGEST_STEP_MS = 10_000
+
 /**
  * Runs all requests together: each step carries the rows that `Round` chose. An error in one request fails
  * only that request, unless the pool itself has died.
@@ -42,13 +47,13 @@ export class Scheduler {
   #wake: (() => void) | undefined
 
   constructor(options: SchedulerOptions) {
-    this.#options = options
+    this.#options = { ...options, now: steadyClock(options.now) }
     const { arena, plan, written } = options
     this.#views = {
       logits: new RowsView(arena, plan.logits, written),
       hidden: new RowsView(arena, plan.hidden, written),
     }
-    this.#round = new Round(options.step.capacity, options.now, plan.exchanges.length > 0)
+    this.#round = new Round(options.step.capacity, this.#options.now, plan.exchanges.length > 0)
   }
 
   /** Requests that have not ended. */
@@ -181,8 +186,9 @@ export class Scheduler {
   #endStep(): void {
     const { step, now } = this.#options
     const [start, end] = [this.#started, now()]
-    this.#isSlow = this.#allDecode() && this.#slowdown.observe(step.rows, end - start)
-    this.#round.ran(this.#line, step.rows, end - start)
+    const ms = Math.min(end - start, LONGEST_STEP_MS)
+    this.#isSlow = this.#allDecode() && this.#slowdown.observe(step.rows, ms)
+    this.#round.ran(this.#line, step.rows, ms)
     for (let index = this.#line.length - 1; index >= 0; index--) {
       // A consumer may have disposed the scheduler.
       const work = this.#line[index]

@@ -2,6 +2,7 @@
 // next tokens.
 
 import { isHalfbyteError } from '../../base/errors.ts'
+import { steadyClock } from '../../base/time/clocks.ts'
 import { ChunkSize } from '../schedule/chunk-size.ts'
 import { RowsView } from '../schedule/rows-view.ts'
 import type { Sequence } from '../schedule/sequence.ts'
@@ -31,7 +32,7 @@ export class DraftModel {
   #stepMs = 0
 
   constructor(options: DraftModelOptions) {
-    this.#options = options
+    this.#options = { ...options, now: steadyClock(options.now) }
     this.vocab = Math.min(options.vocab, options.plan.logits.width)
     this.#logits = new RowsView(options.arena, options.plan.logits, options.written)
     this.#chunk = new ChunkSize(options.plan.tokens)

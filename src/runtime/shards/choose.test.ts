@@ -37,6 +37,21 @@ function choose(speeds: readonly number[], meetMs: number): Promise<number[]> {
   return chooseShares(group, { ...machine, ...step, now: () => clock.ms })
 }
 
+test.each([
+  ['stands still', (ms: number) => ms],
+  ['goes backwards', (ms: number) => ms - 3_600_000],
+  ['says nothing', () => Number.NaN],
+])('measuring ends, with a finite rate, on a clock that %s', (_, next) => {
+  const arena = new Arena(new WebAssembly.Memory({ initial: 256 }), 64)
+  let ms = 0
+  const engine = { run: () => 0 } as unknown as EngineExports
+  const rate = measureRate(engine, arena, 36, () => {
+    ms = next(ms)
+    return ms
+  })
+  expect(Number.isFinite(rate) && rate > 0).toBe(true)
+})
+
 describe('shares', () => {
   test('are equal where speeds differ by no more than short measurements do', () => {
     expect(sharesOf([100, 100])).toEqual([1, 1])

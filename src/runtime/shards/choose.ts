@@ -1,5 +1,6 @@
 // Choosing shards. In: a group of workers, the bytes and exchanges of a step. Out: how many to use, and each
 // one's share.
+import { steadyClock } from '../../base/time/clocks.ts'
 import type { Arena } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
 import type { ShardGroup } from './group.ts'
@@ -56,7 +57,8 @@ const isEqual = (rates: readonly number[]): boolean =>
 
 /** The shares for the number of workers, from 1 to the whole group, that is expected to decode fastest. */
 export async function chooseShares(group: MeasuredGroup, measurement: ShardMeasurement): Promise<number[]> {
-  const { decodeBytes, meetings, width, now } = measurement
+  const { decodeBytes, meetings, width } = measurement
+  const now = steadyClock(measurement.now)
   let best = [1]
   let bestMs = Number.POSITIVE_INFINITY
   for (let shards = 1; shards <= group.shards; shards++) {

@@ -4,6 +4,7 @@
 import { STEP, STEP_WORDS, SYNC_WORDS } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
 import { matrixBytes } from '../../abi/encodings.ts'
+import { steadyClock } from '../../base/time/clocks.ts'
 import type { PlanOp } from '../../graph/plan/plan.ts'
 import { a8Stride, floatStride } from '../../graph/plan/strides.ts'
 import type { Arena } from '../memory/arena.ts'
@@ -13,12 +14,22 @@ import { writeRecord } from '../write-plan.ts'
 /** More than the private caches of a core hold. */
 const SIZE = { n: 8192, k: 1024 } as const
 const WINDOWS = 3
+/** Ends a window where the clock stands still: enough for a rate. */
+const MOST_RUNS = 128
+/** Less than any run takes, so that a coarse clock gives no endless rate. */
+const LEAST_MS = 0.001
 
 /**
  * Decodes with one matrix for about `ms`. That time has three parts, and the best one counts. Leaves the
  * arena unchanged.
  */
-export function measureRate(engine: EngineExports, arena: Arena, ms: number): number {
+export function measureRate(
+  engine: EngineExports,
+  arena: Arena,
+  ms: number,
+  clock: () => number = () => performance.now(),
+): number {
+  const now = steadyClock(clock)
   const mark = arena.mark()
   const { n, k } = SIZE
   const bytes = matrixBytes('w4_g32', n, k)
@@ -41,14 +52,14 @@ export function measureRate(engine: EngineExports, arena: Arena, ms: number): nu
   run()
   let best = 0
   for (let window = 0; window < WINDOWS; window++) {
-    const start = performance.now()
+    const start = now()
     let [runs, spent] = [0, 0]
-    while (spent < ms / WINDOWS) {
+    while (spent < ms / WINDOWS && runs < MOST_RUNS) {
       run()
       runs++
-      spent = performance.now() - start
+      spent = now() - start
     }
-    best = Math.max(best, (runs * bytes) / spent)
+    best = Math.max(best, (runs * bytes) / Math.max(spent, LEAST_MS))
   }
   // Fresh memory is zero, and the next user relies on that.
   arena.u8.fill(0, mark, arena.mark())

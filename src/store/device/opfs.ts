@@ -1,6 +1,8 @@
 // OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest
 // does not exist.
+
 import type { ByteSource } from '../../base/bytes.ts'
+import { dateNow } from '../../base/time/clocks.ts'
 import { fileName } from '../address.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from '../download/part-file.ts'
 import type { Version } from '../download/partial.ts'
@@ -74,7 +76,7 @@ export class Opfs {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
     if (manifest === undefined) return
-    await this.#writeManifest(name, { ...manifest, used: Date.now() }).catch(() => undefined)
+    await this.#writeManifest(name, { ...manifest, used: dateNow() }).catch(() => undefined)
   }
 
   /**
@@ -103,7 +105,7 @@ export class Opfs {
         }
         const sums = part.complete(version.size)
         const { isDoubted } = part
-        await this.#writeManifest(name, { ...version, url, used: Date.now(), sums, isDoubted })
+        await this.#writeManifest(name, { ...version, url, used: dateNow(), sums, isDoubted })
         await this.#remove(`${name}.part`)
         return { file: await readFile(this.#folder, `${name}.bin`) }
       } catch (error) {

@@ -6,8 +6,10 @@
 //
 // A file is only removed once the next one is whole, so that nothing half-written is read and nothing is lost
 // on the way.
+
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { dateNow } from '../../base/time/clocks.ts'
 import { isCount } from '../../base/values.ts'
 import { fileKey, openFolder, readFields, readFile } from '../folder.ts'
 import { alone } from './alone.ts'
@@ -63,7 +65,7 @@ export class SessionStore {
       try {
         await checkQuota(bytes, SESSION)
         const size = await this.#write(`${base}.bin`, pieces, bytes)
-        const manifest: StoredSession = { name, size, saved: Date.now() }
+        const manifest: StoredSession = { name, size, saved: dateNow() }
         const json = new TextEncoder().encode(JSON.stringify(manifest))
         await this.#write(`${base}.json`, [json], json.length)
         await this.#removeAll(old)

@@ -75,3 +75,15 @@ test('where the size of a file is not known, neither is the time left', () => {
   one(10, 0)
   expect(last()).toEqual({ loaded: 10, total: 1010, cached: false, bytesPerSecond: 10 })
 })
+
+test('a clock that was set back gives a rate again with the next bytes', () => {
+  const { tally, at, last } = counted()
+  const file = tally.file()
+  at(7200)
+  file(0, 1000)
+  at(3600)
+  file(10, 1000)
+  at(3601)
+  file(20, 1000)
+  expect(last()).toMatchObject({ bytesPerSecond: 20, secondsLeft: 49 })
+})

@@ -1,5 +1,6 @@
 // Tally. In: the bytes of concurrent downloads as they come. Out: their sum, its rate, and the remaining
 // time.
+import { steadyClock } from '../../base/time/clocks.ts'
 import type { Retry } from './retry.ts'
 
 /** Progress of a download, in bytes unless stated otherwise. */
@@ -34,7 +35,7 @@ export class Tally {
 
   constructor(report: ((progress: FetchProgress) => void) | undefined, now = () => performance.now()) {
     this.#report = report
-    this.#now = now
+    this.#now = steadyClock(now)
   }
 
   /** Adds a file that need not be fetched. */

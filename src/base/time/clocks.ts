@@ -1,0 +1,25 @@
+// Clocks. In: a clock that may stand still, jump, or say nonsense. Out: one that never goes backwards, rates
+// that are always finite, and dates that can be stored.
+
+/**
+ * Milliseconds since the first reading. A step backwards, and a reading that is not finite, count as no time;
+ * from there on time passes again. Times that were measured with it are never negative, NaN or Infinity.
+ */
+export function steadyClock(now: () => number): () => number {
+  let last = Number.NaN
+  let passed = 0
+  return () => {
+    const reading = now()
+    if (!Number.isFinite(reading)) return passed
+    if (reading > last) passed += reading - last
+    last = reading
+    return passed
+  }
+}
+
+/** `count` a second; 0 where no time was seen to pass. */
+export const perSecond = (count: number, ms: number): number =>
+  count > 0 && ms > 0 ? (count * 1000) / ms : 0
+
+/** Milliseconds since 1970, as a whole number that stored records can hold whatever the device's date is. */
+export const dateNow = (): number => Math.max(0, Math.trunc(Date.now()) || 0)
