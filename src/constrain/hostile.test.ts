@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { ConstraintCompiler } from './compile.ts'
 import type { ConstraintSpec } from './constraint.ts'
+import { patternWork } from './refuse.ts'
 import { smallVocabulary } from './testing/vocabulary.ts'
 import { writeGrammar } from './write-grammar.ts'
 
@@ -22,6 +23,12 @@ function refusal(spec: ConstraintSpec): string {
 const schema = (value: unknown): ConstraintSpec => ({ type: 'schema', schema: value })
 const choices = (...texts: string[]): ConstraintSpec => ({ type: 'choices', choices: texts })
 const classes = Array.from({ length: 5000 }, (_, at) => `[\u4e00-${String.fromCharCode(0x4e01 + at)}]`)
+/** So many patterns, each within its own limits. */
+const patterns = (count: number): ConstraintSpec => {
+  const pattern = (at: number) => ({ type: 'string', pattern: `^(?!.*x{${at}}[ab]{9}).*a[ab]{9}$` })
+  const names = Array.from({ length: count }, (_, at) => [`p${at}`, pattern(at + 1)])
+  return schema({ type: 'object', properties: Object.fromEntries(names) })
+}
 const long = 'x'.repeat(10_000_000)
 
 test.each<[string, ConstraintSpec, RegExp]>([
@@ -35,6 +42,7 @@ test.each<[string, ConstraintSpec, RegExp]>([
     schema({ type: 'string', maxLength: 100, pattern: `^(${classes.join('|')})*x?$` }),
     /^unsupported: .*more than 2097152 ranges/,
   ],
+  ['a hundred patterns', patterns(100), /^unsupported: .*more than 8388608 steps for all its patterns/],
   ['two choices of 10 MB', choices(`${long}a`, `${long}b`), /^unsupported: .*more than 1048576 characters/],
   ['an enum of 10 MB', schema({ enum: [long] }), /^unsupported: .*more than 1048576 characters/],
   ['a choice of 300,000 characters', choices('x'.repeat(300_000)), /^unsupported: .*more than 262144/],
@@ -62,4 +70,15 @@ test.each<[string, ConstraintSpec]>([
   for (let at = 0; at < 100; at++) constraint.accept('x'.charCodeAt(0))
   expect(constraint.canEnd).toBe(false)
   expect(constraint.mask()[120 >> 5]! & (1 << (120 & 31))).not.toBe(0)
+})
+
+test('each constraint has the steps of patterns for itself', () => {
+  expect(refusal(patterns(101))).toMatch(/steps for all its patterns/)
+  expect(refusal(patterns(4))).toBe('none')
+})
+
+test('the states of a long chain are compared only so often', () => {
+  const chain = schema({ type: 'string', pattern: '^(ab|c){2000}$', maxLength: 15_000 })
+  expect(refusal(chain)).toMatch(/more than 16384 states of a pattern/)
+  expect(patternWork.spentUnits).toBeLessThan(2 ** 21)
 })

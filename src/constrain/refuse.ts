@@ -26,6 +26,15 @@ export function tooLarge(what: string, count: number, most: number): HalfbyteErr
 export const budgetOf = (what: string, most: number): Budget =>
   new Budget({ work: most, refuse: ({ asked }) => tooLarge(what, asked, most) })
 
+/** Some 4 s. */
+const MAX_PATTERN_WORK = 1 << 23
+
+/**
+ * What all patterns and lengths of one constraint may take together: each has limits of its own, and a schema
+ * may have thousands. One counter is enough, because a constraint is written without a pause.
+ */
+export const patternWork = budgetOf('steps for all its patterns', MAX_PATTERN_WORK)
+
 /** A place in a grammar that cannot be read. */
 export function gbnfFault(what: string, line: number, column: number): HalfbyteError {
   return refused(`has a grammar that ${what} in line ${line}, column ${column}`, 'correct it', {
@@ -34,8 +43,9 @@ export function gbnfFault(what: string, line: number, column: number): HalfbyteE
   })
 }
 
-/** Runs `work`. The engine's own limits stop recursion or growth that no other bound has stopped. */
+/** Writes one constraint. The engine's own limits stop recursion or growth that no other bound has stopped. */
 export function bounded<Result>(work: () => Result): Result {
+  patternWork.renew()
   try {
     return work()
   } catch (error) {

@@ -1,6 +1,7 @@
 // DFA nodes. In: a DFA and how characters are encoded. Out: a grammar node of the same language.
 import { type CodePoints, union } from '../code-points.ts'
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
+import { patternWork } from '../refuse.ts'
 import { columnSets, type Dfa } from './dfa.ts'
 
 /** The node of one character of a set: plain, or as it is written in a JSON string. */
@@ -11,6 +12,7 @@ export type Spell = (set: CodePoints) => NodeId
  * cycles become rules.
  */
 export function dfaNode(grammar: Grammar, dfa: Dfa, spell: Spell): NodeId {
+  patternWork.spend(dfa.next.length * dfa.columns.count)
   const sets = columnSets(dfa)
   const isLive = liveStates(dfa)
   if (!isLive[0]) return grammar.never

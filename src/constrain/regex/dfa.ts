@@ -3,7 +3,7 @@
 // A DFA is complete: every state has a step for every column of characters. State 0 is the start.
 import { memo } from '../../base/memo.ts'
 import { type CodePoints, codePoints, has, ofText } from '../code-points.ts'
-import { budgetOf, tooLarge } from '../refuse.ts'
+import { budgetOf, patternWork, tooLarge } from '../refuse.ts'
 import { type Columns, columnAt, columnsOf, joinColumns, nfaOf } from './nfa.ts'
 import type { Regex } from './syntax.ts'
 
@@ -41,6 +41,7 @@ export function dfaOf(regex: Regex): Dfa {
     const seen = new Set(states)
     for (const state of seen) for (const to of nfa.free[state]!) seen.add(to)
     places.spend(seen.size + 1)
+    patternWork.spend(seen.size + 1)
     return [...seen]
       .filter((state) => nfa.step[state] !== undefined || state === nfa.accept)
       .sort((a, b) => a - b)
@@ -76,15 +77,19 @@ function meetOf(node: Regex & { type: 'meet' }): Dfa {
   return dfa
 }
 
-/** Most steps of a DFA whose states are compared. */
-const MAX_COMPARED = 1 << 18
+/** Most steps that are compared, summed over the rounds. */
+const MAX_COMPARED = 1 << 20
 
 /** The same language with states joined that no text tells apart (Moore, 1956), if it is not too large. */
 export function merged(dfa: Dfa): Dfa {
   const { next, accepts, columns } = dfa
-  if (next.length * columns.count > MAX_COMPARED) return dfa
+  const steps = next.length * columns.count
   let classes = accepts.map(Number)
+  let compared = 0
   for (let count = new Set(classes).size; ; ) {
+    compared += steps
+    if (compared > MAX_COMPARED) return dfa
+    patternWork.spend(steps)
     const ids = new Map<string, number>()
     const finer = next.map((targets, state) => {
       const key = `${classes[state]} ${targets.map((to) => classes[to]).join()}`
@@ -109,6 +114,7 @@ export function merged(dfa: Dfa): Dfa {
 export function dfaOfLength(min: number, max: number): Dfa {
   const last = max === Number.POSITIVE_INFINITY ? min : max + 1
   if (last >= MAX_STATES) throw tooLarge('states of a length', last, MAX_STATES)
+  patternWork.spend(last + 1)
   const columns = columnsOf([])
   return {
     columns,
@@ -146,6 +152,7 @@ export function isEmpty(dfa: Dfa): boolean {
 }
 
 export function dfaHas(dfa: Dfa, text: string): boolean {
+  patternWork.spend(text.length)
   let state = 0
   for (const char of text) state = dfa.next[state]![columnAt(dfa.columns, char.codePointAt(0)!)]!
   return dfa.accepts[state]!
@@ -191,6 +198,7 @@ function explore<State>(
   const next: number[][] = []
   for (let id = 0; id < found.length; id++) {
     steps.spend(columns.count)
+    patternWork.spend(columns.count)
     next.push(rules.next(found[id]!).map(idOf))
   }
   return { columns, next, accepts: found.map(rules.accepts) }

@@ -3,7 +3,7 @@
 import { memo } from '../../base/memo.ts'
 import { type CodePoints, pairs, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
-import { budgetOf, tooLarge } from '../refuse.ts'
+import { budgetOf, patternWork, tooLarge } from '../refuse.ts'
 import type { Regex } from './syntax.ts'
 
 const MAX_STATES = 1 << 15
@@ -34,6 +34,7 @@ export function nfaOf(regex: Regex, tableOf: (node: Regex & { type: 'meet' }) =>
   const budget = budgetOf('states of a pattern', MAX_STATES)
   const state = () => {
     budget.spend(1)
+    patternWork.spend(1)
     step.push(undefined)
     return free.push([]) - 1
   }
@@ -125,6 +126,7 @@ export function columnsOf(sets: readonly CodePoints[]): Columns {
   const starts = [...bounds].toSorted((one, other) => one - other)
   const work = starts.length * sets.length
   if (work > MAX_SIGNATURES) throw tooLarge('ranges of characters in sets', work, MAX_SIGNATURES)
+  patternWork.spend(work)
   const signatures = starts.map(() => '')
   for (const set of sets) {
     let at = 0
