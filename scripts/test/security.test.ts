@@ -1,0 +1,122 @@
+// The bounds in SECURITY.md. In: its table, the source. Out: a failure for a file that does not exist, and for a
+// bound that differs from its constant.
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+
+interface Row {
+  readonly input: string
+  readonly bound: string
+  readonly files: readonly string[]
+}
+
+/** The rows of the table with paths in full: a name without a folder lies in that of the name before it. */
+function rows(): Row[] {
+  const [, table = ''] = /\| input \|[^\n]*\n\|[-|]+\|\n((?:\|[^\n]*\n)+)/.exec(read('SECURITY.md')) ?? []
+  return table
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [, input = '', , bound = '', place = ''] = line.split(/(?<!\\)\|/).map((cell) => cell.trim())
+      const files: string[] = []
+      for (const [, name = ''] of place.matchAll(/`([^`]+)`/g)) {
+        const before = files.at(-1)
+        const folder = before?.endsWith('/') ? before : before && `${dirname(before)}/`
+        const beside = folder === undefined ? undefined : posix.join(folder, name)
+        files.push(beside !== undefined && existsSync(join(ROOT, 'src', beside)) ? beside : name)
+      }
+      return { input, bound, files }
+    })
+}
+
+const ROWS = rows()
+
+/** A constant such as `16 << 20`, `2 ** 24` or `64 * 1024`. */
+function constant(path: string, name: string): number {
+  const [, text = ''] = new RegExp(`\\bconst ${name} = ([\\d_ *<]+)\\n`).exec(read(`src/${path}`)) ?? []
+  const [first, ...rest] = text.replaceAll('_', '').split(/ (<<|\*\*|\*) /)
+  let value = Number(first)
+  for (let at = 0; at < rest.length; at += 2) {
+    const operand = Number(rest[at + 1])
+    value *= rest[at] === '<<' ? 2 ** operand : rest[at] === '*' ? operand : value ** (operand - 1)
+  }
+  return value
+}
+
+/** A number as the table writes it. */
+const WRITTEN: ReadonlyMap<string, (value: number) => string> = new Map([
+  ['', (value) => value.toLocaleString('en')],
+  ['KiB', (value) => `${value / 2 ** 10} KiB`],
+  ['MiB', (value) => `${value / 2 ** 20} MiB`],
+  ['2^', (value) => `2^${Math.log2(value)}`],
+])
+
+/** The beginning of the row's name, the constant and its file, the unit, and what stands after the number. */
+const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit: string, after: string])[] = [
+  ['JSON of any file', 'base/json.ts', 'MOST_DEPTH', '', ' levels'],
+  ['JSON of any file', 'base/json.ts', 'MOST_VALUES', '', ' brackets and commas'],
+  ['JSON and text files', 'formats/json.ts', 'TEXT_LIMIT_BYTES', 'MiB', ''],
+  ['GGUF header', 'formats/gguf/gguf.ts', 'NAME_LIMIT_BYTES', 'KiB', ', texts'],
+  ['GGUF header', 'formats/gguf/gguf.ts', 'MAX_DIMS', '', ' dimensions'],
+  ['GGUF header', 'formats/gguf/gguf-values.ts', 'STRING_LIMIT_BYTES', 'MiB', ', '],
+  ['GGUF header', 'formats/gguf/gguf-values.ts', 'ARRAY_LIMIT', '', ' elements'],
+  ['GGUF header', 'formats/gguf/gguf-values.ts', 'NESTING_LIMIT', '', ' levels'],
+  ['safetensors header', 'formats/safetensors/safetensors.ts', 'HEADER_LIMIT_BYTES', 'MiB', ', '],
+  ['safetensors header', 'formats/safetensors/safetensors.ts', 'MAX_DIMS', '', ' dimensions'],
+  ['`.hbm` header', 'formats/hbm/hbm.ts', 'HEADER_LIMIT_BYTES', 'MiB', ' unpacked'],
+  ['ONNX file', 'onnx/read-model.ts', 'MOST_STRUCTURE', 'MiB', ' without weights'],
+  ['ONNX file', 'onnx/read-model.ts', 'MOST_FILES', '', ' data files'],
+  ['ONNX graph', 'onnx/ir/tensor.ts', 'MOST_ELEMENTS', '2^', ' elements'],
+  ['what an ONNX file', 'onnx/evaluate.ts', 'MOST_WORK', '2^', ' units'],
+  ['what an ONNX file', 'onnx/evaluate.ts', 'MOST_BYTES', 'MiB', ' and'],
+  ['what an ONNX file', 'onnx/ir/tensor.ts', 'MOST_AXES', '', ' axes'],
+  ['what an ONNX file', 'onnx/operators/flow.ts', 'MOST_STEPS', '', ' steps'],
+  ['bytes of `.hbm`', 'formats/hbm/hbm.ts', 'CHUNK_BYTES', 'MiB', ' a chunk'],
+  ['model configuration', 'arch/config/validate.ts', 'MOST_EXPERTS', '', ' experts'],
+  ['LoRA adapter', 'weights/adapt.ts', 'LARGEST', '', ''],
+  ['tokenizer', 'text/spec.ts', 'MAX_TOKENS', '', ' tokens'],
+  ['tokenizer', 'text/spec.ts', 'MAX_MERGES', '', ' merges'],
+  ['tokenizer', 'text/spec.ts', 'MAX_TOKEN_LENGTH', '', ' UTF-16 units'],
+  ['tokenizer steps', 'text/tokenize/read/json-parts.ts', 'MAX_STEPS', '', ' steps'],
+  ['tokenizer steps', 'text/tokenize/read/json-parts.ts', 'MAX_GROWTH', '', ' times longer'],
+  ['added tokens', 'text/tokenize/token-search.ts', 'MAX_UNITS', '', ' units'],
+  ['chat template', 'text/chat/chat.ts', 'MAX_TEMPLATE_LENGTH', '', ' characters'],
+  ['chat template', 'text/chat/chat.ts', 'RENDER_UNITS', '2^', ' units'],
+  ['chat template', 'text/chat/chat.ts', 'UNITS_PER_CHARACTER', '', ' for each'],
+  ['chat template', 'text/jinja/globals.ts', 'MAX_RANGE', '', ', '],
+  ['constraint', 'constrain/write-grammar.ts', 'MAX_LENGTH', '', ' characters'],
+  ['constraint', 'constrain/grammar-nodes.ts', 'MAX_NODES', '2^', ' nodes'],
+  ['constraint', 'constrain/automaton.ts', 'MAX_WORK', '2^', ' steps'],
+  ['constraint', 'constrain/refuse.ts', 'MAX_PATTERN_WORK', '2^', ' for all'],
+  ['arguments and options', 'base/lists.ts', 'MOST_ITEMS', '', ','],
+  ['values sent to the worker', 'base/levels.ts', 'MOST_LEVELS', '', ' levels'],
+  ['messages between tabs', 'api/tabs/tab-messages.ts', 'MOST_ID', '', ' characters'],
+  ['saved session', 'state/snapshot.ts', 'MOST_INDEX_BYTES', 'MiB', ', '],
+  ['saved session', 'state/snapshot.ts', 'MOST_LEVELS', '', ' levels'],
+  ["server's answer", 'store/download/peek.ts', 'LONGEST_BEGINNING', 'MiB', ''],
+  ['name of a file', 'formats/names/named-files.ts', 'LONGEST_NAME', '', ' characters'],
+  ['texts and data sets', 'cli/text-file.ts', 'MOST_BYTES', 'MiB', ''],
+  ['texts and data sets', 'base/lines.ts', 'LONGEST_LINE', '', ' characters a line'],
+  ['stored file', 'store/download/chunk.ts', 'CHUNK_BYTES', 'MiB', ' a chunk'],
+]
+
+describe('the table of SECURITY.md', () => {
+  test('names files that exist', () => {
+    expect(ROWS.length).toBeGreaterThan(30)
+    const missing = ROWS.flatMap(({ input, files }) =>
+      files.filter((path) => !existsSync(join(ROOT, 'src', path))).map((path) => `${input}: ${path}`),
+    )
+    expect(missing).toEqual([])
+  })
+
+  test.each(BOUNDS)('%s: %s, %s', (input, file, name, unit, after) => {
+    const row = ROWS.find((each) => each.input.startsWith(input))
+    const value = constant(file, name)
+    expect(value).toBeGreaterThan(0)
+    expect(row?.bound).toContain(`${WRITTEN.get(unit)?.(value)}${after}`)
+  })
+})
