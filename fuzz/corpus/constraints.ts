@@ -38,4 +38,9 @@ export const CORPUS: readonly CorpusEntry[] = [
   ),
   entry('an enum of a number that is too large for a double', 'schema', () => '{"enum":[1e999]}'),
   entry('a text of a million characters', 'grammar', () => `root ::= "${'x'.repeat(1_000_000)}"`),
+  entry(
+    'a fraction as multipleOf beside another case',
+    'schema',
+    () => '{"oneOf":[{"type":"string"},{"type":"number","multipleOf":0.00001}]}',
+  ),
 ]

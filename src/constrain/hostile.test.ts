@@ -43,6 +43,11 @@ test.each<[string, ConstraintSpec, RegExp]>([
     /^unsupported: .*more than 2097152 ranges/,
   ],
   ['a hundred patterns', patterns(100), /^unsupported: .*more than 8388608 steps for all its patterns/],
+  [
+    'steps whose common multiple is large',
+    schema({ allOf: [97, 89, 83].map((multipleOf) => ({ type: 'number', multipleOf })) }),
+    /^unsupported: .* is 8633 units of its last digit and may be 1000; leave/,
+  ],
   ['two choices of 10 MB', choices(`${long}a`, `${long}b`), /^unsupported: .*more than 1048576 characters/],
   ['an enum of 10 MB', schema({ enum: [long] }), /^unsupported: .*more than 1048576 characters/],
   ['a choice of 300,000 characters', choices('x'.repeat(300_000)), /^unsupported: .*more than 262144/],

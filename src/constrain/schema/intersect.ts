@@ -1,4 +1,5 @@
 // Intersection. In: two cases. Out: the cases that both allow. Values that lie inside both stay unchanged.
+import { refused } from '../refuse.ts'
 import {
   type ArrayCase,
   type Bound,
@@ -60,14 +61,31 @@ export function meetNumbers(one: NumberCase, other: NumberCase): NumberCase | un
   return { ...one, isInteger, min, max, step: commonMultiple(one.step, other.step) }
 }
 
+/** Largest common multiple of two steps, in units of its last digit: the grammar has a branch for each. */
+const MAX_UNITS = 1000
+
+/** A step of 1 is that of every number; whole numbers are known by `isInteger`. */
 function commonMultiple(one: Step, other: Step): Step {
+  if (one.units === 1 && one.digits === 0) return other
+  if (other.units === 1 && other.digits === 0) return one
   const digits = Math.max(one.digits, other.digits)
   const [left, right] = [one, other].map((step) => step.units * 10 ** (digits - step.digits)) as [
     number,
     number,
   ]
-  return { units: (left * right) / greatestDivisor(left, right), digits }
+  const step = inLowestDigits({ units: (left * right) / greatestDivisor(left, right), digits })
+  if (step.units <= MAX_UNITS) return step
+  throw refused(
+    `cannot enforce the schema's multipleOf, because the common multiple of two is ${step.units} units of its last digit and may be ${MAX_UNITS}`,
+    'leave one of them out',
+    { units: step.units, most: MAX_UNITS },
+  )
 }
+
+const inLowestDigits = ({ units, digits }: Step): Step =>
+  digits > 0 && units % 10 === 0
+    ? inLowestDigits({ units: units / 10, digits: digits - 1 })
+    : { units, digits }
 
 function tighter(
   one: Bound | undefined,

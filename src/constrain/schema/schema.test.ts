@@ -34,6 +34,18 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['0', '3', '-1'],
   ],
   ['bounds that are no integers', { type: 'integer', minimum: 0.5, maximum: 2.5 }, ['1', '2'], ['0', '3']],
+  [
+    'fractions beside another case',
+    { oneOf: [{ type: 'string' }, { type: 'number', multipleOf: 0.5 }] },
+    ['0.5', '-2', '1.0'],
+    ['0.3'],
+  ],
+  [
+    'multiples of a whole number and of a fraction',
+    { allOf: [{ type: 'number', multipleOf: 2 }, { multipleOf: 0.5 }] },
+    ['4', '-2'],
+    ['3', '0.5'],
+  ],
   ['multiples', { type: 'integer', multipleOf: 7 }, ['0', '7', '-14', '1001'], ['8', '-1']],
   [
     'multiples in a range',
