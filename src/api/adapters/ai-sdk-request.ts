@@ -1,5 +1,7 @@
 // AI SDK requests. In: a call from the SDK. Out: our messages and options, and warnings for options without a
 // counterpart.
+import { checkList } from '../../base/lists.ts'
+import { readFrom } from '../../base/options.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
 import type {
@@ -21,8 +23,12 @@ export interface CallRequest {
 }
 
 /** Throws `unsupported` for messages that the model cannot be given. */
-export function callRequest(call: CallOptions): CallRequest {
+export const callRequest = (call: CallOptions): CallRequest => readFrom('the call', () => read(call))
+
+function read(call: CallOptions): CallRequest {
   const warnings: Warning[] = []
+  checkList('prompt', call.prompt)
+  if (call.tools != null) checkList('tools', call.tools)
   const tools: Tool[] = []
   for (const tool of call.tools ?? []) {
     if (tool.type === 'function') tools.push(readTool(tool))
@@ -64,6 +70,7 @@ function choiceOf(choice: CallOptions['toolChoice'] = { type: 'auto' }): ToolCho
 function readMessage({ role, content }: PromptMessage, index: number): readonly Message[] {
   const known = roleOf(role, index)
   if (typeof content === 'string') return [{ role: known, content }]
+  checkList(`the content of message ${index}`, content)
   const answers = content.filter(isResult)
   if (known === 'tool' && answers.length === content.length) {
     return answers.map(({ toolCallId, toolName, output }) => {

@@ -1,5 +1,7 @@
 // Chat messages. In: roles, contents and tool answers in the form of other libraries. Out: our own messages.
+
 import { HalfbyteError } from '../../base/errors.ts'
+import { checkList } from '../../base/lists.ts'
 import { isObject } from '../../base/values.ts'
 import type { Message } from '../../engine/wire/protocol.ts'
 import type { ToolCall } from '../../engine/wire/reply.ts'
@@ -25,6 +27,7 @@ export function textOf(
   read: PartReader = textPart,
 ): string {
   if (typeof content === 'string') return content
+  if (content != null) checkList(`the content of message ${index}`, content)
   return (content ?? [])
     .map((part) => {
       const text = read(part)

@@ -1,4 +1,5 @@
 // OpenAI's chat. In: an engine. Out: `chat.completions.create` for it, complete or as a stream of chunks.
+import { readFrom } from '../../base/options.ts'
 import { randomId } from '../../base/random-id.ts'
 import type { TokenLogprob, TokenLogprobs } from '../../engine/wire/reply.ts'
 import type { Engine } from '../engine.ts'
@@ -57,9 +58,11 @@ export interface OpenAIClient {
 export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIClient {
   checkEngine(engine)
   const warn = warnOnce(onWarning)
-  const create = async (params: ChatCompletionParams, { signal }: RequestOptions = {}) => {
-    const request = chatRequest(params, engine.model.sampling, warn)
-    const options = { ...request.options, signal }
+  const create = async (params: ChatCompletionParams, given: RequestOptions = {}) => {
+    const { request, options } = readFrom('the request', () => {
+      const request = chatRequest(params, engine.model.sampling, warn)
+      return { request, options: { ...request.options, signal: given.signal } }
+    })
     return request.isStream ? chunks(engine, request, options) : completion(engine, request, options)
   }
   return { chat: { completions: { create: create as ChatCompletions['create'] } } }
@@ -123,7 +126,7 @@ async function* chunks(
 
 /** Replies to the same prompt must differ, and must be reproducible if the caller gave a seed. */
 const optionsOf = (options: GenerateOptions, index: number): GenerateOptions =>
-  options.seed === undefined ? options : { ...options, seed: options.seed + index }
+  typeof options.seed !== 'number' ? options : { ...options, seed: options.seed + index }
 
 const heading = <T extends string>(engine: Engine, object: T) => ({
   id: `chatcmpl-${randomId()}`,

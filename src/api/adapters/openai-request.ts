@@ -1,6 +1,8 @@
 // OpenAI requests. In: the parameters of a chat completion. Out: our messages and options, and the names of
 // ignored fields.
+
 import { HalfbyteError } from '../../base/errors.ts'
+import { checkList } from '../../base/lists.ts'
 import { shown } from '../../base/options.ts'
 import { isObject } from '../../base/values.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
@@ -21,6 +23,9 @@ export interface ChatRequest {
   /** Most calls of a reply. */
   readonly mostCalls: number
 }
+
+/** OpenAI's own limit. Replies are made one after another and kept until the last. */
+export const MOST_REPLIES = 128
 
 /** The parameters that are read, by type. Others cause a warning. */
 const FIELDS: Record<keyof ChatCompletionParams, true> = {
@@ -68,6 +73,8 @@ export function chatRequest(
   sampling: SamplerOptions,
   onWarning: OnWarning,
 ): ChatRequest {
+  if (Array.isArray(params?.messages)) checkList('messages', params.messages)
+  if (params?.tools != null) checkList('tools', params.tools)
   if (!Array.isArray(params?.messages) || params.messages.some((each) => !isObject(each)))
     throw refused('messages is not a list of messages; give the conversation so far')
   for (const [name, value] of Object.entries(params)) {
@@ -78,8 +85,8 @@ export function chatRequest(
     onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates have nothing like it`)
   }
   const count = params.n ?? 1
-  if (!(Number.isSafeInteger(count) && count >= 1))
-    throw refused(`n is ${count} but must be a whole number from 1`)
+  if (!(Number.isSafeInteger(count) && count >= 1 && count <= MOST_REPLIES))
+    throw refused(`n is ${shown(count)} but must be a whole number from 1 to ${MOST_REPLIES}`)
   const { messages, prefix } = splitPrefix(withToolNames(params.messages.map(readMessage)))
   return {
     messages,
@@ -185,6 +192,7 @@ function readChoice(choice: ChatCompletionParams['tool_choice']): ToolChoice {
 
 function readMessage(message: ChatMessageParam, index: number): Message {
   const { tool_calls, tool_call_id } = message
+  if (tool_calls != null) checkList('tool_calls', tool_calls)
   return {
     role: roleOf(message.role, index),
     content: textOf(message.content, index),

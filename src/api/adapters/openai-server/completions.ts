@@ -5,7 +5,7 @@ import { randomId } from '../../../base/random-id.ts'
 import type { TokenLogprobs } from '../../../engine/wire/reply.ts'
 import type { Engine } from '../../engine.ts'
 import type { Generation } from '../../types.ts'
-import { textOptions } from '../openai-request.ts'
+import { MOST_REPLIES, textOptions } from '../openai-request.ts'
 import type { TextCompletion, TextCompletionParams } from '../openai-types.ts'
 import type { OnWarning } from '../warn.ts'
 
@@ -36,7 +36,8 @@ export async function* textCompletions(
   if (!Array.isArray(prompts) || prompts.length === 0 || prompts.some((text) => typeof text !== 'string'))
     throw wrongOption('prompt', prompt, 'a text or a list of texts')
   const count = n ?? 1
-  if (!(Number.isSafeInteger(count) && count >= 1)) throw wrongOption('n', count, 'a whole number from 1')
+  if (!(Number.isSafeInteger(count) && count >= 1 && count <= MOST_REPLIES))
+    throw wrongOption('n', count, `a whole number from 1 to ${MOST_REPLIES}`)
   for (const [name, value] of Object.entries(params)) {
     if (value == null || Object.hasOwn(FIELDS, name)) continue
     onWarning(`halfbyte/openai ignores "${name}": the engine has nothing like it`)
@@ -56,7 +57,7 @@ export async function* textCompletions(
   const total = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
   for (const [place, text] of prompts.entries()) {
     for (let at = 0; at < count; at++) {
-      const seed = options.seed === undefined ? undefined : options.seed + at
+      const seed = typeof options.seed === 'number' ? options.seed + at : options.seed
       const reply = engine.complete(text, { ...options, seed, signal })
       const index = place * count + at
       const chunk = (part: Partial<Choice>): TextCompletion => ({
