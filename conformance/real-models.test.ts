@@ -1,5 +1,5 @@
-// Real chat models. In: SmolLM2-135M-Instruct, TinyLlama-1.1B-Chat and MiniMind2-small, if they are set up. Out:
-// whether they say what is known of them, through everything that a conversation can do.
+// Real chat models. In: SmolLM2-135M-Instruct, TinyLlama-1.1B-Chat and MiniMind2-small, if they are set up.
+// Out: whether they say what is known of them, through everything that a conversation can do.
 //
 // "npm run setup -- smollm2 tinyllama minimind2" fetches them. Without them the tests are left out.
 import { openAsBlob, readdirSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Tokens of whole models. In: tiny models whose files name tokens in the ways that published ones do. Out: that
-// they load, and begin and end replies where they should.
+// Tokens of whole models. In: tiny models whose files name tokens in the ways that published ones do. Out:
+// that they load, and begin and end replies where they should.
 import { describe, expect, test } from 'vitest'
 import type { Engine } from '../src/api/engine.ts'
 import { byteLevelSpec, jsonSpec } from '../src/text/testing/tiny.ts'

@@ -1,5 +1,5 @@
-// Offline use. In: the built page. Out: sw.js, a service worker that knows every file of its build by name and
-// SHA-256, and pages that say of which build they are.
+// Offline use. In: the built page. Out: sw.js, a service worker that knows every file of its build by name
+// and SHA-256, and pages that say of which build they are.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,9 @@ const LATER = /\.(hbm|wasm)$|roofline|measure-ops|highlight|formulas|hebrew|icon
 /** Names of assets end with a hash of eight characters, `-` among them. */
 const ASSET = /^assets\/(.+)-[\w-]{8}(\.\w+)$/
 
-/** Puts the list of the page's files, and a version computed from their contents, into the worker's source. */
+/**
+ * Puts the list of the page's files, and a version computed from their contents, into the worker's source.
+ */
 export function offline(source: string): Plugin {
   let folder = ''
   return {

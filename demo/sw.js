@@ -1,5 +1,5 @@
-// Service worker. In: the list of its build's files, and what pages say that they have used. Out: these files as
-// the build made them, from the network or from what was kept. docs/internals/offline.md has the rules.
+// Service worker. In: the list of its build's files, and what pages say that they have used. Out: these files
+// as the build made them, from the network or from what was kept. docs/internals/offline.md has the rules.
 const VERSION = '__VERSION__'
 /** What every visitor of the chat needs: names, each with its SHA-256 and an asset's name in every build. */
 const FILES = { __FILES__: [] }

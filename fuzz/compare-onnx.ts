@@ -102,7 +102,9 @@ function judge(
   throw wrong
 }
 
-/** What the evaluator gives, chunk by chunk; undefined where it cannot compute an operator, or not so much. */
+/**
+ * What the evaluator gives, chunk by chunk; undefined where it cannot compute an operator, or not so much.
+ */
 function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | undefined)[] | undefined {
   const states = graph.inputs.filter(({ type }) => isFloat(type?.dtype ?? 'i64'))
   const rows: (Float32Array | undefined)[] = []

@@ -1,5 +1,5 @@
-// Sizes in documents. In: sizes. Out: documents that say others are found and corrected, and small growth is let
-// pass.
+// Sizes in documents. In: sizes. Out: documents that say others are found and corrected, and small growth is
+// let pass.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'

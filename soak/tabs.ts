@@ -12,7 +12,9 @@ import { Operations } from './operations.ts'
 import type { Random } from './random.ts'
 
 const MOST_TABS = 4
-/** Saved sessions are Blobs. Node's BroadcastChannel, unlike a browser's, refuses one when three tabs listen. */
+/**
+ * Saved sessions are Blobs. Node's BroadcastChannel, unlike a browser's, refuses one when three tabs listen.
+ */
 const FILES = ['save', 'restore']
 
 interface Tab {

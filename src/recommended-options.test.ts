@@ -1,5 +1,5 @@
-// Options in error sentences. In: the sentences of the source. Out: a failure for one that tells the reader to
-// give an option, or a value of one, that is not there.
+// Options in error sentences. In: the sentences of the source. Out: a failure for one that tells the reader
+// to give an option, or a value of one, that is not there.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'

@@ -1,4 +1,5 @@
-// A check of templates. In: a folder of templates and the file that make.py wrote for it. Out: the differences.
+// A check of templates. In: a folder of templates and the file that make.py wrote for it. Out: the
+// differences.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { compareTemplates } from './compare.ts'

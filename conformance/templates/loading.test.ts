@@ -1,4 +1,5 @@
-// Tests of templates in whole models. In: tiny GGUF files with templates of several kinds. Out: replies, notes, refusals.
+// Tests of templates in whole models. In: tiny GGUF files with templates of several kinds. Out: replies,
+// notes, refusals.
 import { expect, test } from 'vitest'
 import { ggufFile } from '../testing/model-files.ts'
 import { openEngine } from '../testing/node-engine.ts'

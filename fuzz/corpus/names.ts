@@ -1,4 +1,5 @@
-// Past findings: names in files that once led a load to another host, another repository, or out of its folder.
+// Past findings: names in files that once led a load to another host, another repository, or out of its
+// folder.
 import type { CorpusEntry } from '../corpus.ts'
 import { withWeights } from '../targets/names.ts'
 

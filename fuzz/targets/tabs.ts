@@ -1,5 +1,5 @@
-// Target: messages of tabs. In: messages of the tabs' protocol, changed, in the name of a stranger or of the tabs
-// themselves. Out: two tabs that still answer, and typed refusals.
+// Target: messages of tabs. In: messages of the tabs' protocol, changed, in the name of a stranger or of the
+// tabs themselves. Out: two tabs that still answer, and typed refusals.
 import { Engine } from '../../src/api/engine.ts'
 import { localHost } from '../../src/api/tabs/local-host.ts'
 import { TABS_VERSION, type TabMessage } from '../../src/api/tabs/tab-protocol.ts'

@@ -1,5 +1,5 @@
-// What the documents say. In: every Markdown file that git knows, the source. Out: a failure for a file, a line
-// or a link that does not exist, and for counts, codes and names that the source has otherwise.
+// What the documents say. In: every Markdown file that git knows, the source. Out: a failure for a file, a
+// line or a link that does not exist, and for counts, codes and names that the source has otherwise.
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'

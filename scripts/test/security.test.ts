@@ -1,5 +1,5 @@
-// The bounds in SECURITY.md. In: its table, the source. Out: a failure for a file that does not exist, and for a
-// bound that differs from its constant.
+// The bounds in SECURITY.md. In: its table, the source. Out: a failure for a file that does not exist, and
+// for a bound that differs from its constant.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -45,8 +45,8 @@ export interface LoadOptions {
    */
   readonly draft?: ModelSource | undefined
   /**
-   * A chat template in Jinja that replaces the model's own. Rejects with `format` if it cannot be read. Default: the
-   * model's own.
+   * A chat template in Jinja that replaces the model's own. Rejects with `format` if it cannot be read.
+   * Default: the model's own.
    */
   readonly chatTemplate?: string | undefined
   /**
@@ -56,7 +56,8 @@ export interface LoadOptions {
    */
   readonly lora?: readonly { readonly source: ModelSource; readonly scale?: number | undefined }[] | undefined
   /**
-   * Number of threads that compute, at most 32 or, if that is more, four for each core. Default `auto`: measured.
+   * Number of threads that compute, at most 32 or, if that is more, four for each core. Default `auto`:
+   * measured.
    */
   readonly threads?: number | 'auto' | undefined
   /**
@@ -160,9 +161,10 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
    */
   readonly prefix?: string | undefined
   /**
-   * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort: 'low' }`:
-   * JSON values by name. Which names a template reads, its model's card says; others have no effect.
-   * They replace those of the session by name. Only for `send`, `edit` and `regenerate`. Default: none.
+   * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort:
+   * 'low' }`: JSON values by name. Which names a template reads, its model's card says; others have no
+   * effect. They replace those of the session by name. Only for `send`, `edit` and `regenerate`. Default:
+   * none.
    */
   readonly templateArguments?: { readonly [name: string]: unknown } | undefined
 }
@@ -214,9 +216,9 @@ export interface SessionOptions extends Overflow {
   /** The conversation so far. Default: empty. */
   readonly messages?: readonly Message[] | undefined
   /**
-   * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort: 'low' }`:
-   * JSON values by name. Which names a template reads, its model's card says; others have no effect.
-   * They hold for every reply, and are not saved with the session. Default: none.
+   * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort:
+   * 'low' }`: JSON values by name. Which names a template reads, its model's card says; others have no
+   * effect. They hold for every reply, and are not saved with the session. Default: none.
    */
   readonly templateArguments?: { readonly [name: string]: unknown } | undefined
 }

@@ -43,7 +43,9 @@ export function gbnfFault(what: string, line: number, column: number): HalfbyteE
   })
 }
 
-/** Writes one constraint. The engine's own limits stop recursion or growth that no other bound has stopped. */
+/**
+ * Writes one constraint. The engine's own limits stop recursion or growth that no other bound has stopped.
+ */
 export function bounded<Result>(work: () => Result): Result {
   patternWork.renew()
   try {

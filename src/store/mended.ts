@@ -1,5 +1,5 @@
-// Mended sources. In: a source, a way to fetch parts of its file again. Out: a source that fetches damaged bytes
-// again when a read finds them.
+// Mended sources. In: a source, a way to fetch parts of its file again. Out: a source that fetches damaged
+// bytes again when a read finds them.
 import type { ByteSource } from '../base/bytes.ts'
 import { readInto } from '../base/bytes.ts'
 import { isHalfbyteError } from '../base/errors.ts'
@@ -9,8 +9,8 @@ import type { LostBytes } from './download/part-file.ts'
 const RENEWALS = 2
 
 /**
- * `again` fetches bytes and opens the file anew; the earlier source is closed by then. Reads wait until it has,
- * and throw what it throws.
+ * `again` fetches bytes and opens the file anew; the earlier source is closed by then. Reads wait until it
+ * has, and throw what it throws.
  */
 export function mendedSource(
   opened: ByteSource,

@@ -1,5 +1,5 @@
-// Random control. In: a hundred small decoders whose masks, positions, rotations, lengths and states are drawn.
-// Out: whether each answers as ONNX Runtime does or is refused, and whether enough of them are read.
+// Random control. In: a hundred small decoders whose masks, positions, rotations, lengths and states are
+// drawn. Out: whether each answers as ONNX Runtime does or is refused, and whether enough of them are read.
 import { expect, test } from 'vitest'
 import { judgeDecoder } from './judge.ts'
 import { randomDecoder } from './random-decoder.ts'

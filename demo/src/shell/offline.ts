@@ -1,5 +1,5 @@
-// Offline use. In: a page that has answered. Out: a service worker that keeps what the page has used, and knows
-// which build the page is of.
+// Offline use. In: a page that has answered. Out: a service worker that keeps what the page has used, and
+// knows which build the page is of.
 
 let registered: Promise<ServiceWorkerRegistration> | undefined
 

@@ -93,7 +93,9 @@ export class Scene {
       .map(([name]) => name)
   }
 
-  /** Asks the browser to look for an update, as it does at every visit; waits until it was kept or dropped. */
+  /**
+   * Asks the browser to look for an update, as it does at every visit; waits until it was kept or dropped.
+   */
   async update(): Promise<void> {
     await this.page.evaluate(async () => {
       const registration = await navigator.serviceWorker.ready

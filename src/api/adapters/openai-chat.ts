@@ -52,8 +52,9 @@ export interface OpenAIClient {
 
 /**
  * Offers OpenAI's chat completions on `engine`. Where the model's files recommend no sampling options, it has
- * OpenAI's defaults (temperature 1, top_p 1). Every call sends its whole conversation; the part that it shares
- * with earlier calls is not read again. An assistant's message at the end is the beginning of the reply.
+ * OpenAI's defaults (temperature 1, top_p 1). Every call sends its whole conversation; the part that it
+ * shares with earlier calls is not read again. An assistant's message at the end is the beginning of the
+ * reply.
  */
 export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIClient {
   checkEngine(engine)

@@ -119,7 +119,9 @@ function options(params: ChatCompletionParams, sampling: SamplerOptions): Genera
   }
 }
 
-/** `chat_template_kwargs` of vLLM and llama.cpp, and `reasoning_effort`, which templates read under that name. */
+/**
+ * `chat_template_kwargs` of vLLM and llama.cpp, and `reasoning_effort`, which templates read under that name.
+ */
 function templateArgumentsOf({
   chat_template_kwargs: given,
   reasoning_effort: effort,

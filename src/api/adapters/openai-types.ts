@@ -68,8 +68,8 @@ export interface SamplingParams {
   /** Divides the logits before the draw. 0 is greedy. Default: what the model's files recommend, else 1. */
   readonly temperature?: number | null
   /**
-   * Keeps the most likely tokens whose probabilities add up to this. 1 is off. Default: what the model's files
-   * recommend, else 1.
+   * Keeps the most likely tokens whose probabilities add up to this. 1 is off. Default: what the model's
+   * files recommend, else 1.
    */
   readonly top_p?: number | null
   /** Subtracted from a recent token's logit once for each occurrence. Default 0. */

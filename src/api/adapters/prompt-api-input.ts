@@ -70,8 +70,8 @@ const TEMPERATURES: ReadonlyMap<SamplingMode, number> = new Map([
 const KINDS: ReadonlySet<string> = new Set(['text', 'tool-call', 'tool-response'])
 
 /**
- * Throws TypeError if the mode is unknown or given with numbers, NotSupportedError if anything other than text is
- * expected.
+ * Throws TypeError if the mode is unknown or given with numbers, NotSupportedError if anything other than
+ * text is expected.
  */
 export function samplingOf(options: CreateOptions): GenerateOptions {
   const { samplingMode, temperature, topK } = options

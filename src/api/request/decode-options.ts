@@ -19,7 +19,9 @@ export interface ReplyOptions {
   readonly decode: DecodeOptions
 }
 
-/** Throws `unsupported` for options that are no object or cannot be read, and for a wrong signal or address. */
+/**
+ * Throws `unsupported` for options that are no object or cannot be read, and for a wrong signal or address.
+ */
 export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
   return readFrom('the options', () => {
     if (!isObject(given)) throw wrongOption('the options', given, 'an object')

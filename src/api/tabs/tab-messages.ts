@@ -1,5 +1,5 @@
-// Messages of tabs. In: anything that arrives on the tabs' channel. Out: a message of the protocol, or nothing:
-// every script of the site may write there, and so may a page of another release.
+// Messages of tabs. In: anything that arrives on the tabs' channel. Out: a message of the protocol, or
+// nothing: every script of the site may write there, and so may a page of another release.
 import { areCounts, isCount, isObject } from '../../base/values.ts'
 import { isSavedSession } from '../../engine/reply/saved.ts'
 import type { LoadProgress, StreamCommand, StreamReport, WireFailure } from '../../engine/wire/protocol.ts'

@@ -263,7 +263,9 @@ export function parseRegex(source: string): Regex {
 /** By property. There are a few hundred. */
 const known = new Map<string, CodePoints>()
 
-/** The characters of a Unicode property, such as `L` or `Script=Greek`, as this JavaScript engine knows it. */
+/**
+ * The characters of a Unicode property, such as `L` or `Script=Greek`, as this JavaScript engine knows it.
+ */
 function charactersOf(property: string): CodePoints {
   const runs = new RegExp(`\\p{${property}}+`, 'gu')
   const ranges: [number, number][] = []

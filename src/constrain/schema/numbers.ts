@@ -15,7 +15,9 @@ export function numberNode(grammar: Grammar, one: NumberCase): NodeId {
   return min === undefined && max === undefined ? anyNumber(grammar) : decimalNode(grammar, min, max)
 }
 
-/** Whether a number is a multiple of a step, in decimal arithmetic. `1e999` is read as infinite, and is none. */
+/**
+ * Whether a number is a multiple of a step, in decimal arithmetic. `1e999` is read as infinite, and is none.
+ */
 export function isMultiple(value: number, { units, digits }: Step): boolean {
   if (!Number.isFinite(value)) return false
   const { whole, fraction } = decimalOf(Math.abs(value))

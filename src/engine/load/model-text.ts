@@ -16,7 +16,10 @@ import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import { renderTurns, turnQuotes, withToolMarks } from '../reply/chat-turns.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
-/** The tokenizer of a model file, of a model with that many `rows`. Throws `format` if it is missing or malformed. */
+/**
+ * The tokenizer of a model file, of a model with that many `rows`. Throws `format` if it is missing or
+ * malformed.
+ */
 export function openTokenizer(file: ModelFile, rows?: number): Tokenizer {
   if (file.tokenizer !== undefined) return createTokenizer(file.tokenizer, { endIds: endIdsOf(file), rows })
   const next =
@@ -26,7 +29,9 @@ export function openTokenizer(file: ModelFile, rows?: number): Tokenizer {
   throw new HalfbyteError('format', `${file.name} comes without a tokenizer; ${next}`)
 }
 
-/** The same; throws `format` if it has more ids than the model, apart from tokens added to a tokenizer.json. */
+/**
+ * The same; throws `format` if it has more ids than the model, apart from tokens added to a tokenizer.json.
+ */
 export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
   const tokenizer = openTokenizer(file, vocab)
   if (tokenizer.vocabSize > vocab) {
@@ -43,9 +48,10 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
 type ModelTextSide = Pick<LoadedModel, 'text' | 'renderPrompt'> & { readonly note: string | undefined }
 
 /**
- * The model's text side: its tokenizer and its chat template, or the one that is given. Special tokens in messages
- * are quoted, so a message that contains `<|im_end|>` does not end its turn. Throws `format` if a given template
- * cannot be read; if the model's own cannot, only rendering throws it, because plain text needs none.
+ * The model's text side: its tokenizer and its chat template, or the one that is given. Special tokens in
+ * messages are quoted, so a message that contains `<|im_end|>` does not end its turn. Throws `format` if a
+ * given template cannot be read; if the model's own cannot, only rendering throws it, because plain text
+ * needs none.
  */
 export function modelText(tokenizer: Tokenizer, given?: string): ModelTextSide {
   const own = given === undefined ? readTemplate(chatTemplateOf(tokenizer)) : new ChatTemplate(given)

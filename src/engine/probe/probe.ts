@@ -101,15 +101,16 @@ function grantedHere({ threads }: Pick<LoadRequest, 'threads'>, host: Host, need
 }
 
 /**
- * The first change that fits: a smaller context, int8 keys and values (values alone if keys have a bias), 4-bit
- * weights, or combinations of these.
+ * The first change that fits: a smaller context, int8 keys and values (values alone if keys have a bias),
+ * 4-bit weights, or combinations of these.
  */
 async function smallerThat(
   prepare: (changes: Smaller) => Promise<PreparedModel[]>,
   asked: readonly PreparedModel[],
   granted: number,
 ): Promise<Smaller | undefined> {
-  // int8 keys have one scale for a head. Where keys have a bias, a few of its channels take all of that scale.
+  // int8 keys have one scale for a head. Where keys have a bias, a few of its channels take all of that
+  // scale.
   const hasKeyBias = asked.some(({ weights }) =>
     [...weights.keys()].some((name) => name.endsWith('attn_k.bias')),
   )

@@ -54,8 +54,8 @@ export interface TurnOptions {
 }
 
 /**
- * Tools that the template has nothing to say about are told in the system text, and their calls and answers in
- * plain text (docs/guide/tools.md). Throws `format` if the template refuses the messages.
+ * Tools that the template has nothing to say about are told in the system text, and their calls and answers
+ * in plain text (docs/guide/tools.md). Throws `format` if the template refuses the messages.
  */
 export function renderTurns(
   { template, toolTemplate, mergesSystem = false }: TurnTemplates,
@@ -113,8 +113,8 @@ function withoutSystem(messages: readonly Message[]): readonly Message[] {
 }
 
 /**
- * Messages without text have the content none, as in Transformers. Where a template refuses that or writes the
- * word `None`, they have the empty text.
+ * Messages without text have the content none, as in Transformers. Where a template refuses that or writes
+ * the word `None`, they have the empty text.
  */
 function renderContent(template: ChatTemplate, turns: readonly ChatMessage[], options: ChatOptions): string {
   if (turns.every(({ content }) => content !== null)) return template.render(turns, options)

@@ -16,17 +16,18 @@ export interface LogitProcessorContext {
 /**
  * The default export of a processor's module. It is called once for each reply and returns a function that is
  * called for each token, after guidance and before the rest of the chain. That function changes `logits`
- * [vocab] in place and returns nothing; -Infinity bans an id. While it runs, the worker does nothing else: one
- * that never returns ends with the engine's `dispose()` alone, while an abort rejects the reply at once. The first `length` entries of `tokens` are the
- * ids so far, including the prompt. Both arrays are valid during the call only.
+ * [vocab] in place and returns nothing; -Infinity bans an id. While it runs, the worker does nothing else:
+ * one that never returns ends with the engine's `dispose()` alone, while an abort rejects the reply at once.
+ * The first `length` entries of `tokens` are the ids so far, including the prompt. Both arrays are valid
+ * during the call only.
  */
 export type LogitProcessorFactory = (
   context: LogitProcessorContext,
 ) => (logits: Float32Array, tokens: ArrayLike<number>, length: number) => void
 
 /**
- * None if the signal aborts first: a module may never finish. Throws `network` if a module cannot be imported,
- * `unsupported` if its export does not make a processor.
+ * None if the signal aborts first: a module may never finish. Throws `network` if a module cannot be
+ * imported, `unsupported` if its export does not make a processor.
  */
 export async function loadProcessors(
   addresses: readonly string[],

@@ -1,5 +1,5 @@
-// Tests of how messages are fitted to templates. In: templates as models have them, conversations with calls, tools
-// and system text. Out: prompts in which nothing is lost.
+// Tests of how messages are fitted to templates. In: templates as models have them, conversations with calls,
+// tools and system text. Out: prompts in which nothing is lost.
 import { describe, expect, test } from 'vitest'
 import { ChatTemplate } from '../../text/chat/chat.ts'
 import { byteLevelSpec, jsonSpec } from '../../text/testing/tiny.ts'

@@ -199,7 +199,9 @@ export interface DecodeOptions extends SamplerOptions {
    * enforced rejects with `unsupported`. Default: none.
    */
   readonly schema?: object | boolean | undefined
-  /** With `schema`: whether the JSON has no blanks between its parts, which takes fewer tokens. Default false. */
+  /**
+   * With `schema`: whether the JSON has no blanks between its parts, which takes fewer tokens. Default false.
+   */
   readonly compact?: boolean | undefined
   /** A grammar in llama.cpp's GBNF: the reply matches its rule `root`. Default: none. */
   readonly grammar?: string | undefined

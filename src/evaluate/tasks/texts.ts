@@ -17,7 +17,9 @@ export interface WindowRules {
   readonly context: number
   /** Ids of the text from its start. */
   readonly ids: Ids
-  /** Ids of the whole text, where `ids` has those of the items that are scored alone. Default: their number. */
+  /**
+   * Ids of the whole text, where `ids` has those of the items that are scored alone. Default: their number.
+   */
   readonly total?: number
   /** Replaces the first id of each window; undefined: nothing does. */
   readonly bos?: number | undefined

@@ -1,5 +1,5 @@
-// Tests of named files. In: names as hostile files give them, and any text. Out: an address in the folder, or a
-// typed error.
+// Tests of named files. In: names as hostile files give them, and any text. Out: an address in the folder, or
+// a typed error.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'

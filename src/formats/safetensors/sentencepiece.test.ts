@@ -1,5 +1,5 @@
-// Tests of SentencePiece models. In: tokenizer.model files written here. Out: the ids of the same vocabulary in a
-// GGUF, and a typed error for what is not read.
+// Tests of SentencePiece models. In: tokenizer.model files written here. Out: the ids of the same vocabulary
+// in a GGUF, and a typed error for what is not read.
 import { PbfWriter } from 'pbf'
 import { expect, test } from 'vitest'
 import { safetensorsBytes } from '../../../conformance/testing/writers/safetensors-writer.ts'

@@ -7,12 +7,12 @@ import type { CodeMatrix } from './weights/code-matrix.ts'
 
 /**
  * `rows`: one row of `value` for each token, whatever the batch and its rank. `state`: past keys or values,
- * an input. `present`: those with the step's own after them. `control`: what says where tokens stand: masks, positions, lengths, and all that is computed of
- * them and of shapes. `constant`: a weight that is not read yet. `gate`: an activation of rows that a product
- * may still join. `sigmoid`: of rows, until they are multiplied by it. `scaled`: rows times a number that the
- * one node that reads them takes with it. `matrix`: a constant in codes, with
- * its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id. `terms`: what a recurrent
- * layer computes between its matrices.
+ * an input. `present`: those with the step's own after them. `control`: what says where tokens stand: masks,
+ * positions, lengths, and all that is computed of them and of shapes. `constant`: a weight that is not read
+ * yet. `gate`: an activation of rows that a product may still join. `sigmoid`: of rows, until they are
+ * multiplied by it. `scaled`: rows times a number that the one node that reads them takes with it. `matrix`:
+ * a constant in codes, with its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id.
+ * `terms`: what a recurrent layer computes between its matrices.
  */
 export type Meaning =
   | { readonly is: 'ids' }

@@ -41,8 +41,8 @@ export class Prober {
   }
 
   /**
-   * Ids are 0, masks are 1, positions and lengths are those of the step, and states are zeros. Throws what the
-   * evaluator throws, `unsupported` for an operator without an entry, or the reason of an abort.
+   * Ids are 0, masks are 1, positions and lengths are those of the step, and states are zeros. Throws what
+   * the evaluator throws, `unsupported` for an operator without an entry, or the reason of an abort.
    */
   async value(name: string, sizes: StepSizes): Promise<Tensor> {
     const constant = this.#graph.constants.get(name)

@@ -1,5 +1,5 @@
-// Positions and lengths. In: numbers that a graph computes for a step. Out: nothing, if they are the positions
-// of the step, its length, or a mask that hides nothing; else an error.
+// Positions and lengths. In: numbers that a graph computes for a step. Out: nothing, if they are the
+// positions of the step, its length, or a mask that hides nothing; else an error.
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { numbersOf } from '../ir/tensor.ts'

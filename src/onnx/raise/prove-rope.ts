@@ -13,7 +13,9 @@ import { floatsOf } from './weights/block-weights.ts'
 
 /** The prompt whose rows tell the frequencies. */
 const PROMPT_TOKENS = 1024
-/** Rows of a table in a file that are read: a table may have more than anybody reads, and has to be loaded. */
+/**
+ * Rows of a table in a file that are read: a table may have more than anybody reads, and has to be loaded.
+ */
 const MOST_ROWS = 32_768
 
 /** Throws `unsupported` where the angle is not position times a fixed frequency. */

@@ -22,8 +22,8 @@ export interface Claim {
 }
 
 /**
- * Of values that belong together. Throws `unsupported` where one is wrong in a short context, and where the evaluator cannot compute it.
- * A value that is wrong in a longer one limits the context of the model.
+ * Of values that belong together. Throws `unsupported` where one is wrong in a short context, and where the
+ * evaluator cannot compute it. A value that is wrong in a longer one limits the context of the model.
  */
 export async function prove(
   t: Translator,

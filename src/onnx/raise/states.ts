@@ -1,5 +1,5 @@
-// States. In: the states that a graph gets and what it gives. Out: which of them does not come out as what the
-// next step has to get.
+// States. In: the states that a graph gets and what it gives. Out: which of them does not come out as what
+// the next step has to get.
 import type { Meaning } from './meaning.ts'
 import { textOf } from './terms.ts'
 

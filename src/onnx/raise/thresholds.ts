@@ -1,5 +1,5 @@
-// Thresholds. In: the nodes that a control value is made of. Out: numbers at which it may change its form, and
-// the steps on both sides of each, up to the end of the context.
+// Thresholds. In: the nodes that a control value is made of. Out: numbers at which it may change its form,
+// and the steps on both sides of each, up to the end of the context.
 import type { Attribute, Graph, Node } from '../ir/graph.ts'
 import { isStored } from '../ir/graph.ts'
 import { numbersOf, type Tensor } from '../ir/tensor.ts'

@@ -344,7 +344,9 @@ export class Translator {
     })
   }
 
-  /** Handlers read the attributes and inputs that operators are known to have; others may change what they do. */
+  /**
+   * Handlers read the attributes and inputs that operators are known to have; others may change what they do.
+   */
   #checkForm(node: Node): void {
     if (operatorOf(node) === undefined) return
     const inputs = node.inputs.slice(0, node.inputs.findLastIndex((name) => name !== '') + 1)

@@ -1,5 +1,6 @@
-// Tests of models that were damaged at rest. In: stored folders of safetensors, split GGUFs and ONNX models with
-// external data, and each way in which a device damages a file. Out: what the server has, or a typed error.
+// Tests of models that were damaged at rest. In: stored folders of safetensors, split GGUFs and ONNX models
+// with external data, and each way in which a device damages a file. Out: what the server has, or a typed
+// error.
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ByteSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
@@ -12,7 +13,10 @@ const bytesOf = (seed: number, length: number) =>
   Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8) * seed + seed) & 255)
 const text = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 
-/** Of each kind of model: what a load asks for, in order, and the files. Sizes are equal where files are alike. */
+/**
+ * Of each kind of model: what a load asks for, in order, and the files. Sizes are equal where files are
+ * alike.
+ */
 const MODELS: Readonly<
   Record<string, { places: readonly string[]; files: Readonly<Record<string, Uint8Array>> }>
 > = {

@@ -16,7 +16,7 @@
 //   give up   The server has no such file, or the device has no room for it.
 //   trust     A load ended well and fetched nothing again (trust.ts).
 //   doubt     Chunks lose their sums, and the next load fetches them. Who doubts, and which chunks:
-//               ByteSource.renew          those with bytes that a reader found to differ from their sum or hash;
+//               ByteSource.renew          those with bytes that a reader found to differ from their sum;
 //                                         all others are compared then
 //               distrust, `integrity`     those with the bytes that the error names; all when it names none
 //               distrust, other errors    those of the header; all when this happens again before the file is

@@ -1,5 +1,5 @@
-// Stored sources. In: a file of the origin's private file system, the sums of its chunks. Out: its bytes, read
-// straight to where they are wanted, and each chunk compared with its sum before a byte of it is used.
+// Stored sources. In: a file of the origin's private file system, the sums of its chunks. Out: its bytes,
+// read straight to where they are wanted, and each chunk compared with its sum before a byte of it is used.
 import { type ByteSource, blobSource, filledSource, readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { CHUNK_BYTES } from '../download/chunk.ts'

@@ -9,8 +9,8 @@ export const PIECE_BYTES = 256 << 10
 const RUN_WORDS = 256
 
 /**
- * The sum of a chunk so far, from 0, and of `bytes` after it: Adler-32 that begins with 0. It finds accidents,
- * nothing that was made to match.
+ * The sum of a chunk so far, from 0, and of `bytes` after it: Adler-32 that begins with 0. It finds
+ * accidents, nothing that was made to match.
  */
 export function addSum(sum: number, bytes: Uint8Array): number {
   const { buffer, byteOffset, byteLength } = bytes

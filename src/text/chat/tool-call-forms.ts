@@ -6,7 +6,7 @@
 //   Mistral since 2506        [TOOL_CALLS]f[ARGS]{..}, also without [ARGS], or with [CALL_ID]..
 //   Llama 3                   <|python_tag|>{"name": .., "parameters": {..}}; separated by ; or blanks
 //   Llama 3.1, user-defined   <function=f>{..}</function>
-//   Granite 3, Phi-4-mini     <|tool_call|>[{"name": .., "arguments": {..}}]<|/tool_call|>, or without the end
+//   Granite 3, Phi-4-mini     <|tool_call|>[{"name": .., "arguments": {..}}]<|/tool_call|>, maybe without end
 //   Phi-4                     functools[{"name": .., "arguments": {..}}]
 //   LFM2                      <|tool_call_start|>[f(a=1)]<|tool_call_end|>
 //   OLMo 3                    <function_calls>f(a=1)</function_calls>, a call a line

@@ -1,4 +1,5 @@
-// Filters. In: a value and arguments. Out: a new value, as Jinja's filters and Transformers' `tojson` make it.
+// Filters. In: a value and arguments. Out: a new value, as Jinja's filters and Transformers' `tojson` make
+// it.
 import { formatPercent, roundedText } from './format.ts'
 import { type JsonStyle, jsonOf, writtenText } from './json.ts'
 import { SPACES } from './lexer.ts'

@@ -1,4 +1,5 @@
-// JSON of a template. In: a value. Out: what Python's json.dumps writes, with the arguments of Transformers' `tojson`.
+// JSON of a template. In: a value. Out: what Python's json.dumps writes, with the arguments of Transformers'
+// `tojson`.
 import {
   CallArguments,
   type Float,

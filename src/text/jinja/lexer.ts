@@ -87,7 +87,9 @@ class Lexer {
     this.#at = END_RAW.lastIndex
   }
 
-  /** The text up to a tag. `-` strips all white space before the tag, lstrip_blocks a blank line's beginning. */
+  /**
+   * The text up to a tag. `-` strips all white space before the tag, lstrip_blocks a blank line's beginning.
+   */
   #before(end: number, sign: string, isBlock: boolean): string {
     const text = this.#source.slice(this.#at, end)
     if (sign === '-') return trimEnd(text)

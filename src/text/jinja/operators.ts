@@ -201,7 +201,9 @@ export function slice(value: Value, parts: readonly Value[], spend: Spend): Valu
   return value instanceof Tuple ? new Tuple(taken) : taken
 }
 
-/** The item of a list, tuple or text; undefined beyond its ends. Python counts negative indices from the end. */
+/**
+ * The item of a list, tuple or text; undefined beyond its ends. Python counts negative indices from the end.
+ */
 export function itemAt(value: Value, index: number, spend: Spend): Value {
   const text = stringOf(value)
   if (text !== undefined) spend(text.length)

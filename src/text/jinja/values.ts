@@ -1,9 +1,10 @@
-// Values of a template. In: JavaScript's values. Out: Python's types of them, their texts, equality and order.
+// Values of a template. In: JavaScript's values. Out: Python's types of them, their texts, equality and
+// order.
 import { isObject, type JsonObject } from '../../base/values.ts'
 
 /**
- * A value as Python knows it: `undefined` is Jinja's undefined, `null` is None, a whole `number` is an int and
- * any other is a float.
+ * A value as Python knows it: `undefined` is Jinja's undefined, `null` is None, a whole `number` is an int
+ * and any other is a float.
  */
 export type Value =
   | undefined
@@ -23,8 +24,8 @@ export type Value =
   | Loop
 
 /**
- * Arguments of a tool call: a mapping that joins and writes as JSON. Some templates read them as a mapping and
- * others add them to a text, because OpenAI's API has them as JSON.
+ * Arguments of a tool call: a mapping that joins and writes as JSON. Some templates read them as a mapping
+ * and others add them to a text, because OpenAI's API has them as JSON.
  */
 export class CallArguments extends Map<Key, Value> {}
 

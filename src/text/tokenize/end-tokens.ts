@@ -41,8 +41,8 @@ const END_TEXTS = [
 ] as const
 
 /**
- * `idOf` returns the id of a token that may end an answer. `</s>` closes a tag in vocabularies where it does not
- * control the model, such as Gemma's.
+ * `idOf` returns the id of a token that may end an answer. `</s>` closes a tag in vocabularies where it does
+ * not control the model, such as Gemma's.
  */
 export function endTokens(
   idOf: (text: string) => number | undefined,

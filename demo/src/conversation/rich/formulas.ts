@@ -9,7 +9,10 @@ const MOST_MACROS = 200
 /** Largest sizes that a formula may ask for, in em and in characters of a rule. */
 const MOST_SIZE: [number, number] = [20, 500]
 
-/** Undefined for what is no formula, such as one whose end is still missing, and for what would leave its line. */
+/**
+ * Undefined for what is no formula, such as one whose end is still missing, and for what would leave its
+ * line.
+ */
 export function formula(tex: string, displayMode: boolean): Element | undefined {
   if (tex.length > MOST) return undefined
   const holder = document.createElement('span')

@@ -1,5 +1,5 @@
-// Tame MathML. In: MathML as Temml makes it of somebody's TeX. Out: the same of listed elements, attributes and
-// styles alone, or a refusal: no name that the page uses, and nothing far outside the formula's line.
+// Tame MathML. In: MathML as Temml makes it of somebody's TeX. Out: the same of listed elements, attributes
+// and styles alone, or a refusal: no name that the page uses, and nothing far outside the formula's line.
 
 const MATHML = 'http://www.w3.org/1998/Math/MathML'
 const ELEMENTS = new Set(
@@ -145,8 +145,8 @@ const STACKED = new Set(
 )
 
 /**
- * An upper bound of an element's size in em, and in `spill` of what stands outside its place: what is wider or
- * higher than its box, or was moved.
+ * An upper bound of an element's size in em, and in `spill` of what stands outside its place: what is wider
+ * or higher than its box, or was moved.
  */
 function measure(element: Element, outer: number, spill: { across: number; down: number }): Extent {
   const size = (name: string) => {

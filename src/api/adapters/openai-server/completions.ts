@@ -1,5 +1,5 @@
-// OpenAI's text completions. In: an engine, a request's body. Out: texts that continue a prompt without a chat
-// template, whole or in chunks.
+// OpenAI's text completions. In: an engine, a request's body. Out: texts that continue a prompt without a
+// chat template, whole or in chunks.
 import { wrongOption } from '../../../base/options.ts'
 import { randomId } from '../../../base/random-id.ts'
 import type { TokenLogprobs } from '../../../engine/wire/reply.ts'

@@ -1,5 +1,5 @@
-// Tests of files that other files name. In: forged ONNX models and indexes on a server, a hub's token. Out: every
-// request that a load makes, each in the model's folder, and the token with no other.
+// Tests of files that other files name. In: forged ONNX models and indexes on a server, a hub's token. Out:
+// every request that a load makes, each in the model's folder, and the token with no other.
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../../../base/errors.ts'

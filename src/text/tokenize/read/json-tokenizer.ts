@@ -257,7 +257,10 @@ function affixes(
   }
 }
 
-/** The template of that name. The only template is the default one, and so is the first where none has the name. */
+/**
+ * The template of that name. The only template is the default one, and so is the first where none has the
+ * name.
+ */
 function readTemplate(config: JsonObject, wanted: 'default' | 'tool_use'): string | undefined {
   const value = config['chat_template']
   const isDefault = wanted === 'default'
