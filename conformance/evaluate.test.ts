@@ -24,7 +24,10 @@ describe('tokens', () => {
     const ids = await engine.tokenize('naïve 🦊')
     expect(ids.length).toBe(await engine.countTokens('naïve 🦊'))
     expect(await engine.detokenize(ids)).toBe('naïve 🦊')
-    await expect(engine.detokenize([1, 5000])).rejects.toMatchObject({ code: 'format', detail: { id: 5000 } })
+    await expect(engine.detokenize([1, 5000])).rejects.toMatchObject({
+      code: 'format',
+      detail: { id: '5000' },
+    })
     await expect(engine.detokenize([0.5])).rejects.toMatchObject({ code: 'format' })
   })
 })

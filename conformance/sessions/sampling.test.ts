@@ -33,11 +33,13 @@ function longestRepeat(tokens: readonly number[]): number {
   return longest
 }
 
+/** Without the penalty that the model's file recommends. */
+const GREEDY = { temperature: 0, repeatPenalty: 1 } as const
+
 test('DRY keeps greedy text from repeating itself', async () => {
   await using engine = await openEngine(tiny, BUILDS[0]!)
   const repeat = async (options: GenerateOptions) => {
-    const { tokens } = await engine.complete(CHAIN_PROMPT, { temperature: 0, maxTokens: 300, ...options })
-      .result
+    const { tokens } = await engine.complete(CHAIN_PROMPT, { ...GREEDY, maxTokens: 300, ...options }).result
     return longestRepeat(tokens)
   }
   const [plain, dry] = [await repeat({}), await repeat({ dryMultiplier: 2, drySequenceBreakers: [] })]
@@ -47,8 +49,7 @@ test('DRY keeps greedy text from repeating itself', async () => {
 
 test('the log-probabilities of greedy tokens are the largest there are', async () => {
   await using engine = await openEngine(tiny, BUILDS[0]!)
-  const { logprobs } = await engine.complete(CHAIN_PROMPT, { temperature: 0, maxTokens: 20, logprobs: 5 })
-    .result
+  const { logprobs } = await engine.complete(CHAIN_PROMPT, { ...GREEDY, maxTokens: 20, logprobs: 5 }).result
   expect(logprobs).toHaveLength(20)
   for (const { id, logprob, top } of logprobs!) {
     expect(top[0]).toMatchObject({ id, logprob })

@@ -41,7 +41,7 @@ test('tools go to the template that a GGUF has for them', async () => {
       .send('hi', { ...GREEDY, tools: TOOLS })
       .text()
   }
-  await expect(send(await fileOf(TURNS))).rejects.toMatchObject({ code: 'unsupported' })
+  expect(await send(await fileOf(TURNS))).toBeTypeOf('string')
   expect(await send(await fileOf(TURNS, { metadata: named as never }))).toBeTypeOf('string')
 })
 

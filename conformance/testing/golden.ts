@@ -51,7 +51,7 @@ export function goldenReply({ name }: GoldenCase): GoldenReply {
 
 /** Two turns of a conversation, greedy, in the models' own template. */
 export const EMBEDDED_TURNS = ['Tell me a story.', 'What happened then?'] as const
-export const EMBEDDED_OPTIONS = { temperature: 0, maxTokens: 40 } as const
+export const EMBEDDED_OPTIONS = { temperature: 0, repeatPenalty: 1, maxTokens: 40 } as const
 
 /** A small Llama that talks, from the repository's root: its two grouped heads divide among four shards. */
 export const TINY_PATH = 'conformance/models/halfbyte-tiny.hbm'

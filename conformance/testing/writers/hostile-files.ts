@@ -96,9 +96,6 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
   lying('a tokenizer of no known kind', 'unsupported', /runes/, {
     'tokenizer.ggml.model': ['string', 'runes'],
   }),
-  lying('a chat template that is no template', 'format', /template/, {
-    'tokenizer.chat_template': ['string', '{% for message in'],
-  }),
   {
     title: 'a GGUF file without a tokenizer',
     code: 'format',
@@ -154,14 +151,12 @@ function replaced(files: readonly File[], by: File): File[] {
 }
 
 /** The tiny tokenizer with a hundred more special tokens. */
+/** With more tokens of its own than the model has rows; added ones may be more. */
 function largerTokenizer(): object {
-  const more = Array.from({ length: 100 }, (_, index) => ({
-    content: `<|extra_${index}|>`,
-    id: model.config.vocab_size + index,
-    special: true,
-  }))
   const { tokenizer } = jsonSpec()
-  return { ...tokenizer, added_tokens: [...(tokenizer.added_tokens as object[]), ...more] }
+  const own = tokenizer.model as { readonly vocab: Readonly<Record<string, number>> }
+  const more = Array.from({ length: 100 }, (_, index) => [`extra${index}`, model.config.vocab_size + index])
+  return { ...tokenizer, model: { ...own, vocab: { ...own.vocab, ...Object.fromEntries(more) } } }
 }
 
 function withU64(bytes: Uint8Array, at: number, value: bigint): Uint8Array {
