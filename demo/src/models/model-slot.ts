@@ -11,7 +11,7 @@ import {
   storedBytes,
 } from '../../../src/index.ts'
 import { rememberAddress, rememberChoice } from '../conversation/store/remember.ts'
-import type { EngineSettings } from '../shell/settings.ts'
+import { DEFAULT_SETTINGS, type EngineSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
 import { t } from '../words/words.ts'
@@ -323,7 +323,8 @@ async function sourceOf(
 /** What `Engine.load` takes of them. */
 export function loadOptions({ threads, contextLength, weights, memory }: EngineSettings) {
   return {
-    contextLength,
+    // The engine's own default is the same, and it makes no note where a model has less.
+    contextLength: contextLength === DEFAULT_SETTINGS.contextLength ? undefined : contextLength,
     weights,
     kvCache: { k: memory === 'f32' ? ('f32' as const) : ('int8' as const), v: memory },
     ...(threads !== undefined && { threads }),
