@@ -11,7 +11,7 @@ import type { GenerateOptions } from '../types.ts'
 import { callOf, roleOf, splitPrefix, textOf, withToolNames } from './chat-messages.ts'
 import type { ChatCompletionParams, ChatMessageParam, SamplingParams } from './openai-types.ts'
 import { ANY_OBJECT, formOptions, type ToolChoice } from './reply-form.ts'
-import type { OnWarning } from './warn.ts'
+import { type OnWarning, unreadFields, warnOfUnread } from './warn.ts'
 
 export interface ChatRequest {
   readonly messages: readonly Message[]
@@ -58,7 +58,7 @@ const FIELDS: Record<keyof ChatCompletionParams, true> = {
   halfbyte: true,
 }
 
-/** The same for a message. */
+/** The same for a message. Deprecated calls of a function are not among them. */
 const MESSAGE_FIELDS: Record<Exclude<keyof ChatMessageParam, 'name'>, true> = {
   role: true,
   content: true,
@@ -77,11 +77,8 @@ export function chatRequest(
   if (params?.tools != null) checkList('tools', params.tools)
   if (!Array.isArray(params?.messages) || params.messages.some((each) => !isObject(each)))
     throw refused('messages is not a list of messages; give the conversation so far')
-  for (const [name, value] of Object.entries(params)) {
-    if (value == null || Object.hasOwn(FIELDS, name)) continue
-    onWarning(`halfbyte/openai ignores "${name}": the engine has nothing like it`)
-  }
-  for (const name of new Set(params.messages.flatMap(unreadFields))) {
+  warnOfUnread(params, FIELDS, onWarning)
+  for (const name of new Set(params.messages.flatMap((message) => unreadFields(message, MESSAGE_FIELDS)))) {
     onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates have nothing like it`)
   }
   const count = params.n ?? 1
@@ -97,12 +94,6 @@ export function chatRequest(
     mostCalls: params.parallel_tool_calls === false ? 1 : Number.POSITIVE_INFINITY,
   }
 }
-
-/** Names of fields with a value that is not read. Deprecated calls of a function are among them. */
-const unreadFields = (message: ChatMessageParam): string[] =>
-  Object.entries(message)
-    .filter(([name, value]) => value != null && !Object.hasOwn(MESSAGE_FIELDS, name))
-    .map(([name]) => name)
 
 function options(params: ChatCompletionParams, sampling: SamplerOptions): GenerateOptions {
   return {

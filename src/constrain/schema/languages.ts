@@ -36,8 +36,10 @@ export function matches(regex: Regex, text: string): boolean {
 
 /** The texts that all limits allow. */
 export function stringLanguage(one: StringCase): Dfa {
-  const { minLength, maxLength } = one
-  const spelled = spelledLanguage(one)
+  return ofLength(spelledLanguage(one), one)
+}
+
+function ofLength(spelled: Dfa | undefined, { minLength, maxLength }: StringCase): Dfa {
   const hasLength = minLength > 0 || maxLength !== Number.POSITIVE_INFINITY
   if (spelled === undefined) return dfaOfLength(minLength, maxLength)
   return hasLength ? meet(spelled, dfaOfLength(minLength, maxLength)) : spelled
@@ -50,7 +52,7 @@ export function stringLanguage(one: StringCase): Dfa {
 export function writtenLanguage(one: StringCase): Dfa {
   const { minLength, maxLength } = one
   const spelled = spelledLanguage(one)
-  if (spelled === undefined || maxLength === Number.POSITIVE_INFINITY) return stringLanguage(one)
+  if (spelled === undefined || maxLength === Number.POSITIVE_INFINITY) return ofLength(spelled, one)
   const language = merged(spelled)
   const isExact = language.next.length * (maxLength + 2) <= MAX_STATES
   const counted = isExact ? maxLength : Math.floor(MAX_COUNTED / language.next.length)

@@ -7,7 +7,7 @@ import type { Engine } from '../../engine.ts'
 import type { Generation } from '../../types.ts'
 import { MOST_REPLIES, textOptions } from '../openai-request.ts'
 import type { TextCompletion, TextCompletionParams } from '../openai-types.ts'
-import type { OnWarning } from '../warn.ts'
+import { type OnWarning, warnOfUnread } from '../warn.ts'
 
 type Choice = TextCompletion['choices'][0]
 
@@ -38,10 +38,7 @@ export async function* textCompletions(
   const count = n ?? 1
   if (!(Number.isSafeInteger(count) && count >= 1 && count <= MOST_REPLIES))
     throw wrongOption('n', count, `a whole number from 1 to ${MOST_REPLIES}`)
-  for (const [name, value] of Object.entries(params)) {
-    if (value == null || Object.hasOwn(FIELDS, name)) continue
-    onWarning(`halfbyte/openai ignores "${name}": the engine has nothing like it`)
-  }
+  warnOfUnread(params, FIELDS, onWarning)
   const options = {
     ...textOptions(params, engine.model.sampling),
     maxTokens: params.max_tokens ?? MAX_TOKENS,

@@ -2,7 +2,7 @@
 import { wrongOption } from '../../../base/options.ts'
 import type { Engine } from '../../engine.ts'
 import type { EmbeddingList, EmbeddingParams } from '../openai-types.ts'
-import type { OnWarning } from '../warn.ts'
+import { type OnWarning, warnOfUnread } from '../warn.ts'
 
 const FIELDS: Record<keyof EmbeddingParams, true> = {
   input: true,
@@ -24,10 +24,7 @@ export async function embeddings(
     throw wrongOption('input', input, 'a text or a list of texts')
   if (format != null && format !== 'float' && format !== 'base64')
     throw wrongOption('encoding_format', format, 'float or base64')
-  for (const [name, value] of Object.entries(params)) {
-    if (value == null || Object.hasOwn(FIELDS, name)) continue
-    onWarning(`halfbyte/openai ignores "${name}": the engine has nothing like it`)
-  }
+  warnOfUnread(params, FIELDS, onWarning)
   const vectors = await engine.embed(texts, { signal })
   const size = vectors[0]?.length
   if (dimensions != null && dimensions !== size)
