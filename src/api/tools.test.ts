@@ -44,6 +44,31 @@ describe('a reply with tools', () => {
     expect(plain.toolCalls).toBeUndefined()
   })
 
+  test('ends with the last call that it may have, and nothing after it is decoded', async () => {
+    const session = (await openToy()).createSession()
+    const said = `so: ${call('add')}${call('add')} and on, ${'and on'.repeat(20)}`
+    const { usage } = await session.send(`so: ${call('add')}`, { ...GREEDY, tools }).result
+    session.setMessages([])
+    const one = await session.send(said, { ...GREEDY, tools, maxToolCalls: 1 }).result
+    expect(one).toMatchObject({ text: 'You said so: ', finishReason: 'stop', toolCalls: [{ name: 'add' }] })
+    expect(one.toolCalls).toHaveLength(1)
+    expect(one.usage.completionTokens).toBe(usage.completionTokens)
+    const two = await session.regenerate({ ...GREEDY, tools, maxToolCalls: 2 }).result
+    expect(two.toolCalls).toHaveLength(2)
+    expect(two.text).toBe('You said so: ')
+    for (const maxToolCalls of [0, -1, 0.5, Number.NaN, '1'] as number[])
+      await expect(session.regenerate({ tools, maxToolCalls }).result).rejects.toMatchObject({
+        ...{ code: 'unsupported', detail: { name: 'maxToolCalls' } },
+      })
+  })
+
+  test('that lists its calls at once has the first of them', async () => {
+    const session = (await openToy()).createSession()
+    const listed = `[TOOL_CALLS][${'{"name": "add", "arguments": {"a": 1}}, '.repeat(3).slice(0, -2)}]`
+    const { toolCalls } = await session.send(listed, { ...GREEDY, tools, maxToolCalls: 1 }).result
+    expect(toolCalls).toHaveLength(1)
+  })
+
   test('that is cut within a call ends before it', async () => {
     const session = (await openToy()).createSession()
     const cut = await session.send(call('add'), { ...GREEDY, tools, maxTokens: 20 }).result

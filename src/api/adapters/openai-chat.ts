@@ -1,10 +1,12 @@
 // OpenAI's chat. In: an engine. Out: `chat.completions.create` for it, complete or as a stream of chunks.
 import { readFrom } from '../../base/options.ts'
 import { randomId } from '../../base/random-id.ts'
+import type { Message } from '../../engine/wire/protocol.ts'
 import type { TokenLogprob, TokenLogprobs } from '../../engine/wire/reply.ts'
 import type { Engine } from '../engine.ts'
-import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
+import type { GenerateOptions, GenerationResult, Session } from '../types.ts'
 import { checkEngine } from './load-once.ts'
+import { replies } from './openai-replies.ts'
 import { type ChatRequest, chatRequest } from './openai-request.ts'
 import type {
   ChatCompletion,
@@ -71,15 +73,13 @@ export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenA
 
 async function completion(
   engine: Engine,
-  { messages, count, mostCalls }: ChatRequest,
+  { messages, count }: ChatRequest,
   options: GenerateOptions,
 ): Promise<ChatCompletion> {
   const results: GenerationResult[] = []
   await using session = engine.createSession({ messages })
-  for (let index = 0; index < count; index++) {
-    session.setMessages(messages)
-    const result = await session.regenerate(optionsOf(options, index)).result
-    results.push({ ...result, toolCalls: result.toolCalls?.slice(0, mostCalls) })
+  for await (const part of replies(count, options, answers(session, messages))) {
+    if (part.type === 'end') results.push(part.result)
   }
   return {
     ...heading(engine, 'chat.completion'),
@@ -95,39 +95,39 @@ async function completion(
 
 async function* chunks(
   engine: Engine,
-  { messages, count, includeUsage, mostCalls }: ChatRequest,
+  { messages, count, includeUsage }: ChatRequest,
   options: GenerateOptions,
 ): AsyncGenerator<ChatCompletionChunk, void> {
   await using session = engine.createSession({ messages })
   const head = heading(engine, 'chat.completion.chunk')
   const results: GenerationResult[] = []
-  for (let index = 0; index < count; index++) {
-    session.setMessages(messages)
-    const generation: Generation = session.regenerate(optionsOf(options, index))
+  for await (const part of replies(count, options, answers(session, messages))) {
     const chunk = (
       delta: ChatCompletionChunk['choices'][0]['delta'],
       finish_reason: ChatFinishReason | null = null,
       logprobs: ChatLogprobs | null = null,
     ): ChatCompletionChunk => ({
       ...head,
-      choices: [{ index, delta, finish_reason, ...(logprobs !== null && { logprobs }) }],
+      choices: [{ index: part.index, delta, finish_reason, ...(logprobs !== null && { logprobs }) }],
     })
-    yield chunk({ role: 'assistant', content: '' })
-    for await (const { text, logprobs } of generation) {
-      yield chunk({ content: text }, null, logprobsOf(logprobs))
+    if (part.type === 'start') yield chunk({ role: 'assistant', content: '' })
+    else if (part.type === 'chunk') {
+      yield chunk({ content: part.chunk.text }, null, logprobsOf(part.chunk.logprobs))
+    } else {
+      const calls = callsOf(part.result)
+      if (calls.length > 0) yield chunk({ tool_calls: calls.map((call, at) => ({ index: at, ...call })) })
+      yield chunk({}, reasonOf(part.result))
+      results.push(part.result)
     }
-    const result = await generation.result
-    const calls = callsOf(result).slice(0, mostCalls)
-    if (calls.length > 0) yield chunk({ tool_calls: calls.map((call, at) => ({ index: at, ...call })) })
-    yield chunk({}, reasonOf(result))
-    results.push(result)
   }
   if (includeUsage) yield { ...head, choices: [], usage: usageOf(results) }
 }
 
-/** Replies to the same prompt must differ, and must be reproducible if the caller gave a seed. */
-const optionsOf = (options: GenerateOptions, index: number): GenerateOptions =>
-  typeof options.seed !== 'number' ? options : { ...options, seed: options.seed + index }
+/** Answers the same conversation each time. */
+const answers = (session: Session, messages: readonly Message[]) => (options: GenerateOptions) => {
+  session.setMessages(messages)
+  return session.regenerate(options)
+}
 
 const heading = <T extends string>(engine: Engine, object: T) => ({
   id: `chatcmpl-${randomId()}`,

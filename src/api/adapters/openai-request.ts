@@ -9,6 +9,7 @@ import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { SamplerOptions } from '../../generate/sampler/options.ts'
 import type { GenerateOptions } from '../types.ts'
 import { callOf, roleOf, splitPrefix, textOf, withToolNames } from './chat-messages.ts'
+import { replyCount } from './openai-replies.ts'
 import type { ChatCompletionParams, ChatMessageParam, SamplingParams } from './openai-types.ts'
 import { ANY_OBJECT, formOptions, type ToolChoice } from './reply-form.ts'
 import { type OnWarning, unreadFields, warnOfUnread } from './warn.ts'
@@ -20,12 +21,7 @@ export interface ChatRequest {
   readonly count: number
   readonly isStream: boolean
   readonly includeUsage: boolean
-  /** Most calls of a reply. */
-  readonly mostCalls: number
 }
-
-/** OpenAI's own limit. Replies are made one after another and kept until the last. */
-export const MOST_REPLIES = 128
 
 /** The parameters that are read, by type. Others cause a warning. */
 const FIELDS: Record<keyof ChatCompletionParams, true> = {
@@ -81,9 +77,7 @@ export function chatRequest(
   for (const name of new Set(params.messages.flatMap((message) => unreadFields(message, MESSAGE_FIELDS)))) {
     onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates have nothing like it`)
   }
-  const count = params.n ?? 1
-  if (!(Number.isSafeInteger(count) && count >= 1 && count <= MOST_REPLIES))
-    throw refused(`n is ${shown(count)} but must be a whole number from 1 to ${MOST_REPLIES}`)
+  const count = replyCount(params.n)
   const { messages, prefix } = splitPrefix(withToolNames(params.messages.map(readMessage)))
   return {
     messages,
@@ -91,7 +85,6 @@ export function chatRequest(
     count,
     isStream: params.stream === true,
     includeUsage: params.stream_options?.include_usage === true,
-    mostCalls: params.parallel_tool_calls === false ? 1 : Number.POSITIVE_INFINITY,
   }
 }
 
@@ -106,6 +99,7 @@ function options(params: ChatCompletionParams, sampling: SamplerOptions): Genera
       schema: schemaOf(params.response_format),
     }),
     templateArguments: templateArgumentsOf(params),
+    ...(params.parallel_tool_calls === false && { maxToolCalls: 1 }),
     ...params.halfbyte,
   }
 }

@@ -120,7 +120,7 @@ export interface ChatCompletionParams extends SamplingParams {
   readonly top_logprobs?: number | null
   /** Number of replies, made one after another. Default 1. */
   readonly n?: number | null
-  /** False: a reply has at most one call; others are left out. Default true. */
+  /** False: a reply ends with its first call. Default true. */
   readonly parallel_tool_calls?: boolean | null
 }
 

@@ -128,7 +128,7 @@ test('leaving the stream ends the work and frees the state', async () => {
   await expect.poll(() => toy.liveBytes()).toBe(0)
 })
 
-test('several replies share their prompt, and each is seeded differently', async () => {
+test('several replies share their prompt, which is counted once', async () => {
   const { chat } = await client()
   const answer = await chat.completions.create({ messages: said('hi'), temperature: 0, n: 3, seed: 5 })
   expect(answer.choices.map(({ index, message }) => [index, message.content])).toEqual([
@@ -137,6 +137,45 @@ test('several replies share their prompt, and each is seeded differently', async
     [2, 'You said hi'],
   ])
   expect(answer.usage.completion_tokens).toBe(9)
+})
+
+test('several replies are streamed one after another, each with its calls', async () => {
+  const { chat } = await client()
+  const asked = {
+    messages: said(`${CALL}${CALL}`),
+    temperature: 0,
+    tools: [add],
+    n: 3,
+    stream: true as const,
+  }
+  for (const [parallel_tool_calls, count] of [
+    [true, 2],
+    [false, 1],
+  ] as const) {
+    const seen = new Map<number, unknown[]>()
+    for await (const { choices } of await chat.completions.create({ ...asked, parallel_tool_calls })) {
+      for (const { index, delta, finish_reason } of choices) {
+        const parts = [...(seen.get(index) ?? []), ...(delta.tool_calls ?? [])]
+        seen.set(index, finish_reason === null ? parts : [...parts, finish_reason])
+      }
+    }
+    const calls = ['call00001', 'call00002'].map((id, index) => ({ ...called, id, index })).slice(0, count)
+    expect([...seen]).toEqual([0, 1, 2].map((index) => [index, [...calls, 'tool_calls']]))
+  }
+})
+
+test('seeds of several replies go on from the one that was given, and from the largest to 0', async () => {
+  const { chat } = await client()
+  const asked = { messages: said('hi'), temperature: 2 }
+  const texts = async (seed: number, n: number) =>
+    (await chat.completions.create({ ...asked, seed, n })).choices.map(({ message }) => message.content)
+  expect(await texts(7, 3)).toEqual([...(await texts(7, 1)), ...(await texts(8, 1)), ...(await texts(9, 1))])
+  const last = Number.MAX_SAFE_INTEGER
+  expect(await texts(last, 3)).toEqual([
+    ...(await texts(last, 1)),
+    ...(await texts(0, 1)),
+    ...(await texts(1, 1)),
+  ])
 })
 
 test('several replies are streamed one after another', async () => {
@@ -159,16 +198,21 @@ test('an assistant’s message at the end is the beginning of the reply', async 
   expect(whole.choices[0]!.message.content).toBe(own)
 })
 
-test('one call at most is left where calls may not be parallel', async () => {
+test('a reply ends with its first call where calls may not be parallel', async () => {
   const { chat } = await client()
   const asked = { messages: said(`${CALL}${CALL}`), temperature: 0, tools: [add] }
   const counts = await Promise.all(
     [true, false].map(async (parallel_tool_calls) => {
-      const { choices } = await chat.completions.create({ ...asked, parallel_tool_calls })
-      return choices[0]!.message.tool_calls?.length
+      const { choices, usage } = await chat.completions.create({ ...asked, parallel_tool_calls })
+      return [choices[0]!.message.tool_calls?.length, usage.completion_tokens]
     }),
   )
-  expect(counts).toEqual([2, 1])
+  const [[, both], [, one]] = counts as [[number, number], [number, number]]
+  expect(counts).toEqual([
+    [2, both],
+    [1, one],
+  ])
+  expect(one).toBe(both - CALL.length)
 })
 
 test('other servers’ fields and the engine’s own options reach the sampler', () => {

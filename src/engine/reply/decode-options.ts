@@ -18,6 +18,7 @@ const OPTION_KEYS = [
   ...CONSTRAINT_KEYS,
   'compact',
   'negativePrompt',
+  'maxToolCalls',
   ...Object.keys(CHOICES),
   ...Object.keys(SAMPLER_DEFAULTS),
 ]
@@ -27,10 +28,11 @@ export function checkedOptions(options: DecodeOptions): DecodeOptions {
   checkKeys('the options', options, OPTION_KEYS)
   for (const [key, choices] of Object.entries(CHOICES))
     checkChoice(key, options[key as keyof DecodeOptions], choices)
-  const { maxTokens = 1, stop = [], negativePrompt = '' } = options
+  const { maxTokens = 1, maxToolCalls = 1, stop = [], negativePrompt = '' } = options
   if (typeof negativePrompt !== 'string') throw wrongOption('negativePrompt', negativePrompt, 'a text')
-  if (!Number.isInteger(maxTokens) || maxTokens < 1)
-    throw wrongOption('maxTokens', maxTokens, 'a whole number from 1')
+  for (const [name, count] of Object.entries({ maxTokens, maxToolCalls })) {
+    if (!Number.isInteger(count) || count < 1) throw wrongOption(name, count, 'a whole number from 1')
+  }
   checkTexts('stop', stop)
   return options
 }

@@ -61,7 +61,7 @@ export async function reply(
   outlet: Outlet,
 ): Promise<Outcome> {
   const options = checkedOptions(request.options)
-  const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority } = options
+  const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority, maxToolCalls } = options
   const text = promptText(model, request.prompt)
   checkLength(model, request, text)
   const prompt = transcript.encode(text, (...rest) => model.text.encode(...rest))
@@ -83,7 +83,7 @@ export async function reply(
     {
       stop,
       constraint,
-      calls: toolCallsOf(request.prompt),
+      calls: toolCallsOf(request.prompt, maxToolCalls),
       after: constraint === undefined && request.prompt.type !== 'text' ? prompt.at(-1) : undefined,
     },
     sampler.logprobs,
@@ -237,7 +237,8 @@ function createWriter(
       const text = stops.push(decoder.push(id))
       const sent = send(calls?.push(text) ?? text)
       // If nothing but the end may follow, no further token is requested.
-      return stops.matched !== undefined || constraint?.mustEnd === true ? 'stop' : sent
+      const isOver = stops.matched !== undefined || constraint?.mustEnd === true || calls?.isFull === true
+      return isOver ? 'stop' : sent
     },
     finish() {
       const isStopped = stops.matched !== undefined

@@ -13,6 +13,8 @@ export interface ReplyToolCalls {
   /** The text outside calls, as far as that is certain. */
   push(text: string): string
   finish(): string
+  /** Whether the reply has all the calls that it may have. */
+  readonly isFull: boolean
   readonly found: readonly ToolCall[]
 }
 
@@ -37,17 +39,21 @@ export function checkTools(tools: unknown): asserts tools is readonly Tool[] {
   )
 }
 
-/** Undefined if the prompt has no tools, which are checked. */
-export function toolCallsOf(prompt: Prompt): ReplyToolCalls | undefined {
+/** Undefined if the prompt has no tools, which are checked. What follows call number `most` is dropped. */
+export function toolCallsOf(prompt: Prompt, most = Number.POSITIVE_INFINITY): ReplyToolCalls | undefined {
   if (prompt.type === 'text' || prompt.tools === undefined || prompt.tools.length === 0) return undefined
   const before = prompt.messages.reduce((sum, { toolCalls = [] }) => sum + toolCalls.length, 0)
   const parser = new ToolCallParser(prompt.tools)
+  const isFull = () => parser.calls.length >= most
   return {
-    push: (text) => parser.push(text),
-    finish: () => parser.finish(),
+    push: (text) => (isFull() ? '' : parser.push(text)),
+    finish: () => (isFull() ? '' : parser.finish()),
+    get isFull() {
+      return isFull()
+    },
     get found() {
-      // Mistral's template requires ids of nine letters and digits.
-      return parser.calls.map((call, index) => ({
+      // Mistral's template requires ids of nine letters and digits. A list of calls is read as a whole.
+      return parser.calls.slice(0, most).map((call, index) => ({
         id: `call${String(before + index + 1).padStart(5, '0')}`,
         ...call,
       }))

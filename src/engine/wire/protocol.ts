@@ -213,6 +213,11 @@ export interface DecodeOptions extends SamplerOptions {
   /** The reply is one of these texts. Default: none. */
   readonly choices?: readonly string[] | undefined
   /**
+   * Most tool calls in a reply: it ends with the last of them, and nothing after that is decoded. Default: as
+   * many as the model makes.
+   */
+  readonly maxToolCalls?: number | undefined
+  /**
    * The prompt that `cfgScale` steers away from. It replaces a conversation's system text, or the whole of a
    * plain-text prompt. Guidance runs two sequences for one reply. Default '': the conversation without its
    * system text, or the last token of a plain-text prompt.

@@ -4,8 +4,8 @@ import { wrongOption } from '../../../base/options.ts'
 import { randomId } from '../../../base/random-id.ts'
 import type { TokenLogprobs } from '../../../engine/wire/reply.ts'
 import type { Engine } from '../../engine.ts'
-import type { Generation } from '../../types.ts'
-import { MOST_REPLIES, textOptions } from '../openai-request.ts'
+import { replies, replyCount } from '../openai-replies.ts'
+import { textOptions } from '../openai-request.ts'
 import type { TextCompletion, TextCompletionParams } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../warn.ts'
 
@@ -31,19 +31,18 @@ export async function* textCompletions(
   onWarning: OnWarning,
   signal?: AbortSignal,
 ): AsyncGenerator<TextCompletion, void> {
-  const { prompt, n, echo, logprobs } = params
+  const { prompt, echo, logprobs } = params
   const prompts = typeof prompt === 'string' ? [prompt] : prompt
   if (!Array.isArray(prompts) || prompts.length === 0 || prompts.some((text) => typeof text !== 'string'))
     throw wrongOption('prompt', prompt, 'a text or a list of texts')
-  const count = n ?? 1
-  if (!(Number.isSafeInteger(count) && count >= 1 && count <= MOST_REPLIES))
-    throw wrongOption('n', count, `a whole number from 1 to ${MOST_REPLIES}`)
+  const count = replyCount(params.n)
   warnOfUnread(params, FIELDS, onWarning)
   const options = {
     ...textOptions(params, engine.model.sampling),
     maxTokens: params.max_tokens ?? MAX_TOKENS,
     logprobs: logprobs ?? undefined,
     ...params.halfbyte,
+    signal,
   }
   const head = {
     id: `cmpl-${randomId()}`,
@@ -53,32 +52,24 @@ export async function* textCompletions(
   } as const
   const total = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
   for (const [place, text] of prompts.entries()) {
-    for (let at = 0; at < count; at++) {
-      const seed = typeof options.seed === 'number' ? options.seed + at : options.seed
-      const reply = engine.complete(text, { ...options, seed, signal })
-      const index = place * count + at
+    for await (const part of replies(count, options, (options) => engine.complete(text, options))) {
+      const index = place * count + part.index
       const chunk = (part: Partial<Choice>): TextCompletion => ({
         ...head,
         choices: [{ index, text: '', logprobs: null, finish_reason: null, ...part }],
       })
-      if (echo === true) yield chunk({ text })
-      yield* chunksOf(reply, chunk)
-      const { usage } = await reply.result
-      if (at === 0) total.prompt_tokens += usage.promptTokens
-      total.completion_tokens += usage.completionTokens
+      if (part.type === 'chunk') {
+        yield chunk({ text: part.chunk.text, logprobs: logprobsOf(part.chunk.logprobs) })
+      } else if (part.type === 'end') {
+        const { finishReason, usage } = part.result
+        yield chunk({ finish_reason: finishReason === 'length' ? 'length' : 'stop' })
+        if (part.index === 0) total.prompt_tokens += usage.promptTokens
+        total.completion_tokens += usage.completionTokens
+      } else if (echo === true) yield chunk({ text })
     }
   }
   total.total_tokens = total.prompt_tokens + total.completion_tokens
   yield { ...head, choices: [], usage: total }
-}
-
-async function* chunksOf(
-  reply: Generation,
-  chunk: (part: Partial<Choice>) => TextCompletion,
-): AsyncGenerator<TextCompletion, void> {
-  for await (const { text, logprobs } of reply) yield chunk({ text, logprobs: logprobsOf(logprobs) })
-  const { finishReason } = await reply.result
-  yield chunk({ finish_reason: finishReason === 'length' ? 'length' : 'stop' })
 }
 
 /** One answer of all chunks. */
