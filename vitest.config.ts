@@ -20,12 +20,17 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'unit',
-          include: ['{src,wasm,scripts,demo,workers,bench,fuzz,train,e2e/perf}/**/*.test.ts'],
+          include: ['{src,wasm,scripts,demo,workers,bench,test/fuzz,train}/**/*.test.ts'],
           exclude: ['wasm/native/**'],
         },
       },
       {
-        test: { ...shared, name: 'conformance', include: ['conformance/**/*.test.ts'], testTimeout: 300_000 },
+        test: {
+          ...shared,
+          name: 'conformance',
+          include: ['test/conformance/**/*.test.ts'],
+          testTimeout: 300_000,
+        },
       },
       {
         test: {

@@ -3,8 +3,8 @@
 //   npx node bench/float-shape.ts FILE.gguf
 //
 // Weights are random. Every 64th input of a norm is 15 times as large as the others, as in trained models.
-import type { GgufTensor } from '../conformance/testing/writers/gguf-writer.ts'
-import { randomTensor } from '../conformance/testing/writers/random-tensor.ts'
+import type { GgufTensor } from '../test/conformance/testing/writers/gguf-writer.ts'
+import { randomTensor } from '../test/conformance/testing/writers/random-tensor.ts'
 import { writeModel } from './model-file.ts'
 import { randomModel } from './random-model.ts'
 import { QWEN_05B } from './shapes.ts'

@@ -5,7 +5,7 @@ import { mkdir, rename, stat } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type GgufContents, writeGguf } from '../conformance/testing/writers/gguf-writer.ts'
+import { type GgufContents, writeGguf } from '../test/conformance/testing/writers/gguf-writer.ts'
 import { randomModel } from './random-model.ts'
 import type { Shape } from './shapes.ts'
 

@@ -6,14 +6,14 @@
 // Weights are random. Every 64th input of a norm is 15 times as large as the others, as in trained models.
 // Windows are 512 tokens. Statistics grow with the windows, solving does not.
 import { parseArgs } from 'node:util'
-import { safetensorsFiles } from '../conformance/testing/model-files.ts'
-import { randomLlama } from '../conformance/testing/random-llama.ts'
 import { blobSource } from '../src/base/bytes.ts'
 import { loadSolver, nodeHost, startSolver } from '../src/cli/host.ts'
-import { quantizeModel } from '../src/engine/calibrate/quantize-model.ts'
-import { memoryWork } from '../src/engine/calibrate/work-files.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
 import { openModel } from '../src/formats/open-model.ts'
+import { quantizeModel } from '../src/shrink/calibrate/quantize-model.ts'
+import { memoryWork } from '../src/shrink/calibrate/work-files.ts'
+import { safetensorsFiles } from '../test/conformance/testing/model-files.ts'
+import { randomLlama } from '../test/conformance/testing/random-llama.ts'
 
 const LAYERS = 2
 const TOKENS = 512

@@ -1,6 +1,6 @@
 // A random Mamba. In: a shape, its source of numbers. Out: the tensors and keys of its GGUF file, as
 // llama.cpp would quantise it.
-import type { GgufValue } from '../conformance/testing/writers/gguf-writer.ts'
+import type { GgufValue } from '../test/conformance/testing/writers/gguf-writer.ts'
 import type { RecurrentShape } from './shapes.ts'
 
 /** What random-model.ts makes its tensors of. */

@@ -1,6 +1,6 @@
 // A random model. In: a shape and a seed. Out: a Q4_0 GGUF of that shape, as chunks; it says nothing but
 // costs what a real one costs.
-import type { GgufContents, GgufTensor, GgufValue } from '../conformance/testing/writers/gguf-writer.ts'
+import type { GgufContents, GgufTensor, GgufValue } from '../test/conformance/testing/writers/gguf-writer.ts'
 import { mambaKeys, mambaLayer } from './random-mamba.ts'
 import type { Shape } from './shapes.ts'
 

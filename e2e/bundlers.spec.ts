@@ -10,7 +10,7 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../conformance/testing/golden.ts'
+} from '../test/conformance/testing/golden.ts'
 import { type PackedApp, packedApp } from './packed-app.ts'
 
 /** A minimal page of a new user. */

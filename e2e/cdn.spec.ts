@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test as base, expect, type Frame, type Page } from '@playwright/test'
-import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../conformance/testing/golden.ts'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../test/conformance/testing/golden.ts'
 import { ISOLATION, type StaticServer, serveFolder } from './static-server.ts'
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))

@@ -7,7 +7,7 @@ import { serveModels } from './model-server.ts'
 
 const tiny = {
   name: 'tiny.hbm',
-  buffer: readFileSync(new URL('../conformance/models/halfbyte-tiny.hbm', import.meta.url)),
+  buffer: readFileSync(new URL('../test/conformance/models/halfbyte-tiny.hbm', import.meta.url)),
 }
 
 /** Violations that the page observed. Call `watchViolations` before opening the page. */

@@ -2,15 +2,15 @@
 // models' expected text.
 import { readFileSync } from 'node:fs'
 import type { Page } from '@playwright/test'
+import type { GenerateOptions } from '../src/index.ts'
+import { type Behaviour, type FileServer, serveFiles } from '../src/store/testing/file-server.ts'
 import {
   GOLDEN,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../conformance/testing/golden.ts'
-import type { GenerateOptions } from '../src/index.ts'
-import { type Behaviour, type FileServer, serveFiles } from '../src/store/testing/file-server.ts'
+} from '../test/conformance/testing/golden.ts'
 import { test as base } from './library-site.ts'
 
 /** What golden.gguf and long.gguf reply. */
@@ -25,7 +25,7 @@ export const test = base.extend<{ server: FileServer }>({
     // Padding after the tensors makes the same model span more than one chunk.
     const long = new Uint8Array(11 * MIB)
     long.set(bytes)
-    const pack = readFileSync(new URL('../conformance/models/halfbyte-tiny.hbm', import.meta.url))
+    const pack = readFileSync(new URL('../test/conformance/models/halfbyte-tiny.hbm', import.meta.url))
     const server = await serveFiles({ 'golden.gguf': bytes, 'long.gguf': long, 'tiny.hbm': pack })
     server.behaviour = { ...FRIENDLY }
     await use(server)

@@ -7,7 +7,7 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../conformance/testing/golden.ts'
+} from '../test/conformance/testing/golden.ts'
 import { endlessModel } from './endless-model.ts'
 import { openLibrary, test } from './library-site.ts'
 

@@ -7,7 +7,7 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../conformance/testing/golden.ts'
+} from '../test/conformance/testing/golden.ts'
 import { test as base, openLibrary } from './library-site.ts'
 
 const SHARDS = { pool: 'shards', threads: 2, cache: 'none' } as const

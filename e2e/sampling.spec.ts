@@ -1,9 +1,9 @@
 // Sampling in Chromium. In: the small Llama, through the public API in a page. Out: the same draws as in
 // Node, and processors in the worker.
 import { expect, type Page } from '@playwright/test'
-import { CHAIN_OPTIONS, CHAIN_PROMPT, CHAINS, drawChains } from '../conformance/testing/chains.ts'
-import { TINY_PATH } from '../conformance/testing/golden.ts'
-import { openEngine, repositoryFile } from '../conformance/testing/node-engine.ts'
+import { CHAIN_OPTIONS, CHAIN_PROMPT, CHAINS, drawChains } from '../test/conformance/testing/chains.ts'
+import { TINY_PATH } from '../test/conformance/testing/golden.ts'
+import { openEngine, repositoryFile } from '../test/conformance/testing/node-engine.ts'
 import { openLibrary, test } from './library-site.ts'
 
 test('a seed gives the same draws as in Node, for every chain', async ({ page, site }) => {

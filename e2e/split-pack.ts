@@ -1,12 +1,13 @@
 // A pack in parts. In: nothing. Out: a random model as three files of several chunks each, cut in the middle
 // of its weights.
-import { ggufFile } from '../conformance/testing/model-files.ts'
-import { randomLlama } from '../conformance/testing/random-llama.ts'
+
 import { blobSource } from '../src/base/bytes.ts'
 import { packContents } from '../src/engine/load/pack-model.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
 import { writePack } from '../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../src/formats/open-model.ts'
+import { ggufFile } from '../test/conformance/testing/model-files.ts'
+import { randomLlama } from '../test/conformance/testing/random-llama.ts'
 
 const PART_BYTES = (9 << 20) / 2
 

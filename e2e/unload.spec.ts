@@ -3,7 +3,7 @@
 import { platform } from 'node:os'
 import { expect } from '@playwright/test'
 import { held } from '../bench/loading/processes.ts'
-import { GOLDEN, GOLDEN_PROMPT, goldenFile } from '../conformance/testing/golden.ts'
+import { GOLDEN, GOLDEN_PROMPT, goldenFile } from '../test/conformance/testing/golden.ts'
 import { openLibrary, test } from './library-site.ts'
 
 /** Ten leaked engines with this model take more than 200 MB. */

@@ -15,13 +15,13 @@ const LEVELS: readonly (readonly string[])[] = [
   ['arch'],
   ['onnx'],
   ['weights'],
-  ['compress'],
   ['runtime'],
   ['state'],
   ['generate'],
   ['evaluate'],
   ['engine'],
   ['api'],
+  ['shrink'],
   ['widget', 'cli'],
   ['index.ts'],
 ]
@@ -29,7 +29,11 @@ const LEVELS: readonly (readonly string[])[] = [
 /** What only some folders or files may name, and how it looks in the source. */
 const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly string[] }[] = [
   { name: 'node:*', pattern: /['"]node:/, allowed: ['cli'] },
-  { name: 'WebAssembly', pattern: /\bWebAssembly\./, allowed: ['runtime', 'engine', 'cli/host.ts'] },
+  {
+    name: 'WebAssembly',
+    pattern: /\bWebAssembly\./,
+    allowed: ['runtime', 'engine', 'shrink', 'cli/host.ts'],
+  },
   { name: 'Worker', pattern: /\bnew (?:Shared)?Worker\b/, allowed: ['runtime', 'engine', 'cli/host.ts'] },
   { name: 'fetch', pattern: /(?<![.\w])fetch\(/, allowed: ['store', 'engine/host.ts'] },
   // What a file names becomes an address in formats/names/named-files.ts alone.
@@ -132,6 +136,20 @@ function folderCircles(sources: readonly Source[]): string[] {
   return circles(edges)
 }
 
+/** Circles among the folders that lie in the same folder, at every depth below the layers. */
+function roomCircles(sources: readonly Source[]): string[] {
+  const edges = new Map<string, Set<string>>()
+  for (const { path, text } of sources)
+    for (const target of targetsOf({ path, text })) {
+      const [from, to] = [path.split('/').slice(0, -1), target.split('/').slice(0, -1)]
+      const shared = from.findIndex((part, i) => part !== to[i])
+      if (shared < 1 || shared >= to.length) continue
+      const room = from.slice(0, shared + 1).join('/')
+      edges.set(room, (edges.get(room) ?? new Set()).add(to.slice(0, shared + 1).join('/')))
+    }
+  return circles(new Map([...edges].map(([from, targets]) => [from, [...targets]])))
+}
+
 function wrongPlatform(sources: readonly Source[]): string[] {
   return sources.flatMap(({ path, text }) =>
     PLATFORM.filter(({ pattern, allowed }) => {
@@ -151,7 +169,13 @@ describe('the source tree', () => {
     expect(wrongImports(sources)).toEqual([])
   })
   test('has no circle of files and none of folders', () => {
-    expect([...fileCircles(sources), ...folderCircles(sources)]).toEqual([])
+    expect([...fileCircles(sources), ...folderCircles(sources), ...roomCircles(sources)]).toEqual([])
+  })
+  test('brings what is done offline to the command line only', () => {
+    const importers = sources.filter((source) =>
+      targetsOf(source).some((target) => folderOf(target) === 'shrink'),
+    )
+    expect(new Set(importers.map(({ path }) => folderOf(path)))).toEqual(new Set(['shrink', 'cli']))
   })
   test('keeps each platform to the folders that may know it', () => {
     expect(wrongPlatform(sources)).toEqual([])

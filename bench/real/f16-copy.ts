@@ -7,7 +7,6 @@ import { rename } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type GgufTensor, type GgufValue, writeGguf } from '../../conformance/testing/writers/gguf-writer.ts'
 import { blobSource } from '../../src/base/bytes.ts'
 import { floatToHalf } from '../../src/base/half.ts'
 import { dequantize } from '../../src/formats/dequantize.ts'
@@ -15,6 +14,11 @@ import { BLOCKS, rowBytes } from '../../src/formats/dtypes.ts'
 import { readGguf } from '../../src/formats/gguf/gguf.ts'
 import { storedRows } from '../../src/formats/stored-rows.ts'
 import type { MetaValue, TensorInfo } from '../../src/formats/tensors.ts'
+import {
+  type GgufTensor,
+  type GgufValue,
+  writeGguf,
+} from '../../test/conformance/testing/writers/gguf-writer.ts'
 
 /** Numbers that are floats even where their value is whole. */
 const FLOATS = /epsilon|freq_base|scale|scores/

@@ -7,7 +7,7 @@ import {
   openAddonModel,
   type Sampler,
   startAddon,
-} from '../../conformance/testing/llama-cpp-addon.ts'
+} from '../../test/conformance/testing/llama-cpp-addon.ts'
 import type { Answer, Candidate, Order } from './reference.ts'
 
 /** Most likely tokens that are reported. */

@@ -4,7 +4,7 @@ import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { llamaCppAddon } from '../../conformance/testing/llama-cpp.ts'
+import { llamaCppAddon } from '../../test/conformance/testing/llama-cpp.ts'
 
 export interface Candidate {
   readonly id: number

@@ -1,9 +1,9 @@
 // In: a small random model under Node. Out: whether every op of its steps is costed and timed, on one thread
 // and on two.
 import { expect, test } from 'vitest'
-import { writeGguf } from '../../conformance/testing/writers/gguf-writer.ts'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { nodeHost } from '../../src/cli/host.ts'
+import { writeGguf } from '../../test/conformance/testing/writers/gguf-writer.ts'
 import { randomModel } from '../random-model.ts'
 import { TINY } from '../shapes.ts'
 import { measureSteps } from './steps.ts'

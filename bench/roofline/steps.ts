@@ -1,13 +1,13 @@
 // Steps. In: a host, a model's files, what to run. Out: the cost of each op of a decode step and of a prefill
 // chunk, and its time.
 import type { ByteSource } from '../../src/base/bytes.ts'
-import { openTimedPlan } from '../../src/engine/costs/timed-plan.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/open-model.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
 import { type OpCost, planCosts, type StepShape } from '../../src/graph/plan/cost.ts'
 import type { Build } from '../../src/runtime/features.ts'
 import type { Host } from '../../src/runtime/host.ts'
+import { openTimedPlan } from '../../src/shrink/costs/timed-plan.ts'
 import type { WeightPolicy } from '../../src/weights/choose.ts'
 import { type Spread, spread } from '../spread.ts'
 import type { Sampling } from './sample.ts'

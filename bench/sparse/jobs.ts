@@ -1,5 +1,5 @@
 // Jobs. In: nothing. Out: what crosses between the page of sparse packs and its worker, as types.
-import type { MeasureOptions } from '../../src/engine/costs/measure-costs.ts'
+import type { MeasureOptions } from '../../src/shrink/costs/measure-costs.ts'
 import type { CostTable } from '../../src/weights/sparse/cost-table.ts'
 
 export type CostsAsked = Pick<

@@ -7,10 +7,10 @@ import { isSparse, sparseParts } from '../../src/abi/encodings.ts'
 import { weightOf } from '../../src/arch/tensors/names.ts'
 import { nodeHost } from '../../src/cli/host.ts'
 import { withPrepared } from '../../src/cli/model.ts'
-import { readMatrix } from '../../src/engine/calibrate/read-matrix.ts'
-import { isProduct, measureCosts } from '../../src/engine/costs/measure-costs.ts'
-import { openTimedPlan } from '../../src/engine/costs/timed-plan.ts'
 import type { PreparedModel } from '../../src/engine/load/prepare.ts'
+import { readMatrix } from '../../src/shrink/calibrate/read-matrix.ts'
+import { isProduct, measureCosts } from '../../src/shrink/costs/measure-costs.ts'
+import { openTimedPlan } from '../../src/shrink/costs/timed-plan.ts'
 import { COST_FORMATS, type Costs, measuredCosts } from '../../src/weights/sparse/cost-table.ts'
 
 const command = new Command('predicted')

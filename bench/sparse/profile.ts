@@ -4,10 +4,10 @@ import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
 import { nodeHost } from '../../src/cli/host.ts'
 import { withPrepared } from '../../src/cli/model.ts'
-import { openTimedPlan, type RepeatedStep } from '../../src/engine/costs/timed-plan.ts'
 import { median } from '../../src/evaluate/compare.ts'
 import { slotsOf } from '../../src/graph/plan/cost.ts'
 import type { Plan } from '../../src/graph/plan/plan.ts'
+import { openTimedPlan, type RepeatedStep } from '../../src/shrink/costs/timed-plan.ts'
 
 const command = new Command('profile')
   .argument('<packs...>', 'files; the first is what the others are compared with')

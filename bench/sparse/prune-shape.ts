@@ -6,16 +6,16 @@
 //
 // Weights are random; windows are 512 tokens. Statistics grow with the windows, solving does not.
 import { parseArgs } from 'node:util'
-import { safetensorsFiles } from '../../conformance/testing/model-files.ts'
-import { randomLlama } from '../../conformance/testing/random-llama.ts'
 import { blobSource } from '../../src/base/bytes.ts'
 import { loadSolver, nodeHost, startSolver } from '../../src/cli/host.ts'
-import { DEFAULT_DAMP } from '../../src/compress/factor.ts'
-import { parsePattern } from '../../src/compress/prune/pattern.ts'
-import { pruneModel } from '../../src/engine/calibrate/prune-model.ts'
-import { memoryWork } from '../../src/engine/calibrate/work-files.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/open-model.ts'
+import { pruneModel } from '../../src/shrink/calibrate/prune-model.ts'
+import { memoryWork } from '../../src/shrink/calibrate/work-files.ts'
+import { DEFAULT_DAMP } from '../../src/shrink/matrix/factor.ts'
+import { parsePattern } from '../../src/shrink/prune/pattern.ts'
+import { safetensorsFiles } from '../../test/conformance/testing/model-files.ts'
+import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
 
 const TOKENS = 512
 const ASKED = { windows: 128, layers: 24 }

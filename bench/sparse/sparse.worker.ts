@@ -1,12 +1,13 @@
 // Worker of sparse packs. In: one job after the other, by message. Out: costs, scores and tokens a second;
 // this thread is thread 0 of what is measured.
-import { measureCosts } from '../../src/engine/costs/measure-costs.ts'
-import { type Paced, pace } from '../../src/engine/costs/pace.ts'
+
 import { browserHost } from '../../src/engine/host.ts'
 import { type BuiltModel, buildModel } from '../../src/engine/load/build-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { perplexity } from '../../src/evaluate/perplexity.ts'
 import { openModel } from '../../src/formats/open-model.ts'
+import { measureCosts } from '../../src/shrink/costs/measure-costs.ts'
+import { type Paced, pace } from '../../src/shrink/costs/pace.ts'
 import { openAddress } from '../../src/store/open.ts'
 import type { Answer, Job, Results } from './jobs.ts'
 

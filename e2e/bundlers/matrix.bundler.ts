@@ -13,7 +13,7 @@ import {
   goldenReply,
   repliesOf,
   TINY_PATH,
-} from '../../conformance/testing/golden.ts'
+} from '../../test/conformance/testing/golden.ts'
 import { serveModels } from '../model-server.ts'
 import { type PackedApp, packedApp } from '../packed-app.ts'
 import { ISOLATION, serveFolder } from '../static-server.ts'

@@ -2,10 +2,10 @@
 // one tap leads from each entry to an answer, with a verdict before the download.
 import { expect, type Page, type Route, test } from '@playwright/test'
 import { LLAMA_1B } from '../../bench/shapes.ts'
-import { catalogueFiles } from '../../conformance/testing/catalogue-files.ts'
-import { hollowModel } from '../../conformance/testing/writers/hollow-model.ts'
 import { CATALOGUE } from '../../src/store/catalogue.ts'
 import { hubUrl, parseHubAddress, WEIGHTS } from '../../src/store/hub.ts'
+import { catalogueFiles } from '../../test/conformance/testing/catalogue-files.ts'
+import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
 import { answers, ask, openChat, openModels, overflowing, ready, set } from './chat-page.ts'
 
 const HUB = 'https://huggingface.co/'

@@ -2,7 +2,7 @@
 // before a download and suggests settings that fit.
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../bench/shapes.ts'
-import { hollowModel } from '../../conformance/testing/writers/hollow-model.ts'
+import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
 import { loadingLine, openChat, openModels, ready } from './chat-page.ts'

@@ -3,7 +3,7 @@
 import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../bench/shapes.ts'
-import { hollowModel } from '../../conformance/testing/writers/hollow-model.ts'
+import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
 import {
@@ -22,7 +22,7 @@ import {
 const endless = endlessModel()
 const tiny = {
   name: 'tiny.hbm',
-  buffer: readFileSync(new URL('../../conformance/models/halfbyte-tiny.hbm', import.meta.url)),
+  buffer: readFileSync(new URL('../../test/conformance/models/halfbyte-tiny.hbm', import.meta.url)),
 }
 /** It loads, but its logits are not numbers. */
 const mute = endlessModel({ isMute: true })

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, type Page } from '@playwright/test'
-import { GOLDEN, goldenFile } from '../../conformance/testing/golden.ts'
+import { GOLDEN, goldenFile } from '../../test/conformance/testing/golden.ts'
 import { test as base } from '../library-site.ts'
 import { type StaticServer, serveFolder } from '../static-server.ts'
 

@@ -1,7 +1,7 @@
 // Packs in parts. In: a pack in three files, on a server that fails in the second. Out: the model, with each
 // part fetched once.
 import { expect, type Page } from '@playwright/test'
-import { openEngine } from '../../conformance/testing/node-engine.ts'
+import { openEngine } from '../../test/conformance/testing/node-engine.ts'
 import { FRIENDLY, load, MIB, stored, test } from '../golden-server.ts'
 import { openLibrary } from '../library-site.ts'
 import { splitPack } from '../split-pack.ts'

@@ -1,8 +1,8 @@
 // Storage in Chromium. In: a model server and the origin's private files. Out: complete stored files, never
 // partial ones.
 import { expect, type Page } from '@playwright/test'
-import { GOLDEN_OPTIONS, GOLDEN_PROMPT } from '../../conformance/testing/golden.ts'
 import type { LoadProgress } from '../../src/index.ts'
+import { GOLDEN_OPTIONS, GOLDEN_PROMPT } from '../../test/conformance/testing/golden.ts'
 import { FRIENDLY, stored, TEXT, test } from '../golden-server.ts'
 import { openLibrary } from '../library-site.ts'
 

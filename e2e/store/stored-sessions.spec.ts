@@ -1,8 +1,8 @@
 // Stored sessions in Chromium. In: a model and the origin's private files. Out: conversations that continue
 // after a reload, never from a partial file.
 import { expect, type Page } from '@playwright/test'
-import { GOLDEN, goldenFile } from '../../conformance/testing/golden.ts'
 import type { GenerationResult, Session } from '../../src/index.ts'
+import { GOLDEN, goldenFile } from '../../test/conformance/testing/golden.ts'
 import { test as base, openLibrary } from '../library-site.ts'
 
 const QUESTION = 'the river goes to the sea and the sea goes to the hello world '

@@ -1,7 +1,7 @@
 // Memory of shared engines. In: one tab of a site with the widget, then two. Out: what both hold, measured by
 // the browser.
 import type { Page } from '@playwright/test'
-import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../conformance/testing/golden.ts'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
 import { ISOLATION, serveFolder } from '../static-server.ts'
 import { DIST, expect, MODEL, test } from './widget-site.ts'
 import { type Chat, heapOf, openTab, tabMarkup } from './widget-tabs.ts'

@@ -1,7 +1,7 @@
 // Sharing. In: several widgets on a page that is not isolated and not the script's own, several tabs of a
 // site. Out: one engine for all of them, also after the tab with the engine has closed.
 import type { Page } from '@playwright/test'
-import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../conformance/testing/golden.ts'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
 import { serveFolder } from '../static-server.ts'

@@ -1,6 +1,6 @@
 // The widget on a page. In: dist/cdn/widget.js under a strict policy. Out: what is asked, downloaded, shown
 // and reported, from the first gesture to an answer.
-import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../conformance/testing/golden.ts'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
 import {

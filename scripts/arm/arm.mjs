@@ -1,6 +1,6 @@
-// In: arm/*.test.ts (or the named test files), in node:test style. Out: their results under an arm64 Node,
-// native or in QEMU, and a TAP report in build/reports/arm.tap. With --run, any script and its arguments
-// instead of tests.
+// In: test/arm/*.test.ts (or the named test files), in node:test style. Out: their results under an arm64
+// Node, native or in QEMU, and a TAP report in build/reports/arm.tap. With --run, any script and its
+// arguments instead of tests.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -51,10 +51,10 @@ let args
 if (asked[0] === '--run') {
   args = asked.slice(1)
 } else {
-  const folder = join(root, 'arm')
+  const folder = join(root, 'test/arm')
   const own = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.test.ts')) : []
-  const files = asked.length > 0 ? asked : own.sort().map((name) => join('arm', name))
-  if (files.length === 0) fail('there is no test in arm/')
+  const files = asked.length > 0 ? asked : own.sort().map((name) => join('test/arm', name))
+  if (files.length === 0) fail('there is no test in test/arm/')
   mkdirSync(join(root, 'build/reports'), { recursive: true })
   // One process: every start of an emulated Node costs a second, and child processes would not be emulated.
   args = ['--test', '--test-isolation=none', '--test-reporter=spec', '--test-reporter-destination=stdout']

@@ -1,4 +1,4 @@
-// In: build/test-wasm, the kernel tests of arm/, JavaScriptCore's shell (npm run setup jsc). Out: their
+// In: build/test-wasm, the kernel tests of test/arm/, JavaScriptCore's shell (npm run setup jsc). Out: their
 // results in JavaScriptCore, which every iPhone has: on this processor and on arm64, with and without the
 // optimising compiler; a TAP report in build/reports/jsc.tap. Where the shell is missing, one skipped test.
 import { spawnSync } from 'node:child_process'
@@ -16,7 +16,7 @@ const COMPILERS = {
   BBQ: [...WAITS, '--useOMGJIT=0'],
   OMG: [...WAITS, '--thresholdForOMGOptimizeAfterWarmUp=1', '--thresholdForOMGOptimizeSoon=1'],
 }
-const TESTS = ['arm/kernels.test.ts', 'arm/sparse.test.ts']
+const TESTS = ['test/arm/kernels.test.ts', 'test/arm/sparse.test.ts']
 const SHIMS = join(root, 'scripts/jsc/shims.mjs')
 
 /** One script of all tests: the shell has no modules of Node. */

@@ -20,7 +20,7 @@ import { sitePage } from './page.mjs'
 
 requirePinnedNode()
 
-const site = join(root, 'site')
+const site = join(root, 'docs/site')
 const pages = join(site, 'pages')
 const out = join(root, 'build/site')
 /** Where each document of the repository stands on the site. */

@@ -5,11 +5,11 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { TARGETS } from '../../fuzz/target.ts'
 import { EXIT_CODES } from '../../src/cli/terminal/failure.ts'
 import { SAMPLER_DEFAULTS } from '../../src/generate/sampler/options.ts'
 import { CATALOGUE } from '../../src/store/catalogue.ts'
 import { PASSING } from '../../src/store/download/retry.ts'
+import { TARGETS } from '../../test/fuzz/target.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FILES = execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n')

@@ -101,7 +101,7 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['name of a file', 'formats/names/named-files.ts', 'LONGEST_NAME', '', ' characters'],
   ['texts and data sets', 'cli/text-file.ts', 'MOST_BYTES', 'MiB', ''],
   ['texts and data sets', 'base/lines.ts', 'LONGEST_LINE', '', ' characters a line'],
-  ['stored file', 'store/download/chunk.ts', 'CHUNK_BYTES', 'MiB', ' a chunk'],
+  ['stored file', 'store/device/sums.ts', 'CHUNK_BYTES', 'MiB', ' a chunk'],
 ]
 
 describe('the table of SECURITY.md', () => {

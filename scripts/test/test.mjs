@@ -79,7 +79,7 @@ const SUITES = {
   unit: vitest('unit'),
   conformance: vitest('conformance'),
   fuzz: suite('fuzz.json', readFuzz, process.execPath, [
-    'fuzz/main.ts',
+    'test/fuzz/main.ts',
     'all',
     ...['--minutes', process.env.HALFBYTE_FUZZ_MINUTES ?? '0.1', '--jobs', '2'],
     ...['--seed', '20261122', '--report', 'build/reports/fuzz.json'],
@@ -89,7 +89,7 @@ const SUITES = {
   timed: playwright('timed', ['--project', 'timed']),
   engines: vitest('engines'),
   soak: suite('soak.json', readSoak, process.execPath, [
-    'soak/main.ts',
+    'test/soak/main.ts',
     '--minutes',
     '2',
     '--folder',

@@ -6,7 +6,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { randomLlama } from '../../conformance/testing/random-llama.ts'
+import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
 import { ended, folder, GREEDY, halfbyte, model, path, start } from './testing/program.ts'
 
 const VOCAB = randomLlama({ seed: 1 }).config.vocab_size

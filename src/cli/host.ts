@@ -5,8 +5,8 @@ import { availableParallelism, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { type Transferable, Worker } from 'node:worker_threads'
 import { HalfbyteError } from '../base/errors.ts'
-import type { SolvePort } from '../engine/calibrate/solver/solve-thread.ts'
 import type { Host } from '../runtime/host.ts'
+import type { SolvePort } from '../shrink/calibrate/solver/solve-thread.ts'
 
 /**
  * From source, scripts are TypeScript and the modules lie in dist/. In the built package, everything lies

@@ -1,6 +1,6 @@
 // Bare models for the command line. In: `<model>` and flags. Out: its headers, or the built model without
 // sessions.
-import { asFamily } from '../arch/match/as-family.ts'
+
 import type { BuiltModel } from '../engine/load/build-model.ts'
 import { buildModel } from '../engine/load/build-model.ts'
 import { openAdapters } from '../engine/load/open/open-adapters.ts'
@@ -10,6 +10,7 @@ import { keepsFloats } from '../engine/load/plan-weights.ts'
 import { type PreparedModel, prepareModel } from '../engine/load/prepare.ts'
 import { withStateBudget } from '../engine/load/state-budget.ts'
 import type { ForwardRows } from '../evaluate/perplexity.ts'
+import { asFamily } from '../shrink/match/as-family.ts'
 import { openModelFiles, placedAdapters } from './files.ts'
 import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'

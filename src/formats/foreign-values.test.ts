@@ -1,8 +1,8 @@
 // Foreign values. In: folders and adapters whose JSON has something else where a text or a number is due.
 // Out: a model or a typed error.
 import { expect, test } from 'vitest'
-import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
-import { safetensorsBytes } from '../../conformance/testing/writers/safetensors-writer.ts'
+import { ggufBytes } from '../../test/conformance/testing/writers/gguf-writer.ts'
+import { safetensorsBytes } from '../../test/conformance/testing/writers/safetensors-writer.ts'
 import { bufferSource } from '../base/bytes.ts'
 import { isHalfbyteError } from '../base/errors.ts'
 import { openAdapter } from './open-adapter.ts'

@@ -3,8 +3,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { Opfs } from './device/opfs.ts'
+import { CHUNK_BYTES } from './device/sums.ts'
 import { distrust } from './device/trust.ts'
-import { CHUNK_BYTES } from './download/chunk.ts'
 import { openAddress } from './open.ts'
 import { type Disk, memoryStorage } from './testing/memory-folders.ts'
 

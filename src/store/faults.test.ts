@@ -2,11 +2,11 @@
 // it says, and the model from a server that is well.
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
-import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
+import { ggufBytes } from '../../test/conformance/testing/writers/gguf-writer.ts'
 import type { HalfbyteError } from '../base/errors.ts'
 import { openModel } from '../formats/open-model.ts'
+import { CHUNK_BYTES } from './device/sums.ts'
 import { distrust } from './device/trust.ts'
-import { CHUNK_BYTES } from './download/chunk.ts'
 import { openAddress } from './open.ts'
 import { FAULTS, type Fault, NEXT } from './testing/faults.ts'
 import { serveFiles } from './testing/file-server.ts'

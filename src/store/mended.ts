@@ -3,7 +3,7 @@
 import type { ByteSource } from '../base/bytes.ts'
 import { readInto } from '../base/bytes.ts'
 import { isHalfbyteError } from '../base/errors.ts'
-import type { LostBytes } from './download/part-file.ts'
+import type { LostBytes } from './device/part-file.ts'
 
 /** How often wrong bytes are fetched again before giving up. */
 const RENEWALS = 2

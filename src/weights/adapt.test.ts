@@ -1,11 +1,16 @@
 // Forged adapters. In: a tiny model and LoRA files with one thing in them that no trainer writes, through the
 // real load. Out: a typed error that names it, or what the documents promise.
 import { describe, expect, test } from 'vitest'
-import { safetensorsFiles } from '../../conformance/testing/model-files.ts'
-import { largestDifference, logitsOf, openEngine, withBuilt } from '../../conformance/testing/node-engine.ts'
-import { randomLlama } from '../../conformance/testing/random-llama.ts'
-import { ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
-import { safetensorsBytes } from '../../conformance/testing/writers/safetensors-writer.ts'
+import { safetensorsFiles } from '../../test/conformance/testing/model-files.ts'
+import {
+  largestDifference,
+  logitsOf,
+  openEngine,
+  withBuilt,
+} from '../../test/conformance/testing/node-engine.ts'
+import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
+import { ggufBytes } from '../../test/conformance/testing/writers/gguf-writer.ts'
+import { safetensorsBytes } from '../../test/conformance/testing/writers/safetensors-writer.ts'
 import { endOf } from '../api/testing/forged.ts'
 import { isHalfbyteError } from '../base/errors.ts'
 import type { WeightPolicy } from './choose.ts'

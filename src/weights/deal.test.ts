@@ -1,8 +1,8 @@
 // Tests of dealing. In: a tensor, runs of its rows and columns. Out: each shard has what a tensor of only
 // those would give.
 import { describe, expect, test } from 'vitest'
-import { concat } from '../../conformance/testing/writers/gguf-writer.ts'
-import { randomTensor } from '../../conformance/testing/writers/random-tensor.ts'
+import { concat } from '../../test/conformance/testing/writers/gguf-writer.ts'
+import { randomTensor } from '../../test/conformance/testing/writers/random-tensor.ts'
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { bufferSource } from '../base/bytes.ts'
 import type { TensorInfo } from '../formats/tensors.ts'

@@ -1,8 +1,8 @@
 // Tests of weight streaming. In: tensors in sources that count and delay. Out: filled slots, bounded reads,
 // typed errors.
 import { describe, expect, test } from 'vitest'
-import { concat } from '../../conformance/testing/writers/gguf-writer.ts'
-import { randomTensor } from '../../conformance/testing/writers/random-tensor.ts'
+import { concat } from '../../test/conformance/testing/writers/gguf-writer.ts'
+import { randomTensor } from '../../test/conformance/testing/writers/random-tensor.ts'
 import type { PackedEncoding } from '../abi/encodings.ts'
 import { type Encoding, matrixBytes } from '../abi/encodings.ts'
 import { type ByteSource, bufferSource, filledSource } from '../base/bytes.ts'

@@ -4,10 +4,10 @@ import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
 import { FAMILIES, familyFile } from '../families.ts'
+import { readConfig } from '../read-config.ts'
 import { ggufFile, hbmFile, hfFile, SMALL } from '../testing/files.ts'
 import type { Family } from './config.ts'
 import { Fields } from './fields.ts'
-import { readConfig } from './read-config.ts'
 
 /** An object that JSON can hold and that no text can be made of. */
 const NO_TEXT = { toString: 1, valueOf: 2, toJSON: 3 }

@@ -1,8 +1,8 @@
 // halfbyte calibrate. In: a model, a text. Out: what the inputs of each matrix are like on that text.
 import { Command } from 'commander'
-import type { InputStats } from '../../compress/hessian.ts'
-import { type Product, walk } from '../../engine/calibrate/walk.ts'
-import { memoryWork } from '../../engine/calibrate/work-files.ts'
+import { type Product, walk } from '../../shrink/calibrate/walk.ts'
+import { memoryWork } from '../../shrink/calibrate/work-files.ts'
+import type { InputStats } from '../../shrink/matrix/hessian.ts'
 import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../compress/calibration.ts'
 import { nodeHost } from '../host.ts'
 import { withPrepared } from '../model.ts'

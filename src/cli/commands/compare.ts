@@ -2,12 +2,12 @@
 // other, as a Markdown table and an SVG plot.
 import { basename } from 'node:path'
 import { Command } from 'commander'
-import { pace } from '../../engine/costs/pace.ts'
 import type { BuiltModel } from '../../engine/load/build-model.ts'
 import { type Compared, compareTable, median } from '../../evaluate/compare.ts'
 import { perplexity } from '../../evaluate/perplexity.ts'
 import { svgPlot } from '../../evaluate/plot.ts'
 import type { ModelReport } from '../../evaluate/report.ts'
+import { pace } from '../../shrink/costs/pace.ts'
 import { forwardRows, withModel } from '../model.ts'
 import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible } from '../terminal/interrupt.ts'

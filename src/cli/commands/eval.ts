@@ -6,10 +6,10 @@ import { Command } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { isObject } from '../../base/values.ts'
-import { memoryWork, readWork, type WorkFiles } from '../../engine/calibrate/work-files.ts'
 import { svgPlot } from '../../evaluate/plot.ts'
 import { type ModelReport, markdownTable, type TaskReport } from '../../evaluate/report.ts'
 import { DEFAULT_BATCH, type ItemResult, runTask } from '../../evaluate/task.ts'
+import { memoryWork, readWork, type WorkFiles } from '../../shrink/calibrate/work-files.ts'
 import {
   makeTask,
   type OpenedTask,

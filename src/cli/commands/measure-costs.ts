@@ -2,7 +2,7 @@
 // this machine, which `prune --costs` reads.
 import { cpus } from 'node:os'
 import { Command, Option } from 'commander'
-import { measureCosts } from '../../engine/costs/measure-costs.ts'
+import { measureCosts } from '../../shrink/costs/measure-costs.ts'
 import { COST_FORMATS, type CostTable } from '../../weights/sparse/cost-table.ts'
 import { nodeHost } from '../host.ts'
 import { withPrepared } from '../model.ts'

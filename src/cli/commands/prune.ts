@@ -2,10 +2,10 @@
 // pack, or a folder with safetensors, of a model whose matrices have zeros.
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
-import { type Pattern, parsePattern, sparsityOf } from '../../compress/prune/pattern.ts'
-import { PRUNE_METHODS, type PruneMethod } from '../../compress/prune/prune.ts'
-import { allocateSparsity, type Prediction } from '../../engine/calibrate/allocate-sparsity.ts'
-import { type PrunedReport, type PruneModelOptions, pruneModel } from '../../engine/calibrate/prune-model.ts'
+import { allocateSparsity, type Prediction } from '../../shrink/calibrate/allocate-sparsity.ts'
+import { type PrunedReport, type PruneModelOptions, pruneModel } from '../../shrink/calibrate/prune-model.ts'
+import { type Pattern, parsePattern, sparsityOf } from '../../shrink/prune/pattern.ts'
+import { PRUNE_METHODS, type PruneMethod } from '../../shrink/prune/prune.ts'
 import {
   type CompressFlags,
   calibrationOption,

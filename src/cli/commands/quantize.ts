@@ -2,9 +2,9 @@
 // codes that were chosen for the model's own inputs.
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Format } from '../../compress/codes/coded-matrix.ts'
-import { DEFAULT_DRIFT } from '../../compress/targets.ts'
-import { type MatrixReport, quantizeModel } from '../../engine/calibrate/quantize-model.ts'
+import { type MatrixReport, quantizeModel } from '../../shrink/calibrate/quantize-model.ts'
+import type { Format } from '../../shrink/codes/coded-matrix.ts'
+import { DEFAULT_DRIFT } from '../../shrink/matrix/targets.ts'
 import {
   type CompressFlags,
   calibrationOption,

@@ -3,9 +3,9 @@
 import { readFile } from 'node:fs/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Pattern } from '../../compress/prune/pattern.ts'
-import type { AllocateOptions, Prediction, SparsityBudget } from '../../engine/calibrate/allocate-sparsity.ts'
 import { parseObject } from '../../formats/json.ts'
+import type { AllocateOptions, Prediction, SparsityBudget } from '../../shrink/calibrate/allocate-sparsity.ts'
+import type { Pattern } from '../../shrink/prune/pattern.ts'
 import {
   builtInCosts,
   COST_FORMATS,

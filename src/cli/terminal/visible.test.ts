@@ -1,8 +1,8 @@
 // Visible text. In: names, errors and replies with escape sequences. Out: nothing that a terminal would obey.
 import { writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { ggufFile } from '../../../conformance/testing/model-files.ts'
-import { randomLlama } from '../../../conformance/testing/random-llama.ts'
+import { ggufFile } from '../../../test/conformance/testing/model-files.ts'
+import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { ended, halfbyte, model, path, start } from '../testing/program.ts'
 import { errorLine } from './failure.ts'

@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll } from 'vitest'
-import { ggufFile, safetensorsFiles } from '../../../conformance/testing/model-files.ts'
-import { randomLlama } from '../../../conformance/testing/random-llama.ts'
+import { ggufFile, safetensorsFiles } from '../../../test/conformance/testing/model-files.ts'
+import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'
 
 export const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
 

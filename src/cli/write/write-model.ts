@@ -4,15 +4,15 @@ import { copyFile, mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
+import type { PreparedModel } from '../../engine/load/prepare.ts'
+import { type PackContents, writePack } from '../../formats/hbm/hbm-writer.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
 import {
   type FolderModel,
   prunedSafetensors,
   quantizedGguf,
   quantizedGptq,
-} from '../../engine/calibrate/foreign-files.ts'
-import type { PreparedModel } from '../../engine/load/prepare.ts'
-import { type PackContents, writePack } from '../../formats/hbm/hbm-writer.ts'
-import type { TensorInfo } from '../../formats/tensors.ts'
+} from '../../shrink/calibrate/foreign-files.ts'
 import { systemError } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
 

@@ -1,8 +1,8 @@
 // In: a small model whose file is read without a pause. Out: whether messages are answered while its weights
 // are loaded.
 import { expect, test } from 'vitest'
-import { ggufFile } from '../../../conformance/testing/model-files.ts'
-import { randomLlama } from '../../../conformance/testing/random-llama.ts'
+import { ggufFile } from '../../../test/conformance/testing/model-files.ts'
+import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { nodeHost } from '../../cli/host.ts'
 import { openModel } from '../../formats/open-model.ts'

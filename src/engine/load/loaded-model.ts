@@ -4,7 +4,7 @@ import type { ConstraintCompiler } from '../../constrain/compile.ts'
 import type { LogitRows } from '../../generate/sampler/rows.ts'
 import type { Scheduler } from '../../generate/schedule/scheduler.ts'
 import type { Sequence, SequenceOptions } from '../../generate/schedule/sequence.ts'
-import type { Drafter } from '../../generate/speculate/speculation.ts'
+import type { Drafter } from '../../generate/schedule/speculation.ts'
 import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message, Prompt } from '../wire/protocol.ts'
 
 /** Loads what a request names. After a typed error or the signal's reason nothing is left allocated. */

@@ -13,7 +13,7 @@ import {
 import { Detokenizer } from '../../text/detokenizer.ts'
 import { createTokenizer } from '../../text/tokenize/read/create.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
-import { renderTurns, turnQuotes, withToolMarks } from '../reply/chat-turns.ts'
+import { renderTurns, turnQuotes, withToolMarks } from '../chat/chat-turns.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
 /**

@@ -6,12 +6,13 @@ import {
   type HollowModel,
   hollowModel,
   hollowSource,
-} from '../../../conformance/testing/writers/hollow-model.ts'
+} from '../../../test/conformance/testing/writers/hollow-model.ts'
 import { nodeHost } from '../../cli/host.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
 import type { Host } from '../../runtime/host.ts'
+import type { FilePeeker } from '../load/open/open-files.ts'
 import type { ProbeRequest } from '../wire/protocol.ts'
-import { type FilePeeker, probeModel } from './probe.ts'
+import { probeModel } from './probe.ts'
 
 const SHAPE: Shape = { ...LLAMA_1B, vocabSize: 1024 }
 const MODEL = hollowModel(SHAPE, 'Q8_0')

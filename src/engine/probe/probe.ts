@@ -2,7 +2,6 @@
 // alone.
 
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
-import type { ByteSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { ModelFile } from '../../formats/model-file.ts'
 import { planTotals } from '../../graph/plan/totals.ts'
@@ -14,24 +13,11 @@ import type { LoaderHooks } from '../load/loaded-model.ts'
 import { memoryNeed } from '../load/memory-need.ts'
 import { openAdapters } from '../load/open/open-adapters.ts'
 import { openAny } from '../load/open/open-any.ts'
+import type { FilePeeker, PeekedFiles } from '../load/open/open-files.ts'
 import { type PreparedModel, prepareModel } from '../load/prepare.ts'
 import type { ProbeReport, Smaller } from '../wire/probe-protocol.ts'
 import type { LoadRequest, ProbeRequest } from '../wire/protocol.ts'
 import { gaugeSpeeds } from './gauge.ts'
-
-/** A model's files, from which only headers are read. */
-export interface PeekedFiles {
-  readonly sources: readonly ByteSource[]
-  /** Bytes that a load would have to download. */
-  readonly downloadBytes: number
-  close(): Promise<void>
-}
-
-/** Finds the files that a request names. Throws `network`, `format`, `unsupported` or the signal's reason. */
-export type FilePeeker = (
-  request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
-  hooks: Pick<LoaderHooks, 'signal'>,
-) => Promise<PeekedFiles>
 
 /** A smaller context than this is too short for a conversation, so it is not suggested. */
 const LEAST_CONTEXT = 512

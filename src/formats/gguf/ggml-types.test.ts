@@ -1,7 +1,7 @@
 // Types of a GGUF. In: files with a matrix of each type, whole, cut and lied in. Out: the matrix's bytes,
 // or a typed error.
 import { expect, test } from 'vitest'
-import { ggufBytes } from '../../../conformance/testing/writers/gguf-writer.ts'
+import { ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { BLOCKS, DTYPES } from '../dtypes.ts'
 import { CODED_DTYPES, randomBlocks } from '../testing/random-blocks.ts'

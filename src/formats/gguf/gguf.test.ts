@@ -9,7 +9,7 @@ import {
   type GgufValue,
   ggufBytes,
   ggufHeader,
-} from '../../../conformance/testing/writers/gguf-writer.ts'
+} from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { type ByteSource, bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { readGguf } from './gguf.ts'

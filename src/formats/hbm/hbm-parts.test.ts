@@ -2,7 +2,7 @@
 // the same model, or what is wrong.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { concat } from '../../../conformance/testing/writers/gguf-writer.ts'
+import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { bufferSource, readInto } from '../../base/bytes.ts'
 import { openModel } from '../open-model.ts'
 import { joinParts } from './hbm-parts.ts'

@@ -1,7 +1,7 @@
 // Tests of .hbm packs. In: packs written here, cut, bent and lied in. Out: the same model, or a typed error.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { concat } from '../../../conformance/testing/writers/gguf-writer.ts'
+import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { type ByteSource, bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { gzip } from '../gzip.ts'

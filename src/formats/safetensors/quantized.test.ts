@@ -11,11 +11,11 @@ import {
   intMatrix,
   intValues,
   random,
-} from '../../../conformance/testing/writers/quantized-tensors.ts'
+} from '../../../test/conformance/testing/writers/quantized-tensors.ts'
 import {
   type StoredTensor,
   safetensorsBytes,
-} from '../../../conformance/testing/writers/safetensors-writer.ts'
+} from '../../../test/conformance/testing/writers/safetensors-writer.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'

@@ -4,7 +4,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { safetensorsBytes, safetensorsFile } from '../../../conformance/testing/writers/safetensors-writer.ts'
+import {
+  safetensorsBytes,
+  safetensorsFile,
+} from '../../../test/conformance/testing/writers/safetensors-writer.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { readSafetensors, readShards } from './safetensors.ts'

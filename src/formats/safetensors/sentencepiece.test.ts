@@ -2,7 +2,7 @@
 // in a GGUF, and a typed error for what is not read.
 import { PbfWriter } from 'pbf'
 import { expect, test } from 'vitest'
-import { safetensorsBytes } from '../../../conformance/testing/writers/safetensors-writer.ts'
+import { safetensorsBytes } from '../../../test/conformance/testing/writers/safetensors-writer.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/values.ts'

@@ -1,9 +1,9 @@
 // Rounds. In: chats, long prompts and background work on a model of hashes and a fake clock. Out: who waits,
 // and for how long.
 import { expect, test } from 'vitest'
-import type { Drafter } from '../speculate/speculation.ts'
 import { engineOf, expected, greedy, promptOf, type Sizes } from '../testing/hash-engine.ts'
 import { CHUNK_MS } from './chunk-size.ts'
+import type { Drafter } from './speculation.ts'
 
 /** A step takes 10 ms and 1 ms per row, as a small model does on two cores. */
 const PHONE: Sizes = {

@@ -9,8 +9,7 @@ import { Round } from './round.ts'
 import { RowsView } from './rows-view.ts'
 import type { Sequence } from './sequence.ts'
 import { Slowdown } from './slowdown.ts'
-import type { StepBuffer } from './step-buffer.ts'
-import type { StepMachine } from './step-machine.ts'
+import type { StepBuffer, StepMachine } from './step-buffer.ts'
 import { isChosen, type Lane, type Work } from './work.ts'
 
 export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {

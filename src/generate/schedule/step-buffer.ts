@@ -5,9 +5,23 @@ import { SEQUENCE, SEQUENCE_WORDS } from '../../abi/blocks.ts'
 import { ABI } from '../../abi/constants.ts'
 import type { RopeTable } from '../../arch/rope.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import type { Plan } from '../../graph/plan/plan.ts'
 import type { Arena, Ptr } from '../../runtime/memory/arena.ts'
+import type { Pool } from '../../runtime/pool.ts'
 import { type StepCapacity, StepDescriptor } from '../../runtime/step-descriptor.ts'
+import type { WrittenPlan } from '../../runtime/write-plan.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
+
+/** A plan, its address in memory, and the threads that run it on the rows that `step` describes. */
+export interface StepMachine {
+  readonly pool: Pool
+  readonly arena: Arena
+  readonly plan: Plan
+  readonly written: WrittenPlan
+  readonly step: StepBuffer
+  /** Milliseconds. */
+  readonly now: () => number
+}
 
 /** Filled anew for each step: `begin`, then per sequence `addSequence` and its `addToken`s, then `finish`. */
 export class StepBuffer {

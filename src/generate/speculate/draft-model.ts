@@ -6,8 +6,8 @@ import { steadyClock } from '../../base/time/clocks.ts'
 import { ChunkSize } from '../schedule/chunk-size.ts'
 import { RowsView } from '../schedule/rows-view.ts'
 import type { Sequence } from '../schedule/sequence.ts'
-import type { StepMachine } from '../schedule/step-machine.ts'
-import { type Drafter, MOST_DRAFTS } from './speculation.ts'
+import { type Drafter, MOST_DRAFTS } from '../schedule/speculation.ts'
+import type { StepMachine } from '../schedule/step-buffer.ts'
 
 /** Shares the pool of the large model, which waits while the small one runs. */
 export interface DraftModelOptions extends StepMachine {

@@ -6,7 +6,7 @@
 //      +-- give up ----+   +------ doubt ------+----- doubt ----+            remove: from any state to absent
 //
 //   absent    Nothing is known of the file.
-//   partial   <name>.part and <name>.bin: a download that has not ended (download/part-file.ts). The next
+//   partial   <name>.part and <name>.bin: a download that has not ended (part-file.ts). The next
 //             load asks the server whether the file is still the same and fetches the chunks without a sum.
 //   stored    <name>.json and <name>.bin: every byte came. Each load compares a chunk with its sum before it
 //             uses a byte of it (stored-source.ts).
@@ -23,10 +23,9 @@
 //                                         checked (`isDoubted` records the first time)
 
 import { isCount } from '../../base/values.ts'
-import { CHUNK_BYTES } from '../download/chunk.ts'
-import type { Version } from '../download/partial.ts'
 import { fileKey, readFields } from '../folder.ts'
-import { isSums, type Sums } from './sums.ts'
+import type { Version } from './part-file.ts'
+import { CHUNK_BYTES, isSums, type Sums } from './sums.ts'
 
 /** Written after the file's last byte: a file without its manifest is never read as whole. */
 export interface Manifest extends Version {

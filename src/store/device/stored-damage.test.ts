@@ -3,10 +3,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HalfbyteError } from '../../base/errors.ts'
 import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
-import { CHUNK_BYTES } from '../download/chunk.ts'
 import { fileKey } from '../folder.ts'
 import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
+import { CHUNK_BYTES } from './sums.ts'
 import { distrust, trust } from './trust.ts'
 
 /** Sixteen chunks, of which a load looks at one, and a bit. */

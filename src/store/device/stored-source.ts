@@ -2,9 +2,8 @@
 // read straight to where they are wanted, and each chunk compared with its sum before a byte of it is used.
 import { type ByteSource, blobSource, filledSource, readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { CHUNK_BYTES } from '../download/chunk.ts'
 import type { Manifest } from './manifest.ts'
-import { addSum, chunkBytes, PIECE_BYTES, type Sums } from './sums.ts'
+import { addSum, CHUNK_BYTES, chunkBytes, PIECE_BYTES, type Sums } from './sums.ts'
 import { openSyncReader, type SyncReader } from './sync-file.ts'
 
 /** Reads throw `integrity`, with the bytes, for a chunk that differs from its sum. */

@@ -1,6 +1,8 @@
 // Sums. In: the bytes of a file as they are written, or as they lie there. Out: a sum for each of its chunks,
 // and those whose bytes are others by now.
-import { CHUNK_BYTES } from '../download/chunk.ts'
+
+/** Bytes in one request. A broken connection loses at most this much. */
+export const CHUNK_BYTES = 4 << 20
 
 const MODULUS = 65521
 /** What is read at a time to be summed: it is still in the processor's cache then. */

@@ -2,10 +2,10 @@
 // with the server.
 import { expect, test } from 'vitest'
 import { type ErrorCode, type ErrorDetail, HalfbyteError } from '../../base/errors.ts'
-import { CHUNK_BYTES } from '../download/chunk.ts'
 import { fileKey } from '../folder.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { Opfs } from './opfs.ts'
+import { CHUNK_BYTES } from './sums.ts'
 import { distrust } from './trust.ts'
 
 const URL = 'https://example.org/a.hbm'

@@ -2,8 +2,8 @@
 // are, or looks at again.
 import type { HalfbyteError } from '../../base/errors.ts'
 import { fileName, isFileOf } from '../address.ts'
-import type { LostBytes } from '../download/part-file.ts'
 import { Opfs, type StoredFile } from './opfs.ts'
+import type { LostBytes } from './part-file.ts'
 
 /** Takes note that all stored files of `address` match the hashes in them. Never rejects. */
 export async function trust(address: string): Promise<void> {

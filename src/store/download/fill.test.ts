@@ -3,11 +3,11 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { deviceNotes } from '../device/notes.ts'
 import { Opfs } from '../device/opfs.ts'
+import type { StoredPart } from '../device/part-file.ts'
+import { CHUNK_BYTES } from '../device/sums.ts'
 import { openSyncReader, type SyncFile, writeAll } from '../device/sync-file.ts'
 import { fileKey } from '../folder.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
-import { CHUNK_BYTES } from './chunk.ts'
-import type { StoredPart } from './part-file.ts'
 
 const URL = 'https://example.org/a.gguf'
 const BYTES = Uint8Array.from({ length: 2.5 * CHUNK_BYTES }, (_, at) => at & 255)

@@ -1,13 +1,7 @@
 // Partial answers. In: an answer to a range request. Out: its file's size and version, and whether they
 // changed.
 
-/** The version of a file on a server. Parts of two versions are never combined. */
-export interface Version {
-  /** Bytes. */
-  readonly size: number
-  /** The ETag; without one, the time of the last change; otherwise ''. */
-  readonly etag: string
-}
+import type { Version } from '../device/part-file.ts'
 
 /**
  * Pages of other origins see the time, and the ETag if the server exposes it. Weak and strong ETags count as

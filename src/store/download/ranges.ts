@@ -3,7 +3,8 @@
 import { type ByteSource, checkRange, filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
-import { differenceOf, partOf, type Version } from './partial.ts'
+import type { Version } from '../device/part-file.ts'
+import { differenceOf, partOf } from './partial.ts'
 import {
   checkProgress,
   firstBytes,

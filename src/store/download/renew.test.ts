@@ -1,15 +1,15 @@
 // Tests of damage on the way. In: a pack on a server that turns bytes over, storage in memory. Out: the pack,
 // and what was fetched for it.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { concat } from '../../../conformance/testing/writers/gguf-writer.ts'
+import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import type { ByteSource } from '../../base/bytes.ts'
 import type { HalfbyteError } from '../../base/errors.ts'
 import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { openModel } from '../../formats/open-model.ts'
+import { CHUNK_BYTES } from '../device/sums.ts'
 import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
-import { CHUNK_BYTES } from './chunk.ts'
 
 /** Three chunks of a download, which are not those that are hashed. */
 const WEIGHTS = Uint8Array.from({ length: 2.5 * CHUNK_BYTES }, (_, at) => (at * 31 + (at >> 9)) & 255)

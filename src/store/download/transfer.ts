@@ -1,9 +1,9 @@
 // Transfer. In: a URL and a file to write. Out: the whole file, in parallel ranges, across cuts and visits.
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
-import { chunkBytes } from '../device/sums.ts'
-import { CHUNK_BYTES } from './chunk.ts'
-import { differenceOf, partOf, tagOf, type Version } from './partial.ts'
+import type { PartialFile, Version } from '../device/part-file.ts'
+import { CHUNK_BYTES, chunkBytes } from '../device/sums.ts'
+import { differenceOf, partOf, tagOf } from './partial.ts'
 import {
   bodyLength,
   checkProgress,
@@ -20,20 +20,6 @@ import { type RetryOptions, retrying } from './retry.ts'
 
 /** Browsers allow six connections to an HTTP/1.1 server, and the page may need some. */
 const CONNECTIONS = 4
-
-/** A file that is being written. Calls of one transfer never overlap. */
-export interface PartialFile {
-  /** The version of the stored chunks; undefined when nothing is known yet. */
-  readonly version: Version | undefined
-  /** Whether chunk `index` is complete. */
-  has(index: number): boolean
-  /** Forgets every byte; later bytes are of `version`. Size 0 means unknown. Throws `storage-full`. */
-  begin(version: Version): Promise<void>
-  /** Throws `storage-full`. */
-  write(offset: number, bytes: Uint8Array): void
-  /** Marks chunk `index` as complete. Returns false when it was stored before with other bytes. */
-  finish(index: number): boolean
-}
 
 export interface TransferOptions extends RetryOptions, RequestOptions {
   /**

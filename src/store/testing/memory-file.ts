@@ -1,8 +1,7 @@
 // Transfers in memory. In: nothing. Out: a file that keeps what it is given, and bytes of several chunks.
 import { createHash } from 'node:crypto'
-import { CHUNK_BYTES } from '../download/chunk.ts'
-import type { Version } from '../download/partial.ts'
-import type { PartialFile } from '../download/transfer.ts'
+import type { PartialFile, Version } from '../device/part-file.ts'
+import { CHUNK_BYTES } from '../device/sums.ts'
 
 /** Five chunks and a half. */
 export const SIZE = 5.5 * CHUNK_BYTES

@@ -1,5 +1,5 @@
 // Added tokens. In: text, tokens that are matched whole. Out: the ids found and the text between them.
-import { QUOTING } from '../chat/quote.ts'
+import { QUOTING } from './quote.ts'
 import { type AddedToken, TokenSearch } from './token-search.ts'
 
 const SPACE = /\p{White_Space}+/uy

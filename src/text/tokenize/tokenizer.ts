@@ -1,9 +1,9 @@
 // Tokenizer. In: text or ids. Out: ids or text. A given function encodes the text between special tokens.
 
-import { quoter } from '../chat/quote.ts'
 import { type DetokenizeOptions, Detokenizer } from '../detokenizer.ts'
 import { shown, unsupported } from '../spec.ts'
 import type { AddedTokens } from './added-tokens.ts'
+import { quoter } from './quote.ts'
 import type { AddedToken } from './token-search.ts'
 import { KIND, type Vocabulary } from './vocabulary.ts'
 

@@ -2,8 +2,8 @@
 // weights.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { concat } from '../../../conformance/testing/writers/gguf-writer.ts'
-import { randomNormal, randomTensor } from '../../../conformance/testing/writers/random-tensor.ts'
+import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
+import { randomNormal, randomTensor } from '../../../test/conformance/testing/writers/random-tensor.ts'
 import { type Encoding, matrixBytes } from '../../abi/encodings.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { floatToHalf } from '../../base/half.ts'

@@ -2,7 +2,7 @@
 // hostile strips refused.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { concat } from '../../../conformance/testing/writers/gguf-writer.ts'
+import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import type { SparseBase, SparseFormat } from '../../abi/encodings.ts'
 import { isSparse, matrixBytes, panelBytes, sparseParts, sparseTableBytes } from '../../abi/encodings.ts'
 import { bufferSource } from '../../base/bytes.ts'

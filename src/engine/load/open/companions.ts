@@ -2,8 +2,8 @@
 // the reply's own.
 import { HalfbyteError, isHalfbyteError } from '../../../base/errors.ts'
 import type { Sequence } from '../../../generate/schedule/sequence.ts'
+import type { Drafter } from '../../../generate/schedule/speculation.ts'
 import { LookupDrafter } from '../../../generate/speculate/draft-lookup.ts'
-import type { Drafter } from '../../../generate/speculate/speculation.ts'
 import type { DecodeOptions, Message, Prompt } from '../../wire/protocol.ts'
 import type { LoadedModel } from '../loaded-model.ts'
 

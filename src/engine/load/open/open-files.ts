@@ -5,7 +5,6 @@ import type { HalfbyteError } from '../../../base/errors.ts'
 import { distrust, trust } from '../../../store/device/trust.ts'
 import { peekAddress } from '../../../store/download/peek.ts'
 import { openAddress } from '../../../store/open.ts'
-import type { FilePeeker } from '../../probe/probe.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
 import type { LoaderHooks } from '../loaded-model.ts'
 
@@ -26,6 +25,20 @@ export type FileOpener = (
   request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
   hooks: LoaderHooks,
 ) => Promise<OpenFiles>
+
+/** A model's files, from which only headers are read. */
+export interface PeekedFiles {
+  readonly sources: readonly ByteSource[]
+  /** Bytes that a load would have to download. */
+  readonly downloadBytes: number
+  close(): Promise<void>
+}
+
+/** Finds the files that a request names. Throws `network`, `format`, `unsupported` or the signal's reason. */
+export type FilePeeker = (
+  request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
+  hooks: Pick<LoaderHooks, 'signal'>,
+) => Promise<PeekedFiles>
 
 /**
  * For a page or its worker. Addresses are downloaded, stored on the device if the request asks for it, and

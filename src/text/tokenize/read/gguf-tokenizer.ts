@@ -1,12 +1,12 @@
 // GGUF tokenizer. In: the vocabulary of a GGUF file. Out: a Tokenizer that produces llama.cpp's ids.
 import { isCount } from '../../../base/values.ts'
-import { unquote } from '../../chat/quote.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from '../../spec.ts'
 import { AddedTokens } from '../added-tokens.ts'
 import { createBpe } from '../bpe.ts'
 import { endTokens } from '../end-tokens.ts'
 import { MARK } from '../marks.ts'
 import { cut, type PreTokenizer, preTokenizer } from '../pre-tokenizers.ts'
+import { unquote } from '../quote.ts'
 import { createSpm } from '../spm.ts'
 import type { AddedToken } from '../token-search.ts'
 import { type Section, type Tokenizer, type TokenizerOptions, tokenizerOf } from '../tokenizer.ts'

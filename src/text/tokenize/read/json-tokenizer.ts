@@ -3,13 +3,13 @@
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../../../base/errors.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
-import { unquote } from '../../chat/quote.ts'
 import { type JsonTokenizerSpec, malformed, shown, unsupported } from '../../spec.ts'
 import { AddedTokens } from '../added-tokens.ts'
 import { createBpe } from '../bpe.ts'
 import { endTokens } from '../end-tokens.ts'
 import { markedWords } from '../marks.ts'
 import { GPT2, unicodeSpace } from '../pre-tokenizers.ts'
+import { unquote } from '../quote.ts'
 import {
   type Section,
   type Tokenizer,

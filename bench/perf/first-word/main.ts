@@ -1,0 +1,123 @@
+// npm run perf:first-word. In: the built chat page, names of its models. Out: the time from navigation to the
+// first word of an answer, for first visits over two links and later ones without a network, as a table.
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cpus, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { preview } from 'vite'
+import { spread, spreadText } from '../../spread.ts'
+import { type Link, type LinkSpeed, openLink } from './link.ts'
+import { type Visit, visit } from './visit.ts'
+
+const CONFIG = fileURLToPath(new URL('../../../demo/vite.config.ts', import.meta.url))
+const OPENING = 'default'
+const FREE: LinkSpeed = { bytesPerSecond: Number.POSITIVE_INFINITY, roundTripMs: 0 }
+const LINKS: readonly { readonly name: string; readonly speed: LinkSpeed | undefined }[] = [
+  { name: 'first visit, 20 Mbit/s, 50 ms', speed: { bytesPerSecond: 2_500_000, roundTripMs: 50 } },
+  { name: 'first visit, 200 kB/s, 50 ms', speed: { bytesPerSecond: 200_000, roundTripMs: 50 } },
+  { name: 'second visit, network off', speed: undefined },
+]
+
+const options = new Command('perf:first-word')
+  .description(
+    'Time from navigation to the first word of an answer, in Chromium. Needs "npm run build" before.',
+  )
+  .option('--models <list>', `names from the page's list, or "${OPENING}"`, `${OPENING},Halfbyte Mamba`)
+  .option('--rates <list>', "how many times slower the page's thread is", '1,4')
+  .option('--question <text>', 'what is asked as soon as it can be sent', 'Hello! How are you?')
+  .option('--rounds <n>', 'rounds of every visit', Number, 3)
+  .option('--json <file>', 'where the figures go', 'build/perf/first-word.json')
+  .parse()
+  .opts<{ models: string; rates: string; question: string; rounds: number; json: string }>()
+
+interface Case {
+  readonly link: (typeof LINKS)[number]
+  readonly rate: number
+  readonly asked: string
+  readonly visits: (Visit & { readonly bytes: number })[]
+}
+/** A browser's profile after a first visit, and the address that it knows. */
+interface Returning {
+  readonly profile: string
+  readonly address: string
+}
+
+const models = options.models.split(',').map((name) => name.trim())
+const rates = options.rates.split(',').map(Number)
+const cases: Case[] = LINKS.flatMap((link) =>
+  rates.flatMap((rate) => models.map((asked): Case => ({ link, rate, asked, visits: [] }))),
+)
+const profiles = await mkdtemp(join(tmpdir(), 'halfbyte-first-word-'))
+const server = await preview({
+  ...{ configFile: CONFIG, logLevel: 'warn', preview: { host: '127.0.0.1', port: 0 } },
+})
+try {
+  const bound = server.httpServer.address()
+  if (typeof bound !== 'object' || bound === null) throw new Error('the preview server has no port')
+  const returning = new Map<string, Returning>()
+  for (const asked of models) returning.set(asked, await prepare(asked, bound.port))
+  for (let round = 1; round <= options.rounds; round++)
+    for (const each of cases) await measure(each, round, bound.port, returning.get(each.asked)!)
+} finally {
+  await server.close()
+  await rm(profiles, { recursive: true })
+}
+const machine = `${cpus().length} x ${cpus()[0]?.model}`
+await mkdir(dirname(options.json), { recursive: true })
+await writeFile(options.json, `${JSON.stringify({ machine, cases }, null, 2)}\n`)
+console.log(table())
+
+function named(asked: string): string | undefined {
+  return asked === OPENING ? undefined : asked
+}
+
+/** Makes the first visit of those who come again, and switches their network off. */
+async function prepare(asked: string, port: number): Promise<Returning> {
+  const link = await openLink(port, FREE)
+  const profile = await mkdtemp(join(profiles, 'returning-'))
+  const { address } = link
+  const { question } = options
+  await visit({ address, profile, cpuRate: 1, model: named(asked), question, settle: true })
+  link.cut()
+  return { profile, address }
+}
+
+async function measure(
+  { link: { name, speed }, rate, asked, visits }: Case,
+  round: number,
+  port: number,
+  returning: Returning,
+): Promise<void> {
+  const profile = await mkdtemp(join(profiles, 'visit-'))
+  let link: Link | undefined
+  if (speed === undefined) await cp(returning.profile, profile, { recursive: true })
+  else link = await openLink(port, speed)
+  try {
+    const address = link?.address ?? returning.address
+    const { question } = options
+    const found = await visit({ address, profile, cpuRate: rate, model: named(asked), question })
+    visits.push({ ...found, bytes: link?.bytes ?? 0 })
+    const seconds = (found.firstWordMs / 1000).toFixed(2)
+    console.log(`round ${round}, ${name}, ${rate}x, ${found.model}: first word after ${seconds} s`)
+  } finally {
+    link?.cut()
+    await rm(profile, { recursive: true })
+  }
+}
+
+function table(): string {
+  const seconds = (visits: Case['visits'], key: 'shownMs' | 'readyMs' | 'firstWordMs') =>
+    spreadText(spread(visits.map((each) => each[key] / 1000)), 2)
+  return [
+    `${machine}, ${options.rounds} rounds, median (least-most) in seconds`,
+    '',
+    '| visit | CPU | model | shown | can be asked | first word | MB |',
+    '| --- | --: | --- | --: | --: | --: | --: |',
+    ...cases.map(({ link, rate, visits }) => {
+      const megabytes = spread(visits.map(({ bytes }) => bytes / 1e6)).median.toFixed(2)
+      const times = (['shownMs', 'readyMs', 'firstWordMs'] as const).map((key) => seconds(visits, key))
+      return `| ${link.name} | ${rate}x | ${visits[0]?.model} | ${times.join(' | ')} | ${megabytes} |`
+    }),
+  ].join('\n')
+}

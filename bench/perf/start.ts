@@ -1,0 +1,79 @@
+// Starting. In: an engine's kind, a shape, a number of threads. Out: the engine with the model in it, or why
+// there is none.
+import { fileURLToPath } from 'node:url'
+import { modelFile } from '../model-file.ts'
+import type { Shape } from '../shapes.ts'
+import { addonPath, type Package, packageOf } from './catalogue.ts'
+import { type EngineKind, isHalfbyte, type LoadOrder } from './engines.ts'
+import { type Runner, runInPage, runNative } from './host/runner.ts'
+import type { Site } from './host/site.ts'
+import type { Precision } from './onnx/decoder.ts'
+import { onnxFiles } from './onnx/write.ts'
+
+/** What an engine is today. */
+export interface Identity {
+  readonly version: string
+  readonly fingerprint: string
+}
+
+/** Halfbyte's own is the one of the tree; tables name none. */
+const OWN_VERSION = ''
+
+/** Undefined when its package is not installed. */
+export async function identify(kind: EngineKind, site: Site): Promise<Identity | undefined> {
+  if (isHalfbyte(kind)) return { version: OWN_VERSION, fingerprint: site.fingerprint }
+  const found = await packageOf(kind)
+  return found && { version: found.version, fingerprint: found.version }
+}
+
+/** Writes the files that the engines read, where they are not there yet. */
+export async function prepareFiles(shape: Shape, kinds: readonly EngineKind[]): Promise<void> {
+  const gguf = await modelFile(shape)
+  for (const kind of kinds) {
+    const precision = precisionOf(kind)
+    if (precision !== undefined) await onnxFiles(gguf, shape, precision)
+  }
+}
+
+const precisionOf = ({ model }: EngineKind): Precision | undefined =>
+  model === 'gguf' ? undefined : (model.replace('onnx-', '') as Precision)
+
+/** Throws what the engine throws. */
+export async function startEngine(
+  kind: EngineKind,
+  shape: Shape,
+  threads: number,
+  site: Site,
+): Promise<Runner> {
+  const gguf = await modelFile(shape)
+  const found = await packageOf(kind)
+  if (kind.place === 'process') {
+    const modelPath = fileURLToPath(gguf)
+    return runNative({ modelPath, addonPath: addonPath(installed(kind, found)), threads })
+  }
+  const files = await served(kind, shape, gguf, site)
+  const { layers, kvHeads, headDim } = shape
+  const state = { layers, kvHeads, headDim }
+  const packageUrl = found && site.add(kind.name, found.folder)
+  return runInPage(site.url, { engine: kind.name, threads, state, packageUrl, ...files })
+}
+
+async function served(
+  kind: EngineKind,
+  shape: Shape,
+  gguf: URL,
+  site: Site,
+): Promise<Pick<LoadOrder, 'modelUrl' | 'dataUrls'>> {
+  const root = new URL('.', gguf)
+  const folder = site.add('models', fileURLToPath(root))
+  const address = (file: URL) => `${folder}/${file.pathname.slice(root.pathname.length)}`
+  const precision = precisionOf(kind)
+  if (precision === undefined) return { modelUrl: address(gguf) }
+  const { model, data } = await onnxFiles(gguf, shape, precision)
+  return { modelUrl: address(model), dataUrls: data.map(address) }
+}
+
+function installed(kind: EngineKind, found: Package | undefined): Package {
+  if (found === undefined) throw new Error(`${kind.packageName} is not installed`)
+  return found
+}

@@ -1,0 +1,357 @@
+// Configurations. In: headers of every format, true and lying. Out: one ModelConfig, or a typed error with
+// the numbers.
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { bufferSource } from '../base/bytes.ts'
+import { isHalfbyteError } from '../base/errors.ts'
+import type { ModelFile } from '../formats/model-file.ts'
+import type { MetaValue } from '../formats/tensors.ts'
+import type { ModelConfig } from './config/config.ts'
+import { readConfig } from './read-config.ts'
+import { failureOf, ggufFile, hbmFile, hfFile, SMALL, withTensors } from './testing/files.ts'
+
+const interleaved: ModelConfig = { ...SMALL, rope: { ...SMALL.rope, pairing: 'interleaved' } }
+const qwen2: ModelConfig = { ...SMALL, family: 'qwen2', tiedEmbeddings: true }
+
+describe('every format', () => {
+  test.each([
+    ['GGUF of llama pairs neighbours', ggufFile(interleaved), interleaved],
+    ['GGUF of qwen2 pairs halves', ggufFile(qwen2), qwen2],
+    ['Hugging Face llama', hfFile(SMALL), SMALL],
+    ['Hugging Face qwen2', hfFile(qwen2), qwen2],
+    ['a pack', hbmFile(interleaved), interleaved],
+  ])('%s', async (_, file, config) => {
+    expect(await readConfig(file)).toEqual(config)
+  })
+
+  test('the result is frozen all the way down', async () => {
+    const config = await readConfig(hfFile(SMALL, { rope_scaling: { type: 'linear', factor: 2 } }))
+    expect([config, config.rope, config.rope.scaling].every(Object.isFrozen)).toBe(true)
+  })
+})
+
+describe('GGUF', () => {
+  const read = (changes: Record<string, MetaValue | undefined>) => readConfig(ggufFile(interleaved, changes))
+
+  test('takes llama.cpp defaults for what a file does not say', async () => {
+    const config = await readConfig(
+      ggufFile(
+        { ...interleaved, kvHeads: 6 },
+        {
+          'llama.attention.head_count_kv': undefined,
+          'llama.rope.freq_base': undefined,
+          'llama.rope.dimension_count': undefined,
+          'tokenizer.ggml.tokens': undefined,
+        },
+      ),
+    )
+    expect(config).toMatchObject({ kvHeads: 6, vocabSize: 70, rope: { theta: 10_000, dims: 8 } })
+  })
+  test('has heads wider than the hidden size divided up', async () => {
+    const wide = { ...interleaved, headDim: 16, rope: { ...interleaved.rope, dims: 16 } }
+    const changes = { 'llama.attention.key_length': 16, 'llama.attention.value_length': 16 }
+    expect(await readConfig(ggufFile(wide, changes))).toEqual(wide)
+  })
+  test('reads linear scaling, and RoPE factors from their tensor', async () => {
+    const linear = { 'llama.rope.scaling.type': 'linear', 'llama.rope.scaling.factor': 4 }
+    expect((await read(linear)).rope.scaling).toEqual({ type: 'linear', factor: 4 })
+    const factors = (changes: Record<string, MetaValue>) => {
+      const file = withTensors(ggufFile(interleaved, changes), { 'rope_freqs.weight': [4] })
+      const info = file.tensors.get('rope_freqs.weight')
+      const source = bufferSource('model', new Uint8Array(Float32Array.of(1, 1, 2, 8).buffer))
+      const tensors = new Map(file.tensors)
+      if (info !== undefined) tensors.set(info.name, { ...info, source })
+      return readConfig({ ...file, tensors })
+    }
+    expect((await factors({})).rope.scaling).toEqual({ type: 'factors', factors: [1, 1, 2, 8] })
+    expect((await factors(linear)).rope.scaling).toEqual({ type: 'factors', factors: [4, 4, 8, 32] })
+  })
+  test.each([
+    ['llama.rope.scaling.type', 'dynamic', /RoPE scaling "dynamic"/],
+    ['llama.rope.scaling.yarn_attn_factor', 1.5, /rope.scaling.yarn_attn_factor 1.5/],
+    ['llama.rope.scaling.yarn_ext_factor', 0.5, /rope.scaling.yarn_ext_factor 0.5/],
+    ['llama.rope.scaling.yarn_log_multiplier', 0.1, /rope.scaling.yarn_log_multiplier 0.1/],
+    ['llama.rope.scaling.attn_factor', 1.5, /rope.scaling.attn_factor 1.5/],
+    ['llama.attention.causal', false, /attention to later positions/],
+    ['llama.expert_count', 8, /8 experts/],
+    ['llama.attention.value_length', 16, /keys of 8 and values of 16/],
+  ])('refuses %s %s as unsupported', async (key, value, sentence) => {
+    const failure = await failureOf(() => read({ [key]: value }))
+    expect(failure).toEqual({ code: 'unsupported', message: expect.stringMatching(sentence) })
+  })
+})
+
+describe('yarn of GGUF', () => {
+  const read = (changes: Record<string, MetaValue>) =>
+    readConfig(
+      ggufFile(interleaved, {
+        ...{ 'llama.rope.scaling.type': 'yarn', 'llama.rope.scaling.factor': 8 },
+        ...changes,
+      }),
+    )
+  const plain = 1 + 0.1 * Math.log(8)
+
+  test('has the magnitude of llama.cpp, whichever way a file states it', async () => {
+    const magnitude = async (changes: Record<string, MetaValue>) => {
+      const { scaling } = (await read(changes)).rope
+      return scaling?.type === 'yarn' ? scaling.magnitude : undefined
+    }
+    expect(await magnitude({})).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.yarn_attn_factor': 1 })).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.yarn_attn_factor': Math.fround(plain) })).toBe(plain)
+    expect(await magnitude({ 'llama.rope.scaling.attn_factor': 0.5 })).toBe(plain / 2)
+  })
+  test('is refused with another', async () => {
+    const failure = await failureOf(() => read({ 'llama.rope.scaling.yarn_attn_factor': 1.5 }))
+    expect(failure).toEqual({
+      code: 'unsupported',
+      message: expect.stringMatching(/yarn_attn_factor 1.5, .* 1 or 1.207/),
+    })
+  })
+})
+
+describe('Hugging Face', () => {
+  const read = (changes: Record<string, MetaValue | undefined>) => readConfig(hfFile(SMALL, changes))
+
+  test('a Llama knows no windows', async () => {
+    expect((await read({ sliding_window: 128 })).window).toBeUndefined()
+  })
+  test('null is not the default of a class', async () => {
+    const file = hfFile(SMALL, { architectures: ['MistralForCausalLM'], max_position_embeddings: 8192 })
+    const metadata = new Map([...file.metadata, ['unset', ['sliding_window']] as const])
+    expect((await readConfig(file)).window).toEqual({ positions: 4096, layers: [0, 1] })
+    expect((await readConfig({ ...file, metadata })).window).toBeUndefined()
+  })
+  test('a SmolLM3 has its window where it does not rotate', async () => {
+    const smollm3 = { architectures: ['SmolLM3ForCausalLM'], sliding_window: 64, no_rope_layers: [1, 0] }
+    expect((await read(smollm3)).window).toBeUndefined()
+    expect((await read({ ...smollm3, use_sliding_window: true })).window).toEqual({
+      positions: 64,
+      layers: [1],
+    })
+  })
+  test('a Mistral whose window covers its context, or that has none, is a llama', async () => {
+    const mistral = { architectures: ['MistralForCausalLM'] }
+    expect((await read(mistral)).family).toBe('llama')
+    expect((await read({ ...mistral, sliding_window: 256 })).window).toBeUndefined()
+    expect((await read({ ...mistral, sliding_window: 128 })).window).toEqual({
+      positions: 128,
+      layers: [0, 1],
+    })
+  })
+  test('a Qwen2 may state a window that it does not use', async () => {
+    const read = (changes: Record<string, MetaValue>) =>
+      readConfig(hfFile(qwen2, { sliding_window: 64, ...changes }))
+    expect((await read({ use_sliding_window: false })).window).toBeUndefined()
+    expect((await read({ use_sliding_window: true, max_window_layers: 1 })).window).toEqual({
+      positions: 64,
+      layers: [1],
+    })
+  })
+  const llama3 = {
+    factor: 8,
+    low_freq_factor: 1,
+    high_freq_factor: 4,
+    original_max_position_embeddings: 8192,
+  }
+  const scaling = {
+    type: 'llama3',
+    factor: 8,
+    lowFrequencyFactor: 1,
+    highFrequencyFactor: 4,
+    originalContextLength: 8192,
+  }
+  test('reads RoPE scaling under all the names it has had', async () => {
+    expect((await read({ rope_scaling: { rope_type: 'llama3', ...llama3 } })).rope.scaling).toEqual(scaling)
+    expect((await read({ rope_scaling: { type: 'linear', factor: 2 } })).rope.scaling).toEqual({
+      type: 'linear',
+      factor: 2,
+    })
+    expect((await read({ rope_scaling: { rope_type: 'default' } })).rope.scaling).toBeUndefined()
+    const version5 = await read({
+      rope_theta: undefined,
+      rope_parameters: { rope_type: 'llama3', rope_theta: 500_000, ...llama3 },
+    })
+    expect(version5.rope).toMatchObject({ theta: 500_000, scaling })
+    const beside = await read({ rope_theta: 30_000, rope_parameters: { rope_type: 'llama3', ...llama3 } })
+    expect(beside.rope).toMatchObject({ theta: 30_000, scaling })
+  })
+  test("takes yarn's magnitude from the two of mscale", async () => {
+    const magnitude = async (rope: Record<string, MetaValue>) => {
+      const { scaling } = (await read({ rope_scaling: { rope_type: 'yarn', factor: 4, ...rope } })).rope
+      return scaling?.type === 'yarn' ? scaling.magnitude : undefined
+    }
+    const plain = 1 + 0.1 * Math.log(4)
+    expect(await magnitude({})).toBeCloseTo(plain, 12)
+    expect(await magnitude({ mscale: 0.5 })).toBeCloseTo(plain, 12)
+    const both = (1 + 0.05 * Math.log(4)) / (1 + 0.08 * Math.log(4))
+    expect(await magnitude({ mscale: 0.5, mscale_all_dim: 0.8 })).toBeCloseTo(both, 12)
+    expect(await magnitude({ mscale: 0.5, mscale_all_dim: 0.8, attention_factor: 3 })).toBe(3)
+  })
+  test('reads activations under all their names, and keeps one that is not the own one of the family', async () => {
+    const of = async (hidden_act: string) => (await read({ hidden_act })).activation
+    expect(await of('silu')).toBeUndefined()
+    expect(await of('swish')).toBeUndefined()
+    expect(await of('gelu')).toBe('gelu_exact')
+    expect(await of('gelu_new')).toBe('gelu')
+    expect(await of('gelu_pytorch_tanh')).toBe('gelu')
+  })
+  test('turns a part of each head when told so', async () => {
+    expect((await read({ partial_rotary_factor: 0.5 })).rope.dims).toBe(4)
+    expect((await read({ partial_rotary_factor: 0.3 })).rope.dims).toBe(2)
+  })
+  test.each([
+    [{ rope_scaling: { rope_type: 'dynamic', factor: 4 } }, /RoPE scaling "dynamic"/],
+    [{ rope_scaling: { rope_type: 'yarn', factor: 4, truncate: false } }, /"yarn" that is not truncated/],
+    [{ hidden_act: 'quick_gelu' }, /activation "quick_gelu"/],
+    [{ hidden_act: 'constructor' }, /activation "constructor"/],
+    [{ is_causal: false }, /is_causal false/],
+    [{ head_dim: 6 }, /headDim 6, .* a multiple of 4 from 4 to 256/],
+    [{ head_dim: 512 }, /headDim 512, .* to 256/],
+    [{ partial_rotary_factor: 0.4 }, /rope.dims 3, .* a multiple of 2 from 2 to 8/],
+    [{ use_bidirectional_attention: true }, /use_bidirectional_attention true/],
+    [{ per_layer_config: { 0: { head_dim: 4 } } }, /per_layer_config/],
+    [{ architectures: ['GPTNeoXForCausalLM'], attention_bias: false }, /attention_bias false/],
+    [{ architectures: ['Lfm2ForCausalLM'], conv_bias: true }, /conv_bias true/],
+    [
+      { architectures: ['Gemma2ForCausalLM'], layer_types: ['chunked_attention', 'full_attention'] },
+      /another kind of layer/,
+    ],
+    [{ architectures: ['MambaForCausalLM'], hidden_act: 'gelu' }, /activation "gelu"/],
+    [{ architectures: ['GraniteMoeHybridForCausalLM'] }, /8 experts/],
+    [
+      { architectures: ['GraniteMoeHybridForCausalLM'], num_local_experts: 0, hidden_act: 'gelu' },
+      /another activation/,
+    ],
+    [{ attention_bias: true }, /attention_bias/],
+    [{ mlp_bias: true }, /mlp_bias/],
+  ])('refuses %j as unsupported', async (changes, sentence) => {
+    const failure = await failureOf(() => read(changes))
+    expect(failure).toEqual({ code: 'unsupported', message: expect.stringMatching(sentence) })
+  })
+})
+
+describe('packs', () => {
+  test.each([
+    { type: 'linear', factor: 2 } as const,
+    { type: 'yarn', factor: 4, originalContextLength: 64, fast: 32, slow: 1, magnitude: 1.1 } as const,
+    {
+      type: 'longrope',
+      shortFactors: [1, 1, 1, 1],
+      longFactors: [2, 3, 4, 5],
+      originalContextLength: 64,
+      magnitude: 1.2,
+    } as const,
+    { type: 'factors', factors: [1, 2, 3, 4] } as const,
+    {
+      type: 'llama3',
+      factor: 8,
+      lowFrequencyFactor: 1,
+      highFrequencyFactor: 4,
+      originalContextLength: 64,
+    } as const,
+  ])('keep $type scaling', async (scaling) => {
+    const config = { ...SMALL, rope: { ...SMALL.rope, scaling } }
+    expect(await readConfig(hbmFile(config))).toEqual(config)
+  })
+  test('keep what a family file may say otherwise', async () => {
+    const config: ModelConfig = { ...SMALL, activation: 'gelu_exact', dividedByLayer: true }
+    expect(await readConfig(hbmFile(config))).toEqual(config)
+    const failure = await failureOf(() => readConfig(hbmFile(SMALL, { activation: 'constructor' })))
+    expect(failure).toEqual({
+      code: 'unsupported',
+      message: expect.stringMatching(/activation "constructor"/),
+    })
+  })
+  test('are believed no more than other files', async () => {
+    expect((await failureOf(() => readConfig(hbmFile(SMALL, { heads: 5 })))).code).toBe('architecture')
+    expect((await failureOf(() => readConfig(hbmFile(SMALL, { rope: undefined })))).code).toBe('architecture')
+    expect((await failureOf(() => readConfig(hbmFile(SMALL, { layers: '2' })))).message).toMatch(
+      /layers is "2"/,
+    )
+  })
+})
+
+describe('unknown architectures', () => {
+  test.each([
+    ['GGUF', ggufFile(SMALL, { 'general.architecture': 'bloom' })],
+    ['Hugging Face', hfFile(SMALL, { architectures: ['BloomForCausalLM'] })],
+    ['Hugging Face without a class', hfFile(SMALL, { architectures: undefined, model_type: 'bloom' })],
+    ['Hugging Face with a name of Object', hfFile(SMALL, { architectures: ['constructor'] })],
+    ['a pack', hbmFile(SMALL, { family: 'bloom' })],
+  ])('of %s are named beside the supported ones', async (_, file) => {
+    const failure = await failureOf(() => readConfig(file))
+    expect(failure.code).toBe('architecture')
+    expect(failure.message).toMatch(/(bloom|BloomForCausalLM|constructor).* llama, qwen2, .*gpt_neox/)
+  })
+})
+
+describe('numbers', () => {
+  const architecture = async (file: ModelFile) => {
+    const failure = await failureOf(() => readConfig(file))
+    expect(failure.code).toBe('architecture')
+    return failure.message
+  }
+
+  test('that are missing or of another type are named', async () => {
+    const shape = { rope_scaling: { rope_type: 'linear' } }
+    expect(await architecture(hfFile(SMALL, shape))).toMatch(/factor is missing/)
+    expect(await architecture(hfFile(SMALL, { hidden_size: undefined, num_attention_heads: 64 }))).toMatch(
+      /the embedding table is \[70,48\] but the configuration says 70 tokens of 4096/,
+    )
+    expect(await architecture(hfFile(SMALL, { hidden_size: 'big' }))).toMatch(/hidden_size is "big"/)
+    expect(await architecture(ggufFile(interleaved, { 'llama.block_count': [2, 2] }))).toMatch(
+      /block_count is/,
+    )
+    expect(await architecture({ ...hfFile(SMALL), metadata: new Map() })).toMatch(/is missing/)
+  })
+  test.each([
+    ['hidden_size', 2 ** 60, /hiddenSize is 1152921504606847000 .* to 131072/],
+    ['num_hidden_layers', 0, /layers is 0 .* from 1 to 1024/],
+    ['num_hidden_layers', -1, /layers is -1/],
+    ['num_attention_heads', 7, /headDim is 6.857/],
+    ['num_key_value_heads', 4, /6 heads .* 4 key and value heads/],
+    ['intermediate_size', 1.5, /intermediateSize is 1.5/],
+    ['vocab_size', 71, /embedding table is \[70,48\] .* 71 tokens of 48/],
+    ['rms_norm_eps', -1, /normEpsilon is -1/],
+    ['rope_theta', 0, /rope.theta is 0/],
+    ['partial_rotary_factor', -0.5, /rope.dims is -4 .* a whole number from 1/],
+    ['rope_scaling', { type: 'linear', factor: 0 }, /factor is 0/],
+    ['max_position_embeddings', 2 ** 40, /contextLength is 1099511627776/],
+  ])('that cannot be are refused: %s %j', async (key, value, sentence) => {
+    expect(await architecture(hfFile(SMALL, { [key]: value }))).toMatch(sentence)
+  })
+  test('a tokenizer of another size than the embedding table is refused', async () => {
+    const tokens = Array.from({ length: 69 }, () => 'x')
+    expect(await architecture(ggufFile(interleaved, { 'tokenizer.ggml.tokens': tokens }))).toMatch(
+      /\[70,48\] .* 69 tokens/,
+    )
+  })
+  test('a file without an embedding table is refused', async () => {
+    const file = withTensors(hfFile(SMALL), { 'model.embed_tokens.weight': undefined })
+    expect(await architecture(file)).toMatch(
+      /safetensors file has \d+ tensors but not model.embed_tokens.weight/,
+    )
+  })
+  test('of any kind in any key end in a typed error or a valid configuration', async () => {
+    const value = fc.oneof(
+      fc.double(),
+      fc.integer(),
+      fc.string(),
+      fc.boolean(),
+      fc.array(fc.integer(), { maxLength: 3 }),
+      fc.constantFrom(2 ** 31, 2 ** 53, 0, -0, 1e-300),
+    )
+    const key = fc.constantFrom(...Object.keys(hfFile(SMALL).metadata.get('config') as object))
+    await fc.assert(
+      fc.asyncProperty(key, value, async (name, hostile) => {
+        try {
+          await readConfig(hfFile(SMALL, { [name]: hostile }))
+        } catch (error) {
+          expect(isHalfbyteError(error) && ['architecture', 'unsupported'].includes(error.code)).toBe(true)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

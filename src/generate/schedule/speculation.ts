@@ -1,0 +1,153 @@
+// Speculation. In: a drafter, the tokens that were picked. Out: drafts for the next step, as many as are
+// worth their rows.
+
+import type { StepCost } from './step-cost.ts'
+import type { BareStep } from './work.ts'
+
+/** Number of grades: drafts are graded by certainty, from 0 to this minus 1. */
+const GRADES = 5
+/** Initial probability that a draft is right. */
+const FIRST_RATE = 0.5
+/** Least weight of a new outcome, so about the last twenty count. */
+const LEAST_WEIGHT = 0.05
+/** Drafts must promise this much more than none; otherwise noise in the times decides. */
+const LEAST_GAIN = 0.02
+
+/** The cost of one more draft. */
+interface DraftCost {
+  /** Rows that it adds to the step. */
+  readonly lanes: number
+  /** Milliseconds to make the draft. */
+  readonly msPerDraft: number
+}
+
+/**
+ * Learns how often drafts of each grade are right, and weighs the steps they save against the cost of their
+ * rows.
+ */
+export class DraftLength {
+  readonly #rates = new Float64Array(GRADES).fill(FIRST_RATE)
+  readonly #counts = new Float64Array(GRADES)
+
+  /** Records whether a draft was right. All drafts before it in its step were. */
+  observe(grade: number, isRight: boolean): void {
+    const count = ++this.#counts[grade]!
+    const weight = Math.max(LEAST_WEIGHT, 1 / (count + 1))
+    this.#rates[grade]! += weight * ((isRight ? 1 : 0) - this.#rates[grade]!)
+  }
+
+  /**
+   * The number of drafts, from 0 to `most`, with the most tokens per millisecond:
+   * (tokens without + r + r^2 + ... + r^n) / (step(rows + n lanes) + n msPerDraft), where r is how often a
+   * draft is right.
+   */
+  choose(most: number, grade: number, step: BareStep, draft: DraftCost, cost: StepCost): number {
+    const rate = this.#rates[grade]!
+    let { tokens } = step
+    let best = 0
+    let bestRate = (tokens / cost.ms(step.rows)) * (1 + LEAST_GAIN)
+    let chance = 1
+    for (let count = 1; count <= most; count++) {
+      chance *= rate
+      tokens += chance
+      const perMs = tokens / (cost.ms(step.rows + count * draft.lanes) + count * draft.msPerDraft)
+      if (!(perMs > bestRate)) continue
+      best = count
+      bestRate = perMs
+    }
+    return best
+  }
+}
+
+/** Predicts the next tokens. It may be wrong, but it must be fast. */
+export interface Drafter {
+  /** Milliseconds for each draft; 0 if negligible next to a step. */
+  readonly msPerDraft: number
+  /** Certainty of the drafts that `look` found, from 0 to GRADES - 1. */
+  readonly grade: number
+  /**
+   * Reads all tokens so far, which have only grown since the last call. Returns how many drafts it could
+   * make.
+   */
+  look(tokens: readonly number[]): number
+  /** Writes up to `count` drafts that continue the tokens it has read. Returns their number. */
+  draft(count: number, out: Int32Array): number
+}
+
+/** Most drafts in a step. */
+export const MOST_DRAFTS = 15
+/**
+ * If drafts cost time and never help, one is tried again after this many tokens, then after twice as many, up
+ * to the maximum.
+ */
+const FIRST_PATIENCE = 4
+const MOST_PATIENCE = 64
+
+/** The drafts of one generation. */
+export class Speculation {
+  /** The drafts. Those after the count that `draft` returned are only compared. */
+  readonly ids = new Int32Array(MOST_DRAFTS)
+  /** Drafts that steps carried, and drafts that were right. */
+  drafted = 0
+  accepted = 0
+  readonly #drafter: Drafter
+  readonly #stopTokens: ReadonlySet<number> | undefined
+  readonly #length = new DraftLength()
+  readonly #each = { lanes: 1, msPerDraft: 0 }
+  /** Number of drafts in `ids`. */
+  #made = 0
+  #idle = 0
+  #patience = FIRST_PATIENCE
+
+  constructor(drafter: Drafter, stopTokens: ReadonlySet<number> | undefined) {
+    this.#drafter = drafter
+    this.#stopTokens = stopTokens
+  }
+
+  // hot
+  /** Drafts to verify after `tokens`, at most `most`, each with `lanes` rows besides those of `step`. */
+  draft(tokens: readonly number[], most: number, lanes: number, step: BareStep, cost: StepCost): number {
+    const drafter = this.#drafter
+    this.#made = 0
+    const found = Math.min(drafter.look(tokens), MOST_DRAFTS)
+    const each = this.#each
+    each.lanes = lanes
+    each.msPerDraft = drafter.msPerDraft
+    let count = this.#length.choose(Math.min(found, most), drafter.grade, step, each, cost)
+    if (count === 0 && drafter.msPerDraft > 0) {
+      if (most === 0 || found === 0 || ++this.#idle < this.#patience) return 0
+      this.#idle = 0
+      this.#patience = Math.min(2 * this.#patience, MOST_PATIENCE)
+      count = 1
+    }
+    // Drafts that cost nothing are always made: comparing them shows when they are worth their rows.
+    this.#made = drafter.draft(drafter.msPerDraft > 0 ? count : found, this.ids)
+    return this.#untilEnd(Math.min(count, this.#made))
+  }
+
+  /** Records that `picked` tokens were added to `tokens` since `draft` returned `drafted`. */
+  observe(tokens: readonly number[], picked: number, drafted: number): void {
+    const { grade } = this.#drafter
+    const first = tokens.length - picked
+    let right = 0
+    while (right < picked && right < this.#made) {
+      const isRight = tokens[first + right] === this.ids[right]
+      this.#length.observe(grade, isRight)
+      if (!isRight) break
+      right++
+    }
+    this.#made = 0
+    this.drafted += drafted
+    this.accepted += Math.min(right, drafted)
+    if (right > 0) this.#patience = FIRST_PATIENCE
+  }
+
+  /** Tokens after an end are never read. */
+  #untilEnd(count: number): number {
+    if (this.#stopTokens === undefined) return count
+    for (let index = 0; index < count; index++) {
+      if (this.#stopTokens.has(this.ids[index]!)) return index + 1
+    }
+    return count
+  }
+}

@@ -1,0 +1,181 @@
+// Quantising a model. In: a prepared model, a method, calibration windows. Out: the contents of a pack whose
+// matrices are the codes that the solver chose, and what each cost.
+
+import { matrixBytes } from '../../abi/encodings.ts'
+import { weightOf } from '../../arch/tensors/names.ts'
+import { packContents } from '../../engine/load/pack-model.ts'
+import type { PreparedModel } from '../../engine/load/prepare.ts'
+import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
+import type { Format } from '../codes/coded-matrix.ts'
+import { layMatrix } from '../codes/lay.ts'
+import type { FactorOptions } from '../matrix/factor.ts'
+import { chooseFormats } from '../matrix/mixed.ts'
+import { rtn } from '../matrix/rtn.ts'
+import { DoneMatrices, matricesOf } from './done-matrices.ts'
+import { readMatrix } from './read-matrix.ts'
+import { scaledModel } from './scaled-model.ts'
+import { type SolveOptions, type SolveTask, solveProducts } from './solve-products.ts'
+import type { Known, SolverCrew } from './solver/solver-crew.ts'
+import { type Surveyed, survey } from './survey.ts'
+
+export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOptions<MatrixReport> {
+  /**
+   * `rtn`: each weight to its nearest code; it needs no windows unless formats are mixed. `awq`: the same
+   * after inputs were scaled.
+   */
+  readonly method: 'rtn' | 'gptq' | 'awq'
+  /** `mixed`: each product has the format that the budget allows it. */
+  readonly format: Format | 'mixed'
+  /** Most bytes of the pack's tensors; `mixed` only. */
+  readonly budgetBytes?: number | undefined
+}
+
+/**
+ * What quantising a matrix cost on the calibration text: sum ((v - stored) x)^2, where v are the weights that
+ * would be best for the inputs as they are by then.
+ */
+export interface MatrixReport {
+  readonly name: string
+  readonly shape: readonly [number, number]
+  readonly method: 'rtn' | 'gptq' | 'awq'
+  readonly format: Format
+  /** AWQ's exponent; absent where inputs cannot be scaled. */
+  readonly exponent?: number | undefined
+  /** Absent for `rtn` and `awq`. */
+  readonly loss?: number | undefined
+  /** The loss with each weight rounded to its nearest code. */
+  readonly lossBefore?: number | undefined
+  /** Inputs that were zero in all of the text. */
+  readonly dead?: number | undefined
+}
+
+/**
+ * Prepared for a pack. Throws `unsupported` for a model without matrices to quantise or a Hessian that cannot
+ * be solved, and what `walk` throws.
+ */
+export async function quantizeModel(
+  prepared: PreparedModel,
+  options: QuantizeOptions,
+): Promise<{ readonly contents: PackContents; readonly matrices: readonly MatrixReport[] }> {
+  const { method, signal } = options
+  const matrices = matricesOf(prepared)
+  const surveyed = await surveyFor(prepared, options)
+  const own = method === 'awq' ? await scaledModel(prepared, surveyed, signal) : prepared
+  const contents = await packContents(own, options.card)
+  const formats =
+    options.format === 'mixed'
+      ? mixedFormats(contents.tensors, surveyed, options.budgetBytes ?? 0)
+      : undefined
+  const formatOf = (name: string) => formats?.get(name) ?? fallback(options.format)
+  const done = new DoneMatrices(options.work, options.onMatrix)
+  const job: Job = { prepared: own, options, done, formatOf, surveyed }
+  if (method === 'gptq') await solveAll(job)
+  for (const name of matrices) {
+    signal.throwIfAborted()
+    if (!(await done.has(name))) await roundMatrix(job, name)
+  }
+  const tensors = contents.tensors.map((tensor) =>
+    matrices.includes(tensor.name) ? codedTensor(tensor, formatOf(tensor.name), done) : tensor,
+  )
+  return { contents: { ...contents, tensors }, matrices: done.reports(matrices) }
+}
+
+/** Of matrices that no product of the walk reads, such as experts. */
+const fallback = (format: Format | 'mixed'): Format => (format === 'mixed' ? 'w4_g32' : format)
+
+async function surveyFor(prepared: PreparedModel, options: QuantizeOptions): Promise<readonly Surveyed[]> {
+  const { method, format } = options
+  if (method !== 'awq' && format !== 'mixed') return []
+  return survey(prepared, {
+    ...options,
+    scaledFor: method === 'awq' ? fallback(format) : undefined,
+    withLosses: format === 'mixed',
+  })
+}
+
+/** By matrix. What is no product's matrix takes its bytes off the budget first. */
+function mixedFormats(
+  tensors: readonly PackTensor[],
+  surveyed: readonly Surveyed[],
+  budgetBytes: number,
+): ReadonlyMap<string, Format> {
+  const shapes = new Map(tensors.map(({ name, shape }) => [name, shape]))
+  const known = new Set(surveyed.flatMap(({ parts }) => parts))
+  const fixed = tensors.reduce((sum, { name, bytes }) => sum + (known.has(name) ? 0 : bytes), 0)
+  const bytesOf = (parts: readonly string[], format: Format) =>
+    parts.reduce((sum, name) => {
+      const [n = 0, k = 0] = shapes.get(name) ?? []
+      return sum + matrixBytes(format, n, k)
+    }, 0)
+  const products = surveyed.flatMap(({ parts, losses }) => {
+    const [name = ''] = parts
+    const bytes = {
+      w4_g32: bytesOf(parts, 'w4_g32'),
+      w4m_g32: bytesOf(parts, 'w4m_g32'),
+      w8_g32: bytesOf(parts, 'w8_g32'),
+    }
+    return losses === undefined ? [] : [{ name, losses, bytes }]
+  })
+  const chosen = chooseFormats(products, budgetBytes - fixed)
+  return new Map(
+    surveyed.flatMap(({ parts }) =>
+      parts.map((name) => [name, chosen.get(parts[0] ?? '') ?? 'w4_g32'] as const),
+    ),
+  )
+}
+
+interface Job {
+  readonly prepared: PreparedModel
+  readonly options: QuantizeOptions
+  readonly done: DoneMatrices<MatrixReport>
+  readonly formatOf: (name: string) => Format
+  readonly surveyed: readonly Surveyed[]
+}
+
+const solveAll = (job: Job): Promise<void> =>
+  solveProducts(job.prepared, job.options, {
+    ...{ done: job.done, encodingOf: job.formatOf },
+    know: (crew, { name }, stats) => crew.know(name, stats, job.options),
+    solve: (crew, task) => solveMatrix(job, crew, task),
+  })
+
+async function solveMatrix(job: Job, crew: SolverCrew, task: SolveTask<Known>): Promise<void> {
+  const { prepared, options, done } = job
+  const { name, n, k, stats, known } = task
+  const weights = await readMatrix(weightOf(prepared.weights, name), options.signal)
+  const { sweeps, drift: share } = options
+  const format = job.formatOf(name)
+  const slab = { n, k, weights, behind: stats.behind, options: { format, sweeps, share } }
+  const { coded, loss, lossBefore } = await crew.solve(slab, known)
+  await done.keep(layMatrix(coded), {
+    ...{ name, shape: [n, k], method: 'gptq', format, loss, lossBefore, dead: known.factor.dead },
+  })
+  await options.host.yieldTask()
+  options.signal.throwIfAborted()
+}
+
+async function roundMatrix(job: Job, name: string): Promise<void> {
+  const tensor = weightOf(job.prepared.weights, name)
+  const [n = 0, k = 0] = tensor.shape
+  const isScaled = job.options.method === 'awq'
+  const own = isScaled ? job.surveyed.find(({ parts }) => parts.includes(name)) : undefined
+  const format = job.formatOf(name)
+  const importance = own && Float64Array.from(own.importance)
+  const coded = rtn(await readMatrix(tensor, job.options.signal), n, k, format, importance)
+  const method = own === undefined ? 'rtn' : 'awq'
+  const exponent = own?.scaling?.exponent
+  await job.done.keep(layMatrix(coded), { name, shape: [n, k], method, format, exponent })
+  await job.options.host.yieldTask()
+}
+
+function codedTensor(
+  { name, shape }: PackTensor,
+  format: Format,
+  done: DoneMatrices<MatrixReport>,
+): PackTensor {
+  const [n = 0, k = 0] = shape
+  async function* data() {
+    yield await done.bytes(name)
+  }
+  return { name, encoding: format, shape, bytes: matrixBytes(format, n, k), data }
+}

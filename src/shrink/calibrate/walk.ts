@@ -1,0 +1,222 @@
+// The walk. In: a prepared model, windows of ids. Out: for every matrix in turn, what its inputs are behind
+// the matrices before it, as they are by then.
+//
+// One segment is in memory at a time. Its output for all windows is a work file, which the next segment
+// reads. A walk that was stopped goes on at the newest of these files.
+
+import { groupEncoding, type PackedEncoding } from '../../abi/encodings.ts'
+import { buildGraph } from '../../arch/families.ts'
+import { roleOf, type Weights } from '../../arch/tensors/names.ts'
+import { bufferSource } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import type { PreparedModel } from '../../engine/load/prepare.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
+import { compile } from '../../graph/compile.ts'
+import { type InputStats, InputSums } from '../matrix/hessian.ts'
+import { PLACEHOLDER, type Segment, segmentsOf } from '../matrix/segments.ts'
+import { type RunnerOptions, SegmentRunner, type Tap, type Window } from './segment-runner.ts'
+import type { WorkFiles } from './work-files.ts'
+
+/** The matrices of one product, which share their inputs. */
+export interface Product {
+  /** Names its matrices, e.g. `layers.0.attn_q + attn_k + attn_v`. */
+  readonly name: string
+  readonly parts: Tap['parts']
+  readonly k: number
+}
+
+export interface WalkOptions extends RunnerOptions {
+  /**
+   * Runs the model as it was beside what it becomes, and says by how much inputs have drifted. Default false.
+   */
+  readonly drift?: boolean | undefined
+  /** Ids, all windows of one length. */
+  readonly windows: readonly (readonly number[])[]
+  readonly work: WorkFiles
+  /**
+   * Called for each product. `stats` runs the windows up to it. Returns tensors that take the place of its
+   * matrices from here on.
+   */
+  readonly visit: (
+    product: Product,
+    stats: () => Promise<InputStats>,
+  ) => Promise<ReadonlyMap<string, TensorInfo> | undefined>
+  readonly onProgress?: ((progress: WalkProgress) => void) | undefined
+}
+
+export interface WalkProgress {
+  readonly segment: number
+  readonly segments: number
+  /** What is being done. */
+  readonly what: string
+  readonly done: number
+  readonly total: number
+}
+
+/** Most rows of a step. */
+const STEP_TOKENS = 256
+
+/**
+ * Throws `integrity` for inputs that are not finite, `storage-full` when the work files do not fit, errors of
+ * reading weights, `out-of-memory`, what `visit` throws, or the signal's reason.
+ */
+export async function walk(prepared: PreparedModel, options: WalkOptions): Promise<void> {
+  const { work, signal, windows } = options
+  const segments = segmentsOf(buildGraph(prepared.config))
+  const weights = new Map(prepared.weights)
+  const kinds = options.drift === true ? KINDS : KINDS.slice(0, 1)
+  for (const [index, segment] of segments.entries()) {
+    const isLast = index + 1 === segments.length
+    if (!isLast && (await isPast(work, index + 1, segments.length, kinds))) continue
+    const report = (what: string, done: number) =>
+      options.onProgress?.({ segment: index, segments: segments.length, what, done, total: windows.length })
+    const context = { prepared, segment, options, report }
+    const sides: Side[] = []
+    try {
+      for (const kind of kinds) {
+        const own = kind === 'float' ? prepared.weights : weights
+        sides.push(await openSide(context, own, index === 0 ? undefined : rowsName(index, kind)))
+      }
+      const [main] = sides as [Side]
+      for (const tap of main.runner.taps) {
+        if (!tap.parts.every(({ name }) => roleOf(name) === 'matrix')) continue
+        const product = { name: nameOf(tap), parts: tap.parts, k: tap.k }
+        const made = await options.visit(product, () => statsOf(sides, tap, product.name, context))
+        if (made === undefined || made.size === 0) continue
+        for (const [name, tensor] of made) weights.set(name, tensor)
+        await main.runner.reload(tap, weights)
+      }
+      if (isLast) return
+      for (const [at, side] of sides.entries()) {
+        await work.write(rowsName(index + 1, kinds[at] as Kind), outputsOf(side, context))
+      }
+    } finally {
+      for (const { runner } of sides) runner.dispose()
+    }
+    signal.throwIfAborted()
+    // A walk that is resumed after its end finds the last rows, and has nothing to run.
+    if (index > 0) for (const kind of kinds) await work.remove(rowsName(index, kind))
+  }
+}
+
+/** Which model made rows: what it has become so far, or what it was. */
+type Kind = 'rows' | 'float'
+const KINDS: readonly Kind[] = ['rows', 'float']
+
+const rowsName = (segment: number, kind: Kind): string => `${kind}-${segment}`
+
+/** True when the rows of `segment` or of one after it are there. */
+async function isPast(
+  work: WorkFiles,
+  segment: number,
+  segments: number,
+  kinds: readonly Kind[],
+): Promise<boolean> {
+  for (let index = segment; index < segments; index++) {
+    const files = await Promise.all(kinds.map((kind) => work.open(rowsName(index, kind))))
+    if (files.every((file) => file !== undefined)) return true
+  }
+  return false
+}
+
+interface Context {
+  readonly prepared: PreparedModel
+  readonly segment: Segment
+  readonly options: WalkOptions
+  readonly report: (what: string, done: number) => void
+}
+
+/** A segment of one of the two models. */
+interface Side {
+  readonly runner: SegmentRunner
+  /** Reads what the segment reads for a window. */
+  readonly read: (index: number) => Promise<Window>
+}
+
+async function openSide(context: Context, weights: Weights, file: string | undefined): Promise<Side> {
+  const { segment, options } = context
+  const length = options.windows[0]?.length ?? 0
+  const { width } = segment
+  const rows = file === undefined ? undefined : await options.work.open(file)
+  if (file !== undefined && rows === undefined) {
+    throw new HalfbyteError('integrity', `the work file ${file} is no longer there; start again`, { file })
+  }
+  return {
+    runner: await SegmentRunner.open(prepareSegment(context, weights, length), width, length, options),
+    async read(index) {
+      if (rows === undefined) return options.windows[index] as readonly number[]
+      const bytes = await rows.read(index * length * width * 4, length * width * 4, options.signal)
+      // Reads may begin anywhere in a buffer.
+      return new Float32Array(bytes.slice().buffer)
+    },
+  }
+}
+
+/** The segment as a model of its own. Matrices are f32; tables keep the encoding of the model. */
+function prepareSegment({ prepared, segment }: Context, weights: Weights, length: number): PreparedModel {
+  const own = new Map<string, PackedEncoding>()
+  for (const { ref, encoding } of prepared.plan.slots) {
+    for (const { name } of ref.parts) own.set(name, groupEncoding(encoding))
+  }
+  const encodingOf = (name: string): PackedEncoding =>
+    name !== PLACEHOLDER && roleOf(name) === 'table' ? (own.get(name) ?? 'f32') : 'f32'
+  const tokens = Math.min(length, STEP_TOKENS)
+  const plan = compile(segment.graph, { tokens, logitRows: tokens, encodingOf })
+  const zeros = new Uint8Array(segment.width * 4)
+  const placeholder: TensorInfo = {
+    ...{ name: PLACEHOLDER, dtype: 'F32', shape: [1, segment.width] },
+    ...{ source: bufferSource(PLACEHOLDER, zeros), offset: 0, byteLength: zeros.byteLength },
+  }
+  return { ...prepared, plan, weights: new Map([...weights, [PLACEHOLDER, placeholder]]) }
+}
+
+async function statsOf(
+  [main, float]: readonly Side[],
+  tap: Tap,
+  name: string,
+  { options, report }: Context,
+): Promise<InputStats> {
+  const { runner, read } = main as Side
+  const { k, residual } = tap
+  const sums = new InputSums(name, k)
+  for (const index of options.windows.keys()) {
+    report(name, index)
+    const own = runner.inputs(tap, await read(index))
+    sums.addRows(own.x)
+    runner.gram(k).multiply(own.x, own.x, (...block) => sums.addGram(...block))
+    if (float !== undefined) {
+      const was = float.runner.inputs(tap, await float.read(index))
+      runner.gram(k, k).multiply(minus(was.x, own.x), own.x, (block, first) => sums.addDrift(block, first))
+      if (residual !== undefined && own.residual !== undefined && was.residual !== undefined) {
+        runner
+          .gram(k, residual.width)
+          .multiply(minus(was.residual, own.residual), own.x, (block, first) => sums.addBehind(block, first))
+      }
+    }
+    await pause(options)
+  }
+  return sums.done()
+}
+
+const minus = (left: Float32Array, right: Float32Array): Float32Array =>
+  left.map((value, index) => value - right[index]!)
+
+async function* outputsOf({ runner, read }: Side, { options, report }: Context): AsyncGenerator<Uint8Array> {
+  for (const index of options.windows.keys()) {
+    report('its output', index)
+    yield new Uint8Array(runner.outputs(await read(index)).buffer)
+    await pause(options)
+  }
+}
+
+/** Lets an abort come through. */
+async function pause({ host, signal }: WalkOptions): Promise<void> {
+  await host.yieldTask()
+  signal.throwIfAborted()
+}
+
+/** `layers.0.attn_q + attn_k + attn_v`. */
+function nameOf({ parts }: Tap): string {
+  const [first = '', ...others] = parts.map(({ name }) => name.replace(/\.weight$/, ''))
+  return [first, ...others.map((name) => name.replace(/^.*\./, ''))].join(' + ')
+}

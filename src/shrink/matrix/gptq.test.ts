@@ -1,0 +1,184 @@
+// GPTQ. In: small problems. Out: codes compared with OBS by definition, losses with measured ones.
+import { describe, expect, test } from 'vitest'
+import { decode, type Format } from '../codes/coded-matrix.ts'
+import {
+  hessianOf,
+  measuredLoss,
+  obs,
+  type Problem,
+  type QuantizerOf,
+  randomProblem,
+  storedScale,
+} from '../testing/obs.ts'
+import { plainDense } from './dense.ts'
+import { factorize } from './factor.ts'
+import { gptq, lossOf } from './gptq.ts'
+import { inputStats } from './hessian.ts'
+import { rtn } from './rtn.ts'
+import { targetsOf, turned } from './targets.ts'
+
+/** Grids as they are fitted, for comparison with the definition. */
+const PLAIN = { search: false }
+
+const FORMATS: readonly Format[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel']
+
+const factorOf = ({ inputs, k }: Problem, options = {}) => factorize('w', inputStats('w', inputs, k), options)
+
+/** Sixteen levels around zero: the clip with the least weighted error, written out. */
+const symmetric =
+  (clips: readonly number[]): QuantizerOf =>
+  (weights, importance) => {
+    const peak = weights.reduce((most, w) => (Math.abs(w) > Math.abs(most) ? w : most), 0)
+    const level = (w: number, scale: number) => Math.min(7, Math.max(-8, Math.floor(w / scale + 0.5)))
+    let [least, scale] = [Number.POSITIVE_INFINITY, 0]
+    for (const clip of clips) {
+      const codes = weights.map((w) => level(w, -peak / clip))
+      const top = weights.reduce((sum, w, i) => sum + importance[i]! * w * codes[i]!, 0)
+      const best = top / codes.reduce((sum, c, i) => sum + importance[i]! * c * c, 0)
+      const error = weights.reduce((sum, w, i) => sum + importance[i]! * (w - best * codes[i]!) ** 2, 0)
+      if (error < least) [least, scale] = [error, best]
+    }
+    const stored = storedScale(scale)
+    return (w) => (stored === 0 ? 0 : level(w, stored) * stored)
+  }
+const CLIPS = [8, 8.5, 9, 7.6, 7.2, 6.8]
+const ROW_CLIPS = [...CLIPS, 9.6, 10.4, 11.4, 12.6, 14, 16, 19, 23, 28]
+
+const bytes: QuantizerOf = (weights) => {
+  const scale = storedScale(Math.max(...weights.map(Math.abs)) / 127)
+  return (w) => Math.min(127, Math.max(-127, Math.floor(w / scale + 0.5))) * scale
+}
+
+describe('gptq', () => {
+  test.each([
+    [4, 64, 300],
+    [3, 76, 200],
+    [5, 96, 40],
+  ])('chooses the codes of OBS by definition in groups: [%i, %i] from %i inputs', (n, k, rows) => {
+    const problem = randomProblem(n, k, rows, n * k)
+    const { coded } = gptq(problem.weights, n, k, 'w4_g32', factorOf(problem, { damp: 0.02 }), PLAIN)
+    const reference = obs(problem, hessianOf(problem, 0.02), 32, symmetric(CLIPS))
+    expect(decode(coded)).toEqual(reference)
+    const eight = gptq(problem.weights, n, k, 'w8_g32', factorOf(problem, { damp: 0.02 }), PLAIN)
+    expect(decode(eight.coded)).toEqual(obs(problem, hessianOf(problem, 0.02), 32, bytes))
+  })
+
+  test('chooses the codes of OBS with inputs sorted by activation, and with one scale per output', () => {
+    const problem = randomProblem(4, 72, 200, 9)
+    const hessian = hessianOf(problem, 0.01)
+    const order = hessian.map((_, i) => i).sort((a, b) => hessian[b]![b]! - hessian[a]![a]! || a - b)
+    const { coded } = gptq(problem.weights, 4, 72, 'w4_g32', factorOf(problem, { actOrder: true }), PLAIN)
+    expect(decode(coded)).toEqual(obs(problem, hessian, 32, symmetric(CLIPS), order))
+    const natural = order.map((_, i) => i)
+    const channel = gptq(problem.weights, 4, 72, 'w4_channel', factorOf(problem), PLAIN)
+    expect(decode(channel.coded)).toEqual(obs(problem, hessian, 72, symmetric(ROW_CLIPS), natural))
+  })
+
+  test.each(FORMATS)('%s: the loss it reports is the loss that is measured, before and after', (format) => {
+    const problem = randomProblem(6, 80, 250, 3, [7, 40])
+    for (const options of [{}, { actOrder: true }, { damp: 0.3 }]) {
+      const factor = factorOf(problem, options)
+      const { coded, loss, lossBefore } = gptq(problem.weights, 6, 80, format, factor)
+      expect(loss).toBeCloseTo(measuredLoss(problem, decode(coded)), 6)
+      expect(lossOf(problem.weights, coded, factor)).toBeCloseTo(loss, 9)
+      const rounded = decode(rtn(problem.weights, 6, 80, format))
+      expect(lossBefore).toBeCloseTo(measuredLoss(problem, rounded), 6)
+      expect(loss).toBeLessThan(0.8 * lossBefore)
+    }
+  })
+
+  test.each(FORMATS)('%s: trying other grids and sweeping over the codes lower the loss', (format) => {
+    const problem = randomProblem(6, 96, 250, 4)
+    const factor = factorOf(problem)
+    const losses = [PLAIN, {}, { sweeps: 1 }, { sweeps: 6 }].map((options) => {
+      const { coded, loss } = gptq(problem.weights, 6, 96, format, factor, options)
+      expect(loss).toBeCloseTo(measuredLoss(problem, decode(coded)), 6)
+      return loss
+    })
+    const [plain = 0, searched = 0, once = 0, often = 0] = losses
+    if (format !== 'w8_g32') expect(searched).toBeLessThan(0.98 * plain)
+    expect(once).toBeLessThan(0.98 * searched)
+    expect(often).toBeLessThan(once)
+  })
+
+  test('a sweep leaves no code whose neighbour alone would be better', () => {
+    const problem = randomProblem(2, 64, 200, 12)
+    const factor = factorOf(problem)
+    const { coded, loss } = gptq(problem.weights, 2, 64, 'w4_g32', factor, { sweeps: 50 })
+    for (let at = 0; at < 128; at += 3) {
+      for (const step of [-1, 1]) {
+        const code = coded.codes[at]! + step
+        if (code < 0 || code > 15) continue
+        const other = { ...coded, codes: coded.codes.with(at, code) }
+        const dampened = (codes: typeof coded) =>
+          lossOf(problem.weights, codes, factor) +
+          decode(codes).reduce((sum, v, i) => sum + factor.added[i % 64]! * (v - problem.weights[i]!) ** 2, 0)
+        expect(dampened(other)).toBeGreaterThan(dampened(coded) * (1 - 2e-3))
+      }
+    }
+    expect(loss).toBeGreaterThan(0)
+  })
+
+  test('targets undo a drift of the inputs as far as inputs can', () => {
+    const problem = randomProblem(3, 40, 300, 13)
+    const { k, inputs } = problem
+    const floats = inputs.map((x, at) => x * 1.2 + (at % k > 0 ? 0.1 * inputs[at - 1]! : 0))
+    const drift = new Float64Array(k * k)
+    for (let at = 0; at < inputs.length; at += k) {
+      for (let i = 0; i < k; i++) {
+        for (let j = 0; j < k; j++) drift[i * k + j]! += (floats[at + i]! - inputs[at + i]!) * inputs[at + j]!
+      }
+    }
+    for (const options of [{ damp: 0 }, { damp: 0, actOrder: true }]) {
+      const targets = targetsOf(
+        problem.weights,
+        3,
+        k,
+        { drift: turned(drift, k, plainDense) },
+        factorOf(problem, options),
+        1,
+      )
+      for (let row = 0; row < 3; row++) {
+        for (let i = 0; i < k; i++) {
+          const next = i + 1 < k ? problem.weights[row * k + i + 1]! : 0
+          expect(targets[row * k + i]).toBeCloseTo(1.2 * problem.weights[row * k + i]! + 0.1 * next, 6)
+        }
+      }
+    }
+  })
+
+  test('rounds dead inputs to nearest, and they change no other code', () => {
+    const problem = randomProblem(4, 64, 200, 5, [3, 33, 34])
+    const { coded } = gptq(problem.weights, 4, 64, 'w8_g32', factorOf(problem), PLAIN)
+    const other = problem.weights.map((w, i) => ([3, 33, 34].includes(i % 64) ? w / 2 : w))
+    const changed = gptq(other, 4, 64, 'w8_g32', factorOf(problem)).coded
+    const rounded = decode(rtn(problem.weights, 4, 64, 'w8_g32'))
+    const [values, others] = [decode(coded), decode(changed)]
+    for (let i = 0; i < values.length; i++) {
+      if ([3, 33, 34].includes(i % 64))
+        expect(Math.abs(values[i]! - problem.weights[i]!)).toBeLessThan(
+          1.01 * Math.abs(rounded[i]! - problem.weights[i]!) + 1e-3,
+        )
+      else expect(others[i]).toBe(values[i])
+    }
+  })
+
+  test('solves with no dampening where the inputs allow it, and says so where they do not', () => {
+    const problem = randomProblem(3, 64, 300, 6, [5])
+    expect(
+      gptq(problem.weights, 3, 64, 'w4_g32', factorOf(problem, { damp: 0 }), PLAIN).loss,
+    ).toBeGreaterThan(0)
+    const short = randomProblem(3, 64, 20, 7)
+    expect(() => factorOf(short, { damp: 0 })).toThrow(/Hessian of w is singular after .* raise --damp/)
+    const none = { ...short, inputs: short.inputs.map(() => 0) }
+    expect(() => factorOf(none)).toThrow(/all 20 inputs of w in the calibration text are zero/)
+  })
+
+  test('refuses weights and inputs that are not numbers', () => {
+    const problem = randomProblem(2, 32, 50, 8)
+    const weights = problem.weights.with(40, Number.NaN)
+    expect(() => gptq(weights, 2, 32, 'w4_g32', factorOf(problem))).toThrow(/output 1 and input 8 is NaN/)
+    const inputs = problem.inputs.with(33, Number.NaN)
+    expect(() => inputStats('layers.0.x', inputs, 32)).toThrow(/input 1 of layers.0.x became NaN/)
+  })
+})

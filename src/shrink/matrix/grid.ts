@@ -1,0 +1,169 @@
+// Grids. In: the weights of a group. Out: the scale and minimum, rounded as they are stored, that leave the
+// least squared error.
+//
+//   w  weight   q  code   h  importance of a weight's error (default 1)   c = q - zero
+//
+// Without minimums, as in src/weights/quantize.ts: the weight of largest magnitude gets the code on the long
+// side. For each clip, codes are taken on a narrower or wider range. For fixed codes the best scale is
+// (sum h w c) / (sum h c^2), and it lowers the squared error by (sum h w c)^2 / (sum h c^2).
+//
+// With minimums: for each pair of cuts, codes are taken between the smallest and the largest weight after
+// each end was moved inwards. For fixed codes the best line through (q, w) gives scale and minimum.
+
+import { halfTable } from '../../base/half.ts'
+import { CLIPS, ROW_CLIPS } from '../../weights/quantize.ts'
+import { SCALE_FACTOR, shiftedFloat } from '../../weights/scales.ts'
+import { CODES, type Format } from '../codes/coded-matrix.ts'
+
+/** Where the codes of a group lie. `fitGrid` writes it. */
+export interface Grid {
+  /** f16 patterns of 2^8 times scale and minimum. */
+  scalePattern: number
+  minimumPattern: number
+  /** The stored scale and minimum. */
+  scale: number
+  minimum: number
+  /** 1 / scale, or 0 when the scale is 0. */
+  inverse: number
+}
+
+export const newGrid = (): Grid => ({ scalePattern: 0, minimumPattern: 0, scale: 0, minimum: 0, inverse: 0 })
+
+/** Shares of the range by which an end moves inwards. */
+const CUTS = [0, 0.02, 0.05, 0.09, 0.14]
+
+/**
+ * Fits `grid` to weights[from..from+count). `importance` has the same indices. Throws `format` for scales
+ * that f16 does not hold.
+ */
+export function fitGrid(
+  format: Format,
+  weights: Float64Array,
+  from: number,
+  count: number,
+  grid: Grid,
+  importance?: Float64Array,
+): void {
+  if (format === 'w4m_g32') fitLine(weights, from, count, grid, importance)
+  else if (format === 'w8_g32') setGrid(grid, peakOf(weights, from, count, Math.abs) / 127, 0)
+  else fitScale(weights, from, count, grid, importance)
+}
+
+export function setGrid(grid: Grid, scale: number, minimum: number): void {
+  loadGrid(grid, shiftedFloat(scale), shiftedFloat(minimum))
+}
+
+/** Sets the grid from what is stored. */
+export function loadGrid(grid: Grid, scalePattern: number, minimumPattern: number): void {
+  const half = halfTable()
+  grid.scalePattern = scalePattern
+  grid.minimumPattern = minimumPattern
+  grid.scale = half[scalePattern]! / SCALE_FACTOR
+  grid.minimum = half[minimumPattern]! / SCALE_FACTOR
+  grid.inverse = grid.scale === 0 ? 0 : 1 / grid.scale
+}
+
+// hot
+/** The code nearest to a weight; halves go up. */
+export function codeOf(format: Format, { inverse, minimum }: Grid, weight: number): number {
+  const { least, most, zero } = CODES[format]
+  const code = Math.floor((weight - minimum) * inverse + (zero + 0.5))
+  return code > most ? most : code < least ? least : code
+}
+
+function peakOf(weights: Float64Array, from: number, count: number, of: (weight: number) => number): number {
+  let peak = Number.NEGATIVE_INFINITY
+  for (let i = from; i < from + count; i++) peak = Math.max(peak, of(weights[i]!))
+  return peak
+}
+
+function fitScale(
+  weights: Float64Array,
+  from: number,
+  count: number,
+  grid: Grid,
+  importance: Float64Array | undefined,
+): void {
+  let peak = 0
+  for (let i = from; i < from + count; i++) {
+    if (Math.abs(weights[i]!) > Math.abs(peak)) peak = weights[i]!
+  }
+  if (peak === 0) {
+    setGrid(grid, 0, 0)
+    return
+  }
+  let best = 0
+  let scale = peak / -8
+  for (const clip of count > 32 ? ROW_CLIPS : CLIPS) {
+    const inverse = clip / -peak
+    let product = 0
+    let square = 0
+    for (let i = from; i < from + count; i++) {
+      const weight = weights[i]!
+      const h = importance === undefined ? 1 : importance[i]!
+      let code = Math.floor(weight * inverse + 8.5)
+      code = (code > 15 ? 15 : code < 0 ? 0 : code) - 8
+      product += h * weight * code
+      square += h * code * code
+    }
+    if (product * product > best * square) {
+      best = (product * product) / square
+      scale = product / square
+    }
+  }
+  setGrid(grid, scale, 0)
+}
+
+function fitLine(
+  weights: Float64Array,
+  from: number,
+  count: number,
+  grid: Grid,
+  importance: Float64Array | undefined,
+): void {
+  const low = -peakOf(weights, from, count, (weight) => -weight)
+  const range = peakOf(weights, from, count, (weight) => weight) - low
+  if (!(range > 0)) {
+    setGrid(grid, 0, low)
+    return
+  }
+  let least = Number.POSITIVE_INFINITY
+  let scale = range / 15
+  let minimum = low
+  for (const below of CUTS) {
+    for (const above of CUTS) {
+      const first = low + below * range
+      const inverse = 15 / (range * (1 - below - above))
+      // Sums over the group: of h, hq, hqq, hw, hqw, hww.
+      let s = 0
+      let q1 = 0
+      let q2 = 0
+      let w1 = 0
+      let qw = 0
+      let w2 = 0
+      for (let i = from; i < from + count; i++) {
+        const weight = weights[i]!
+        const h = importance === undefined ? 1 : importance[i]!
+        let code = Math.floor((weight - first) * inverse + 0.5)
+        code = code > 15 ? 15 : code < 0 ? 0 : code
+        s += h
+        q1 += h * code
+        q2 += h * code * code
+        w1 += h * weight
+        qw += h * code * weight
+        w2 += h * weight * weight
+      }
+      const spread = s * q2 - q1 * q1
+      if (!(spread > 0)) continue
+      const slope = (s * qw - q1 * w1) / spread
+      const start = (w1 - slope * q1) / s
+      const error = w2 - slope * qw - start * w1
+      if (error < least) {
+        least = error
+        scale = slope
+        minimum = start
+      }
+    }
+  }
+  setGrid(grid, scale, minimum)
+}

@@ -1,0 +1,68 @@
+// Inverses. In: a factor, the inputs that are kept. Out: the factor of H_KK, and inverses of H and of its
+// parts.
+import { decompose, type Factor, LEAST_PIVOT } from '../matrix/factor.ts'
+import { SLAB_ROWS } from '../matrix/slab.ts'
+import { divideOrdered } from '../matrix/targets.ts'
+
+/** H_KK = C^T C of some inputs. */
+export type Compact = Pick<Factor, 'k' | 'triangle' | 'order' | 'dense'>
+
+const natural = (k: number): Uint32Array => Uint32Array.from({ length: k }, (_, i) => i)
+
+/** Factors the rows and columns `inputs` of a symmetric matrix, [size][size]. */
+export function factorOf(
+  matrix: Float64Array,
+  size: number,
+  inputs: Uint32Array,
+  least: number,
+  { dense }: Factor,
+): Compact {
+  const k = inputs.length
+  const triangle = dense.room('compact', k * k)
+  for (let j = 0; j < k; j++) {
+    const row = inputs[j]! * size
+    for (let i = 0; i <= j; i++) triangle[j * k + i] = matrix[row + inputs[i]!]!
+  }
+  decompose('what a mask keeps', triangle, k, least, 0, dense)
+  return { k, triangle, order: natural(k), dense }
+}
+
+/** The factor of H_KK. */
+export function keptFactor(factor: Factor, kept: Uint32Array): Compact {
+  let trace = 0
+  for (const j of kept) trace += factor.hessian[j * (factor.k + 1)]!
+  return factorOf(factor.hessian, factor.k, kept, (LEAST_PIVOT * trace) / (kept.length || 1), factor)
+}
+
+/** H^-1, [k][k], in the room `key`. */
+export function inverseOf(compact: Compact, key: string): Float64Array {
+  const { k, dense } = compact
+  const inverse = dense.room(key, k * k)
+  for (const [first, end] of inverseSlabs(k)) invertRows(compact, inverse, first, end)
+  return inverse
+}
+
+/** The slabs of rows of an inverse, the most work first. */
+export const inverseSlabs = (k: number): readonly (readonly [first: number, end: number])[] =>
+  Array.from({ length: Math.ceil(k / SLAB_ROWS) }, (_, slab) => {
+    const first = slab * SLAB_ROWS
+    return [first, Math.min(k, first + SLAB_ROWS)] as const
+  }).reverse()
+
+/**
+ * Fills rows [first, end) of H^-1 up to the diagonal, and the columns that mirror them. H^-1 = C^-1 C^-T, and
+ * neither row j of C^-1 nor what is wanted of row j reaches beyond column j.
+ */
+export function invertRows(compact: Compact, inverse: Float64Array, first: number, end: number): void {
+  const { k, dense } = compact
+  const rows = dense.room('weights', (end - first) * end)
+  for (let j = first; j < end; j++) rows[(j - first) * end + j] = 1
+  divideOrdered(rows, end - first, end, compact)
+  for (let j = first; j < end; j++) {
+    for (let i = 0; i <= j; i++) {
+      const value = rows[(j - first) * end + i]!
+      inverse[j * k + i] = value
+      inverse[i * k + j] = value
+    }
+  }
+}

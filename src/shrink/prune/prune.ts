@@ -1,0 +1,241 @@
+// Pruning one matrix. In: weights, statistics of their inputs, a method and a pattern. Out: the weights that
+// are left, and what dropping the others costs.
+
+import { HalfbyteError } from '../../base/errors.ts'
+import { type CodedMatrix, checkWeights, emptyMatrix, groupCount } from '../codes/coded-matrix.ts'
+import type { Factor } from '../matrix/factor.ts'
+import type { InputStats } from '../matrix/hessian.ts'
+import { energy, sampledRows, takeRows } from '../matrix/sampled-loss.ts'
+import { SLAB_ROWS } from '../matrix/slab.ts'
+import {
+  type Coding,
+  type GroupResult,
+  type GroupTask,
+  groupBytes,
+  groupTasks,
+  reserveGroup,
+  solveGroup,
+} from './group.ts'
+import { inverseOf, keptFactor } from './inverse.ts'
+import { fullMask, type Mask, maskOf, rowGroups, type Scope } from './mask.ts'
+import type { Pattern } from './pattern.ts'
+import { addObsScores, meanOf, normsOf, plainScores } from './scores.ts'
+import { sparseGpt } from './sparsegpt.ts'
+import { updateWork } from './update.ts'
+
+export type PruneMethod = 'magnitude' | 'wanda' | 'sparsegpt' | 'obs'
+export const PRUNE_METHODS: readonly PruneMethod[] = ['obs', 'sparsegpt', 'wanda', 'magnitude']
+
+export interface PruneOptions {
+  readonly method: PruneMethod
+  readonly pattern: Pattern
+  /** Share of weights to drop, 0 to 1. */
+  readonly sparsity: number
+  /**
+   * In how many equal steps OBS drops them. After each, what is left is scored again with its new weights and
+   * the inverse of its own Hessian. Default 1.
+   */
+  readonly rounds?: number | undefined
+  /**
+   * OBS: whether rows compete for weights, or each drops the same share. Default: `row` for single weights,
+   * `matrix` for strips and blocks. The energy that rows lose says little of small outputs, which lose nearly
+   * everything where they compete.
+   */
+  readonly scope?: Scope | undefined
+}
+
+/** Bytes of a `Dense` for matrices of up to `n` outputs, factor and codes included. */
+export const pruneBytes = (n: number, k: number, { rounds = 1 }: Pick<PruneOptions, 'rounds'> = {}): number =>
+  groupBytes(k) + 8 * ((rounds > 1 ? 4 : 3) * k * k + 3 * n * k + n * SUMS + 64 * (n + k) + 64)
+
+/** Most inputs whose sums a solver takes together. */
+const SUMS = 128
+
+/** Rooms of their largest size: one that grows leaves its old bytes unused. */
+function reserve(factor: Factor, n: number): void {
+  const { dense } = factor
+  reserveGroup(factor, Math.max(n, SLAB_ROWS))
+  dense.room('sums', n * SUMS)
+}
+
+/** What calibration knows. `factor` must be in the model's order. */
+export interface Known {
+  readonly stats: InputStats
+  readonly factor: Factor
+  /** H^-1, [k][k]. Default: `prune` computes it for OBS. */
+  readonly inverse?: Float64Array | undefined
+}
+
+export interface Pruned {
+  /** [n][k]; dropped weights are 0. */
+  readonly values: Float64Array
+  readonly mask: Mask
+  /** Multiply-adds of the update, without the inverse of H; 0 where weights are not updated all at once. */
+  readonly work: number
+  /** If asked for. */
+  readonly coded?: CodedMatrix | undefined
+}
+
+/** Groups that do not depend on each other, and the result of each in turn. */
+export type GroupSteps<Result> = Generator<readonly GroupTask[], Result, readonly GroupResult[]>
+
+/** Throws `format` for weights that are not finite, `unsupported` for a Hessian that cannot be solved. */
+export function prune(
+  weights: ArrayLike<number>,
+  n: number,
+  k: number,
+  options: PruneOptions,
+  known?: Known,
+): Pruned {
+  const own = known && options.method === 'obs' ? withInverse(known, n) : known
+  const steps = pruning(weights, n, k, options, own)
+  let step = steps.next()
+  while (step.done !== true) {
+    step = steps.next(step.value.map((task) => solveGroup(task, (own as Known).factor, own?.inverse)))
+  }
+  return step.value
+}
+
+function withInverse(known: Known, n: number): Known {
+  reserve(known.factor, n)
+  return { ...known, inverse: known.inverse ?? inverseOf(known.factor, 'inverse') }
+}
+
+/** The same, with the groups left to the caller. `coding` needs `known`, and OBS its inverse. */
+export function* pruning(
+  weights: ArrayLike<number>,
+  n: number,
+  k: number,
+  options: PruneOptions & { readonly coding?: Coding | undefined },
+  known?: Known,
+): GroupSteps<Pruned> {
+  checkWeights(weights, n, k)
+  const { method, coding } = options
+  if (known !== undefined && method === 'obs') return yield* pruneObs(weights, n, k, options, known)
+  const found = { ...withoutGroups(weights, n, k, options, known), work: 0 }
+  if (coding === undefined) return found
+  return { ...found, ...(yield* solved(found.values, found.mask, { isUpdated: false, coding })) }
+}
+
+function withoutGroups(
+  weights: ArrayLike<number>,
+  n: number,
+  k: number,
+  { method, pattern, sparsity }: PruneOptions,
+  known: Known | undefined,
+): Pick<Pruned, 'values' | 'mask'> {
+  if (method === 'magnitude')
+    return zeroed(weights, maskOf(plainScores(weights, n, k, pattern), n, k, pattern, sparsity, 'matrix'))
+  if (known === undefined) throw new HalfbyteError('internal', `${method} was called without statistics`)
+  if (method === 'wanda') {
+    const scores = plainScores(weights, n, k, pattern, normsOf(known.stats))
+    return zeroed(weights, maskOf(scores, n, k, pattern, sparsity, 'row'))
+  }
+  reserve(known.factor, n)
+  return sparseGpt(weights, n, k, known.factor, { pattern, sparsity, isDead: deadOf(known.stats) })
+}
+
+const deadOf =
+  ({ gram, k }: InputStats) =>
+  (input: number): boolean =>
+    !(gram[input * (k + 1)]! > 0)
+
+const zeroed = (weights: ArrayLike<number>, mask: Mask): Pick<Pruned, 'values' | 'mask'> => ({
+  values: Float64Array.from(weights, (weight, at) => (mask.kept[at] === 1 ? weight : 0)),
+  mask,
+})
+
+function* pruneObs(
+  weights: ArrayLike<number>,
+  n: number,
+  k: number,
+  options: PruneOptions & { readonly coding?: Coding | undefined },
+  { stats, factor, inverse }: Known,
+): GroupSteps<Pruned> {
+  const { pattern, sparsity, rounds = 1 } = options
+  const { scope = pattern.rows * pattern.inputs === 1 ? 'row' : 'matrix' } = options
+  if (inverse === undefined) throw new HalfbyteError('internal', 'obs was called without an inverse')
+  if (rounds > 1) reserve(factor, n)
+  const isDead = deadOf(stats)
+  let mask = fullMask(n, k)
+  let found: Pick<Pruned, 'values' | 'coded'> = { values: Float64Array.from(weights) }
+  let work = 0
+  for (let round = 1; round <= rounds; round++) {
+    const scores = obsScores(found.values, mask, inverse, pattern, factor, isDead)
+    mask = maskOf(scores, n, k, pattern, (sparsity * round) / rounds, scope, round / rounds)
+    const coding = round === rounds ? options.coding : undefined
+    work += updateWork(mask, coding !== undefined)
+    found = yield* solved(weights, mask, { isUpdated: true, coding })
+  }
+  return { ...found, mask, work }
+}
+
+/** The whole matrix, from its groups. */
+function* solved(
+  weights: ArrayLike<number>,
+  mask: Mask,
+  how: Pick<GroupTask, 'isUpdated' | 'coding'>,
+): GroupSteps<Pick<Pruned, 'values' | 'coded'>> {
+  const { n, k } = mask
+  const tasks = groupTasks(weights, mask, how)
+  const results = yield tasks
+  const values = new Float64Array(n * k)
+  const coded = how.coding && emptyMatrix(how.coding.format, n, k)
+  for (const [index, { rows }] of tasks.entries()) {
+    const own = results[index] as GroupResult
+    for (const [at, row] of rows.entries()) {
+      values.set(own.values.subarray(at * k, (at + 1) * k), row * k)
+      if (coded !== undefined && own.coded !== undefined) takeRow(coded, row, own.coded, at)
+    }
+  }
+  return { values, coded }
+}
+
+function takeRow(to: CodedMatrix, row: number, from: CodedMatrix, at: number): void {
+  const { k } = to
+  const groups = groupCount(to.format, k)
+  to.codes.set(from.codes.subarray(at * k, (at + 1) * k), row * k)
+  to.scales.set(from.scales.subarray(at * groups, (at + 1) * groups), row * groups)
+}
+
+/** Mean cost of each unit. Dropped units cost nothing, so a later round drops them again. */
+function obsScores(
+  values: Float64Array,
+  mask: Mask,
+  inverse: Float64Array,
+  pattern: Pattern,
+  factor: Factor,
+  isDead: (input: number) => boolean,
+): Float64Array {
+  const { n, k } = mask
+  const scores = new Float64Array(Math.ceil(n / pattern.rows) * Math.ceil(k / pattern.inputs))
+  for (const group of rowGroups(mask)) {
+    const own = group.dropped.length === 0 ? inverse : inverseOf(keptFactor(factor, group.kept), 'part')
+    addObsScores(scores, values, mask, group, { values: own, kept: group.kept }, pattern, isDead)
+  }
+  return meanOf(scores, n, k, pattern)
+}
+
+/**
+ * sum ((w - v) x)^2 over outputs and calibration inputs; of large matrices, estimated from evenly spread
+ * outputs.
+ */
+export function pruneLoss(
+  weights: ArrayLike<number>,
+  values: ArrayLike<number>,
+  n: number,
+  stats: Pick<InputStats, 'k' | 'gram'>,
+): number {
+  const { k } = stats
+  const rows = sampledRows(n, k)
+  const was = takeRows(weights, rows, k)
+  const is = takeRows(values, rows, k)
+  return (
+    (energy(
+      was.map((weight, at) => weight - is[at]!),
+      stats,
+    ) *
+      n) /
+    rows.length
+  )
+}

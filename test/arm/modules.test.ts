@@ -1,0 +1,23 @@
+// The engine's modules on arm64. In: dist/wasm. Out: all four compile, instantiate and report one version.
+import { strict as assert } from 'node:assert'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { createMemory } from '../../src/runtime/memory/memory.ts'
+import { instantiateEngine } from '../../src/runtime/module.ts'
+
+const MEBIBYTE = 1024 * 1024
+
+test('these tests run on arm64', () => {
+  assert.equal(process.arch, 'arm64')
+})
+
+for (const build of ['relaxed', 'simd128'] as const) {
+  for (const kind of ['shared', 'plain'] as const) {
+    test(`halfbyte-${build}-${kind} runs`, () => {
+      const file = new URL(`../dist/wasm/halfbyte-${build}-${kind}.wasm`, import.meta.url)
+      const module = new WebAssembly.Module(readFileSync(file))
+      const engine = instantiateEngine(module, createMemory(kind, MEBIBYTE))
+      assert.ok(engine.__heap_base.value > 0)
+    })
+  }
+}

@@ -1,0 +1,270 @@
+// Control that is not what a plan does. In: small decoders as a file may have them. Out: whether each is read
+// as ONNX Runtime runs it, or refused by name.
+import { expect, test } from 'vitest'
+import { bufferSource } from '../../../../src/base/bytes.ts'
+import { prepareModel } from '../../../../src/engine/load/prepare.ts'
+import { byteTokenizer } from '../byte-tokenizer.ts'
+import { openGraph } from '../open-graph.ts'
+import { type DecoderForm, decoderBytes, type StatePlace, VOCAB } from './decoder.ts'
+import { judgeDecoder } from './judge.ts'
+import type { Nodes } from './nodes.ts'
+
+const SHORT = [3, 9, 20]
+const CAUSAL = { attention: 'multi-head', places: 'none', hasState: false } as const
+const TWO = { layers: 2, heads: 4, kvHeads: 2 } as const
+
+test.each<[string, DecoderForm, readonly number[]]>([
+  ['two layers with a cache', TWO, SHORT],
+  ['no cache', { hasState: false }, SHORT],
+  ['MultiHeadAttention', { attention: 'multi-head', places: 'op' }, SHORT],
+  ['GroupQueryAttention with a window', { attention: 'group', places: 'op', window: 5 }, SHORT],
+  ['learned positions', { places: 'learned' }, SHORT],
+  ['a mask that keeps', { form: 'kept' }, SHORT],
+  ['a mask that drops', { form: 'dropped' }, SHORT],
+  ['a window of 40', { seen: windowOf(40) }, [39, 40, 41, 60]],
+  ['one mask for each of the heads', { seen: byHead(9, 9) }, SHORT],
+  ['rows that are cast to f16 and back', { rowsOp: throughCast('f16') }, SHORT],
+  ['a bias after a sum of two products', { edit: biasedNorm(7, 5) }, SHORT],
+  ['lengths that 0 is added to', { attention: 'group', lengths: offBy(0) }, SHORT],
+])('%s: the answers are those of ONNX Runtime', async (_, form, lengths) => {
+  expect(await judgeDecoder(form, lengths)).toEqual({ is: 'equal', positions: undefined })
+})
+
+test('a window of 1200 without a cache is read up to the longest prompt that was tried', async () => {
+  const form = { hasState: false, seen: windowOf(1200) }
+  expect(await judgeDecoder(form, [1199, 1202, 1300])).toEqual({ is: 'equal', positions: 2399 })
+})
+
+test.each<[string, DecoderForm, number]>([
+  ['rotations that change at 1200', { angles: scaledFrom(1200) }, 1200],
+  ['chunks of 1100', { seen: chunksOf(1100) }, 1100],
+  ['a table of 1500 positions', { places: 'learned', tableRows: 1500, positions: clippedTo(1400) }, 1401],
+])('%s end the context there', async (_, form, positions) => {
+  expect(await judgeDecoder(form, [positions - 1, positions])).toEqual({ is: 'equal', positions })
+})
+
+test('a context that ends before the usual length is a note of the load', async () => {
+  const bytes = decoderBytes({ seen: chunksOf(1100) })
+  const file = await openGraph([bufferSource('model.onnx', bytes), byteTokenizer(VOCAB)])
+  const { contextLength, notes } = await prepareModel(file, { weights: 'auto' })
+  expect(contextLength).toBe(1100)
+  expect(notes).toEqual([expect.stringMatching(/1100 tokens instead of 4096, because the graph/)])
+  expect(file.history?.at(-1)).toMatch(/read up to 1100 positions: node .* shows 1 positions after 1101/)
+  expect((await prepareModel(file, { weights: 'auto', contextLength: 1000 })).notes).toEqual([])
+})
+
+test.each<[string, DecoderForm, RegExp]>([
+  ['slopes of which one is 0', { bias: slopes }, /adds -\S+ to a score of head 1/],
+  ['heads with windows of their own', { seen: byHead(4, 3) }, /shows head 0 4 positions and head 1 3/],
+  [
+    'such heads of MultiHeadAttention',
+    { attention: 'multi-head', seen: byHead(4, 3) },
+    /shows head 0 4 positions and head 1 3/,
+  ],
+  ['chunks of 300', { seen: chunksOf(300) }, /shows 1 positions after 301/],
+  ['windows in long chunks after a state', { seen: windowIn(longChunk) }, /mask .* (shows|hides|windows)/],
+  ['windows at totals of a list', { seen: windowIn(listed) }, /mask .* (shows|hides|windows)/],
+  ['windows from 300 on', { seen: windowFrom(300, 8) }, /mask .* (shows|hides)/],
+  [
+    'rotations that change at 300',
+    { angles: scaledFrom(300) },
+    /rotate position \d+ by other frequencies|no rotation/,
+  ],
+  [
+    'a row of a table that is another',
+    { attention: 'group', places: 'op', tableRows: 400, tableBase: (at) => (at === 333 ? 500 : 10_000) },
+    /no rotation by fixed frequencies/,
+  ],
+  ['lengths less 2', { attention: 'group', lengths: offBy(-2) }, /where the positions after it, less one/],
+  [
+    'lengths that end at 90',
+    { attention: 'group', lengths: (g, each) => g.op('Min', [each, g.int(90)]) },
+    /less one/,
+  ],
+  [
+    'positions that end at 20',
+    { places: 'learned', positions: clippedTo(20) },
+    /where the positions of its tokens/,
+  ],
+  [
+    'positions that begin at 2',
+    { places: 'learned', positions: (g, each) => g.op('Add', [each, g.int(2)]) },
+    /positions of its tokens/,
+  ],
+  ['states of another layer', { ...TWO, pastOf: otherLayer }, /is not what the step makes of the state/],
+  ['states that come out for another layer', { ...TWO, presentOf: otherLayer }, /is not what the step makes/],
+  [
+    'keys that are read as values',
+    { attention: 'multi-head', pastOf: otherKind },
+    /is not what the step makes/,
+  ],
+  ['a state that two layers add to', { ...TWO, pastOf: ({ kind }) => ({ layer: 0, kind }) }, /a second time/],
+  [
+    'a state that comes out twice as large',
+    { presentOp: (g, present, { kind }) => (kind === 'key' ? g.op('Mul', [present, g.float(2)]) : present) },
+    /is not what the step makes of the state/,
+  ],
+  ['rows that are cast to whole numbers', { rowsOp: throughCast('i64') }, /makes i64 of rows/],
+  ['rows that are cast to truths', { rowsOp: throughCast('bool') }, /makes bool of rows/],
+  ['a bias after twice one product', { edit: biasedNorm(7, 7) }, /adds a bias before the norm/],
+  ['tokens that become texts', { ...CAUSAL, edit: tokensAsTexts }, /where tokens stay on their axis/],
+  [
+    'ids of two inputs',
+    { inputs: ['other_ids'], edit: otherIds },
+    /it reads other_ids, but ids are what input_ids gives/,
+  ],
+  ['masks made of a variance of rows', { hasState: false, edit: maskOfRows }, /it reads variance_of_rows/],
+  ['rows divided by 0', { rowsOp: (g, rows) => g.op('Div', [rows, g.float(0)]) }, /multiplies by Infinity/],
+  ['rows times 0', { rowsOp: (g, rows) => g.op('Mul', [rows, g.float(0)]) }, /multiplies by 0/],
+])('%s are refused by name', async (_, form, why) => {
+  const verdict = await judgeDecoder(form, SHORT)
+  expect(verdict).toMatchObject({ is: 'refused', why: expect.stringMatching(/^node /) })
+  expect(verdict).toMatchObject({ why: expect.stringMatching(why) })
+})
+
+type Seen = NonNullable<DecoderForm['seen']>
+
+/** Positions of the token and of what it may see, and the distance of both. [tokens, total] */
+function distance(g: Nodes, { rows, columns }: Parameters<Seen>[2]): string {
+  return g.op('Sub', [g.unsqueeze(rows, 1), g.unsqueeze(columns, 0)])
+}
+
+function windowOf(size: number): Seen {
+  return (g, seen, places) => g.op('And', [seen, g.op('Less', [distance(g, places), g.int(size)])])
+}
+
+/** A window of one size in contexts of more than `from` positions. */
+function windowFrom(from: number, size: number): Seen {
+  return (g, seen, places) => {
+    const isShort = g.op('LessOrEqual', [places.total, g.int(from)])
+    const isNear = g.op('Less', [distance(g, places), g.int(size)])
+    return g.op('And', [seen, g.op('Or', [isShort, isNear])])
+  }
+}
+
+/** A window of two positions where something is true. */
+function windowIn(isOther: (g: Nodes, places: Parameters<Seen>[2]) => string): Seen {
+  return (g, seen, places) => {
+    const isNear = g.op('Less', [distance(g, places), g.int(2)])
+    return g.op('And', [seen, g.op('Or', [g.op('Not', [isOther(g, places)]), isNear])])
+  }
+}
+
+function longChunk(g: Nodes, { tokens, past }: Parameters<Seen>[2]): string {
+  return g.op('And', [g.op('Greater', [tokens, g.int(30)]), g.op('Greater', [past, g.int(0)])])
+}
+
+/** Whether the total is one of 80 that lie apart. */
+function listed(g: Nodes, { total }: Parameters<Seen>[2]): string {
+  const list = g.ints(Array.from({ length: 80 }, (_, at) => 505 + 40 * at))
+  const isListed = g.cast(g.op('Equal', [total, list]), 'i64')
+  return g.op('Greater', [g.op('ReduceSum', [isListed, g.ints([0])], { keepdims: 0 }), g.int(0)])
+}
+
+function chunksOf(size: number): Seen {
+  return (g, seen, { rows, columns }) => {
+    const [own, other] = [g.unsqueeze(rows, 1), g.unsqueeze(columns, 0)].map((each) =>
+      g.op('Div', [each, g.int(size)]),
+    )
+    return g.op('And', [seen, g.op('Equal', [own!, other!])])
+  }
+}
+
+function byHead(...sizes: readonly number[]): Seen {
+  return (g, seen, places) =>
+    g.op('And', [
+      seen,
+      g.op('Less', [g.unsqueeze(distance(g, places), 0), g.ints(sizes, [sizes.length, 1, 1])]),
+    ])
+}
+
+function slopes(g: Nodes, places: Parameters<Seen>[2]): string {
+  const away = g.unsqueeze(g.cast(g.op('Neg', [distance(g, places)]), 'f32'), 0)
+  return g.op('Mul', [away, g.floats([0, 0.0625], [2, 1, 1])])
+}
+
+/** Angles of all tokens twice as large in contexts of more than `from` positions. */
+function scaledFrom(from: number): NonNullable<DecoderForm['angles']> {
+  return (g, angles, { total }) => {
+    const isLong = g.op('Greater', [total, g.int(from)])
+    return g.op('Mul', [angles, g.op('Where', [isLong, g.float(2), g.float(1)])])
+  }
+}
+
+function clippedTo(last: number): NonNullable<DecoderForm['positions']> {
+  return (g, positions) => g.op('Min', [positions, g.int(last)])
+}
+
+function offBy(count: number): NonNullable<DecoderForm['lengths']> {
+  return (g, lengths) => g.op('Add', [lengths, g.int(count)])
+}
+
+function throughCast(type: 'f16' | 'i64' | 'bool'): NonNullable<DecoderForm['rowsOp']> {
+  return (g, rows) => g.cast(g.cast(rows, type), 'f32')
+}
+
+function otherLayer({ layer, kind }: StatePlace): StatePlace {
+  return { layer: 1 - layer, kind }
+}
+
+function otherKind({ layer, kind }: StatePlace): StatePlace {
+  return { layer, kind: kind === 'key' ? 'value' : 'key' }
+}
+
+/** The last norm is one of two products, with a bias. */
+function biasedNorm(...seeds: readonly number[]): NonNullable<DecoderForm['edit']> {
+  return (g) => {
+    const logits = g.nodes.find(({ outputs }) => outputs[0] === 'logits')
+    g.replace(
+      ({ outputs }) => outputs[0] === logits?.inputs[0],
+      ({ inputs: [x = '', gamma = ''], outputs }) => {
+        const products = seeds.map((seed) => {
+          const values = Array.from({ length: 256 }, (_, at) => ((at * seed) % 13) / 13 - 0.5)
+          return g.op('MatMul', [x, g.floats(values, [16, 16])])
+        })
+        const bias = g.floats(Array.from({ length: 16 }, (_, at) => at / 4 - 2))
+        const attributes = { epsilon: { float: 1e-6 } }
+        const inputs = [...products, gamma, bias]
+        g.node('SkipSimplifiedLayerNormalization', inputs, outputs, attributes, 'com.microsoft')
+      },
+    )
+  }
+}
+
+const isOf = (op: string) => (node: { readonly op: string }) => node.op === op
+
+/** Attention that is causal by itself, over texts of one token each. */
+function tokensAsTexts(g: Nodes): void {
+  g.replace(isOf('MultiHeadAttention'), ({ inputs: [q = '', k = '', v = ''], outputs: [made = ''] }) => {
+    const alone = [q, k, v].map((each) => g.op('Reshape', [each, g.ints([-1, 1, 32])]))
+    const attributes = { num_heads: 2, unidirectional: 1 }
+    g.node('MultiHeadAttention', alone, ['alone'], attributes, 'com.microsoft')
+    g.node('Reshape', ['alone', g.ints([1, -1, 32])], [made])
+  })
+}
+
+/** Embeddings of tokens are added to those of ids that another input gives. */
+function otherIds(g: Nodes): void {
+  g.replace(
+    ({ inputs }) => inputs[1] === 'input_ids',
+    ({ inputs: [table = ''], outputs }) => {
+      const own = g.op('Gather', [table, 'input_ids'])
+      g.node('Add', [own, g.op('Gather', [table, 'other_ids'])], outputs)
+    },
+  )
+}
+
+/** What a norm tells of its rows beside them is added to the mask. */
+function maskOfRows(g: Nodes): void {
+  g.replace(isOf('SimplifiedLayerNormalization'), (node) =>
+    g.nodes.push({ ...node, outputs: [...node.outputs, 'variance_of_rows'] }),
+  )
+  const shares = g.nodes.find(isOf('Softmax'))
+  g.replace(
+    ({ outputs }) => outputs[0] === shares?.inputs[0],
+    ({ inputs: [scores = '', mask = ''], outputs }) => {
+      const added = g.op('Mul', ['variance_of_rows', g.float(0)])
+      g.node('Add', [scores, g.op('Add', [mask, added])], outputs)
+    },
+  )
+}

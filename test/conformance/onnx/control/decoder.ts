@@ -1,0 +1,361 @@
+// Small decoders. In: how a decoder masks, places, rotates, counts and keeps states. Out: the bytes of its
+// ONNX file. What is not said is as exporters write it.
+
+import { modelBytes, type WrittenValue } from '../../../../src/onnx/testing/write-model.ts'
+import { Random } from '../../../fuzz/random.ts'
+import { Nodes, TYPE } from './nodes.ts'
+
+export const VOCAB = 96
+const [HIDDEN, INNER] = [16, 16]
+/** GroupQueryAttention rotates heads of a multiple of 16. */
+export const HEAD_DIM = 16
+const LEAST = -3.4028234663852886e38
+
+/** What control is made of: scalars, positions of the tokens [tokens], all positions [total]. */
+export interface Places {
+  readonly tokens: string
+  readonly past: string
+  readonly total: string
+  readonly rows: string
+  readonly columns: string
+}
+
+export type StateKind = 'key' | 'value'
+export interface StatePlace {
+  readonly layer: number
+  readonly kind: StateKind
+}
+
+/** Functions write nodes and return the name of what they made. */
+export interface DecoderForm {
+  readonly attention?: 'primitive' | 'multi-head' | 'group'
+  readonly layers?: number
+  readonly heads?: number
+  readonly kvHeads?: number
+  /** Default true. */
+  readonly hasState?: boolean
+  readonly seed?: number
+  /** Which positions each token sees, [tokens, total] or [heads, tokens, total]. Gets the causal one. */
+  readonly seen?: (g: Nodes, seen: string, places: Places) => string
+  /** What is added to the scores of what is seen. Same shapes. */
+  readonly bias?: (g: Nodes, places: Places) => string
+  /** How scores are masked. Default added. */
+  readonly form?: 'added' | 'kept' | 'dropped'
+  /** Positions of the tokens for embeddings and rotations, [1, tokens]. Gets the usual ones. */
+  readonly positions?: (g: Nodes, positions: string, places: Places) => string
+  /** How positions are told: `rope` in primitive operators, `op` with tables, learned, or not at all. */
+  readonly places?: 'rope' | 'op' | 'learned' | 'none'
+  /** Angles of the tokens, [1, tokens, headDim / 2]. Gets positions times frequencies. */
+  readonly angles?: (g: Nodes, angles: string, places: Places) => string
+  /** Base of the rotation at a position; one base unless a table changes it. */
+  readonly tableBase?: (position: number) => number
+  /** Rows of tables, of rotations and of learned positions. */
+  readonly tableRows?: number
+  /** `seqlens_k` of GroupQueryAttention, [batch]. */
+  readonly lengths?: (g: Nodes, lengths: string, places: Places) => string
+  readonly window?: number
+  /** Rows between a product and its activation. */
+  readonly rowsOp?: (g: Nodes, rows: string) => string
+  /** The state that keys or values of a layer are joined to, and what comes out for a state. */
+  readonly pastOf?: (place: StatePlace) => StatePlace
+  readonly presentOf?: (place: StatePlace) => StatePlace
+  /** What is done to a state before it comes out. */
+  readonly presentOp?: (g: Nodes, present: string, place: StatePlace) => string
+  /** More inputs of whole numbers, [batch, tokens]. */
+  readonly inputs?: readonly string[]
+  /** What is done to the nodes at the end. */
+  readonly edit?: (g: Nodes) => void
+}
+
+export const pastName = ({ layer, kind }: StatePlace): string => `past_key_values.${layer}.${kind}`
+const presentName = ({ layer, kind }: StatePlace): string => `present.${layer}.${kind}`
+
+export function decoderBytes(form: DecoderForm): Uint8Array {
+  return new Decoder(form).bytes()
+}
+
+/** Heads of keys and values. */
+export const kvHeadsOf = ({ attention, heads = 2, kvHeads = 1 }: DecoderForm): number =>
+  attention === 'multi-head' ? heads : kvHeads
+export const layersOf = ({ layers = 1 }: DecoderForm): number => layers
+
+interface Turn {
+  readonly cos: string
+  readonly sin: string
+}
+
+class Decoder {
+  readonly #form: DecoderForm
+  readonly #g = new Nodes()
+  readonly #random: Random
+  readonly #presents = new Map<string, string>()
+  readonly #heads: number
+  readonly #kvHeads: number
+  readonly #hasState: boolean
+
+  constructor(form: DecoderForm) {
+    this.#form = form
+    this.#random = new Random(form.seed ?? 1)
+    this.#heads = form.heads ?? 2
+    this.#kvHeads = kvHeadsOf(form)
+    this.#hasState = form.hasState ?? true
+  }
+
+  bytes(): Uint8Array {
+    const g = this.#g
+    const places = this.#places()
+    const usual = this.#hasState ? 'position_ids' : g.unsqueeze(places.rows, 0)
+    const positions = this.#form.positions?.(g, usual, places) ?? usual
+    const mask = this.#mask(places)
+    const turn = this.#turn(positions, places)
+    let x = g.op('Gather', [this.#matrix(VOCAB, HIDDEN, 1), 'input_ids'])
+    if (this.#form.places === 'learned')
+      x = g.op('Add', [x, g.op('Gather', [this.#matrix(this.#form.tableRows ?? 64, HIDDEN, 1), positions])])
+    for (let layer = 0; layer < layersOf(this.#form); layer++) {
+      x = g.op('Add', [x, this.#attention(layer, this.#norm(x), { mask, turn, positions, places })])
+      x = g.op('Add', [x, this.#mlp(this.#norm(x))])
+    }
+    g.node('MatMul', [this.#norm(x), this.#matrix(HIDDEN, VOCAB)], ['logits'])
+    const values = this.#values()
+    this.#form.edit?.(g)
+    return modelBytes({ ...values, nodes: g.nodes, constants: g.constants })
+  }
+
+  #values(): { inputs: WrittenValue[]; outputs: WrittenValue[] } {
+    const inputs: WrittenValue[] = [{ name: 'input_ids', type: TYPE.i64, dims: ['batch', 'tokens'] }]
+    for (const name of this.#form.inputs ?? [])
+      inputs.push({ name, type: TYPE.i64, dims: ['batch', 'tokens'] })
+    const outputs: WrittenValue[] = [{ name: 'logits', type: TYPE.f32, dims: ['batch', 'tokens', VOCAB] }]
+    if (!this.#hasState) return { inputs, outputs }
+    inputs.push({ name: 'attention_mask', type: TYPE.i64, dims: ['batch', 'past + tokens'] })
+    inputs.push({ name: 'position_ids', type: TYPE.i64, dims: ['batch', 'tokens'] })
+    for (const place of this.#states()) {
+      const dims = ['batch', this.#kvHeads, 'past', HEAD_DIM]
+      inputs.push({ name: pastName(place), type: TYPE.f32, dims })
+      const { presentOf = (same) => same, presentOp } = this.#form
+      const made = this.#presents.get(presentName(presentOf(place)))!
+      const kept = presentOp?.(this.#g, made, place) ?? made
+      this.#g.node('Identity', [kept], [presentName(place)])
+      outputs.push({ name: presentName(place), type: TYPE.f32, dims: dims.with(2, 'past + tokens') })
+    }
+    return { inputs, outputs }
+  }
+
+  #states(): StatePlace[] {
+    return Array.from({ length: layersOf(this.#form) }, (_, layer) =>
+      (['key', 'value'] as const).map((kind) => ({ layer, kind })),
+    ).flat()
+  }
+
+  #places(): Places {
+    const g = this.#g
+    const tokens = g.op('Gather', [g.op('Shape', ['input_ids']), g.int(1)])
+    const past = this.#hasState
+      ? g.op('Gather', [g.op('Shape', [pastName({ layer: 0, kind: 'key' })]), g.int(2)])
+      : g.int(0)
+    const total = g.op('Add', [past, tokens])
+    const rows = g.op('Range', [past, total, g.int(1)])
+    const columns = g.op('Range', [g.int(0), total, g.int(1)])
+    return { tokens, past, total, rows, columns }
+  }
+
+  /** [1, 1 or heads, tokens, total]: what is added to scores, or what each token sees. */
+  #mask(places: Places): string {
+    const g = this.#g
+    if (this.#form.attention === 'group') return ''
+    const { rows, columns } = places
+    const causal = g.op('LessOrEqual', [g.unsqueeze(columns, 0), g.unsqueeze(rows, 1)])
+    const seen = this.#form.seen?.(g, causal, places) ?? causal
+    const whole = this.#asMask(seen)
+    if (this.#form.form === 'kept') return whole
+    if (this.#form.form === 'dropped') return g.op('Not', [whole])
+    const bias = this.#form.bias === undefined ? g.float(0) : this.#asMask(this.#form.bias(g, places))
+    return g.op('Where', [whole, bias, g.float(LEAST)])
+  }
+
+  /** A first axis of heads, and of the batch before it. */
+  #asMask(value: string): string {
+    const g = this.#g
+    const { rows, columns } = { rows: g.ints([1]), columns: g.ints([1]) }
+    // [1, 1, 1] makes [tokens, total] have three axes, as [heads, tokens, total] has.
+    const shape = g.op('Concat', [g.ints([1]), rows, columns], { axis: 0 })
+    return g.unsqueeze(g.op('Expand', [value, shape]), 0)
+  }
+
+  #turn(positions: string, places: Places): Turn | undefined {
+    const g = this.#g
+    const { places: kind = 'rope', angles } = this.#form
+    if (kind !== 'rope') return undefined
+    const frequencies = Array.from({ length: HEAD_DIM / 2 }, (_, pair) => 10_000 ** (-pair / (HEAD_DIM / 2)))
+    const usual = g.op('Mul', [g.unsqueeze(g.cast(positions, 'f32'), 2), g.floats(frequencies)])
+    const made = angles?.(g, usual, places) ?? usual
+    const both = g.op('Concat', [made, made], { axis: 2 })
+    return {
+      cos: g.unsqueeze(g.op('Cos', [both]), 1),
+      sin: g.unsqueeze(g.op('Sin', [both]), 1),
+    }
+  }
+
+  #attention(
+    layer: number,
+    x: string,
+    control: { mask: string; turn: Turn | undefined; positions: string; places: Places },
+  ): string {
+    const [heads, kv] = [this.#heads * HEAD_DIM, this.#kvHeads * HEAD_DIM]
+    const g = this.#g
+    const parts = [heads, kv, kv].map((width) => g.op('MatMul', [x, this.#matrix(HIDDEN, width)]))
+    const isFused = this.#form.attention === 'multi-head' || this.#form.attention === 'group'
+    const made = isFused ? this.#fused(layer, parts, control) : this.#primitive(layer, parts, control)
+    return g.op('MatMul', [made, this.#matrix(heads, HIDDEN)])
+  }
+
+  #primitive(
+    layer: number,
+    rows: readonly string[],
+    { mask, turn }: { mask: string; turn: Turn | undefined },
+  ): string {
+    const g = this.#g
+    const counts = [this.#heads, this.#kvHeads, this.#kvHeads]
+    const [q = '', k = '', v = ''] = rows.map((each, index) => {
+      const shaped = g.op('Reshape', [each, g.ints([0, 0, counts[index]!, HEAD_DIM])])
+      return g.op('Transpose', [shaped], { perm: { ints: [0, 2, 1, 3] } })
+    })
+    const [query, key] = turn === undefined ? [q, k] : [this.#rotated(q, turn), this.#rotated(k, turn)]
+    const keys = this.#copied(this.#joined(layer, 'key', key))
+    const values = this.#copied(this.#joined(layer, 'value', v))
+    const product = g.op('MatMul', [query, g.op('Transpose', [keys], { perm: { ints: [0, 1, 3, 2] } })])
+    const scores = g.op('Mul', [product, g.float(1 / Math.sqrt(HEAD_DIM))])
+    const least = g.float(LEAST)
+    const masked =
+      this.#form.form === 'kept'
+        ? g.op('Where', [mask, scores, least])
+        : this.#form.form === 'dropped'
+          ? g.op('Where', [mask, least, scores])
+          : g.op('Add', [scores, mask])
+    const shares = g.op('Softmax', [masked], { axis: -1 + 4 })
+    const attended = g.op('Transpose', [g.op('MatMul', [shares, values])], { perm: { ints: [0, 2, 1, 3] } })
+    return g.op('Reshape', [attended, g.ints([0, 0, this.#heads * HEAD_DIM])])
+  }
+
+  #rotated(x: string, { cos, sin }: Turn): string {
+    const g = this.#g
+    const half = HEAD_DIM / 2
+    const part = (from: number, to: number) => g.op('Slice', [x, g.ints([from]), g.ints([to]), g.ints([3])])
+    const turned = g.op('Concat', [g.op('Neg', [part(half, HEAD_DIM)]), part(0, half)], { axis: 3 })
+    return g.op('Add', [g.op('Mul', [x, cos]), g.op('Mul', [turned, sin])])
+  }
+
+  #joined(layer: number, kind: StateKind, own: string): string {
+    if (!this.#hasState) return own
+    const place = { layer, kind }
+    const past = pastName(this.#form.pastOf?.(place) ?? place)
+    const made = this.#g.op('Concat', [past, own], { axis: 2 })
+    this.#presents.set(presentName(place), made)
+    return made
+  }
+
+  /** Each head of keys or values as often as it is read. */
+  #copied(heads: string): string {
+    const g = this.#g
+    const copies = this.#heads / this.#kvHeads
+    if (copies === 1) return heads
+    const shape = g.op('Shape', [heads])
+    const part = (from: number, to: number) =>
+      g.op('Slice', [shape, g.ints([from]), g.ints([to]), g.ints([0])])
+    const wide = g.op('Concat', [part(0, 2), g.ints([copies]), part(2, 4)], { axis: 0 })
+    return g.op('Reshape', [
+      g.op('Expand', [g.unsqueeze(heads, 2), wide]),
+      g.ints([0, this.#heads, -1, HEAD_DIM]),
+    ])
+  }
+
+  #fused(
+    layer: number,
+    rows: readonly string[],
+    { mask, positions, places }: { mask: string; positions: string; places: Places },
+  ): string {
+    const g = this.#g
+    const isGroup = this.#form.attention === 'group'
+    const isTurned = this.#form.places === 'op'
+    const counts = [this.#heads, this.#kvHeads, this.#kvHeads]
+    const [q, k, v] = rows.map((each, index) => {
+      if (!isTurned || index === 2 || isGroup) return each
+      const attributes = { num_heads: counts[index]!, rotary_embedding_dim: HEAD_DIM }
+      const inputs = [each, positions, ...this.#tables()]
+      return g.node('RotaryEmbedding', inputs, [`turned_${layer}_${index}`], attributes, 'com.microsoft')[0]!
+    }) as [string, string, string]
+    const kinds = ['key', 'value'] as const
+    const pasts = kinds.map((kind) => pastName(this.#form.pastOf?.({ layer, kind }) ?? { layer, kind }))
+    const made = [`attended_${layer}`, ...kinds.map((kind) => `joined_${layer}_${kind}`)]
+    if (!this.#hasState) {
+      const attributes = { num_heads: this.#heads }
+      return g.node(
+        'MultiHeadAttention',
+        [q, k, v, '', '', mask],
+        made.slice(0, 1),
+        attributes,
+        MICROSOFT,
+      )[0]!
+    }
+    for (const [index, kind] of kinds.entries())
+      this.#presents.set(presentName({ layer, kind }), made[index + 1]!)
+    if (!isGroup) {
+      const inputs = [q, k, v, '', '', mask, ...pasts]
+      return g.node('MultiHeadAttention', inputs, made, { num_heads: this.#heads }, MICROSOFT)[0]!
+    }
+    const inputs = [q, k, v, ...pasts, ...this.#lengths(places), ...(isTurned ? this.#tables() : [])]
+    const attributes = {
+      ...{ num_heads: this.#heads, kv_num_heads: this.#kvHeads, do_rotary: isTurned ? 1 : 0 },
+      ...(this.#form.window !== undefined && { local_window_size: this.#form.window }),
+    }
+    return g.node('GroupQueryAttention', inputs, made, attributes, MICROSOFT)[0]!
+  }
+
+  #lengths(places: Places): [string, string] {
+    const g = this.#g
+    const sum = g.op('ReduceSum', ['attention_mask', g.ints([1])], { keepdims: 0 })
+    const usual = g.op('Sub', [sum, g.ints([1])])
+    const lengths = this.#form.lengths?.(g, usual, places) ?? usual
+    const total = g.op('Gather', [g.op('Shape', ['attention_mask']), g.int(1)])
+    return [g.cast(lengths, 'i32'), g.cast(total, 'i32')]
+  }
+
+  #known: [string, string] | undefined
+  /** [position][headDim / 2] */
+  #tables(): [string, string] {
+    if (this.#known !== undefined) return this.#known
+    const half = HEAD_DIM / 2
+    const rows = this.#form.tableRows ?? 64
+    const angles = Array.from({ length: rows * half }, (_, at) => {
+      const position = Math.floor(at / half)
+      const base = this.#form.tableBase?.(position) ?? 10_000
+      return position * base ** (-(at % half) / half)
+    })
+    const table = (of: (angle: number) => number) => this.#g.floats(angles.map(of), [rows, half])
+    this.#known = [table(Math.cos), table(Math.sin)]
+    return this.#known
+  }
+
+  #mlp(x: string): string {
+    const g = this.#g
+    const gate = g.op('MatMul', [x, this.#matrix(HIDDEN, INNER)])
+    const changed = this.#form.rowsOp?.(g, gate) ?? gate
+    const active = g.op('Mul', [changed, g.op('Sigmoid', [changed])])
+    const up = g.op('MatMul', [x, this.#matrix(HIDDEN, INNER)])
+    return g.op('MatMul', [g.op('Mul', [active, up]), this.#matrix(INNER, HIDDEN)])
+  }
+
+  #norm(x: string): string {
+    const weight = this.#g.floats(Array.from({ length: HIDDEN }, () => 0.5 + this.#random.unit()))
+    const attributes = { axis: 2, epsilon: { float: 1e-6 } }
+    return this.#g.op('SimplifiedLayerNormalization', [x, weight], attributes)
+  }
+
+  /** Numbers that make rows of about one in size of rows of that size. */
+  #matrix(rows: number, columns: number, scale = 2 / Math.sqrt(rows)): string {
+    const values = Array.from({ length: rows * columns }, () => (this.#random.unit() * 2 - 1) * scale * 1.7)
+    return this.#g.floats(values, [rows, columns])
+  }
+}
+
+const MICROSOFT = 'com.microsoft'

@@ -1,0 +1,147 @@
+// Judging a decoder. In: the form of one, and lengths. Out: whether it is refused, or answers as ONNX Runtime
+// does: prompts at once, in chunks with the cache, and token by token.
+import { InferenceSession, Tensor } from 'onnxruntime-web'
+import { bufferSource } from '../../../../src/base/bytes.ts'
+import { isHalfbyteError } from '../../../../src/base/errors.ts'
+import { largestDifference, logitsOf, withModel } from '../../testing/node-engine.ts'
+import { byteTokenizer } from '../byte-tokenizer.ts'
+import { openGraph } from '../open-graph.ts'
+import { type DecoderForm, decoderBytes, HEAD_DIM, kvHeadsOf, layersOf, pastName, VOCAB } from './decoder.ts'
+
+export type Verdict =
+  | { readonly is: 'refused'; readonly why: string }
+  /** `positions`: where the context ends, if before the usual length. */
+  | { readonly is: 'equal'; readonly positions: number | undefined }
+  | { readonly is: 'different'; readonly why: string }
+
+/** Logits are a few units large; those of other positions or masks differ by tenths. */
+const TOLERANCE = 5e-3
+/** Where the graph rounds to f16 and the plan does not. */
+const ROUNDED_TOLERANCE = 5e-2
+
+export const idsOf = (count: number): number[] =>
+  Array.from({ length: count }, (_, at) => (at * 37 + ((at * at) % 11) * 5 + 3) % VOCAB)
+
+/** Chunks are numbers of tokens. Lengths beyond the context of the loaded model are not asked for. */
+export async function judgeDecoder(
+  form: DecoderForm,
+  lengths: readonly number[],
+  isRounded = false,
+): Promise<Verdict> {
+  const bytes = decoderBytes(form)
+  const opened = await open(bytes)
+  if (typeof opened === 'string') return { is: 'refused', why: opened }
+  const positions = opened.mostPositions
+  const most = Math.min(positions ?? Infinity, contextOf(opened))
+  const wanted = [...new Set(lengths.map((each) => Math.min(each, most)))].sort((a, b) => a - b)
+  const longest = wanted.at(-1)!
+  const ids = idsOf(longest)
+  const found = await withModel(opened, { weights: 'f32', contextLength: longest + 1 }, (built) =>
+    logitsOf(built, ids),
+  )
+  const runtime = await Runtime.open(bytes, form)
+  try {
+    for (const chunks of runsOf(wanted, form.hasState ?? true)) {
+      const why = await runtime.difference(ids, chunks, found, isRounded ? ROUNDED_TOLERANCE : TOLERANCE)
+      if (why !== undefined) return { is: 'different', why: `${why} in chunks of [${chunks}]` }
+    }
+  } finally {
+    await runtime.close()
+  }
+  return { is: 'equal', positions }
+}
+
+const contextOf = (file: Awaited<ReturnType<typeof openGraph>>): number =>
+  (file.metadata.get('config') as unknown as { contextLength: number }).contextLength
+
+async function open(bytes: Uint8Array) {
+  try {
+    return await openGraph([bufferSource('model.onnx', bytes), byteTokenizer(VOCAB)])
+  } catch (error) {
+    if (isHalfbyteError(error) && error.code === 'unsupported') return error.message
+    throw error
+  }
+}
+
+/** Each length at once; the longest in chunks that end at the others, and by single tokens around them. */
+function runsOf(lengths: readonly number[], hasState: boolean): number[][] {
+  const whole = lengths.map((each) => [each])
+  if (!hasState) return whole
+  const chunks = lengths.map((each, at) => each - (lengths[at - 1] ?? 0)).filter((each) => each > 0)
+  const singles = chunks.flatMap((size) => {
+    const alone = Math.min(size, 3)
+    return [...(size > alone ? [size - alone] : []), ...new Array<number>(alone).fill(1)]
+  })
+  return [...whole, chunks, singles]
+}
+
+class Runtime {
+  readonly #session: InferenceSession
+  readonly #form: DecoderForm
+
+  private constructor(session: InferenceSession, form: DecoderForm) {
+    this.#session = session
+    this.#form = form
+  }
+
+  static async open(bytes: Uint8Array, form: DecoderForm): Promise<Runtime> {
+    return new Runtime(await InferenceSession.create(bytes, { logSeverityLevel: 4 }), form)
+  }
+
+  close(): Promise<void> {
+    return this.#session.release()
+  }
+
+  /** Undefined where all rows are as they were found. */
+  async difference(
+    ids: readonly number[],
+    chunks: readonly number[],
+    found: readonly Float32Array[],
+    tolerance: number,
+  ): Promise<string | undefined> {
+    let past = 0
+    let states = this.#empty()
+    for (const tokens of chunks) {
+      let made: Awaited<ReturnType<InferenceSession['run']>>
+      try {
+        made = await this.#session.run(this.#feeds(ids.slice(past, past + tokens), past, states))
+      } catch (error) {
+        return `ONNX Runtime fails on ${tokens} tokens after ${past}: ${String(error).slice(0, 120)}`
+      }
+      const logits = made['logits']!.data as Float32Array
+      const rows = Array.from({ length: tokens }, (_, row) => logits.subarray(row * VOCAB, (row + 1) * VOCAB))
+      const difference = largestDifference(found.slice(past, past + tokens), rows)
+      if (!(difference <= tolerance))
+        return `logits differ by ${difference} in ${tokens} tokens after ${past}`
+      states = new Map(
+        [...states.keys()].map((name) => [name, made[name.replace(/^past_key_values/, 'present')]!]),
+      )
+      past += tokens
+    }
+    return undefined
+  }
+
+  #empty(): Map<string, Tensor> {
+    if (this.#form.hasState === false) return new Map()
+    const layers = Array.from({ length: layersOf(this.#form) }, (_, layer) => layer)
+    const names = layers.flatMap((layer) => [
+      pastName({ layer, kind: 'key' }),
+      pastName({ layer, kind: 'value' }),
+    ])
+    const dims = [1, kvHeadsOf(this.#form), 0, HEAD_DIM]
+    return new Map(names.map((name) => [name, new Tensor('float32', new Float32Array(), dims)]))
+  }
+
+  #feeds(ids: readonly number[], past: number, states: ReadonlyMap<string, Tensor>) {
+    const tokens = ids.length
+    const whole = (values: readonly number[]) =>
+      new Tensor('int64', BigInt64Array.from(values, BigInt), [1, values.length])
+    const feeds: [string, Tensor][] = [
+      ['input_ids', whole(ids)],
+      ['attention_mask', whole(new Array<number>(past + tokens).fill(1))],
+      ['position_ids', whole(ids.map((_, at) => past + at))],
+      ...states,
+    ]
+    return Object.fromEntries(feeds.filter(([name]) => this.#session.inputNames.includes(name)))
+  }
+}

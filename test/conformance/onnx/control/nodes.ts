@@ -1,0 +1,78 @@
+// Nodes for tests. In: operators and the values that they read. Out: the parts of a graph, each value with a
+// name of its own.
+import type {
+  WrittenAttribute,
+  WrittenNode,
+  WrittenTensor,
+} from '../../../../src/onnx/testing/write-model.ts'
+
+/** Numbers of TensorProto.DataType. */
+export const TYPE = { f32: 1, i32: 6, i64: 7, bool: 9, f16: 10 } as const
+
+type Attributes = Readonly<Record<string, WrittenAttribute>>
+
+export class Nodes {
+  readonly nodes: WrittenNode[] = []
+  readonly constants: WrittenTensor[] = []
+  #made = 0
+
+  /** The first output of a new node. */
+  op(op: string, inputs: readonly string[], attributes: Attributes = {}): string {
+    const [output = ''] = this.node(op, inputs, [`${op}_${this.#made++}`], attributes)
+    return output
+  }
+
+  node(
+    op: string,
+    inputs: readonly string[],
+    outputs: readonly string[],
+    attributes: Attributes = {},
+    domain?: 'com.microsoft',
+  ): readonly string[] {
+    this.nodes.push({ op, domain, inputs, outputs, attributes })
+    return outputs
+  }
+
+  /** Puts what `make` makes in the place of a node. */
+  replace(isMeant: (node: WrittenNode) => boolean, make: (node: WrittenNode) => void): void {
+    const at = this.nodes.findIndex(isMeant)
+    const [node] = this.nodes.splice(at, 1)
+    const after = this.nodes.splice(at)
+    if (node !== undefined) make(node)
+    this.nodes.push(...after)
+  }
+
+  ints(values: readonly number[], dims: readonly number[] = [values.length]): string {
+    return this.#constant(TYPE.i64, dims, new Uint8Array(BigInt64Array.from(values, BigInt).buffer))
+  }
+
+  int(value: number): string {
+    return this.ints([value], [])
+  }
+
+  floats(values: ArrayLike<number>, dims: readonly number[] = [values.length]): string {
+    return this.#constant(TYPE.f32, dims, new Uint8Array(Float32Array.from(values).buffer))
+  }
+
+  float(value: number): string {
+    return this.floats([value], [])
+  }
+
+  truths(values: readonly boolean[], dims: readonly number[]): string {
+    return this.#constant(TYPE.bool, dims, Uint8Array.from(values, Number))
+  }
+
+  cast(value: string, type: keyof typeof TYPE): string {
+    return this.op('Cast', [value], { to: TYPE[type] })
+  }
+
+  unsqueeze(value: string, ...axes: readonly number[]): string {
+    return this.op('Unsqueeze', [value, this.ints(axes)])
+  }
+
+  #constant(type: number, dims: readonly number[], raw: Uint8Array): string {
+    const name = `c_${this.constants.length}`
+    this.constants.push({ name, type, dims, raw })
+    return name
+  }
+}

@@ -1,0 +1,187 @@
+// Exports. In: tiny decoders as torch writes them (exports/export.py), with the logits that ONNX Runtime
+// gives. Out: whether the plan that is raised from each gives the same, in one chunk, in several, and token
+// by token.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { bufferSource } from '../../../src/base/bytes.ts'
+import { prepareModel } from '../../../src/engine/load/prepare.ts'
+import type { TensorInfo } from '../../../src/formats/tensors.ts'
+import { graphBuilder } from '../../../src/graph/builder.ts'
+import { graphBudget } from '../../../src/onnx/evaluate.ts'
+import type { Node } from '../../../src/onnx/ir/graph.ts'
+import { tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import { HANDLERS } from '../../../src/onnx/raise/handlers.ts'
+import { Translator } from '../../../src/onnx/raise/translator.ts'
+import { largestDifference, logitsOf, relativeError, withModel } from '../testing/node-engine.ts'
+import { byteTokenizer } from './byte-tokenizer.ts'
+import { exportedGraph } from './exported-graph.ts'
+import { openGraph } from './open-graph.ts'
+
+const EXPORTS = join(import.meta.dirname, 'exports')
+const VOCAB = 96
+
+const openExport = (name: string) =>
+  openGraph([
+    bufferSource('model.onnx', new Uint8Array(readFileSync(join(EXPORTS, name, 'model.onnx')))),
+    byteTokenizer(VOCAB),
+  ])
+
+test.each([
+  ['llama-no-cache', 10_000, 2],
+  ['llama-cache', 10_000, 2],
+  ['qwen2-cache', 1_000_000, 2],
+  ['qwen3-cache', 1_000_000, 2],
+  ['opset23', 10_000, 2],
+  ['gelu-exact', 10_000, 2],
+  ['gelu-tanh', 10_000, 2],
+  ['multi-head-causal', 10_000, 4],
+  ['multi-head-mask', 10_000, 4],
+])('%s gives the logits of ONNX Runtime', async (name, theta, kvHeads) => {
+  const file = await openExport(name)
+  const config = file.metadata.get('config')
+  expect(config).toMatchObject({ family: 'llama', layers: 2, heads: 4, kvHeads, headDim: 8 })
+  expect(config).toMatchObject({ rope: { theta, dims: 8, pairing: 'halves' } })
+  const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
+  const found = await withModel(file, {}, (built) => logitsOf(built, ids))
+  expect(largestDifference(found, logits)).toBeLessThan(2e-5)
+})
+
+test.each(['mamba-channels', 'mamba-rows'])(
+  '%s, a step of one token, gives the logits of ONNX Runtime for whole texts',
+  async (name) => {
+    const file = await openExport(name)
+    expect(file.metadata.get('config')).toMatchObject({
+      ...{ family: 'mamba', layers: 2, heads: 0, intermediateSize: 0 },
+      ssm: { innerSize: 64, stateSize: 16, convKernel: 4, timeStepRank: 8, convBias: true },
+    })
+    const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
+    const found = await withModel(file, { weights: 'f32' }, (built) => logitsOf(built, ids))
+    expect(largestDifference(found, logits)).toBeLessThan(2e-5)
+  },
+)
+
+test.each(['llama-cache', 'multi-head-causal', 'mamba-channels'])(
+  '%s: a chunk and single tokens have the bits of the whole',
+  async (name) => {
+    const file = await openExport(name)
+    const { ids } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
+    await withModel(file, {}, async (built) => {
+      const whole = await logitsOf(built, ids)
+      const sequence = built.newSequence()
+      const rows: Float32Array[] = []
+      for (const end of [4, 7, 8, 9, 10]) {
+        sequence.setTokens(ids.slice(0, end))
+        const onLogits = (position: number, row: Float32Array) => {
+          rows[position] = row.slice()
+        }
+        const signal = new AbortController().signal
+        await built.scheduler.forward({ sequence, logits: 'all', onLogits, signal })
+      }
+      sequence.release()
+      expect(rows).toEqual(whole)
+    })
+  },
+)
+
+const AGAIN = 'values are rounded again where they are stored in fewer bits'
+/**
+ * Weights by the dtype that is read, and how one of them is described; scales are rounded to f16, at most 1
+ * part in 2048.
+ */
+test.each([
+  ['dynamic-i8', { Q8_0: 15, 'F32 like Q8_0': 1 }, '8 bits by output: scales are rounded to f16'],
+  ['dynamic-u8', { Q8_0: 7, 'F32 like Q8_0': 9 }, `8 bits by tensor, zero points: ${AGAIN}`],
+  ['qdq-static', { Q8_0: 15 }, '8 bits by output: scales are rounded to f16'],
+  ['qdq-blocks-32', { Q4_0: 15 }, '4 bits in blocks of 32: scales are rounded to f16'],
+  ['qdq-blocks-16', { 'F32 like Q8_0': 15 }, `4 bits in blocks of 16, zero points: ${AGAIN}`],
+])('%s gives the logits of float products by its weights', async (name, forms, origin) => {
+  const file = await openExport(name)
+  const matrices = [...file.tensors.values()].filter(({ shape }) => shape.length === 2)
+  const formOf = ({ dtype, like }: TensorInfo) => (like === undefined ? dtype : `${dtype} like ${like}`)
+  const counts = Object.entries(Object.groupBy(matrices, formOf)).map(([form, { length } = []]) => [
+    form,
+    length,
+  ])
+  expect(Object.fromEntries(counts)).toMatchObject(forms)
+  expect(matrices.map((tensor) => tensor.origin)).toContain(origin)
+  const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
+  const [exact, usual] = [
+    await withModel(file, { weights: 'f32' }, (built) => logitsOf(built, ids)),
+    await withModel(file, { weights: 'auto' }, (built) => logitsOf(built, ids)),
+  ]
+  expect(largestDifference(exact, logits)).toBeLessThan(2e-3)
+  expect(relativeError(usual, logits)).toBeLessThan(0.05)
+})
+
+/** The export with one constant changed, as far as its nodes are translated. */
+async function translatedWith(constant: string, value: number): Promise<unknown> {
+  const graph = await exportedGraph('qdq-static')
+  const { dtype, dims } = graph.constants.get(constant)!
+  const constants = new Map(graph.constants).set(constant, tensorOf(dtype, dims, [value]))
+  return new Translator('model.onnx', { ...graph, constants }, HANDLERS, graphBuilder()).run()
+}
+
+// Tools leave a ReLU out where the codes after it have no negative values.
+test.each([
+  ['zero_point', 0, /codes stand for 0 to 3\.\d+, .* as ReLU does; export/],
+  ['zero_point', 255, /codes stand for -3\.\d+ to 0, .* as ReLU does; export/],
+  ['scale', 0, /its scale is 0; export/],
+  ['scale', -0.5, /its scale is -0.5; export/],
+  ['scale', Number.POSITIVE_INFINITY, /its scale is Infinity; export/],
+  ['scale', Number.NaN, /its scale is NaN; export/],
+])('rows that become codes with the %s %d are refused by name', async (part, value, message) => {
+  const run = translatedWith(`/layers.0/gate/MatMul_output_0_${part}`, value)
+  await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
+})
+
+test('an abort ends the translation in the middle of a proof', async () => {
+  const graph = await exportedGraph('llama-cache')
+  const spentBy = async (abort: AbortController) => {
+    const budget = graphBudget(abort.signal)
+    const run = new Translator('model.onnx', graph, HANDLERS, graphBuilder(), { budget }).run()
+    return { ended: await run.then(() => 'whole', String), units: budget.spentUnits }
+  }
+  const whole = await spentBy(new AbortController())
+  const abort = new AbortController()
+  setTimeout(() => abort.abort('not wanted any more'))
+  const part = await spentBy(abort)
+  expect([whole.ended, part.ended]).toEqual(['whole', 'not wanted any more'])
+  expect(part.units).toBeGreaterThan(0)
+  expect(part.units).toBeLessThan(whole.units)
+})
+
+test('values that are keys too, which are normed in place, are refused', async () => {
+  const bytes = readFileSync(join(EXPORTS, 'qwen3-cache', 'model.onnx'))
+  const [values, keys] = ['v', 'k'].map((part) => `/layers.0/attention/${part}/MatMul_output_0`)
+  // The first is what the product makes, the second what the heads are made of.
+  const at = bytes.indexOf(values!, bytes.indexOf(values!) + 1)
+  bytes.write(keys!, at, 'latin1')
+  const file = await openGraph([bufferSource('model.onnx', new Uint8Array(bytes)), byteTokenizer(VOCAB)])
+  await expect(prepareModel(file, { weights: 'auto' })).rejects.toMatchObject({
+    ...{
+      code: 'unsupported',
+      message: expect.stringMatching(/normed in place but is read by the same node too; export/),
+    },
+  })
+})
+
+test('a sum of all rows and of the wanted rows is refused by name', async () => {
+  const graph = await exportedGraph('llama-cache')
+  const embed = graph.nodes.find(({ op, inputs }) => op === 'Gather' && inputs[1] === 'input_ids')
+  const logits = graph.nodes.find(({ outputs }) => outputs[0] === graph.outputs[0])
+  const mixed: Node = {
+    ...{ name: 'mixed', op: 'Add', domain: '', version: 17, attributes: new Map() },
+    inputs: [embed!.outputs[0]!, logits!.inputs[0]!],
+    outputs: ['mixed'],
+  }
+  const run = new Translator(
+    'model.onnx',
+    { ...graph, nodes: [...graph.nodes, mixed] },
+    HANDLERS,
+    graphBuilder(),
+  ).run()
+  await expect(run).rejects.toMatchObject({
+    ...{ code: 'unsupported', message: expect.stringMatching(/node mixed \(Add\): .* meets /) },
+  })
+})

@@ -1,0 +1,46 @@
+// Tiny models of onnxruntime-genai. In: ../shared/fixtures/onnx/genai. Out: ONNX Runtime's first 64 logits of
+// each position; models that no step can compute are refused by the name of a node.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { bufferSource } from '../../../src/base/bytes.ts'
+import { largestDifference, logitsOf, withModel } from '../testing/node-engine.ts'
+import { byteTokenizer } from './byte-tokenizer.ts'
+import { openGraph } from './open-graph.ts'
+
+const MODELS = join(import.meta.dirname, '../../../../shared/fixtures/onnx/genai/hf-internal-testing')
+const EXPECTED = JSON.parse(readFileSync(join(import.meta.dirname, 'exports/genai-logits.json'), 'utf8'))
+
+const openFolder = (name: string) => {
+  const folder = join(MODELS, name)
+  const files = readdirSync(folder).filter((file) => file.endsWith('.onnx') || file === 'genai_config.json')
+  const read = (file: string) => bufferSource(file, new Uint8Array(readFileSync(join(folder, file))))
+  return openGraph([...files.map(read), byteTokenizer(256)])
+}
+
+test.skipIf(!existsSync(MODELS)).each([
+  ['tiny-random-gpt2-fp32', 2e-6],
+  // ONNX Runtime computes this one in f16.
+  ['tiny-random-gpt2-fp16-cuda', 2e-3],
+])('%s', async (name, most) => {
+  const file = await openFolder(name)
+  expect(file.metadata.get('config')).toMatchObject({ family: 'gpt2', contextLength: 512, layers: 5 })
+  const { ids, logits } = EXPECTED[name]
+  const found = await withModel(file, {}, (built) => logitsOf(built, ids))
+  expect(
+    largestDifference(
+      found.map((row) => row.slice(0, 64)),
+      logits,
+    ),
+  ).toBeLessThan(most)
+})
+
+test.skipIf(!existsSync(MODELS)).each([
+  ['tiny-qwen35-cuda', /l0\.act.*Relu/],
+  ['tiny-random-lfm2-fp32', /no layer with a state/],
+])('%s is refused by name', async (name, what) => {
+  await expect(openFolder(name)).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringMatching(what),
+  })
+})

@@ -1,0 +1,177 @@
+// A node test of the ONNX standard. In: its folder, or a line of a file of cases. Out: whether the evaluator
+// gives its outputs, or why it is not claimed.
+
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { bufferSource } from '../../../src/base/bytes.ts'
+import { isHalfbyteError } from '../../../src/base/errors.ts'
+import { Message } from '../../../src/formats/protobuf.ts'
+import { evaluate } from '../../../src/onnx/evaluate.ts'
+import { inferTypes, type Types } from '../../../src/onnx/infer.ts'
+import type { Dim } from '../../../src/onnx/ir/dims.ts'
+import type { Graph } from '../../../src/onnx/ir/graph.ts'
+import { isFloat, numbersOf, reader, type Tensor } from '../../../src/onnx/ir/tensor.ts'
+import { readTensorFields, tensorFrom } from '../../../src/onnx/proto/tensor-proto.ts'
+import { type OnnxModel, readModel } from '../../../src/onnx/read-model.ts'
+import { FUSED } from '../../../src/onnx/verify/fused.ts'
+
+export type Verdict =
+  /** `ops` are the operators of the model, `domain:name`. */
+  | { readonly is: 'passed'; readonly ops: readonly string[] }
+  | { readonly is: 'failed' | 'not claimed'; readonly why: string }
+
+/** Relative, absolute. */
+export type Tolerance = readonly [number, number]
+
+/** The tolerances of ONNX's own runner. */
+const RELATIVE = 1e-3
+const ABSOLUTE = 1e-7
+
+/** Files as they are: an ONNX model, TensorProtos. An empty one is an optional value that is absent. */
+export interface Case {
+  readonly name: string
+  readonly model: Uint8Array
+  readonly sets: readonly {
+    readonly inputs: readonly Uint8Array[]
+    readonly outputs: readonly Uint8Array[]
+  }[]
+}
+
+/** A case of a folder of node tests. */
+export async function readCase(folder: string): Promise<Case> {
+  const model = new Uint8Array(await readFile(join(folder, 'model.onnx')))
+  const names = (await readdir(folder)).filter((name) => name.startsWith('test_data_set_')).sort()
+  const sets = await Promise.all(
+    names.map(async (name) => ({
+      inputs: await readParts(join(folder, name), 'input'),
+      outputs: await readParts(join(folder, name), 'output'),
+    })),
+  )
+  return { name: basename(folder), model, sets }
+}
+
+async function readParts(folder: string, kind: string): Promise<Uint8Array[]> {
+  const count = (await readdir(folder)).filter((name) => name.startsWith(`${kind}_`)).length
+  const paths = Array.from({ length: count }, (_, at) => join(folder, `${kind}_${at}.pb`))
+  return Promise.all(paths.map(async (path) => new Uint8Array(await readFile(path))))
+}
+
+/** The cases of a file in `golden/`: one per line as JSON, its files in base64. */
+export async function readPacked(path: URL): Promise<Case[]> {
+  const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'base64'))
+  const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line !== '')
+  return lines.map((line) => {
+    const { name, model, sets } = JSON.parse(line)
+    return {
+      name,
+      model: bytes(model),
+      sets: sets.map((set: { inputs: string[]; outputs: string[] }) => ({
+        inputs: set.inputs.map(bytes),
+        outputs: set.outputs.map(bytes),
+      })),
+    }
+  })
+}
+
+export function packed({ name, model, sets }: Case): string {
+  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+  return JSON.stringify({
+    name,
+    model: text(model),
+    sets: sets.map(({ inputs, outputs }) => ({ inputs: inputs.map(text), outputs: outputs.map(text) })),
+  })
+}
+
+/** Cases that stay in the tree, and are judged in every run. */
+export const GOLDEN: readonly URL[] = ['node-tests.jsonl', 'runtime-cases.jsonl'].map(
+  (name) => new URL(`golden/${name}`, import.meta.url),
+)
+
+export async function judgeCase({ name, model: bytes, sets }: Case, tolerance?: Tolerance): Promise<Verdict> {
+  try {
+    const source = bufferSource(`${name}/model.onnx`, bytes)
+    const model = await readModel(source, { inlineBytes: Infinity, oldestOpset: 1 })
+    if (sets.length === 0) return { is: 'failed', why: 'it has no data' }
+    const types = inferTypes(model.graph)
+    for (const set of sets) {
+      const why = judgeSet(model, types, set, tolerance)
+      if (why !== undefined) return { is: 'failed', why }
+    }
+    return { is: 'passed', ops: operatorsIn(model.graph) }
+  } catch (error) {
+    if (isHalfbyteError(error) && error.code === 'unsupported')
+      return { is: 'not claimed', why: error.message }
+    return { is: 'failed', why: error instanceof Error ? (error.stack ?? error.message) : `${error}` }
+  }
+}
+
+const operatorsIn = (graph: Graph): string[] =>
+  graph.nodes.flatMap(({ domain, op, attributes }) => [
+    `${domain}:${op}`,
+    ...[...attributes.values()].flatMap(({ kind, value }) => (kind === 'graph' ? operatorsIn(value) : [])),
+  ])
+
+function judgeSet(
+  { graph }: OnnxModel,
+  types: Types,
+  { inputs, outputs }: Case['sets'][number],
+  tolerance?: Tolerance,
+): string | undefined {
+  const feeds = new Map<string, Tensor>()
+  for (const [index, { name }] of graph.inputs.entries()) {
+    const tensor = tensorIn(`input ${index}`, inputs[index])
+    if (tensor !== undefined) feeds.set(name, tensor)
+  }
+  const made = evaluate(graph, feeds, { evaluators: FUSED })
+  for (const [index, name] of graph.outputs.entries()) {
+    const expected = tensorIn(`output ${index}`, outputs[index])
+    if (expected === undefined) continue
+    const why = difference(made.get(name), expected, tolerance) ?? contradiction(types, name, expected)
+    if (why !== undefined) return `output ${name}: ${why}`
+  }
+  return undefined
+}
+
+/** Where shape inference says something else than what came; undefined where it does not. */
+function contradiction(types: Types, name: string, found: Tensor): string | undefined {
+  const type = types.get(name)
+  if (type === undefined) return 'has no inferred type'
+  if (type.dtype !== found.dtype) return `was inferred to be ${type.dtype} and is ${found.dtype}`
+  const { dims, elements } = type
+  const fits = dims === undefined || agree(dims, found.dims)
+  if (!fits) return `was inferred to have shape [${dims}] and has [${found.dims}]`
+  if (elements !== undefined && !agree(elements, numbersOf(found)))
+    return `was inferred to hold [${elements}] and holds [${numbersOf(found)}]`
+  return undefined
+}
+
+const agree = (known: readonly Dim[], found: readonly number[]): boolean =>
+  known.length === found.length && known.every((size, at) => typeof size === 'string' || size === found[at])
+
+function tensorIn(title: string, bytes: Uint8Array | undefined): Tensor | undefined {
+  if (bytes === undefined || bytes.byteLength === 0) return undefined
+  return tensorFrom(title, readTensorFields(new Message(title, bytes)))
+}
+
+/** The first difference, in words; undefined where there is none. */
+export function difference(
+  found: Tensor | undefined,
+  expected: Tensor,
+  [relative, absolute]: Tolerance = [RELATIVE, ABSOLUTE],
+): string | undefined {
+  if (found === undefined) return 'was not made'
+  if (found.dtype !== expected.dtype) return `is ${found.dtype} where ${expected.dtype} is due`
+  if (`${found.dims}` !== `${expected.dims}`)
+    return `has shape [${found.dims}] where [${expected.dims}] is due`
+  const [a, b] = [reader(found), reader(expected)]
+  for (let at = 0; at < expected.data.length; at++) {
+    const same = isFloat(expected.dtype)
+      ? isNear(a(at), b(at), relative, absolute)
+      : found.data[at] === expected.data[at]
+    if (!same) return `element ${at} is ${found.data[at]} where ${expected.data[at]} is due`
+  }
+  return undefined
+}
+
+const isNear = (a: number, b: number, relative: number, absolute: number): boolean =>
+  Object.is(a, b) || a === b || Math.abs(a - b) <= absolute + relative * Math.abs(b)

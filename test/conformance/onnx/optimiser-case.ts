@@ -1,0 +1,86 @@
+// A model of ONNX Runtime's optimiser tests. In: its bytes. Out: whether the passes keep its outputs on
+// random inputs, and its node counts before and after.
+import { bufferSource } from '../../../src/base/bytes.ts'
+import { HalfbyteError, isHalfbyteError } from '../../../src/base/errors.ts'
+import { evaluate } from '../../../src/onnx/evaluate.ts'
+import { type Dim, evaluateDim } from '../../../src/onnx/ir/dims.ts'
+import type { Graph, Input } from '../../../src/onnx/ir/graph.ts'
+import { countOf, isFloat, type Tensor, tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import { runPasses } from '../../../src/onnx/passes/pass.ts'
+import { PASSES } from '../../../src/onnx/passes.ts'
+import { readModel } from '../../../src/onnx/read-model.ts'
+import { FUSED } from '../../../src/onnx/verify/fused.ts'
+import { difference } from './node-case.ts'
+
+export interface Optimised {
+  readonly before: number
+  readonly after: number
+  /**
+   * `same` outputs; `differs` says where; `not run` says why both graphs are not computed: an operator that
+   * is not claimed, or inputs that random numbers cannot be; `refused` by the passes, with a typed error.
+   */
+  readonly is: 'same' | 'differs' | 'not run' | 'refused'
+  readonly why?: string
+}
+
+/** undefined for a model that is not read: it has other dtypes, sequences, functions. */
+export async function optimise(name: string, bytes: Uint8Array): Promise<Optimised | undefined> {
+  const read = await readModel(bufferSource(name, bytes), { inlineBytes: Infinity, oldestOpset: 1 }).catch(
+    () => undefined,
+  )
+  if (read === undefined) return undefined
+  const { graph } = read
+  let after: Graph
+  try {
+    after = runPasses(graph, PASSES).graph
+  } catch (error) {
+    if (!isHalfbyteError(error)) throw error
+    return { before: graph.nodes.length, after: graph.nodes.length, is: 'refused', why: error.message }
+  }
+  const counts = { before: graph.nodes.length, after: after.nodes.length }
+  let feeds: ReadonlyMap<string, Tensor>
+  let expected: ReadonlyMap<string, Tensor>
+  try {
+    feeds = feedsOf(graph)
+    expected = evaluate(graph, feeds, { evaluators: FUSED })
+  } catch (error) {
+    if (!isHalfbyteError(error)) throw error
+    return { ...counts, is: 'not run', why: error.message }
+  }
+  const found = evaluate(after, feeds, { evaluators: FUSED })
+  for (const [output, tensor] of expected) {
+    // Folding must not change a bit, but rewrites may round in another order.
+    const why = difference(found.get(output), tensor, [1e-5, 1e-6])
+    if (why !== undefined) return { ...counts, is: 'differs', why: `${output} ${why}` }
+  }
+  return { ...counts, is: 'same' }
+}
+
+/** Sizes that a name may have where the file does not say. */
+const SIZE = 2
+/** Elements of the largest input: the evaluator is no engine. */
+const MOST_ELEMENTS = 2 ** 18
+
+function feedsOf(graph: Graph): Map<string, Tensor> {
+  const sizes = { get: () => SIZE, has: () => true } as unknown as ReadonlyMap<string, number>
+  const size = (dim: Dim) => Math.max(1, evaluateDim(dim, sizes) ?? SIZE)
+  let state = 1
+  const random = () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+    return state / 2 ** 32
+  }
+  const feed = ({ name, type }: Input): [string, Tensor] => {
+    const dtype = type?.dtype ?? 'f32'
+    const dims = (type?.dims ?? []).map(size)
+    if (countOf(dims) > MOST_ELEMENTS)
+      throw new HalfbyteError(
+        'unsupported',
+        `its input ${name} has the shape [${dims}], which takes too long`,
+      )
+    const values = Array.from({ length: countOf(dims) }, () =>
+      isFloat(dtype) ? random() * 2 - 1 : Math.floor(random() * 2),
+    )
+    return [name, tensorOf(dtype, dims, values)]
+  }
+  return new Map(graph.inputs.map(feed))
+}

@@ -1,0 +1,48 @@
+// The committed selection of node tests. In: a folder of the node tests of ONNX 1.x (github.com/onnx/onnx,
+// Apache-2.0). Out: golden/node-tests.jsonl with the smallest cases of each claimed operator.
+// `node test/conformance/onnx/pack.ts FOLDER`
+import { existsSync } from 'node:fs'
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { GOLDEN, judgeCase, packed, readCase, readPacked } from './node-case.ts'
+
+const [folder] = process.argv.slice(2)
+if (folder === undefined) throw new RangeError('name a folder of node tests')
+/** Cases of each operator, and bytes of the largest one. */
+const [MOST_CASES, MOST_BYTES] = [2, 5_000]
+
+const counts = new Map<string, number>()
+for (const each of await readPacked(GOLDEN[1]!)) {
+  const verdict = await judgeCase(each)
+  if (verdict.is === 'passed') for (const op of verdict.ops) counts.set(op, 1)
+}
+const found: { line: string; ops: readonly string[]; isExpanded: boolean }[] = []
+for (const name of (await readdir(folder)).sort()) {
+  if (!existsSync(join(folder, name, 'model.onnx'))) continue
+  const each = await readCase(join(folder, name))
+  const verdict = await judgeCase(each)
+  if (verdict.is === 'passed')
+    found.push({
+      line: packed(each),
+      ops: [...new Set(verdict.ops)],
+      isExpanded: name.includes('_expanded'),
+    })
+}
+// Functions that are written out are of other operators: they come last, and only for what nothing else has.
+found.sort((a, b) => Number(a.isExpanded) - Number(b.isExpanded) || a.line.length - b.line.length)
+const chosen = found.filter(({ line, ops, isExpanded }) => {
+  const isWanted = ops.some((op) => {
+    const count = counts.get(op) ?? 0
+    return count === 0 || (!isExpanded && count < MOST_CASES && line.length <= MOST_BYTES)
+  })
+  if (isWanted) for (const op of ops) counts.set(op, (counts.get(op) ?? 0) + 1)
+  return isWanted
+})
+await writeFile(
+  GOLDEN[0]!,
+  chosen
+    .map(({ line }) => `${line}\n`)
+    .sort()
+    .join(''),
+)
+console.log(`${chosen.length} cases of ${counts.size} operators`)

@@ -1,0 +1,130 @@
+// Passes. In: exports of torch and the models of onnxruntime's optimiser tests. Out: whether each pass leaves
+// the outputs as they were, on random inputs, and how many nodes remain.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { bufferSource } from '../../../src/base/bytes.ts'
+import { isHalfbyteError } from '../../../src/base/errors.ts'
+import { evaluate } from '../../../src/onnx/evaluate.ts'
+import { evaluateDim } from '../../../src/onnx/ir/dims.ts'
+import type { Graph } from '../../../src/onnx/ir/graph.ts'
+import { isFloat, type Tensor, tensorOf, zeros } from '../../../src/onnx/ir/tensor.ts'
+import { runPasses } from '../../../src/onnx/passes/pass.ts'
+import { PASSES } from '../../../src/onnx/passes.ts'
+import { readModel } from '../../../src/onnx/read-model.ts'
+import { FUSED } from '../../../src/onnx/verify/fused.ts'
+import { difference } from './node-case.ts'
+
+const EXPORTS = join(import.meta.dirname, 'exports')
+const TRANSFORM = join(import.meta.dirname, '../../../../shared/fixtures/onnx/onnxruntime/transform')
+/** Sums have another order after a rewrite. */
+const TOLERANCE: [number, number] = [1e-4, 1e-5]
+
+const read = async (path: string) =>
+  (await readModel(bufferSource(path, new Uint8Array(readFileSync(path))), { inlineBytes: Infinity })).graph
+
+/** Floats between -1 and 1, whole numbers from 0 to 2; sums of symbols keep their sum. */
+function randomFeeds(graph: Graph): Map<string, Tensor> {
+  const symbols = new Map<string, number>()
+  let [state, next] = [1, 2]
+  const random = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+  for (const { type } of graph.inputs)
+    for (const dim of type?.dims ?? []) {
+      const isName = typeof dim === 'string' && !/[ +*(]/.test(dim)
+      if (isName && !symbols.has(dim)) symbols.set(dim, /batch/.test(dim) ? 1 : next++)
+    }
+  // torch.export gives the mask a symbol of its own for the sum of the two others.
+  const mask = graph.inputs.find(({ name }) => name === 'attention_mask')?.type?.dims?.[1]
+  const [tokens, past] = ['s', 'p'].map((name) => symbols.get(name))
+  if (typeof mask === 'string' && tokens !== undefined && past !== undefined) symbols.set(mask, tokens + past)
+  return new Map(
+    graph.inputs.map(({ name, type }) => {
+      const dtype = type?.dtype ?? 'f32'
+      const made = zeros(
+        dtype,
+        (type?.dims ?? []).map((dim) => evaluateDim(dim, symbols) ?? 2),
+      )
+      const value = isFloat(dtype) ? () => 2 * random() - 1 : () => Math.floor(2 * random())
+      return [name, tensorOf(dtype, made.dims, Array.from(made.data as ArrayLike<number>, value))]
+    }),
+  )
+}
+
+function verified(graph: Graph): number {
+  const feeds = randomFeeds(graph)
+  const expected = evaluate(graph, feeds, { evaluators: FUSED })
+  const { graph: optimised } = runPasses(graph, PASSES, {
+    verify(_, after, pass) {
+      const found = evaluate(after, feeds, { evaluators: FUSED })
+      for (const [name, tensor] of expected)
+        expect(difference(found.get(name), tensor, TOLERANCE), `${name} after ${pass}`).toBeUndefined()
+    },
+  })
+  return optimised.nodes.length
+}
+
+test.each([
+  ['llama-no-cache', 260],
+  ['llama-cache', 220],
+  ['qwen2-cache', 240],
+  ['qwen3-cache', 270],
+  ['opset23', 100],
+  ['mamba-channels', 140],
+  ['mamba-rows', 100],
+])('%s has the same outputs after every pass', async (name, most) => {
+  expect(verified(await read(join(EXPORTS, name, 'model.onnx')))).toBeLessThanOrEqual(most)
+})
+
+test.skipIf(!existsSync(TRANSFORM))(
+  "models of onnxruntime's optimiser have the same outputs",
+  { timeout: 300_000 },
+  async () => {
+    const paths = readdirSync(TRANSFORM, { recursive: true, encoding: 'utf8' })
+    let [same, left] = [0, 0]
+    for (const path of paths.filter((each) => each.endsWith('.onnx'))) {
+      try {
+        verified(await read(join(TRANSFORM, path)))
+        same++
+      } catch (error) {
+        // Operators and opsets that no entry covers, and inputs that these random numbers do not fit.
+        if (!isHalfbyteError(error)) throw new Error(path, { cause: error })
+        expect(error.code, path).not.toBe('internal')
+        left++
+      }
+    }
+    console.log(`${same} models verified, ${left} not covered`)
+    expect(same).toBeGreaterThan(100)
+  },
+)
+
+/** Models that end with no more nodes than under ONNX Runtime's basic passes, of 279 that are read. */
+const REACHED = 240
+
+test.skipIf(!existsSync(TRANSFORM))("models of onnxruntime's optimiser are made as small", async () => {
+  const theirs: Record<string, number> = JSON.parse(
+    readFileSync(join(import.meta.dirname, 'golden/optimised-counts.json'), 'utf8'),
+  )
+  const larger: string[] = []
+  for (const [name, most] of Object.entries(theirs)) {
+    const made = await nodesLeft(name)
+    if (made === undefined || made > most) larger.push(name)
+  }
+  const all = Object.keys(theirs).length
+  console.log(`${all - larger.length} of ${all} models have as few nodes`)
+  expect(all - larger.length, `larger: ${larger.join(', ')}`).toBeGreaterThanOrEqual(REACHED)
+})
+
+/** undefined for a model that is not read, or that a pass refuses. */
+async function nodesLeft(name: string): Promise<number | undefined> {
+  const options = { inlineBytes: Infinity, oldestOpset: 1 }
+  try {
+    const source = bufferSource(name, new Uint8Array(readFileSync(join(TRANSFORM, name))))
+    return runPasses((await readModel(source, options)).graph, PASSES).graph.nodes.length
+  } catch (error) {
+    if (isHalfbyteError(error)) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,343 @@
+// Real chat models. In: SmolLM2-135M-Instruct, TinyLlama-1.1B-Chat and MiniMind2-small, if they are set up.
+// Out: whether they say what is known of them, through everything that a conversation can do.
+//
+// "npm run setup -- smollm2 tinyllama minimind2" fetches them. Without them the tests are left out.
+import { openAsBlob, readdirSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { realModel } from '../../scripts/models/real-models.mjs'
+import { type ChatMessageParam, openai } from '../../src/api/adapters/openai.ts'
+import type { Engine } from '../../src/api/engine.ts'
+import type { LoadOptions } from '../../src/api/types.ts'
+import { validator } from '../../src/constrain/testing/validate.ts'
+import type { Message } from '../../src/engine/wire/protocol.ts'
+import { type Files, openEngine } from './testing/node-engine.ts'
+
+const GREEDY = { temperature: 0, maxTokens: 24, speculation: 'off' } as const
+const PARIS = /Paris/
+const CAPITAL = 'What is the capital of France?'
+const RIVER = 'Which river flows through it?'
+const CAPITALS = [
+  ['France', 'Paris'],
+  ['Germany', 'Berlin'],
+  ['Italy', 'Rome'],
+  ['Spain', 'Madrid'],
+  ['Japan', 'Tokyo'],
+] as const
+const smollm2 = realModel('smollm2')
+const tinyllama = realModel('tinyllama')
+const minimind = realModel('minimind2')
+for (const [name, path] of Object.entries({ smollm2, tinyllama, minimind2: minimind }))
+  if (path === undefined) console.warn(`left out: ${name} is not set up; run "npm run setup -- ${name}"`)
+
+/** A file that is read from disk when it is needed. */
+const diskFile = async (path: string): Promise<File> => new File([await openAsBlob(path)], basename(path))
+
+async function filesOf(path: string): Promise<Files> {
+  if (path.endsWith('.gguf')) return [await diskFile(path)]
+  return Promise.all(readdirSync(path).map((name) => diskFile(join(path, name))))
+}
+
+async function withEngine<T>(
+  path: string | undefined,
+  options: LoadOptions,
+  use: (engine: Engine) => Promise<T>,
+): Promise<T> {
+  const engine = await openEngine(await filesOf(path!), { contextLength: 512, ...options })
+  try {
+    return await use(engine)
+  } finally {
+    await engine.dispose()
+  }
+}
+
+/** What a session of its own says after these messages. */
+async function replyTo(engine: Engine, earlier: readonly Message[], question: string): Promise<string> {
+  await using session = engine.createSession({ messages: earlier })
+  return await session.send(question, GREEDY).text()
+}
+
+/** What llama.cpp says greedily, at places where its choice is at least a tenth likelier than its second. */
+const BY_LLAMA_CPP = [
+  [
+    'Write a haiku about a cat.\n\nUse three lines.',
+    "In the night, a cat's silky fur,\nA gentle breeze, a gentle sigh,\nA cat's",
+  ],
+  [
+    'What does `SELECT * FROM users WHERE id = 1;` do?',
+    'The `SELECT * FROM users WHERE id = 1;` SQL query is used to retrieve all rows from a table',
+  ],
+] as const
+/** Its logarithms of the probabilities of capitals after "The capital of France is". */
+const CAPITALS_BY_LLAMA_CPP = { ' Paris': -0.268, ' London': -4.329, ' Berlin': -6.972, ' Rome': -7.688 }
+/** Both engines round activations to 8 bits, each in its own way. */
+const ROUNDING = 0.5
+
+describe.skipIf(smollm2 === undefined)('SmolLM2-135M-Instruct', () => {
+  test.each<[string, LoadOptions]>([
+    ['one thread', {}],
+    ['two threads', { threads: 2 }],
+    ['the build without relaxed SIMD', { build: 'simd128' }],
+    ['int8 keys and values', { kvCache: { k: 'int8', v: 'int8' } }],
+    ['two shards, without shared memory', { pool: 'shards', threads: 2 }],
+  ])('says what llama.cpp says, with %s', async (_name, options) => {
+    await withEngine(smollm2, options, async (engine) => {
+      for (const [question, answer] of BY_LLAMA_CPP) expect(await replyTo(engine, [], question)).toBe(answer)
+      const words = Object.keys(CAPITALS_BY_LLAMA_CPP)
+      const scores = await engine.score('The capital of France is', words)
+      for (const [index, theirs] of Object.values(CAPITALS_BY_LLAMA_CPP).entries())
+        expect(Math.abs(scores[index]!.logProbability - theirs), words[index]).toBeLessThan(ROUNDING)
+    })
+  })
+
+  test('ends by itself, keeps what it read, and answers in JSON by a schema', async () => {
+    await withEngine(smollm2, {}, async (engine) => {
+      await using session = engine.createSession()
+      const sum = await session.send('What is 2 + 2?', GREEDY).result
+      expect(sum).toMatchObject({ finishReason: 'stop', text: expect.stringContaining('4') })
+      const { usage } = await session.send('And what is 3 + 3?', GREEDY).result
+      expect(usage.cachedTokens).toBeGreaterThan(40)
+      const schema = {
+        type: 'object',
+        properties: {
+          city: { type: 'string', maxLength: 20 },
+          country: { enum: ['France', 'Italy', 'Spain'] },
+        },
+        required: ['city', 'country'],
+        additionalProperties: false,
+      }
+      const question = 'Name the capital of France and its country.'
+      const text = await engine
+        .createSession()
+        .send(question, { ...GREEDY, maxTokens: 64, schema })
+        .text()
+      expect(JSON.parse(text)).toEqual({ city: 'Paris', country: 'France' })
+    })
+  })
+})
+
+describe.skipIf(tinyllama === undefined)('TinyLlama-1.1B-Chat', () => {
+  let engine: Engine
+  beforeAll(async () => {
+    engine = await openEngine(await filesOf(tinyllama!), { contextLength: 512 })
+  }, 300_000)
+  afterAll(() => engine?.dispose())
+
+  test('knows a capital and a river by its chat template, ends by itself, and reads only what is new', async () => {
+    await using session = engine.createSession()
+    const first = await session.send(CAPITAL, GREEDY).result
+    expect(first.text).toMatch(PARIS)
+    expect(first.finishReason).toBe('stop')
+    const { messages } = session
+    const { text, usage } = await session.send(RIVER, GREEDY).result
+    expect(text).toMatch(/Seine/)
+    expect(usage.cachedTokens).toBeGreaterThan(30)
+    expect(text).toBe(await replyTo(engine, messages, RIVER))
+  })
+
+  test('is stopped, and goes on from what it had said', async () => {
+    await using session = engine.createSession()
+    const long = session.send('Write a long story about a fox.', { ...GREEDY, maxTokens: 200 })
+    let chunks = 0
+    for await (const _chunk of long) if (++chunks === 8) break
+    expect((await long.result).finishReason).toBe('cancelled')
+    const { messages } = session
+    expect(messages.at(-1)).toMatchObject({ role: 'assistant', content: expect.stringMatching(/\w/) })
+    const { text, usage } = await session.send('Give the fox a name.', GREEDY).result
+    expect(usage.cachedTokens).toBeGreaterThan(20)
+    expect(text).toBe(await replyTo(engine, messages, 'Give the fox a name.'))
+  })
+
+  test('ends before a stop text', async () => {
+    const { text, finishReason } = await engine.createSession().send(CAPITAL, { ...GREEDY, stop: [' Paris'] })
+      .result
+    expect(text).toMatch(/ is$/)
+    expect(finishReason).toBe('stop')
+  })
+
+  test('is saved, restored and forked, and all go on with the same words', async () => {
+    const system = 'You answer in one short sentence.'
+    await using session = engine.createSession({ system })
+    await session.send(CAPITAL, GREEDY).result
+    const saved = await session.save()
+    await using fork = await session.fork()
+    await using restored = await engine.restoreSession(saved)
+    await using anew = engine.createSession({ system, messages: session.messages })
+    const replies = []
+    for (const each of [session, fork, restored, anew]) {
+      const { text, usage } = await each.send('And of Germany?', GREEDY).result
+      if (each !== anew) expect(usage.cachedTokens).toBeGreaterThan(30)
+      replies.push(text)
+    }
+    expect(replies[0]).toMatch(/German/)
+    expect(new Set(replies).size).toBe(1)
+  })
+
+  test('answers in JSON by a schema', async () => {
+    const schema = {
+      type: 'object',
+      properties: { city: { type: 'string' }, country: { enum: ['France', 'Italy', 'Spain'] } },
+      required: ['city', 'country'],
+      additionalProperties: false,
+    }
+    const { text, finishReason } = await engine
+      .createSession()
+      .send('Name the capital of France and its country.', { ...GREEDY, maxTokens: 64, schema }).result
+    expect(finishReason).toBe('stop')
+    const value = JSON.parse(text)
+    expect(validator(schema)(value)).toBe(true)
+    expect(value).toMatchObject({ city: expect.stringMatching(PARIS), country: 'France' })
+  })
+
+  test('has a template without tools and says so; a call by schema fills in the arguments', async () => {
+    const add = {
+      name: 'add',
+      description: 'Adds two numbers.',
+      parameters: { type: 'object', properties: { a: { type: 'integer' }, b: { type: 'integer' } } },
+    }
+    const refused = engine.createSession().send('What is 12 plus 30?', { ...GREEDY, tools: [add] }).result
+    await expect(refused).rejects.toMatchObject({ code: 'unsupported' })
+    const schema = {
+      type: 'object',
+      properties: {
+        name: { const: 'add' },
+        arguments: { ...add.parameters, required: ['a', 'b'], additionalProperties: false },
+      },
+      required: ['name', 'arguments'],
+      additionalProperties: false,
+    }
+    const system = `You call functions by writing JSON. The function is ${JSON.stringify(add)}. Example: {"name": "add", "arguments": {"a": 1, "b": 2}}`
+    const { text } = await engine
+      .createSession({ system })
+      .send('What is 12 plus 30?', { ...GREEDY, maxTokens: 64, schema }).result
+    expect(JSON.parse(text)).toEqual({ name: 'add', arguments: { a: 12, b: 30 } })
+  })
+
+  test('says the same with n-gram drafts, and takes some of them', async () => {
+    const prompt = 'Repeat this three times: the quick brown fox jumps over the lazy dog.'
+    const options = { ...GREEDY, maxTokens: 48 }
+    const plain = await engine.createSession().send(prompt, options).result
+    const drafted = await engine.createSession().send(prompt, { ...options, speculation: 'lookup' }).result
+    expect(drafted.text).toBe(plain.text)
+    expect(plain.usage.acceptedTokens).toBe(0)
+    expect(drafted.usage.acceptedTokens).toBeGreaterThan(0)
+  })
+
+  test.each<[string, LoadOptions]>([
+    ['two threads', { threads: 2 }],
+    ['the build without relaxed SIMD', { build: 'simd128' }],
+  ])('says the very same with %s, where both turns are read in one piece', async (_name, options) => {
+    await using session = engine.createSession()
+    await session.send(CAPITAL, GREEDY).result
+    const { messages } = session
+    const usual = await session.send(RIVER, GREEDY).text()
+    await withEngine(tinyllama, options, async (other) => {
+      expect(await replyTo(other, messages, RIVER)).toBe(usual)
+    })
+  })
+
+  test.each<[string, LoadOptions]>([
+    ['8-bit weights', { weights: 'w8' }],
+    ['4-bit weights', { weights: 'w4' }],
+    ['int8 keys and values', { kvCache: { k: 'int8', v: 'int8' } }],
+    ['two shards, without shared memory', { pool: 'shards', threads: 2 }],
+  ])('knows capitals from one another with %s', async (_name, options) => {
+    await withEngine(tinyllama, options, async (other) => {
+      for (const [country, capital] of CAPITALS) {
+        const scores = await other.score(
+          `The capital of ${country} is`,
+          CAPITALS.map(([, name]) => ` ${name}`),
+        )
+        const likely = scores.map(({ logProbability }) => logProbability)
+        expect(CAPITALS[likely.indexOf(Math.max(...likely))]).toEqual([country, capital])
+      }
+      expect(await replyTo(other, [], CAPITAL)).toMatch(/France/)
+    })
+  })
+})
+
+describe.skipIf(minimind === undefined)('MiniMind2-small', () => {
+  test.each<[string, LoadOptions]>([
+    ['its own weights', {}],
+    ['8-bit weights', { weights: 'w8' }],
+    ['int8 keys and values', { kvCache: { k: 'int8', v: 'int8' } }],
+    ['two shards, without shared memory', { pool: 'shards', threads: 2 }],
+  ])('knows the capital by its ChatML template, with %s', async (_name, options) => {
+    await withEngine(minimind, options, async (engine) => {
+      const session = engine.createSession()
+      const { text, finishReason } = await session.send(CAPITAL, GREEDY).result
+      expect(text).toMatch(PARIS)
+      expect(finishReason).toBe('stop')
+      const { usage } = await session.send('And of Italy?', GREEDY).result
+      expect(usage.cachedTokens).toBeGreaterThan(10)
+    })
+  })
+
+  test('is stopped, saved, restored and forked, and goes on with the same words', async () => {
+    await withEngine(minimind, {}, async (engine) => {
+      await using session = engine.createSession()
+      const long = session.send('Write a story about a fox.', { ...GREEDY, maxTokens: 200 })
+      let chunks = 0
+      for await (const _chunk of long) if (++chunks === 8) break
+      expect((await long.result).finishReason).toBe('cancelled')
+      const earlier = session.messages
+      await using fork = await session.fork()
+      await using restored = await engine.restoreSession(await session.save())
+      const replies = [await replyTo(engine, earlier, CAPITAL)]
+      for (const each of [session, fork, restored]) {
+        const { text, usage } = await each.send(CAPITAL, GREEDY).result
+        expect(usage.cachedTokens).toBeGreaterThan(20)
+        replies.push(text)
+      }
+      expect(replies[0]).toMatch(/\w/)
+      expect(new Set(replies).size).toBe(1)
+    })
+  })
+
+  // Left to itself it writes no call, and the city that it names is rarely the one that was asked for.
+  test('is told of tools by its template, makes a required call, and reads what comes of it', async () => {
+    const parameters = { type: 'object', properties: { city: { type: 'string', maxLength: 20 } } }
+    const described = { name: 'weather', description: 'Tells the weather of a city.' }
+    const tools = [
+      {
+        type: 'function' as const,
+        function: { ...described, parameters: { ...parameters, required: ['city'] } },
+      },
+    ]
+    await withEngine(minimind, {}, async (engine) => {
+      const { completions } = openai(engine).chat
+      const options = { tools, temperature: 0, max_completion_tokens: 64 }
+      const messages: ChatMessageParam[] = [{ role: 'user', content: 'What is the weather in Paris?' }]
+      const called = await completions.create({ messages, ...options, tool_choice: 'required' })
+      const { message, finish_reason } = called.choices[0]!
+      expect(finish_reason).toBe('tool_calls')
+      const [call] = message.tool_calls!
+      expect(call!.function.name).toBe('weather')
+      expect(JSON.parse(call!.function.arguments)).toEqual({ city: expect.stringMatching(/\w/) })
+      const content = '{"sky": "sunny", "degrees": 21}'
+      const result = { role: 'tool', tool_call_id: call!.id, content } as const
+      const { choices, usage } = await completions.create({
+        ...{ messages: [...messages, message, result], ...options },
+      })
+      expect(choices[0]!.message.content).toMatch(/\w/)
+      expect(usage!.prompt_tokens_details!.cached_tokens).toBeGreaterThan(250)
+    })
+  })
+
+  test('answers in JSON by a schema', async () => {
+    const schema = {
+      type: 'object',
+      properties: { city: { type: 'string', maxLength: 20 }, isLarge: { type: 'boolean' } },
+      required: ['city', 'isLarge'],
+      additionalProperties: false,
+    }
+    await withEngine(minimind, {}, async (engine) => {
+      const question = 'Name the capital of France.'
+      const { text, finishReason } = await engine
+        .createSession()
+        .send(question, { ...GREEDY, maxTokens: 64, schema }).result
+      expect(finishReason).toBe('stop')
+      expect(validator(schema)(JSON.parse(text))).toBe(true)
+    })
+  })
+})

@@ -1,0 +1,39 @@
+// Hollow models. In: a shape. Out: a GGUF header and the size of the whole file, whose data does not exist.
+// For code that reads only headers.
+import { randomModel } from '../../../../bench/random-model.ts'
+import type { Shape } from '../../../../bench/shapes.ts'
+import { HalfbyteError } from '../../../../src/base/errors.ts'
+import type { DType } from '../../../../src/formats/tensors.ts'
+import { ggufHeader, tensorBytes } from './gguf-writer.ts'
+
+export interface HollowModel {
+  readonly header: Uint8Array
+  readonly size: number
+}
+
+/** Its matrices are of `dtype`. */
+export function hollowModel(shape: Shape, dtype: DType): HollowModel {
+  const { metadata, tensors } = randomModel(shape)
+  const stored = tensors.map((tensor) => (tensor.dtype === 'Q4_0' ? { ...tensor, dtype } : tensor))
+  const header = ggufHeader({ metadata, tensors: stored })
+  const size = stored.reduce((sum, tensor) => sum + Math.ceil(tensorBytes(tensor) / 32) * 32, header.length)
+  return { header, size }
+}
+
+/** The model as a source. Reading past its header fails. */
+export function hollowSource(name: string, { header, size }: HollowModel) {
+  return {
+    name,
+    size,
+    async read(offset: number, length: number): Promise<Uint8Array> {
+      if (offset + length <= header.length) return header.slice(offset, offset + length)
+      // Readers take a slab at a time, which may extend past the header.
+      if (offset >= header.length) {
+        throw new HalfbyteError('internal', `byte ${offset} was read of a header of ${header.length}`)
+      }
+      const bytes = new Uint8Array(length)
+      bytes.set(header.subarray(offset))
+      return bytes
+    },
+  }
+}

@@ -1,0 +1,84 @@
+// Tokens of whole models. In: tiny models whose files name tokens in the ways that published ones do. Out:
+// that they load, and begin and end replies where they should.
+import { describe, expect, test } from 'vitest'
+import type { Engine } from '../../src/api/engine.ts'
+import { byteLevelSpec, jsonSpec } from '../../src/text/testing/tiny.ts'
+import { ggufFile, jsonFile, safetensorsFiles } from './testing/model-files.ts'
+import { openEngine } from './testing/node-engine.ts'
+import { randomLlama } from './testing/random-llama.ts'
+
+const model = randomLlama({ seed: 38, gain: 1.5, speaks: true })
+const GREEDY = { temperature: 0, maxTokens: 12, speculation: 'off' } as const
+const { tokens, types = [] } = byteLevelSpec()
+
+async function withFiles<T>(files: readonly File[], use: (engine: Engine) => Promise<T>): Promise<T> {
+  const engine = await openEngine(files)
+  try {
+    return await use(engine)
+  } finally {
+    await engine.dispose()
+  }
+}
+
+const inFolder = (name: string, contents: object) =>
+  safetensorsFiles(model).map((file) => (file.name === name ? jsonFile(name, contents as never) : file))
+
+describe('a folder with an added token that has no row', () => {
+  const list = jsonSpec().tokenizer['added_tokens'] as object[]
+  const image = { content: '<image>', id: tokens.length, special: true, normalized: false }
+  const { tokenizer } = jsonSpec({ added_tokens: [...list, image] })
+
+  test('says the same as without it, by a schema too, and refuses a text that has it', async () => {
+    const usual = await withFiles(safetensorsFiles(model), (engine) =>
+      engine.complete('hello world', GREEDY).text(),
+    )
+    await withFiles(inFolder('tokenizer.json', tokenizer), async (engine) => {
+      expect(await engine.complete('hello world', GREEDY).text()).toBe(usual)
+      const schema = { enum: ['a', 'b'] }
+      expect(['"a"', '"b"']).toContain(await engine.complete('hello', { ...GREEDY, schema }).text())
+      await expect(engine.complete('hello<image>', GREEDY).text()).rejects.toMatchObject({
+        code: 'unsupported',
+        message: expect.stringContaining(`"<image>" as token ${tokens.length}`),
+      })
+      expect(await engine.createSession().send('hello <image>', GREEDY).text()).toEqual(expect.any(String))
+    })
+  })
+
+  test('is refused as a GGUF, and where the vocabulary itself has no row', async () => {
+    const metadata = {
+      'tokenizer.ggml.tokens': ['string[]', [...tokens, '[PAD]']],
+      'tokenizer.ggml.token_type': ['i32[]', [...types, 3]],
+    } as const
+    const refused = withFiles([await ggufFile(model, 'F32', { metadata })], async () => {})
+    await expect(refused).rejects.toMatchObject({ code: 'architecture' })
+    const own = jsonSpec().tokenizer['model'] as { vocab: object }
+    const more = jsonSpec({ model: { ...own, vocab: { ...own.vocab, zz: tokens.length } } }).tokenizer
+    const other = withFiles(inFolder('tokenizer.json', more), async () => {})
+    await expect(other).rejects.toMatchObject({
+      code: 'format',
+      message: expect.stringMatching(/another model/),
+    })
+  })
+})
+
+test('an empty text goes on from BOS, and is refused by a model that begins with none', async () => {
+  const metadata = { 'tokenizer.ggml.add_bos_token': ['bool', true] } as const
+  await withFiles([await ggufFile(model, 'F32', { metadata })], async (engine) => {
+    const { usage } = await engine.complete('', { ...GREEDY, maxTokens: 5 }).result
+    expect(usage).toMatchObject({ promptTokens: 1, completionTokens: 5 })
+  })
+  await withFiles([await ggufFile(model, 'F32')], async (engine) => {
+    const empty = engine.complete('', GREEDY).result
+    await expect(empty).rejects.toThrow('the prompt has 0 tokens')
+  })
+})
+
+test('config.json names the id that ends a reply', async () => {
+  const eos_token_id = [tokens.indexOf('Ġw')]
+  const files = inFolder('config.json', { ...model.config, eos_token_id })
+  const { text, finishReason } = await withFiles(
+    files,
+    (engine) => engine.complete('hello world', GREEDY).result,
+  )
+  expect([text, finishReason]).toEqual(['', 'stop'])
+})

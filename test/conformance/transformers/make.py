@@ -1,0 +1,163 @@
+"""Makes golden/*.json and defaults.json. In: transformers and torch, the cases of cases.py. Out: each case's config.json as transformers
+writes it, how its weights are made, and the logits of a few positions in float64; what each class writes when it is told nothing, and for files of earlier versions.
+
+    pip install transformers==5.18.0 torch==2.13.0 safetensors==0.8.0 numpy==2.4.6
+    python test/conformance/transformers/make.py
+    npx biome check --write test/conformance/transformers
+
+Weights are made of their names and indices alone; weights.ts makes the same ones.
+"""
+import base64
+import itertools
+import json
+import math
+import re
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from cases import CASES, EARLIER
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+POSITIONS = 40
+WATCHED = [3, 22, 39]
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def tokens(vocabulary):
+    return [(37 * i + i * i % 11 + 1) % vocabulary for i in range(POSITIONS)]
+
+
+def numbers(name, count):
+    """Uniform numbers from -1 to 1, multiples of 2^-23: a hash of the name, and of each index with it."""
+    seed = 0x811C9DC5
+    for byte in name.encode():
+        seed = (seed ^ byte) * 0x01000193 & 0xFFFFFFFF
+    x = np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B9) + np.uint32(seed)
+    x ^= x >> np.uint32(16)
+    x *= np.uint32(0x7FEB352D)
+    x ^= x >> np.uint32(15)
+    x *= np.uint32(0x846CA68B)
+    x ^= x >> np.uint32(16)
+    return (x >> np.uint32(8)).astype(np.float64) / 2**23 - 1
+
+
+def spread_of(family, name, shape):
+    """Middle of a weight's numbers, and how far they lie from it."""
+    if name.endswith("A_log"):
+        return 0.5, 1.0
+    if re.search(r"dt_bias$|dt_proj\.bias$", name):
+        return -1.5, 1.0
+    if re.search(r"\.D$", name):
+        return 1.0, 0.5
+    if name.endswith(".bias"):
+        return 0.0, 0.25
+    if re.search(r"(norm|norm_f|ln_[12f]|layernorm)\.weight$", name):
+        return (0.0 if family.startswith("Gemma") else 1.0), 0.25
+    if re.search(r"conv1d\.weight$|conv\.conv\.weight$", name):
+        return 0.0, 0.9
+    if re.search(r"embed|wte|wpe", name):
+        return 0.0, 0.5
+    # GPT-2 keeps its matrices transposed.
+    inputs = shape[0] if re.search(r"c_(attn|proj|fc)\.weight$", name) else shape[-1]
+    return 0.0, round(1.5 * math.sqrt(3 / inputs), 4)
+
+
+def made(family, name, shape):
+    middle, spread = spread_of(family, name, shape)
+    values = middle + spread * numbers(name, int(np.prod(shape)))
+    return values.astype(np.float32).reshape(shape), middle, spread
+
+
+def braced(rows):
+    """Rows whose names differ only in numbers become one: `layers.{0,1}.x`."""
+    groups = {}
+    for name, *rest in rows:
+        parts = re.split(r"(?<=\.)(\d+)(?=\.)", name)
+        key = (tuple(parts[::2]), json.dumps(rest))
+        groups.setdefault(key, []).append(tuple(map(int, parts[1::2])))
+    out = []
+    for (texts, rest), found in groups.items():
+        choices = [sorted({each[i] for each in found}) for i in range(len(texts) - 1)]
+        if sorted(itertools.product(*choices)) != sorted(found):
+            raise ValueError(f"{texts} has gaps")
+        name = texts[0] + "".join(
+            "{" + ",".join(map(str, choice)) + "}" + text for choice, text in zip(choices, texts[1:])
+        )
+        out.append([name, *json.loads(rest)])
+    return out
+
+
+def class_of(family):
+    return {"GPT2": "GPT2LMHeadModel", "Gemma3Text": "Gemma3ForCausalLM"}.get(family, f"{family}ForCausalLM")
+
+
+def defaults(family):
+    written = json.loads(getattr(transformers, f"{family}Config")().to_json_string())
+    return {"architectures": [class_of(family)], **written}
+
+
+def earlier(family, name, keys):
+    """An old version's file, and the same configuration as read and written by this version."""
+    with tempfile.TemporaryDirectory() as folder:
+        given = {"architectures": [class_of(family)], **keys}
+        Path(folder, "config.json").write_text(json.dumps(given))
+        read = getattr(transformers, f"{family}Config").from_pretrained(folder)
+    stored = {**json.loads(read.to_json_string()), "architectures": [class_of(family)]}
+    # JSON has no infinities, and Python's notation for them is not portable.
+    given = json.loads(json.dumps(given).replace("Infinity", '{"__float__": "Infinity"}'))
+    return {"name": f"{class_of(family)}, {name}", "given": given, "written": stored}
+
+
+def write(path, value):
+    path.write_text(json.dumps(value) + "\n")
+
+
+def golden(family, name, keys, context=None):
+    config = getattr(transformers, f"{family}Config")(**keys, bos_token_id=0, eos_token_id=1, pad_token_id=2)
+    model_class = getattr(transformers, class_of(family))
+    with tempfile.TemporaryDirectory() as folder:
+        model_class(config).save_pretrained(folder)
+        path = Path(folder, "model.safetensors")
+        with safe_open(path, "np") as file:
+            shapes = {key: list(file.get_slice(key).get_shape()) for key in file.keys()}
+        rows, weights = [], {}
+        for key, shape in shapes.items():
+            weights[key], *how = made(family, key, shape)
+            rows.append([key, shape, *how])
+        save_file(weights, path, {"format": "pt"})
+        stored = json.loads(Path(folder, "config.json").read_text())
+        model, report = model_class.from_pretrained(
+            folder, dtype=torch.float32, attn_implementation="eager", experts_implementation="eager",
+            output_loading_info=True
+        )
+        if any(report.get(kind) for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")):
+            raise ValueError(f"{family}: {report}")
+    model = model.double().eval()
+    with torch.no_grad():
+        logits = model(torch.tensor([tokens(config.vocab_size)]), use_cache=False).logits[0].double().numpy()
+    watched = {str(at): base64.b64encode(logits[at].astype("<f4").tobytes()).decode() for at in WATCHED}
+    largest = np.abs(logits[WATCHED]).max()
+    print(f"{family:18} {name:40} {len(shapes):3} tensors, largest logit {largest:.3g}")
+    case = {"name": name, "config": stored, "tensors": braced(rows), "logits": watched}
+    return case if context is None else {**case, "context": context}
+
+
+def main():
+    torch.manual_seed(0)
+    transformers.logging.set_verbosity_error()
+    families = {}
+    for family, *rest in CASES:
+        families.setdefault(family, []).append(golden(family, *rest))
+    GOLDEN.mkdir(exist_ok=True)
+    for family, cases in families.items():
+        write(GOLDEN / f"{family.lower()}.json", {"transformers": transformers.__version__, "cases": cases})
+    write(GOLDEN.parent / "defaults.json", {class_of(family): defaults(family) for family in families})
+    write(GOLDEN.parent / "earlier.json", [earlier(*each) for each in EARLIER])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+// Loaded graphs. In: the bytes of an ONNX decoder that is accepted. Out: whether its plan, prompted in chunks
+// and token by token, gives the logits of the evaluator. It reads the graph as it stands, except that
+// activations are not rounded to codes.
+
+import { bufferSource } from '../../src/base/bytes.ts'
+import { isHalfbyteError } from '../../src/base/errors.ts'
+import { nodeHost } from '../../src/cli/host.ts'
+import { buildModel } from '../../src/engine/load/build-model.ts'
+import { prepareModel } from '../../src/engine/load/prepare.ts'
+import { graphBuilder } from '../../src/graph/builder.ts'
+import { evaluate } from '../../src/onnx/evaluate.ts'
+import { type Graph, type Input, isStored } from '../../src/onnx/ir/graph.ts'
+import { isFloat, reader, type Tensor, tensorOf, zeros } from '../../src/onnx/ir/tensor.ts'
+import { openOnnx } from '../../src/onnx/open-model.ts'
+import { readModel } from '../../src/onnx/read-model.ts'
+import { FUSED } from '../../src/onnx/verify/fused.ts'
+import { byteTokenizer } from '../conformance/onnx/byte-tokenizer.ts'
+import { unrounded } from './unrounded.ts'
+
+const MODEL = 'model.onnx'
+/** Positions of the models: short, so that proofs are. */
+const CONTEXT = 48
+const IDS = [5, 17, 33, 2, 40, 40, 9, 61]
+/** Lengths at which the plan's and the evaluator's chunks end: a prompt in two chunks, then single tokens. */
+const ENDS = [4, 6, 7, 8]
+/** Differences of logits over their size. Scales of codes are rounded to f16. */
+const TOLERANCE = 2e-3
+/** Larger logits are sums in f32 that differ by their order. */
+const MOST_LOGIT = 1e4
+/** The squares of sums of larger weights leave f32, in which plans compute; the evaluator has f64. */
+const MOST_WEIGHT = 1e6
+
+const host = nodeHost()
+const modules = new Map<string, ReturnType<typeof host.loadModule>>()
+/** Compiled once in a process. */
+const HOST: typeof host = {
+  ...host,
+  loadModule: (build, kind) => {
+    const key = `${build} ${kind}`
+    const known = modules.get(key) ?? host.loadModule(build, kind)
+    modules.set(key, known)
+    return known
+  },
+}
+
+/** Throws a typed error where the file is refused, an `Error` called `WrongLogits` where they differ. */
+export async function loadAndCompare(bytes: Uint8Array, change: string): Promise<string> {
+  const source = bufferSource(MODEL, bytes)
+  const config = new TextEncoder().encode(JSON.stringify({ max_position_embeddings: CONTEXT }))
+  const file = await openOnnx([source, bufferSource('config.json', config)], { newGraph: graphBuilder })
+  const vocab = file.graph.output.shape[1]
+  const tokenized = { ...file, ...(await tokenizerOf(vocab)) }
+  const prepared = await prepareModel(tokenized, { weights: 'f32' })
+  const ids = IDS.map((id) => id % vocab)
+  const hooks = { signal: new AbortController().signal, onProgress: () => undefined }
+  const built = await buildModel(prepared, { threads: 1, pool: 'single', build: 'auto', host: HOST }, hooks)
+  const found: Float32Array[] = []
+  try {
+    const sequence = built.newSequence()
+    for (const end of ENDS) {
+      sequence.setTokens(ids.slice(0, end))
+      const onLogits = (position: number, row: Float32Array) => {
+        found[position] = row.slice()
+      }
+      await built.scheduler.forward({ sequence, logits: 'all', onLogits, signal: hooks.signal })
+    }
+    sequence.release()
+  } finally {
+    await built.dispose()
+  }
+  const { graph } = await readModel(source, { inlineBytes: Number.POSITIVE_INFINITY })
+  if (hasLargeWeights(graph)) return 'loaded, too large'
+  const expected = literalRows(unrounded(graph), ids)
+  if (expected === undefined) return 'loaded, not computed'
+  return judge(found, expected, change)
+}
+
+async function tokenizerOf(vocab: number) {
+  const json = byteTokenizer(vocab)
+  const text = new TextDecoder().decode(await json.read(0, json.size))
+  return { tokenizer: { kind: 'json', tokenizer: JSON.parse(text), config: undefined } as const }
+}
+
+function judge(
+  found: readonly Float32Array[],
+  expected: readonly (Float32Array | undefined)[],
+  change: string,
+): string {
+  let [errors, squares, most] = [0, 0, 0]
+  for (const [position, row] of expected.entries()) {
+    for (const [id, value] of (row ?? []).entries()) {
+      errors += (found[position]![id]! - value) ** 2
+      squares += value ** 2
+      most = Math.max(most, Math.abs(value))
+      if (!Number.isFinite(value)) return 'loaded, not finite'
+    }
+  }
+  if (most > MOST_LOGIT) return 'loaded, too large'
+  const error = Math.sqrt(errors / Math.max(squares, 1e-6))
+  if (error <= TOLERANCE) return 'compared'
+  const wrong = new Error(`logits differ by ${error.toPrecision(3)} of their size after: ${change}`)
+  wrong.name = `WrongLogits after ${change}`
+  throw wrong
+}
+
+/**
+ * What the evaluator gives, chunk by chunk; undefined where it cannot compute an operator, or not so much.
+ */
+function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | undefined)[] | undefined {
+  const states = graph.inputs.filter(({ type }) => isFloat(type?.dtype ?? 'i64'))
+  const rows: (Float32Array | undefined)[] = []
+  let kept = new Map<string, Tensor>()
+  let past = 0
+  // A step of one token is all that some graphs have; without states a graph gets everything each time.
+  const ends = isOfOneToken(graph) ? ids.map((_, at) => at + 1) : states.length === 0 ? [ids.length] : ENDS
+  for (const end of ends) {
+    const tokens = end - past
+    const feeds = new Map(
+      graph.inputs.map((input) => [
+        input.name,
+        kept.get(input.name) ?? feedOf(input, ids.slice(past, end), past),
+      ]),
+    )
+    let made: ReadonlyMap<string, Tensor>
+    try {
+      made = evaluate(graph, feeds, { evaluators: FUSED })
+    } catch (error) {
+      if (isHalfbyteError(error) && error.code !== 'internal' && error.code !== 'format') return undefined
+      throw error
+    }
+    const logits = made.get(graph.outputs[0]!)!
+    const vocab = logits.dims.at(-1)!
+    const given = logits.data.length / vocab
+    const read = reader(logits)
+    for (let row = 0; row < given; row++)
+      rows[end - given + row] = Float32Array.from({ length: vocab }, (_, id) => read(row * vocab + id))
+    kept = new Map(states.map(({ name }, index) => [name, made.get(graph.outputs[index + 1] ?? '')!]))
+    past += tokens
+  }
+  return rows
+}
+
+const isOfOneToken = ({ inputs }: Graph): boolean =>
+  inputs.some(({ type }) => type?.dims?.length === 3 && isFloat(type.dtype))
+
+/** Batch is 1, and what a state has no name for is its past: nothing. */
+function feedOf({ name, type }: Input, ids: readonly number[], past: number): Tensor {
+  const dtype = type?.dtype ?? 'i64'
+  const dims = type?.dims ?? []
+  if (isFloat(dtype))
+    return zeros(
+      dtype,
+      dims.map((dim, axis) => (typeof dim === 'number' ? dim : axis === 0 ? 1 : 0)),
+    )
+  const total = past + ids.length
+  if (/mask/.test(name)) return tensorOf(dtype, [1, total], Array<number>(total).fill(1))
+  const values = /position/.test(name) ? ids.map((_, at) => past + at) : ids
+  return tensorOf(dtype, [1, values.length], values)
+}
+
+/** Masks have lowest floats; matrices and vectors of a model do not. */
+function hasLargeWeights({ constants }: Graph): boolean {
+  return [...constants.values()].some(
+    (constant) =>
+      !isStored(constant) &&
+      isFloat(constant.dtype) &&
+      constant.data.length > 1 &&
+      (constant.data as Float32Array).some((value) => !(Math.abs(value) <= MOST_WEIGHT)),
+  )
+}

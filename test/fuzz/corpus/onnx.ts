@@ -1,0 +1,125 @@
+// Past findings: ONNX.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { modelBytes, type WrittenGraph } from '../../../src/onnx/testing/write-model.ts'
+import type { CorpusEntry } from '../corpus.ts'
+
+const entry = (title: string, bytes: () => Uint8Array): CorpusEntry => ({
+  title,
+  input: () => ({ 'model.onnx': bytes() }),
+})
+const graph = (title: string, written: WrittenGraph): CorpusEntry => entry(title, () => modelBytes(written))
+
+/** A model of one sum, and bytes after it. */
+const withTail = (...tail: readonly number[]): Uint8Array =>
+  Uint8Array.of(
+    ...modelBytes({
+      nodes: [{ op: 'Add', inputs: ['x', 'x'], outputs: ['y'] }],
+      inputs: ['x'],
+      outputs: ['y'],
+    }),
+    ...tail,
+  )
+
+/** Tag of the field `graph`: number 7, with a length. */
+const GRAPH = 0x3a
+const I64 = 7
+const counts = (...values: readonly number[]) => ({
+  dims: [values.length],
+  raw: new Uint8Array(new BigInt64Array(values.map(BigInt)).buffer),
+})
+
+const BOOL = 9
+const F64 = 11
+const filled = (name: string) => ({
+  ...{ op: 'ConstantOfShape', inputs: ['shape'], outputs: [name] },
+  attributes: { value: { name: 'fill', type: F64, dims: [1], raw: new Uint8Array(8) } },
+})
+const NAMES = Array.from({ length: 200 }, (_, at) => `a${at}`)
+const half = { name: 'half', type: 1, dims: [1], raw: new Uint8Array(Float32Array.of(0.5).buffer) }
+
+/** The export whose activations have codes of constant scales, with one scale of a matrix times 2^16. */
+function withLargeScale(): Uint8Array {
+  const bytes = readFileSync(join(EXPORTS, 'qdq-static', 'model.onnx'))
+  const scale = new Uint8Array(Float32Array.of(SCALE).buffer)
+  bytes.set(new Uint8Array(Float32Array.of(SCALE * 2 ** 16).buffer), bytes.indexOf(scale))
+  return new Uint8Array(bytes)
+}
+const EXPORTS = join(import.meta.dirname, '../../conformance/onnx/exports')
+/** One of those of the matrix `down` of the first layer. */
+const SCALE = Math.fround(0.000983503065072)
+
+export const CORPUS: readonly CorpusEntry[] = [
+  entry('a length whose varint does not end', () => withTail(GRAPH, ...Array(11).fill(0xff))),
+  entry('a length of eleven bytes', () => withTail(GRAPH, ...Array(10).fill(0x80), 1)),
+  entry('a length past the end', () => withTail(GRAPH, 0xff, 0xff, 0x7f)),
+  entry('a length that is negative as 32 bits', () => withTail(GRAPH, 0xff, 0xff, 0xff, 0xff, 0x0f)),
+  graph('a cycle', {
+    nodes: [
+      { op: 'Add', inputs: ['x', 'b'], outputs: ['a'] },
+      { op: 'Add', inputs: ['a', 'x'], outputs: ['b'] },
+    ],
+    inputs: ['x'],
+    outputs: ['b'],
+  }),
+  graph('a constant as large as its shape says', {
+    nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['y'] }],
+    constants: [{ name: 'shape', type: I64, ...counts(2 ** 30, 2 ** 20) }],
+    inputs: [],
+    outputs: ['y'],
+  }),
+  graph('a constant of less than nothing', {
+    nodes: [
+      {
+        ...{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['y'] },
+        attributes: { value: { name: 'fill', type: I64, ...counts(1) } },
+      },
+    ],
+    constants: [{ name: 'shape', type: I64, ...counts(-1) }],
+    inputs: [],
+    outputs: ['y'],
+  }),
+  graph('6.5 GB of constants in 12 kB', {
+    nodes: [...NAMES.map(filled), { op: 'Max', inputs: NAMES, outputs: ['y'] }],
+    constants: [{ name: 'shape', type: I64, ...counts(2 ** 22) }],
+    inputs: ['x'],
+    outputs: ['y'],
+  }),
+  graph('a product of 2048 x 2048 in 119 bytes', {
+    nodes: [filled('a'), { op: 'MatMul', inputs: ['a', 'a'], outputs: ['y'] }],
+    constants: [{ name: 'shape', type: I64, ...counts(2048, 2048) }],
+    inputs: ['x'],
+    outputs: ['y'],
+  }),
+  graph('a slice whose lists have different lengths', {
+    nodes: [{ op: 'Slice', inputs: ['x', 'starts', 'ends'], outputs: ['y'] }],
+    constants: [
+      { name: 'starts', type: I64, ...counts(0, 0) },
+      { name: 'ends', type: I64, ...counts(1) },
+    ],
+    inputs: ['x'],
+    outputs: ['y'],
+  }),
+  graph('a product of one side', {
+    nodes: [{ op: 'Mul', inputs: ['x'], outputs: ['y'] }],
+    inputs: ['x'],
+    outputs: ['y'],
+  }),
+  graph('whole numbers and fractions joined', {
+    nodes: [{ op: 'Concat', inputs: ['whole', 'half'], outputs: ['y'], attributes: { axis: 0 } }],
+    constants: [{ name: 'whole', type: I64, ...counts(1) }, half],
+    inputs: [],
+    outputs: ['y'],
+  }),
+  graph('a choice between a whole number and a fraction', {
+    nodes: [{ op: 'Where', inputs: ['is', 'whole', 'half'], outputs: ['y'] }],
+    constants: [
+      { name: 'is', type: BOOL, dims: [1], raw: new Uint8Array(1) },
+      { name: 'whole', type: I64, ...counts(1) },
+      half,
+    ],
+    inputs: [],
+    outputs: ['y'],
+  }),
+  entry('products beyond the range of their codes', withLargeScale),
+]

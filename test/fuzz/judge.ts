@@ -1,0 +1,47 @@
+// Judging. In: a target and one input. Out: how far it came or which typed error it met; anything else is a
+// finding.
+import { isHalfbyteError } from '../../src/base/errors.ts'
+import type { Input } from './input.ts'
+import type { Target } from './target.ts'
+
+/** What is wrong with how an input was read. */
+export interface Fault {
+  /** `raw`: not one of our errors. `internal`: our own fault. The others are seen only from outside. */
+  readonly kind: 'raw' | 'internal' | 'hang' | 'memory' | 'crash'
+  readonly message: string
+  /** The same for faults of one cause: the kind, the error's name and the first line of src/ in its stack. */
+  readonly signature: string
+  readonly stack?: string | undefined
+}
+
+export interface Verdict {
+  /** A word of the target, or the code of a typed error. */
+  readonly outcome: string
+  readonly fault?: Fault
+}
+
+/** Never throws. */
+export async function judge(target: Target, input: Input): Promise<Verdict> {
+  try {
+    return { outcome: await target.run(input) }
+  } catch (error) {
+    if (!isHalfbyteError(error)) return { outcome: 'raw', fault: faultOf('raw', error) }
+    return error.code === 'internal'
+      ? { outcome: 'internal', fault: faultOf('internal', error) }
+      : { outcome: error.code }
+  }
+}
+
+export function faultOf(kind: Fault['kind'], error: unknown): Fault {
+  const { name, message, stack } =
+    error instanceof Error ? error : { name: typeof error, message: String(error), stack: '' }
+  return { kind, message: message.slice(0, 400), stack, signature: `${kind} ${name} ${placeIn(stack ?? '')}` }
+}
+
+/** The first line of our code in a stack; otherwise a package's. */
+function placeIn(stack: string): string {
+  const own = /\/((?:src|workers)\/[\w./-]+\.ts:\d+)/.exec(stack)
+  const other = /node_modules\/((?:@[\w.-]+\/)?[\w.-]+)/.exec(stack)
+  const frame = /\/(fuzz\/[\w./-]+:\d+)/.exec(stack)
+  return own?.[1] ?? other?.[1] ?? frame?.[1] ?? 'nowhere'
+}

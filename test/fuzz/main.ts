@@ -1,0 +1,96 @@
+// Fuzzing. In: a target and how long. Out: the corpus read once more, then inputs by chance; counts, and each
+// finding as a file.
+//
+//   npm run fuzz -- TARGET... [--minutes N] [--inputs N] [--seed S] [--jobs N] [--report FILE]
+//   npm run fuzz -- TARGET --at SEED:INDEX       reads the one input of that number
+//   npm run fuzz -- TARGET --read FILE           reads the input of a finding
+//
+// TARGET is one of test/fuzz/targets/ or `all`. The rule that every input is held to: it is read, or refused
+// with a HalfbyteError of another code than `internal`, in 5 s and with 512 MB at most. Everything else is a
+// finding, which is made smaller and written to build/fuzz/TARGET/. Once mended it moves to
+// test/fuzz/corpus/, which is read before each run, so that it stays mended. The exit code is 1 with
+// findings, 2 for a wrong call.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { corpusOf } from './corpus.ts'
+import type { StoredInput } from './input.ts'
+import { keepFinding, printReport, printTarget, type TargetReport } from './report.ts'
+import { fuzz, readInputs, shown, smallest, type Tally } from './runner.ts'
+import { TARGETS, type TargetName } from './target.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    minutes: { type: 'string', default: '1' },
+    inputs: { type: 'string', default: String(Number.MAX_SAFE_INTEGER) },
+    seed: { type: 'string', default: '1' },
+    jobs: { type: 'string', default: '1' },
+    report: { type: 'string' },
+    at: { type: 'string' },
+    read: { type: 'string' },
+  },
+})
+
+const unknown = positionals.filter((name) => name !== 'all' && !(TARGETS as readonly string[]).includes(name))
+const numbers = [values.minutes, values.inputs, values.seed, values.jobs].map(Number)
+if (positionals.length === 0 || unknown.length > 0 || numbers.some((value) => !(value >= 0))) {
+  console.error(
+    `npm run fuzz -- TARGET... [--minutes N] [--inputs N] [--seed S]; targets: all, ${TARGETS.join(', ')}`,
+  )
+  process.exit(2)
+}
+const [minutes, inputs, seed, jobs] = numbers as [number, number, number, number]
+const names = positionals.includes('all') ? TARGETS : (positionals as TargetName[])
+
+/** Each target is told of as it ends: a run that is cut off has told of those before. */
+function finished(report: TargetReport): TargetReport {
+  for (const finding of report.findings) keepFinding(finding)
+  printTarget(report)
+  return report
+}
+
+/** What the corpus shows, then what chance shows, each finding seen twice and made smaller. */
+async function reportOn(target: TargetName): Promise<TargetReport> {
+  const corpus = await readInputs(target, await corpusOf(target))
+  const drawn = await fuzz(target, { seed, inputs, ms: minutes * 60_000 })
+  const findings = [...corpus.findings]
+  for (const finding of drawn.findings) {
+    const [, index = '0'] = finding.at.split(':')
+    const input = finding.input ?? (await shown(target, seed, Number(index)))
+    const again = input === undefined ? undefined : await readInputs(target, [{ title: finding.at, input }])
+    // A machine that was busy makes an input look slow.
+    if (again !== undefined && again.findings.length === 0) continue
+    findings.push({ ...finding, input: await smallest(target, { ...finding, input }) })
+  }
+  return finished({ target, corpus, drawn, findings })
+}
+
+const readOne = async (
+  target: TargetName,
+  title: string,
+  input: StoredInput | undefined,
+): Promise<TargetReport> => {
+  if (input === undefined) throw new Error(`${title} cannot be drawn`)
+  const corpus = await readInputs(target, [{ title, input }])
+  const none: Tally = { inputs: 0, ms: 0, outcomes: {}, findings: [] }
+  return finished({ target, corpus, drawn: none, findings: corpus.findings })
+}
+
+const [first = 'gguf'] = names
+const reports: TargetReport[] = []
+if (values.at !== undefined) {
+  const [from = 0, index = 0] = values.at.split(':').map(Number)
+  reports.push(await readOne(first, values.at, await shown(first, from, index)))
+} else if (values.read !== undefined) {
+  reports.push(await readOne(first, values.read, JSON.parse(readFileSync(values.read, 'utf8')).input))
+} else {
+  const left = [...names]
+  const work = async () => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) reports.push(await reportOn(name))
+  }
+  await Promise.all(Array.from({ length: jobs }, work))
+}
+
+printReport(reports, { seed })
+if (values.report !== undefined) writeFileSync(values.report, JSON.stringify(reports))
+process.exit(reports.some(({ findings }) => findings.length > 0) ? 1 : 0)

@@ -1,0 +1,41 @@
+// Targets. In: nothing. Out: the interface of a parser under test: how to draw a random input and how to read
+// one.
+import type { Input } from './input.ts'
+import type { Random } from './random.ts'
+
+/** One parser and what comes after it. */
+export interface Target {
+  /** Makes an input, most often a good one that was changed somewhere. */
+  draw(random: Random): Input
+  /**
+   * Reads an input as the library would. Returns in one word how far it got. It may throw a HalfbyteError of
+   * any code except
+   * `internal`; any other error is a finding.
+   */
+  run(input: Input): Promise<string> | string
+}
+
+/** A target that is made ready once in a process. */
+export interface TargetModule {
+  readonly openTarget: () => Promise<Target>
+}
+
+/** The files of test/fuzz/targets/, in the order in which they run. */
+export const TARGETS = [
+  'gguf',
+  'safetensors',
+  'hbm',
+  'onnx',
+  'config',
+  'tokenizer',
+  'adapters',
+  'templates',
+  'constraints',
+  'sessions',
+  'names',
+  'tabs',
+] as const
+/** `faulty` is what the runner's own tests read. */
+export type TargetName = (typeof TARGETS)[number] | 'faulty'
+
+export const importTarget = (name: TargetName): Promise<TargetModule> => import(`./targets/${name}.ts`)

@@ -1,0 +1,90 @@
+// Target: adapters. In: LoRA files as PEFT and llama.cpp write them, changed. Out: the tiny model with what
+// they change, read from end to end.
+
+import type { ModelConfig } from '../../../src/arch/config/config.ts'
+import { readConfig } from '../../../src/arch/read-config.ts'
+import { resolveWeights, type Weights } from '../../../src/arch/tensors/names.ts'
+import { openAdapter } from '../../../src/formats/open-adapter.ts'
+import { ALL_READERS, openModel } from '../../../src/formats/open-model.ts'
+import { adaptWeights } from '../../../src/weights/adapt.ts'
+import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
+import { ggufLora, peftFiles, randomLora } from '../../conformance/testing/writers/lora-files.ts'
+import { layoutOf } from '../gguf-layout.ts'
+import { type Input, textOf } from '../input.ts'
+import { bytesOfFile, inputOf, sourcesOf, tinyLlama } from '../models.ts'
+import { textOfTree, treeOf } from '../mutate/json-tree.ts'
+import { mutateBytes } from '../mutate/mutate-bytes.ts'
+import { mutateJson } from '../mutate/mutate-json.ts'
+import type { Random } from '../random.ts'
+import type { Target } from '../target.ts'
+
+/** One of so many is merged and read; the others end with their names and shapes. */
+const READ = 1 / 10
+
+export async function openTarget(): Promise<Target> {
+  const model = tinyLlama()
+  const lora = randomLora(model.weights, /\.(q|k|o|up)_proj/, 2, 5)
+  const gguf = layoutOf(await bytesOfFile(await ggufLora(lora, model.config.head_dim)))
+  const files = await inputOf(peftFiles(lora))
+  const weights = files['adapter_model.safetensors'] as Uint8Array
+  const end = 8 + Number(new DataView(weights.buffer, weights.byteOffset).getBigUint64(0, true))
+  const header = treeOf(JSON.parse(new TextDecoder().decode(weights.subarray(8, end))))
+  const settings = treeOf(JSON.parse(files['adapter_config.json'] as string))
+  const bases = {
+    gguf: await baseOf([await ggufFile(model)]),
+    safetensors: await baseOf(safetensorsFiles(model)),
+  }
+  return {
+    draw(random): Input {
+      if (random.chance(0.45)) {
+        return {
+          'adapter.gguf': mutateBytes(random, gguf.bytes, gguf.fields, gguf.headBytes),
+          depth: depth(random),
+        }
+      }
+      const kind = random.unit()
+      return {
+        depth: depth(random),
+        'adapter_model.safetensors':
+          kind < 0.4
+            ? withHeader(textOfTree(mutateJson(random, header)), weights.subarray(end))
+            : kind < 0.6
+              ? mutateBytes(random, weights, [{ at: 0, bytes: 8 }], end)
+              : weights,
+        'adapter_config.json': textOfTree(kind < 0.6 ? settings : mutateJson(random, settings)),
+      }
+    },
+    run: (input) => run(input, bases),
+  }
+}
+
+const depth = (random: Random): string => (random.chance(READ) ? 'read' : 'fit')
+
+interface Base {
+  readonly config: ModelConfig
+  readonly weights: Weights
+}
+
+async function baseOf(files: readonly File[]): Promise<Base> {
+  const file = await openModel(sourcesOf(await inputOf(files)))
+  const config = await readConfig(file)
+  return { config, weights: resolveWeights(file, config) }
+}
+
+async function run(input: Input, bases: Readonly<Record<'gguf' | 'safetensors', Base>>): Promise<string> {
+  const adapter = await openAdapter(sourcesOf(input), ALL_READERS)
+  const { config, weights } = bases[adapter.format]
+  const adapted = adaptWeights(weights, config, [{ adapter, scale: 1 }])
+  if (textOf(input, 'depth') !== 'read') return 'fitted'
+  for (const { source, offset, byteLength } of adapted.values()) await source.read(offset, byteLength)
+  return 'merged'
+}
+
+function withHeader(header: string, data: Uint8Array): Uint8Array {
+  const json = new TextEncoder().encode(header)
+  const bytes = new Uint8Array(8 + json.length + data.length)
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(json.length), true)
+  bytes.set(json, 8)
+  bytes.set(data, 8 + json.length)
+  return bytes
+}

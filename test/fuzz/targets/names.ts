@@ -1,0 +1,126 @@
+// Target: names. In: ONNX models, indexes of safetensors and a hub's listings that name files. Out: which
+// files a load asks for; one outside of the model's folder, or the token sent there, is a finding.
+import { openAny } from '../../../src/engine/load/open/open-any.ts'
+import { openRequestedFiles } from '../../../src/engine/load/open/open-files.ts'
+import { ALL_READERS } from '../../../src/formats/open-model.ts'
+import { openOnnx } from '../../../src/onnx/open-model.ts'
+import { modelBytes } from '../../../src/onnx/testing/write-model.ts'
+import { bytesOf, type Input, textOf } from '../input.ts'
+import type { Random } from '../random.ts'
+import type { Target } from '../target.ts'
+
+const HUB = 'https://hub.invalid/'
+const FOLDER = `${HUB}owner/model/resolve/main/`
+const LISTING = `${HUB}api/models/owner/model/tree/main`
+const GIVERS = ['model.onnx', 'model.safetensors.index.json', 'listing'] as const
+const WORDS = [
+  'w.bin',
+  'model.gguf',
+  'a-00001-of-00002',
+  '.safetensors',
+  'owner',
+  'resolve',
+  'x=1',
+  'é',
+  '😀',
+]
+const PIECES = [
+  '.',
+  '..',
+  '/',
+  '//',
+  '\\',
+  '%2e',
+  '%2F',
+  '%5c',
+  '%',
+  '?',
+  '#',
+  ':',
+  '@',
+  ' ',
+  '\t',
+  '\n',
+  '\0',
+]
+const SIGNS = [
+  'https:',
+  'other.invalid',
+  '\u3000',
+  '\uff0e',
+  '\uff0f',
+  '\u2028',
+  '\ufeff',
+  '\ud800',
+  '~',
+  '&',
+  ';',
+]
+const DATA = new Uint8Array(64)
+
+export async function openTarget(): Promise<Target> {
+  const asked: (readonly [url: string, token: string | null])[] = []
+  let files: ReadonlyMap<string, Uint8Array> = new Map()
+  globalThis.fetch = async (input, init) => {
+    const url = String(input)
+    asked.push([url, new Headers(init?.headers).get('authorization')])
+    const bytes = files.get(url) ?? (/\.bin$/.test(url) ? DATA : undefined)
+    return bytes === undefined ? new Response(null, { status: 404 }) : new Response(new Uint8Array(bytes))
+  }
+  return {
+    draw(random): Input {
+      const giver = random.pick(GIVERS)
+      const name = nameOf(random)
+      if (giver === 'model.onnx') return { giver, file: withWeights(name) }
+      const document =
+        giver === 'listing' ? [{ path: name }] : { weight_map: { w: name, v: 'v.safetensors' } }
+      return { giver, file: new TextEncoder().encode(JSON.stringify(document)) }
+    },
+    async run(input) {
+      const giver = textOf(input, 'giver')
+      files = filesOf(giver, bytesOf(input, 'file'))
+      asked.length = 0
+      const found = await load(giver === 'model.onnx' ? FOLDER + giver : FOLDER).catch((error) => ({ error }))
+      for (const [url, token] of asked) check(url, token)
+      if ('error' in found) throw found.error
+      return 'opened'
+    },
+  }
+}
+
+const nameOf = (random: Random): string =>
+  Array.from({ length: random.below(7) }, () => random.pick(random.pick([WORDS, PIECES, SIGNS]))).join('')
+
+function filesOf(giver: string, file: Uint8Array): Map<string, Uint8Array> {
+  if (giver === 'listing') return new Map([[LISTING, file]])
+  const empty = new TextEncoder().encode('{}')
+  const beside = ['config.json', 'tokenizer.json'].map((name) => [FOLDER + name, empty] as const)
+  return new Map([[FOLDER + giver, file], ...beside])
+}
+
+async function load(place: string) {
+  const hooks = { signal: new AbortController().signal, onProgress() {} }
+  const request = { cache: 'none', hub: { baseUrl: HUB, token: 'secret' } } as const
+  return openAny(place, (source) => openRequestedFiles({ ...request, source }, hooks), {
+    loadOnnx: async () => ({ openOnnx }),
+    ...ALL_READERS,
+  })
+}
+
+/** Throws what is no HalfbyteError, so that it counts as a finding. */
+function check(url: string, token: string | null): void {
+  const { href } = new URL(url)
+  const isInside =
+    href.startsWith(FOLDER) && !/[?#\\]|\/\/|(^|\/|%2f)(\.|%2e)+(\/|%2f|$)/i.test(href.slice(FOLDER.length))
+  if (!isInside && href !== LISTING) throw new Error(`${url} was asked for, outside of the folder`)
+  if (token !== 'Bearer secret') throw new Error(`${url} was asked for without the token of its hub`)
+}
+
+/** An ONNX model whose only weight lies in the file of this name. */
+export const withWeights = (location: string): Uint8Array =>
+  modelBytes({
+    nodes: [{ op: 'Add', inputs: ['x', 'w'], outputs: ['y'] }],
+    constants: [{ name: 'w', dims: [16], external: { location } }],
+    inputs: ['x'],
+    outputs: ['y'],
+  })

@@ -1,0 +1,51 @@
+// Graphs without the rounding of activations. In: a graph that is accepted. Out: the same graph with float
+// activations, which is what plans compute (docs/internals/onnx.md, Numerics): they round rows by scales of
+// their own and keep what a constant scale would clip. Weights stay in codes.
+import { type Constant, type Graph, isStored, type Node } from '../../src/onnx/ir/graph.ts'
+import { reader, type Tensor, tensorOf } from '../../src/onnx/ir/tensor.ts'
+import { centred } from '../../src/onnx/operators/quantise.ts'
+
+export function unrounded(graph: Graph): Graph {
+  const constants = new Map(graph.constants)
+  const live = new Set(graph.inputs.map(({ name }) => name))
+  /** Where codes of activations were: floats. */
+  const floats = new Set<string>()
+  const nodes = graph.nodes.flatMap((node): Node[] => {
+    if (!node.inputs.some((name) => live.has(name))) return [node]
+    for (const name of node.outputs) live.add(name)
+    const isOfFloats = floats.has(node.inputs[0]!)
+    if (node.op === 'QuantizeLinear' || node.op === 'DynamicQuantizeLinear') {
+      const [codes = '', scale, zero] = node.outputs
+      floats.add(codes)
+      if (scale !== undefined) constants.set(scale, tensorOf('f32', [], [1]))
+      if (zero !== undefined) constants.set(zero, tensorOf('u8', [], [0]))
+      return [
+        { ...node, op: 'Identity', inputs: node.inputs.slice(0, 1), outputs: [codes], attributes: NONE },
+      ]
+    }
+    if (node.op === 'DequantizeLinear' && isOfFloats)
+      return [{ ...node, op: 'Identity', inputs: node.inputs.slice(0, 1), attributes: NONE }]
+    if (node.op !== 'MatMulInteger' || !isOfFloats) return [node]
+    const name = `${node.outputs[0]} floats`
+    constants.set(name, withoutZeros(node, constants))
+    return [{ ...node, op: 'MatMul', inputs: [node.inputs[0]!, name] }]
+  })
+  return { ...graph, constants, nodes }
+}
+
+const NONE: Node['attributes'] = new Map()
+
+/** The codes of a matrix minus its zero points. */
+function withoutZeros(node: Node, constants: ReadonlyMap<string, Constant>): Tensor {
+  const [codes, zeros] = [1, 3].map((index) => {
+    const constant = constants.get(node.inputs[index] ?? '')
+    return constant === undefined || isStored(constant) ? undefined : constant
+  })
+  if (codes === undefined) throw new Error(`${node.name} was accepted without a constant matrix`)
+  const whole = centred(node, codes, zeros, 'column')
+  return tensorOf(
+    'f32',
+    whole.dims,
+    Array.from({ length: whole.data.length }, (_, at) => reader(whole)(at)),
+  )
+}

@@ -1,0 +1,13 @@
+// The soak: npm run soak -- --minutes N [--seed S] [--folder PATH]. In: options. Out: test/soak/run.ts in a
+// process whose allocator gives back what is freed.
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+
+// glibc gives each thread an arena and keeps what its fragments hold: with one, what stays resident is what
+// is held.
+const { status } = spawnSync(
+  process.execPath,
+  ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'run.ts'), ...process.argv.slice(2)],
+  { stdio: 'inherit', env: { ...process.env, MALLOC_ARENA_MAX: '1' } },
+)
+process.exitCode = status ?? 1

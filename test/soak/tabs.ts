@@ -1,0 +1,80 @@
+// Tabs of the soak. In: a model, randomness. Out: a site whose tabs share one engine, come and go, the leader
+// too, and whether all that they held came back.
+
+import { Engine } from '../../src/api/engine.ts'
+import { loadRequest } from '../../src/api/request/load-request.ts'
+import { localHost } from '../../src/api/tabs/local-host.ts'
+import { endingWith, TabService } from '../../src/api/tabs/tab-service.ts'
+import type { LoadOptions } from '../../src/api/types.ts'
+import { localConnection } from '../../src/engine/wire/connection.ts'
+import { nodeService } from '../conformance/testing/node-engine.ts'
+import type { SoakModel } from './models.ts'
+import { Operations } from './operations.ts'
+import type { Random } from './random.ts'
+
+const MOST_TABS = 4
+/**
+ * Saved sessions are Blobs. Node's BroadcastChannel, unlike a browser's, refuses one when three tabs listen.
+ */
+const FILES = ['save', 'restore']
+
+interface Tab {
+  readonly service: TabService
+  readonly engine: Engine
+  readonly operations: Operations
+  /** Ends when the tab's work does. */
+  readonly work: Promise<void>
+}
+
+export interface SiteReport {
+  readonly tabs: readonly Operations[]
+  /** The models that leaders loaded. */
+  readonly loads: number
+  /** Whether two tabs led at the same time, so that two had the model in memory. */
+  readonly isSplit: boolean
+}
+
+let sites = 0
+
+/**
+ * Opens and closes tabs, each with conversations of its own, most of them in the middle of their work. The
+ * first is the leader and the first to go, so the next leader loads the model and answers what was pending.
+ */
+export async function site(model: SoakModel, options: LoadOptions, random: Random): Promise<SiteReport> {
+  const name = `soak ${sites++}`
+  const every: Operations[] = []
+  const open: Tab[] = []
+  let [loads, isSplit] = [0, false]
+  let leader: TabService | undefined
+  const enter = async (): Promise<void> => {
+    const tab: TabService = new TabService(name, (onProgress, onDeath) => {
+      loads++
+      isSplit ||= open.some(({ service }) => service === leader)
+      leader = tab
+      const hooks = { onProgress, onDeath, onNeed: () => undefined }
+      return localHost(localConnection(nodeService()), loadRequest([...model.files], options), hooks)
+    })
+    const connection = endingWith(localConnection(tab.service), tab)
+    const engine = await Engine.open(connection, [...model.files], options)
+    const operations = new Operations(engine, random, model, FILES)
+    every.push(operations)
+    const work = operations.perform(random.between(5, 40), random.between(1, 3))
+    open.push({ service: tab, engine, operations, work })
+  }
+  const leave = async (): Promise<void> => {
+    // The one that has been open longest leads.
+    const [tab] = open.splice(random.chance(0.5) ? 0 : random.below(open.length), 1)
+    if (tab === undefined) return
+    if (random.chance(0.4)) await tab.work
+    tab.operations.stop()
+    await tab.engine.dispose()
+    await tab.work
+    await tab.operations.end()
+  }
+  for (let left = random.between(3, 8); left > 0; left--) {
+    if (open.length === 0 || (open.length < MOST_TABS && random.chance(0.6))) await enter()
+    else await leave()
+  }
+  while (open.length > 0) await leave()
+  return { tabs: every, loads, isSplit }
+}
