@@ -19,7 +19,8 @@ const serve = (at: number, isolation: 'on' | 'off') => ({
 const TIMED = [
   'chat/{chat-long,chat-responsive,shell/chat-opening}.spec.ts',
   'store/refused-requests.spec.ts',
-  '{failures,killed-workers,network-faults,perf,pools,roofline,unload}.spec.ts',
+  'faults/{failures,killed-workers,network-faults}.spec.ts',
+  '{perf,pools,roofline,unload}.spec.ts',
 ].map((path) => `**/e2e/${path}`)
 
 const PHONE = { viewport: { width: 360, height: 740 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true }

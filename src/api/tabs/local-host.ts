@@ -1,5 +1,6 @@
 // The engine of this tab. In: load options. Out: a host that answers this tab, and the others through
 // `serveTabs`.
+import { isHalfbyteError } from '../../base/errors.ts'
 import { EngineClient } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
 import type { EngineInfo, EngineService, LoadProgress, LoadRequest } from '../../engine/wire/protocol.ts'
@@ -11,7 +12,10 @@ export interface LocalEngine extends Host {
   readonly loaded: Promise<EngineInfo>
 }
 
-/** Starts the load. `onDeath` is called when the worker has ended by itself. */
+/**
+ * Starts the load. `onDeath` is called when the engine is over: its worker has ended, or its threads have and
+ * it answers nothing more. It may be called more than once.
+ */
 export function localHost(
   connection: Connection,
   request: LoadRequest,
@@ -30,6 +34,13 @@ export function localHost(
   lost.catch(() => undefined)
   const loaded = client.load(request, { ...hooks, signal: ended.signal })
   loaded.catch(() => undefined)
+  /** An engine that is over has not begun what it refuses, so the next one may be asked. */
+  const seen = (error: unknown): unknown => {
+    if (ended.signal.aborted) return new Lost()
+    if (!isOver(error)) return error
+    hooks.onDeath()
+    return new Lost()
+  }
   return {
     loaded,
     async call(name, args, signal) {
@@ -41,10 +52,12 @@ export function localHost(
       const answer = CALLS[name].hasPort
         ? client.callAbortable(signal, (service, port) => ask(service, port))
         : client.call((service) => ask(service))
-      return Promise.race([answer, lost])
+      return Promise.race([answer, lost]).catch((error) => {
+        throw seen(error)
+      })
     },
     generate(asked, sink) {
-      const fail = (error: unknown) => sink.fail(ended.signal.aborted ? new Lost() : error)
+      const fail = (error: unknown) => sink.fail(seen(error))
       let feed: Feed | undefined
       let isCancelled = false
       loaded
@@ -82,6 +95,8 @@ export function failedHost(error: unknown): LocalEngine {
     lose: () => undefined,
   }
 }
+
+const isOver = (error: unknown): boolean => isHalfbyteError(error) && error.code === 'disposed'
 
 type Service = { readonly [Name in CallName & keyof EngineService]: (...args: unknown[]) => Promise<unknown> }
 

@@ -12,8 +12,9 @@ import { endingWith, TabService } from './tab-service.ts'
 /**
  * The same as `Engine.load`, but tabs of this origin that load the same model with the same options share one
  * engine, and so its memory. It lives in one of the tabs; when that closes, another loads the model from this
- * device, and replies under way go on there. A reply that cannot rejects with `disposed`. Files, and pages
- * without Web Locks, get an engine of their own.
+ * device, and replies under way go on there. A reply that cannot rejects with `disposed`. If the engine
+ * fails, what was under way rejects with `internal`, and what is asked next goes to an engine that is loaded
+ * again. Files, and pages without Web Locks, get an engine of their own.
  */
 export async function loadForTabs(source: ModelSource, given: LoadOptions = {}): Promise<Engine> {
   const options = checkedLoad(given, 'onProgress')

@@ -47,6 +47,10 @@ export class TabService {
   #progress: ((progress: LoadProgress) => void) | undefined
   /** Tabs whose end the leader watches. */
   readonly #watched = new Set<string>()
+  /** It may send messages. */
+  #hasBegun = false
+  /** Requests for the lead that are queued or granted. */
+  #claims = 0
   #sureUntil = 0
   /** What has arrived since the leader looks whether it still leads. */
   #unsure: TabMessage[] | undefined
@@ -62,8 +66,8 @@ export class TabService {
     }
     // The leader frees what this tab holds when this lock is free, so it is taken before the first message.
     void this.#hold(this.#lifeLock(this.#id), {}, () => {
-      this.#stand()
-      this.#post({ type: 'who' })
+      this.#hasBegun = true
+      this.#seek()
     })
   }
 
@@ -86,7 +90,7 @@ export class TabService {
     save: (session, extra, port) => this.#ask('save', [session, extra], port) as never,
     store: (session, name, extra, port) => this.#ask('store', [session, name, extra], port) as never,
     restore: (session, file, port) => this.#ask('restore', [session, file], port) as never,
-    close: (session) => this.#ask('close', [session]) as Promise<void>,
+    close: (session) => this.#close(session),
     dispose: async () => this.leave(),
   }
 
@@ -100,7 +104,18 @@ export class TabService {
 
   /** Waits for the lead, for as long as this tab is here. */
   #stand(options: LockOptions = {}): void {
-    void this.#hold(this.#name, options, (end) => this.#lead(end))
+    this.#claims++
+    void this.#hold(this.#name, options, (end) => this.#lead(end)).then(() => {
+      this.#claims--
+      if (this.#waiting.length > 0) this.#seek()
+    })
+  }
+
+  /** Finds a leader or becomes it: in the beginning, and after this tab has given up the lead. */
+  #seek(): void {
+    if (!this.#hasBegun || this.#claims > 0 || this.#left.signal.aborted) return
+    this.#stand()
+    this.#post({ type: 'who' })
   }
 
   /** Holds a lock until this tab leaves or `end` is called; `begin` is called when it has it. */
@@ -132,23 +147,38 @@ export class TabService {
       this.#progress?.(progress)
       this.#post({ type: 'progress', progress })
     }
-    const host = started(() => this.#start(onProgress, () => end()))
+    // This tab loads the model again if it is asked again and nobody else leads, so an engine that dies
+    // whenever it is loaded is not loaded for ever.
+    const giveUp = () => {
+      if (this.#host !== host) return
+      this.#retire()
+      // What was pending is told by then.
+      setTimeout(() => {
+        host.lose()
+        end()
+      })
+    }
+    const host = started(() => this.#start(onProgress, giveUp))
     this.#server = serveTabs(host, (message) => this.#post(message))
     this.#sureUntil = performance.now() + SURE_MS
     this.#remote?.host.lose()
     this.#remote = undefined
     this.#take(host)
     this.#post({ type: 'leader' })
-    // Those who wait are told by then; whoever leads next tries again.
-    host.loaded.catch(() => setTimeout(end))
+    host.loaded.catch(giveUp)
   }
 
   #stepDown(): void {
     const host = this.#host
+    this.#retire()
+    host?.lose()
+  }
+
+  /** The engine of this tab is asked nothing more. */
+  #retire(): void {
     this.#host = undefined
     this.#server = undefined
     this.#watched.clear()
-    host?.lose()
   }
 
   #follow(leader: string): void {
@@ -162,6 +192,8 @@ export class TabService {
     this.#remote = { id: leader, host }
     this.#take(host)
     before?.lose()
+    // A tab that has given up the lead waits for it again.
+    if (this.#claims === 0) this.#stand()
   }
 
   #take(host: Host): void {
@@ -174,6 +206,7 @@ export class TabService {
     if (this.#host !== undefined && this.#host !== lost) return Promise.resolve(this.#host)
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
+      if (this.#host === undefined) this.#seek()
     })
   }
 
@@ -253,6 +286,14 @@ export class TabService {
         if (!(error instanceof Lost)) throw error
       }
     }
+  }
+
+  /** A session ends with its engine, so the next one is not asked. */
+  async #close(session: number): Promise<void> {
+    const { signal } = new AbortController()
+    await this.#host?.call('close', [session], signal).catch((error) => {
+      if (!(error instanceof Lost)) throw error
+    })
   }
 
   #generate(asked: GenerateRequest, port: MessagePort): void {

@@ -3,8 +3,8 @@
 import { afterEach, expect, test } from 'vitest'
 import { HalfbyteError } from '../../base/errors.ts'
 import { createService } from '../../engine/service.ts'
-import { toyModel } from '../../engine/testing/toy-model.ts'
-import { localConnection } from '../../engine/wire/connection.ts'
+import { DEAD_POOL, toyModel } from '../../engine/testing/toy-model.ts'
+import { type Connection, localConnection } from '../../engine/wire/connection.ts'
 import { Engine } from '../engine.ts'
 import { errorOf, PLAIN } from '../testing/toy-engine.ts'
 import { localHost } from './local-host.ts'
@@ -41,19 +41,32 @@ async function slowToy(): Promise<ReturnType<typeof toyModel>> {
   return toyModel()
 }
 
+/** A connection to a worker that can be killed. */
+function mortal(connection: Connection): { readonly connection: Connection; kill(): void } {
+  const listeners: ((why: string) => void)[] = []
+  return {
+    connection: { ...connection, onDeath: (listener) => void listeners.push(listener) },
+    kill: () => {
+      for (const listener of listeners) listener('it ended')
+    },
+  }
+}
+
 /**
  * Opens tabs one after the other; `loads` counts the models that were loaded. `shift`: what each load adds to
- * the seeds, so that a later engine draws otherwise.
+ * the seeds, so that a later engine draws otherwise. `kill` ends the worker of the last load.
  */
 function site({ load = slowToy, shift = 0 } = {}) {
   const name = `test ${names++}`
   const loads: number[] = []
+  let kill = () => {}
   const open = async (): Promise<Tab> => {
     const index = tabs.length
     const tab = new TabService(name, (onProgress, onDeath) => {
       loads.push(index)
-      const connection = localConnection(createService(load))
-      const host = localHost(connection, REQUEST, { onProgress, onDeath, onNeed: () => undefined })
+      const worker = mortal(localConnection(createService(load)))
+      kill = worker.kill
+      const host = localHost(worker.connection, REQUEST, { onProgress, onDeath, onNeed: () => undefined })
       const added = shift * loads.length
       return {
         ...host,
@@ -66,7 +79,7 @@ function site({ load = slowToy, shift = 0 } = {}) {
     tabs.push(tab)
     return { tab, engine: await Engine.open(endingWith(localConnection(tab.service), tab), 'toy') }
   }
-  return { open, loads, name }
+  return { open, loads, name, kill: () => kill() }
 }
 
 const reply = ({ engine }: Tab, maxTokens = 12) =>
@@ -137,6 +150,65 @@ test('a reply that the next leader would not continue fails with a typed error',
     }
   })()
   expect(await errorOf(run)).toMatchObject({ code: 'disposed', message: expect.stringMatching(/ask again$/) })
+})
+
+test('a reply that ends the engine fails alone, and the next tab loads the model for all', async () => {
+  const { open, loads } = site()
+  const tabs = [await open(), await open(), await open()] as const
+  const text = await reply(tabs[0]).text()
+  const deadly = tabs[1].engine.createSession().send(`hello ${DEAD_POOL}`, { ...PLAIN, maxTokens: 12 })
+  expect(await errorOf(deadly.result)).toMatchObject({ code: 'internal' })
+  for (const tab of tabs) expect(await reply(tab).text()).toBe(text)
+  expect(loads).toEqual([0, 1])
+  tabs[1].tab.leave()
+  expect(await reply(tabs[0]).text()).toBe(text)
+  expect(await reply(tabs[2]).text()).toBe(text)
+  expect(loads).toHaveLength(3)
+})
+
+test('a tab alone loads the model again for what is asked after its worker has died, each time', async () => {
+  const { open, loads, kill } = site()
+  const only = await open()
+  const text = await reply(only).text()
+  for (const count of [1, 2]) {
+    const session = only.engine.createSession()
+    const running = session.send('hello world', { ...PLAIN, maxTokens: 400 })
+    for await (const _ of running) {
+      kill()
+      break
+    }
+    expect(await errorOf(running.result)).toMatchObject({ code: 'internal' })
+    await session.dispose()
+    expect(loads, 'nobody has asked').toHaveLength(count)
+    expect(await reply(only).text()).toBe(text)
+    expect(loads).toHaveLength(count + 1)
+  }
+})
+
+test('other tabs hear of a worker that has died between replies by the next engine', async () => {
+  const { open, loads, kill } = site()
+  const tabs = [await open(), await open()] as const
+  const text = await reply(tabs[1]).text()
+  kill()
+  expect(await Promise.all(tabs.map((tab) => reply(tab).text()))).toEqual([text, text])
+  expect(loads).toHaveLength(2)
+})
+
+test('a tab that could not take over tries again when it is asked again', async () => {
+  let isOnline = true
+  const load = async () => {
+    if (!isOnline) throw new HalfbyteError('network', 'nobody answers')
+    return slowToy()
+  }
+  const { open, loads } = site({ load })
+  const [first, second] = [await open(), await open()]
+  const text = await reply(second).text()
+  isOnline = false
+  first.tab.leave()
+  expect(await errorOf(reply(second).result)).toMatchObject({ code: 'network' })
+  isOnline = true
+  expect(await reply(second).text()).toBe(text)
+  expect(loads).toHaveLength(3)
 })
 
 test('a failed load is told to every tab that waits, with its code', async () => {

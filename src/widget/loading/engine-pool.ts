@@ -99,11 +99,16 @@ export class EnginePool {
       shared.abort.abort()
       return
     }
-    setTimeout(() => {
-      if (shared.users > 0) return
-      this.#forget(shared, key)
-      void shared.engine.then((engine) => engine.dispose())
-    }, this.#lingerMs)
+    // Nobody can join what was discarded. Among tabs it would otherwise take the lead once more.
+    const isOver = typeof key !== 'string' || this.#engines.get(key) !== shared
+    setTimeout(
+      () => {
+        if (shared.users > 0) return
+        this.#forget(shared, key)
+        void shared.engine.then((engine) => engine.dispose())
+      },
+      isOver ? 0 : this.#lingerMs,
+    )
   }
 
   #forget(shared: Shared, key: string | symbol): void {

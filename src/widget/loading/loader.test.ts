@@ -121,6 +121,17 @@ test('a failure is shown and the next try loads anew, as it does after an engine
   expect(count).toBe(3)
 })
 
+test('an engine that broke ends with its last user at once', async () => {
+  const pool = new EnginePool(() => openToy(), 1e6)
+  const { loader: own } = loader({ ...outside().it, pool })
+  await own.load(PLAN)
+  const { engine } = own
+  own.fail(new HalfbyteError('internal', 'its worker failed'))
+  await expect
+    .poll(() => engine?.countTokens('a').catch((error: HalfbyteError) => error.code))
+    .toBe('disposed')
+})
+
 test('cancelling aborts a load that nobody else waits for', async () => {
   let signal: AbortSignal | undefined
   const pool = new EnginePool((_, options) => {

@@ -7,9 +7,9 @@ import {
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../test/conformance/testing/golden.ts'
-import { endlessModel } from './endless-model.ts'
-import { openLibrary, test } from './library-site.ts'
+} from '../../test/conformance/testing/golden.ts'
+import { endlessModel } from '../endless-model.ts'
+import { openLibrary, test } from '../library-site.ts'
 
 /** The worker that was started last is the one that dies: the engine's own, or the one that helps it. */
 const POOLS = [

@@ -1,9 +1,9 @@
 // Permanent network faults in Chromium. In: those of the table that end within 2 s. Out: the same code, at
 // most as many requests, and the time.
 import { expect } from '@playwright/test'
-import { FAULTS } from '../src/store/testing/faults.ts'
-import { FRIENDLY, test } from './golden-server.ts'
-import { openLibrary } from './library-site.ts'
+import { FAULTS } from '../../src/store/testing/faults.ts'
+import { FRIENDLY, test } from '../golden-server.ts'
+import { openLibrary } from '../library-site.ts'
 
 /** Seconds allowed for the worker to start and the browser to report. */
 const START_SECONDS = 2

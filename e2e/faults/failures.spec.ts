@@ -1,16 +1,16 @@
 // Failures in Chromium. In: hostile files, missing files, workers that die. Out: typed errors, and a page
 // that can load again.
 import { expect, type Page } from '@playwright/test'
-import type { ErrorCode, LoadOptions } from '../src/index.ts'
+import type { ErrorCode, LoadOptions } from '../../src/index.ts'
 import {
   GOLDEN,
   GOLDEN_OPTIONS,
   GOLDEN_PROMPT,
   goldenFile,
   goldenReply,
-} from '../test/conformance/testing/golden.ts'
-import { HOSTILE_MODELS } from '../test/conformance/testing/writers/hostile-files.ts'
-import { openLibrary, test } from './library-site.ts'
+} from '../../test/conformance/testing/golden.ts'
+import { HOSTILE_MODELS } from '../../test/conformance/testing/writers/hostile-files.ts'
+import { openLibrary, test } from '../library-site.ts'
 
 /** The fields of an error that survive the way from page to test. */
 interface Failure {
