@@ -29,7 +29,8 @@ export async function storedBytes(address: StoredAddress, hub?: Hub): Promise<nu
 
 /** Removes the model's files from this device. Engines that have loaded it are not affected. */
 export async function unstore(address: StoredAddress, hub?: Hub): Promise<void> {
-  await remove((await storedFiles()).filter(belongsTo(address, hub)))
+  const known = (await (await Opfs.open())?.known()) ?? []
+  await remove(known.filter(belongsTo(address, hub)))
 }
 
 /**

@@ -1,8 +1,8 @@
 // Opening. In: a model's address. Out: its files as byte sources, stored for the next visit if possible.
 import { type ByteSource, blobSource } from '../base/bytes.ts'
-import { HalfbyteError, reasonOf } from '../base/errors.ts'
+import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
 import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
-import { Opfs, type StoredFile } from './device/opfs.ts'
+import { Opfs } from './device/opfs.ts'
 import { openRanges } from './download/ranges.ts'
 import { bodyLength, missingFile, pieces, request } from './download/request.ts'
 import { type Retry, type RetryOptions, retrying } from './download/retry.ts'
@@ -10,6 +10,7 @@ import { type FetchProgress, Tally } from './download/tally.ts'
 import { transfer } from './download/transfer.ts'
 import { type Hub, hubHeaders, hubListing, lookupError, onlyGguf, WEIGHTS } from './hub.ts'
 import { mendedSource } from './mended.ts'
+import { absenceOf, lostError, mayBeMissing } from './missing.ts'
 
 export type { FetchProgress } from './download/tally.ts'
 
@@ -29,13 +30,39 @@ export interface OpenOptions extends RetryOptions {
 export async function openAddress(address: string, options: OpenOptions = {}): Promise<ByteSource[]> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
   // As it was before this load, which stores config.json before it comes to the optional files of a folder.
-  const known = (address.endsWith('/') && (await store?.list())) || []
+  const known = (mayBeMissing(address, address) && (await store?.known())) || []
   const tally = new Tally(options.onProgress)
   const told = { ...options, onRetry: (retry: Retry) => tally.retry(retry) }
+  /** Where the server answered for each file that is missing. */
+  let knowsMissing = true
   return openEach(address, told, async (file, left) => {
     tally.left = left
-    return isKnownMissing(file, known) ? undefined : openFile(file, store, tally, told)
+    const open = (others: Partial<OpenOptions> = {}) =>
+      openFile(
+        file,
+        { store, tally, knowsMissing, notesMissing: mayBeMissing(address, file.url) },
+        { ...told, ...others },
+      )
+    const absence = absenceOf(address, file, known)
+    if (absence === 'noted') return withoutFile(file)
+    if (absence === 'assumed') {
+      if (!knowsMissing) return undefined
+      // Once, because a model that is stored opens without a network.
+      return open({ attempts: 1 }).catch((error) => {
+        if (!isHalfbyteError(error) || error.code !== 'network') throw error
+        knowsMissing = false
+        return undefined
+      })
+    }
+    return open().catch((error) => {
+      throw absence === 'lost' ? lostError(file.url, error) : error
+    })
   })
+}
+
+/** Undefined for a file that may be missing. Throws for others. */
+export function withoutFile({ url, optional }: RemoteFile): undefined {
+  if (!optional) throw missingFile(url)
 }
 
 type EachOptions = RetryOptions & Pick<OpenOptions, 'hub'>
@@ -98,19 +125,25 @@ async function onlyFile(folder: string, error: unknown, { hub, ...options }: Eac
   return onlyGguf(await response.json().catch(() => undefined), folder)
 }
 
+interface Opening {
+  readonly store: Opfs | undefined
+  readonly tally: Tally
+  readonly knowsMissing: boolean
+  readonly notesMissing: boolean
+}
+
 /** Opens a file as a source that can fetch parts again. */
 async function openFile(
   file: RemoteFile,
-  store: Opfs | undefined,
-  tally: Tally,
+  opening: Opening,
   options: OpenOptions,
 ): Promise<ByteSource | undefined> {
-  const source = await openOnce(file, store, tally, options)
+  const source = await openOnce(file, opening, options)
   return (
     source &&
     mendedSource(source, async (lost) => {
-      await store?.doubt(file.url, lost)
-      const renewed = await openOnce(file, store, new Tally(undefined), options)
+      await opening.store?.doubt(file.url, lost)
+      const renewed = await openOnce(file, { ...opening, tally: new Tally(undefined) }, options)
       if (renewed === undefined) throw missingFile(file.url)
       return renewed
     })
@@ -119,15 +152,14 @@ async function openFile(
 
 async function openOnce(
   file: RemoteFile,
-  store: Opfs | undefined,
-  tally: Tally,
+  { store, tally, knowsMissing, notesMissing }: Opening,
   options: OpenOptions,
 ): Promise<ByteSource | undefined> {
   const { url } = file
   const stored = await store?.openStored(url)
   if (stored !== undefined) {
     tally.stored(stored.size)
-    await store?.touch(url)
+    await store?.touch(url, knowsMissing)
     return stored
   }
   const onProgress = tally.file()
@@ -135,35 +167,13 @@ async function openOnce(
   const filled = await store?.fill(url, (part) => transfer(url, part, { ...options, headers, onProgress }), {
     signal: options.signal,
     onWait: onProgress,
+    notesMissing,
   })
   const source =
     filled === undefined
       ? await openUnstored(url, { ...options, headers, onProgress })
       : filled.file && ((await store?.openStored(url)) ?? blobSource(fileName(url), filled.file))
-  if (source === undefined && !file.optional) throw missingFile(url)
-  return source
-}
-
-/**
- * Whether an earlier visit found that the server lacks the optional `file` of a folder. Weights are fetched
- * last, so once some are stored, all that their folder had is stored too. Another model of the same folder,
- * or an adapter, has no config.json.
- */
-export function isKnownMissing(
-  { url, optional, instead }: RemoteFile,
-  stored: readonly StoredFile[],
-): boolean {
-  const isStored = (known: string) => stored.some((file) => file.url === known)
-  const folder = new URL('.', url).href
-  return (
-    optional &&
-    !isStored(url) &&
-    // The device lost what was there if nothing is there in its place.
-    (instead === undefined || isStored(instead)) &&
-    (!url.endsWith('.index.json') || isStored(`${folder}model.safetensors`)) &&
-    isStored(`${folder}config.json`) &&
-    stored.some((file) => file.url.startsWith(folder) && file.url.endsWith('.safetensors'))
-  )
+  return source ?? withoutFile(file)
 }
 
 /** Chromium says so only when the bytes are read, and has room for 2 GB at most where it has no disk. */

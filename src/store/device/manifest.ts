@@ -5,7 +5,9 @@
 //      ^               |   ^                   |                |
 //      +-- give up ----+   +------ doubt ------+----- doubt ----+            remove: from any state to absent
 //
-//   absent    Nothing is known of the file.
+//   absent    Nothing is known of the file, or <name>.json alone says that a load asked for it as a part of a
+//             folder, and the server had none. Later loads do not ask again while weights of the folder are
+//             stored (missing.ts).
 //   partial   <name>.part and <name>.bin: a download that has not ended (part-file.ts). The next
 //             load asks the server whether the file is still the same and fetches the chunks without a sum.
 //   stored    <name>.json and <name>.bin: every byte came. Each load compares a chunk with its sum before it
@@ -38,6 +40,8 @@ export interface Manifest extends Version {
   readonly sums: Sums
   /** As in its journal. */
   readonly isDoubted?: boolean | undefined
+  /** Files that its folder lacks were noted. Earlier releases took no note of them. */
+  readonly knowsMissing?: boolean
 }
 
 /** stored -> checked. */
@@ -53,7 +57,7 @@ export async function readManifest(
   name: string,
 ): Promise<Manifest | undefined> {
   const fields = await readFields(folder, `${name}.json`)
-  const { url, size, etag, used, isChecked, isDoubted, sums } = fields
+  const { url, size, etag, used, isChecked, isDoubted, sums, knowsMissing } = fields
   const isWhole =
     typeof url === 'string' && typeof etag === 'string' && isCount(size) && (await fileKey(url)) === name
   if (!isWhole) return undefined
@@ -64,7 +68,20 @@ export async function readManifest(
     used: isCount(used) ? used : 0,
     isChecked: isChecked === true,
     isDoubted: isDoubted === true,
+    knowsMissing: knowsMissing === true,
     // Those of earlier releases have none.
     sums: isSums(sums) && sums.length === Math.ceil(size / CHUNK_BYTES) ? sums : [],
   }
+}
+
+/** What stands in the place of a manifest for a file that the server lacks. */
+export const missingNote = (url: string) => ({ url, isMissing: true })
+
+/** The URL of a file that its server lacked; undefined where nothing says so. */
+export async function readMissing(
+  folder: FileSystemDirectoryHandle,
+  name: string,
+): Promise<string | undefined> {
+  const { url, isMissing } = await readFields(folder, `${name}.json`)
+  return typeof url === 'string' && isMissing === true && (await fileKey(url)) === name ? url : undefined
 }

@@ -6,12 +6,12 @@ import { dateNow } from '../../base/time/clocks.ts'
 import { fileName } from '../address.ts'
 import { fileKey, openFolder, readFile } from '../folder.ts'
 import { alone } from './alone.ts'
-import { asChecked, type Manifest, readManifest } from './manifest.ts'
+import { asChecked, type Manifest, missingNote, readManifest, readMissing } from './manifest.ts'
 import type { Version } from './part-file.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from './part-file.ts'
 import { writeError } from './quota.ts'
 import { storedSource } from './stored-source.ts'
-import { openSyncFile, type SyncFile, writeJson } from './sync-file.ts'
+import { openSyncFile, writeJson } from './sync-file.ts'
 
 /** A downloaded file on this device. */
 export interface StoredFile {
@@ -23,6 +23,14 @@ export interface StoredFile {
   readonly used: number
   /** False for a download that has not ended. */
   readonly isComplete: boolean
+}
+
+/** A file on this device, or one that its server lacks. */
+export interface KnownFile extends StoredFile {
+  /** The server had no such file when a load asked for it. */
+  readonly isMissing: boolean
+  /** As in its manifest. */
+  readonly knowsMissing: boolean
 }
 
 /** How far another tab is that downloads the same. */
@@ -70,25 +78,39 @@ export class Opfs {
   }
 
   /**
-   * Takes note that the file was used now. Only in a worker; elsewhere, and where it fails, nothing happens.
+   * Takes note that the file was used now, and that its folder's missing files are known. Only in a worker;
+   * elsewhere, and where it fails, nothing happens.
    */
-  async touch(url: string): Promise<void> {
+  async touch(url: string, knowsMissing = false): Promise<void> {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
     if (manifest === undefined) return
-    await this.#writeManifest(name, { ...manifest, used: dateNow() }).catch(() => undefined)
+    const touched = {
+      ...manifest,
+      used: dateNow(),
+      knowsMissing: manifest.knowsMissing === true || knowsMissing,
+    }
+    await this.#writeManifest(name, touched).catch(() => undefined)
   }
 
   /**
    * Runs `write` on the file of `url` while no other tab does; while one does, `onWait` hears how far it is.
    * The result is the file: what `write` brought, or what the other tab had. `write` answers undefined when
-   * there is nothing to store. Undefined also where the browser cannot write in place: nothing was written
-   * then.
+   * there is nothing to store, of which `notesMissing` takes note. Undefined also where the browser cannot
+   * write in place: nothing was written then.
    */
   async fill(
     url: string,
     write: (part: StoredPart) => Promise<Version | undefined>,
-    { onWait, signal }: { readonly onWait?: OnWait; readonly signal?: AbortSignal | undefined } = {},
+    {
+      onWait,
+      signal,
+      notesMissing = false,
+    }: {
+      readonly onWait?: OnWait
+      readonly signal?: AbortSignal | undefined
+      readonly notesMissing?: boolean
+    } = {},
   ): Promise<{ readonly file: File | undefined } | undefined> {
     const name = await fileKey(url)
     return this.#alone(name, { onWait, signal }, async () => {
@@ -101,11 +123,14 @@ export class Opfs {
         if (version === undefined) {
           part.close()
           await this.#removeAll(name)
+          // Where the disk is full, the next load asks again.
+          if (notesMissing) await this.#writeJson(name, missingNote(url)).catch(() => undefined)
           return { file: undefined }
         }
         const sums = part.complete(version.size)
         const { isDoubted } = part
-        await this.#writeManifest(name, { ...version, url, used: dateNow(), sums, isDoubted })
+        const manifest = { ...version, url, used: dateNow(), sums, isDoubted, knowsMissing: true }
+        await this.#writeManifest(name, manifest)
         await this.#remove(`${name}.part`)
         return { file: await readFile(this.#folder, `${name}.bin`) }
       } catch (error) {
@@ -132,14 +157,17 @@ export class Opfs {
     })
   }
 
-  /**
-   * Files of both kinds, in no particular order. What is neither, and nobody writes, is removed: it only
-   * takes room.
-   */
+  /** Files of both kinds, in no particular order. */
   async list(): Promise<StoredFile[]> {
+    const known = await this.known()
+    return known.flatMap(({ isMissing, knowsMissing: _, ...file }) => (isMissing ? [] : [file]))
+  }
+
+  /** The same with files that servers lack. What is neither, and nobody writes, is removed. */
+  async known(): Promise<KnownFile[]> {
     const names = new Set<string>()
     for await (const entry of this.#folder.keys()) names.add(entry.replace(/\..*/, ''))
-    const found: StoredFile[] = []
+    const found: KnownFile[] = []
     for (const name of names) {
       const file = await this.#known(name)
       if (file !== undefined) found.push(file)
@@ -148,13 +176,20 @@ export class Opfs {
     return found
   }
 
-  async #known(name: string): Promise<StoredFile | undefined> {
+  async #known(name: string): Promise<KnownFile | undefined> {
     const manifest = await this.#manifest(name)
-    if (manifest !== undefined) return { ...pick(manifest), isComplete: true }
+    if (manifest !== undefined) {
+      const size = (await readFile(this.#folder, `${name}.bin`))?.size ?? 0
+      return { ...pick(manifest), size, isComplete: size === manifest.size, isMissing: false }
+    }
+    const unknown = { isComplete: false, knowsMissing: false }
     const progress = await partialProgress(this.#folder, name)
-    if (progress === undefined) return undefined
-    const used = (await readFile(this.#folder, `${name}.part`))?.lastModified ?? 0
-    return { url: progress.url, size: progress.loaded, used, isComplete: false }
+    if (progress !== undefined) {
+      const used = (await readFile(this.#folder, `${name}.part`))?.lastModified ?? 0
+      return { ...unknown, url: progress.url, size: progress.loaded, used, isMissing: false }
+    }
+    const url = await readMissing(this.#folder, name)
+    return url === undefined ? undefined : { ...unknown, url, size: 0, used: 0, isMissing: true }
   }
 
   /** Waits until nobody writes it. */
@@ -192,15 +227,18 @@ export class Opfs {
   }
 
   async #writeManifest(name: string, manifest: Manifest): Promise<void> {
-    let file: SyncFile | undefined
-    try {
-      file = await openSyncFile(this.#folder, `${name}.json`)
-      if (file === undefined) throw new Error('it cannot be written in place')
-      writeJson(file, manifest)
-    } catch (cause) {
+    await this.#writeJson(name, manifest).catch((cause) => {
       throw writeError(manifest.size, cause)
+    })
+  }
+
+  async #writeJson(name: string, value: unknown): Promise<void> {
+    const file = await openSyncFile(this.#folder, `${name}.json`)
+    if (file === undefined) throw new Error('it cannot be written in place')
+    try {
+      writeJson(file, value)
     } finally {
-      file?.close()
+      file.close()
     }
   }
 
@@ -216,4 +254,4 @@ export class Opfs {
 
 const lockOf = (name: string): string => `store-${name}`
 
-const pick = ({ url, size, used }: Manifest) => ({ url, size, used })
+const pick = ({ url, used, knowsMissing = false }: Manifest) => ({ url, used, knowsMissing })

@@ -37,7 +37,7 @@ test('of a pack in parts only what is wrong is fetched again, wherever it lies',
   for (const part of [3, 1, 2]) {
     const name = await fileKey(url(part))
     names[part] = name
-    folder.put(`${name}.bin`, '')
+    folder.put(`${name}.bin`, 'x'.repeat(size))
     folder.put(`${name}.json`, JSON.stringify({ url: url(part), size, etag: '', used: 7, sums: [5, 6] }))
   }
   const detail = { file: 'a.hbm', start: size + CHUNK_BYTES - 10, end: size + CHUNK_BYTES }

@@ -2,6 +2,7 @@
 // themselves.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { fileKey } from '../folder.ts'
+import { openAddress } from '../open.ts'
 import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { peekAddress } from './peek.ts'
@@ -96,5 +97,43 @@ test('of a folder neither vocabulary nor templates are asked for', async () => {
     '/index/model.safetensors.index.json',
     '/index/model.safetensors',
   ])
+  await close()
+})
+
+test('headers of a stored file that the device damaged come from the server, and count as to be downloaded', async () => {
+  const folder = memoryStorage()('halfbyte-models')
+  const url = `${server.address}large.gguf`
+  for (const source of await openAddress(url)) source.close?.()
+  const whole = await peekAddress(url)
+  expect(whole.downloadBytes).toBe(0)
+  await whole.close()
+  const name = await fileKey(url)
+  folder.entries.get(`${name}.bin`)!.bytes[5]! ^= 1
+  const before = [...folder.changes]
+  server.requests.length = 0
+  const peeked = await peekAddress(url)
+  expect(await peeked.sources[0]!.read(0, 100)).toEqual(LARGE.slice(0, 100))
+  expect(await peeked.sources[0]!.read(9 * MIB, 100)).toEqual(LARGE.slice(9 * MIB, 9 * MIB + 100))
+  expect(peeked.downloadBytes).toBe(4 * MIB)
+  expect(server.requests).toHaveLength(2)
+  await peeked.close()
+  // A probe leaves it to the load to mend what is stored.
+  expect(folder.changes.filter((change) => /write|remove|truncate/.test(change))).toEqual(
+    before.filter((change) => /write|remove|truncate/.test(change)),
+  )
+})
+
+test('without a network a damaged header is named, and what the load needs', async () => {
+  const folder = memoryStorage()('halfbyte-models')
+  const gone = await serveFiles({ 'm.gguf': LARGE.slice(0, 5 * MIB) })
+  const url = `${gone.address}m.gguf`
+  for (const source of await openAddress(url)) source.close?.()
+  await gone.close()
+  folder.entries.get(`${await fileKey(url)}.bin`)!.bytes[5]! ^= 1
+  const { sources, close } = await peekAddress(url, { firstWaitMs: 1 })
+  await expect(sources[0]!.read(0, 100)).rejects.toMatchObject({
+    code: 'network',
+    message: expect.stringContaining('what this device stored of m.gguf is lost'),
+  })
   await close()
 })

@@ -5,13 +5,18 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { fileName, type RemoteFile } from '../address.ts'
 import { Opfs, type StoredFile } from '../device/opfs.ts'
 import { hubHeaders, WEIGHTS } from '../hub.ts'
-import { isKnownMissing, type OpenOptions, openEach, openUnstored } from '../open.ts'
+import { mendedSource } from '../mended.ts'
+import { absenceOf, lostError } from '../missing.ts'
+import { type OpenOptions, openEach, openUnstored, withoutFile } from '../open.ts'
 import { openRanges } from './ranges.ts'
 import { type BodyOptions, bodyLength, endedEarly, missingFile, pieces, request } from './request.ts'
 
 export interface Peeked {
   readonly sources: readonly ByteSource[]
-  /** Bytes of the weight files that are not on this device. */
+  /**
+   * Bytes of the weight files that are not on this device, with those that reads have found to be damaged so
+   * far.
+   */
   readonly downloadBytes: number
   /** Closes the connections. */
   close(): Promise<void>
@@ -29,13 +34,17 @@ const CONFIG = /(^|\/)(config\.json|model\.safetensors\.index\.json)$/
 /** Stores nothing. Throws what `openAddress` throws, and `unsupported` for a server that sends no size. */
 export async function peekAddress(address: string, options: PeekOptions = {}): Promise<Peeked> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
-  const known = (await store?.list()) ?? []
+  const known = (await store?.known()) ?? []
   const streams: Beginning[] = []
   const opened: ByteSource[] = []
   let downloadBytes = 0
   const close = async () => {
     for (const stored of opened) stored.close?.()
     await Promise.all(streams.map((stream) => stream.close()))
+  }
+  const fetched = ({ url }: RemoteFile): Promise<ByteSource | undefined> => {
+    const told = { ...options, headers: hubHeaders(url, options.hub) }
+    return WEIGHTS.test(fileName(url)) ? openWeights(url, told, streams) : openUnstored(url, told)
   }
   const openOne = async (file: RemoteFile): Promise<ByteSource | undefined> => {
     const { url, optional } = file
@@ -44,21 +53,33 @@ export async function peekAddress(address: string, options: PeekOptions = {}): P
     if (/^tokenizer\.(json|model)$/.test(fileName(url))) return undefined
     const stored = await store?.openStored(url)
     if (stored !== undefined) {
-      opened.push(stored)
-      return stored
+      // The next load mends what is stored.
+      const mended = mendedSource(stored, async ({ start, end }) => {
+        const renewed = await fetched(file).catch((error) => {
+          throw lostError(url, error)
+        })
+        if (renewed === undefined) throw missingFile(url)
+        if (isWeights) downloadBytes += end - start
+        return renewed
+      })
+      opened.push(mended)
+      return mended
     }
-    if (isKnownMissing(file, known)) return undefined
-    const headers = hubHeaders(url, options.hub)
-    const source = isWeights
-      ? await openWeights(url, { ...options, headers }, streams)
-      : await openUnstored(url, { ...options, headers })
-    if (source === undefined && !optional) throw missingFile(url)
+    const absence = absenceOf(address, file, known)
+    if (absence === 'noted' || absence === 'assumed') return withoutFile(file)
+    const source = await fetched(file)
     if (isWeights && source !== undefined) downloadBytes += source.size - partOf(known, url)
-    return source
+    return source ?? withoutFile(file)
   }
   try {
     const sources = await openEach(address, options, openOne)
-    return { sources, downloadBytes, close }
+    return {
+      sources,
+      get downloadBytes() {
+        return downloadBytes
+      },
+      close,
+    }
   } catch (error) {
     await close()
     throw error

@@ -1,0 +1,63 @@
+// Missing files. In: a file of a model, what this device knows of its folder. Out: whether the server need
+// not be asked for it.
+import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import { fileName, type RemoteFile } from './address.ts'
+import type { KnownFile } from './device/opfs.ts'
+import { WEIGHTS } from './hub.ts'
+
+/**
+ * `noted`: the server had no such file when the model was stored. `assumed`: an earlier release stored the
+ * model and took no note of missing files, so this one may have been missing or lost. `lost`: the server had
+ * the file, or said that it had none, and neither is on this device any more. Undefined: nothing is known, or
+ * the file is stored.
+ */
+export type Absence = 'noted' | 'assumed' | 'lost' | undefined
+
+/**
+ * Whether a file that is opened as a part of the model at `address` may be one that its folder lacks. A
+ * server is always asked for weights that a person names.
+ */
+export const mayBeMissing = (address: string, url: string): boolean =>
+  address.endsWith('/') || !WEIGHTS.test(fileName(url))
+
+/** Nothing is known of a folder until weights of it are stored, which are fetched last. */
+export function absenceOf(address: string, file: RemoteFile, known: readonly KnownFile[]): Absence {
+  const { url, optional, instead } = file
+  const isStored = (other: string) => known.some((each) => each.url === other && each.isComplete)
+  if (!mayBeMissing(address, url) || isStored(url)) return undefined
+  const folder = folderOf(url)
+  const weights = known.filter(
+    (each) => each.isComplete && folderOf(each.url) === folder && /\.(safetensors|onnx)$/.test(each.url),
+  )
+  if (weights.length === 0) return undefined
+  if (known.some((each) => each.url === url && each.isMissing)) return 'noted'
+  if (weights.every(({ knowsMissing }) => knowsMissing)) {
+    return WEIGHTS.test(fileName(url)) ? undefined : 'lost'
+  }
+  const isAssumed =
+    optional &&
+    !known.some((each) => each.url === url) &&
+    isStored(`${folder}config.json`) &&
+    weights.some((each) => each.url.endsWith('.safetensors')) &&
+    // The device lost what was there if nothing is there in its place.
+    (instead === undefined || isStored(instead)) &&
+    (!url.endsWith('.index.json') || isStored(`${folder}model.safetensors`))
+  return isAssumed ? 'assumed' : undefined
+}
+
+function folderOf(url: string): string {
+  const path = url.split(/[?#]/, 1)[0] ?? url
+  return path.slice(0, path.lastIndexOf('/') + 1)
+}
+
+/** An error of fetching a `lost` file says that this device had it. Other errors are as they were. */
+export function lostError(url: string, error: unknown): unknown {
+  if (!isHalfbyteError(error) || error.code !== 'network') return error
+  const file = fileName(url)
+  return new HalfbyteError(
+    'network',
+    `what this device stored of ${file} is lost, and the server could not be asked for it (${error.message}); connect to the network and load the model again`,
+    { ...error.detail, file },
+    { cause: error },
+  )
+}
