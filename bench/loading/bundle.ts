@@ -3,12 +3,12 @@
 //
 // A development server's modules come with their source maps, and every worker holds them: 11 MB that no
 // application has.
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Connect } from 'vite'
 import { BENCH_FOLDER } from '../model-file.ts'
-import { ISOLATION, pageAround } from '../server.ts'
+import { fileHandler, ISOLATION, pageAround } from '../server.ts'
 
 const FOLDER = new URL('loading/', BENCH_FOLDER)
 const TYPES: Readonly<Record<string, string>> = {
@@ -53,4 +53,25 @@ export const serveBundle =
       ...ISOLATION,
     })
     response.end(body)
+  }
+
+/** Serves the named files of a folder at /model/, with versions, and leaves every other address. */
+export const serveFiles =
+  (
+    folder: URL,
+    names: readonly string[],
+    otherwise: Connect.NextHandleFunction,
+  ): Connect.NextHandleFunction =>
+  async (request, response, next) => {
+    const [, asked] = /^\/model\/([^/?]+)$/.exec(request.url ?? '') ?? []
+    if (asked === undefined) return otherwise(request, response, next)
+    const name = decodeURIComponent(asked)
+    if (!names.includes(name)) {
+      response.writeHead(404).end()
+      return
+    }
+    const file = new URL(encodeURIComponent(name), folder)
+    const { size, mtimeMs } = await stat(file)
+    const answer = await fileHandler(file, { ...ISOLATION, etag: `"${size}-${mtimeMs}"` })
+    answer(request, response)
   }

@@ -1,24 +1,31 @@
 // The loading bench: npm run bench:loading. In: options. Out: how much memory and time loading a model takes
-// in Chromium, cold and warm, as a table and JSON.
-import { mkdir, stat, writeFile } from 'node:fs/promises'
+// in Chromium, from an address, from storage and from files, as a table and JSON.
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
+import { basename, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { BENCH_FOLDER, modelFile, packFile } from '../model-file.ts'
 import { serveBench } from '../server.ts'
 import { SHAPES } from '../shapes.ts'
 import { spread } from '../spread.ts'
 import type { BareRead } from './bare.worker.ts'
-import { bundlePage, serveBundle } from './bundle.ts'
-import type { Loaded } from './page.ts'
+import { bundlePage, serveBundle, serveFiles } from './bundle.ts'
+import type { Kept, Loaded } from './page.ts'
 import { forgetPeak, held, renderers } from './processes.ts'
 import { Exchange, newProfile, removeProfile, visit } from './visitor.ts'
 
+const SOURCES = ['address', 'store', 'file'] as const
+type Source = (typeof SOURCES)[number]
+
 const options = new Command('bench:loading')
-  .description('Memory and time of loading a model in Chromium: from the network, and from storage.')
+  .description(
+    'Memory and time of loading a model in Chromium, and of its first word: from an address, from storage, from files.',
+  )
   .option('--shape <name>', SHAPES.map(({ name }) => name).join(', '), 'qwen2.5-0.5b')
-  .option('--model <file>', 'a .gguf or .hbm file instead of a random model')
+  .option('--model <path>', 'a .gguf or .hbm file, or the folder of a model, instead of a random model')
   .option('--gguf', 'the random model as GGUF, repacked while it is loaded; default: as a pack')
+  .addOption(new Option('--sources <list...>', 'where to load from').choices(SOURCES).default(SOURCES))
   .option('--rounds <n>', 'rounds, each with a browser profile of its own', Number, 3)
   .option('--threads <n>', 'threads', Number, 2)
   .option('--json <file>', 'where the figures go', 'build/bench/loading.json')
@@ -27,6 +34,7 @@ const options = new Command('bench:loading')
     shape: string
     model?: string
     gguf?: true
+    sources: readonly Source[]
     rounds: number
     threads: number
     json: string
@@ -39,58 +47,88 @@ interface Figures extends Loaded {
 }
 
 interface Round {
-  readonly cold: Figures
-  readonly warm: Figures
-  readonly bare: BareRead
+  /** By what is shown in the table. */
+  readonly loads: Readonly<Record<string, Figures>>
+  readonly bare?: BareRead
 }
 
 const shape = SHAPES.find(({ name }) => name === options.shape)
 if (shape === undefined) throw new Error(`there is no shape ${options.shape}`)
 const model =
   options.model !== undefined
-    ? pathToFileURL(options.model)
+    ? pathToFileURL(resolve(options.model))
     : options.gguf === true
       ? await modelFile(shape)
       : await packFile(shape)
-const { size } = await stat(model)
+const isFolder = (await stat(model)).isDirectory()
+const folder = isFolder ? new URL(`${model.href}/`) : new URL('.', model)
+const names = isFolder ? await namesIn(folder) : [decodeURIComponent(basename(model.pathname))]
+const sizes = await Promise.all(names.map(async (name) => (await stat(new URL(name, folder))).size))
+const size = sizes.reduce((sum, each) => sum + each, 0)
 const exchange = new Exchange()
 await bundlePage()
-const server = await serveBench(model, serveBundle(exchange.middleware))
+const server = await serveBench(undefined, serveBundle(serveFiles(folder, names, exchange.middleware)))
 const page = new URL('bundle/index.html', server.url).href
+const urls = names.map((name) => new URL(`model/${encodeURIComponent(name)}`, server.url).href)
+const address = isFolder ? new URL('model/', server.url).href : urls[0]!
+
+async function namesIn(place: URL): Promise<string[]> {
+  const entries = await readdir(place, { withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
+}
+
+/** Opens the page in a browser of its own, and hands it what runs jobs there. */
+async function inBrowser<T>(profile: string, work: (pid: number) => Promise<T>): Promise<T> {
+  exchange.reset()
+  const visitor = visit(page, profile)
+  try {
+    await exchange.idle()
+    return await work(visitor.pid)
+  } finally {
+    await visitor.close()
+  }
+}
+
+/** `times` loads in the same page, one after the other. */
+async function loads(pid: number, from: Source, cache: 'opfs' | 'none', times: number): Promise<Figures[]> {
+  const pids = await renderers(pid)
+  const idle = new Map<number, number>()
+  for (const each of pids) idle.set(each, (await held(each)).now)
+  const found: Figures[] = []
+  for (let time = 0; time < times; time++) {
+    for (const each of pids) await forgetPeak(each)
+    const { threads } = options
+    const kind = from === 'file' ? 'files' : 'address'
+    const loaded = await exchange.run<Loaded>({ type: 'load', from: kind, url: address, cache, threads })
+    const grown = await Promise.all(pids.map(async (each) => (await held(each)).peak - (idle.get(each) ?? 0)))
+    const peakBytes = Math.max(...grown)
+    found.push({ ...loaded, peakBytes, idleBytes: idle.get(pids[grown.indexOf(peakBytes)] ?? 0) ?? 0 })
+  }
+  return found
+}
 
 async function round(): Promise<Round> {
   const profile = await newProfile()
-  const load = async (): Promise<Figures> => {
-    exchange.reset()
-    const visitor = visit(page, profile)
-    try {
-      await exchange.idle()
-      const pids = await renderers(visitor.pid)
-      const idle = new Map<number, number>()
-      for (const pid of pids) {
-        await forgetPeak(pid)
-        idle.set(pid, (await held(pid)).now)
-      }
-      const job = { type: 'load', url: server.modelUrl, threads: options.threads } as const
-      const loaded = await exchange.run<Loaded>(job)
-      const grown = await Promise.all(pids.map(async (pid) => (await held(pid)).peak - (idle.get(pid) ?? 0)))
-      const peakBytes = Math.max(...grown)
-      return { ...loaded, peakBytes, idleBytes: idle.get(pids[grown.indexOf(peakBytes)] ?? 0) ?? 0 }
-    } finally {
-      await visitor.close()
-    }
-  }
-  const readBare = async (): Promise<BareRead> => {
-    exchange.reset()
-    const visitor = visit(page, profile)
-    try {
-      return await exchange.run<BareRead>({ type: 'bare' })
-    } finally {
-      await visitor.close()
-    }
+  const found: Record<string, Figures> = {}
+  const both = async (from: Source, cache: 'opfs' | 'none') => {
+    const [first, second] = await inBrowser(profile, (pid) => loads(pid, from, cache, 2))
+    found[`${from}, first load of a browser`] = first!
+    found[`${from}, again in the same page`] = second!
   }
   try {
-    return { cold: await load(), warm: await load(), bare: await readBare() }
+    let bare: BareRead | undefined
+    if (options.sources.includes('address')) await both('address', 'none')
+    if (options.sources.includes('store')) {
+      const [stored] = await inBrowser(profile, (pid) => loads(pid, 'address', 'opfs', 1))
+      found['address, stored on the way'] = stored!
+      await both('store', 'opfs')
+      bare = await inBrowser(profile, () => exchange.run<BareRead>({ type: 'bare' }))
+    }
+    if (options.sources.includes('file')) {
+      await inBrowser(profile, () => exchange.run<Kept>({ type: 'keep', urls }))
+      await both('file', 'none')
+    }
+    return { loads: found, ...(bare && { bare }) }
   } finally {
     await removeProfile(profile)
   }
@@ -104,72 +142,37 @@ try {
 }
 
 const MB = 1e6
-const row = (label: string, values: readonly number[], unit: string, digits = 0) => {
+const cell = (values: readonly number[], digits = 0) => {
   const { median, min, max } = spread(values)
-  return `| ${label} | ${median.toFixed(digits)} ${unit} | ${min.toFixed(digits)} to ${max.toFixed(digits)} |`
+  return `${median.toFixed(digits)} (${min.toFixed(digits)}-${max.toFixed(digits)})`
 }
 const rate = (ms: number) => size / MB / (ms / 1000)
 const lines = [
-  `${options.model ?? options.shape}, ${(size / MB).toFixed(1)} MB, ${options.threads} threads, ${options.rounds} rounds`,
+  `${basename(options.model ?? options.shape)}, ${(size / MB).toFixed(1)} MB, ${options.threads} threads, ${options.rounds} rounds, median (least-most)`,
   '',
-  '| | median | least to most |',
-  '|---|---|---|',
-  row(
-    'idle page',
-    rounds.map(({ warm }) => warm.idleBytes / MB),
-    'MB',
-  ),
-  row(
-    'peak above it, cold',
-    rounds.map(({ cold }) => cold.peakBytes / MB),
-    'MB',
-  ),
-  row(
-    'peak above it, warm',
-    rounds.map(({ warm }) => warm.peakBytes / MB),
-    'MB',
-  ),
-  row(
-    'the same, less the file',
-    rounds.map(({ warm }) => (warm.peakBytes - size) / MB),
-    'MB',
-  ),
-  row(
-    'load, cold',
-    rounds.map(({ cold }) => cold.totalMs),
-    'ms',
-  ),
-  row(
-    'load, warm',
-    rounds.map(({ warm }) => warm.totalMs),
-    'ms',
-  ),
-  row(
-    'weights into memory, warm',
-    rounds.map(({ warm }) => rate(warm.weightsMs)),
-    'MB/s',
-  ),
-  row(
-    'bare read into fresh memory',
-    rounds.map(({ bare }) => rate(bare.freshMs)),
-    'MB/s',
-  ),
-  row(
-    'bare read into one buffer',
-    rounds.map(({ bare }) => rate(bare.reusedMs)),
-    'MB/s',
-  ),
-  row(
-    'bare slices of the file',
-    rounds.map(({ bare }) => rate(bare.slicesMs)),
-    'MB/s',
-  ),
-  row(
-    'warm by fresh',
-    rounds.map(({ warm, bare }) => (100 * bare.freshMs) / warm.weightsMs),
-    '%',
-  ),
+  '| from | load, ms | weights into memory, MB/s | first word, ms | peak above the idle page, MB |',
+  '| --- | --: | --: | --: | --: |',
+  ...Object.keys(rounds[0]?.loads ?? {}).map((key) => {
+    const figures = rounds.flatMap(({ loads }) => loads[key] ?? [])
+    const cells = [
+      cell(figures.map(({ totalMs }) => totalMs)),
+      cell(figures.map(({ weightsMs }) => rate(weightsMs))),
+      cell(figures.map(({ firstWordMs }) => firstWordMs)),
+      cell(figures.map(({ peakBytes }) => peakBytes / MB)),
+    ]
+    return `| ${key} | ${cells.join(' | ')} |`
+  }),
 ]
+const bare = rounds.flatMap((each) => each.bare ?? [])
+if (bare.length > 0) {
+  const bareRate = (of: (read: BareRead) => number) =>
+    cell(bare.map((read) => read.bytes / MB / (of(read) / 1000)))
+  lines.push(
+    '',
+    `bare reads of the largest stored file, MB/s: ${bareRate(({ freshMs }) => freshMs)} into fresh memory, ` +
+      `${bareRate(({ reusedMs }) => reusedMs)} into one buffer, ${bareRate(({ slicesMs }) => slicesMs)} by slices`,
+  )
+}
 console.log(lines.join('\n'))
 await mkdir(BENCH_FOLDER, { recursive: true })
 const about = {

@@ -1,13 +1,21 @@
-// The loading bench's page. In: words from the bench's server. Out: a model loaded from the network or from
-// storage, and how fast storage alone is.
+// The loading bench's page. In: words from the bench's server. Out: a model loaded from an address, from
+// storage or from files, its first word, and how fast storage alone is.
 //
 // It asks the server what to do and tells it what came of it: DevTools, by which browsers are driven, keep
 // what is downloaded.
-import { Engine } from '../../src/index.ts'
+import { Engine, isHalfbyteError } from '../../src/index.ts'
 import type { BareRead } from './bare.worker.ts'
 
 export type Job =
-  | { readonly type: 'load'; readonly url: string; readonly threads: number }
+  | {
+      readonly type: 'load'
+      /** `files`: those that `keep` has brought. */
+      readonly from: 'address' | 'files'
+      readonly url: string
+      readonly cache: 'opfs' | 'none'
+      readonly threads: number
+    }
+  | { readonly type: 'keep'; readonly urls: readonly string[] }
   | { readonly type: 'bare' }
 
 export interface Loaded {
@@ -15,24 +23,69 @@ export interface Loaded {
   readonly totalMs: number
   /** From the first byte of the weights to the last of them in linear memory. */
   readonly weightsMs: number
+  /** From the call to the first word of a reply. */
+  readonly firstWordMs: number
 }
 
-export type Outcome = Loaded | BareRead | { readonly error: string }
+export interface Kept {
+  readonly kept: number
+}
 
-async function load(url: string, threads: number): Promise<Loaded> {
+export type Outcome = Loaded | Kept | BareRead | { readonly error: string }
+
+const KEPT = 'bench-files'
+const QUESTION = 'What is the capital of France?'
+
+const keptFolder = async () =>
+  (await navigator.storage.getDirectory()).getDirectoryHandle(KEPT, { create: true })
+
+/** Writes files to the disk, from where they are read as those that a person picks. */
+async function keep(urls: readonly string[]): Promise<Kept> {
+  const folder = await keptFolder()
+  for (const url of urls) {
+    const file = await folder.getFileHandle(url.slice(url.lastIndexOf('/') + 1), { create: true })
+    const { body } = await fetch(url, { cache: 'no-store' })
+    await body?.pipeTo(await file.createWritable())
+  }
+  return { kept: urls.length }
+}
+
+async function keptFiles(): Promise<File[]> {
+  const files: File[] = []
+  for await (const handle of (await keptFolder()).values())
+    files.push(await (handle as FileSystemFileHandle).getFile())
+  return files
+}
+
+async function load({ from, url, cache, threads }: Job & { type: 'load' }): Promise<Loaded> {
+  const source = from === 'files' ? await keptFiles() : url
   const start = performance.now()
   let opened = 0
   let placed = 0
-  const engine = await Engine.load(url, {
+  const engine = await Engine.load(source, {
     threads,
+    cache,
     onProgress: ({ phase }) => {
       if (phase === 'convert') opened ||= performance.now()
       if (phase === 'warmup') placed = performance.now()
     },
   })
   const totalMs = performance.now() - start
+  await firstWord(engine)
+  const firstWordMs = performance.now() - start
   await engine.dispose()
-  return { totalMs, weightsMs: placed - opened }
+  return { totalMs, weightsMs: placed - opened, firstWordMs }
+}
+
+/** Models without a chat template go on with the text. */
+async function firstWord(engine: Engine): Promise<void> {
+  const options = { maxTokens: 1, temperature: 0 }
+  try {
+    await engine.createSession().send(QUESTION, options).text()
+  } catch (error) {
+    if (!isHalfbyteError(error)) throw error
+    await engine.complete(QUESTION, options).text()
+  }
 }
 
 function readBare(): Promise<BareRead> {
@@ -43,10 +96,13 @@ function readBare(): Promise<BareRead> {
   }).finally(() => worker.terminate())
 }
 
+function outcomeOf(job: Job): Promise<Outcome> {
+  if (job.type === 'load') return load(job)
+  return job.type === 'keep' ? keep(job.urls) : readBare()
+}
+
 for (;;) {
   const job = (await (await fetch('/job', { cache: 'no-store' })).json()) as Job
-  const outcome: Outcome = await (job.type === 'bare' ? readBare() : load(job.url, job.threads)).catch(
-    (error) => ({ error: String(error) }),
-  )
+  const outcome = await outcomeOf(job).catch((error): Outcome => ({ error: String(error) }))
   await fetch('/outcome', { method: 'POST', body: JSON.stringify(outcome) })
 }
