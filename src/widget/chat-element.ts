@@ -3,6 +3,7 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { checkEngine } from '../api/adapters/load-once.ts'
 import type { Engine } from '../api/engine.ts'
+import { wrongOption } from '../base/options.ts'
 import { ChatProperties } from './chat-properties.ts'
 import { languageOf, planOf, reported, settingsOf } from './chat-settings.ts'
 import { Conversation } from './conversation/conversation.ts'
@@ -21,7 +22,7 @@ import { composerView } from './view/composer.ts'
 import { barView, launcherView, waitingView } from './view/frame.ts'
 import { logView } from './view/log.ts'
 import { noticeView } from './view/notice.ts'
-import { ENGLISH, type Words } from './words.ts'
+import { ENGLISH, type Words, wordsOf } from './words.ts'
 
 /** Distance from the end of the log that still counts as the end, in pixels. */
 const AT_END = 24
@@ -76,6 +77,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   }
 
   send(text: string): void {
+    if (typeof text !== 'string') throw wrongOption('the text', text, 'a text')
     if (text.trim() === '' || !this.#canSend) return
     this.following = true
     this.#conversation.ask(text.trim())
@@ -125,7 +127,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   }
 
   protected override willUpdate(changed: PropertyValues<this>): void {
-    if (changed.has('messages')) this.#words = { ...ENGLISH, ...this.messages }
+    if (changed.has('messages')) this.#words = wordsOf(this.messages)
     if (changed.has('keep') || changed.has('name')) this.#restore()
     if (changed.get('model') !== undefined) this.#changeModel()
     if (this.mode === 'bubble' && changed.has('open') && !this.open && changed.get('open') === true)
@@ -251,7 +253,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     await this.#conversation.answer(engine, settingsOf(this, this.#words))
     const { error } = this.#conversation
     if (error === undefined) return
-    this.#report(error)
+    this.report(error)
     // Without a model to load, the page's own engine is all there is.
     if (isFatal(error) && this.model !== undefined) this.#loading.fail(error, true)
   }
@@ -269,7 +271,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       void this.#focusFirst('.accept')
     }
     if (phase.name === 'failed' || phase.name === 'idle') this.#isAsked = false
-    if (phase.name === 'failed') this.#report(phase.error)
+    if (phase.name === 'failed') this.report(phase.error)
     if (phase.name !== 'ready') return
     this.#say(words.ready)
     this.#emit('ready', phase.engine)
@@ -282,7 +284,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     this.#emit('message', entry)
   }
 
-  #report(error: unknown): void {
+  protected report(error: unknown): void {
     this.#emit('error', reported(error))
   }
 

@@ -1,11 +1,28 @@
 // Properties of the widget. In: attributes and properties of a page. Out: a Lit element that holds them, with
 // their defaults.
-import { LitElement } from 'lit'
-import { listOf } from './attributes.ts'
+import { LitElement, type PropertyDeclaration } from 'lit'
+import { checkProperty, listOf } from './attributes.ts'
 import type { HalfbyteChatProps } from './element.ts'
 
+/** What a property is that the page has not set, has removed or has set to what it cannot be. */
+const DEFAULTS: { readonly [name: string]: unknown } = {
+  mode: 'inline',
+  open: false,
+  theme: 'inherit',
+  autoload: false,
+  keep: 'none',
+  name: 'default',
+  share: 'page',
+  suggestions: [],
+  tools: [],
+  documents: [],
+  loadOptions: {},
+  generateOptions: {},
+  messages: {},
+}
+
 /** element.ts says what each is for. The engine is a property of the element itself. */
-export class ChatProperties extends LitElement implements Omit<HalfbyteChatProps, 'engine'> {
+export abstract class ChatProperties extends LitElement implements Omit<HalfbyteChatProps, 'engine'> {
   static override properties = {
     model: {},
     system: {},
@@ -50,19 +67,38 @@ export class ChatProperties extends LitElement implements Omit<HalfbyteChatProps
 
   constructor() {
     super()
-    this.mode = 'inline'
-    this.open = false
-    this.theme = 'inherit'
-    this.autoload = false
-    this.keep = 'none'
-    this.name = 'default'
-    this.share = 'page'
-    this.suggestions = []
-    this.tools = []
-    this.documents = []
-    this.loadOptions = {}
-    this.generateOptions = {}
-    this.messages = {}
+    Object.assign(this, DEFAULTS)
     this.following = true
   }
+
+  /** Pages without types set anything. What a property cannot be leaves its default, and is reported. */
+  static override getPropertyDescriptor(
+    name: PropertyKey,
+    key: string | symbol,
+    options: PropertyDeclaration,
+  ): PropertyDescriptor | undefined {
+    const found = LitElement.getPropertyDescriptor(name, key, options)
+    return (
+      found && {
+        ...found,
+        set(this: ChatProperties, value: unknown) {
+          found.set?.call(this, this.admitted(name, value))
+        },
+      }
+    )
+  }
+
+  protected admitted(name: PropertyKey, value: unknown): unknown {
+    if (value === undefined || value === null) return DEFAULTS[String(name)]
+    try {
+      checkProperty(name, value)
+      return value
+    } catch (error) {
+      this.report(error)
+      return DEFAULTS[String(name)]
+    }
+  }
+
+  /** Tells the page. */
+  protected abstract report(error: unknown): void
 }

@@ -1,7 +1,7 @@
 // Texts for people. In: errors, sizes, attributes. Out: what is shown for them.
 import { expect, test } from 'vitest'
 import { type ErrorCode, HalfbyteError } from '../base/errors.ts'
-import { listOf } from './attributes.ts'
+import { checkProperty, listOf } from './attributes.ts'
 import { explain, isFatal } from './explain.ts'
 import { bytesText, secondsText } from './units.ts'
 import { loadingText } from './view/notice.ts'
@@ -71,4 +71,24 @@ test.each([
   ['{"a": 1}', ['{"a": 1}']],
 ])('the suggestions of %j', (value, list) => {
   expect(listOf(value)).toEqual(list)
+})
+
+test('a property that cannot be so is refused with what it must be, and others are not looked at', () => {
+  const wrong: readonly (readonly [string, unknown, RegExp])[] = [
+    ['downloadBytes', -5, /^downloadBytes is -5 but must be a whole number of bytes;/],
+    ['downloadBytes', Number.NaN, /^downloadBytes is NaN/],
+    ['keep', '__proto__', /must be none or tab or device;/],
+    ['suggestions', 'a', /must be a list of up to 100 texts/],
+    ['tools', [{ name: 'f' }], /a name and a function run;/],
+    ['messages', { send: 5 }, /an object of texts/],
+    ['heading', 'x'.repeat(10_001), /up to 10000 characters;/],
+  ]
+  for (const [name, value, sentence] of wrong)
+    expect(() => checkProperty(name, value)).toThrow(
+      expect.objectContaining({ code: 'unsupported', message: expect.stringMatching(sentence) }),
+    )
+  checkProperty('downloadBytes', 5)
+  checkProperty('messages', { send: 'Los', another: 5 })
+  checkProperty('documents', ['a', { text: 'b', title: undefined }])
+  checkProperty('__proto__', 5)
 })

@@ -83,3 +83,9 @@ export type Words = { readonly [Name in keyof typeof ENGLISH]: string }
 export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
   return text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole))
 }
+
+/** The texts of a page in the place of the English ones. */
+export const wordsOf = (given: Partial<Words>): Words =>
+  Object.fromEntries(
+    Object.entries(ENGLISH).map(([name, text]) => [name, given[name as keyof Words] ?? text]),
+  ) as Words

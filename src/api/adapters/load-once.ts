@@ -1,12 +1,12 @@
 // Loading once. In: a function that loads an engine. Out: the engine that all calls share. A failed load is
 // tried again.
 import { HalfbyteError } from '../../base/errors.ts'
-import { shown } from '../../base/options.ts'
+import { readFrom, shown } from '../../base/options.ts'
 import type { Engine } from '../engine.ts'
 
 /** Throws `unsupported` for anything but an engine. */
 export function checkEngine(engine: Engine | undefined): void {
-  if (typeof engine?.createSession === 'function') return
+  if (readFrom('the engine', () => typeof engine?.createSession === 'function')) return
   throw new HalfbyteError(
     'unsupported',
     `the engine is ${shown(engine)}; pass what Engine.load resolves to, with await`,
