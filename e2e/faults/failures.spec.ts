@@ -17,7 +17,6 @@ interface Failure {
   readonly isTyped: boolean
   readonly code: ErrorCode | undefined
   readonly message: string
-  readonly ms: number
 }
 
 /** Tries to load a model that the page's Engine must refuse. */
@@ -34,7 +33,6 @@ const failure = (
           return new File([blob], url.slice(url.lastIndexOf('/') + 1))
         }),
       )
-      const start = performance.now()
       try {
         await (await halfbyte.Engine.load(files, options)).dispose()
       } catch (error) {
@@ -43,7 +41,6 @@ const failure = (
           isTyped,
           code: isTyped ? error.code : undefined,
           message: String(error),
-          ms: performance.now() - start,
         }
       }
       throw new Error('it was loaded')
@@ -62,10 +59,7 @@ const goldenText = (page: Page, url: string, options: Omit<LoadOptions, 'draft' 
     { url, options, prompt: GOLDEN_PROMPT, decode: GOLDEN_OPTIONS },
   )
 
-test('every hostile model is refused within a second, and the page loads the next', async ({
-  page,
-  site,
-}) => {
+test('every hostile model is refused, and the page loads the next', async ({ page, site }) => {
   await openLibrary(page, site.isolated)
   const good = await site.add(await goldenFile(GOLDEN))
   expect(await goldenText(page, good)).toMatchObject({ text: goldenReply(GOLDEN).text })
@@ -74,7 +68,6 @@ test('every hostile model is refused within a second, and the page loads the nex
     for (const file of await files()) urls.push(await site.add(file))
     const found = await failure(page, urls, { threads: 1 })
     expect(found, title).toMatchObject({ isTyped: true, code, message: expect.stringMatching(says) })
-    expect(found.ms, title).toBeLessThan(1000)
   }
   expect(await goldenText(page, good)).toMatchObject({ text: goldenReply(GOLDEN).text })
 })

@@ -236,9 +236,7 @@ describe('a damaged file', () => {
     ],
     ['an alignment that is text', header(0n, 1n, 'general.alignment', u32(8), 'x', new Array(64).fill(0))],
   ])('%s is a format error', async (_, bytes) => {
-    const started = performance.now()
     expect(await codeOf(open(bytes))).toBe('format')
-    expect(performance.now() - started).toBeLessThan(200)
   })
 
   test('a ggml type without a kernel is named with the supported ones', async () => {
