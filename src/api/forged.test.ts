@@ -1,17 +1,13 @@
 // Forged arguments. In: every public method, with values that no type allows anywhere in its arguments. Out:
 // a result or a typed error that is not `internal`, and an engine that goes on.
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createService } from '../engine/service.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'
 import { localConnection } from '../engine/wire/connection.ts'
 import { Engine } from '../index.ts'
-import { createHalfbyte } from './adapters/ai-sdk.ts'
-import { openai } from './adapters/openai.ts'
-import { endOf, forged, forgeries } from './testing/forged.ts'
+import { holds, methodOf } from './testing/forged.ts'
 import { errorOf, GREEDY, openToy } from './testing/toy-engine.ts'
 
-const RUNS = Number(process.env['FORGED_RUNS'] ?? 150)
 const signal = new AbortController().signal
 const tool = { name: 'f', description: 'does', parameters: { type: 'object', properties: {} } }
 const call = { id: 'call00001', name: 'f', arguments: { at: 1 } }
@@ -50,20 +46,8 @@ const load = {
   },
 }
 
-type Loose = (...args: unknown[]) => unknown
-const methodOf = (object: unknown, name: string): Loose =>
-  ((object as Record<string, Loose>)[name] as Loose).bind(object)
 /** Replies run to their end. */
 const answerOf = (generation: unknown) => (generation as { result: Promise<unknown> }).result
-
-async function holds(valid: readonly unknown[], act: (...args: unknown[]) => unknown): Promise<void> {
-  await fc.assert(
-    fc.asyncProperty(forgeries(valid), async (changes) => {
-      expect(await endOf(() => act(...forged(valid, changes)))).toMatch(/^(result|[a-z-]+)$/)
-    }),
-    { numRuns: RUNS },
-  )
-}
 
 describe('of an engine', () => {
   test.each<[string, readonly unknown[], boolean]>([
@@ -124,46 +108,6 @@ describe('of a session', () => {
       }
     })
     expect(await engine.createSession().send('still here', GREEDY).text()).toBe('You said still here')
-  })
-})
-
-describe('of the adapters', () => {
-  const said = [{ role: 'user', content: 'a' }]
-  const params = {
-    ...{ messages: said, model: 'toy', max_tokens: 2, temperature: 0, stop: ['x'], seed: 1, n: 1 },
-    ...{ response_format: { type: 'text' }, logprobs: true, top_logprobs: 1, logit_bias: { 3: 1 } },
-    ...{ tools: [{ type: 'function', function: tool }], tool_choice: 'auto', halfbyte: { minP: 0.1 } },
-  }
-  const call = {
-    prompt: [{ role: 'user', content: [{ type: 'text', text: 'a' }] }],
-    ...{ maxOutputTokens: 2, temperature: 0, stopSequences: ['x'], topK: 3, seed: 1, abortSignal: signal },
-    ...{
-      tools: [{ type: 'function', name: 'f', inputSchema: tool.parameters }],
-      toolChoice: { type: 'auto' },
-    },
-    providerOptions: { halfbyte: { minP: 0.1 } },
-  }
-
-  test('openai, whole and as a stream', async () => {
-    const { completions } = openai(await openToy(), { onWarning: () => undefined }).chat
-    const create = methodOf(completions, 'create')
-    await holds([params, { signal }], create)
-    await holds([{ ...params, stream: true }], async (...args) => {
-      const answer = (await create(...args)) as AsyncIterable<unknown>
-      if (Symbol.asyncIterator in answer) for await (const _ of answer);
-    })
-  })
-
-  test('the AI SDK', async () => {
-    const model = createHalfbyte({ engine: await openToy() }).languageModel()
-    await holds([call], methodOf(model, 'doGenerate'))
-  })
-
-  test('more replies than OpenAI allows are refused at once', async () => {
-    const { completions } = openai(await openToy()).chat
-    expect(await errorOf(completions.create({ ...params, n: 1e9 } as never))).toMatchObject({
-      ...{ code: 'unsupported', message: expect.stringContaining('from 1 to 128') },
-    })
   })
 })
 

@@ -7,7 +7,7 @@ import type { EngineClient, LongAsk } from '../engine/wire/client.ts'
 import type { Message, Overflow, SavedSession } from '../engine/wire/protocol.ts'
 import { asyncDispose } from './dispose.ts'
 import { decodeRequest } from './request/constraint.ts'
-import { startReply } from './request/decode-options.ts'
+import { checkVariables, startReply } from './request/decode-options.ts'
 import { plainMessages, saidMessages } from './request/messages.ts'
 import type {
   AbortOptions,
@@ -32,6 +32,7 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
     messages: given = [],
     contextUsed: used = 0,
   } = seed
+  checkVariables(templateArguments)
   const overflow: Overflow = { overflow: policy, keep }
   let messages: readonly Message[] = plainMessages('messages', given)
   let contextUsed = used

@@ -43,11 +43,22 @@ function isList(value: unknown): boolean {
 
 /** `wanted` completes "must be", e.g. `a whole number from 1`. */
 export function wrongOption(name: string, value: unknown, wanted: string): HalfbyteError {
-  return new HalfbyteError(
-    'unsupported',
-    `${name} is ${shown(value)} but must be ${wanted}; change it or leave it out`,
-    { name },
-  )
+  return wrongValue(name, shown(value), wanted)
+}
+
+const wrongValue = (name: string, value: string, wanted: string) =>
+  new HalfbyteError('unsupported', `${name} is ${value} but must be ${wanted}; change it or leave it out`, {
+    ...{ name, value, wanted },
+  })
+
+/** An error about an option with the name that it has elsewhere. Errors that name none are unchanged. */
+export function renamedOption(error: unknown, rename: (name: string) => string): unknown {
+  if (!isHalfbyteError(error)) return error
+  const { name, value, wanted } = error.detail
+  if (typeof name !== 'string') return error
+  if (typeof value === 'string' && typeof wanted === 'string') return wrongValue(rename(name), value, wanted)
+  const detail = { ...error.detail, name: rename(name) }
+  return new HalfbyteError(error.code, error.message, detail, { cause: error })
 }
 
 /** Throws `unsupported` if `options` is no object or has a key that is none of `known`. */

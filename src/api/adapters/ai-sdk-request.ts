@@ -1,11 +1,14 @@
 // AI SDK requests. In: a call from the SDK. Out: our messages and options, and warnings for options without a
 // counterpart.
+import { isHalfbyteError } from '../../base/errors.ts'
 import { checkList } from '../../base/lists.ts'
 import { readFrom } from '../../base/options.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
+import type { Engine } from '../engine.ts'
 import type { GenerateOptions } from '../types.ts'
 import type {
   CallOptions,
+  EmbedCall,
   FunctionTool,
   PromptMessage,
   ToolCallPart,
@@ -49,6 +52,33 @@ function read(call: CallOptions): CallRequest {
   }
   const { messages, prefix } = splitPrefix(withToolNames(call.prompt.flatMap(readMessage)))
   return { messages, options: { prefix, ...options }, warnings }
+}
+
+export interface EmbedRequest {
+  readonly values: readonly string[]
+  readonly dimensions: number | undefined
+  readonly options: Parameters<Engine['embed']>[1]
+}
+
+/** Throws `unsupported` for a call that cannot be read. */
+export const embedRequest = (call: EmbedCall): EmbedRequest =>
+  readFrom('the call', () => {
+    const { values, dimensions, abortSignal: signal, providerOptions } = call
+    checkList('values', values)
+    return { values: [...values], dimensions, options: { ...providerOptions?.['halfbyte'], signal } }
+  })
+
+/**
+ * An error about a call is the SDK's `InvalidArgumentError` as well. The SDK knows its errors by marks that
+ * all of its copies share.
+ */
+export function sdkError(error: unknown): unknown {
+  if (!isHalfbyteError(error) || error.code !== 'unsupported') return error
+  const mark = 'vercel.ai.error'
+  return Object.assign(error, {
+    ...{ [Symbol.for(mark)]: true, [Symbol.for(`${mark}.AI_InvalidArgumentError`)]: true },
+    argument: error.detail['name'] ?? 'call',
+  })
 }
 
 const isObjectOrList = (value: unknown): value is object => typeof value === 'object' && value !== null

@@ -6,11 +6,14 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider'
+import * as provider4 from '@ai-sdk/provider'
 import type { EmbeddingModelV2, LanguageModelV2, ProviderV2 } from 'ai-sdk-provider-2'
+import * as provider2 from 'ai-sdk-provider-2'
 import type { EmbeddingModelV3, LanguageModelV3 } from 'ai-sdk-provider-3'
+import * as provider3 from 'ai-sdk-provider-3'
 import { expect, expectTypeOf, test } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
-import { openToy } from '../testing/toy-engine.ts'
+import { errorOf, openToy } from '../testing/toy-engine.ts'
 import {
   type CallOptions,
   createHalfbyte,
@@ -133,6 +136,44 @@ test('an engine that failed to load is loaded anew by the next call', async () =
   expect((await tiny.doGenerate(call('a'))).content).toEqual([{ type: 'text', text: 'You said a' }])
   await tiny.doGenerate(call('b'))
   expect(tries).toBe(2)
+})
+
+test('a wrong call is an error of the SDK’s own, whichever version asks', async () => {
+  const engine = await openToy()
+  for (const sdk of [5, 6, 7] as const) {
+    const provider = createHalfbyte({ engine, sdk: sdk as 7 })
+    const wrong = call('a', { topP: -1 })
+    const { stream } = await provider.languageModel().doStream(wrong)
+    const streamed = (await read(stream)).find((part) => part.type === 'error')?.error
+    const embeddings = sdk === 5 ? 'textEmbeddingModel' : 'embeddingModel'
+    const model = (provider as unknown as Record<string, () => EmbeddingModel>)[embeddings]!()
+    const errors = [
+      await errorOf(provider.languageModel().doGenerate(wrong)),
+      streamed,
+      await errorOf(model.doEmbed({ values: ['a'], providerOptions: { halfbyte: { pooling: 'max' } } })),
+    ]
+    expect(errors).toMatchObject([
+      { code: 'unsupported', argument: 'topP' },
+      { code: 'unsupported', argument: 'topP' },
+      { code: 'unsupported', argument: 'pooling' },
+    ])
+    for (const { InvalidArgumentError, APICallError } of [provider4, provider2, provider3]) {
+      expect(errors.every((error) => InvalidArgumentError.isInstance(error))).toBe(true)
+      expect(errors.some((error) => APICallError.isInstance(error))).toBe(false)
+    }
+  }
+})
+
+test('variables of the chat template come through providerOptions', async () => {
+  const tiny = await model()
+  const tokens = async (templateArguments?: unknown) => {
+    const providerOptions = { halfbyte: { templateArguments } as never }
+    return (await tiny.doGenerate(call('a', { providerOptions }))).usage.inputTokens.total!
+  }
+  const none = await tokens()
+  expect(await tokens({ mood: 'calm', deep: false })).toBe(none + '<mood "calm"><deep false>'.length)
+  expect(await errorOf(tokens({ messages: [] }))).toMatchObject({ code: 'unsupported' })
+  expect(await errorOf(tokens([]))).toMatchObject({ argument: 'templateArguments' })
 })
 
 test('our own options come through providerOptions, and a wrong one is typed', async () => {

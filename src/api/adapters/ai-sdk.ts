@@ -1,13 +1,15 @@
 // AI SDK. In: an engine, or a function that loads one. Out: a provider with a language model for the SDK's
 // functions.
 import { HalfbyteError } from '../../base/errors.ts'
-import { wrongOption } from '../../base/options.ts'
+import { readFrom, wrongOption } from '../../base/options.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerationResult } from '../types.ts'
-import { callRequest } from './ai-sdk-request.ts'
+import { callRequest, embedRequest, sdkError } from './ai-sdk-request.ts'
 import type {
   CallOptions,
+  EmbedCall,
   EmbeddingModel,
+  EmbedResult,
   FinishReason,
   GenerateResult,
   LanguageModel,
@@ -81,9 +83,13 @@ export function createHalfbyte(
 export function createHalfbyte(
   options: HalfbyteProviderOptions,
 ): HalfbyteProvider | HalfbyteProvider6 | HalfbyteProvider5 {
-  const { engine, sdk = 7 } = options ?? {}
+  const { engine, sdk = 7 } = readFrom('the options', () => ({ ...options }))
   if (typeof engine !== 'function') checkEngine(engine)
-  const load = loadOnce(async () => (typeof engine === 'function' ? engine() : engine))
+  const load = loadOnce(async () => {
+    const loaded = typeof engine === 'function' ? await engine() : engine
+    checkEngine(loaded)
+    return loaded
+  })
   const language = (id = 'halfbyte') => languageModel(id, load)
   const embedding = (id = 'halfbyte') => embeddingModel(id, load)
   const imageModel = refuseImages
@@ -119,17 +125,19 @@ function embeddingModel(modelId: string, load: () => Promise<Engine>): Embedding
     modelId,
     maxEmbeddingsPerCall: Number.POSITIVE_INFINITY,
     supportsParallelCalls: true,
-    async doEmbed({ values, dimensions, abortSignal: signal, providerOptions }) {
-      const engine = await load()
-      const vectors = await engine.embed(values, { ...providerOptions?.['halfbyte'], signal })
-      const counts = await Promise.all(values.map((text) => engine.countTokens(text)))
-      const isCut = dimensions !== undefined && dimensions !== vectors[0]?.length
-      return {
-        embeddings: vectors.map((vector) => [...vector]),
-        usage: { tokens: counts.reduce((sum, count) => sum + count, 0) },
-        warnings: isCut ? [{ type: 'unsupported', feature: 'dimensions' }] : [],
-      }
-    },
+    doEmbed: async (call) => embed(await load(), call).catch(throwToSdk),
+  }
+}
+
+async function embed(engine: Engine, call: EmbedCall): Promise<EmbedResult> {
+  const { values, dimensions, options } = embedRequest(call)
+  const vectors = await engine.embed(values, options)
+  const counts = await Promise.all(values.map((text) => engine.countTokens(text)))
+  const isCut = dimensions !== undefined && dimensions !== vectors[0]?.length
+  return {
+    embeddings: vectors.map((vector) => [...vector]),
+    usage: { tokens: counts.reduce((sum, count) => sum + count, 0) },
+    warnings: isCut ? [{ type: 'unsupported', feature: 'dimensions' }] : [],
   }
 }
 
@@ -139,9 +147,13 @@ function languageModel(modelId: string, load: () => Promise<Engine>): LanguageMo
     provider: 'halfbyte',
     modelId,
     supportedUrls: {},
-    doGenerate: async (call) => generate(await load(), call),
+    doGenerate: async (call) => generate(await load(), call).catch(throwToSdk),
     doStream: async (call) => ({ stream: stream(await load(), call) }),
   }
+}
+
+function throwToSdk(error: unknown): never {
+  throw sdkError(error)
 }
 
 async function generate(engine: Engine, call: CallOptions): Promise<GenerateResult> {
@@ -170,7 +182,7 @@ function stream(engine: Engine, call: CallOptions): ReadableStream<StreamPart> {
         else controller.enqueue(value)
       } catch (error) {
         // The SDK expects errors of a running stream as parts of the stream.
-        controller.enqueue({ type: 'error', error })
+        controller.enqueue({ type: 'error', error: sdkError(error) })
         controller.close()
       }
     },

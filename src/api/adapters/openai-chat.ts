@@ -1,5 +1,5 @@
 // OpenAI's chat. In: an engine. Out: `chat.completions.create` for it, complete or as a stream of chunks.
-import { readFrom } from '../../base/options.ts'
+import { readFrom, signalOf } from '../../base/options.ts'
 import { randomId } from '../../base/random-id.ts'
 import type { Message } from '../../engine/wire/protocol.ts'
 import type { TokenLogprob, TokenLogprobs } from '../../engine/wire/reply.ts'
@@ -61,24 +61,24 @@ export interface OpenAIClient {
 export function openai(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIClient {
   checkEngine(engine)
   const warn = warnOnce(onWarning)
-  const create = async (params: ChatCompletionParams, given: RequestOptions = {}) => {
-    const { request, options } = readFrom('the request', () => {
-      const request = chatRequest(params, engine.model.sampling, warn)
-      return { request, options: { ...request.options, signal: given.signal } }
-    })
-    return request.isStream ? chunks(engine, request, options) : completion(engine, request, options)
+  const create = async (params: ChatCompletionParams, given?: RequestOptions) => {
+    const { request, signal } = readFrom('the request', () => ({
+      request: chatRequest(params, engine.model.sampling, warn),
+      signal: signalOf(given ?? undefined),
+    }))
+    return request.isStream ? chunks(engine, request, signal) : completion(engine, request, signal)
   }
   return { chat: { completions: { create: create as ChatCompletions['create'] } } }
 }
 
 async function completion(
   engine: Engine,
-  { messages, count }: ChatRequest,
-  options: GenerateOptions,
+  { messages, ...request }: ChatRequest,
+  signal: AbortSignal | undefined,
 ): Promise<ChatCompletion> {
   const results: GenerationResult[] = []
   await using session = engine.createSession({ messages })
-  for await (const part of replies(count, options, answers(session, messages))) {
+  for await (const part of replies(request, answers(session, messages, signal))) {
     if (part.type === 'end') results.push(part.result)
   }
   return {
@@ -95,13 +95,13 @@ async function completion(
 
 async function* chunks(
   engine: Engine,
-  { messages, count, includeUsage }: ChatRequest,
-  options: GenerateOptions,
+  { messages, includeUsage, ...request }: ChatRequest,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<ChatCompletionChunk, void> {
   await using session = engine.createSession({ messages })
   const head = heading(engine, 'chat.completion.chunk')
   const results: GenerationResult[] = []
-  for await (const part of replies(count, options, answers(session, messages))) {
+  for await (const part of replies(request, answers(session, messages, signal))) {
     const chunk = (
       delta: ChatCompletionChunk['choices'][0]['delta'],
       finish_reason: ChatFinishReason | null = null,
@@ -124,10 +124,12 @@ async function* chunks(
 }
 
 /** Answers the same conversation each time. */
-const answers = (session: Session, messages: readonly Message[]) => (options: GenerateOptions) => {
-  session.setMessages(messages)
-  return session.regenerate(options)
-}
+export const answers =
+  (session: Session, messages: readonly Message[], signal: AbortSignal | undefined) =>
+  (options: GenerateOptions) => {
+    session.setMessages(messages)
+    return session.regenerate({ ...options, signal })
+  }
 
 const heading = <T extends string>(engine: Engine, object: T) => ({
   id: `chatcmpl-${randomId()}`,

@@ -1,6 +1,6 @@
 // Replies to one prompt. In: how many are asked for, their options, a function that starts one. Out: the
 // chunks and the result of each, one reply after another.
-import { wrongOption } from '../../base/options.ts'
+import { renamedOption, wrongOption } from '../../base/options.ts'
 import type { TextChunk } from '../../engine/wire/reply.ts'
 import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
 
@@ -20,17 +20,27 @@ export function replyCount(n: unknown): number {
   return count as number
 }
 
-/** Leaving the loop cancels the reply that runs. */
+/** Our names of options, and those of a request's fields. Other names are the same. */
+export type FieldNames = Readonly<Record<string, string>>
+
+/**
+ * Leaving the loop cancels the reply that runs. Errors about options have the names of the request's fields.
+ */
 export async function* replies(
-  count: number,
-  options: GenerateOptions,
+  { count, options, names }: { count: number; options: GenerateOptions; names: FieldNames },
   start: (options: GenerateOptions) => Generation,
 ): AsyncGenerator<ReplyPart, void> {
   for (let index = 0; index < count; index++) {
     yield { type: 'start', index }
-    const generation = start({ ...options, ...seedOf(options.seed, index) })
-    for await (const chunk of generation) yield { type: 'chunk', index, chunk }
-    yield { type: 'end', index, result: await generation.result }
+    try {
+      const generation = start({ ...options, ...seedOf(options.seed, index) })
+      for await (const chunk of generation) yield { type: 'chunk', index, chunk }
+      yield { type: 'end', index, result: await generation.result }
+    } catch (error) {
+      throw renamedOption(error, (name) =>
+        name.replaceAll(/\w+/g, (word) => (Object.hasOwn(names, word) ? (names[word] as string) : word)),
+      )
+    }
   }
 }
 

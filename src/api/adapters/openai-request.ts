@@ -3,13 +3,13 @@
 
 import { HalfbyteError } from '../../base/errors.ts'
 import { checkList } from '../../base/lists.ts'
-import { shown } from '../../base/options.ts'
+import { shown, wrongOption } from '../../base/options.ts'
 import { isObject } from '../../base/values.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { SamplerOptions } from '../../generate/sampler/options.ts'
 import type { GenerateOptions } from '../types.ts'
 import { callOf, roleOf, splitPrefix, textOf, withToolNames } from './chat-messages.ts'
-import { replyCount } from './openai-replies.ts'
+import { type FieldNames, replyCount } from './openai-replies.ts'
 import type { ChatCompletionParams, ChatMessageParam, SamplingParams } from './openai-types.ts'
 import { ANY_OBJECT, formOptions, type ToolChoice } from './reply-form.ts'
 import { type OnWarning, unreadFields, warnOfUnread } from './warn.ts'
@@ -17,6 +17,7 @@ import { type OnWarning, unreadFields, warnOfUnread } from './warn.ts'
 export interface ChatRequest {
   readonly messages: readonly Message[]
   readonly options: GenerateOptions
+  readonly names: FieldNames
   /** Number of replies. */
   readonly count: number
   readonly isStream: boolean
@@ -72,7 +73,7 @@ export function chatRequest(
   if (Array.isArray(params?.messages)) checkList('messages', params.messages)
   if (params?.tools != null) checkList('tools', params.tools)
   if (!Array.isArray(params?.messages) || params.messages.some((each) => !isObject(each)))
-    throw refused('messages is not a list of messages; give the conversation so far')
+    throw wrongOption('messages', params?.messages, 'a list of messages, the conversation so far')
   warnOfUnread(params, FIELDS, onWarning)
   for (const name of new Set(params.messages.flatMap((message) => unreadFields(message, MESSAGE_FIELDS)))) {
     onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates have nothing like it`)
@@ -82,6 +83,7 @@ export function chatRequest(
   return {
     messages,
     options: { prefix, ...options(params, sampling) },
+    names: { ...fieldNames(params), logprobs: 'top_logprobs' },
     count,
     isStream: params.stream === true,
     includeUsage: params.stream_options?.include_usage === true,
@@ -112,16 +114,29 @@ function templateArgumentsOf({
   reasoning_effort: effort,
 }: ChatCompletionParams) {
   if (given != null && !isObject(given))
-    throw refused('chat_template_kwargs is not an object; give the variables of the chat template by name')
+    throw wrongOption('chat_template_kwargs', given, 'an object with the variables of the chat template')
   if (given == null && effort == null) return undefined
   return { ...(effort != null && { reasoning_effort: effort }), ...given }
+}
+
+/** The names under which a request gave our options. */
+export function fieldNames(
+  params: SamplingParams & { readonly max_completion_tokens?: unknown },
+): FieldNames {
+  const own = Object.keys(params.halfbyte ?? {}).map((name) => [name, `halfbyte.${name}`])
+  return {
+    ...{ topP: 'top_p', topK: 'top_k', minP: 'min_p', typicalP: 'typical_p', logitBias: 'logit_bias' },
+    ...{ frequencyPenalty: 'frequency_penalty', presencePenalty: 'presence_penalty' },
+    ...{ repeatPenalty: 'repetition_penalty', templateArguments: 'chat_template_kwargs' },
+    maxTokens: params.max_completion_tokens == null ? 'max_tokens' : 'max_completion_tokens',
+    ...Object.fromEntries(own),
+  }
 }
 
 /** The options that chats and text completions share. */
 export function textOptions(params: SamplingParams, sampling: SamplerOptions): GenerateOptions {
   const { stop, halfbyte } = params
-  if (halfbyte != null && !isObject(halfbyte))
-    throw refused('halfbyte is not an object of options; change it')
+  if (halfbyte != null && !isObject(halfbyte)) throw wrongOption('halfbyte', halfbyte, 'an object of options')
   // The API's own defaults, unless the model's files recommend something.
   const own = Object.keys(sampling).length > 0 ? {} : { temperature: 1, topP: 1 }
   const given = {
@@ -146,21 +161,19 @@ function schemaOf(format: ChatCompletionParams['response_format']): object | und
   if (format.type === 'json_schema' && isObject(format.json_schema)) {
     return format.json_schema.schema ?? ANY_OBJECT
   }
-  const wanted = 'text, json_object, or json_schema with the schema in json_schema.schema'
-  throw refused(
-    `response_format is ${shown(format)} but its type must be ${wanted}; change it or leave it out`,
-  )
+  const wanted = 'an object whose type is text, json_object, or json_schema with its json_schema.schema'
+  throw wrongOption('response_format', format, wanted)
 }
 
 function readLogprobs({ logprobs, top_logprobs }: ChatCompletionParams): number | undefined {
   if (logprobs === true) return top_logprobs ?? 0
   if (top_logprobs == null) return undefined
-  throw refused(`top_logprobs is ${top_logprobs} but logprobs is ${logprobs}; set that to true`)
+  throw refused('top_logprobs', `top_logprobs is ${shown(top_logprobs)} but logprobs is not true; set that`)
 }
 
 function readTool(tool: NonNullable<ChatCompletionParams['tools']>[number]): Tool {
   if (!('function' in tool))
-    throw refused(`a tool has the type "${tool.type}" but only functions can be called`)
+    throw refused('tools', `a tool has the type ${shown(tool.type)} but only functions can be called`)
   const { name, description, parameters } = tool.function
   return { name, description, parameters }
 }
@@ -171,10 +184,10 @@ function readChoice(choice: ChatCompletionParams['tool_choice']): ToolChoice {
   if (choice == null) return 'auto'
   if (typeof choice === 'string') {
     if (CHOICES.includes(choice)) return choice
-    throw refused(`tool_choice is "${choice}" but must be ${CHOICES.join(', ')} or a function`)
+    throw wrongOption('tool_choice', choice, `${CHOICES.join(', ')} or a function`)
   }
-  if ('function' in choice) return { tool: choice.function.name }
-  throw refused(`tool_choice has the type "${choice.type}" but only a function can be chosen`)
+  if (isObject(choice) && 'function' in choice) return { tool: choice.function.name }
+  throw wrongOption('tool_choice', choice, 'a function')
 }
 
 function readMessage(message: ChatMessageParam, index: number): Message {
@@ -190,7 +203,7 @@ function readMessage(message: ChatMessageParam, index: number): Message {
 
 function readCall(call: NonNullable<ChatMessageParam['tool_calls']>[number]) {
   if ('function' in call) return callOf(call.id, call.function.name, call.function.arguments)
-  throw refused(`call ${call.id} has the type "${call.type}" but only functions can be called`)
+  throw refused('messages', `a call has the type ${shown(call.type)} but only functions can be called`)
 }
 
-const refused = (sentence: string): HalfbyteError => new HalfbyteError('unsupported', sentence)
+const refused = (name: string, sentence: string) => new HalfbyteError('unsupported', sentence, { name })

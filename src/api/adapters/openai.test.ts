@@ -370,7 +370,11 @@ test.each([
     { messages: said('hi'), response_format: { type: 'json_schema' } },
     /json_schema/,
   ],
-  ['options that are none', { messages: said('hi'), halfbyte: 7 }, /halfbyte is not an object/],
+  [
+    'options that are none',
+    { messages: said('hi'), halfbyte: 7 },
+    /halfbyte is 7 but must be an object of options/,
+  ],
   [
     'calls without answers',
     { messages: [...said('hi'), { role: 'assistant', content: null, tool_calls: [called] }] },
@@ -418,15 +422,15 @@ test('what other servers write as null is nothing', async () => {
 })
 
 test.each<[object, RegExp]>([
-  [{ messages: undefined }, /messages is not a list/],
-  [{ messages: 'hello' }, /messages is not a list/],
+  [{ messages: undefined }, /messages is undefined but must be a list of messages/],
+  [{ messages: 'hello' }, /messages is "hello" but must be a list of messages/],
   [{ tool_choice: 'any' }, /tool_choice is "any" but must be auto, none, required or a function/],
-  [{ top_logprobs: 3 }, /top_logprobs is 3 but logprobs is undefined/],
-  [{ logprobs: true, top_logprobs: 1000 }, /logprobs is 1000 but must be .* to 100/],
+  [{ top_logprobs: 3 }, /top_logprobs is 3 but logprobs is not true/],
+  [{ logprobs: true, top_logprobs: 1000 }, /top_logprobs is 1000 but must be .* to 100/],
   [{ temperature: Number.NaN }, /temperature is NaN/],
-  [{ logit_bias: { x: 1 } }, /an id in logitBias is "x"/],
+  [{ logit_bias: { x: 1 } }, /an id in logit_bias is "x"/],
   [{ stop: [''] }, /a text in stop is ""/],
-  [{ max_tokens: -1 }, /maxTokens is -1/],
+  [{ max_tokens: -1 }, /max_tokens is -1/],
   [{ seed: 0.5 }, /seed is 0.5/],
   [{ n: 0 }, /n is 0/],
 ])('%o is refused, whole and as a stream', async (wrong, sentence) => {

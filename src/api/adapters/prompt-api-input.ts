@@ -1,6 +1,9 @@
 // Prompt API input. In: prompts and options in the browsers' own form. Out: our messages and sampling
 // options, or NotSupportedError.
-import { shown } from '../../base/options.ts'
+import { isHalfbyteError, reasonOf } from '../../base/errors.ts'
+import { checkList } from '../../base/lists.ts'
+import { checkSignal, wrongOption } from '../../base/options.ts'
+import { isObject } from '../../base/values.ts'
 import type { Message } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'
 import { formOptions } from './reply-form.ts'
@@ -70,69 +73,162 @@ const TEMPERATURES: ReadonlyMap<SamplingMode, number> = new Map([
 const KINDS: ReadonlySet<string> = new Set(['text', 'tool-call', 'tool-response'])
 
 /**
- * Throws TypeError if the mode is unknown or given with numbers, NotSupportedError if anything other than
- * text is expected.
+ * What `read` makes of a page's values. Throws TypeError for values of another type and for those that cannot
+ * be read, as browsers do.
  */
-export function samplingOf(options: CreateOptions): GenerateOptions {
-  const { samplingMode, temperature, topK } = options
-  for (const { type } of [...(options.expectedInputs ?? []), ...(options.expectedOutputs ?? [])]) {
-    if (!KINDS.has(type)) throw unsupported(`"${type}" cannot be read or written; the model knows text only`)
+function given<Read>(name: string, read: () => Read): Read {
+  try {
+    return read()
+  } catch (cause) {
+    if (cause instanceof TypeError || cause instanceof DOMException) throw cause
+    const reason = isHalfbyteError(cause) ? cause.message : `${name} cannot be read (${reasonOf(cause)})`
+    throw new TypeError(reason, { cause })
   }
-  if (samplingMode === undefined) return { temperature, topK }
+}
+
+/** A dictionary of the API. Nothing is one without entries. */
+function dictionary<Options extends object>(
+  name: string,
+  options: Options | null | undefined,
+): Partial<Options> {
+  const value = options ?? {}
+  if (!isObject(value)) throw wrongOption(name, value, 'an object')
+  return value as Partial<Options>
+}
+
+/** The options of a call. Throws TypeError for those of another type. */
+export const promptOptions = (options: PromptOptions | undefined): PromptOptions =>
+  given('the options', () => {
+    const { signal, responseConstraint } = dictionary('the options', options)
+    checkSignal(signal)
+    if (
+      responseConstraint !== undefined &&
+      (typeof responseConstraint !== 'object' || responseConstraint === null)
+    )
+      throw wrongOption('responseConstraint', responseConstraint, 'a JSON Schema or a regular expression')
+    return { ...(signal && { signal }), ...(responseConstraint && { responseConstraint }) }
+  })
+
+/** The options of a session, as far as they have the right types. */
+export interface CreateRequest {
+  readonly sampling: GenerateOptions
+  readonly tools: readonly PromptTool[]
+  readonly initial: readonly PromptMessage[]
+  readonly signal: AbortSignal | undefined
+  readonly monitor: CreateOptions['monitor'] | undefined
+  /** What the session must read and write, as named in the options. */
+  readonly kinds: readonly string[]
+}
+
+/**
+ * Throws TypeError for values of another type, for an unknown mode or one given with numbers, and for tools
+ * that cannot be run or that share a name; RangeError for numbers that no sampler can have.
+ */
+export function createRequest(options: CreateOptions | undefined): CreateRequest {
+  const request = given('the options', () => {
+    const read = dictionary('the options', options)
+    checkSignal(read.signal)
+    const { monitor } = read
+    if (monitor !== undefined && typeof monitor !== 'function')
+      throw wrongOption('monitor', monitor, 'a function')
+    return {
+      sampling: samplingOf(read),
+      tools: toolsOf(read.tools ?? []),
+      initial: readPrompt(read.initialPrompts ?? []),
+      ...{ signal: read.signal, monitor },
+      kinds: [
+        ...kindsOf('expectedInputs', read.expectedInputs ?? []),
+        ...kindsOf('expectedOutputs', read.expectedOutputs ?? []),
+      ],
+    }
+  })
+  const { temperature = 0, topK = 1 } = request.sampling
+  if (temperature < 0) throw new RangeError(`temperature is ${temperature} but must be 0 or more`)
+  if (topK < 1) throw new RangeError(`topK is ${topK} but must be 1 or more`)
+  return request
+}
+
+/** Whether the model can read and write it. */
+export const isReadable = (kind: string): boolean => KINDS.has(kind)
+
+/** Throws NotSupportedError if anything other than text is expected. */
+export function checkKinds({ kinds }: CreateRequest): void {
+  const other = kinds.find((kind) => !isReadable(kind))
+  if (other !== undefined)
+    throw unsupported(`"${other}" cannot be read or written; the model knows text only`)
+}
+
+function kindsOf(name: string, expected: unknown): string[] {
+  checkList(name, expected)
+  return Array.from(expected, (each) => {
+    const { type } = dictionary(`a value in ${name}`, each as { readonly type?: unknown })
+    if (typeof type === 'string') return type
+    throw wrongOption(`a type in ${name}`, type, 'text')
+  })
+}
+
+function samplingOf({ samplingMode, temperature, topK }: CreateOptions): GenerateOptions {
+  for (const [name, number] of Object.entries({ temperature, topK })) {
+    if (number !== undefined && !Number.isFinite(number)) throw wrongOption(name, number, 'a number')
+  }
+  if (samplingMode === undefined) return { temperature, topK: topK === undefined ? topK : Math.floor(topK) }
   if (temperature !== undefined || topK !== undefined) {
     throw new TypeError('samplingMode cannot be combined with temperature or topK; leave one of them out')
   }
   const known = TEMPERATURES.get(samplingMode)
   if (known !== undefined) return { temperature: known }
-  throw new TypeError(
-    `samplingMode is ${shown(samplingMode)} but must be ${[...TEMPERATURES.keys()].join(', ')}; change it or leave it out`,
-  )
+  throw wrongOption('samplingMode', samplingMode, [...TEMPERATURES.keys()].join(', '))
 }
 
-/** False if anything other than text is expected. Throws TypeError as `samplingOf`. */
-export function isTextOnly(options: CreateOptions): boolean {
-  try {
-    samplingOf(options)
-    return true
-  } catch (error) {
-    if (error instanceof DOMException) return false
-    throw error
-  }
+function toolsOf(tools: unknown): readonly PromptTool[] {
+  checkList('tools', tools)
+  const read = Array.from(tools, (tool, index): PromptTool => {
+    const { name, description, inputSchema, execute } = dictionary(`tool ${index}`, tool as PromptTool)
+    if (typeof name !== 'string') throw wrongOption(`the name of tool ${index}`, name, 'a text')
+    if (typeof description !== 'string')
+      throw wrongOption(`the description of "${name}"`, description, 'a text')
+    if (!isObject(inputSchema)) throw wrongOption(`the inputSchema of "${name}"`, inputSchema, 'an object')
+    if (typeof execute !== 'function')
+      throw new TypeError(`the tool "${name}" has no function execute; give it one`)
+    return { name, description, inputSchema, execute: (...args) => Reflect.apply(execute, tool, args) }
+  })
+  if (new Set(read.map(({ name }) => name)).size === read.length) return read
+  throw new TypeError(`each of the ${read.length} tools needs a name of its own`)
 }
 
-/** Throws TypeError for tools that cannot be run or that share a name. */
-export function toolsOf({ tools = [] }: CreateOptions): readonly PromptTool[] {
-  for (const { name, execute } of tools) {
-    if (typeof execute === 'function') continue
-    throw new TypeError(`the tool "${name}" has no function execute; give it one`)
-  }
-  if (new Set(tools.map(({ name }) => name)).size === tools.length) return tools
-  throw new TypeError(`each of the ${tools.length} tools needs a name of its own`)
-}
-
-/** Our options for a prompt. Throws TypeError if the constraint is neither a schema nor an expression. */
-export function constraintOf(
+/** Our options for a prompt. Throws TypeError for a schema that cannot be read. */
+export const constraintOf = (
   { responseConstraint }: PromptOptions,
   tools: readonly PromptTool[],
-): Pick<GenerateOptions, 'schema' | 'pattern' | 'tools'> {
-  const told = tools.map(({ name, description, inputSchema }) => ({
-    ...{ name, description, parameters: inputSchema },
-  }))
-  const free = { tools: told, choice: 'auto' } as const
-  if (responseConstraint === undefined) return formOptions({ ...free, schema: undefined })
-  if (typeof responseConstraint !== 'object' || responseConstraint === null) {
-    throw new TypeError('responseConstraint must be a JSON Schema or a regular expression')
-  }
-  if (!(responseConstraint instanceof RegExp)) return formOptions({ ...free, schema: responseConstraint })
-  const { source, flags } = responseConstraint
-  if (/[^dguy]/.test(flags)) throw unsupported(`the flags "${flags}" of an expression change what it matches`)
-  // With an expression the reply cannot contain calls.
-  return { pattern: source }
-}
+): Pick<GenerateOptions, 'schema' | 'pattern' | 'tools'> =>
+  given('responseConstraint', () => {
+    // With an expression the reply cannot contain calls.
+    if (responseConstraint instanceof RegExp) return { pattern: responseConstraint }
+    const told = tools.map(({ name, description, inputSchema }) => ({
+      ...{ name, description, parameters: inputSchema },
+    }))
+    return formOptions({ tools: told, choice: 'auto', schema: responseConstraint })
+  })
 
 /** Throws TypeError for roles, NotSupportedError for content, SyntaxError for a prefix. */
-export function readPrompt(input: Prompt): PromptMessage[] {
+export const readPrompt = (input: Prompt): PromptMessage[] =>
+  given('the prompt', () => messagesOf(listOf(input)))
+
+type ListedPrompt = Exclude<Prompt, string>
+
+/** The prompt as a list of messages of its own. */
+function listOf(input: Prompt): ListedPrompt {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
+  checkList('the prompt', input)
+  return Array.from(input, (message, index) => {
+    const { role, content, prefix } = dictionary(`message ${index}`, message)
+    if (typeof role !== 'string') throw wrongOption(`the role of message ${index}`, role, 'a text')
+    if (typeof content !== 'string') checkList(`the content of message ${index}`, content)
+    return { role, content, prefix: prefix === true } as ListedPrompt[0]
+  })
+}
+
+function messagesOf(input: ListedPrompt): PromptMessage[] {
   const last = input.findLastIndex(({ role }) => role === 'system')
   if (last > 0) {
     throw new TypeError(
@@ -146,10 +242,9 @@ export function readPrompt(input: Prompt): PromptMessage[] {
         'SyntaxError',
       )
     }
-    if (role !== 'system' && role !== 'user' && role !== 'assistant') {
-      throw new TypeError(`"${role}" is not a role; use system, user or assistant`)
-    }
-    return { role, content: typeof content === 'string' ? content : content.map(readPart).join('') }
+    if (role !== 'system' && role !== 'user' && role !== 'assistant')
+      throw wrongOption('a role', role, 'system, user or assistant')
+    return { role, content: typeof content === 'string' ? content : Array.from(content, readPart).join('') }
   })
 }
 
@@ -159,21 +254,29 @@ interface PrefixedPrompt {
 }
 
 /** Messages, and the text with which the reply to them begins: the last message, if it is a prefix. */
-export function readPrefixed(input: Prompt): PrefixedPrompt {
-  const last = typeof input === 'string' ? undefined : input.at(-1)
-  if (typeof input === 'string' || last?.prefix !== true || last.role !== 'assistant')
-    return { said: readPrompt(input) }
-  const [{ content }] = readPrompt([{ ...last, prefix: false }]) as [PromptMessage]
-  return { said: readPrompt(input.slice(0, -1)), prefix: content }
-}
+export const readPrefixed = (input: Prompt): PrefixedPrompt =>
+  given('the prompt', () => {
+    const list = listOf(input)
+    const last = list.at(-1)
+    if (last?.prefix !== true || last.role !== 'assistant') return { said: messagesOf(list) }
+    const [{ content }] = messagesOf([{ ...last, prefix: false }]) as [PromptMessage]
+    return { said: messagesOf(list.slice(0, -1)), prefix: content }
+  })
 
 /** All messages, the beginning of the reply among them. */
 export const withPrefix = ({ said, prefix }: PrefixedPrompt): readonly PromptMessage[] =>
   prefix === undefined ? said : [...said, { role: 'assistant', content: prefix }]
 
-function readPart({ type, value }: { readonly type: string; readonly value?: unknown }): string {
+function readPart(part: unknown): string {
+  const { type, value } = dictionary('a part of the content', part as { type?: unknown; value?: unknown })
+  if (typeof type !== 'string') throw wrongOption('the type of a part', type, 'text')
   if (type === 'text' && typeof value === 'string') return value
+  if (type === 'text') throw wrongOption('the value of a part', value, 'a text')
   throw unsupported(`content of the type "${type}" cannot be read; the model knows text only`)
 }
 
-export const unsupported = (sentence: string): DOMException => new DOMException(sentence, 'NotSupportedError')
+/** As browsers name what the model cannot do. */
+export const browserError = (error: unknown): unknown =>
+  isHalfbyteError(error) && error.code === 'unsupported' ? unsupported(error.message) : error
+
+const unsupported = (sentence: string): DOMException => new DOMException(sentence, 'NotSupportedError')

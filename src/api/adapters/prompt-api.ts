@@ -8,25 +8,34 @@ import type { Engine } from '../engine.ts'
 import type { GenerateOptions, GenerationResult, Session } from '../types.ts'
 import { loadOnce } from './load-once.ts'
 import {
+  browserError,
   type CreateOptions,
+  type CreateRequest,
+  checkKinds,
   constraintOf,
-  isTextOnly,
+  createRequest,
+  isReadable,
   type Prompt,
   type PromptMessage,
   type PromptOptions,
-  type PromptTool,
+  promptOptions,
   readPrefixed,
   readPrompt,
-  samplingOf,
-  toolsOf,
-  unsupported,
   withPrefix,
 } from './prompt-api-input.ts'
-import { MonitorTarget } from './prompt-api-monitor.ts'
+import { callHandler, MonitorTarget } from './prompt-api-monitor.ts'
 import { quotaExceeded } from './prompt-api-quota.ts'
 import { MOST_ROUNDS, runCalls, unlessAborted } from './prompt-api-tools.ts'
 
-export type * from './prompt-api-input.ts'
+export type {
+  CreateOptions,
+  DownloadMonitor,
+  Prompt,
+  PromptMessage,
+  PromptOptions,
+  PromptTool,
+  SamplingMode,
+} from './prompt-api-input.ts'
 
 /** Loads the engine that all sessions share. Called once, and again after it failed. */
 export type LoadEngine = (hooks: {
@@ -72,23 +81,26 @@ export function promptApi(load: LoadEngine): LanguageModelClass {
     }
   })
   return {
-    availability: async (options = {}) => (isTextOnly(options) ? state : 'unavailable'),
-    async create(options = {}) {
-      options.signal?.throwIfAborted()
-      const sampling = samplingOf(options)
-      const setup = { initial: readPrompt(options.initialPrompts ?? []), sampling, tools: toolsOf(options) }
+    async availability(options) {
+      return createRequest(options).kinds.every(isReadable) ? state : 'unavailable'
+    },
+    async create(options) {
+      const request = createRequest(options)
+      const { initial, signal } = request
+      signal?.throwIfAborted()
+      checkKinds(request)
       const monitor = new MonitorTarget()
-      options.monitor?.(monitor)
+      request.monitor?.(monitor)
       monitor.report(0)
       monitors.add(monitor)
       try {
-        const engine = await start(options.signal)
+        const engine = await start(signal)
         monitor.report(1)
-        const [quota, { initial }] = [engine.model.contextLength, setup]
+        const quota = engine.model.contextLength
         const used = initial.length === 0 ? 0 : await engine.countTokens(initial)
         if (used >= quota) throw quotaExceeded(used, quota)
-        options.signal?.throwIfAborted()
-        return new LocalLanguageModel(engine, setup, engine.createSession({ messages: initial }), used)
+        signal?.throwIfAborted()
+        return new LocalLanguageModel(engine, request, engine.createSession({ messages: initial }), used)
       } finally {
         monitors.delete(monitor)
       }
@@ -96,12 +108,11 @@ export function promptApi(load: LoadEngine): LanguageModelClass {
   }
 }
 
+/** The event of a conversation that has lost its oldest exchange, under its newer and its older name. */
+const OVERFLOW_EVENTS = ['contextoverflow', 'quotaoverflow'] as const
+
 /** The options of a session, which its clones share. */
-interface SessionSetup {
-  readonly initial: readonly PromptMessage[]
-  readonly sampling: GenerateOptions
-  readonly tools: readonly PromptTool[]
-}
+type SessionSetup = Pick<CreateRequest, 'initial' | 'sampling' | 'tools'>
 
 /**
  * One conversation. If it outgrows the context, its oldest exchanges are dropped; the initial prompts stay.
@@ -125,6 +136,7 @@ export class LocalLanguageModel extends EventTarget {
     this.#setup = setup
     this.#session = session
     this.#unreadUsage = unreadUsage
+    for (const name of OVERFLOW_EVENTS) callHandler(this, name, () => this[`on${name}`])
   }
 
   /** Number of tokens that the conversation holds. */
@@ -167,14 +179,14 @@ export class LocalLanguageModel extends EventTarget {
    * reply that was cut off before it satisfied a constraint, `QuotaExceededError` (with `requested` and
    * `quota`) for a prompt that the context cannot hold, and the errors of tools.
    */
-  async prompt(input: Prompt, options: PromptOptions = {}): Promise<string> {
+  async prompt(input: Prompt, options?: PromptOptions): Promise<string> {
     let text = ''
     for await (const piece of this.#pieces(input, options)) text += piece
     return text
   }
 
   /** The pieces of the reply; no piece repeats earlier text. */
-  promptStreaming(input: Prompt, options: PromptOptions = {}): ReadableStream<string> {
+  promptStreaming(input: Prompt, options?: PromptOptions): ReadableStream<string> {
     const pieces = this.#pieces(input, options)
     return new ReadableStream<string>({
       async pull(controller) {
@@ -192,8 +204,8 @@ export class LocalLanguageModel extends EventTarget {
    * Adds messages without answering. They are counted now and read with the next prompt. Rejects with
    * `QuotaExceededError` if the context cannot hold them.
    */
-  async append(input: Prompt, { signal }: PromptOptions = {}): Promise<undefined> {
-    this.#check(signal)
+  async append(input: Prompt, options?: PromptOptions): Promise<undefined> {
+    const signal = this.#signalOf(options)
     const added = readPrompt(input)
     await this.#inTurn(signal, async () => {
       const before = this.#session.messages
@@ -213,18 +225,18 @@ export class LocalLanguageModel extends EventTarget {
   }
 
   /** Number of tokens of `input`, including the template around it. */
-  async measureContextUsage(input: Prompt, { signal }: PromptOptions = {}): Promise<number> {
-    this.#check(signal)
+  async measureContextUsage(input: Prompt, options?: PromptOptions): Promise<number> {
+    this.#signalOf(options)
     return this.#engine.countTokens(withPrefix(readPrefixed(input)))
   }
 
   /** @deprecated The older name of `measureContextUsage`. */
-  measureInputUsage(input: Prompt, options: PromptOptions = {}): Promise<number> {
+  measureInputUsage(input: Prompt, options?: PromptOptions): Promise<number> {
     return this.measureContextUsage(input, options)
   }
 
-  async clone({ signal }: PromptOptions = {}): Promise<LocalLanguageModel> {
-    this.#check(signal)
+  async clone(options?: PromptOptions): Promise<LocalLanguageModel> {
+    const signal = this.#signalOf(options)
     const fork = await this.#inTurn(signal, () => this.#session.fork())
     return new LocalLanguageModel(this.#engine, this.#setup, fork, this.#unreadUsage)
   }
@@ -235,7 +247,8 @@ export class LocalLanguageModel extends EventTarget {
     void this.#session.dispose().catch(() => undefined)
   }
 
-  async *#pieces(input: Prompt, options: PromptOptions): AsyncGenerator<string, void> {
+  async *#pieces(input: Prompt, given: PromptOptions | undefined): AsyncGenerator<string, void> {
+    const options = promptOptions(given)
     this.#check(options.signal)
     const { said, prefix } = readPrefixed(input)
     const form = constraintOf(options, this.#setup.tools)
@@ -247,8 +260,7 @@ export class LocalLanguageModel extends EventTarget {
       if ((yield* reply) !== 'length' || options.responseConstraint === undefined) return
       throw new DOMException('the reply was cut off before it satisfied responseConstraint', 'SyntaxError')
     } catch (error) {
-      if (isHalfbyteError(error) && error.code === 'unsupported') throw unsupported(error.message)
-      throw error
+      throw browserError(error)
     } finally {
       turn.end()
     }
@@ -340,12 +352,15 @@ export class LocalLanguageModel extends EventTarget {
     // Tool answers belong to the current question.
     if (next < 0 && said[0]?.role === 'tool') return false
     this.#session.setMessages([...kept, ...(next < 0 ? [] : rest.slice(next))])
-    for (const name of ['contextoverflow', 'quotaoverflow'] as const) {
-      const event = new Event(name)
-      this.dispatchEvent(event)
-      this[`on${name}`]?.(event)
-    }
+    for (const name of OVERFLOW_EVENTS) this.dispatchEvent(new Event(name))
     return true
+  }
+
+  /** The signal of a call's options. Throws its reason if it is aborted. */
+  #signalOf(options: PromptOptions | undefined): AbortSignal | undefined {
+    const { signal } = promptOptions(options)
+    this.#check(signal)
+    return signal
   }
 
   #check(signal: AbortSignal | undefined): void {

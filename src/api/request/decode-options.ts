@@ -27,6 +27,7 @@ export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
     if (!isObject(given)) throw wrongOption('the options', given, 'an object')
     const { signal, tools, prefix, templateArguments, processors, ...decode }: GenerateOptions = given
     checkSignal(signal)
+    checkVariables(templateArguments)
     if (processors === undefined) return { signal, tools, prefix, templateArguments, decode }
     checkList('processors', processors)
     const addresses = processors.map((address) => {
@@ -36,6 +37,12 @@ export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
     })
     return { signal, tools, prefix, templateArguments, decode: { ...decode, processors: addresses } }
   })
+}
+
+/** Throws `unsupported` for variables of a chat template that have no names. The worker checks the values. */
+export function checkVariables(given: unknown): void {
+  if (given !== undefined && !isObject(given))
+    throw wrongOption('templateArguments', given, 'an object with JSON values')
 }
 
 /** As `startGeneration`, with options that reject the generation if they are wrong. */

@@ -105,9 +105,13 @@ test('adapters without an engine say what to pass', async () => {
     `unsupported: load is undefined but must be a function that loads an engine; ${LEAVE}`,
   )
   const client = openai(await openToy())
-  for (const params of [undefined, {}, { messages: [undefined] }]) {
+  for (const [params, given] of [
+    [undefined, 'undefined'],
+    [{}, 'undefined'],
+    [{ messages: [undefined] }, '[null]'],
+  ]) {
     expect(await sentenceOf(() => client.chat.completions.create(params as never))).toBe(
-      'unsupported: messages is not a list of messages; give the conversation so far',
+      `unsupported: messages is ${given} but must be a list of messages, the conversation so far; ${LEAVE}`,
     )
   }
 })

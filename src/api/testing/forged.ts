@@ -1,6 +1,7 @@
 // Forged values for tests. In: valid arguments of a public method. Out: the same with something in them
 // replaced by what no type allows, and how the method ended.
 import fc from 'fast-check'
+import { expect } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 
 const throwing = (): never => {
@@ -104,6 +105,27 @@ export function forged(valid: readonly unknown[], changes: readonly Forgery[]): 
       }
     },
     [...valid],
+  )
+}
+
+type Loose = (...args: unknown[]) => unknown
+
+export const methodOf = (object: unknown, name: string): Loose =>
+  ((object as Record<string, Loose>)[name] as Loose).bind(object)
+
+const RUNS = Number(process.env['FORGED_RUNS'] ?? 150)
+
+/** Calls `act` with forgeries of `valid`. Fails where it ends in what `allowed` does not match. */
+export async function holds(
+  valid: readonly unknown[],
+  act: Loose,
+  { end = endOf, allowed = /^(result|[a-z-]+)$/ } = {},
+): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(forgeries(valid), async (changes) => {
+      expect(await end(() => act(...forged(valid, changes)))).toMatch(allowed)
+    }),
+    { numRuns: RUNS },
   )
 }
 

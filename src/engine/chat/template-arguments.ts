@@ -16,6 +16,7 @@ export function checkTemplateArguments(given: unknown): void {
     throw new HalfbyteError(
       'unsupported',
       `templateArguments has "${taken}", which the engine sets itself; leave it out`,
+      { name: 'templateArguments' },
     )
   }
   let parts = 0
@@ -24,6 +25,7 @@ export function checkTemplateArguments(given: unknown): void {
       throw new HalfbyteError(
         'unsupported',
         `templateArguments.${name} has more than ${MAX_PARTS} values or ${MAX_DEPTH} levels; give less`,
+        { name: `templateArguments.${name}` },
       )
     }
     if (Array.isArray(value)) for (const each of value) check(name, each, depth + 1)

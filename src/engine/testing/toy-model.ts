@@ -86,7 +86,7 @@ export function toyModel(
     text: toyText,
     constraints: new ConstraintCompiler(toyTokens, VOCAB, toyText.endIds),
     scheduler,
-    renderPrompt: (messages, { tools = [], prefix = '' } = {}) => {
+    renderPrompt: (messages, { tools = [], prefix = '', templateArguments = {} } = {}) => {
       if (messages.some(({ role }) => !['system', 'user', 'assistant', 'tool'].includes(role))) {
         throw new HalfbyteError('unsupported', 'the toy template knows system, user and assistant')
       }
@@ -95,7 +95,10 @@ export function toyModel(
         const calls = toolCalls.map((call) => `<call ${call.name}>`).join('')
         return `<${role}>${content}${calls}<end>`
       })
-      return `${names}${turns.join('')}<assistant>${prefix}`
+      const given = Object.entries(templateArguments).map(
+        ([name, value]) => `<${name} ${JSON.stringify(value)}>`,
+      )
+      return `${names}${given.join('')}${turns.join('')}<assistant>${prefix}`
     },
     newSequence: (options) => new Sequence(state, options),
     fingerprint: async () => options.fingerprint ?? 'toy',

@@ -5,7 +5,7 @@ import { randomId } from '../../../base/random-id.ts'
 import type { TokenLogprobs } from '../../../engine/wire/reply.ts'
 import type { Engine } from '../../engine.ts'
 import { replies, replyCount } from '../openai-replies.ts'
-import { textOptions } from '../openai-request.ts'
+import { fieldNames, textOptions } from '../openai-request.ts'
 import type { TextCompletion, TextCompletionParams } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../warn.ts'
 
@@ -44,6 +44,7 @@ export async function* textCompletions(
     ...params.halfbyte,
     signal,
   }
+  const request = { count, options, names: fieldNames(params) }
   const head = {
     id: `cmpl-${randomId()}`,
     object: 'text_completion',
@@ -52,7 +53,7 @@ export async function* textCompletions(
   } as const
   const total = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
   for (const [place, text] of prompts.entries()) {
-    for await (const part of replies(count, options, (options) => engine.complete(text, options))) {
+    for await (const part of replies(request, (options) => engine.complete(text, options))) {
       const index = place * count + part.index
       const chunk = (part: Partial<Choice>): TextCompletion => ({
         ...head,

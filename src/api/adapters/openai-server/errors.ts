@@ -7,7 +7,8 @@ export interface ErrorAnswer {
     readonly error: {
       readonly message: string
       readonly type: string
-      readonly param: null
+      /** The field that is wrong, if one is. */
+      readonly param: string | null
       readonly code: string
     }
   }
@@ -17,16 +18,27 @@ export interface ErrorAnswer {
 export function errorAnswer(error: unknown): ErrorAnswer {
   const code = isHalfbyteError(error) ? error.code : 'internal'
   if (code === 'context-overflow') return refusal(400, reasonOf(error), 'context_length_exceeded')
-  if (code === 'unsupported') return refusal(400, reasonOf(error), code)
+  if (code === 'unsupported') return refusal(400, reasonOf(error), code, fieldOf(error))
   return { status: 500, body: body(reasonOf(error), 'server_error', code) }
 }
 
-/** For a request that is itself wrong. */
-export const refusal = (status: number, message: string, code: string): ErrorAnswer => ({
-  status,
-  body: body(message, 'invalid_request_error', code),
-})
+/** The last word of the name, which may be `a text in stop`. */
+function fieldOf(error: unknown): string | null {
+  const name = isHalfbyteError(error) ? error.detail['name'] : undefined
+  return /[\w.]+$/.exec(typeof name === 'string' ? name : '')?.[0] ?? null
+}
 
-const body = (message: string, type: string, code: string): ErrorAnswer['body'] => ({
-  error: { message, type, param: null, code },
-})
+/** For a request that is itself wrong. */
+export const refusal = (
+  status: number,
+  message: string,
+  code: string,
+  param: string | null = null,
+): ErrorAnswer => ({ status, body: body(message, 'invalid_request_error', code, param) })
+
+const body = (
+  message: string,
+  type: string,
+  code: string,
+  param: string | null = null,
+): ErrorAnswer['body'] => ({ error: { message, type, param, code } })

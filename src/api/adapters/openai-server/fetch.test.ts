@@ -141,12 +141,12 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
   [
     'a wrong option',
     (client) => client.chat.completions.create({ ...said('hi'), n: 0 }),
-    { status: 400, code: 'unsupported', message: expect.stringContaining('n is 0') },
+    { status: 400, code: 'unsupported', param: 'n', message: expect.stringContaining('n is 0') },
   ],
   [
     'a wrong option of a stream, before it starts',
     (client) => client.chat.completions.create({ ...said('hi'), stream: true, max_tokens: -1 }),
-    { status: 400, code: 'unsupported', message: expect.stringContaining('maxTokens is -1') },
+    { status: 400, param: 'max_tokens', message: expect.stringContaining('max_tokens is -1 but') },
   ],
   [
     'a conversation that is too long',
@@ -156,7 +156,7 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
   [
     'a length that the vectors have not',
     (client) => client.embeddings.create({ model: 'toy', input: 'a', dimensions: 7 }),
-    { status: 400, message: expect.stringContaining('dimensions is 7 but must be') },
+    { status: 400, param: 'dimensions', message: expect.stringContaining('dimensions is 7 but must be') },
   ],
   [
     'texts as ids',
@@ -208,11 +208,11 @@ test('a reader that leaves ends the reply and frees its state', async () => {
   expect(toy.rows()).toBeLessThan(4000)
 })
 
-test.each([
-  ['no JSON', '{', /the body is not JSON/],
-  ['no object', '[]', /the body is not an object/],
-  ['no messages', '{}', /messages is not a list/],
-])('a body with %s is refused in JSON, and need not be sent again', async (_, body, message) => {
+test.each<[string, string, RegExp, string | null]>([
+  ['no JSON', '{', /the body is not JSON/, null],
+  ['no object', '[]', /the body is not an object/, null],
+  ['no messages', '{}', /messages is undefined but must be a list/, 'messages'],
+])('a body with %s is refused in JSON, and need not be sent again', async (_, body, message, param) => {
   const post = openaiFetch(await openToy())
   const response = await post(new URL('https://any.example/some/v1/chat/completions/'), {
     ...{ method: 'POST', body },
@@ -223,10 +223,63 @@ test.each([
     error: {
       message: expect.stringMatching(message),
       type: 'invalid_request_error',
-      param: null,
+      param,
       code: 'unsupported',
     },
   })
+})
+
+test.each<[object, string]>([
+  [{ max_completion_tokens: 0 }, 'max_completion_tokens'],
+  [{ temperature: 'hot' }, 'temperature'],
+  [{ top_p: -1 }, 'top_p'],
+  [{ min_p: 2 }, 'min_p'],
+  [{ repetition_penalty: -1 }, 'repetition_penalty'],
+  [{ logit_bias: { x: 1 } }, 'logit_bias'],
+  [{ stop: [''] }, 'stop'],
+  [{ seed: 0.5 }, 'seed'],
+  [{ logprobs: true, top_logprobs: 1000 }, 'top_logprobs'],
+  [{ top_logprobs: 1 }, 'top_logprobs'],
+  [{ halfbyte: { topK: -1 } }, 'halfbyte.topK'],
+  [{ halfbyte: [] }, 'halfbyte'],
+  [{ chat_template_kwargs: 'x' }, 'chat_template_kwargs'],
+  [{ chat_template_kwargs: { messages: [] } }, 'chat_template_kwargs'],
+  [{ tool_choice: 7 }, 'tool_choice'],
+  [{ tools: {} }, 'tools'],
+  [{ response_format: { type: 'x' } }, 'response_format'],
+])('the error of %o names its field', async (wrong, param) => {
+  const error = await (await client()).chat.completions
+    .create({ ...said('hi'), ...wrong } as OpenAI.ChatCompletionCreateParamsNonStreaming)
+    .catch((error) => error)
+  expect(error).toMatchObject({ status: 400, param })
+})
+
+test('a body may come as a stream, but not without end, and an abort ends one that stalls', async () => {
+  const post = openaiFetch(await openToy())
+  const send = (pull: UnderlyingDefaultSource['pull'], signal?: AbortSignal) =>
+    post('http://page/v1/chat/completions', {
+      ...{
+        method: 'POST',
+        body: new ReadableStream({ pull: pull! }),
+        duplex: 'half',
+        signal: signal ?? null,
+      },
+    } as RequestInit)
+  const bytes = new TextEncoder().encode(JSON.stringify(said('hé')))
+  let at = 0
+  const whole = await send((controller) => {
+    if (at < bytes.length) controller.enqueue(bytes.slice(at, ++at))
+    else controller.close()
+  })
+  expect((await whole.json()).choices[0].message.content).toBe('You said hé')
+  const blanks = new Uint8Array(2 ** 20).fill(32)
+  const endless = await send((controller) => controller.enqueue(blanks))
+  expect(endless.status).toBe(400)
+  expect((await endless.json()).error.message).toContain('more than 64 MiB')
+  const stop = new AbortController()
+  const stalled = send(() => new Promise(() => undefined), stop.signal)
+  stop.abort(new Error('enough'))
+  await expect(stalled).rejects.toThrow('enough')
 })
 
 test('anything but an engine is refused at once', () => {

@@ -1,6 +1,7 @@
 // OpenAI's server. In: requests that a client makes with `fetch`. Out: the responses that OpenAI's server
 // would give, from an engine of this page. Nothing goes over the network.
 import { HalfbyteError, reasonOf } from '../../../base/errors.ts'
+import { checkSignal } from '../../../base/options.ts'
 import { isObject } from '../../../base/values.ts'
 import type { Engine } from '../../engine.ts'
 import { type OpenAIClient, type OpenAIOptions, openai } from '../openai-chat.ts'
@@ -30,15 +31,30 @@ export function openaiFetch(engine: Engine, { onWarning }: OpenAIOptions = {}): 
   const warn = warnOnce(onWarning)
   const server: Server = { engine, client: openai(engine, { onWarning: warn }), warn }
   return async (input, init) => {
-    const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
+    const { request, signal } = requestOf(input, init)
     signal?.throwIfAborted()
-    const request = new Request(input, { ...init, signal: null })
     try {
       return await answer(server, request, signal)
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason
       return failure(errorAnswer(error))
     }
+  }
+}
+
+/** Throws TypeError for what is no request, as `fetch` does. */
+function requestOf(
+  input: Parameters<OpenAIFetch>[0],
+  init: RequestInit | undefined,
+): { readonly request: Request; readonly signal: AbortSignal | undefined } {
+  try {
+    const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
+    checkSignal(signal)
+    // A signal of another realm is none to this one.
+    return { request: new Request(input, { ...init, signal: null }), signal }
+  } catch (cause) {
+    if (cause instanceof TypeError) throw cause
+    throw new TypeError(`the request cannot be read: ${reasonOf(cause)}`, { cause })
   }
 }
 
@@ -56,16 +72,16 @@ async function answer(
   const { pathname } = new URL(request.url)
   const route = `${request.method} ${/\/v1(\/.*?)\/?$/.exec(pathname)?.[1] ?? pathname}`
   if (route === 'POST /chat/completions') {
-    return chat(client, (await readBody(request)) as unknown as ChatCompletionParams, signal)
+    return chat(client, (await readBody(request, signal)) as unknown as ChatCompletionParams, signal)
   }
   if (route === 'POST /completions') {
-    const params = (await readBody(request)) as unknown as TextCompletionParams
+    const params = (await readBody(request, signal)) as unknown as TextCompletionParams
     const chunks = (signal?: AbortSignal) => textCompletions(engine, params, warn, signal)
     if (params.stream !== true) return Response.json(await collect(chunks(signal)))
     return events(async (signal) => withUsage(chunks(signal), params), signal)
   }
   if (route === 'POST /embeddings') {
-    const params = (await readBody(request)) as unknown as EmbeddingParams
+    const params = (await readBody(request, signal)) as unknown as EmbeddingParams
     return Response.json(await embeddings(engine, params, warn, signal))
   }
   const { id } = engine.model
@@ -105,8 +121,8 @@ async function* withUsage(
 }
 
 /** Throws `unsupported` for anything but a JSON object. */
-async function readBody(request: Request): Promise<Record<string, unknown>> {
-  const text = await request.text()
+async function readBody(request: Request, signal: AbortSignal | undefined): Promise<Record<string, unknown>> {
+  const text = await readText(request, signal)
   let body: unknown
   try {
     body = JSON.parse(text)
@@ -115,6 +131,37 @@ async function readBody(request: Request): Promise<Record<string, unknown>> {
   }
   if (isObject(body)) return body
   throw new HalfbyteError('unsupported', 'the body is not an object; send the parameters as one')
+}
+
+/** Text that no context could hold. */
+const MOST_BODY_BYTES = 64 * 2 ** 20
+
+/** A body may be a stream, which may never end. */
+async function readText({ body }: Request, signal: AbortSignal | undefined): Promise<string> {
+  if (body === null) return ''
+  const reader = body.getReader()
+  const cancel = () => void reader.cancel().catch(() => undefined)
+  signal?.addEventListener('abort', cancel)
+  const decoder = new TextDecoder()
+  let [text, bytes] = ['', 0]
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      bytes += read.value.byteLength
+      if (bytes > MOST_BODY_BYTES) {
+        throw new HalfbyteError(
+          'unsupported',
+          `the body has more than ${MOST_BODY_BYTES / 2 ** 20} MiB; send a shorter conversation`,
+          { bytes: MOST_BODY_BYTES },
+        )
+      }
+      text += decoder.decode(read.value, { stream: true })
+    }
+  } finally {
+    cancel()
+    signal?.removeEventListener('abort', cancel)
+  }
+  signal?.throwIfAborted()
+  return text + decoder.decode()
 }
 
 /** Clients repeat requests after a status of 500 or more, but an engine would fail in the same way again. */
