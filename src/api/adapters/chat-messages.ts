@@ -17,6 +17,7 @@ export function roleOf(role: string, index: number): Message['role'] {
   throw new HalfbyteError(
     'unsupported',
     `message ${index} has the role "${role}" but only system, developer, user, assistant and tool are supported; change it`,
+    { name: 'messages' },
   )
 }
 
@@ -35,6 +36,7 @@ export function textOf(
       throw new HalfbyteError(
         'unsupported',
         `message ${index} has a part of the type "${part.type}" but the model reads text only; leave it out`,
+        { name: 'messages' },
       )
     })
     .join('')
@@ -53,7 +55,7 @@ export function callOf(id: string, name: string, given: unknown): ToolCall {
   throw new HalfbyteError(
     'unsupported',
     `call ${id} of "${name}" has arguments that are not an object; give the JSON of an object`,
-    { id, name },
+    { name: 'messages', call: id, tool: name },
   )
 }
 
@@ -82,7 +84,7 @@ export function splitPrefix(messages: readonly Message[]): {
   throw new HalfbyteError(
     'unsupported',
     `the last message has ${calls} calls without answers; add a message of the role tool for each`,
-    { calls },
+    { name: 'messages', calls },
   )
 }
 

@@ -38,6 +38,18 @@ const called = {
   ...{ max_completion_tokens: 2, temperature: 0, tools: [{ type: 'function', function: tool }] },
 }
 
+const responses = {
+  input: [
+    { role: 'user', content: [{ type: 'input_text', text: 'a' }] },
+    { type: 'function_call', call_id: 'a', name: 'f', arguments: '{"a":1}' },
+    { type: 'function_call_output', call_id: 'a', output: '2' },
+  ],
+  ...{ instructions: 's', max_output_tokens: 2, temperature: 0, top_logprobs: 1, tool_choice: 'auto' },
+  ...{ include: ['message.output_text.logprobs'], metadata: { a: 'b' }, reasoning: { effort: 'low' } },
+  ...{ text: { format: { type: 'json_schema', name: 'n', schema: { type: 'string', maxLength: 2 } } } },
+  tools: [{ type: 'function', ...tool }],
+}
+
 /** A fault of ours has the status 500, or rejects with what is no error of a fetch. */
 async function fetchEnd(act: () => unknown): Promise<string> {
   try {
@@ -83,6 +95,8 @@ describe('of openaiFetch', () => {
     ['chat/completions', called],
     ['completions', { prompt: ['a', 'b'], max_tokens: 2, echo: true, logprobs: 1, ...sampling }],
     ['completions', { prompt: 'a', max_tokens: 2, stream: true, stream_options: { include_usage: true } }],
+    ['responses', responses],
+    ['responses', { ...responses, stream: true, input: 'a' }],
     ['embeddings', { input: ['a', 'b'], encoding_format: 'base64', dimensions: 3 }],
   ])('a body for %s', async (route, params) => {
     const engine = await openToy()

@@ -145,7 +145,7 @@ const callsOf = ({ toolCalls = [] }: GenerationResult): ChatToolCall[] =>
     function: { name, arguments: JSON.stringify(given) },
   }))
 
-function logprobsOf(tokens: readonly TokenLogprobs[] | undefined): ChatLogprobs | null {
+export function logprobsOf(tokens: readonly TokenLogprobs[] | undefined): ChatLogprobs | null {
   if (tokens === undefined) return null
   const one = ({ text, bytes, logprob }: TokenLogprob) => ({ token: text, logprob, bytes: [...bytes] })
   return {

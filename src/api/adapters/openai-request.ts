@@ -3,7 +3,7 @@
 
 import { HalfbyteError } from '../../base/errors.ts'
 import { checkList } from '../../base/lists.ts'
-import { shown, wrongOption } from '../../base/options.ts'
+import { renamedOption, shown, wrongOption } from '../../base/options.ts'
 import { isObject } from '../../base/values.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { SamplerOptions } from '../../generate/sampler/options.ts'
@@ -95,11 +95,7 @@ function options(params: ChatCompletionParams, sampling: SamplerOptions): Genera
     ...textOptions(params, sampling),
     maxTokens: params.max_completion_tokens ?? params.max_tokens ?? undefined,
     logprobs: readLogprobs(params),
-    ...formOptions({
-      tools: (params.tools ?? []).map(readTool),
-      choice: readChoice(params.tool_choice),
-      schema: schemaOf(params.response_format),
-    }),
+    ...formOf(params),
     templateArguments: templateArgumentsOf(params),
     ...(params.parallel_tool_calls === false && { maxToolCalls: 1 }),
     ...params.halfbyte,
@@ -163,6 +159,19 @@ function schemaOf(format: ChatCompletionParams['response_format']): object | und
   }
   const wanted = 'an object whose type is text, json_object, or json_schema with its json_schema.schema'
   throw wrongOption('response_format', format, wanted)
+}
+
+function formOf(params: ChatCompletionParams): GenerateOptions {
+  const form = {
+    tools: (params.tools ?? []).map(readTool),
+    choice: readChoice(params.tool_choice),
+    schema: schemaOf(params.response_format),
+  }
+  try {
+    return formOptions(form)
+  } catch (error) {
+    throw renamedOption(error, () => 'tool_choice')
+  }
 }
 
 function readLogprobs({ logprobs, top_logprobs }: ChatCompletionParams): number | undefined {

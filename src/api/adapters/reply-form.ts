@@ -38,7 +38,7 @@ export function formOptions({
   throw new HalfbyteError(
     'unsupported',
     `${wanted} must be called, but it is not among the ${tools.length} tools given; add it or let the model choose`,
-    { tools: tools.map(({ name }) => name) },
+    { name: 'toolChoice', tools: tools.map(({ name }) => name) },
   )
 }
 

@@ -3,7 +3,8 @@
 import { errorAnswer } from './errors.ts'
 
 /**
- * Starts a reply and streams its chunks, then `[DONE]`. Rejects with the error of its first token. A later
+ * Starts a reply and streams its chunks, then `[DONE]`. Chunks with a type are events of that name, which need
+ * no such end. Rejects with the error of its first token. A later
  * error becomes the last event. The reply ends early when the reader cancels, or with `outer`'s reason.
  */
 export async function eventStream(
@@ -17,6 +18,7 @@ export async function eventStream(
   // engine refuses still gets a status of its own.
   const ready = [await chunks.next(), await chunks.next()]
   const encoder = new TextEncoder()
+  let isNamed = false
   return new ReadableStream<Uint8Array>({
     start(controller) {
       const end = () => {
@@ -27,11 +29,18 @@ export async function eventStream(
       signal.addEventListener('abort', end, { once: true })
     },
     async pull(controller) {
-      const send = (data: string) => controller.enqueue(encoder.encode(`data: ${data}\n\n`))
+      const send = (data: string, event = '') =>
+        controller.enqueue(encoder.encode(`${event}data: ${data}\n\n`))
       try {
         const { done, value } = ready.shift() ?? (await chunks.next())
-        send(done === true ? '[DONE]' : JSON.stringify(value))
-        if (done === true) controller.close()
+        if (done !== true) {
+          const { type } = value as { readonly type?: string }
+          isNamed = type !== undefined
+          send(JSON.stringify(value), isNamed ? `event: ${type}\n` : '')
+        } else {
+          if (!isNamed) send('[DONE]')
+          controller.close()
+        }
       } catch (error) {
         if (signal.aborted) return
         send(JSON.stringify(errorAnswer(error).body))

@@ -135,8 +135,8 @@ test('the model is listed and found under its name', async () => {
 test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
   [
     'an address that is not there',
-    (client) => client.responses.create({ model: 'toy', input: 'hi' }),
-    { status: 404, code: 'not_found', message: expect.stringContaining('POST /v1/responses is not here') },
+    (client) => client.moderations.create({ input: 'hi' }),
+    { status: 404, code: 'not_found', message: expect.stringContaining('POST /v1/moderations is not here') },
   ],
   [
     'a wrong option',

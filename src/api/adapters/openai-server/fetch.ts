@@ -2,7 +2,7 @@
 // would give, from an engine of this page. Nothing goes over the network.
 import { HalfbyteError, reasonOf } from '../../../base/errors.ts'
 import { checkSignal } from '../../../base/options.ts'
-import { isObject } from '../../../base/values.ts'
+import { isObject, type JsonObject } from '../../../base/values.ts'
 import type { Engine } from '../../engine.ts'
 import { type OpenAIClient, type OpenAIOptions, openai } from '../openai-chat.ts'
 import type {
@@ -16,14 +16,16 @@ import { collect, textCompletions } from './completions.ts'
 import { embeddings } from './embeddings.ts'
 import { type ErrorAnswer, errorAnswer, refusal } from './errors.ts'
 import { eventStream } from './events.ts'
+import { type ResponseObject, responseEvents } from './responses.ts'
+import { responsesRequest } from './responses-request.ts'
 
 /** What clients take as their `fetch`. */
 export type OpenAIFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
 /**
  * A `fetch` for clients of OpenAI's API, such as the packages `openai` and `@langchain/openai`. On any host
- * it answers `POST /v1/chat/completions`, `POST /v1/completions`, `POST /v1/embeddings`, `GET /v1/models` and
- * `GET /v1/models/<id>` from `engine`; any other address gets a 404. Errors have OpenAI's JSON form, with
+ * it answers `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/completions`, `POST /v1/embeddings`,
+ * `GET /v1/models` and `GET /v1/models/<id>` from `engine`; any other address gets a 404. Errors have OpenAI's JSON form, with
  * status 400 for a request that can be mended, else 500. An abort rejects with the signal's reason. Throws
  * `unsupported` for anything but an engine.
  */
@@ -80,6 +82,7 @@ async function answer(
     if (params.stream !== true) return Response.json(await collect(chunks(signal)))
     return events(async (signal) => withUsage(chunks(signal), params), signal)
   }
+  if (route === 'POST /responses') return respond(engine, await readBody(request, signal), warn, signal)
   if (route === 'POST /embeddings') {
     const params = (await readBody(request, signal)) as unknown as EmbeddingParams
     return Response.json(await embeddings(engine, params, warn, signal))
@@ -88,7 +91,8 @@ async function answer(
   const model = { id, object: 'model', created: 0, owned_by: 'halfbyte' }
   if (route === 'GET /models') return Response.json({ object: 'list', data: [model] })
   if (route === `GET /models/${encodeURIComponent(id)}`) return Response.json(model)
-  const known = 'POST /v1/chat/completions, /v1/completions or /v1/embeddings, or GET /v1/models'
+  const known =
+    'POST /v1/chat/completions, /v1/responses, /v1/completions or /v1/embeddings, or GET /v1/models'
   return failure(refusal(404, `${request.method} ${pathname} is not here; use ${known}`, 'not_found'))
 }
 
@@ -100,6 +104,20 @@ async function chat(
   if (params.stream !== true)
     return Response.json(await completions.create({ ...params, stream: false }, { signal }))
   return events((signal) => completions.create({ ...params, stream: true }, { signal }), signal)
+}
+
+async function respond(
+  engine: Engine,
+  params: JsonObject,
+  warn: OnWarning,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  const request = responsesRequest(params, engine.model.sampling, warn)
+  const start = (signal: AbortSignal | undefined) => responseEvents(engine, params, request, signal)
+  if (request.isStream) return events(async (signal) => start(signal), signal)
+  let whole: ResponseObject | undefined
+  for await (const { response } of start(signal)) whole = response ?? whole
+  return Response.json(whole)
 }
 
 async function events(
