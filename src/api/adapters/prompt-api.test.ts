@@ -4,6 +4,8 @@ import { expect, expectTypeOf, test, vi } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
 import { openToy } from '../testing/toy-engine.ts'
+import { quotaExceeded } from './prompt-api/quota.ts'
+import { MOST_ROUNDS } from './prompt-api/tools.ts'
 import {
   type CreateOptions,
   type DownloadMonitor,
@@ -12,8 +14,6 @@ import {
   type PromptOptions,
   promptApi,
 } from './prompt-api.ts'
-import { quotaExceeded } from './prompt-api-quota.ts'
-import { MOST_ROUNDS } from './prompt-api-tools.ts'
 
 const greedy = { samplingMode: 'most-predictable' } as const
 

@@ -22,10 +22,10 @@ import {
   readPrefixed,
   readPrompt,
   withPrefix,
-} from './prompt-api-input.ts'
-import { callHandler, MonitorTarget } from './prompt-api-monitor.ts'
-import { quotaExceeded } from './prompt-api-quota.ts'
-import { MOST_ROUNDS, runCalls, unlessAborted } from './prompt-api-tools.ts'
+} from './prompt-api/input.ts'
+import { callHandler, MonitorTarget } from './prompt-api/monitor.ts'
+import { quotaExceeded } from './prompt-api/quota.ts'
+import { MOST_ROUNDS, runCalls, unlessAborted } from './prompt-api/tools.ts'
 
 export type {
   CreateOptions,
@@ -35,7 +35,7 @@ export type {
   PromptOptions,
   PromptTool,
   SamplingMode,
-} from './prompt-api-input.ts'
+} from './prompt-api/input.ts'
 
 /** Loads the engine that all sessions share. Called once, and again after it failed. */
 export type LoadEngine = (hooks: {

@@ -1,7 +1,7 @@
 // Prompt API tools. In: the calls of a reply, a page's tools. Out: the messages that answer them.
-import type { Message } from '../../engine/wire/protocol.ts'
-import type { ToolCall } from '../../engine/wire/reply.ts'
-import type { PromptTool } from './prompt-api-input.ts'
+import type { Message } from '../../../engine/wire/protocol.ts'
+import type { ToolCall } from '../../../engine/wire/reply.ts'
+import type { PromptTool } from './input.ts'
 
 /** Most rounds of tool calls for one prompt. */
 export const MOST_ROUNDS = 16

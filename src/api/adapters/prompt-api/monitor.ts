@@ -1,5 +1,5 @@
 // Download monitors. In: shares of a download. Out: events, as a page's monitor gets them.
-import type { DownloadMonitor } from './prompt-api-input.ts'
+import type { DownloadMonitor } from './input.ts'
 
 /**
  * Calls an event's handler attribute as browsers do: its error is reported and ends nothing, and a value that

@@ -1,12 +1,12 @@
 // Prompt API input. In: prompts and options in the browsers' own form. Out: our messages and sampling
 // options, or NotSupportedError.
-import { isHalfbyteError, reasonOf } from '../../base/errors.ts'
-import { checkList } from '../../base/lists.ts'
-import { checkSignal, wrongOption } from '../../base/options.ts'
-import { isObject } from '../../base/values.ts'
-import type { Message } from '../../engine/wire/protocol.ts'
-import type { GenerateOptions } from '../types.ts'
-import { formOptions } from './reply-form.ts'
+import { isHalfbyteError, reasonOf } from '../../../base/errors.ts'
+import { checkList } from '../../../base/lists.ts'
+import { checkSignal, wrongOption } from '../../../base/options.ts'
+import { isObject } from '../../../base/values.ts'
+import type { Message } from '../../../engine/wire/protocol.ts'
+import type { GenerateOptions } from '../../types.ts'
+import { formOptions } from '../reply-form.ts'
 
 /** Our own message, under the API's name for it. */
 export type PromptMessage = Message
