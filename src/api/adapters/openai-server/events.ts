@@ -3,9 +3,9 @@
 import { errorAnswer } from './errors.ts'
 
 /**
- * Starts a reply and streams its chunks, then `[DONE]`. Chunks with a type are events of that name, which need
- * no such end. Rejects with the error of its first token. A later
- * error becomes the last event. The reply ends early when the reader cancels, or with `outer`'s reason.
+ * Starts a reply and streams its chunks, then `[DONE]`. Chunks with a type are events of that name, without
+ * such an end. Rejects with the error of its first token. A later error becomes the last event. The reply
+ * ends early when the reader cancels, or with `outer`'s reason.
  */
 export async function eventStream(
   start: (signal: AbortSignal) => Promise<AsyncIterable<object>>,

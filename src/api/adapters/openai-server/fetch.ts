@@ -24,10 +24,10 @@ export type OpenAIFetch = (input: string | URL | Request, init?: RequestInit) =>
 
 /**
  * A `fetch` for clients of OpenAI's API, such as the packages `openai` and `@langchain/openai`. On any host
- * it answers `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/completions`, `POST /v1/embeddings`,
- * `GET /v1/models` and `GET /v1/models/<id>` from `engine`; any other address gets a 404. Errors have OpenAI's JSON form, with
- * status 400 for a request that can be mended, else 500. An abort rejects with the signal's reason. Throws
- * `unsupported` for anything but an engine.
+ * it answers `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/completions`,
+ * `POST /v1/embeddings`, `GET /v1/models` and `GET /v1/models/<id>` from `engine`; any other address gets a
+ * 404. Errors have OpenAI's JSON form, with status 400 for a request that can be mended, else 500. An abort
+ * rejects with the signal's reason. Throws `unsupported` for anything but an engine.
  */
 export function openaiFetch(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIFetch {
   const warn = warnOnce(onWarning)

@@ -21,7 +21,7 @@ const SAME = {
   ...{ frequency_penalty: true, presence_penalty: true },
 } as const satisfies Partial<Record<keyof ChatCompletionParams, true>>
 
-/** What asks for something that a server has stored. Nothing is, so an answer would be to another question. */
+/** Fields that ask for what a server has stored. Without it the answer would be to another question. */
 const STORED = {
   previous_response_id: 'send the whole conversation as input',
   conversation: 'send the whole conversation as input',
