@@ -182,7 +182,11 @@ export class Engine implements AsyncDisposable {
 
   /** Continues plain text without the model's chat template. Keeps no state. */
   complete(prompt: string, options?: GenerateOptions): Generation {
-    return startReply(options, async ({ tools, decode }, sink, isWanted) => {
+    return startReply(options, async ({ tools, templateArguments, decode }, sink, isWanted) => {
+      if (templateArguments !== undefined) {
+        const sentence = 'plain text has no chat template for templateArguments; send a message in a session'
+        throw new HalfbyteError('unsupported', sentence, { name: 'templateArguments' })
+      }
       if (tools !== undefined) {
         throw new HalfbyteError('unsupported', 'plain text cannot have tools; send a message in a session')
       }

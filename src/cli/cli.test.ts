@@ -115,6 +115,25 @@ test('a chat template is read from a file, and one that cannot be read is refuse
   })
 })
 
+test('variables of the chat template are JSON or text, several at once', async () => {
+  await writeFile(path('moods.jinja'), '{{ messages[0].content }}{{ mood }}{% if calm %}calm{% endif %}')
+  const tokens = async (...given: string[]) => {
+    const variables = given.flatMap((each) => ['--template-argument', each])
+    const asked = ['--prompt', 'ab', '--max-tokens', '1', '--json', '--chat-template', path('moods.jinja')]
+    const run = await halfbyte('generate', model, ...asked, ...variables)
+    return run.code === 0 ? JSON.parse(run.out).promptTokens : run.err
+  }
+  const none = await tokens()
+  expect(await tokens('calm=false', 'other=x')).toBe(none)
+  const mood = await tokens('mood=a=b')
+  expect(mood).toBeGreaterThan(none)
+  expect(await tokens('mood=a=b', 'calm=true')).toBeGreaterThan(mood)
+  expect(await tokens('mood')).toContain('give a name and a value')
+  const raw = await halfbyte('generate', model, ...GREEDY, '--template-argument', 'calm=true')
+  expect(raw.err).toMatch(/^unsupported: plain text has no chat template/)
+  expect(await tokens('messages=[]')).toMatch(/^unsupported: templateArguments has "messages"/)
+})
+
 test('a budget for state that holds no block is refused with both numbers', async () => {
   const run = (command: string, ...rest: string[]) =>
     halfbyte(command, model, ...rest, '--state-bytes', '1KB')

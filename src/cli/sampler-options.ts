@@ -39,6 +39,7 @@ export interface SamplerFlags {
   readonly negative?: string
   readonly draft?: string
   readonly speculation?: SpeculationKind
+  readonly templateArgument?: GenerateOptions['templateArguments']
 }
 
 export function withSamplerOptions(command: Command): Command {
@@ -63,6 +64,11 @@ export function withSamplerOptions(command: Command): Command {
       'a module whose default export makes a logit processor; may be given again',
       appended((path) => pathToFileURL(resolve(path)).href),
     )
+    .option(
+      '--template-argument <name=value>',
+      'a variable of the chat template, as JSON or text, as in enable_thinking=false; may be given again',
+      addVariable,
+    )
     .option('--draft <model>', 'a smaller model of the same vocabulary, to draft for the first')
     .addOption(
       new Option(
@@ -85,6 +91,7 @@ export function samplerFlags(flags: SamplerFlags): GenerateOptions {
     processors: flags.processor,
     negativePrompt: flags.negative,
     speculation: flags.speculation,
+    templateArguments: flags.templateArgument,
   }
 }
 
@@ -99,4 +106,18 @@ function addBias(text: string, before: Readonly<Record<number, number>> = {}): R
     throw new InvalidArgumentError('give a token and a number, as in 42=-1.5.')
   }
   return { ...before, [whole(0)(id)]: value }
+}
+
+function addVariable(text: string, before: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('give a name and a value, as in enable_thinking=false.')
+  return { ...before, [text.slice(0, at)]: jsonOrText(text.slice(at + 1)) }
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }

@@ -29,7 +29,11 @@ const STORED = {
 } as const
 
 /** Names of chat completions that responses have others for. */
-const NAMES = { messages: 'input', response_format: 'text.format', reasoning_effort: 'reasoning.effort' }
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ['messages', 'input'],
+  ['response_format', 'text.format'],
+  ['reasoning_effort', 'reasoning.effort'],
+])
 
 /** Throws `unsupported` for what the model cannot be given, under the names of the request's fields. */
 export function responsesRequest(
@@ -51,7 +55,7 @@ export function responsesRequest(
       return { ...request, names: { ...request.names, maxTokens: 'max_output_tokens' } }
     })
   } catch (error) {
-    throw renamedOption(error, (name) => NAMES[name as keyof typeof NAMES] ?? name)
+    throw renamedOption(error, (name) => NAMES.get(name) ?? name)
   }
 }
 
