@@ -1,7 +1,10 @@
 // Memos. In: a map, a key and a function that makes a value. Out: the value, made at first use.
 
+/** A Map or a WeakMap. */
+type Memory<Key, Value> = Pick<Map<Key, Value>, 'has' | 'get'> & { set(key: Key, value: Value): unknown }
+
 /** Returns the map's value for the key; makes and stores it when there is none. */
-export function memo<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+export function memo<Key, Value>(map: Memory<Key, Value>, key: Key, make: () => Value): Value {
   if (!map.has(key)) map.set(key, make())
   return map.get(key) as Value
 }

@@ -91,7 +91,6 @@ class Run {
   readonly #evaluators: Evaluators
   /** Readers of each buffer that is held: names in graphs that run, and values that loops carry. */
   readonly #readers = new Map<ArrayBufferLike, number>()
-  readonly #lastReads = new Map<Graph, ReadonlyMap<Node, readonly string[]>>()
 
   constructor(budget: Budget, evaluators: Evaluators) {
     this.#budget = budget
@@ -133,7 +132,7 @@ class Run {
       if (constant !== undefined && isStored(constant)) throw stored(name)
       return values.get(name) ?? outer(name) ?? constant
     }
-    const lastReads = this.#lastReadsOf(graph)
+    const lastReads = lastReadsOf(graph)
     for (const node of graph.nodes) {
       const inputs = node.inputs.map((name) => {
         if (name === '') return undefined
@@ -210,20 +209,23 @@ class Run {
       for (let reader = 0; reader < readers; reader++) this.drop([tensor])
     return made
   }
+}
 
-  /** The values of a graph that no node after this one reads, nor who runs the graph. */
-  #lastReadsOf(graph: Graph): ReadonlyMap<Node, readonly string[]> {
-    return memo(this.#lastReads, graph, () => {
-      const later = new Set(graph.outputs)
-      const last = new Map<Node, readonly string[]>()
-      for (const node of graph.nodes.toReversed()) {
-        const names = new Set([...readsOf(node), ...node.outputs].filter((name) => !later.has(name)))
-        last.set(node, [...names])
-        for (const name of names) later.add(name)
-      }
-      return last
-    })
-  }
+/** Graphs are evaluated for many steps, and bodies of loops many times in one. */
+const LAST_READS = new WeakMap<Graph, ReadonlyMap<Node, readonly string[]>>()
+
+/** The values of a graph that no node after this one reads, nor who runs the graph. */
+function lastReadsOf(graph: Graph): ReadonlyMap<Node, readonly string[]> {
+  return memo(LAST_READS, graph, () => {
+    const later = new Set(graph.outputs)
+    const last = new Map<Node, readonly string[]>()
+    for (const node of graph.nodes.toReversed()) {
+      const names = new Set([...readsOf(node), ...node.outputs].filter((name) => !later.has(name)))
+      last.set(node, [...names])
+      for (const name of names) later.add(name)
+    }
+    return last
+  })
 }
 
 /** Elements that are converted or rounded one by one take some four times as long. */

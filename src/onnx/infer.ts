@@ -1,4 +1,5 @@
 // Shape inference with data propagation. In: a graph. Out: dtype, dims and known elements of every value.
+import { memo } from '../base/memo.ts'
 import { type Graph, isStored, type Node, type Type } from './ir/graph.ts'
 import { typeOf } from './ir/known.ts'
 import { checkAxes, type Inference, unfit } from './ir/operator.ts'
@@ -13,14 +14,18 @@ type Lookup = (name: string) => Type | undefined
  * Values of operators without an entry, and what depends on them, are absent. Throws `format` for inputs that
  * cannot fit together.
  */
-export function inferTypes(graph: Graph): Types {
-  return infer(
-    graph,
-    graph.inputs.map(({ type }) => type),
-    () => undefined,
-    () => undefined,
+export const inferTypes = (graph: Graph): Types =>
+  memo(INFERRED, graph, () =>
+    infer(
+      graph,
+      graph.inputs.map(({ type }) => type),
+      () => undefined,
+      () => undefined,
+    ),
   )
-}
+
+/** Several passes ask for the types of the graph that they leave as it is. */
+const INFERRED = new WeakMap<Graph, Types>()
 
 function infer(
   graph: Graph,

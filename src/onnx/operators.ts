@@ -1,5 +1,5 @@
 // The registry. In: a node's name, domain and opset. Out: its operator, or why there is none.
-import type { Attribute, Domain, Node } from './ir/graph.ts'
+import type { Attribute, Node } from './ir/graph.ts'
 import type { Operator, Schema } from './ir/operator.ts'
 import type { DType } from './ir/tensor.ts'
 import { ARITHMETIC } from './operators/arithmetic.ts'
@@ -55,15 +55,12 @@ export const OPERATORS: readonly Operator[] = [
   ...CONTRIB_PRODUCTS,
 ]
 
-const key = (domain: Domain, name: string): string => `${domain}:${name}`
-const BY_NAME: ReadonlyMap<string, readonly Operator[]> = Map.groupBy(OPERATORS, ({ domain, name }) =>
-  key(domain, name),
-)
+const BY_NAME: ReadonlyMap<string, readonly Operator[]> = Map.groupBy(OPERATORS, ({ name }) => name)
 
 /** The entry that a node's opset has. */
 export function operatorOf({ domain, op, version }: Node): Operator | undefined {
-  return BY_NAME.get(key(domain, op))?.find(
-    ({ versions: [first, last] }) => version >= first && version <= last,
+  return BY_NAME.get(op)?.find(
+    ({ domain: own, versions: [first, last] }) => own === domain && version >= first && version <= last,
   )
 }
 

@@ -100,9 +100,9 @@ function evaluatePair(node: Node, left: Tensor, right: Tensor, { number, big }: 
     for (let at = 0; at < made.data.length; at++) made.data[at] = big(a[from[at]!]!, b[to[at]!]!)
     return made
   }
-  const [a, b, write] = [reader(left), reader(right), writer(made)]
+  const [a, b, write] = [left.data as Float32Array, right.data as Float32Array, writer(made)]
   // A quotient of integers is cut off by the store; one of zero by zero is 0.
-  for (let at = 0; at < made.data.length; at++) write(at, number(a(from[at]!), b(to[at]!)))
+  for (let at = 0; at < made.data.length; at++) write(at, number(a[from[at]!]!, b[to[at]!]!))
   return made
 }
 

@@ -63,14 +63,15 @@ export function product(
   const made = zeros(dtype, drop([...batch, rows, columns]))
   spend(made.data.length * k)
   const [from, to] = [broadcastIndices(a.slice(0, -2), batch), broadcastIndices(b.slice(0, -2), batch)]
-  const [x, y, write] = [reader(left), reader(right), writer(made)]
+  // None of its dtypes has elements of 64 bits.
+  const [x, y, write] = [left.data as Float32Array, right.data as Float32Array, writer(made)]
   let next = 0
   for (let index = 0; index < from.length; index++) {
     const [first, second] = [from[index]! * rows * k, to[index]! * k * columns]
     for (let row = 0; row < rows; row++) {
       for (let column = 0; column < columns; column++) {
         let total = 0
-        for (let at = 0; at < k; at++) total += x(first + row * k + at) * y(second + at * columns + column)
+        for (let at = 0; at < k; at++) total += x[first + row * k + at]! * y[second + at * columns + column]!
         write(next++, total)
       }
     }

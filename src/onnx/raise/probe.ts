@@ -5,7 +5,7 @@ import { evaluateInSteps } from '../evaluate.ts'
 import type { Types } from '../infer.ts'
 import { intOf } from '../ir/attributes.ts'
 import { type Dim, evaluateDim } from '../ir/dims.ts'
-import type { Constant, Graph, Input, Node } from '../ir/graph.ts'
+import type { Graph, Input, Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
 import { removeDead } from '../passes/dead.ts'
@@ -32,6 +32,7 @@ export class Prober {
   readonly #given: ReadonlyMap<string, Given>
   readonly #parts = new Map<string, Part>()
   readonly #budget: Budget
+  #shapeless: ReturnType<typeof withoutShapes> | undefined
 
   constructor(graph: Graph, types: Types, budget: Budget) {
     this.#graph = graph
@@ -50,15 +51,14 @@ export class Prober {
     const { graph, shapes } = this.part(name)
     const { inputs } = this.#graph
     const symbols = symbolsOf(inputs, sizes)
-    const constants = new Map(graph.constants)
+    const feeds = new Map<string, Tensor>()
     for (const [shape, dims] of shapes) {
       const known = dims.map((dim) => evaluateDim(dim, symbols)!)
-      constants.set(shape, tensorOf('i64', [known.length], known))
+      feeds.set(shape, tensorOf('i64', [known.length], known))
     }
-    const feeds = graph.inputs.map(
-      (input) => [input.name, feedOf(input, this.#given.get(input.name), symbols, sizes)] as const,
-    )
-    const steps = evaluateInSteps({ ...graph, constants }, new Map(feeds), { budget: this.#budget })
+    for (const input of graph.inputs)
+      feeds.set(input.name, feedOf(input, this.#given.get(input.name), symbols, sizes))
+    const steps = evaluateInSteps(graph, feeds, { budget: this.#budget })
     for (;;) {
       const { done, value } = steps.next()
       if (done) return value.get(name)!
@@ -71,8 +71,9 @@ export class Prober {
     const known = this.#parts.get(name)
     if (known !== undefined) return known
     this.#budget.spend(this.#graph.nodes.length)
-    const { constants, shapes, nodes } = withoutShapes(this.#graph, this.#types)
-    const graph = removeDead.run({ ...this.#graph, nodes, constants, outputs: [name] })
+    this.#shapeless ??= withoutShapes(this.#graph, this.#types)
+    const { shapes, nodes } = this.#shapeless
+    const graph = removeDead.run({ ...this.#graph, nodes, outputs: [name] })
     const used = new Set([name, ...graph.nodes.flatMap(({ inputs }) => inputs)])
     const inputs = graph.inputs.filter((input) => used.has(input.name))
     for (const input of inputs) {
@@ -92,7 +93,7 @@ export class Prober {
 }
 
 /** The graph in which shapes that inference knows are read like constants. */
-function withoutShapes({ inputs, nodes, constants }: Graph, types: Types) {
+function withoutShapes({ inputs, nodes }: Graph, types: Types) {
   const symbols = symbolsOf(inputs, { tokens: 1, past: 1 })
   const shapes = new Map<string, readonly Dim[]>()
   const others: Node[] = []
@@ -102,7 +103,7 @@ function withoutShapes({ inputs, nodes, constants }: Graph, types: Types) {
     if (dims === undefined || !isKnown) others.push(node)
     else shapes.set(node.outputs[0]!, dims.slice(intOf(node, 'start', 0), intOf(node, 'end', dims.length)))
   }
-  return { nodes: others, constants: constants as ReadonlyMap<string, Constant>, shapes }
+  return { nodes: others, shapes }
 }
 
 /** Names tell ids, masks and positions; lengths are what GroupQueryAttention reads as such. */
