@@ -27,6 +27,8 @@ export interface ModelFile {
   readonly graph?: Graph | undefined
   /** Positions that the graph is known to be right for, where these are fewer than any context. */
   readonly mostPositions?: number | undefined
+  /** Where the model computes other values than its file says, a sentence each. */
+  readonly notes?: readonly string[] | undefined
   /** How the graph came to be, a line for each step; for prints. */
   readonly history?: readonly string[] | undefined
   /** Sampling defaults under the names of generation_config.json. */

@@ -15,7 +15,7 @@ import { graphBudget } from './evaluate.ts'
 import { type PassReport, runPasses } from './passes/pass.ts'
 import { PASSES } from './passes.ts'
 import { HANDLERS } from './raise/handlers.ts'
-import type { Findings } from './raise/meaning.ts'
+import type { Findings, FixedRange } from './raise/meaning.ts'
 import { localRope } from './raise/settled.ts'
 import { PROVEN_POSITIONS, type Translation, Translator } from './raise/translator.ts'
 import { type FindFile, type OnnxModel, readModel } from './read-model.ts'
@@ -65,7 +65,7 @@ export async function openOnnx(
     signal,
     positions,
   }).run()
-  const { proven } = translation.findings
+  const { proven, ranges } = translation.findings
   const name = modelName(source.name)
   const made = configOf(name, translation, positions)
   return {
@@ -74,11 +74,23 @@ export async function openOnnx(
     graph: translation.graph,
     history: historyOf(model, reports, translation),
     mostPositions: proven?.positions,
+    notes: keptValues(ranges),
     tensors: translation.weights.tensors,
     metadata: new Map<string, MetaValue>([['config', made as unknown as MetaObject]]),
     tokenizer: await tokenizerOf(find, json, signal),
     generationConfig: generationOf(genai, config, generation),
   }
+}
+
+function keptValues(ranges: readonly FixedRange[]): string[] {
+  const [first] = ranges
+  if (first === undefined) return []
+  const [low, high] = [first.low, first.high].map((value) => Number(value.toPrecision(3)))
+  return [
+    `the file limits activations at ${ranges.length} places, the first at node ${first.node} to ${low} to ${high}, ` +
+      'and Halfbyte does not limit them; if replies differ from those of ONNX Runtime, calibrate the export with ' +
+      'more prompts or quantise its activations dynamically',
+  ]
 }
 
 /** The original graph, the effect of each pass, and what the rest became. */

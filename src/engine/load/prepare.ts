@@ -113,6 +113,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
         ? shorterContext(options.contextLength, contextLength)
         : provenContext(options.contextLength ?? DEFAULT_CONTEXT, contextLength)),
       ...refusedSampling(refused),
+      ...(file.notes ?? []),
     ],
   }
 }

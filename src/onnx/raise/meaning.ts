@@ -203,6 +203,15 @@ export interface Findings {
   hasPositions: boolean
   /** Positions that its control values are proven for, where these are fewer than any context; and why. */
   proven?: { readonly positions: number; readonly why: string } | undefined
+  /** Activations that codes of a constant scale would cut off, and plans do not. */
+  readonly ranges: FixedRange[]
+}
+
+/** The values that the codes of a node stand for. */
+export interface FixedRange {
+  readonly node: string
+  readonly low: number
+  readonly high: number
 }
 
 /** A matrix that products read, and its outputs. */

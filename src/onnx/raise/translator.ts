@@ -53,7 +53,7 @@ export class Translator {
   readonly budget: Budget
   readonly findings: Findings = {
     ...{ heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, normEpsilon: 0, layers: 0 },
-    ...{ ropes: {}, tablePositions: undefined, norms: new Set(), hasPositions: false },
+    ...{ ropes: {}, tablePositions: undefined, norms: new Set(), hasPositions: false, ranges: [] },
   }
   /** Of every value, as far as inference knows. */
   readonly types: Types

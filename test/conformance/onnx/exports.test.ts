@@ -135,6 +135,43 @@ test.each([
   await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
 })
 
+test('limits that the plan leaves out are a note of the load', async () => {
+  const notesOf = async (name: string) =>
+    (await prepareModel(await openExport(name), { weights: 'f32' })).notes
+  expect(await notesOf('qdq-static')).toEqual([
+    expect.stringMatching(
+      /limits activations at 34 places, the first at node \S+ to -\S+ to \S+, and Halfbyte/,
+    ),
+  ])
+  expect(await notesOf('dynamic-i8')).toEqual([])
+})
+
+test.each([
+  ['0.999', 0.999, 0],
+  ['0.9', 0.9, 1],
+])('codes that end at %s limit the shares of a softmax, or do not', async (_, end, limits) => {
+  const graph = await exportedGraph('llama-cache')
+  const scale = tensorOf('f32', [], [end / 255])
+  const constants = new Map(graph.constants).set('scale', scale).set('zero', tensorOf('u8', [], [0]))
+  const soft = graph.nodes.find(({ op }) => op === 'Softmax')!
+  const [whole = ''] = soft.outputs
+  const step = (op: string, from: string, to: string): Node => ({
+    ...{ name: to, op, domain: '', version: 17, attributes: new Map() },
+    ...{ inputs: [from, 'scale', 'zero'], outputs: [to] },
+  })
+  const nodes = graph.nodes.flatMap((node) =>
+    node === soft
+      ? [
+          { ...node, outputs: ['exact'] },
+          step('QuantizeLinear', 'exact', 'codes'),
+          step('DequantizeLinear', 'codes', whole),
+        ]
+      : [node],
+  )
+  const t = new Translator('model.onnx', { ...graph, constants, nodes }, HANDLERS, graphBuilder())
+  expect((await t.run()).findings.ranges).toHaveLength(limits)
+})
+
 test('an abort ends the translation in the middle of a proof', async () => {
   const graph = await exportedGraph('llama-cache')
   const spentBy = async (abort: AbortController) => {

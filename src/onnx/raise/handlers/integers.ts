@@ -41,16 +41,22 @@ function checkRange(t: Translator, node: Node, input: Meaning, scale: number, ze
   const [low, high] = limitsOf(t.types.get(node.outputs[0]!)?.dtype ?? 'u8').map(
     (code) => (code - zero) * scale,
   ) as [number, number]
-  if (high > 0 && (low < 0 || (low === 0 && isNeverNegative(input)))) return
-  throw unclaimed(
-    node,
-    `its codes stand for ${low} to ${high}, which cuts values off at one side of 0, as ReLU does`,
-  )
+  if (!(high > 0 && (low < 0 || (low === 0 && isNeverNegative(input)))))
+    throw unclaimed(
+      node,
+      `its codes stand for ${low} to ${high}, which cuts values off at one side of 0, as ReLU does`,
+    )
+  // What rounds to the largest code is not cut off.
+  if (isShare(input) && high + scale / 2 >= 1) return
+  t.findings.ranges.push({ node: node.name, low, high })
 }
+
+/** From 0 to 1. */
+const isShare = (input: Meaning): boolean => input.is === 'sigmoid' || (input.is === 'scores' && input.isSoft)
 
 function isNeverNegative(input: Meaning): boolean {
   if (input.is === 'statistic') return input.step !== 'mean' && input.step !== 'centred'
-  return input.is === 'sigmoid' || (input.is === 'scores' && input.isSoft)
+  return isShare(input)
 }
 
 /** The way back from `quantize`; a constant matrix; or rows of a table of codes. */
