@@ -5,8 +5,11 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { FAMILIES } from '../../src/arch/families.ts'
 import { EXIT_CODES } from '../../src/cli/terminal/failure.ts'
 import { SAMPLER_DEFAULTS } from '../../src/generate/sampler/options.ts'
+import { PASSES } from '../../src/onnx/passes.ts'
+import { OLDEST_OPSET } from '../../src/onnx/read-model.ts'
 import { CATALOGUE } from '../../src/store/catalogue.ts'
 import { PASSING } from '../../src/store/download/retry.ts'
 import { TARGETS } from '../../test/fuzz/target.ts'
@@ -120,6 +123,27 @@ describe('numbers of the source', () => {
     const [, table = ''] = /## Targets\n(.*?)\n\n[^|\n]/s.exec(read('docs/internals/fuzzing.md')) ?? []
     const rows = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
     expect(rows.sort()).toEqual([...TARGETS].sort())
+  })
+
+  test('fuzzing.md counts the families that it makes headers of', () => {
+    expect(flat('docs/internals/fuzzing.md')).toContain(`headers of ${FAMILIES.length} families`)
+  })
+
+  test('onnx.md lists the passes, files.md has the oldest opset', () => {
+    const page = flat('docs/internals/onnx.md')
+    const [, list = ''] = /until none changes the graph: ([^.]*)\./.exec(page) ?? []
+    expect(list.split(', ')).toHaveLength(PASSES.length)
+    expect(flat('docs/guide/files.md')).toContain(`(opset ${OLDEST_OPSET} or later)`)
+  })
+
+  test('soak.md counts the models that are loaded and the engines that stay', () => {
+    const page = flat('docs/internals/soak.md')
+    const [, models = ''] = /\n {2}return \[\n(.*?)\n {2}\]\n/s.exec(read('test/soak/models.ts')) ?? []
+    const [, resident = ''] = /RESIDENTS[^=]*= \[(.*?)\]/s.exec(read('test/soak/run.ts')) ?? []
+    const count = models.match(/^ {4}(?:\{|await )/gm)?.length ?? 0
+    expect(page).toContain(`rounds ${word(count)} tiny models are loaded`)
+    const stay = word(resident.match(/'\w[\w-]*'/g)?.length ?? 0) ?? ''
+    expect(page.toLowerCase()).toContain(`${stay} engines stay`)
   })
 
   test('recipes.md counts the files of each recipe as its tables do', () => {

@@ -38,7 +38,7 @@ const MOST_STRUCTURE = 2 ** 28
 /** Bytes of a TensorProto whose elements are a list of numbers: these are not stored as bytes. */
 const MOST_LIST = 2 ** 28
 const MOST_FILES = 1024
-const OLDEST_OPSET = 11
+export const OLDEST_OPSET = 11
 
 /**
  * Throws `format` for a file that contradicts itself, `unsupported` for what is not read: opsets below 11,
