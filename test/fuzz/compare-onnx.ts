@@ -24,7 +24,7 @@ const MODEL = 'model.onnx'
 /** Positions of the models: short, so that proofs are. */
 const CONTEXT = 48
 const IDS = [5, 17, 33, 40, 40, 9]
-/** Lengths at which the plan's and the evaluator's chunks end: a prompt in two chunks, then a single token. */
+/** Lengths at which the plan's and the evaluator's chunks end: a prompt in two chunks, then one token. */
 const ENDS = [3, 5, 6]
 /** Differences of logits over their size. Scales of codes are rounded to f16. */
 const TOLERANCE = 2e-3
