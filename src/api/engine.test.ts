@@ -184,5 +184,5 @@ test('the public types say what the tests above rely on', () => {
   expectTypeOf<Parameters<Session['send']>[0]>().toEqualTypeOf<string | Message | readonly Message[]>()
   expectTypeOf<Session['messages']>().toEqualTypeOf<readonly Message[]>()
   expectTypeOf<HalfbyteError['code']>().not.toEqualTypeOf<string>()
-  expectTypeOf(Engine.load).parameter(0).toExtend<string | URL | File | readonly File[] | { repo: string }>()
+  expectTypeOf(Engine.load).parameter(0).toExtend<string | URL | Blob | readonly File[] | { repo: string }>()
 })

@@ -311,3 +311,12 @@ test('where there is no storage to ask, files are read from memory', async () =>
   const [source] = await openAddress(`${server.address}notes.txt`, { cache: 'opfs' })
   expect(await whole(source as ByteSource)).toEqual(SMALL)
 })
+
+test('an address of this page, which has no folder, is read like any other', async () => {
+  const url = URL.createObjectURL(new Blob([SMALL]))
+  for (const cache of ['none', 'opfs'] as const) {
+    const [source] = await openAddress(url, { cache })
+    expect(await whole(source as ByteSource)).toEqual(SMALL)
+  }
+  URL.revokeObjectURL(url)
+})

@@ -8,9 +8,9 @@ import { EnginePool } from './loading/engine-pool.ts'
 import type { Outside } from './loading/loader.ts'
 
 const stored = async (source: ModelSource): Promise<number> =>
-  Array.isArray(source) || source instanceof File
+  Array.isArray(source) || source instanceof Blob
     ? 0
-    : storedBytes(source as Exclude<ModelSource, File | readonly File[]>)
+    : storedBytes(source as Exclude<ModelSource, Blob | readonly File[]>)
 
 const outside = (load: typeof Engine.load): Outside => ({
   pool: new EnginePool(load),

@@ -7,7 +7,7 @@ import { isCount } from '../../base/values.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
 import type { LoadOptions, ModelSource, PrepareOptions, ProbeOptions } from '../types.ts'
-import { absolute, resolveSource } from './source.ts'
+import { absolute, isPassing, resolveSource } from './source.ts'
 
 /** Options that are one of a few words. */
 const CHOICES = {
@@ -131,12 +131,12 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     stateBytes,
     weights = 'auto',
     kvCache,
-    cache = 'opfs',
     build = 'auto',
   } = options
   const from = (given: ModelSource) => resolveSource(given, globalThis.location?.href, options.hub)
+  const model = from(source)
   return {
-    source: from(source),
+    source: model,
     draft: options.draft && from(options.draft),
     lora: options.lora?.map(({ source, scale = 1 }) => ({ source: from(source), scale })),
     hub: options.hub,
@@ -147,7 +147,7 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     stateBytes,
     weights,
     kvCache: { ...EXACT_KV, ...kvCache },
-    cache,
+    cache: isPassing(model) ? 'none' : (options.cache ?? 'opfs'),
     build,
     assets: hostAssets(options),
   }

@@ -1,5 +1,6 @@
 // Sources. In: what a caller says a model is, on a page. Out: its address, or what is wrong with it.
 import { expect, test } from 'vitest'
+import { loadRequest } from './load-request.ts'
 import { resolveSource } from './source.ts'
 
 const PAGE = 'https://example.org/app/'
@@ -27,4 +28,19 @@ test.each(['ftp://example.org/m.gguf', 'file:///home/m.gguf', 'wss://example.org
 
 test('a page that was opened from the disk may fetch from there', () => {
   expect(resolveSource('m.gguf', 'file:///home/app.html')).toBe('file:///home/m.gguf')
+})
+
+test('a Blob, which has no name, is a file that errors can name', async () => {
+  const [file] = resolveSource(new Blob(['GGUF']), PAGE) as readonly File[]
+  expect(file?.name).toBe('model')
+  expect(await file?.text()).toBe('GGUF')
+  const named = new File(['GGUF'], 'tiny.gguf')
+  expect(resolveSource([named], PAGE)).toEqual([named])
+})
+
+test('what lies at an address of this visit only is not stored for the next', () => {
+  const cacheOf = (source: string) => loadRequest(source, {}).cache
+  expect(cacheOf('blob:https://example.org/1')).toBe('none')
+  expect(cacheOf('data:application/octet-stream;base64,R0dVRg==')).toBe('none')
+  expect(cacheOf('https://example.org/m.gguf')).toBe('opfs')
 })

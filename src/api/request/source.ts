@@ -26,12 +26,19 @@ function placeOf(source: ModelSource, base: string | undefined, hub?: Hub): stri
   if (isObject(source) && 'repo' in source) return hubUrl(repoOf(source as RepoAddress), hub)
   checkList('the model', Array.isArray(source) ? source : [])
   const files = [source].flat() as File[]
-  if (files.length > 0 && files.every((file) => file instanceof Blob)) return files
+  if (files.length > 0 && files.every((file) => file instanceof Blob)) return files.map(named)
   throw new HalfbyteError(
     'unsupported',
     `the model is ${shown(source)} but must be an address, a File, Files or { repo }; pass one of these`,
   )
 }
+
+/** A Blob, such as a response's, has no name, and errors name files. */
+const named = (file: Blob): File => (file instanceof File ? file : new File([file], 'model'))
+
+/** Whether nothing will be found at this address on the next visit, so that storing its file is of no use. */
+export const isPassing = (source: string | readonly File[]): boolean =>
+  typeof source === 'string' && /^(?:blob|data):/i.test(source)
 
 function repoOf({ repo, file, revision }: RepoAddress): RepoAddress {
   for (const [name, value] of Object.entries({ repo, file, revision })) {
