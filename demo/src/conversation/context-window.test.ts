@@ -1,6 +1,6 @@
 // In: conversations of known lengths. Out: whether the part that the model reads fits, and is cut rarely.
 import { expect, test } from 'vitest'
-import { firstThatFits } from './context-window.ts'
+import { firstThatFits, leftOut } from './context-window.ts'
 
 /** A counter for messages of these token counts, to which the template adds nothing. */
 const counter = (...tokens: number[]) => ({
@@ -55,4 +55,17 @@ test('in a long conversation only what may fit is counted, and what the template
   expect(counted.whole, 'counts of many messages').toBeLessThan(8)
   expect(counted.tokens, 'tokens in them').toBeLessThan(8 * 4096)
   expect(counted.texts.size, 'texts that were counted').toBeLessThan(400)
+})
+
+test.each<[string, string, string, number]>([
+  ['all of the conversation', 'abcd', 'abcd', 0],
+  ['all but what came after it was stored', 'ab', 'abcdef', 0],
+  ['a conversation without its beginning', 'cdef', 'abcdef', 2],
+  ['such a one, which went on', 'cd', 'abcdef', 2],
+  ['an answer that was given twice', 'aba', 'ababab', 0],
+  ['more than is left after an edit', 'cdef', 'abcd', 2],
+  ['another conversation', 'xy', 'abcd', 0],
+  ['nothing', '', 'abcd', 0],
+])('a kept state that holds %s', (_, kept, messages, count) => {
+  expect(leftOut([...kept], [...messages])).toBe(count)
 })

@@ -49,6 +49,19 @@ export async function firstThatFits(
   return possible[low] ?? later.at(-1) ?? first
 }
 
+/**
+ * The number of messages that a kept state left out at the beginning: it holds the texts `kept`, in order, of
+ * a conversation that may have gone on since. Zero if it holds others.
+ */
+export function leftOut(kept: readonly string[], messages: readonly string[]): number {
+  const [start] = messages.flatMap((_, index) =>
+    kept.every((text, offset) => index + offset >= messages.length || messages[index + offset] === text)
+      ? [index]
+      : [],
+  )
+  return kept.length === 0 ? 0 : (start ?? 0)
+}
+
 /** The earliest message, not before `first`, from which on the texts alone have at most `limit` tokens. */
 async function earliest(first: number, last: number, limit: number, count: Counter): Promise<number> {
   let sum = 0

@@ -3,7 +3,7 @@
 import type { Engine, Generation, Message, Session, Tool } from '../../../src/index.ts'
 import { replyOptions, type Settings } from '../shell/settings.ts'
 import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
-import { type Counter, firstThatFits } from './context-window.ts'
+import { type Counter, firstThatFits, leftOut } from './context-window.ts'
 import type { StoredMessage } from './store/conversations.ts'
 import { keep, type Place, restoreKept } from './store/kept.ts'
 import type { Asked } from './store/versions.ts'
@@ -50,7 +50,7 @@ export class Speaker {
     begun?: Asked['begun'],
   ): Promise<Generation> {
     clearTimeout(this.#waiting)
-    const past = begun === undefined ? messages.length - 1 : messages.length + 1
+    const past = begun === undefined ? messages.slice(0, -1) : messages
     const session = await this.#sessionFor({ conversation, system: settings.system }, past)
     const answer: readonly StoredMessage[] = begun === undefined ? [] : [{ role: 'assistant', ...begun }]
     const questions = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
@@ -133,18 +133,19 @@ export class Speaker {
     this.#first = 0
   }
 
-  /** `past`: number of messages before the one to answer. */
-  async #sessionFor(place: Place, past: number): Promise<Session> {
+  /** `past`: the messages before the one to answer. */
+  async #sessionFor(place: Place, past: readonly StoredMessage[]): Promise<Session> {
     const isSame = this.#place?.conversation === place.conversation && this.#place.system === place.system
     if (this.#session !== undefined && isSame) return this.#session
     this.keepNow()
     this.#forget()
-    const kept = past > 0 ? await restoreKept(this.engine, place) : undefined
+    const kept = past.length > 0 ? await restoreKept(this.engine, place) : undefined
     this.#place = place
     this.#session =
       kept ?? this.engine.createSession({ ...(place.system !== '' && { system: place.system }) })
-    // Messages left out before stay left out.
-    this.#first = kept === undefined ? 0 : Math.max(0, past - kept.messages.filter(isTurn).length)
+    // Messages left out before stay left out. What was stored may be older than the conversation.
+    const textOf = ({ content }: Pick<Message, 'content'>) => content
+    this.#first = leftOut((kept?.messages ?? []).filter(isTurn).map(textOf), past.map(textOf))
     return this.#session
   }
 }
