@@ -436,3 +436,21 @@ test('the log follows a growing answer, also when a keyboard opens, until the pe
   await page.keyboard.press('Escape')
   await ready(page)
 })
+
+test('on a phone the name of a model gives way to how far its load is', async ({ page }) => {
+  const name = 'a-model-of-a-maker-with-a-very-long-name-instruct.Q4_K_M.hbm'
+  const named = await serveModels([{ ...tiny, name }])
+  try {
+    await openChat(page)
+    named.bytesPerSecond = 300_000
+    await loadAddress(page, named.address + name)
+    await expect(loadingLine(page)).toContainText(/MB of 1\.\d MB/)
+    const isCut = await loadingLine(page).evaluate((line) => {
+      const [long, progress] = line.querySelectorAll(':scope > span')
+      return [long, progress].map((each) => each!.scrollWidth > each!.clientWidth)
+    })
+    expect(isCut).toEqual([true, false])
+  } finally {
+    await named.close()
+  }
+})

@@ -121,9 +121,9 @@ function loading(chat: Chat, phase: Loading): TemplateResult {
   const { used, choice } = chat.model
   // A phone has no room for the name beside a retry.
   const isNamed = used !== undefined && used.choice !== choice && retryOf(phase) === undefined
-  const name = isNamed ? `${choiceName(choice)}: ` : ''
   return html`<div class="stats loading">
-    <span>${name}<b>${label}</b> <span class="figures">${more}</span></span>
+    ${isNamed ? html`<span class="name" dir="auto">${choiceName(choice)}</span>` : nothing}
+    <span><b>${label}</b> <span class="figures">${more}</span></span>
     <button class="inline" @click=${() => chat.model.cancel()}>${t('cancel')}</button>
     ${
       max > 0
