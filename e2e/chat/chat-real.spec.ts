@@ -2,7 +2,7 @@
 // over several turns, is stopped, and goes on after a reload, with and without isolation; and, through the
 // library in a page, whether it calls a tool and writes JSON by a schema.
 //
-// "npm run setup -- smollm2 qwen2.5-coder-0.5b tinyllama minimind2" fetches them. Without them these tests are
+// "npm run setup -- smollm2 qwen2.5-coder-0.5b tinyllama minimind2" fetches them. Without them the tests are
 // left out.
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
