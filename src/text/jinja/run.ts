@@ -14,6 +14,7 @@ import {
   iterate,
   type Keywords,
   keyOf,
+  keyOrNone,
   Loop,
   Namespace,
   numberOf,
@@ -32,6 +33,21 @@ import {
 const STEP_UNITS = 32
 /** Cost of one iteration of a loop, which creates a scope. */
 const TURN_UNITS = 256
+
+/** What a `dict` has of its own, which no template calls on the type. */
+const DICT_METHODS = new Set([
+  'clear',
+  'copy',
+  'fromkeys',
+  'get',
+  'items',
+  'keys',
+  'pop',
+  'popitem',
+  'setdefault',
+  'update',
+  'values',
+])
 
 /** Variables, and those of the scopes around. */
 export class Scope {
@@ -336,8 +352,9 @@ export class TemplateRun {
   #item(value: Value, key: Value): Value {
     const index = numberOf(key)
     if (value instanceof Map) {
-      const at = keyOf(key)
-      if (value.has(at)) return value.get(at)
+      // Jinja takes a key that cannot be hashed for one that is not there.
+      const at = keyOrNone(key)
+      if (at !== undefined && value.has(at)) return value.get(at)
     } else if (index !== undefined && Number.isInteger(index)) {
       if (value !== undefined) return itemAt(value, index, this.#spend)
     }
@@ -348,7 +365,7 @@ export class TemplateRun {
   #own(value: Value, name: string): Value {
     if (value === undefined) throw new TemplateError('UndefinedError', `an undefined value has no '${name}'`)
     if (value instanceof Namespace) return value.fields.get(name)
-    if (value instanceof Callable) return value.fields.get(name)
+    if (value instanceof Callable) return value.fields.get(name) ?? subscripted(value, name)
     if (value instanceof Loop) return this.#loopField(value, name)
     if (value instanceof Tuple && value.names.includes(name)) return value.items[value.names.indexOf(name)]
     const attribute = (of: Value, field: string, isItem: boolean) =>
@@ -420,3 +437,7 @@ export class TemplateRun {
     return [positional, keywords]
   }
 }
+
+/** In Python `dict[name]` is a type as well, and Jinja takes the item for the attribute that is not there. */
+const subscripted = (type: Callable, name: string): Value =>
+  type.name === 'dict' && !DICT_METHODS.has(name) ? type : undefined

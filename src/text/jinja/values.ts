@@ -372,11 +372,15 @@ function compareTexts(a: string, b: string): number {
 
 /** A mapping's key. Throws for values that Python cannot hash, and for those that no template needs. */
 export function keyOf(value: Value): Key {
-  if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
-  if (value instanceof Float) return value.value
-  const text = stringOf(value)
-  if (text !== undefined) return text
+  const key = keyOrNone(value)
+  if (key !== undefined) return key
   throw typeError(`unhashable type: '${typeName(value)}'`)
+}
+
+/** The same, undefined instead of an error. */
+export function keyOrNone(value: Value): Key | undefined {
+  if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
+  return value instanceof Float ? value.value : stringOf(value)
 }
 
 /** Values of an API as a template sees them: objects are mappings. Charges for each part. */
