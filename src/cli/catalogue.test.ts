@@ -75,4 +75,5 @@ test('halfbyte models lists every one', async () => {
   expect(code).toBe(0)
   for (const { id, licence, address } of CATALOGUE)
     for (const text of [id, licence, address]) expect(out).toContain(text)
+  expect(out.match(/compared with llama\.cpp in \w+/g)).toEqual(['compared with llama.cpp in Q4_1'])
 }, 30_000)

@@ -1,5 +1,6 @@
 // In: the catalogue. Out: whether each entry can be fetched as it says, and is found by what people type.
 import { describe, expect, test } from 'vitest'
+import { REAL_MODELS } from '../../scripts/models/real-models.mjs'
 import { CATALOGUE, catalogued } from './catalogue.ts'
 import { hubUrl, parseHubAddress } from './hub.ts'
 
@@ -13,6 +14,12 @@ describe.each(CATALOGUE)('$id', (model) => {
     expect(hubUrl(parts)).toBe(
       `https://huggingface.co/${parts.repo}/resolve/${parts.revision}/${parts.file ?? ''}`,
     )
+  })
+
+  test('is called checked with the weights that were set up, and only then', () => {
+    const name = parseHubAddress(model.address)!.repo.replace(/^.*\/|-GGUF$/g, '')
+    const [first] = Object.values(REAL_MODELS).filter(({ title }) => title.startsWith(`${name}, `))
+    expect(model.checked).toBe(first && /GGUF, (\w+)$/.exec(first.title)?.[1])
   })
 
   test('is found by its id, its repository and its address', () => {

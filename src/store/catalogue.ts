@@ -22,6 +22,11 @@ export interface CatalogueModel {
   readonly architecture: string
   /** One or two sentences that help a person choose. */
   readonly about: string
+  /**
+   * The type of the file of this model that was loaded, answered, and was compared with llama.cpp
+   * (docs/measurements/real-models.md). It may be another than that of `address`.
+   */
+  readonly checked?: string
 }
 
 /** Smallest download first. */
@@ -37,6 +42,7 @@ export const CATALOGUE: readonly CatalogueModel[] = [
     contextLength: 8192,
     architecture: 'llama',
     about: 'English small talk and rewording on any device. Gets facts wrong.',
+    checked: 'Q4_1',
   },
   {
     id: 'granite-4.0-h-350m',

@@ -15,9 +15,14 @@ export function modelsCommand(): Command {
 
 function list(): string {
   const embedded = EMBEDDED.map(({ id, about }) => ({ id, lines: ['embedded, nothing to fetch', about] }))
-  const fetched = CATALOGUE.map(({ id, sizeBytes, licence, contextLength, address, about }) => ({
+  const fetched = CATALOGUE.map(({ id, sizeBytes, licence, contextLength, address, about, checked }) => ({
     id,
-    lines: [`${bytesText(sizeBytes)}, ${licence}, context ${contextLength}`, about, address],
+    lines: [
+      `${bytesText(sizeBytes)}, ${licence}, context ${contextLength}`,
+      about,
+      address,
+      ...(checked === undefined ? [] : [`compared with llama.cpp in ${checked}`]),
+    ],
   }))
   const all = [...embedded, ...fetched]
   const width = Math.max(...all.map(({ id }) => id.length))
