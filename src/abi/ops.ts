@@ -155,7 +155,7 @@ export const OPS = {
     fields: [
       ...(['q', 'q_stride', 'k', 'k_stride', 'v', 'v_stride', 'heads', 'kv_heads', 'head_dim'] as const),
       ...(['rope', 'rope_dims', 'pairing', 'group', 'k_offset', 'v_offset', 'k_format', 'v_format'] as const),
-      ...(['q_norm', 'k_norm', 'norm_rows', 'eps'] as const),
+      ...(['q_norm', 'k_norm', 'norm_rows', 'eps', 'k_bias', 'still'] as const),
     ],
     reads: { q: HEADS, k: KV_HEADS, v: KV_HEADS },
     writes: { q: HEADS },
@@ -201,7 +201,16 @@ export const OPS = {
     code: 16,
     fields: [
       ...(['from_blocks', 'from', 'to_blocks', 'to', 'count', 'angles', 'kv_heads', 'head_dim'] as const),
-      ...(['rope_dims', 'pairing', 'k_offset', 'v_offset', 'k_format', 'v_format'] as const),
+      ...([
+        'rope_dims',
+        'pairing',
+        'k_offset',
+        'v_offset',
+        'k_format',
+        'v_format',
+        'k_bias',
+        'still',
+      ] as const),
     ],
     ...OUTSIDE_STEPS,
   },

@@ -7,6 +7,7 @@ import { fuseGates } from './passes/gate.ts'
 import { orderInputs, quantizeActivations } from './passes/quantize.ts'
 import { fuseResiduals } from './passes/residual.ts'
 import { type EncodingOf, type OrderOf, splitMixed } from './passes/split.ts'
+import { subtractStillBias } from './passes/still.ts'
 import { lower } from './plan/lower.ts'
 import { type Capacity, planMemory } from './plan/memory.ts'
 import type { Plan } from './plan/plan.ts'
@@ -22,6 +23,8 @@ export interface CompileOptions extends Capacity {
   readonly stripBytesOf?: StripBytesOf | undefined
   /** How keys and values are stored. Default: f32, exact. */
   readonly kvCache?: KvFormat | undefined
+  /** Radians per position of each pair, for each table of rotations. Default: unknown. */
+  readonly frequencies?: readonly Float64Array[] | undefined
 }
 
 /** The graph after all passes, ready to be lowered. */
@@ -42,7 +45,9 @@ export function optimize(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf 
  */
 export function compile(graph: Graph, options: CompileOptions): Plan {
   const { encodingOf, orderOf } = options
-  const optimized = storeStateAs(optimize(graph, encodingOf, orderOf), options.kvCache)
+  const stored = storeStateAs(optimize(graph, encodingOf, orderOf), options.kvCache)
+  const isCodes = options.kvCache?.k === 'int8'
+  const optimized = isCodes ? subtractStillBias(stored, options.frequencies ?? []) : stored
   return lower(optimized, planMemory(optimized, options), encodingOf, options, options.stripBytesOf)
 }
 

@@ -67,6 +67,8 @@ export interface StateGroup {
   /** Positions that a row attends to. 0: all. */
   readonly window: number
   readonly format: KvFormat
+  /** Keys lack some of their bias: `StillBias`. Saved state of one kind is none of the other. */
+  readonly lessBias?: true | undefined
   /** The layers of this group, in block order. */
   readonly layers: readonly number[]
   /** On a shard: the index of its first KV head in the model, and how many KV heads the model has. */
@@ -105,6 +107,13 @@ export interface HeadNorms {
   /** What one norm covers: a head, or all heads of a row. */
   readonly over: 'head' | 'row'
   readonly epsilon: number
+}
+
+/** What is subtracted from rotated keys, in pairs from `from` on and in dimensions that are not rotated. */
+export interface StillBias {
+  /** Of all KV heads. */
+  readonly bias: WeightRef
+  readonly from: number
 }
 
 export interface RopeUse {

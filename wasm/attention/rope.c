@@ -6,6 +6,8 @@
  *   norms  with q_norm and k_norm, over n values: each head's head_dim, or all of the row's. y = (x * r) * weight,
  *          r = 1 / sqrt(sum / n + eps), sum over 4 partial sums, number i % 4 for value i, i ascending, then sum4
  *
+ *   k_bias f32 [kv_heads][head_dim]: a rotated key has it subtracted in pairs `still` and later and in unrotated dims
+ *
  *   block of position P = positions[m]: tables[group][P / 64] of the row's sequence, position p = P % 64 in it, in the
  *   layer's formats: kv.h. Attention reads only what is stored here, also for the newest position.
  *
@@ -59,6 +61,7 @@ void rope_kv__ref(const struct op_rope_kv *op, const struct step *step, uint32_t
     for (uint32_t h = 0; h < op->kv_heads; h++) {
         float rotated[MAX_HEAD_DIM];
         rotate__ref(rotated, k + h * dim, angles, rotation);
+        if (op->k_bias) add_still(rotated, AT(const float *, op->k_bias) + h * dim, -1, op->still, rotation);
         write_key__ref(at.block + op->k_offset + h * key_bytes(op->k_format, dim), op->k_format, dim, at.p, rotated);
         write_value__ref(at.block + op->v_offset + h * value_bytes(op->v_format, dim), op->v_format, dim, at.p, v + h * dim);
     }
@@ -92,6 +95,7 @@ static void tile(const struct op *o, const struct step *step, uint32_t m) {
     for (uint32_t h = 0; h < op->kv_heads; h++) {
         float rotated[MAX_HEAD_DIM];
         rotate(rotated, k + h * dim, angles, rotation);
+        if (op->k_bias) add_still(rotated, AT(const float *, op->k_bias) + h * dim, -1, op->still, rotation);
         write_key(at.block + op->k_offset + h * key_bytes(op->k_format, dim), op->k_format, dim, at.p, rotated);
         write_value(at.block + op->v_offset + h * value_bytes(op->v_format, dim), op->v_format, dim, at.p, v + h * dim);
     }

@@ -46,4 +46,15 @@ static inline void rotate(float *y, const float *x, const float *angles, struct 
     }
     for (uint32_t d = of.rope_dims; d < of.dim; d += 4) store(y + d, load(x + d));
 }
+
+/* x += sign * bias in the pairs from `still` on and in the dims that are not rotated. sign: 1 or -1. */
+static inline void add_still(float *x, const float *bias, float sign, uint32_t still, struct rotation of) {
+    const uint32_t half = of.rope_dims / 2;
+    for (uint32_t i = still; i < half; i++) {
+        const uint32_t ia = of.pairing == PAIR_HALVES ? i : 2 * i, ib = of.pairing == PAIR_HALVES ? i + half : 2 * i + 1;
+        x[ia] += sign * bias[ia];
+        x[ib] += sign * bias[ib];
+    }
+    for (uint32_t d = of.rope_dims; d < of.dim; d++) x[d] += sign * bias[d];
+}
 #endif

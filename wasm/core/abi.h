@@ -129,12 +129,15 @@ struct op_linear { uint32_t code, rows, w, bias, n, k, x, x_stride, y, y_stride,
 /* Rotates q in place, rotates k, and writes k and v to the row's KV block. rope: index of the table in the step.
  * rope_dims of head_dim are rotated, in pairs (i, i + rope_dims/2) or (2i, 2i+1). rope_dims 0: no rotation.
  * q_norm, k_norm: weights of an rmsnorm that runs first (0: none): f32 [head_dim], for each head by itself. With
- * norm_rows 1: f32 [heads * head_dim] and [kv_heads * head_dim], for all heads of a row together. */
+ * norm_rows 1: f32 [heads * head_dim] and [kv_heads * head_dim], for all heads of a row together.
+ * k_bias (0: none): f32 [kv_heads][head_dim], subtracted from rotated keys before they are stored, in pairs from `still`
+ * on and in dims past rope_dims. All scores of a query then differ by the same number, so its softmax does not change. */
 struct op_rope_kv {
     uint32_t code, rows, q, q_stride, k, k_stride, v, v_stride, heads, kv_heads, head_dim;
     uint32_t rope, rope_dims, pairing, group, k_offset, v_offset, k_format, v_format;
     uint32_t q_norm, k_norm, norm_rows;
     float eps;
+    uint32_t k_bias, still;
 };
 
 /* y[m] = softmax(scale * q[m] K^T) V over positions 0..position[m], or the last `window` of them when window > 0.
@@ -161,10 +164,11 @@ struct op_linear_swiglu { uint32_t code, rows, w, bias, n, k, x, x_stride, q, q_
 
 /* Moves positions [from, from + count) of the block table from_blocks to [to, to + count) of to_blocks, in one layer. K
  * is rotated by the angles of to - from, f32 [rope_dims/2][cosine, sine]; V is copied. Positions move in ascending
- * order, so each one is read before it is overwritten. Needs no step. rows: ROWS_TOKENS. */
+ * order, so each one is read before it is overwritten. k_bias and still: as in op_rope_kv. Needs no step.
+ * rows: ROWS_TOKENS. */
 struct op_shift_kv {
     uint32_t code, rows, from_blocks, from, to_blocks, to, count, angles, kv_heads, head_dim;
-    uint32_t rope_dims, pairing, k_offset, v_offset, k_format, v_format;
+    uint32_t rope_dims, pairing, k_offset, v_offset, k_format, v_format, k_bias, still;
 };
 
 /* op_linear and op_linear_swiglu for the sparse encodings. */

@@ -4,7 +4,8 @@
  *   angles  f32 [rope_dims/2][cosine, sine] of to - from positions: rotations add up
  *
  *   K  read as f32, rotated, stored again. int8 codes are computed again, so each move of a key adds an error of up to
- *      half a step of the codes (scale / 2) to each element. Without rope_dims K is copied.
+ *      half a step of the codes (scale / 2) to each element. Without rope_dims K is copied. Keys that are stored less
+ *      their bias are rotated with it.
  *   V  copied as it is stored
  *
  *   Ascending: a position is read before a later one overwrites it, so both tables may name the same blocks when
@@ -44,6 +45,7 @@ INLINE void shift_head(const struct op_shift_kv *op, uint32_t h, rotate_head *tu
     const uint32_t dim = op->head_dim, k_format = op->k_format, v_format = op->v_format;
     const uint32_t k_at = op->k_offset + h * key_bytes(k_format, dim), v_at = op->v_offset + h * value_bytes(v_format, dim);
     const struct rotation rotation = {dim, op->rope_dims, op->pairing};
+    const float *bias = op->k_bias ? AT(const float *, op->k_bias) + h * dim : 0;
     for (uint32_t i = 0; i < op->count; i++) {
         const uint32_t source = op->from + i, target = op->to + i;
         uint8_t *from = AT(uint8_t *, AT(const uint32_t *, op->from_blocks)[source / BLOCK_POSITIONS]);
@@ -52,7 +54,9 @@ INLINE void shift_head(const struct op_shift_kv *op, uint32_t h, rotate_head *tu
         if (op->rope_dims) {
             float key[MAX_HEAD_DIM];
             read_key(key, from + k_at, k_format, dim, r);
+            if (bias) add_still(key, bias, 1, op->still, rotation);
             turn(key, key, AT(const float *, op->angles), rotation);
+            if (bias) add_still(key, bias, -1, op->still, rotation);
             write(to + k_at, k_format, dim, p, key);
         } else {
             copy_key(to + k_at, p, from + k_at, r, k_format, dim);

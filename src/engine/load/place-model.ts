@@ -81,7 +81,7 @@ export async function placeModel(
   const weightsBytes = plan.slots.reduce((sum, slot) => sum + slot.bytes, 0)
   const connect = (pool: Pool): void => {
     if (sharded === undefined) cache.check = new PartCheck(pool, arena)
-    shift = new KvShift({ pool, arena, plan, ropes: ropes.map(({ frequencies }) => frequencies) })
+    shift = new KvShift({ pool, arena, plan, slots, ropes: ropes.map(({ frequencies }) => frequencies) })
   }
   const sample = (slot: WeightSlot, index: number): WeightSample => {
     const taken = new WeightSample(slot)

@@ -6,6 +6,7 @@ import { isSparse, sparseParts, sparseTableBytes } from '../../abi/encodings.ts'
 import type { ModelConfig } from '../../arch/config/config.ts'
 import { buildGraph, familyFile } from '../../arch/families.ts'
 import { readConfig } from '../../arch/read-config.ts'
+import { ropeTables } from '../../arch/rope.ts'
 import { resolveWeights, type Weights, weightOf } from '../../arch/tensors/names.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { ModelFile } from '../../formats/model-file.ts'
@@ -80,6 +81,8 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
     kvCache: options.kvCache,
     tokens: STEP_TOKENS,
     logitRows: logitRowsOf(config.vocabSize),
+    // Saved state fits every context, so these are the frequencies of the shortest.
+    frequencies: ropeTables(config, 0).map(({ frequencies }) => frequencies),
   }
   const ownOrders = { orderOf: (name: string) => orders.get(name), stripBytesOf }
   const plan = planOf(file, () => compile(graph, { ...sizes, encodingOf, ...ownOrders }))

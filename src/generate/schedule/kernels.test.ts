@@ -133,7 +133,7 @@ async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', toke
     probe: (pool) => probeStep(pool, written, step, cache),
   })
   pools.push(pool)
-  shift = new KvShift({ pool, arena, plan, ropes: [rope] })
+  shift = new KvShift({ pool, arena, plan, slots, ropes: [rope] })
   const { now, yieldTask } = host
   const scheduler = new Scheduler({ pool, arena, plan, written, step, now, yieldTask })
   const sequenceOf = (ids: readonly number[], keep?: number): Sequence => {

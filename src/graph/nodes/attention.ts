@@ -2,7 +2,7 @@
 import { PAIRING } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { broken, expectWidth, nameOf, rowsOf } from '../fit.ts'
-import type { AttentionShape, HeadNorms, Quantizable, RopeUse, Value } from '../ir.ts'
+import type { AttentionShape, HeadNorms, Quantizable, RopeUse, StillBias, Value } from '../ir.ts'
 import { type KernelKind, opRecord } from '../node.ts'
 
 /**
@@ -18,19 +18,21 @@ export interface RopeKv {
   readonly attention: AttentionShape
   readonly rope: RopeUse
   readonly norms?: HeadNorms | undefined
+  readonly still?: StillBias | undefined
 }
 
 export const ropeKv: KernelKind<RopeKv> = {
-  shape({ q, k, v, attention, rope, norms }) {
+  shape({ q, k, v, attention, rope, norms, still }) {
     const { heads, kvHeads, headDim } = attention
     expectWidth(q, heads * headDim, `${heads} heads of ${headDim}`)
     expectWidth(k, kvHeads * headDim, `${kvHeads} heads of ${headDim}`)
     expectWidth(v, kvHeads * headDim, `${kvHeads} heads of ${headDim}`)
     if (norms !== undefined) checkHeadNorms(norms, attention)
+    if (still !== undefined) expectWidth(k, rowsOf(still.bias), `the bias ${nameOf(still.bias)}`)
     if (rope.dims > headDim) throw broken(q, `rotates ${rope.dims} of ${headDim} dimensions`)
     return q.shape
   },
-  record({ q, k, v, norms, rope, attention }, { rowsAt, slotsOf, stateOf }) {
+  record({ q, k, v, norms, still, rope, attention }, { rowsAt, slotsOf, stateOf }) {
     const { heads, kvHeads, headDim } = attention
     return opRecord('rope_kv', {
       ...{ ...rowsAt({ q, k, v }), ...stateOf(attention) },
@@ -38,6 +40,7 @@ export const ropeKv: KernelKind<RopeKv> = {
       ...{ rope: rope.table, rope_dims: rope.dims, pairing: PAIRING[rope.pairing] },
       ...{ ...slotsOf({ q_norm: norms?.q, k_norm: norms?.k }), eps: norms?.epsilon ?? 0 },
       norm_rows: norms?.over === 'row' ? 1 : 0,
+      ...{ ...slotsOf({ k_bias: still?.bias }), still: still?.from ?? 0 },
     })
   },
 }

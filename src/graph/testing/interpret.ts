@@ -249,6 +249,21 @@ function linear(node: NodeOf<'linear'>, machine: Machine, values: ReadonlyMap<nu
   return residual
 }
 
+/** Subtracts the bias of a rotated key's still pairs and of its dimensions that are not rotated. */
+function subtractStill(
+  k: Float64Array,
+  { still, rope, attention }: NodeOf<'ropeKv'>,
+  machine: Machine,
+): void {
+  if (still === undefined) return
+  const bias = vectorOf(still.bias, machine)
+  const isStill = (d: number) => {
+    if (d >= rope.dims) return true
+    return (rope.pairing === 'halves' ? d % (rope.dims / 2) : d >> 1) >= still.from
+  }
+  for (const [i, b] of bias.entries()) if (isStill(i % attention.headDim)) k[i]! -= b
+}
+
 /** Rotates q in place. k and v go to the state. */
 function ropeKv(
   node: NodeOf<'ropeKv'>,
@@ -291,6 +306,7 @@ function ropeKv(
     const k = rowsAt(values, node.k)[index]!.slice()
     normed(k, node.norms?.k)
     rotate(k, position)
+    subtractStill(k, node, machine)
     state.k[position] = k
     state.v[position] = rowsAt(values, node.v)[index]!.slice()
   }

@@ -32,7 +32,7 @@ function engineOf(kvCache: KvFormat) {
   const engine = instantiateEngine(new WebAssembly.Module(readFileSync(FILE)), memory)
   const arena = new Arena(memory, Number(engine.__heap_base.value))
   const plan = planOf(kvCache)
-  const shift = new KvShift({ pool: new SinglePool(engine, arena), arena, plan, ropes: ROPES })
+  const shift = new KvShift({ pool: new SinglePool(engine, arena), arena, plan, slots: [], ropes: ROPES })
   const table = (blocks: readonly Ptr[]): Ptr => {
     const at = arena.allocate(blocks.length * 4, 'a table')
     arena.u32.set(blocks, at / 4)

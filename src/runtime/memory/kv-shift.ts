@@ -13,6 +13,8 @@ export interface KvShiftOptions {
   readonly pool: Pool
   readonly arena: Arena
   readonly plan: Plan
+  /** Addresses of the plan's weights. */
+  readonly slots: readonly Ptr[]
   /** Inverse frequencies of each kind of rotation in the model, as in the step buffer. */
   readonly ropes: readonly Float64Array[]
 }
@@ -53,7 +55,7 @@ export class KvShift {
    * tables, which would read what it has overwritten, and when a thread died.
    */
   move(from: KvPosition, to: KvPosition, count: number, group?: number): void {
-    const { arena, pool } = this.#options
+    const { arena, pool, slots } = this.#options
     const layers = this.#layers.filter(({ fields }) => group === undefined || fields.group === group)
     if (to.position > from.position && to.tables.some((table, group) => table === from.tables[group])) {
       throw new HalfbyteError(
@@ -68,7 +70,9 @@ export class KvShift {
         name: 'shift_kv' as const,
         fields: this.#fields(op, from, to, count),
       }
-      writeRecord(arena, this.#records + index * ABI.OP_BYTES, record, () => 0)
+      writeRecord(arena, this.#records + index * ABI.OP_BYTES, record, (pointer) =>
+        'slot' in pointer ? (slots[pointer.slot] ?? 0) : 0,
+      )
     }
     // The op does not read the step, so any address will do.
     pool.run(this.#records, this.#records, 0, layers.length)
@@ -92,6 +96,7 @@ export class KvShift {
     return {
       // Shape and formats have the same names in both ops.
       ...Object.fromEntries(OPS.shift_kv.fields.map((name) => [name, number(name)])),
+      k_bias: fields.k_bias ?? 0,
       rows: 0,
       from_blocks: from.tables[group] ?? 0,
       from: from.position,

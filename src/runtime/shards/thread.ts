@@ -87,7 +87,7 @@ class Shard {
     const { links, shard } = this.#start
     const mirror = new StepMirror(arena, { ...plan, ...layout, ...stateTables(plan) })
     const ropes = layout.ropes.map(({ frequencies }) => frequencies)
-    const shift = new KvShift({ pool: new SinglePool(this.#engine, arena), arena, plan, ropes })
+    const shift = new KvShift({ pool: new SinglePool(this.#engine, arena), arena, plan, slots, ropes })
     const sizes = plan.pools.map(({ bytes }) => bytes)
     const blocks = new MirroredBlocks(arena, sizes, layout.tableWords, shift)
     const run = new ShardRun({
