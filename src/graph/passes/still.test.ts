@@ -1,4 +1,5 @@
-// Still. In: graphs with biases on keys. Out: the same logits, smaller keys, and layers that must stay as they are.
+// Still. In: graphs with biases on keys. Out: the same logits, smaller keys, and layers that must stay as
+// they are.
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import { compile } from '../compile.ts'

@@ -1,5 +1,5 @@
-// Still. In: a graph whose keys become int8 codes, radians per position of each pair. Out: the same graph, whose
-// keys are stored less their bias where the bias hardly turns.
+// Still. In: a graph whose keys become int8 codes, radians per position of each pair. Out: the same graph,
+// whose keys are stored less their bias where the bias hardly turns.
 
 import { producersOf, readersOf } from '../edges.ts'
 import type { StateGroup, WeightRef } from '../ir.ts'
