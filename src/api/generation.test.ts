@@ -13,6 +13,7 @@ const OUTCOME: Outcome = {
     cachedTokens: 0,
     droppedTokens: 0,
     completionTokens: 3,
+    reasoningTokens: 0,
     draftedTokens: 0,
     acceptedTokens: 0,
   },

@@ -18,6 +18,7 @@ const NOTHING: Outcome = Object.freeze({
     cachedTokens: 0,
     droppedTokens: 0,
     completionTokens: 0,
+    reasoningTokens: 0,
     draftedTokens: 0,
     acceptedTokens: 0,
   },

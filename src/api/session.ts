@@ -200,9 +200,14 @@ export async function restoreSession(
 
 const withReply = (
   messages: readonly Message[],
-  { text, toolCalls = [] }: GenerationResult,
+  { text, reasoning = '', toolCalls = [] }: GenerationResult,
   prefix = '',
 ): readonly Message[] => [
   ...messages,
-  { role: 'assistant', content: prefix + text, ...(toolCalls.length > 0 && { toolCalls }) },
+  {
+    role: 'assistant',
+    content: prefix + text,
+    ...(reasoning !== '' && { reasoning }),
+    ...(toolCalls.length > 0 && { toolCalls }),
+  },
 ]

@@ -32,3 +32,6 @@ export interface TokenConstraint {
   /** A copy in the same state, for forks and for speculation. */
   copy(): TokenConstraint
 }
+
+/** The part of a constraint that a sampler uses. */
+export type ReplyConstraint = Omit<TokenConstraint, 'copy'>

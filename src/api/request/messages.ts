@@ -20,11 +20,12 @@ export function plainMessages(name: string, messages: unknown): Message[] {
 
 function plainMessage(message: unknown): Message {
   if (!isObject(message)) throw wrongOption('a message', message, 'an object with role and content')
-  const { role, content, toolCalls, toolCallId, name } = message as unknown as Message
+  const { role, content, reasoning, toolCalls, toolCallId, name } = message as unknown as Message
   // Values that are nested too deeply are not copied; the worker rejects them.
   checkLevels(toolCalls)
   return {
     ...{ role, content },
+    ...(reasoning !== undefined && { reasoning }),
     ...(toolCalls !== undefined && { toolCalls: unwrap(toolCalls) }),
     ...(toolCallId !== undefined && { toolCallId }),
     ...(name !== undefined && { name }),

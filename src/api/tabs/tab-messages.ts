@@ -135,7 +135,12 @@ function isReport(report: unknown): report is StreamReport {
   const { type, chunk, outcome, contextUsed, failure } = report
   switch (type) {
     case 'chunk':
-      return isObject(chunk) && isText(chunk['text']) && isCount(chunk['tokens'])
+      return (
+        isObject(chunk) &&
+        isText(chunk['text']) &&
+        isMaybe(isText)(chunk['reasoning']) &&
+        isCount(chunk['tokens'])
+      )
     case 'end':
       return isOutcome(outcome) && isCount(contextUsed)
     case 'failed':
@@ -147,9 +152,10 @@ function isReport(report: unknown): report is StreamReport {
 
 function isOutcome(outcome: unknown): boolean {
   if (!isObject(outcome)) return false
-  const { text, tokens, finishReason, usage, timings } = outcome
+  const { text, reasoning, tokens, finishReason, usage, timings } = outcome
   return (
     isText(text) &&
+    isMaybe(isText)(reasoning) &&
     areCounts(tokens) &&
     FINISH_REASONS.includes(finishReason as string) &&
     isObject(usage) &&

@@ -306,7 +306,7 @@ export class TabService {
     }
     let feed: Feed | undefined
     let isCancelled = false
-    let delivered = ''
+    const delivered = { reasoning: '', text: '' }
     port.onmessage = ({ data }: MessageEvent<StreamCommand>) => {
       if (data.type === 'cancel') isCancelled = true
       if (data.type === 'credit') feed?.credit(data.count)
@@ -314,20 +314,22 @@ export class TabService {
     }
     const start = async (lost?: Host) => {
       const host = await this.#hostAfter(lost)
-      let known = delivered
+      const known = { ...delivered }
       const chunk = (given: TextChunk) => {
-        const { rest, isSame } = after(known, given.text)
+        const part = given.reasoning === undefined ? 'text' : 'reasoning'
+        const piece = given[part] ?? ''
+        const { rest, isSame } = after(known[part], piece)
         if (!isSame) {
           feed?.cancel()
           end({ type: 'failed', failure: toFailure(differs()) })
           return
         }
-        known = known.slice(given.text.length - rest.length)
+        known[part] = known[part].slice(piece.length - rest.length)
         // The reader has had this one.
         if (rest === '') feed?.credit(1)
         else {
-          delivered += rest
-          post({ type: 'chunk', chunk: { ...given, text: rest } })
+          delivered[part] += rest
+          post({ type: 'chunk', chunk: { ...given, [part]: rest } })
         }
       }
       const fail = (error: unknown) => {

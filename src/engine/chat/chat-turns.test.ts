@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { CHATML, ChatTemplate } from '../../text/chat/chat.ts'
+import { TOOL_CALL_TEXTS } from '../../text/chat/tool-call-forms.ts'
 import { Detokenizer } from '../../text/detokenizer.ts'
 import { byteLevelSpec } from '../../text/testing/tiny.ts'
 import { createTokenizer } from '../../text/tokenize/read/create.ts'
 import type { Message } from '../wire/protocol.ts'
-import { renderTurns, withToolMarks } from './chat-turns.ts'
+import { renderTurns, withMarks } from './chat-turns.ts'
 
 const tokenizer = createTokenizer(byteLevelSpec())
 /** As Qwen's templates write tools, calls and answers. */
@@ -125,6 +126,6 @@ test('special tokens that mark calls are written, others are not', () => {
     isSpecial: (id: number) => id < 2,
     tokenBytes: (id: number) => new TextEncoder().encode(texts[id]),
   } as unknown as typeof tokenizer
-  const decoder = new Detokenizer(withToolMarks(source))
+  const decoder = new Detokenizer(withMarks(source, TOOL_CALL_TEXTS))
   expect([0, 1, 2].map((id) => decoder.push(id)).join('')).toBe('[TOOL_CALLS][]')
 })

@@ -9,7 +9,6 @@ import {
   chatTokens,
   probeTurns,
 } from '../../text/chat/chat.ts'
-import { TOOL_CALL_TEXTS } from '../../text/chat/tool-call-forms.ts'
 import type { TokenSource } from '../../text/detokenizer.ts'
 import { GivenArguments } from '../../text/jinja/values.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
@@ -134,9 +133,10 @@ function renderedOr<T>(fallback: T, render: () => string): string | T {
   }
 }
 
-/** The tokenizer's tokens; those that mark tool calls count as plain text. */
-export function withToolMarks(tokenizer: Tokenizer): TokenSource {
-  const marks = new Set(TOOL_CALL_TEXTS.map((text) => tokenizer.idOf(text)))
+/** The tokenizer's tokens; those with the texts count as plain text. */
+export function withMarks(tokenizer: Tokenizer, texts: readonly string[]): TokenSource {
+  if (texts.length === 0) return tokenizer
+  const marks = new Set(texts.map((text) => tokenizer.idOf(text)))
   return {
     addsSpacePrefix: tokenizer.addsSpacePrefix,
     tokenBytes: (id) => tokenizer.tokenBytes(id),
@@ -145,7 +145,10 @@ export function withToolMarks(tokenizer: Tokenizer): TokenSource {
 }
 
 /** A message as templates expect it, with the field names of OpenAI's API. */
-function turnOf({ role, content, toolCalls, toolCallId, name }: Message, quotes: TurnQuotes): ChatMessage {
+function turnOf(
+  { role, content, reasoning = '', toolCalls, toolCallId, name }: Message,
+  quotes: TurnQuotes,
+): ChatMessage {
   const quote = role === 'assistant' ? quotes.said : quotes.given
   const calls = toolCalls?.map(({ id, name, arguments: given }) => ({
     id,
@@ -155,6 +158,9 @@ function turnOf({ role, content, toolCalls, toolCallId, name }: Message, quotes:
   return {
     role,
     content: content === '' && calls !== undefined && calls.length > 0 ? null : quote(content),
+    ...(reasoning !== '' && { reasoning_content: quote(reasoning) }),
+    // gpt-oss's template refuses both a thought and a text beside calls.
+    ...(reasoning !== '' && !(content !== '' && calls?.length) && { thinking: quote(reasoning) }),
     ...(calls !== undefined && calls.length > 0 && { tool_calls: calls }),
     ...(toolCallId !== undefined && { tool_call_id: quote(toolCallId) }),
     ...(name !== undefined && { name: quote(name) }),

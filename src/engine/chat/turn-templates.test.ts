@@ -1,5 +1,7 @@
 // Tests of how messages are fitted to templates. In: templates as models have them, conversations with calls,
 // tools and system text. Out: prompts in which nothing is lost.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ChatTemplate } from '../../text/chat/chat.ts'
 import { byteLevelSpec, jsonSpec } from '../../text/testing/tiny.ts'
@@ -145,4 +147,67 @@ describe('templates of models', () => {
     expect(text.renderPrompt(question)).toBe('<user>Hi')
     expect(text.renderPrompt(question, { templateArguments: { enable_thinking: false } })).toBe('/no<user>Hi')
   })
+})
+
+describe('earlier thoughts', () => {
+  const published = (name: string) => {
+    const folder = join(import.meta.dirname, '../../../test/conformance/templates/published')
+    return { template: new ChatTemplate(readFileSync(join(folder, `${name}.jinja`), 'utf8')) }
+  }
+  const call = { id: 'call00001', name: 'weather', arguments: {} }
+  const asked: readonly Message[] = [
+    { role: 'user', content: 'Weather?' },
+    { role: 'assistant', content: '', reasoning: 'A fox.', toolCalls: [call] },
+    { role: 'tool', content: '12 C', toolCallId: 'call00001', name: 'weather' },
+  ]
+  const later: readonly Message[] = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: 'b', reasoning: 'A fox.' },
+    { role: 'user', content: 'c' },
+  ]
+
+  test.each([
+    ['Qwen-Qwen3-0.6B', true, false],
+    ['openai-gpt-oss-120b', true, false],
+    ['ByteDance-Seed-OSS', true, true],
+    ['GLM-4.6', true, false],
+    ['HuggingFaceTB-SmolLM3-3B', false, false],
+    ['deepseek-ai-DeepSeek-V3.1', false, false],
+  ])('of %s are kept before results of tools: %s, and after the answer: %s', (name, isKept, isKeptLater) => {
+    const templates = published(name)
+    const before = renderTurns(templates, tokenizer, asked, { tools: TOOLS })
+    expect(before.includes('A fox.')).toBe(isKept)
+    expect(renderTurns(templates, tokenizer, later).includes('A fox.')).toBe(isKeptLater)
+  })
+
+  test('and a text beside calls do not make a template refuse them', () => {
+    const both = asked.map((message) =>
+      message.role === 'assistant' ? { ...message, content: 'So.' } : message,
+    )
+    expect(renderTurns(published('openai-gpt-oss-120b'), tokenizer, both, { tools: TOOLS })).toContain('So.')
+  })
+
+  test('hold no control token', () => {
+    const templates = { template: new ChatTemplate('{{ messages[0].reasoning_content }}') }
+    const prompt = renderTurns(templates, tokenizer, [
+      { role: 'assistant', content: 'a', reasoning: '<|im_end|>' },
+    ])
+    expect(tokenizer.encode(prompt, { parseSpecial: true })).not.toContain(tokenizer.idOf('<|im_end|>'))
+  })
+})
+
+test('marks of thoughts are text, also where the vocabulary has them as control tokens', () => {
+  const { tokens = [], types = [] } = byteLevelSpec()
+  const own = createTokenizer(
+    byteLevelSpec({ tokens: [...tokens, '[THINK]', '[/THINK]'], types: [...types, 3, 3] }),
+  )
+  const { text } = modelText(own, "{{ '[THINK][/THINK]' }}")
+  const ids = own.encode('[THINK]hello[/THINK] world<|im_end|>', { parseSpecial: true })
+  const read = (marks: readonly string[]) => {
+    const decoder = text.detokenizer({ marks })
+    return ids.map((id) => decoder.push(id)).join('')
+  }
+  expect(text.reasoning?.open).toBe('[THINK]')
+  expect(read(['[THINK]', '[/THINK]'])).toBe('[THINK]hello[/THINK] world')
+  expect(read([])).toBe('hello world')
 })

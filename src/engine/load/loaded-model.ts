@@ -5,6 +5,7 @@ import type { LogitRows } from '../../generate/sampler/rows.ts'
 import type { Scheduler } from '../../generate/schedule/scheduler.ts'
 import type { Sequence, SequenceOptions } from '../../generate/schedule/sequence.ts'
 import type { Drafter } from '../../generate/schedule/speculation.ts'
+import type { ReasoningForm } from '../../text/chat/reasoning.ts'
 import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message, Prompt } from '../wire/protocol.ts'
 
 /** Loads what a request names. After a typed error or the signal's reason nothing is left allocated. */
@@ -64,6 +65,8 @@ export interface DraftSource {
 export interface ModelText {
   /** Ids that end a reply. */
   readonly endIds: ReadonlySet<number>
+  /** The marks of thoughts that the chat template names; undefined if it names none. */
+  readonly reasoning?: ReasoningForm | undefined
   /** Length of the longest token in UTF-16 units. */
   readonly longestToken: number
   /**
@@ -75,10 +78,14 @@ export interface ModelText {
   /** A message as `renderPrompt` writes it: without special tokens that `encode` would recognise. */
   quote(text: string): string
   /**
-   * Decodes one reply. With `toolCalls` it also writes the tokens that mark calls, including special ones.
-   * `after`: the id before the reply. The space that encoding adds after a special token is left out.
+   * Decodes one reply. With `toolCalls` it also writes the tokens that mark calls, including special ones, and
+   * always those of `marks`. `after`: the id before the reply. The space that encoding adds after a special token is left out.
    */
-  detokenizer(options?: { readonly toolCalls?: boolean; readonly after?: number | undefined }): ReplyDecoder
+  detokenizer(options?: {
+    readonly toolCalls?: boolean
+    readonly marks?: readonly string[]
+    readonly after?: number | undefined
+  }): ReplyDecoder
   /** The token's text; an incomplete character becomes U+FFFD. */
   tokenText(id: number): string
   /** The token's bytes in UTF-8. */

@@ -10,10 +10,12 @@ import {
   PLAIN,
   turnEndIds,
 } from '../../text/chat/chat.ts'
+import { answerHead, reasoningFormOf } from '../../text/chat/reasoning.ts'
+import { TOOL_CALL_TEXTS } from '../../text/chat/tool-call-forms.ts'
 import { Detokenizer } from '../../text/detokenizer.ts'
 import { createTokenizer } from '../../text/tokenize/read/create.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
-import { renderTurns, turnQuotes, withToolMarks } from '../chat/chat-turns.ts'
+import { renderTurns, turnQuotes, withMarks } from '../chat/chat-turns.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
 /**
@@ -61,6 +63,7 @@ export function modelText(tokenizer: Tokenizer, given?: string): ModelTextSide {
   const forTools =
     given === undefined && tokenizer.toolTemplate ? readTemplate(tokenizer.toolTemplate) : undefined
   const toolTemplate = forTools instanceof ChatTemplate ? forTools : undefined
+  const reasoning = reasoningFormOf(template.source + (toolTemplate?.source ?? ''))
   const notes = [
     ...(own instanceof ChatTemplate ? [] : [own.message]),
     ...(mergesSystem
@@ -72,10 +75,13 @@ export function modelText(tokenizer: Tokenizer, given?: string): ModelTextSide {
     renderPrompt: (messages, { prefix = '', ...options } = {}) => {
       if (!(own instanceof ChatTemplate)) throw own
       const templates = { template, toolTemplate, mergesSystem }
-      return renderTurns(templates, tokenizer, messages, options, quotes) + quotes.said(prefix)
+      const prompt = renderTurns(templates, tokenizer, messages, options, quotes)
+      const head = reasoning === undefined ? '' : answerHead(prompt, reasoning, prefix)
+      return prompt + head + quotes.said(prefix)
     },
     text: {
       endIds: turnEndIds(tokenizer, template),
+      reasoning,
       longestToken: tokenizer.longestToken,
       encode: (text, start, after) => {
         if (typeof text !== 'string') throw wrongOption('a text', text, 'a string')
@@ -84,8 +90,8 @@ export function modelText(tokenizer: Tokenizer, given?: string): ModelTextSide {
           : tokenizer.encode(text, { parseSpecial: true, continues: true, after })
       },
       quote: quotes.said,
-      detokenizer: ({ toolCalls = false, after } = {}) =>
-        new Detokenizer(toolCalls ? withToolMarks(tokenizer) : tokenizer, {
+      detokenizer: ({ toolCalls = false, marks = [], after } = {}) =>
+        new Detokenizer(withMarks(tokenizer, toolCalls ? [...marks, ...TOOL_CALL_TEXTS] : marks), {
           atStart: after !== undefined && tokenizer.isSpecial(after),
         }),
       tokenText: (id) => tokenizer.tokenText(id),

@@ -1,6 +1,7 @@
 // Decode options. In: a page's options for a reply. Out: the same options, or what is wrong with them.
 import { checkTexts } from '../../base/lists.ts'
 import { checkChoice, checkKeys, wrongOption } from '../../base/options.ts'
+import { isCount } from '../../base/values.ts'
 import { SAMPLER_DEFAULTS } from '../../generate/sampler/options.ts'
 import type { DecodeOptions } from '../wire/protocol.ts'
 import { CONSTRAINT_KEYS } from './constraints.ts'
@@ -19,6 +20,8 @@ const OPTION_KEYS = [
   'compact',
   'negativePrompt',
   'maxToolCalls',
+  'reasoning',
+  'maxReasoningTokens',
   ...Object.keys(CHOICES),
   ...Object.keys(SAMPLER_DEFAULTS),
 ]
@@ -29,10 +32,17 @@ export function checkedOptions(options: DecodeOptions): DecodeOptions {
   for (const [key, choices] of Object.entries(CHOICES))
     checkChoice(key, options[key as keyof DecodeOptions], choices)
   const { maxTokens = 1, maxToolCalls = 1, stop = [], negativePrompt = '' } = options
+  const { reasoning = false, maxReasoningTokens = 0 } = options
   if (typeof negativePrompt !== 'string') throw wrongOption('negativePrompt', negativePrompt, 'a text')
   for (const [name, count] of Object.entries({ maxTokens, maxToolCalls })) {
     if (!Number.isInteger(count) || count < 1) throw wrongOption(name, count, 'a whole number from 1')
   }
+  if (!isCount(maxReasoningTokens))
+    throw wrongOption('maxReasoningTokens', maxReasoningTokens, 'a whole number from 0')
+  if (reasoning !== false && !(isMark(reasoning?.open) && isMark(reasoning.close)))
+    throw wrongOption('reasoning', reasoning, 'false, or an object with texts as open and close')
   checkTexts('stop', stop)
   return options
 }
+
+const isMark = (text: unknown): boolean => typeof text === 'string' && text.trim() !== ''

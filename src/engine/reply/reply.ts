@@ -3,7 +3,7 @@
 import { checkList } from '../../base/lists.ts'
 import { wrongOption } from '../../base/options.ts'
 import { perSecond, steadyClock } from '../../base/time/clocks.ts'
-import type { TokenConstraint } from '../../constrain/constraint.ts'
+import type { ReplyConstraint } from '../../constrain/constraint.ts'
 import type { LogProbabilities } from '../../generate/sampler/logprobs.ts'
 import { Sampler } from '../../generate/sampler/sampler.ts'
 import type {
@@ -11,16 +11,25 @@ import type {
   TokenAnswer,
 } from '../../generate/schedule/generate-work.ts'
 import type { Sequence } from '../../generate/schedule/sequence.ts'
+import { markTexts, type SplitText } from '../../text/chat/reasoning.ts'
 import { stopMatcher } from '../../text/stop.ts'
 import { checkTemplateArguments } from '../chat/template-arguments.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 import { openCompanions } from '../load/open/companions.ts'
 import type { GenerateRequest, Prompt } from '../wire/protocol.ts'
-import type { FinishReason, Outcome, TokenLogprob, TokenLogprobs, ToolCall } from '../wire/reply.ts'
+import type {
+  FinishReason,
+  Outcome,
+  TextChunk,
+  TokenLogprob,
+  TokenLogprobs,
+  ToolCall,
+} from '../wire/reply.ts'
 import type { Outlet } from '../wire/stream.ts'
 import { checkedOptions } from './decode-options.ts'
 import { loadProcessors } from './processors.ts'
+import { aroundThought, openReasoning, type ReplyReasoning } from './reasoning.ts'
 import { isMessage } from './saved.ts'
 import { checkTools, type ReplyToolCalls, toolCallsOf } from './tool-calls.ts'
 import type { Transcript } from './transcript.ts'
@@ -66,7 +75,9 @@ export async function reply(
   checkLength(model, request, text)
   const prompt = transcript.encode(text, (...rest) => model.text.encode(...rest))
   const fit = fitPrompt(model, request, prompt)
-  const constraint = request.constraint && model.constraints.constrain(request.constraint)
+  const reasoning = openReasoning(model, request.prompt, text, options)
+  const given = request.constraint && model.constraints.constrain(request.constraint)
+  const constraint = reasoning ? aroundThought(model, reasoning, given, options.maxReasoningTokens) : given
   const sampler = new Sampler(model.logitRows, options, {
     constraint,
     processors: await loadProcessors(processors, model, outlet.signal),
@@ -83,8 +94,9 @@ export async function reply(
     {
       stop,
       constraint,
+      reasoning,
       calls: toolCallsOf(request.prompt, maxToolCalls),
-      after: constraint === undefined && request.prompt.type !== 'text' ? prompt.at(-1) : undefined,
+      after: given === undefined && request.prompt.type !== 'text' ? prompt.at(-1) : undefined,
     },
     sampler.logprobs,
     outlet,
@@ -100,11 +112,12 @@ export async function reply(
   }
   sequence.state.checkpoint()
   writer.finish()
-  const said = request.prompt.type === 'text' ? writer.text : model.text.quote(writer.text)
-  if (writer.isWhole) transcript.extend(said, writer.tokens)
+  const quote = request.prompt.type === 'text' ? (words: string) => words : model.text.quote
+  if (writer.isWhole) transcript.extend(reasoning?.splitter.whole(quote) ?? quote(writer.text), writer.tokens)
   const { firstTokenMs, prefillMs, decodeMs } = end
   return {
     text: writer.text,
+    ...(writer.hasThought && { reasoning: writer.reasoning }),
     tokens: writer.tokens,
     logprobs: writer.logprobs,
     toolCalls: writer.toolCalls,
@@ -114,6 +127,7 @@ export async function reply(
       cachedTokens,
       droppedTokens: prompt.length - read.length,
       completionTokens: writer.tokens.length,
+      reasoningTokens: writer.reasoningTokens,
       draftedTokens: end.draftedTokens,
       acceptedTokens: end.acceptedTokens,
     },
@@ -128,10 +142,11 @@ export async function reply(
   }
 }
 
-/** The constraint on a reply, where it ends, and the calls that it may contain. */
+/** The constraint on a reply, its thought, where it ends, and the calls that it may contain. */
 interface ReplyLimits {
   readonly stop: readonly string[]
-  readonly constraint: TokenConstraint | undefined
+  readonly constraint: ReplyConstraint | undefined
+  readonly reasoning: ReplyReasoning | undefined
   readonly calls: ReplyToolCalls | undefined
   /** The id before the reply, if the space that encoding adds after a special token is not part of it. */
   readonly after: number | undefined
@@ -186,6 +201,11 @@ async function decode(
 interface Writer {
   readonly tokens: readonly number[]
   readonly text: string
+  readonly reasoning: string
+  /** True if a thought has begun. */
+  readonly hasThought: boolean
+  /** Tokens up to the end of the thought. */
+  readonly reasoningTokens: number
   /** True if the text is exactly the text of the ids. Known once the reply has finished. */
   readonly isWhole: boolean
   /** False if the reply was cut short and does not satisfy its constraint. */
@@ -199,18 +219,22 @@ interface Writer {
   finish(): void
 }
 
-/** Decodes ids, holds back text that may become a stop text, and sends the rest. */
+/** Decodes ids, splits the thought off, holds back text that may become a stop text, and sends the rest. */
 function createWriter(
   model: LoadedModel,
-  { stop, constraint, calls, after }: ReplyLimits,
+  { stop, constraint, reasoning, calls, after }: ReplyLimits,
   source: LogProbabilities | undefined,
   outlet: Outlet,
 ): Writer {
   const tokens: number[] = []
   const logprobs: TokenLogprobs[] | undefined = source && []
-  const decoder = model.text.detokenizer({ toolCalls: calls !== undefined, after })
+  const marks = reasoning && markTexts(reasoning.form)
+  const decoder = model.text.detokenizer({ toolCalls: calls !== undefined, marks, after })
+  const splitter = reasoning?.splitter
   const stops = stopMatcher(stop)
   let written = ''
+  let thought = ''
+  let reasoningTokens = 0
   let isWhole = false
   // Tokens since the last chunk.
   let unsent = 0
@@ -219,6 +243,15 @@ function createWriter(
     logprobs,
     get text() {
       return written
+    },
+    get reasoning() {
+      return thought
+    },
+    get hasThought() {
+      return splitter?.hasThought === true
+    },
+    get reasoningTokens() {
+      return reasoningTokens
     },
     get isWhole() {
       return isWhole
@@ -234,33 +267,63 @@ function createWriter(
       tokens.push(id)
       unsent += 1
       if (source !== undefined) logprobs?.push(describe(source, model.text, id))
-      const text = stops.push(decoder.push(id))
-      const sent = send(calls?.push(text) ?? text)
+      const sent = pass(split(decoder.push(id)))
       // If nothing but the end may follow, no further token is requested.
       const isOver = stops.matched !== undefined || constraint?.mustEnd === true || calls?.isFull === true
       return isOver ? 'stop' : sent
     },
     finish() {
+      pass(splitter?.finish() ?? { reasoning: '', text: '' })
       const isStopped = stops.matched !== undefined
       const text = isStopped ? '' : stops.flush()
-      send(calls === undefined ? text : calls.push(text) + calls.finish())
+      if (calls === undefined) send('', text)
+      else send(calls.finishThought(), calls.push(text) + calls.finish())
       isWhole = !isStopped && decoder.flush() === '' && (calls === undefined || isPlain())
     },
   }
 
-  /** With tools, marks of calls are text, which the next prompt quotes: its ids are then others. */
-  function isPlain(): boolean {
-    const plain = model.text.detokenizer({ after })
-    return tokens.map((id) => plain.push(id)).join('') + plain.flush() === written
+  // hot
+  function split(piece: string): SplitText {
+    if (splitter === undefined) return { reasoning: '', text: piece }
+    const before = splitter.phase
+    const parts = splitter.push(piece)
+    const isThinking = [before, splitter.phase].includes('thought')
+    if (splitter.hasThought && (isThinking || parts.reasoning !== '')) reasoningTokens = tokens.length
+    return parts
   }
 
-  function send(text: string): Promise<void> | undefined {
-    if (text === '') return undefined
+  /** Stop texts end the answer, not the thought; calls are found in both. */
+  function pass({ reasoning, text }: SplitText): Promise<void> | undefined {
+    const rest = stops.push(text)
+    if (calls === undefined) return send(reasoning, rest)
+    // What comes of the thought comes before the answer.
+    const thoughtText = calls.think(reasoning) + (text === '' ? '' : calls.finishThought())
+    return send(thoughtText, calls.push(rest))
+  }
+
+  /** With tools, marks of calls are text, which the next prompt quotes: its ids are then others. */
+  function isPlain(): boolean {
+    const plain = model.text.detokenizer({ marks, after })
+    const text = tokens.map((id) => plain.push(id)).join('') + plain.flush()
+    return calls?.found.length === 0 && text === (splitter?.whole((words) => words) ?? written)
+  }
+
+  function send(reasoning: string, text: string): Promise<void> | undefined {
+    if (reasoning === '' && text === '') return undefined
     written += text
-    const count = unsent
-    unsent = 0
+    thought += reasoning
+    if (reasoning !== '' && text !== '') sendChunk({ text: '', reasoning, tokens: 0 })
+    return sendChunk(text === '' ? { text, reasoning } : { text })
+  }
+
+  /** Tokens belong to the last chunk that they complete. */
+  function sendChunk(
+    part: Pick<TextChunk, 'text' | 'reasoning'> & { tokens?: 0 },
+  ): Promise<void> | undefined {
+    const count = part.tokens ?? unsent
+    unsent -= count
     return outlet.send({
-      text,
+      ...part,
       tokens: count,
       ...(logprobs && { logprobs: logprobs.slice(logprobs.length - count) }),
     })

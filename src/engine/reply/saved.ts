@@ -36,10 +36,11 @@ export function isSavedSession(value: unknown): value is SavedSession {
 
 export function isMessage(value: unknown): value is Message {
   if (!isObject(value)) return false
-  const { role, content, toolCalls, toolCallId, name } = value
+  const { role, content, reasoning, toolCalls, toolCallId, name } = value
   return (
     ROLES.includes(role as string) &&
     typeof content === 'string' &&
+    isTextOrAbsent(reasoning) &&
     (toolCalls === undefined || (Array.isArray(toolCalls) && toolCalls.every(isToolCall))) &&
     isTextOrAbsent(toolCallId) &&
     isTextOrAbsent(name)

@@ -15,6 +15,9 @@ export interface ReplyToolCalls {
   finish(): string
   /** Whether the reply has all the calls that it may have. */
   readonly isFull: boolean
+  /** The same for the thought, in which only calls with marks count. */
+  think(text: string): string
+  finishThought(): string
   readonly found: readonly ToolCall[]
 }
 
@@ -44,19 +47,25 @@ export function toolCallsOf(prompt: Prompt, most = Number.POSITIVE_INFINITY): Re
   if (prompt.type === 'text' || prompt.tools === undefined || prompt.tools.length === 0) return undefined
   const before = prompt.messages.reduce((sum, { toolCalls = [] }) => sum + toolCalls.length, 0)
   const parser = new ToolCallParser(prompt.tools)
-  const isFull = () => parser.calls.length >= most
+  const thought = new ToolCallParser(prompt.tools, { isMarked: true })
+  const calls = () => [...thought.calls, ...parser.calls]
+  const isFull = () => thought.calls.length + parser.calls.length >= most
   return {
     push: (text) => (isFull() ? '' : parser.push(text)),
     finish: () => (isFull() ? '' : parser.finish()),
+    think: (text) => (isFull() ? '' : thought.push(text)),
+    finishThought: () => (isFull() ? '' : thought.finish()),
     get isFull() {
       return isFull()
     },
     get found() {
       // Mistral's template requires ids of nine letters and digits. A list of calls is read as a whole.
-      return parser.calls.slice(0, most).map((call, index) => ({
-        id: `call${String(before + index + 1).padStart(5, '0')}`,
-        ...call,
-      }))
+      return calls()
+        .slice(0, most)
+        .map((call, index) => ({
+          id: `call${String(before + index + 1).padStart(5, '0')}`,
+          ...call,
+        }))
     },
   }
 }

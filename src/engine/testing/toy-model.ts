@@ -14,6 +14,7 @@ import type { Plan } from '../../graph/plan/plan.ts'
 import { Arena, type Ptr } from '../../runtime/memory/arena.ts'
 import type { Pool } from '../../runtime/pool.ts'
 import { StateCache } from '../../state/state-cache.ts'
+import type { ReasoningForm } from '../../text/chat/reasoning.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 
 /** Ends a turn; written `<end>` in text. */
@@ -39,9 +40,17 @@ export interface ToyModel extends LoadedModel {
  * `<assistant>` it counts up from the last byte for ever.
  */
 export function toyModel(
-  options: { contextLength?: number; fingerprint?: string; sampling?: SamplerOptions } = {},
+  options: {
+    contextLength?: number
+    fingerprint?: string
+    sampling?: SamplerOptions
+    /** The marks of its thoughts. It then says X without "You said", so that X may begin with a thought. */
+    reasoning?: ReasoningForm
+    /** The end of its prompts, which are the beginning of X. */
+    opens?: string
+  } = {},
 ): ToyModel {
-  const { contextLength = 4096, sampling = {} } = options
+  const { contextLength = 4096, sampling = {}, reasoning, opens = '' } = options
   const arena = new Arena(new WebAssembly.Memory({ initial: 16 }), 64)
   const state = new StateCache({
     ...{ arena, blockBytes: [ABI.BLOCK_POSITIONS * 4], contextLength },
@@ -68,7 +77,7 @@ export function toyModel(
   const activations = arena.allocate(plan.arenaBytes, 'the activations')
   const written = { records: activations, count: 0, activations }
   const step = new StepBuffer(arena, { tokens: 64, logitRows: 4, sequences: 4 }, 1, [])
-  const pool = new ToyPool(arena, activations)
+  const pool = new ToyPool(arena, activations, reasoning === undefined ? [OPENING] : [])
   const scheduler = new Scheduler({
     ...{ pool, arena, plan, written, step },
     now: () => performance.now(),
@@ -83,7 +92,7 @@ export function toyModel(
       build: 'simd128',
     },
     logitRows: new PlainRows(VOCAB),
-    text: toyText,
+    text: { ...toyText, reasoning },
     constraints: new ConstraintCompiler(toyTokens, VOCAB, toyText.endIds),
     scheduler,
     renderPrompt: (messages, { tools = [], prefix = '', templateArguments = {} } = {}) => {
@@ -91,14 +100,16 @@ export function toyModel(
         throw new HalfbyteError('unsupported', 'the toy template knows system, user and assistant')
       }
       const names = tools.map(({ name }) => `<tool ${name}>`).join('')
-      const turns = messages.map(({ role, content, toolCalls = [] }) => {
+      const turns = messages.map(({ role, content, reasoning: thought, toolCalls = [] }) => {
         const calls = toolCalls.map((call) => `<call ${call.name}>`).join('')
-        return `<${role}>${content}${calls}<end>`
+        const before =
+          reasoning === undefined || thought === undefined ? '' : reasoning.open + thought + reasoning.close
+        return `<${role}>${before}${content}${calls}<end>`
       })
       const given = Object.entries(templateArguments).map(
         ([name, value]) => `<${name} ${JSON.stringify(value)}>`,
       )
-      return `${names}${given.join('')}${turns.join('')}<assistant>${prefix}`
+      return `${names}${given.join('')}${turns.join('')}<assistant>${opens}${prefix}`
     },
     newSequence: (options) => new Sequence(state, options),
     fingerprint: async () => options.fingerprint ?? 'toy',
@@ -155,9 +166,12 @@ class ToyPool implements Pool {
   rows = 0
   readonly #arena: Arena
   readonly #logits: Ptr
+  /** What replies begin with. */
+  readonly #opening: readonly number[]
   #isDead = false
 
-  constructor(arena: Arena, logits: Ptr) {
+  constructor(arena: Arena, logits: Ptr, opening: readonly number[]) {
+    this.#opening = opening
     this.memory = arena.memory
     this.#arena = arena
     this.#logits = logits
@@ -184,7 +198,7 @@ class ToyPool implements Pool {
         throw new HalfbyteError('internal', 'a thread of the toy died')
       }
       f32.fill(said.includes(NAN_LOGITS) ? Number.NaN : 0, out, out + VOCAB)
-      f32[out + nextId(ids)]! += 50
+      f32[out + nextId(ids, this.#opening)]! += 50
     }
   }
 
@@ -209,11 +223,11 @@ const USER = bytes.encode('<user>')
 const TOOL = bytes.encode('<tool>')
 const ASSISTANT = bytes.encode('<assistant>')
 
-function nextId(ids: readonly number[]): number {
+function nextId(ids: readonly number[], opening: readonly number[]): number {
   const start = lastIndexAfter(ids, ASSISTANT)
   const said = Math.max(lastIndexAfter(ids, USER), lastIndexAfter(ids, TOOL))
   if (start < 0 || said < 0) return (ids.at(-1)! + 1) % 256
-  const answer = [OPENING, ...ids.slice(said, ids.indexOf(END, said)), END]
+  const answer = [...opening, ...ids.slice(said, ids.indexOf(END, said)), END]
   return answer[ids.length - start] ?? END
 }
 

@@ -24,6 +24,7 @@ import type { PoolKind } from '../../runtime/pool.ts'
 import type { StoredSession } from '../../store/device/sessions.ts'
 import type { Retry } from '../../store/download/retry.ts'
 import type { Hub } from '../../store/hub.ts'
+import type { ReasoningMarks } from '../../text/chat/reasoning.ts'
 import type { ProbeReport } from './probe-protocol.ts'
 import type { Outcome, TextChunk, ToolCall } from './reply.ts'
 
@@ -32,6 +33,11 @@ export interface Message {
   /** `tool`: the result of a tool. */
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
   readonly content: string
+  /**
+   * Role `assistant`: what the model thought before it answered. It reaches the model again if the chat
+   * template reads it, as `reasoning_content` or `thinking`.
+   */
+  readonly reasoning?: string | undefined
   /** Role `assistant`: the calls that the model asked for. */
   readonly toolCalls?: readonly ToolCall[] | undefined
   /** Role `tool`: the `id` of the call that this message answers. */
@@ -217,6 +223,16 @@ export interface DecodeOptions extends SamplerOptions {
    * many as the model makes.
    */
   readonly maxToolCalls?: number | undefined
+  /**
+   * The texts that mark the model's thought, where its chat template names none or others. False: nothing is
+   * split, and marks are text. Default: the marks that the chat template names; for plain text, none.
+   */
+  readonly reasoning?: ReasoningMarks | false | undefined
+  /**
+   * Most tokens of the thought. When they are spent, its end is forced and the answer begins. Has no effect
+   * on a model that does not think. Default: no limit.
+   */
+  readonly maxReasoningTokens?: number | undefined
   /**
    * The prompt that `cfgScale` steers away from. It replaces a conversation's system text, or the whole of a
    * plain-text prompt. Guidance runs two sequences for one reply. Default '': the conversation without its

@@ -13,7 +13,10 @@ export interface ToolCall {
 
 /** A piece of a reply: complete code points, never empty. */
 export interface TextChunk {
+  /** A piece of the answer; empty in a piece of the thought. */
   readonly text: string
+  /** A piece of the thought that a reasoning model writes before its answer. Absent in a piece of the answer. */
+  readonly reasoning?: string | undefined
   /** Number of tokens decoded since the previous chunk. */
   readonly tokens: number
   /** One entry for each of these tokens, if `logprobs` was set. */
@@ -45,6 +48,8 @@ export interface Usage {
   readonly droppedTokens: number
   /** Tokens generated, excluding the end-of-turn token. */
   readonly completionTokens: number
+  /** Those of them that the model thought with, including the marks of the thought. */
+  readonly reasoningTokens: number
   /** Drafted tokens that were checked; 0 if the reply was cancelled. */
   readonly draftedTokens: number
   /** Drafted tokens that were accepted; 0 if the reply was cancelled. */
@@ -77,6 +82,11 @@ export type FinishReason = 'stop' | 'length' | 'cancelled'
 /** How a generation ended. */
 export interface Outcome {
   readonly text: string
+  /**
+   * What the model thought before it answered, without the marks; it is not part of `text`. Absent if it did
+   * not think.
+   */
+  readonly reasoning?: string | undefined
   /** Ids as generated, excluding the end-of-turn token. */
   readonly tokens: readonly number[]
   /** One entry for each of `tokens`, if `logprobs` was set. */

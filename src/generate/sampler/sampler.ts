@@ -1,6 +1,6 @@
 // The sampler. In: a row of logits and the tokens so far. Out: the next id.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { TokenConstraint } from '../../constrain/constraint.ts'
+import type { ReplyConstraint } from '../../constrain/constraint.ts'
 import { type Adjustment, biasLogits, penalize } from './adjust.ts'
 import { Breakers, type TokenBytes } from './breakers.ts'
 import { Candidates } from './candidates.ts'
@@ -17,7 +17,7 @@ import { type Stage, stagesOf } from './stages.ts'
 /** Dependencies of a sampler besides its options. */
 export interface SamplerParts {
   /** Says what may come next. Its `accept` is called for every id. */
-  readonly constraint?: TokenConstraint | undefined
+  readonly constraint?: ReplyConstraint | undefined
   readonly processors?: readonly LogitProcessor[] | undefined
   /** Defaults that the model's files give. Default: none. */
   readonly defaults?: SamplerOptions | undefined
@@ -42,7 +42,7 @@ export class Sampler {
   readonly logprobs: LogProbabilities | undefined
   readonly #rows: LogitRows
   readonly #settings: SamplerSettings
-  readonly #constraint: TokenConstraint | undefined
+  readonly #constraint: ReplyConstraint | undefined
   readonly #processors: readonly LogitProcessor[]
   readonly #adjustments: readonly Adjustment[]
   readonly #stages: readonly Stage[]

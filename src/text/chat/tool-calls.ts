@@ -19,9 +19,10 @@ export class ToolCallParser {
   #atStart = true
   #block: { readonly marker: string; readonly read: BlockReader } | undefined
 
-  constructor(tools: readonly CallableTool[]) {
+  /** `isMarked`: calls without a marker are text. */
+  constructor(tools: readonly CallableTool[], { isMarked = false } = {}) {
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
-    this.#bareStarts = bareStarts(this.#tools)
+    this.#bareStarts = isMarked ? [] : bareStarts(this.#tools)
   }
 
   get calls(): readonly ParsedCall[] {

@@ -1,0 +1,345 @@
+// Reasoning. In: a reply's text in pieces, and the marks of its thought. Out: the thought and the answer,
+// apart.
+//
+//   Qwen3, DeepSeek, SmolLM3, GLM   <think>..</think>
+//   Granite 3.3                     <think>..</think><response>..</response>
+//   Granite 3.2                     Here is my thought process: .. Here is my response: ..
+//   Seed-OSS                        <seed:think>..</seed:think>
+//   Magistral                       [THINK]..[/THINK]
+//   Kimi-VL                         ◁think▷..◁/think▷
+//   Command A, R7B                  <|START_THINKING|>..<|END_THINKING|><|START_RESPONSE|>..<|END_RESPONSE|>
+//   Apertus                         <|inner_prefix|>..<|inner_suffix|>
+//   EXAONE Deep                     <thought>..</thought>
+//   gpt-oss                         <|channel|>analysis<|message|>..<|end|><|start|>assistant<|channel|>final<|message|>..
+//
+// A thought stands at the beginning of a reply. Marks that come later are what the answer quotes.
+
+/** The texts that mark a thought. */
+export interface ReasoningMarks {
+  /** Opens the thought. */
+  readonly open: string
+  /** Ends the thought. */
+  readonly close: string
+}
+
+export interface ReasoningForm extends ReasoningMarks {
+  /** Marks around the answer, which are not part of it. */
+  readonly answer?: ReasoningMarks
+  /** The marks are headers of gpt-oss's channels. */
+  readonly isHarmony?: boolean
+}
+
+const MESSAGE = '<|message|>'
+const CHANNEL = '<|channel|>'
+const START = '<|start|>'
+const HARMONY_ENDS: readonly string[] = ['<|end|>', '<|call|>', '<|return|>']
+/** The longest header of a message. Longer text is no header. */
+const MOST_HEADER = 512
+
+const HARMONY: ReasoningForm = {
+  open: `${CHANNEL}analysis${MESSAGE}`,
+  close: `<|end|>${START}assistant${CHANNEL}final${MESSAGE}`,
+  isHarmony: true,
+}
+
+const FORMS: readonly ReasoningForm[] = [
+  HARMONY,
+  { open: '<seed:think>', close: '</seed:think>' },
+  { open: '[THINK]', close: '[/THINK]' },
+  { open: '◁think▷', close: '◁/think▷' },
+  {
+    open: '<|START_THINKING|>',
+    close: '<|END_THINKING|>',
+    answer: { open: '<|START_RESPONSE|>', close: '<|END_RESPONSE|>' },
+  },
+  { open: '<|inner_prefix|>', close: '<|inner_suffix|>' },
+  { open: 'Here is my thought process:', close: 'Here is my response:' },
+  { open: '<think>', close: '</think>', answer: { open: '<response>', close: '</response>' } },
+  { open: '<thought>', close: '</thought>' },
+]
+
+/** The form whose marks a chat template names; undefined if it names none. */
+export const reasoningFormOf = (template: string): ReasoningForm | undefined =>
+  FORMS.find(({ open, close, isHarmony }) =>
+    isHarmony ? template.includes(CHANNEL) : template.includes(open) || template.includes(close),
+  )
+
+/** Tokens that must be written as text to find the marks, although some vocabularies mark them as special. */
+export const markTexts = ({ open, close, answer, isHarmony }: ReasoningForm): readonly string[] =>
+  isHarmony
+    ? [CHANNEL, MESSAGE, START, ...HARMONY_ENDS, '<|constrain|>']
+    : [open, close, ...(answer === undefined ? [] : [answer.open, answer.close])]
+
+/** `start`: neither a thought nor an answer has begun. */
+export type ReasoningPhase = 'start' | 'thought' | 'answer'
+
+/** Where a prompt leaves its reply, which begins with `prefix`. */
+export function beginningAfter(prompt: string, form: ReasoningForm, prefix = ''): ReasoningPhase {
+  const { open, close, isHarmony } = form
+  if (prefix.trim() !== '')
+    return prefix.trimStart().startsWith(open) && !prefix.includes(close) ? 'thought' : 'answer'
+  const end = prompt.trimEnd()
+  if (end.endsWith(open)) return 'thought'
+  return end.endsWith(isHarmony ? MESSAGE : close) ? 'answer' : 'start'
+}
+
+/** What lies between a prompt and a prefix that is the beginning of the answer, not of a thought. */
+export function answerHead(prompt: string, form: ReasoningForm, prefix: string): string {
+  const { open, close, isHarmony } = form
+  const isMarked = prefix.trimStart().startsWith(open) || prefix.includes(close)
+  if (prefix.trim() === '' || isMarked) return ''
+  const phase = beginningAfter(prompt, form)
+  if (phase === 'thought') return isHarmony ? close : `\n${close}\n\n`
+  return isHarmony && phase === 'start' ? `${CHANNEL}final${MESSAGE}` : ''
+}
+
+/** What is now certain of a reply. */
+export interface SplitText {
+  readonly reasoning: string
+  readonly text: string
+}
+
+/** Splits a reply as it arrives. Text is held back while it may be a part of a mark. */
+export interface ReasoningSplitter {
+  readonly phase: ReasoningPhase
+  /** True if a thought has begun. */
+  readonly hasThought: boolean
+  /** Characters of the mark that ends the thought, if the reply ends with these. */
+  readonly closing: number
+  push(piece: string): SplitText
+  /** Ends the reply. A thought without an end stays a thought. */
+  finish(): SplitText
+  /** All of the reply, with `quote` applied to what lies outside the marks. */
+  whole(quote: (text: string) => string): string
+}
+
+export const reasoningSplitter = (form: ReasoningForm, phase: ReasoningPhase): ReasoningSplitter =>
+  form.isHarmony ? new HarmonySplitter(phase) : new MarkSplitter(form, phase)
+
+/** The parts of a reply in their order. */
+abstract class Splitter implements ReasoningSplitter {
+  abstract readonly phase: ReasoningPhase
+  abstract readonly closing: number
+  hasThought: boolean
+  protected held = ''
+  #reasoning = ''
+  #text = ''
+  readonly #parts: { text: string; readonly isMark: boolean }[] = []
+
+  constructor(phase: ReasoningPhase) {
+    this.hasThought = phase === 'thought'
+  }
+
+  push(piece: string): SplitText {
+    this.held += piece
+    this.advance(false)
+    return this.#given()
+  }
+
+  finish(): SplitText {
+    this.advance(true)
+    return this.#given()
+  }
+
+  whole(quote: (text: string) => string): string {
+    return this.#parts.map(({ text, isMark }) => (isMark ? text : quote(text))).join('')
+  }
+
+  /** Reads on as far as the held text allows. */
+  protected abstract advance(isOver: boolean): void
+
+  protected think(length: number): void {
+    this.#reasoning += this.#take(length, false)
+  }
+
+  protected say(length: number): void {
+    this.#text += this.#take(length, false)
+  }
+
+  /** Leaves out a mark or the blanks around it. `instead`: what the answer has in its place. */
+  protected drop(length: number, instead = ''): void {
+    this.#take(length, true)
+    this.#text += instead
+  }
+
+  #take(length: number, isMark: boolean): string {
+    const text = this.held.slice(0, length)
+    this.held = this.held.slice(length)
+    const last = this.#parts.at(-1)
+    if (last?.isMark === isMark) last.text += text
+    else if (text !== '') this.#parts.push({ text, isMark })
+    return text
+  }
+
+  #given(): SplitText {
+    const given = { reasoning: this.#reasoning, text: this.#text }
+    this.#reasoning = ''
+    this.#text = ''
+    return given
+  }
+}
+
+class MarkSplitter extends Splitter {
+  phase: ReasoningPhase
+  readonly #form: ReasoningForm
+  /** What may come next: blanks that belong to a mark, or the mark that opens the answer. */
+  #isAfterMark: boolean
+  /** Whether the mark that ends the answer is looked for. */
+  #isEnclosed = false
+
+  constructor(form: ReasoningForm, phase: ReasoningPhase) {
+    super(phase)
+    this.#form = form
+    this.phase = phase
+    this.#isAfterMark = phase === 'thought'
+  }
+
+  get closing(): number {
+    return this.phase === 'thought' ? partLength(this.held, this.#form.close) : 0
+  }
+
+  protected advance(isOver: boolean): void {
+    if (this.phase === 'start') this.#begin(isOver)
+    if (this.phase === 'thought') this.#think(isOver)
+    if (this.phase === 'answer') this.#answer(isOver)
+  }
+
+  #begin(isOver: boolean): void {
+    const { open, answer } = this.#form
+    const found = this.#mark(open, isOver)
+    const enclosed = found === 'none' && answer !== undefined ? this.#mark(answer.open, isOver) : 'none'
+    if (found === 'more' || enclosed === 'more') return
+    this.hasThought = found === 'found'
+    this.phase = this.hasThought ? 'thought' : 'answer'
+    this.#isAfterMark = found === 'found' || enclosed === 'found'
+    this.#isEnclosed = enclosed === 'found'
+  }
+
+  /** Drops `mark` and blanks before it. Blanks without the mark stay. */
+  #mark(mark: string, isOver: boolean): 'found' | 'more' | 'none' {
+    const dense = this.held.trimStart()
+    if (dense.startsWith(mark)) {
+      this.drop(this.held.length - dense.length + mark.length)
+      return 'found'
+    }
+    return mark.startsWith(dense) && !isOver ? 'more' : 'none'
+  }
+
+  #think(isOver: boolean): void {
+    if (this.#isAfterMark) this.#dropBlanks()
+    if (this.held === '') return
+    this.#isAfterMark = false
+    const { close } = this.#form
+    const at = this.held.indexOf(close)
+    const certain = at >= 0 ? at : this.held.length - (isOver ? 0 : partLength(this.held, close))
+    this.think(this.held.slice(0, certain).trimEnd().length)
+    if (at >= 0) {
+      this.drop(this.held.indexOf(close) + close.length)
+      this.phase = 'answer'
+      this.#isAfterMark = true
+    } else if (isOver) this.drop(this.held.length)
+  }
+
+  #answer(isOver: boolean): void {
+    const { answer } = this.#form
+    if (this.#isAfterMark) {
+      if (answer !== undefined && !this.#isEnclosed) {
+        const found = this.#mark(answer.open, isOver)
+        if (found === 'more') return
+        this.#isEnclosed = found === 'found'
+      }
+      this.#dropBlanks()
+      if (this.held === '') return
+      this.#isAfterMark = false
+    }
+    const close = this.#isEnclosed ? answer?.close : undefined
+    const at = close === undefined ? -1 : this.held.indexOf(close)
+    const unsure = close === undefined || isOver ? 0 : partLength(this.held, close)
+    this.say(at < 0 ? this.held.length - unsure : at)
+    if (at < 0 || close === undefined) return
+    this.drop(close.length)
+    this.#isEnclosed = false
+    this.say(this.held.length)
+  }
+
+  #dropBlanks(): void {
+    this.drop(this.held.length - this.held.trimStart().length)
+  }
+}
+
+/** Messages with headers; a prompt ends within the first header, or within a thought. */
+class HarmonySplitter extends Splitter {
+  /** A message ends with one token, which nothing else can be a part of. */
+  readonly closing = 0
+  #part: 'header' | 'thought' | 'answer'
+  #hasBegun: boolean
+
+  constructor(phase: ReasoningPhase) {
+    super(phase)
+    this.#part = phase === 'start' ? 'header' : phase
+    this.#hasBegun = phase !== 'start'
+  }
+
+  /** A header is decoded as freely as a thought. */
+  get phase(): ReasoningPhase {
+    if (this.#part === 'header') return this.#hasBegun || this.held !== '' ? 'thought' : 'start'
+    return this.#part
+  }
+
+  protected advance(isOver: boolean): void {
+    for (let before = -1; before !== this.held.length; ) {
+      before = this.held.length
+      if (this.#part === 'header') this.#header(isOver)
+      else this.#body(this.#part, isOver)
+    }
+  }
+
+  #header(isOver: boolean): void {
+    const end = this.held.indexOf(MESSAGE)
+    const isHeader =
+      this.#hasBegun ||
+      [CHANNEL, ' to='].some((start) => this.held.startsWith(start.slice(0, this.held.length)))
+    if (!isHeader || end > MOST_HEADER || (end < 0 && this.held.length > MOST_HEADER)) {
+      this.#part = 'answer'
+      this.#hasBegun = true
+      return
+    }
+    if (end < 0) {
+      // A header that was cut off is not text.
+      if (isOver) this.drop(this.held.length)
+      return
+    }
+    const header = this.held.slice(0, end)
+    const channel = /<\|channel\|>\s*(\w+)/.exec(header)?.[1]
+    const called = /\bto=functions\.([\w.-]+)/.exec(header)?.[1]
+    this.#hasBegun = true
+    const isThought = channel === 'analysis' && called === undefined
+    this.hasThought ||= isThought
+    this.#part = isThought ? 'thought' : 'answer'
+    // Mistral's form has the same parts: a name and a JSON object.
+    this.drop(end + MESSAGE.length, called === undefined ? '' : `[TOOL_CALLS]${called}[ARGS]`)
+  }
+
+  #body(part: 'thought' | 'answer', isOver: boolean): void {
+    const ends = [...HARMONY_ENDS, START]
+    const found = ends
+      .map((mark) => ({ mark, at: this.held.indexOf(mark) }))
+      .filter(({ at }) => at >= 0)
+      .toSorted((one, other) => one.at - other.at)[0]
+    const unsure = isOver ? 0 : Math.max(...ends.map((mark) => partLength(this.held, mark)))
+    const certain = found?.at ?? this.held.length - unsure
+    if (part === 'thought') this.think(certain)
+    else this.say(certain)
+    if (found === undefined) return
+    this.drop(found.mark.length)
+    this.#part = 'header'
+  }
+}
+
+/** Length of the longest beginning of `mark` that `text` ends with. */
+function partLength(text: string, mark: string): number {
+  for (let length = Math.min(mark.length - 1, text.length); length > 0; length--) {
+    if (mark.startsWith(text.slice(-length))) return length
+  }
+  return 0
+}
