@@ -50,6 +50,8 @@ export const ENGLISH = {
   ready: 'Ready',
 
   searching: 'Reading the documents: {done} of {total}',
+  thinking: 'Thinking …',
+  thought: 'Thoughts',
   sources: 'Sources',
   source: 'Source {number}',
   toolRunning: 'Running: {name}',

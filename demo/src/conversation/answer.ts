@@ -22,6 +22,7 @@ export interface Figures {
 /** An answer as far as it came. */
 export interface Answer {
   readonly content: string
+  readonly thoughts?: string
   readonly used?: readonly UsedTool[]
   readonly ending?: Ending
 }
@@ -52,11 +53,17 @@ export async function speakAnswer(
 ): Promise<Answer> {
   const { content: start = '', used: usedBefore = [] } = begun ?? {}
   let content = start
+  let thoughts = begun?.thoughts ?? ''
   let used: readonly UsedTool[] = usedBefore
-  const soFar = (): Answer => ({ content, ...(used.length > 0 && { used }) })
+  const soFar = (): Answer => ({
+    content,
+    ...(thoughts !== '' && { thoughts }),
+    ...(used.length > 0 && { used }),
+  })
   const listener: Listener = {
-    grow(grown) {
+    grow(grown, thought) {
       content = start + grown
+      if (thought !== '') thoughts = thought
       page.grow(soFar())
     },
     save: () => page.save(),

@@ -8,8 +8,8 @@ const SAVE_EVERY = 1000
 const AT_ONCE = 8
 
 export interface Listener {
-  /** Called with the whole text so far. */
-  grow(text: string): void
+  /** Called with the whole text and the whole thought so far. */
+  grow(text: string, thoughts: string): void
   /** Called at intervals with nothing, to save what there is. */
   save(): void
   /** Called with the length so far. The engine goes on after the returned promise resolves. */
@@ -26,12 +26,14 @@ export async function listen(
   if (stop.aborted) cancel()
   stop.addEventListener('abort', cancel)
   let text = ''
+  let thoughts = ''
   let saved = performance.now()
   let taken = 0
   for await (const chunk of generation) {
     text += chunk.text
+    thoughts += chunk.reasoning ?? ''
     if (++taken % AT_ONCE === 0) await nextTask()
-    listener.grow(text)
+    listener.grow(text, thoughts)
     if (performance.now() - saved >= SAVE_EVERY) {
       saved = performance.now()
       if (!stop.aborted) listener.save()

@@ -9,7 +9,7 @@ import { icon } from '../shell/icons.ts'
 import { toolLabel, type UsedTool } from '../tools/tools.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
 import { splitQuotes } from './attachments.ts'
-import { withoutThoughts } from './render/thoughts.ts'
+import { partsOf } from './render/thoughts.ts'
 import { RichText } from './rich/rich-text.ts'
 import type { Ending, StoredMessage } from './store/conversations.ts'
 import { placeOf } from './store/versions.ts'
@@ -84,7 +84,7 @@ export class ChatMessage extends LitElement {
   }
 
   #answer(): TemplateResult {
-    const { thoughts, isThinking, answer: content } = withoutThoughts(this.message.content)
+    const { thoughts, isThinking, answer: content } = partsOf(this.message, this.streaming)
     const folded = thoughts === undefined ? nothing : thinking(thoughts, isThinking)
     if (content === '') return this.streaming ? html`${folded}${WAITING}` : html`${folded}`
     const isPart = this.tail < content.length
@@ -98,7 +98,7 @@ export class ChatMessage extends LitElement {
 
   /** Parses for about `ms` milliseconds. Returns true once everything is parsed and more can be shown. */
   read(ms: number): boolean {
-    const { answer: content } = withoutThoughts(this.message.content)
+    const { answer: content } = partsOf(this.message)
     const end = performance.now() + ms
     while (this.#read < content.length && performance.now() < end) {
       this.#read = Math.min(content.length, this.#read + AT_ONCE)
@@ -199,7 +199,7 @@ export class ChatMessage extends LitElement {
   }
 
   async #copy(): Promise<void> {
-    if (!(await copyText(withoutThoughts(this.message.content).answer))) return
+    if (!(await copyText(partsOf(this.message).answer))) return
     this.copied = true
     setTimeout(() => {
       this.copied = false

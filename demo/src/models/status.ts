@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import type { LoadProgress, Smaller } from '../../../src/index.ts'
 import type { Chat } from '../conversation/chat.ts'
-import { withoutThoughts } from '../conversation/render/thoughts.ts'
+import { partsOf } from '../conversation/render/thoughts.ts'
 import { bytes, duration, speed } from '../shell/units.ts'
 import { language, t } from '../words/words.ts'
 import { DEFAULT } from './embedded.ts'
@@ -216,6 +216,6 @@ export function announcement({ model, conversation, figures, isAnswering }: Chat
   if (model.phase.name === 'failed' || model.phase.name === 'empty') return ''
   const last = conversation.messages.at(-1)
   return last?.role === 'assistant' && figures !== undefined
-    ? t('says', { text: withoutThoughts(last.content).answer })
+    ? t('says', { text: partsOf(last).answer })
     : t('ready')
 }

@@ -108,11 +108,13 @@ function readMessage({ role, content }: PromptMessage, index: number): readonly 
     })
   }
   const calls = known === 'assistant' ? content.filter(isCall) : []
+  const thought = known === 'assistant' ? content.map(thoughtOf).join('') : ''
   const toolCalls = calls.map(({ toolCallId, toolName, input }) => callOf(toolCallId, toolName, input))
   return [
     {
       role: known,
       content: textOf(content, index, (part) => readPart(part, known)),
+      ...(thought !== '' && { reasoning: thought }),
       ...(toolCalls.length > 0 && { toolCalls }),
     },
   ]
@@ -121,8 +123,11 @@ function readMessage({ role, content }: PromptMessage, index: number): readonly 
 const isResult = (part: { readonly type: string }): part is ToolResultPart => part.type === 'tool-result'
 const isCall = (part: { readonly type: string }): part is ToolCallPart => part.type === 'tool-call'
 
+const thoughtOf = (part: { readonly type: string; readonly text?: unknown }): string =>
+  part.type === 'reasoning' && typeof part.text === 'string' ? part.text : ''
+
 function readPart(part: { readonly type: string }, role: string): string | undefined {
-  // Earlier reasoning is not part of the reply. The reply's calls are kept in a field of their own.
+  // The reply's thought and its calls are kept in fields of their own.
   const isSilent = part.type === 'reasoning' || part.type === 'tool-call'
   return role === 'assistant' && isSilent ? '' : textPart(part)
 }

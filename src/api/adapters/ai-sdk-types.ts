@@ -91,7 +91,7 @@ export interface ToolCallContent {
 }
 
 export interface GenerateResult {
-  content: ({ type: 'text'; text: string } | ToolCallContent)[]
+  content: ({ type: 'text' | 'reasoning'; text: string } | ToolCallContent)[]
   finishReason: FinishReason
   usage: Usage
   response: { modelId: string }
@@ -104,6 +104,9 @@ export type StreamPart =
   | { type: 'text-start'; id: string }
   | { type: 'text-delta'; id: string; delta: string }
   | { type: 'text-end'; id: string }
+  | { type: 'reasoning-start'; id: string }
+  | { type: 'reasoning-delta'; id: string; delta: string }
+  | { type: 'reasoning-end'; id: string }
   | { type: 'tool-input-start'; id: string; toolName: string }
   | { type: 'tool-input-delta'; id: string; delta: string }
   | { type: 'tool-input-end'; id: string }

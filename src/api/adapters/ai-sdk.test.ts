@@ -13,6 +13,7 @@ import type { EmbeddingModelV3, LanguageModelV3 } from 'ai-sdk-provider-3'
 import * as provider3 from 'ai-sdk-provider-3'
 import { expect, expectTypeOf, test } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
+import { reasoningFormOf } from '../../text/chat/reasoning.ts'
 import { errorOf, openToy } from '../testing/toy-engine.ts'
 import {
   type CallOptions,
@@ -284,4 +285,37 @@ test('texts become vectors, and an abort ends that', async () => {
   )
   const abortSignal = AbortSignal.abort('enough')
   await expect(embeddings.doEmbed({ values, abortSignal })).rejects.toBe('enough')
+})
+
+test('a thought has parts of its own, in the answer, the stream and the prompt', async () => {
+  const toy = toyModel({ reasoning: reasoningFormOf('<think></think>') })
+  const engine = await openToy(toy)
+  const thinker: LanguageModelV4 = createHalfbyte({ engine }).languageModel()
+  const asked = call('<think>A fox.</think>Hi')
+  const answer = await thinker.doGenerate(asked)
+  expect(answer.content).toEqual([
+    { type: 'reasoning', text: 'A fox.' },
+    { type: 'text', text: 'Hi' },
+  ])
+  expect(answer.usage.outputTokens).toMatchObject({ total: 23, text: 2, reasoning: 21 })
+  const parts = await read((await thinker.doStream(asked)).stream)
+  const types = parts.map(({ type }) => type)
+  expect(types.filter((type, index) => type !== types[index - 1]).slice(2, -1)).toEqual([
+    ...['reasoning-start', 'reasoning-delta', 'reasoning-end'],
+    ...['text-start', 'text-delta', 'text-end'],
+  ])
+  const deltas = (kind: string) =>
+    parts.map((part) => (part.type === kind && 'delta' in part ? part.delta : ''))
+  expect(deltas('reasoning-delta').join('')).toBe('A fox.')
+  expect(deltas('text-delta').join('')).toBe('Hi')
+  const content = [
+    { type: 'reasoning' as const, text: 'A fox.' },
+    { type: 'text' as const, text: 'Hi' },
+  ]
+  const turn = { role: 'assistant' as const, content }
+  const question = { role: 'user' as const, content: [{ type: 'text' as const, text: 'b' }] }
+  const { usage } = await thinker.doGenerate({ ...asked, prompt: [...asked.prompt, turn, question] })
+  const dropped = { ...turn, content: content.slice(1) }
+  const without = await thinker.doGenerate({ ...asked, prompt: [...asked.prompt, dropped, question] })
+  expect(usage.inputTokens.total! - without.usage.inputTokens.total!).toBe('<think>A fox.</think>'.length)
 })

@@ -162,6 +162,7 @@ async function generate(engine: Engine, call: CallOptions): Promise<GenerateResu
   const result = await session.regenerate(options).result
   return {
     content: [
+      ...(result.reasoning === undefined ? [] : [{ type: 'reasoning', text: result.reasoning } as const]),
       ...(result.text === '' ? [] : [{ type: 'text', text: result.text } as const]),
       ...callsOf(result),
     ],
@@ -192,21 +193,24 @@ function stream(engine: Engine, call: CallOptions): ReadableStream<StreamPart> {
   })
 }
 
-const TEXT = { id: '0' } as const
-
 async function* partsOf(engine: Engine, call: CallOptions): AsyncGenerator<StreamPart, void> {
   const { messages, options, warnings } = callRequest(call)
   await using session = engine.createSession({ messages })
   yield { type: 'stream-start', warnings }
   yield { type: 'response-metadata', modelId: engine.model.id }
   const generation = session.regenerate(options)
-  let isOpen = false
-  for await (const { text } of generation) {
-    if (!isOpen) yield { type: 'text-start', ...TEXT }
-    isOpen = true
-    yield { type: 'text-delta', ...TEXT, delta: text }
+  let open: 'text' | 'reasoning' | undefined
+  let id = -1
+  for await (const { text, reasoning } of generation) {
+    const part = reasoning === undefined ? 'text' : 'reasoning'
+    if (part !== open) {
+      if (open !== undefined) yield { type: `${open}-end`, id: String(id) }
+      open = part
+      yield { type: `${part}-start`, id: String(++id) }
+    }
+    yield { type: `${part}-delta`, id: String(id), delta: reasoning ?? text }
   }
-  if (isOpen) yield { type: 'text-end', ...TEXT }
+  if (open !== undefined) yield { type: `${open}-end`, id: String(id) }
   const result = await generation.result
   for (const call of callsOf(result)) {
     const { toolCallId: id, toolName, input } = call
@@ -231,12 +235,18 @@ function reasonOf({ finishReason, toolCalls = [] }: GenerationResult): FinishRea
   return { unified: finishReason === 'cancelled' ? 'other' : finishReason, raw: finishReason }
 }
 
-const usageOf = ({ usage: { promptTokens, cachedTokens, completionTokens } }: GenerationResult): Usage => ({
+const usageOf = ({
+  usage: { promptTokens, cachedTokens, completionTokens, reasoningTokens },
+}: GenerationResult): Usage => ({
   inputTokens: {
     total: promptTokens,
     noCache: promptTokens - cachedTokens,
     cacheRead: cachedTokens,
     cacheWrite: undefined,
   },
-  outputTokens: { total: completionTokens, text: completionTokens, reasoning: undefined },
+  outputTokens: {
+    total: completionTokens,
+    text: completionTokens - reasoningTokens,
+    reasoning: reasoningTokens,
+  },
 })

@@ -112,7 +112,9 @@ async function* chunks(
     })
     if (part.type === 'start') yield chunk({ role: 'assistant', content: '' })
     else if (part.type === 'chunk') {
-      yield chunk({ content: part.chunk.text }, null, logprobsOf(part.chunk.logprobs))
+      const { text, reasoning, logprobs } = part.chunk
+      const delta = reasoning === undefined ? { content: text } : { reasoning_content: reasoning }
+      yield chunk(delta, null, logprobsOf(logprobs))
     } else {
       const calls = callsOf(part.result)
       if (calls.length > 0) yield chunk({ tool_calls: calls.map((call, at) => ({ index: at, ...call })) })
@@ -155,13 +157,14 @@ export function logprobsOf(tokens: readonly TokenLogprobs[] | undefined): ChatLo
 }
 
 function messageOf(result: GenerationResult): ChatCompletion['choices'][0]['message'] {
+  const { text, reasoning } = result
   const calls = callsOf(result)
-  if (calls.length === 0) return { role: 'assistant', content: result.text, refusal: null }
   return {
     role: 'assistant',
-    content: result.text === '' ? null : result.text,
+    content: text === '' && calls.length > 0 ? null : text,
     refusal: null,
-    tool_calls: calls,
+    ...(reasoning !== undefined && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
   }
 }
 
@@ -181,5 +184,6 @@ function usageOf(results: readonly GenerationResult[]): CompletionUsage {
     completion_tokens,
     total_tokens: prompt_tokens + completion_tokens,
     prompt_tokens_details: { cached_tokens: results[0]?.usage.cachedTokens ?? 0 },
+    completion_tokens_details: { reasoning_tokens: sum(({ usage }) => usage.reasoningTokens) },
   }
 }

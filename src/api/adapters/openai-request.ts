@@ -62,6 +62,7 @@ const MESSAGE_FIELDS: Record<Exclude<keyof ChatMessageParam, 'name'>, true> = {
   tool_calls: true,
   tool_call_id: true,
   refusal: true,
+  reasoning_content: true,
 }
 
 /** Throws `unsupported` for messages that the model cannot be given, instead of answering something else. */
@@ -200,11 +201,12 @@ function readChoice(choice: ChatCompletionParams['tool_choice']): ToolChoice {
 }
 
 function readMessage(message: ChatMessageParam, index: number): Message {
-  const { tool_calls, tool_call_id } = message
+  const { tool_calls, tool_call_id, reasoning_content } = message
   if (tool_calls != null) checkList('tool_calls', tool_calls)
   return {
     role: roleOf(message.role, index),
     content: textOf(message.content, index),
+    ...(reasoning_content != null && { reasoning: reasoning_content }),
     ...(tool_calls != null && { toolCalls: tool_calls.map(readCall) }),
     ...(tool_call_id != null && { toolCallId: tool_call_id }),
   }

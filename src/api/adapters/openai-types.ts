@@ -31,6 +31,8 @@ export interface ChatMessageParam {
   /** Ignored, with a warning, as are other fields. */
   readonly name?: string | null
   readonly refusal?: string | null
+  /** Role `assistant`: the thought before the answer, for templates that read it. */
+  readonly reasoning_content?: string | null
 }
 
 export interface ChatTool {
@@ -145,6 +147,8 @@ export interface CompletionUsage {
   total_tokens: number
   /** `cached_tokens`: prompt tokens whose state was still cached. */
   prompt_tokens_details: { cached_tokens: number }
+  /** `reasoning_tokens`: tokens up to the end of the thought. */
+  completion_tokens_details: { reasoning_tokens: number }
 }
 
 export interface ChatCompletion {
@@ -155,7 +159,14 @@ export interface ChatCompletion {
   model: string
   choices: {
     index: number
-    message: { role: 'assistant'; content: string | null; refusal: null; tool_calls?: ChatToolCall[] }
+    message: {
+      role: 'assistant'
+      content: string | null
+      refusal: null
+      /** The thought of a reasoning model. */
+      reasoning_content?: string
+      tool_calls?: ChatToolCall[]
+    }
     finish_reason: ChatFinishReason
     logprobs: ChatLogprobs | null
   }[]
@@ -170,7 +181,12 @@ export interface ChatCompletionChunk {
   choices: {
     index: number
     /** Calls arrive complete, in one chunk after the text. */
-    delta: { role?: 'assistant'; content?: string; tool_calls?: (ChatToolCall & { index: number })[] }
+    delta: {
+      role?: 'assistant'
+      content?: string
+      reasoning_content?: string
+      tool_calls?: (ChatToolCall & { index: number })[]
+    }
     finish_reason: ChatFinishReason | null
     /** The log-probabilities of the tokens in `delta`, if requested. */
     logprobs?: ChatLogprobs

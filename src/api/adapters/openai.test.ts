@@ -3,6 +3,7 @@
 import type OpenAI from 'openai'
 import { afterEach, expect, expectTypeOf, test } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
+import { reasoningFormOf } from '../../text/chat/reasoning.ts'
 import { openToy } from '../testing/toy-engine.ts'
 import {
   type ChatCompletion,
@@ -118,6 +119,28 @@ test('a stream begins with the role, ends with the reason, and counts when asked
   expect(chunks.flatMap(({ choices }) => choices.map((choice) => choice.finish_reason)).at(-1)).toBe('stop')
   expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 6 } })
   expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
+})
+
+test('a thought is reasoning_content, in the answer, the stream and the conversation', async () => {
+  const { chat } = await client(toyModel({ reasoning: reasoningFormOf('<think></think>') }))
+  const asked = { messages: said('<think>A fox.</think>Hi'), temperature: 0 }
+  const answer = await chat.completions.create(asked)
+  expect(answer.choices[0]?.message).toMatchObject({ content: 'Hi', reasoning_content: 'A fox.' })
+  expect(answer.usage?.completion_tokens_details?.reasoning_tokens).toBe(21)
+  const deltas: { content?: string; reasoning_content?: string }[] = []
+  for await (const { choices } of await chat.completions.create({ ...asked, stream: true }))
+    deltas.push(choices[0]!.delta)
+  expect(deltas.map(({ reasoning_content = '' }) => reasoning_content).join('')).toBe('A fox.')
+  expect(deltas.map(({ content = '' }) => content).join('')).toBe('Hi')
+  const turn = { role: 'assistant' as const, content: 'Hi', reasoning_content: 'A fox.' }
+  const kept = await chat.completions.create({ ...asked, messages: [...asked.messages, turn, ...said('b')] })
+  const { reasoning_content: _, ...rest } = turn
+  const without = await chat.completions.create({
+    ...asked,
+    messages: [...asked.messages, rest, ...said('b')],
+  })
+  expect(kept.usage!.prompt_tokens - without.usage!.prompt_tokens).toBe('<think>A fox.</think>'.length)
+  expect(warnings).toEqual([])
 })
 
 test('leaving the stream ends the work and frees the state', async () => {

@@ -3,6 +3,7 @@
 import { expect, expectTypeOf, test, vi } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
+import { reasoningFormOf } from '../../text/chat/reasoning.ts'
 import { openToy } from '../testing/toy-engine.ts'
 import { quotaExceeded } from './prompt-api/quota.ts'
 import { MOST_ROUNDS } from './prompt-api/tools.ts'
@@ -327,4 +328,14 @@ test('tools that cannot be run are refused', async () => {
   const bare = { name: 'add', description: '', inputSchema: {} }
   await expect(model.create({ tools: [bare as never] })).rejects.toThrow(/no function execute/)
   await expect(model.create({ tools: [add(async () => ''), add(async () => '')] })).rejects.toThrow(TypeError)
+})
+
+test('a thought is not shown, whole or streamed', async () => {
+  const reasoning = reasoningFormOf('<think></think>')
+  const session = await promptApi(() => openToy(toyModel({ reasoning }))).create(greedy)
+  expect(await session.prompt('<think>A fox.</think>Hi')).toBe('Hi')
+  const pieces: string[] = []
+  for await (const piece of session.promptStreaming('<think>A fox.</think>Hi')) pieces.push(piece)
+  expect(pieces.join('')).toBe('Hi')
+  expect(pieces).not.toContain('')
 })

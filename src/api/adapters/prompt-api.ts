@@ -301,7 +301,7 @@ export class LocalLanguageModel extends EventTarget {
     for (;;) {
       try {
         const generation = this.#session.send(said, options)
-        for await (const { text } of generation) yield text
+        for await (const { text } of generation) if (text !== '') yield text
         const result = await generation.result
         this.#unreadUsage = undefined
         return result

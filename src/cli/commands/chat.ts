@@ -10,7 +10,7 @@ import { type SamplerFlags, samplerFlags, withSamplerOptions } from '../sampler-
 import { errorLine } from '../terminal/failure.ts'
 import { interruptible } from '../terminal/interrupt.ts'
 import { offer } from '../terminal/offer.ts'
-import { visibleReply } from '../terminal/visible.ts'
+import { replyPiece } from '../terminal/visible.ts'
 
 interface ChatFlags extends EngineFlags, SamplerFlags {
   readonly system?: string
@@ -102,5 +102,5 @@ async function printTurn(generation: Generation): Promise<void> {
 }
 
 async function print(generation: Generation): Promise<void> {
-  for await (const { text } of generation) process.stdout.write(visibleReply(text))
+  for await (const chunk of generation) process.stdout.write(replyPiece(chunk))
 }

@@ -6,7 +6,7 @@ import { openEngine } from '../engine.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
 import { type SamplerFlags, samplerFlags, withSamplerOptions } from '../sampler-options.ts'
 import { interruptible } from '../terminal/interrupt.ts'
-import { visible, visibleReply } from '../terminal/visible.ts'
+import { replyPiece, visible } from '../terminal/visible.ts'
 
 interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags {
   readonly prompt: string
@@ -60,12 +60,12 @@ async function generate(model: string, flags: GenerateFlags, signal: AbortSignal
     process.stdout.write(`${visible(JSON.stringify(report(result, loadMs, totalBytes)))}\n`)
     return
   }
-  for await (const { text } of generation) process.stdout.write(visibleReply(text))
+  for await (const chunk of generation) process.stdout.write(replyPiece(chunk))
   process.stdout.write('\n')
 }
 
 function report(
-  { text, tokens, logprobs, finishReason, usage, timings }: GenerationResult,
+  { text, reasoning, tokens, logprobs, finishReason, usage, timings }: GenerationResult,
   loadMs: number,
   memoryBytes: number,
 ) {
@@ -75,6 +75,7 @@ function report(
     tokens,
     logprobs,
     text,
+    reasoning,
     finishReason,
     timings: { loadMs, prefillMs, decodeMs, prefillTokensPerSecond, decodeTokensPerSecond },
     memoryBytes,

@@ -146,9 +146,11 @@ export class Conversation {
     const passages = await this.#passages(engine, settings, question, signal)
     const toolRuns: ToolRun[] = []
     let text = ''
+    let thoughts = ''
     const entry = (): Entry => ({
       role: 'assistant',
       content: text,
+      ...(thoughts !== '' && { thoughts }),
       ...(passages.length > 0 && { passages }),
       ...(toolRuns.length > 0 && { toolRuns: [...toolRuns] }),
     })
@@ -167,6 +169,7 @@ export class Conversation {
       let said = ''
       for await (const chunk of generation) {
         said += chunk.text
+        thoughts += chunk.reasoning ?? ''
         text = before + said
         show()
       }

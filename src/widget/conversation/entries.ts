@@ -44,6 +44,8 @@ export interface Entry {
   readonly role: 'user' | 'assistant'
   /** Markdown in answers, plain text in questions. */
   readonly content: string
+  /** What the model thought before it answered. */
+  readonly thoughts?: string | undefined
   /** Why an answer ended early. */
   readonly ending?: 'stopped' | 'length' | undefined
   readonly passages?: readonly Passage[] | undefined

@@ -57,11 +57,12 @@ const isEntry = (value: unknown): value is Entry =>
 const isListOfObjects = (value: unknown): boolean => Array.isArray(value) && value.every(isObject)
 
 /** Only what is shown, and only texts where texts are shown: other scripts of the page write there too. */
-function plain({ role, content, ending, passages, toolRuns }: Entry): Entry {
+function plain({ role, content, thoughts, ending, passages, toolRuns }: Entry): Entry {
   const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
   return {
     role,
     content,
+    ...(typeof thoughts === 'string' && { thoughts }),
     ...((ending === 'stopped' || ending === 'length') && { ending }),
     ...(passages !== undefined && {
       passages: passages.map(({ text: quoted, title, url }) => ({

@@ -176,6 +176,14 @@ export const messageStyles = css`
   .sources {
     margin-block-start: 6px;
   }
+  .thoughts {
+    color: var(--ink-soft);
+  }
+  .thoughts p {
+    padding-inline-start: 0.75em;
+    border-inline-start: 3px solid var(--line);
+    white-space: pre-wrap;
+  }
   .sources ol {
     display: grid;
     gap: 10px;

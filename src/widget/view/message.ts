@@ -24,10 +24,18 @@ export function messageView(
   { entry, words, isGrowing, onAgain }: MessageView,
   markdown = new GrowingMarkdown(),
 ): TemplateResult {
-  const { role, content, ending, passages = [], toolRuns = [] } = entry
+  const { role, content, thoughts, ending, passages = [], toolRuns = [] } = entry
   const isAnswer = role === 'assistant'
   return html`<article class="message ${role} ${isGrowing ? 'growing' : ''}" part="message message-${role}"
     aria-label=${isAnswer ? words.model : words.you} aria-busy=${isGrowing}>
+    ${
+      thoughts === undefined
+        ? nothing
+        : html`<details class="thoughts" part="thoughts">
+            <summary>${isGrowing && content === '' ? words.thinking : words.thought}</summary>
+            <p dir="auto">${thoughts}</p>
+          </details>`
+    }
     ${toolRuns.map((run) => toolView(run, words))}
     <div class="body" dir="auto">${
       isAnswer

@@ -1,6 +1,6 @@
 // In: answers with and without thoughts. Out: whether the two are parted at every length.
 import { expect, test } from 'vitest'
-import { withoutThoughts } from './thoughts.ts'
+import { partsOf, withoutThoughts } from './thoughts.ts'
 
 const TEXT = '<think>\nA fox.\n</think>\n\nThe *fox*.'
 
@@ -21,4 +21,17 @@ test('an answer that quotes the tag has no thoughts', () => {
 
 test('empty thoughts are thoughts', () => {
   expect(withoutThoughts('<think>\n\n</think>\n\nHi')).toMatchObject({ thoughts: '', answer: 'Hi' })
+})
+
+test('thoughts that came apart from the answer stay so, and the answer may quote the tag', () => {
+  const message = { content: '', thoughts: 'A fox.' }
+  expect(partsOf(message, true)).toEqual({ thoughts: 'A fox.', isThinking: true, answer: '' })
+  expect(partsOf(message)).toMatchObject({ isThinking: false })
+  const content = '<think>a</think>'
+  expect(partsOf({ ...message, content }, true)).toEqual({
+    thoughts: 'A fox.',
+    isThinking: false,
+    answer: content,
+  })
+  expect(partsOf({ content: TEXT })).toMatchObject({ thoughts: 'A fox.', answer: 'The *fox*.' })
 })

@@ -11,6 +11,15 @@ export interface Thoughtful {
 const OPEN = /^\s*<think>\r?\n?/
 const CLOSE = '</think>'
 
+/** The parts of an answer. Answers that were stored earlier have their thoughts in the text. */
+export function partsOf(
+  { content, thoughts }: { readonly content: string; readonly thoughts?: string },
+  isGrowing = false,
+): Thoughtful {
+  if (thoughts === undefined) return withoutThoughts(content)
+  return { thoughts, isThinking: isGrowing && content === '', answer: content }
+}
+
 /** Only a block at the very start is a thought: later ones are what the answer quotes. */
 export function withoutThoughts(text: string): Thoughtful {
   const start = OPEN.exec(text)?.[0].length

@@ -7,6 +7,8 @@ export type Ending = 'cancelled' | 'length' | 'interrupted'
 export interface StoredMessage {
   readonly role: 'user' | 'assistant'
   readonly content: string
+  /** What the model thought before it answered. Absent if it did not. */
+  readonly thoughts?: string
   /** Absent for questions and when the model ended the answer itself. */
   readonly ending?: Ending
   /** Name of the model that answered. Absent for questions. */
@@ -71,7 +73,7 @@ const MOST_DEPTH = 32
 
 function readMessages(messages: readonly unknown[], depth: number): StoredMessage[] {
   return messages.flatMap((message): StoredMessage[] => {
-    const { role, content, ending, model, used, others, place } = fields(message)
+    const { role, content, thoughts, ending, model, used, others, place } = fields(message)
     if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
     const versions = depth < MOST_DEPTH && Array.isArray(others) ? others.filter(Array.isArray) : []
     const read = versions.map((version) => readMessages(version, depth + 1))
@@ -83,6 +85,7 @@ function readMessages(messages: readonly unknown[], depth: number): StoredMessag
         content,
         ...(ENDINGS.includes(ending) && { ending: ending as Ending }),
         ...(typeof model === 'string' && model !== '' && { model }),
+        ...(typeof thoughts === 'string' && { thoughts }),
         ...(tools.length > 0 && { used: tools }),
         ...(whole.length > 0 && { others: whole }),
         ...(isBelow(place, whole.length) && { place }),
