@@ -78,8 +78,9 @@ export interface ModelText {
   /** A message as `renderPrompt` writes it: without special tokens that `encode` would recognise. */
   quote(text: string): string
   /**
-   * Decodes one reply. With `toolCalls` it also writes the tokens that mark calls, including special ones, and
-   * always those of `marks`. `after`: the id before the reply. The space that encoding adds after a special token is left out.
+   * Decodes one reply. With `toolCalls` it also writes the tokens that mark calls, including special ones,
+   * and always those of `marks`. `after`: the id before the reply. The space that encoding adds after a
+   * special token is left out.
    */
   detokenizer(options?: {
     readonly toolCalls?: boolean

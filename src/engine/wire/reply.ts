@@ -15,7 +15,7 @@ export interface ToolCall {
 export interface TextChunk {
   /** A piece of the answer; empty in a piece of the thought. */
   readonly text: string
-  /** A piece of the thought that a reasoning model writes before its answer. Absent in a piece of the answer. */
+  /** A piece of the thought before the answer. Absent in a piece of the answer. */
   readonly reasoning?: string | undefined
   /** Number of tokens decoded since the previous chunk. */
   readonly tokens: number

@@ -10,7 +10,7 @@
 //   Command A, R7B                  <|START_THINKING|>..<|END_THINKING|><|START_RESPONSE|>..<|END_RESPONSE|>
 //   Apertus                         <|inner_prefix|>..<|inner_suffix|>
 //   EXAONE Deep                     <thought>..</thought>
-//   gpt-oss                         <|channel|>analysis<|message|>..<|end|><|start|>assistant<|channel|>final<|message|>..
+//   gpt-oss                         <|channel|>analysis<|message|>..<|end|>, then the channel `final`
 //
 // A thought stands at the beginning of a reply. Marks that come later are what the answer quotes.
 
