@@ -91,7 +91,7 @@ export interface ToolCallContent {
 }
 
 export interface GenerateResult {
-  content: ({ type: 'text' | 'reasoning'; text: string } | ToolCallContent)[]
+  content: ({ type: 'text'; text: string } | { type: 'reasoning'; text: string } | ToolCallContent)[]
   finishReason: FinishReason
   usage: Usage
   response: { modelId: string }

@@ -92,6 +92,8 @@ async function* drafts(
     }
     isBegun = true
     if (part.type === 'chunk') {
+      // A thought is counted and not shown.
+      if (part.chunk.reasoning !== undefined) continue
       if (!isOpen) yield* opened({ ...message, status: 'in_progress', content: [] }, place)
       isOpen = true
       const { text: delta, logprobs } = part.chunk
@@ -181,10 +183,12 @@ function responseOf(engine: Engine, params: JsonObject): ResponseObject {
   }
 }
 
-const usageOf = ({ usage: { promptTokens, cachedTokens, completionTokens } }: GenerationResult) => ({
+const usageOf = ({
+  usage: { promptTokens, cachedTokens, completionTokens, reasoningTokens },
+}: GenerationResult) => ({
   input_tokens: promptTokens,
   input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: 0 },
   output_tokens: completionTokens,
-  output_tokens_details: { reasoning_tokens: 0 },
+  output_tokens_details: { reasoning_tokens: reasoningTokens },
   total_tokens: promptTokens + completionTokens,
 })
