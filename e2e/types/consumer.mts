@@ -30,7 +30,7 @@ export async function run(signal: AbortSignal): Promise<string> {
   const { content } = await createHalfbyte({ engine }).languageModel().doGenerate({ prompt: messages })
   const model = await promptApi(async () => engine).create({ samplingMode: 'creative' })
   const [part] = content
-  console.log(part?.type === 'text' ? part.text : part?.toolName, await model.prompt('Hello'))
+  console.log(part?.type === 'tool-call' ? part.toolName : part?.text, await model.prompt('Hello'))
   if (usage.promptTokens > 9) throw new HalfbyteError('internal', 'many')
   return engine
     .complete('x')
