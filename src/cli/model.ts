@@ -15,6 +15,7 @@ import { openModelFiles, placedAdapters } from './files.ts'
 import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
 import { clearProgress, showProgress } from './terminal/progress.ts'
+import { readText } from './text-file.ts'
 
 interface PrepareFlags
   extends Pick<EngineFlags, 'weights' | 'context' | 'lora'>,
@@ -62,7 +63,9 @@ export async function withModel<T>(
   return withPrepared(model, { ...flags, beyondTraining: true }, signal, async (whole) => {
     const { prepared } = withStateBudget({ prepared: whole, draft: undefined }, flags.stateBytes)
     const hooks = { signal, onProgress: showProgress }
-    const built = await buildModel(prepared, { ...flags, host: nodeHost() }, hooks).finally(clearProgress)
+    const chatTemplate = flags.chatTemplate && (await readText(flags.chatTemplate))
+    const options = { ...flags, chatTemplate, host: nodeHost() }
+    const built = await buildModel(prepared, options, hooks).finally(clearProgress)
     try {
       return await use(built, prepared)
     } finally {
