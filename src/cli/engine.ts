@@ -1,5 +1,6 @@
 // Engines for the command line. In: `<model>` and flags. Out: an engine in this process.
 import { Engine } from '../api/engine.ts'
+import type { BuiltModel } from '../engine/load/build-model.ts'
 import type { ModelLoader } from '../engine/load/loaded-model.ts'
 import { loadModel } from '../engine/load/model.ts'
 import type { FileOpener } from '../engine/load/open/open-files.ts'
@@ -65,3 +66,7 @@ export async function openEngine(
     onProgress: showProgress,
   }).finally(clearProgress)
 }
+
+/** An engine over a model that is loaded and that `withModel` disposes of. */
+export const engineOver = (built: BuiltModel): Promise<Engine> =>
+  Engine.open(localConnection(createService(async () => ({ ...built, dispose: () => undefined }))), 'loaded')

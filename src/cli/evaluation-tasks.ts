@@ -2,19 +2,26 @@
 // read from.
 import { createHash } from 'node:crypto'
 import { InvalidArgumentError } from 'commander'
+import type { Engine } from '../api/engine.ts'
+import type { GenerateOptions } from '../api/types.ts'
 import type { TextPieces } from '../base/lines.ts'
 import type { BuiltModel } from '../engine/load/build-model.ts'
 import type { EvaluatedModel } from '../evaluate/pairs.ts'
+import { bfcl, bfclIrrelevance } from '../evaluate/replies/bfcl.ts'
+import { type Gsm8kOptions, gsm8k } from '../evaluate/replies/gsm8k.ts'
+import { ifeval } from '../evaluate/replies/ifeval.ts'
+import type { Question, ReplyModel, ReplyTask } from '../evaluate/replies/reply-task.ts'
 import type { TaskReport } from '../evaluate/report.ts'
 import type { Task } from '../evaluate/task.ts'
 import { arc, hellaswag, ownChoices, piqa, winogrande } from '../evaluate/tasks/choices.ts'
 import type { DataFile } from '../evaluate/tasks/read.ts'
 import { joinedRows, lambada, type WindowRules, wikitext, windowTask } from '../evaluate/tasks/texts.ts'
+import { SAMPLER_DEFAULTS } from '../generate/sampler/options.ts'
 import { collectIds, encodeStream } from '../text/tokenize/encode-stream.ts'
 import { forwardRows } from './model.ts'
 import { readBytes, readPieces, readText } from './text-file.ts'
 
-/** The file of a task, and of PIQA the labels too. */
+/** The file of a task, and of some a second one. */
 type Files = readonly [DataFile, DataFile?]
 
 export interface TaskModel extends EvaluatedModel {
@@ -56,7 +63,23 @@ const TASKS: ReadonlyMap<string, (files: Files) => Task> = new Map(
   } satisfies Record<string, (files: Files) => Task>),
 )
 
-export const TASK_NAMES: readonly string[] = [...WINDOW_TASKS.keys(), ...TASKS.keys()]
+/** Tasks whose items are whole replies. */
+const REPLY_TASKS: ReadonlyMap<string, (files: Files, options: Gsm8kOptions) => ReplyTask> = new Map(
+  Object.entries({
+    gsm8k: ([file, examples], options) => gsm8k(file, examples, options),
+    ifeval: ([file], options) => ifeval(file, options),
+    bfcl_simple: ([file, answers], options) => bfcl('bfcl_simple', file, answers!, options),
+    bfcl_multiple: ([file, answers], options) => bfcl('bfcl_multiple', file, answers!, options),
+    bfcl_irrelevance: ([file], options) => bfclIrrelevance(file, options),
+  } satisfies Record<string, (files: Files, options: Gsm8kOptions) => ReplyTask>),
+)
+
+export const TASK_NAMES: readonly string[] = [...WINDOW_TASKS, ...TASKS, ...REPLY_TASKS].map(([name]) => name)
+
+/** Tasks that read a second file, and whether they need it. */
+const SECOND_FILES: Readonly<Record<string, 'needed' | 'optional'>> = {
+  ...{ piqa: 'optional', gsm8k: 'optional', bfcl_simple: 'needed', bfcl_multiple: 'needed' },
+}
 
 /** A task and the paths of its files. */
 export interface TaskSpec {
@@ -64,12 +87,16 @@ export interface TaskSpec {
   readonly paths: readonly string[]
 }
 
-/** `task=file`, or `task=file,labels`. */
+/** `task=file`, or `task=file,second file`. */
 export function taskSpec(text: string, before: readonly TaskSpec[] = []): readonly TaskSpec[] {
   const [, name = '', paths = ''] = /^(\w+)=(.+)$/.exec(text) ?? []
   if (!TASK_NAMES.includes(name))
     throw new InvalidArgumentError(`give task=file with one of the tasks ${TASK_NAMES.join(', ')}.`)
-  return [...before, { name, paths: name === 'piqa' ? paths.split(',') : [paths] }]
+  const second = SECOND_FILES[name]
+  const files = second === undefined ? [paths] : paths.split(',')
+  if (second === 'needed' && files.length < 2)
+    throw new InvalidArgumentError(`give ${name}=questions,answers: the file of possible answers too.`)
+  return [...before, { name, paths: files }]
 }
 
 export interface OpenedTask {
@@ -110,3 +137,31 @@ export async function makeTask(
   const { ids, count } = await collectIds(parts, limit * rules.context)
   return windowTask({ ...rules, ids, total: count, forward: forwardRows(model.built) })
 }
+
+/** Undefined for tasks without replies. Throws `format` for lines that are not of the task's form. */
+export const makeReplyTask = (
+  { spec, files }: Pick<OpenedTask, 'spec' | 'files'>,
+  options: Gsm8kOptions,
+): ReplyTask | undefined => REPLY_TASKS.get(spec.name)?.(files!, options)
+
+/** No penalty, no drafts and no draw, whatever the model's files recommend. */
+const GREEDY: GenerateOptions = { ...SAMPLER_DEFAULTS, seed: undefined, temperature: 0, speculation: 'off' }
+
+/** A model that answers in conversations of its own. */
+export const replyModel = (engine: Engine): ReplyModel => ({
+  async answer({ messages, tools, stop, maxTokens }: Question, signal) {
+    await using session = engine.createSession({ messages: messages.slice(0, -1) })
+    const options = { ...GREEDY, tools, stop, maxTokens, signal }
+    const {
+      text,
+      toolCalls = [],
+      finishReason,
+      usage,
+      tokens,
+    } = await session.send([messages.at(-1)!], options).result
+    return {
+      ...{ text, finishReason, promptTokens: usage.promptTokens, tokens },
+      toolCalls: toolCalls.map(({ name, arguments: given }) => ({ name, arguments: given })),
+    }
+  },
+})

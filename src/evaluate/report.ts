@@ -12,6 +12,8 @@ export interface TaskReport {
   readonly unit: string
   /** The accuracy of guessing. */
   readonly chance?: number | undefined
+  /** What the metrics do not say. */
+  readonly notes?: readonly string[] | undefined
   readonly seconds: number
   /** The files it was read from. */
   readonly data: readonly { readonly file: string; readonly sha256: string }[]
@@ -34,7 +36,7 @@ export interface Row {
 }
 
 /** Accuracies are in per cent in tables and plots. */
-export const isShare = (metric: string): boolean => metric.startsWith('acc')
+export const isShare = (metric: string): boolean => /(?:^|_)acc|^exact_match/.test(metric)
 
 /** Metrics in the order in which they first occur. */
 export function rowsOf(reports: readonly ModelReport[]): Row[] {
@@ -72,7 +74,11 @@ export function markdownTable(reports: readonly ModelReport[]): string {
   ])
   const head = ['task', 'scored', 'metric', ...names, 'chance']
   const rule = head.map((_, column) => (column < 3 ? '---' : '--:'))
-  return [head, rule, ...lines].map((line) => `| ${line.join(' | ')} |\n`).join('')
+  const table = [head, rule, ...lines].map((line) => `| ${line.join(' | ')} |\n`)
+  const notes = reports.flatMap(({ model, tasks }) =>
+    tasks.flatMap((each) => (each.notes ?? []).map((note) => `\n${model}, ${each.task}: ${note}.\n`)),
+  )
+  return [...table, ...notes].join('')
 }
 
 const cell = (text: string): string => text.replace(/[|\n\r]/g, ' ')

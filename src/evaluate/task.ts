@@ -9,7 +9,7 @@ export type Metrics = Readonly<Record<string, Estimate>>
 /** Numbers that an item came to. They are all that `metrics` needs. */
 export type ItemResult = readonly number[]
 
-export interface Task {
+export interface Task<Model = EvaluatedModel, Result = ItemResult> {
   readonly name: string
   /** Number of items. */
   readonly count: number
@@ -18,21 +18,23 @@ export interface Task {
   /** The accuracy of guessing; undefined where nothing is chosen. */
   readonly chance?: number | undefined
   /** Scores one item. Throws errors of the scheduler, or the signal's reason. */
-  score(model: EvaluatedModel, index: number, signal: AbortSignal): Promise<ItemResult>
+  score(model: Model, index: number, signal: AbortSignal): Promise<Result>
   /** `results`: of the items from the first on. */
-  metrics(results: readonly ItemResult[]): Metrics
+  metrics(results: readonly Result[]): Metrics
+  /** What the metrics do not say, such as what was left out. */
+  notes?(results: readonly Result[]): readonly string[]
 }
 
-export interface RunOptions {
+export interface RunOptions<Result = ItemResult> {
   readonly signal: AbortSignal
   /** Most items. Default: all. */
   readonly limit?: number | undefined
   /** Items that are scored at the same time, in the same steps. Default 8. */
   readonly batch?: number | undefined
   /** Results of the first items, which an earlier run left. */
-  readonly known?: readonly ItemResult[] | undefined
+  readonly known?: readonly Result[] | undefined
   /** Called with every result so far, each `KEEP_ITEMS` items and at the end. */
-  readonly keep?: ((results: readonly ItemResult[]) => Promise<void>) | undefined
+  readonly keep?: ((results: readonly Result[]) => Promise<void>) | undefined
   readonly onProgress?: ((done: number, total: number) => void) | undefined
 }
 
@@ -41,17 +43,17 @@ export const DEFAULT_BATCH = 8
 const KEEP_ITEMS = 64
 
 /** Throws what `score` and `keep` throw. */
-export async function runTask(
-  model: EvaluatedModel,
-  task: Task,
-  { signal, limit, batch = DEFAULT_BATCH, known = [], keep, onProgress }: RunOptions,
-): Promise<ItemResult[]> {
+export async function runTask<Model, Result>(
+  model: Model,
+  task: Task<Model, Result>,
+  { signal, limit, batch = DEFAULT_BATCH, known = [], keep, onProgress }: RunOptions<Result>,
+): Promise<Result[]> {
   const total = Math.min(task.count, limit ?? task.count)
   const results = known.slice(0, total)
   while (results.length < total) {
     const first = results.length
     const end = Math.min(first + KEEP_ITEMS, total)
-    const slice: ItemResult[] = new Array(end - first)
+    const slice: Result[] = new Array(end - first)
     let next = first
     let done = first
     const worker = async () => {

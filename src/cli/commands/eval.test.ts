@@ -75,10 +75,44 @@ test('goes on after Ctrl-C to the same result', async () => {
   expect(existsSync(`${output}.work`)).toBe(false)
 }, 180_000)
 
+test('replies are asked for in conversations, marked, kept and listed', async () => {
+  const [gsm, json, samples] = [path('gsm8k.jsonl'), path('replies.json'), path('replies.jsonl')]
+  const lines = ['a', 'b', 'c'].map((question) => JSON.stringify({ question, answer: 'so\n#### 7' }))
+  await writeFile(gsm, lines.join('\n'))
+  const template = path('template.jinja')
+  await writeFile(template, "{% for m in messages %}{{ m['content'] }}{% endfor %}")
+  const asked = ['eval', model, `gsm8k=${gsm}`, '--threads', '1', '--shots', '1', '--seed', '3'] as const
+  const options = ['--max-tokens', '4', '--output', json, '--samples', samples, '--name', 'one'] as const
+  const ended = await halfbyte(...asked, ...options, '--chat-template', template)
+  expect(ended).toMatchObject({ code: 0, err: '' })
+  expect(ended.out).toMatch(/^\| gsm8k \| 2 replies \| exact_match, strict-match, % \| 0\.0 ± 0\.0 \|/m)
+  expect(ended.out).toMatch(/^one, gsm8k: 2 of 2 replies were cut at 4 tokens\.$/m)
+  const items = (await readFile(samples, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  // The examples' texts, the question's and nothing else: the template that was given.
+  const length = 'Question: c\nAnswer:so\n#### 7Question: a\nAnswer:'.length
+  expect(items).toHaveLength(2)
+  for (const { task, result } of items) {
+    expect(task).toBe('gsm8k')
+    expect(result).toMatchObject({ id: expect.stringMatching(/^line [12]$/), finishReason: 'length' })
+    expect(result.promptTokens).toBeLessThanOrEqual(length + 1)
+    expect(result.tokens).toHaveLength(4)
+  }
+  expect(JSON.parse(await readFile(json, 'utf8')).settings).toMatchObject({
+    seed: 3,
+    replyTokens: 4,
+    shots: 1,
+  })
+}, 120_000)
+
 test('mistakes have their own answers', async () => {
   const answers = [
     [['constructor=x'], 2, /give task=file with one of the tasks second_halves, windows/],
     [['squad=x'], 2, /give task=file with one of the tasks second_halves, windows/],
+    [['bfcl_simple=x'], 2, /give bfcl_simple=questions,answers/],
+    [[`ifeval=${data}`], 1, /^format: .*line 1 has no "instruction_id_list"/],
     [[`choices=${path('none')}`], 1, /^format: the text file .*none cannot be read/],
     [[`lambada=${data}`], 1, /^format: .*line 1 has no text under "text"/],
     [[`choices=${data}`, '--resume'], 1, /^unsupported: .*give --output FILE to resume/],

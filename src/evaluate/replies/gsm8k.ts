@@ -1,0 +1,84 @@
+// GSM8K. In: lines of questions with worked answers. Out: a task that looks for the last number of a reply,
+// by the filters of lm-evaluation-harness.
+import { type DataFile, type Line, readLines, textField, wrong } from '../tasks/read.ts'
+import {
+  type Question,
+  type ReplyItem,
+  type ReplyTask,
+  type ReplyTaskOptions,
+  replyTask,
+} from './reply-task.ts'
+
+export interface Gsm8kOptions extends ReplyTaskOptions {
+  /** Worked examples before each question, as earlier turns. Default 0. */
+  readonly shots?: number | undefined
+}
+
+const MOST_TOKENS = 256
+/** Without examples, nothing else tells the model the form that `strict-match` looks for. */
+const FORM =
+  'Solve it step by step. Then write the answer as a number on a last line of its own that begins with "#### ".'
+
+/**
+ * `exact_match` by two filters: `strict-match` reads the number after "####", `flexible-extract` the last
+ * number of the reply. Examples are the first lines of `examples`; without that file, the last lines of the
+ * data, which are then not asked.
+ */
+export function gsm8k(
+  file: DataFile,
+  examples: DataFile | undefined,
+  { shots = 0, ...options }: Gsm8kOptions,
+): ReplyTask {
+  const lines = readLines(file).map(readLine)
+  const worked =
+    examples === undefined ? lines.slice(lines.length - shots) : readLines(examples).map(readLine)
+  const asked = examples === undefined ? lines.slice(0, lines.length - shots) : lines
+  if (worked.length < shots || asked.length === 0) {
+    const place = { file: (examples ?? file).name, number: lines.length }
+    throw wrong(place, `is the last, too early for ${shots} examples; give fewer --shots`)
+  }
+  const before = worked
+    .slice(0, shots)
+    .flatMap(({ question, answer }) => [
+      { role: 'user', content: asQuestion(question) } as const,
+      { role: 'assistant', content: answer } as const,
+    ])
+  const items = asked.map(({ number, question, answer }): ReplyItem => {
+    const content = asQuestion(shots === 0 ? `${question}\n${FORM}` : question)
+    const messages: Question['messages'] = [...before, { role: 'user', content }]
+    return {
+      id: `line ${number}`,
+      question: { messages, stop: ['Question:'], maxTokens: MOST_TOKENS },
+      mark: ({ text }) => ({
+        'exact_match, strict-match': [isSame(strictNumber(text), answer)],
+        'exact_match, flexible-extract': [isSame(lastNumber(text), answer)],
+      }),
+    }
+  })
+  return replyTask('gsm8k', items, options)
+}
+
+function readLine(line: Line) {
+  const [question, answer] = [textField(line, 'question'), textField(line, 'answer')]
+  if (!answer.includes('#### ')) throw wrong(line, 'has an answer without "#### "')
+  return { number: line.number, question, answer }
+}
+
+const asQuestion = (text: string): string => `Question: ${text}\nAnswer:`
+
+const NONE = '[invalid]'
+
+const strictNumber = (text: string): string => /#### (-?[0-9.,]+)/.exec(text)?.[1] ?? NONE
+
+const lastNumber = (text: string): string =>
+  [...text.matchAll(/-?[$0-9.,]{2,}|-?[0-9]+/g)].at(-1)?.[0].trim() ?? NONE
+
+const isSame = (found: string, answer: string): boolean => plain(found) === plain(answer)
+
+/** Without thousands separators, dollars, the solution before the answer, and a full stop. */
+const plain = (text: string): string =>
+  text
+    .replaceAll(/[,$]/g, '')
+    .replace(/[\s\S]*#### /, '')
+    .replace(/\.\n?$/, '')
+    .toLowerCase()

@@ -1,0 +1,131 @@
+// Tasks of whole replies. In: questions, and what a good reply is. Out: a task whose items keep the reply
+// beside its marks, so that every score can be checked.
+import { Random } from '../../generate/sampler/random.ts'
+import { mean } from '../statistics.ts'
+import type { Task } from '../task.ts'
+
+interface QuestionMessage {
+  readonly role: 'system' | 'user' | 'assistant'
+  readonly content: string
+}
+
+interface QuestionTool {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of an object. */
+  readonly parameters: object
+}
+
+export interface Question {
+  readonly messages: readonly QuestionMessage[]
+  readonly tools?: readonly QuestionTool[]
+  /** Texts that end the reply. */
+  readonly stop?: readonly string[]
+  readonly maxTokens: number
+}
+
+export interface RepliedCall {
+  readonly name: string
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+export interface Reply {
+  /** Without the calls. */
+  readonly text: string
+  readonly toolCalls: readonly RepliedCall[]
+  /** `length`: it was cut at `maxTokens`. */
+  readonly finishReason: string
+  readonly promptTokens: number
+  /** Ids as generated, without the end of turn. */
+  readonly tokens: readonly number[]
+}
+
+/** A model that answers with its own chat template, and always with the likeliest token. */
+export interface ReplyModel {
+  /** Throws errors of the engine, or the signal's reason. */
+  answer(question: Question, signal: AbortSignal): Promise<Reply>
+}
+
+/** Whether a reply passed, by metric. Several where a reply is asked for several things; none: not asked. */
+export type Marks = Readonly<Record<string, readonly boolean[]>>
+
+export interface MarkedReply extends Reply {
+  /** The item's name in its data set. */
+  readonly id: string
+  readonly marks: Marks
+  /** Parts of the item that were not checked. */
+  readonly leftOut: number
+}
+
+export interface ReplyItem {
+  readonly id: string
+  readonly question: Question
+  readonly mark: (reply: Reply) => Marks
+  /** Default 0. */
+  readonly leftOut?: number
+}
+
+export interface ReplyTask extends Task<ReplyModel, MarkedReply> {
+  readonly items: readonly ReplyItem[]
+}
+
+export interface ReplyTaskOptions {
+  /** Items are taken in an order drawn by this seed. Default: the file's order. */
+  readonly seed?: number | undefined
+  /** Most tokens of a reply. Default: the task's own. */
+  readonly maxTokens?: number | undefined
+}
+
+/** `what`: names the parts that `leftOut` counts. */
+export function replyTask(
+  name: string,
+  given: readonly ReplyItem[],
+  { seed, maxTokens }: ReplyTaskOptions,
+  what = 'parts',
+): ReplyTask {
+  const drawn = seed === undefined ? given : shuffled(given, seed)
+  const items = drawn.map((item) => ({
+    ...item,
+    question: { ...item.question, maxTokens: maxTokens ?? item.question.maxTokens },
+  }))
+  return {
+    ...{ name, count: items.length, unit: 'replies', items },
+    async score(model, index, signal) {
+      const item = items[index]!
+      return marked(item, await model.answer(item.question, signal))
+    },
+    metrics(results) {
+      const names = Object.keys(results[0]?.marks ?? {})
+      const shares = names.map((each) => [
+        each,
+        mean(results.flatMap(({ marks }) => marks[each]!.map(Number))),
+      ])
+      return Object.fromEntries(shares)
+    },
+    notes(results) {
+      const cut = results.filter(({ finishReason }) => finishReason === 'length').length
+      const leftOut = results.reduce((sum, each) => sum + each.leftOut, 0)
+      const most = items[0]?.question.maxTokens
+      return [
+        ...(cut > 0 ? [`${cut} of ${results.length} replies were cut at ${most} tokens`] : []),
+        ...(leftOut > 0 ? [`${leftOut} ${what} were left out`] : []),
+      ]
+    },
+  }
+}
+
+export const marked = (item: ReplyItem, reply: Reply): MarkedReply => ({
+  ...{ id: item.id, ...reply },
+  ...{ marks: item.mark(reply), leftOut: item.leftOut ?? 0 },
+})
+
+/** Fisher and Yates' shuffle. */
+function shuffled<T>(list: readonly T[], seed: number): T[] {
+  const random = new Random(seed)
+  const copy = [...list]
+  for (let last = copy.length - 1; last > 0; last--) {
+    const at = Math.floor(random.next() * (last + 1))
+    ;[copy[last], copy[at]] = [copy[at]!, copy[last]!]
+  }
+  return copy
+}

@@ -1,0 +1,82 @@
+// Marks of replies against lm-evaluation-harness. In: ../shared/fixtures/eval, texts in golden/evaluation. Out:
+// the same answer to every instruction of IFEval and to GSM8K's filters (testing/mark-replies.py).
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { gsm8k } from '../../src/evaluate/replies/gsm8k.ts'
+import { instructionCheck } from '../../src/evaluate/replies/instructions.ts'
+
+const DATA = join(import.meta.dirname, '../../../shared/fixtures/eval/ifeval/input_data.jsonl')
+const isMissing = !existsSync(DATA)
+if (isMissing) console.warn(`skipped: marks of IFEval need ${DATA}`)
+
+const golden = JSON.parse(
+  readFileSync(join(import.meta.dirname, 'golden/evaluation/replies.json'), 'utf8'),
+) as {
+  readonly texts: readonly string[]
+  /** For each text a digit for each instruction of the data. */
+  readonly instructions: readonly string[]
+  readonly numbers: readonly (readonly [text: string, answer: string, strict: number, flexible: number])[]
+}
+
+/** The harness asks langdetect besides, which is not sure of texts in capitals. */
+const ASKS_LANGUAGE = /^(?:change_case:english|language:)/
+/** In place of a letter that is none it takes another, by chance. */
+const ODD_LETTERS: readonly unknown[] = ['#', '!']
+
+describe.skipIf(isMissing)('instructions of IFEval', () => {
+  const instructions = readFileSync(isMissing ? import.meta.filename : DATA, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .flatMap((line) => {
+      const { key, instruction_id_list: ids, kwargs } = JSON.parse(line)
+      return (ids as string[]).map((id, at) => ({
+        ...{ key, id, check: instructionCheck(id, kwargs[at]) },
+        isOdd: ODD_LETTERS.includes(kwargs[at].letter),
+      }))
+    })
+
+  test('all 834 are known, and only languages that share a script are not checked', () => {
+    expect(instructions).toHaveLength(834)
+    expect(instructions.filter(({ check }) => check === 'unknown')).toEqual([])
+    const unchecked = instructions.filter(({ check }) => check === 'unchecked')
+    expect([unchecked.length, ...new Set(unchecked.map(({ id }) => id))]).toEqual([
+      21,
+      'language:response_language',
+    ])
+  })
+
+  test.each(golden.texts.map((text, index) => [index, text] as const))(
+    'text %i is marked as by the harness',
+    (index, text) => {
+      const wrong = instructions.flatMap(({ key, id, check, isOdd }, at) => {
+        if (typeof check !== 'function' || ASKS_LANGUAGE.test(id) || isOdd) return []
+        const found = text.trim() !== '' && check(text)
+        return Number(found) === Number(golden.instructions[index]![at]) ? [] : [`${key} ${id}: ${found}`]
+      })
+      expect(wrong).toEqual([])
+    },
+  )
+
+  test('a language with a script of its own is told by it', () => {
+    const wrong = golden.texts.flatMap((text, index) =>
+      instructions.flatMap(({ key, id, check }, at) => {
+        if (id !== 'language:response_language' || typeof check !== 'function') return []
+        // langdetect has no answer to a blank text, and calls such replies right.
+        const found = text.trim() !== '' && check(text)
+        return Number(found) === Number(golden.instructions[index]![at]) ? [] : [`${index}, ${key}: ${found}`]
+      }),
+    )
+    expect(wrong).toEqual([])
+  })
+})
+
+test.each(golden.numbers)(
+  '%j for %j: both filters find what the harness finds',
+  (text, answer, strict, flexible) => {
+    const file = { name: 'g', text: JSON.stringify({ question: 'q', answer: answer }) }
+    const [item] = gsm8k(file, undefined, {}).items
+    const reply = { text, toolCalls: [], finishReason: 'stop', promptTokens: 1, tokens: [] }
+    expect(Object.values(item!.mark(reply)).flat().map(Number)).toEqual([strict, flexible])
+  },
+)
