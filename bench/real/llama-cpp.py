@@ -9,6 +9,7 @@ import sys
 
 import llama_cpp as llama
 import numpy as np
+from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 KEPT = 16
 state = {}
@@ -32,6 +33,7 @@ def load(order):
     made.swa_full = True
     # Keys and values are F16 there by default.
     made.type_k = made.type_v = 0
+    state["model"] = model
     state["context"] = llama.llama_init_from_model(model, made)
     state["vocab"] = llama.llama_model_get_vocab(model)
     state["size"] = llama.llama_vocab_n_tokens(state["vocab"])
@@ -81,6 +83,65 @@ def window(order):
     return {"logProbabilities": [float(row[targets[first + at + 1]]) for at, row in enumerate(rows)]}
 
 
+def render(messages, tools=None):
+    """By the file's template and jinja2, as create_chat_completion does."""
+    if "formatter" not in state:
+        text = ctypes.create_string_buffer(1 << 20)
+        if llama.llama_model_meta_val_str(state["model"], b"tokenizer.chat_template", text, len(text)) < 0:
+            raise RuntimeError("the file has no chat template")
+        eos = llama.llama_vocab_get_text(state["vocab"], llama.llama_vocab_eos(state["vocab"])).decode()
+        bos = llama.llama_vocab_bos(state["vocab"])
+        bos = llama.llama_vocab_get_text(state["vocab"], bos).decode() if bos >= 0 else ""
+        state["formatter"] = Jinja2ChatFormatter(template=text.value.decode(), eos_token=eos, bos_token=bos)
+    return state["formatter"](messages=messages, tools=tools).prompt
+
+
+def piece(token, special):
+    text = ctypes.create_string_buffer(512)
+    length = llama.llama_token_to_piece(state["vocab"], token, text, len(text), 0, special)
+    return text.raw[:length]
+
+
+def chat(order):
+    """The likeliest reply to messages, with the two likeliest tokens at each place.
+
+    A template that has nothing to say about tools gets the messages under "told".
+    """
+    tools = order.get("tools")
+    prompt = render(order["messages"], tools)
+    if tools and prompt == render(order["messages"]):
+        prompt = render(order["told"])
+    ids = tokenize({"text": prompt, "bos": False, "special": True})["ids"]
+    clear()
+    rows = decode(0, ids, {len(ids) - 1})
+    found, text, reason = [], b"", "length"
+    while True:
+        row = rows[0]
+        best = np.argpartition(-row, 2)[:2]
+        best = best[np.argsort(-row[best], kind="stable")]
+        if llama.llama_vocab_is_eog(state["vocab"], int(best[0])):
+            reason = "stop"
+        found.append([{"id": int(each), "logProbability": float(row[each])} for each in best])
+        if reason == "stop":
+            break
+        text += piece(int(best[0]), bool(tools))
+        ends = [at for at in (text.find(stop.encode()) for stop in order.get("stop") or []) if at >= 0]
+        if ends:
+            text, reason = text[: min(ends)], "stop"
+            break
+        if len(found) == order["count"]:
+            break
+        rows = decode(len(ids) + len(found) - 1, [int(best[0])], {0})
+    ended = llama.llama_vocab_is_eog(state["vocab"], found[-1][0]["id"])
+    return {
+        "greedy": found,
+        "ids": ids,
+        "text": text.decode(errors="replace"),
+        "finishReason": reason,
+        "tokens": [best["id"] for best, _ in found[: len(found) - ended]],
+    }
+
+
 def tokenize(order):
     text = order["text"].encode()
     ids = (llama.llama_token * (len(text) + 8))()
@@ -88,7 +149,7 @@ def tokenize(order):
     return {"ids": list(ids[:count])}
 
 
-ORDERS = {"load": load, "greedy": greedy, "window": window, "tokenize": tokenize}
+ORDERS = {"load": load, "chat": chat, "greedy": greedy, "window": window, "tokenize": tokenize}
 out = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 for line in sys.stdin:

@@ -26,6 +26,16 @@ export type Order =
       readonly targets: readonly number[]
       readonly from: number
     }
+  /** Answered by the Python package only: the file's template, rendered by jinja2, and a greedy reply. */
+  | {
+      readonly type: 'chat'
+      readonly messages: readonly object[]
+      readonly tools?: readonly object[] | undefined
+      /** The messages for a template that has nothing to say about tools. */
+      readonly told?: readonly object[] | undefined
+      readonly stop?: readonly string[] | undefined
+      readonly count: number
+    }
   /** Answered by the Python package only. */
   | { readonly type: 'tokenize'; readonly text: string; readonly bos: boolean; readonly special: boolean }
 export interface Answer {
@@ -34,6 +44,10 @@ export interface Answer {
   readonly greedy?: readonly (readonly Candidate[])[]
   readonly logProbabilities?: readonly number[]
   readonly ids?: readonly number[]
+  readonly text?: string
+  readonly finishReason?: string
+  /** Without the end of the turn. */
+  readonly tokens?: readonly number[]
 }
 
 export interface Reference {

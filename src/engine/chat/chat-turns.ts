@@ -80,7 +80,7 @@ export function renderTurns(
 }
 
 /** The same conversation for a template that knows no tools. */
-function withToolText(messages: readonly Message[], tools: readonly Tool[]): readonly Message[] {
+export function withToolText(messages: readonly Message[], tools: readonly Tool[]): readonly Message[] {
   const described = tools.map((tool) => JSON.stringify(descriptionOf(tool)))
   const told = [
     'You can call these functions:',
@@ -167,7 +167,8 @@ function turnOf(
   }
 }
 
-function descriptionOf({ name, description = '', parameters }: Tool): object {
+/** A tool as templates expect it. */
+export function descriptionOf({ name, description = '', parameters }: Tool): object {
   const none = { type: 'object', properties: {} }
   return { type: 'function', function: { name, description, parameters: parameters ?? none } }
 }
