@@ -77,9 +77,12 @@ const REPLY_TASKS: ReadonlyMap<string, (files: Files, options: Gsm8kOptions) => 
 export const TASK_NAMES: readonly string[] = [...WINDOW_TASKS, ...TASKS, ...REPLY_TASKS].map(([name]) => name)
 
 /** Tasks that read a second file, and whether they need it. */
-const SECOND_FILES: Readonly<Record<string, 'needed' | 'optional'>> = {
-  ...{ piqa: 'optional', gsm8k: 'optional', bfcl_simple: 'needed', bfcl_multiple: 'needed' },
-}
+const SECOND_FILES: ReadonlyMap<string, 'needed' | 'optional'> = new Map([
+  ['piqa', 'optional'],
+  ['gsm8k', 'optional'],
+  ['bfcl_simple', 'needed'],
+  ['bfcl_multiple', 'needed'],
+])
 
 /** A task and the paths of its files. */
 export interface TaskSpec {
@@ -92,7 +95,7 @@ export function taskSpec(text: string, before: readonly TaskSpec[] = []): readon
   const [, name = '', paths = ''] = /^(\w+)=(.+)$/.exec(text) ?? []
   if (!TASK_NAMES.includes(name))
     throw new InvalidArgumentError(`give task=file with one of the tasks ${TASK_NAMES.join(', ')}.`)
-  const second = SECOND_FILES[name]
+  const second = SECOND_FILES.get(name)
   const files = second === undefined ? [paths] : paths.split(',')
   if (second === 'needed' && files.length < 2)
     throw new InvalidArgumentError(`give ${name}=questions,answers: the file of possible answers too.`)

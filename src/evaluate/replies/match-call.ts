@@ -38,10 +38,12 @@ export function matchesCall(
 
 type Kind = 'text' | 'whole' | 'real' | 'truth' | 'list' | 'object' | 'none'
 
-const KINDS: Readonly<Record<string, Kind>> = {
-  ...{ string: 'text', any: 'text', integer: 'whole', float: 'real', boolean: 'truth' },
-  ...{ array: 'list', tuple: 'list', dict: 'object' },
-}
+const KINDS: ReadonlyMap<string, Kind> = new Map(
+  Object.entries({
+    ...{ string: 'text', any: 'text', integer: 'whole', float: 'real', boolean: 'truth' },
+    ...{ array: 'list', tuple: 'list', dict: 'object' },
+  } satisfies Record<string, Kind>),
+)
 
 function kindOf(value: unknown): Kind {
   if (typeof value === 'string') return 'text'
@@ -56,7 +58,7 @@ function kindOf(value: unknown): Kind {
  * variable, and are compared as they stand.
  */
 function matchesValue(value: unknown, { type, items }: Parameter, answers: readonly unknown[]): boolean {
-  const expected = KINDS[type]
+  const expected = KINDS.get(type)
   const fits = (each: unknown) => {
     const kind = kindOf(each)
     return kind === expected || (expected === 'real' && kind === 'whole')

@@ -1,17 +1,17 @@
-// Marks of replies against lm-evaluation-harness. In: ../shared/fixtures/eval, texts in golden/evaluation. Out:
-// the same answer to every instruction of IFEval and to GSM8K's filters (testing/mark-replies.py).
+// Marks of replies against lm-evaluation-harness. In: ../shared/fixtures/eval, texts in golden/evaluation.
+// Out: the same answer to every instruction of IFEval and to GSM8K's filters (testing/mark-replies.py).
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { gsm8k } from '../../src/evaluate/replies/gsm8k.ts'
-import { instructionCheck } from '../../src/evaluate/replies/instructions.ts'
+import { gsm8k } from '../../../src/evaluate/replies/gsm8k.ts'
+import { instructionCheck } from '../../../src/evaluate/replies/instructions.ts'
 
-const DATA = join(import.meta.dirname, '../../../shared/fixtures/eval/ifeval/input_data.jsonl')
+const DATA = join(import.meta.dirname, '../../../../shared/fixtures/eval/ifeval/input_data.jsonl')
 const isMissing = !existsSync(DATA)
 if (isMissing) console.warn(`skipped: marks of IFEval need ${DATA}`)
 
 const golden = JSON.parse(
-  readFileSync(join(import.meta.dirname, 'golden/evaluation/replies.json'), 'utf8'),
+  readFileSync(join(import.meta.dirname, '../golden/evaluation/replies.json'), 'utf8'),
 ) as {
   readonly texts: readonly string[]
   /** For each text a digit for each instruction of the data. */

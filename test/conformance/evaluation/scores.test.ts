@@ -3,15 +3,15 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { forwardRows } from '../../src/cli/model.ts'
-import type { EvaluatedModel } from '../../src/evaluate/pairs.ts'
-import { type ItemResult, runTask, type Task } from '../../src/evaluate/task.ts'
-import { arc, hellaswag, ownChoices, piqa, winogrande } from '../../src/evaluate/tasks/choices.ts'
-import { joinedRows, lambada, wikitext, windowTask } from '../../src/evaluate/tasks/texts.ts'
-import { withBuilt } from './testing/node-engine.ts'
+import { forwardRows } from '../../../src/cli/model.ts'
+import type { EvaluatedModel } from '../../../src/evaluate/pairs.ts'
+import { type ItemResult, runTask, type Task } from '../../../src/evaluate/task.ts'
+import { arc, hellaswag, ownChoices, piqa, winogrande } from '../../../src/evaluate/tasks/choices.ts'
+import { joinedRows, lambada, wikitext, windowTask } from '../../../src/evaluate/tasks/texts.ts'
+import { withBuilt } from '../testing/node-engine.ts'
 
-const MODEL = join(import.meta.dirname, '../../../shared/fixtures/stories260k/stories260K-f32.gguf')
-const DATA = join(import.meta.dirname, 'golden/evaluation')
+const MODEL = join(import.meta.dirname, '../../../../shared/fixtures/stories260k/stories260K-f32.gguf')
+const DATA = join(import.meta.dirname, '../golden/evaluation')
 const isMissing = !existsSync(MODEL)
 if (isMissing) console.warn(`skipped: evaluation against numpy needs ${MODEL}`)
 
