@@ -1,19 +1,13 @@
-"""A family's name in, its configuration and model out."""
+"""A checkpoint's model, of whichever family it is."""
 from llama import Llama, LlamaConfig
-from mamba import Mamba, MambaConfig
 from mamba2 import Mamba2, Mamba2Config
 
-FAMILIES = {'llama': (LlamaConfig, Llama), 'mamba': (MambaConfig, Mamba), 'granitehybrid': (Mamba2Config, Mamba2)}
-
-
-def build(family, shape):
-    """A new model; what the shape leaves out has the family's default."""
-    config, model = FAMILIES[family]
-    return model(config(**shape))
+FAMILIES = {'llama': (LlamaConfig, Llama), 'granitehybrid': (Mamba2Config, Mamba2)}
 
 
 def restore(saved):
     """The model of a checkpoint."""
-    model = build(saved['family'], saved['config'])
+    config, model = FAMILIES[saved['family']]
+    model = model(config(**saved['config']))
     model.load_state_dict(saved['model'])
     return model

@@ -5,8 +5,10 @@ import torch
 import torch.nn.functional as F
 
 from model import LanguageModel, Shape, quantise4
-from scan import WIDTH, Conv
 from ssd import ssd
+
+#: Inputs that the convolution sees.
+WIDTH = 4
 
 
 @dataclass
@@ -48,7 +50,8 @@ class Mamba2(LanguageModel):
         c, (batch, time, _) = self.config, u.shape
         sizes = [c.inner, layer.conv.shape[0], c.heads]
         z, mixed, dt = F.linear(u, self.weight(layer, 'in_proj')).split(sizes, -1)
-        mixed = Conv.apply(mixed.contiguous(), layer.conv.T.contiguous(), layer.conv_bias)
+        padded = F.pad(mixed.transpose(1, 2), (WIDTH - 1, 0))
+        mixed = F.silu(F.conv1d(padded, layer.conv[:, None], layer.conv_bias, groups=len(layer.conv))).transpose(1, 2)
         x, b, leave = mixed.split([c.inner, c.groups * c.states, c.groups * c.states], -1)
         x = x.reshape(batch, time, c.heads, -1)
         dt = F.softplus(dt + layer.dt_bias)

@@ -70,7 +70,7 @@ class LanguageModel(nn.Module):
         raise NotImplementedError
 
     def matrices(self):
-        """What Muon trains."""
+        """The matrices inside the layers."""
         return [p for p in self.layers.parameters() if p.ndim == 2]
 
     def weight(self, holder, name):

@@ -1,7 +1,5 @@
 """A family's parameters in, its Hugging Face tensors and config.json out."""
-import torch
-
-from scan import STATES, WIDTH
+from mamba2 import WIDTH
 
 
 def llama_tensors(state, config):
@@ -35,30 +33,6 @@ def llama_config(c):
     }
 
 
-def mamba_tensors(state, config):
-    """The halves of in_proj joined."""
-    out = {'backbone.embeddings.weight': state['embed']}
-    own = {'conv_bias': 'conv1d.bias', 'x_proj': 'x_proj.weight', 'dt_proj': 'dt_proj.weight', 'dt_bias': 'dt_proj.bias',
-           'a_log': 'A_log', 'd': 'D', 'out_proj': 'out_proj.weight'}
-    for i in range(config.layers):
-        layer, at = f'layers.{i}.', f'backbone.layers.{i}.'
-        out[at + 'norm.weight'] = state[layer + 'norm']
-        out[at + 'mixer.in_proj.weight'] = torch.cat([state[layer + 'in_x'], state[layer + 'in_z']])
-        out[at + 'mixer.conv1d.weight'] = state[layer + 'conv'][:, None]
-        out.update({f'{at}mixer.{theirs}': state[layer + ours] for ours, theirs in own.items()})
-    out['backbone.norm_f.weight'] = state['final_norm']
-    return out
-
-
-def mamba_config(c):
-    """The keys that are the family's own."""
-    return {
-        'architectures': ['MambaForCausalLM'], 'model_type': 'mamba', 'intermediate_size': c.inner,
-        'state_size': STATES, 'conv_kernel': WIDTH, 'time_step_rank': c.rank, 'layer_norm_epsilon': c.eps,
-        'hidden_act': 'silu', 'use_bias': False, 'use_conv_bias': True, 'rms_norm': True,
-    }
-
-
 def granitehybrid_tensors(state, config):
     """Granite's names for Mamba-2 and the fused MLP."""
     out = {'model.embed_tokens.weight': state['embed']}
@@ -89,5 +63,4 @@ def granitehybrid_config(c):
     }
 
 
-NAMES = {'llama': (llama_tensors, llama_config), 'mamba': (mamba_tensors, mamba_config),
-         'granitehybrid': (granitehybrid_tensors, granitehybrid_config)}
+NAMES = {'llama': (llama_tensors, llama_config), 'granitehybrid': (granitehybrid_tensors, granitehybrid_config)}

@@ -86,7 +86,7 @@ def main():
     torch.manual_seed(args.seed)
     vocabulary, family, model = open_model(args.model)
     if family != 'llama':
-        raise SystemExit('adapters are written for the Llama only; train the whole model with scratch.train')
+        raise SystemExit('adapters are written for Llama models only; use compress.train, which trains the whole model')
     model.to(args.device)
     windows = windows_of(args.text, vocabulary, args.length, args.windows).to(args.device)
     windows, held = windows[:-16], windows[-16:]

@@ -17,7 +17,6 @@ from compress.source import input_squares, sampled, windows_of
 from compress.train import held_loss, prepare_student, train
 from compress.write import write_folder
 from llama import Llama, LlamaConfig
-from mamba import Mamba, MambaConfig
 from mamba2 import Mamba2, Mamba2Config
 from weights import snap
 
@@ -28,6 +27,18 @@ def small_llama():
     """A seeded model whose losses move within a few steps."""
     torch.manual_seed(3)
     return Llama(LlamaConfig(**SMALL))
+
+
+def small_mamba(heads=32):
+    """The same for a Mamba-2. As many heads make the rows of in_proj a multiple of 32, which masks of units need."""
+    torch.manual_seed(5)
+    model = Mamba2(Mamba2Config(vocab=64, hidden=64, layers=2, context=40, inner=64, heads=heads, groups=1, states=16,
+                                intermediate=96))
+    for layer in model.layers:
+        for value in layer.parameters():
+            if value.ndim == 2:
+                torch.nn.init.normal_(value, std=value.shape[1] ** -0.5)
+    return model
 
 
 class GridTest(unittest.TestCase):
@@ -78,8 +89,7 @@ class TrainTest(unittest.TestCase):
     """The loop, for both families."""
 
     def test_distilling_comes_nearer_to_the_float_model_and_starts_from_clipped_weights(self):
-        models = (small_llama(), Mamba(MambaConfig(vocab=64, hidden=64, layers=2, inner=64, rank=32, context=40)))
-        for teacher in models:
+        for teacher in (small_llama(), small_mamba()):
             windows = torch.randint(64, (16, 33))
             squares = input_squares(teacher, [windows[:4]])
             student = prepare_student(teacher, 'w4m', squares)
@@ -132,7 +142,7 @@ class MaskTest(unittest.TestCase):
         return model
 
     def test_zeros_stay_through_training_and_the_others_learn(self):
-        families = (('llama', small_llama), ('mamba', lambda: Mamba(MambaConfig(vocab=64, hidden=64, layers=2, inner=64, rank=32, context=40))))
+        families = (('llama', small_llama), ('granitehybrid', small_mamba))
         for pattern in ('2:4', 'sv32', 'sb84'):
             for family, make in families:
                 teacher = make()
@@ -234,11 +244,7 @@ class CodesTest(unittest.TestCase):
             Coded('llama', self.teacher, self.pack)
 
     def test_the_mixers_of_a_mamba_are_codes_too(self):
-        torch.manual_seed(5)
-        teacher = Mamba2(Mamba2Config(vocab=64, hidden=64, layers=2, context=40, inner=64, heads=2, groups=1, states=16, intermediate=96))
-        for value in teacher.parameters():
-            torch.nn.init.normal_(value, std=0.1)
-        teacher.requires_grad_(False)
+        teacher = small_mamba(heads=2).requires_grad_(False)
         pack = pack_of(teacher, 'granitehybrid')
         student = Coded('granitehybrid', teacher, pack)
         np.testing.assert_array_equal(student.stored()['layers.1.ssm_in_dt.weight.codes'], pack['layers.1.ssm_in_dt.weight.codes'].numpy())
@@ -255,7 +261,8 @@ class FinetuneTest(unittest.TestCase):
         windows = torch.arange(33 * 8).reshape(8, 33) % 60
         losses = list(finetune(model, windows, 30, 8, 3e-3))
         self.assertLess(np.mean(losses[-5:]), 0.8 * np.mean(losses[:5]))
-        self.assertGreater(float((quantise_w4(model.layers[0].down) - model.layers[0].down).abs().mean()), 1e-4)
+        down = model.layers[0].down.detach()
+        self.assertGreater(float((quantise_w4(down) - down).abs().mean()), 1e-4)
 
 
 class LoraTest(unittest.TestCase):

@@ -17,8 +17,7 @@ def write_folder(to, family, model, vocabulary):
     write_safetensors(to / 'model.safetensors', named, {'format': 'pt'})
     if vocabulary is not None:
         bos, end = vocabulary.pieces[1:3]
-        text = json.dumps(vocabulary.to_json(), ensure_ascii=False).replace('<|bos|>', bos)
-        (to / 'tokenizer.json').write_text(text, encoding='utf-8')
+        (to / 'tokenizer.json').write_text(json.dumps(vocabulary.to_json(), ensure_ascii=False), encoding='utf-8')
         settings = {'tokenizer_class': 'PreTrainedTokenizerFast', 'bos_token': bos, 'eos_token': end, 'add_bos_token': True}
         (to / 'tokenizer_config.json').write_text(json.dumps(settings), encoding='utf-8')
     config = {**config_of(c), 'vocab_size': c.vocab, 'hidden_size': c.hidden, 'num_hidden_layers': c.layers,

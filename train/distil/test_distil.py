@@ -15,9 +15,8 @@ from distil.losses import align_loss, distil_loss
 from distil.start import SHARED, gate_of, start
 from family import restore
 from llama import Llama, LlamaConfig
-from mamba2 import Mamba2
+from mamba2 import Mamba2, WIDTH
 from names import granitehybrid_tensors
-from scan import WIDTH
 from ssd import recurrence, ssd
 from stories.export import write_folder
 from stories.prepare import OWN, write

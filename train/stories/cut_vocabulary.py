@@ -27,7 +27,7 @@ def choose(teacher, texts, size):
         words.update(w for w in (MARK + text.replace(' ', MARK)).replace(MARK, ' ' + MARK).split(' ') if w)
     uses, single = Counter(), Counter()
     for word, count in words.items():
-        for piece in teacher.merge(word):
+        for piece in teacher.pieces_of(word):
             uses[piece] += count
         for c in word:
             single[c] += count
@@ -36,8 +36,7 @@ def choose(teacher, texts, size):
     for piece, count in uses.most_common():
         if piece not in teacher.ids:
             continue
-        path = []
-        teacher.merge(piece, path)
+        _, path = teacher.merge(piece)
         more = {piece, *path} - kept
         if len(kept) + len(more) > size:
             continue
@@ -121,7 +120,7 @@ def main():
     texts += [KEPT_WORDS.read_text(encoding='utf-8').replace('\n', ' ')] * 20
     kept = choose(vocabulary, texts, args.size - fixed)
     small, sources = cut(vocabulary, kept)
-    lost = [p for p in small.ids if small.merge(p) != [p]]
+    lost = [p for p in small.ids if small.pieces_of(p) != [p]]
     assert not lost, f'{len(lost)} pieces cannot be reached, {lost[:5]}'
     state = dict(model.state_dict())
     state['embed'] = torch.stack([state['embed'][ids].mean(0) for ids in sources])

@@ -36,7 +36,7 @@ def encode_chat(vocabulary, messages, tools=()):
     for role, text in turn_texts(messages, tools):
         own = OWN if role == 'assistant' else 0
         ids.append(vocabulary.specials[f'<|{role}|>'])
-        ids += [i | own for i in [*vocabulary.encode_chat(text), END]]
+        ids += [i | own for i in [*vocabulary.encode(text, specials=True), END]]
     return ids
 
 

@@ -4,7 +4,6 @@ import random
 import re
 from collections import defaultdict
 
-from corpus import ASCII, UNKIND, read_storybook
 from stories.requests_of import request_for
 from worlds.judged import bare, judged_prompts
 
@@ -19,6 +18,21 @@ SYSTEMS = ['You are a friendly storyteller.', 'You tell short stories for childr
 LEFT_OUT = re.compile(r"Suicide|don't have a name|Ouija|naps|boom|crap|hell\b|committed|created by humans|trained in"
                       r"|see you|goldfish|seagulls|contest|tragic|follow that|Swing|awkward", re.I)
 MOST_PER_REPLY = 24
+ASCII = str.maketrans({
+    '‘': "'", '’': "'", '“': '"', '”': '"', '–': '-', '…': '...', '\u00a0': ' ', 'æ': 'ae', 'é': 'e',
+    'è': 'e', 'ê': 'e', 'ö': 'o', 'ü': 'u', 'ä': 'a', 'ï': 'i', 'ç': 'c', '\ufeff': '',
+})
+UNKIND = re.compile(
+    r'\b(nigg|negro|darkie|savages?\b|jews?\b|gips|gyps|squaw|rape|suicide|whore|bitch|damn|sex)', re.I)
+
+
+def clean(text):
+    """One line of plain ASCII punctuation from wrapped, typographic text; what is left over is dropped."""
+    text = text.translate(ASCII).replace('—', ' - ').replace('--', ' - ').replace('_', '').replace('*', '')
+    text = text.encode('ascii', 'ignore').decode()
+    text = re.sub(r'\s+', ' ', re.sub(r'\[[^\]]*\]|\{[^}]*\}', '', text)).strip()
+    text = re.sub(r"(^|[\s(\"])'(?=[A-Z])(.*?[.,!?])'(?=\s|$|-)", r'\1"\2"', text)
+    return re.sub(r' +([,.;:!?])', r'\1', text)
 
 
 def tidy(text):
@@ -31,6 +45,19 @@ def read_lines(path):
     """The objects of a file of JSON lines."""
     with open(path, encoding='utf-8') as file:
         return [json.loads(line) for line in file]
+
+
+def read_storybook(root):
+    """African Storybook: (title, paragraphs) of each story, credits left out."""
+    stories = []
+    for path in sorted(root.glob('african-storybook/*.md')):
+        pages = path.read_text(encoding='utf-8').split('\n##')
+        title = clean(pages[0].lstrip('# '))
+        paragraphs = [clean(page) for page in pages[1:] if 'License:' not in page]
+        paragraphs = [p for p in paragraphs if len(p) > 8]
+        if sum(len(p.split()) for p in paragraphs) >= 40 and not any(UNKIND.search(p) for p in paragraphs):
+            stories.append((title, paragraphs))
+    return stories
 
 
 def stories_of(source, root):

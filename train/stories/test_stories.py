@@ -21,7 +21,7 @@ from stories.merge import NEW_ROWS, merged
 from stories.prepare import OWN, encode_chat, encode_plain, joined, unjudged, write
 from stories.requests_of import request_for
 from stories.spm import BOS, END, FIRST_BYTE, MARK, SPECIALS, Spm
-from stories.talk import cut_at, messages_of
+from stories.talk import clean, cut_at, messages_of
 from worlds.judged import judged_prompts
 
 FIXTURES = Path(__file__).parent / '../../../shared/fixtures'
@@ -52,7 +52,7 @@ class CutTest(unittest.TestCase):
 
     def test_every_kept_piece_is_reached(self):
         small, sources = small_cut()
-        self.assertEqual([p for p in small.ids if small.merge(p) != [p]], [])
+        self.assertEqual([p for p in small.ids if small.pieces_of(p) != [p]], [])
         self.assertLess(len(small.ids), len(small_teacher().ids))
         self.assertEqual(len(sources), len(small.pieces))
 
@@ -66,18 +66,17 @@ class CutTest(unittest.TestCase):
         for text in (WORDS, ' lead', 'two  spaces\n\nlines', 'naïve 你好 🙂', ''):
             self.assertEqual(small.decode(small.encode(text)), text)
 
-    def test_merge_rules_give_the_same_pieces(self):
+    def test_the_merge_rules_give_the_pieces_that_the_scores_give(self):
         small, _ = small_cut()
-        ranks = {tuple(pair): i for i, pair in reversed(list(enumerate(small.merges())))}
-        for word in WORDS.split():
-            symbols = list(MARK + word)
-            while True:
-                found = [(ranks[pair], i) for i, pair in enumerate(zip(symbols, symbols[1:])) if pair in ranks]
-                if not found:
-                    break
-                _, i = min(found)
-                symbols[i:i + 2] = [symbols[i] + symbols[i + 1]]
-            self.assertEqual(symbols, small.merge(MARK + word))
+        for word in (WORDS + STORY).split():
+            self.assertEqual(small.pieces_of(MARK + word), small.merge(MARK + word)[0])
+
+    def test_specials_in_plain_text_stay_text(self):
+        small, _ = small_cut()
+        text = 'the <|end|> cat'
+        self.assertFalse(set(small.encode(text)) & set(small.specials.values()))
+        self.assertEqual(small.encode(text, specials=True).count(END), 1)
+        self.assertEqual(small.decode(small.encode(text)), text)
 
     @unittest.skipUnless(TEACHER.exists(), 'the fixtures are not here')
     def test_the_teacher_says_what_llama_cpp_says(self):
@@ -108,7 +107,7 @@ class DocumentTest(unittest.TestCase):
         written = '<tool_call>\n{"name": "calculate", "arguments": {}}\n</tool_call>'
         (_, text), = turn_texts([{'role': 'assistant', 'content': written}])
         self.assertEqual(text, '<tool_call>{"name": "calculate", "arguments": {}}</tool_call>')
-        ids = small.encode_chat(text)
+        ids = small.encode(text, specials=True)
         self.assertEqual([ids[0], ids[-1]], [small.specials['<tool_call>'], small.specials['</tool_call>']])
 
     def test_the_tools_are_read_once_for_several_requests(self):
@@ -132,6 +131,9 @@ class DocumentTest(unittest.TestCase):
         held = [messages_of([*[('user', 'tell me more'), ('assistant', 'yes')], ('user', prompt), ('assistant', 'yes')])
                 for prompt in ('hello', 'Good night!', 'what can you do')]
         self.assertEqual(unjudged([fine, *held], judged), [fine])
+
+    def test_typography_becomes_ascii(self):
+        self.assertEqual(clean('“It’s\n late—very,”  he _said_…'), '"It\'s late - very," he said...')
 
     def test_a_story_is_cut_between_sentences(self):
         first, second = cut_at(STORY, 0.5)
@@ -193,7 +195,7 @@ class EngineTest(unittest.TestCase):
         call = {'id': 'a', 'function': {'name': 'calculate', 'arguments': {'expression': '17 * 23', 'more': [1, 2.5, None]}}}
         talk = [{'role': 'user', 'content': 'What is 17 times 23?'},
                 {'role': 'assistant', 'content': '', 'tool_calls': [call]}, {'role': 'tool', 'content': '391'}]
-        lines = [{'text': t, 'ids': small.encode_chat(t)} for t in (WORDS, STORY, ' a  b\n', 'naïve 🙂', render(talk))]
+        lines = [{'text': t, 'ids': small.encode(t, specials=True)} for t in (WORDS, STORY, ' a  b\n', 'naïve 🙂', render(talk))]
         for messages in (talk, talk[:1], [{'role': 'system', 'content': 'Be kind.'}, *talk]):
             for tools in (JUDGED['tools'], JUDGED['tools'][:1], []):
                 lines += [{'messages': messages, 'tools': tools, 'reply': reply, 'prompt': render(messages, tools, reply)}

@@ -1,66 +1,20 @@
-"""Self check of the recipe's parts, on data made here: run with `python3 -m unittest discover` in train/."""
+"""Self check of what the families share: the quantisers of QAT, the Llama's tensors, safetensors."""
 import json
 import struct
 import tempfile
 import unittest
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from scratch.bpe import BOS, END, SPECIALS, USER, WORDS, Tokenizer, train_merges
-from corpus import chapters_of, clean
-from scratch.data import encode
 from llama import Llama, LlamaConfig
 from model import quantise4, quantise8
 from names import llama_tensors
 from weights import snap, write_safetensors
 
 SMALL = LlamaConfig(vocab=64, hidden=64, layers=2, heads=2, kv_heads=1, intermediate=96, context=32)
-TEXT = 'the cat sat on the mat. the cat ate the hat, and then the cat slept.'
-
-
-class BpeTest(unittest.TestCase):
-    """The vocabulary."""
-
-    def setUp(self):
-        self.tokenizer = Tokenizer(train_merges(Counter(WORDS.findall(TEXT * 3)), 20))
-
-    def test_round_trip(self):
-        for text in (TEXT, ' two  spaces\n\nlines\t', 'naïve café 你好 🙂', "don't I'll 1234"):
-            self.assertEqual(self.tokenizer.decode(self.tokenizer.encode(text)), text)
-
-    def test_merges_shorten_what_they_were_trained_on(self):
-        self.assertLess(len(self.tokenizer.encode(TEXT)), len(TEXT) // 2)
-        self.assertEqual(len(self.tokenizer.encode(' the')), 1)
-
-    def test_special_text_stays_text(self):
-        self.assertGreater(min(self.tokenizer.encode('<|end|>')), len(SPECIALS) - 1)
-
-    def test_file_round_trip(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / 'tokenizer.json'
-            path.write_text(json.dumps(self.tokenizer.to_json()), encoding='utf-8')
-            self.assertEqual(Tokenizer.load(path).ids, self.tokenizer.ids)
-
-    def test_chat_document(self):
-        ids = encode(self.tokenizer, [('user', 'the cat')])
-        self.assertEqual((ids[0], ids[1], ids[-1]), (BOS, USER, END))
-        self.assertEqual(self.tokenizer.decode(ids[2:-1]), 'the cat')
-
-
-class CorpusTest(unittest.TestCase):
-    """The cleaning."""
-
-    def test_typography_becomes_ascii(self):
-        self.assertEqual(clean('“It’s\n late—very,”  he _said_…'), '"It\'s late - very," he said...')
-
-    def test_headings_and_licences_go(self):
-        body = '\n\n'.join(['The fox ran over the green hill again.'] * 5)
-        text = 'THE FOX\n\n\n\n' + body + '\n\n\n\nEnd of Project Gutenberg\'s Foxes, by A. Fox.\n'
-        self.assertEqual(chapters_of(text), [['The fox ran over the green hill again.'] * 5])
 
 
 class QuantiserTest(unittest.TestCase):
