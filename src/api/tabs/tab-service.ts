@@ -7,6 +7,7 @@
 // from their beginning, so the next leader's reply begins like the one that was lost, and goes on.
 import { HalfbyteError } from '../../base/errors.ts'
 import { randomId } from '../../base/random-id.ts'
+import { steadyClock } from '../../base/time/clocks.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
 import { toFailure } from '../../engine/wire/failure.ts'
 import type {
@@ -30,6 +31,8 @@ import { type CallName, type Host, Lost, TABS_VERSION, type TabMessage, type Uns
  * silent for longer (remote-host.ts).
  */
 const SURE_MS = 5000
+/** Looks of which each was old by the time its answer was heard; then the last one counts, for one message. */
+const MOST_LOOKS = 4
 
 /** How an engine starts in this tab. */
 export type StartHost = (onProgress: (progress: LoadProgress) => void, onDeath: () => void) => LocalEngine
@@ -40,6 +43,7 @@ export class TabService {
   readonly #start: StartHost
   readonly #channel: BroadcastChannel
   readonly #left = new AbortController()
+  readonly #now = steadyClock(() => performance.now())
   #host: Host | undefined
   #remote: { readonly id: string; readonly host: RemoteHost } | undefined
   #server: TabServer | undefined
@@ -160,7 +164,7 @@ export class TabService {
     }
     const host = started(() => this.#start(onProgress, giveUp))
     this.#server = serveTabs(host, (message) => this.#post(message))
-    this.#sureUntil = performance.now() + SURE_MS
+    this.#sureUntil = this.#now() + SURE_MS
     this.#remote?.host.lose()
     this.#remote = undefined
     this.#take(host)
@@ -218,7 +222,7 @@ export class TabService {
       if (from === this.#remote?.id) this.#progress?.(message.progress)
     } else if (this.#server !== undefined) {
       if (this.#unsure !== undefined) this.#unsure.push(message)
-      else if (performance.now() < this.#sureUntil) this.#serve(this.#server, message)
+      else if (this.#now() < this.#sureUntil) this.#serve(this.#server, message)
       else void this.#makeSure(this.#server, message)
     } else if (from === this.#remote?.id) this.#remote.host.hear(message)
   }
@@ -236,8 +240,8 @@ export class TabService {
     this.#unsure = messages
     let [leads, asked] = [true, Number.NEGATIVE_INFINITY]
     // In a tab that freezes meanwhile, the answer is old by the time it is heard.
-    while (leads && performance.now() > asked + SURE_MS) {
-      asked = performance.now()
+    for (let looks = 0; leads && looks < MOST_LOOKS && this.#now() > asked + SURE_MS; looks++) {
+      asked = this.#now()
       leads = await this.#leads()
     }
     this.#unsure = undefined

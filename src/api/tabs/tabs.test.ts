@@ -1,6 +1,6 @@
 // Shared engines. In: several tabs in one process, each with the real service over a toy model. Out: whether
 // one engine answers all of them, and what happens when it goes.
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { HalfbyteError } from '../../base/errors.ts'
 import { createService } from '../../engine/service.ts'
 import { DEAD_POOL, toyModel } from '../../engine/testing/toy-model.ts'
@@ -28,6 +28,7 @@ const tabs: TabService[] = []
 
 afterEach(() => {
   for (const tab of tabs.splice(0)) tab.leave()
+  vi.restoreAllMocks()
 })
 
 interface Tab {
@@ -323,5 +324,22 @@ test('a leader that has lost its lock answers no one, and its own calls go to th
     .catch(() => undefined)
   expect(await reply(second).text()).toBe(text)
   expect((await whole).startsWith(text)).toBe(true)
+  expect(loads).toHaveLength(2)
+})
+
+test.each([
+  ['stands still', () => 7],
+  ['jumps ahead at each reading', (reading: number) => 3_600_000 * reading],
+  ['goes backwards', (reading: number) => -3_600_000 * reading],
+  ['says nonsense', (reading: number) => (reading % 2 === 0 ? Number.NaN : Number.POSITIVE_INFINITY)],
+])('tabs are answered, and the next one leads, on a clock that %s', async (_, clock) => {
+  let readings = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => clock(readings++))
+  const { open, loads } = site()
+  const [first, second] = [await open(), await open()]
+  const text = await reply(second).text()
+  expect(text).toBe(await reply(first).text())
+  first.tab.leave()
+  expect(await reply(second).text()).toBe(text)
   expect(loads).toHaveLength(2)
 })

@@ -151,3 +151,34 @@ test('a device that is online again does not wait any longer, and an abort ends 
   await vi.runAllTimersAsync()
   expect(tries).toBe(2)
 })
+
+test.each([
+  ['stands still', () => 7],
+  ['goes backwards', (reading: number) => -3_600_000 * reading],
+  ['says nonsense', (reading: number) => (reading % 2 === 0 ? Number.NaN : Number.NEGATIVE_INFINITY)],
+])('an address that never answers is given up as soon on a clock that %s', async (_, clock) => {
+  const error = broken()
+  const work = () => {
+    throw error
+  }
+  const { begun: usual } = await triesOf(work, {}, true)
+  let readings = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => clock(readings++))
+  const { begun, result } = await triesOf(work, {}, true)
+  expect(result).toBe(error)
+  expect(begun).toEqual(usual)
+})
+
+test('a device that slept between two tries gives an address up, and the next load tries again', async () => {
+  const error = broken()
+  let readings = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => 3_600_000 * readings++)
+  const { begun, result } = await triesOf(
+    () => {
+      throw error
+    },
+    {},
+    true,
+  )
+  expect({ tries: begun.length, result }).toEqual({ tries: 1, result: error })
+})

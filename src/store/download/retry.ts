@@ -1,5 +1,6 @@
 // Retrying. In: work that a network may break. Out: its result, after growing waits, or its final error.
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
+import { steadyClock } from '../../base/time/clocks.ts'
 
 export interface RetryOptions {
   readonly signal?: AbortSignal | undefined
@@ -42,8 +43,11 @@ export async function retrying<T>(
   { signal, attempts = 6, firstWaitMs = 500, onRetry }: RetryOptions = {},
   isFirst = false,
 ): Promise<T> {
-  const begun = performance.now()
+  const now = steadyClock(() => performance.now())
+  const begun = now()
   let failures = 0
+  /** What was waited for, which counts also where the clock stands still. */
+  let waitedMs = 0
   const progressed = () => {
     failures = 0
   }
@@ -58,7 +62,9 @@ export async function retrying<T>(
       const growing = Math.min(LONGEST_WAIT_MS, firstWaitMs * 2 ** (failures - 1))
       // Pages that lost their connections together should not all retry together.
       const ms = askedWaitMs(error) ?? growing * (0.75 + Math.random() / 2)
-      if (isFirst && isUnanswered(error) && performance.now() + ms > begun + UNANSWERED_MS) throw error
+      const passedMs = Math.max(now() - begun, waitedMs)
+      if (isFirst && isUnanswered(error) && passedMs + ms > UNANSWERED_MS) throw error
+      waitedMs += ms
       onRetry?.({ attempt: failures + 1, attempts, waitMs: Math.round(ms), reason: reasonOf(error) })
       await wait(ms, signal)
     }
