@@ -27,8 +27,11 @@ export async function renderers(browser: number): Promise<number[]> {
   return found.filter(isBelow)
 }
 
+/** A process that has ended has none: browsers end pages' processes that they kept in reserve. */
 export async function forgetPeak(pid: number): Promise<void> {
-  await writeFile(`/proc/${pid}/clear_refs`, '5')
+  await writeFile(`/proc/${pid}/clear_refs`, '5').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT' && error.code !== 'ESRCH') throw error
+  })
 }
 
 /** Zeros for a process that has ended. */
