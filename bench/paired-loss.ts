@@ -10,7 +10,7 @@ import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { forwardRows, withModel } from '../src/cli/model.ts'
 import { perplexityOfTokens, scoreWindow, type WindowTally } from '../src/evaluate/perplexity.ts'
-import { mean } from '../src/evaluate/statistics.ts'
+import { mean } from '../src/evaluate/task.ts'
 import { EXACT_KV } from '../src/graph/ir.ts'
 
 const { positionals, values } = parseArgs({

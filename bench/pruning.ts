@@ -18,9 +18,9 @@ import { type PreparedModel, prepareModel } from '../src/engine/load/prepare.ts'
 import { perplexity } from '../src/evaluate/perplexity.ts'
 import { openModel } from '../src/formats/open-model.ts'
 import { pruneModel } from '../src/shrink/calibrate/prune-model.ts'
-import { calibrationWindows } from '../src/shrink/calibrate/windows.ts'
+import { calibrationWindows } from '../src/shrink/calibrate/walk.ts'
 import { memoryWork } from '../src/shrink/calibrate/work-files.ts'
-import { parsePattern, sparsityOf } from '../src/shrink/prune/pattern.ts'
+import { parsePattern, sparsityOf } from '../src/shrink/prune/mask.ts'
 import type { PruneMethod } from '../src/shrink/prune/prune.ts'
 
 const { positionals, values } = parseArgs({
@@ -74,7 +74,9 @@ async function score(own: PreparedModel) {
   )
   try {
     return await perplexity(ids, forwardRows(built), {
-      ...{ context, chunks: Number(values.chunks), signal },
+      context,
+      chunks: Number(values.chunks),
+      signal,
       bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
     })
   } finally {
@@ -119,19 +121,17 @@ for (const run of list(values.runs)) {
         if (isDone.has(keyOf({ method, run, seed, damp }))) continue
         const started = performance.now()
         const { tensors, matrices } = await pruneModel(prepared, {
-          ...{
-            method,
-            pattern,
-            sparsity,
-            damp,
-            drift: 0,
-            sweeps: 8,
-            format,
-            solver,
-            host,
-            signal,
-            threads: 1,
-          },
+          method,
+          pattern,
+          sparsity,
+          damp,
+          drift: 0,
+          sweeps: 8,
+          format,
+          solver,
+          host,
+          signal,
+          threads: 1,
           windows: method === 'magnitude' && format === 'f32' ? [] : await windows,
           work: memoryWork(),
         })

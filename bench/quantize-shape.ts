@@ -30,7 +30,12 @@ const { values } = parseArgs({
 const count = Number(values.windows)
 
 const model = randomLlama({
-  ...{ seed: 1, layers: LAYERS, heads: 14, kvHeads: 2, headDim: 64, intermediate: 4864 },
+  seed: 1,
+  layers: LAYERS,
+  heads: 14,
+  kvHeads: 2,
+  headDim: 64,
+  intermediate: 4864,
   contextLength: TOKENS,
 })
 for (const [name, { values: gains }] of model.weights)
@@ -57,9 +62,17 @@ const take = (kind: keyof typeof spent): Seconds => {
 let seen = ''
 let solved = 0
 await quantizeModel(prepared, {
-  ...{ method: 'gptq', format: 'w4_g32', drift: Number(values.drift), sweeps: Number(values.sweeps) },
-  ...{ windows, work: memoryWork(), host: nodeHost(), threads: Number(values.threads) },
-  ...{ signal: new AbortController().signal, solver: await loadSolver(), startSolver },
+  method: 'gptq',
+  format: 'w4_g32',
+  drift: Number(values.drift),
+  sweeps: Number(values.sweeps),
+  windows,
+  work: memoryWork(),
+  host: nodeHost(),
+  threads: Number(values.threads),
+  signal: new AbortController().signal,
+  solver: await loadSolver(),
+  startSolver,
   onProgress({ what, done, total }) {
     if (done === total - 1 || what !== seen) take('running')
     seen = what

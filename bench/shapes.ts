@@ -1,4 +1,4 @@
-// Shapes. In: nothing. Out: the sizes of the models that benches imitate, by name.
+// Shapes. The sizes of the models that benches imitate, by name.
 
 /** Sizes of a model with tied embeddings. */
 export interface Shape {

@@ -1,5 +1,4 @@
-// A model that never stops. In: nothing. Out: the files of a small random Llama that writes meaningless
-// Markdown.
+// A model that never stops. The files of a small random Llama that writes meaningless Markdown.
 
 /** Values in f16. */
 const HALF = 0x3800
@@ -34,11 +33,21 @@ export function endlessModel({ isMute = false } = {}): readonly ModelFile[] {
   const { hidden, layers, heads, kvHeads, headDim, intermediate } = SHAPE
   const tokens = [...SPECIALS, ...byteAlphabet(), ...WORDS]
   const config = {
-    ...{ architectures: ['LlamaForCausalLM'], model_type: 'llama', vocab_size: tokens.length },
-    ...{ hidden_size: hidden, num_hidden_layers: layers, intermediate_size: intermediate },
-    ...{ num_attention_heads: heads, num_key_value_heads: kvHeads, head_dim: headDim },
-    ...{ max_position_embeddings: 32768, rope_theta: 10000, rms_norm_eps: 1e-5, hidden_act: 'silu' },
-    ...{ tie_word_embeddings: false, bos_token_id: 1 },
+    architectures: ['LlamaForCausalLM'],
+    model_type: 'llama',
+    vocab_size: tokens.length,
+    hidden_size: hidden,
+    num_hidden_layers: layers,
+    intermediate_size: intermediate,
+    num_attention_heads: heads,
+    num_key_value_heads: kvHeads,
+    head_dim: headDim,
+    max_position_embeddings: 32768,
+    rope_theta: 10000,
+    rms_norm_eps: 1e-5,
+    hidden_act: 'silu',
+    tie_word_embeddings: false,
+    bos_token_id: 1,
   }
   const tokenizer = {
     version: '1.0',

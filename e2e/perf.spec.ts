@@ -19,15 +19,17 @@ test('the perf suite measures a small model, and a second run adds the rounds th
   const folder = pathToFileURL(`${out}/`)
   const site = await openSite()
   try {
-    const order = { ...{ shape: TINY, threads: 1, kinds, site, machine: 'a machine', folder }, seconds: 60 }
+    const order = { shape: TINY, threads: 1, kinds, site, machine: 'a machine', folder, seconds: 60 }
     const first = await measureGroup({
       ...order,
-      ...{ limits: { prompts: [64], rounds: 1, decode: 8 }, resume: false },
+      limits: { prompts: [64], rounds: 1, decode: 8 },
+      resume: false,
     })
     expect(first.samples).toHaveLength(1)
     const second = await measureGroup({
       ...order,
-      ...{ limits: { prompts: [64], rounds: 2, decode: 8 }, resume: true },
+      limits: { prompts: [64], rounds: 2, decode: 8 },
+      resume: true,
     })
     expect(second.samples[0]).toEqual(first.samples[0])
     expect(second.samples).toHaveLength(2)

@@ -1,5 +1,4 @@
-// A pack in parts. In: nothing. Out: a random model as three files of several chunks each, cut in the middle
-// of its weights.
+// A pack in parts. A random model as three files of several chunks each, cut in the middle of its weights.
 
 import { blobSource } from '../src/base/bytes.ts'
 import { packContents } from '../src/engine/load/pack-model.ts'

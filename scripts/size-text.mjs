@@ -19,7 +19,8 @@ export function sizeTexts({
   widget,
   widgetBudget,
 }) {
-  const [least, most] = [Math.min(...wasm), Math.max(...wasm)]
+  const least = Math.min(...wasm)
+  const most = Math.max(...wasm)
   return {
     'README.md': `**Size, gzipped:** ${kB(least)} to ${kB(most)} kB of WebAssembly (a page loads one of four modules) and ${kB(library)} kB of JavaScript, the
 tokenizer library not counted. GGUF models load ${kB(readers['gguf.js'])} kB more, safetensors ${kB(readers['safetensors.js'])} kB, ONNX models ${kB(readers['onnx.js'])} kB, and constrained replies

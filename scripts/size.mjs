@@ -101,7 +101,8 @@ const widgetRow = (modules) => ({
 
 const modules = wasmRows()
 const [libraryRow, laterRow] = await libraryRows()
-const [readers, widget] = [readerRows(), widgetRow(modules)]
+const readers = readerRows()
+const widget = widgetRow(modules)
 const rows = [...modules, libraryRow, laterRow, ...readers, await cdnRow(), widget]
 for (const { name, bytes, budget: most } of rows) {
   const verdict = bytes <= most ? 'ok  ' : 'OVER'

@@ -1,4 +1,4 @@
-// Public names. In: nothing. Out: everything that users of the package may import, and nothing else.
+// Public names. Everything that users of the package may import, and nothing else.
 export { Engine } from './api/engine.ts'
 export { forgetInterruptedLoads, type InterruptedLoad, interruptedLoads } from './api/interrupted.ts'
 export {
@@ -28,26 +28,25 @@ export type {
 } from './api/types.ts'
 export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'
 export type { LogitProcessorContext, LogitProcessorFactory } from './engine/reply/processors.ts'
-export type { ProbeReport, Smaller } from './engine/wire/probe-protocol.ts'
 export type {
   DownloadProgress,
+  FinishReason,
   LoadProgress,
   MemoryUse,
   Message,
   ModelInfo,
+  ProbeReport,
+  Smaller,
   SpeculationKind,
-  Tool,
-  WeightPolicy,
-} from './engine/wire/protocol.ts'
-export type {
-  FinishReason,
   TextChunk,
   Timings,
   TokenLogprob,
   TokenLogprobs,
+  Tool,
   ToolCall,
   Usage,
-} from './engine/wire/reply.ts'
+  WeightPolicy,
+} from './engine/wire/protocol.ts'
 export type { EmbedOptions } from './evaluate/embed.ts'
 export type { Score } from './evaluate/score.ts'
 export { SAMPLER_DEFAULTS, type SamplerOptions } from './generate/sampler/options.ts'

@@ -47,7 +47,7 @@ const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly stri
       'engine/host.ts',
       'engine/wire',
       'engine/load/open/open-any.ts',
-      'api/request/source.ts',
+      'api/request/load-request.ts',
       'api/interrupted.ts',
       'api/adapters/openai-server/fetch.ts',
       // The `$id`s of a schema are names in the form of addresses; nothing is asked for there.
@@ -141,7 +141,8 @@ function roomCircles(sources: readonly Source[]): string[] {
   const edges = new Map<string, Set<string>>()
   for (const { path, text } of sources)
     for (const target of targetsOf({ path, text })) {
-      const [from, to] = [path.split('/').slice(0, -1), target.split('/').slice(0, -1)]
+      const from = path.split('/').slice(0, -1)
+      const to = target.split('/').slice(0, -1)
       const shared = from.findIndex((part, i) => part !== to[i])
       if (shared < 1 || shared >= to.length) continue
       const room = from.slice(0, shared + 1).join('/')

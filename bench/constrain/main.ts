@@ -5,9 +5,9 @@ import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { ConstraintCompiler } from '../../src/constrain/compile.ts'
-import type { ConstraintSpec, TokenConstraint } from '../../src/constrain/constraint.ts'
 import { type Chance, seeded } from '../../src/constrain/testing/random-schema.ts'
 import { writeGrammar } from '../../src/constrain/write-grammar.ts'
+import type { ConstraintSpec, TokenConstraint } from '../../src/constrain/written-grammar.ts'
 import { joinedVocabulary } from './vocabulary.ts'
 
 const NAMES = ['deepseek-llm', 'falcon', 'starcoder', 'gpt-2', 'gpt-neox', 'llama-spm']
@@ -109,7 +109,8 @@ for (const [name, spec] of CONSTRAINTS) {
     reply(compiler.constrain(writeGrammar(spec)), chance),
   ).flat()
   all.push(...later)
-  const [warm, cold] = [later.toSorted(byTime), first.toSorted(byTime)]
+  const warm = later.toSorted(byTime)
+  const cold = first.toSorted(byTime)
   const figures = [0.5, 0.9, 0.99, 1].map((share) => at(warm, share).toFixed(4))
   console.log(
     `| ${name} | ${compileMs.toFixed(1)} | ${at(cold, 0.5).toFixed(3)}, ${at(cold, 1).toFixed(1)} | ${figures.join(' | ')} | ${later.length} |`,

@@ -32,7 +32,8 @@ export async function joinedVocabulary(paths: readonly string[], size: number): 
   }
   const single = tokens.length
   for (let pair = 0; tokens.length < size - 1; pair++) {
-    const [left, right] = [tokens[(pair * 31) % single]!, tokens[(pair * 17 + 256) % single]!]
+    const left = tokens[(pair * 31) % single]!
+    const right = tokens[(pair * 17 + 256) % single]!
     add(Uint8Array.of(...left, ...right))
   }
   const ids = new Map(tokens.map((bytes, id) => [bytes.join(), id]))

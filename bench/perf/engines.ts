@@ -1,5 +1,4 @@
-// Engines. In: nothing. Out: Halfbyte and its peers: what each is, what it reads, and how much of the suite
-// it takes part in.
+// Engines. Halfbyte and its peers: what each is, what it reads, and how much of the suite it takes part in.
 
 export type EngineName =
   | 'halfbyte'
@@ -39,49 +38,80 @@ const SHORT = { prompts: [64, 512], decode: 32, rounds: 3 } as const
 export const ENGINES: readonly EngineKind[] = [
   { name: 'halfbyte', title: 'Halfbyte', place: 'page', model: 'gguf', ...FULL },
   {
-    ...{ name: 'halfbyte-simd128', title: 'Halfbyte, simd128', place: 'page', model: 'gguf' },
-    ...{ ...FULL, prompts: [64, 512], rounds: 3 },
+    name: 'halfbyte-simd128',
+    title: 'Halfbyte, simd128',
+    place: 'page',
+    model: 'gguf',
+    ...FULL,
+    prompts: [64, 512],
+    rounds: 3,
   },
   // The files that ONNX Runtime Web reads.
   { name: 'halfbyte-onnx-int4', title: 'Halfbyte, ONNX int4', place: 'page', model: 'onnx-int4', ...SHORT },
   { name: 'halfbyte-onnx-int8', title: 'Halfbyte, ONNX int8', place: 'page', model: 'onnx-int8', ...SHORT },
   { name: 'halfbyte-onnx-f32', title: 'Halfbyte, ONNX f32', place: 'page', model: 'onnx-f32', ...SHORT },
   {
-    ...{ name: 'halfbyte-onnx-f32-bf16', title: 'Halfbyte, ONNX f32 of bf16', place: 'page' },
-    ...{ model: 'onnx-f32-bf16', ...SHORT },
+    name: 'halfbyte-onnx-f32-bf16',
+    title: 'Halfbyte, ONNX f32 of bf16',
+    place: 'page',
+    model: 'onnx-f32-bf16',
+    ...SHORT,
   },
   {
-    ...{ name: 'llama.cpp', title: 'llama.cpp, native', place: 'process', model: 'gguf' },
-    ...{ packageName: '@node-llama-cpp/linux-x64', ...FULL },
+    name: 'llama.cpp',
+    title: 'llama.cpp, native',
+    place: 'process',
+    model: 'gguf',
+    packageName: '@node-llama-cpp/linux-x64',
+    ...FULL,
   },
   {
-    ...{ name: 'wllama-3', title: 'wllama', place: 'page', model: 'gguf' },
-    ...{ packageName: '@wllama/wllama', ...SHORT },
+    name: 'wllama-3',
+    title: 'wllama',
+    place: 'page',
+    model: 'gguf',
+    packageName: '@wllama/wllama',
+    ...SHORT,
   },
   {
-    ...{ name: 'wllama-2', title: 'wllama', place: 'page', model: 'gguf' },
-    ...{ packageName: 'wllama-2', ...SHORT },
+    name: 'wllama-2',
+    title: 'wllama',
+    place: 'page',
+    model: 'gguf',
+    packageName: 'wllama-2',
+    ...SHORT,
   },
   {
-    ...{ name: 'ort-int8', title: 'ONNX Runtime Web, int8', place: 'page', model: 'onnx-int8' },
-    ...{ packageName: 'onnxruntime-web', ...SHORT },
+    name: 'ort-int8',
+    title: 'ONNX Runtime Web, int8',
+    place: 'page',
+    model: 'onnx-int8',
+    packageName: 'onnxruntime-web',
+    ...SHORT,
   },
   {
-    ...{ name: 'ort-int4', title: 'ONNX Runtime Web, int4', place: 'page', model: 'onnx-int4' },
-    ...{ packageName: 'onnxruntime-web', ...SHORT },
+    name: 'ort-int4',
+    title: 'ONNX Runtime Web, int4',
+    place: 'page',
+    model: 'onnx-int4',
+    packageName: 'onnxruntime-web',
+    ...SHORT,
   },
   {
-    ...{ name: 'ort-f32', title: 'ONNX Runtime Web, f32', place: 'page', model: 'onnx-f32' },
-    ...{ packageName: 'onnxruntime-web', ...SHORT },
+    name: 'ort-f32',
+    title: 'ONNX Runtime Web, f32',
+    place: 'page',
+    model: 'onnx-f32',
+    packageName: 'onnxruntime-web',
+    ...SHORT,
   },
   {
-    ...{
-      name: 'ort-f32-bf16',
-      title: 'ONNX Runtime Web, f32 of bf16',
-      place: 'page',
-      model: 'onnx-f32-bf16',
-    },
-    ...{ packageName: 'onnxruntime-web', ...SHORT },
+    name: 'ort-f32-bf16',
+    title: 'ONNX Runtime Web, f32 of bf16',
+    place: 'page',
+    model: 'onnx-f32-bf16',
+    packageName: 'onnxruntime-web',
+    ...SHORT,
   },
 ]
 

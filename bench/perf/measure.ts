@@ -47,7 +47,8 @@ const WARM_UP_SECONDS = 180
 const LEAST_RUN_SECONDS = 60
 const HUNG_FACTOR = 5
 /** A second turn: tokens of its message, and a seed that no measured prompt has. */
-const [MESSAGE, TURN_SEED] = [32, 800_000]
+const MESSAGE = 32
+const TURN_SEED = 800_000
 
 export async function measureGroup(order: GroupOrder): Promise<GroupResults> {
   const group = await Group.open(order)
@@ -232,7 +233,12 @@ class Group {
       await player.runner.pause()
       if (promptTokens !== prompt) throw new Error(`it read ${promptTokens} tokens of ${prompt}`)
       const sample: Sample = {
-        ...{ engine, prompt, promptTokens, prefillMs, decodedTokens, decodeMs },
+        engine,
+        prompt,
+        promptTokens,
+        prefillMs,
+        decodedTokens,
+        decodeMs,
         busy: Math.round(busy * 100) / 100,
         at: new Date().toISOString(),
       }

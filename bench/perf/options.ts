@@ -64,7 +64,12 @@ export function readOptions(args: readonly string[], onError: 'exit' | 'throw' =
     ),
     kinds: ENGINES.filter(({ name }) => isAsked(name)),
     limits: { prompts, rounds, decode },
-    ...{ turn, threads, minutes, resume: resume === true, report: report === true, docs: docs === true },
+    turn,
+    threads,
+    minutes,
+    resume: resume === true,
+    report: report === true,
+    docs: docs === true,
     folder: out,
   }
 }

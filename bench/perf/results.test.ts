@@ -8,11 +8,22 @@ import type { EngineName } from './engines.ts'
 import { carriedOver, type GroupResults, loadResults, type Sample, saveResults } from './results.ts'
 
 const sample = (engine: EngineName): Sample => ({
-  ...{ engine, prompt: 64, promptTokens: 64, prefillMs: 1, decodedTokens: 2, decodeMs: 1, busy: 0, at: '' },
+  engine,
+  prompt: 64,
+  promptTokens: 64,
+  prefillMs: 1,
+  decodedTokens: 2,
+  decodeMs: 1,
+  busy: 0,
+  at: '',
 })
 const record = (fingerprint: string) => ({ version: '1', fingerprint, loadMs: [1], memoryBytes: [] })
 const EARLIER: GroupResults = {
-  ...{ shape: 'tiny', threads: 1, machine: 'm', browser: 'b', stepBytes: { 64: 1 } },
+  shape: 'tiny',
+  threads: 1,
+  machine: 'm',
+  browser: 'b',
+  stepBytes: { 64: 1 },
   engines: { halfbyte: record('old'), 'wllama-3': record('3'), 'wllama-2': record('2') },
   samples: [sample('halfbyte'), sample('wllama-3'), sample('wllama-2')],
   limits: [{ readGigabytesPerSecond: 1, dotGigaopsPerSecond: 1 }],

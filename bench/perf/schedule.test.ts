@@ -5,7 +5,11 @@ import { ENGINES } from './engines.ts'
 import { cellsOf, fitRounds, rotated, shareOf, type TimedCell } from './schedule.ts'
 
 const cell = (engine: TimedCell['engine'], prompt: number, rounds: number, seconds: number): TimedCell => ({
-  ...{ engine, prompt, rounds, seconds, decode: 32 },
+  engine,
+  prompt,
+  rounds,
+  seconds,
+  decode: 32,
 })
 const roundsOf = (cells: readonly TimedCell[]) => cells.map(({ rounds }) => rounds)
 

@@ -9,13 +9,22 @@ import { type Summary, summarise } from './summary.ts'
 import { markdown } from './tables.ts'
 
 const sample = (engine: EngineName, prompt: number, prefill: number, decode: number): Sample => ({
-  ...{ engine, prompt, promptTokens: prompt, prefillMs: (1000 * prompt) / prefill },
-  ...{ decodedTokens: 33, decodeMs: (1000 * 32) / decode, busy: 0, at: '2026-11-21T10:00:00.000Z' },
+  engine,
+  prompt,
+  promptTokens: prompt,
+  prefillMs: (1000 * prompt) / prefill,
+  decodedTokens: 33,
+  decodeMs: (1000 * 32) / decode,
+  busy: 0,
+  at: '2026-11-21T10:00:00.000Z',
 })
 const record: EngineRecord = { version: '3.8.1', fingerprint: 'x', loadMs: [1500, 2500], memoryBytes: [3e8] }
 
 const GROUP: GroupResults = {
-  ...{ shape: 'qwen2.5-0.5b', threads: 2, machine: '2 x M', browser: 'Chromium 1' },
+  shape: 'qwen2.5-0.5b',
+  threads: 2,
+  machine: '2 x M',
+  browser: 'Chromium 1',
   stepBytes: { 64: 2.5e8 },
   engines: {
     halfbyte: { ...record, version: '', agreement: { same: 4, of: 4, reference: 'llama.cpp' } },

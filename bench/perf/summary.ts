@@ -99,7 +99,10 @@ type BareRow = Omit<Row, 'prefillRatio' | 'decodeRatio' | 'stepBytes' | 'allowed
 function bareRow(cell: readonly Sample[]): BareRow {
   const { engine, prompt, decodedTokens } = cell[0] as Sample
   return {
-    ...{ engine, prompt, rounds: cell.length, decoded: decodedTokens },
+    engine,
+    prompt,
+    rounds: cell.length,
+    decoded: decodedTokens,
     prefill: spread(cell.map(prefillRate)),
     decode: spread(cell.map(decodeRate)),
     busy: Math.max(...cell.map(({ busy }) => busy)),
@@ -120,8 +123,12 @@ function engineSummaries({ engines, samples }: GroupResults): EngineSummary[] {
     if (!isMeasured && failure === undefined) return []
     return [
       {
-        ...{ engine: name, version, agreement, failure },
-        ...{ loadMs: median(loadMs), memoryBytes: median(memoryBytes) },
+        engine: name,
+        version,
+        agreement,
+        failure,
+        loadMs: median(loadMs),
+        memoryBytes: median(memoryBytes),
       },
     ]
   })

@@ -83,7 +83,8 @@ async function withPage<T>(
 
 function loads(browser: Browser, isolated: boolean): Promise<string> {
   return withPage(browser, isolated, async (page, modelUrl) => {
-    const [url, rounds] = [modelUrl, options.rounds]
+    const url = modelUrl
+    const rounds = options.rounds
     const times = await page.evaluate(({ url, rounds }) => window.runLoads(url, rounds), { url, rounds })
     const shown = (name: keyof typeof times) => {
       const { median, min, max } = spread(times[name])

@@ -1,6 +1,6 @@
 // A worker that reads. In: the module of limits, then how many bytes. Out: in how many milliseconds it read
 // them from memory of its own.
-import { SYNC_WORDS } from '../../src/abi/blocks.ts'
+import { SYNC_WORDS } from '../../src/abi/constants.ts'
 import { LIMIT, LIMIT_CODE, LIMIT_WORDS } from '../roofline/kernels.ts'
 
 export type StreamRequest = { readonly module: string; readonly room: number } | { readonly bytes: number }

@@ -78,8 +78,12 @@ for (const name of options.sides.split(',')) {
       places.push(...(await placesOf(built, index, prompt, asked.choices[index]!)))
     const losses = await ourLosses(built, asked.windows)
     sides.push({
-      ...{ name, places, windows: asked.windows.length, prompts: asked.prompts.length },
-      ...{ perplexity: perplexityOf(losses), reference: perplexityOf(asked.losses) },
+      name,
+      places,
+      windows: asked.windows.length,
+      prompts: asked.prompts.length,
+      perplexity: perplexityOf(losses),
+      reference: perplexityOf(asked.losses),
     })
     // What a long run has found is kept when it is ended.
     await mkdir(dirname(options.json), { recursive: true })
@@ -187,7 +191,9 @@ async function placesOf(
     for (let id = 1; id < logits.length; id++) if (logits[id]! > logits[ours]!) ours = id
     const other = choices[token]!.find(({ id }) => id === ours)
     places.push({
-      ...{ prompt, token, isSame: ours === best!.id },
+      prompt,
+      token,
+      isSame: ours === best!.id,
       // By how much the reference prefers its choice to the second, or to the one made here.
       margin:
         best!.logProbability - (other === undefined || ours === best!.id ? second! : other).logProbability,

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { blobSource } from '../../src/base/bytes.ts'
 import { dequantize } from '../../src/formats/dequantize.ts'
+import { storedRows } from '../../src/formats/dtypes.ts'
 import { readGguf } from '../../src/formats/gguf/gguf.ts'
-import { storedRows } from '../../src/formats/stored-rows.ts'
 import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
 import { typedGguf } from '../../test/conformance/testing/writers/typed-gguf.ts'
 import { writeF16Copy } from './f16-copy.ts'
@@ -27,10 +27,12 @@ test.each(['Q8_0', 'Q5_0', 'Q4_1'] as const)(
   'a copy has the configuration, the tokenizer and the values of a model in %s',
   async (dtype) => {
     const folder = await mkdtemp(join(tmpdir(), 'halfbyte-f16-'))
-    const [from, to] = [join(folder, 'model.gguf'), join(folder, 'copy.gguf')]
+    const from = join(folder, 'model.gguf')
+    const to = join(folder, 'copy.gguf')
     await writeFile(from, await (await typedGguf(randomLlama({ seed: 3 }), () => dtype)).bytes())
     await writeF16Copy(from, to)
-    const [model, copy] = [await valuesOf(from), await valuesOf(to)]
+    const model = await valuesOf(from)
+    const copy = await valuesOf(to)
     await rm(folder, { recursive: true })
     expect(model.dtypes).toContain(dtype)
     expect(copy.dtypes).toEqual(new Set(['F16', 'F32']))

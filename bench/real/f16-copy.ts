@@ -10,9 +10,8 @@ import { pipeline } from 'node:stream/promises'
 import { blobSource } from '../../src/base/bytes.ts'
 import { floatToHalf } from '../../src/base/half.ts'
 import { dequantize } from '../../src/formats/dequantize.ts'
-import { BLOCKS, rowBytes } from '../../src/formats/dtypes.ts'
+import { BLOCKS, rowBytes, storedRows } from '../../src/formats/dtypes.ts'
 import { readGguf } from '../../src/formats/gguf/gguf.ts'
-import { storedRows } from '../../src/formats/stored-rows.ts'
 import type { MetaValue, TensorInfo } from '../../src/formats/tensors.ts'
 import {
   type GgufTensor,

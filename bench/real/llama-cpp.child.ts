@@ -19,13 +19,11 @@ async function load(order: Extract<Order, { type: 'load' }>): Promise<Answer> {
   const addon = await startAddon(order.addonPath!, () => {})
   const model = await openAddonModel(addon, order.modelPath)
   context = new addon.AddonContext(model, {
-    ...{
-      contextSize: order.context,
-      batchSize: order.context,
-      sequences: 1,
-      flashAttention: false,
-      threads: order.threads,
-    },
+    contextSize: order.context,
+    batchSize: order.context,
+    sequences: 1,
+    flashAttention: false,
+    threads: order.threads,
   })
   if (!(await context.init())) throw new Error('llama.cpp cannot make a context')
   sampler = new addon.AddonSampler(model)

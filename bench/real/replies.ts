@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { type RealModelName, realModel } from '../../scripts/models/real-models.mjs'
-import { makeReplyTask, openTask, type TaskSpec, taskSpec } from '../../src/cli/evaluation-tasks.ts'
+import { makeReplyTask, openTask, type TaskSpec, taskSpec } from '../../src/cli/commands/eval.ts'
 import { descriptionOf, withToolText } from '../../src/engine/chat/chat-turns.ts'
 import {
   type MarkedReply,
@@ -96,7 +96,10 @@ async function readReplies<T>(path: string, flat: (line: SampleLine) => object):
 async function askReference(llama: Reference, { question }: ReplyItem): Promise<ReferenceReply> {
   const { messages, tools = [], stop, maxTokens } = question
   const answer = await llama.ask({
-    ...{ type: 'chat', messages, stop, count: maxTokens },
+    type: 'chat',
+    messages,
+    stop,
+    count: maxTokens,
     ...(tools.length > 0 && { tools: tools.map(descriptionOf), told: withToolText(messages, tools) }),
   })
   const parser = new ToolCallParser(tools)
@@ -104,7 +107,9 @@ async function askReference(llama: Reference, { question }: ReplyItem): Promise<
   const text = tools.length === 0 ? raw : parser.push(raw) + parser.finish()
   const found = answer.greedy!
   return {
-    ...{ text, toolCalls: parser.calls, finishReason: answer.finishReason! },
+    text,
+    toolCalls: parser.calls,
+    finishReason: answer.finishReason!,
     promptTokens: answer.ids!.length,
     tokens: answer.tokens!,
     margins: found.map(([best, next]) => best!.logProbability - next!.logProbability),

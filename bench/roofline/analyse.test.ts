@@ -33,15 +33,26 @@ const LIMITS: Limits = {
 }
 
 const cost = (fields: Partial<OpCost>): OpCost => ({
-  ...{ kind: 'linear', weightBytes: 0, stateBytes: 0, activationBytes: 0, ops: 0, unit: 'integer' },
+  kind: 'linear',
+  weightBytes: 0,
+  stateBytes: 0,
+  activationBytes: 0,
+  ops: 0,
+  unit: 'integer',
   ...fields,
 })
 const op = (label: string, ms: number[], fields: Partial<OpCost>): TimedOp => ({
   name: 'linear_w4a8_g32',
-  ...{ label, ms, cost: cost(fields) },
+  label,
+  ms,
+  cost: cost(fields),
 })
 const step = (ops: readonly TimedOp[], stepMs: number): TimedStep => ({
-  ...{ stage: 'decode', build: 'relaxed', threads: 1, ops, stepMs: exactly(stepMs) },
+  stage: 'decode',
+  build: 'relaxed',
+  threads: 1,
+  ops,
+  stepMs: exactly(stepMs),
   shape: { tokens: 1, logitRows: 1, position: 7 },
 })
 

@@ -91,7 +91,13 @@ export function analyseStep(step: TimedStep, limits: Limits): StepAnalysis {
     const ms = spread((ops[0]?.ms ?? []).map((_, sample) => sum(ops, (op) => op.ms[sample] ?? 0)))
     const limit = sum(ops, limitOf)
     return {
-      ...{ label, kind, name, ms, limitMs: limit, share: limit / ms.median, count: ops.length },
+      label,
+      kind,
+      name,
+      ms,
+      limitMs: limit,
+      share: limit / ms.median,
+      count: ops.length,
       bytes: sum(ops, ({ cost }) => opBytes(cost)),
       ops: sum(ops, ({ cost }) => cost.ops),
     }
@@ -113,7 +119,11 @@ export function analyseStep(step: TimedStep, limits: Limits): StepAnalysis {
   const ops = line('whole step', 'step', 'step', step.ops)
   const whole = { ...ops, ms: stepMs, share: ops.limitMs / stepMs.median }
   return {
-    ...{ stage, build, threads, tokens: shape.tokens, position: shape.position },
+    stage,
+    build,
+    threads,
+    tokens: shape.tokens,
+    position: shape.position,
     lines: lines.toSorted((a, b) => lost(b) - lost(a)),
     kinds,
     step: whole,

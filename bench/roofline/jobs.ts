@@ -1,5 +1,4 @@
-// Jobs. In: nothing. Out: what crosses between a roofline page and its worker, as types, and how much to
-// measure.
+// Jobs. What crosses between a roofline page and its worker, as types, and how much to measure.
 import type { KvFormat } from '../../src/graph/ir.ts'
 import type { Build } from '../../src/runtime/features.ts'
 import type { WeightPolicy } from '../../src/weights/choose.ts'

@@ -1,5 +1,4 @@
-// Limit kernels. In: nothing. Out: wasm/limits/limits.c as data: codes, record layout, operations and results
-// of each kernel.
+// Limit kernels. Wasm/limits/limits.c as data: codes, record layout, operations and results of each kernel.
 import type { Build } from '../../src/runtime/features.ts'
 
 /** `enum limit_code`, in lower case. */

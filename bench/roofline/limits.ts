@@ -5,9 +5,8 @@ import type { Build } from '../../src/runtime/features.ts'
 import type { Host } from '../../src/runtime/host.ts'
 import { type Arena, offset, type Ptr } from '../../src/runtime/memory/arena.ts'
 import { openRuntime, type Runtime } from '../../src/runtime/open.ts'
-import type { Pool } from '../../src/runtime/pool.ts'
+import { type Pool, SinglePool } from '../../src/runtime/pool.ts'
 import { SharedPool } from '../../src/runtime/shared.ts'
-import { SinglePool } from '../../src/runtime/single.ts'
 import { type Spread, spread } from '../spread.ts'
 import {
   expectedSum,

@@ -56,8 +56,12 @@ const options = new Command('roofline')
 
 const effort: Effort = {
   ...FULL,
-  ...{ builds: options.builds, threads: options.threads, samples: options.samples },
-  ...{ position: options.position, chunk: options.chunk, weights: options.weights },
+  builds: options.builds,
+  threads: options.threads,
+  samples: options.samples,
+  position: options.position,
+  chunk: options.chunk,
+  weights: options.weights,
   sets: options.sets.map((size) => size * 2 ** 20).toSorted((a, b) => a - b),
 }
 const model = options.model === undefined ? await modelFile(QWEN_05B) : pathToFileURL(options.model)

@@ -31,7 +31,11 @@ export async function runRoofline(
     {
       type: 'limits',
       options: {
-        ...{ build, threads, samples, sets: effort.sets, leastMs: effort.limitMs },
+        build,
+        threads,
+        samples,
+        sets: effort.sets,
+        leastMs: effort.limitMs,
         ...(effort.waits !== undefined && { waits: effort.waits }),
       },
     },
@@ -39,7 +43,11 @@ export async function runRoofline(
       type: 'steps',
       model,
       options: {
-        ...{ build, threads, samples, position: effort.position, chunk: effort.chunk },
+        build,
+        threads,
+        samples,
+        position: effort.position,
+        chunk: effort.chunk,
         leastMs: effort.stepMs,
         ...(effort.weights !== undefined && { weights: effort.weights }),
         ...(effort.kvCache !== undefined && { kvCache: effort.kvCache }),

@@ -70,7 +70,9 @@ export async function measureSteps(
   const prepared = await prepareModel(file, { weights, kvCache, contextLength })
   const { plan } = prepared
   const timed = await openTimedPlan(prepared, {
-    ...{ host, build, threads: Math.max(...options.threads) },
+    host,
+    build,
+    threads: Math.max(...options.threads),
     onWeight: (done, total) => onProgress((LOAD_SHARE * done) / total),
   })
   const position = Math.min(options.position, prepared.contextLength - 1)
@@ -97,7 +99,9 @@ export async function measureSteps(
           onProgress(LOAD_SHARE + ((1 - LOAD_SHARE) * (index + (sample + 1) / samples)) / runs.length)
         }
         const ops = plan.ops.map(({ name, label }, op) => ({
-          ...{ name, label, cost: costs[op]! },
+          name,
+          label,
+          cost: costs[op]!,
           ms: opMs.map((each) => each[op]!),
         }))
         steps.push({ stage, build, threads, shape, stepMs: spread(stepMs), ops })

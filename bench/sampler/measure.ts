@@ -1,6 +1,6 @@
 // The sampler's bench. In: the engine's module. Out: microseconds per token of whole chains and of their
 // kernels, on a large vocabulary.
-import type { TokenConstraint } from '../../src/constrain/constraint.ts'
+import type { TokenConstraint } from '../../src/constrain/written-grammar.ts'
 import type { SamplerOptions } from '../../src/generate/sampler/options.ts'
 import { Random } from '../../src/generate/sampler/random.ts'
 import { KernelRows } from '../../src/generate/sampler/rows.ts'

@@ -48,8 +48,14 @@ try {
     await page.goto(new URL('scheduler/index.html', server.url).href)
     await page.waitForFunction(() => window.runScheduler !== undefined)
     const job = {
-      ...{ type: 'measure' as const, modelUrl: server.modelUrl, threads, parts },
-      ...{ rounds, tokens, sequences, rates },
+      type: 'measure' as const,
+      modelUrl: server.modelUrl,
+      threads,
+      parts,
+      rounds,
+      tokens,
+      sequences,
+      rates,
     } as const
     results.push(await page.evaluate((how) => window.runScheduler(how), job))
     await page.close()

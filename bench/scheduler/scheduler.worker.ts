@@ -1,6 +1,6 @@
 // Scheduler worker. In: one job, by message. Out: its result; this thread is thread 0 of what is measured.
 import { browserHost } from '../../src/engine/host.ts'
-import { loadModel } from '../../src/engine/load/model.ts'
+import { loadModel } from '../../src/engine/load/build-model.ts'
 import { type Job, measure, type Report } from './measure.ts'
 
 async function run(job: Job): Promise<Report> {

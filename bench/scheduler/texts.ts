@@ -26,7 +26,8 @@ export async function measureTexts(
       const sequence = model.newSequence()
       const ms: number[] = []
       const ratios: number[] = []
-      let [drafted, accepted] = [0, 0]
+      let drafted = 0
+      let accepted = 0
       const run = async (seed: number, isDrafted: boolean) => {
         sequence.setTokens(ids)
         const sampler = new Sampler(model.logitRows, { temperature, seed })

@@ -22,11 +22,11 @@ import { allocateSparsity } from '../../src/shrink/calibrate/allocate-sparsity.t
 import { pruneModel } from '../../src/shrink/calibrate/prune-model.ts'
 import { type Lost, SPARSITIES, surveySparsities } from '../../src/shrink/calibrate/survey-sparsity.ts'
 import { lossWith, wholeModel } from '../../src/shrink/calibrate/tune-allocation.ts'
-import { calibrationWindows } from '../../src/shrink/calibrate/windows.ts'
+import { calibrationWindows } from '../../src/shrink/calibrate/walk.ts'
 import { memoryWork } from '../../src/shrink/calibrate/work-files.ts'
 import { DEFAULT_DAMP } from '../../src/shrink/matrix/factor.ts'
 import { allocate } from '../../src/shrink/prune/allocate.ts'
-import { parsePattern } from '../../src/shrink/prune/pattern.ts'
+import { parsePattern } from '../../src/shrink/prune/mask.ts'
 import { builtInCosts } from '../../src/weights/sparse/cost-table.ts'
 
 const { positionals, values } = parseArgs({
@@ -65,7 +65,9 @@ async function score(tensors: ReadonlyMap<string, TensorInfo>) {
   const built = await buildModel({ ...plain, weights }, { host, threads: 1, build: 'auto' }, hooks)
   try {
     return await perplexity(ids, forwardRows(built), {
-      ...{ context: CONTEXT, chunks: Number(values.chunks), signal },
+      context: CONTEXT,
+      chunks: Number(values.chunks),
+      signal,
       bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
     })
   } finally {
@@ -112,7 +114,9 @@ for (let seed = 0; seed < Number(values.seeds); seed++) {
         const items = products.map((product, at) => ({
           name: product.names[0] ?? '',
           choices: SPARSITIES.map((share, index) => ({
-            ...{ sparsity: share, cost: msAt(product, index), loss: rises![at]![index]! },
+            sparsity: share,
+            cost: msAt(product, index),
+            loss: rises![at]![index]!,
           })),
         }))
         const chosen = allocate(items, msOf(0) / times)
@@ -130,7 +134,10 @@ for (let seed = 0; seed < Number(values.seeds); seed++) {
       }
       const base = way === 'uniform' ? sparsity : 0
       const { tensors } = await pruneModel(prepared, {
-        ...{ ...shared, work: memoryWork(), sparsity: base, sparsities },
+        ...shared,
+        work: memoryWork(),
+        sparsity: base,
+        sparsities,
       })
       const { perplexity: value, error } = await score(tensors)
       const shares = products.map(({ names }) => sparsities.get(names[0]!) ?? base)

@@ -30,7 +30,11 @@ const { page, urls, browser, close } = await openPage([pathToFileURL(options.mod
 try {
   const { build, threads, position, samples } = options
   const asked = {
-    ...{ build, threads, position, samples, format: `${options.weights}_g32` as const },
+    build,
+    threads,
+    position,
+    samples,
+    format: `${options.weights}_g32` as const,
     machine: `${cpus()[0]?.model.trim()}, Chromium ${browser.version()}`,
   }
   const table = await page.evaluate(([url, how]) => window.runSparse({ type: 'costs', url, asked: how }), [

@@ -1,4 +1,4 @@
-// Jobs. In: nothing. Out: what crosses between the page of sparse packs and its worker, as types.
+// Jobs. What crosses between the page of sparse packs and its worker, as types.
 import type { MeasureOptions } from '../../src/shrink/costs/measure-costs.ts'
 import type { CostTable } from '../../src/weights/sparse/cost-table.ts'
 

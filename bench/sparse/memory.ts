@@ -4,7 +4,7 @@
 import { readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import { Command } from 'commander'
-import { median } from '../../src/evaluate/compare.ts'
+import { median } from '../../src/evaluate/report.ts'
 import { held, renderers } from '../loading/processes.ts'
 import { openPage } from './open-page.ts'
 

@@ -8,7 +8,7 @@ import { weightOf } from '../../src/arch/tensors/names.ts'
 import { nodeHost } from '../../src/cli/host.ts'
 import { withPrepared } from '../../src/cli/model.ts'
 import type { PreparedModel } from '../../src/engine/load/prepare.ts'
-import { readMatrix } from '../../src/shrink/calibrate/read-matrix.ts'
+import { readMatrix } from '../../src/shrink/calibrate/gram.ts'
 import { isProduct, measureCosts } from '../../src/shrink/costs/measure-costs.ts'
 import { openTimedPlan } from '../../src/shrink/costs/timed-plan.ts'
 import { COST_FORMATS, type Costs, measuredCosts } from '../../src/weights/sparse/cost-table.ts'
@@ -73,7 +73,14 @@ const prepare = <T>(pack: string, use: (prepared: PreparedModel) => Promise<T>) 
   withPrepared(pack, { weights: 'auto' }, signal, use)
 const table = await prepare(command.args[0]!, (prepared) =>
   measureCosts(prepared, {
-    ...{ host, signal, format, threads, position, samples, build: 'auto', machine: 'this' },
+    host,
+    signal,
+    format,
+    threads,
+    position,
+    samples,
+    build: 'auto',
+    machine: 'this',
   }),
 )
 const costs = measuredCosts(table)
@@ -95,7 +102,8 @@ for (let sample = 0; sample < options.rounds * samples; sample++) {
 console.log(`${cpus().length} x ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(1)}\n`)
 console.log('| | predicted, tokens/s | measured, tokens/s | ratio |\n|---|--:|--:|--:|')
 for (const { name, timed, step, predicted, ms } of packs) {
-  const [expected, found] = [1000 / predicted, 1000 / low(ms)]
+  const expected = 1000 / predicted
+  const found = 1000 / low(ms)
   console.log(
     `| ${name.split('/').at(-1)} | ${expected.toFixed(1)} | ${found.toFixed(1)} | ${(expected / found).toFixed(3)} |`,
   )

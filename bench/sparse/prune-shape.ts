@@ -13,7 +13,7 @@ import { openModel } from '../../src/formats/open-model.ts'
 import { pruneModel } from '../../src/shrink/calibrate/prune-model.ts'
 import { memoryWork } from '../../src/shrink/calibrate/work-files.ts'
 import { DEFAULT_DAMP } from '../../src/shrink/matrix/factor.ts'
-import { parsePattern } from '../../src/shrink/prune/pattern.ts'
+import { parsePattern } from '../../src/shrink/prune/mask.ts'
 import { safetensorsFiles } from '../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
 
@@ -34,7 +34,12 @@ const count = Number(values.windows)
 const layers = Number(values.layers)
 
 const model = randomLlama({
-  ...{ seed: 1, layers, heads: 14, kvHeads: 2, headDim: 64, intermediate: 4864 },
+  seed: 1,
+  layers,
+  heads: 14,
+  kvHeads: 2,
+  headDim: 64,
+  intermediate: 4864,
   contextLength: TOKENS,
 })
 const sources = safetensorsFiles(model).map((file) => blobSource(file.name, file))
@@ -56,10 +61,20 @@ function take(kind: 'running' | 'solving'): number {
 let seen = ''
 const started = performance.now()
 await pruneModel(prepared, {
-  ...{ method: 'obs', pattern: parsePattern(values.pattern), sparsity: Number(values.sparsity) },
-  ...{ format: 'w4_g32', damp: DEFAULT_DAMP, drift: 0, sweeps: Number(values.sweeps) },
-  ...{ windows, work: memoryWork(), host: nodeHost(), threads: Number(values.threads) },
-  ...{ signal: new AbortController().signal, solver: await loadSolver(), startSolver },
+  method: 'obs',
+  pattern: parsePattern(values.pattern),
+  sparsity: Number(values.sparsity),
+  format: 'w4_g32',
+  damp: DEFAULT_DAMP,
+  drift: 0,
+  sweeps: Number(values.sweeps),
+  windows,
+  work: memoryWork(),
+  host: nodeHost(),
+  threads: Number(values.threads),
+  signal: new AbortController().signal,
+  solver: await loadSolver(),
+  startSolver,
   onProgress({ what, done, total }) {
     if (done === total - 1 || what !== seen) take('running')
     seen = what

@@ -6,8 +6,7 @@ import { type BuiltModel, buildModel } from '../../src/engine/load/build-model.t
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { perplexity } from '../../src/evaluate/perplexity.ts'
 import { openModel } from '../../src/formats/open-model.ts'
-import { measureCosts } from '../../src/shrink/costs/measure-costs.ts'
-import { type Paced, pace } from '../../src/shrink/costs/pace.ts'
+import { measureCosts, type Paced, pace } from '../../src/shrink/costs/measure-costs.ts'
 import { openAddress } from '../../src/store/open.ts'
 import type { Answer, Job, Results } from './jobs.ts'
 
@@ -73,7 +72,9 @@ async function load({
     }
   }
   const { perplexity: value, error } = await perplexity(ids, forward, {
-    ...{ context: WINDOW, chunks, signal },
+    context: WINDOW,
+    chunks,
+    signal,
     bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
   })
   return { memoryBytes: built.memory().totalBytes, perplexity: { value, error } }

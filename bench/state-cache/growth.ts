@@ -9,7 +9,7 @@ import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/open-model.ts'
 import { StepBuffer } from '../../src/generate/schedule/step-buffer.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
-import { planTotals } from '../../src/graph/plan/totals.ts'
+import { planTotals } from '../../src/graph/plan/cost.ts'
 import { openPool, openRuntime } from '../../src/runtime/open.ts'
 import { writePlan } from '../../src/runtime/write-plan.ts'
 import { SequenceState } from '../../src/state/sequence-state.ts'
@@ -123,7 +123,8 @@ export async function growth(model: URL, kvCache: KvFormat, options: Options): P
     const of = (samples: readonly Sample[], what: keyof Sample) =>
       spread(samples.map((sample) => sample[what])).median
     const cells = (samples: readonly Sample[]) => {
-      const [layer, attention] = [of(samples, 'layer'), of(samples, 'attention')]
+      const layer = of(samples, 'layer')
+      const attention = of(samples, 'attention')
       return `${layer.toFixed(3)} | ${attention.toFixed(3)} | ${((attention / layer) * 100).toFixed(1)} %`
     }
     console.log(

@@ -5,8 +5,7 @@ import { Engine } from '../../src/api/engine.ts'
 import type { GenerationResult, Session } from '../../src/api/types.ts'
 import { openModelFiles } from '../../src/cli/files.ts'
 import { nodeHost } from '../../src/cli/host.ts'
-import type { BuiltModel } from '../../src/engine/load/build-model.ts'
-import { loadModel } from '../../src/engine/load/model.ts'
+import { type BuiltModel, loadModel } from '../../src/engine/load/build-model.ts'
 import { createService } from '../../src/engine/service.ts'
 import { localConnection } from '../../src/engine/wire/connection.ts'
 import type { Sequence } from '../../src/generate/schedule/sequence.ts'
@@ -39,7 +38,8 @@ export async function turns(model: URL, kvCache: KvFormat, options: Options): Pr
   await using engine = await Engine.open(localConnection(service), [], load)
   let salt = 1
   const words = (length: number): string => {
-    let [text, state] = ['', ++salt * 2654435761]
+    let text = ''
+    let state = ++salt * 2654435761
     for (; text.length < length; state = Math.imul(state ^ (state >>> 15), 0x85ebca6b) + salt)
       text += String.fromCharCode(98 + ((state >>> 8) % 24))
     return text

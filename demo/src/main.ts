@@ -1,4 +1,4 @@
-// The chat page's entry. In: nothing. Out: a working <chat-app>.
+// The chat page's entry. A working <chat-app>.
 import { askEarly } from './models/early.ts'
 import { awaitOffer } from './shell/install.ts'
 import { nextFrame, nextTask } from './shell/tasks.ts'

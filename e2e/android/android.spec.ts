@@ -48,7 +48,11 @@ test('a phone is checked, served over its cable, and measured cold and sustained
   const result = await measure({})
   expect(result.problem).toBeUndefined()
   expect(result.facts).toEqual({
-    ...{ model: 'Test Phone', soc: 'TEST888', android: '15', chrome: '156.0.1', governor: 'schedutil' },
+    model: 'Test Phone',
+    soc: 'TEST888',
+    android: '15',
+    chrome: '156.0.1',
+    governor: 'schedutil',
   })
   expect(result.samples.length).toBeGreaterThan(1)
   for (const { prefillTokensPerSecond, decodeTokensPerSecond, celsius, watts } of result.samples) {

@@ -1,4 +1,4 @@
-// Bundlers. In: nothing. Out: how each builds the app of its folder, and how its dev server is started.
+// Bundlers. How each builds the app of its folder, and how its dev server is started.
 
 export interface Bundler {
   /** As the guide's table names it. */

@@ -7,7 +7,7 @@ import { hollowModel } from '../../test/conformance/testing/writers/hollow-model
 import { loadingLine, openChat, openModels, openSettings, overflowing, ready } from './chat-page.ts'
 
 /** Five chunks of 4 MB. */
-const SHAPE = { ...LLAMA_1B, ...{ layers: 1, intermediateSize: 1024, vocabSize: 1024 } }
+const SHAPE = { ...LLAMA_1B, layers: 1, intermediateSize: 1024, vocabSize: 1024 }
 const STANDS_BEFORE = 8 << 20
 
 let server: FileServer

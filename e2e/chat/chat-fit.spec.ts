@@ -10,7 +10,11 @@ import { loadingLine, openChat, openModels, ready } from './chat-page.ts'
 /** Too large for 32-bit addresses with 8-bit weights; with 4-bit weights it fits. */
 const HUGE = {
   ...LLAMA_1B,
-  ...{ hiddenSize: 4096, intermediateSize: 14336, layers: 24, headDim: 128, vocabSize: 1024 },
+  hiddenSize: 4096,
+  intermediateSize: 14336,
+  layers: 24,
+  headDim: 128,
+  vocabSize: 1024,
 }
 
 let server: ModelServer

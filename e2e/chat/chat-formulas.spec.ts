@@ -48,7 +48,8 @@ const shown = (page: Page, tex: string, isDisplay: boolean): Promise<Shown | und
       const em = Number.parseFloat(getComputedStyle(math).fontSize)
       const own = math.getBoundingClientRect()
       const elements = [math, ...math.querySelectorAll('*')]
-      let [across, down] = [0, 0]
+      let across = 0
+      let down = 0
       for (const element of elements) {
         const box = element.getBoundingClientRect()
         if (box.width === 0 && box.height === 0) continue

@@ -27,7 +27,7 @@ const tiny = {
 /** It loads, but its logits are not numbers. */
 const mute = endlessModel({ isMute: true })
 /** Over 256 MB. */
-const LARGE = { ...LLAMA_1B, ...{ layers: 6, vocabSize: 1024 } }
+const LARGE = { ...LLAMA_1B, layers: 6, vocabSize: 1024 }
 const broken = Buffer.from('GGUF\x03\0\0\0\xff\xff\xff\xff\xff\xff\xff\x7f\x01\0\0\0\0\0\0\0', 'latin1')
 const picked = (files: readonly { readonly name: string; readonly buffer: Buffer }[]) =>
   files.map((file) => ({ ...file, mimeType: 'application/octet-stream' }))

@@ -54,7 +54,8 @@ test.beforeAll(async () => {
     const { size } = statSync(path)
     const [, from = '0', to = String(size - 1)] =
       /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
-    const [start, end] = [Number(from), Math.min(Number(to), size - 1)]
+    const start = Number(from)
+    const end = Math.min(Number(to), size - 1)
     fetched += end - start + 1
     response.writeHead(request.headers.range === undefined ? 200 : 206, {
       'Access-Control-Allow-Origin': '*',

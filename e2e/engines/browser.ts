@@ -1,4 +1,4 @@
-// Browser. In: nothing. Out: the interface that smoke tests need from a browser, independent of its driver.
+// Browser. The interface that smoke tests need from a browser, independent of its driver.
 
 export interface Browser {
   /** The engine's own version, as it reports it. */

@@ -107,16 +107,16 @@ for (const { pool, threads, site: kind, workers } of POOLS) {
           const long = { ...short, maxTokens: 10_000 }
           const tool = { name: 'f', description: 'does', parameters: { type: 'object', properties: {} } }
           const sampling = {
-            ...{
-              temperature: 0.8,
-              topK: 20,
-              topP: 0.9,
-              minP: 0.01,
-              seed: 5,
-              logprobs: 2,
-              repeatPenalty: 1.1,
-            },
-            ...{ frequencyPenalty: 0.1, presencePenalty: 0.1, logitBias: { 3: 1 } },
+            temperature: 0.8,
+            topK: 20,
+            topP: 0.9,
+            minP: 0.01,
+            seed: 5,
+            logprobs: 2,
+            repeatPenalty: 1.1,
+            frequencyPenalty: 0.1,
+            presencePenalty: 0.1,
+            logitBias: { 3: 1 },
           }
           const work: Record<string, () => Promise<unknown>> = {
             save: () => session.save(),
@@ -160,8 +160,11 @@ for (const { pool, threads, site: kind, workers } of POOLS) {
       { files, pool, threads, workers, others: Object.keys(OTHERS) },
     )
     const ends = {
-      ...{ pool, threads, disposed: 'resolved' },
-      ...{ pending: ['internal', 'internal'], later: ['disposed', 'disposed'] },
+      pool,
+      threads,
+      disposed: 'resolved',
+      pending: ['internal', 'internal'],
+      later: ['disposed', 'disposed'],
     }
     expect(found).toMatchObject({
       load: 'internal',

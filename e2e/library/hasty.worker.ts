@@ -1,5 +1,4 @@
-// An engine worker with short timeouts. In: nothing. Out: the real engine worker, whose long waits are 150
-// times shorter.
+// An engine worker with short timeouts. The real engine worker, whose long waits are 150 times shorter.
 import '../../workers/engine.worker.ts'
 
 const { setTimeout } = globalThis

@@ -1,5 +1,5 @@
-// An engine worker that checks ten times as often. In: nothing. Out: the real engine worker, with a timeout
-// of 2 s instead of 20.
+// An engine worker that checks ten times as often. The real engine worker, with a timeout of 2 s instead of
+// 20.
 import '../../workers/engine.worker.ts'
 
 const { setInterval } = globalThis

@@ -2,9 +2,8 @@
 // throws or closes.
 
 import { browserHost } from '../../src/engine/host.ts'
-import { loadModel } from '../../src/engine/load/model.ts'
-import { createService } from '../../src/engine/service.ts'
-import { serveConnection } from '../../src/engine/wire/serve.ts'
+import { loadModel } from '../../src/engine/load/build-model.ts'
+import { createService, serveConnection } from '../../src/engine/service.ts'
 
 serveConnection(
   createService((request, hooks) => loadModel(request, hooks, browserHost(request.assets))),

@@ -1,5 +1,4 @@
-// A page that uses the library. In: nothing. Out: the public API, engines for all tabs and faulty workers,
-// accessible to tests.
+// A page that uses the library. The public API, engines for all tabs and faulty workers, accessible to tests.
 import { loadForTabs } from '../../src/api/tabs/shared-engine.ts'
 import * as library from '../../src/index.ts'
 import hasty from './hasty.worker.ts?worker&url'

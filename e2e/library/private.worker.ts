@@ -1,5 +1,4 @@
-// An engine worker as in a private window. In: nothing. Out: the real engine worker, without access to
-// storage.
+// An engine worker as in a private window. The real engine worker, without access to storage.
 import '../../workers/engine.worker.ts'
 
 navigator.storage.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'))

@@ -39,7 +39,8 @@ test('two widgets of a script from another origin answer at once with one engine
     )
   await ready('one')
   expect(await page.evaluate(() => crossOriginIsolated)).toBe(false)
-  const [workers, heap] = [page.workers().length, await heapOf(page)]
+  const workers = page.workers().length
+  const heap = await heapOf(page)
   await page.evaluate((html) => {
     ;(document.querySelector('#place') as HTMLElement).innerHTML = html
   }, markup('two'))

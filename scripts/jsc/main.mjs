@@ -85,8 +85,12 @@ const skipped = count(/^ok .*# SKIP/)
 const passed = count(/^ok /) - skipped
 const failed = count(/^not ok /)
 const tap = [
-  ...['TAP version 13', ...lines, `1..${passed + failed + skipped}`],
-  ...[`# pass ${passed}`, `# fail ${failed}`, `# skipped ${skipped}`],
+  'TAP version 13',
+  ...lines,
+  `1..${passed + failed + skipped}`,
+  `# pass ${passed}`,
+  `# fail ${failed}`,
+  `# skipped ${skipped}`,
 ].join('\n')
 console.log(tap)
 writeFileSync(join(reports, 'jsc.tap'), `${tap}\n`)

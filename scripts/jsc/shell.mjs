@@ -49,10 +49,15 @@ export const fetchJsc = (processor) => {
     MIRRORS.map((each) => `deb [signed-by=${KEYS}] ${each}\n`).join(''),
   )
   const options = [
-    ...[`APT::Architecture=${processor}`, `APT::Architectures=${processor}`],
-    ...[`Dir::State=${apt}/state`, `Dir::State::status=${apt}/status`, `Dir::Cache=${apt}/cache`],
-    ...[`Dir::Etc::sourcelist=${apt}/sources.list`, 'Dir::Etc::sourceparts=/none'],
-    ...['Acquire::Languages=none', 'Debug::NoLocking=1'],
+    `APT::Architecture=${processor}`,
+    `APT::Architectures=${processor}`,
+    `Dir::State=${apt}/state`,
+    `Dir::State::status=${apt}/status`,
+    `Dir::Cache=${apt}/cache`,
+    `Dir::Etc::sourcelist=${apt}/sources.list`,
+    'Dir::Etc::sourceparts=/none',
+    'Acquire::Languages=none',
+    'Debug::NoLocking=1',
   ].flatMap((option) => ['-o', option])
   const runs = (command, args) => {
     const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8' })

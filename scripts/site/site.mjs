@@ -103,8 +103,12 @@ const writeReference = () => {
     writeFileSync(join(entries, `${module.replace('halfbyte/', '')}.ts`), text)
   }
   run(join(site, 'node_modules/.bin/typedoc'), [
-    ...['--options', join(site, 'typedoc.json'), '--out', join(pages, 'api')],
-    ...['--entryPoints', join(entries, '*.ts')],
+    '--options',
+    join(site, 'typedoc.json'),
+    '--out',
+    join(pages, 'api'),
+    '--entryPoints',
+    join(entries, '*.ts'),
   ])
 }
 

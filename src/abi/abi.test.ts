@@ -1,8 +1,19 @@
 // The mirror of wasm/core/abi.h. In: the header's text. Out: every constant, code, field and offset compared.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { SEQUENCE, SEQUENCE_WORDS, STEP, STEP_WORDS, SYNC, SYNC_WORDS } from './blocks.ts'
-import { ABI, ACTIVATION, KV_FORMAT, PAIRING, ROWS } from './constants.ts'
+import {
+  ABI,
+  ACTIVATION,
+  KV_FORMAT,
+  PAIRING,
+  ROWS,
+  SEQUENCE,
+  SEQUENCE_WORDS,
+  STEP,
+  STEP_WORDS,
+  SYNC,
+  SYNC_WORDS,
+} from './constants.ts'
 import { ENCODINGS } from './encodings.ts'
 import { FLOAT_FIELDS, OPS, type OpName, opEntry } from './ops.ts'
 

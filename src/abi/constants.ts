@@ -1,5 +1,4 @@
-// Constants. In: nothing. Out: the constants and enums that TypeScript shares with wasm/core/abi.h, by C
-// name.
+// Constants of wasm/core/abi.h: enums, and the word offsets of the step, sequence and sync blocks.
 
 /** Anonymous constants of wasm/core/abi.h. */
 export const ABI = {
@@ -38,3 +37,40 @@ export const KV_FORMAT = { f32: 0, int8: 1, fp8: 2 } as const
 
 /** Positions of a KV block. */
 export const { BLOCK_POSITIONS } = ABI
+
+/** Word index of each field of `struct step`; `ropes` has MAX_ROPES words. */
+export const STEP = {
+  tokens: 0,
+  sequences: 1,
+  logit_count: 2,
+  ids: 3,
+  sequence_of: 4,
+  positions: 5,
+  seqs: 6,
+  logit_rows: 7,
+  ropes: 8,
+} as const
+export const STEP_WORDS = STEP.ropes + ABI.MAX_ROPES
+
+/** Word index of each field of `struct sequence`; `tables` has MAX_STATE_GROUPS words. */
+export const SEQUENCE = { row0: 0, rows: 1, position: 2, tables: 3 } as const
+export const SEQUENCE_WORDS = SEQUENCE.tables + ABI.MAX_STATE_GROUPS
+
+/**
+ * Word index of each field of `struct sync`. Each word that several threads write has its own 64-byte cache
+ * line.
+ */
+export const SYNC = {
+  command: 0,
+  plan: 16,
+  step: 17,
+  first: 18,
+  last: 19,
+  threads: 20,
+  quit: 21,
+  arrived: 32,
+  generation: 48,
+  claims: 64,
+  poison: 192,
+} as const
+export const SYNC_WORDS = 208

@@ -1,4 +1,4 @@
-// Ops. In: nothing. Out: an entry for each op of wasm/core/abi.h: its code, fields, reads, writes and work.
+// Ops. An entry for each op of wasm/core/abi.h: its code, fields, reads, writes and work.
 //
 // Lowering, the record writer, the printer, the cost model, the gauge and the roofline all read this table.
 // An op without an entry has no name, so code that uses it does not compile.

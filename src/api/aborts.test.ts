@@ -46,7 +46,8 @@ test('a fork has the reply that ran when it was asked for, and the system text',
   expect((await reply.result).text).toBe('You said one')
   expect(copy.messages).toEqual(session.messages)
   expect(copy.contextUsed).toBe(session.contextUsed)
-  const [left, right] = [await session.send('two', PLAIN).result, await copy.send('two', PLAIN).result]
+  const left = await session.send('two', PLAIN).result
+  const right = await copy.send('two', PLAIN).result
   expect(right.usage.promptTokens).toBe(left.usage.promptTokens)
 })
 

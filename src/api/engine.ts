@@ -4,19 +4,23 @@ import { HalfbyteError } from '../base/errors.ts'
 import { checkKeys, plainOf, readFrom, signalOf } from '../base/options.ts'
 import { EngineClient } from '../engine/wire/client.ts'
 import { type Connection, NO_WORKERS, startEngineWorker } from '../engine/wire/connection.ts'
-import type { ProbeReport } from '../engine/wire/probe-protocol.ts'
-import type { EngineInfo, MemoryUse, Message, ModelInfo, Prompt } from '../engine/wire/protocol.ts'
-import { prepareEngineWorker } from '../engine/wire/spare-worker.ts'
+import type {
+  EngineInfo,
+  MemoryUse,
+  Message,
+  ModelInfo,
+  ProbeReport,
+  Prompt,
+} from '../engine/wire/protocol.ts'
+import { prepareEngineWorker } from '../engine/wire/script.ts'
 import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
 import { type Build, chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../runtime/features.ts'
 import type { PoolKind } from '../runtime/pool.ts'
-import { asyncDispose } from './dispose.ts'
+import { asyncDispose } from './generation.ts'
 import { deadlyBytes, noted } from './interrupted.ts'
-import { decodeRequest } from './request/constraint.ts'
-import { startReply } from './request/decode-options.ts'
+import { decodeRequest, plainMessages, startReply } from './request/decode-options.ts'
 import { checkedLoad, loadRequest, prepareRequest, workerAddress } from './request/load-request.ts'
-import { plainMessages } from './request/messages.ts'
 import { createSession, restoreSession } from './session.ts'
 import type {
   AbortOptions,

@@ -18,32 +18,39 @@ const messages = [
   { role: 'user', content: 'b' },
 ]
 const reply = {
-  ...{ maxTokens: 3, stop: ['x'], temperature: 0.5, topK: 4, topP: 0.9, minP: 0.1, seed: 1, logprobs: 2 },
-  ...{ logitBias: { 3: 1 }, repeatPenalty: 1.1, repeatLastN: 8, frequencyPenalty: 0.1, presencePenalty: 0.1 },
-  ...{
-    priority: 'background',
-    speculation: 'lookup',
-    negativePrompt: 'no',
-    schema: { type: 'string', maxLength: 3 },
-    signal,
-  },
+  maxTokens: 3,
+  stop: ['x'],
+  temperature: 0.5,
+  topK: 4,
+  topP: 0.9,
+  minP: 0.1,
+  seed: 1,
+  logprobs: 2,
+  logitBias: { 3: 1 },
+  repeatPenalty: 1.1,
+  repeatLastN: 8,
+  frequencyPenalty: 0.1,
+  presencePenalty: 0.1,
+  priority: 'background',
+  speculation: 'lookup',
+  negativePrompt: 'no',
+  schema: { type: 'string', maxLength: 3 },
+  signal,
 }
 const load = {
-  ...{
-    threads: 1,
-    pool: 'single',
-    contextLength: 64,
-    stateBytes: 1e6,
-    weights: 'f32',
-    cache: 'none',
-    build: 'auto',
-  },
-  ...{ kvCache: { k: 'f32', v: 'f32' }, hub: { baseUrl: 'https://hub.example/', token: 't' }, signal },
-  ...{
-    assets: { worker: '/w.js', compute: '/c.js', wasm: '/w/' },
-    lora: [{ source: 'a.gguf', scale: 1 }],
-    draft: 'd.gguf',
-  },
+  threads: 1,
+  pool: 'single',
+  contextLength: 64,
+  stateBytes: 1e6,
+  weights: 'f32',
+  cache: 'none',
+  build: 'auto',
+  kvCache: { k: 'f32', v: 'f32' },
+  hub: { baseUrl: 'https://hub.example/', token: 't' },
+  signal,
+  assets: { worker: '/w.js', compute: '/c.js', wasm: '/w/' },
+  lora: [{ source: 'a.gguf', scale: 1 }],
+  draft: 'd.gguf',
 }
 
 /** Replies run to their end. */
@@ -134,10 +141,8 @@ describe('of loading', () => {
   test('a number of threads that no device has is refused at once', async () => {
     for (const threads of [300_000, 1e9, 2 ** 53, Number.NaN, -1, '4'])
       expect(await errorOf(Engine.load('model.gguf', { threads: threads as number }))).toMatchObject({
-        ...{
-          code: 'unsupported',
-          message: expect.stringMatching(/^threads is .* must be a whole number from 1 to \d+;/),
-        },
+        code: 'unsupported',
+        message: expect.stringMatching(/^threads is .* must be a whole number from 1 to \d+;/),
       })
   })
 

@@ -1,7 +1,11 @@
 // Generations. In: the chunks and the end that a feed brings. Out: an object to iterate, await or cancel.
-import type { Outcome, TextChunk } from '../engine/wire/reply.ts'
+import type { Outcome, TextChunk } from '../engine/wire/protocol.ts'
 import type { Feed, Sink } from '../engine/wire/stream.ts'
 import type { Generation, GenerationResult } from './types.ts'
+
+/** Compiled `await using` falls back to the same registered symbol. */
+export const asyncDispose: typeof Symbol.asyncDispose =
+  Symbol.asyncDispose ?? (Symbol.for('Symbol.asyncDispose') as typeof Symbol.asyncDispose)
 
 /**
  * Starts the work; its reports go to `sink`. `isWanted` is false if the generation settled while the start

@@ -7,7 +7,7 @@ import type { WeightPolicy } from '../engine/wire/protocol.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import { fileName } from '../store/address.ts'
 import { beginMark, deadMarks, eraseMark } from '../store/device/load-marks.ts'
-import { resolveSource } from './request/source.ts'
+import { resolveSource } from './request/load-request.ts'
 import type { LoadOptions, ModelSource } from './types.ts'
 
 /** A load whose page or tab ended before it finished, most often because the device ran out of memory. */

@@ -96,7 +96,9 @@ describe('a thought', () => {
   test('may hold calls, as the answer may', async () => {
     const toolCalls = [{ id: 'call00001', name: 'add', arguments: { a: 1 } }]
     expect(await say(`<think>So.</think>${CALL}`, { tools })).toMatchObject({
-      ...{ text: '', reasoning: 'So.', toolCalls },
+      text: '',
+      reasoning: 'So.',
+      toolCalls,
     })
     expect(await say(`<think>So ${CALL}`, { tools })).toMatchObject({ text: '', toolCalls })
     const reply = (await thinker()).createSession().send('<think>So <tool</think>Hi', { ...GREEDY, tools })
@@ -104,7 +106,9 @@ describe('a thought', () => {
     for await (const { text, reasoning: thought } of reply) order.push(thought ?? text)
     expect(order.join('')).toBe('So <toolHi')
     expect(await say('<think>{"name": "add"} is it</think>Hi', { tools })).toMatchObject({
-      ...{ text: 'Hi', reasoning: '{"name": "add"} is it', toolCalls: [] },
+      text: 'Hi',
+      reasoning: '{"name": "add"} is it',
+      toolCalls: [],
     })
   })
 })
@@ -124,7 +128,8 @@ describe('a budget of the thought', () => {
 
   test('has no effect on a thought within it, nor without thought', async () => {
     expect(await say('<think>aaa</think>Hi', { maxReasoningTokens: 20 })).toMatchObject({
-      ...{ text: 'Hi', reasoning: 'aaa' },
+      text: 'Hi',
+      reasoning: 'aaa',
     })
     expect(await say('Hi', { maxReasoningTokens: 1 })).toMatchObject({ text: 'Hi' })
   })

@@ -123,7 +123,9 @@ describe('a generation', () => {
     const engine = await openToy()
     const text = (seed: number) =>
       engine.complete('a', { seed, maxTokens: 40, temperature: 40, topK: 0, topP: 1, minP: 0 }).result
-    const [first, second, other] = [await text(3), await text(3), await text(4)]
+    const first = await text(3)
+    const second = await text(3)
+    const other = await text(4)
     expect(second.tokens).toEqual(first.tokens)
     expect(other.tokens).not.toEqual(first.tokens)
   })

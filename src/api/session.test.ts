@@ -237,7 +237,8 @@ describe('a session', () => {
     const session = await (await openToy()).restoreSession(file)
     expect(session.messages).toEqual(first.messages)
     expect(session.contextUsed).toBe(first.contextUsed)
-    const [left, right] = [await first.send('two', PLAIN).result, await session.send('two', PLAIN).result]
+    const left = await first.send('two', PLAIN).result
+    const right = await session.send('two', PLAIN).result
     expect(right.text).toBe(left.text)
     expect(right.usage).toEqual(left.usage)
     expect(right.usage.cachedTokens).toBe(before.usage.promptTokens + before.usage.completionTokens)
@@ -252,7 +253,8 @@ describe('a session', () => {
     const long = (await small()).createSession({ overflow: 'shift' })
     for (let turn = 0; turn < 8; turn++) await long.send(`message ${turn}`, GREEDY).result
     const restored = await (await small()).restoreSession(await long.save())
-    const [left, right] = [await long.send('two', PLAIN).result, await restored.send('two', PLAIN).result]
+    const left = await long.send('two', PLAIN).result
+    const right = await restored.send('two', PLAIN).result
     expect(right.usage).toEqual(left.usage)
     expect(right.usage.droppedTokens).toBeGreaterThan(0)
   })

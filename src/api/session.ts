@@ -5,10 +5,14 @@ import { plainOf, signalOf, wrongOption } from '../base/options.ts'
 import { isCount } from '../base/values.ts'
 import type { EngineClient, LongAsk } from '../engine/wire/client.ts'
 import type { Message, Overflow, SavedSession } from '../engine/wire/protocol.ts'
-import { asyncDispose } from './dispose.ts'
-import { decodeRequest } from './request/constraint.ts'
-import { checkVariables, startReply } from './request/decode-options.ts'
-import { plainMessages, saidMessages } from './request/messages.ts'
+import { asyncDispose } from './generation.ts'
+import {
+  checkVariables,
+  decodeRequest,
+  plainMessages,
+  saidMessages,
+  startReply,
+} from './request/decode-options.ts'
 import type {
   AbortOptions,
   GenerateOptions,

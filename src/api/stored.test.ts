@@ -1,7 +1,7 @@
 // Tests of what is stored. In: browsers that keep things, refuse to, or cannot say. Out: whether the page may
 // count on it, what is kept.
 import { afterEach, expect, test, vi } from 'vitest'
-import { fileKey } from '../store/folder.ts'
+import { fileKey } from '../store/device/notes.ts'
 import { memoryStorage } from '../store/testing/memory-folders.ts'
 import { keepStored, makeRoom, storedBytes, storedFiles, unstore } from './stored.ts'
 

@@ -4,7 +4,7 @@ import { isFileOf } from '../store/address.ts'
 import { Opfs, type StoredFile } from '../store/device/opfs.ts'
 import { SessionStore, type StoredSession } from '../store/device/sessions.ts'
 import type { Hub, RepoAddress } from '../store/hub.ts'
-import { resolveSource } from './request/source.ts'
+import { resolveSource } from './request/load-request.ts'
 
 export type { StoredFile } from '../store/device/opfs.ts'
 export type { StoredSession } from '../store/device/sessions.ts'

@@ -58,7 +58,8 @@ describe('a reply with tools', () => {
     expect(two.text).toBe('You said so: ')
     for (const maxToolCalls of [0, -1, 0.5, Number.NaN, '1'] as number[])
       await expect(session.regenerate({ tools, maxToolCalls }).result).rejects.toMatchObject({
-        ...{ code: 'unsupported', detail: { name: 'maxToolCalls' } },
+        code: 'unsupported',
+        detail: { name: 'maxToolCalls' },
       })
   })
 

@@ -1,13 +1,14 @@
-// Public types. In: nothing. Out: the records and interfaces that a caller of Halfbyte sees.
+// Public types. The records and interfaces that a caller of Halfbyte sees.
 import type {
   DecodeOptions,
   LoadProgress,
   Message,
+  Outcome,
   Overflow,
+  TextChunk,
   Tool,
   WeightPolicy,
 } from '../engine/wire/protocol.ts'
-import type { Outcome, TextChunk } from '../engine/wire/reply.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Build } from '../runtime/features.ts'
 import type { PoolKind } from '../runtime/pool.ts'

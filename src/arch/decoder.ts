@@ -118,7 +118,8 @@ export function attention({ b, config, traits, linear }: Parts, layer: number, i
   } = config
   const scale = attentionScale ?? config.multipliers?.attention ?? 1 / Math.sqrt(headDim)
   const at = `layers.${layer}`
-  const [q, kv] = [heads * headDim, kvHeads * headDim]
+  const q = heads * headDim
+  const kv = kvHeads * headDim
   const parts = (kind: 'weight' | 'bias') => ({
     [`${at}.attn_q.${kind}`]: q,
     [`${at}.attn_k.${kind}`]: kv,

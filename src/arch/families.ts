@@ -4,23 +4,16 @@ import { shown } from '../formats/malformed.ts'
 import type { Graph } from '../graph/nodes.ts'
 import type { Family, ModelConfig } from './config/config.ts'
 import { decoder, type Mixer } from './decoder.ts'
-import { gemma2 } from './families/gemma2.ts'
-import { gemma3 } from './families/gemma3.ts'
+import { gemma2, gemma3 } from './families/gemma.ts'
 import { gptNeox } from './families/gpt-neox.ts'
 import { gpt2 } from './families/gpt2.ts'
-import { granite } from './families/granite.ts'
-import { granitehybrid } from './families/granitehybrid.ts'
+import { granite, granitehybrid } from './families/granite.ts'
 import { lfm2 } from './families/lfm2.ts'
-import { llama } from './families/llama.ts'
-import { mambaLayer } from './families/mamba.ts'
-import { mamba2Layer } from './families/mamba2.ts'
-import { olmo2 } from './families/olmo2.ts'
-import { olmoe } from './families/olmoe.ts'
+import { llama, smollm3 } from './families/llama.ts'
+import { mamba2Layer, mambaLayer } from './families/mamba.ts'
+import { olmo2, olmoe } from './families/olmo.ts'
 import { phi3 } from './families/phi3.ts'
-import { qwen2 } from './families/qwen2.ts'
-import { qwen3 } from './families/qwen3.ts'
-import { qwen3moe } from './families/qwen3moe.ts'
-import { smollm3 } from './families/smollm3.ts'
+import { qwen2, qwen3, qwen3moe } from './families/qwen.ts'
 import type { FamilyFile } from './family.ts'
 
 /**
@@ -35,12 +28,27 @@ const recurrent = (mix: Mixer, architecture: string, classes: FamilyFile['hf']['
 
 /** All families by name, each built by its file. */
 const FILES: Readonly<Record<Family, FamilyFile>> = {
-  ...{ llama, qwen2, qwen3, qwen3moe, gemma2, gemma3, phi3, smollm3, granite, olmo2, olmoe, gpt2, lfm2 },
+  llama,
+  qwen2,
+  qwen3,
+  qwen3moe,
+  gemma2,
+  gemma3,
+  phi3,
+  smollm3,
+  granite,
+  olmo2,
+  olmoe,
+  gpt2,
+  lfm2,
   granitehybrid,
   gpt_neox: gptNeox,
   mamba: recurrent(mambaLayer, 'mamba', {
     MambaForCausalLM: {
-      ...{ vocab_size: 50_280, hidden_size: 768, num_hidden_layers: 32, tie_word_embeddings: true },
+      vocab_size: 50_280,
+      hidden_size: 768,
+      num_hidden_layers: 32,
+      tie_word_embeddings: true,
     },
   }),
   mamba2: recurrent(mamba2Layer, 'mamba2', {

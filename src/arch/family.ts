@@ -1,10 +1,47 @@
-// Family. In: nothing. Out: the type of a family: how its graph is built, and its names in GGUF and
-// safetensors.
+// Family. The type of a family: how its graph is built, its names in GGUF and safetensors, and the rows of
+// its tensor table.
 import type { ValueChange } from '../formats/tensors.ts'
 import type { Graph } from '../graph/nodes.ts'
 import type { ModelConfig, RopePairing } from './config/config.ts'
 import type { Fields } from './config/fields.ts'
 import { type DecoderTraits, decoder } from './decoder.ts'
+
+/** The name of the embedding table in safetensors, unless a family says otherwise. */
+export const EMBEDDING = 'model.embed_tokens.weight|backbone.embeddings.weight|backbone.embedding.weight'
+
+/** One kind of tensor and its three common names; N is the layer, E the expert. */
+export interface TensorRow {
+  /** The canonical name, used in graphs, plans and .hbm packs. */
+  readonly name: string
+  readonly gguf: string
+  /** Several names, separated by |, when writers differ. */
+  readonly safetensors: string
+  /** Outermost first. */
+  readonly shape: (config: ModelConfig, traits: DecoderTraits) => readonly number[]
+  /** Whether a model's layer has the tensor. Default: always. */
+  readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
+  /** Where a file keeps it, unless it is a tensor of its own. Packs store it as it is read. */
+  readonly place?: StoredWeightOf | undefined
+}
+export type Shape = TensorRow['shape']
+export type IsIn = NonNullable<TensorRow['isIn']>
+export type StoredWeightOf = (config: ModelConfig, format: 'gguf' | 'safetensors') => Partial<StoredWeight>
+
+export const row = (
+  name: string,
+  gguf: string,
+  safetensors: string,
+  shape: Shape,
+  isIn?: IsIn,
+  place?: StoredWeightOf,
+): TensorRow => ({ name, gguf, safetensors, shape, isIn, place })
+
+export const hidden: Shape = ({ hiddenSize }) => [hiddenSize]
+/** Shape of a vector with one value for each output of a matrix. */
+export const first =
+  (shape: Shape): Shape =>
+  (config, traits) =>
+    shape(config, traits).slice(0, 1)
 
 /** Where a weight is in a file: rows of a stored tensor, or the tensor in another form. */
 export interface StoredWeight {
@@ -45,8 +82,13 @@ export const defaults = (
   max_position_embeddings: number,
   others?: Defaults,
 ): Defaults => ({
-  ...{ vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads },
-  ...{ max_position_embeddings, ...others },
+  vocab_size,
+  hidden_size,
+  intermediate_size,
+  num_hidden_layers,
+  num_attention_heads,
+  max_position_embeddings,
+  ...others,
 })
 
 /** Reads the values that the common keys do not give. */

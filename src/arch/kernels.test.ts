@@ -7,13 +7,13 @@ import { bufferSource } from '../base/bytes.ts'
 import { StepBuffer } from '../generate/schedule/step-buffer.ts'
 import { compile } from '../graph/compile.ts'
 import type { EncodingOf } from '../graph/passes/split.ts'
+import { blockBytes } from '../graph/plan/layouts.ts'
 import type { WeightSlot } from '../graph/plan/plan.ts'
-import { blockBytes } from '../graph/plan/state-layout.ts'
 import { type InterpretedStep, interpret, type Machine } from '../graph/testing/interpret.ts'
 import { machineOf } from '../graph/testing/models.ts'
 import { Arena, type Ptr } from '../runtime/memory/arena.ts'
 import { instantiateEngine } from '../runtime/module.ts'
-import { SinglePool } from '../runtime/single.ts'
+import { SinglePool } from '../runtime/pool.ts'
 import { writePlan } from '../runtime/write-plan.ts'
 import { SequenceState } from '../state/sequence-state.ts'
 import { StateCache } from '../state/state-cache.ts'
@@ -106,7 +106,8 @@ async function compare(
     ropeTables(model, 128).map(({ frequencies }) => frequencies),
   )
   const run = await engineOf(model, encodingOf, machine)
-  let [error, largest] = [0, 0]
+  let error = 0
+  let largest = 0
   for (const step of STEPS) {
     const expected = interpret(buildGraph(model), machine, step)
     for (const [row, logits] of run(step).entries()) {

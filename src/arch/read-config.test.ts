@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../base/bytes.ts'
 import { isHalfbyteError } from '../base/errors.ts'
-import type { ModelFile } from '../formats/model-file.ts'
+import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import type { ModelConfig } from './config/config.ts'
 import { readConfig } from './read-config.ts'
@@ -85,7 +85,8 @@ describe('yarn of GGUF', () => {
   const read = (changes: Record<string, MetaValue>) =>
     readConfig(
       ggufFile(interleaved, {
-        ...{ 'llama.rope.scaling.type': 'yarn', 'llama.rope.scaling.factor': 8 },
+        'llama.rope.scaling.type': 'yarn',
+        'llama.rope.scaling.factor': 8,
         ...changes,
       }),
     )

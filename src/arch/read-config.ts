@@ -1,7 +1,7 @@
 // Configuration. In: an opened model of any format. Out: its frozen, checked hyperparameters.
 import { HalfbyteError } from '../base/errors.ts'
 import { readVector } from '../formats/dequantize.ts'
-import type { ModelFile } from '../formats/model-file.ts'
+import type { ModelFile } from '../formats/readers.ts'
 import type { ModelConfig } from './config/config.ts'
 import { ggufConfig } from './config/config-gguf.ts'
 import { hbmConfig } from './config/config-hbm.ts'

@@ -2,7 +2,7 @@
 // sum.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { checksum } from './checksum.ts'
+import { checksum } from './sha256.ts'
 
 const some = fc.uint8Array({ minLength: 1, maxLength: 300 })
 

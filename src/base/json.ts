@@ -1,4 +1,35 @@
-// Untrusted JSON. In: text. Out: its value, or a SyntaxError before a hostile text exhausts memory or stack.
+// Untrusted JSON. In: text or a value. Out: the parsed value, or an error before a hostile one exhausts
+// memory or stack.
+
+import { HalfbyteError } from './errors.ts'
+
+/**
+ * Browsers can send about 6,000 levels and receive about 1,500. They drop deeper messages without an error.
+ */
+const MOST_LEVELS = 256
+
+/**
+ * Throws `unsupported` for a value with more nested lists and objects than that. A circular value always has
+ * more.
+ */
+export function checkLevels(value: unknown): void {
+  let level: readonly object[] = [[value]]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MOST_LEVELS)
+      throw new HalfbyteError(
+        'unsupported',
+        `a value nests more than ${MOST_LEVELS} levels or comes back to itself, so the engine cannot be given it; flatten it`,
+        { most: MOST_LEVELS },
+      )
+    // Visit each object once per level: objects that share children could otherwise multiply without limit.
+    const below = new Set<object>()
+    for (const each of level) {
+      if (ArrayBuffer.isView(each)) continue
+      for (const child of Object.values(each)) if (typeof child === 'object' && child) below.add(child)
+    }
+    level = [...below]
+  }
+}
 
 /** Limit of nested brackets. Code that walks the parsed value may recurse this deep. */
 export const MOST_DEPTH = 128
@@ -13,7 +44,10 @@ const PYTHON = { I: ['Infinity', '1e999'], N: ['NaN', 'null'] } as const
 
 /** Parses JSON of up to `most` levels. Throws SyntaxError beyond the limits. */
 export function parseJson(text: string, most = MOST_DEPTH): unknown {
-  let [depth, values, done, before] = [0, 0, 0, '']
+  let depth = 0
+  let values = 0
+  let done = 0
+  let before = ''
   for (let at = 0; at < text.length; at++) {
     const char = text[at]
     if (char === '"') {

@@ -1,6 +1,6 @@
 // Levels. In: deep, circular and tangled values. Out: an error for those that no other thread reads, soon.
 import { expect, test } from 'vitest'
-import { checkLevels } from './levels.ts'
+import { checkLevels } from './json.ts'
 
 function nested(levels: number): unknown {
   let value: unknown = 1

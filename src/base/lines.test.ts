@@ -2,7 +2,7 @@
 // long.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { linesOf } from './lines.ts'
+import { linesOf } from './bytes.ts'
 
 async function read(pieces: Iterable<string>, longest?: number): Promise<string[]> {
   const lines: string[] = []
@@ -28,6 +28,7 @@ test('a line that does not end is refused with its number', async () => {
     for (;;) yield 'x'.repeat(10)
   }
   await expect(read(endless(), 100)).rejects.toMatchObject({
-    ...{ code: 'format', message: expect.stringMatching(/^line 3 of the text has more than 100 characters/) },
+    code: 'format',
+    message: expect.stringMatching(/^line 3 of the text has more than 100 characters/),
   })
 })

@@ -1,7 +1,28 @@
-// Options. In: a value that a caller passed. Out: a short text of it, and errors for wrong options.
+// Options. In: a value that a caller passed. Out: a short text of it, checked lists, and errors for wrong
+// options.
 import { HalfbyteError, isHalfbyteError, reasonOf } from './errors.ts'
-import { checkLevels } from './levels.ts'
+import { checkLevels } from './json.ts'
 import { isObject, unwrap } from './values.ts'
+
+/** A list without entries may claim to have four billion, and every step through it takes as long. */
+const MOST_ITEMS = 1 << 20
+
+export function checkList(
+  name: string,
+  value: unknown,
+  most = MOST_ITEMS,
+): asserts value is readonly unknown[] {
+  if (!Array.isArray(value)) throw wrongOption(name, value, 'a list')
+  if (value.length > most) throw wrongOption(name, `a list of ${value.length}`, `a list of at most ${most}`)
+}
+
+export function checkTexts(name: string, value: unknown): void {
+  checkList(name, value)
+  for (const text of value) {
+    if (typeof text !== 'string' || text === '')
+      throw wrongOption(`a text in ${name}`, text, 'a text that is not empty')
+  }
+}
 
 /**
  * A short text of any value, for error messages. Never throws, not even for values like `{ toString: 1 }` for
@@ -48,7 +69,9 @@ export function wrongOption(name: string, value: unknown, wanted: string): Halfb
 
 const wrongValue = (name: string, value: string, wanted: string) =>
   new HalfbyteError('unsupported', `${name} is ${value} but must be ${wanted}; change it or leave it out`, {
-    ...{ name, value, wanted },
+    name,
+    value,
+    wanted,
   })
 
 /** An error about an option with the name that it has elsewhere. Errors that name none are unchanged. */
@@ -130,6 +153,7 @@ export function signalOf(options: unknown): AbortSignal | undefined {
 /** The share of letters that two words have in common, in any case. A typing error changes few. */
 function likeness(left: string, right: string): number {
   // A key may be as long as its caller likes.
-  const [some, others] = [new Set(left.slice(0, 40).toLowerCase()), new Set(right.toLowerCase())]
+  const some = new Set(left.slice(0, 40).toLowerCase())
+  const others = new Set(right.toLowerCase())
   return [...some].filter((letter) => others.has(letter)).length / (some.size + others.size)
 }

@@ -1,5 +1,38 @@
-// Values from outside. In: a value of any type. Out: whether it is an object, a whole number from 0, or a
-// list of such numbers; a copy without proxies.
+// Values from outside. Whether a value is an object, a whole number from 0, or a list of such numbers; a copy
+// without proxies; values that are made at first use; unique names.
+
+import { hex } from './sha256.ts'
+
+/** A Map or a WeakMap. */
+type Memory<Key, Value> = Pick<Map<Key, Value>, 'has' | 'get'> & { set(key: Key, value: Value): unknown }
+
+/** Returns the map's value for the key; makes and stores it when there is none. */
+export function memo<Key, Value>(map: Memory<Key, Value>, key: Key, make: () => Value): Value {
+  if (!map.has(key)) map.set(key, make())
+  return map.get(key) as Value
+}
+
+/** Like `memo`, but keeps at most `most` values and drops the least recently used one. */
+export function recentMemo<Key, Value>(
+  map: Map<Key, Value>,
+  key: Key,
+  most: number,
+  make: () => Value,
+): Value {
+  const value = memo(map, key, make)
+  map.delete(key)
+  map.set(key, value)
+  if (map.size > most) map.delete(map.keys().next().value as Key)
+  return value
+}
+
+/**
+ * 128 random bits as 32 hex digits. `crypto.randomUUID` exists only on secure pages, and a phone may open a
+ * page over plain HTTP.
+ */
+export function randomId(): string {
+  return hex(crypto.getRandomValues(new Uint8Array(16)))
+}
 
 /** Parsed and not yet looked at. */
 export type JsonObject = { readonly [key: string]: unknown }

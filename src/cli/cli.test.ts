@@ -148,7 +148,8 @@ test('a budget for state that holds no block is refused with both numbers', asyn
 
 describe.concurrent('convert in parts', () => {
   test('writes a pack that is read by any of its files', async () => {
-    const [whole, parts] = [path('big.hbm'), path('cut.hbm')]
+    const whole = path('big.hbm')
+    const parts = path('cut.hbm')
     await halfbyte('convert', 'embedded', whole, '--sparse', 'none')
     const { code, out } = await halfbyte(
       'convert',

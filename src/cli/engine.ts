@@ -1,19 +1,17 @@
 // Engines for the command line. In: `<model>` and flags. Out: an engine in this process.
 import { Engine } from '../api/engine.ts'
-import type { BuiltModel } from '../engine/load/build-model.ts'
+import { type BuiltModel, loadModel } from '../engine/load/build-model.ts'
 import type { ModelLoader } from '../engine/load/loaded-model.ts'
-import { loadModel } from '../engine/load/model.ts'
 import type { FileOpener } from '../engine/load/open/open-files.ts'
 import { probeModel } from '../engine/probe/probe.ts'
 import { createService } from '../engine/service.ts'
 import { localConnection } from '../engine/wire/connection.ts'
-import type { ProbeReport } from '../engine/wire/probe-protocol.ts'
-import { openModelFiles, peekModelFiles, placedAdapters, placeOf } from './files.ts'
+import type { ProbeReport } from '../engine/wire/protocol.ts'
+import { openModelFiles, peekModelFiles, placedAdapters, placeOf, readText } from './files.ts'
 import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
 import type { SamplerFlags } from './sampler-options.ts'
-import { clearProgress, showProgress } from './terminal/progress.ts'
-import { readText } from './text-file.ts'
+import { clearProgress, showProgress } from './terminal/output.ts'
 
 const openFiles: FileOpener = ({ source }, { signal, onProgress }) =>
   openModelFiles(String(source), {

@@ -8,15 +8,13 @@ import { convertCommand } from './commands/convert.ts'
 import { evalCommand } from './commands/eval.ts'
 import { evaluateCommands } from './commands/evaluate.ts'
 import { generateCommand } from './commands/generate.ts'
-import { inspectCommand } from './commands/inspect.ts'
+import { inspectCommand, modelsCommand } from './commands/inspect.ts'
 import { measureCostsCommand } from './commands/measure-costs.ts'
-import { modelsCommand } from './commands/models.ts'
 import { pruneCommand } from './commands/prune.ts'
 import { quantizeCommand } from './commands/quantize.ts'
 import { tokenizeCommand } from './commands/tokenize.ts'
-import { EMBEDDED_NAMES } from './embedded.ts'
+import { EMBEDDED_NAMES, packageVersion } from './options.ts'
 import { report } from './terminal/failure.ts'
-import { packageVersion } from './version.ts'
 
 const program = new Command('halfbyte')
   .description(

@@ -3,19 +3,16 @@
 
 import type { BuiltModel } from '../engine/load/build-model.ts'
 import { buildModel } from '../engine/load/build-model.ts'
-import { openAdapters } from '../engine/load/open/open-adapters.ts'
-import { openAny } from '../engine/load/open/open-any.ts'
+import { withStateBudget } from '../engine/load/memory-need.ts'
+import { openAdapters, openAny } from '../engine/load/open/open-any.ts'
 import type { OpenFiles } from '../engine/load/open/open-files.ts'
-import { keepsFloats } from '../engine/load/plan-weights.ts'
-import { type PreparedModel, prepareModel } from '../engine/load/prepare.ts'
-import { withStateBudget } from '../engine/load/state-budget.ts'
+import { keepsFloats, type PreparedModel, prepareModel } from '../engine/load/prepare.ts'
 import type { ForwardRows } from '../evaluate/perplexity.ts'
 import { asFamily } from '../shrink/match/as-family.ts'
-import { openModelFiles, placedAdapters } from './files.ts'
+import { openModelFiles, placedAdapters, readText } from './files.ts'
 import { nodeHost } from './host.ts'
 import type { EngineFlags } from './options.ts'
-import { clearProgress, showProgress } from './terminal/progress.ts'
-import { readText } from './text-file.ts'
+import { clearProgress, showProgress } from './terminal/output.ts'
 
 interface PrepareFlags
   extends Pick<EngineFlags, 'weights' | 'context' | 'lora'>,

@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { readPieces, readText } from './files.ts'
 import { path } from './testing/program.ts'
-import { readPieces, readText } from './text-file.ts'
 
 test('pieces are the text, whatever the bytes are and wherever they are cut', async () => {
   const file = path('bytes.txt')
@@ -33,12 +33,11 @@ test('a file that has to fit into memory is refused when it is too long', async 
   const file = path('long.txt')
   await writeFile(file, 'x'.repeat(2001))
   await expect(readText(file, 2000)).rejects.toMatchObject({
-    ...{
-      code: 'format',
-      message: expect.stringMatching(/long\.txt has more than 2000 bytes, and it has to fit/),
-    },
+    code: 'format',
+    message: expect.stringMatching(/long\.txt has more than 2000 bytes, and it has to fit/),
   })
   await expect(readText(path('nowhere'))).rejects.toMatchObject({
-    ...{ code: 'format', message: expect.stringMatching(/nowhere cannot be read: .*; check the path/) },
+    code: 'format',
+    message: expect.stringMatching(/nowhere cannot be read: .*; check the path/),
   })
 })

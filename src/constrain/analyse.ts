@@ -1,6 +1,6 @@
 // Analysis. In: a grammar whose rules all have bodies. Out: which nodes can be empty and which match any
 // text; or why it is refused.
-import { memo } from '../base/memo.ts'
+import { memo } from '../base/values.ts'
 import { type GrammarNodes, NODE, type NodeId, UNBOUNDED } from './grammar-nodes.ts'
 import { refused, tooLarge } from './refuse.ts'
 
@@ -123,7 +123,9 @@ function refuseLeftRecursion(
   nullable: Uint8Array,
   productive: Uint8Array,
 ): void {
-  const [UNSEEN, OPEN, DONE] = [0, 1, 2]
+  const UNSEEN = 0
+  const OPEN = 1
+  const DONE = 2
   const state = new Uint8Array(grammar.size)
   const path: { node: NodeId; next: readonly NodeId[]; at: number }[] = []
   const firsts = (node: NodeId): readonly NodeId[] => {

@@ -5,10 +5,9 @@
 // rule was entered. A state is a set of stacks: all the ways in which the text so far can be read. Stacks and
 // states are interned, so two texts with the same possible continuations reach the same state.
 // "[1, [2"  in JSON:  digits* | FRAME , rest of inner array | FRAME , rest of outer array | END
-import { memo } from '../base/memo.ts'
+import { memo } from '../base/values.ts'
 import type { Analysed } from './analyse.ts'
-import { type ByteSet, hasByte } from './byte-set.ts'
-import { type GrammarNodes, NODE, type NodeId } from './grammar-nodes.ts'
+import { type ByteSet, type GrammarNodes, hasByte, NODE, type NodeId } from './grammar-nodes.ts'
 import { budgetOf, tooLarge } from './refuse.ts'
 
 export type StackId = number
@@ -219,7 +218,8 @@ export class Automaton {
       if (seen.size > MAX_STACKS) throw tooLarge('ways to read one text', seen.size, MAX_STACKS)
       const item = this.#items[stack]!
       const below = this.#below[stack]!
-      const [a, b] = [grammar.a[item]!, grammar.b[item]!]
+      const a = grammar.a[item]!
+      const b = grammar.b[item]!
       if (item === FRAME) seen.add(below)
       else {
         switch (this.#kind(item)) {

@@ -2,10 +2,9 @@
 // with such a run.
 // The inside of a string allows nearly the whole vocabulary. If its length is limited, each position in it is
 // another state. One walk serves them all: a token of n characters fits wherever n more are allowed.
-import { memo, recentMemo } from '../base/memo.ts'
+import { memo, recentMemo } from '../base/values.ts'
 import { type Automaton, DEAD } from './automaton.ts'
-import { type ByteSet, hasByte, setKey } from './byte-set.ts'
-import { type GrammarNodes, NODE, type NodeId } from './grammar-nodes.ts'
+import { type ByteSet, type GrammarNodes, hasByte, NODE, type NodeId, setKey } from './grammar-nodes.ts'
 import type { TokenTrie } from './token-trie.ts'
 
 /** Tokens that begin with a run of characters. */

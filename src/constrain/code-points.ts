@@ -108,7 +108,8 @@ function split(low: number, high: number, out: ByteRange[][]): void {
       return
     }
   }
-  const [first, last] = [utf8(low), utf8(high)]
+  const first = utf8(low)
+  const last = utf8(high)
   out.push(first.map((byte, index) => [byte, last[index]!]))
 }
 

@@ -1,9 +1,48 @@
 // Grammar nodes. In: calls that describe a language of bytes. Out: interned nodes, which the automaton reads.
 // A node is an index into parallel arrays. A node that is described twice exists once. Only rules can form
 // cycles.
-import { memo } from '../base/memo.ts'
-import { ALL_BYTES, addSet, type ByteSet, emptySet, keepSet, setKey } from './byte-set.ts'
+import { memo } from '../base/values.ts'
 import { budgetOf } from './refuse.ts'
+
+/** Bit `byte & 31` of word `byte >> 5` is set for each byte in the set. [8] */
+export type ByteSet = Uint32Array
+
+export function emptySet(): ByteSet {
+  return new Uint32Array(8)
+}
+
+export function addRange(set: ByteSet, low: number, high: number): void {
+  for (let byte = low; byte <= high; byte++) set[byte >> 5] = set[byte >> 5]! | (1 << (byte & 31))
+}
+
+export function ofRange(low: number, high: number): ByteSet {
+  const set = emptySet()
+  addRange(set, low, high)
+  return set
+}
+
+/** Every byte may occur. */
+export const ALL_BYTES: ByteSet = ofRange(0, 255)
+
+export function hasByte(set: ByteSet, byte: number): boolean {
+  // hot
+  return ((set[byte >> 5]! >>> (byte & 31)) & 1) === 1
+}
+
+/** Adds the bytes of another set. */
+export function addSet(set: ByteSet, other: ByteSet): void {
+  for (let word = 0; word < 8; word++) set[word] = set[word]! | other[word]!
+}
+
+/** Keeps the bytes that are also in the other set. */
+function keepSet(set: ByteSet, other: ByteSet): void {
+  for (let word = 0; word < 8; word++) set[word] = set[word]! & other[word]!
+}
+
+/** Equal sets give equal texts. */
+export function setKey(set: ByteSet): string {
+  return set.join()
+}
 
 export type NodeId = number
 
@@ -133,7 +172,8 @@ export class GrammarNodes {
 
   /** The nodes that a node consists of; for a rule, its body. */
   children(node: NodeId): readonly NodeId[] {
-    const [a, b] = [this.a[node]!, this.b[node]!]
+    const a = this.a[node]!
+    const b = this.b[node]!
     switch (this.kinds[node]) {
       case NODE.seq:
         return [a, b]

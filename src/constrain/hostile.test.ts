@@ -3,10 +3,10 @@
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { ConstraintCompiler } from './compile.ts'
-import type { ConstraintSpec } from './constraint.ts'
 import { patternWork } from './refuse.ts'
 import { smallVocabulary } from './testing/vocabulary.ts'
 import { writeGrammar } from './write-grammar.ts'
+import type { ConstraintSpec } from './written-grammar.ts'
 
 const VOCABULARY = smallVocabulary(['xx'])
 const compiler = new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds)

@@ -3,10 +3,10 @@
 // to the nearest frame is walked once, whatever lies below. That gives the tokens that stay inside the frame,
 // and the trie nodes where the frame is left. From those few nodes the walk continues with the complete
 // stack.
-import { memo } from '../base/memo.ts'
+import { memo } from '../base/values.ts'
 import { type Automaton, type CharacterRun, DEAD, END, type StackId, type StateId } from './automaton.ts'
-import { addSet, emptySet } from './byte-set.ts'
 import type { CharacterWalk, CharacterWalks } from './character-walk.ts'
+import { addSet, emptySet } from './grammar-nodes.ts'
 import { refused } from './refuse.ts'
 import type { TokenTrie } from './token-trie.ts'
 

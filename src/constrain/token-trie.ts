@@ -3,7 +3,7 @@
 // next, and jumps to `end` if a byte is refused. The depth tells which node is the parent, so no stack of
 // nodes is needed.
 
-import { addRange, type ByteSet, emptySet } from './byte-set.ts'
+import { addRange, type ByteSet, emptySet } from './grammar-nodes.ts'
 
 /** The functions of a tokenizer that a trie needs. */
 export interface TokenBytes {

@@ -3,17 +3,15 @@
 // Pages load this part of the library when a reply is first constrained. Engine workers never do: they read
 // what it has written, because a worker cannot load a part of itself under every bundler.
 import { reasonOf } from '../base/errors.ts'
-import { recentMemo } from '../base/memo.ts'
-import { oneOf } from './choices.ts'
-import type { ConstraintSpec } from './constraint.ts'
+import { recentMemo } from '../base/values.ts'
 import { parseGbnf } from './gbnf.ts'
-import { Grammar, type NodeId } from './grammar.ts'
+import { Grammar, type NodeId, oneOf } from './grammar.ts'
 import { bounded, refused, tooLarge } from './refuse.ts'
 import { whole } from './regex/anchors.ts'
-import { regexNode } from './regex/nodes.ts'
+import { regexNode } from './regex/dfa.ts'
 import { parseRegex } from './regex/syntax.ts'
 import { schemaNode } from './schema/values.ts'
-import { type WrittenGrammar, writtenGrammar } from './written-grammar.ts'
+import { type ConstraintSpec, type WrittenGrammar, writtenGrammar } from './written-grammar.ts'
 
 /** Most grammars that are kept. */
 const KEPT_GRAMMARS = 8

@@ -3,10 +3,9 @@
 import { describe, expect, test } from 'vitest'
 import { analyse } from './analyse.ts'
 import { Automaton, DEAD } from './automaton.ts'
-import { ALL_BYTES, type ByteSet, ofRange } from './byte-set.ts'
-import type { ConstraintSpec } from './constraint.ts'
+import { ALL_BYTES, type ByteSet, ofRange } from './grammar-nodes.ts'
 import { writeGrammar } from './write-grammar.ts'
-import { readGrammar } from './written-grammar.ts'
+import { type ConstraintSpec, readGrammar } from './written-grammar.ts'
 
 const encoder = new TextEncoder()
 

@@ -1,8 +1,44 @@
 // Written grammars. In: a grammar, written where no model is. Out: its nodes as lists that can be sent to
 // another thread, and there the same grammar over a model's bytes and tokens.
-import type { ByteSet } from './byte-set.ts'
+
 import type { Grammar, TokenName } from './grammar.ts'
-import { GrammarNodes, NODE, type NodeId } from './grammar-nodes.ts'
+import { type ByteSet, GrammarNodes, NODE, type NodeId } from './grammar-nodes.ts'
+
+/** The form of a whole text. */
+export type ConstraintSpec =
+  /** A JSON value that a JSON Schema allows. `compact`: without blanks between its parts. Default false. */
+  | { readonly type: 'schema'; readonly schema: unknown; readonly compact?: boolean | undefined }
+  /** A grammar in llama.cpp's GBNF. */
+  | { readonly type: 'grammar'; readonly grammar: string }
+  /** A regular expression that matches the whole text. */
+  | { readonly type: 'pattern'; readonly pattern: string }
+  /** One of these texts. */
+  | { readonly type: 'choices'; readonly choices: readonly string[] }
+
+/** What may come next in one reply. Holds the position of the reply; the grammar itself is shared. */
+export interface TokenConstraint {
+  /**
+   * The mask for the next token, in words of 32 ids: bit `id % 32` of word `id >> 5` is set if the id is
+   * allowed. There is a word for every id of the logits, and at least one bit is set. The mask is read-only
+   * and valid until the next call. End-of-text ids are allowed only if the text may end. Throws `unsupported`
+   * if no token fits.
+   */
+  mask(): Uint32Array
+  /**
+   * Records the token that was picked. An end-of-text id changes nothing. Throws `internal` for a token that
+   * the mask forbids.
+   */
+  accept(id: number): void
+  /** True if the accepted text is complete and may end here. */
+  readonly canEnd: boolean
+  /** True if only the end may follow. */
+  readonly mustEnd: boolean
+  /** A copy in the same state, for forks and for speculation. */
+  copy(): TokenConstraint
+}
+
+/** The part of a constraint that a sampler uses. */
+export type ReplyConstraint = Omit<TokenConstraint, 'copy'>
 
 /** Nodes as `GrammarNodes` has them. Lists are flat, because messages are searched for what is nested. */
 export interface WrittenGrammar {
@@ -66,7 +102,8 @@ export function readGrammar(
   const nodes = new Uint32Array(kinds.length)
   const listOf = (list: number) => options.subarray(optionEnds[list - 1] ?? 0, optionEnds[list])
   const read = (node: NodeId): NodeId => {
-    const [first, second] = [a[node]!, b[node]!]
+    const first = a[node]!
+    const second = b[node]!
     switch (kinds[node]) {
       case NODE.empty:
         return grammar.empty

@@ -1,6 +1,6 @@
 // Browser host. In: addresses of the engine's files. Out: workers, a clock and compiled modules for the core.
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
-import { toldReader } from '../formats/told-readers.ts'
+import { toldReader } from '../formats/readers.ts'
 import {
   type Build,
   chooseBuild,
@@ -9,9 +9,59 @@ import {
   mayCompile,
   NO_WASM,
 } from '../runtime/features.ts'
-import type { Host } from '../runtime/host.ts'
+import type { ComputePort, Host, WorkerReply } from '../runtime/host.ts'
 import { deviceNotes } from '../store/device/notes.ts'
-import { startComputeWorker } from './wire/compute-port.ts'
+
+/** From an engine worker. `script` is an absolute address; absent: the script that came with the library. */
+export type ToPage =
+  | {
+      readonly type: 'compute-start'
+      readonly number: number
+      readonly script: string | undefined
+      readonly port: MessagePort
+    }
+  | { readonly type: 'compute-end'; readonly number: number }
+
+/** From the engine worker's page. */
+export type ToEngine = { readonly type: 'compute-failed'; readonly number: number; readonly why: string }
+
+/** The first and only message from the page to a compute worker. */
+export interface ComputeStart {
+  readonly port: MessagePort
+}
+
+let started = 0
+
+/** The engine worker's part: asks for one more compute worker and returns a port to it. */
+function startComputeWorker(script?: string): ComputePort {
+  const number = ++started
+  const { port1, port2 } = new MessageChannel()
+  const stopListening = new AbortController()
+  const post = (message: ToPage, transfer: Transferable[] = []) =>
+    globalThis.postMessage(message, { transfer })
+  post({ type: 'compute-start', number, script, port: port2 }, [port2])
+  return {
+    postMessage: (message, transfer = []) => port1.postMessage(message, transfer),
+    onMessage: (listener) => {
+      port1.onmessage = ({ data }: MessageEvent<WorkerReply>) => listener(data)
+    },
+    onError: (listener) => {
+      port1.onmessageerror = () => listener(new Error('a message from it could not be read'))
+      globalThis.addEventListener(
+        'message',
+        ({ data }: MessageEvent<ToEngine | undefined>) => {
+          if (data?.type === 'compute-failed' && data.number === number) listener(new Error(data.why))
+        },
+        { signal: stopListening.signal },
+      )
+    },
+    terminate: () => {
+      stopListening.abort()
+      port1.close()
+      post({ type: 'compute-end', number })
+    },
+  }
+}
 
 /** Absolute addresses of files that lie elsewhere, for a strict content policy or a CDN. */
 export interface HostAssets {

@@ -1,22 +1,21 @@
 // The service. In: calls and ports from a page, or from the same thread. Out: one model, its sessions, its
 // streams.
 
+import { expose } from 'comlink'
 import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { checkList } from '../base/lists.ts'
-import { memo } from '../base/memo.ts'
-import { shown, wrongOption } from '../base/options.ts'
-import { isCount } from '../base/values.ts'
+import { checkList, shown, wrongOption } from '../base/options.ts'
+import { isCount, memo } from '../base/values.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/schedule/sequence.ts'
 import { disposedError } from '../runtime/pool.ts'
 import { noStorage, SessionStore, type StoredSession } from '../store/device/sessions.ts'
+import type { HostAssets } from './host.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
 import { promptText, reply } from './reply/reply.ts'
-import { savedConversation } from './reply/saved.ts'
-import { type Transcript, transcriptOf } from './reply/transcript.ts'
-import type { ProbeReport } from './wire/probe-protocol.ts'
+import { savedConversation, type Transcript, transcriptOf } from './reply/transcript.ts'
+import { keepErrorClasses } from './wire/failure.ts'
 import type {
   EngineInfo,
   EngineService,
@@ -26,12 +25,37 @@ import type {
   LoadReport,
   LoadRequest,
   MemoryUse,
+  Outcome,
+  ProbeReport,
   ProbeRequest,
   Prompt,
   SavedSession,
 } from './wire/protocol.ts'
-import type { Outcome } from './wire/reply.ts'
+import type { LifeMessage } from './wire/script.ts'
 import { type Outlet, openOutlet } from './wire/stream.ts'
+
+/**
+ * The worker's side of `workerConnection`: answers with `service`, in the worker whose global scope this is.
+ * `prepare` is called if the worker starts before there is something to load.
+ */
+export function serveConnection(service: EngineService, prepare: (assets: HostAssets) => void): void {
+  keepErrorClasses()
+  globalThis.addEventListener('messageerror', () =>
+    globalThis.postMessage({ type: 'unread' } satisfies LifeMessage),
+  )
+  globalThis.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
+    if (data?.type === 'ping') globalThis.postMessage({ type: 'pong' } satisfies LifeMessage)
+    if (data?.type === 'prepare') prepare(data.assets)
+    if (data?.type !== 'hold') return
+    const forLife = () => {
+      globalThis.postMessage({ type: 'held' } satisfies LifeMessage)
+      return new Promise<never>(() => undefined)
+    }
+    // A sandboxed frame may have locks while its workers have none.
+    navigator.locks?.request(data.lock, forLife).catch(() => undefined)
+  })
+  expose(service)
+}
 
 /** The implementation of `probe`. */
 export type ModelProber = (request: ProbeRequest, hooks: Pick<LoaderHooks, 'signal'>) => Promise<ProbeReport>

@@ -1,11 +1,15 @@
 // Comparing. In: figures. Out: a table with ratios to its first row, and medians.
 import { expect, test } from 'vitest'
-import { type Compared, compareTable, median } from './compare.ts'
+import { type Compared, compareTable, median } from './report.ts'
 
 const row = (name: string, factor: number): Compared => ({
-  ...{ name, fileBytes: 2e6 * factor, memoryBytes: 8e6 * factor },
+  name,
+  fileBytes: 2e6 * factor,
+  memoryBytes: 8e6 * factor,
   perplexity: { value: 4 * factor, error: 0.1 },
-  ...{ prefill: [100, 900, 200], decode: [10 * factor, 12 * factor], cpu: [5, 1, 3] },
+  prefill: [100, 900, 200],
+  decode: [10 * factor, 12 * factor],
+  cpu: [5, 1, 3],
 })
 
 test('medians are the middle, or the mean of the middle two', () => {

@@ -3,7 +3,10 @@
 
 const WIDTH = 720
 const HEIGHT = 400
-const [LEFT, RIGHT, TOP, BOTTOM] = [64, 190, 40, 48]
+const LEFT = 64
+const RIGHT = 190
+const TOP = 40
+const BOTTOM = 48
 /** Told apart by brightness and by dashes too. */
 const STYLES = [
   ['#1f5a96', ''],
@@ -93,13 +96,15 @@ function axis(
   to: number,
 ): (value: number) => string {
   const of = (value: number) => (isLog ? Math.log(value) : value)
-  const [low, high] = [of(Math.min(...values)), of(Math.max(...values))]
+  const low = of(Math.min(...values))
+  const high = of(Math.max(...values))
   return (value) => (from + ((of(value) - low) / (high - low || 1)) * (to - from)).toFixed(1)
 }
 
 /** 1, 2 and 5 times powers of ten within the range. */
 function ticksOf(values: readonly number[]): number[] {
-  const [low, high] = [Math.min(...values), Math.max(...values)]
+  const low = Math.min(...values)
+  const high = Math.max(...values)
   const ticks: number[] = []
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++)
     for (const factor of [1, 2, 5]) ticks.push(factor * 10 ** power)

@@ -1,25 +1,33 @@
 // Evaluation. In: small data sets and a model that is a table. Out: requests, windows, statistics, resumed
 // runs, tables, and refusals of what is not a data set.
 import { describe, expect, test } from 'vitest'
-import { type EvaluatedModel, encodePair } from './pairs.ts'
 import { svgPlot } from './plot.ts'
 import { type ModelReport, markdownTable } from './report.ts'
-import { rollingWindows } from './rolling.ts'
-import { argmax, mean, perplexityOf } from './statistics.ts'
-import { type ItemResult, runTask, type Task } from './task.ts'
+import { type EvaluatedModel, encodePair } from './score.ts'
+import { argmax, type ItemResult, mean, perplexityOf, runTask, type Task } from './task.ts'
 import { arc, hellaswag, ownChoices, piqa, winogrande } from './tasks/choices.ts'
-import { joinedRows, lambada, windowTask } from './tasks/texts.ts'
-import { detokenizeWikitext, pagesOf } from './tasks/wikitext.ts'
+import {
+  detokenizeWikitext,
+  joinedRows,
+  lambada,
+  pagesOf,
+  rollingWindows,
+  windowTask,
+} from './tasks/texts.ts'
 
 const { signal } = new AbortController()
 
 /** Ids are characters, but "ab" is one token. */
 const tokenizer = {
-  ...{ bosId: 1, eosId: 2, addsBos: true },
+  bosId: 1,
+  eosId: 2,
+  addsBos: true,
   encode: (text: string) => [...text.replaceAll('ab', '\u0100')].map((char) => char.charCodeAt(0)),
 }
 const model = (addBos = false): EvaluatedModel => ({
-  ...{ tokenizer, addBos, maxTokens: 16 },
+  tokenizer,
+  addBos,
+  maxTokens: 16,
   scheduler: { forward: () => Promise.reject(new Error('nothing is run')) },
   newSequence: () => {
     throw new Error('nothing is run')
@@ -155,7 +163,9 @@ describe('data sets', () => {
 
 describe('a run', () => {
   const counting = (fail = Number.POSITIVE_INFINITY, seen: number[] = []): Task => ({
-    ...{ name: 'squares', count: 200, unit: 'numbers' },
+    name: 'squares',
+    count: 200,
+    unit: 'numbers',
     async score(_, index) {
       if (index >= fail) throw new Error('stopped')
       seen.push(index)
@@ -181,10 +191,17 @@ describe('a run', () => {
 
   test('reports are a table and a plot, with names that cannot break either', () => {
     const report = (name: string, value: number): ModelReport => ({
-      ...{ model: name, settings: {} },
+      model: name,
+      settings: {},
       tasks: [
         {
-          ...{ task: 'piqa', items: 10, of: 20, unit: 'questions', chance: 0.5, seconds: 1, data: [] },
+          task: 'piqa',
+          items: 10,
+          of: 20,
+          unit: 'questions',
+          chance: 0.5,
+          seconds: 1,
+          data: [],
           metrics: { acc: { value, error: 0.1 } },
         },
       ],

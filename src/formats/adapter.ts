@@ -52,7 +52,8 @@ export function pairsOf(
         const [has, lacks] = up === undefined ? ['A', 'B'] : ['B', 'A']
         throw malformed(file, `${shown(module)} has ${has} but no ${lacks}`)
       }
-      const [rank, inner] = [down.shape[0], up.shape[1]]
+      const rank = down.shape[0]
+      const inner = up.shape[1]
       if (down.shape.length !== 2 || up.shape.length !== 2 || !rank || rank !== inner) {
         throw malformed(
           file,

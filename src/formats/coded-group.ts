@@ -1,4 +1,4 @@
-// Coded groups. In: nothing. Out: the form in which readers return 32 elements of a quantised row.
+// Coded groups. The form in which readers return 32 elements of a quantised row.
 
 /** Views of the same bytes, for inner loops. */
 export interface RowViews {

@@ -2,9 +2,8 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { halfTable } from '../base/half.ts'
 import { type Coding, codedGroup } from './coded-group.ts'
-import { BLOCKS, elementCount } from './dtypes.ts'
+import { BLOCKS, elementCount, type StoredRows, storedRows } from './dtypes.ts'
 import { malformed, shown } from './malformed.ts'
-import { type StoredRows, storedRows } from './stored-rows.ts'
 import type { TensorInfo, ValueChange } from './tensors.ts'
 
 const word = new Uint32Array(1)

@@ -1,5 +1,30 @@
-// Dtypes. In: a dtype's name. Out: how many elements its blocks hold and how many bytes they take.
+// Dtypes. In: a dtype's name. Out: how many elements its blocks hold and how many bytes they take; typed
+// views of stored rows.
+
+import type { Coding, RowViews } from './coded-group.ts'
 import type { DType } from './tensors.ts'
+
+/** Stored bytes as typed views for the inner loops. They are made once, not per row. */
+export interface StoredRows extends RowViews {
+  readonly dtype: DType
+  /** Of rows in coded groups. */
+  readonly coding: Coding | undefined
+}
+
+/** Views of `bytes`, which are copied first when they do not begin at a multiple of 4. */
+export function storedRows(dtype: DType, bytes: Uint8Array, coding?: Coding): StoredRows {
+  const u8 = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice()
+  const { buffer, byteOffset, byteLength } = u8
+  return {
+    dtype,
+    coding,
+    u8,
+    i8: new Int8Array(buffer, byteOffset, byteLength),
+    u16: new Uint16Array(buffer, byteOffset, byteLength >>> 1),
+    u32: new Uint32Array(buffer, byteOffset, byteLength >>> 2),
+    f32: new Float32Array(buffer, byteOffset, byteLength >>> 2),
+  }
+}
 
 /** Elements and bytes of a block, the smallest unit that is stored. Rows are a whole number of blocks. */
 export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonly bytes: number }>> = {

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { ggufBytes } from '../../test/conformance/testing/writers/gguf-writer.ts'
 import { safetensorsBytes } from '../../test/conformance/testing/writers/safetensors-writer.ts'
 import { bufferSource } from '../base/bytes.ts'
-import { baseName, modelName } from './names/file-names.ts'
+import { baseName, modelName } from './names/named-files.ts'
 import { openModel } from './open-model.ts'
 
 const FIXTURES = join(import.meta.dirname, '../../../shared/fixtures')
@@ -73,7 +73,9 @@ describe('openModel', () => {
       generationConfig: { temperature: 0.7 },
     })
     expect(model.metadata.get('config')).toEqual({
-      ...{ model_type: 'llama', ids: [1], limit: [0, Number.POSITIVE_INFINITY] },
+      model_type: 'llama',
+      ids: [1],
+      limit: [0, Number.POSITIVE_INFINITY],
     })
     expect(model.metadata.get('unset')).toEqual(['rope_scaling'])
     expect(model.tokenizer).toEqual({

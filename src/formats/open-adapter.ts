@@ -3,7 +3,7 @@
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Adapter } from './adapter.ts'
-import { baseName } from './names/file-names.ts'
+import { baseName } from './names/named-files.ts'
 import type { LoadReaders } from './readers.ts'
 
 /** The files of an adapter: two when `source` is a folder, otherwise one. */

@@ -1,8 +1,19 @@
-// TensorIndex. In: nothing. Out: the types of what readers find in a file's header: dtypes, shapes, byte
-// ranges.
+// TensorIndex. The types of what readers find in a file's header: dtypes, shapes, byte ranges.
 import type { PackedEncoding } from '../abi/encodings.ts'
 import type { ByteSource } from '../base/bytes.ts'
 import type { Coding } from './coded-group.ts'
+import { malformed, shown } from './malformed.ts'
+
+/** Two tensors never share bytes, so a header that says so is wrong. */
+export function checkOverlap(file: string, tensors: readonly TensorInfo[]): void {
+  let last: TensorInfo | undefined
+  for (const tensor of [...tensors].sort((a, b) => a.offset - b.offset)) {
+    if (last !== undefined && tensor.offset < last.offset + last.byteLength) {
+      throw malformed(file, `${shown(tensor.name)} begins at ${tensor.offset}, inside ${shown(last.name)}`)
+    }
+    last = tensor
+  }
+}
 
 /** How a tensor's elements are stored in its file. The names are those of GGUF and safetensors. */
 export type DType = 'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1' | CodedDType

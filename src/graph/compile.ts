@@ -1,18 +1,44 @@
 // Compile. In: a family's graph, each weight's encoding, the most rows of a step. Out: the Plan, after every
 // pass.
 
-import type { KvFormat } from './ir.ts'
-import type { Graph } from './nodes.ts'
-import { fuseGates } from './passes/gate.ts'
-import { orderInputs, quantizeActivations } from './passes/quantize.ts'
-import { fuseResiduals } from './passes/residual.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import type { KvFormat, Value } from './ir.ts'
+import { broken, expectForm, sameShape, show } from './node.ts'
+import { type Graph, inferShape, inputsOf, type Node, outputsOf } from './nodes.ts'
+import { fuseGates, fuseResiduals } from './passes/fuse.ts'
+import { orderInputs, quantizeActivations, subtractStillBias } from './passes/quantize.ts'
 import { type EncodingOf, type OrderOf, splitMixed } from './passes/split.ts'
-import { subtractStillBias } from './passes/still.ts'
+import type { StripBytesOf } from './plan/layouts.ts'
 import { lower } from './plan/lower.ts'
 import { type Capacity, planMemory } from './plan/memory.ts'
 import type { Plan } from './plan/plan.ts'
-import type { StripBytesOf } from './plan/slots.ts'
-import { checkShapes } from './shapes.ts'
+
+const READ_A8: ReadonlySet<Node['op']> = new Set(['linear', 'linearSwiglu', 'linearExperts'])
+
+/**
+ * Throws `internal` unless every value is made once, before it is read, with the shape that its node gives
+ * it.
+ */
+export function checkShapes(graph: Graph): void {
+  const made = new Map<number, Value>()
+  for (const node of graph.nodes) {
+    for (const input of inputsOf(node)) {
+      if (made.get(input.id) !== input) throw broken(input, `is read by ${node.op} before it is made`)
+      if (!READ_A8.has(node.op)) expectForm(input, 'f32')
+    }
+    const shape = inferShape(node)
+    const outputs = outputsOf(node)
+    if (outputs.length === 0) {
+      throw new HalfbyteError('internal', `a node ${node.op} of the graph makes nothing`)
+    }
+    for (const output of outputs) {
+      if (made.has(output.id)) throw broken(output, 'is made twice')
+      if (!sameShape(output.shape, shape)) throw broken(output, `comes out of ${node.op} as ${show(shape)}`)
+      made.set(output.id, output)
+    }
+  }
+  if (made.get(graph.output.id) !== graph.output) throw broken(graph.output, 'is the output but is not made')
+}
 
 export interface CompileOptions extends Capacity {
   /** The encoding that a weight will have in linear memory. Asked for matrices only: vectors are f32. */

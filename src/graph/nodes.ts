@@ -1,10 +1,8 @@
-// Nodes. In: the file of each kind of node. Out: the type of all nodes, a node's shape, a node's record.
+// Nodes. In: the file of each kind of node. Out: the type of all nodes, a node's shape and record, the edges
+// of a graph.
 import type { Shape, StateGroup, Value } from './ir.ts'
 import type { Addresses, KernelKind, NodeKind, OpRecord, SpecOf } from './node.ts'
 import { type Attention, attention, type RopeKv, ropeKv } from './nodes/attention.ts'
-import { type Add, add, type Rescale, rescale, type Swiglu, swiglu } from './nodes/elementwise.ts'
-import { type Embed, embed } from './nodes/embed.ts'
-import { type Collect, collect, type Exchange, exchange } from './nodes/exchanges.ts'
 import {
   type Combine,
   combine,
@@ -16,10 +14,100 @@ import {
   route,
 } from './nodes/experts.ts'
 import { type Linear, type LinearSwiglu, linear, linearSwiglu } from './nodes/linear.ts'
-import { type LayerNorm, layernorm, type Renorm, type RmsNorm, renorm, rmsnorm } from './nodes/norms.ts'
-import { type Quantize, quantize } from './nodes/quantize.ts'
 import { type Conv1d, conv1d, type Scan, type Ssd, scan, ssd } from './nodes/recurrent.ts'
-import { type Slice, slice, type TakeRows, takeRows } from './nodes/views.ts'
+import {
+  type Add,
+  add,
+  type Collect,
+  collect,
+  type Embed,
+  type Exchange,
+  embed,
+  exchange,
+  type LayerNorm,
+  layernorm,
+  type Quantize,
+  quantize,
+  type Renorm,
+  type Rescale,
+  type RmsNorm,
+  renorm,
+  rescale,
+  rmsnorm,
+  type Slice,
+  type Swiglu,
+  slice,
+  swiglu,
+  type TakeRows,
+  takeRows,
+} from './nodes/rows.ts'
+
+/** Fields that hold the outputs of a node. A value in any other field is an input. */
+const OUTPUTS: readonly string[] = ['output', 'quantized']
+
+const isValue = (field: unknown): field is Value =>
+  typeof field === 'object' && field !== null && 'form' in field
+
+/** The fields that a node reads, with their names, in its own order. */
+const inputFields = (node: Node): [string, Value][] =>
+  Object.entries(node as object).filter(
+    (entry): entry is [string, Value] => !OUTPUTS.includes(entry[0]) && isValue(entry[1]),
+  )
+
+/** Values that a node reads. */
+export const inputsOf = (node: Node): readonly Value[] => inputFields(node).map(([, value]) => value)
+
+/** Values a node makes. */
+export function outputsOf(node: Node): readonly Value[] {
+  const quantized = 'quantized' in node ? node.quantized : undefined
+  return [node.output, quantized].filter((value) => value !== undefined)
+}
+
+/** The node with every input replaced by `replace(input)`. */
+export function mapInputs(node: Node, replace: (value: Value) => Value): Node {
+  const replaced = inputFields(node).map(([field, value]) => [field, replace(value)] as const)
+  return { ...node, ...Object.fromEntries(replaced) } as Node
+}
+
+/**
+ * Indices of the nodes that read each value, by value id. The graph's own output does not count as a read.
+ */
+export function readersOf(graph: Graph): ReadonlyMap<number, readonly number[]> {
+  const readers = new Map<number, number[]>()
+  for (const [index, node] of graph.nodes.entries()) {
+    for (const { id } of new Set(inputsOf(node))) readers.set(id, [...(readers.get(id) ?? []), index])
+  }
+  return readers
+}
+
+/** Index of the node that makes each value, by value id. */
+export function producersOf(graph: Graph): ReadonlyMap<number, number> {
+  const producers = new Map<number, number>()
+  for (const [index, node] of graph.nodes.entries()) {
+    for (const { id } of outputsOf(node)) producers.set(id, index)
+  }
+  return producers
+}
+
+/**
+ * By id, the value whose rows each value points into: itself, or the value that its slices and takeRows start
+ * from.
+ */
+export function basesOf(graph: Graph): ReadonlyMap<number, number> {
+  const bases = new Map<number, number>()
+  for (const node of graph.nodes) {
+    const isView = node.op === 'slice' || node.op === 'takeRows'
+    for (const { id } of outputsOf(node)) {
+      bases.set(id, isView ? (bases.get(node.input.id) ?? node.input.id) : id)
+    }
+  }
+  return bases
+}
+
+/** The first id that no value of the graph has. */
+export function nextId(graph: Graph): number {
+  return Math.max(-1, ...graph.nodes.flatMap(outputsOf).map(({ id }) => id)) + 1
+}
 
 /** A node that becomes one record, by the `record` of its kind. */
 export type KernelNode =
@@ -42,12 +130,32 @@ export interface Graph {
 
 /** A node without an entry does not compile. */
 const KERNEL_KINDS: { readonly [Op in KernelNode['op']]: KernelKind<NodeOf<Op>> } = {
-  ...{ embed, rmsnorm, layernorm, renorm, quantize, linear, linearSwiglu, ropeKv, attention, swiglu },
-  ...{ add, rescale, conv1d, scan, ssd, route, gather, linearExperts, combine },
+  embed,
+  rmsnorm,
+  layernorm,
+  renorm,
+  quantize,
+  linear,
+  linearSwiglu,
+  ropeKv,
+  attention,
+  swiglu,
+  add,
+  rescale,
+  conv1d,
+  scan,
+  ssd,
+  route,
+  gather,
+  linearExperts,
+  combine,
 }
 const KINDS: { readonly [Op in Node['op']]: NodeKind<NodeOf<Op>> } = {
   ...KERNEL_KINDS,
-  ...{ slice, takeRows, exchange, collect },
+  slice,
+  takeRows,
+  exchange,
+  collect,
 }
 
 /** The shape of a node's output. Throws `internal` with both shapes when its inputs do not fit together. */

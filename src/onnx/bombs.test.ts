@@ -13,9 +13,13 @@ import { PASSES } from './passes.ts'
 import { readModel } from './read-model.ts'
 import { modelBytes, type WrittenGraph, type WrittenNode, type WrittenTensor } from './testing/write-model.ts'
 
-const [BOOL, F64, I64] = [9, 11, 7]
+const BOOL = 9
+const F64 = 11
+const I64 = 7
 const whole = (name: string, ...values: readonly number[]): WrittenTensor => ({
-  ...{ name, type: I64, dims: [values.length] },
+  name,
+  type: I64,
+  dims: [values.length],
   raw: new Uint8Array(BigInt64Array.from(values, BigInt).buffer),
 })
 const number = (name: string, value: number): WrittenTensor => ({ ...whole(name, value), dims: [] })
@@ -26,7 +30,9 @@ const read = async (graph: WrittenGraph) =>
 
 /** A loop that makes `out` of `x` in `nodes`, 65,536 times. */
 const looped = (nodes: readonly WrittenNode[], constants: readonly WrittenTensor[] = []): WrittenNode => ({
-  ...{ op: 'Loop', inputs: ['trip', 'yes', 'x'], outputs: ['y'] },
+  op: 'Loop',
+  inputs: ['trip', 'yes', 'x'],
+  outputs: ['y'],
   attributes: {
     body: { nodes, constants, inputs: ['i', 'goes', 'x'], outputs: ['goes', 'out'] },
   },
@@ -41,7 +47,8 @@ const graphOf = (...nodes: readonly WrittenNode[]): WrittenGraph => ({
 /** A budget that refuses as a file's does, with these limits. */
 const limited = (work: number, bytes: number) =>
   new Budget({
-    ...{ work, bytes },
+    work,
+    bytes,
     refuse: ({ what, asked, most }) => new HalfbyteError('out-of-memory', `${what} ${asked} of ${most}`),
   })
 const refused = (what: 'work' | 'bytes') =>
@@ -50,7 +57,9 @@ const feeds = new Map([['x', zeros('f32', [2])]])
 
 describe('folding', () => {
   const filled = (name: string): WrittenNode => ({
-    ...{ op: 'ConstantOfShape', inputs: ['shape'], outputs: [name] },
+    op: 'ConstantOfShape',
+    inputs: ['shape'],
+    outputs: [name],
     attributes: { value: { name: 'value', type: F64, dims: [1], raw: new Uint8Array(8) } },
   })
 
@@ -62,7 +71,9 @@ describe('folding', () => {
     const reader = { op: 'Max', inputs: what === 'bytes' ? names : ['x'], outputs: ['y'] }
     const graph = await read({
       nodes: [...names.map(filled), reader],
-      ...{ constants: [whole('shape', 2 ** 22)], inputs: ['x'], outputs: ['y'] },
+      constants: [whole('shape', 2 ** 22)],
+      inputs: ['x'],
+      outputs: ['y'],
     })
     expect(() => runPasses(graph, PASSES)).toThrow(refused(what))
   })
@@ -84,7 +95,8 @@ describe('folding', () => {
     const graph = await read({
       nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['a'] }, node],
       constants: [whole('shape', 2048, 2048)],
-      ...{ inputs: ['x'], outputs: ['y'] },
+      inputs: ['x'],
+      outputs: ['y'],
     })
     const budget = graphBudget()
     expect(() => runPasses(graph, PASSES, { budget })).toThrow(refused('work'))
@@ -93,12 +105,15 @@ describe('folding', () => {
 
   test('a chain of 100 constants holds two of them at a time, and gives its bytes back', async () => {
     const chain = Array.from({ length: 100 }, (_, at) => ({
-      ...{ op: 'Neg', inputs: [`a${at}`], outputs: [`a${at + 1}`] },
+      op: 'Neg',
+      inputs: [`a${at}`],
+      outputs: [`a${at + 1}`],
     }))
     const graph = await read({
       nodes: [{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['a0'] }, ...chain],
       constants: [whole('shape', 2 ** 16)],
-      ...{ inputs: ['x'], outputs: ['a100'] },
+      inputs: ['x'],
+      outputs: ['a100'],
     })
     const budget = limited(2 ** 26, 2 * 4 * 2 ** 16 + 8)
     const { graph: folded } = runPasses(graph, PASSES, { budget })
@@ -151,17 +166,19 @@ describe('loops', () => {
     const loop = (outputs: readonly string[], made: readonly string[]): WrittenGraph => ({
       nodes: [
         {
-          ...{ op: 'Loop', inputs: ['trip', 'yes', 'x'], outputs },
+          op: 'Loop',
+          inputs: ['trip', 'yes', 'x'],
+          outputs,
           attributes: { body: { ...body, outputs: ['goes', ...made] } },
         },
       ],
-      ...{ constants: [number('trip', 50), yes], inputs: ['x'], outputs: outputs.slice(-1) },
+      constants: [number('trip', 50), yes],
+      inputs: ['x'],
+      outputs: outputs.slice(-1),
     })
     const given = new Map([['x', zeros('f32', [1024])]])
-    const [carried, listed] = [
-      await read(loop(['y'], ['out'])),
-      await read(loop(['y', 'all'], ['out', 'out'])),
-    ]
+    const carried = await read(loop(['y'], ['out']))
+    const listed = await read(loop(['y', 'all'], ['out', 'out']))
     const small = limited(2 ** 26, 3 * bytes)
     expect(evaluate(carried, given, { budget: small }).get('y')?.dims).toEqual([1024])
     expect(small.heldBytes).toBe(0)
@@ -179,14 +196,17 @@ test('a sum over an equation counts its products', async () => {
       { op: 'Einsum', inputs: ['a', 'a'], outputs: ['y'], attributes: { equation: { text: 'ab,cd->' } } },
     ],
     constants: [whole('shape', 1024, 2)],
-    ...{ inputs: ['x'], outputs: ['y'] },
+    inputs: ['x'],
+    outputs: ['y'],
   })
   expect(() => evaluate(graph, feeds, { budget: limited(2 ** 22, 2 ** 20) })).toThrow(/work/)
 })
 
 test('a chain of nodes whose rank grows is refused before anything is computed', async () => {
   const nodes = Array.from({ length: 100 }, (_, at) => ({
-    ...{ op: 'Unsqueeze', inputs: [`x${at || ''}`, 'axis'], outputs: [`x${at + 1}`] },
+    op: 'Unsqueeze',
+    inputs: [`x${at || ''}`, 'axis'],
+    outputs: [`x${at + 1}`],
   }))
   const bytes = modelBytes({ nodes, constants: [whole('axis', 0)], inputs: ['x'], outputs: ['x100'] })
   await expect(
@@ -196,7 +216,9 @@ test('a chain of nodes whose rank grows is refused before anything is computed',
 
 test('evaluation stops after each node, and an abort ends it', async () => {
   const nodes = Array.from({ length: 10 }, (_, at) => ({
-    ...{ op: 'Neg', inputs: [`x${at || ''}`], outputs: [`x${at + 1}`] },
+    op: 'Neg',
+    inputs: [`x${at || ''}`],
+    outputs: [`x${at + 1}`],
   }))
   const graph = await read({ nodes, inputs: ['x'], outputs: ['x10'] })
   const abort = new AbortController()

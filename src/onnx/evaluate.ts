@@ -2,9 +2,8 @@
 // TypeScript. It is the definition of the dialect; models run as plans.
 import { Budget, type Excess } from '../base/budget.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { memo } from '../base/memo.ts'
-import { readsOf } from './ir/edges.ts'
-import { type Graph, isStored, type Node } from './ir/graph.ts'
+import { memo } from '../base/values.ts'
+import { type Graph, isStored, type Node, readsOf } from './ir/graph.ts'
 import { checkAxes, type Evaluate, type Operator, unclaimed, unfit } from './ir/operator.ts'
 import { type DType, rounder, type Tensor } from './ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from './operators.ts'

@@ -1,7 +1,6 @@
 // Shape inference with data propagation. In: a graph. Out: dtype, dims and known elements of every value.
-import { memo } from '../base/memo.ts'
-import { type Graph, isStored, type Node, type Type } from './ir/graph.ts'
-import { typeOf } from './ir/known.ts'
+import { memo } from '../base/values.ts'
+import { type Graph, isStored, type Node, type Type, typeOf } from './ir/graph.ts'
 import { checkAxes, type Inference, unfit } from './ir/operator.ts'
 import type { Tensor } from './ir/tensor.ts'
 import { operatorOf } from './operators.ts'

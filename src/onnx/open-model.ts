@@ -1,17 +1,17 @@
 // ONNX models. In: the files of a decoder's export. Out: a model file with the graph of its step; weights
 // stay in their files.
 import type { Family, ModelConfig, RopeConfig, RopeScaling } from '../arch/config/config.ts'
-import type { ByteSource } from '../base/bytes.ts'
+import { type ByteSource, filledSource, readInto } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../base/values.ts'
 import { generationSettings, type MetaObject, readJson, readText, withoutNulls } from '../formats/json.ts'
-import type { ModelFile } from '../formats/model-file.ts'
-import { baseName, modelName } from '../formats/names/file-names.ts'
+import { baseName, modelName } from '../formats/names/named-files.ts'
+import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import type { GraphBuilder } from '../graph/builder.ts'
 import type { Graph as StepGraph } from '../graph/nodes.ts'
-import { withBfloats } from './bfloats.ts'
 import { graphBudget } from './evaluate.ts'
+import { type Graph, isStored, type StoredTensor } from './ir/graph.ts'
 import { type PassReport, runPasses } from './passes/pass.ts'
 import { PASSES } from './passes.ts'
 import { HANDLERS } from './raise/handlers.ts'
@@ -19,6 +19,59 @@ import type { Findings, FixedRange } from './raise/meaning.ts'
 import { localRope } from './raise/settled.ts'
 import { PROVEN_POSITIONS, type Translation, Translator } from './raise/translator.ts'
 import { type FindFile, type OnnxModel, readModel } from './read-model.ts'
+
+/** Nearly every other f32 shows in so few values that it is more. */
+const FIRST_BYTES = 4096
+const CHUNK_BYTES = 4 << 20
+
+/**
+ * Reads such matrices whole, and of others mostly the beginning. Files that come by ranges are left as they
+ * are: they would come twice.
+ */
+async function withBfloats(graph: Graph, signal?: AbortSignal): Promise<Graph> {
+  const constants = new Map(graph.constants)
+  for (const [name, constant] of constants) {
+    if (!isStored(constant) || constant.dtype !== 'f32' || constant.dims.length !== 2) continue
+    if (constant.source.readAlone === undefined && (await isBfloats(constant, signal)))
+      constants.set(name, { ...constant, bfloats: bfloatSource(constant) })
+  }
+  return { ...graph, constants }
+}
+
+async function isBfloats(
+  { source, offset, byteLength }: StoredTensor,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const chunk = new Uint32Array(Math.min(CHUNK_BYTES, byteLength) / 4)
+  for (let at = 0, length = FIRST_BYTES; at < byteLength; at += length, length = CHUNK_BYTES) {
+    const words = chunk.subarray(0, Math.min(length, byteLength - at) / 4)
+    await readInto(source, bytesOf(words), offset + at, signal)
+    let all = 0
+    for (let i = 0; i < words.length; i++) all |= words[i]!
+    if ((all & 0xffff) !== 0) return false
+  }
+  return true
+}
+
+/** The upper halves of the words. */
+const bfloatSource = ({ source, offset, byteLength }: StoredTensor): ByteSource =>
+  filledSource(source.name, byteLength / 2, async (target, from, signal) => {
+    const end = from + target.byteLength
+    const words = new Uint32Array(Math.min(CHUNK_BYTES / 4, Math.ceil(target.byteLength / 2) + 1))
+    const halves = new Uint16Array(words.buffer)
+    for (let at = from; at < end; ) {
+      const first = at >> 1
+      const count = Math.min(words.length, Math.ceil(end / 2) - first)
+      await readInto(source, bytesOf(words.subarray(0, count)), offset + 4 * first, signal)
+      for (let i = 0; i < count; i++) halves[i] = words[i]! >>> 16
+      const part = new Uint8Array(words.buffer, at - 2 * first, Math.min(end, 2 * (first + count)) - at)
+      target.set(part, at - from)
+      at += part.byteLength
+    }
+  })
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array<ArrayBuffer>): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength)
 
 export interface OnnxOptions {
   /** Makes the graph of the step. Engines have it, so this reader need not bring it along. */
@@ -54,11 +107,9 @@ export async function openOnnx(
     const file = await find(name)
     return file && readJson(file, signal)
   }
-  const [genai, config, generation] = [
-    await json('genai_config.json'),
-    await json('config.json'),
-    await json('generation_config.json'),
-  ]
+  const genai = await json('genai_config.json')
+  const config = await json('config.json')
+  const generation = await json('generation_config.json')
   const positions = statedContext(genai, config)
   const translation = await new Translator(source.name, stored, HANDLERS, newGraph(), {
     budget,
@@ -150,7 +201,8 @@ function generationOf(
   generation: JsonObject | undefined,
 ): MetaObject | undefined {
   if (generation !== undefined || genai === undefined) return generationSettings(config, generation)
-  const [model, search] = [genai['model'], genai['search']]
+  const model = genai['model']
+  const search = genai['search']
   const { eos_token_id } = isObject(model) ? model : {}
   const { temperature, top_k, top_p, repetition_penalty } = isObject(search) ? search : {}
   return withoutNulls({ eos_token_id, temperature, top_k, top_p, repetition_penalty })
@@ -178,7 +230,8 @@ function configOf(
   const rope = ropes.all ?? ropes.local
   const local = localRope(findings)
   const contextLength = Math.min(
-    ...[tablePositions ?? Infinity, proven?.positions ?? Infinity],
+    tablePositions ?? Infinity,
+    proven?.positions ?? Infinity,
     stated ?? Math.min(tablePositions ?? USUAL_CONTEXT, PROVEN_POSITIONS),
   )
   const ssm = ssmOf(name, graph, heads)
@@ -186,9 +239,15 @@ function configOf(
     family: ssm === undefined ? familyOf(findings) : 'mamba',
     name,
     ...(ssm && { ssm }),
-    ...{ hiddenSize, layers, heads, kvHeads, headDim },
+    hiddenSize,
+    layers,
+    heads,
+    kvHeads,
+    headDim,
     intermediateSize: ssm === undefined ? Math.max(1, intermediateSize) : intermediateSize,
-    ...{ vocabSize: graph.output.shape[1], normEpsilon, contextLength },
+    vocabSize: graph.output.shape[1],
+    normEpsilon,
+    contextLength,
     rope: rotation(rope?.theta ?? 10_000, rope?.dims ?? headDim, rope?.scaling),
     localRope: local && rotation(local.theta, local.dims, local.scaling),
     tiedEmbeddings: !weights.tensors.has('output.weight'),
@@ -196,13 +255,16 @@ function configOf(
 }
 
 const rotation = (theta: number, dims: number, scaling?: RopeScaling): RopeConfig => ({
-  ...{ theta, dims, pairing: 'halves' },
+  theta,
+  dims,
+  pairing: 'halves',
   ...(scaling && { scaling }),
 })
 
 /** The sizes of recurrent layers, as packs state them; undefined where there are none. */
 function ssmOf(name: string, { nodes }: StepGraph, heads: number): MetaObject | undefined {
-  const [scan, conv] = [nodes.find(({ op }) => op === 'scan'), nodes.find(({ op }) => op === 'conv1d')]
+  const scan = nodes.find(({ op }) => op === 'scan')
+  const conv = nodes.find(({ op }) => op === 'conv1d')
   if (scan?.op !== 'scan' || conv?.op !== 'conv1d') return undefined
   if (heads > 0)
     throw new HalfbyteError(
@@ -216,7 +278,9 @@ function ssmOf(name: string, { nodes }: StepGraph, heads: number): MetaObject | 
     stateSize: scan.decay.k,
     convKernel: conv.weight.k,
     timeStepRank: steps?.op === 'linear' ? steps.weight.k : 1,
-    ...{ heads: 0, groups: 0, convBias: conv.bias !== undefined },
+    heads: 0,
+    groups: 0,
+    convBias: conv.bias !== undefined,
   }
 }
 

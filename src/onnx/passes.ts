@@ -1,12 +1,9 @@
-// The passes. In: nothing. Out: those that every graph gets, in their order.
-import { simplify } from './passes/algebra.ts'
-import { shareCommon } from './passes/common.ts'
-import { removeDead } from './passes/dead.ts'
+// The passes. Those that every graph gets, in their order.
+import { mergeSlices, simplify } from './passes/algebra.ts'
 import { foldConstants, foldShapes } from './passes/fold.ts'
-import { joinGelus } from './passes/gelu.ts'
-import { joinGemms } from './passes/gemm.ts'
+import { joinGelus, joinGemms } from './passes/fuse.ts'
 import type { Pass } from './passes/pass.ts'
-import { mergeSlices } from './passes/slices.ts'
+import { removeDead, shareCommon } from './passes/redundant.ts'
 
 export const PASSES: readonly Pass[] = [
   foldConstants,

@@ -2,13 +2,180 @@
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from '../formats/malformed.ts'
+import { pathInside } from '../formats/names/named-files.ts'
 import { Message } from '../formats/protobuf.ts'
-import { checkGraph } from './ir/check-graph.ts'
 import type { Constant, Graph, Input, Node } from './ir/graph.ts'
-import { externalLocation, externalRange } from './proto/external.ts'
 import { Counts, domainOf, type Opsets, readNode, readValue, unsupportedPart } from './proto/graph-proto.ts'
-import { type FieldRange, Scanner } from './proto/scanner.ts'
-import { readTensorFields, tensorFrom, tensorFromBytes } from './proto/tensor-proto.ts'
+import { readTensorFields, type TensorFields, tensorFrom, tensorFromBytes } from './proto/tensor-proto.ts'
+
+const WINDOW = 2 ** 18
+const MOST_VARINT = 10
+/** A tag, and a length or a number. */
+const MOST_HEAD = 2 * MOST_VARINT
+
+/** A field whose contents were not read. */
+interface FieldRange {
+  readonly field: number
+  /** Where its tag begins in the source. */
+  readonly start: number
+  /** Where its contents begin. */
+  readonly offset: number
+  readonly length: number
+}
+
+class Scanner {
+  readonly #source: ByteSource
+  readonly #signal: AbortSignal | undefined
+  #bytes = new Uint8Array(0)
+  #start = 0
+
+  constructor(source: ByteSource, signal?: AbortSignal) {
+    this.#source = source
+    this.#signal = signal
+  }
+
+  /** Every field of the message at [offset, end); the contents of a number are its bytes. */
+  async *fields(offset: number, end: number): AsyncGenerator<FieldRange> {
+    for (let at = offset; at < end; ) {
+      const length = Math.min(MOST_HEAD, end - at)
+      // A wait for each of a file's fields takes longer than to read them.
+      const range = this.#fieldAt(this.#held(at, length) ?? (await this.read(at, length)), at, end)
+      yield range
+      at = range.offset + range.length
+    }
+  }
+
+  /** Bytes of a range; the result is a view that later reads do not change. */
+  async read(offset: number, length: number): Promise<Uint8Array> {
+    const held = this.#held(offset, length)
+    if (held !== undefined) return held
+    if (length > WINDOW) return this.#source.read(offset, length, this.#signal)
+    this.#bytes = new Uint8Array(
+      await this.#source.read(offset, Math.min(WINDOW, this.#source.size - offset), this.#signal),
+    )
+    this.#start = offset
+    return this.#bytes.subarray(0, length)
+  }
+
+  /** Undefined where the bytes are not in memory. */
+  #held(offset: number, length: number): Uint8Array | undefined {
+    const from = offset - this.#start
+    const isHeld = from >= 0 && from + length <= this.#bytes.byteLength
+    return isHeld ? this.#bytes.subarray(from, from + length) : undefined
+  }
+
+  /** `head`: the first bytes of the field. */
+  #fieldAt(head: Uint8Array, start: number, end: number): FieldRange {
+    const tag = this.#varint(head, 0, start)
+    const at = start + tag.next
+    const field = Math.floor(tag.value / 8)
+    const type = tag.value % 8
+    if (field === 0) throw this.#wrong(`it has a field numbered 0 at byte ${at}`)
+    let offset = at
+    let length: number
+    if (type === 0) length = this.#varint(head, tag.next, start).next - tag.next
+    else if (type === 1) length = 8
+    else if (type === 5) length = 4
+    else if (type === 2) {
+      const stated = this.#varint(head, tag.next, start)
+      offset = start + stated.next
+      length = stated.value
+    } else throw this.#wrong(`byte ${at} begins a field of wire type ${type}, which there is not`)
+    if (length > end - offset)
+      throw this.#wrong(
+        `a field of ${length} bytes at byte ${offset} is longer than the message that holds it`,
+      )
+    return { field, start, offset, length }
+  }
+
+  /** An unsigned number; beyond 2^53 it is only known to be large. */
+  #varint(head: Uint8Array, from: number, start: number): { value: number; next: number } {
+    const most = Math.min(head.length, from + MOST_VARINT)
+    let value = 0
+    for (let at = from; at < most; at++) {
+      const byte = head[at]!
+      value += (byte & 0x7f) * 2 ** (7 * (at - from))
+      if (byte < 0x80) return { value, next: at + 1 }
+    }
+    throw this.#wrong(`the number at byte ${start + from} does not end`)
+  }
+
+  #wrong(what: string) {
+    return malformed(this.#source.name, what)
+  }
+}
+
+/** The file's path beside the model. Throws `format` for one that may lead out of the model's folder. */
+const externalLocation = (file: string, name: string, entries: ReadonlyMap<string, string>): string =>
+  pathInside(entries.get('location') ?? '', `${file}: tensor ${name}`)
+
+/**
+ * Throws `format` for a range that the file does not have or that is not the tensor's size; `unsupported`
+ * when the file is not there.
+ */
+function externalRange(
+  file: string,
+  { name, byteLength }: TensorFields,
+  entries: ReadonlyMap<string, string>,
+  source: ByteSource | undefined,
+): { source: ByteSource; offset: number } {
+  const location = entries.get('location') ?? ''
+  if (source === undefined) throw missing(file, name, location)
+  const offset = count(file, name, 'offset', entries.get('offset') ?? '0')
+  const length = count(file, name, 'length', entries.get('length') ?? `${byteLength}`)
+  if (length !== byteLength)
+    throw malformed(
+      file,
+      `tensor ${name} has ${length} bytes in ${location} where its shape needs ${byteLength}`,
+    )
+  if (offset + length > source.size)
+    throw malformed(
+      file,
+      `tensor ${name} ends at byte ${offset + length} of ${location}, which has ${source.size}`,
+    )
+  return { source, offset }
+}
+
+function count(file: string, name: string, what: string, text: string): number {
+  const value = Number(text)
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(value)) return value
+  throw malformed(
+    file,
+    `tensor ${name} has the ${what} ${JSON.stringify(text.slice(0, 40))}, which is no count`,
+  )
+}
+
+function missing(file: string, name: string, location: string): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `${file}: tensor ${name} lies in ${location}, which is not among the files; give the folder that has both`,
+    { file, tensor: name, location },
+  )
+}
+
+function checkGraph(file: string, graph: Graph, outer: ReadonlySet<string> = new Set()): void {
+  const wrong = (what: string) =>
+    new HalfbyteError('format', `${file}: in graph ${graph.name}, ${what}; export the model again`, { file })
+  const known = new Set(graph.constants.keys())
+  const make = (name: string) => {
+    if (known.has(name)) throw wrong(`the name ${name} is made twice`)
+    known.add(name)
+  }
+  for (const { name } of graph.inputs) make(name)
+  for (const node of graph.nodes) {
+    for (const name of node.inputs) {
+      if (name !== '' && !known.has(name) && !outer.has(name))
+        throw wrong(`node ${node.name} (${node.op}) reads ${name}, which nothing before it makes`)
+    }
+    for (const { kind, value } of node.attributes.values()) {
+      if (kind === 'graph') checkGraph(file, value, new Set([...known, ...outer]))
+    }
+    for (const name of node.outputs) if (name !== '') make(name)
+  }
+  for (const name of graph.outputs) {
+    if (!known.has(name) && !outer.has(name)) throw wrong(`its output ${name} is made by nothing`)
+  }
+}
 
 export interface OnnxModel {
   readonly graph: Graph
@@ -193,7 +360,8 @@ class ModelReader {
 }
 
 function readOpset(message: Message): [string, number] {
-  let [domain, version] = ['', 0]
+  let domain = ''
+  let version = 0
   message.fields((field) => {
     if (field === 1) domain = domainOf(message.text())
     if (field === 2) version = message.int()

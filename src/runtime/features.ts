@@ -32,14 +32,54 @@ const SIMD = [...HEADER, ...RETURNS_V128, 10, 8, 1, 6, 0, 0x41, 0, 0xfd, 15, 0x0
 /** (i32x4.relaxed_dot_i8x16_i7x16_add_s x x x), where x is a splat of 0. The opcode is 0x113, in LEB128. */
 const SPLAT = [0x41, 0, 0xfd, 15]
 const RELAXED = [
-  ...[...HEADER, ...RETURNS_V128, 10, 19, 1, 17, 0],
-  ...[...SPLAT, ...SPLAT, ...SPLAT, 0xfd, 0x93, 0x02, 0x0b],
+  ...HEADER,
+  ...RETURNS_V128,
+  10,
+  19,
+  1,
+  17,
+  0,
+  ...SPLAT,
+  ...SPLAT,
+  ...SPLAT,
+  0xfd,
+  0x93,
+  0x02,
+  0x0b,
 ]
 
 /** A shared memory of one page and (drop (i32.atomic.load (i32.const 0))) */
 const ATOMICS = [
-  ...[...HEADER, 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 5, 4, 1, 3, 1, 1],
-  ...[10, 11, 1, 9, 0, 0x41, 0, 0xfe, 16, 2, 0, 0x1a, 0x0b],
+  ...HEADER,
+  1,
+  4,
+  1,
+  0x60,
+  0,
+  0,
+  3,
+  2,
+  1,
+  0,
+  5,
+  4,
+  1,
+  3,
+  1,
+  1,
+  10,
+  11,
+  1,
+  9,
+  0,
+  0x41,
+  0,
+  0xfe,
+  16,
+  2,
+  0,
+  0x1a,
+  0x0b,
 ]
 
 export function detectFeatures(globals: FeatureGlobals): Features {

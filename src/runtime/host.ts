@@ -1,7 +1,6 @@
-// Host. In: nothing. Out: the interface through which the core uses workers, clocks and module files.
+// Host. The interface through which the core uses workers, clocks and module files.
 import type { ByteSource } from '../base/bytes.ts'
-import type { ModelFile } from '../formats/model-file.ts'
-import type { LoadReaders } from '../formats/readers.ts'
+import type { LoadReaders, ModelFile } from '../formats/readers.ts'
 import type { GraphBuilder } from '../graph/builder.ts'
 import type { Notes } from '../store/device/notes.ts'
 import type { ComputeReply, ComputeRequest } from './compute-thread.ts'

@@ -7,9 +7,8 @@ import type { Host, Note } from './host.ts'
 import { Arena } from './memory/arena.ts'
 import { createMemory } from './memory/memory.ts'
 import { type EngineExports, instantiateEngine } from './module.ts'
-import type { Pool, PoolKind } from './pool.ts'
+import { type Pool, type PoolKind, SinglePool } from './pool.ts'
 import { SharedPool, type SharedPoolOptions } from './shared.ts'
-import { SinglePool } from './single.ts'
 
 export interface RuntimeOptions {
   readonly host: Host

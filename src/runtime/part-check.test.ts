@@ -1,11 +1,11 @@
 // Checking parts. In: parts of an arena. Out: the sums that `checksum` gives, and no write outside the parts.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { checksum } from '../base/checksum.ts'
+import { checksum } from '../base/sha256.ts'
 import { Arena } from './memory/arena.ts'
 import { instantiateEngine } from './module.ts'
 import { MOST_PARTS, PartCheck } from './part-check.ts'
-import { SinglePool } from './single.ts'
+import { SinglePool } from './pool.ts'
 
 for (const build of ['relaxed', 'simd128']) {
   test(`the ${build} build sums parts as checksum does, and touching writes inside them only`, () => {
@@ -20,7 +20,8 @@ for (const build of ['relaxed', 'simd128']) {
       arena.allocate(64, 'what is between')
       return { address, bytes }
     })
-    const [first, last] = [parts[0]!, parts.at(-1)!]
+    const first = parts[0]!
+    const last = parts.at(-1)!
     const end = last.address + last.bytes + 64
     for (let at: number = first.address; at < end; at++) arena.u8[at] = ((at * 31) ^ (at >> 8)) | 1
     const before = arena.u8.slice(first.address, end)

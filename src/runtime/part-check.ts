@@ -3,7 +3,7 @@
 
 import { ABI, ROWS } from '../abi/constants.ts'
 import { OPS } from '../abi/ops.ts'
-import { checksumText } from '../base/checksum.ts'
+import { checksumText } from '../base/sha256.ts'
 import { type Arena, offset, type Ptr } from './memory/arena.ts'
 import type { Pool } from './pool.ts'
 

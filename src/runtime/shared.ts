@@ -1,7 +1,7 @@
 // Shared. In: an instance on a shared memory, a host that starts workers. Out: a pool of N threads on that
 // memory.
 
-import { SYNC, SYNC_WORDS } from '../abi/blocks.ts'
+import { SYNC, SYNC_WORDS } from '../abi/constants.ts'
 import { type HalfbyteError, reasonOf } from '../base/errors.ts'
 import type { ComputeReply } from './compute-thread.ts'
 import type { ComputePort } from './host.ts'

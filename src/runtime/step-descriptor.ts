@@ -2,8 +2,7 @@
 // and room for
 // the arrays that it points to, in linear memory.
 
-import { SEQUENCE_WORDS, STEP, STEP_WORDS } from '../abi/blocks.ts'
-import { ABI } from '../abi/constants.ts'
+import { ABI, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../abi/constants.ts'
 import { fillRopeTable, type RopeTable } from '../arch/rope.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Arena, Ptr } from './memory/arena.ts'

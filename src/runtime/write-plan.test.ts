@@ -27,10 +27,19 @@ test('a plan is refused whose records reach past the arena, past a weight, or pa
   const ref = { name: 'w', k: 96, parts: [] }
   const slots = [{ ref, encoding: 'w4_g32', n: 64, bytes: matrixBytes('w4_g32', 64, 96) }] as const
   const linear = (k: number) => ({
-    ...{ name: 'linear_w4a8_g32' as const, label: 'w [tokens, 64]' },
+    name: 'linear_w4a8_g32' as const,
+    label: 'w [tokens, 64]',
     fields: {
-      ...{ rows: 0, w: { slot: 0 }, bias: 0, n: 64, k, x: { arena: 0 }, x_stride: 0 },
-      ...{ y: { arena: 0 }, y_stride: 0, accumulate: 0 },
+      rows: 0,
+      w: { slot: 0 },
+      bias: 0,
+      n: 64,
+      k,
+      x: { arena: 0 },
+      x_stride: 0,
+      y: { arena: 0 },
+      y_stride: 0,
+      accumulate: 0,
     },
   })
   const write = (fields: Partial<PlanOp['fields']>) => () =>

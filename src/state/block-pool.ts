@@ -3,6 +3,22 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { type Arena, offset, type Ptr } from '../runtime/memory/arena.ts'
 
+/**
+ * The start of a run of positions: the address of its block table (u32 per 64 positions) and its first
+ * position.
+ */
+export interface TablePosition {
+  readonly table: Ptr
+  readonly position: number
+}
+
+/**
+ * Moves `count` positions of one group, in all its layers: keys as if they had been computed at the new
+ * position, values unchanged. Positions move down, or to the same position in other blocks. Blocks of `to`
+ * have one holder. Blocks of `from` are only read, unless they are also blocks of `to`.
+ */
+export type MovePositions = (group: number, from: TablePosition, to: TablePosition, count: number) => void
+
 /** Is told what is done to blocks that have other parts in other memories, and can put the parts together. */
 export interface BlockMirror {
   copy(group: number, from: Ptr, to: Ptr): void

@@ -1,8 +1,17 @@
 // Block table. In: a pool, an address for the table. Out: the blocks of one sequence in one group, in order
 // of position.
 import { ABI } from '../abi/constants.ts'
+import { HalfbyteError } from '../base/errors.ts'
 import type { Arena, Ptr } from '../runtime/memory/arena.ts'
 import type { BlockPool } from './block-pool.ts'
+
+/** The error for a context that is too short, with both numbers. */
+export const overflow = (needed: number, contextLength: number): HalfbyteError =>
+  new HalfbyteError(
+    'context-overflow',
+    `the text needs ${needed} tokens but the context holds ${contextLength}; raise contextLength or shorten it`,
+    { needed, contextLength },
+  )
 
 const { BLOCK_POSITIONS } = ABI
 

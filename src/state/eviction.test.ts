@@ -3,9 +3,9 @@
 import { expect, test } from 'vitest'
 import { Arena, type Ptr } from '../runtime/memory/arena.ts'
 import { BlockPool } from './block-pool.ts'
-import { Checkpoints } from './checkpoint.ts'
 import { SequenceState } from './sequence-state.ts'
 import { StateCache, type StateCacheOptions } from './state-cache.ts'
+import { Checkpoints } from './state-slabs.ts'
 
 const BLOCK = 64
 const BLOCK_BYTES = BLOCK * 4
@@ -29,7 +29,8 @@ test('of ended conversations the one that nobody came back to for longest is giv
   const cache = cacheOf({ budgetBytes: 4 * BLOCK_BYTES, retainBytes: Number.POSITIVE_INFINITY })
   for (const name of [1, 2, 3]) run(cache, text(name)).release()
   expect(cache.find(text(1), BLOCK)?.tokens).toBe(BLOCK)
-  const [first, second] = [run(cache, text(4)), run(cache, text(5))]
+  const first = run(cache, text(4))
+  const second = run(cache, text(5))
   expect(cache.find(text(2), BLOCK)).toBeUndefined()
   expect(cache.find(text(3), BLOCK)?.tokens).toBe(BLOCK)
   expect(cache.find(text(1), BLOCK)?.tokens).toBe(BLOCK)
@@ -42,7 +43,9 @@ test('of ended conversations the one that nobody came back to for longest is giv
 
 test('of what may be kept at most the same goes first, and a branch before what others begin with', () => {
   const cache = cacheOf({ retainBytes: 2 * BLOCK_BYTES })
-  const [common, left, right] = [text(1), text(2), text(3)]
+  const common = text(1)
+  const left = text(2)
+  const right = text(3)
   run(cache, [...common, ...left]).release()
   const other = run(cache, [...common, ...right])
   other.release()
@@ -55,7 +58,8 @@ test('of checkpoints the one that was used longest ago is given up first', () =>
   const pool = new BlockPool(arenaOf(), 64)
   pool.add(1024 as Ptr, 3)
   const checkpoints = new Checkpoints([pool], 2 * 64)
-  const [first, second] = [checkpoints.take(1, [pool.take()]), checkpoints.take(2, [pool.take()])]
+  const first = checkpoints.take(1, [pool.take()])
+  const second = checkpoints.take(2, [pool.take()])
   checkpoints.hold(first!)
   const third = checkpoints.take(3, [pool.take()])
   expect([first, second, third].map((one) => checkpoints.isKept(one!))).toEqual([true, false, true])

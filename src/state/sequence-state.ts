@@ -4,13 +4,11 @@
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { offset, type Ptr } from '../runtime/memory/arena.ts'
-import { BlockTable } from './block-table.ts'
-import type { Checkpoint } from './checkpoint.ts'
-import { overflow } from './overflow.ts'
+import { BlockTable, overflow } from './block-table.ts'
 import { type PathSource, SharedPath } from './shared-path.ts'
 import { canShift, shiftNeed, shiftTable, tidyBlock } from './shift.ts'
 import type { StateCache } from './state-cache.ts'
-import { StateSlabs } from './state-slabs.ts'
+import { type Checkpoint, StateSlabs } from './state-slabs.ts'
 import type { Prefix } from './token-tree.ts'
 
 const { BLOCK_POSITIONS } = ABI

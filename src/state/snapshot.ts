@@ -8,10 +8,9 @@
 
 import { ABI } from '../abi/constants.ts'
 import type { ByteSource } from '../base/bytes.ts'
-import { checksum } from '../base/checksum.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
-import { sha256 } from '../base/sha256.ts'
+import { checksum, sha256 } from '../base/sha256.ts'
 import { areCounts, isCount, isObject } from '../base/values.ts'
 import { MOST_PARTS, type Part } from '../runtime/part-check.ts'
 import { SequenceState } from './sequence-state.ts'

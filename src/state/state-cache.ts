@@ -6,10 +6,9 @@ import { roundUp } from '../abi/encodings.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { type Arena, offset, type Ptr } from '../runtime/memory/arena.ts'
 import type { PartCheck } from '../runtime/part-check.ts'
-import { type BlockMirror, BlockPool } from './block-pool.ts'
-import { Checkpoints } from './checkpoint.ts'
-import type { MovePositions } from './move.ts'
+import { type BlockMirror, BlockPool, type MovePositions } from './block-pool.ts'
 import type { SharedPath } from './shared-path.ts'
+import { Checkpoints } from './state-slabs.ts'
 import { type Prefix, TokenTree } from './token-tree.ts'
 
 export interface StateCacheOptions {

@@ -2,7 +2,7 @@
 import { ABI } from '../abi/constants.ts'
 import type { Ptr } from '../runtime/memory/arena.ts'
 import type { BlockPool } from './block-pool.ts'
-import type { Checkpoint, Checkpoints } from './checkpoint.ts'
+import type { Checkpoint, Checkpoints } from './state-slabs.ts'
 
 const { BLOCK_POSITIONS } = ABI
 

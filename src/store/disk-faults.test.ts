@@ -2,9 +2,9 @@
 // Out: a typed error, and the very bytes the next time.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
+import { distrust } from './device/load-marks.ts'
 import { Opfs } from './device/opfs.ts'
 import { CHUNK_BYTES } from './device/sums.ts'
-import { distrust } from './device/trust.ts'
 import { openAddress } from './open.ts'
 import { type Disk, memoryStorage } from './testing/memory-folders.ts'
 
@@ -22,7 +22,8 @@ let folder: ReturnType<ReturnType<typeof memoryStorage>>
 beforeEach(() => {
   vi.stubGlobal('fetch', async (_url: string, { headers }: { headers: Record<string, string> }) => {
     const [, from, to] = /bytes=(\d+)-(\d+)/.exec(headers['Range'] ?? '') ?? []
-    const [start, end] = [Number(from), Math.min(Number(to) + 1, BYTES.length)]
+    const start = Number(from)
+    const end = Math.min(Number(to) + 1, BYTES.length)
     const range = `bytes ${start}-${end - 1}/${BYTES.length}`
     const part = BYTES.slice(start, end)
     return new Response(part, { status: 206, headers: { 'Content-Range': range, ETag: '"1"' } })

@@ -2,9 +2,9 @@
 // away. Out: whether it opens from the device, and only if it was stored whole.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { storedFiles, unstore } from '../api/stored.ts'
+import { fileKey } from './device/notes.ts'
 import { Opfs } from './device/opfs.ts'
 import { peekAddress } from './download/peek.ts'
-import { fileKey } from './folder.ts'
 import { openAddress } from './open.ts'
 import { type FileServer, serveFiles } from './testing/file-server.ts'
 import { memoryStorage } from './testing/memory-folders.ts'

@@ -1,5 +1,93 @@
 // Detokenizer. In: ids, one at a time. Out: the text that each adds, in whole characters.
 
+/** Finds a text in a stream of UTF-16 units, by Knuth-Morris-Pratt. */
+export class Matcher {
+  /** Length of the longest beginning of the text that the units seen so far end with. */
+  length = 0
+  readonly #units: ArrayLike<number>
+  /** By length of a beginning: length of the longest shorter beginning that it ends with. */
+  readonly #borders = [0, 0]
+
+  constructor(units: ArrayLike<number>) {
+    this.#units = units
+    for (let at = 1; at < units.length; at++) {
+      this.#next(units[at]!)
+      this.#borders.push(this.length)
+    }
+    this.length = 0
+  }
+
+  /** Adds a unit; returns true when it completes the text. */
+  push(unit: number): boolean {
+    this.#next(unit)
+    if (this.length < this.#units.length) return false
+    this.length = this.#borders[this.length]!
+    return true
+  }
+
+  #next(unit: number): void {
+    while (this.length > 0 && this.#units[this.length] !== unit) this.length = this.#borders[this.length]!
+    if (this.#units[this.length] === unit) this.length++
+  }
+}
+
+/**
+ * Finds the stop string that is completed first, across any number of chunks. If several end at one place,
+ * the longest wins. No part of a stop string is released, and only text that could become one is held back.
+ */
+interface StopMatcher {
+  /** The stop string that was found. After a match no more text is released. */
+  readonly matched: string | undefined
+  /** The text that may be shown now. */
+  push(chunk: string): string
+  /** Call when no more text follows. Returns the held-back text; empty after a match. */
+  flush(): string
+}
+
+/** Empty stop strings are ignored: they would end every text at once. */
+export function stopMatcher(stops: readonly string[]): StopMatcher {
+  const patterns = stops
+    .filter((text) => text !== '')
+    .map((text) => {
+      const codes = Uint16Array.from({ length: text.length }, (_, at) => text.charCodeAt(at))
+      return { text, matcher: new Matcher(codes) }
+    })
+  let held = ''
+  let matched: string | undefined
+  return {
+    get matched() {
+      return matched
+    },
+    push(chunk) {
+      if (matched !== undefined) return ''
+      const text = held + chunk
+      for (let at = held.length; at < text.length; at++) {
+        matched = advance(text.charCodeAt(at))
+        if (matched === undefined) continue
+        held = ''
+        return text.slice(0, at + 1 - matched.length)
+      }
+      const known = text.length - Math.max(0, ...patterns.map(({ matcher }) => matcher.length))
+      held = text.slice(known)
+      return text.slice(0, known)
+    },
+    flush() {
+      const rest = held
+      held = ''
+      for (const { matcher } of patterns) matcher.length = 0
+      return rest
+    },
+  }
+
+  function advance(code: number): string | undefined {
+    let found: string | undefined
+    for (const { text, matcher } of patterns) {
+      if (matcher.push(code) && (found === undefined || text.length > found.length)) found = text
+    }
+    return found
+  }
+}
+
 /** The parts of a tokenizer that a detokenizer uses. */
 export interface TokenSource {
   readonly addsSpacePrefix: boolean

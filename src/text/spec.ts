@@ -1,4 +1,4 @@
-// Tokenizer specification. In: nothing. Out: the two specifications of tokenizers, their limits and errors.
+// Tokenizer specification. The two specifications of tokenizers, their limits and errors.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 import type { JsonObject } from '../base/values.ts'
 

@@ -2,7 +2,7 @@
 // character more.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { stopMatcher } from './stop.ts'
+import { stopMatcher } from './detokenizer.ts'
 
 /** By definition: the match that ends first, the longest of those. */
 function firstMatch(text: string, stops: readonly string[]): { start: number; stop: string } | undefined {

@@ -60,7 +60,10 @@ async function adapterOf(kind: Kind, forgery: Forgery): Promise<File[]> {
     ...(lacks === 'B' ? [] : [[names.B, b] as const]),
   ]
   const tensors = [...halves, ...more.map((name) => [name, a] as const)].map(([name, { shape, values }]) => ({
-    ...{ name: matrix + name, dtype: 'F32' as const, shape, bytes: new Uint8Array(values.slice().buffer) },
+    name: matrix + name,
+    dtype: 'F32' as const,
+    shape,
+    bytes: new Uint8Array(values.slice().buffer),
   }))
   if (kind === 'GGUF') {
     const metadata = {

@@ -10,9 +10,8 @@ import { HalfbyteError } from '../base/errors.ts'
 import { floatToHalf } from '../base/half.ts'
 import type { Adapter, LowRank } from '../formats/adapter.ts'
 import { dequantize } from '../formats/dequantize.ts'
-import { rowBytes } from '../formats/dtypes.ts'
+import { rowBytes, storedRows } from '../formats/dtypes.ts'
 import { malformed, shown } from '../formats/malformed.ts'
-import { storedRows } from '../formats/stored-rows.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { unpackPanels } from './unpack.ts'
 
@@ -48,7 +47,8 @@ export function adaptWeights(
       if (found === undefined || change === undefined || base === undefined) continue
       left.delete(found)
       const [n = 0, k = 0] = shape
-      const [inputs, outputs] = [change.down.shape[1], change.up.shape[0]]
+      const inputs = change.down.shape[1]
+      const outputs = change.up.shape[0]
       const rows = place.shape?.[0] ?? n
       if (shape.length !== 2 || inputs !== k || outputs !== rows) {
         throw otherModel(
@@ -119,7 +119,8 @@ function merged(base: TensorInfo, { down, up, scale }: LowRank, rowOf: (row: num
   const dtype = like === 'F16' || like === 'BF16' ? like : 'F32'
   const bytes = rowBytes(dtype, k)
   const read = async (offset: number, length: number, signal?: AbortSignal) => {
-    const [first, count] = [offset / bytes, length / bytes]
+    const first = offset / bytes
+    const count = length / bytes
     const values = finite(base, await valuesOf(base, first, count, signal))
     const a = finite(down, await valuesOf(down, 0, rank, signal))
     const b = finite(up, await valuesOf(up, 0, up.shape[0] ?? 0, signal))
@@ -141,16 +142,14 @@ function merged(base: TensorInfo, { down, up, scale }: LowRank, rowOf: (row: num
   }
   const source = { name: base.source.name, size: n * bytes, read }
   return {
-    ...{
-      ...base,
-      dtype,
-      source,
-      offset: 0,
-      byteLength: source.size,
-      packed: undefined,
-      coding: undefined,
-      sorted: undefined,
-    },
+    ...base,
+    dtype,
+    source,
+    offset: 0,
+    byteLength: source.size,
+    packed: undefined,
+    coding: undefined,
+    sorted: undefined,
     like: like === 'F32' ? undefined : dtype === 'F32' ? 'Q8_0' : undefined,
   }
 }

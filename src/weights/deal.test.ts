@@ -6,13 +6,16 @@ import { randomTensor } from '../../test/conformance/testing/writers/random-tens
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { bufferSource } from '../base/bytes.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
-import type { WeightRef } from '../graph/ir.ts'
-import type { Range } from '../graph/shard/divide.ts'
+import type { Range, WeightRef } from '../graph/ir.ts'
 import { type Deal, dealMatrix, dealVector } from './deal.ts'
 import { streamMatrix } from './stream.ts'
 
 const tensorOf = (shape: readonly number[], bytes: Uint8Array): TensorInfo => ({
-  ...{ name: 'w', dtype: 'F32', shape, offset: 0, byteLength: bytes.length },
+  name: 'w',
+  dtype: 'F32',
+  shape,
+  offset: 0,
+  byteLength: bytes.length,
   source: bufferSource('model', bytes),
 })
 
@@ -26,7 +29,9 @@ const widthOf = (runs: readonly Range[]) => runs.reduce((sum, { count }) => sum 
 
 const heldRows = (whole: number, runs: readonly Range[], k: number, first = 0, columns = k): WeightRef => ({
   parts: [{ name: 'w', n: widthOf(runs), rows: { whole, runs } }],
-  ...{ k: columns, kind: 'matrix', columns: { first, whole: k } },
+  k: columns,
+  kind: 'matrix',
+  columns: { first, whole: k },
 })
 
 describe('dealMatrix', () => {

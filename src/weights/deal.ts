@@ -1,7 +1,6 @@
 // Dealing. In: the tensors of a slot, each shard's part of it. Out: the parts, one slab of rows at a time.
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
-import type { WeightPart, WeightRef } from '../graph/ir.ts'
-import type { Range } from '../graph/shard/divide.ts'
+import type { Range, WeightPart, WeightRef } from '../graph/ir.ts'
 import { checkMatrix, readPart, type StreamOptions, type StreamPart } from './part.ts'
 import { rowSlabs } from './slabs.ts'
 
@@ -44,7 +43,8 @@ export async function dealMatrix(
       for (const [shard, ref] of held.entries()) {
         let row = 0
         for (const { first: start, count } of runsOf(ref, index)) {
-          const [from, to] = [Math.max(first, start), Math.min(end, start + count)]
+          const from = Math.max(first, start)
+          const to = Math.min(end, start + count)
           if (from < to) {
             const panels = packed.subarray(
               ((from - first) / PANEL_ROWS) * panel,

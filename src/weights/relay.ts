@@ -8,8 +8,8 @@
 // high half.
 
 import { halfTable } from '../base/half.ts'
-import type { StoredRows } from '../formats/stored-rows.ts'
-import { shiftedFloat, shiftedHalf } from './scales.ts'
+import type { StoredRows } from '../formats/dtypes.ts'
+import { shiftedFloat, shiftedHalf } from './quantize.ts'
 
 const LOW = 0x0f0f0f0f
 const HIGH = 0xf0f0f0f0

@@ -40,7 +40,9 @@ async function stream(tensors: readonly TensorInfo[], k: number, encoding: Encod
 
 describe('streamMatrix', () => {
   test('stacks its parts, each padded to 32 rows', async () => {
-    const [q, k, v] = [random('Q4_0', [40, 64], 1), random('Q4_0', [8, 64], 2), random('Q4_0', [32, 64], 3)]
+    const q = random('Q4_0', [40, 64], 1)
+    const k = random('Q4_0', [8, 64], 2)
+    const v = random('Q4_0', [32, 64], 3)
     const slot = await stream([q, k, v], 64, 'w4_g32')
     const rows = packedMatrix('w4_g32', slot, 64 + 32 + 32, 64)
     expect(rows.subarray(0, 40 * 64)).toEqual(storedMatrix('Q4_0', q.bytes, 40, 64))
@@ -50,7 +52,8 @@ describe('streamMatrix', () => {
   })
 
   test('slabs that take turns in two arrays give what arrays of their own give', async () => {
-    const [n, k] = [300, 32768]
+    const n = 300
+    const k = 32768
     const tensor = random('F32', [n, k])
     const { name, size } = tensor.source
     const filling = filledSource(name, size, async (target, offset) => {
@@ -202,7 +205,8 @@ describe('a pack’s tensors', () => {
   })
 
   test('with one scale per output are dealt by rows and columns', async () => {
-    const [n, k] = [72, 160]
+    const n = 72
+    const k = 160
     const bytes = await pack(random('F32', [n, k]), 'w4_channel')
     const part = { tensor: tensorOf('Q4_0', [n, k], bytes, 'w4_channel'), n }
     const rows = { whole: n, runs: [{ first: 32, count: 40 }] }

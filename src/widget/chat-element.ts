@@ -4,25 +4,44 @@ import { html, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { checkEngine } from '../api/adapters/load-once.ts'
 import type { Engine } from '../api/engine.ts'
 import { wrongOption } from '../base/options.ts'
-import { ChatProperties } from './chat-properties.ts'
-import { languageOf, planOf, reported, settingsOf } from './chat-settings.ts'
+import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
 import { Conversation } from './conversation/conversation.ts'
 import type { Entry } from './conversation/entries.ts'
 import { Kept } from './conversation/keep.ts'
 import type { ChatState, HalfbyteChat } from './element.ts'
-import { isFatal } from './explain.ts'
-import { Frames } from './frames.ts'
 import { Loader, type Outside, type Phase } from './loading/loader.ts'
-import { GrowingMarkdown } from './markdown/markdown.ts'
-import { plainText } from './markdown/plain-text.ts'
+import { GrowingMarkdown, plainText } from './markdown/markdown.ts'
 import { baseStyles } from './styles/base.ts'
 import { conversationStyles } from './styles/conversation.ts'
 import { messageStyles } from './styles/messages.ts'
 import { composerView } from './view/composer.ts'
 import { barView, launcherView, waitingView } from './view/frame.ts'
 import { logView } from './view/log.ts'
-import { noticeView } from './view/notice.ts'
+import { isFatal, noticeView } from './view/notice.ts'
 import { ENGLISH, type Words, wordsOf } from './words.ts'
+
+/** An answer may bring many chunks in a frame. A hidden page has no frames, so it draws at once. */
+class Frames {
+  readonly #draw: () => void
+  #isScheduled = false
+
+  constructor(draw: () => void) {
+    this.#draw = draw
+  }
+
+  schedule(): void {
+    if (this.#isScheduled) return
+    if (document.hidden) {
+      this.#draw()
+      return
+    }
+    this.#isScheduled = true
+    requestAnimationFrame(() => {
+      this.#isScheduled = false
+      this.#draw()
+    })
+  }
+}
 
 /** Distance from the end of the log that still counts as the end, in pixels. */
 const AT_END = 24

@@ -1,4 +1,4 @@
-// The element as a page sees it. In: nothing. Out: the types of <halfbyte-chat>: properties, methods, events.
+// The element as a page sees it. The types of <halfbyte-chat>: properties, methods, events.
 import type { Engine } from '../api/engine.ts'
 import type { GenerateOptions, LoadOptions, ModelSource } from '../api/types.ts'
 import type { HalfbyteError } from '../base/errors.ts'

@@ -1,10 +1,8 @@
 // Texts for people. In: errors, sizes, attributes. Out: what is shown for them.
 import { expect, test } from 'vitest'
 import { type ErrorCode, HalfbyteError } from '../base/errors.ts'
-import { checkProperty, listOf } from './attributes.ts'
-import { explain, isFatal } from './explain.ts'
-import { bytesText, secondsText } from './units.ts'
-import { loadingText } from './view/notice.ts'
+import { checkProperty, listOf } from './chat-properties.ts'
+import { bytesText, explain, isFatal, loadingText, secondsText } from './view/notice.ts'
 import { ENGLISH, fill } from './words.ts'
 
 const CODES = Object.keys(ENGLISH)

@@ -1,5 +1,5 @@
-// Words. In: nothing. Out: every text that the widget shows or reads out, in English. A page replaces any of
-// them through the property `messages`.
+// Words. Every text that the widget shows or reads out, in English. A page replaces any of them through the
+// property `messages`.
 
 /** Names in braces are filled in; a translation may leave them out or move them. */
 export const ENGLISH = {

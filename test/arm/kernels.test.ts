@@ -37,7 +37,8 @@ const GATED: readonly (readonly [OpName, Encoding])[] = [
   ['linear_swiglu_w4a8_g32', 'w4_g32'],
   ['linear_swiglu_w4ma8_g32', 'w4m_g32'],
 ]
-const [N, K] = [72, 160]
+const N = 72
+const K = 160
 
 function layProduct(
   machine: Machine,
@@ -144,12 +145,21 @@ for (const [name, encoding] of OPS.filter(([, each]) => isQuantized(each))) {
       for (const e of [0, 1, 2])
         fillMatrix(encoding, e + 1)(machine.u8.subarray(w + e * bytes, w + (e + 1) * bytes), K)
       const route = machine.words(ENDS)
-      const [all, each] = [machine.rows(20, N), machine.rows(20, N)]
+      const all = machine.rows(20, N)
+      const each = machine.rows(20, N)
       machine.setStep({ sequences: [{ position: 0, rows: 20 }] })
       const shape = { n: N, k: K, x_stride: x.stride }
       machine.op('linear_experts', {
-        ...{ ...shape, rows: ROWS.routed + 1, w, x: x.at, y: all.at, y_stride: all.stride },
-        ...{ route, experts: 3, encoding: ENCODINGS[encoding].code, expert_bytes: bytes },
+        ...shape,
+        rows: ROWS.routed + 1,
+        w,
+        x: x.at,
+        y: all.at,
+        y_stride: all.stride,
+        route,
+        experts: 3,
+        encoding: ENCODINGS[encoding].code,
+        expert_bytes: bytes,
       })
       // Beside it, the first expert's linear: the first three rows are its own.
       machine.op(name, { ...shape, w, x: x.at, y: each.at, y_stride: each.stride })
@@ -165,15 +175,27 @@ const N_ROW = 100
 const ROW_OPS: Readonly<Record<string, (machine: Machine, x: Rows, other: Rows) => void>> = {
   layernorm: (machine, x, other) =>
     machine.op('layernorm', {
-      ...{ x: x.at, x_stride: x.stride, weight: other.at, bias: other.at, n: N_ROW, eps: 1e-5 },
-      ...{ y: x.at, y_stride: x.stride },
+      x: x.at,
+      x_stride: x.stride,
+      weight: other.at,
+      bias: other.at,
+      n: N_ROW,
+      eps: 1e-5,
+      y: x.at,
+      y_stride: x.stride,
     }),
   rescale: (machine, x) =>
     machine.op('rescale', { y: x.at, y_stride: x.stride, n: N_ROW, scale: 0.5, cap: 3 }),
   'a gate by gelu': (machine, x, other) =>
     machine.op('swiglu', {
-      ...{ gate: x.at, gate_stride: x.stride, up: other.at, up_stride: 0, n: N_ROW },
-      ...{ y: x.at, y_stride: x.stride, activation: ACTIVATION.gelu },
+      gate: x.at,
+      gate_stride: x.stride,
+      up: other.at,
+      up_stride: 0,
+      n: N_ROW,
+      y: x.at,
+      y_stride: x.stride,
+      activation: ACTIVATION.gelu,
     }),
 }
 test(`${Object.keys(ROW_OPS).join(', ')} are their definitions to the bit`, () => {

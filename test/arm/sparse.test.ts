@@ -4,13 +4,14 @@ import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
 import type { PackedEncoding, SparseEncoding } from '../../src/abi/encodings.ts'
 import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../../src/abi/encodings.ts'
-import { sparseSlot } from '../../src/weights/sparse/slot.ts'
+import { sparseSlot } from '../../src/weights/sparse/pack.ts'
 import { dropWeights, keeper } from '../../src/weights/sparse/testing/matrices.ts'
 import { compareAll, type Machine, randomFrom } from '../../wasm/testing/machine.ts'
 import { fillMatrix } from '../../wasm/testing/weights.ts'
 
 const TESTED = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)
-const [N, K] = [96, 160]
+const N = 96
+const K = 160
 
 function layProduct(machine: Machine, encoding: SparseEncoding, rows: number, extreme: boolean): void {
   const { base, format } = sparseParts(encoding)
@@ -26,7 +27,14 @@ function layProduct(machine: Machine, encoding: SparseEncoding, rows: number, ex
   machine.u8.set(slot, w)
   machine.setStep({ sequences: [{ position: 0, rows }] })
   machine.op('linear_sparse', {
-    ...{ w, bias: 0, n: N, k: K, x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride },
+    w,
+    bias: 0,
+    n: N,
+    k: K,
+    x: x.at,
+    x_stride: x.stride,
+    y: y.at,
+    y_stride: y.stride,
     encoding: ENCODINGS[encoding].code,
   })
 }

@@ -73,7 +73,9 @@ test.skipIf(!existsSync(STORIES))(
         const ids = built.text.encode(text, true)
         return (await perplexity(ids, forwardRows(built), { context: 256, chunks: 8 })).perplexity
       })
-    const [exact, group, channel] = [await scored('auto'), await scored('w4'), await scored(weights)]
+    const exact = await scored('auto')
+    const group = await scored('w4')
+    const channel = await scored(weights)
     expect(group / exact).toBeLessThan(1.2)
     expect(channel / exact).toBeLessThan(1.4)
   },

@@ -58,7 +58,8 @@ const ints =
 
 const fp8: Packer = (module, n, k, seed) => {
   const next = random(seed)
-  const [down, across] = [Math.ceil(n / 128), Math.ceil(k / 128)]
+  const down = Math.ceil(n / 128)
+  const across = Math.ceil(k / 128)
   const bytes = Uint8Array.from(
     { length: n * k },
     () => [0, 128][Math.floor(next() * 2)]! + Math.floor(next() * 127),
@@ -81,7 +82,12 @@ const fp8: Packer = (module, n, k, seed) => {
 }
 
 const gptq = (group_size: number, more = {}) => ({
-  ...{ quant_method: 'gptq', bits: 4, group_size, sym: true, desc_act: false, ...more },
+  quant_method: 'gptq',
+  bits: 4,
+  group_size,
+  sym: true,
+  desc_act: false,
+  ...more,
 })
 const packed = { quant_method: 'compressed-tensors', format: 'pack-quantized' }
 const weights = (num_bits: number) => ({ config_groups: { all: { weights: { num_bits } } } })

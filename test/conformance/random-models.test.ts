@@ -45,7 +45,8 @@ describe('full precision', () => {
     '$family, $title: GGUF and safetensors give the logits of the definition',
     async (options) => {
       const model = randomLlama(options)
-      const [gguf, safetensors] = [await fromGguf(model), await logits(safetensorsFiles(model))]
+      const gguf = await fromGguf(model)
+      const safetensors = await logits(safetensorsFiles(model))
       expect(largestDifference(gguf, safetensors)).toBeLessThan(1e-5)
       const right = referenceLogits(model, TOKENS)
       expect(largestDifference(gguf, right)).toBeLessThan(1e-4)

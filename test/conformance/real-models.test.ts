@@ -317,7 +317,8 @@ describe.skipIf(minimind === undefined)('MiniMind2-small', () => {
       const content = '{"sky": "sunny", "degrees": 21}'
       const result = { role: 'tool', tool_call_id: call!.id, content } as const
       const { choices, usage } = await completions.create({
-        ...{ messages: [...messages, message, result], ...options },
+        messages: [...messages, message, result],
+        ...options,
       })
       expect(choices[0]!.message.content).toMatch(/\w/)
       expect(usage!.prompt_tokens_details!.cached_tokens).toBeGreaterThan(250)

@@ -35,7 +35,9 @@ interface Ort {
 }
 
 const path = realModel('minimind2')
-const [LAYERS, KV_HEADS, HEAD_DIM] = [8, 2, 64]
+const LAYERS = 8
+const KV_HEADS = 2
+const HEAD_DIM = 64
 const TALKS = [
   ['What is the capital of France?', 'The capital of France is Paris.'],
   ['Why is the sky blue?', 'Because air scatters blue light more than red light.'],
@@ -108,7 +110,8 @@ test.skipIf(path === undefined).for(['safetensors', 'onnx'] as const)(
     await withModel(await FILES[source](), { contextLength: 256 }, async (built) => {
       const { tokenizer } = built
       const template = new ChatTemplate(chatTemplateOf(tokenizer))
-      let [same, all] = [0, 0]
+      let same = 0
+      let all = 0
       for (const [question, reply] of TALKS) {
         const messages = [
           { role: 'user', content: question },
@@ -116,7 +119,8 @@ test.skipIf(path === undefined).for(['safetensors', 'onnx'] as const)(
         ]
         const options = { ...chatTokens(tokenizer), addGenerationPrompt: false }
         const tokens = encodeChat(tokenizer, template.render(messages, options))
-        const [ours, theirs] = [await logitsOf(built, tokens), await theirLogits(ort, tokens)]
+        const ours = await logitsOf(built, tokens)
+        const theirs = await theirLogits(ort, tokens)
         const error = relativeError(ours, theirs)
         console.log(`${question} ${tokens.length} tokens, relative error ${error.toFixed(4)}`)
         expect(error).toBeLessThan(MOST_ERROR)

@@ -6,8 +6,8 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { type ByteSource, bufferSource } from '../../src/base/bytes.ts'
 import { nodeHost } from '../../src/cli/host.ts'
+import { loadModel } from '../../src/engine/load/build-model.ts'
 import type { LoadedModel } from '../../src/engine/load/loaded-model.ts'
-import { loadModel } from '../../src/engine/load/model.ts'
 import type { LoadRequest } from '../../src/engine/wire/protocol.ts'
 import { EXACT_KV } from '../../src/graph/ir.ts'
 import type { PoolKind } from '../../src/runtime/pool.ts'
@@ -57,8 +57,14 @@ async function load(name: keyof typeof FILES, pool: PoolKind, threads: number) {
     return { sources: [source], close: async () => undefined }
   }
   const request: LoadRequest = {
-    ...{ source: name, threads, pool, build: 'auto', weights: 'auto', kvCache: EXACT_KV },
-    ...{ cache: 'none', assets: {} },
+    source: name,
+    threads,
+    pool,
+    build: 'auto',
+    weights: 'auto',
+    kvCache: EXACT_KV,
+    cache: 'none',
+    assets: {},
   }
   const hooks = { signal: new AbortController().signal, onProgress() {} }
   let model: LoadedModel | undefined

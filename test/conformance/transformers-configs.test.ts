@@ -18,8 +18,11 @@ const STATED: JsonObject = {
   GraniteMoeHybridForCausalLM: { num_local_experts: 0, position_embedding_type: 'rope' },
   Phi3ForCausalLM: {
     rope_parameters: {
-      ...{ rope_type: 'longrope', rope_theta: 10_000, partial_rotary_factor: 1 },
-      ...{ short_factor: [1], long_factor: [2] },
+      rope_type: 'longrope',
+      rope_theta: 10_000,
+      partial_rotary_factor: 1,
+      short_factor: [1],
+      long_factor: [2],
     },
     max_position_embeddings: 131_072,
   },

@@ -63,7 +63,8 @@ describe.each(RUNS)('$family, $pool.pool', ({ cases, pool }) => {
     } as const
     const files = filesOf(one)
     const rows = await withBuilt(files, { ...options, ...pool }, (built) => logitsOf(built, tokens))
-    let [largest, difference] = [0, 0]
+    let largest = 0
+    let difference = 0
     for (const [position, text] of Object.entries(one.logits)) {
       const right = new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer)
       const row = rows[Number(position)]!

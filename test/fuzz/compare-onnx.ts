@@ -10,14 +10,13 @@ import { Scheduler } from '../../src/generate/schedule/scheduler.ts'
 import { Sequence } from '../../src/generate/schedule/sequence.ts'
 import { graphBuilder } from '../../src/graph/builder.ts'
 import { evaluate } from '../../src/onnx/evaluate.ts'
-import { readsOf } from '../../src/onnx/ir/edges.ts'
-import { type Graph, type Input, isStored, type Node } from '../../src/onnx/ir/graph.ts'
+import { type Graph, type Input, isStored, type Node, readsOf } from '../../src/onnx/ir/graph.ts'
 import { isFloat, reader, type Tensor, tensorOf, zeros } from '../../src/onnx/ir/tensor.ts'
 import { openOnnx } from '../../src/onnx/open-model.ts'
 import { readModel } from '../../src/onnx/read-model.ts'
-import { FUSED } from '../../src/onnx/verify/fused.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
-import { SinglePool } from '../../src/runtime/single.ts'
+import { SinglePool } from '../../src/runtime/pool.ts'
+import { FUSED } from '../conformance/onnx/verify/fused.ts'
 import { unrounded } from './unrounded.ts'
 
 const MODEL = 'model.onnx'
@@ -91,7 +90,9 @@ function judge(
   expected: readonly (Float32Array | undefined)[],
   change: string,
 ): string {
-  let [errors, squares, most] = [0, 0, 0]
+  let errors = 0
+  let squares = 0
+  let most = 0
   for (const [position, row] of expected.entries()) {
     for (const [id, value] of (row ?? []).entries()) {
       errors += (found[position]![id]! - value) ** 2

@@ -7,7 +7,9 @@ const TICK_MS = 10
 /**
  * Places in /proc/PID/stat, after the name in brackets: state, and ticks in the program and in the kernel.
  */
-const [STATE, USER, SYSTEM] = [0, 11, 12]
+const STATE = 0
+const USER = 11
+const SYSTEM = 12
 
 /**
  * Call the result every `everyMs`: it returns the ms since the call before. A process that sleeps, as one

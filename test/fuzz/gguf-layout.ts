@@ -13,7 +13,17 @@ export interface GgufLayout {
 
 /** Bytes of a value by its type; texts and arrays are looked into. */
 const SIZES: Readonly<Record<number, Field['bytes']>> = {
-  ...{ 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 },
+  0: 1,
+  1: 1,
+  2: 2,
+  3: 2,
+  4: 4,
+  5: 4,
+  6: 4,
+  7: 1,
+  10: 8,
+  11: 8,
+  12: 8,
 }
 const TEXT = 8
 const ARRAY = 9

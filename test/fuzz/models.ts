@@ -1,5 +1,4 @@
-// Good models. In: nothing. Out: tiny models of several kinds, as files, to be damaged; and loading one to
-// its first words.
+// Good models. Tiny models of several kinds, as files, to be damaged; and loading one to its first words.
 
 import { type ByteSource, bufferSource } from '../../src/base/bytes.ts'
 import { modelText, modelTokenizer } from '../../src/engine/load/model-text.ts'
@@ -22,8 +21,15 @@ import { type Input, textOf } from './input.ts'
 /** One layer of 32: some 60 kB in f16. */
 export const tinyLlama = (family: 'llama' | 'qwen2' = 'llama'): RandomModel =>
   randomLlama({
-    ...{ seed: 9, family, layers: 1, heads: 2, kvHeads: 1, intermediate: 32, contextLength: 64 },
-    ...{ tied: family === 'qwen2', speaks: family === 'llama' },
+    seed: 9,
+    family,
+    layers: 1,
+    heads: 2,
+    kvHeads: 1,
+    intermediate: 32,
+    contextLength: 64,
+    tied: family === 'qwen2',
+    speaks: family === 'llama',
   })
 
 /**
@@ -32,7 +38,13 @@ export const tinyLlama = (family: 'llama' | 'qwen2' = 'llama'): RandomModel =>
  */
 export async function typedLlama(turn: number): Promise<File> {
   const model = randomLlama({
-    ...{ seed: 9, layers: 2, heads: 2, kvHeads: 1, headDim: 128, intermediate: 256, contextLength: 64 },
+    seed: 9,
+    layers: 2,
+    heads: 2,
+    kvHeads: 1,
+    headDim: 128,
+    intermediate: 256,
+    contextLength: 64,
     speaks: true,
   })
   let next = turn

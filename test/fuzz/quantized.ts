@@ -1,4 +1,4 @@
-// Quantised models. In: nothing. Out: the tiny model as GPTQ, AWQ, compressed-tensors and FP8 store it.
+// Quantised models. The tiny model as GPTQ, AWQ, compressed-tensors and FP8 store it.
 import { hubFolder } from '../conformance/testing/model-files.ts'
 import {
   awqTensors,

@@ -1,5 +1,4 @@
-// Targets. In: nothing. Out: the interface of a parser under test: how to draw a random input and how to read
-// one.
+// Targets. The interface of a parser under test: how to draw a random input and how to read one.
 import type { Input } from './input.ts'
 import type { Random } from './random.ts'
 

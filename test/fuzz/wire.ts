@@ -1,4 +1,4 @@
-// Wire. In: nothing. Out: what the runner and the process that reads inputs tell each other.
+// Wire. What the runner and the process that reads inputs tell each other.
 import type { StoredInput } from './input.ts'
 import type { Fault } from './judge.ts'
 import type { TargetName } from './target.ts'

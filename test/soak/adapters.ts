@@ -2,7 +2,7 @@
 // merged while it loads, one or several, or merged before into a pack.
 import type { LoadOptions } from '../../src/api/types.ts'
 import { blobSource } from '../../src/base/bytes.ts'
-import { openAdapters } from '../../src/engine/load/open/open-adapters.ts'
+import { openAdapters } from '../../src/engine/load/open/open-any.ts'
 import { packContents } from '../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { writePack } from '../../src/formats/hbm/hbm-writer.ts'

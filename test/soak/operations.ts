@@ -172,7 +172,8 @@ export class Operations {
 
   /** Ends a reply early: by a signal, by `cancel`, or by leaving the loop. */
   async #abort(): Promise<void> {
-    const [how, after] = [this.#random.below(3), this.#random.between(0, 6)]
+    const how = this.#random.below(3)
+    const after = this.#random.between(0, 6)
     const signal = how === 0 ? this.#signal() : undefined
     const generation = this.#session().send(this.#words(), { ...this.#options(), maxTokens: 60, signal })
     let chunks = 0

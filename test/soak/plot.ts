@@ -14,7 +14,8 @@ const LINES = [
   { name: 'linear memory of four engines', colour: '#3a8f4d', of: ({ wasmBytes }: Sample) => wasmBytes },
 ] as const
 
-const [WIDTH, HEIGHT] = [720, 360]
+const WIDTH = 720
+const HEIGHT = 360
 const EDGE = { left: 56, right: 12, top: 14, bottom: 56 }
 
 /** Time goes from left to right in minutes, memory upwards in MB. */

@@ -67,7 +67,9 @@ export async function visit(model: SoakModel, random: Random): Promise<Report> {
   const isBack = () => sameCounts(held, resourcesHeld())
   const { files, lora, how: adapters }: Adapted = await adapted(model, random)
   const all: LoadOptions = {
-    ...{ ...options(model), ...how, lora },
+    ...options(model),
+    ...how,
+    lora,
     build: random.pick(['auto', 'simd128'] as const),
     weights: random.pick(['auto', 'w8', 'w4'] as const),
     kvCache: random.pick([undefined, { k: 'int8', v: 'int8' }, { k: 'int8', v: 'fp8' }] as const),

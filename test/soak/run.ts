@@ -44,7 +44,9 @@ await writeFile(roundsFile, '')
 let rounds = 0
 const failed: Check[] = []
 const firstPorts = reachable(MessagePort)
-let [passed, operations, printed] = [0, 0, 0]
+let passed = 0
+let operations = 0
+let printed = 0
 
 const count = (checks: readonly Check[]): void => {
   for (const check of checks) {
@@ -90,7 +92,8 @@ while (minutes() < options.minutes) {
 await sample()
 count(trendChecks(samples))
 // The last round's resources may not have been released yet.
-const [engines, ports] = [reachable(Engine), reachable(MessagePort)]
+const engines = reachable(Engine)
+const ports = reachable(MessagePort)
 count([
   { what: `engines that ended are collected (${engines} are left)`, holds: engines < residents.length + 3 },
   { what: `ports that were closed are collected (${ports} are left)`, holds: ports < firstPorts + 9 },

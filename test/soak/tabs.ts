@@ -44,7 +44,8 @@ export async function site(model: SoakModel, options: LoadOptions, random: Rando
   const name = `soak ${sites++}`
   const every: Operations[] = []
   const open: Tab[] = []
-  let [loads, isSplit] = [0, false]
+  let loads = 0
+  let isSplit = false
   let leader: TabService | undefined
   const enter = async (): Promise<void> => {
     const tab: TabService = new TabService(name, (onProgress, onDeath) => {

@@ -18,7 +18,8 @@ export function trendChecks(samples: readonly Sample[]): Check[] {
     holds: bytes <= most,
   })
   const wasm = third(2).map(({ wasmBytes }) => wasmBytes)
-  const [first, last] = [samples[1], samples.at(-1)]
+  const first = samples[1]
+  const last = samples.at(-1)
   return [
     bounded(
       'the JavaScript heap',

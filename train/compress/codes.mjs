@@ -7,15 +7,13 @@ import { createWriteStream, openAsBlob } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { blobSource } from '../../src/base/bytes.ts'
 import { halfTable } from '../../src/base/half.ts'
-import { layMatrix } from '../../src/shrink/codes/lay.ts'
-import { unlayMatrix } from '../../src/shrink/codes/unlay.ts'
+import { layMatrix, unlayMatrix } from '../../src/shrink/codes/lay.ts'
 import { packContents } from '../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { writePack } from '../../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../../src/formats/open-model.ts'
-import { readSafetensors } from '../../src/formats/safetensors/safetensors.ts'
-import { writeSafetensors } from '../../src/formats/safetensors/safetensors-writer.ts'
-import { SCALE_FACTOR, shiftedFloat } from '../../src/weights/scales.ts'
+import { readSafetensors, writeSafetensors } from '../../src/formats/safetensors/safetensors.ts'
+import { SCALE_FACTOR, shiftedFloat } from '../../src/weights/quantize.ts'
 
 const { signal } = new AbortController()
 const [how, pack, codes, output] = process.argv.slice(2)

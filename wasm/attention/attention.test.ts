@@ -94,7 +94,8 @@ describe('rope_kv and attention', () => {
       const out = [...vector]
       for (let i = 0; i < ropeDims / 2; i++) {
         const [a, b] = pairing === PAIRING.halves ? [i, i + ropeDims / 2] : [2 * i, 2 * i + 1]
-        const [c, s] = [Math.cos(angle(position, i)), Math.sin(angle(position, i))]
+        const c = Math.cos(angle(position, i))
+        const s = Math.sin(angle(position, i))
         out[a] = vector[a]! * c - vector[b]! * s
         out[b] = vector[b]! * c + vector[a]! * s
       }

@@ -36,7 +36,8 @@ function stillFields(machine: Machine, { kvHeads, dim, still }: Layout): Readonl
 
 /** Two layers' keys and values per block. Tests use the second layer. */
 function offsets(shape: KvShape) {
-  const [k, v] = [shape.kvHeads * keyBytes(shape), shape.kvHeads * valueBytes(shape)]
+  const k = shape.kvHeads * keyBytes(shape)
+  const v = shape.kvHeads * valueBytes(shape)
   return { bytes: 2 * (k + v), kOffset: k + v, vOffset: 2 * k + v }
 }
 
@@ -68,9 +69,21 @@ function layWrite(machine: Machine, shape: Layout, position: number, rows: numbe
   )
   machine.setStep({ sequences: [{ position, rows, tables: [blocks] }], ropes: [rope] })
   machine.op('rope_kv', {
-    ...{ q: q.at, q_stride: q.stride, k: k.at, k_stride: k.stride, v: v.at, v_stride: v.stride },
-    ...{ heads: 1, kv_heads: kvHeads, head_dim: dim, rope_dims: ropeDims, pairing },
-    ...{ k_offset: kOffset, v_offset: vOffset, ...formatFields(format), ...stillFields(machine, shape) },
+    q: q.at,
+    q_stride: q.stride,
+    k: k.at,
+    k_stride: k.stride,
+    v: v.at,
+    v_stride: v.stride,
+    heads: 1,
+    kv_heads: kvHeads,
+    head_dim: dim,
+    rope_dims: ropeDims,
+    pairing,
+    k_offset: kOffset,
+    v_offset: vOffset,
+    ...formatFields(format),
+    ...stillFields(machine, shape),
   })
   return blocks
 }
@@ -86,11 +99,20 @@ function layShift(
   const { kvHeads, dim, format, ropeDims = dim, pairing = PAIRING.halves } = shape
   const { kOffset, vOffset } = offsets(shape)
   machine.op('shift_kv', {
-    ...{ from_blocks: machine.words(from.blocks), from: from.position },
-    ...{ to_blocks: machine.words(to.blocks), to: to.position, count },
-    ...{ angles: layAngles(machine, [to.position - from.position], ropeDims) },
-    ...{ kv_heads: kvHeads, head_dim: dim, rope_dims: ropeDims, pairing },
-    ...{ k_offset: kOffset, v_offset: vOffset, ...formatFields(format), ...stillFields(machine, shape) },
+    from_blocks: machine.words(from.blocks),
+    from: from.position,
+    to_blocks: machine.words(to.blocks),
+    to: to.position,
+    count,
+    angles: layAngles(machine, [to.position - from.position], ropeDims),
+    kv_heads: kvHeads,
+    head_dim: dim,
+    rope_dims: ropeDims,
+    pairing,
+    k_offset: kOffset,
+    v_offset: vOffset,
+    ...formatFields(format),
+    ...stillFields(machine, shape),
   })
 }
 

@@ -3,8 +3,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
-import { SYNC, SYNC_WORDS } from '../../src/abi/blocks.ts'
-import { ABI } from '../../src/abi/constants.ts'
+import { ABI, SYNC, SYNC_WORDS } from '../../src/abi/constants.ts'
 import { ABI_VERSION, OPS } from '../../src/abi/ops.ts'
 import { layState, layStep } from '../testing/attention.ts'
 import {
@@ -20,7 +19,8 @@ import { fillMatrix } from '../testing/weights.ts'
 
 /** Norm, matrix, activation and residual, chained: a row that comes too late shows in the next op. */
 function layPlan(machine: Machine, m: number, layers: number): Rows {
-  const [wide, n] = [256, 512]
+  const wide = 256
+  const n = 512
   const random = randomFrom(m)
   const x = machine.rows(m, wide, () => random() - 0.5)
   const weight = machine.rows(1, wide, () => 1)
@@ -36,27 +36,50 @@ function layPlan(machine: Machine, m: number, layers: number): Rows {
     const inputs = { x: x.at, x_stride: x.stride }
     machine.op('rmsnorm', { ...inputs, weight: weight.at, n: wide, q: q.at, q_stride: q.stride, eps: 1e-6 })
     machine.op('linear_w4a8_g32', {
-      ...{ w: up, n, k: wide, x: q.at, x_stride: q.stride, y: hidden.at, y_stride: hidden.stride },
+      w: up,
+      n,
+      k: wide,
+      x: q.at,
+      x_stride: q.stride,
+      y: hidden.at,
+      y_stride: hidden.stride,
     })
     machine.op('swiglu', {
-      ...{
-        gate: hidden.at,
-        gate_stride: hidden.stride,
-        up: hidden.at + n * 2,
-        up_stride: hidden.stride,
-        n: n / 2,
-      },
-      ...{ q: q2.at, q_stride: q2.stride },
+      gate: hidden.at,
+      gate_stride: hidden.stride,
+      up: hidden.at + n * 2,
+      up_stride: hidden.stride,
+      n: n / 2,
+      q: q2.at,
+      q_stride: q2.stride,
     })
     machine.op('linear_w8a8_g32', {
-      ...{ w: down, n: wide, k: n / 2, x: q2.at, x_stride: q2.stride, y: out.at, y_stride: out.stride },
+      w: down,
+      n: wide,
+      k: n / 2,
+      x: q2.at,
+      x_stride: q2.stride,
+      y: out.at,
+      y_stride: out.stride,
     })
     // The gated values once more, of the same product.
     machine.op('linear_swiglu_w4a8_g32', {
-      ...{ w: up, n: n / 2, k: wide, x: q.at, x_stride: q.stride, q: q3.at, q_stride: q3.stride },
+      w: up,
+      n: n / 2,
+      k: wide,
+      x: q.at,
+      x_stride: q.stride,
+      q: q3.at,
+      q_stride: q3.stride,
     })
     machine.op('linear_w8a8_g32', {
-      ...{ w: down, n: wide, k: n / 2, x: q3.at, x_stride: q3.stride, y: out.at, y_stride: out.stride },
+      w: down,
+      n: wide,
+      k: n / 2,
+      x: q3.at,
+      x_stride: q3.stride,
+      y: out.at,
+      y_stride: out.stride,
       accumulate: 1,
     })
     machine.op('add', { x: out.at, x_stride: out.stride, y: x.at, y_stride: x.stride, n: wide })
@@ -111,7 +134,8 @@ describe.each(BUILDS)('run, %s', (build) => {
     const expected = layPlan(single, 5, 4)
     const found = layPlan(pool.machine, 5, 4)
     single.run()
-    const [half, all] = [10, single.ops.length]
+    const half = 10
+    const all = single.ops.length
     expect(run(pool, threads, 0, half)).toBe(0)
     expect(run(pool, threads, half, all)).toBe(0)
     for (let m = 0; m < 5; m++) {
@@ -150,7 +174,8 @@ describe.each(BUILDS)('run, %s', (build) => {
     }
     const single = plainMachine(build)
     const pool = await startPool(build, 2)
-    const [expected, found] = [lay(single), lay(pool.machine)]
+    const expected = lay(single)
+    const found = lay(pool.machine)
     single.run()
     expect(run(pool, 2, 0, 1)).toBe(0)
     for (let i = 0; i < 20; i++) expect(run(pool, 2, 1, 2)).toBe(0)

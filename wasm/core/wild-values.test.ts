@@ -18,10 +18,15 @@ const at = (name: string, rows: Rows) => ({ [name]: rows.at, [`${name}_stride`]:
 
 test.each(BUILDS)('%s: rows are routed to experts that exist', (build) => {
   const machine = plainMachine(build)
-  const [m, experts, used, n] = [24, 7, 3, 64]
+  const m = 24
+  const experts = 7
+  const used = 3
+  const n = 64
   const places = m * used
-  const [logits, x] = [wild(machine, m, experts), wild(machine, m, n)]
-  const [gathered, y] = [machine.rows(places, n), machine.rows(m, n)]
+  const logits = wild(machine, m, experts)
+  const x = wild(machine, m, n)
+  const gathered = machine.rows(places, n)
+  const y = machine.rows(m, n)
   const route = machine.allocate((experts + 1 + 3 * places) * 4)
   machine.setStep({ sequences: [{ position: 0, rows: m }] })
   machine.op('route', { ...at('x', logits), experts, used, normalize: 1, route })
@@ -66,13 +71,14 @@ test.each(BUILDS)('%s: keys and values of any kind are stored and attended to', 
 
 test.each(BUILDS)('%s: rows of any kind are normed, gated and quantised', (build) => {
   const machine = plainMachine(build)
-  const [m, n] = [20, 96]
-  const [x, up, weight] = [wild(machine, m, n), wild(machine, m, n), machine.rows(1, n, () => 1).at]
-  const [y, q, order] = [
-    machine.rows(m, n),
-    machine.a8Rows(m, n),
-    machine.rows(1, n, (_, lane) => n - 1 - lane),
-  ]
+  const m = 20
+  const n = 96
+  const x = wild(machine, m, n)
+  const up = wild(machine, m, n)
+  const weight = machine.rows(1, n, () => 1).at
+  const y = machine.rows(m, n)
+  const q = machine.a8Rows(m, n)
+  const order = machine.rows(1, n, (_, lane) => n - 1 - lane)
   machine.setStep({ sequences: [{ position: 0, rows: m }] })
   const rows = { ...at('x', x), weight, n, eps: 1e-6, ...at('y', y), ...at('q', q) }
   machine.op('rmsnorm', { ...rows, parts: 1 })

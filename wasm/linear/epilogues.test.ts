@@ -20,8 +20,16 @@ function layernorm(machine: Machine, n: number, m: number, hasBias: boolean, log
   const q = machine.a8Rows(m, n)
   tokens(machine, m, logitRows)
   machine.op('layernorm', {
-    ...{ x: x.at, x_stride: x.stride, weight: weight.at, bias: hasBias ? bias.at : 0, n, eps: 1e-5 },
-    ...{ y: y.at, y_stride: y.stride, q: q.at, q_stride: q.stride },
+    x: x.at,
+    x_stride: x.stride,
+    weight: weight.at,
+    bias: hasBias ? bias.at : 0,
+    n,
+    eps: 1e-5,
+    y: y.at,
+    y_stride: y.stride,
+    q: q.at,
+    q_stride: q.stride,
     rows: logitRows === undefined ? ROWS.tokens : ROWS.logits,
   })
   return { x, y }
@@ -140,8 +148,16 @@ function gate(machine: Machine, activation: Activation, hasUp: boolean) {
   const q = machine.a8Rows(4, 72)
   tokens(machine, 4)
   machine.op('swiglu', {
-    ...{ gate: x.at, gate_stride: x.stride, up: hasUp ? up.at : 0, up_stride: up.stride, n: 72 },
-    ...{ y: y.at, y_stride: y.stride, q: q.at, q_stride: q.stride, activation: ACTIVATION[activation] },
+    gate: x.at,
+    gate_stride: x.stride,
+    up: hasUp ? up.at : 0,
+    up_stride: up.stride,
+    n: 72,
+    y: y.at,
+    y_stride: y.stride,
+    q: q.at,
+    q_stride: q.stride,
+    activation: ACTIVATION[activation],
   })
   return { x, up, y }
 }
@@ -163,11 +179,16 @@ describe('activations', () => {
     const y = machine.rows(64, 64)
     tokens(machine, 64)
     machine.op('swiglu', {
-      ...{ gate: x.at, gate_stride: x.stride, n: 64, y: y.at, y_stride: y.stride },
+      gate: x.at,
+      gate_stride: x.stride,
+      n: 64,
+      y: y.at,
+      y_stride: y.stride,
       activation: ACTIVATION.gelu_exact,
     })
     machine.run()
-    let [relative, absolute] = [0, 0]
+    let relative = 0
+    let absolute = 0
     for (let row = 0; row < 64; row++) {
       const input = machine.floats(x, row)
       for (const [lane, value] of machine.floats(y, row).entries()) {

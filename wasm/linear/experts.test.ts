@@ -6,12 +6,16 @@ import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../../src/ab
 import { BUILDS, type Machine, plainMachine, randomFrom } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
-const [EXPERTS, USED, N, K] = [7, 3, 40, 64]
+const EXPERTS = 7
+const USED = 3
+const N = 40
+const K = 64
 
 /** A routed product of `m` rows; row r is the same for every m. */
 function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean) {
   const of = (seed: number) => Array.from({ length: m }, (_, row) => randomFrom(seed + row))
-  const [forLogits, forRows] = [of(100), of(200)]
+  const forLogits = of(100)
+  const forRows = of(200)
   const logits = machine.rows(m, EXPERTS, (row) => forLogits[row]!() * 4)
   const x = machine.rows(m, K, (row) => forRows[row]!() * 2 - 1)
   const places = m * USED
@@ -28,11 +32,20 @@ function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean
   machine.setStep({ sequences: [{ position: 0, rows: m }] })
   const choice = { experts: EXPERTS, used: USED }
   machine.op('route', {
-    ...{ x: logits.at, x_stride: logits.stride, ...choice, normalize: normalize ? 1 : 0, route },
+    x: logits.at,
+    x_stride: logits.stride,
+    ...choice,
+    normalize: normalize ? 1 : 0,
+    route,
   })
   const routed = { rows: ROWS.routed + USED, route, experts: EXPERTS }
   machine.op('gather', {
-    ...{ ...routed, x: x.at, x_stride: x.stride, y: gathered.at, y_stride: gathered.stride, n: K },
+    ...routed,
+    x: x.at,
+    x_stride: x.stride,
+    y: gathered.at,
+    y_stride: gathered.stride,
+    n: K,
   })
   const input = isQuantized(encoding) ? a8 : gathered
   if (isQuantized(encoding)) {
@@ -40,11 +53,25 @@ function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean
     machine.op('quantize', { rows: routed.rows, ...from, whole: encoding === 'w4_channel' ? 1 : 0 })
   }
   machine.op('linear_experts', {
-    ...{ ...routed, w, n: N, k: K, x: input.at, x_stride: input.stride, y: made.at, y_stride: made.stride },
-    ...{ encoding: ENCODINGS[encoding].code, expert_bytes: bytes },
+    ...routed,
+    w,
+    n: N,
+    k: K,
+    x: input.at,
+    x_stride: input.stride,
+    y: made.at,
+    y_stride: made.stride,
+    encoding: ENCODINGS[encoding].code,
+    expert_bytes: bytes,
   })
   machine.op('combine', {
-    ...{ x: made.at, x_stride: made.stride, y: y.at, y_stride: y.stride, n: N, route, ...choice },
+    x: made.at,
+    x_stride: made.stride,
+    y: y.at,
+    y_stride: y.stride,
+    n: N,
+    route,
+    ...choice,
   })
   return { logits, x, y, route, made }
 }

@@ -96,8 +96,10 @@ describe.each(OPS)('%s', (name, linear, encoding) => {
     })
     expect(difference).toBeUndefined()
     for (const build of BUILDS) {
-      const [one, two] = [plainMachine(build), plainMachine(build)]
-      const [found, expected] = [fused(one, name, encoding, c), separate(two, linear, encoding, c)]
+      const one = plainMachine(build)
+      const two = plainMachine(build)
+      const found = fused(one, name, encoding, c)
+      const expected = separate(two, linear, encoding, c)
       one.run()
       two.run()
       const rows = c.logitRows?.length ?? c.m

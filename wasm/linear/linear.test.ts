@@ -49,7 +49,14 @@ function scene(name: OpName, encoding: Encoding, c: Case): (machine: Machine) =>
     const w = machine.matrix(encoding, n, k, fillMatrix(encoding, 3, c.extreme))
     machine.setStep({ sequences: [{ position: 0, rows: m }] })
     machine.op(name, {
-      ...{ w, bias, n, k, x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride },
+      w,
+      bias,
+      n,
+      k,
+      x: x.at,
+      x_stride: x.stride,
+      y: y.at,
+      y_stride: y.stride,
       accumulate: c.accumulate ? 1 : 0,
     })
     return y
@@ -91,7 +98,9 @@ describe.each(OPS)('%s', (name, encoding) => {
   })
 
   test('is the product of the weights and the activations', () => {
-    const [n, k, m] = [40, 172, 3]
+    const n = 40
+    const k = 172
+    const m = 3
     const machine = plainMachine('relaxed')
     const y = scene(name, encoding, { n, k, m })(machine)
     const x = layInput(machine, encoding, { n, k, m })

@@ -6,7 +6,9 @@ import { packedMatrix } from '../../src/weights/testing/reference.ts'
 import { type Machine, plainMachine, type Rows, randomFrom } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
-const [N, K, M] = [64, 896, 4]
+const N = 64
+const K = 896
+const M = 4
 /** One in a hundred channels, as in trained models. Each outlier affects its own group only. */
 const OUTLIERS = [37, 290, 611, 800]
 
@@ -43,7 +45,13 @@ function relativeError(lay: (machine: Machine, rows: readonly Float32Array[]) =>
   const y = machine.rows(M, N)
   const w = machine.matrix('w4_g32', N, K, fillMatrix('w4_g32', 5))
   machine.op('linear_w4a8_g32', {
-    ...{ w, n: N, k: K, x: q.at, x_stride: q.stride, y: y.at, y_stride: y.stride },
+    w,
+    n: N,
+    k: K,
+    x: q.at,
+    x_stride: q.stride,
+    y: y.at,
+    y_stride: y.stride,
   })
   machine.run()
   const bytes = new Uint8Array(matrixBytes('w4_g32', N, K))
@@ -69,7 +77,8 @@ function relativeError(lay: (machine: Machine, rows: readonly Float32Array[]) =>
 }
 
 test('scales per group keep what outlier channels would drown with one scale per token', () => {
-  const [group, token] = [relativeError(perGroup), relativeError(perToken)]
+  const group = relativeError(perGroup)
+  const token = relativeError(perToken)
   // A step of 100 / 127 keeps little of values within 1: the error is about half of the values.
   expect(token).toBeGreaterThan(0.2)
   expect(group).toBeLessThan(0.12)

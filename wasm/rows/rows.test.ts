@@ -37,15 +37,24 @@ const awkward = (seed: number) => {
 describe('embed', () => {
   test.each(TESTED)('reads rows of a %s table and never past its end', (encoding) => {
     for (const build of BUILDS) {
-      const [vocab, n, scale] = [37, 80, 1.7]
+      const vocab = 37
+      const n = 80
+      const scale = 1.7
       const machine = plainMachine(build)
       const table = machine.matrix(encoding, vocab, n, fillMatrix(encoding, 11))
       const ids = [0, 36, 8, 13, 37, 4294967295]
       const y = machine.rows(ids.length, n)
       machine.setStep({ sequences: [{ position: 0, rows: ids.length }], ids })
       machine.op('embed', {
-        ...{ table, encoding: ENCODINGS[encoding].code, vocab, n, first: 0, whole: vocab },
-        ...{ y: y.at, y_stride: y.stride, scale },
+        table,
+        encoding: ENCODINGS[encoding].code,
+        vocab,
+        n,
+        first: 0,
+        whole: vocab,
+        y: y.at,
+        y_stride: y.stride,
+        scale,
       })
       machine.run()
       const bytes = machine.u8.slice(table, table + matrixBytes(encoding, vocab, n))
@@ -60,7 +69,8 @@ describe('embed', () => {
   })
 
   test('makes zeros for ids whose rows are elsewhere', () => {
-    const [vocab, n] = [32, 40]
+    const vocab = 32
+    const n = 40
     const machine = plainMachine('simd128')
     const table = machine.matrix('f32', vocab, n, fillMatrix('f32', 11))
     const ids = [63, 64, 95, 96, 4294967295]
@@ -95,8 +105,15 @@ function norm(
   if (logitRows === undefined) tokens(machine, m)
   else machine.setStep({ sequences: [{ position: 0, rows: m }], logitRows })
   machine.op('rmsnorm', {
-    ...{ x: x.at, x_stride: x.stride, weight: weight.at, n, eps: 1e-5 },
-    ...{ y: want === 'q' ? 0 : y.at, y_stride: y.stride, q: want === 'y' ? 0 : q.at, q_stride: q.stride },
+    x: x.at,
+    x_stride: x.stride,
+    weight: weight.at,
+    n,
+    eps: 1e-5,
+    y: want === 'q' ? 0 : y.at,
+    y_stride: y.stride,
+    q: want === 'y' ? 0 : q.at,
+    q_stride: q.stride,
     rows: logitRows === undefined ? ROWS.tokens : ROWS.logits,
   })
   return { x, y, q }
@@ -115,8 +132,10 @@ describe('rmsnorm', () => {
 
   test('gathers the rows whose logits are wanted', () => {
     expect(compare((machine) => norm(machine, 64, 6, 'both', [5, 0, 3])).difference).toBeUndefined()
-    const [all, some] = [plainMachine('relaxed'), plainMachine('relaxed')]
-    const [a, b] = [norm(all, 64, 6, 'y'), norm(some, 64, 6, 'y', [5, 0])]
+    const all = plainMachine('relaxed')
+    const some = plainMachine('relaxed')
+    const a = norm(all, 64, 6, 'y')
+    const b = norm(some, 64, 6, 'y', [5, 0])
     all.run()
     some.run()
     expect(some.floats(b.y, 0)).toEqual(all.floats(a.y, 5))
@@ -165,7 +184,8 @@ describe('quantize', () => {
   })
 
   test('in another order it is the row that lies in that order', () => {
-    const [n, m] = [1056, 3]
+    const n = 1056
+    const m = 3
     const random = randomFrom(4)
     const places = Array.from({ length: n }, (_, lane) => lane)
     for (let lane = n - 1; lane > 0; lane--) {
@@ -176,7 +196,8 @@ describe('quantize', () => {
     const table = Array.from({ length: m * n }, (_, at) => drawn(Math.floor(at / n), at % n))
     const value = (row: number, lane: number) => table[row * n + lane] ?? 0
     expect(compare((machine) => quantize(machine, n, m, value, places)).difference).toBeUndefined()
-    const [moved, plain] = [plainMachine('relaxed'), plainMachine('relaxed')]
+    const moved = plainMachine('relaxed')
+    const plain = plainMachine('relaxed')
     const rows = [
       quantize(moved, n, m, value, places),
       quantize(plain, n, m, (row, lane) => value(row, places[lane] ?? 0)),
@@ -206,7 +227,8 @@ describe('quantize', () => {
     const { x, q } = quantize(machine, 172, 8, undefined, undefined, 1)
     machine.run()
     for (let m = 0; m < 8; m++) {
-      const [input, output] = [machine.floats(x, m), machine.dequantized(q, m)]
+      const input = machine.floats(x, m)
+      const output = machine.dequantized(q, m)
       const largest = input.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
       const scales = new Set(
         machine.f32.slice((q.at + m * q.stride + 192) / 4, (q.at + m * q.stride + 192) / 4 + 6),
@@ -222,7 +244,8 @@ describe('quantize', () => {
     const { x, q } = quantize(machine, 172, 8)
     machine.run()
     for (let m = 0; m < 8; m++) {
-      const [input, output] = [machine.floats(x, m), machine.dequantized(q, m)]
+      const input = machine.floats(x, m)
+      const output = machine.dequantized(q, m)
       for (let lane = 0; lane < 172; lane++) {
         const group = input.subarray(lane & ~31, (lane & ~31) + 32)
         const largest = group.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
@@ -253,8 +276,15 @@ function glu(machine: Machine, n: number, m: number, want: 'y' | 'q' | 'both') {
   const q = machine.a8Rows(m, n)
   tokens(machine, m)
   machine.op('swiglu', {
-    ...{ gate: gate.at, gate_stride: gate.stride, up: up.at, up_stride: up.stride, n },
-    ...{ y: want === 'q' ? 0 : y.at, y_stride: y.stride, q: want === 'y' ? 0 : q.at, q_stride: q.stride },
+    gate: gate.at,
+    gate_stride: gate.stride,
+    up: up.at,
+    up_stride: up.stride,
+    n,
+    y: want === 'q' ? 0 : y.at,
+    y_stride: y.stride,
+    q: want === 'y' ? 0 : q.at,
+    q_stride: q.stride,
   })
   return { gate, up, y }
 }
@@ -274,7 +304,8 @@ describe('swiglu', () => {
     const { gate, up, y } = glu(machine, 1056, 3, 'y')
     machine.run()
     for (let m = 0; m < 3; m++) {
-      const [g, u] = [machine.floats(gate, m), machine.floats(up, m)]
+      const g = machine.floats(gate, m)
+      const u = machine.floats(up, m)
       for (const [lane, value] of machine.floats(y, m).entries()) {
         const expected = (g[lane]! / (1 + Math.exp(-g[lane]!))) * u[lane]!
         // Below e^-87 the gate is closed: it no longer changes an f32 sum.

@@ -5,14 +5,16 @@ import type { PackedEncoding } from '../../src/abi/encodings.ts'
 import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../../src/abi/encodings.ts'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { HalfbyteError } from '../../src/base/errors.ts'
-import { sparseSlot } from '../../src/weights/sparse/slot.ts'
+import { sparseSlot } from '../../src/weights/sparse/pack.ts'
 import { dropWeights, keeper } from '../../src/weights/sparse/testing/matrices.ts'
 import { streamMatrix } from '../../src/weights/stream.ts'
 import { BUILDS, type Build, type Machine, plainMachine, randomFrom } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
 const SPARSE = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)
-const [N, K, ROWS] = [64, 1120, 3]
+const N = 64
+const K = 1120
+const ROWS = 3
 /** Forged packs of each format; and how many of the accepted ones are multiplied. */
 const FORGERIES = 400
 const MULTIPLIED = 16
@@ -26,7 +28,13 @@ function multiply(build: Build, encoding: (typeof SPARSE)[number], slot: Uint8Ar
   const y = machine.rows(ROWS, N, () => 0)
   machine.setStep({ sequences: [{ position: 0, rows: ROWS }] })
   machine.op('linear_sparse', {
-    ...{ w, n: N, k: K, x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride },
+    w,
+    n: N,
+    k: K,
+    x: x.at,
+    x_stride: x.stride,
+    y: y.at,
+    y_stride: y.stride,
     encoding: ENCODINGS[encoding].code,
   })
   const image = () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import type { PackedEncoding, SparseBase, SparseEncoding } from '../../src/abi/encodings.ts'
 import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../../src/abi/encodings.ts'
-import { sparseSlot } from '../../src/weights/sparse/slot.ts'
+import { sparseSlot } from '../../src/weights/sparse/pack.ts'
 import { dropWeights, keeper } from '../../src/weights/sparse/testing/matrices.ts'
 import { BUILDS, compare, type Machine, plainMachine, type Rows, randomFrom } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
@@ -56,7 +56,13 @@ function scene(
     const bias = c.bias ? machine.rows(1, n, () => draw() - 0.5).at : 0
     const y = machine.rows(m, n, c.accumulate ? (row, lane) => ((row * 7 + lane) % 13) / 8 : undefined)
     const fields = {
-      ...{ bias, n, k, x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride },
+      bias,
+      n,
+      k,
+      x: x.at,
+      x_stride: x.stride,
+      y: y.at,
+      y_stride: y.stride,
       accumulate: c.accumulate ? 1 : 0,
     }
     machine.setStep({ sequences: [{ position: 0, rows: m }] })
@@ -121,8 +127,15 @@ describe.each(TESTED)('linear_sparse of %s', (encoding) => {
       const w = lay(machine, sparseSlot(base, format, densePanels(encoding, c), c.k))
       machine.setStep({ sequences: [{ position: 0, rows: 5 }], logitRows: [4, 1] })
       machine.op('linear_sparse', {
-        ...{ rows: ROWS.logits, w, n: c.n, k: c.k, encoding: ENCODINGS[encoding].code },
-        ...{ x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride },
+        rows: ROWS.logits,
+        w,
+        n: c.n,
+        k: c.k,
+        encoding: ENCODINGS[encoding].code,
+        x: x.at,
+        x_stride: x.stride,
+        y: y.at,
+        y_stride: y.stride,
       })
     })
     expect(difference).toBeUndefined()

@@ -65,7 +65,8 @@ const signed = (byte: number): number => (byte << 24) >> 24
 
 /** e4m3 without its NaN. */
 export function fp8Value(code: number): number {
-  const [exponent, mantissa] = [(code >> 3) & 15, code & 7]
+  const exponent = (code >> 3) & 15
+  const mantissa = code & 7
   const size = exponent === 0 ? mantissa * 2 ** -9 : (8 + mantissa) * 2 ** (exponent - 10)
   return code & 0x80 ? -size : size
 }

@@ -1,8 +1,7 @@
 // Machine. In: a build of the kernels. Out: poisoned memory to place operands in, and ops run by the kernels
 // or their definitions.
 import { existsSync, readFileSync } from 'node:fs'
-import { SEQUENCE_WORDS, STEP_WORDS } from '../../src/abi/blocks.ts'
-import { ABI, ROWS } from '../../src/abi/constants.ts'
+import { ABI, ROWS, SEQUENCE_WORDS, STEP_WORDS } from '../../src/abi/constants.ts'
 import { type Encoding, matrixBytes, roundUp } from '../../src/abi/encodings.ts'
 import { FLOAT_FIELDS, OPS, type OpName } from '../../src/abi/ops.ts'
 import { detectFeatures } from '../../src/runtime/features.ts'
@@ -231,9 +230,14 @@ export class Machine {
     if (records.length !== sequences.length * SEQUENCE_WORDS) throw new Error('a sequence has the wrong size')
     const ids = this.words(options.ids ?? each.map(() => 0))
     const words = [
-      ...[each.length, sequences.length, logitRows.length, ids],
-      ...[this.words(each.map(({ index }) => index)), this.words(each.map(({ position }) => position))],
-      ...[this.words(records), this.words(logitRows)],
+      each.length,
+      sequences.length,
+      logitRows.length,
+      ids,
+      this.words(each.map(({ index }) => index)),
+      this.words(each.map(({ position }) => position)),
+      this.words(records),
+      this.words(logitRows),
       ...Array.from({ length: ABI.MAX_ROPES }, (_, index) => ropes[index] ?? 0),
     ]
     if (words.length !== STEP_WORDS) throw new Error('the step has the wrong size')
@@ -362,7 +366,9 @@ export function evaluate(
   inputs: Float32Array,
 ): { readonly vector: Float32Array; readonly scalar: Float32Array } {
   const place = () => machine.allocate(inputs.byteLength)
-  const [x, y, scalar] = [place(), place(), place()]
+  const x = place()
+  const y = place()
+  const scalar = place()
   machine.f32.set(inputs, x / 4)
   machine.exports[name](y, scalar, x, inputs.length)
   const read = (at: number) => machine.f32.slice(at / 4, at / 4 + inputs.length)

@@ -30,7 +30,10 @@ const folder = new URL('../../build/native/', import.meta.url)
 /**
  * From host.c: the first address that its file holds, the bytes it maps, and those of a call's name and head.
  */
-const [MEMORY, MEMORY_BYTES, NAME_BYTES, HEAD_BYTES] = [0x100000, 0x30000000, 32, 48]
+const MEMORY = 0x100000
+const MEMORY_BYTES = 0x30000000
+const NAME_BYTES = 32
+const HEAD_BYTES = 48
 /** Operands that are closer to each other than this are copied together, with the bytes in between. */
 const NEAR_BYTES = 4096
 

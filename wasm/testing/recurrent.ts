@@ -72,8 +72,15 @@ export function conv1d(machine: Machine, { channels, taps, bias = true }: Conv, 
   const y = machine.rows(count, channels)
   const q = machine.a8Rows(count, channels)
   machine.op('conv1d', {
-    ...{ ...place('x', x), w, bias: bias ? b.at : 0, channels, taps, group: 0, state_offset: 64 },
-    ...{ ...place('y', y), ...place('q', q) },
+    ...place('x', x),
+    w,
+    bias: bias ? b.at : 0,
+    channels,
+    taps,
+    group: 0,
+    state_offset: 64,
+    ...place('y', y),
+    ...place('q', q),
   })
   return { x, y, q }
 }
@@ -86,16 +93,29 @@ export interface Scan {
 export function scan(machine: Machine, { channels, states }: Scan, count: number, first = 0) {
   const rows = (seed: number, width: number, size: number) =>
     machine.rows(count, width, drawn(seed, width, size, first))
-  const [u, dt, z] = [rows(4, channels, 1), rows(5, channels, 6), rows(6, channels, 4)]
-  const [b, c] = [rows(7, states, 1), rows(8, states, 1)]
+  const u = rows(4, channels, 1)
+  const dt = rows(5, channels, 6)
+  const z = rows(6, channels, 4)
+  const b = rows(7, states, 1)
+  const c = rows(8, states, 1)
   const decay = panels(machine, channels, states, (channel, n) => -(n + 1) * (0.3 + (channel % 7) / 4))
   const skip = machine.rows(1, channels, drawn(9, channels))
   const y = machine.rows(count, channels)
   const q = machine.a8Rows(count, channels)
   machine.op('scan', {
-    ...{ ...place('u', u), ...place('dt', dt), ...place('z', z), ...place('b', b), ...place('c', c) },
-    ...{ decay, skip: skip.at, channels, states, group: 0, state_offset: 64 },
-    ...{ ...place('y', y), ...place('q', q) },
+    ...place('u', u),
+    ...place('dt', dt),
+    ...place('z', z),
+    ...place('b', b),
+    ...place('c', c),
+    decay,
+    skip: skip.at,
+    channels,
+    states,
+    group: 0,
+    state_offset: 64,
+    ...place('y', y),
+    ...place('q', q),
   })
   return { y, q }
 }
@@ -117,15 +137,31 @@ export function ssd(
 ) {
   const rows = (seed: number, width: number, size: number) =>
     machine.rows(count, width, drawn(seed, width, size, first))
-  const [x, z, dt] = [rows(10, heads * dim, 1), rows(11, heads * dim, 4), rows(12, heads, 6)]
-  const [b, c] = [rows(13, groups * states, 1), rows(14, groups * states, 1)]
+  const x = rows(10, heads * dim, 1)
+  const z = rows(11, heads * dim, 4)
+  const dt = rows(12, heads, 6)
+  const b = rows(13, groups * states, 1)
+  const c = rows(14, groups * states, 1)
   const vector = (seed: number, value?: Value) => machine.rows(1, heads, value ?? drawn(seed, heads)).at
   const y = machine.rows(count, heads * dim)
   machine.op('ssd', {
-    ...{ ...place('x', x), ...place('dt', dt), ...place('z', z), ...place('b', b), ...place('c', c) },
-    ...{ decay: vector(0, (_, head) => -0.2 - head), skip: vector(15), dt_bias: vector(16) },
-    ...{ heads, head_dim: dim, groups, states, group: 0, state_offset: 64, ...place('y', y) },
-    ...{ least: limits[0], most: limits[1] },
+    ...place('x', x),
+    ...place('dt', dt),
+    ...place('z', z),
+    ...place('b', b),
+    ...place('c', c),
+    decay: vector(0, (_, head) => -0.2 - head),
+    skip: vector(15),
+    dt_bias: vector(16),
+    heads,
+    head_dim: dim,
+    groups,
+    states,
+    group: 0,
+    state_offset: 64,
+    ...place('y', y),
+    least: limits[0],
+    most: limits[1],
   })
   return { y }
 }

@@ -127,7 +127,9 @@ const attention = (build, { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32
   const table = allocate(most * blocks * 4)
   const q = allocate(m * heads * dim * 4)
   const y = allocate(m * heads * dim * 4)
-  const [op, step, seq] = [allocate(96), allocate(64), allocate(64)]
+  const op = allocate(96)
+  const step = allocate(64)
+  const seq = allocate(64)
   const parts = allocate(8 * heads * 16 * (12 + dim) * 4)
   const run = modules[build].run
   let layer = 0

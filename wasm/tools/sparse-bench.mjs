@@ -7,10 +7,10 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { SYNC, SYNC_WORDS } from '../../src/abi/blocks.ts'
+import { SYNC, SYNC_WORDS } from '../../src/abi/constants.ts'
 import { ENCODINGS, matrixBytes } from '../../src/abi/encodings.ts'
 import { OPS } from '../../src/abi/ops.ts'
-import { sparseSlot } from '../../src/weights/sparse/slot.ts'
+import { sparseSlot } from '../../src/weights/sparse/pack.ts'
 import { dropWeights, keeper } from '../../src/weights/sparse/testing/matrices.ts'
 import { STRIP_WRITERS } from '../../src/weights/sparse/writers.ts'
 
@@ -71,7 +71,9 @@ const openMachine = async (build) => {
     return at
   }
   const stride = k * 1.25
-  const [x, y, step] = [allocate(rows * stride), allocate(rows * n * 4), allocate(64)]
+  const x = allocate(rows * stride)
+  const y = allocate(rows * n * 4)
+  const step = allocate(64)
   const sync = allocate(SYNC_WORDS * 4)
   for (let i = 0; i < rows * stride; i++) u8[x + i] = ((i * 37 + (i >> 3)) % 255) - 127
   for (let row = 0; row < rows; row++) {

@@ -22,7 +22,11 @@ export interface Battery {
 
 /** What is known of a device that went away before it told anything. */
 export const UNKNOWN_FACTS: DeviceFacts = {
-  ...{ model: 'Unknown phone', soc: '', android: '', chrome: '', governor: '' },
+  model: 'Unknown phone',
+  soc: '',
+  android: '',
+  chrome: '',
+  governor: '',
 }
 export const UNKNOWN_BATTERY: Battery = { percent: Number.NaN, celsius: Number.NaN, watts: undefined }
 
@@ -37,7 +41,8 @@ const LEAST_PERCENT = 20
 export async function readFacts(shell: Shell): Promise<DeviceFacts> {
   const line = async (command: string) => (await shell(command)).trim().split('\n', 1)[0]?.trim() ?? ''
   const known = (text: string) => (/No such file|Permission denied|not found/.test(text) ? '' : text)
-  const [soc, board] = [await line('getprop ro.soc.model'), await line('getprop ro.board.platform')]
+  const soc = await line('getprop ro.soc.model')
+  const board = await line('getprop ro.board.platform')
   const packages = await shell('dumpsys package com.android.chrome')
   return {
     model: await line('getprop ro.product.model'),

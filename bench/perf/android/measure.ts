@@ -65,7 +65,8 @@ export async function measurePhone(device: AndroidDevice, order: PhoneOrder): Pr
   let known: PhoneResult = { serial, facts: UNKNOWN_FACTS, battery: UNKNOWN_BATTERY, threads, samples }
   let loadMs: number | undefined
   try {
-    const [facts, battery] = [await readFacts(shell), await readBattery(shell)]
+    const facts = await readFacts(shell)
+    const battery = await readBattery(shell)
     known = { ...known, facts, battery }
     const problem = whyNot(facts, battery)
     if (problem !== undefined) return { ...known, problem }
@@ -101,7 +102,8 @@ export async function measurePhone(device: AndroidDevice, order: PhoneOrder): Pr
           prefillTokensPerSecond: (1000 * run.promptTokens) / run.prefillMs,
           // The first token comes with the prompt.
           decodeTokensPerSecond: (1000 * (run.decodedTokens - 1)) / run.decodeMs,
-          ...{ celsius, watts },
+          celsius,
+          watts,
         })
       } while (performance.now() - start < seconds * 1000)
     } finally {

@@ -50,7 +50,9 @@ const cases: Case[] = LINKS.flatMap((link) =>
 )
 const profiles = await mkdtemp(join(tmpdir(), 'halfbyte-first-word-'))
 const server = await preview({
-  ...{ configFile: CONFIG, logLevel: 'warn', preview: { host: '127.0.0.1', port: 0 } },
+  configFile: CONFIG,
+  logLevel: 'warn',
+  preview: { host: '127.0.0.1', port: 0 },
 })
 try {
   const bound = server.httpServer.address()

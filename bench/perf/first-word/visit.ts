@@ -39,7 +39,10 @@ const VIEWPORT = { width: 360, height: 740 }
 export async function visit(options: VisitOptions): Promise<Visit> {
   const browser = await chromium.launchPersistentContext(options.profile, {
     ...chromiumOptions(),
-    ...{ viewport: VIEWPORT, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
+    viewport: VIEWPORT,
+    deviceScaleFactor: 2,
+    isMobile: true,
+    hasTouch: true,
   })
   try {
     return await visitWith(browser, options)
@@ -128,7 +131,10 @@ function askAtOnce(asked: Asked): void {
     }
   }
   new MutationObserver((_, observer) => look(observer)).observe(document, {
-    ...{ subtree: true, childList: true, characterData: true, attributes: true },
+    subtree: true,
+    childList: true,
+    characterData: true,
+    attributes: true,
   })
 }
 

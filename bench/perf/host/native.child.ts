@@ -48,7 +48,11 @@ async function load({ modelPath, addonPath, threads }: NativeOrder): Promise<Nat
   const started = performance.now()
   const model = await openAddonModel(addon, modelPath)
   context = new addon.AddonContext(model, {
-    ...{ contextSize: CONTEXT, batchSize: BATCH, sequences: 1, flashAttention: 'auto', threads },
+    contextSize: CONTEXT,
+    batchSize: BATCH,
+    sequences: 1,
+    flashAttention: 'auto',
+    threads,
   })
   if (!(await context.init())) throw new Error('llama.cpp cannot make a context')
   sampler = new addon.AddonSampler(model)

@@ -1,4 +1,4 @@
-// Quiet. In: nothing. Out: how busy the machine's processors are while the suite itself waits.
+// Quiet. How busy the machine's processors are while the suite itself waits.
 import { cpus } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -25,7 +25,8 @@ async function busyShare(): Promise<number> {
 }
 
 function times(): { idle: number; total: number } {
-  let [idle, total] = [0, 0]
+  let idle = 0
+  let total = 0
   for (const cpu of cpus()) {
     idle += cpu.times.idle
     total += Object.values(cpu.times).reduce((sum, each) => sum + each, 0)

@@ -36,7 +36,11 @@ export interface Site {
 /** Builds the page and serves it on a free port. */
 export async function openSite(): Promise<Site> {
   await build({
-    ...{ configFile: false, root: path('../page'), base: './', publicDir: false, logLevel: 'warn' },
+    configFile: false,
+    root: path('../page'),
+    base: './',
+    publicDir: false,
+    logLevel: 'warn',
     worker: { format: 'es' },
     build: { target: 'es2022', outDir: SITE, emptyOutDir: true, assetsInlineLimit: 0 },
   })

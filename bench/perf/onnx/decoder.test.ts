@@ -57,7 +57,8 @@ test.skipIf(!isInstalled)('weights lie one after the other, aligned, and fill wh
   for (const most of [2 ** 30, 20_000, 1]) {
     const { places, sizes } = dataLayout(weights, most)
     for (const [index, weight] of weights.entries()) {
-      const [{ file, offset }, next] = [places[index]!, places[index + 1]]
+      const { file, offset } = places[index]!
+      const next = places[index + 1]
       expect(offset % 64).toBe(0)
       const end = next?.file === file ? next.offset : sizes[file]!
       expect(offset + weightBytes(weight)).toBeLessThanOrEqual(end)
@@ -124,7 +125,8 @@ async function openDecoder(gguf: URL, shape: Shape, precision: Precision) {
     data.map(async (url) => ({ path: basename(url.pathname), data: new Uint8Array(await readFile(url)) })),
   )
   const session = await ort.InferenceSession.create(new Uint8Array(await readFile(model)), {
-    ...{ executionProviders: ['wasm'], externalData },
+    executionProviders: ['wasm'],
+    externalData,
   })
   const { layers, kvHeads, headDim } = shape
   const names = Array.from({ length: layers }, (_, layer) => [`past_k.${layer}`, `past_v.${layer}`]).flat()

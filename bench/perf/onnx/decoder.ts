@@ -115,8 +115,10 @@ class DecoderBuilder {
         bytesOf(fourBit(await read(stored)).scales),
       )
       const attributes: Record<string, Attribute> = {
-        ...{ bits: ['int', 4], block_size: ['int', BLOCK] },
-        ...{ gather_axis: ['int', 0], quantize_axis: ['int', 1] },
+        bits: ['int', 4],
+        block_size: ['int', BLOCK],
+        gather_axis: ['int', 0],
+        quantize_axis: ['int', 1],
       }
       this.#node('GatherBlockQuantized', [codes, 'ids', scales], ['embed'], attributes, 'com.microsoft')
       return 'embed'
@@ -152,8 +154,10 @@ class DecoderBuilder {
     const tables = [this.#rope('cos', Math.cos), this.#rope('sin', Math.sin)]
     const past = ['past_k', 'past_v'].map((name) => `${name}.${layer}`)
     const attributes: Record<string, Attribute> = {
-      ...{ num_heads: ['int', heads], kv_num_heads: ['int', kvHeads] },
-      ...{ do_rotary: ['int', 1], rotary_interleaved: ['int', family === 'llama' ? 1 : 0] },
+      num_heads: ['int', heads],
+      kv_num_heads: ['int', kvHeads],
+      do_rotary: ['int', 1],
+      rotary_interleaved: ['int', family === 'llama' ? 1 : 0],
     }
     this.#node(
       'GroupQueryAttention',
@@ -207,8 +211,11 @@ class DecoderBuilder {
         bytesOf(fourBit(await all(read)).scales),
       )
       const attributes: Record<string, Attribute> = {
-        ...{ N: ['int', n], K: ['int', k], bits: ['int', 4] },
-        ...{ block_size: ['int', BLOCK], accuracy_level: ['int', 4] },
+        N: ['int', n],
+        K: ['int', k],
+        bits: ['int', 4],
+        block_size: ['int', BLOCK],
+        accuracy_level: ['int', 4],
       }
       const inputs = bias === '' ? [input, codes, scales] : [input, codes, scales, '', '', bias]
       this.#node('MatMulNBits', inputs, [name], attributes, 'com.microsoft')

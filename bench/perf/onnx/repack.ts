@@ -24,7 +24,8 @@ export function fourBit(q4: Uint8Array): FourBit {
   for (let block = 0; block < blocks; block++) {
     const from = block * BLOCK_BYTES + 2
     for (let j = 0; j < 8; j++) {
-      const [even, odd] = [q4[from + 2 * j] ?? 0, q4[from + 2 * j + 1] ?? 0]
+      const even = q4[from + 2 * j] ?? 0
+      const odd = q4[from + 2 * j + 1] ?? 0
       codes[block * 16 + j] = (even & 15) | ((odd & 15) << 4)
       codes[block * 16 + 8 + j] = (even >> 4) | (odd & 0xf0)
     }

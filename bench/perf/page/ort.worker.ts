@@ -41,7 +41,9 @@ async function load({ threads, modelUrl, dataUrls, packageUrl, state: sizes }: L
     })),
   )
   session = await ort.InferenceSession.create(await bytes(modelUrl), {
-    ...{ executionProviders: ['wasm'], externalData, logSeverityLevel: 3 },
+    executionProviders: ['wasm'],
+    externalData,
+    logSeverityLevel: 3,
   })
   state = sizes
 }

@@ -29,7 +29,11 @@ export async function loadWllama3({ threads, modelUrl, packageUrl }: LoadOrder):
   await wllama.loadModel([file], { n_threads: threads, n_ctx: CONTEXT, n_gpu_layers: 0, warmup: false })
   const complete = async (prompt: string, decode: number, keeps: boolean) => {
     const { choices, timings } = await wllama.createCompletion({
-      ...{ prompt, max_tokens: decode, temperature: 0, ignore_eos: true, cache_prompt: keeps },
+      prompt,
+      max_tokens: decode,
+      temperature: 0,
+      ignore_eos: true,
+      cache_prompt: keeps,
     })
     if (timings === undefined) throw new Error('wllama reported no timings')
     return { choices, timings }

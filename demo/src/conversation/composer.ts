@@ -1,7 +1,7 @@
 // The composer. In: whether the engine is ready or answering. Out: events `send`, with the text and quoted
 // files, and `stop`.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
-import { isTouch, sends } from '../../../src/widget/view/keys.ts'
+import { isTouch, sends } from '../../../src/widget/view/composer.ts'
 import { icon } from '../shell/icons.ts'
 import { Speaks, t } from '../words/words.ts'
 import { type Attachment, readTexts, withQuotes } from './attachments.ts'

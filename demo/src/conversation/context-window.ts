@@ -40,7 +40,8 @@ export async function firstThatFits(
   const start = await earliest(first + 1, last, kept, count)
   const possible = later.filter((index) => index >= start)
   // Fewer messages have fewer tokens.
-  let [low, high] = [0, possible.length]
+  let low = 0
+  let high = possible.length
   while (low < high) {
     const middle = (low + high) >> 1
     if ((await count.from(possible[middle] as number)) <= kept) high = middle

@@ -1,10 +1,9 @@
 // One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`, `continue`,
 // `resend`, `fork` and `turn`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
-import { copyText } from '../../../src/widget/markdown/clipboard.ts'
 import { type Block, GrowingMarkdown, inParts } from '../../../src/widget/markdown/markdown.ts'
-import { renderMarkdown } from '../../../src/widget/markdown/render-markdown.ts'
-import { sends } from '../../../src/widget/view/keys.ts'
+import { copyText, renderMarkdown } from '../../../src/widget/markdown/render-markdown.ts'
+import { sends } from '../../../src/widget/view/composer.ts'
 import { icon } from '../shell/icons.ts'
 import { toolLabel, type UsedTool } from '../tools/tools.ts'
 import { allWords, Speaks, t } from '../words/words.ts'

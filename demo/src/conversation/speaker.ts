@@ -106,7 +106,8 @@ export class Speaker {
 
   /** Stores the state at once. */
   keepNow(): void {
-    const [session, place] = [this.#session, this.#place]
+    const session = this.#session
+    const place = this.#place
     if (this.#waiting === undefined || session === undefined || place === undefined) return
     clearTimeout(this.#waiting)
     this.#waiting = undefined

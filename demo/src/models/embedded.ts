@@ -1,5 +1,5 @@
-// Embedded models. In: nothing. Out: the models that come with the page, and what a choice of a model can
-// be. The entry reads this file before anything is shown, so it imports no texts.
+// Embedded models. The models that come with the page, and what a choice of a model can be. The entry reads
+// this file before anything is shown, so it imports no texts.
 import mambaUrl from '../../models/halfbyte-mamba.hbm?url'
 import storiesUrl from '../../models/halfbyte-stories.hbm?url'
 import type { Word } from '../words/words.ts'

@@ -268,7 +268,9 @@ export class ModelSlot {
       this.#enter({
         name: 'empty',
         why: t('tooLarge', {
-          ...{ name: choiceName(choice), needed: bytes(neededBytes), granted: bytes(grantedBytes) },
+          name: choiceName(choice),
+          needed: bytes(neededBytes),
+          granted: bytes(grantedBytes),
         }),
         smaller: suggestion,
       })
@@ -312,7 +314,11 @@ async function sourceOf(
     const bytesPerSecond = (loaded / Math.max(1, performance.now() - start)) * 1000
     const secondsLeft = (total - loaded) / bytesPerSecond
     onProgress({
-      ...{ phase: 'download', loaded, total, cached: false, bytesPerSecond },
+      phase: 'download',
+      loaded,
+      total,
+      cached: false,
+      bytesPerSecond,
       ...(total > 0 && { secondsLeft }),
     })
   }).catch(() => undefined)

@@ -7,7 +7,9 @@ import { attainable, figureOf, ridge, describe as sentence } from './figure.ts'
 
 const exactly = (median: number) => ({ median, min: median, max: median })
 const LIMITS: Limits = {
-  ...{ build: 'simd128', memoryKind: 'plain', waits: [] },
+  build: 'simd128',
+  memoryKind: 'plain',
+  waits: [],
   reads: [
     { streams: 1, threads: 1, bytes: 1e6, gigabytesPerSecond: exactly(40) },
     { streams: 1, threads: 1, bytes: 1e8, gigabytesPerSecond: exactly(10) },
@@ -19,7 +21,10 @@ const LIMITS: Limits = {
 }
 const cost = { kind: 'linear', stateBytes: 0, activationBytes: 0, unit: 'integer' } as const
 const STEP: TimedStep = {
-  ...{ stage: 'decode', build: 'simd128', threads: 1, stepMs: exactly(2) },
+  stage: 'decode',
+  build: 'simd128',
+  threads: 1,
+  stepMs: exactly(2),
   shape: { tokens: 1, logitRows: 1, position: 0 },
   ops: [
     { name: 'linear', label: 'a [tokens, 8]', ms: [1], cost: { ...cost, weightBytes: 1e6, ops: 4e6 } },

@@ -79,7 +79,11 @@ function optionsOf(figure: Figure, parent: HTMLElement, { onPoint }: PlotHooks):
   const xs = positions(figure)
   const groups = groupsOf(figure)
   const axis = (label: string): uPlot.Axis => ({
-    ...{ label, stroke: ink, labelSize: 24, font: '12px system-ui', labelFont: '12px system-ui' },
+    label,
+    stroke: ink,
+    labelSize: 24,
+    font: '12px system-ui',
+    labelFont: '12px system-ui',
     grid: { stroke: colour('--plot-grid'), width: 1 },
     ticks: { stroke: colour('--plot-grid'), width: 1 },
     values: (_plot, splits) =>
@@ -105,7 +109,10 @@ function optionsOf(figure: Figure, parent: HTMLElement, { onPoint }: PlotHooks):
     series: [
       { label: 'op/byte' },
       ...figure.roofs.map(({ label }, index) => ({
-        ...{ label, stroke: ink, width: index === 0 ? 2 : 1.25, points: { show: false } },
+        label,
+        stroke: ink,
+        width: index === 0 ? 2 : 1.25,
+        points: { show: false },
         dash: DASHES[index] ?? [],
       })),
       ...groups.map(({ kind, stage }) => ({
@@ -113,7 +120,10 @@ function optionsOf(figure: Figure, parent: HTMLElement, { onPoint }: PlotHooks):
         stroke: colour(`--plot-${kind}`),
         paths: () => null,
         points: {
-          ...{ show: true, size: 9, width: 2, stroke: colour(`--plot-${kind}`) },
+          show: true,
+          size: 9,
+          width: 2,
+          stroke: colour(`--plot-${kind}`),
           fill: markerFill({ kind, stage }, colour),
         },
       })),

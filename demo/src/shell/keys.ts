@@ -1,4 +1,4 @@
-// Shortcuts. In: nothing. Out: the keys of the page, and what they do.
+// Shortcuts. The keys of the page, and what they do.
 import type { Word } from '../words/words.ts'
 
 export interface Shortcut {

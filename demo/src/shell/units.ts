@@ -25,6 +25,8 @@ export function speed(rate: number): string {
 export function parameters(count: number): string {
   const digits = { minimumFractionDigits: 1, maximumFractionDigits: 1 }
   return new Intl.NumberFormat(language(), {
-    ...{ notation: 'compact', compactDisplay: 'long', ...digits },
+    notation: 'compact',
+    compactDisplay: 'long',
+    ...digits,
   }).format(count)
 }

@@ -18,24 +18,37 @@ const KINDS: readonly Readonly<Record<string, number>>[] = [
 ]
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    ...{
-      mm: 'millimetre',
-      cm: 'centimetre',
-      m: 'metre',
-      km: 'kilometre',
-      in: 'inch',
-      ft: 'foot',
-      mi: 'mile',
-    },
-    ...{ g: 'gram', kg: 'kilogram', t: 'ton', tonne: 'ton', oz: 'ounce', lb: 'pound' },
-    ...{ l: 'litre', ml: 'millilitre', s: 'second', min: 'minute', h: 'hour' },
-    ...{ feet: 'foot', inches: 'inch', yd: 'yard', lbs: 'pound', c: 'celsius', f: 'fahrenheit' },
+    mm: 'millimetre',
+    cm: 'centimetre',
+    m: 'metre',
+    km: 'kilometre',
+    in: 'inch',
+    ft: 'foot',
+    mi: 'mile',
+    g: 'gram',
+    kg: 'kilogram',
+    t: 'ton',
+    tonne: 'ton',
+    oz: 'ounce',
+    lb: 'pound',
+    l: 'litre',
+    ml: 'millilitre',
+    s: 'second',
+    min: 'minute',
+    h: 'hour',
+    feet: 'foot',
+    inches: 'inch',
+    yd: 'yard',
+    lbs: 'pound',
+    c: 'celsius',
+    f: 'fahrenheit',
   }),
 )
 
 /** Throws `RangeError` with a sentence if a unit is unknown or the two measure different things. */
 export function convertUnits(value: number, from: string, to: string): number {
-  const [source, target] = [unitOf(from), unitOf(to)]
+  const source = unitOf(from)
+  const target = unitOf(to)
   if (source === target) return value
   if (source === 'celsius' && target === 'fahrenheit') return (value * 9) / 5 + 32
   if (source === 'fahrenheit' && target === 'celsius') return ((value - 32) * 5) / 9

@@ -1,4 +1,4 @@
-// Words. In: nothing. Out: every text that the page shows or reads out, in English.
+// Words. Every text that the page shows or reads out, in English.
 
 /** Names in braces are filled in; a translation may leave them out or move them. */
 export const ENGLISH = {

@@ -1,5 +1,5 @@
-// Words. In: nothing. Out: every text of the page in Hebrew, which is written from right to left, and what
-// each kind of error means.
+// Words. Every text of the page in Hebrew, which is written from right to left, and what each kind of error
+// means.
 import type { Words } from './english.ts'
 import type { Reasons } from './words.ts'
 

@@ -1,5 +1,5 @@
-// Faults around the service worker. In: nothing. Out: what servers, networks and browsers do, what the person
-// gets then, and a test of each.
+// Faults around the service worker. What servers, networks and browsers do, what the person gets then, and a
+// test of each.
 //
 // docs/internals/offline.md has the same table for readers.
 import { createServer } from 'node:http'

@@ -64,7 +64,9 @@ export async function twoBuilds(): Promise<readonly [string, string]> {
           : undefined,
     }
     await build({
-      ...{ configFile: CONFIG, logLevel: 'error', plugins: [other] },
+      configFile: CONFIG,
+      logLevel: 'error',
+      plugins: [other],
       build: { outDir, emptyOutDir: true },
     })
   }

@@ -1,8 +1,7 @@
 // AI SDK requests. In: a call from the SDK. Out: our messages and options, and warnings for options without a
 // counterpart.
 import { isHalfbyteError } from '../../base/errors.ts'
-import { checkList } from '../../base/lists.ts'
-import { readFrom } from '../../base/options.ts'
+import { checkList, readFrom } from '../../base/options.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions } from '../types.ts'
@@ -76,7 +75,8 @@ export function sdkError(error: unknown): unknown {
   if (!isHalfbyteError(error) || error.code !== 'unsupported') return error
   const mark = 'vercel.ai.error'
   return Object.assign(error, {
-    ...{ [Symbol.for(mark)]: true, [Symbol.for(`${mark}.AI_InvalidArgumentError`)]: true },
+    [Symbol.for(mark)]: true,
+    [Symbol.for(`${mark}.AI_InvalidArgumentError`)]: true,
     argument: error.detail['name'] ?? 'call',
   })
 }

@@ -1,5 +1,4 @@
-// AI SDK shapes. In: nothing. Out: the parts of its language model interface (v4) that the provider reads and
-// writes.
+// AI SDK shapes. The parts of its language model interface (v4) that the provider reads and writes.
 //
 // These are structural copies of the parts in use, so the package does not depend on the SDK. A test compares
 // them with the real types.

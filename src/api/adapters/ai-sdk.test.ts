@@ -301,8 +301,12 @@ test('a thought has parts of its own, in the answer, the stream and the prompt',
   const parts = await read((await thinker.doStream(asked)).stream)
   const types = parts.map(({ type }) => type)
   expect(types.filter((type, index) => type !== types[index - 1]).slice(2, -1)).toEqual([
-    ...['reasoning-start', 'reasoning-delta', 'reasoning-end'],
-    ...['text-start', 'text-delta', 'text-end'],
+    'reasoning-start',
+    'reasoning-delta',
+    'reasoning-end',
+    'text-start',
+    'text-delta',
+    'text-end',
   ])
   const deltas = (kind: string) =>
     parts.map((part) => (part.type === kind && 'delta' in part ? part.delta : ''))

@@ -1,10 +1,9 @@
 // Chat messages. In: roles, contents and tool answers in the form of other libraries. Out: our own messages.
 
 import { HalfbyteError } from '../../base/errors.ts'
-import { checkList } from '../../base/lists.ts'
+import { checkList } from '../../base/options.ts'
 import { isObject } from '../../base/values.ts'
-import type { Message } from '../../engine/wire/protocol.ts'
-import type { ToolCall } from '../../engine/wire/reply.ts'
+import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
 
 /** The text of a message's part; undefined if the part cannot be read. */
 export type PartReader = (part: { readonly type: string }) => string | undefined

@@ -16,14 +16,32 @@ const goesOn = async (engine: Engine) =>
   expect(await engine.createSession().send('still here', GREEDY).text()).toBe('You said still here')
 
 const sampling = {
-  ...{ temperature: 0, stop: ['x'], seed: 1, n: 1, logit_bias: { 3: 1 }, top_p: 0.9, top_k: 3, min_p: 0.1 },
-  ...{ frequency_penalty: 0.1, presence_penalty: 0.1, halfbyte: { minP: 0.1, compact: true } },
+  temperature: 0,
+  stop: ['x'],
+  seed: 1,
+  n: 1,
+  logit_bias: { 3: 1 },
+  top_p: 0.9,
+  top_k: 3,
+  min_p: 0.1,
+  frequency_penalty: 0.1,
+  presence_penalty: 0.1,
+  halfbyte: { minP: 0.1, compact: true },
 }
 const chat = {
-  ...{ messages: [{ role: 'user', content: 'a' }], model: 'toy', max_tokens: 2, ...sampling },
-  ...{ response_format: { type: 'text' }, logprobs: true, top_logprobs: 1, parallel_tool_calls: false },
-  ...{ tools: [{ type: 'function', function: tool }], tool_choice: 'auto' },
-  ...{ chat_template_kwargs: { a: 1 }, reasoning_effort: 'low', stream_options: { include_usage: true } },
+  messages: [{ role: 'user', content: 'a' }],
+  model: 'toy',
+  max_tokens: 2,
+  ...sampling,
+  response_format: { type: 'text' },
+  logprobs: true,
+  top_logprobs: 1,
+  parallel_tool_calls: false,
+  tools: [{ type: 'function', function: tool }],
+  tool_choice: 'auto',
+  chat_template_kwargs: { a: 1 },
+  reasoning_effort: 'low',
+  stream_options: { include_usage: true },
 }
 const called = {
   messages: [
@@ -35,7 +53,9 @@ const called = {
     },
     { role: 'tool', content: '2', tool_call_id: 'a' },
   ],
-  ...{ max_completion_tokens: 2, temperature: 0, tools: [{ type: 'function', function: tool }] },
+  max_completion_tokens: 2,
+  temperature: 0,
+  tools: [{ type: 'function', function: tool }],
 }
 
 const responses = {
@@ -44,9 +64,15 @@ const responses = {
     { type: 'function_call', call_id: 'a', name: 'f', arguments: '{"a":1}' },
     { type: 'function_call_output', call_id: 'a', output: '2' },
   ],
-  ...{ instructions: 's', max_output_tokens: 2, temperature: 0, top_logprobs: 1, tool_choice: 'auto' },
-  ...{ include: ['message.output_text.logprobs'], metadata: { a: 'b' }, reasoning: { effort: 'low' } },
-  ...{ text: { format: { type: 'json_schema', name: 'n', schema: { type: 'string', maxLength: 2 } } } },
+  instructions: 's',
+  max_output_tokens: 2,
+  temperature: 0,
+  top_logprobs: 1,
+  tool_choice: 'auto',
+  include: ['message.output_text.logprobs'],
+  metadata: { a: 'b' },
+  reasoning: { effort: 'low' },
+  text: { format: { type: 'json_schema', name: 'n', schema: { type: 'string', maxLength: 2 } } },
   tools: [{ type: 'function', ...tool }],
 }
 
@@ -81,7 +107,8 @@ describe('of OpenAI’s client', () => {
   test('more replies than OpenAI allows are refused at once', async () => {
     const { completions } = openai(await openToy()).chat
     expect(await errorOf(completions.create({ ...chat, n: 1e9 } as never))).toMatchObject({
-      ...{ code: 'unsupported', message: expect.stringContaining('from 1 to 128') },
+      code: 'unsupported',
+      message: expect.stringContaining('from 1 to 128'),
     })
   })
 })
@@ -124,7 +151,8 @@ describe('of openaiFetch', () => {
       [address('chat/completions'), init],
       methodOf({ post: openaiFetch(engine, silent) }, 'post'),
       {
-        ...{ end: fetchEnd, allowed: /^(result|refused|no request)$/ },
+        end: fetchEnd,
+        allowed: /^(result|refused|no request)$/,
       },
     )
     await goesOn(engine)
@@ -150,8 +178,16 @@ describe('of the AI SDK', () => {
         ],
       },
     ],
-    ...{ maxOutputTokens: 2, temperature: 0, stopSequences: ['x'], topK: 3, seed: 1, abortSignal: signal },
-    ...{ topP: 0.9, presencePenalty: 0.1, frequencyPenalty: 0.1, responseFormat: { type: 'text' } },
+    maxOutputTokens: 2,
+    temperature: 0,
+    stopSequences: ['x'],
+    topK: 3,
+    seed: 1,
+    abortSignal: signal,
+    topP: 0.9,
+    presencePenalty: 0.1,
+    frequencyPenalty: 0.1,
+    responseFormat: { type: 'text' },
     tools: [{ type: 'function', name: 'f', inputSchema: tool.parameters }],
     toolChoice: { type: 'auto' },
     providerOptions: { halfbyte: { minP: 0.1, templateArguments: { a: 1 } } },
@@ -195,8 +231,14 @@ describe('of the Prompt API', () => {
   ]
   const tools = [{ name: 'f', description: 'does', inputSchema: tool.parameters, execute: async () => 'x' }]
   const created = {
-    ...{ initialPrompts: said, temperature: 0, topK: 1, signal, tools, monitor: () => undefined },
-    ...{ expectedInputs: [{ type: 'text', languages: ['en'] }], expectedOutputs: [{ type: 'text' }] },
+    initialPrompts: said,
+    temperature: 0,
+    topK: 1,
+    signal,
+    tools,
+    monitor: () => undefined,
+    expectedInputs: [{ type: 'text', languages: ['en'] }],
+    expectedOutputs: [{ type: 'text' }],
   }
   const prefixed = [...said.slice(1), { role: 'assistant', content: 'Y', prefix: true }]
   const asked = [prefixed, { signal, responseConstraint: { type: 'string', maxLength: 2 } }]

@@ -1,13 +1,11 @@
 // OpenAI's chat. In: an engine. Out: `chat.completions.create` for it, complete or as a stream of chunks.
 import { readFrom, signalOf } from '../../base/options.ts'
-import { randomId } from '../../base/random-id.ts'
-import type { Message } from '../../engine/wire/protocol.ts'
-import type { TokenLogprob, TokenLogprobs } from '../../engine/wire/reply.ts'
+import { randomId } from '../../base/values.ts'
+import type { Message, TokenLogprob, TokenLogprobs } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions, GenerationResult, Session } from '../types.ts'
 import { checkEngine } from './load-once.ts'
-import { replies } from './openai-replies.ts'
-import { type ChatRequest, chatRequest } from './openai-request.ts'
+import { type ChatRequest, chatRequest, replies } from './openai-request.ts'
 import type {
   ChatCompletion,
   ChatCompletionChunk,
@@ -17,7 +15,7 @@ import type {
   ChatToolCall,
   CompletionUsage,
 } from './openai-types.ts'
-import { type OnWarning, warnOnce } from './warn.ts'
+import { type OnWarning, warnOnce } from './reply-form.ts'
 
 /** Options of `openai` and `openaiFetch`. */
 export interface OpenAIOptions {

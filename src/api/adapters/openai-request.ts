@@ -1,18 +1,71 @@
-// OpenAI requests. In: the parameters of a chat completion. Out: our messages and options, and the names of
-// ignored fields.
+// OpenAI requests. In: the parameters of a chat completion. Out: our messages and options, the names of
+// ignored fields, and the `n` replies that were asked for.
 
 import { HalfbyteError } from '../../base/errors.ts'
-import { checkList } from '../../base/lists.ts'
-import { renamedOption, shown, wrongOption } from '../../base/options.ts'
+import { checkList, renamedOption, shown, wrongOption } from '../../base/options.ts'
 import { isObject } from '../../base/values.ts'
-import type { Message, Tool } from '../../engine/wire/protocol.ts'
+import type { Message, TextChunk, Tool } from '../../engine/wire/protocol.ts'
 import type { SamplerOptions } from '../../generate/sampler/options.ts'
-import type { GenerateOptions } from '../types.ts'
+import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
 import { callOf, roleOf, splitPrefix, textOf, withToolNames } from './chat-messages.ts'
-import { type FieldNames, replyCount } from './openai-replies.ts'
 import type { ChatCompletionParams, ChatMessageParam, SamplingParams } from './openai-types.ts'
-import { ANY_OBJECT, formOptions, type ToolChoice } from './reply-form.ts'
-import { type OnWarning, unreadFields, warnOfUnread } from './warn.ts'
+import {
+  ANY_OBJECT,
+  formOptions,
+  type OnWarning,
+  type ToolChoice,
+  unreadFields,
+  warnOfUnread,
+} from './reply-form.ts'
+
+/** OpenAI's own limit. Replies are made one after another and kept until the last. */
+const MOST_REPLIES = 128
+
+type ReplyPart =
+  | { readonly type: 'start'; readonly index: number }
+  | { readonly type: 'chunk'; readonly index: number; readonly chunk: TextChunk }
+  | { readonly type: 'end'; readonly index: number; readonly result: GenerationResult }
+
+/** The number of replies that `n` asks for. Throws `unsupported` if there are not as many. */
+export function replyCount(n: unknown): number {
+  const count = n ?? 1
+  if (!(Number.isSafeInteger(count) && (count as number) >= 1 && (count as number) <= MOST_REPLIES))
+    throw wrongOption('n', count, `a whole number from 1 to ${MOST_REPLIES}`)
+  return count as number
+}
+
+/** Our names of options, and those of a request's fields. Other names are the same. */
+type FieldNames = Readonly<Record<string, string>>
+
+/**
+ * Leaving the loop cancels the reply that runs. Errors about options have the names of the request's fields.
+ */
+export async function* replies(
+  { count, options, names }: { count: number; options: GenerateOptions; names: FieldNames },
+  start: (options: GenerateOptions) => Generation,
+): AsyncGenerator<ReplyPart, void> {
+  for (let index = 0; index < count; index++) {
+    yield { type: 'start', index }
+    try {
+      const generation = start({ ...options, ...seedOf(options.seed, index) })
+      for await (const chunk of generation) yield { type: 'chunk', index, chunk }
+      yield { type: 'end', index, result: await generation.result }
+    } catch (error) {
+      throw renamedOption(error, (name) =>
+        name.replaceAll(/\w+/g, (word) => (Object.hasOwn(names, word) ? (names[word] as string) : word)),
+      )
+    }
+  }
+}
+
+/** Replies to the same prompt must differ, and must be reproducible if the caller gave a seed. */
+function seedOf(seed: unknown, index: number): { readonly seed?: number } {
+  if (typeof seed !== 'number' || index === 0) return {}
+  // After the largest seed comes 0. The first reply has found a seed that is not valid.
+  return {
+    seed: seed > Number.MAX_SAFE_INTEGER - index ? seed - Number.MAX_SAFE_INTEGER - 1 + index : seed + index,
+  }
+}
 
 export interface ChatRequest {
   readonly messages: readonly Message[]
@@ -122,9 +175,15 @@ export function fieldNames(
 ): FieldNames {
   const own = Object.keys(params.halfbyte ?? {}).map((name) => [name, `halfbyte.${name}`])
   return {
-    ...{ topP: 'top_p', topK: 'top_k', minP: 'min_p', typicalP: 'typical_p', logitBias: 'logit_bias' },
-    ...{ frequencyPenalty: 'frequency_penalty', presencePenalty: 'presence_penalty' },
-    ...{ repeatPenalty: 'repetition_penalty', templateArguments: 'chat_template_kwargs' },
+    topP: 'top_p',
+    topK: 'top_k',
+    minP: 'min_p',
+    typicalP: 'typical_p',
+    logitBias: 'logit_bias',
+    frequencyPenalty: 'frequency_penalty',
+    presencePenalty: 'presence_penalty',
+    repeatPenalty: 'repetition_penalty',
+    templateArguments: 'chat_template_kwargs',
     maxTokens: params.max_completion_tokens == null ? 'max_tokens' : 'max_completion_tokens',
     ...Object.fromEntries(own),
   }

@@ -1,5 +1,5 @@
-// OpenAI shapes. In: nothing. Out: the parts of chat completions and embeddings that the adapter reads and
-// writes, under OpenAI's names.
+// OpenAI shapes. The parts of chat completions and embeddings that the adapter reads and writes, under
+// OpenAI's names.
 import type { GenerateOptions } from '../types.ts'
 
 interface TextPart {

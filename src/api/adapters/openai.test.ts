@@ -205,7 +205,10 @@ test('several replies are streamed one after another', async () => {
   const { chat } = await client()
   const texts = ['', '']
   for await (const { choices } of await chat.completions.create({
-    ...{ messages: said('hi'), temperature: 0, n: 2, stream: true },
+    messages: said('hi'),
+    temperature: 0,
+    n: 2,
+    stream: true,
   })) {
     for (const { index, delta } of choices) texts[index] += delta.content ?? ''
   }
@@ -240,11 +243,20 @@ test('a reply ends with its first call where calls may not be parallel', async (
 
 test('other servers’ fields and the engine’s own options reach the sampler', () => {
   const params = {
-    ...{ messages: said('hi'), top_k: 7, min_p: 0.2, repetition_penalty: 1.1, temperature: 0.3 },
+    messages: said('hi'),
+    top_k: 7,
+    min_p: 0.2,
+    repetition_penalty: 1.1,
+    temperature: 0.3,
     halfbyte: { topNSigma: 2, temperature: 0.4 },
   }
   expect(chatRequest(params, {}, () => undefined).options).toMatchObject({
-    ...{ topK: 7, minP: 0.2, repeatPenalty: 1.1, topNSigma: 2, temperature: 0.4, topP: 1 },
+    topK: 7,
+    minP: 0.2,
+    repeatPenalty: 1.1,
+    topNSigma: 2,
+    temperature: 0.4,
+    topP: 1,
   })
 })
 
@@ -305,7 +317,10 @@ test('calls come back as JSON, and what tools answer goes on from there', async 
 test('a stream has its calls after its text', async () => {
   const { chat } = await client()
   const stream = await chat.completions.create({
-    ...{ messages: said(CALL), temperature: 0, tools: [add], stream: true },
+    messages: said(CALL),
+    temperature: 0,
+    tools: [add],
+    stream: true,
   })
   const choices: ChatCompletionChunk['choices'] = []
   for await (const chunk of stream) choices.push(...chunk.choices)
@@ -319,7 +334,10 @@ test.each(['required' as const, { type: 'function' as const, function: { name: '
   async (tool_choice) => {
     const { chat } = await client()
     const { choices } = await chat.completions.create({
-      ...{ messages: said('hi'), temperature: 0, tools: [add], tool_choice },
+      messages: said('hi'),
+      temperature: 0,
+      tools: [add],
+      tool_choice,
     })
     expect(choices[0]).toMatchObject({
       message: { content: null, tool_calls: [called] },
@@ -331,7 +349,10 @@ test.each(['required' as const, { type: 'function' as const, function: { name: '
 test('tools that must not be called are not told of', async () => {
   const { chat } = await client()
   const { choices } = await chat.completions.create({
-    ...{ messages: said(CALL), temperature: 0, tools: [add], tool_choice: 'none' as const },
+    messages: said(CALL),
+    temperature: 0,
+    tools: [add],
+    tool_choice: 'none' as const,
   })
   expect(choices[0]!.message).toMatchObject({ content: `You said ${CALL}` })
 })
@@ -438,7 +459,11 @@ test('what other servers write as null is nothing', async () => {
   const { chat } = await client()
   const answer = await chat.completions.create({
     messages: [{ role: 'user', content: 'hello', tool_calls: null, tool_call_id: null }],
-    ...{ temperature: 0, tools: null, tool_choice: null, logprobs: null, top_logprobs: null },
+    temperature: 0,
+    tools: null,
+    tool_choice: null,
+    logprobs: null,
+    top_logprobs: null,
   })
   expect(answer.choices[0]!.message.content).toBe('You said hello')
   expect(answer.choices[0]!.logprobs).toBeNull()

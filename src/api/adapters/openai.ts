@@ -1,4 +1,4 @@
-// OpenAI's interface. In: nothing. Out: the names of the entry `halfbyte/openai`.
+// OpenAI's interface. The names of the entry `halfbyte/openai`.
 export {
   type ChatCompletions,
   type OpenAIClient,

@@ -5,8 +5,7 @@ import { toyModel } from '../../engine/testing/toy-model.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
 import { reasoningFormOf } from '../../text/chat/reasoning.ts'
 import { openToy } from '../testing/toy-engine.ts'
-import { quotaExceeded } from './prompt-api/quota.ts'
-import { MOST_ROUNDS } from './prompt-api/tools.ts'
+import { MOST_ROUNDS, quotaExceeded } from './prompt-api/input.ts'
 import {
   type CreateOptions,
   type DownloadMonitor,
@@ -252,7 +251,9 @@ test('every wait ends with the reason of its signal', async () => {
 
 const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 const add = (execute: (given: { a: number }) => Promise<string>) => ({
-  ...{ name: 'add', description: 'Adds.', execute },
+  name: 'add',
+  description: 'Adds.',
+  execute,
   inputSchema: { type: 'object', properties: { a: { type: 'integer' } } },
 })
 
@@ -266,7 +267,9 @@ test('tools are run, several at once, and the reply goes on from what they answe
     return `sum ${a + 1}`
   }
   const session = await promptApi(() => openToy()).create({
-    ...{ ...greedy, tools: [add(execute)], expectedInputs: [{ type: 'tool-response' }] },
+    ...greedy,
+    tools: [add(execute)],
+    expectedInputs: [{ type: 'tool-response' }],
   })
   expect(await session.prompt(CALL + CALL)).toBe('You said You said sum 2')
   expect(most).toBe(2)

@@ -14,18 +14,57 @@ import {
   checkKinds,
   constraintOf,
   createRequest,
+  type DownloadMonitor,
   isReadable,
+  MOST_ROUNDS,
   type Prompt,
   type PromptMessage,
   type PromptOptions,
   promptOptions,
+  quotaExceeded,
   readPrefixed,
   readPrompt,
+  runCalls,
+  unlessAborted,
   withPrefix,
 } from './prompt-api/input.ts'
-import { callHandler, MonitorTarget } from './prompt-api/monitor.ts'
-import { quotaExceeded } from './prompt-api/quota.ts'
-import { MOST_ROUNDS, runCalls, unlessAborted } from './prompt-api/tools.ts'
+
+/**
+ * Calls an event's handler attribute as browsers do: its error is reported and ends nothing, and a value that
+ * is no function is ignored.
+ */
+function callHandler(target: EventTarget, type: string, handler: () => unknown): void {
+  EventTarget.prototype.addEventListener.call(target, type, (event) => {
+    const call = handler()
+    if (typeof call === 'function') Reflect.apply(call, target, [event])
+  })
+}
+
+/** `loaded` is a fraction of 1, as in the API. */
+class MonitorTarget extends EventTarget implements DownloadMonitor {
+  ondownloadprogress: ((event: ProgressEvent) => unknown) | null = null
+  #last = -1
+
+  constructor() {
+    super()
+    callHandler(this, 'downloadprogress', () => this.ondownloadprogress)
+  }
+
+  /** Every event of this target is a ProgressEvent. */
+  override addEventListener(
+    ...[type, listener, options]: Parameters<DownloadMonitor['addEventListener']>
+  ): void {
+    super.addEventListener(type, listener as EventListenerOrEventListenerObject | null, options)
+  }
+
+  /** Says nothing twice. */
+  report(share: number): void {
+    if (share === this.#last) return
+    this.#last = share
+    const progress = { loaded: share, total: 1, lengthComputable: true }
+    this.dispatchEvent(Object.assign(new Event('downloadprogress'), progress))
+  }
+}
 
 export type {
   CreateOptions,
@@ -275,7 +314,8 @@ export class LocalLanguageModel extends EventTarget {
     options: GenerateOptions & { readonly signal: AbortSignal },
   ): AsyncGenerator<string, GenerationResult['finishReason']> {
     const before = this.#session.messages
-    let [said, prefix] = [prompt, options.prefix]
+    let said = prompt
+    let prefix = options.prefix
     try {
       for (let round = 0; ; round++) {
         const { finishReason, toolCalls = [] } = yield* this.#answer(said, { ...options, prefix })

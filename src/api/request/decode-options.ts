@@ -1,14 +1,83 @@
-// Decode options. In: a caller's options. Out: a copy of them, split into what crosses to the worker and what
-// does not.
+// Options of a reply. In: a caller's options and messages. Out: checked copies, split into what crosses to
+// the worker and what does not.
 
-import { checkList } from '../../base/lists.ts'
-import { checkSignal, readFrom, wrongOption } from '../../base/options.ts'
-import { isObject } from '../../base/values.ts'
-import type { DecodeOptions, Tool } from '../../engine/wire/protocol.ts'
+import { HalfbyteError, reasonOf } from '../../base/errors.ts'
+import { checkLevels } from '../../base/json.ts'
+import { checkList, checkSignal, plainOf, readFrom, wrongOption } from '../../base/options.ts'
+import { isObject, unwrap } from '../../base/values.ts'
+import type { WrittenGrammar } from '../../constrain/written-grammar.ts'
+import { CONSTRAINT_KEYS, constraintSpec } from '../../engine/reply/constraints.ts'
+import type { DecodeOptions, Message, Tool } from '../../engine/wire/protocol.ts'
 import type { Sink } from '../../engine/wire/stream.ts'
 import { type LiveGeneration, startGeneration } from '../generation.ts'
 import type { GenerateOptions, GenerationResult } from '../types.ts'
-import { absolute } from './source.ts'
+import { absolute } from './load-request.ts'
+
+/**
+ * Copies only what the worker needs, so later changes by the caller have no effect. The worker checks the
+ * values. Throws `unsupported` for what is no list of objects, or cannot be read.
+ */
+export function plainMessages(name: string, messages: unknown): Message[] {
+  return readFrom(name, () => {
+    checkList(name, messages)
+    // Holes are messages too: each is refused by its place.
+    return Array.from(messages, plainMessage)
+  })
+}
+
+function plainMessage(message: unknown): Message {
+  if (!isObject(message)) throw wrongOption('a message', message, 'an object with role and content')
+  const { role, content, reasoning, toolCalls, toolCallId, name } = message as unknown as Message
+  // Values that are nested too deeply are not copied; the worker rejects them.
+  checkLevels(toolCalls)
+  return {
+    role,
+    content,
+    ...(reasoning !== undefined && { reasoning }),
+    ...(toolCalls !== undefined && { toolCalls: unwrap(toolCalls) }),
+    ...(toolCallId !== undefined && { toolCallId }),
+    ...(name !== undefined && { name }),
+  }
+}
+
+/** What `send` adds: a text of the user, a message, or several. */
+export function saidMessages(input: unknown): Message[] {
+  if (typeof input === 'string') return [{ role: 'user', content: input }]
+  return readFrom('the message', () => plainMessages('messages', Array.isArray(input) ? input : [input]))
+}
+
+/** What a generation asks for besides its prompt. */
+interface DecodeRequest {
+  readonly options: DecodeOptions
+  readonly constraint?: WrittenGrammar | undefined
+}
+
+/**
+ * Loads the part of the library that writes grammars, if the options have a constraint. Rejects with
+ * `unsupported` for a constraint that cannot be enforced, and with `network` if that part does not load.
+ */
+export async function decodeRequest(given: DecodeOptions): Promise<DecodeRequest> {
+  const constraint = readFrom('the options', () => constraintSpec(given))
+  const options: Record<string, unknown> = { ...given }
+  // A validator is not sent; its JSON Schema is.
+  if (constraint !== undefined) for (const key of [...CONSTRAINT_KEYS, 'compact']) delete options[key]
+  const [, plain] = plainOf('the options', [options, constraint] as const)
+  // Refuses what a worker could not be sent, such as functions.
+  const spec = structuredClone(plain)
+  if (spec === undefined) return { options: given }
+  const { writeGrammar } = await import('../../constrain/write-grammar.ts').catch(notLoaded)
+  return { options, constraint: writeGrammar(spec) }
+}
+
+function notLoaded(cause: unknown): never {
+  throw new HalfbyteError(
+    'network',
+    `the part of the library that writes grammars did not load: ${reasonOf(cause)}; ` +
+      'load the page again, and check that all files of the build are on the server',
+    {},
+    { cause },
+  )
+}
 
 export interface ReplyOptions {
   readonly signal: AbortSignal | undefined

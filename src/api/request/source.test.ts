@@ -1,7 +1,6 @@
 // Sources. In: what a caller says a model is, on a page. Out: its address, or what is wrong with it.
 import { expect, test } from 'vitest'
-import { loadRequest } from './load-request.ts'
-import { resolveSource } from './source.ts'
+import { loadRequest, resolveSource } from './load-request.ts'
 
 const PAGE = 'https://example.org/app/'
 

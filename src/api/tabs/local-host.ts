@@ -5,7 +5,7 @@ import { EngineClient } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
 import type { EngineInfo, EngineService, LoadProgress, LoadRequest } from '../../engine/wire/protocol.ts'
 import type { Feed } from '../../engine/wire/stream.ts'
-import { CALLS, type CallName, type Host, Lost } from './tab-protocol.ts'
+import { CALLS, type CallName, type Host, Lost } from './tab-messages.ts'
 
 export interface LocalEngine extends Host {
   /** Rejects if the load fails. */

@@ -1,8 +1,7 @@
 // The engine of another tab. In: the channel of the tabs, the leader's id. Out: a host that asks it.
 import { HalfbyteError } from '../../base/errors.ts'
 import { fromFailure } from '../../engine/wire/failure.ts'
-import { isAnswer } from './tab-messages.ts'
-import { type Host, Lost, type TabMessage, type Unsent } from './tab-protocol.ts'
+import { type Host, isAnswer, Lost, type TabMessage, type Unsent } from './tab-messages.ts'
 
 /** Between two questions whether the leader is there, while something is pending. */
 const PING_MS = 2000
@@ -28,7 +27,8 @@ export function remoteHost(
   const pending = new Map<number, Pending>()
   // Nobody else knows the ids: an answer that is late, or forged, meets no other question.
   let nextId = (crypto.getRandomValues(new Uint32Array(1))[0] as number) * 2 ** 20
-  let [isLost, unanswered] = [false, 0]
+  let isLost = false
+  let unanswered = 0
   let timer: ReturnType<typeof setInterval> | undefined
   const settle = (id: number) => {
     pending.delete(id)

@@ -4,7 +4,7 @@ import { toFailure } from '../../engine/wire/failure.ts'
 import type { StreamCommand, StreamReport } from '../../engine/wire/protocol.ts'
 import type { Feed } from '../../engine/wire/stream.ts'
 import type { LocalEngine } from './local-host.ts'
-import { type CallName, SESSION_ARGUMENTS, type TabMessage, type Unsent } from './tab-protocol.ts'
+import { type CallName, SESSION_ARGUMENTS, type TabMessage, type Unsent } from './tab-messages.ts'
 
 export interface TabServer {
   hear(message: TabMessage): void

@@ -1,11 +1,11 @@
 // Engines for all tabs. In: where a model is. Out: an engine that the tabs of this site have in common.
+
 import { digest, hex } from '../../base/sha256.ts'
 import { localConnection, startEngineWorker } from '../../engine/wire/connection.ts'
 import { Engine } from '../engine.ts'
 import { noted } from '../interrupted.ts'
-import { checkedLoad, loadRequest, workerAddress } from '../request/load-request.ts'
+import { checkedLoad, engineKey, loadRequest, workerAddress } from '../request/load-request.ts'
 import type { LoadOptions, ModelSource } from '../types.ts'
-import { engineKey } from './engine-key.ts'
 import { localHost } from './local-host.ts'
 import { endingWith, TabService } from './tab-service.ts'
 

@@ -6,8 +6,8 @@
 // next, which loads the model from this device; what was pending is asked again there. Replies have a seed
 // from their beginning, so the next leader's reply begins like the one that was lost, and goes on.
 import { HalfbyteError } from '../../base/errors.ts'
-import { randomId } from '../../base/random-id.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
+import { randomId } from '../../base/values.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
 import { toFailure } from '../../engine/wire/failure.ts'
 import type {
@@ -17,21 +17,30 @@ import type {
   LoadProgress,
   StreamCommand,
   StreamReport,
+  TextChunk,
 } from '../../engine/wire/protocol.ts'
-import type { TextChunk } from '../../engine/wire/reply.ts'
 import type { Feed } from '../../engine/wire/stream.ts'
 import { failedHost, type LocalEngine } from './local-host.ts'
 import { type RemoteHost, remoteHost } from './remote-host.ts'
 import { serveTabs, type TabServer } from './serve-tabs.ts'
-import { readMessage } from './tab-messages.ts'
-import { type CallName, type Host, Lost, TABS_VERSION, type TabMessage, type Unsent } from './tab-protocol.ts'
+import {
+  type CallName,
+  type Host,
+  Lost,
+  readMessage,
+  TABS_VERSION,
+  type TabMessage,
+  type Unsent,
+} from './tab-messages.ts'
 
 /**
  * Milliseconds for which a leader need not look whether it still leads. Others take the lead of one that was
  * silent for longer (remote-host.ts).
  */
 const SURE_MS = 5000
-/** Looks of which each was old by the time its answer was heard; then the last one counts, for one message. */
+/**
+ * Looks of which each was old by the time its answer was heard; then the last one counts, for one message.
+ */
 const MOST_LOOKS = 4
 
 /** How an engine starts in this tab. */
@@ -238,7 +247,8 @@ export class TabService {
   async #makeSure(server: TabServer, first: TabMessage): Promise<void> {
     const messages = [first]
     this.#unsure = messages
-    let [leads, asked] = [true, Number.NEGATIVE_INFINITY]
+    let leads = true
+    let asked = Number.NEGATIVE_INFINITY
     // In a tab that freezes meanwhile, the answer is old by the time it is heard.
     for (let looks = 0; leads && looks < MOST_LOOKS && this.#now() > asked + SURE_MS; looks++) {
       asked = this.#now()

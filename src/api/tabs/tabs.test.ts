@@ -8,7 +8,7 @@ import { type Connection, localConnection } from '../../engine/wire/connection.t
 import { Engine } from '../engine.ts'
 import { errorOf, PLAIN } from '../testing/toy-engine.ts'
 import { localHost } from './local-host.ts'
-import { TABS_VERSION, type TabMessage } from './tab-protocol.ts'
+import { TABS_VERSION, type TabMessage } from './tab-messages.ts'
 import { endingWith, TabService } from './tab-service.ts'
 
 const REQUEST = {
@@ -88,7 +88,8 @@ const reply = ({ engine }: Tab, maxTokens = 12) =>
 
 test('two tabs load one model, and both are answered alike', async () => {
   const { open, loads } = site()
-  const [first, second] = [await open(), await open()]
+  const first = await open()
+  const second = await open()
   expect(loads).toHaveLength(1)
   expect(second.engine.model).toEqual(first.engine.model)
   const texts = await Promise.all([reply(first).text(), reply(second).text()])
@@ -100,7 +101,8 @@ test('two tabs load one model, and both are answered alike', async () => {
 
 test('sessions of two tabs with the same number do not meet', async () => {
   const { open } = site()
-  const [first, second] = [await open(), await open()]
+  const first = await open()
+  const second = await open()
   const mine = first.engine.createSession()
   const theirs = second.engine.createSession()
   await mine.send('hello world', { ...PLAIN, maxTokens: 4 }).result
@@ -114,7 +116,9 @@ test('sessions of two tabs with the same number do not meet', async () => {
 
 test('when the leader leaves, the next tab loads the model and answers', async () => {
   const { open, loads } = site()
-  const [first, second, third] = [await open(), await open(), await open()]
+  const first = await open()
+  const second = await open()
+  const third = await open()
   const text = await reply(second).text()
   first.tab.leave()
   expect(await reply(second).text()).toBe(text)
@@ -124,7 +128,8 @@ test('when the leader leaves, the next tab loads the model and answers', async (
 
 test('a reply under way goes on where it was when the leader leaves', async () => {
   const { open, loads } = site()
-  const [first, second] = [await open(), await open()]
+  const first = await open()
+  const second = await open()
   const options = { maxTokens: 60, temperature: 1, seed: 5, speculation: 'off' } as const
   const whole = await first.engine.createSession().send('hello world', options).text()
   const generation = second.engine.createSession().send('hello world', options)
@@ -140,7 +145,8 @@ test('a reply under way goes on where it was when the leader leaves', async () =
 
 test('a reply that the next leader would not continue fails with a typed error', async () => {
   const { open } = site({ shift: 1 })
-  const [first, second] = [await open(), await open()]
+  const first = await open()
+  const second = await open()
   const options = { ...FLAT, maxTokens: 60, seed: 5 } as const
   const generation = second.engine.createSession().send('hello world', options)
   const taken: string[] = []
@@ -202,7 +208,8 @@ test('a tab that could not take over tries again when it is asked again', async 
     return slowToy()
   }
   const { open, loads } = site({ load })
-  const [first, second] = [await open(), await open()]
+  const first = await open()
+  const second = await open()
   const text = await reply(second).text()
   isOnline = false
   first.tab.leave()
@@ -247,7 +254,8 @@ const channelOf = (name: string) => new BroadcastChannel(`halfbyte tabs ${TABS_V
 
 test('whatever is written on the channel, the tabs answer, and nothing is thrown where nobody catches', async () => {
   const { open, name } = site()
-  const [first, second] = [await open(), await open()]
+  const first = await open()
+  const second = await open()
   const text = await reply(first).text()
   const channel = channelOf(name)
   const garbage: unknown[] = [
@@ -314,7 +322,8 @@ test('a tab of another version is neither asked nor waited for', async () => {
 
 test('a leader that has lost its lock answers no one, and its own calls go to the next', async () => {
   const { open, name, loads } = site()
-  const [first, second] = [await open(), await open()]
+  const first = await open()
+  const second = await open()
   const text = await reply(first).text()
   const generation = reply(first, 40)
   const whole = generation.text()
@@ -336,7 +345,8 @@ test.each([
   let readings = 0
   vi.spyOn(performance, 'now').mockImplementation(() => clock(readings++))
   const { open, loads } = site()
-  const [first, second] = [await open(), await open()]
+  const first = await open()
+  const second = await open()
   const text = await reply(second).text()
   expect(text).toBe(await reply(first).text())
   first.tab.leave()

@@ -11,8 +11,12 @@ const throwing = (): never => {
 /** A value that throws whatever is done with it. */
 const trapped = (target: object): unknown =>
   new Proxy(target, {
-    ...{ get: throwing, has: throwing, ownKeys: throwing, getPrototypeOf: throwing },
-    ...{ getOwnPropertyDescriptor: throwing, set: throwing },
+    get: throwing,
+    has: throwing,
+    ownKeys: throwing,
+    getPrototypeOf: throwing,
+    getOwnPropertyDescriptor: throwing,
+    set: throwing,
   })
 
 function revoked(): unknown {
@@ -35,14 +39,41 @@ function nested(levels: number): unknown {
 
 /** Made anew for each use. */
 const PRIMITIVES: readonly (() => unknown)[] = [
-  ...[null, undefined, true, false, '', 'x', 'constructor', '__proto__', '\ud800', 'x'.repeat(100_000)],
-  ...[Number.NaN, Number.POSITIVE_INFINITY, -1, 0, 0.5, 300, 1e9, 2 ** 53, 1e308, 10n, Symbol('s')],
-  ...[() => 'called', async () => 'called', class {}, /x/, new Date(Number.NaN)],
+  null,
+  undefined,
+  true,
+  false,
+  '',
+  'x',
+  'constructor',
+  '__proto__',
+  '\ud800',
+  'x'.repeat(100_000),
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  -1,
+  0,
+  0.5,
+  300,
+  1e9,
+  2 ** 53,
+  1e308,
+  10n,
+  Symbol('s'),
+  () => 'called',
+  async () => 'called',
+  class {},
+  /x/,
+  new Date(Number.NaN),
 ].map((value) => () => value)
 
 const MADE: readonly (() => unknown)[] = [
   ...PRIMITIVES,
-  ...[() => [], () => ({}), () => Object.create(null), () => new Map([[1, 2]]), () => new Uint8Array(8)],
+  () => [],
+  () => ({}),
+  () => Object.create(null),
+  () => new Map([[1, 2]]),
+  () => new Uint8Array(8),
   () => new Array(2 ** 32 - 1),
   () => ({ length: 2 ** 32 }),
   () => [null],
@@ -53,8 +84,13 @@ const MADE: readonly (() => unknown)[] = [
   () => Object.defineProperty({}, 'role', { enumerable: true, get: throwing }),
   () => Object.create({ temperature: 0, system: 'inherited' }),
   () => new Proxy({}, {}),
-  ...[() => trapped({}), () => trapped([]), () => trapped(() => undefined), revoked, circular],
-  ...[() => nested(300), () => nested(20_000)],
+  () => trapped({}),
+  () => trapped([]),
+  () => trapped(() => undefined),
+  revoked,
+  circular,
+  () => nested(300),
+  () => nested(20_000),
 ]
 
 /** Places in a value: the empty one is the value itself. */

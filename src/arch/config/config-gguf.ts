@@ -2,10 +2,8 @@
 import type { MetaValue } from '../../formats/tensors.ts'
 import { familyFile, findFamily, unknownArchitecture } from '../families.ts'
 import type { ModelConfig, RopeScaling, WindowConfig } from './config.ts'
-import { Fields } from './fields.ts'
+import { Fields, unbuiltVariant, windowOf } from './fields.ts'
 import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
-import { unbuiltVariant } from './refuse.ts'
-import { windowOf } from './sliding.ts'
 
 /** What `rope_freqs.weight` and LongRoPE's two tensors hold, when they are there. */
 export interface RopeFactors {
@@ -44,7 +42,12 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   const layers = fields.number('block_count')
   const epsilon = traits?.norm === 'layer' ? 'layer_norm_epsilon' : 'layer_norm_rms_epsilon'
   const sizes = {
-    ...{ family, name, hiddenSize, layers, vocabSize, contextLength },
+    family,
+    name,
+    hiddenSize,
+    layers,
+    vocabSize,
+    contextLength,
     tiedEmbeddings: !facts.hasOutput,
     normEpsilon: fields.number(`attention.${epsilon}`),
   }

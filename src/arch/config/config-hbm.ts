@@ -6,9 +6,8 @@ import { ACTIVATION } from '../../abi/constants.ts'
 import type { Activation } from '../../graph/ir.ts'
 import { FAMILIES, unknownArchitecture } from '../families.ts'
 import type { ModelConfig, RopeConfig, RopeScaling, SsmConfig } from './config.ts'
-import type { Fields } from './fields.ts'
+import { type Fields, unbuiltVariant } from './fields.ts'
 import { stepLimit } from './recurrent-config.ts'
-import { unbuiltVariant } from './refuse.ts'
 
 /**
  * Throws `architecture` for another family and fields of the wrong type, `unsupported` for another kind of
@@ -20,8 +19,10 @@ export function hbmConfig(name: string, fields: Fields): ModelConfig {
   if (family === undefined) throw unknownArchitecture(fields.file, named)
   const layers = (key: string) => (fields.has(key) ? fields.numberList(key) : undefined)
   const fact = (key: string) => (fields.has(key) ? fields.fact(key) : undefined)
-  const [ssm, experts] = [fields.record('ssm'), fields.record('experts')]
-  const [sliding, localRope] = [fields.record('window'), fields.record('localRope')]
+  const ssm = fields.record('ssm')
+  const experts = fields.record('experts')
+  const sliding = fields.record('window')
+  const localRope = fields.record('localRope')
   return {
     family,
     name: fields.text('name', name),

@@ -5,12 +5,49 @@ import type { Activation } from '../../graph/ir.ts'
 import { familyFile, findFamily, unknownArchitecture } from '../families.ts'
 import type { Defaults, FamilyFile } from '../family.ts'
 import type { ModelConfig, WindowConfig } from './config.ts'
-import { isMambaSsm, mambaSsmConfig } from './config-mamba-ssm.ts'
-import type { Fields } from './fields.ts'
+import { Fields, layersOf, unbuiltVariant, windowOf } from './fields.ts'
 import { fullRope, hfRope } from './hf-rope.ts'
-import { hfRecurrent } from './recurrent-config.ts'
-import { unbuiltVariant } from './refuse.ts'
-import { layersOf, windowOf } from './sliding.ts'
+import { hfRecurrent, hfSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
+
+/** True for config.json of state-spaces/mamba, which names no architecture. */
+const isMambaSsm = (fields: Fields): boolean => fields.has('d_model') && fields.has('ssm_cfg')
+
+/** Its names of what Hugging Face's configurations have. */
+const SSM_KEYS = {
+  state_size: 'd_state',
+  conv_kernel: 'd_conv',
+  use_conv_bias: 'conv_bias',
+  time_step_rank: 'dt_rank',
+  n_groups: 'ngroups',
+  time_step_limit: 'dt_limit',
+}
+
+/** Throws `architecture` for keys of the wrong type, `unsupported` for layers of attention or an MLP. */
+export function mambaSsmConfig(name: string, fields: Fields): ModelConfig {
+  const ssm = fields.record('ssm_cfg') ?? Fields.of(fields.file, {})
+  const refuse = (found: string, supported: string) => unbuiltVariant(fields.file, found, supported)
+  const attention = fields.list('attn_layer_idx').length
+  if (attention > 0) throw refuse(`${attention} layers of attention`, 'none')
+  const wide = fields.number('d_intermediate', 0)
+  if (wide > 0) throw refuse(`MLPs of ${wide}`, 'none')
+  if (!fields.fact('rms_norm', true)) throw refuse('LayerNorm', 'RMSNorm')
+  const hiddenSize = fields.number('d_model')
+  const family = ssm.text('layer', 'Mamba1') === 'Mamba1' ? 'mamba' : 'mamba2'
+  const own = hfSsm(ssm.renamed(SSM_KEYS), family, { hiddenSize, groups: 1 })
+  const padding = fields.number('pad_vocab_size_multiple', 8)
+  return {
+    family,
+    name,
+    hiddenSize,
+    layers: fields.number('n_layer'),
+    ...NO_ATTENTION,
+    vocabSize: Math.ceil(fields.number('vocab_size') / padding) * padding,
+    normEpsilon: 1e-5,
+    contextLength: RECURRENT_CONTEXT,
+    tiedEmbeddings: fields.fact('tie_embeddings', true),
+    ssm: own.kind === 'mamba' ? own : { ...own, heads: own.innerSize / ssm.number('headdim', 64) },
+  }
+}
 
 /**
  * `unset`: keys that hold null, which is not the class's default. Throws `architecture` for another family
@@ -29,7 +66,11 @@ export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue
   const hiddenSize = fields.number('hidden_size')
   const layers = fields.number('num_hidden_layers')
   const sizes = {
-    ...{ family, name, hiddenSize, layers, vocabSize: fields.number('vocab_size') },
+    family,
+    name,
+    hiddenSize,
+    layers,
+    vocabSize: fields.number('vocab_size'),
     tiedEmbeddings: fields.fact('tie_word_embeddings', false),
     ...(activation !== file.traits?.activation && { activation }),
   }
@@ -59,7 +100,9 @@ const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
     silu: 'silu',
     swish: 'silu',
     gelu: 'gelu_exact',
-    ...{ gelu_new: 'gelu', gelu_fast: 'gelu', gelu_pytorch_tanh: 'gelu' },
+    gelu_new: 'gelu',
+    gelu_fast: 'gelu',
+    gelu_pytorch_tanh: 'gelu',
   }),
 )
 
@@ -76,7 +119,10 @@ function activationOf(fields: Fields, { traits }: FamilyFile): Activation | unde
 /** Keys that change the arithmetic into what is not built, with what they must hold where they are stated. */
 function refuseVariants(fields: Fields, { traits }: FamilyFile): void {
   const wanted = {
-    ...{ mlp_bias: false, conv_bias: false, use_bidirectional_attention: false, is_causal: true },
+    mlp_bias: false,
+    conv_bias: false,
+    use_bidirectional_attention: false,
+    is_causal: true,
     // Classes with biases on queries, keys and values alone do not have the key.
     ...(traits?.qkvBias !== true && { attention_bias: false }),
     ...(traits?.bias === true && { attention_bias: true }),

@@ -1,4 +1,4 @@
-// ModelConfig. In: nothing. Out: the hyperparameters that every family shares, frozen, in our own names.
+// ModelConfig. The hyperparameters that every family shares, frozen, in our own names.
 import type { Activation } from '../../graph/ir.ts'
 
 /** How the two numbers of a rotated pair lie in a head: (i, i + dims/2) or (2i, 2i + 1). */

@@ -4,6 +4,42 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { shown } from '../../formats/malformed.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
+import type { ModelConfig, WindowConfig } from './config.ts'
+
+/**
+ * `pattern`: a fact for each layer, or a period: all but the last of so many layers have the window, with 0
+ * all of them. A window that no context outgrows is none.
+ */
+export function windowOf(
+  { layers, contextLength }: Pick<ModelConfig, 'layers' | 'contextLength'>,
+  positions: number,
+  pattern: number | readonly boolean[],
+): WindowConfig | undefined {
+  if (positions === 0 || positions >= contextLength) return undefined
+  const has = (layer: number): boolean =>
+    typeof pattern === 'number' ? pattern === 0 || layer % pattern < pattern - 1 : pattern[layer] === true
+  const those = layersOf({ layers }).filter(has)
+  return those.length === 0 ? undefined : { positions, layers: those }
+}
+
+/** Indices of a model's layers, of a number that may be anything yet. */
+export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
+  Array.from({ length: Math.min(layers, 1 << 10) }, (_, layer) => layer)
+
+/** Of a hybrid in GGUF: the layers that have key and value heads. */
+export function layersWithHeads(fields: Fields): number[] {
+  const perLayer = fields.numberList('attention.head_count_kv')
+  return [...perLayer.keys()].filter((layer) => (perLayer[layer] ?? 0) > 0)
+}
+
+/** A variant of a family; both texts complete the sentence. */
+export function unbuiltVariant(file: string, found: string, supported: string): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `${file}: the model has ${found}, which is not supported; choose one with ${supported}`,
+    { found, supported },
+  )
+}
 
 /** Typed access to the values of one file's header. Without a fallback, a key that is absent throws. */
 export class Fields {

@@ -12,8 +12,24 @@ import { Fields } from './fields.ts'
 /** An object that JSON can hold and that no text can be made of. */
 const NO_TEXT = { toString: 1, valueOf: 2, toJSON: 3 }
 const FOREIGN = [
-  ...[NO_TEXT, [NO_TEXT], [[[NO_TEXT]]], [], {}, '', 'other', '9'.repeat(400), true, 0, -1, 0.5, 1e300],
-  ...[Number.POSITIVE_INFINITY, Number.NaN, [1, 2], ['a'], { type: NO_TEXT }],
+  NO_TEXT,
+  [NO_TEXT],
+  [[[NO_TEXT]]],
+  [],
+  {},
+  '',
+  'other',
+  '9'.repeat(400),
+  true,
+  0,
+  -1,
+  0.5,
+  1e300,
+  Number.POSITIVE_INFINITY,
+  Number.NaN,
+  [1, 2],
+  ['a'],
+  { type: NO_TEXT },
   ...['linear', 'llama3', 'yarn', 'factors', 'longrope'].flatMap((type) => [
     { type, factor: NO_TEXT, factors: [NO_TEXT], shortFactors: [NO_TEXT], short_factor: [NO_TEXT] },
     { type, rope_type: type, factor: 2, long_factor: [NO_TEXT], longFactors: [NO_TEXT], pairing: 'halves' },

@@ -1,8 +1,7 @@
 // Hugging Face RoPE. In: config.json. Out: how the model rotates, in all of its layers or in those with a
 // window.
 import type { ModelConfig, RopeConfig, RopeScaling } from './config.ts'
-import { Fields } from './fields.ts'
-import { unbuiltVariant } from './refuse.ts'
+import { Fields, unbuiltVariant } from './fields.ts'
 
 /** Since version 5 of transformers one object holds all of RoPE, or one for each kind of layer. */
 export function fullRope(fields: Fields): Fields | undefined {
@@ -50,7 +49,8 @@ function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeS
         throw unbuiltVariant(fields.file, 'RoPE scaling "yarn" that is not truncated', 'the plain one')
       }
       const magnitude = (scale: number) => (factor <= 1 ? 1 : 1 + 0.1 * scale * Math.log(factor))
-      const [scale, others] = [rope.number('mscale', 0), rope.number('mscale_all_dim', 0)]
+      const scale = rope.number('mscale', 0)
+      const others = rope.number('mscale_all_dim', 0)
       const made = scale !== 0 && others !== 0 ? magnitude(scale) / magnitude(others) : magnitude(1)
       return {
         type,

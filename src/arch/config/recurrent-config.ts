@@ -1,8 +1,7 @@
 // Recurrent configuration. In: a header's values. Out: what it says of recurrent layers, under each format's
 // names.
 import type { Family, ModelConfig, SsmConfig } from './config.ts'
-import type { Fields } from './fields.ts'
-import { unbuiltVariant } from './refuse.ts'
+import { type Fields, unbuiltVariant } from './fields.ts'
 
 /**
  * Least positions of models without attention, whose memory does not depend on them; llama.cpp's converter

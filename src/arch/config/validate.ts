@@ -4,7 +4,7 @@
 import { HalfbyteError } from '../../base/errors.ts'
 import { familyFile } from '../families.ts'
 import type { Family, ModelConfig, RopeConfig, SsmConfig } from './config.ts'
-import { unbuiltVariant } from './refuse.ts'
+import { unbuiltVariant } from './fields.ts'
 
 /** Above these no model of these families has ever been: a header that says more is lying. */
 const MOST = {

@@ -1,4 +1,4 @@
-// GPT-NeoX. In: nothing. Out: GPT-NeoX and Pythia: GPT-2 with partial RoPE and parallel blocks.
+// GPT-NeoX. GPT-NeoX and Pythia: GPT-2 with partial RoPE and parallel blocks.
 import { defaults, family, type Names } from '../family.ts'
 import { GPT, mergedQkv, partsOfQkv, withBias } from './gpt2.ts'
 
@@ -22,7 +22,8 @@ export const gptNeox = family(
     hf: {
       classes: {
         GPTNeoXForCausalLM: defaults(50_432, 6144, 24_576, 44, 64, 2048, {
-          ...{ rms_norm_eps: 1e-5, partial_rotary_factor: 0.25 },
+          rms_norm_eps: 1e-5,
+          partial_rotary_factor: 0.25,
         }),
       },
       keys: {

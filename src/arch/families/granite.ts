@@ -1,7 +1,13 @@
-// Granite. In: nothing. Out: Granite 3, dense: Llama with factors on embeddings, scores, block outputs and
-// logits.
-import { PLAIN } from '../decoder.ts'
-import { defaults, family } from '../family.ts'
+// Granite 3, dense: Llama with factors on embeddings, scores, block outputs and logits. Granite 4 hybrids:
+// Mamba-2 in most layers, attention in some, an MLP in each.
+import type { Graph } from '../../graph/nodes.ts'
+import type { ModelConfig, RopeConfig } from '../config/config.ts'
+import { layersWithHeads, unbuiltVariant } from '../config/fields.ts'
+import { ggufSsm, hfSsm } from '../config/recurrent-config.ts'
+import { attention, decoder, isRecurrent, PLAIN } from '../decoder.ts'
+import { defaults, type FamilyFile, family, type StoredWeight } from '../family.ts'
+import { mamba2Layer } from './mamba.ts'
+import { mergedGateUp } from './phi3.ts'
 
 export const granite = family(PLAIN, {
   gguf: {
@@ -24,3 +30,101 @@ export const granite = family(PLAIN, {
     }),
   },
 })
+
+/**
+ * `GraniteMoeHybridForCausalLM` without experts. The model multiplies each block's output by `residual`
+ * before adding it. This graph instead keeps the residual stream divided by `residual`; the embedding's scale
+ * and the norms' epsilon compensate for that.
+ */
+function build(config: ModelConfig): Graph {
+  const { embedding = 1, residual = 1 } = config.multipliers ?? {}
+  const divided = {
+    ...config,
+    embeddingScale: embedding / residual,
+    normEpsilon: config.normEpsilon / residual ** 2,
+  }
+  return decoder(divided, PLAIN, (parts, layer, input) => {
+    if (!isRecurrent(config, layer)) return attention(parts, layer, input)
+    // The norm after the gate is inside the layer, where values are not divided.
+    return mamba2Layer({ ...parts, config }, layer, input)
+  })
+}
+
+/** The model divides its logits by a number. The final norm does that here. */
+const scaledNorm =
+  (tensor: string) =>
+  ({ multipliers }: ModelConfig): StoredWeight => ({
+    tensor,
+    change: multipliers && { scale: multipliers.logits },
+  })
+
+const MLP = 'model.layers.N.shared_mlp'
+
+/** No rotation: only the recurrent layers encode positions. */
+const unturned = (rope: RopeConfig): RopeConfig => ({ ...rope, dims: 0, scaling: undefined })
+
+/** The keys that `hfSsm` reads, and Granite's names for them. */
+const SSM_KEYS = {
+  use_bias: 'mamba_proj_bias',
+  use_conv_bias: 'mamba_conv_bias',
+  expand: 'mamba_expand',
+  state_size: 'mamba_d_state',
+  conv_kernel: 'mamba_d_conv',
+  num_heads: 'mamba_n_heads',
+  n_groups: 'mamba_n_groups',
+}
+
+export const granitehybrid: FamilyFile = {
+  traits: PLAIN,
+  build,
+  gguf: {
+    architecture: 'granitehybrid',
+    pairing: 'interleaved',
+    config: (fields, { rope, headDim }) => ({
+      attentionLayers: layersWithHeads(fields),
+      ssm: ggufSsm(fields, 'granitehybrid'),
+      rope: fields.fact('rope.scaling.finetuned', true) ? rope : unturned(rope),
+      multipliers: {
+        embedding: fields.number('embedding_scale', 1),
+        residual: fields.number('residual_scale', 1),
+        attention: fields.number('attention.scale', 1 / Math.sqrt(headDim)),
+        logits: 1 / fields.number('logit_scale', 1),
+      },
+    }),
+    names: { 'norm.weight': scaledNorm('output_norm.weight') },
+  },
+  hf: {
+    classes: {
+      GraniteMoeHybridForCausalLM: defaults(32_000, 4096, 11_008, 32, 32, 2048, {
+        num_local_experts: 8,
+        shared_intermediate_size: 1024,
+      }),
+    },
+    config(fields, { rope, activation }) {
+      // The convolutions use the same activation.
+      if (activation !== undefined) throw unbuiltVariant(fields.file, 'another activation', 'silu')
+      const experts = fields.number('num_local_experts', 0)
+      if (experts > 0) throw unbuiltVariant(fields.file, `${experts} experts`, 'one dense MLP per layer')
+      const types = fields.list(fields.has('layer_types') ? 'layer_types' : 'layers_block_type')
+      return {
+        intermediateSize: fields.number('shared_intermediate_size'),
+        attentionLayers: [...types.keys()].filter(
+          (layer) => types[layer] === 'full_attention' || types[layer] === 'attention',
+        ),
+        ssm: hfSsm(fields.renamed(SSM_KEYS), 'granitehybrid', { stateSize: 256, groups: 1 }),
+        rope: fields.text('position_embedding_type', 'nope') === 'rope' ? rope : unturned(rope),
+        multipliers: {
+          embedding: fields.number('embedding_multiplier', 1),
+          residual: fields.number('residual_multiplier', 1),
+          attention: fields.number('attention_multiplier', 1),
+          logits: 1 / fields.number('logits_scaling', 1),
+        },
+      }
+    },
+    names: {
+      'norm.weight': scaledNorm('model.norm.weight'),
+      ...mergedGateUp(`${MLP}.input_linear.weight`),
+      'layers.N.mlp_down.weight': `${MLP}.output_linear.weight`,
+    },
+  },
+}

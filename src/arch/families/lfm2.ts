@@ -1,9 +1,8 @@
-// LFM2. In: nothing. Out: LFM2, dense: short convolutions between two gates in most layers, attention in
-// some.
+// LFM2. LFM2, dense: short convolutions between two gates in most layers, attention in some.
 import { matrix } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { ModelConfig } from '../config/config.ts'
-import { layersOf, layersWithHeads } from '../config/sliding.ts'
+import { layersOf, layersWithHeads } from '../config/fields.ts'
 import { attention, type DecoderTraits, decoder, type Mixer, PLAIN } from '../decoder.ts'
 import { defaults, type FamilyFile } from '../family.ts'
 
@@ -73,7 +72,10 @@ export const lfm2: FamilyFile = {
   hf: {
     classes: {
       Lfm2ForCausalLM: defaults(65_536, 2560, 12_288, 32, 32, 128_000, {
-        ...{ num_key_value_heads: 8, rms_norm_eps: 1e-5, rope_theta: 1e6, tie_word_embeddings: true },
+        num_key_value_heads: 8,
+        rms_norm_eps: 1e-5,
+        rope_theta: 1e6,
+        tie_word_embeddings: true,
       }),
     },
     keys: {

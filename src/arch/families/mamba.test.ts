@@ -9,7 +9,7 @@ import { printPlan } from '../../graph/plan/print.ts'
 import { chooseEncoding } from '../../weights/choose.ts'
 import type { Mamba1Config, Mamba2Config, ModelConfig, SsmConfig } from '../config/config.ts'
 import { hbmConfig, storedConfig } from '../config/config-hbm.ts'
-import { mambaSsmConfig } from '../config/config-mamba-ssm.ts'
+import { mambaSsmConfig } from '../config/config-hf.ts'
 import { Fields } from '../config/fields.ts'
 import { ggufSsm, hfRecurrent } from '../config/recurrent-config.ts'
 import { validConfig } from '../config/validate.ts'
@@ -26,9 +26,21 @@ const config = (
   ssm: SsmConfig,
   changes: Partial<ModelConfig> = {},
 ): ModelConfig => ({
-  ...{ family, name: 'test', hiddenSize: 768, layers: 2, vocabSize: 1000, normEpsilon: 1e-5 },
-  ...{ heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, contextLength: 1 << 20, tiedEmbeddings: true },
-  ...{ rope: { theta: 1e4, dims: 0, pairing: 'halves' }, ssm, ...changes },
+  family,
+  name: 'test',
+  hiddenSize: 768,
+  layers: 2,
+  vocabSize: 1000,
+  normEpsilon: 1e-5,
+  heads: 0,
+  kvHeads: 0,
+  headDim: 0,
+  intermediateSize: 0,
+  contextLength: 1 << 20,
+  tiedEmbeddings: true,
+  rope: { theta: 1e4, dims: 0, pairing: 'halves' },
+  ssm,
+  ...changes,
 })
 
 const limitOf = ({ ssm }: Pick<ModelConfig, 'ssm'>) =>
@@ -48,7 +60,13 @@ describe('plans', () => {
   test('a layer of Mamba is eight ops; nothing is split, joined or copied', () => {
     const plan = planOf(config('mamba', MAMBA))
     expect(layerOf(plan, 1)).toEqual([
-      ...['rmsnorm', 'linear_w4a8_g32', 'conv1d', 'linear_w8a8_g32', 'quantize', 'linear_w8a8_g32', 'scan'],
+      'rmsnorm',
+      'linear_w4a8_g32',
+      'conv1d',
+      'linear_w8a8_g32',
+      'quantize',
+      'linear_w8a8_g32',
+      'scan',
       'linear_w4a8_g32',
     ])
     expect(plan.slabBytes).toBe(2 * 4 * (1536 * 3 + 1536 * 16))
@@ -59,7 +77,12 @@ describe('plans', () => {
   test('a layer of Mamba-2 is six', () => {
     const plan = planOf(config('mamba2', MAMBA2))
     expect(layerOf(plan, 0)).toEqual([
-      ...['rmsnorm', 'linear_w4a8_g32', 'conv1d', 'ssd', 'rmsnorm', 'linear_w4a8_g32'],
+      'rmsnorm',
+      'linear_w4a8_g32',
+      'conv1d',
+      'ssd',
+      'rmsnorm',
+      'linear_w4a8_g32',
     ])
     expect(plan.slabBytes).toBe(2 * 4 * ((1536 + 256) * 3 + 1536 * 128))
   })
@@ -135,8 +158,14 @@ describe('configurations', () => {
 
   test('limits of step sizes are read from every format, and those that limit nothing are none', async () => {
     const ssm = (limits?: readonly MetaValue[]) => ({
-      ...{ architectures: ['Mamba2ForCausalLM'], hidden_size: 64, num_hidden_layers: 1, vocab_size: 300 },
-      ...{ state_size: 16, num_heads: 8, n_groups: 1, intermediate_size: 128 },
+      architectures: ['Mamba2ForCausalLM'],
+      hidden_size: 64,
+      num_hidden_layers: 1,
+      vocab_size: 300,
+      state_size: 16,
+      num_heads: 8,
+      n_groups: 1,
+      intermediate_size: 128,
       ...(limits && { time_step_limit: limits }),
     })
     const read = (limits?: readonly MetaValue[]) =>
@@ -162,8 +191,10 @@ describe('configurations', () => {
     const text =
       '{"time_step_limit": [0.0, Infinity], "name": "to Infinity \\" NaN", "x": NaN, "y": -Infinity}'
     expect(parseObject('config.json', text)).toEqual({
-      ...{ time_step_limit: [0, Number.POSITIVE_INFINITY], name: 'to Infinity " NaN' },
-      ...{ x: null, y: Number.NEGATIVE_INFINITY },
+      time_step_limit: [0, Number.POSITIVE_INFINITY],
+      name: 'to Infinity " NaN',
+      x: null,
+      y: Number.NEGATIVE_INFINITY,
     })
     expect(() => parseObject('config.json', '{"a": Infinit}')).toThrow(/not JSON/)
   })

@@ -1,5 +1,4 @@
-// Phi-3. In: nothing. Out: Phi-3, Phi-3.5 and Phi-4, dense: Llama with merged matrices, LongRoPE and a
-// window.
+// Phi-3. Phi-3, Phi-3.5 and Phi-4, dense: Llama with merged matrices, LongRoPE and a window.
 import type { ModelConfig } from '../config/config.ts'
 import { PLAIN } from '../decoder.ts'
 import { defaults, family, type Names } from '../family.ts'
@@ -42,7 +41,9 @@ export const phi3 = family(PLAIN, {
   hf: {
     classes: {
       Phi3ForCausalLM: defaults(32_064, 3072, 8192, 32, 32, 4096, {
-        ...{ rms_norm_eps: 1e-5, sliding_window: 0, original_max_position_embeddings: 4096 },
+        rms_norm_eps: 1e-5,
+        sliding_window: 0,
+        original_max_position_embeddings: 4096,
       }),
     },
     names: merged('model.layers.N.self_attn.qkv_proj.weight', 'model.layers.N.mlp.gate_up_proj.weight'),

@@ -1,7 +1,7 @@
 // Names. In: files of every format. Out: their tensors under one set of names, or an error that names the
 // tensor.
 import { describe, expect, test } from 'vitest'
-import { checkShapes } from '../../graph/shapes.ts'
+import { checkShapes } from '../../graph/compile.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { buildGraph } from '../families.ts'
 import { failureOf, ggufFile, hbmFile, hfFile, SMALL, withTensors } from '../testing/files.ts'
@@ -81,8 +81,12 @@ test('roles: two tables, norms and biases as vectors, the rest matrices', () => 
   )
   expect(roles.table).toEqual(['embed.weight', 'output.weight'])
   expect(roles.vector).toEqual([
-    ...['layers.0.attn_norm.weight', 'layers.0.attn_q.bias', 'layers.0.attn_k.bias', 'layers.0.attn_v.bias'],
-    ...['layers.0.mlp_norm.weight', 'norm.weight'],
+    'layers.0.attn_norm.weight',
+    'layers.0.attn_q.bias',
+    'layers.0.attn_k.bias',
+    'layers.0.attn_v.bias',
+    'layers.0.mlp_norm.weight',
+    'norm.weight',
   ])
   expect(roles.matrix).toHaveLength(7)
 })

@@ -1,16 +1,62 @@
 // Names. In: an opened model, its hyperparameters. Out: its tensors by canonical name, in the shapes the
 // graph expects.
+
+import { filledSource, joinedSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { BLOCKS, elementCount } from '../../formats/dtypes.ts'
+import { BLOCKS, elementCount, rowBytes } from '../../formats/dtypes.ts'
 import { shown } from '../../formats/malformed.ts'
-import type { ModelFile } from '../../formats/model-file.ts'
+import type { ModelFile } from '../../formats/readers.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import type { Family, ModelConfig } from '../config/config.ts'
-import { unbuiltVariant } from '../config/refuse.ts'
+import { unbuiltVariant } from '../config/fields.ts'
 import { familyFile } from '../families.ts'
-import { pieceOf } from './pieces.ts'
+import { EMBEDDING, type StoredWeight } from '../family.ts'
 import { expectedTensors } from './tensor-names.ts'
-import { EMBEDDING } from './tensor-row.ts'
+
+/**
+ * The weight of shape `shape` at `place` in `tensor`. Reads nothing yet. Adjacent rows are read directly from
+ * the file. A transposed tensor is read whole for each slab.
+ */
+export function pieceOf(
+  tensor: TensorInfo,
+  { runs, form, change = tensor.change }: StoredWeight,
+  shape: readonly number[],
+): TensorInfo {
+  if (form === 'transposed') return transposed(tensor, runs?.[0]?.[0] ?? 0, shape)
+  if (runs === undefined) {
+    // A vector keeps its shape in the file.
+    return change === undefined && shape.length === 1 ? tensor : { ...tensor, shape, change }
+  }
+  const bytes = rowBytes(tensor.dtype, shape[1] ?? 1)
+  const [run, another] = runs
+  const byteLength = (shape[0] ?? 0) * bytes
+  if (run !== undefined && another === undefined) {
+    return { ...tensor, shape, change, offset: tensor.offset + run[0] * bytes, byteLength }
+  }
+  const ranges = runs.map(([first, count]) => ({
+    source: tensor.source,
+    offset: tensor.offset + first * bytes,
+    bytes: count * bytes,
+  }))
+  return { ...tensor, shape, offset: 0, byteLength, source: joinedSource(tensor.source.name, ranges) }
+}
+
+/** Rows [first, first + n) of a float matrix's transpose. */
+function transposed(tensor: TensorInfo, first: number, shape: readonly number[]): TensorInfo {
+  const [n = 0, k = 0] = shape
+  const width = tensor.shape[1] ?? 0
+  const size = rowBytes(tensor.dtype, 1)
+  const byteLength = n * k * size
+  const source = filledSource(tensor.source.name, byteLength, async (target, offset, signal) => {
+    const stored = await tensor.source.read(tensor.offset, tensor.byteLength, signal)
+    for (let at = 0; at < target.length; at += size) {
+      const element = (offset + at) / size
+      const from = ((element % k) * width + first + Math.floor(element / k)) * size
+      for (let byte = 0; byte < size; byte++) target[at + byte] = stored[from + byte]!
+    }
+  })
+  return { ...tensor, shape, offset: 0, byteLength, source }
+}
 
 /** Divisors of RoPE frequencies in GGUF files of Llama 3. */
 export const ROPE_FACTORS = 'rope_freqs.weight'
@@ -20,8 +66,13 @@ export const SHORT_FACTORS = 'rope_factors_short.weight'
 
 /** Tensors in files that no graph reads: values that can be computed, and second copies of tied tables. */
 const UNUSED = [
-  ...[ROPE_FACTORS, LONG_FACTORS, SHORT_FACTORS, 'lm_head.weight', 'output.weight'],
-  ...[/rotary_emb\.inv_freq$/, /\.(attn|attention)\.(masked_)?bias$/],
+  ROPE_FACTORS,
+  LONG_FACTORS,
+  SHORT_FACTORS,
+  'lm_head.weight',
+  'output.weight',
+  /rotary_emb\.inv_freq$/,
+  /\.(attn|attention)\.(masked_)?bias$/,
 ] as const
 
 /** A model's tensors by canonical name, in the order of the layers. */

@@ -1,15 +1,7 @@
-// Recurrent names. In: nothing. Out: the rows of the tensor table for Mamba, Mamba-2 and hybrids.
+// Recurrent names. The rows of the tensor table for Mamba, Mamba-2 and hybrids.
 import type { ModelConfig } from '../config/config.ts'
 import { isRecurrent } from '../decoder.ts'
-import {
-  first,
-  hidden,
-  type IsIn,
-  row,
-  type Shape,
-  type StoredWeightOf,
-  type TensorRow,
-} from './tensor-row.ts'
+import { first, hidden, type IsIn, row, type Shape, type StoredWeightOf, type TensorRow } from '../family.ts'
 
 /** A tensor of layer N's mixer, with Mamba's and with Granite's prefix. */
 const mixer = (name: string) => `backbone.layers.N.mixer.${name}|model.layers.N.mamba.${name}`

@@ -1,12 +1,20 @@
 // Tensor names. In: hyperparameters, a file format. Out: each tensor of the model: our name, the file's, the
 // shape.
-import type { ModelFormat } from '../../formats/model-file.ts'
+import type { ModelFormat } from '../../formats/readers.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { isRecurrent, PLAIN } from '../decoder.ts'
 import { familyFile } from '../families.ts'
-import type { StoredWeight } from '../family.ts'
+import {
+  EMBEDDING,
+  first,
+  hidden,
+  type IsIn,
+  row,
+  type Shape,
+  type StoredWeight,
+  type TensorRow,
+} from '../family.ts'
 import { recurrentTensors } from './recurrent-names.ts'
-import { EMBEDDING, first, hidden, type IsIn, row, type Shape, type TensorRow } from './tensor-row.ts'
 
 /** One tensor of one model. */
 export interface ExpectedTensor {

@@ -1,7 +1,7 @@
 // Test files. In: hyperparameters. Out: the result of openModel for a file of each format with them.
 import { bufferSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { ModelFile } from '../../formats/model-file.ts'
+import type { ModelFile } from '../../formats/readers.ts'
 import type { MetaValue, TensorIndex, TensorInfo } from '../../formats/tensors.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { storedConfig } from '../config/config-hbm.ts'

@@ -3,14 +3,12 @@ import { Command } from 'commander'
 import { type Product, walk } from '../../shrink/calibrate/walk.ts'
 import { memoryWork } from '../../shrink/calibrate/work-files.ts'
 import type { InputStats } from '../../shrink/matrix/hessian.ts'
-import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../compress/calibration.ts'
+import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../compress/compressing.ts'
 import { nodeHost } from '../host.ts'
 import { withPrepared } from '../model.ts'
 import { type EngineFlags, loraOption, MODEL } from '../options.ts'
-import { interruptible } from '../terminal/interrupt.ts'
-import { writeOutput } from '../terminal/output.ts'
-import { clearProgress, overwrite } from '../terminal/progress.ts'
-import { visible } from '../terminal/visible.ts'
+import { interruptible, visible } from '../terminal/failure.ts'
+import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 
 interface CalibrateFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
   readonly output?: string
@@ -50,7 +48,11 @@ async function calibrate(model: string, path: string, flags: CalibrateFlags): Pr
     await withPrepared(model, prepareFlags, signal, async (prepared) => {
       const windows = await readWindows(path, prepared, flags)
       await walk(prepared, {
-        ...{ windows, signal, host: nodeHost(), threads: flags.threads, work: memoryWork() },
+        windows,
+        signal,
+        host: nodeHost(),
+        threads: flags.threads,
+        work: memoryWork(),
         onProgress: ({ segment, segments, what, done, total }) =>
           overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`),
         async visit(product, stats) {
@@ -71,7 +73,9 @@ async function calibrate(model: string, path: string, flags: CalibrateFlags): Pr
 function tell({ name, k }: Product, { rows, gram, means, peaks }: InputStats): Told {
   const meanSquares = Array.from({ length: k }, (_, i) => gram[i * k + i]! / rows)
   return {
-    ...{ name, rows, inputs: k },
+    name,
+    rows,
+    inputs: k,
     dead: meanSquares.filter((square) => square === 0).length,
     peak: Math.max(...peaks),
     rms: Math.sqrt(meanSquares.reduce((sum, square) => sum + square, 0) / k),

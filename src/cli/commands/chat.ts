@@ -7,10 +7,8 @@ import { isHalfbyteError } from '../../base/errors.ts'
 import { openEngine } from '../engine.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
 import { type SamplerFlags, samplerFlags, withSamplerOptions } from '../sampler-options.ts'
-import { errorLine } from '../terminal/failure.ts'
-import { interruptible } from '../terminal/interrupt.ts'
+import { errorLine, interruptible, replyPiece } from '../terminal/failure.ts'
 import { offer } from '../terminal/offer.ts'
-import { replyPiece } from '../terminal/visible.ts'
 
 interface ChatFlags extends EngineFlags, SamplerFlags {
   readonly system?: string

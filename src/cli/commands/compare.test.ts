@@ -4,11 +4,9 @@ import { expect, test } from 'vitest'
 import { halfbyte, model, path } from '../testing/program.ts'
 
 test('compares packs by size, memory, perplexity and speed', async () => {
-  const [dense, sparse, text] = [
-    path('compared-dense.hbm'),
-    path('compared-sparse.hbm'),
-    path('compared.txt'),
-  ]
+  const dense = path('compared-dense.hbm')
+  const sparse = path('compared-sparse.hbm')
+  const text = path('compared.txt')
   await writeFile(text, 'the cat and the hat and a little text that goes on and on. '.repeat(40))
   await halfbyte('convert', model, dense, '--weights', 'w4')
   const asked = [

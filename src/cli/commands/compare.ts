@@ -3,18 +3,15 @@
 import { basename } from 'node:path'
 import { Command } from 'commander'
 import type { BuiltModel } from '../../engine/load/build-model.ts'
-import { type Compared, compareTable, median } from '../../evaluate/compare.ts'
 import { perplexity } from '../../evaluate/perplexity.ts'
 import { svgPlot } from '../../evaluate/plot.ts'
-import type { ModelReport } from '../../evaluate/report.ts'
-import { pace } from '../../shrink/costs/pace.ts'
+import { type Compared, compareTable, type ModelReport, median } from '../../evaluate/report.ts'
+import { pace } from '../../shrink/costs/measure-costs.ts'
+import { readIds } from '../files.ts'
 import { forwardRows, withModel } from '../model.ts'
 import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
-import { interruptible } from '../terminal/interrupt.ts'
-import { writeOutput } from '../terminal/output.ts'
-import { clearProgress, overwrite } from '../terminal/progress.ts'
-import { visible } from '../terminal/visible.ts'
-import { readIds } from '../text-file.ts'
+import { interruptible, visible } from '../terminal/failure.ts'
+import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 
 interface CompareFlags extends EngineFlags {
   readonly text: string
@@ -104,14 +101,19 @@ async function measure(
       ),
       forwardRows(built),
       {
-        ...{ context: flags.context, chunks: flags.chunks, signal },
+        context: flags.context,
+        chunks: flags.chunks,
+        signal,
         bos: tokenizer.addsBos ? tokenizer.bosId : undefined,
         onWindow: (done, total) => overwrite(`${name}: window ${done} of ${total}`),
       },
     )
     const own = rounds[index]!
     rows.push({
-      ...{ name, fileBytes, memoryBytes: built.memory().totalBytes, perplexity: { value, error } },
+      name,
+      fileBytes,
+      memoryBytes: built.memory().totalBytes,
+      perplexity: { value, error },
       prefill: own.map((round) => round.prefill),
       decode: own.map((round) => round.decode),
       cpu: own.map((round) => round.cpu),
@@ -148,7 +150,13 @@ async function time(
 /** For the plot: a panel for each figure. */
 function reportOf({ name, fileBytes, perplexity: quality, prefill, decode }: Compared): ModelReport {
   const row = (task: string, metric: string, value: number, error: number | undefined) => ({
-    ...{ task, metrics: { [metric]: { value, error } }, items: 1, of: 1, unit: 'pack', seconds: 0, data: [] },
+    task,
+    metrics: { [metric]: { value, error } },
+    items: 1,
+    of: 1,
+    unit: 'pack',
+    seconds: 0,
+    data: [],
   })
   return {
     model: name,

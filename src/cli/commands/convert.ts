@@ -15,10 +15,9 @@ import {
   sparseOption,
   weightsOption,
 } from '../options.ts'
-import { interruptible } from '../terminal/interrupt.ts'
+import { interruptible, visible } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
-import { visible } from '../terminal/visible.ts'
-import { writeParts } from '../write/split-output.ts'
+import { writeParts } from '../write/write-model.ts'
 
 interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'>, SparseFlags {
   readonly name?: string
@@ -52,7 +51,10 @@ async function convert(model: string, output: string, flags: ConvertFlags): Prom
     withPrepared(model, { ...flags, forPack: true }, signal, async (prepared) => {
       const about = flags.license === undefined ? undefined : { license: flags.license }
       const contents = await packContents(prepared, {
-        ...{ name: flags.name, about, sparse: flags.sparse, signal },
+        name: flags.name,
+        about,
+        sparse: flags.sparse,
+        signal,
         onChoice: (matrix, encoding, why) =>
           process.stdout.write(visible(`${matrix}: ${encoding}, ${why}\n`)),
       })

@@ -20,7 +20,9 @@ beforeAll(async () => {
 })
 
 test('writes JSON, a table and a plot, and shows an earlier model beside', async () => {
-  const [json, plot, samples] = [path('a.json'), path('a.svg'), path('a.jsonl')]
+  const json = path('a.json')
+  const plot = path('a.svg')
+  const samples = path('a.jsonl')
   const asked = ['eval', model, ...few, '--limit', '5'] as const
   const first = await halfbyte(
     ...asked,
@@ -37,7 +39,8 @@ test('writes JSON, a table and a plot, and shows an earlier model beside', async
   expect(first.out).toMatch(/^\| task \| scored \| metric \| one \| chance \|$/m)
   expect(first.out).toMatch(/^\| choices \| 5 questions \| acc_norm, % \| [\d.]+ ± [\d.]+ \| 50\.0 \|$/m)
   expect(JSON.parse(await readFile(json, 'utf8'))).toMatchObject({
-    ...{ model: 'one', settings: { maxTokens: 32, bos: false } },
+    model: 'one',
+    settings: { maxTokens: 32, bos: false },
     tasks: [
       { task: 'second_halves', items: 5, metrics: { perplexity: { value: expect.any(Number) } } },
       { task: 'choices', items: 5, of: 150, chance: 0.5, data: [{ file: 'choices.jsonl' }] },
@@ -52,7 +55,8 @@ test('writes JSON, a table and a plot, and shows an earlier model beside', async
 }, 120_000)
 
 test('goes on after Ctrl-C to the same result', async () => {
-  const [whole, output] = [path('whole.json'), path('stopped.json')]
+  const whole = path('whole.json')
+  const output = path('stopped.json')
   expect((await halfbyte('eval', model, ...few, '--output', whole)).code).toBe(0)
   const child = start('eval', model, ...few, '--output', output)
   const watch = setInterval(() => {
@@ -76,7 +80,9 @@ test('goes on after Ctrl-C to the same result', async () => {
 }, 180_000)
 
 test('replies are asked for in conversations, marked, kept and listed', async () => {
-  const [gsm, json, samples] = [path('gsm8k.jsonl'), path('replies.json'), path('replies.jsonl')]
+  const gsm = path('gsm8k.jsonl')
+  const json = path('replies.json')
+  const samples = path('replies.jsonl')
   const lines = ['a', 'b', 'c'].map((question) => JSON.stringify({ question, answer: 'so\n#### 7' }))
   await writeFile(gsm, lines.join('\n'))
   const template = path('template.jinja')

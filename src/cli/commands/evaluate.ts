@@ -3,12 +3,11 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { areCounts } from '../../base/values.ts'
 import { perplexity } from '../../evaluate/perplexity.ts'
+import { readIds } from '../files.ts'
 import { forwardRows, withModel } from '../model.ts'
 import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
-import { interruptible } from '../terminal/interrupt.ts'
-import { writeOutput } from '../terminal/output.ts'
-import { clearProgress, overwrite } from '../terminal/progress.ts'
-import { readIds } from '../text-file.ts'
+import { interruptible } from '../terminal/failure.ts'
+import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 
 export function evaluateCommands(): readonly Command[] {
   const logits = new Command('logits')

@@ -1,12 +1,17 @@
 // halfbyte generate. In: a model and a prompt. Out: its continuation as it is decoded, or one JSON object.
 import { Command } from 'commander'
 import type { GenerationResult } from '../../api/types.ts'
-import { type ConstraintFlags, constraintOptions, withConstraintOptions } from '../constraint.ts'
 import { openEngine } from '../engine.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
-import { type SamplerFlags, samplerFlags, withSamplerOptions } from '../sampler-options.ts'
-import { interruptible } from '../terminal/interrupt.ts'
-import { replyPiece, visible } from '../terminal/visible.ts'
+import {
+  type ConstraintFlags,
+  constraintOptions,
+  type SamplerFlags,
+  samplerFlags,
+  withConstraintOptions,
+  withSamplerOptions,
+} from '../sampler-options.ts'
+import { interruptible, replyPiece, visible } from '../terminal/failure.ts'
 
 interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags {
   readonly prompt: string

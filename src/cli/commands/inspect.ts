@@ -6,12 +6,13 @@ import { weightOf } from '../../arch/tensors/names.ts'
 import { memoryNeed } from '../../engine/load/memory-need.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import type { SamplerOptions } from '../../generate/sampler/options.ts'
+import { planTotals } from '../../graph/plan/cost.ts'
 import { printPlan } from '../../graph/plan/print.ts'
-import { planTotals } from '../../graph/plan/totals.ts'
+import { CATALOGUE } from '../../store/catalogue.ts'
 import { probeEngine } from '../engine.ts'
-import { aligned, bytesText, describeFit } from '../fit.ts'
 import { withPrepared } from '../model.ts'
 import {
+  EMBEDDED,
   type EngineFlags,
   kvOption,
   loraOption,
@@ -20,8 +21,34 @@ import {
   withContextOption,
 } from '../options.ts'
 import { flagOf } from '../sampler-options.ts'
-import { interruptible } from '../terminal/interrupt.ts'
-import { visible, visibleLine } from '../terminal/visible.ts'
+import { interruptible, visible, visibleLine } from '../terminal/failure.ts'
+import { aligned, bytesText, describeFit } from '../terminal/offer.ts'
+
+export function modelsCommand(): Command {
+  return new Command('models')
+    .description(
+      'List the embedded models and small open ones that "halfbyte chat NAME" fetches. "halfbyte inspect NAME --fit" says how one would run here.',
+    )
+    .action(() => void process.stdout.write(`${list()}\n`))
+}
+
+function list(): string {
+  const embedded = EMBEDDED.map(({ id, about }) => ({ id, lines: ['embedded, nothing to fetch', about] }))
+  const fetched = CATALOGUE.map(({ id, sizeBytes, licence, contextLength, address, about, checked }) => ({
+    id,
+    lines: [
+      `${bytesText(sizeBytes)}, ${licence}, context ${contextLength}`,
+      about,
+      address,
+      ...(checked === undefined ? [] : [`compared with llama.cpp in ${checked}`]),
+    ],
+  }))
+  const all = [...embedded, ...fetched]
+  const width = Math.max(...all.map(({ id }) => id.length))
+  const entry = (id: string, lines: readonly string[]) =>
+    lines.map((line, index) => `${(index === 0 ? id : '').padEnd(width)}  ${line}`).join('\n')
+  return all.map(({ id, lines }) => entry(id, lines)).join('\n')
+}
 
 interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 'lora'> {
   readonly plan?: true

@@ -7,9 +7,8 @@ import { COST_FORMATS, type CostTable } from '../../weights/sparse/cost-table.ts
 import { nodeHost } from '../host.ts'
 import { withPrepared } from '../model.ts'
 import { type EngineFlags, MODEL, whole } from '../options.ts'
-import { interruptible } from '../terminal/interrupt.ts'
-import { writeOutput } from '../terminal/output.ts'
-import { clearProgress, overwrite } from '../terminal/progress.ts'
+import { interruptible } from '../terminal/failure.ts'
+import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 
 interface MeasureFlags extends Pick<EngineFlags, 'build'> {
   readonly weights: 'w8' | 'w4'
@@ -42,7 +41,12 @@ async function measure(model: string, output: string, flags: MeasureFlags): Prom
   await interruptible(async (signal) => {
     const table = await withPrepared(model, { weights, forPack: true }, signal, (prepared) =>
       measureCosts(prepared, {
-        ...{ host: nodeHost(), signal, build, threads, position, samples },
+        host: nodeHost(),
+        signal,
+        build,
+        threads,
+        position,
+        samples,
         format: `${weights}_g32`,
         machine: `${cpus()[0]?.model.trim() ?? 'an unknown processor'}, Node ${process.versions.node}`,
         onProgress: (done, total) => overwrite(`measuring, ${done} of ${total}`),

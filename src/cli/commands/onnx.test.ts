@@ -13,7 +13,8 @@ import { calibrationText } from '../testing/calibration.ts'
 import { halfbyte, path } from '../testing/program.ts'
 
 const { few } = calibrationText('onnx.txt')
-const [graph, plain] = [path('graph'), path('plain.hbm')]
+const graph = path('graph')
+const plain = path('plain.hbm')
 
 beforeAll(async () => {
   const gguf = pathToFileURL(path('tiny.gguf'))
@@ -53,7 +54,8 @@ test.each([
 ])(
   '%s of a graph writes the bytes that it writes of its pack',
   async (command, flags) => {
-    const [own, due] = [path(`${command}-graph.hbm`), path(`${command}-pack.hbm`)]
+    const own = path(`${command}-graph.hbm`)
+    const due = path(`${command}-pack.hbm`)
     expect((await halfbyte(command, graph, own, ...flags)).code).toBe(0)
     expect((await halfbyte(command, plain, due, ...flags)).code).toBe(0)
     expect((await readFile(own)).equals(await readFile(due))).toBe(true)

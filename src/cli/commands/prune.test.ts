@@ -52,7 +52,9 @@ describe('prune', () => {
   }, 240_000)
 
   test('writes plain safetensors with zeros, which convert stores as the pack of the same run', async () => {
-    const [output, pack, again] = [path('sparse-folder'), path('sparse.hbm'), path('again.hbm')]
+    const output = path('sparse-folder')
+    const pack = path('sparse.hbm')
+    const again = path('again.hbm')
     const asked = ['--method', 'magnitude', '--sparsity', '0.5', '--pattern', 'sb84'] as const
     const source = path('folder')
     expect(
@@ -65,7 +67,8 @@ describe('prune', () => {
   }, 240_000)
 
   test('goes on after it was killed, to the same bytes, and only when asked to', async () => {
-    const [whole, output] = [path('whole-pruned.hbm'), path('killed.hbm')]
+    const whole = path('whole-pruned.hbm')
+    const output = path('killed.hbm')
     const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const
     const job = [...asked, '--sparsity', '0.5'] as const
     expect((await halfbyte('prune', model, whole, ...job)).code).toBe(0)
@@ -74,11 +77,13 @@ describe('prune', () => {
     await ended(child)
     expect(existsSync(output)).toBe(false)
     expect(await halfbyte('prune', model, output, ...job)).toMatchObject({
-      ...{ code: 1, err: expect.stringMatching(/holds an unfinished job; add --resume to go on/) },
+      code: 1,
+      err: expect.stringMatching(/holds an unfinished job; add --resume to go on/),
     })
     const other = await halfbyte('prune', model, output, ...asked, '--sparsity', '0.6', '--resume')
     expect(other).toMatchObject({
-      ...{ code: 1, err: expect.stringMatching(/holds a job that differs from this one in settings/) },
+      code: 1,
+      err: expect.stringMatching(/holds a job that differs from this one in settings/),
     })
     expect((await halfbyte('prune', model, output, ...job, '--resume')).code).toBe(0)
     expect((await readFile(output)).equals(await readFile(whole))).toBe(true)
@@ -86,7 +91,8 @@ describe('prune', () => {
   }, 240_000)
 
   test('--speed gives each product a sparsity of its own, the same again after a stop', async () => {
-    const [whole, output] = [path('fast.hbm'), path('fast-stopped.hbm')]
+    const whole = path('fast.hbm')
+    const output = path('fast-stopped.hbm')
     const job = [...few, '--speed', '1.5', '--weights', 'w8'] as const
     const { code, out } = await halfbyte('prune', model, whole, ...job)
     expect(code).toBe(0)
@@ -137,7 +143,13 @@ describe('prune', () => {
         'prune',
         model,
         output,
-        ...[...few, '--sparsity', '0.5', '--pattern', 'sb84', '--json', ...more],
+        ...few,
+        '--sparsity',
+        '0.5',
+        '--pattern',
+        'sb84',
+        '--json',
+        ...more,
       )
       expect(code).toBe(0)
       for (const { dropped } of JSON.parse(out).matrices) expect(dropped).toBe(0.5)
@@ -147,7 +159,8 @@ describe('prune', () => {
   }, 240_000)
 
   test('costs that were measured decide about tokens per second', async () => {
-    const [costs, output] = [path('costs.json'), path('by-costs.hbm')]
+    const costs = path('costs.json')
+    const output = path('by-costs.hbm')
     const measured = await halfbyte('measure-costs', model, costs, '--samples', '2')
     expect(measured).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+ x 64: [\d.e-]+ ms; sb84 at/) })
     const table = JSON.parse(await readFile(costs, 'utf8'))
@@ -155,7 +168,9 @@ describe('prune', () => {
     const slow = (curve: [number, number][]) => curve.map(([kept]) => [kept, kept])
     const matrices = table.matrices.map((each: { sb84: [number, number][]; sv32: [number, number][] }) => ({
       ...each,
-      ...{ denseMs: 1, sb84: slow(each.sb84), sv32: slow(each.sv32) },
+      denseMs: 1,
+      sb84: slow(each.sb84),
+      sv32: slow(each.sv32),
     }))
     await writeFile(costs, JSON.stringify({ ...table, restMs: 2, matrices }))
     const asked = [...few, '--costs', costs, '--json'] as const

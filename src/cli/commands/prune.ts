@@ -4,7 +4,7 @@ import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import { allocateSparsity, type Prediction } from '../../shrink/calibrate/allocate-sparsity.ts'
 import { type PrunedReport, type PruneModelOptions, pruneModel } from '../../shrink/calibrate/prune-model.ts'
-import { type Pattern, parsePattern, sparsityOf } from '../../shrink/prune/pattern.ts'
+import { type Pattern, parsePattern, sparsityOf } from '../../shrink/prune/mask.ts'
 import { PRUNE_METHODS, type PruneMethod } from '../../shrink/prune/prune.ts'
 import {
   type CompressFlags,
@@ -24,8 +24,8 @@ import {
 } from '../compress/sparsity-budget.ts'
 import { loadSolver, startSolver } from '../host.ts'
 import { MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
-import { clearProgress, overwrite } from '../terminal/progress.ts'
-import { visible } from '../terminal/visible.ts'
+import { visible } from '../terminal/failure.ts'
+import { clearProgress, overwrite } from '../terminal/output.ts'
 
 interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly method: PruneMethod
@@ -116,7 +116,12 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
   }
   let prediction: Prediction | undefined
   await compress<PrunedReport>({
-    ...{ model, output, flags, lineOf, as: flags.as, policy: weights },
+    model,
+    output,
+    flags,
+    lineOf,
+    as: flags.as,
+    policy: weights,
     settings: {
       prune: method,
       pattern: pattern.name,
@@ -133,12 +138,22 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
     },
     make: async (prepared, shared) => {
       const options: PruneModelOptions = {
-        ...{ ...shared, method, pattern, sparsity, damp, drift, sweeps, rounds, scope },
+        ...shared,
+        method,
+        pattern,
+        sparsity,
+        damp,
+        drift,
+        sweeps,
+        rounds,
+        scope,
         format: FORMATS[weights],
         solver: calibration === undefined ? undefined : await loadSolver(),
         startSolver,
         card: {
-          ...{ name: flags.name, sparse, signal: shared.signal },
+          name: flags.name,
+          sparse,
+          signal: shared.signal,
           about: aboutOf(flags, pattern, sparsity, allocating),
         },
       }
@@ -148,7 +163,8 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
         onLoss: (done: number) => overwrite(`tuning: ${done} losses measured`),
       }
       const allocation = await allocateSparsity(prepared, {
-        ...{ ...options, ...allocating },
+        ...options,
+        ...allocating,
         tuning: flags.tune === 0 ? undefined : tuning,
       })
       prediction = allocation.prediction
@@ -158,7 +174,8 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
       }
       const chosen = (name: string) => (allocation.sparse.has(name) ? allocating.sparseFormat : 'none')
       return pruneModel(prepared, {
-        ...{ ...options, sparsities: allocation.sparsities },
+        ...options,
+        sparsities: allocation.sparsities,
         card: { ...options.card, sparse: sparse === 'auto' ? chosen : sparse },
       })
     },

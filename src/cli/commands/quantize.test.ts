@@ -11,7 +11,8 @@ const { text, few } = calibrationText('calibration.txt')
 
 describe('quantize', () => {
   test('writes a pack that is read, and says what each matrix cost', async () => {
-    const [solved, rounded] = [path('solved.hbm'), path('rounded.hbm')]
+    const solved = path('solved.hbm')
+    const rounded = path('rounded.hbm')
     const { code, out } = await halfbyte('quantize', model, solved, ...few, '--weights', 'w4m')
     expect(code).toBe(0)
     expect(out).toMatch(/^layers\.0\.attn_q\.weight \[64,64\] w4m_g32: [\d.]+ % of the error of rounding$/m)
@@ -31,7 +32,8 @@ describe('quantize', () => {
   }, 180_000)
 
   test('goes on after Ctrl-C to the same bytes, and only when asked to', async () => {
-    const [whole, output] = [path('whole.hbm'), path('stopped.hbm')]
+    const whole = path('whole.hbm')
+    const output = path('stopped.hbm')
     const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const
     expect((await halfbyte('quantize', model, whole, ...asked)).code).toBe(0)
     const child = start('quantize', model, output, ...asked)
@@ -52,14 +54,16 @@ describe('quantize', () => {
   }, 240_000)
 
   test('writes GGUF and GPTQ folders, and says when a model is of another kind', async () => {
-    const [gguf, folder] = [path('q.gguf'), path('q-folder')]
+    const gguf = path('q.gguf')
+    const folder = path('q-folder')
     const rtn = ['--method', 'rtn'] as const
     expect((await halfbyte('quantise', model, gguf, ...rtn)).code).toBe(0)
     expect((await halfbyte('inspect', gguf)).out).toMatch(/^layers\.1\.mlp_down\.weight .*Q4_0/m)
     expect((await halfbyte('quantize', path('folder'), folder, ...rtn, '--as', 'gptq')).code).toBe(0)
     expect((await halfbyte('inspect', folder)).out).toMatch(/^layers\.1\.mlp_down\.weight .* -> w4_g32/m)
     expect(await halfbyte('quantize', path('folder'), path('no.gguf'), ...rtn)).toMatchObject({
-      ...{ code: 1, err: expect.stringMatching(/^unsupported: .* is no GGUF file/) },
+      code: 1,
+      err: expect.stringMatching(/^unsupported: .* is no GGUF file/),
     })
     expect(existsSync(path('no.gguf'))).toBe(false)
   }, 120_000)
@@ -90,7 +94,11 @@ describe('quantize', () => {
       '-c',
       'ulimit -f 16; exec "$0" "$@"',
       process.execPath,
-      ...[MAIN, 'quantize', model, output, ...few],
+      MAIN,
+      'quantize',
+      model,
+      output,
+      ...few,
     ])
     expect(await ended(limited)).toMatchObject({ code: 1, err: expect.stringMatching(/^storage-full: /) })
     expect(existsSync(output)).toBe(false)

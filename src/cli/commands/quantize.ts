@@ -103,13 +103,22 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
     )
   }
   await compress<MatrixReport>({
-    ...{ model, output, flags, lineOf },
+    model,
+    output,
+    flags,
+    lineOf,
     as: flags.as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm'),
     policy: weights === 'w4m' || isMixed ? 'w4' : weights,
     settings: { method, weights, budget, actOrder: actOrder === true, damp, drift, sweeps },
     make: async (prepared, shared) =>
       quantizeModel(prepared, {
-        ...{ ...shared, method, damp, actOrder, drift, sweeps, budgetBytes: budget },
+        ...shared,
+        method,
+        damp,
+        actOrder,
+        drift,
+        sweeps,
+        budgetBytes: budget,
         format: FORMATS[weights],
         solver: method === 'gptq' ? await loadSolver() : undefined,
         startSolver,

@@ -80,7 +80,8 @@ describe('a job that was killed', () => {
     await mkdir(`${output}.work`)
     await writeFile(join(`${output}.work`, 'notes.txt'), 'mine')
     expect(await halfbyte('quantize', model, output, ...asked, '--resume')).toMatchObject({
-      ...{ code: 1, err: expect.stringMatching(/^unsupported: .*is not empty and holds no unfinished job/) },
+      code: 1,
+      err: expect.stringMatching(/^unsupported: .*is not empty and holds no unfinished job/),
     })
     expect(await readdir(`${output}.work`)).toEqual(['notes.txt'])
   }, 60_000)
@@ -89,7 +90,9 @@ describe('a job that was killed', () => {
 describe('a job goes on only as the same job', () => {
   test('not with other weights, another adapter, text or version', async () => {
     const output = path('same.hbm')
-    const [mine, adapter, words] = [path('mine.gguf'), path('resume-adapter'), path('words.txt')]
+    const mine = path('mine.gguf')
+    const adapter = path('resume-adapter')
+    const words = path('words.txt')
     const begin = async (seed: number, names: RegExp) => {
       await mkdir(adapter, { recursive: true })
       const lora = randomLora(randomLlama({ seed: 5 }).weights, names, 2, seed)
@@ -102,10 +105,8 @@ describe('a job goes on only as the same job', () => {
     await killedAt('layers.0.attn_q.weight.codes', output, ...job)
     const differs = async (in_: string) =>
       expect(await halfbyte(...job, '--resume')).toMatchObject({
-        ...{
-          code: 1,
-          err: expect.stringMatching(`holds a job that differs from this one in ${in_}; repeat`),
-        },
+        code: 1,
+        err: expect.stringMatching(`holds a job that differs from this one in ${in_}; repeat`),
       })
     await copyFile(other, mine)
     await differs('weights')
@@ -130,7 +131,8 @@ describe('a job goes on only as the same job', () => {
   }, 240_000)
 
   test('not an evaluation whose model has one other byte', async () => {
-    const [mine, output] = [path('scored.gguf'), path('scored.json')]
+    const mine = path('scored.gguf')
+    const output = path('scored.json')
     await copyFile(model, mine)
     const job = [
       'eval',
@@ -149,7 +151,8 @@ describe('a job goes on only as the same job', () => {
     bytes[bytes.length - 2]! ^= 1
     await writeFile(mine, bytes)
     expect(await halfbyte(...job, '--resume')).toMatchObject({
-      ...{ code: 1, err: expect.stringMatching(/holds a job that differs from this one in weights; repeat/) },
+      code: 1,
+      err: expect.stringMatching(/holds a job that differs from this one in weights; repeat/),
     })
     await copyFile(model, mine)
     expect(await halfbyte(...job, '--resume')).toMatchObject({ code: 0, err: '' })

@@ -3,13 +3,11 @@ import { Command } from 'commander'
 import { openTokenizer } from '../../engine/load/model-text.ts'
 import { openAny } from '../../engine/load/open/open-any.ts'
 import { encodeStream } from '../../text/tokenize/encode-stream.ts'
-import { openModelFiles } from '../files.ts'
+import { openModelFiles, readPieces } from '../files.ts'
 import { nodeHost } from '../host.ts'
 import { MODEL } from '../options.ts'
-import { interruptible } from '../terminal/interrupt.ts'
+import { interruptible, visible } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
-import { visible } from '../terminal/visible.ts'
-import { readPieces } from '../text-file.ts'
 
 interface TokenizeFlags {
   readonly file?: string

@@ -3,22 +3,91 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
+import { linesOf, type TextPieces } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { isObject } from '../../base/values.ts'
+import { modelTokenizer } from '../../engine/load/model-text.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import type { PackContents } from '../../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import type { WalkOptions } from '../../shrink/calibrate/walk.ts'
+import { calibrationWindows, type WalkOptions } from '../../shrink/calibrate/walk.ts'
 import { DEFAULT_DAMP } from '../../shrink/matrix/factor.ts'
 import { DEFAULT_SWEEPS } from '../../shrink/matrix/refine.ts'
+import { readPieces } from '../files.ts'
 import { nodeHost } from '../host.ts'
 import { withPrepared } from '../model.ts'
-import { type EngineFlags, loraOption, real, whole } from '../options.ts'
-import { interruptible } from '../terminal/interrupt.ts'
-import { clearProgress, overwrite } from '../terminal/progress.ts'
-import { visible } from '../terminal/visible.ts'
-import { hashOf, hashWeights, type JobKey, jobKey } from '../write/job-key.ts'
-import { openWork } from '../write/work-folder.ts'
+import { type EngineFlags, loraOption, real, threadCount, whole } from '../options.ts'
+import { interruptible, visible } from '../terminal/failure.ts'
+import { clearProgress, overwrite } from '../terminal/output.ts'
+import { hashOf, hashWeights, type JobKey, jobKey, openWork } from '../write/work-folder.ts'
 import { type ModelOutput, WEIGHTS_FILE, writeModel } from '../write/write-model.ts'
-import { type CalibrationFlags, readWindows, withCalibrationOptions } from './calibration.ts'
+
+export interface CalibrationFlags {
+  readonly windows: number
+  readonly context?: number
+  readonly threads: number | 'auto'
+}
+
+/** Tokens of a window when nobody says how many. */
+const WINDOW_TOKENS = 512
+
+export function withCalibrationOptions(command: Command): Command {
+  return command
+    .option('--windows <n>', 'most windows of the text to run', whole(1), 128)
+    .option(
+      '--context <tokens>',
+      `tokens of a window; default: ${WINDOW_TOKENS} or the model's limit`,
+      whole(2),
+    )
+    .option(
+      '--threads <n>',
+      'threads that compute; auto measures which number is fastest',
+      threadCount,
+      'auto',
+    )
+}
+
+/** Throws `format` for a text that cannot be read or has not one window. */
+export async function readWindows(
+  path: string,
+  prepared: PreparedModel,
+  flags: CalibrationFlags,
+): Promise<number[][]> {
+  const tokenizer = modelTokenizer(prepared.file, prepared.plan.logits.width)
+  const length = flags.context ?? Math.min(WINDOW_TOKENS, prepared.config.contextLength)
+  return calibrationWindows(textsOf(path), tokenizer, { windows: flags.windows, length })
+}
+
+/** A text, or of a .jsonl file the `text` of each line. */
+async function* textsOf(path: string): AsyncGenerator<TextPieces> {
+  if (!path.endsWith('.jsonl')) {
+    yield readPieces(path)
+    return
+  }
+  let number = 0
+  for await (const line of linesOf(readPieces(path))) {
+    number++
+    if (line.trim() === '') continue
+    const value = parsed(line)
+    if (isObject(value) && typeof value['text'] === 'string') yield [value['text']]
+    else {
+      throw new HalfbyteError(
+        'format',
+        `${path}: line ${number} is not an object with a text; give lines like {"text": "..."}, or plain text under another name`,
+        { line: number },
+      )
+    }
+  }
+}
+
+function parsed(line: string): unknown {
+  try {
+    return parseJson(line)
+  } catch {
+    return undefined
+  }
+}
 
 export interface CompressFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
   readonly calibration?: string
@@ -98,7 +167,11 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
         const windows = calibration === undefined ? [] : await readWindows(calibration, prepared, flags)
         const work = await openWork(path, await keyOf(prepared, windows, job, signal), flags.resume === true)
         const { contents, tensors, matrices } = await job.make(prepared, {
-          ...{ windows, work, signal, host: nodeHost(), threads: flags.threads },
+          windows,
+          work,
+          signal,
+          host: nodeHost(),
+          threads: flags.threads,
           onProgress: ({ segment, segments, what, done, total }) =>
             overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`),
           onMatrix: (report) => {

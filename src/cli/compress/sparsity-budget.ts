@@ -5,7 +5,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseObject } from '../../formats/json.ts'
 import type { AllocateOptions, Prediction, SparsityBudget } from '../../shrink/calibrate/allocate-sparsity.ts'
-import type { Pattern } from '../../shrink/prune/pattern.ts'
+import type { Pattern } from '../../shrink/prune/mask.ts'
 import {
   builtInCosts,
   COST_FORMATS,

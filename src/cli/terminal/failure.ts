@@ -3,7 +3,35 @@
 import { getSystemErrorMessage } from 'node:util'
 import { CommanderError } from 'commander'
 import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import { visible } from './visible.ts'
+import type { TextChunk } from '../../engine/wire/protocol.ts'
+
+/** Control characters except line breaks and tabs, and characters that change the direction of text. */
+const OBEYED = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu
+
+/** Escapes of JSON, so JSON keeps its meaning. */
+export const visible = (text: string): string =>
+  text.replaceAll(OBEYED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** For a name: line breaks are escaped too, so that it cannot look like a further line. */
+export const visibleLine = (text: string): string => visible(text).replaceAll('\n', '\\n')
+
+/** A piece of a reply. A terminal has the thought dimmed; pipes and files get the answer alone, unchanged. */
+export function replyPiece({ text, reasoning }: Pick<TextChunk, 'text' | 'reasoning'>): string {
+  if (!process.stdout.isTTY) return text
+  return reasoning === undefined ? visible(text) : `\x1b[2m${visible(reasoning)}\x1b[22m`
+}
+
+export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController()
+  // The listener runs once. Then Node's default applies, for work that takes too long to stop.
+  const interrupt = () => controller.abort()
+  process.once('SIGINT', interrupt)
+  try {
+    return await work(controller.signal)
+  } finally {
+    process.off('SIGINT', interrupt)
+  }
+}
 
 /** What the command says to the shell. */
 export const EXIT_CODES = { done: 0, failed: 1, wrongUsage: 2, stopped: 130 } as const

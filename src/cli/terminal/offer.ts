@@ -1,13 +1,44 @@
-// Offer. In: `<model>` and flags. Out: before a model of the hub is downloaded, its size, licence and how it
-// would run here, on stderr.
+// Offer. In: `<model>` and flags. Out: before a model of the hub is downloaded, its size, licence, whether it
+// fits and how it would run here, on stderr.
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import type { ProbeReport } from '../../engine/wire/probe-protocol.ts'
+import type { ProbeReport, Smaller } from '../../engine/wire/protocol.ts'
 import { catalogued } from '../../store/catalogue.ts'
 import { parseHubAddress } from '../../store/hub.ts'
 import { probeEngine } from '../engine.ts'
 import { placeOf } from '../files.ts'
-import { bytesText, flagsOf } from '../fit.ts'
 import type { EngineFlags } from '../options.ts'
+import { visibleLine } from './failure.ts'
+
+export function describeFit(report: ProbeReport): string {
+  const { fits, suggestion, prefillTokensPerSecond, decodeTokensPerSecond } = report
+  const rows: [string, string][] = [
+    ['fits', fits ? 'yes' : 'no'],
+    ['needed', `${bytesText(report.neededBytes)} with a context of ${report.contextLength}`],
+    ['granted', bytesText(report.grantedBytes)],
+    ['to download', bytesText(report.downloadBytes)],
+    ['prefill', `about ${prefillTokensPerSecond.toPrecision(2)} tokens/s`],
+    ['decode', `about ${decodeTokensPerSecond.toPrecision(2)} tokens/s`],
+  ]
+  if (!fits) rows.push(['would fit', suggestion === undefined ? 'a smaller model' : flagsOf(suggestion)])
+  return aligned(rows).join('\n')
+}
+
+/** In the form in which they are typed. */
+const flagsOf = ({ contextLength, kvCache, weights }: Smaller): string =>
+  [
+    ...(contextLength === undefined ? [] : [`--context ${contextLength}`]),
+    ...(kvCache === undefined ? [] : [`--kv ${kvCache.k},${kvCache.v}`]),
+    ...(weights === undefined ? [] : [`--weights ${weights}`]),
+  ].join(' ')
+
+export function aligned(rows: readonly [string, string][]): string[] {
+  const width = Math.max(...rows.map(([label]) => label.length))
+  return rows.map(([label, value]) => `${label.padEnd(width)}  ${visibleLine(value)}`)
+}
+
+export function bytesText(bytes: number): string {
+  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
+}
 
 /** Throws `out-of-memory` for a model that does not fit, with flags that would help. */
 export async function offer(model: string, flags: EngineFlags, signal: AbortSignal): Promise<void> {

@@ -5,8 +5,7 @@ import { ggufFile } from '../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { ended, halfbyte, model, path, start } from '../testing/program.ts'
-import { errorLine } from './failure.ts'
-import { visible, visibleLine } from './visible.ts'
+import { errorLine, visible, visibleLine } from './failure.ts'
 
 test('control characters and turns of direction are written out, line breaks and tabs stay', () => {
   expect(visible('a\tb\nc\x1b[2J\x9b2J\r\x7f\u202edcba')).toBe(

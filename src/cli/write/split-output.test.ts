@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { writeParts } from './split-output.ts'
+import { writeParts } from './write-model.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'halfbyte-parts-'))
 const output = join(folder, 'big.hbm')

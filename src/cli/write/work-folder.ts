@@ -1,17 +1,189 @@
 // Work folder. In: a path, what a job depends on. Out: the job's files on disk, each written under another
 // name first, so that none is ever half there; no other process works on them.
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+
+import { createHash, type Hash } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { PANEL_ROWS } from '../../abi/encodings.ts'
+import type { Weights } from '../../arch/tensors/names.ts'
 import { type ByteSource, filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { isObject } from '../../base/values.ts'
 import { pathInside } from '../../formats/names/named-files.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
 import { readWork, type WorkFiles } from '../../shrink/calibrate/work-files.ts'
+import { packageVersion } from '../options.ts'
 import { systemCode, systemError } from '../terminal/failure.ts'
 import { PART, writeOutput } from '../terminal/output.ts'
-import type { JobKey } from './job-key.ts'
-import { isLock, lockFolder } from './work-lock.ts'
+
+const LOCK = /^lock-(\d{1,9})$/
+
+interface Holder {
+  readonly pid: number
+  /** Tells the process from a later one of the same number; undefined where the system does not say. */
+  readonly began?: string | undefined
+  readonly machine: string
+}
+
+/** Whether a file of a work folder is a lock. */
+const isLock = (name: string): boolean => LOCK.test(name)
+
+interface Lock {
+  /** The end of the process does this too. */
+  release(): void
+  /** For a folder that is gone: another process may have one of the same name by then. */
+  forget(): void
+}
+
+/** Throws `unsupported` when another process that runs holds the lock. */
+async function lockFolder(folder: string): Promise<Lock> {
+  const own: Holder = { pid: process.pid, began: await beginning(process.pid), machine: hostname() }
+  for (;;) {
+    const last = await lastLock(folder)
+    if (last > 0) await refuseIfHeld(folder, last)
+    const path = join(folder, `lock-${last + 1}`)
+    try {
+      await writeFile(path, JSON.stringify(own), { flag: 'wx' })
+    } catch (error) {
+      if (systemCode(error) === 'EEXIST') continue
+      throw systemError(error, 'unsupported', `${folder} cannot be written`, 'choose another place')
+    }
+    if ((await lastLock(folder)) > last + 1) {
+      await rm(path, { force: true })
+      continue
+    }
+    const release = () => {
+      process.off('exit', release)
+      rmSync(path, { force: true })
+    }
+    process.once('exit', release)
+    return { release, forget: () => process.off('exit', release) }
+  }
+}
+
+/** 0 if there is none. */
+async function lastLock(folder: string): Promise<number> {
+  const names = await readdir(folder)
+  return Math.max(0, ...names.map((name) => Number(LOCK.exec(name)?.[1] ?? 0)))
+}
+
+/** A lock that is not complete is that of a process that was killed, or that will find ours above its own. */
+async function refuseIfHeld(folder: string, number: number): Promise<void> {
+  const path = join(folder, `lock-${number}`)
+  const holder = await readFile(path, 'utf8').then(holderOf, () => undefined)
+  if (holder === undefined) return
+  const { pid, machine } = holder
+  const isHere = machine === hostname()
+  if (isHere && !(await isRunning(holder))) return
+  throw new HalfbyteError(
+    'unsupported',
+    isHere
+      ? `process ${pid} works in the folder ${folder}; wait until it has ended, or end it, and give --resume`
+      : `process ${pid} on ${machine} works in the folder ${folder}; wait until it has ended, or remove ${path} if it has`,
+    { path: folder, pid, machine },
+  )
+}
+
+function holderOf(text: string): Holder | undefined {
+  try {
+    const { pid, began, machine } = parseJson(text) as Record<string, unknown>
+    if (!Number.isSafeInteger(pid) || (pid as number) < 1 || typeof machine !== 'string') return undefined
+    return { pid: pid as number, machine, began: typeof began === 'string' ? began : undefined }
+  } catch {
+    return undefined
+  }
+}
+
+async function isRunning({ pid, began }: Holder): Promise<boolean> {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    // EPERM: it runs and belongs to another user.
+    if (systemCode(error) !== 'EPERM') return false
+  }
+  const now = await beginning(pid)
+  return began === undefined || now === undefined ? pid !== process.pid : began === now
+}
+
+/** When a process began, in ticks since the machine did: field 22 of /proc/<pid>/stat, which Linux has. */
+async function beginning(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  // The second field is a name in brackets, which may hold anything.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+}
+
+/** By name, as a person reads it: a job that differs is refused with the names of what differs. */
+export interface JobKey {
+  /** Work that another version left is not gone on with: its methods may be others. */
+  readonly version: string
+  readonly [part: string]: string | object
+}
+
+const SLAB_BYTES = 8 << 20
+
+export const jobKey = (parts: Readonly<Record<string, string | object>>): JobKey => ({
+  version: packageVersion(),
+  ...parts,
+})
+
+/**
+ * SHA-256 of every weight as it is read, changed by adapters or not. Reads all of them once. Throws what
+ * reading throws, or the signal's reason.
+ */
+export async function hashWeights(
+  weights: Weights,
+  signal: AbortSignal,
+  onProgress?: (done: number, total: number) => void,
+): Promise<string> {
+  const hash = createHash('sha256')
+  const total = [...weights.values()].reduce((sum, { byteLength }) => sum + byteLength, 0)
+  let done = 0
+  const count = (bytes: number) => {
+    done += bytes
+    onProgress?.(done, total)
+  }
+  for (const [name, tensor] of weights) {
+    hash.update(JSON.stringify([name, formOf(tensor), tensor.sorted && formOf(tensor.sorted.tensor)]))
+    await hashTensor(hash, tensor, signal, count)
+    if (tensor.sorted === undefined) continue
+    await hashTensor(hash, tensor.sorted.order, signal)
+    await hashTensor(hash, tensor.sorted.tensor, signal)
+  }
+  return hash.digest('hex')
+}
+
+const formOf = ({ dtype, shape, byteLength, packed, change, like }: TensorInfo) => ({
+  dtype,
+  shape,
+  byteLength,
+  packed,
+  change,
+  like,
+})
+
+async function hashTensor(
+  hash: Hash,
+  { source, offset, byteLength, shape, packed }: TensorInfo,
+  signal: AbortSignal,
+  count?: (bytes: number) => void,
+): Promise<void> {
+  // Rows that are computed while they are read are read whole, and panels below an adapter from their start.
+  const unit = packed === undefined ? (PANEL_ROWS * byteLength) / (shape[0] ?? 1) : 1
+  const slab = Math.max(1, Math.floor(SLAB_BYTES / unit)) * unit
+  for (let at = 0; at < byteLength; at += slab) {
+    const length = Math.min(slab, byteLength - at)
+    hash.update(await source.read(offset + at, length, signal))
+    count?.(length)
+    signal.throwIfAborted()
+  }
+}
+
+/** SHA-256 of a value as JSON. */
+export const hashOf = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex')
 
 const KEY = 'job.json'
 

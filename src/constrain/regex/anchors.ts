@@ -1,7 +1,63 @@
-// Anchors. In: a pattern's tree. Out: a tree without ^ and $ that describes the same whole texts.
+// Anchors and lookaheads. In: a pattern's tree. Out: a tree without them that describes the same whole texts.
 import { refused } from '../refuse.ts'
-import { withoutLookahead } from './lookahead.ts'
 import { ANYTHING, NOTHING, type Regex } from './syntax.ts'
+
+/** Most repetitions of a part with a lookahead in it: each becomes a part of its own. */
+const MAX_UNROLLED = 16
+
+/** Throws `unsupported` for a lookahead within a longer repetition. */
+function withoutLookahead(regex: Regex): Regex {
+  return hasLookahead(regex) ? before(NOTHING, regex) : regex
+}
+
+/** The texts of `node` before those of `rest`. */
+function before(rest: Regex, node: Regex): Regex {
+  if (!hasLookahead(node)) return { type: 'seq', parts: [node, rest] }
+  switch (node.type) {
+    case 'ahead': {
+      const seen = withoutLookahead(node.body)
+      return node.isNegated
+        ? { type: 'meet', within: [rest], outside: [seen] }
+        : { type: 'meet', within: [rest, seen], outside: [] }
+    }
+    case 'seq':
+      return node.parts.reduceRight(before, rest)
+    case 'alt':
+      return { type: 'alt', options: node.options.map((option) => before(rest, option)) }
+    case 'repeat': {
+      const { body, min, max } = node
+      if (max > MAX_UNROLLED) {
+        throw refused(
+          `has a pattern with a lookahead that may be repeated more than ${MAX_UNROLLED} times`,
+          'put the lookahead before the repetition',
+        )
+      }
+      let result = rest
+      for (let count = max; count > 0; count--) {
+        const taken = before(result, body)
+        result = count > min ? { type: 'alt', options: [taken, rest] } : taken
+      }
+      return result
+    }
+    default:
+      return { type: 'seq', parts: [node, rest] }
+  }
+}
+
+function hasLookahead(node: Regex): boolean {
+  switch (node.type) {
+    case 'ahead':
+      return true
+    case 'seq':
+      return node.parts.some(hasLookahead)
+    case 'alt':
+      return node.options.some(hasLookahead)
+    case 'repeat':
+      return hasLookahead(node.body)
+    default:
+      return false
+  }
+}
 
 /**
  * The texts that contain a match of the pattern, as `pattern` in JSON Schema means it. Throws `unsupported`.

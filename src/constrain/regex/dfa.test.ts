@@ -2,8 +2,17 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Language } from '../testing/language.ts'
 import { found } from './anchors.ts'
-import { complementDfa, type Dfa, dfaHas, dfaOf, dfaOfLength, dfaOfTexts, isEmpty, meet } from './dfa.ts'
-import { dfaNode } from './dfa-node.ts'
+import {
+  complementDfa,
+  type Dfa,
+  dfaHas,
+  dfaNode,
+  dfaOf,
+  dfaOfLength,
+  dfaOfTexts,
+  isEmpty,
+  meet,
+} from './dfa.ts'
 import { parseRegex } from './syntax.ts'
 
 const PATTERNS = [
@@ -28,11 +37,14 @@ const asLanguage = (one: Dfa) => new Language((grammar) => dfaNode(grammar, one,
 test('two patterns meet where RegExp finds both, and leave out what it does', () => {
   fc.assert(
     fc.property(PATTERN, PATTERN, fc.array(TEXT, { minLength: 10, maxLength: 10 }), (one, other, texts) => {
-      const [both, only] = [meet(dfa(one), dfa(other)), meet(dfa(one), complementDfa(dfa(other)))]
-      const [first, second] = [new RegExp(one, 'u'), new RegExp(other, 'u')]
+      const both = meet(dfa(one), dfa(other))
+      const only = meet(dfa(one), complementDfa(dfa(other)))
+      const first = new RegExp(one, 'u')
+      const second = new RegExp(other, 'u')
       const languages = [both, only].map((each) => (isEmpty(each) ? undefined : asLanguage(each)))
       for (const text of texts) {
-        const [isFirst, isSecond] = [first.test(text), second.test(text)]
+        const isFirst = first.test(text)
+        const isSecond = second.test(text)
         expect(dfaHas(both, text)).toBe(isFirst && isSecond)
         expect(dfaHas(only, text)).toBe(isFirst && !isSecond)
         expect(languages[0]?.has(text) ?? false).toBe(isFirst && isSecond)
@@ -44,7 +56,8 @@ test('two patterns meet where RegExp finds both, and leave out what it does', ()
 })
 
 test('a length counts characters', () => {
-  const [between, atLeast] = [dfaOfLength(1, 2), dfaOfLength(2, Number.POSITIVE_INFINITY)]
+  const between = dfaOfLength(1, 2)
+  const atLeast = dfaOfLength(2, Number.POSITIVE_INFINITY)
   expect(['', 'é', '😀a', 'abc'].map((text) => dfaHas(between, text))).toEqual([false, true, true, false])
   expect(['', 'é', '😀a', 'abc'].map((text) => dfaHas(atLeast, text))).toEqual([false, false, true, true])
 })

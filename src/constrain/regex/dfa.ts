@@ -1,11 +1,120 @@
 // DFA. In: patterns without anchors, lengths, texts. Out: sets of texts with exact intersection, complement
 // and test for emptiness.
 // A DFA is complete: every state has a step for every column of characters. State 0 is the start.
-import { memo } from '../../base/memo.ts'
-import { type CodePoints, codePoints, has, ofText } from '../code-points.ts'
+import { memo } from '../../base/values.ts'
+import { type CodePoints, codePoints, has, ofText, union } from '../code-points.ts'
+import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 import { budgetOf, patternWork, tooLarge } from '../refuse.ts'
 import { type Columns, columnAt, columnsOf, joinColumns, nfaOf } from './nfa.ts'
 import type { Regex } from './syntax.ts'
+
+/** `regex` must have no anchors and no lookahead. */
+export function regexNode(grammar: Grammar, regex: Regex, spell: Spell): NodeId {
+  switch (regex.type) {
+    case 'chars':
+      return spell(regex.set)
+    case 'seq':
+      return grammar.seq(...regex.parts.map((part) => regexNode(grammar, part, spell)))
+    case 'alt':
+      return grammar.alt(...regex.options.map((option) => regexNode(grammar, option, spell)))
+    case 'repeat':
+      return grammar.repeat(regexNode(grammar, regex.body, spell), regex.min, regex.max)
+    case 'meet':
+      return dfaNode(grammar, dfaOf(regex), spell)
+    case 'start':
+    case 'end':
+    case 'ahead':
+      throw new TypeError('an anchor is left in the pattern')
+    default:
+      return regex satisfies never
+  }
+}
+
+/** The node of one character of a set: plain, or as it is written in a JSON string. */
+type Spell = (set: CodePoints) => NodeId
+
+/**
+ * A state that loops on itself becomes a repetition, so that runs of characters are recognised as such. Other
+ * cycles become rules.
+ */
+export function dfaNode(grammar: Grammar, dfa: Dfa, spell: Spell): NodeId {
+  patternWork.spend(dfa.next.length * dfa.columns.count)
+  const sets = columnSets(dfa)
+  const isLive = liveStates(dfa)
+  if (!isLive[0]) return grammar.never
+  const nodes: (NodeId | undefined)[] = dfa.next.map(() => undefined)
+  /** The rules of states that a cycle returns to. */
+  const rules: (NodeId | undefined)[] = dfa.next.map(() => undefined)
+  const isOpen = dfa.next.map(() => false)
+  const path = [{ state: 0, targets: targetsOf(dfa, sets, isLive, 0), at: 0 }]
+  isOpen[0] = true
+  while (path.length > 0) {
+    const top = path.at(-1)!
+    const target = [...top.targets.keys()][top.at++]
+    if (target === undefined) {
+      const node = stateNode(grammar, dfa, top.state, top.targets, (to) => rules[to] ?? nodes[to]!, spell)
+      const rule = rules[top.state]
+      if (rule !== undefined) grammar.define(rule, node)
+      nodes[top.state] = node
+      isOpen[top.state] = false
+      path.pop()
+    } else if (target !== top.state && isOpen[target]) rules[target] ??= grammar.declare('pattern', false)
+    else if (nodes[target] === undefined && target !== top.state) {
+      isOpen[target] = true
+      path.push({ state: target, targets: targetsOf(dfa, sets, isLive, target), at: 0 })
+    }
+  }
+  return rules[0] ?? nodes[0]!
+}
+
+function stateNode(
+  grammar: Grammar,
+  dfa: Dfa,
+  state: number,
+  targets: ReadonlyMap<number, CodePoints>,
+  nodeOf: (state: number) => NodeId,
+  spell: Spell,
+): NodeId {
+  const others = [...targets].filter(([target]) => target !== state)
+  const rest = grammar.alt(
+    ...others.map(([target, set]) => grammar.seq(spell(set), nodeOf(target))),
+    dfa.accepts[state] ? grammar.empty : grammar.never,
+  )
+  const loop = targets.get(state)
+  return loop === undefined ? rest : grammar.seq(grammar.repeat(spell(loop), 0, UNBOUNDED), rest)
+}
+
+/** The characters that lead to each state from which a text can be completed. */
+function targetsOf(
+  dfa: Dfa,
+  sets: readonly CodePoints[],
+  isLive: readonly boolean[],
+  state: number,
+): ReadonlyMap<number, CodePoints> {
+  const columns = new Map<number, CodePoints[]>()
+  for (const [column, target] of dfa.next[state]!.entries()) {
+    if (!isLive[target]) continue
+    const list = columns.get(target)
+    if (list === undefined) columns.set(target, [sets[column]!])
+    else list.push(sets[column]!)
+  }
+  return new Map([...columns].map(([target, list]) => [target, union(...list)]))
+}
+
+function liveStates(dfa: Dfa): boolean[] {
+  const before: number[][] = dfa.next.map(() => [])
+  for (const [state, targets] of dfa.next.entries()) for (const target of targets) before[target]!.push(state)
+  const isLive = [...dfa.accepts]
+  const open = [...isLive.keys()].filter((state) => isLive[state])
+  while (open.length > 0) {
+    for (const state of before[open.pop()!]!) {
+      if (isLive[state]) continue
+      isLive[state] = true
+      open.push(state)
+    }
+  }
+  return isLive
+}
 
 /** Most states of a language. */
 export const MAX_STATES = 1 << 14
@@ -68,7 +177,8 @@ const met = new WeakMap<Regex, Dfa>()
 function meetOf(node: Regex & { type: 'meet' }): Dfa {
   let dfa = met.get(node)
   if (dfa === undefined) {
-    const [within, outside] = [node.within.map(dfaOf), node.outside.map(dfaOf)]
+    const within = node.within.map(dfaOf)
+    const outside = node.outside.map(dfaOf)
     dfa = [...within, ...outside.map(complementDfa)]
       .map(merged)
       .reduce((one, other) => merged(meet(one, other)))
@@ -178,10 +288,8 @@ function explore<State>(
     readonly next: (state: State) => readonly State[]
   },
 ): Dfa {
-  const [states, steps] = [
-    budgetOf('states of a pattern', MAX_STATES),
-    budgetOf('steps of a pattern', MAX_STEPS),
-  ]
+  const states = budgetOf('states of a pattern', MAX_STATES)
+  const steps = budgetOf('steps of a pattern', MAX_STEPS)
   const ids = new Map<string, number>()
   const found: State[] = []
   const idOf = (state: State) => {

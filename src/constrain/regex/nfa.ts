@@ -1,6 +1,6 @@
 // NFA. In: a pattern's tree without anchors. Out: its states with their steps by set of characters;
 // repetitions are unrolled.
-import { memo } from '../../base/memo.ts'
+import { memo } from '../../base/values.ts'
 import { type CodePoints, pairs, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { budgetOf, patternWork, tooLarge } from '../refuse.ts'
@@ -42,7 +42,8 @@ export function nfaOf(regex: Regex, tableOf: (node: Regex & { type: 'meet' }) =>
   const add = (node: Regex, from: number): number => {
     switch (node.type) {
       case 'chars': {
-        const [before, to] = [state(), state()]
+        const before = state()
+        const to = state()
         free[from]!.push(before)
         step[before] = { set: node.set, to }
         return to
@@ -156,7 +157,8 @@ export function joinColumns(
 
 /** The column of a character. */
 export function columnAt({ starts, column }: Columns, point: number): number {
-  let [low, high] = [0, starts.length - 1]
+  let low = 0
+  let high = starts.length - 1
   while (low < high) {
     const middle = (low + high + 1) >> 1
     if (starts[middle]! <= point) low = middle

@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Language } from '../testing/language.ts'
 import { found, whole } from './anchors.ts'
-import { dfaOf, isEmpty } from './dfa.ts'
-import { regexNode } from './nodes.ts'
+import { dfaOf, isEmpty, regexNode } from './dfa.ts'
 import { parseRegex } from './syntax.ts'
 
 const language = (pattern: string, mode: typeof whole) =>

@@ -1,6 +1,6 @@
 // Pattern syntax. In: a regular expression as text. Out: its tree, or a typed error that names what is not
 // regular.
-import { memo } from '../../base/memo.ts'
+import { memo } from '../../base/values.ts'
 import { ANY, type CodePoints, codePoints, complement, DIGITS, ofText, pairs, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'
 import { refused, shown } from '../refuse.ts'

@@ -1,10 +1,8 @@
-// Cases. In: nothing. Out: the type for what a schema allows: a list of cases, each of one JSON type with its
-// own limits.
+// Cases. The type for what a schema allows: a list of cases, each of one JSON type with its own limits.
 import type { Dfa } from '../regex/dfa.ts'
 import type { Regex } from '../regex/syntax.ts'
 import type { Json } from './json-text.ts'
-import type { Schema } from './references.ts'
-import type { Type } from './types.ts'
+import type { Schema, Type } from './references.ts'
 
 /** Schemas that must all hold; an empty list allows anything. */
 export type Conjunction = readonly Schema[]
@@ -111,7 +109,8 @@ export function isSame(one: Json, other: Json): boolean {
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) {
     return one === other
   }
-  const [keys, others] = [Object.keys(one), Object.keys(other)]
+  const keys = Object.keys(one)
+  const others = Object.keys(other)
   return (
     Array.isArray(one) === Array.isArray(other) &&
     keys.length === others.length &&

@@ -62,7 +62,8 @@ export function freeChar(grammar: Grammar): NodeId {
     grammar.seq(hex('0123456789abcefABCEF'), any, any, any),
     grammar.seq(hex('dD'), hex('01234567'), any, any),
   )
-  const [backslash, unicode] = [grammar.text('\\'), grammar.text('\\u')]
+  const backslash = grammar.text('\\')
+  const unicode = grammar.text('\\u')
   return grammar.alt(
     grammar.chars(RAW),
     grammar.seq(backslash, grammar.chars(ofText('"\\/bfnrt'))),

@@ -1,10 +1,187 @@
 // Numbers. In: a number case. Out: its grammar: decimals between the bounds, with as many digits as doubles
 // hold.
+
+import { memo } from '../../base/values.ts'
+import { DIGITS } from '../code-points.ts'
 import type { Grammar, NodeId } from '../grammar.ts'
 import type { Bound, NumberCase, Step } from './cases.ts'
-import { decimalOf, decimals, type Limit, MAX_DIGITS, wholeNumbers } from './digits.ts'
 import { greatestDivisor } from './intersect.ts'
 import { anyNumber } from './json-text.ts'
+
+/** A bound as decimal digits without a sign. The fraction has no trailing zeros. */
+interface Decimal {
+  readonly whole: string
+  readonly fraction: string
+}
+
+interface Limit extends Decimal {
+  readonly exclusive: boolean
+}
+
+/** Most digits of a number whose size is not bounded. */
+const MAX_DIGITS = 15
+
+/** The digits of a finite number, 0 or more, exactly as JavaScript writes it. */
+export function decimalOf(value: number): Decimal {
+  const [mantissa = '', exponent = '0'] = String(value).split('e')
+  const [before = '', after = ''] = mantissa.split('.')
+  const shift = Number(exponent)
+  const digits = before + after
+  const point = before.length + shift
+  const padded = point <= 0 ? '0'.repeat(1 - point) + digits : digits.padEnd(point, '0')
+  const at = Math.max(1, point)
+  return {
+    whole: padded.slice(0, at).replace(/^0+(?=\d)/, ''),
+    fraction: padded.slice(at).replace(/0+$/, ''),
+  }
+}
+
+/**
+ * Whole multiples of `step` from `low` to `high`, both inclusive and 0 or more. Without `high`, numbers have
+ * up to `most` digits. With `point`, the last so many digits are written after a point.
+ */
+function wholeNumbers(
+  grammar: Grammar,
+  low: bigint,
+  high: bigint | undefined,
+  { step = 1, point = 0, most = MAX_DIGITS }: { step?: number; point?: number; most?: number } = {},
+): NodeId {
+  // At least one digit stands before the point.
+  const shortest = Math.max(String(low).length, point + 1)
+  const isFree = high === undefined && step === 1 && point === 0
+  const last = high ?? 10n ** BigInt(isFree ? shortest : Math.max(most, shortest)) - 1n
+  if (last < low) return grammar.never
+  const options: NodeId[] = []
+  if (isFree && most > shortest) {
+    const rest = grammar.repeat(grammar.chars(DIGITS), shortest, most - 1)
+    options.push(grammar.seq(grammar.chars([0x31, 0x39]), rest))
+  }
+  for (let length = shortest; length <= Math.max(shortest, String(last).length); length++) {
+    const least = length === point + 1 ? 0n : 10n ** BigInt(length - 1)
+    const greatest = 10n ** BigInt(length) - 1n
+    const from = String(low > least ? low : least).padStart(length, '0')
+    const to = String(last < greatest ? last : greatest).padStart(length, '0')
+    options.push(ofLength(grammar, from, to, step, point))
+  }
+  return grammar.alt(...options)
+}
+
+/** Whole numbers of one length between two bounds of that length. */
+function ofLength(grammar: Grammar, low: string, high: string, step: number, point: number): NodeId {
+  const known = new Map<string, NodeId>()
+  return from(0, true, true, 0)
+
+  /** What may follow the first `at` digits, which equal those of the bounds that are tight. */
+  function from(at: number, isLow: boolean, isHigh: boolean, remainder: number): NodeId {
+    const left = low.length - at
+    if (left === 0) return remainder === 0 ? grammar.empty : grammar.never
+    if (!isLow && !isHigh && step === 1 && left > point) {
+      const rest = point === 0 ? grammar.empty : from(low.length - point, false, false, 0)
+      return grammar.seq(grammar.repeat(grammar.chars(DIGITS), left - point, left - point), rest)
+    }
+    const key = `${at} ${isLow} ${isHigh} ${remainder}`
+    return memo(known, key, () => {
+      const digits = eachDigit(
+        grammar,
+        isLow ? low[at] : undefined,
+        isHigh ? high[at] : undefined,
+        (digit, first, last) => from(at + 1, isLow && first, isHigh && last, (remainder * 10 + digit) % step),
+      )
+      return left === point ? grammar.seq(grammar.text('.'), digits) : digits
+    })
+  }
+}
+
+/** One digit from `low` to `high`, followed by what `rest` returns for it. */
+function eachDigit(
+  grammar: Grammar,
+  low = '0',
+  high = '9',
+  rest: (digit: number, isFirst: boolean, isLast: boolean) => NodeId,
+): NodeId {
+  const options: NodeId[] = []
+  for (let digit = Number(low); digit <= Number(high); digit++) {
+    const behind = rest(digit, String(digit) === low, String(digit) === high)
+    options.push(grammar.seq(grammar.text(String(digit)), behind))
+  }
+  return grammar.alt(...byRest(grammar, options))
+}
+
+/** Joins digits that have the same rest into one set. */
+function byRest(grammar: Grammar, options: readonly NodeId[]): NodeId[] {
+  const firsts = new Map<NodeId, NodeId[]>()
+  for (const option of options) {
+    if (option === grammar.never) continue
+    const isSeq = grammar.children(option).length === 2
+    const [first, rest] = isSeq ? grammar.children(option) : [option, grammar.empty]
+    const list = firsts.get(rest!)
+    if (list === undefined) firsts.set(rest!, [first!])
+    else list.push(first!)
+  }
+  return [...firsts].map(([rest, list]) => grammar.seq(grammar.alt(...list), rest))
+}
+
+/**
+ * Decimals, 0 or more, between two limits. The digits before and after the point add up to at most 15, or
+ * more if an inclusive limit has more. Up to that length, different decimals are different numbers.
+ */
+function decimals(grammar: Grammar, low: Limit, high: Limit | undefined): NodeId {
+  const bottom = BigInt(low.whole)
+  const top = high && BigInt(high.whole)
+  if (top !== undefined && top < bottom) return grammar.never
+  const free = fractions(grammar, undefined, undefined, fractionDigits(high?.whole ?? low.whole))
+  if (bottom === top) {
+    return grammar.seq(grammar.text(low.whole), fractionBetween(grammar, low, high))
+  }
+  const options = [
+    grammar.seq(grammar.text(low.whole), fractionBetween(grammar, low, undefined)),
+    grammar.seq(wholeNumbers(grammar, bottom + 1n, top && top - 1n), free),
+  ]
+  if (high !== undefined) {
+    options.push(grammar.seq(grammar.text(high.whole), fractionBetween(grammar, undefined, high)))
+  }
+  return grammar.alt(...options)
+}
+
+function fractionDigits(whole: string): number {
+  return Math.max(0, MAX_DIGITS - whole.length)
+}
+
+function fractionBetween(grammar: Grammar, low: Limit | undefined, high: Limit | undefined): NodeId {
+  const longest = (limit: Limit | undefined) =>
+    limit === undefined || limit.exclusive ? 0 : limit.fraction.length
+  const { whole } = (low ?? high)!
+  const most = Math.max(fractionDigits(whole), longest(low), longest(high))
+  return fractions(grammar, low, high, most)
+}
+
+/** What may follow the digits before the point if they equal those of the limits. */
+function fractions(grammar: Grammar, low: Limit | undefined, high: Limit | undefined, most: number): NodeId {
+  const isLow = low !== undefined
+  const isHigh = high !== undefined
+  return grammar.alt(mayStop(0, isLow, isHigh), grammar.seq(grammar.text('.'), digits(0, isLow, isHigh)))
+
+  /** At least one digit from position `at` on. */
+  function digits(at: number, isLow: boolean, isHigh: boolean): NodeId {
+    const left = most - at
+    if (left <= 0) return grammar.never
+    if (!isLow && !isHigh) return grammar.repeat(grammar.chars(DIGITS), 1, left)
+    const from = isLow ? (low!.fraction[at] ?? '0') : undefined
+    const to = isHigh ? (high!.fraction[at] ?? '0') : undefined
+    return eachDigit(grammar, from, to, (_, first, last) => {
+      const low = isLow && first
+      const high = isHigh && last
+      return grammar.alt(mayStop(at + 1, low, high), digits(at + 1, low, high))
+    })
+  }
+
+  /** Empty if the number so far, extended with zeros, lies between the limits; otherwise never. */
+  function mayStop(at: number, isLow: boolean, isHigh: boolean): NodeId {
+    const isBelow = isLow && (low!.fraction.length > at || low!.exclusive)
+    const isAbove = isHigh && high!.exclusive && high!.fraction.length <= at
+    return isBelow || isAbove ? grammar.never : grammar.empty
+  }
+}
 
 /** Numbers without a bound are written up to this size, so a bound beyond it has no effect. */
 const FAR = 1e16

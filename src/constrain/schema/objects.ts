@@ -2,8 +2,16 @@
 // then others.
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 import { tooLarge } from '../refuse.ts'
-import { complementDfa, type Dfa, dfaHas, dfaOfLength, dfaOfTexts, isEmpty, meet } from '../regex/dfa.ts'
-import { dfaNode } from '../regex/dfa-node.ts'
+import {
+  complementDfa,
+  type Dfa,
+  dfaHas,
+  dfaNode,
+  dfaOfLength,
+  dfaOfTexts,
+  isEmpty,
+  meet,
+} from '../regex/dfa.ts'
 import type { Conjunction, ObjectCase } from './cases.ts'
 import { propertyOf } from './intersect.ts'
 import { anyKey, colon, comma, quoted, space, spelledChar } from './json-text.ts'

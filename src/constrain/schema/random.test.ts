@@ -13,7 +13,8 @@ describe.each([0, 1, 2, 3])('schemas of level %d', (level) => {
     for (const seed of SEEDS) {
       const random = new RandomSchema(seeded(seed * 4 + level))
       const schema = random.schema(level)
-      const [language, isValid] = [jsonSchema(schema), validator(schema)]
+      const language = jsonSchema(schema)
+      const isValid = validator(schema)
       for (let count = 0; count < 8; count++) {
         const value = random.value(schema)
         expect(isValid(value), `${JSON.stringify(schema)} ${JSON.stringify(value)}`).toBe(true)
@@ -30,7 +31,8 @@ describe.each([0, 1, 2, 3])('schemas of level %d', (level) => {
     for (const seed of SEEDS) {
       const random = new RandomSchema(seeded(seed * 4 + level))
       const schema = random.schema(level)
-      const [language, isValid] = [jsonSchema(schema), validator(schema)]
+      const language = jsonSchema(schema)
+      const isValid = validator(schema)
       for (let count = 0; count < 12; count++) {
         const value = random.value(random.schema(level))
         const isAllowed = isValid(value)
@@ -47,7 +49,8 @@ describe.each([0, 1, 2, 3])('schemas of level %d', (level) => {
     for (const seed of SEEDS) {
       const chance = seeded(seed * 4 + level)
       const schema = new RandomSchema(chance).schema(level)
-      const [language, isValid] = [jsonSchema(schema), validator(schema)]
+      const language = jsonSchema(schema)
+      const isValid = validator(schema)
       for (let count = 0; count < 4; count++) {
         const text = randomText(language, chance)
         if (text === undefined) continue

@@ -4,7 +4,38 @@ import type { ErrorDetail } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { refused, shown } from '../refuse.ts'
 import type { Json } from './json-text.ts'
-import { KEYWORDS_OF } from './types.ts'
+
+/** A JSON type, and the keywords that apply only to it. */
+export type Type = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null'
+export const KEYWORDS_OF: Readonly<Record<Type, readonly string[]>> = {
+  object: [
+    'properties',
+    'required',
+    'additionalProperties',
+    'patternProperties',
+    'propertyNames',
+    'minProperties',
+    'maxProperties',
+    'dependentRequired',
+    'dependentSchemas',
+  ],
+  array: [
+    'items',
+    'prefixItems',
+    'additionalItems',
+    'minItems',
+    'maxItems',
+    'uniqueItems',
+    'contains',
+    'minContains',
+    'maxContains',
+  ],
+  string: ['minLength', 'maxLength', 'pattern', 'format'],
+  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  boolean: [],
+  null: [],
+}
+export const TYPES = Object.keys(KEYWORDS_OF) as readonly Type[]
 
 /** A schema whose keywords have been checked. */
 export type Schema = boolean | SchemaObject
@@ -15,8 +46,21 @@ const MAX_VALUES = 1 << 17
 
 /** Keywords that are enforced. */
 const KEYWORDS: ReadonlySet<string> = new Set([
-  ...['type', 'enum', 'const', 'nullable', 'anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else'],
-  ...['$ref', '$defs', 'definitions', ...Object.values(KEYWORDS_OF).flat()],
+  'type',
+  'enum',
+  'const',
+  'nullable',
+  'anyOf',
+  'oneOf',
+  'allOf',
+  'not',
+  'if',
+  'then',
+  'else',
+  '$ref',
+  '$defs',
+  'definitions',
+  ...Object.values(KEYWORDS_OF).flat(),
 ])
 
 /** Keywords that hold schemas for references only. */
@@ -24,9 +68,26 @@ const DEFINITIONS: ReadonlySet<string> = new Set(['$defs', 'definitions'])
 
 /** Keywords that do not affect which values are valid. */
 const ANNOTATIONS: ReadonlySet<string> = new Set([
-  ...['$schema', '$id', '$anchor', '$comment', '$vocabulary', 'title', 'description', 'default', 'example'],
-  ...['examples', 'deprecated', 'readOnly', 'writeOnly', 'contentEncoding', 'contentMediaType'],
-  ...['contentSchema', 'discriminator', 'xml', 'externalDocs', 'markdownDescription'],
+  '$schema',
+  '$id',
+  '$anchor',
+  '$comment',
+  '$vocabulary',
+  'title',
+  'description',
+  'default',
+  'example',
+  'examples',
+  'deprecated',
+  'readOnly',
+  'writeOnly',
+  'contentEncoding',
+  'contentMediaType',
+  'contentSchema',
+  'discriminator',
+  'xml',
+  'externalDocs',
+  'markdownDescription',
 ])
 
 export class SchemaDocument {

@@ -90,7 +90,8 @@ function areSchemasApart(
   depth: number,
 ): boolean {
   if (one === undefined || other === undefined) return true
-  const [these, those] = [oracle.cases(one), oracle.cases(other)]
+  const these = oracle.cases(one)
+  const those = oracle.cases(other)
   return these.every((each) => those.every((that) => areApart(each, that, oracle, depth + 1)))
 }
 

@@ -1,12 +1,9 @@
 // Values. In: a JSON Schema. Out: the grammar of the values that it allows, with a rule for each shared part.
 
-import { memo } from '../../base/memo.ts'
-import { oneOf } from '../choices.ts'
-import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
+import { memo } from '../../base/values.ts'
+import { type Grammar, type NodeId, oneOf, UNBOUNDED } from '../grammar.ts'
 import { budgetOf } from '../refuse.ts'
-import { type Dfa, dfaOfTexts } from '../regex/dfa.ts'
-import { dfaNode } from '../regex/dfa-node.ts'
-import { regexNode } from '../regex/nodes.ts'
+import { type Dfa, dfaNode, dfaOfTexts, regexNode } from '../regex/dfa.ts'
 import { type ArrayCase, type Case, type Conjunction, likely, type StringCase } from './cases.ts'
 import { comma, freeChar, type Json, literal, quoted, space, spelledChar } from './json-text.ts'
 import { shortest, stringLanguage, withLength, writtenLanguage } from './languages.ts'

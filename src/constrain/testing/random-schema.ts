@@ -104,10 +104,8 @@ export class RandomSchema {
       case 'boolean':
         return this.#chance() < 0.5
       case 'integer': {
-        const [low, high] = [
-          Math.ceil(minimum / multipleOf),
-          Math.floor((exclusiveMaximum ?? maximum + 1) - 1),
-        ]
+        const low = Math.ceil(minimum / multipleOf)
+        const high = Math.floor((exclusiveMaximum ?? maximum + 1) - 1)
         return this.#whole(low, Math.max(low, Math.floor(high / multipleOf))) * multipleOf
       }
       case 'number': {
@@ -212,7 +210,8 @@ export class RandomSchema {
   }
 
   #text({ pattern, format, minLength = 0, maxLength = 40 }: TestSchema): string {
-    const [least, most] = [minLength as number, maxLength as number]
+    const least = minLength as number
+    const most = maxLength as number
     const known = [...PATTERNS, ...FORMATS].find(([source]) => source === pattern || source === format)
     const texts = known?.[1] ?? TEXTS
     const fits = texts.filter((text) => Array.from(text).length >= least && Array.from(text).length <= most)

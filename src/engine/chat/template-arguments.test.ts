@@ -1,7 +1,7 @@
 // Tests of template arguments. In: what a caller gives. Out: nothing, or a typed error.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { checkTemplateArguments } from './template-arguments.ts'
+import { checkTemplateArguments } from '../reply/reply.ts'
 
 test('any JSON object is taken', () => {
   fc.assert(

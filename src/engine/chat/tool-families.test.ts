@@ -5,8 +5,7 @@ import { ChatTemplate } from '../../text/chat/chat.ts'
 import { byteLevelSpec } from '../../text/testing/tiny.ts'
 import { createTokenizer } from '../../text/tokenize/read/create.ts'
 import { toolCallsOf } from '../reply/tool-calls.ts'
-import type { Message, Tool } from '../wire/protocol.ts'
-import type { ToolCall } from '../wire/reply.ts'
+import type { Message, Tool, ToolCall } from '../wire/protocol.ts'
 import { renderTurns } from './chat-turns.ts'
 
 const tokenizer = createTokenizer(byteLevelSpec())
@@ -135,7 +134,9 @@ function callsIn(reply: string): readonly ToolCall[] {
 describe.each(Object.entries(FAMILIES))('the tools of %s', (_, family) => {
   const template = new ChatTemplate(family.template)
   const wanted = family.cities.map((city, index) => ({
-    ...{ id: `call0000${index + 1}`, name: 'weather', arguments: { city } },
+    id: `call0000${index + 1}`,
+    name: 'weather',
+    arguments: { city },
   }))
 
   test('are called in the words of the family', () => {

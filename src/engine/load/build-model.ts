@@ -1,25 +1,168 @@
 // Building. In: a prepared model and a host. Out: a model that is ready to generate, with its own memory and
 // threads.
+
+import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { ConstraintCompiler } from '../../constrain/compile.ts'
+import { probeStep, warmStep } from '../../generate/probe.ts'
 import { KernelRows } from '../../generate/sampler/rows.ts'
 import { Scheduler } from '../../generate/schedule/scheduler.ts'
 import { Sequence } from '../../generate/schedule/sequence.ts'
+import { DraftModel } from '../../generate/speculate/draft-model.ts'
 import { type Build, detectFeatures } from '../../runtime/features.ts'
 import type { Host, Note } from '../../runtime/host.ts'
-import { ENGINE_BYTES, openRuntime, type Runtime } from '../../runtime/open.ts'
-import type { PoolKind } from '../../runtime/pool.ts'
+import { ENGINE_BYTES, openPool, openRuntime, type Runtime, retuner } from '../../runtime/open.ts'
+import { type AsyncPool, type Pool, type PoolKind, SinglePool } from '../../runtime/pool.ts'
+import { ShardsPool } from '../../runtime/shards/pool.ts'
+import { SharedPool } from '../../runtime/shared.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
-import type { ModelInfo } from '../wire/protocol.ts'
-import { modelFingerprint } from './fingerprint.ts'
-import type { WeightHooks } from './load-weights.ts'
-import type { LoadedModel, LoaderHooks } from './loaded-model.ts'
-import { memoryNeed } from './memory-need.ts'
-import { openModelPool } from './model-pool.ts'
+import type { LoadRequest, ModelInfo } from '../wire/protocol.ts'
+import { modelFingerprint, type ShardedPlans, type WeightHooks } from './load-weights.ts'
+import type { DraftSource, LoadedModel, LoaderHooks } from './loaded-model.ts'
+import { memoryNeed, withStateBudget } from './memory-need.ts'
 import { modelText, modelTokenizer } from './model-text.ts'
-import { checkSameVocabulary, draftSource } from './open/draft.ts'
+import { openAdapters, openAny } from './open/open-any.ts'
+import { type FileOpener, type OpenFiles, openRequestedFiles } from './open/open-files.ts'
 import { NO_HELPERS, openShards } from './open/open-shards.ts'
-import { placeModel } from './place-model.ts'
-import type { PreparedModel } from './prepare.ts'
+import { type PlacedModel, placeModel } from './place-model.ts'
+import { keepsFloats, type PreparedModel, prepareModel } from './prepare.ts'
+
+/**
+ * Loads a model and, if the request names one, its draft model. After a typed error or the signal's reason
+ * nothing is left allocated.
+ */
+export async function loadModel(
+  request: LoadRequest,
+  hooks: LoaderHooks,
+  host: Host,
+  openFiles: FileOpener = openRequestedFiles,
+): Promise<BuiltModel> {
+  const { signal } = hooks
+  const opened: OpenFiles[] = []
+  const packs: OpenFiles[] = []
+  const open = async (source: LoadRequest['source']) => {
+    const files = await openFiles({ ...request, source }, hooks)
+    opened.push(files)
+    return files
+  }
+  const prepare = async (
+    source: LoadRequest['source'],
+    contextLength = request.contextLength,
+    lora?: LoadRequest['lora'],
+  ) => {
+    const { file, files } = await openAny(source, open, host, { signal, bfloats: keepsFloats(request) })
+    if (file.format === 'hbm') packs.push(files)
+    const adapters = await openAdapters(lora, open, host, signal)
+    return prepareModel(file, { ...request, contextLength, adapters, signal })
+  }
+  try {
+    const main = await prepare(request.source, request.contextLength, request.lora)
+    const second = request.draft === undefined ? undefined : await prepare(request.draft, main.contextLength)
+    const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
+    const built = await buildModel(prepared, { ...request, draft, host }, hooks)
+    for (const files of packs) await files.trust?.()
+    return built
+  } catch (error) {
+    if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
+    throw error
+  } finally {
+    for (const files of opened) await files.close()
+  }
+}
+
+/**
+ * Models of one family pad their vocabularies to different sizes. A larger difference means another family.
+ */
+const MOST_PADDING = 512
+
+/** Throws `unsupported` if an id that both models have stands for different text. */
+function checkSameVocabulary(target: Tokenizer, draft: Tokenizer): void {
+  const shared = Math.min(target.vocabSize, draft.vocabSize)
+  if (Math.abs(target.vocabSize - draft.vocabSize) > MOST_PADDING) {
+    throw otherVocabulary(`it has ${draft.vocabSize} tokens but the model ${target.vocabSize}`)
+  }
+  for (let id = 0; id < shared; id++) {
+    if (isSame(target.tokenBytes(id), draft.tokenBytes(id)) && target.isSpecial(id) === draft.isSpecial(id))
+      continue
+    throw otherVocabulary(
+      `its token ${id} is ${JSON.stringify(draft.tokenText(id))} but the model's is ${JSON.stringify(target.tokenText(id))}`,
+    )
+  }
+}
+
+/** Drafts ids below `vocab`, the size of the smaller vocabulary. */
+function draftSource(
+  { arena, plan, written, step, cache }: PlacedModel,
+  pool: Pool,
+  vocab: number,
+  now: () => number,
+): DraftSource {
+  const model = new DraftModel({ pool, arena, plan, written, step, now, vocab })
+  return {
+    newSequence: (options) => new Sequence(cache, options),
+    drafter: (sequence) => model.drafter(sequence),
+  }
+}
+
+const isSame = (left: Uint8Array, right: Uint8Array): boolean =>
+  left.length === right.length && left.every((byte, index) => byte === right[index])
+
+function otherVocabulary(how: string): HalfbyteError {
+  return new HalfbyteError(
+    'unsupported',
+    `the draft model has another vocabulary: ${how}; choose a smaller model of the same family`,
+  )
+}
+
+interface ModelPoolOptions {
+  readonly host: Host
+  readonly threads: number | 'auto'
+  /** Earlier measurements. */
+  readonly note?: Note | undefined
+  /** Called once when a thread dies, except while `auto` measures. */
+  readonly onDeath: (error: HalfbyteError) => void
+}
+
+interface ModelPool {
+  /** Runs the model. */
+  readonly pool: Pool | AsyncPool
+  /** Runs work on this thread's memory only: moves of positions, a draft model. */
+  readonly local: Pool
+  readonly kind: PoolKind
+  /**
+   * Measures the number of threads again, or lets the next load do so. Absent if there is nothing to measure.
+   * Resolves to whether there are fewer threads than before.
+   */
+  readonly retune?: (() => Promise<boolean>) | undefined
+}
+
+/** Throws `internal` if a requested thread cannot be started, or `out-of-memory`. */
+async function openModelPool(
+  runtime: Runtime,
+  { plan, written, step, cache }: PlacedModel,
+  sharded: ShardedPlans | undefined,
+  { host, threads, note, onDeath }: ModelPoolOptions,
+): Promise<ModelPool> {
+  const { engine, arena } = runtime
+  if (sharded === undefined) {
+    const probe = (candidate: Pool): void => probeStep(candidate, written, step, cache)
+    const pool = await openPool(runtime, { host, threads, probe, note, onDeath })
+    const mayChange = threads === 'auto' && pool instanceof SharedPool
+    return {
+      pool,
+      local: pool,
+      kind: pool.threads > 1 ? 'shared' : 'single',
+      retune: mayChange ? retuner(pool, runtime, { host, probe, note }) : undefined,
+    }
+  }
+  const { group } = sharded
+  const pool = new ShardsPool({ engine, arena, plan, written, group, onDeath })
+  await warmStep(pool, written, step, cache)
+  const forget = async (): Promise<boolean> => {
+    void note?.write(undefined)
+    return false
+  }
+  return { pool, local: new SinglePool(engine, arena), kind: 'shards', retune: forget }
+}
 
 export interface BuildOptions {
   readonly host: Host

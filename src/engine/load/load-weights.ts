@@ -1,10 +1,104 @@
-// Loading weights. In: a prepared model and an arena. Out: the address of every slot, filled slab by slab.
+// Loading weights. In: a prepared model and an arena, or the plans of all shards. Out: the address of every
+// slot, filled slab by slab; every shard's part; the fingerprint that ties saved state to these weights.
 
-import { roundUp } from '../../abi/encodings.ts'
+import { type Encoding, isSparse, roundUp, sparseTableBytes } from '../../abi/encodings.ts'
+import type { ModelConfig } from '../../arch/config/config.ts'
+import { storedConfig } from '../../arch/config/config-hbm.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
+import { sha256 } from '../../base/sha256.ts'
+import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
 import { ALIGNMENT, type Arena, offset, type Ptr } from '../../runtime/memory/arena.ts'
+import type { ShardGroup } from '../../runtime/shards/group.ts'
+import { type Deal, type DealOptions, dealMatrix, dealVector } from '../../weights/deal.ts'
 import { streamMatrix, streamVector } from '../../weights/stream.ts'
 import type { PreparedModel } from './prepare.ts'
+
+/** Bytes sampled from each weight. Training changes all of a weight, so any piece tells two models apart. */
+const SAMPLE_BYTES = 1024
+
+/** A piece from the middle of a weight's slot; for a sparse weight, after its table. */
+export class WeightSample {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly #start: number
+
+  constructor({ bytes, encoding, n }: WeightSlot) {
+    const table = isSparse(encoding) ? sparseTableBytes(n) : 0
+    this.bytes = new Uint8Array(Math.min(bytes - table, SAMPLE_BYTES))
+    this.#start = table + Math.floor((bytes - table - this.bytes.length) / 2)
+  }
+
+  /** Takes what it needs from the bytes at `offset` of the slot. */
+  see(offset: number, bytes: Uint8Array): void {
+    const at = offset - this.#start
+    const part = bytes.subarray(Math.max(0, -at), Math.max(0, this.bytes.length - at))
+    if (part.length > 0) this.bytes.set(part, Math.max(0, at))
+  }
+}
+
+/**
+ * SHA-256 of the model's description, of how its weights and state are stored, and of a piece from the middle
+ * of every weight. It covers the whole model, even if it lies in several memories. All builds, pools and
+ * thread counts give the same hash, because their state is the same too.
+ */
+export async function modelFingerprint(
+  config: ModelConfig,
+  { slots, stateGroups, slabBytes }: Plan,
+  samples: readonly WeightSample[] = [],
+): Promise<string> {
+  const form = JSON.stringify({ config: storedConfig(config), slots, stateGroups, slabBytes })
+  const all = new Blob([form, ...samples.map(({ bytes }) => bytes)])
+  return sha256(new Uint8Array(await all.arrayBuffer()))
+}
+
+/** A group of shards with their plans; the first shard is this thread's. */
+export interface ShardedPlans {
+  readonly group: ShardGroup
+  readonly plans: readonly Plan[]
+}
+
+/**
+ * Reads every tensor once and sends the other shards their parts by message. The shards already have their
+ * plans. Returns the addresses of the first shard's slots and a sample of each complete slot. Throws what
+ * `loadWeights` throws.
+ */
+export async function dealWeights(
+  arena: Arena,
+  prepared: PreparedModel,
+  { group, plans }: ShardedPlans,
+  hooks: WeightHooks = {},
+): Promise<{ readonly addresses: Ptr[]; readonly samples: WeightSample[] }> {
+  const samples = prepared.plan.slots.map((slot) => new WeightSample(slot))
+  const slots = plans[0]?.slots ?? []
+  const addresses = slots.map(({ bytes }) => arena.allocate(bytes, 'the weights'))
+  for (const [index, slot] of slots.entries()) {
+    const held = plans.map((plan) => (plan.slots[index] as WeightSlot).ref)
+    const parts = slot.ref.parts.map(({ name, n, rows }) => ({
+      tensor: weightOf(prepared.weights, name),
+      n: rows?.whole ?? n,
+    }))
+    const deal: Deal = (shard, offset, bytes) => {
+      if (shard === 0) arena.u8.set(bytes, (addresses[index] as Ptr) + offset)
+      return shard === 0 ? undefined : group.fill(shard, index, offset, bytes)
+    }
+    const whole = prepared.plan.slots[index]
+    let at = whole !== undefined && isSparse(whole.encoding) ? sparseTableBytes(whole.n) : 0
+    const onPacked: DealOptions['onPacked'] = (offset, bytes, strips) => {
+      if (at === 0) samples[index]?.see(offset, bytes)
+      else if (strips !== undefined) {
+        samples[index]?.see(at, strips)
+        at += strips.length
+      }
+    }
+    const options = { ...hooks, onPacked }
+    const k = slot.ref.columns?.whole ?? slot.ref.k
+    if (slot.ref.kind === 'vector') await dealVector(parts, held, deal, options)
+    else await dealMatrix(parts, k, slot.encoding as Encoding, held, deal, options)
+    await hooks.yieldTask?.()
+    hooks.signal?.throwIfAborted()
+    hooks.onWeight?.(index + 1, slots.length)
+  }
+  return { addresses, samples }
+}
 
 export interface WeightHooks {
   readonly signal?: AbortSignal | undefined

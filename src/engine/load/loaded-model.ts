@@ -1,4 +1,4 @@
-// Loaded models. In: nothing. Out: the interface of a model that the engine service uses.
+// Loaded models. The interface of a model that the engine service uses.
 import type { ByteSource } from '../../base/bytes.ts'
 import type { ConstraintCompiler } from '../../constrain/compile.ts'
 import type { LogitRows } from '../../generate/sampler/rows.ts'

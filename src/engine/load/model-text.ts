@@ -1,7 +1,7 @@
 // Model text. In: a model file's tokenizer. Out: ids, text and the chat template, for the engine service.
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
-import type { ModelFile } from '../../formats/model-file.ts'
+import type { ModelFile } from '../../formats/readers.ts'
 import {
   ChatTemplate,
   chatTemplateOf,

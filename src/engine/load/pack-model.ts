@@ -7,9 +7,8 @@ import { roleOf, weightOf } from '../../arch/tensors/names.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
 import type { MetaObject } from '../../formats/json.ts'
 import type { WeightSlot } from '../../graph/plan/plan.ts'
-import { packMatrix, packVector } from '../../weights/pack/pack-tensor.ts'
 import type { SparsePolicy } from '../../weights/sparse/choose.ts'
-import { packSparse, surveySparse } from '../../weights/sparse/pack.ts'
+import { packMatrix, packSparse, packVector, surveySparse } from '../../weights/sparse/pack.ts'
 import type { PreparedModel } from './prepare.ts'
 
 export interface PackCard {

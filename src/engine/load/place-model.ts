@@ -3,20 +3,62 @@
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { type RopeTable, ropeTables } from '../../arch/rope.ts'
 import { StepBuffer } from '../../generate/schedule/step-buffer.ts'
+import { planTotals } from '../../graph/plan/cost.ts'
 import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
-import { planTotals } from '../../graph/plan/totals.ts'
 import type { Arena } from '../../runtime/memory/arena.ts'
 import { KvShift } from '../../runtime/memory/kv-shift.ts'
 import { PartCheck } from '../../runtime/part-check.ts'
 import type { Pool } from '../../runtime/pool.ts'
 import { type WrittenPlan, writePlan } from '../../runtime/write-plan.ts'
-import type { TablePosition } from '../../state/move.ts'
+import type { BlockMirror, TablePosition } from '../../state/block-pool.ts'
 import { StateCache } from '../../state/state-cache.ts'
-import { dealWeights, type ShardedPlans } from './deal-weights.ts'
-import { modelFingerprint, WeightSample } from './fingerprint.ts'
-import { gatherer } from './gather-state.ts'
-import { loadWeights, type WeightHooks } from './load-weights.ts'
+import {
+  dealWeights,
+  loadWeights,
+  modelFingerprint,
+  type ShardedPlans,
+  type WeightHooks,
+  WeightSample,
+} from './load-weights.ts'
 import type { PreparedModel } from './prepare.ts'
+
+/**
+ * KV heads, and channels of B and C, that several shards hold are the same to the bit, so any copy will do.
+ */
+function gatherer(
+  arena: Arena,
+  { group: shards, plans }: ShardedPlans,
+): Pick<BlockMirror, 'wholeBytes' | 'gather' | 'scatter'> {
+  /** The part of a group that each shard holds. */
+  const held = (group: number) => plans.flatMap(({ pools }) => pools[group] ?? [])
+  const wholeBytes = (plans[0]?.pools ?? []).map((pool) => pool.wholeBytes)
+  return {
+    wholeBytes,
+    async gather(group, block) {
+      const whole = new Uint8Array(wholeBytes[group] ?? 0)
+      const owns = held(group)
+      const parts = owns.map((own, shard) =>
+        shard === 0
+          ? arena.u8.slice(block, block + own.bytes)
+          : shards.block(shard, { type: 'block', group, block }),
+      )
+      for (const [shard, part] of (await Promise.all(parts)).entries()) {
+        for (const [here, there, bytes] of owns[shard]!.runs)
+          whole.set(part.subarray(here, here + bytes), there)
+      }
+      return whole
+    },
+    async scatter(group, block, whole) {
+      const written = held(group).map(async (own, shard) => {
+        const bytes = new Uint8Array(own.bytes)
+        for (const [here, there, length] of own.runs) bytes.set(whole.subarray(there, there + length), here)
+        if (shard === 0) arena.u8.set(bytes, block)
+        else await shards.block(shard, { type: 'block', group, block, bytes })
+      })
+      await Promise.all(written)
+    },
+  }
+}
 
 /** A model in memory. A pool can run its plan on its step. */
 export interface PlacedModel {
@@ -59,7 +101,12 @@ export async function placeModel(
   const windows = plan.stateGroups.map(({ window }) => window)
   let shift: KvShift | undefined
   const cache = new StateCache({
-    ...{ arena, blockBytes, windows, slabBytes, contextLength, budgetBytes },
+    arena,
+    blockBytes,
+    windows,
+    slabBytes,
+    contextLength,
+    budgetBytes,
     move: (group, from, to, count) => {
       const kvPosition = ({ table, position }: TablePosition) => ({
         tables: windows.map(() => table),

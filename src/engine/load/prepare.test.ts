@@ -15,22 +15,30 @@ import { prepareModel } from './prepare.ts'
 
 const layers = fc.subarray([0, 1])
 const common = {
-  ...{ innerSize: fc.constantFrom(64, 96), stateSize: fc.constantFrom(8, 16), convKernel: fc.constant(4) },
+  innerSize: fc.constantFrom(64, 96),
+  stateSize: fc.constantFrom(8, 16),
+  convKernel: fc.constant(4),
   convBias: fc.boolean(),
 }
 const ssm = fc.oneof(
   fc.record({ kind: fc.constant('mamba'), ...common, timeStepRank: fc.constantFrom(0, 4) }),
   fc.record({
-    ...{ kind: fc.constant('mamba2'), ...common },
-    ...{ heads: fc.constantFrom(0, 2), groups: fc.constantFrom(0, 1, 2) },
+    kind: fc.constant('mamba2'),
+    ...common,
+    heads: fc.constantFrom(0, 2),
+    groups: fc.constantFrom(0, 1, 2),
   }),
 )
 /** What only some families have. */
 const extra = fc.record(
   {
     ssm,
-    ...{ attentionLayers: layers, unrotatedLayers: layers, convTaps: fc.constant(3) },
-    ...{ heads: fc.constantFrom(0, 4), kvHeads: fc.constantFrom(0, 2, 4), headDim: fc.constantFrom(0, 16) },
+    attentionLayers: layers,
+    unrotatedLayers: layers,
+    convTaps: fc.constant(3),
+    heads: fc.constantFrom(0, 4),
+    kvHeads: fc.constantFrom(0, 2, 4),
+    headDim: fc.constantFrom(0, 16),
     intermediateSize: fc.constantFrom(0, 96),
     experts: fc.record({
       count: fc.constantFrom(2, 4),
@@ -40,14 +48,20 @@ const extra = fc.record(
     window: fc.record({ positions: fc.constant(16), layers }),
     localRope: fc.constant({ theta: 10, dims: 16, pairing: 'halves' }),
     multipliers: fc.constant({ embedding: 2, residual: 0, attention: 0, logits: 1 }),
-    ...{ parallelResidual: fc.boolean(), tiedEmbeddings: fc.boolean(), attentionScale: fc.constant(0) },
+    parallelResidual: fc.boolean(),
+    tiedEmbeddings: fc.boolean(),
+    attentionScale: fc.constant(0),
   },
   { requiredKeys: [] },
 )
 
 const BASE: ModelConfig = {
   ...SMALL,
-  ...{ hiddenSize: 64, heads: 4, kvHeads: 2, headDim: 16, intermediateSize: 96 },
+  hiddenSize: 64,
+  heads: 4,
+  kvHeads: 2,
+  headDim: 16,
+  intermediateSize: 96,
   rope: { theta: 100, dims: 16, pairing: 'halves' },
 }
 
@@ -58,9 +72,12 @@ const HEADS = { ssm: { kind: 'mamba2', ...SSM, heads: 2, groups: 1 } } as const
 
 /** What a family needs beside the rest. */
 const PARTS: Readonly<Partial<Record<Family, Partial<ModelConfig>>>> = {
-  ...{ qwen3moe: EXPERTS, olmoe: EXPERTS, lfm2: { convTaps: 3, attentionLayers: [1] } },
+  qwen3moe: EXPERTS,
+  olmoe: EXPERTS,
+  lfm2: { convTaps: 3, attentionLayers: [1] },
   mamba: { ...NO_HEADS, ssm: { kind: 'mamba', ...SSM, timeStepRank: 4 } },
-  ...{ mamba2: { ...NO_HEADS, ...HEADS }, granitehybrid: { ...HEADS, attentionLayers: [1] } },
+  mamba2: { ...NO_HEADS, ...HEADS },
+  granitehybrid: { ...HEADS, attentionLayers: [1] },
 }
 
 async function outcome(config: ModelConfig, packed: readonly PackedEncoding[] = []): Promise<unknown> {

@@ -1,23 +1,157 @@
 // Preparing. In: a model's headers and what the caller wants. Out: everything about it that can be known
 // before a weight is read.
 
-import type { PackedEncoding } from '../../abi/encodings.ts'
-import { isSparse, sparseParts, sparseTableBytes } from '../../abi/encodings.ts'
+import {
+  groupEncoding,
+  isQuantized,
+  isSparse,
+  type PackedEncoding,
+  sparseParts,
+  sparseTableBytes,
+} from '../../abi/encodings.ts'
 import type { ModelConfig } from '../../arch/config/config.ts'
 import { buildGraph, familyFile } from '../../arch/families.ts'
 import { readConfig } from '../../arch/read-config.ts'
 import { ropeTables } from '../../arch/rope.ts'
-import { resolveWeights, type Weights, weightOf } from '../../arch/tensors/names.ts'
+import { resolveWeights, roleOf, type Weights, weightOf } from '../../arch/tensors/names.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import type { ModelFile } from '../../formats/model-file.ts'
-import type { SamplerOptions } from '../../generate/sampler/options.ts'
+import { shown } from '../../base/options.ts'
+import { readVector } from '../../formats/dequantize.ts'
+import type { MetaObject } from '../../formats/json.ts'
+import type { ModelFile } from '../../formats/readers.ts'
+import {
+  fitsRange,
+  type NumberKey,
+  SAMPLER_RANGES,
+  type SamplerOptions,
+} from '../../generate/sampler/options.ts'
 import { compile } from '../../graph/compile.ts'
 import type { KvFormat } from '../../graph/ir.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { shardGraph } from '../../graph/shard/shard.ts'
 import { adaptWeights, type ScaledAdapter } from '../../weights/adapt.ts'
-import { encodings, sortInputs, type WeightOptions } from './plan-weights.ts'
-import { samplingDefaults } from './sampling-defaults.ts'
+import { chooseEncoding, type WeightPolicy } from '../../weights/choose.ts'
+
+/** Of each weight by itself; the experts' of a layer are one weight, whichever way each of them is stored. */
+function encodings(
+  weights: Weights,
+  { experts }: ModelConfig,
+  policy: WeightPolicy,
+): (name: string) => PackedEncoding {
+  const known = new Map<string, PackedEncoding>()
+  return (name) => {
+    const all = name.replace(/\.experts\.\d+/, '.experts')
+    const found = known.get(all)
+    if (found !== undefined) return found
+    const tensors = Array.from({ length: all === name ? 1 : (experts?.count ?? 1) }, (_, expert) =>
+      weightOf(weights, all.replace('.experts', `.experts.${expert}`)),
+    )
+    const chosen = chooseEncoding(
+      policy,
+      roleOf(name),
+      tensors.map(({ dtype, like = dtype }) => like),
+    )
+    const [{ packed } = {}] = tensors
+    const isPacked = packed !== undefined && tensors.every((each) => each.packed === packed)
+    const encoding = isPacked && groupEncoding(packed) === chosen ? packed : chosen
+    known.set(all, encoding)
+    return encoding
+  }
+}
+
+interface WeightOptions {
+  readonly weights: WeightPolicy
+  /** The weights are to be stored: every matrix keeps its inputs in the model's order. Default false. */
+  readonly forPack?: boolean | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Whether floats stay as the file has them: adapters change them. */
+export const keepsFloats = ({
+  weights,
+  lora = [],
+}: Pick<WeightOptions, 'weights'> & { readonly lora?: readonly unknown[] | undefined }): boolean =>
+  weights === 'auto' && lora.length === 0
+
+/**
+ * Matrices whose inputs lie sorted by their groups, where kernels read int8 activations, which are then made
+ * in that order. Equal orders have one name.
+ */
+async function sortInputs(weights: Weights, options: WeightOptions) {
+  const sorted = new Map(weights)
+  const orders = new Map<string, string>()
+  const known = new Map<string, string>()
+  for (const [name, { sorted: form }] of weights) {
+    if (form === undefined || options.forPack === true || name.includes('.experts.')) continue
+    if (!isQuantized(chooseEncoding(options.weights, roleOf(name), [form.tensor.dtype]))) continue
+    const places = String(await readVector(form.order, options.signal))
+    const order = known.get(places) ?? form.order.name
+    known.set(places, order)
+    orders.set(name, order)
+    sorted.set(name, form.tensor).set(order, form.order)
+  }
+  return { weights: sorted, orders }
+}
+
+interface SamplingDefaults {
+  /** Options that replace the sampler's own defaults. */
+  readonly sampling: SamplerOptions
+  /** Settings that no sampler can have, as `name value`. */
+  readonly refused: readonly string[]
+}
+
+/** Names of generation_config.json, and of GGUF's `general.sampling.*` where the former has none. */
+const NAMES: Readonly<Record<string, NumberKey>> = {
+  temperature: 'temperature',
+  top_k: 'topK',
+  top_p: 'topP',
+  min_p: 'minP',
+  typical_p: 'typicalP',
+  repetition_penalty: 'repeatPenalty',
+  penalty_last_n: 'repeatLastN',
+  xtc_probability: 'xtcProbability',
+  xtc_threshold: 'xtcThreshold',
+  mirostat: 'mirostat',
+  mirostat_tau: 'mirostatEnt',
+  mirostat_eta: 'mirostatLr',
+}
+
+/**
+ * What `do_sample: true` means where a file says no more: the defaults of transformers' GenerationConfig,
+ * whose penalty looks at the whole text.
+ */
+const TRANSFORMERS_DEFAULTS: SamplerOptions = {
+  temperature: 1,
+  topK: 50,
+  topP: 1,
+  minP: 0,
+  repeatLastN: Number.POSITIVE_INFINITY,
+}
+
+/**
+ * The sampler's options that a model recommends. `do_sample: false` is greedy. A value of the wrong type or
+ * outside the sampler's range is left out and listed.
+ */
+export function samplingDefaults(generation: MetaObject = {}): SamplingDefaults {
+  const refused: string[] = []
+  const found: Partial<Record<NumberKey, number>> = {}
+  for (const [name, key] of Object.entries(NAMES)) {
+    if (!Object.hasOwn(generation, name)) continue
+    const value = generation[name]
+    // llama.cpp writes -1 for the whole context.
+    const number = key === 'repeatLastN' && value === -1 ? Number.POSITIVE_INFINITY : value
+    if (typeof number === 'number' && fitsRange(number, SAMPLER_RANGES[key])) found[key] = number
+    else refused.push(`${name} ${shown(value)}`)
+  }
+  const { do_sample: samples } = generation
+  const sampling = {
+    ...(samples === true && TRANSFORMERS_DEFAULTS),
+    ...found,
+    ...(samples === false && { temperature: 0 }),
+  }
+  // Each number lies in its range, which for mirostat is 0 to 2.
+  return { sampling: sampling as SamplerOptions, refused }
+}
 
 export interface PrepareOptions extends WeightOptions {
   /** Default: what the model was trained for, at most 4096. */
@@ -109,7 +243,13 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const contextLength = Math.min(options.contextLength ?? usual, most, mostPositions)
   const { sampling, refused } = samplingDefaults(file.generationConfig)
   return {
-    ...{ file, config, plan, shardPlan, contextLength, weights, sampling },
+    file,
+    config,
+    plan,
+    shardPlan,
+    contextLength,
+    weights,
+    sampling,
     parameters: countParameters(found),
     notes: [
       ...(contextLength < mostPositions

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { samplingDefaults } from './sampling-defaults.ts'
+import { samplingDefaults } from './prepare.ts'
 
 test('a model without settings recommends nothing', () => {
   expect(samplingDefaults(undefined)).toEqual({ sampling: {}, refused: [] })

@@ -4,31 +4,51 @@ import type { ModelConfig, RopeConfig } from '../../arch/config/config.ts'
 import { buildGraph } from '../../arch/families.ts'
 import { compile } from '../../graph/compile.ts'
 import { planCosts } from '../../graph/plan/cost.ts'
-import { decodeBytes, prefillOps } from './gauge-costs.ts'
+import { decodeBytes, prefillOps } from './gauge.ts'
 
 const NONE = { heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0 }
 const ROPE: RopeConfig = { theta: 1e4, dims: 0, pairing: 'halves' }
 const COMMON = {
-  ...{ name: 'shape', layers: 4, normEpsilon: 1e-5, contextLength: 1024, tiedEmbeddings: true },
-  ...{ hiddenSize: 768, vocabSize: 8000, rope: ROPE },
+  name: 'shape',
+  layers: 4,
+  normEpsilon: 1e-5,
+  contextLength: 1024,
+  tiedEmbeddings: true,
+  hiddenSize: 768,
+  vocabSize: 8000,
+  rope: ROPE,
 } as const
 const ssm = { innerSize: 1536, convKernel: 4, convBias: true }
 const CONFIGS: readonly ModelConfig[] = [
   {
-    ...{ ...COMMON, family: 'llama', heads: 12, kvHeads: 4, headDim: 64, intermediateSize: 2048 },
+    ...COMMON,
+    family: 'llama',
+    heads: 12,
+    kvHeads: 4,
+    headDim: 64,
+    intermediateSize: 2048,
     rope: { ...ROPE, dims: 64 },
   },
   {
-    ...{ ...COMMON, family: 'qwen3moe', heads: 12, kvHeads: 4, headDim: 64, intermediateSize: 512 },
+    ...COMMON,
+    family: 'qwen3moe',
+    heads: 12,
+    kvHeads: 4,
+    headDim: 64,
+    intermediateSize: 512,
     rope: { ...ROPE, dims: 64 },
     experts: { count: 16, used: 4, normalize: true },
   },
   {
-    ...{ ...COMMON, ...NONE, family: 'mamba' },
+    ...COMMON,
+    ...NONE,
+    family: 'mamba',
     ssm: { kind: 'mamba', ...ssm, stateSize: 16, timeStepRank: 48 },
   },
   {
-    ...{ ...COMMON, ...NONE, family: 'mamba2' },
+    ...COMMON,
+    ...NONE,
+    family: 'mamba2',
     ssm: { kind: 'mamba2', ...ssm, stateSize: 128, heads: 24, groups: 1 },
   },
 ]

@@ -1,10 +1,18 @@
 // Gauge. In: a host and a model's plan. Out: an estimate of the model's speed here, from a short run of the
 // same kernels.
 
-import { type Encoding, groupEncoding } from '../../abi/encodings.ts'
+import { BLOCK_POSITIONS } from '../../abi/constants.ts'
+import { type Encoding, groupEncoding, matrixBytes } from '../../abi/encodings.ts'
+import type { ModelConfig } from '../../arch/config/config.ts'
+import { expectedTensors } from '../../arch/tensors/tensor-names.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
+import { DTYPE_OF } from '../../formats/hbm/hbm.ts'
+import type { MetaObject } from '../../formats/json.ts'
+import type { ModelFile } from '../../formats/readers.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
 import { probeStep } from '../../generate/probe.ts'
 import type { KvFormat } from '../../graph/ir.ts'
+import { planCosts, planTotals } from '../../graph/plan/cost.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import type { Build } from '../../runtime/features.ts'
 import type { Host } from '../../runtime/host.ts'
@@ -12,8 +20,81 @@ import { openPool, openRuntime } from '../../runtime/open.ts'
 import { memoryNeed } from '../load/memory-need.ts'
 import { placeModel } from '../load/place-model.ts'
 import { prepareModel } from '../load/prepare.ts'
-import { decodeBytes, prefillOps } from './gauge-costs.ts'
-import { gaugeModel } from './gauge-model.ts'
+
+/**
+ * More than most caches hold, because a real model's weights come from memory, but written in about 30 ms.
+ */
+const WEIGHT_BYTES = 24e6
+/**
+ * Read as f16, bf16 or f32 this is a positive number of medium size; read as 4-bit or 8-bit codes it has both
+ * signs.
+ */
+const FILL = 0x3c
+
+const SHAPE: ModelConfig = {
+  family: 'llama',
+  name: 'gauge',
+  hiddenSize: 1024,
+  layers: 1,
+  heads: 16,
+  kvHeads: 4,
+  headDim: 64,
+  intermediateSize: 2816,
+  vocabSize: 256,
+  normEpsilon: 1e-5,
+  rope: { theta: 1e4, dims: 64, pairing: 'halves' },
+  contextLength: 64,
+  tiedEmbeddings: true,
+}
+
+/** Built as a pack, so that its weights are copied unchanged. */
+function gaugeModel(encoding: Encoding): ModelFile {
+  const inLayer = tensorsOf(SHAPE, encoding).filter(({ name }) => name.startsWith('layers.'))
+  const layerBytes = inLayer.reduce((sum, { byteLength }) => sum + byteLength, 0)
+  const config = { ...SHAPE, layers: Math.max(1, Math.round(WEIGHT_BYTES / layerBytes)) }
+  const tensors = new Map(tensorsOf(config, encoding).map((tensor) => [tensor.name, tensor]))
+  const metadata = new Map([['config', config as unknown as MetaObject]])
+  return { format: 'hbm', name: config.name, tensors, metadata }
+}
+
+const tensorsOf = (config: ModelConfig, encoding: Encoding): TensorInfo[] =>
+  Array.from(expectedTensors('hbm', config), ({ name, shape }) => {
+    const [n = 0, k] = shape
+    const packed = k === undefined ? 'f32' : encoding
+    const size = k === undefined ? n * 4 : matrixBytes(encoding, n, k)
+    const read = async (_offset: number, length: number) => new Uint8Array(length).fill(FILL)
+    const source = { name: config.name, size, read }
+    return { name, dtype: DTYPE_OF[packed], shape, source, offset: 0, byteLength: size, packed }
+  })
+
+/**
+ * Bytes of weights and state that are read for a token at `position`. Rows stay in caches and do not count.
+ */
+export function decodeBytes(plan: Plan, position: number): number {
+  const { decodeBytes: weights, blockBytes, slabBytes } = planTotals(plan)
+  return plan.stateGroups.reduce(
+    (sum, { window }, group) => {
+      const positions = window === 0 ? position : Math.min(position, window)
+      return sum + ((blockBytes[group] ?? 0) / BLOCK_POSITIONS) * positions
+    },
+    weights + 2 * slabBytes,
+  )
+}
+
+/**
+ * Operations for each number of recurrent state and row; a weight costs two. The value lies between those of
+ * a scan and of SSD.
+ */
+const STATE_OPS = 7
+
+/** Operations of a prompt. Ops that are cheap next to its matrix products are left out. */
+export function prefillOps(plan: Plan, tokens: number): number {
+  const products = planCosts(plan, { tokens, logitRows: 1, position: 0 }).filter(
+    ({ kind }) => kind === 'linear',
+  )
+  const state = (plan.slabBytes / 4) * STATE_OPS * tokens
+  return products.reduce((sum, { ops }) => sum + ops, state)
+}
 
 export interface GaugeOptions {
   readonly host: Host
@@ -59,7 +140,8 @@ export async function gaugeSpeeds(
   const { written, step, cache, connect } = await placeModel(runtime.arena, prepared, { signal })
   const run = (rows: number) => probeStep(pool, written, step, cache, rows)
   const pool = await openPool(runtime, {
-    ...{ host, threads },
+    host,
+    threads,
     probe: (candidate) => probeStep(candidate, written, step, cache),
   })
   connect(pool)

@@ -17,8 +17,14 @@ import { probeModel } from './probe.ts'
 const SHAPE: Shape = { ...LLAMA_1B, vocabSize: 1024 }
 const MODEL = hollowModel(SHAPE, 'Q8_0')
 const REQUEST: ProbeRequest = {
-  ...{ source: 'model', threads: 1, build: 'auto', weights: 'auto', kvCache: EXACT_KV },
-  ...{ contextLength: 4096, cache: 'none', assets: {} },
+  source: 'model',
+  threads: 1,
+  build: 'auto',
+  weights: 'auto',
+  kvCache: EXACT_KV,
+  contextLength: 4096,
+  cache: 'none',
+  assets: {},
 }
 
 const peekAt =

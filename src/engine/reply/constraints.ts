@@ -2,7 +2,7 @@
 // are written from.
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
-import type { ConstraintSpec } from '../../constrain/constraint.ts'
+import type { ConstraintSpec } from '../../constrain/written-grammar.ts'
 import type { DecodeOptions } from '../wire/protocol.ts'
 
 /** The options that constrain a whole reply. */

@@ -1,6 +1,6 @@
 // Reasoning of replies. In: a request, its prompt, a constraint. Out: the split of thought and answer, and
 // the constraint on both: none on the thought but its length.
-import type { ReplyConstraint, TokenConstraint } from '../../constrain/constraint.ts'
+import type { ReplyConstraint, TokenConstraint } from '../../constrain/written-grammar.ts'
 import {
   beginningAfter,
   type ReasoningForm,

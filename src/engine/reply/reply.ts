@@ -1,10 +1,12 @@
 // Replies. In: a prompt, a sequence, a stream. Out: the reply in chunks as it is decoded, and how it ended.
 
-import { checkList } from '../../base/lists.ts'
-import { wrongOption } from '../../base/options.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { checkChoice, checkKeys, checkList, checkTexts, wrongOption } from '../../base/options.ts'
 import { perSecond, steadyClock } from '../../base/time/clocks.ts'
-import type { ReplyConstraint } from '../../constrain/constraint.ts'
-import type { LogProbabilities } from '../../generate/sampler/logprobs.ts'
+import { isCount, isObject } from '../../base/values.ts'
+import type { ReplyConstraint } from '../../constrain/written-grammar.ts'
+import type { LogProbabilities } from '../../generate/sampler/candidates.ts'
+import { SAMPLER_DEFAULTS } from '../../generate/sampler/options.ts'
 import { Sampler } from '../../generate/sampler/sampler.ts'
 import type {
   GenerateRequest as SchedulerRequest,
@@ -12,27 +14,106 @@ import type {
 } from '../../generate/schedule/generate-work.ts'
 import type { Sequence } from '../../generate/schedule/sequence.ts'
 import { markTexts, type SplitText } from '../../text/chat/reasoning.ts'
-import { stopMatcher } from '../../text/stop.ts'
-import { checkTemplateArguments } from '../chat/template-arguments.ts'
+import { stopMatcher } from '../../text/detokenizer.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 import { openCompanions } from '../load/open/companions.ts'
-import type { GenerateRequest, Prompt } from '../wire/protocol.ts'
 import type {
+  DecodeOptions,
   FinishReason,
+  GenerateRequest,
   Outcome,
+  Prompt,
   TextChunk,
   TokenLogprob,
   TokenLogprobs,
   ToolCall,
-} from '../wire/reply.ts'
+} from '../wire/protocol.ts'
 import type { Outlet } from '../wire/stream.ts'
-import { checkedOptions } from './decode-options.ts'
+import { CONSTRAINT_KEYS } from './constraints.ts'
 import { loadProcessors } from './processors.ts'
 import { aroundThought, openReasoning, type ReplyReasoning } from './reasoning.ts'
-import { isMessage } from './saved.ts'
 import { checkTools, type ReplyToolCalls, toolCallsOf } from './tool-calls.ts'
-import type { Transcript } from './transcript.ts'
+import { isMessage, type Transcript } from './transcript.ts'
+
+/** What a template is given by the engine itself. */
+const OWN: readonly string[] = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token']
+const MAX_DEPTH = 64
+const MAX_PARTS = 100_000
+
+/** Throws `unsupported` unless the arguments are JSON values of a bounded size, with names that are free. */
+export function checkTemplateArguments(given: unknown): void {
+  if (!isObject(given)) throw wrongOption('templateArguments', given, 'an object with JSON values')
+  const taken = OWN.find((name) => Object.hasOwn(given, name))
+  if (taken !== undefined) {
+    throw new HalfbyteError(
+      'unsupported',
+      `templateArguments has "${taken}", which the engine sets itself; leave it out`,
+      { name: 'templateArguments' },
+    )
+  }
+  let parts = 0
+  const check = (name: string, value: unknown, depth: number): void => {
+    if (++parts > MAX_PARTS || depth > MAX_DEPTH) {
+      throw new HalfbyteError(
+        'unsupported',
+        `templateArguments.${name} has more than ${MAX_PARTS} values or ${MAX_DEPTH} levels; give less`,
+        { name: `templateArguments.${name}` },
+      )
+    }
+    if (Array.isArray(value)) for (const each of value) check(name, each, depth + 1)
+    else if (isObject(value)) for (const each of Object.values(value)) check(name, each, depth + 1)
+    else if (!isScalar(value)) throw wrongOption(`templateArguments.${name}`, value, 'a JSON value')
+  }
+  for (const [name, value] of Object.entries(given)) check(name, value, 1)
+}
+
+const isScalar = (value: unknown) =>
+  value === undefined ||
+  value === null ||
+  ['string', 'boolean'].includes(typeof value) ||
+  Number.isFinite(value)
+
+/** Options that are one of a few words. */
+const CHOICES: Readonly<Partial<Record<keyof DecodeOptions, readonly string[]>>> = {
+  priority: ['foreground', 'background'],
+  speculation: ['off', 'lookup', 'draft'],
+}
+
+const OPTION_KEYS = [
+  'maxTokens',
+  'stop',
+  'processors',
+  ...CONSTRAINT_KEYS,
+  'compact',
+  'negativePrompt',
+  'maxToolCalls',
+  'reasoning',
+  'maxReasoningTokens',
+  ...Object.keys(CHOICES),
+  ...Object.keys(SAMPLER_DEFAULTS),
+]
+
+/** Throws `unsupported` for an unknown option or an invalid value. The sampler checks its own options. */
+function checkedOptions(options: DecodeOptions): DecodeOptions {
+  checkKeys('the options', options, OPTION_KEYS)
+  for (const [key, choices] of Object.entries(CHOICES))
+    checkChoice(key, options[key as keyof DecodeOptions], choices)
+  const { maxTokens = 1, maxToolCalls = 1, stop = [], negativePrompt = '' } = options
+  const { reasoning = false, maxReasoningTokens = 0 } = options
+  if (typeof negativePrompt !== 'string') throw wrongOption('negativePrompt', negativePrompt, 'a text')
+  for (const [name, count] of Object.entries({ maxTokens, maxToolCalls })) {
+    if (!Number.isInteger(count) || count < 1) throw wrongOption(name, count, 'a whole number from 1')
+  }
+  if (!isCount(maxReasoningTokens))
+    throw wrongOption('maxReasoningTokens', maxReasoningTokens, 'a whole number from 0')
+  if (reasoning !== false && !(isMark(reasoning?.open) && isMark(reasoning.close)))
+    throw wrongOption('reasoning', reasoning, 'false, or an object with texts as open and close')
+  checkTexts('stop', stop)
+  return options
+}
+
+const isMark = (text: unknown): boolean => typeof text === 'string' && text.trim() !== ''
 
 /**
  * The prompt as the model reads it: plain text unchanged, a conversation through the template. Throws

@@ -1,12 +1,10 @@
 // Tool calls of replies. In: a prompt with tools, and the reply's text in pieces. Out: the calls in it, with
 // new ids.
 import { HalfbyteError } from '../../base/errors.ts'
-import { checkList } from '../../base/lists.ts'
-import { wrongOption } from '../../base/options.ts'
+import { checkList, wrongOption } from '../../base/options.ts'
 import { isObject } from '../../base/values.ts'
 import { ToolCallParser } from '../../text/chat/tool-calls.ts'
-import type { Prompt, Tool } from '../wire/protocol.ts'
-import type { ToolCall } from '../wire/reply.ts'
+import type { Prompt, Tool, ToolCall } from '../wire/protocol.ts'
 
 /** Finds the calls of one reply. */
 export interface ReplyToolCalls {

@@ -1,8 +1,7 @@
 // A toy model for tests. In: bytes. Out: replies that quote the last user message, from a real scheduler and
 // state cache.
 
-import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
-import { ABI } from '../../abi/constants.ts'
+import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { ConstraintCompiler } from '../../constrain/compile.ts'
 import type { SamplerOptions } from '../../generate/sampler/options.ts'
@@ -53,7 +52,9 @@ export function toyModel(
   const { contextLength = 4096, sampling = {}, reasoning, opens = '' } = options
   const arena = new Arena(new WebAssembly.Memory({ initial: 16 }), 64)
   const state = new StateCache({
-    ...{ arena, blockBytes: [ABI.BLOCK_POSITIONS * 4], contextLength },
+    arena,
+    blockBytes: [ABI.BLOCK_POSITIONS * 4],
+    contextLength,
     move: (_, from, to, count) => {
       for (let index = 0; index < count; index++) {
         arena.u32[wordOf(arena, to.table, to.position + index)] =
@@ -79,7 +80,11 @@ export function toyModel(
   const step = new StepBuffer(arena, { tokens: 64, logitRows: 4, sequences: 4 }, 1, [])
   const pool = new ToyPool(arena, activations, reasoning === undefined ? [OPENING] : [])
   const scheduler = new Scheduler({
-    ...{ pool, arena, plan, written, step },
+    pool,
+    arena,
+    plan,
+    written,
+    step,
     now: () => performance.now(),
     yieldTask: () => new Promise((resolve) => setImmediate(resolve)),
   })

@@ -1,13 +1,11 @@
 // Connections. In: a worker, or a service in this thread. Out: a Comlink endpoint and news of its death.
 import { type Endpoint, expose } from 'comlink'
 import { HalfbyteError } from '../../base/errors.ts'
-import { randomId } from '../../base/random-id.ts'
+import { randomId } from '../../base/values.ts'
 import { attendComputeWorkers } from './compute-workers.ts'
 import { keepErrorClasses } from './failure.ts'
-import type { LifeMessage } from './life.ts'
 import type { EngineService } from './protocol.ts'
-import { addressOf, refusalOf } from './script.ts'
-import { takeEngineWorker } from './spare-worker.ts'
+import { addressOf, type LifeMessage, refusalOf, takeEngineWorker } from './script.ts'
 
 /** A connection to an engine service, wherever it runs. */
 export interface Connection {

@@ -1,6 +1,54 @@
 // Worker scripts. In: a script's address. Out: a worker that runs it, whatever its origin, or why there is
-// none.
+// none; the spare engine worker of a page.
 import { reasonOf } from '../../base/errors.ts'
+import type { HostAssets } from '../host.ts'
+
+let spare: { readonly worker: Worker; readonly script: string | undefined } | undefined
+
+/**
+ * Starts an engine worker, which fetches and compiles its module. The next `takeEngineWorker` with the same
+ * `script` gets it. What fails here is tried again and told then.
+ */
+export function prepareEngineWorker(script?: string, assets: HostAssets = {}): void {
+  if (globalThis.Worker === undefined || spare !== undefined) return
+  try {
+    const worker = start(script)
+    spare = { worker, script }
+    worker.addEventListener('error', () => {
+      if (spare?.worker === worker) spare = undefined
+    })
+    worker.postMessage({ type: 'prepare', assets } satisfies LifeMessage)
+  } catch {
+    spare = undefined
+  }
+}
+
+/** The spare worker, or a new one. Throws what `new Worker` throws. */
+export function takeEngineWorker(script?: string): Worker {
+  const taken = spare?.script === script ? spare?.worker : undefined
+  if (taken !== undefined) spare = undefined
+  return taken ?? start(script)
+}
+
+const start = (script: string | undefined): Worker =>
+  script === undefined
+    ? new Worker(new URL('../../../workers/engine.worker.ts', import.meta.url), { type: 'module' })
+    : startScript(new URL(script))
+
+/**
+ * Messages beside Comlink's. The page names a lock; the worker takes it for its whole life and confirms.
+ * Browsers do not report that a worker closed itself or was killed, but they release its locks.
+ */
+export type LifeMessage =
+  | { readonly type: 'hold'; readonly lock: string }
+  | { readonly type: 'held' }
+  | { readonly type: 'ping' | 'pong' }
+  /** The worker's module will be needed. */
+  | { readonly type: 'prepare'; readonly assets: HostAssets }
+  /** A message arrived that could not be read. It may have been any pending call. */
+  | { readonly type: 'unread' }
+  /** From the script that was to import the worker's own. */
+  | { readonly type: 'missing' }
 
 /** Browsers refuse worker scripts of another origin, but accept a script of this origin that imports one. */
 export function startScript(address: URL): Worker {

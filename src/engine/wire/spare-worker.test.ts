@@ -1,6 +1,6 @@
 // Spare workers. In: workers that begin, or fail. Out: the next load takes one that lives, and only once.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { prepareEngineWorker, takeEngineWorker } from './spare-worker.ts'
+import { prepareEngineWorker, takeEngineWorker } from './script.ts'
 
 class FakeWorker extends EventTarget {
   static started: FakeWorker[] = []

@@ -1,7 +1,7 @@
 // Streams. In: both ends of one channel. Out: credit that holds the worker back, and ends that arrive once.
 import { expect, test } from 'vitest'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Outcome, TextChunk } from './reply.ts'
+import type { Outcome, TextChunk } from './protocol.ts'
 import { openFeed, openOutlet, STREAM_CREDITS } from './stream.ts'
 
 const OUTCOME: Outcome = {

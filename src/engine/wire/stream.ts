@@ -2,8 +2,7 @@
 // sink.
 import { HalfbyteError } from '../../base/errors.ts'
 import { fromFailure, toFailure } from './failure.ts'
-import type { StreamCommand, StreamReport } from './protocol.ts'
-import type { Outcome, TextChunk } from './reply.ts'
+import type { Outcome, StreamCommand, StreamReport, TextChunk } from './protocol.ts'
 
 /** Number of chunks that a stream may be ahead of its reader. */
 export const STREAM_CREDITS = 32

@@ -20,8 +20,14 @@ const MOST_TOKENS = 256
 /** JSON Schema's names of BFCL's types. */
 const SCHEMA_TYPES: ReadonlyMap<unknown, string> = new Map(
   Object.entries({
-    ...{ dict: 'object', float: 'number', integer: 'integer', string: 'string', boolean: 'boolean' },
-    ...{ array: 'array', tuple: 'array', any: 'string' },
+    dict: 'object',
+    float: 'number',
+    integer: 'integer',
+    string: 'string',
+    boolean: 'boolean',
+    array: 'array',
+    tuple: 'array',
+    any: 'string',
   }),
 )
 
@@ -83,7 +89,8 @@ function readItem(line: Line): { id: string; question: Question; functions: read
   })
   const functions = given.map((each) => readFunction(line, each))
   const tools = functions.map(({ name, description, parameters }) => ({
-    ...{ name, description },
+    name,
+    description,
     parameters: asSchema(parameters) as object,
   }))
   return { id: textField(line, 'id'), question: { messages, tools, maxTokens: MOST_TOKENS }, functions }
@@ -105,7 +112,10 @@ function readFunction(line: Line, value: unknown): BfclFunction {
       )
   }
   return {
-    ...{ name, description, parameters: parameters as JsonObject, required: required as string[] },
+    name,
+    description,
+    parameters: parameters as JsonObject,
+    required: required as string[],
     properties: properties as unknown as BfclFunction['properties'],
   }
 }

@@ -59,7 +59,8 @@ export function gsm8k(
 }
 
 function readLine(line: Line) {
-  const [question, answer] = [textField(line, 'question'), textField(line, 'answer')]
+  const question = textField(line, 'question')
+  const answer = textField(line, 'answer')
   if (!answer.includes('#### ')) throw wrong(line, 'has an answer without "#### "')
   return { number: line.number, question, answer }
 }

@@ -1,8 +1,78 @@
 // Instructions of IFEval. In: an instruction's id and arguments. Out: a check of replies. The rules are those
 // of lm-evaluation-harness 0.4.13, whose regular expressions are Python's.
 import { isCount, type JsonObject } from '../../base/values.ts'
-import { scriptCheck } from './scripts.ts'
-import { sentencesOf, wordTokens } from './words.ts'
+
+/** Before a name, so that a capital after them begins no sentence. */
+const TITLES = new Set(
+  'mr mrs ms dr prof sen rep gov gen col st jan feb mar apr jun jul aug sept oct nov dec'.split(' '),
+)
+/** A capital after them begins a sentence. */
+const ABBREVIATIONS = new Set(['vs', 'jr', 'sr', 'inc', 'ltd', 'co', 'corp'])
+
+/** A mark of an end, what closes after it, marks that stand alone, and white space. */
+const END = /(?<=\S)[.?!]+["'”’)\]}*_]*(?:\s+[.?!]+(?=\s|$))*(?=\s)/g
+
+/** A line break alone ends no sentence. */
+function sentencesOf(text: string): string[] {
+  const sentences: string[] = []
+  let from = 0
+  for (const { 0: mark, index } of text.matchAll(END)) {
+    const end = index + mark.length
+    const [word = ''] = /\S*$/.exec(text.slice(from, index)) ?? []
+    const next = text.slice(end).trimStart()
+    if (next === '' || (mark.startsWith('.') && goesOn(word, mark, next))) continue
+    sentences.push(text.slice(from, end).trim())
+    from = end
+  }
+  const rest = text.slice(from).trim()
+  return rest === '' ? sentences : [...sentences, rest]
+}
+
+/** Whether a full stop belongs to an initial, an abbreviation or an ellipsis. */
+function goesOn(word: string, mark: string, next: string): boolean {
+  const bare = word.toLowerCase().replace(/^[("'[*]+/, '')
+  if (mark.startsWith('..') || TITLES.has(bare) || (/^\p{L}$/u.test(bare) && bare !== 'i')) return true
+  const isAbbreviated =
+    ABBREVIATIONS.has(bare) || (/^\p{L}(?:\.\p{L})+$/u.test(bare) && !NO_ABBREVIATIONS.has(bare))
+  return isAbbreviated && !/^\p{Lu}/u.test(next)
+}
+
+/** NLTK's model has not learned these. */
+const NO_ABBREVIATIONS = new Set(['e.g', 'i.e'])
+
+/** Words, marks, and the parts of contractions. A full stop parts only from the last word of a sentence. */
+const wordTokens = (text: string): string[] =>
+  sentencesOf(text).flatMap((sentence) =>
+    sentence
+      .replaceAll(/([?!;@#$%&*()[\]{}<>"“”—]|--|\.\.\.)/g, ' $1 ')
+      .replaceAll(/([,:])(?!\d)/g, ' $1 ')
+      .replace(/\.(["'”’)\]}*_\s]*)$/, ' . $1')
+      .replaceAll(/('(?:s|m|d|ll|re|ve)|n't)(?=\s|$)/gi, ' $1')
+      .split(/\s+/)
+      .filter((token) => token !== ''),
+  )
+
+const SCRIPTS: ReadonlyMap<string, string> = new Map([
+  ['bn', 'Bengali'],
+  ['gu', 'Gujarati'],
+  ['kn', 'Kannada'],
+  ['ko', 'Hangul'],
+  ['pa', 'Gurmukhi'],
+  ['ta', 'Tamil'],
+  ['te', 'Telugu'],
+  ['th', 'Thai'],
+])
+
+/**
+ * Whether most letters are of the language's script. Undefined for a language that shares its script with
+ * others (Latin, Cyrillic, Arabic, Devanagari): telling those apart takes a model of each language.
+ */
+function scriptCheck(language: string): ((text: string) => boolean) | undefined {
+  const script = SCRIPTS.get(language)
+  if (script === undefined) return undefined
+  const own = new RegExp(`\\p{Script=${script}}`, 'gu')
+  return (text) => 2 * (text.match(own)?.length ?? 0) > (text.match(/[\p{L}\p{M}]/gu)?.length ?? 0)
+}
 
 /** Whether a text that is not blank follows the instruction. */
 export type Check = (text: string) => boolean
@@ -119,7 +189,8 @@ class Missing extends Error {}
 const CHECKS: ReadonlyMap<string, Make> = new Map(
   Object.entries({
     'change_case:capital_word_frequency': (given) => {
-      const [relation, least] = [given.relation('capital_relation'), given.count('capital_frequency')]
+      const relation = given.relation('capital_relation')
+      const least = given.count('capital_frequency')
       return (text) => compared(wordTokens(text).filter(isUpper).length, relation, least)
     },
     'change_case:english_capital': () => (text) => isUpper(text),
@@ -167,17 +238,20 @@ const CHECKS: ReadonlyMap<string, Make> = new Map(
     },
     'keywords:frequency': (given) => {
       const pattern = new RegExp(literal(given.text('keyword')), 'giu')
-      const [relation, threshold] = [given.relation('relation'), given.count('frequency')]
+      const relation = given.relation('relation')
+      const threshold = given.count('frequency')
       return (text) => compared(count(text, pattern), relation, threshold)
     },
     'keywords:letter_frequency': (given) => {
       const letter = given.text('letter').toLowerCase()
-      const [relation, threshold] = [given.relation('let_relation'), given.count('let_frequency')]
+      const relation = given.relation('let_relation')
+      const threshold = given.count('let_frequency')
       return (text) => compared(text.toLowerCase().split(letter).length - 1, relation, threshold)
     },
     'language:response_language': (given) => scriptCheck(given.text('language')) ?? 'unchecked',
     'length_constraints:nth_paragraph_first_word': (given) => {
-      const [total, nth] = [given.count('num_paragraphs'), given.count('nth_paragraph')]
+      const total = given.count('num_paragraphs')
+      const nth = given.count('nth_paragraph')
       const word = given.text('first_word')
       return nth === 0 ? 'unknown' : (text) => startsParagraph(text, total, nth, word)
     },
@@ -186,11 +260,13 @@ const CHECKS: ReadonlyMap<string, Make> = new Map(
       return (text) => paragraphCount(text) === exact
     },
     'length_constraints:number_sentences': (given) => {
-      const [relation, threshold] = [given.relation('relation'), given.count('num_sentences')]
+      const relation = given.relation('relation')
+      const threshold = given.count('num_sentences')
       return (text) => compared(sentencesOf(text).length, relation, threshold)
     },
     'length_constraints:number_words': (given) => {
-      const [relation, threshold] = [given.relation('relation'), given.count('num_words')]
+      const relation = given.relation('relation')
+      const threshold = given.count('num_words')
       return (text) => compared(count(text, /[\p{L}\p{N}_]+/gu), relation, threshold)
     },
     'punctuation:no_comma': () => (text) => !text.includes(','),

@@ -40,8 +40,14 @@ type Kind = 'text' | 'whole' | 'real' | 'truth' | 'list' | 'object' | 'none'
 
 const KINDS: ReadonlyMap<string, Kind> = new Map(
   Object.entries({
-    ...{ string: 'text', any: 'text', integer: 'whole', float: 'real', boolean: 'truth' },
-    ...{ array: 'list', tuple: 'list', dict: 'object' },
+    string: 'text',
+    any: 'text',
+    integer: 'whole',
+    float: 'real',
+    boolean: 'truth',
+    array: 'list',
+    tuple: 'list',
+    dict: 'object',
   } satisfies Record<string, Kind>),
 )
 

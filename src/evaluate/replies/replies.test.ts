@@ -16,7 +16,11 @@ const of = (...lines: readonly unknown[]) => ({
   text: lines.map((line) => JSON.stringify(line)).join('\n'),
 })
 const reply = (text: string, toolCalls: readonly RepliedCall[] = [], finishReason = 'stop'): Reply => ({
-  ...{ text, toolCalls, finishReason, promptTokens: 1, tokens: [] },
+  text,
+  toolCalls,
+  finishReason,
+  promptTokens: 1,
+  tokens: [],
 })
 /** A model that always says the same, and what it was asked. */
 const saying = (said: Reply) => {
@@ -73,7 +77,10 @@ describe('gsm8k', () => {
 
 describe('ifeval', () => {
   const item = (ids: readonly string[], kwargs: readonly object[]) => ({
-    ...{ key: 7, prompt: 'p', instruction_id_list: ids, kwargs },
+    key: 7,
+    prompt: 'p',
+    instruction_id_list: ids,
+    kwargs,
   })
   const marksOf = (text: string, ids: readonly string[], kwargs: readonly object[]) =>
     ifeval(of(item(ids, kwargs)), {}).items[0]!.mark(reply(text))
@@ -197,7 +204,8 @@ describe('bfcl', () => {
     const [item] = bfcl('bfcl_simple', of(question), of(truth), {}).items
     expect(item!.question.tools).toEqual([
       {
-        ...{ name: 'geo.area', description: 'Area' },
+        name: 'geo.area',
+        description: 'Area',
         parameters: {
           type: 'object',
           properties: {

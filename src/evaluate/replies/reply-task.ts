@@ -1,8 +1,7 @@
 // Tasks of whole replies. In: questions, and what a good reply is. Out: a task whose items keep the reply
 // beside its marks, so that every score can be checked.
 import { Random } from '../../generate/sampler/random.ts'
-import { mean } from '../statistics.ts'
-import type { Task } from '../task.ts'
+import { mean, type Task } from '../task.ts'
 
 interface QuestionMessage {
   readonly role: 'system' | 'user' | 'assistant'
@@ -89,7 +88,10 @@ export function replyTask(
     question: { ...item.question, maxTokens: maxTokens ?? item.question.maxTokens },
   }))
   return {
-    ...{ name, count: items.length, unit: 'replies', items },
+    name,
+    count: items.length,
+    unit: 'replies',
+    items,
     async score(model, index, signal) {
       const item = items[index]!
       return marked(item, await model.answer(item.question, signal))
@@ -115,8 +117,10 @@ export function replyTask(
 }
 
 export const marked = (item: ReplyItem, reply: Reply): MarkedReply => ({
-  ...{ id: item.id, ...reply },
-  ...{ marks: item.mark(reply), leftOut: item.leftOut ?? 0 },
+  id: item.id,
+  ...reply,
+  marks: item.mark(reply),
+  leftOut: item.leftOut ?? 0,
 })
 
 /** Fisher and Yates' shuffle. */

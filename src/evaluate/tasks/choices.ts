@@ -1,8 +1,7 @@
 // Multiple choice. In: data sets in their published forms. Out: tasks that ask which choice the model finds
 // most likely, as lm-evaluation-harness does.
-import { type EncodedPair, encodePair, scorePairs } from '../pairs.ts'
-import { argmax, mean } from '../statistics.ts'
-import type { Task } from '../task.ts'
+import { type EncodedPair, encodePair, scorePairs } from '../score.ts'
+import { argmax, mean, type Task } from '../task.ts'
 import { type DataFile, goldOf, isTexts, type Line, readLines, textField, textsField, wrong } from './read.ts'
 
 /** Either one context with several continuations, or several contexts with one continuation. */
@@ -112,7 +111,8 @@ export function hellaswag(file: DataFile): Task {
 function readHellaswag(line: Line): ChoiceItem {
   if (isOwn(line)) return readOwn(line)
   const endings = textsField(line, 'endings').map(cleaned)
-  const [first, second] = [textField(line, 'ctx_a'), capitalized(textField(line, 'ctx_b'))]
+  const first = textField(line, 'ctx_a')
+  const second = capitalized(textField(line, 'ctx_b'))
   const query = cleaned(`${textField(line, 'activity_label')}: ${first} ${second}`)
   return item(query, endings, goldOf(line, line.value['label'], endings.length))
 }

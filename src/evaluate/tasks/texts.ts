@@ -1,14 +1,75 @@
 // Texts. In: WikiText, LAMBADA or any text. Out: tasks whose result is a perplexity, each by one published
 // definition.
+
+import { linesOf, type TextPieces } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { linesOf, type TextPieces } from '../../base/lines.ts'
-import { encodePair, prefixToken, scorePairs } from '../pairs.ts'
 import { type ForwardRows, type Ids, perplexityOfTokens, scoreWindow } from '../perplexity.ts'
-import { rollingWindows } from '../rolling.ts'
-import { mean, perplexityOf } from '../statistics.ts'
-import type { Task } from '../task.ts'
+import { type EncodedPair, encodePair, prefixToken, scorePairs } from '../score.ts'
+import { mean, perplexityOf, type Task } from '../task.ts'
 import { type DataFile, readLines, textField, wrong } from './read.ts'
-import { detokenizeWikitext, pagesOf } from './wikitext.ts'
+
+/** Each page with its title first. Source: the loader of the data set `wikitext_document_level`. */
+export function pagesOf(text: string): string[] {
+  const pages: string[] = []
+  let lines: string[] = []
+  for (const line of text.split('\n')) {
+    const title = line.replaceAll('= = =', '===').replaceAll('= =', '==').trim()
+    if (title.startsWith('= ') && title.endsWith(' =')) {
+      const page = lines.join('\n')
+      if (page.trim() !== '') pages.push(page)
+      lines = []
+    }
+    lines.push(line)
+  }
+  const last = lines.join('\n')
+  if (last.trim() !== '' || pages.length === 0) pages.push(last)
+  return pages
+}
+
+type Rule = readonly [find: string | RegExp, put: string]
+
+/** In this order. Source: `preprocess_wikitext.py` of lm-evaluation-harness. */
+const RULES: readonly Rule[] = [
+  ["s '", "s'"],
+  [/\/' [0-9]\//g, "/'[0-9]/"],
+  [' @-@ ', '-'],
+  [' @,@ ', ','],
+  [' @.@ ', '.'],
+  ...[':', ';', '.', '!', '?', ','].map((mark): Rule => [` ${mark} `, `${mark} `]),
+  [/\(\s*([^)]*?)\s*\)/g, '($1)'],
+  [/\[\s*([^\]]*?)\s*\]/g, '[$1]'],
+  [/\{\s*([^}]*?)\s*\}/g, '{$1}'],
+  [/"\s*([^"]*?)\s*"/g, '"$1"'],
+  [/'\s*([^']*?)\s*'/g, "'$1'"],
+  ['= = = =', '===='],
+  ['= = =', '==='],
+  ['= =', '=='],
+  [' \u00b0 ', '\u00b0'],
+  [' \n', '\n'],
+  ['\n ', '\n'],
+  [' N ', ' 1 '],
+  [" 's", "'s"],
+]
+
+export const detokenizeWikitext = (page: string): string =>
+  RULES.reduce((text, [find, put]) => text.replaceAll(find, put), page)
+
+/**
+ * The first window scores its own tokens after `prefix`; each later one scores the next `maxTokens` tokens,
+ * the first of them after the token before. The last window is moved back as far as it can be, so what it
+ * scores has a long context. Source: `get_rolling_token_windows` with `context_len` 1 and
+ * `make_disjoint_window` of lm-evaluation-harness 0.4.
+ */
+export function rollingWindows(ids: readonly number[], prefix: number, maxTokens: number): EncodedPair[] {
+  const windows: EncodedPair[] = []
+  for (let done = 0; done < ids.length; ) {
+    const end = Math.min(done + maxTokens, ids.length)
+    const context = done === 0 ? [prefix] : ids.slice(Math.max(0, end - maxTokens - 1), done)
+    windows.push({ context, continuation: ids.slice(done, end) })
+    done = end
+  }
+  return windows
+}
 
 /** How a text is cut into windows that do not overlap. */
 export interface WindowRules {
@@ -42,7 +103,9 @@ export function windowTask({ name, context, ids, total = ids.length, bos, forwar
   }
   const first = name === 'second_halves' ? Math.floor(context / 2) : 0
   return {
-    ...{ name, count, unit: `windows of ${context}` },
+    name,
+    count,
+    unit: `windows of ${context}`,
     async score(_, index, signal) {
       const own = Array.from(ids.slice(index * context, (index + 1) * context))
       const { sum, squares, count: scored } = await scoreWindow(own, forward, { first, bos, signal })
@@ -76,7 +139,9 @@ export function wikitext(file: DataFile): Task {
   const words = pages.map((page) => page.split(/\s+/).length)
   const bytes = pages.map((page) => new TextEncoder().encode(page).length)
   return {
-    ...{ name: 'wikitext', count: pages.length, unit: 'pages' },
+    name: 'wikitext',
+    count: pages.length,
+    unit: 'pages',
     async score(model, index, signal) {
       const ids = model.tokenizer.encode(detokenizeWikitext(pages[index]!))
       let logLikelihood = 0
@@ -109,7 +174,9 @@ export function lambada(file: DataFile): Task {
     return { context: words.slice(0, -1).join(' '), word: ` ${words.at(-1)}` }
   })
   return {
-    ...{ name: 'lambada', count: items.length, unit: 'texts' },
+    name: 'lambada',
+    count: items.length,
+    unit: 'texts',
     async score(model, index, signal) {
       const { context, word } = items[index]!
       const pair = encodePair(model, context, word)

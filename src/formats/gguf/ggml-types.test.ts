@@ -5,8 +5,7 @@ import { ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer
 import { bufferSource } from '../../base/bytes.ts'
 import { BLOCKS, DTYPES } from '../dtypes.ts'
 import { CODED_DTYPES, randomBlocks } from '../testing/random-blocks.ts'
-import { GGML_DTYPES } from './ggml-types.ts'
-import { readGguf } from './gguf.ts'
+import { GGML_DTYPES, readGguf } from './gguf.ts'
 
 const open = (bytes: Uint8Array) => readGguf(bufferSource('types.gguf', bytes))
 

@@ -3,8 +3,7 @@
 import { HalfbyteError } from '../../base/errors.ts'
 import { rowBytes } from '../dtypes.ts'
 import type { DType } from '../tensors.ts'
-import { GGML_DTYPES } from './ggml-types.ts'
-import { GGUF_MAGIC, type GgufFile, readAlignment } from './gguf.ts'
+import { GGML_DTYPES, GGUF_MAGIC, type GgufFile, readAlignment } from './gguf.ts'
 
 /** Has the shape of the tensor that it replaces. */
 export interface NewTensor {

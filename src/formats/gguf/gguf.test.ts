@@ -13,7 +13,7 @@ import {
 import { type ByteSource, bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { readGguf } from './gguf.ts'
-import { mergeSplits } from './gguf-splits.ts'
+import { mergeSplits } from './open-gguf.ts'
 
 const STORIES = join(import.meta.dirname, '../../../../shared/fixtures/stories260k')
 
@@ -290,7 +290,8 @@ describe('splits', () => {
   })
 
   test('doubled ones, foreign ones, doubled tensors and a wrong total are refused', async () => {
-    const [first, second] = [await split(0, 2), await split(1, 2)]
+    const first = await split(0, 2)
+    const second = await split(1, 2)
     expect(() => mergeSplits([first, first])).toThrow(/both split 1 of 2/)
     expect(() => mergeSplits([first, second, second])).toThrow(/both split 2 of 2/)
     const foreign = await split(1, 3)

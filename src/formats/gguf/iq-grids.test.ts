@@ -1,7 +1,7 @@
 // Grids. In: the name of an IQ type. Out: the very table that ggml has.
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { type GridName, iqGrid } from './iq-grids.ts'
+import { type GridName, iqGrid } from './iq-quants.ts'
 
 /**
  * Points of a grid, and SHA-256, its first half, of what `dequantize_row_*` of ggml (llama.cpp, September

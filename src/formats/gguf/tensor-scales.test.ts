@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import { dequantize } from '../dequantize.ts'
-import { storedRows } from '../stored-rows.ts'
+import { storedRows } from '../dtypes.ts'
 import type { TensorInfo } from '../tensors.ts'
 import { randomBlocks } from '../testing/random-blocks.ts'
 import { codingOf } from './group-readers.ts'
-import { scaleTensors } from './tensor-scales.ts'
+import { scaleTensors } from './open-gguf.ts'
 
 const SHAPE = [3, 2, 128] as const
 const COUNT = 3 * 2 * 128

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { bufferSource, readInto } from '../../base/bytes.ts'
 import { openModel } from '../open-model.ts'
-import { joinParts } from './hbm-parts.ts'
+import { joinParts } from '../splits.ts'
 import { writePack } from './hbm-writer.ts'
 
 const weights = new Uint8Array(40 * 128).map((_, at) => (at * 31 + 7) >> 1)
@@ -43,7 +43,8 @@ test('parts of any size, in any order, read like the whole', async () => {
         .sort((left, right) => left.key - right.key)
       const joined = joinParts(mixed.map(({ part }) => part) as unknown as Parts)
       expect(joined.size).toBe(whole.length)
-      const [start, end] = [Math.min(a, b), Math.max(a, b)]
+      const start = Math.min(a, b)
+      const end = Math.max(a, b)
       const target = new Uint8Array(end - start)
       await readInto(joined, target, start)
       expect(target).toEqual(whole.subarray(start, end))

@@ -83,7 +83,8 @@ test('for any text the address begins with that of the folder, or an error of ty
         return isHalfbyteError(error) && error.code === 'format'
       }
       inside++
-      const [from, to] = [new URL(page(folder)), new URL(page(address))]
+      const from = new URL(page(folder))
+      const to = new URL(page(address))
       return (
         address.startsWith(folder) &&
         to.href.startsWith(from.href) &&

@@ -19,9 +19,8 @@ import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { floatToHalf } from '../../base/half.ts'
 import { dequantize } from '../dequantize.ts'
-import { rowBytes } from '../dtypes.ts'
+import { rowBytes, storedRows } from '../dtypes.ts'
 import { malformed, shown } from '../malformed.ts'
-import { storedRows } from '../stored-rows.ts'
 import type { DType, TensorInfo } from '../tensors.ts'
 import { floatTensor, STORED_BYTES, type StoredTensor } from './safetensors.ts'
 
@@ -93,10 +92,22 @@ export function packedInts(packed: PackedInts): TensorInfo {
     const read = async (offset: number, length: number, signal?: AbortSignal) => {
       const first = offset / bytes
       const end = first + length / bytes
-      const [from, to] = [Math.floor(first / per), Math.ceil(end / per)]
+      const from = Math.floor(first / per)
+      const to = Math.ceil(end / per)
       const isWords = order === 'awq'
       const rows: Rows = {
-        ...{ packed, k, groups, groupSize, first, end, form, file, isSorted, per, from, across: to - from },
+        packed,
+        k,
+        groups,
+        groupSize,
+        first,
+        end,
+        form,
+        file,
+        isSorted,
+        per,
+        from,
+        across: to - from,
         words: wordsOf(await part(codes, isByRows, isWords ? from : first, isWords ? to : end, signal)),
         scales: floatsOf(scales, await part(scales, isByRows, first, end, signal)),
         zeros: zeros && wordsOf(await part(zeros, isByRows, from, to, signal)),

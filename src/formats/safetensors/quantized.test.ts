@@ -20,13 +20,14 @@ import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
 import { dequantize, readVector } from '../dequantize.ts'
+import { storedRows } from '../dtypes.ts'
 import { openModel } from '../open-model.ts'
-import { storedRows } from '../stored-rows.ts'
 import type { TensorInfo } from '../tensors.ts'
 
 type Tensors = Readonly<Record<string, StoredTensor>>
 
-const [N, K] = [40, 256]
+const N = 40
+const K = 256
 
 async function open(tensors: Tensors, quantization?: unknown): Promise<ReadonlyMap<string, TensorInfo>> {
   const config = { model_type: 'llama', quantization_config: quantization }
@@ -66,7 +67,12 @@ async function failure(work: Promise<unknown>): Promise<string> {
 }
 
 const gptq = (bits: number, group_size: number, more = {}) => ({
-  ...{ quant_method: 'gptq', bits, group_size, desc_act: false, sym: true, ...more },
+  quant_method: 'gptq',
+  bits,
+  group_size,
+  desc_act: false,
+  sym: true,
+  ...more,
 })
 const awq = { quant_method: 'awq', bits: 4, group_size: 64, version: 'gemm', zero_point: true }
 const packed = (num_bits: number, more = {}) => ({
@@ -145,7 +151,8 @@ test('inputs that were sorted by their activations keep their own groups', async
   const config = gptq(4, 64, { sym: false, desc_act: true })
   const even = intMatrix(N, K, { groupSize: 64, isShuffled: true })
   const { sorted } = (await open(gptqTensors('x', even), gptq(4, 64, { desc_act: true }))).get('x.weight')!
-  const [order, moved] = [await readVector(sorted!.order), await valuesOf(sorted!.tensor)]
+  const order = await readVector(sorted!.order)
+  const moved = await valuesOf(sorted!.tensor)
   expect(sorted!.tensor.dtype).toBe('Q4_0')
   const right = intValues(even)
   expect(moved).toEqual(moved.map((_, at) => right[at - (at % K) + order[at % K]!]!))
@@ -185,7 +192,8 @@ describe('bytes under scales', () => {
     const [form, values] = await valuesIn(tensors, config)
     expect(form).toBe('F32 like Q8_0')
     const right = Float32Array.from(bytes, (byte, at) => {
-      const [row, column] = [Math.floor(at / K), at % K]
+      const row = Math.floor(at / K)
+      const column = at % K
       const blockRows = shape[0] === N ? row : shape.length === 2 ? Math.floor(row / 16) * 2 : 0
       const scale = scales[blockRows + (shape[0] === 3 ? Math.floor(column / 128) : 0)]!
       return scale * (dtype === 'I8' ? (byte > 127 ? byte - 256 : byte) : fp8Value(dtype, byte))

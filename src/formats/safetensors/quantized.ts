@@ -1,12 +1,62 @@
 // Quantised safetensors. In: stored tensors, `quantization_config`. Out: a tensor of a supported dtype per
 // matrix.
 import { HalfbyteError } from '../../base/errors.ts'
+import { halfTable } from '../../base/half.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
-import { shown } from '../malformed.ts'
+import { malformed, shown } from '../malformed.ts'
 import type { TensorIndex, TensorInfo } from '../tensors.ts'
-import { type PackedInts, packedInts } from './packed-ints.ts'
-import { floatTensor, type StoredIndex, type StoredTensor } from './safetensors.ts'
-import { scaledBytes } from './scaled-bytes.ts'
+import { floatsOf, type PackedInts, packedInts, virtual } from './packed-ints.ts'
+import { floatTensor, type StoredDType, type StoredIndex, type StoredTensor } from './safetensors.ts'
+
+/** The value of each of the 256 bytes. E4M3 has no infinities; E5M2 is the upper byte of an f16. */
+function levelsOf(dtype: StoredDType): Float32Array {
+  return Float32Array.from({ length: 256 }, (_, byte) => {
+    if (dtype === 'I8') return (byte << 24) >> 24
+    if (dtype === 'F8_E5M2') return halfTable()[byte << 8]!
+    const exponent = (byte >>> 3) & 15
+    const mantissa = byte & 7
+    if ((byte & 127) === 127) return Number.NaN
+    const size = exponent === 0 ? mantissa * 2 ** -9 : (8 + mantissa) * 2 ** (exponent - 10)
+    return byte > 127 ? -size : size
+  })
+}
+
+/**
+ * `scale` holds one scale for the whole matrix, for each output, or for each block of `block` [rows,
+ * columns]. Throws `format` when its shape is none of these.
+ */
+function scaledBytes(
+  weight: StoredTensor,
+  scale: StoredTensor | undefined,
+  block: readonly number[] = [128, 128],
+): TensorInfo {
+  const { name, dtype, shape, source: file } = weight
+  const [n = 1, k = 1] = shape
+  const [down = 1, across = 1] = scale?.shape ?? []
+  const a = down === 1 ? n : down === n ? 1 : (block[0] ?? 0)
+  const b = across === 1 ? k : (block[1] ?? 0)
+  if (shape.length !== 2 || Math.ceil(n / a) !== down || Math.ceil(k / b) !== across) {
+    throw malformed(
+      file.name,
+      `the scales of ${shown(name)} [${shape}] are [${scale?.shape}], not one, one for each row or one for each block of [${block}]`,
+    )
+  }
+  const levels = levelsOf(dtype)
+  const read = async (offset: number, length: number, signal?: AbortSignal) => {
+    const first = offset / (4 * k)
+    const bytes = await file.read(weight.offset + offset / 4, length / 4, signal)
+    const scales = scale && floatsOf(scale, await scale.source.read(scale.offset, scale.byteLength, signal))
+    const out = new Float32Array(length / 4)
+    for (let at = 0; at < out.length; ) {
+      const row = Math.floor((first + at / k) / a) * across
+      for (let i = 0; i < k; i++, at++) {
+        out[at] = levels[bytes[at]!]! * (scales?.[row + Math.floor(i / b)] ?? 1)
+      }
+    }
+    return new Uint8Array(out.buffer)
+  }
+  return { ...virtual(file.name, name, 'F32', shape, 4 * n * k, read), like: 'Q8_0' }
+}
 
 type Scheme = Omit<PackedInts, 'name' | 'codes' | 'scales' | 'zeros' | 'groupOf'>
 
@@ -89,7 +139,8 @@ function schemeOf(file: string, config: JsonObject): Scheme {
     const value = keys.map((key) => config[key]).find((each) => typeof each === 'number')
     return typeof value === 'number' ? value : 0
   }
-  const [bits, groupSize] = [number('bits', 'w_bit'), number('group_size', 'q_group_size')]
+  const bits = number('bits', 'w_bit')
+  const groupSize = number('group_size', 'q_group_size')
   if (method === 'gptq' && /^gptq(_v2)?$/.test(layout)) {
     const isOrdered = config['desc_act'] !== true || groupSize < 1
     const zeroOffset = layout === 'gptq' ? 1 : 0

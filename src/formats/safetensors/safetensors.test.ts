@@ -10,8 +10,7 @@ import {
 } from '../../../test/conformance/testing/writers/safetensors-writer.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
-import { readSafetensors, readShards } from './safetensors.ts'
-import { writeSafetensors } from './safetensors-writer.ts'
+import { readSafetensors, readShards, writeSafetensors } from './safetensors.ts'
 
 const MAMBA = join(import.meta.dirname, '../../../../shared/fixtures/mamba-random/model.safetensors')
 

@@ -5,8 +5,43 @@ import { areCounts, isObject, type JsonObject } from '../../base/values.ts'
 import { elementCount } from '../dtypes.ts'
 import { parseObject } from '../json.ts'
 import { malformed, shown } from '../malformed.ts'
-import { baseName } from '../names/file-names.ts'
+import { baseName } from '../names/named-files.ts'
 import type { DType, TensorInfo } from '../tensors.ts'
+
+export interface NewTensor {
+  readonly name: string
+  readonly dtype: StoredDType
+  readonly shape: readonly number[]
+  readonly bytes: number
+  /** Called once, when the tensor is reached; the chunks add up to `bytes`. */
+  readonly data: () => AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+}
+
+/** Tensors lie in their order without gaps. The header is padded with spaces to 8 bytes. */
+export async function* writeSafetensors(
+  tensors: readonly NewTensor[],
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const entries: (readonly [string, object])[] = [['__metadata__', { format: 'pt' }]]
+  let end = 0
+  for (const { name, dtype, shape, bytes } of tensors) {
+    entries.push([name, { dtype, shape, data_offsets: [end, end + bytes] }])
+    end += bytes
+  }
+  const text = JSON.stringify(Object.fromEntries(entries))
+  const bytes = new TextEncoder().encode(text)
+  const length = Math.ceil(bytes.length / 8) * 8
+  const head = new Uint8Array(8 + length).fill(0x20)
+  new DataView(head.buffer).setBigUint64(0, BigInt(length), true)
+  head.set(bytes, 8)
+  yield head
+  for (const { data } of tensors) {
+    for await (const chunk of data()) {
+      signal.throwIfAborted()
+      yield chunk
+    }
+  }
+}
 
 /** Published headers stay below 2 MB; the format's own limit is 100 MB. */
 const HEADER_LIMIT_BYTES = 32 << 20

@@ -1,7 +1,7 @@
 // The chain. In: rows, options, 100 000 draws with a fixed seed. Out: the distribution that brute force
 // gives.
 import { expect, test } from 'vitest'
-import type { TokenConstraint } from '../../constrain/constraint.ts'
+import type { TokenConstraint } from '../../constrain/written-grammar.ts'
 import type { SamplerOptions } from './options.ts'
 import { Sampler, type SamplerParts } from './sampler.ts'
 import { CHAIN_CASES, distribution, type Given, longestRepeat, wave } from './testing/brute-force.ts'
@@ -88,7 +88,10 @@ test('mirostat drives the mean surprise to its target', () => {
 
 test('brute force finds repeats as they are drawn in the papers', () => {
   // a b c c b c y a b c: after "a b c" stood c, after "c" b, after "b c" c and y.
-  const [a, b, c, y] = [0, 1, 2, 3]
+  const a = 0
+  const b = 1
+  const c = 2
+  const y = 3
   const history = [a, b, c, c, b, c, y, a, b, c]
   expect([c, b, y, a].map((id) => longestRepeat(history, id))).toEqual([3, 1, 2, 0])
 })

@@ -1,8 +1,7 @@
 // DRY. In: histories with repetitions and breakers. Out: what a hand, and brute force, take from the logits.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Breakers } from './breakers.ts'
-import { dry } from './dry.ts'
+import { Breakers, dry } from './dry.ts'
 import { longestRepeat } from './testing/brute-force.ts'
 
 const VOCAB = 26

@@ -1,18 +1,13 @@
 // The sampler. In: a row of logits and the tokens so far. Out: the next id.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { ReplyConstraint } from '../../constrain/constraint.ts'
-import { type Adjustment, biasLogits, penalize } from './adjust.ts'
-import { Breakers, type TokenBytes } from './breakers.ts'
-import { Candidates } from './candidates.ts'
-import { dry } from './dry.ts'
-import { LogProbabilities } from './logprobs.ts'
-import { Mirostat } from './mirostat.ts'
-import type { SamplerOptions, SamplerSettings } from './options.ts'
-import { type LogitProcessor, runProcessors } from './processors.ts'
+import type { ReplyConstraint } from '../../constrain/written-grammar.ts'
+import { Candidates, LogProbabilities } from './candidates.ts'
+import { Breakers, dry, type TokenBytes } from './dry.ts'
+import { type SamplerOptions, type SamplerSettings, samplerSettings } from './options.ts'
+import { type Adjustment, biasLogits, type LogitProcessor, penalize, runProcessors } from './processors.ts'
 import { Random, randomSeed } from './random.ts'
 import type { LogitRows } from './rows.ts'
-import { samplerSettings } from './settings.ts'
-import { type Stage, stagesOf } from './stages.ts'
+import { Mirostat, type Stage, stagesOf } from './stages.ts'
 
 /** Dependencies of a sampler besides its options. */
 export interface SamplerParts {

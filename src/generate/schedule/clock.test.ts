@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { engineOf, expected, greedy, promptOf } from '../testing/hash-engine.ts'
-import { ChunkSize } from './chunk-size.ts'
+import { ChunkSize } from './step-cost.ts'
 
 const HOURS = 5 * 3_600_000
 const SIZES = { msPerStep: 10, msPerRow: 1, tokens: 64, contextLength: 4000 }
@@ -31,7 +31,9 @@ test('replies are the same and their timings finite, whatever the clock does', a
       const outcomes = await Promise.all(
         prompts.map((prompt, index) =>
           scheduler.generate({
-            ...{ sequence: sequenceOf(prompt), sampler: greedy, maxTokens: 12 },
+            sequence: sequenceOf(prompt),
+            sampler: greedy,
+            maxTokens: 12,
             priority: index === 2 ? 'background' : 'foreground',
             onToken: (id) => void texts[index]!.push(id),
           }),
@@ -62,7 +64,10 @@ test.each([
     signal: stop.signal,
   })
   await scheduler.generate({
-    ...{ sequence: sequenceOf(promptOf(300, 5)), sampler: greedy, maxTokens: 1, priority: 'background' },
+    sequence: sequenceOf(promptOf(300, 5)),
+    sampler: greedy,
+    maxTokens: 1,
+    priority: 'background',
   })
   stop.abort()
   await expect(chat).rejects.toThrow()

@@ -1,9 +1,9 @@
 // Generate work. In: a prompt in a sequence, a sampler, optionally a guide and a drafter. Out: tokens, one or
 // more for each step.
 
-import type { RowsView } from './rows-view.ts'
 import type { Sequence } from './sequence.ts'
 import { type Drafter, Speculation } from './speculation.ts'
+import type { RowsView } from './step-buffer.ts'
 import type { StepCost } from './step-cost.ts'
 import {
   type Answer,

@@ -54,7 +54,8 @@ test('pairs of any two lengths, in steps of any size, beside others, say what th
         const { scheduler, cache, sequenceOf } = engineOf(sizes)
         const plain = sequenceOf(promptOf(30, 9))
         const runs = pairs.map(({ own, guide }, salt) => {
-          const [prompt, negative] = [promptOf(own, salt), promptOf(guide, salt + 50)]
+          const prompt = promptOf(own, salt)
+          const negative = promptOf(guide, salt + 50)
           return { prompt, negative, sequence: sequenceOf(prompt), guide: sequenceOf(negative) }
         })
         await Promise.all([
@@ -81,7 +82,8 @@ test('pairs of any two lengths, in steps of any size, beside others, say what th
 
 test('both prompts are one piece of work: one step per token, no row without its other', async () => {
   const { scheduler, pool, sequenceOf } = engineOf({ tokens: 64 })
-  const [sequence, guide] = [sequenceOf(promptOf(200)), sequenceOf(promptOf(10, 4))]
+  const sequence = sequenceOf(promptOf(200))
+  const guide = sequenceOf(promptOf(10, 4))
   const { timings } = await scheduler.generate({ sequence, guide, sampler: guided, maxTokens: 20 })
   expect(timings).toMatchObject({ promptTokens: 200, generatedTokens: 20 })
   expect(pool.steps.slice(-19)).toEqual(Array.from({ length: 19 }, () => 2))
@@ -90,7 +92,8 @@ test('both prompts are one piece of work: one step per token, no row without its
 
 test('the shorter room of the two ends the text', async () => {
   const { scheduler, sequenceOf } = engineOf({ contextLength: 60 })
-  const [sequence, guide] = [sequenceOf(promptOf(10)), sequenceOf(promptOf(50))]
+  const sequence = sequenceOf(promptOf(10))
+  const guide = sequenceOf(promptOf(50))
   const { reason, timings } = await scheduler.generate({ sequence, guide, sampler: guided })
   expect({ reason, generated: timings.generatedTokens }).toEqual({ reason: 'length', generated: 10 })
   expect(sequence.tokens.slice(10)).toEqual(expectedGuided(promptOf(10), promptOf(50), 10))
@@ -99,7 +102,8 @@ test('the shorter room of the two ends the text', async () => {
 test('an abort lets go of both, and a pair that fails fails alone', async () => {
   const { scheduler, cache, sequenceOf } = engineOf()
   const stop = new AbortController()
-  const [sequence, guide] = [sequenceOf(promptOf(20)), sequenceOf(promptOf(30))]
+  const sequence = sequenceOf(promptOf(20))
+  const guide = sequenceOf(promptOf(30))
   const other = sequenceOf(promptOf(5))
   const runs = [
     codeOf(

@@ -8,17 +8,17 @@ import { nodeHost } from '../../cli/host.ts'
 import { graphBuilder, matrix, vector } from '../../graph/builder.ts'
 import { compile } from '../../graph/compile.ts'
 import type { Graph } from '../../graph/nodes.ts'
+import { blockBytes } from '../../graph/plan/layouts.ts'
 import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
-import { blockBytes } from '../../graph/plan/state-layout.ts'
 import type { Build } from '../../runtime/features.ts'
 import type { Arena } from '../../runtime/memory/arena.ts'
 import { KvShift } from '../../runtime/memory/kv-shift.ts'
 import { openPool, openRuntime } from '../../runtime/open.ts'
 import type { Pool } from '../../runtime/pool.ts'
 import { writePlan } from '../../runtime/write-plan.ts'
-import type { TablePosition } from '../../state/move.ts'
+import type { TablePosition } from '../../state/block-pool.ts'
 import { StateCache } from '../../state/state-cache.ts'
-import { packRows } from '../../weights/pack/pack.ts'
+import { packRows } from '../../weights/slabs.ts'
 import { probeStep } from '../probe.ts'
 import { Random } from '../sampler/random.ts'
 import { Scheduler } from './scheduler.ts'
@@ -118,7 +118,9 @@ async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', toke
   ])
   let shift: KvShift | undefined
   const cache = new StateCache({
-    ...{ arena, blockBytes: plan.stateGroups.map(blockBytes), contextLength: 300 },
+    arena,
+    blockBytes: plan.stateGroups.map(blockBytes),
+    contextLength: 300,
     move: (group, from, to, count) => {
       const kvPosition = ({ table, position }: TablePosition) => ({
         tables: plan.stateGroups.map(() => table),

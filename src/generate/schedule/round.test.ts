@@ -2,8 +2,8 @@
 // and for how long.
 import { expect, test } from 'vitest'
 import { engineOf, expected, greedy, promptOf, type Sizes } from '../testing/hash-engine.ts'
-import { CHUNK_MS } from './chunk-size.ts'
 import type { Drafter } from './speculation.ts'
+import { CHUNK_MS } from './step-cost.ts'
 
 /** A step takes 10 ms and 1 ms per row, as a small model does on two cores. */
 const PHONE: Sizes = {
@@ -58,7 +58,8 @@ test('rounds of many sequences leave prompts less of a chunk, but never nothing'
 
 test('prompts of one priority take turns, and a short one does not wait for a long one', async () => {
   const { scheduler, pool, sequenceOf } = engineOf({ ...PHONE, tokens: 32 })
-  const [left, right] = [sequenceOf(promptOf(1000)), sequenceOf(promptOf(1000, 1))]
+  const left = sequenceOf(promptOf(1000))
+  const right = sequenceOf(promptOf(1000, 1))
   const apart: number[] = []
   pool.onRun = () => void apart.push(Math.abs(left.cached - right.cached))
   const long = [left, right].map((sequence) =>
@@ -148,7 +149,10 @@ test('the time in which drafts are made up is taken from the chunk of prompts', 
   }
   const times: number[] = []
   const chat = scheduler.generate({
-    ...{ sequence: sequenceOf(prompt), sampler: greedy, maxTokens: 80, drafter },
+    sequence: sequenceOf(prompt),
+    sampler: greedy,
+    maxTokens: 80,
+    drafter,
     onToken: () => void times.push(clock.ms),
   })
   await Promise.all([

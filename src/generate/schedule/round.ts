@@ -1,8 +1,7 @@
 // Round. In: the waiting work, the capacity of a step, times of past steps. Out: which rows of each work the
 // next step runs.
 import type { StepCapacity } from '../../runtime/step-descriptor.ts'
-import { CHUNK_MS, ChunkSize } from './chunk-size.ts'
-import { StepCost } from './step-cost.ts'
+import { CHUNK_MS, ChunkSize, StepCost } from './step-cost.ts'
 import { type BareStep, isChosen, type Lane, lacking, type Priority, type Work } from './work.ts'
 
 /** Share by which background work may lengthen foreground steps. */

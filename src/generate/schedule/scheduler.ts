@@ -3,14 +3,12 @@
 import { HalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import { type AsyncPool, disposedError, type Pool } from '../../runtime/pool.ts'
-import { type ForwardRequest, ForwardWork } from './forward-work.ts'
 import { type GenerateOutcome, type GenerateRequest, GenerateWork } from './generate-work.ts'
 import { Round } from './round.ts'
-import { RowsView } from './rows-view.ts'
 import type { Sequence } from './sequence.ts'
 import { Slowdown } from './slowdown.ts'
-import type { StepBuffer, StepMachine } from './step-buffer.ts'
-import { isChosen, type Lane, type Work } from './work.ts'
+import { RowsView, type StepBuffer, type StepMachine } from './step-buffer.ts'
+import { type ForwardRequest, ForwardWork, isChosen, type Lane, type Work } from './work.ts'
 
 export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
   readonly pool: Pool | AsyncPool
@@ -184,7 +182,8 @@ export class Scheduler {
 
   #endStep(): void {
     const { step, now } = this.#options
-    const [start, end] = [this.#started, now()]
+    const start = this.#started
+    const end = now()
     const ms = Math.min(end - start, LONGEST_STEP_MS)
     this.#isSlow = this.#allDecode() && this.#slowdown.observe(step.rows, ms)
     this.#round.ran(this.#line, step.rows, ms)

@@ -3,7 +3,7 @@
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { areCounts, isCount, isObject } from '../../base/values.ts'
-import { overflow } from '../../state/overflow.ts'
+import { overflow } from '../../state/block-table.ts'
 import { SequenceState } from '../../state/sequence-state.ts'
 import { notSnapshot, readSnapshot, snapshotBytes, writeSnapshot } from '../../state/snapshot.ts'
 import type { StateCache } from '../../state/state-cache.ts'
@@ -198,7 +198,8 @@ export class Sequence {
     this.checkIdle()
     const state = this.#state.fork()
     const head = {
-      ...{ fingerprint, tokens: [...this.#tokens] },
+      fingerprint,
+      tokens: [...this.#tokens],
       extra: { keep: this.#keep, dropped: [...this.#dropped], extra },
     }
     try {

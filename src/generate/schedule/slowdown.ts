@@ -74,7 +74,8 @@ export class Slowdown {
 
   #judge(): void {
     const { rows, steps, ms } = this.#period
-    const [mean, usual] = [ms / steps, this.#usual[rows]!]
+    const mean = ms / steps
+    const usual = this.#usual[rows]!
     if (usual > 0 && mean > SLOW * usual) {
       this.#slowMs += Math.min(ms, MOST_OF_PERIOD_MS)
     } else {

@@ -236,7 +236,9 @@ describe('the drafts of one generation', () => {
   const cost = new StepCost()
   cost.observe(1, 10)
   const drafter = (msPerDraft: number): Drafter => ({
-    ...{ msPerDraft, grade: 0, look: () => 15 },
+    msPerDraft,
+    grade: 0,
+    look: () => 15,
     draft(count, out) {
       out.fill(5, 0, count)
       return count

@@ -1,12 +1,12 @@
 // Step buffer and chunk size. In: sequences and tokens. Out: the words that wasm/core/abi.h names, and sizes
 // that settle.
 import { expect, test } from 'vitest'
-import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
+import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/constants.ts'
 import { Arena } from '../../runtime/memory/arena.ts'
 import { SequenceState } from '../../state/sequence-state.ts'
 import { StateCache } from '../../state/state-cache.ts'
-import { CHUNK_MS, ChunkSize } from './chunk-size.ts'
 import { StepBuffer } from './step-buffer.ts'
+import { CHUNK_MS, ChunkSize } from './step-cost.ts'
 
 const CAPACITY = { tokens: 8, logitRows: 3, sequences: 2 }
 

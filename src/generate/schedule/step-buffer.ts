@@ -1,16 +1,43 @@
 // Step buffer. In: the sequences and tokens of one step. Out: the ragged descriptor of wasm/core/abi.h, in
 // linear memory.
 
-import { SEQUENCE, SEQUENCE_WORDS } from '../../abi/blocks.ts'
-import { ABI } from '../../abi/constants.ts'
+import { ABI, SEQUENCE, SEQUENCE_WORDS } from '../../abi/constants.ts'
 import type { RopeTable } from '../../arch/rope.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Plan } from '../../graph/plan/plan.ts'
+import type { Plan, PlanRows } from '../../graph/plan/plan.ts'
 import type { Arena, Ptr } from '../../runtime/memory/arena.ts'
 import type { Pool } from '../../runtime/pool.ts'
 import { type StepCapacity, StepDescriptor } from '../../runtime/step-descriptor.ts'
 import type { WrittenPlan } from '../../runtime/write-plan.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
+
+export class RowsView {
+  readonly #arena: Arena
+  readonly #address: number
+  readonly #stride: number
+  readonly #width: number
+  readonly #rows: Float32Array[] = []
+  #buffer: ArrayBufferLike
+
+  constructor(arena: Arena, rows: PlanRows, { activations }: WrittenPlan) {
+    this.#arena = arena
+    this.#address = activations + rows.arena
+    this.#stride = rows.stride
+    this.#width = rows.width
+    this.#buffer = arena.memory.buffer
+  }
+
+  /** Row `index` [width] of the step. Valid until the next step; the reader may overwrite it. */
+  row(index: number): Float32Array {
+    const { buffer } = this.#arena.memory
+    if (buffer !== this.#buffer) {
+      this.#buffer = buffer
+      this.#rows.length = 0
+    }
+    this.#rows[index] ??= new Float32Array(buffer, this.#address + index * this.#stride, this.#width)
+    return this.#rows[index]
+  }
+}
 
 /** A plan, its address in memory, and the threads that run it on the rows that `step` describes. */
 export interface StepMachine {

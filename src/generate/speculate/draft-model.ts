@@ -3,11 +3,10 @@
 
 import { isHalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
-import { ChunkSize } from '../schedule/chunk-size.ts'
-import { RowsView } from '../schedule/rows-view.ts'
 import type { Sequence } from '../schedule/sequence.ts'
 import { type Drafter, MOST_DRAFTS } from '../schedule/speculation.ts'
-import type { StepMachine } from '../schedule/step-buffer.ts'
+import { RowsView, type StepMachine } from '../schedule/step-buffer.ts'
+import { ChunkSize } from '../schedule/step-cost.ts'
 
 /** Shares the pool of the large model, which waits while the small one runs. */
 export interface DraftModelOptions extends StepMachine {

@@ -2,7 +2,7 @@
 // by plain arrays.
 import { ABI } from '../../abi/constants.ts'
 import { Arena } from '../../runtime/memory/arena.ts'
-import type { TablePosition } from '../../state/move.ts'
+import type { TablePosition } from '../../state/block-pool.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
 import { StateCache, type StateCacheOptions } from '../../state/state-cache.ts'
 import type { Sequence } from '../schedule/sequence.ts'

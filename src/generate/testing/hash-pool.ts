@@ -1,8 +1,7 @@
 // Hash pool. In: a step in linear memory. Out: state and logits that depend on every token so far, by integer
 // hashes.
 
-import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
-import { ABI } from '../../abi/constants.ts'
+import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/constants.ts'
 import type { Arena, Ptr } from '../../runtime/memory/arena.ts'
 import type { Pool } from '../../runtime/pool.ts'
 

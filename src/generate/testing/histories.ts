@@ -254,7 +254,8 @@ export class World {
     const { tokens, cached } = sequence
     const saved: Saved = {
       twin: { ...twin, history: [...twin.history] },
-      ...{ tokens: [...tokens], cached },
+      tokens: [...tokens],
+      cached,
       rest: sequence.save(FINGERPRINT, { said: twin.history.length }),
       pieces: [],
     }

@@ -1,9 +1,8 @@
 // Attention. In: queries, keys and values. Out: rotated queries and a grown state; rows that attended to it.
 import { PAIRING } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { broken, expectWidth, nameOf, rowsOf } from '../fit.ts'
 import type { AttentionShape, HeadNorms, Quantizable, RopeUse, StillBias, Value } from '../ir.ts'
-import { type KernelKind, opRecord } from '../node.ts'
+import { broken, expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '../node.ts'
 
 /**
  * Normalises q and k if asked, rotates them, and writes k and v to the state of `layer`. Yields the rotated
@@ -35,12 +34,19 @@ export const ropeKv: KernelKind<RopeKv> = {
   record({ q, k, v, norms, still, rope, attention }, { rowsAt, slotsOf, stateOf }) {
     const { heads, kvHeads, headDim } = attention
     return opRecord('rope_kv', {
-      ...{ ...rowsAt({ q, k, v }), ...stateOf(attention) },
-      ...{ heads, kv_heads: kvHeads, head_dim: headDim },
-      ...{ rope: rope.table, rope_dims: rope.dims, pairing: PAIRING[rope.pairing] },
-      ...{ ...slotsOf({ q_norm: norms?.q, k_norm: norms?.k }), eps: norms?.epsilon ?? 0 },
+      ...rowsAt({ q, k, v }),
+      ...stateOf(attention),
+      heads,
+      kv_heads: kvHeads,
+      head_dim: headDim,
+      rope: rope.table,
+      rope_dims: rope.dims,
+      pairing: PAIRING[rope.pairing],
+      ...slotsOf({ q_norm: norms?.q, k_norm: norms?.k }),
+      eps: norms?.epsilon ?? 0,
       norm_rows: norms?.over === 'row' ? 1 : 0,
-      ...{ ...slotsOf({ k_bias: still?.bias }), still: still?.from ?? 0 },
+      ...slotsOf({ k_bias: still?.bias }),
+      still: still?.from ?? 0,
     })
   },
 }

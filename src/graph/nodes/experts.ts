@@ -1,9 +1,8 @@
 // Experts. In: rows and a router's logits. Out: rows sorted by expert, multiplied, and summed for each row.
 import { ENCODINGS, isSparse } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { expectWidth, nameOf } from '../fit.ts'
 import type { Value, WeightRef } from '../ir.ts'
-import { type KernelKind, opRecord } from '../node.ts'
+import { expectWidth, type KernelKind, nameOf, opRecord } from '../node.ts'
 
 /**
  * Words of a route for each row of a step, with more than enough for what comes before them: see op_route in

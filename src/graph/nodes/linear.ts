@@ -2,9 +2,19 @@
 import { ACTIVATION } from '../../abi/constants.ts'
 import { ENCODINGS, isSparse, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { broken, expectForm, expectKind, expectWidth, nameOf, rowsOf, sameShape, show } from '../fit.ts'
 import type { Activation, Shape, Value, WeightRef } from '../ir.ts'
-import { type KernelKind, opRecord } from '../node.ts'
+import {
+  broken,
+  expectForm,
+  expectKind,
+  expectWidth,
+  type KernelKind,
+  nameOf,
+  opRecord,
+  rowsOf,
+  sameShape,
+  show,
+} from '../node.ts'
 
 /** With `residual`, the product is added to it, which overwrites it. */
 export interface Linear {
@@ -27,8 +37,11 @@ export const linear: KernelKind<Linear> = {
   record({ input, output, weight, bias, residual }, { rowsAt, slotOf, slotsOf }) {
     const { encoding } = slotOf(weight)
     const fields = {
-      ...{ ...slotsOf({ w: weight, bias }), ...rowsAt({ x: input, y: output }) },
-      ...{ n: columnsOf(weight), k: weight.k, accumulate: residual === undefined ? 0 : 1 },
+      ...slotsOf({ w: weight, bias }),
+      ...rowsAt({ x: input, y: output }),
+      n: columnsOf(weight),
+      k: weight.k,
+      accumulate: residual === undefined ? 0 : 1,
     }
     return isSparse(encoding)
       ? opRecord('linear_sparse', { ...fields, encoding: ENCODINGS[encoding].code })
@@ -59,8 +72,11 @@ export const linearSwiglu: KernelKind<LinearSwiglu> = {
   record({ input, quantized, weight, bias, activation }, { rowsAt, slotOf, slotsOf }) {
     const { encoding } = slotOf(weight)
     const fields = {
-      ...{ ...slotsOf({ w: weight, bias }), ...rowsAt({ x: input, q: quantized }) },
-      ...{ n: quantized.shape[1], k: weight.k, activation: ACTIVATION[activation] },
+      ...slotsOf({ w: weight, bias }),
+      ...rowsAt({ x: input, q: quantized }),
+      n: quantized.shape[1],
+      k: weight.k,
+      activation: ACTIVATION[activation],
     }
     if (isSparse(encoding)) {
       return opRecord('linear_swiglu_sparse', { ...fields, encoding: ENCODINGS[encoding].code })

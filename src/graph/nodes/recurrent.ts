@@ -2,9 +2,17 @@
 import { ACTIVATION } from '../../abi/constants.ts'
 import { PANEL_ROWS, ROW_PADDING } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { broken, expectKind, expectRows, expectSame, expectWidth, nameOf } from '../fit.ts'
 import type { Activation, Quantizable, ScanInputs, Value, WeightRef } from '../ir.ts'
-import { type KernelKind, opRecord } from '../node.ts'
+import {
+  broken,
+  expectKind,
+  expectRows,
+  expectSame,
+  expectWidth,
+  type KernelKind,
+  nameOf,
+  opRecord,
+} from '../node.ts'
 
 /**
  * A causal convolution of each channel with its own `taps` weights, then the activation. The inputs of

@@ -3,15 +3,13 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Encoding } from '../../abi/encodings.ts'
 import { graphBuilder, matrix, vector } from '../builder.ts'
-import { optimize } from '../compile.ts'
+import { checkShapes, optimize } from '../compile.ts'
 import type { Value } from '../ir.ts'
 import type { Graph } from '../nodes.ts'
-import { checkShapes } from '../shapes.ts'
 import { interpret } from '../testing/interpret.ts'
 import { frequenciesOf, HEAD_DIM, machineOf, randomGraph, VOCAB } from '../testing/models.ts'
-import { fuseGates } from './gate.ts'
+import { fuseGates, fuseResiduals } from './fuse.ts'
 import { quantizeActivations } from './quantize.ts'
-import { fuseResiduals } from './residual.ts'
 import { type EncodingOf, splitMixed } from './split.ts'
 
 const ENCODINGS: readonly Encoding[] = ['f32', 'f16', 'w8_g32', 'w4_g32', 'w4m_g32', 'w4_channel']
@@ -168,7 +166,8 @@ describe('fuseGates', () => {
 
   /** A gated block. `also` may read more of its values. */
   function gatedBlock(also: (parts: Value[], act: Value) => Value = (_, act) => act): Graph {
-    const [b, up] = [graphBuilder(), 40]
+    const b = graphBuilder()
+    const up = 40
     const weight = matrix(64, { gate: up, up })
     const parts = b.parts(b.linear('inner', b.embed('e', matrix(64, { e: VOCAB })), weight), weight)
     const act = b.swiglu('act', parts)

@@ -3,10 +3,9 @@
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import { isQuantized } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { mapInputs, nextId, readersOf } from '../edges.ts'
-import { rowsOf } from '../fit.ts'
 import type { Value, WeightPart, WeightRef } from '../ir.ts'
-import type { Graph, Node, NodeOf } from '../nodes.ts'
+import { rowsOf } from '../node.ts'
+import { type Graph, mapInputs, type Node, type NodeOf, nextId, readersOf } from '../nodes.ts'
 
 /** The encoding a weight will have in linear memory, by canonical name. */
 export type EncodingOf = (name: string) => PackedEncoding

@@ -8,9 +8,12 @@ import type { Graph } from '../nodes.ts'
 import { shardGraph } from '../shard/shard.ts'
 import { interpret } from '../testing/interpret.ts'
 import { machineOf, VOCAB } from '../testing/models.ts'
-import { subtractStillBias } from './still.ts'
+import { subtractStillBias } from './quantize.ts'
 
-const [WIDTH, HEADS, KV_HEADS, DIM] = [32, 4, 2, 8]
+const WIDTH = 32
+const HEADS = 4
+const KV_HEADS = 2
+const DIM = 8
 /** The last two pairs turn by less than a radian over 32,768 positions. */
 const FREQUENCIES = Float64Array.of(1, 0.1, 3e-5, 1e-6)
 const BIAS_OF_KEYS = 'k.bias'
@@ -67,7 +70,8 @@ describe('keys less the bias of their still pairs', () => {
     ['half of the dimensions rotated', { dims: 4 }, 2],
   ])('give the same logits and are far smaller: %s', (_, changes, from) => {
     const graph = attentionOf(changes)
-    const [before, after] = [run(graph), run(changed(graph))]
+    const before = run(graph)
+    const after = run(changed(graph))
     expect(stillOf(changed(graph))).toEqual([{ bias: vector({ [BIAS_OF_KEYS]: KV_HEADS * DIM }), from }])
     for (const [i, logit] of after.logits.entries()) expect(logit).toBeCloseTo(before.logits[i]!, 9)
     expect(before.largestKey).toBeGreaterThan(BIAS / 2)
@@ -97,7 +101,10 @@ describe('keys less the bias of their still pairs', () => {
   test('are planned for int8 keys only, and mark the state that they are in', () => {
     const planOf = (kvCache?: KvFormat) =>
       compile(attentionOf(), {
-        ...{ tokens: 4, logitRows: 4, encodingOf: () => 'f32' as const, frequencies: [FREQUENCIES] },
+        tokens: 4,
+        logitRows: 4,
+        encodingOf: () => 'f32' as const,
+        frequencies: [FREQUENCIES],
         ...(kvCache && { kvCache }),
       })
     const marks = [undefined, { k: 'f32', v: 'int8' }, { k: 'int8', v: 'f32' }].map((format) => {

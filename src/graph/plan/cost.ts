@@ -1,9 +1,38 @@
-// Cost. In: a plan and the shape of a step. Out: the bytes that each op must move, and its operations.
+// Cost. In: a plan and the shape of a step. Out: the bytes that each op must move, and its operations; the
+// bytes of the plan by kind.
 import { BLOCK_POSITIONS, ROWS } from '../../abi/constants.ts'
 import { isQuantized } from '../../abi/encodings.ts'
 import { type Columns, type OpReader, opEntry } from '../../abi/ops.ts'
+import { blockBytes } from './layouts.ts'
 import type { Plan, PlanOp, PlanPointer } from './plan.ts'
-import { blockBytes } from './state-layout.ts'
+
+const TOKEN = { tokens: 1, logitRows: 1, position: 0 } as const
+
+interface PlanTotals {
+  /** All weight slots in linear memory. */
+  readonly weightBytes: number
+  /** Peak of the activation arena. */
+  readonly arenaBytes: number
+  /** One block of 64 positions, per state group. */
+  readonly blockBytes: readonly number[]
+  /** One sequence's slab. */
+  readonly slabBytes: number
+  /**
+   * Weights read to decode one token: all matrices, but one row of an embedding table and only the experts
+   * that a token uses.
+   */
+  readonly decodeBytes: number
+}
+
+export function planTotals(plan: Plan): PlanTotals {
+  return {
+    weightBytes: plan.slots.reduce((sum, { bytes }) => sum + bytes, 0),
+    arenaBytes: plan.arenaBytes,
+    blockBytes: plan.stateGroups.map(blockBytes),
+    slabBytes: plan.slabBytes,
+    decodeBytes: planCosts(plan, TOKEN).reduce((sum, { weightBytes }) => sum + weightBytes, 0),
+  }
+}
 
 /** A step of one sequence. */
 export interface StepShape {

@@ -8,10 +8,10 @@ import { graphBuilder, matrix, vector } from '../builder.ts'
 import { compile } from '../compile.ts'
 import { EXACT_KV } from '../ir.ts'
 import type { Graph } from '../nodes.ts'
+import { planTotals } from './cost.ts'
+import { blockBytes, layerOffsets } from './layouts.ts'
 import type { Plan } from './plan.ts'
 import { printPlan } from './print.ts'
-import { blockBytes, layerOffsets } from './state-layout.ts'
-import { planTotals } from './totals.ts'
 
 const HIDDEN = 64
 const INNER = 80
@@ -53,8 +53,14 @@ const names = (plan: Plan) => plan.ops.map(({ name }) => name)
 describe('lower', () => {
   test('makes eight ops of a quantised layer, nine of a float one, and none for slices, rows or residual sums', () => {
     const layer = [
-      ...['rmsnorm', 'linear_w4a8_g32', 'rope_kv', 'attention', 'linear_w4a8_g32'],
-      ...['rmsnorm', 'linear_swiglu_w4a8_g32', 'linear_w4a8_g32'],
+      'rmsnorm',
+      'linear_w4a8_g32',
+      'rope_kv',
+      'attention',
+      'linear_w4a8_g32',
+      'rmsnorm',
+      'linear_swiglu_w4a8_g32',
+      'linear_w4a8_g32',
     ]
     expect(names(planOf('w4_g32'))).toEqual(['embed', ...layer, ...layer, 'rmsnorm', 'linear_w4a8_g32'])
     expect(names(planOf('f16'))).toHaveLength(21)
@@ -81,7 +87,9 @@ describe('lower', () => {
 
   test('stores a tied table once, quantised rows of the last norm feed it', () => {
     const plan = planOf('w8_g32')
-    const [embed, norm, logits] = [plan.ops[0], plan.ops.at(-2), plan.ops.at(-1)]
+    const embed = plan.ops[0]
+    const norm = plan.ops.at(-2)
+    const logits = plan.ops.at(-1)
     expect(embed?.fields['table']).toEqual(logits?.fields['w'])
     expect(norm?.fields).toMatchObject({ rows: 1, y: 0, q: logits?.fields['x'] })
     expect(logits?.fields).toMatchObject({ rows: 1, n: VOCAB, k: HIDDEN })

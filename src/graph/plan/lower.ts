@@ -2,17 +2,13 @@
 
 import { ABI, KV_FORMAT, ROWS } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { inputsOf } from '../edges.ts'
-import { show } from '../fit.ts'
 import type { AttentionShape, Dim, Value, WeightRef } from '../ir.ts'
-import { type Addresses, type Fields, type OpRecord, opRecord } from '../node.ts'
-import { type Graph, type Node, type NodeOf, recordOf } from '../nodes.ts'
+import { type Addresses, type Fields, type OpRecord, opRecord, show } from '../node.ts'
+import { type Graph, inputsOf, type Node, type NodeOf, recordOf } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
+import { blockLayout, layerOffsets, Slots, type StripBytesOf, slabLayout } from './layouts.ts'
 import { type Capacity, type MemoryPlan, routedTimes } from './memory.ts'
 import type { Plan, PlanExchange, PlanOp, PlanPointer, PlanRows } from './plan.ts'
-import { slabLayout } from './slab-layout.ts'
-import { Slots, type StripBytesOf } from './slots.ts'
-import { blockLayout, layerOffsets } from './state-layout.ts'
 
 /**
  * Turns nodes into op records. Throws `architecture` for more kinds of state than the engine has tables,

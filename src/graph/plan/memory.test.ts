@@ -5,12 +5,11 @@ import { ABI } from '../../abi/constants.ts'
 import type { Encoding } from '../../abi/encodings.ts'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import { optimize } from '../compile.ts'
-import { basesOf, inputsOf, outputsOf } from '../edges.ts'
 import type { Value } from '../ir.ts'
-import type { Graph, Node } from '../nodes.ts'
+import { basesOf, type Graph, inputsOf, type Node, outputsOf } from '../nodes.ts'
 import { randomGraph, VOCAB } from '../testing/models.ts'
+import { a8Stride, floatStride } from './layouts.ts'
 import { type MemoryPlan, planMemory } from './memory.ts'
-import { a8Stride, floatStride } from './strides.ts'
 
 const CAPACITY = { tokens: 5, logitRows: 2 }
 

@@ -3,10 +3,9 @@
 import { ABI } from '../../abi/constants.ts'
 import { ROW_PADDING, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { inputsOf, outputsOf } from '../edges.ts'
 import type { AttentionShape, Dim, Value } from '../ir.ts'
-import type { Graph, Node, NodeOf } from '../nodes.ts'
-import { a8Stride, floatStride } from './strides.ts'
+import { type Graph, inputsOf, type Node, type NodeOf, outputsOf } from '../nodes.ts'
+import { a8Stride, floatStride } from './layouts.ts'
 
 /** The most rows of one step. */
 export interface Capacity {
@@ -160,7 +159,8 @@ function assign(graph: Graph, capacity: Capacity) {
   }
   /** Throws when a node would overwrite another of its own inputs, which it reads after that. */
   function checkApart(value: Value, other: Value, how: string): void {
-    const [own, read] = [homes.get(value.id), homes.get(other.id)]
+    const own = homes.get(value.id)
+    const read = homes.get(other.id)
     // Values that are no rows in the arena have no home.
     if (own === undefined || own.region !== read?.region || own.column !== read.column) return
     throw new HalfbyteError('internal', `${value.label} is ${how} in place but is read by the same node too`)

@@ -2,9 +2,8 @@
 
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { type OpEntry, opEntry } from '../../abi/ops.ts'
-import { slotsOf, weightBytes } from './cost.ts'
+import { planTotals, slotsOf, weightBytes } from './cost.ts'
 import type { Plan, PlanOp } from './plan.ts'
-import { planTotals } from './totals.ts'
 
 const HEADINGS = ['#', 'op', 'output', 'reads', 'writes', 'encoding', 'weights', 'state']
 const RIGHT_ALIGNED = new Set([0, 6])

@@ -3,11 +3,16 @@
 
 import { GROUP_SIZE, isQuantized, PANEL_ROWS } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { outputsOf, producersOf, readersOf } from '../edges.ts'
-import type { AttentionShape, Value, WeightPart, WeightRef } from '../ir.ts'
-import type { Graph, Node, NodeOf } from '../nodes.ts'
+import {
+  type AttentionShape,
+  divide,
+  type Range,
+  type Value,
+  type WeightPart,
+  type WeightRef,
+} from '../ir.ts'
+import { type Graph, type Node, type NodeOf, outputsOf, producersOf, readersOf } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
-import { divide, type Range } from './divide.ts'
 
 export interface ShardOptions {
   /** The share of each shard, in any unit. Each is above 0. */

@@ -3,11 +3,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
-import { compile } from '../compile.ts'
+import { checkShapes, compile } from '../compile.ts'
 import type { Value } from '../ir.ts'
 import type { Graph } from '../nodes.ts'
 import type { Plan } from '../plan/plan.ts'
-import { checkShapes } from '../shapes.ts'
 import { interpret } from '../testing/interpret.ts'
 import { machineOf } from '../testing/models.ts'
 import { all, exact, holders, largest, meetAll, sharesOf, weightsOf } from '../testing/shards.ts'
@@ -34,7 +33,8 @@ const mamba =
   ({ units, states }: Config): Layer =>
   (b, at, input) => {
     // Rows of the two parts lie farther apart than their widths together would.
-    const [inner, rank] = [units * 32, 33]
+    const inner = units * 32
+    const rank = 33
     const into = matrix(WIDTH, { [`${at}.x`]: inner, [`${at}.z`]: inner })
     const [first, z] = b.parts(b.linear(`${at}.in`, input, into), into) as [Value, Value]
     const taps = matrix(4, { [`${at}.taps`]: inner })

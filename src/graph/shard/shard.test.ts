@@ -3,13 +3,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
-import { compile } from '../compile.ts'
+import { checkShapes, compile } from '../compile.ts'
+import { divide } from '../ir.ts'
 import type { Graph } from '../nodes.ts'
-import { checkShapes } from '../shapes.ts'
 import { interpret } from '../testing/interpret.ts'
 import { frequenciesOf, machineOf } from '../testing/models.ts'
 import { all, exact, holders, largest, meetAll, sharesOf, weightsOf } from '../testing/shards.ts'
-import { divide } from './divide.ts'
 import { shardGraph } from './shard.ts'
 
 interface Config {
@@ -30,7 +29,8 @@ function model({ kvHeads, ratio, headDim, inner, vocab, tied }: Config): Graph {
   const table = matrix(WIDTH, { embed: vocab })
   let x = b.embed('embed', table)
   for (const layer of [0, 1]) {
-    const [q, kv] = [heads * headDim, kvHeads * headDim]
+    const q = heads * headDim
+    const kv = kvHeads * headDim
     const parts = (kind: string) => ({
       [`${layer}.q${kind}`]: q,
       [`${layer}.k${kind}`]: kv,

@@ -12,12 +12,10 @@
 // first shard collects the logits. A layer of attention or Mamba with an MLP has two exchanges, and so has a
 // layer of Mamba alone. A layer of Mamba-2 alone has one.
 import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
-import { inputsOf, mapInputs, nextId, outputsOf } from '../edges.ts'
-import { rowsOf } from '../fit.ts'
-import type { StateGroup, Value, WeightRef } from '../ir.ts'
-import type { Graph, Node, NodeOf } from '../nodes.ts'
+import { divide, type Range, type StateGroup, type Value, type WeightRef } from '../ir.ts'
+import { rowsOf } from '../node.ts'
+import { type Graph, inputsOf, mapInputs, type Node, type NodeOf, nextId, outputsOf } from '../nodes.ts'
 import { type Columns, Cuts, cutWeights, type ShardOptions, times, uncut, widthOf, within } from './cuts.ts'
-import { divide, type Range } from './divide.ts'
 
 /** Throws `unsupported` for a graph that cannot be cut like this, or not into so many shards. */
 export function shardGraph(graph: Graph, options: ShardOptions): Graph {

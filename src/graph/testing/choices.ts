@@ -21,7 +21,8 @@ export function shareBelow(x: number): number {
     for (let i = 200; i > 0; i--) rest = i / rest - x
     return density / rest
   }
-  let [term, sum] = [x, x]
+  let term = x
+  let sum = x
   for (let i = 3; Math.abs(term) > 1e-20; i += 2) {
     term *= (x * x) / i
     sum += term

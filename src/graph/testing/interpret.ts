@@ -144,7 +144,8 @@ function compute(
       ]
     }
     case 'scan': {
-      const [decay, skip] = [matrixOf(node.decay, machine), vectorOf(node.skip, machine)]
+      const decay = matrixOf(node.decay, machine)
+      const skip = vectorOf(node.skip, machine)
       return [...selectiveScan(scanRows(node, read), decay, skip, keptBy(node, machine))]
     }
     case 'ssd': {
@@ -291,8 +292,10 @@ function ropeKv(
       for (const [pair, frequency] of frequencies.subarray(0, dims / 2).entries()) {
         const first = head + (pairing === 'halves' ? pair : 2 * pair)
         const second = pairing === 'halves' ? first + dims / 2 : first + 1
-        const [a, b] = [row[first]!, row[second]!]
-        const [c, s] = [Math.cos(position * frequency), Math.sin(position * frequency)]
+        const a = row[first]!
+        const b = row[second]!
+        const c = Math.cos(position * frequency)
+        const s = Math.sin(position * frequency)
         row[first] = a * c - b * s
         row[second] = b * c + a * s
       }

@@ -131,7 +131,8 @@ function cutAt(text: string, separator: string): [string, string] {
 
 /** (2*a + 2*b) / (a + b) is 2. */
 function quotientOfSums(left: Dim, right: Dim): Dim | undefined {
-  const [over, under] = [read(left), read(right)]
+  const over = read(left)
+  const under = read(right)
   const [key, first] = [...under][0]!
   const quotient = (over.get(key) ?? 0) / first
   if (!Number.isInteger(quotient)) return undefined
@@ -142,7 +143,8 @@ function quotientOfSums(left: Dim, right: Dim): Dim | undefined {
 function factors(key: string): string[] {
   if (key === '') return []
   const found: string[] = []
-  let [depth, start] = [0, 0]
+  let depth = 0
+  let start = 0
   for (let at = 0; at < key.length; at++) {
     const letter = key[at]!
     if ('(['.includes(letter)) depth++

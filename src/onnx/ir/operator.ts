@@ -1,8 +1,87 @@
-// Operators as data. In: nothing. Out: what each entry of the registry gives: schema, shape rule, evaluator,
-// mapping type, layout class.
+// Operators as data. What each entry of the registry gives: schema, shape rule, evaluator, mapping type,
+// layout class.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { AttributeKind, Domain, Graph, Node, Type } from './graph.ts'
-import { type DType, MOST_AXES, type Tensor } from './tensor.ts'
+import type { Attribute, AttributeKind, Domain, Graph, Node, Type } from './graph.ts'
+import { type DType, MOST_AXES, reader, type Tensor } from './tensor.ts'
+
+/** Defaults: ONNX's own domain, one input, one output, no attributes. */
+type Definition = Pick<Operator, 'name' | 'infer' | 'evaluate' | 'mapping' | 'layout'> &
+  Partial<Pick<Operator, 'domain'>> &
+  Partial<Omit<Schema, 'dtypes'>> &
+  Pick<Schema, 'dtypes'> & {
+    /** First opset that the entry follows. */
+    readonly since: number
+    /** Last one. Default: the newest. */
+    readonly until?: number
+  }
+
+export function define(definition: Definition): Operator {
+  const { name, domain = '', since, until = LATEST_OPSET, mapping, layout, infer, evaluate } = definition
+  const { inputs = [1, 1], outputs = [1, 1], attributes = {}, dtypes } = definition
+  return {
+    name,
+    domain,
+    versions: [since, until],
+    schema: { inputs, outputs, attributes, dtypes },
+    mapping,
+    layout,
+    infer,
+    evaluate,
+  }
+}
+
+const MICROSOFT = 'com.microsoft'
+
+/** An operator of ONNX Runtime. These have one version. */
+export const defineContrib = (definition: Omit<Definition, 'domain' | 'since'>): Operator =>
+  define({ ...definition, domain: MICROSOFT, since: 1, until: 1 })
+
+/** The rule of operators whose output has the first input's dtype and shape. */
+export const sameType = ({ inputs: [input] }: Inference): [Type | undefined] => [
+  input && { dtype: input.dtype, dims: input.dims },
+]
+
+/** Whether the node names this output. */
+export const wants = (node: { readonly outputs: readonly string[] }, output: number): boolean =>
+  (node.outputs[output] ?? '') !== ''
+
+/** The first element of an input that has one; undefined where the input is left out. */
+export const scalarOf = (tensor: Tensor | undefined): number | undefined =>
+  tensor === undefined || tensor.data.length === 0 ? undefined : reader(tensor)(0)
+
+type ValueOf<K extends AttributeKind> = Extract<Attribute, { kind: K }>['value']
+
+function found<K extends AttributeKind>(node: Node, name: string, kind: K): ValueOf<K> | undefined {
+  const attribute = node.attributes.get(name)
+  if (attribute === undefined) return undefined
+  if (attribute.kind === kind) return attribute.value as never
+  throw new HalfbyteError(
+    'format',
+    `node ${node.name} (${node.op}): its attribute ${name} is of kind ${attribute.kind} where ${kind} is due; ` +
+      'export the model again',
+    { node: node.name, attribute: name },
+  )
+}
+
+function or<K extends AttributeKind, F>(node: Node, name: string, kind: K, fallback: F): ValueOf<K> | F {
+  return found(node, name, kind) ?? fallback
+}
+
+/** Each throws `format` when the attribute has another kind. */
+export const intOf = <F extends number | undefined>(node: Node, name: string, fallback: F): number | F =>
+  or(node, name, 'int', fallback)
+export const flagOf = (node: Node, name: string, fallback = false): boolean =>
+  or(node, name, 'int', fallback ? 1 : 0) !== 0
+export const intsOf = <F extends readonly number[] | undefined>(
+  node: Node,
+  name: string,
+  fallback: F,
+): readonly number[] | F => or(node, name, 'ints', fallback)
+export const floatOf = <F extends number | undefined>(node: Node, name: string, fallback: F): number | F =>
+  or(node, name, 'float', fallback)
+export const stringOf = <F extends string | undefined>(node: Node, name: string, fallback: F): string | F =>
+  or(node, name, 'string', fallback)
+export const graphOf = (node: Node, name: string): ValueOf<'graph'> | undefined => found(node, name, 'graph')
 
 /**
  * How an output element depends on input elements (the mapping types of DNNFusion):
@@ -73,7 +152,7 @@ export interface Operator {
   /**
    * One tensor for each output that the node names; undefined for one it does not want. The result of f16 and
    * bf16 is rounded by the caller, so evaluators compute in f64 or f32 freely. Absent for operators that
-   * reading a model never computes: `src/onnx/verify/` has theirs.
+   * reading a model never computes: `test/conformance/onnx/verify/` has theirs.
    */
   readonly evaluate?: Evaluate | undefined
 }

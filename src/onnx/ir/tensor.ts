@@ -47,8 +47,21 @@ const ARRAYS = {
 
 /** Bits of an element as files store it. */
 export const BITS: Readonly<Record<DType, number>> = {
-  ...{ f32: 32, f64: 64, f16: 16, bf16: 16, i8: 8, u8: 8, i16: 16, u16: 16, i32: 32, u32: 32 },
-  ...{ i64: 64, u64: 64, i4: 4, u4: 4, bool: 8 },
+  f32: 32,
+  f64: 64,
+  f16: 16,
+  bf16: 16,
+  i8: 8,
+  u8: 8,
+  i16: 16,
+  u16: 16,
+  i32: 32,
+  u32: 32,
+  i64: 64,
+  u64: 64,
+  i4: 4,
+  u4: 4,
+  bool: 8,
 }
 
 /** The numbers of TensorProto.DataType. */

@@ -1,10 +1,19 @@
 // Arithmetic. In: two tensors or more. Out: their sums, differences, products, quotients, powers, remainders
 // and extremes, broadcast.
-import { intOf } from '../ir/attributes.ts'
+
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideExactly, maxDims, minDims, multiplyDims, subtractDims } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator, unfit } from '../ir/operator.ts'
+import {
+  define,
+  type Evaluation,
+  given,
+  type Inference,
+  intOf,
+  LATEST_OPSET,
+  type Operator,
+  unfit,
+} from '../ir/operator.ts'
 import {
   type DType,
   FLOATS,
@@ -16,7 +25,70 @@ import {
   writer,
   zeros,
 } from '../ir/tensor.ts'
-import { define } from './define.ts'
+
+type Compare = (left: number | bigint, right: number | bigint) => boolean
+
+function comparison(name: string, since: number, dtypes: readonly DType[], compare: Compare): Operator {
+  return {
+    name,
+    domain: '',
+    versions: [since, LATEST_OPSET],
+    schema: { inputs: [2, 2], outputs: [1, 1], attributes: {}, dtypes: [dtypes] },
+    mapping: 'one-to-one',
+    layout: 'ILI variable',
+    infer: (context) => [inferComparison(context, compare)],
+    evaluate: (context) => [evaluateComparison(context, compare)],
+  }
+}
+
+/** Elements that are known on both sides are known of the result, as 0 and 1. */
+function inferComparison({ node, inputs: [left, right] }: Inference, compare: Compare): Type | undefined {
+  const dims = broadcastDims(node, [left?.dims, right?.dims])
+  const a = left?.elements
+  const b = right?.elements
+  if (a === undefined || b === undefined || dims === undefined || dims.length > 1)
+    return { dtype: 'bool', dims }
+  const known = Array.from({ length: Math.max(a.length, b.length) }, (_, at): Dim | undefined => {
+    const x = a[a.length === 1 ? 0 : at]!
+    const y = b[b.length === 1 ? 0 : at]!
+    if (typeof x === 'number' && typeof y === 'number') return Number(compare(x, y))
+    // A symbol is a size, which is not negative.
+    const [number] = [x, y].filter((each) => typeof each === 'number')
+    return number !== undefined &&
+      number < 0 &&
+      !/-/.test(`${typeof x === 'string' ? x : y}`) &&
+      compare === equal
+      ? 0
+      : undefined
+  })
+  return { dtype: 'bool', dims, elements: known.every((each) => each !== undefined) ? known : undefined }
+}
+
+function evaluateComparison(context: Evaluation, compare: Compare): Tensor {
+  const left = given(context, 0)
+  const right = given(context, 1)
+  const made = zeros('bool', broadcast(context.node, [left.dims, right.dims]))
+  const from = broadcastIndices(left.dims, made.dims)
+  const to = broadcastIndices(right.dims, made.dims)
+  for (let at = 0; at < made.data.length; at++)
+    made.data[at] = Number(compare(left.data[from[at]!]!, right.data[to[at]!]!))
+  return made
+}
+
+const equal: Compare = (a, b) => a === b
+const COMPARED: readonly DType[] = [...NUMBERS, 'bool']
+const LOGIC: readonly DType[] = ['bool']
+
+export const COMPARE: readonly Operator[] = [
+  comparison('Equal', 7, COMPARED, equal),
+  comparison('Less', 7, NUMBERS, (a, b) => a < b),
+  comparison('LessOrEqual', 12, NUMBERS, (a, b) => a <= b),
+  comparison('Greater', 7, NUMBERS, (a, b) => a > b),
+  comparison('GreaterOrEqual', 12, NUMBERS, (a, b) => a >= b),
+  comparison('And', 7, LOGIC, (a, b) => a !== 0 && b !== 0),
+  comparison('Or', 7, LOGIC, (a, b) => a !== 0 || b !== 0),
+  comparison('Xor', 7, LOGIC, (a, b) => a !== b),
+]
 
 type Binary<T> = (left: T, right: T) => T
 
@@ -81,7 +153,8 @@ function elementsOf(
   dims: readonly Dim[] | undefined,
   dim: (left: Dim, right: Dim) => Dim | undefined,
 ): readonly Dim[] | undefined {
-  const [a, b] = [left.elements, right.elements]
+  const a = left.elements
+  const b = right.elements
   if (a === undefined || b === undefined || dims === undefined || dims.length > 1) return undefined
   if (a.length === 0 || b.length === 0) return []
   const made = Array.from({ length: Math.max(a.length, b.length) }, (_, index) =>
@@ -96,11 +169,14 @@ function evaluatePair(node: Node, left: Tensor, right: Tensor, { number, big }: 
   const from = broadcastIndices(left.dims, made.dims)
   const to = broadcastIndices(right.dims, made.dims)
   if (made.data instanceof BigInt64Array || made.data instanceof BigUint64Array) {
-    const [a, b] = [left.data as BigInt64Array, right.data as BigInt64Array]
+    const a = left.data as BigInt64Array
+    const b = right.data as BigInt64Array
     for (let at = 0; at < made.data.length; at++) made.data[at] = big(a[from[at]!]!, b[to[at]!]!)
     return made
   }
-  const [a, b, write] = [left.data as Float32Array, right.data as Float32Array, writer(made)]
+  const a = left.data as Float32Array
+  const b = right.data as Float32Array
+  const write = writer(made)
   // A quotient of integers is cut off by the store; one of zero by zero is 0.
   for (let at = 0; at < made.data.length; at++) write(at, number(a[from[at]!]!, b[to[at]!]!))
   return made
@@ -151,16 +227,21 @@ const pow: Operator = define({
 })
 
 function evaluatePow(context: Evaluation): Tensor {
-  const [base, exponent] = [given(context, 0), given(context, 1)]
+  const base = given(context, 0)
+  const exponent = given(context, 1)
   const made = zeros(base.dtype, broadcast(context.node, [base.dims, exponent.dims]))
-  const [from, to] = [broadcastIndices(base.dims, made.dims), broadcastIndices(exponent.dims, made.dims)]
-  const [a, b, write] = [reader(base), reader(exponent), writer(made)]
+  const from = broadcastIndices(base.dims, made.dims)
+  const to = broadcastIndices(exponent.dims, made.dims)
+  const a = reader(base)
+  const b = reader(exponent)
+  const write = writer(made)
   for (let at = 0; at < made.data.length; at++) write(at, a(from[at]!) ** b(to[at]!))
   return made
 }
 
 function divided(total: Tensor, count: number): Tensor {
-  const [read, write] = [reader(total), writer(total)]
+  const read = reader(total)
+  const write = writer(total)
   for (let at = 0; at < total.data.length; at++) write(at, read(at) / count)
   return total
 }

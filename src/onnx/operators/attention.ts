@@ -1,11 +1,23 @@
 // Attention. In: types of queries, keys and values, and of those of earlier steps. Out: types of the rows
 // that attended, of keys and values with those of earlier steps in front, of scores.
-import { intOf } from '../ir/attributes.ts'
+
 import { addDims, type Dim, divideDims, multiplyDims } from '../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../ir/graph.ts'
-import { type Inference, type Operator, unfit } from '../ir/operator.ts'
+import { define, type Inference, intOf, type Operator, sameType, unfit } from '../ir/operator.ts'
 import { FLOATS, INTEGERS } from '../ir/tensor.ts'
-import { define } from './define.ts'
+
+export const rotaryEmbedding: Operator = define({
+  name: 'RotaryEmbedding',
+  since: 23,
+  inputs: [3, 4],
+  attributes: { interleaved: 'int', num_heads: 'int', rotary_embedding_dim: 'int' },
+  dtypes: [FLOATS, FLOATS, FLOATS, ['i64']],
+  mapping: 'one-to-one',
+  layout: 'ILD fixed',
+  infer: sameType,
+})
+
+export const ROTARY: readonly Operator[] = [rotaryEmbedding]
 
 export const attention: Operator = define({
   name: 'Attention',
@@ -13,9 +25,15 @@ export const attention: Operator = define({
   inputs: [3, 7],
   outputs: [1, 4],
   attributes: {
-    ...{ is_causal: 'int', kv_num_heads: 'int', q_num_heads: 'int', qk_matmul_output_mode: 'int' },
-    ...{ scale: 'float', softcap: 'float', softmax_precision: 'int' },
-    ...{ left_window_size: 'int', right_window_size: 'int' },
+    is_causal: 'int',
+    kv_num_heads: 'int',
+    q_num_heads: 'int',
+    qk_matmul_output_mode: 'int',
+    scale: 'float',
+    softcap: 'float',
+    softmax_precision: 'int',
+    left_window_size: 'int',
+    right_window_size: 'int',
   },
   dtypes: [FLOATS, FLOATS, FLOATS, [...FLOATS, ...INTEGERS, 'bool'], FLOATS, FLOATS, ['i64']],
   mapping: 'many-to-many',
@@ -37,12 +55,14 @@ function axesOf(node: Node, type: Type | undefined, count: number | undefined): 
 function inferAttention({ node, inputs: [q, k, v, , past] }: Inference): (Type | undefined)[] {
   const query = axesOf(node, q, intOf(node, 'q_num_heads', undefined))
   const own = intOf(node, 'kv_num_heads', undefined)
-  const [key, value] = [axesOf(node, k, own), axesOf(node, v, own)]
+  const key = axesOf(node, k, own)
+  const value = axesOf(node, v, own)
   const hasPast = hasInput(node, 4)
   const before = hasPast ? past?.dims?.[2] : 0
   const grown = (axes: Axes | undefined) =>
     axes && before !== undefined ? axes.with(2, addDims(axes[2], before)) : undefined
-  const [keys, values] = [grown(key), grown(value)]
+  const keys = grown(key)
+  const values = grown(value)
   const made =
     query && value
       ? q?.dims?.length === 4

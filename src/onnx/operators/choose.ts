@@ -1,15 +1,18 @@
 // Where, Clip, Cast and CastLike. In: tensors. Out: elements of one or the other, within limits, or in
 // another dtype.
-import { intOf } from '../ir/attributes.ts'
+
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
 import {
+  define,
   type Evaluation,
   given,
   type Inference,
+  intOf,
   LATEST_OPSET,
   type Operator,
+  sameType,
   unclaimed,
   unfit,
 } from '../ir/operator.ts'
@@ -25,7 +28,6 @@ import {
   writer,
   zeros,
 } from '../ir/tensor.ts'
-import { define, sameType } from './define.ts'
 
 const where: Operator = {
   name: 'Where',
@@ -86,7 +88,8 @@ function evaluateCast(input: Tensor, dtype: DType): Tensor {
     ;(made.data as BigInt64Array).set(input.data as BigInt64Array)
     return made
   }
-  const [read, write] = [reader(input), writer(made)]
+  const read = reader(input)
+  const write = writer(made)
   for (let at = 0; at < made.data.length; at++) write(at, wrapped(dtype, read(at)))
   return made
 }
@@ -140,7 +143,8 @@ const clip: Operator = define({
         throw unfit(context.node, `its limit ${index} is ${tensor.dtype} of shape [${tensor.dims}]`)
       return tensor?.data[0]
     }
-    const [low, high] = [limit(1), limit(2)]
+    const low = limit(1)
+    const high = limit(2)
     const made = zeros(input.dtype, input.dims)
     for (let at = 0; at < made.data.length; at++) {
       let value = input.data[at]!

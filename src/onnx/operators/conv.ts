@@ -1,10 +1,18 @@
 // Convolution. In: [batch][channel][place...], filters. Out: sums over a window of places, at each place.
-import { intOf, intsOf, stringOf } from '../ir/attributes.ts'
+
 import { addDims, type Dim, divideDims } from '../ir/dims.ts'
 import type { Node } from '../ir/graph.ts'
-import { type Evaluation, given, type Operator, unfit } from '../ir/operator.ts'
+import {
+  define,
+  type Evaluation,
+  given,
+  intOf,
+  intsOf,
+  type Operator,
+  stringOf,
+  unfit,
+} from '../ir/operator.ts'
 import { countOf, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
-import { define } from './define.ts'
 
 interface Axis {
   readonly kernel: number
@@ -19,8 +27,12 @@ const conv: Operator = define({
   since: 1,
   inputs: [2, 3],
   attributes: {
-    ...{ auto_pad: 'string', dilations: 'ints', group: 'int' },
-    ...{ kernel_shape: 'ints', pads: 'ints', strides: 'ints' },
+    auto_pad: 'string',
+    dilations: 'ints',
+    group: 'int',
+    kernel_shape: 'ints',
+    pads: 'ints',
+    strides: 'ints',
   },
   dtypes: [FLOATS],
   mapping: 'many-to-many',
@@ -75,7 +87,9 @@ function lengthOf({ kernel, stride, dilation, before, after }: Axis, size: Dim):
 
 function evaluateConv(context: Evaluation): Tensor {
   const { node, inputs } = context
-  const [x, filters, bias] = [given(context, 0), given(context, 1), inputs[2]]
+  const x = given(context, 0)
+  const filters = given(context, 1)
+  const bias = inputs[2]
   const group = intOf(node, 'group', 1)
   const [batch, channels] = x.dims
   const [count, perGroup] = filters.dims
@@ -97,8 +111,12 @@ function evaluateConv(context: Evaluation): Tensor {
   const made = zeros(x.dtype, [batch!, count!, ...places])
   context.spend(made.data.length * countOf(filters.dims.slice(1)))
   const offsets = windows(axes, x.dims.slice(2), places)
-  const [taps, area] = [countOf(filters.dims.slice(2)), countOf(x.dims.slice(2))]
-  const [read, weight, shift, write] = [reader(x), reader(filters), bias && reader(bias), writer(made)]
+  const taps = countOf(filters.dims.slice(2))
+  const area = countOf(x.dims.slice(2))
+  const read = reader(x)
+  const weight = reader(filters)
+  const shift = bias && reader(bias)
+  const write = writer(made)
   let next = 0
   for (let b = 0; b < batch!; b++) {
     for (let filter = 0; filter < count!; filter++) {
@@ -123,11 +141,15 @@ function evaluateConv(context: Evaluation): Tensor {
 /** For each place and tap of the window, the place in the input; -1 in the border. */
 function windows(axes: readonly Axis[], sizes: readonly number[], places: readonly number[]): Int32Array {
   const kernel = axes.map((axis) => axis.kernel)
-  const [strides, steps, taps] = [stridesOf(sizes), stridesOf(places), stridesOf(kernel)]
-  const [count, perPlace] = [countOf(places), countOf(kernel)]
+  const strides = stridesOf(sizes)
+  const steps = stridesOf(places)
+  const taps = stridesOf(kernel)
+  const count = countOf(places)
+  const perPlace = countOf(kernel)
   const found = zeros('i32', [count, perPlace]).data as Int32Array
   for (let at = 0; at < found.length; at++) {
-    const [place, tap] = [Math.floor(at / perPlace), at % perPlace]
+    const place = Math.floor(at / perPlace)
+    const tap = at % perPlace
     let offset = 0
     for (const [axis, { stride, dilation, before }] of axes.entries()) {
       const coordinate =

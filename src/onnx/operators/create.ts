@@ -1,9 +1,16 @@
 // New tensors. In: attributes, shapes, limits. Out: constants, filled tensors, ranges, triangles.
-import { intOf } from '../ir/attributes.ts'
+
 import { type Dim, divideDims, maxDims, subtractDims } from '../ir/dims.ts'
-import type { Node } from '../ir/graph.ts'
-import { typeOf } from '../ir/known.ts'
-import { type Evaluation, given, LATEST_OPSET, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import { type Node, typeOf } from '../ir/graph.ts'
+import {
+  type Evaluation,
+  given,
+  intOf,
+  LATEST_OPSET,
+  type Operator,
+  unclaimed,
+  unfit,
+} from '../ir/operator.ts'
 import { ALL_DTYPES, numbersOf, reader, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
 
 /** The one attribute that a Constant node has. */
@@ -86,7 +93,9 @@ const range: Operator = {
   layout: 'ILI fixed',
   infer({ inputs: [start, limit, delta] }) {
     if (start === undefined) return [undefined]
-    const [from, to, by] = [start.elements?.[0], limit?.elements?.[0], delta?.elements?.[0]]
+    const from = start.elements?.[0]
+    const to = limit?.elements?.[0]
+    const by = delta?.elements?.[0]
     if (from === undefined || to === undefined || typeof by !== 'number' || by === 0)
       return [{ dtype: start.dtype }]
     const size = maxDims(
@@ -101,7 +110,9 @@ const range: Operator = {
   },
   evaluate(context) {
     const [start, limit, delta] = [0, 1, 2].map((index) => given(context, index)) as [Tensor, Tensor, Tensor]
-    const [from, to, by] = [reader(start)(0), reader(limit)(0), reader(delta)(0)]
+    const from = reader(start)(0)
+    const to = reader(limit)(0)
+    const by = reader(delta)(0)
     if (by === 0) throw unfit(context.node, 'its step is 0')
     const count = Math.max(0, Math.ceil((to - from) / by))
     const made = zeros(start.dtype, [count])

@@ -1,11 +1,10 @@
 // Einsum. In: an equation and tensors. Out: sums of products over the letters that the result lacks.
-import { stringOf } from '../ir/attributes.ts'
+
 import { walk } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
 import type { Node } from '../ir/graph.ts'
-import { type Evaluation, given, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import { define, type Evaluation, given, type Operator, stringOf, unclaimed, unfit } from '../ir/operator.ts'
 import { countOf, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
-import { define } from './define.ts'
 
 interface Equation {
   /**

@@ -1,11 +1,22 @@
 // If, Loop and Scan. In: a condition or a count, values, a graph in an attribute. Out: what the graph makes,
 // once or step by step.
-import { graphOf, intOf, intsOf } from '../ir/attributes.ts'
+
 import type { Dim } from '../ir/dims.ts'
 import type { Graph, Node, Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import {
+  define,
+  type Evaluation,
+  given,
+  graphOf,
+  type Inference,
+  intOf,
+  intsOf,
+  type Operator,
+  scalarOf,
+  unclaimed,
+  unfit,
+} from '../ir/operator.ts'
 import { ALL_DTYPES, countOf, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
-import { define, scalarOf } from './define.ts'
 
 /** Steps of the longest loop: a file that says 2^60 must not hang. */
 const MOST_STEPS = 2 ** 16
@@ -31,7 +42,8 @@ const conditional: Operator = define({
   attributes: { then_branch: 'graph', else_branch: 'graph' },
   dtypes: [['bool']],
   infer(context) {
-    const [yes, no] = [bodyOf(context.node, 'then_branch'), bodyOf(context.node, 'else_branch')]
+    const yes = bodyOf(context.node, 'then_branch')
+    const no = bodyOf(context.node, 'else_branch')
     const others = context.subgraph(no, [])
     return context.subgraph(yes, []).map((type, at) => joined(type, others[at]))
   },
@@ -128,9 +140,12 @@ const scan: Operator = define({
   since: 9,
   inputs: [1, Infinity],
   attributes: {
-    ...{ body: 'graph', num_scan_inputs: 'int' },
-    ...{ scan_input_axes: 'ints', scan_input_directions: 'ints' },
-    ...{ scan_output_axes: 'ints', scan_output_directions: 'ints' },
+    body: 'graph',
+    num_scan_inputs: 'int',
+    scan_input_axes: 'ints',
+    scan_input_directions: 'ints',
+    scan_output_axes: 'ints',
+    scan_output_directions: 'ints',
   },
   dtypes: [ALL_DTYPES],
   infer({ node, inputs, subgraph }: Inference) {

@@ -1,10 +1,21 @@
 // Chosen elements. In: tensors and indices into them. Out: the elements there, or the tensor with others
 // there.
-import { intOf, stringOf } from '../ir/attributes.ts'
+
 import { axisOf } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator, unfit } from '../ir/operator.ts'
+import {
+  define,
+  type Evaluation,
+  given,
+  type Inference,
+  intOf,
+  type Operator,
+  sameType,
+  scalarOf,
+  stringOf,
+  unfit,
+} from '../ir/operator.ts'
 import {
   ALL_DTYPES,
   countOf,
@@ -15,7 +26,6 @@ import {
   tensorOf,
   zeros,
 } from '../ir/tensor.ts'
-import { define, sameType, scalarOf } from './define.ts'
 
 /** An index counted from the front. Throws `format` outside of the axis. */
 function within(node: Node, index: number, size: number): number {
@@ -54,7 +64,8 @@ const gatherElements: Operator = define({
   layout: 'ILD fixed',
   infer: ({ inputs: [data, indices] }) => [data && { dtype: data.dtype, dims: indices?.dims }],
   evaluate(context) {
-    const [data, indices] = [given(context, 0), given(context, 1)]
+    const data = given(context, 0)
+    const indices = given(context, 1)
     const axis = axisOf(context.node, intOf(context.node, 'axis', 0), data.dims.length)
     const made = zeros(data.dtype, indices.dims)
     const places = placesAlong(context.node, data, indices, axis)
@@ -97,7 +108,9 @@ const scatterElements: Operator = define({
   dtypes: [ALL_DTYPES, ['i32', 'i64'], ALL_DTYPES],
   evaluate(context) {
     const { node } = context
-    const [data, indices, updates] = [given(context, 0), given(context, 1), given(context, 2)]
+    const data = given(context, 0)
+    const indices = given(context, 1)
+    const updates = given(context, 2)
     const axis = axisOf(node, intOf(node, 'axis', 0), data.dims.length)
     if (`${updates.dims}` !== `${indices.dims}` || updates.dtype !== data.dtype)
       throw unfit(node, `it writes ${updates.dtype} [${updates.dims}] at indices [${indices.dims}]`)
@@ -144,7 +157,8 @@ const gatherND: Operator = define({
     return [{ dtype: data.dtype, dims: chosenDims(node, data.dims, indices.dims, depth) }]
   },
   evaluate(context) {
-    const [data, indices] = [given(context, 0), given(context, 1)]
+    const data = given(context, 0)
+    const indices = given(context, 1)
     const batch = intOf(context.node, 'batch_dims', 0)
     const { size, starts } = blocks(context.node, data.dims, indices, batch)
     const made = zeros(data.dtype, chosenDims(context.node, data.dims, indices.dims, indices.dims.at(-1)!))
@@ -169,7 +183,9 @@ const scatterND: Operator = define({
   dtypes: [ALL_DTYPES, ['i64'], ALL_DTYPES],
   evaluate(context) {
     const { node } = context
-    const [data, indices, updates] = [given(context, 0), given(context, 1), given(context, 2)]
+    const data = given(context, 0)
+    const indices = given(context, 1)
+    const updates = given(context, 2)
     const { size, starts } = blocks(node, data.dims, indices, 0)
     if (updates.data.length !== size * starts.length || updates.dtype !== data.dtype)
       throw unfit(node, `it writes ${updates.dtype} [${updates.dims}] where ${starts.length}x${size} are due`)
@@ -197,7 +213,8 @@ const oneHot: Operator = define({
 
 function inferOneHot({ node, inputs: [indices, depth, values] }: Inference): Type | undefined {
   if (values === undefined) return undefined
-  const [dims, count] = [indices?.dims, depth?.elements?.[0]]
+  const dims = indices?.dims
+  const count = depth?.elements?.[0]
   if (dims === undefined || count === undefined) return { dtype: values.dtype }
   const axis = axisOf(node, intOf(node, 'axis', -1), dims.length + 1)
   return { dtype: values.dtype, dims: dims.toSpliced(axis, 0, count) }
@@ -205,7 +222,8 @@ function inferOneHot({ node, inputs: [indices, depth, values] }: Inference): Typ
 
 function evaluateOneHot(context: Evaluation): Tensor {
   const { node } = context
-  const [indices, values] = [given(context, 0), given(context, 2)]
+  const indices = given(context, 0)
+  const values = given(context, 2)
   const depth = Math.trunc(scalarOf(given(context, 1)) ?? -1)
   if (depth < 0 || values.data.length !== 2)
     throw unfit(node, `it has the depth ${depth} and ${values.data.length} values`)
@@ -254,9 +272,11 @@ const tensorScatter: Operator = define({
   infer: sameType,
   evaluate(context) {
     const { node, inputs } = context
-    const [cache, update] = [given(context, 0), given(context, 1)]
+    const cache = given(context, 0)
+    const update = given(context, 1)
     const axis = axisOf(node, intOf(node, 'axis', -2), cache.dims.length)
-    const [most, size] = [cache.dims[axis]!, update.dims[axis] ?? 0]
+    const most = cache.dims[axis]!
+    const size = update.dims[axis] ?? 0
     if (`${cache.dims.with(axis, size)}` !== `${update.dims}` || update.dtype !== cache.dtype || axis === 0)
       throw unfit(node, `it writes [${update.dims}] along axis ${axis} of [${cache.dims}]`)
     const mode = stringOf(node, 'mode', 'linear')

@@ -1,9 +1,17 @@
 // Axes. In: a tensor. Out: the same elements under other axes, or some of them.
-import { intsOf } from '../ir/attributes.ts'
+
 import { axisOf, broadcast, broadcastIndices, walk } from '../ir/broadcast.ts'
 import { type Dim, maxDims, minDims, subtractDims } from '../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, LATEST_OPSET, type Operator, unfit } from '../ir/operator.ts'
+import {
+  type Evaluation,
+  given,
+  type Inference,
+  intsOf,
+  LATEST_OPSET,
+  type Operator,
+  unfit,
+} from '../ir/operator.ts'
 import { ALL_DTYPES, numbersOf, stridesOf, type Tensor, zeros } from '../ir/tensor.ts'
 
 export function pick(input: Tensor, dims: readonly number[], places: ArrayLike<number>): Tensor {
@@ -34,7 +42,8 @@ const transpose: Operator = {
   evaluate(context) {
     const input = given(context, 0)
     const perm = permOf(context.node, input.dims.length)
-    const [dims, strides] = [perm.map((axis) => input.dims[axis]!), stridesOf(input.dims)]
+    const dims = perm.map((axis) => input.dims[axis]!)
+    const strides = stridesOf(input.dims)
     return [
       pick(
         input,
@@ -137,7 +146,8 @@ const expand: Operator = {
     ]
   },
   evaluate(context) {
-    const [input, shape] = [given(context, 0), given(context, 1)]
+    const input = given(context, 0)
+    const shape = given(context, 1)
     const dims = broadcast(context.node, [input.dims, numbersOf(shape)])
     return [pick(input, dims, broadcastIndices(input.dims, dims))]
   },
@@ -147,7 +157,8 @@ const expand: Operator = {
 function expanded(own: readonly Dim[], shape: readonly Dim[]): Dim[] | undefined {
   const rank = Math.max(own.length, shape.length)
   const dims = Array.from({ length: rank }, (_, axis): Dim | undefined => {
-    const [a, b] = [own[axis - rank + own.length] ?? 1, shape[axis - rank + shape.length] ?? 1]
+    const a = own[axis - rank + own.length] ?? 1
+    const b = shape[axis - rank + shape.length] ?? 1
     if (a === b || b === 1) return a
     if (a === 1) return b
     // One of them is a known size above one, which the other has or is one.
@@ -190,7 +201,9 @@ function inferSlice({ node, inputs: [data, starts, ends, axes, steps] }: Inferen
     const length = sliceLength(size, from[index]!, to[index]!, by[index]!)
     if (length === undefined) return { dtype: data.dtype }
     dims = dims.with(along, length)
-    const [first, last, step] = [from[index]!, to[index]!, by[index]!]
+    const first = from[index]!
+    const last = to[index]!
+    const step = by[index]!
     const isKnown = rank === 1 && [first, last, size].every((each) => typeof each === 'number')
     elements = isKnown ? elements && sliced(elements, first as number, last as number, step) : undefined
   }
@@ -212,7 +225,8 @@ function sliceLength(size: Dim, start: Dim, end: Dim, step: number): Dim | undef
     if (typeof at === 'number') return at >= 2 ** 31 - 1 ? size : at < 0 ? addEnd(size, at) : minOf(at, size)
     return at.startsWith('-') ? undefined : minOf(at, size)
   }
-  const [first, last] = [place(start), place(end)]
+  const first = place(start)
+  const last = place(end)
   if (first === undefined || last === undefined) return undefined
   return maxDims(subtractDims(last, first), 0)
 }
@@ -240,7 +254,8 @@ function checkSlices(node: Node, lists: readonly (readonly Dim[])[]): void {
 function evaluateSlice(context: Evaluation): Tensor {
   const { node, inputs } = context
   const data = given(context, 0)
-  const [starts, ends] = [numbersOf(given(context, 1)), numbersOf(given(context, 2))]
+  const starts = numbersOf(given(context, 1))
+  const ends = numbersOf(given(context, 2))
   const axes = inputs[3] === undefined ? starts.map((_, axis) => axis) : numbersOf(inputs[3])
   const steps = inputs[4] === undefined ? starts.map(() => 1) : numbersOf(inputs[4])
   checkSlices(node, [starts, ends, axes, steps])

@@ -1,12 +1,23 @@
 // Norms. In: a tensor, weights. Out: its rows with a mean of 0 and a variance of 1, or with a root mean
 // square of 1, times the weights.
-import { floatOf, intOf } from '../ir/attributes.ts'
+
 import { axisOf, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
 import type { AttributeKind, Node, Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import {
+  define,
+  type Evaluation,
+  floatOf,
+  given,
+  type Inference,
+  intOf,
+  type Operator,
+  sameType,
+  unclaimed,
+  unfit,
+  wants,
+} from '../ir/operator.ts'
 import { countOf, DTYPES, type DType, FLOATS, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
-import { define, sameType, wants } from './define.ts'
 
 export interface NormOptions {
   readonly epsilon: number
@@ -31,13 +42,17 @@ export function normed(
   { epsilon, isCentred }: NormOptions,
 ): Normed {
   const rows = size === 0 ? 0 : input.data.length / size
-  const [mean, inverse] = [new Float64Array(rows), new Float64Array(rows)]
+  const mean = new Float64Array(rows)
+  const inverse = new Float64Array(rows)
   const y = zeros(input.dtype, input.dims)
-  const [read, write] = [reader(input), writer(y)]
-  const [weight, shift] = [factors(node, scale, input.dims, 1), factors(node, bias, input.dims, 0)]
+  const read = reader(input)
+  const write = writer(y)
+  const weight = factors(node, scale, input.dims, 1)
+  const shift = factors(node, bias, input.dims, 0)
   for (let row = 0; row < rows; row++) {
     const start = row * size
-    let [sum, squares] = [0, 0]
+    let sum = 0
+    let squares = 0
     if (isCentred) for (let at = 0; at < size; at++) sum += read(start + at)
     mean[row] = sum / size
     for (let at = 0; at < size; at++) squares += (read(start + at) - mean[row]!) ** 2
@@ -184,7 +199,9 @@ const instanceNormalization: Operator = define({
 
 function evaluateGroups(context: Evaluation, groups: number): Tensor {
   const { node } = context
-  const [input, scale, bias] = [given(context, 0), given(context, 1), given(context, 2)]
+  const input = given(context, 0)
+  const scale = given(context, 1)
+  const bias = given(context, 2)
   const [batch, channels] = input.dims
   if (batch === undefined || channels === undefined || groups < 1 || channels % groups !== 0)
     throw unfit(node, `it makes ${groups} groups of its input of shape [${input.dims}]`)

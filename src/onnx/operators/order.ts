@@ -1,17 +1,28 @@
 // Order along an axis. In: a tensor. Out: its largest elements, where the extremes are, running sums and
 // products.
-import { flagOf, intOf } from '../ir/attributes.ts'
+
 import { axisOf } from '../ir/broadcast.ts'
 import type { Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator, unfit } from '../ir/operator.ts'
+import {
+  define,
+  type Evaluation,
+  flagOf,
+  given,
+  type Inference,
+  intOf,
+  type Operator,
+  sameType,
+  scalarOf,
+  unfit,
+} from '../ir/operator.ts'
 import { countOf, NUMBERS, type Tensor, zeros } from '../ir/tensor.ts'
-import { define, sameType, scalarOf } from './define.ts'
 
 type Scalar = number | bigint
 
 /** Calls `visit` with the place of the first element of each line along an axis, and its number. */
 function lines(dims: readonly number[], axis: number, visit: (start: number, line: number) => void): void {
-  const [size, inner] = [dims[axis]!, countOf(dims.slice(axis + 1))]
+  const size = dims[axis]!
+  const inner = countOf(dims.slice(axis + 1))
   let line = 0
   for (let outer = 0; outer < countOf(dims.slice(0, axis)); outer++)
     for (let at = 0; at < inner; at++) visit(outer * size * inner + at, line++)
@@ -59,7 +70,8 @@ function evaluateTopK(context: Evaluation): Tensor[] {
   if (k < 0 || k > size) throw unfit(node, `it asks for ${k} of ${size} elements`)
   const sign = flagOf(node, 'largest', true) ? -1 : 1
   const dims = input.dims.with(axis, k)
-  const [values, indices] = [zeros(input.dtype, dims), zeros('i64', dims)]
+  const values = zeros(input.dtype, dims)
+  const indices = zeros('i64', dims)
   const inner = countOf(dims.slice(axis + 1))
   context.spend(input.data.length * SORT_UNITS)
   lines(input.dims, axis, (start, line) => {
@@ -134,8 +146,10 @@ function running(
       const { node } = context
       const input = given(context, 0)
       const axis = axisOf(node, scalarOf(given(context, 1)) ?? 0, input.dims.length)
-      const [size, inner] = [input.dims[axis]!, countOf(input.dims.slice(axis + 1))]
-      const [isReverse, isExclusive] = [flagOf(node, 'reverse'), flagOf(node, 'exclusive')]
+      const size = input.dims[axis]!
+      const inner = countOf(input.dims.slice(axis + 1))
+      const isReverse = flagOf(node, 'reverse')
+      const isExclusive = flagOf(node, 'exclusive')
       const made = zeros(input.dtype, input.dims)
       lines(input.dims, axis, (start) => {
         let total: Scalar = typeof input.data[start] === 'bigint' ? BigInt(neutral) : neutral

@@ -1,10 +1,23 @@
 // Parts and copies. In: a tensor. Out: its parts, copies of it side by side, a border around it, its elements
 // in rows.
-import { intOf, intsOf, stringOf } from '../ir/attributes.ts'
+
 import { axisOf, walk } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideExactly, multiplyDims, productOf } from '../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import {
+  define,
+  type Evaluation,
+  given,
+  type Inference,
+  intOf,
+  intsOf,
+  type Operator,
+  sameType,
+  stringOf,
+  unclaimed,
+  unfit,
+  wants,
+} from '../ir/operator.ts'
 import {
   ALL_DTYPES,
   countOf,
@@ -16,7 +29,6 @@ import {
   tensorOf,
   zeros,
 } from '../ir/tensor.ts'
-import { define, sameType, wants } from './define.ts'
 import { pick, wholeNumbers } from './layout.ts'
 
 /** Sizes are an attribute up to opset 12, an input from 13; without them the parts are equal. */
@@ -92,13 +104,15 @@ const tile: Operator = define({
   layout: 'ILI fixed',
   infer({ node, inputs: [input, repeats] }) {
     if (input === undefined) return [undefined]
-    const [dims, times] = [input.dims, repeats?.elements]
+    const dims = input.dims
+    const times = repeats?.elements
     if (dims === undefined || times === undefined) return [{ dtype: input.dtype }]
     checkRepeats(node, dims, times)
     return [{ dtype: input.dtype, dims: dims.map((size, axis) => multiplyDims(size, times[axis]!)) }]
   },
   evaluate(context) {
-    const [input, times] = [given(context, 0), numbersOf(given(context, 1))]
+    const input = given(context, 0)
+    const times = numbersOf(given(context, 1))
     checkRepeats(context.node, input.dims, times)
     const dims = input.dims.map((size, axis) => size * times[axis]!)
     const strides = stridesOf(input.dims)
@@ -161,7 +175,8 @@ function inferPad({ node, inputs: [input, pads, , axes] }: Inference): Type | un
 
 function evaluatePad(context: Evaluation): Tensor {
   const { node, inputs } = context
-  const [input, pads] = [given(context, 0), numbersOf(given(context, 1))]
+  const input = given(context, 0)
+  const pads = numbersOf(given(context, 1))
   const axes = inputs[3] === undefined ? input.dims.map((_, axis) => axis) : numbersOf(inputs[3])
   const around = borders(node, input.dims.length, pads, axes)
   const dims = input.dims.map((size, axis) => size + around[axis]![0] + around[axis]![1])

@@ -1,12 +1,20 @@
 // Matrix products. In: two tensors. Out: their product over the last axis of one and the last but one of the
 // other; sums in f64.
-import { flagOf, floatOf } from '../ir/attributes.ts'
+
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, type Operator, unfit } from '../ir/operator.ts'
+import {
+  define,
+  type Evaluation,
+  flagOf,
+  floatOf,
+  given,
+  type Inference,
+  type Operator,
+  unfit,
+} from '../ir/operator.ts'
 import { type DType, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
-import { define } from './define.ts'
 
 export const matMul: Operator = define({
   name: 'MatMul',
@@ -25,7 +33,8 @@ function matrices<D extends Dim>(node: Node, left: readonly D[], right: readonly
   const one = 1 as D
   const a = left.length === 1 ? [one, ...left] : left
   const b = right.length === 1 ? [...right, one] : right
-  const [k, other] = [a.at(-1)!, b.at(-2)!]
+  const k = a.at(-1)!
+  const other = b.at(-2)!
   if (k !== other && typeof k === 'number' && typeof other === 'number')
     throw unfit(node, `its inputs have ${k} and ${other} numbers along the axis of the sum`)
   const drop = (dims: readonly D[]): D[] => [
@@ -59,15 +68,21 @@ export function product(
 ): Tensor {
   const { a, b, drop } = matrices(node, left.dims, right.dims)
   const batch = broadcast(node, [a.slice(0, -2), b.slice(0, -2)])
-  const [rows, k, columns] = [a.at(-2)!, a.at(-1)!, b.at(-1)!]
+  const rows = a.at(-2)!
+  const k = a.at(-1)!
+  const columns = b.at(-1)!
   const made = zeros(dtype, drop([...batch, rows, columns]))
   spend(made.data.length * k)
-  const [from, to] = [broadcastIndices(a.slice(0, -2), batch), broadcastIndices(b.slice(0, -2), batch)]
+  const from = broadcastIndices(a.slice(0, -2), batch)
+  const to = broadcastIndices(b.slice(0, -2), batch)
   // None of its dtypes has elements of 64 bits.
-  const [x, y, write] = [left.data as Float32Array, right.data as Float32Array, writer(made)]
+  const x = left.data as Float32Array
+  const y = right.data as Float32Array
+  const write = writer(made)
   let next = 0
   for (let index = 0; index < from.length; index++) {
-    const [first, second] = [from[index]! * rows * k, to[index]! * k * columns]
+    const first = from[index]! * rows * k
+    const second = to[index]! * k * columns
     for (let row = 0; row < rows; row++) {
       for (let column = 0; column < columns; column++) {
         let total = 0
@@ -99,22 +114,34 @@ const gemm: Operator = define({
 /** alpha A B + beta C. */
 function evaluateGemm(context: Evaluation): Tensor {
   const { node, inputs } = context
-  const [a, b, c] = [given(context, 0), given(context, 1), inputs[2]]
+  const a = given(context, 0)
+  const b = given(context, 1)
+  const c = inputs[2]
   if (a.dims.length !== 2 || b.dims.length !== 2) throw unfit(node, 'one of its inputs is no matrix')
-  const [atA, atB] = [flagOf(node, 'transA'), flagOf(node, 'transB')]
-  const [dimsA, dimsB] = [turned(a.dims, atA), turned(b.dims, atB)]
-  const [rows, k, columns] = [dimsA[0]!, dimsA[1]!, dimsB[1]!]
+  const atA = flagOf(node, 'transA')
+  const atB = flagOf(node, 'transB')
+  const dimsA = turned(a.dims, atA)
+  const dimsB = turned(b.dims, atB)
+  const rows = dimsA[0]!
+  const k = dimsA[1]!
+  const columns = dimsB[1]!
   if (dimsB[0] !== k) throw unfit(node, `it multiplies shapes [${dimsA}] and [${dimsB}]`)
-  const [stepsA, stepsB] = [turned(stridesOf(a.dims), atA), turned(stridesOf(b.dims), atB)]
-  const [alpha, beta] = [floatOf(node, 'alpha', 1), floatOf(node, 'beta', 1)]
+  const stepsA = turned(stridesOf(a.dims), atA)
+  const stepsB = turned(stridesOf(b.dims), atB)
+  const alpha = floatOf(node, 'alpha', 1)
+  const beta = floatOf(node, 'beta', 1)
   const made = zeros(a.dtype, [rows, columns])
   context.spend(rows * k * columns)
   if (c !== undefined && `${broadcast(node, [c.dims, made.dims])}` !== `${made.dims}`)
     throw unfit(node, `it adds shape [${c.dims}] to [${made.dims}]`)
   const bias = c && broadcastIndices(c.dims, made.dims)
-  const [x, y, z, write] = [reader(a), reader(b), c && reader(c), writer(made)]
+  const x = reader(a)
+  const y = reader(b)
+  const z = c && reader(c)
+  const write = writer(made)
   for (let at = 0; at < made.data.length; at++) {
-    const [row, column] = [Math.floor(at / columns), at % columns]
+    const row = Math.floor(at / columns)
+    const column = at % columns
     let total = 0
     for (let inner = 0; inner < k; inner++)
       total += x(row * stepsA[0]! + inner * stepsA[1]!) * y(inner * stepsB[0]! + column * stepsB[1]!)

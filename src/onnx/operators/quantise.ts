@@ -1,8 +1,8 @@
 // Quantisation. In: floats, or integers, with scales and zero points. Out: the other; products of integers.
-import { intOf } from '../ir/attributes.ts'
+
 import { axisOf } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
-import { type Evaluation, given, type Operator, unclaimed, unfit } from '../ir/operator.ts'
+import { define, type Evaluation, given, intOf, type Operator, unclaimed, unfit } from '../ir/operator.ts'
 import {
   BITS,
   countOf,
@@ -16,7 +16,6 @@ import {
   writer,
   zeros,
 } from '../ir/tensor.ts'
-import { define } from './define.ts'
 import { inferProduct, product } from './products.ts'
 import { roundEven } from './unary.ts'
 
@@ -82,12 +81,16 @@ const quantizeLinear: Operator = define({
   infer: ({ node, inputs: [x, , zero] }) => [{ dtype: quantisedOf(node, zero?.dtype), dims: x?.dims }],
   evaluate(context) {
     const { node, inputs } = context
-    const [x, scale, zero] = [given(context, 0), given(context, 1), inputs[2]]
+    const x = given(context, 0)
+    const scale = given(context, 1)
+    const zero = inputs[2]
     const made = zeros(quantisedOf(node, zero?.dtype), x.dims)
     const place = places(node, x.dims, scale, zero)
     const [low, high] = limitsOf(made.dtype)
     const divide = quotientIn(dtypeOf(node, 'precision') ?? (x.dtype === 'i32' ? scale.dtype : x.dtype))
-    const [value, size, offset] = [reader(x), reader(scale), zero ? reader(zero) : () => 0]
+    const value = reader(x)
+    const size = reader(scale)
+    const offset = zero ? reader(zero) : () => 0
     for (let at = 0; at < made.data.length; at++) {
       const rounded = roundEven(divide(value(at), size(place(at)))) + offset(place(at))
       made.data[at] = Math.min(high, Math.max(low, Number.isNaN(rounded) ? 0 : rounded))
@@ -117,17 +120,17 @@ const dequantizeLinear: Operator = define({
   },
   evaluate(context) {
     const { node, inputs } = context
-    const [x, scale, zero] = [given(context, 0), given(context, 1), inputs[2]]
+    const x = given(context, 0)
+    const scale = given(context, 1)
+    const zero = inputs[2]
     if (zero !== undefined && zero.dtype !== x.dtype)
       throw unfit(node, `its zero point is ${zero.dtype} where its input is ${x.dtype}`)
     const made = zeros(dtypeOf(node, 'output_dtype') ?? scale.dtype, x.dims)
     const place = places(node, x.dims, scale, zero)
-    const [value, size, offset, write] = [
-      reader(x),
-      reader(scale),
-      zero ? reader(zero) : () => 0,
-      writer(made),
-    ]
+    const value = reader(x)
+    const size = reader(scale)
+    const offset = zero ? reader(zero) : () => 0
+    const write = writer(made)
     for (let at = 0; at < made.data.length; at++) write(at, (value(at) - offset(place(at))) * size(place(at)))
     return [made]
   },
@@ -136,7 +139,8 @@ const dequantizeLinear: Operator = define({
 /** One scale for all, so that 0 is a number of u8. Ties round to even. */
 export function quantisedBytes(x: Tensor): { y: Tensor; scale: number; zero: number } {
   const read = reader(x)
-  let [low, high] = [0, 0]
+  let low = 0
+  let high = 0
   for (let at = 0; at < x.data.length; at++) {
     low = Math.min(low, read(at))
     high = Math.max(high, read(at))
@@ -182,7 +186,8 @@ export function centred(
   const count = side === 'row' ? rows : columns
   if (zero !== undefined && (zero.dtype !== tensor.dtype || (own !== 1 && own !== count)))
     throw unfit(node, `${own} zero points of ${zero.dtype} do not fit ${tensor.dtype} [${tensor.dims}]`)
-  const [read, offset] = [reader(tensor), zero ? reader(zero) : () => 0]
+  const read = reader(tensor)
+  const offset = zero ? reader(zero) : () => 0
   for (let at = 0; at < made.data.length; at++) {
     const line = side === 'row' ? Math.floor(at / columns) % rows : at % columns
     made.data[at] = read(at) - offset(own === 1 ? 0 : line)

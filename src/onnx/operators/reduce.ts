@@ -1,9 +1,20 @@
 // Reductions. In: a tensor. Out: means, sums or extremes over some axes; softmax over one.
-import { flagOf, intOf, intsOf } from '../ir/attributes.ts'
+
 import { axisOf, walk } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, LATEST_OPSET, type Operator } from '../ir/operator.ts'
+import {
+  define,
+  type Evaluation,
+  flagOf,
+  given,
+  type Inference,
+  intOf,
+  intsOf,
+  LATEST_OPSET,
+  type Operator,
+  sameType,
+} from '../ir/operator.ts'
 import {
   countOf,
   FLOATS,
@@ -16,7 +27,6 @@ import {
   writer,
   zeros,
 } from '../ir/tensor.ts'
-import { define, sameType } from './define.ts'
 import { wholeNumbers } from './layout.ts'
 
 type Fold = (values: Float64Array) => number
@@ -72,7 +82,8 @@ function evaluateReduction(context: Evaluation, fold: Fold): Tensor {
   const starts = walk(pick(input.dims, kept), pick(strides, kept))
   const steps = walk(pick(input.dims, axes), pick(strides, axes))
   const values = new Float64Array(steps.length)
-  const [read, write] = [reader(input), writer(made)]
+  const read = reader(input)
+  const write = writer(made)
   for (let at = 0; at < starts.length; at++) {
     for (let step = 0; step < steps.length; step++) values[step] = read(starts[at]! + steps[step]!)
     write(at, fold(values))
@@ -112,7 +123,8 @@ function alongAxis(name: string, compute: Line): Operator {
       const after = countOf(input.dims.slice(axis + 1))
       const [size, inner] = isFlat ? [input.dims[axis]! * after, 1] : [input.dims[axis]!, after]
       const made = zeros(input.dtype, input.dims)
-      const [read, write] = [reader(input), writer(made)]
+      const read = reader(input)
+      const write = writer(made)
       const values = new Float64Array(size)
       for (let line = 0; line * size < made.data.length; line++) {
         const start = Math.floor(line / inner) * size * inner + (line % inner)

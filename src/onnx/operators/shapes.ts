@@ -1,11 +1,18 @@
 // Shape, Gather, Concat, Reshape. In: tensors. Out: their sizes, chosen slices, joined tensors, other dims;
 // what is known of elements goes on, so that shapes computed from shapes stay known.
 import { isCount } from '../../base/values.ts'
-import { intOf } from '../ir/attributes.ts'
 import { axisOf, walk } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideExactly, productOf } from '../ir/dims.ts'
 import type { Node, Type } from '../ir/graph.ts'
-import { type Evaluation, given, type Inference, LATEST_OPSET, type Operator, unfit } from '../ir/operator.ts'
+import {
+  type Evaluation,
+  given,
+  type Inference,
+  intOf,
+  LATEST_OPSET,
+  type Operator,
+  unfit,
+} from '../ir/operator.ts'
 import { ALL_DTYPES, countOf, numbersOf, stridesOf, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
 
 /** First and last axis of a Shape node, within the rank. */
@@ -64,7 +71,8 @@ function inferGather({ node, inputs: [data, indices] }: Inference): Type | undef
 }
 
 function evaluateGather(context: Evaluation): Tensor {
-  const [data, indices] = [given(context, 0), given(context, 1)]
+  const data = given(context, 0)
+  const indices = given(context, 1)
   const axis = axisOf(context.node, intOf(context.node, 'axis', 0), data.dims.length)
   const size = data.dims[axis]!
   const inner = countOf(data.dims.slice(axis + 1))
@@ -178,7 +186,8 @@ function quotientOf(over: readonly Dim[], under: readonly Dim[]): Dim | undefine
 }
 
 function evaluateReshape(context: Evaluation): Tensor {
-  const [data, target] = [given(context, 0), given(context, 1)]
+  const data = given(context, 0)
+  const target = given(context, 1)
   const keepsZero = intOf(context.node, 'allowzero', 0) !== 0
   const asked = numbersOf(target).map((size, axis) =>
     size === 0 && !keepsZero ? (data.dims[axis] ?? 0) : size,

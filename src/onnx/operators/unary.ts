@@ -1,8 +1,18 @@
 // Operators of one input, element by element. In: a tensor. Out: a tensor of the same shape.
-import { floatOf, intOf, stringOf } from '../ir/attributes.ts'
+
 import { subtractDims } from '../ir/dims.ts'
 import type { AttributeKind, Node } from '../ir/graph.ts'
-import { type Evaluation, given, type Operator, unfit } from '../ir/operator.ts'
+import {
+  define,
+  type Evaluation,
+  floatOf,
+  given,
+  intOf,
+  type Operator,
+  sameType,
+  stringOf,
+  unfit,
+} from '../ir/operator.ts'
 import {
   ALL_DTYPES,
   type DType,
@@ -14,7 +24,6 @@ import {
   writer,
   zeros,
 } from '../ir/tensor.ts'
-import { define, sameType } from './define.ts'
 
 type Compute = (x: number) => number
 
@@ -74,7 +83,8 @@ function map(input: Tensor, compute: Compute, big?: (x: bigint) => bigint, dtype
     for (let at = 0; at < made.data.length; at++) made.data[at] = big!(input.data[at] as bigint)
     return made
   }
-  const [read, write] = [reader(input), writer(made)]
+  const read = reader(input)
+  const write = writer(made)
   for (let at = 0; at < made.data.length; at++) write(at, compute(read(at)))
   return made
 }
@@ -85,7 +95,8 @@ export function erf(x: number): number {
   if (Number.isNaN(x)) return x
   if (size > 6) return Math.sign(x)
   if (size < 2.5) {
-    let [term, total] = [x, x]
+    let term = x
+    let total = x
     for (let n = 1; n < 60; n++) {
       term *= (-x * x) / n
       total += term / (2 * n + 1)
@@ -223,7 +234,8 @@ export const UNARY: readonly Operator[] = [
     return (x) => gamma * compute(x)
   }),
   shaped('HardSigmoid', 6, { alpha: 'float', beta: 'float' }, (node) => {
-    const [alpha, beta] = [floatOf(node, 'alpha', 0.2), floatOf(node, 'beta', 0.5)]
+    const alpha = floatOf(node, 'alpha', 0.2)
+    const beta = floatOf(node, 'beta', 0.5)
     return (x) => Math.max(0, Math.min(1, alpha * x + beta))
   }),
   test('IsNaN', 9, {}, () => Number.isNaN),

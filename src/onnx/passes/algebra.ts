@@ -1,10 +1,107 @@
 // Algebraic rewrites. In: a graph. Out: the graph without nodes that change nothing, with pairs that are one.
 import { inferTypes, type Types } from '../infer.ts'
-import { intOf, intsOf } from '../ir/attributes.ts'
-import { type Graph, isStored, type Node, type Type } from '../ir/graph.ts'
-import { DTYPES, type DType, numbersOf } from '../ir/tensor.ts'
-import type { Pass } from './pass.ts'
-import { final, renamed } from './rename.ts'
+import { type Constant, type Graph, hasInput, isStored, type Node, readOnce, type Type } from '../ir/graph.ts'
+import { intOf, intsOf } from '../ir/operator.ts'
+import { DTYPES, type DType, numbersOf, tensorOf } from '../ir/tensor.ts'
+import { final, type Pass, renamed } from './pass.ts'
+
+/** Files write the largest i64 for "to the end", which is no exact number here. */
+const within = (place: number): number =>
+  Math.max(-Number.MAX_SAFE_INTEGER, Math.min(place, Number.MAX_SAFE_INTEGER))
+
+interface Cut {
+  readonly start: number
+  readonly end: number
+}
+
+export const mergeSlices: Pass = {
+  name: 'cascaded slices',
+  run(graph) {
+    const once = readOnce(graph)
+    const constants = new Map<string, Constant>(graph.constants)
+    const makers = new Map<string, Node>()
+    const dropped = new Set<Node>()
+    const nodes = graph.nodes.map((node) => {
+      const [input = ''] = node.inputs
+      const before = makers.get(input)
+      const joined = before && once.has(input) ? joinedSlice(node, before, graph, constants) : undefined
+      if (joined !== undefined) dropped.add(before!)
+      const made = joined ?? node
+      for (const name of made.outputs) makers.set(name, made)
+      return made
+    })
+    if (dropped.size === 0) return graph
+    return { ...graph, constants, nodes: nodes.filter((node) => !dropped.has(node)) }
+  },
+}
+
+function joinedSlice(
+  node: Node,
+  before: Node,
+  graph: Graph,
+  constants: Map<string, Constant>,
+): Node | undefined {
+  const inner = cutsOf(before, graph, constants)
+  const outer = cutsOf(node, graph, constants)
+  if (inner === undefined || outer === undefined) return undefined
+  const all = new Map(inner)
+  for (const [axis, { start, end }] of outer) {
+    const first = all.get(axis)
+    if (first === undefined) all.set(axis, { start, end })
+    else {
+      // Both count from the front, so that the second is within the first.
+      if (start < 0 || end < 0 || first.start < 0 || first.end < 0) return undefined
+      all.set(axis, {
+        start: Math.min(first.start + start, first.end),
+        end: Math.min(first.start + end, first.end),
+      })
+    }
+  }
+  const cuts = [...all].sort(([a], [b]) => a - b)
+  const list = (what: string, values: readonly number[]): string => {
+    const name = `${node.outputs[0]} ${what}`
+    constants.set(name, tensorOf('i64', [values.length], values))
+    return name
+  }
+  const inputs = [
+    before.inputs[0]!,
+    list(
+      'starts',
+      cuts.map(([, cut]) => cut.start),
+    ),
+    list(
+      'ends',
+      cuts.map(([, cut]) => cut.end),
+    ),
+    list(
+      'axes',
+      cuts.map(([axis]) => axis),
+    ),
+  ]
+  return { ...node, inputs }
+}
+
+/** Cuts by axis; undefined unless all is constant, axes count from the front and steps are 1. */
+function cutsOf(
+  node: Node,
+  graph: Graph,
+  constants: ReadonlyMap<string, Constant>,
+): Map<number, Cut> | undefined {
+  if (node.op !== 'Slice' || node.domain !== '') return undefined
+  const read = (index: number): number[] | undefined => {
+    const name = node.inputs[index] ?? ''
+    const constant = graph.constants.get(name) ?? constants.get(name)
+    return constant === undefined || isStored(constant) ? undefined : numbersOf(constant)
+  }
+  const starts = read(1)
+  const ends = read(2)
+  if (starts === undefined || ends === undefined) return undefined
+  const axes = hasInput(node, 3) ? read(3) : starts.map((_, axis) => axis)
+  const steps = hasInput(node, 4) ? read(4) : starts.map(() => 1)
+  if (axes === undefined || steps === undefined) return undefined
+  if (axes.some((axis) => axis < 0) || steps.some((step) => step !== 1)) return undefined
+  return new Map(axes.map((axis, at) => [axis, { start: within(starts[at]!), end: within(ends[at]!) }]))
+}
 
 export const simplify: Pass = {
   name: 'algebraic rewrites',
@@ -113,12 +210,14 @@ function merged(
   if (node.domain !== '' || before?.domain !== '' || before.op !== node.op) return node
   const inputs = [before.inputs[0]!, ...node.inputs.slice(1)]
   if (node.op === 'Transpose') {
-    const [inner, outer] = [intsOf(before, 'perm', undefined), intsOf(node, 'perm', undefined)]
+    const inner = intsOf(before, 'perm', undefined)
+    const outer = intsOf(node, 'perm', undefined)
     if (inner === undefined || outer === undefined) return node
     const perm = outer.map((axis) => inner[axis]!)
     return { ...node, inputs, attributes: new Map([['perm', { kind: 'ints', value: perm }]]) }
   }
-  const [from, by] = [types.get(inputs[0]!)?.dtype, types.get(before.outputs[0]!)?.dtype]
+  const from = types.get(inputs[0]!)?.dtype
+  const by = types.get(before.outputs[0]!)?.dtype
   const isExact =
     from !== undefined && by !== undefined && (from === by || WIDER[from]?.includes(by) === true)
   return node.op === 'Cast' && isExact ? { ...node, inputs } : node

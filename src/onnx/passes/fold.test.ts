@@ -7,7 +7,9 @@ import { foldConstants } from './fold.ts'
 
 const I64 = 7
 const list = (name: string, values: readonly bigint[]) => ({
-  ...{ name, type: I64, dims: [values.length] },
+  name,
+  type: I64,
+  dims: [values.length],
   raw: new Uint8Array(new BigInt64Array(values).buffer),
 })
 

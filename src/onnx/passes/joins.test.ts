@@ -12,7 +12,9 @@ import { runPasses } from './pass.ts'
 
 const F32 = 1
 const number = (name: string, value: number) => ({
-  ...{ name, type: F32, dims: [] },
+  name,
+  type: F32,
+  dims: [],
   raw: new Uint8Array(Float32Array.of(value).buffer),
 })
 const matrix = (dims: readonly number[], seed: number): Tensor =>
@@ -34,7 +36,8 @@ async function left(graph: WrittenGraph, feeds: Readonly<Record<string, Tensor>>
   }
   const after = runPasses(typed, PASSES).graph
   const given = new Map(Object.entries(feeds))
-  const [expected, found] = [evaluate(typed, given), evaluate(after, given)]
+  const expected = evaluate(typed, given)
+  const found = evaluate(after, given)
   for (const [name, { dims, data }] of expected) {
     expect(found.get(name)?.dims).toEqual(dims)
     for (const [at, value] of [...(data as Float32Array)].entries())

@@ -4,12 +4,14 @@ import { bufferSource } from '../../base/bytes.ts'
 import { evaluate } from '../evaluate.ts'
 import { readModel } from '../read-model.ts'
 import { modelBytes } from '../testing/write-model.ts'
-import { mergeSlices } from './slices.ts'
+import { mergeSlices } from './algebra.ts'
 
 const I64 = 7
 const LARGEST = 2n ** 63n - 1n
 const list = (name: string, values: readonly bigint[]) => ({
-  ...{ name, type: I64, dims: [values.length] },
+  name,
+  type: I64,
+  dims: [values.length],
   raw: new Uint8Array(new BigInt64Array(values).buffer),
 })
 

@@ -51,7 +51,9 @@ export function readGraph(message: Message, opsets: Opsets, counts: Counts): Gra
 }
 
 export function readNode(message: Message, opsets: Opsets, counts: Counts): Node {
-  let [name, op, domain] = ['', '', '']
+  let name = ''
+  let op = ''
+  let domain = ''
   const inputs: string[] = []
   const outputs: string[] = []
   const attributes = new Map<string, Attribute>()
@@ -85,7 +87,8 @@ const TYPES = new Map<number, Attribute['kind']>([
 ])
 
 function readAttribute(message: Message, opsets: Opsets, counts: Counts): [string, Attribute] | undefined {
-  let [name, type] = ['', 0]
+  let name = ''
+  let type = 0
   const values: { [K in Attribute['kind']]?: Extract<Attribute, { kind: K }>['value'] } = {}
   const [ints, floats, strings]: [number[], number[], string[]] = [[], [], []]
   message.fields((field) => {

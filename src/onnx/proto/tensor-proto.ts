@@ -25,7 +25,9 @@ export type TensorData =
 
 /** `raw` in place of field 9, when the caller left these bytes where they are. */
 export function readTensorFields(message: Message): TensorFields {
-  let [name, type, location] = ['', 0, 0]
+  let name = ''
+  let type = 0
+  let location = 0
   const dims: number[] = []
   const values: (number | bigint)[] = []
   const entries = new Map<string, string>()
@@ -52,7 +54,8 @@ export function readTensorFields(message: Message): TensorFields {
 }
 
 function readEntry(message: Message, entries: Map<string, string>): void {
-  let [key, value] = ['', '']
+  let key = ''
+  let value = ''
   message.fields((field) => {
     if (field === 1) key = message.text()
     if (field === 2) value = message.text()

@@ -13,25 +13,52 @@ import {
   swish,
   tanh,
 } from './handlers/elementwise.ts'
+import * as gpt2 from './handlers/embed.ts'
 import { gather, gatherBlocks } from './handlers/embed.ts'
 import * as fused from './handlers/fused.ts'
-import * as gpt2 from './handlers/gpt2.ts'
 import { groupQueryAttention } from './handlers/group-attention.ts'
-import { expand, reshape, transpose, unsqueeze } from './handlers/heads.ts'
 import {
   dequantize,
+  gemm,
+  matMul,
+  matMulBlocks,
   multiplyCodes,
   multiplyDynamic,
   multiplyScales,
   quantize,
   quantizeRows,
   transposeMatrix,
-} from './handlers/integers.ts'
-import { gemm, matMul, matMulBlocks } from './handlers/linear.ts'
+} from './handlers/linear.ts'
 import { multiHeadAttention } from './handlers/multi-head.ts'
-import { layerNorm, rmsNorm, skipLayerNorm, skipRmsNorm } from './handlers/norms.ts'
+import {
+  addToStatistic,
+  centred,
+  divide,
+  inverse,
+  layerNorm,
+  mean,
+  multiplyStatistic,
+  power,
+  rmsNorm,
+  root,
+  skipLayerNorm,
+  skipRmsNorm,
+  squared,
+} from './handlers/norms.ts'
 import * as recurrent from './handlers/recurrent.ts'
-import { addTurned, concat, divideHeads, multiplyHeads, negate, slice, split } from './handlers/rotation.ts'
+import {
+  addTurned,
+  concat,
+  divideHeads,
+  expand,
+  multiplyHeads,
+  negate,
+  reshape,
+  slice,
+  split,
+  transpose,
+  unsqueeze,
+} from './handlers/rotation.ts'
 import {
   addMask,
   chooseByMask,
@@ -42,17 +69,6 @@ import {
   scaleScores,
   softmax,
 } from './handlers/scores.ts'
-import {
-  addToStatistic,
-  centred,
-  divide,
-  inverse,
-  mean,
-  multiplyStatistic,
-  power,
-  root,
-  squared,
-} from './handlers/statistics.ts'
 import type { Handler, Handlers } from './translator.ts'
 
 /** The first that takes the node. */

@@ -1,4 +1,4 @@
-// Meanings. In: nothing. Out: what a value of the dialect stands for while a graph is translated.
+// Meanings. What a value of the dialect stands for while a graph is translated.
 import type { RopePairing, RopeScaling } from '../../arch/config/config.ts'
 import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'

@@ -3,12 +3,11 @@
 import type { Budget } from '../../base/budget.ts'
 import { evaluateInSteps } from '../evaluate.ts'
 import type { Types } from '../infer.ts'
-import { intOf } from '../ir/attributes.ts'
 import { type Dim, evaluateDim } from '../ir/dims.ts'
 import type { Graph, Input, Node } from '../ir/graph.ts'
-import { unclaimed } from '../ir/operator.ts'
+import { intOf, unclaimed } from '../ir/operator.ts'
 import { isFloat, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
-import { removeDead } from '../passes/dead.ts'
+import { removeDead } from '../passes/redundant.ts'
 
 /** Tokens of a step, and positions before them. */
 export interface StepSizes {

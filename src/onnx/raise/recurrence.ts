@@ -1,6 +1,11 @@
 // Recurrences. In: sums of products. Out: the parts of a layer of Mamba that they are: a convolution over the
 // newest inputs, a state that decays, what is read of it.
-import type { Value } from '../../graph/ir.ts'
+
+import type { GraphBuilder } from '../../graph/builder.ts'
+import type { Value, WeightRef } from '../../graph/ir.ts'
+import type { Node } from '../ir/graph.ts'
+import { unclaimed } from '../ir/operator.ts'
+import type { Findings, Normed } from './meaning.ts'
 import {
   type Call,
   type Factor,
@@ -14,6 +19,37 @@ import {
   textOf,
   usedAxes,
 } from './terms.ts'
+import type { WeightTable } from './weights/weight-table.ts'
+
+/** What a norm needs of the translator. */
+interface NormRoom {
+  readonly b: GraphBuilder
+  readonly weights: WeightTable
+  readonly findings: Findings
+  beforeNorm(node: Node, value: Value): Value
+  afterNorm(node: Node, value: Value): void
+}
+
+/** `bias` is what is added after the weight. Throws `unsupported` where no weight follows. */
+export function normedRows(
+  t: NormRoom,
+  { of, isCentred, epsilon, weight }: Normed,
+  label: string,
+  bias?: WeightRef,
+): Value | undefined {
+  if (of.is !== 'rows' || weight === undefined) return undefined
+  const { node, index } = weight
+  t.findings.norms.add(isCentred ? 'layer' : 'rms')
+  t.findings.normEpsilon = epsilon
+  const rows = t.beforeNorm(node, of.value)
+  const gamma = t.weights.vector(node, index, rows.shape[1], 'norm')
+  if (!isCentred && bias !== undefined) throw unclaimed(node, 'a bias follows a norm that has no mean')
+  const made = isCentred
+    ? t.b.layernorm(label, rows, gamma, bias, epsilon)
+    : t.b.rmsnorm(label, rows, gamma, epsilon)
+  t.afterNorm(node, made)
+  return made
+}
 
 type Of<K extends Source['of']> = Factor & { readonly source: Extract<Source, { of: K }> }
 const isOf =
@@ -35,19 +71,26 @@ function rowsIn(value: Terms): Value | undefined {
 export function asMemory({ rank, terms }: Terms): Terms | undefined {
   if (terms.length !== 2 || terms.some(({ sign }) => sign < 0)) return undefined
   for (const [kept, added] of [terms, terms.toReversed()] as [Term, Term][]) {
-    const [state, decayed] = [kept.factors.find(isOf('state')), kept.factors.find(isCall('exp'))]
+    const state = kept.factors.find(isOf('state'))
+    const decayed = kept.factors.find(isCall('exp'))
     const step = added.factors.find(isCall('softplus'))
     if (state === undefined || decayed === undefined || step === undefined) continue
     const [channels = -1, states = -1] = state.axes
     const rowsOver = (axis: number) =>
       added.factors.find((each): each is Of<'rows'> => isOf('rows')(each) && isSameAxes(each.axes, [axis]))
-    const [x, b, dt] = [rowsOver(channels), rowsOver(states), rowsIn(step.source.inner)]
+    const x = rowsOver(channels)
+    const b = rowsOver(states)
+    const dt = rowsIn(step.source.inner)
     const decay = decayOf(decayed, state.axes, step)
     const isWhole = kept.factors.length === 2 && added.factors.length === 3 && state.source.from === 0
     if (!isWhole || !isSameAxes(step.axes, [channels]) || !x || !b || !dt || !decay) continue
     const memory: Memory = {
-      ...{ of: 'memory', state: state.source.name, dt, decay },
-      ...{ x: x.source.value, b: b.source.value },
+      of: 'memory',
+      state: state.source.name,
+      dt,
+      decay,
+      x: x.source.value,
+      b: b.source.value,
     }
     return factorTerms(memory, state.axes, rank)
   }
@@ -100,8 +143,10 @@ export function asSum(value: Terms, axis: number, isKept: boolean): Terms | unde
 }
 
 function summed(factors: readonly Factor[], axis: number): Factor | undefined {
-  const [recent, weight] = [factors.find(isOf('recent')), factors.find(isOf('constant'))]
-  const [memory, c] = [factors.find(isOf('memory')), factors.find(isOf('rows'))]
+  const recent = factors.find(isOf('recent'))
+  const weight = factors.find(isOf('constant'))
+  const memory = factors.find(isOf('memory'))
+  const c = factors.find(isOf('rows'))
   const [first = -1, last = -1] = (recent ?? memory)?.axes ?? []
   if (factors.length !== 2 || last !== axis) return undefined
   if (recent && weight && isSameAxes(recent.axes, weight.axes))
@@ -133,7 +178,8 @@ export interface Convolution extends Pick<Of<'convolved'>, 'source' | 'axes'> {
 /** A convolution, with a bias or without. */
 export function asConvolution({ terms }: Terms): Convolution | undefined {
   const factors = terms.flatMap((term) => (term.sign > 0 && term.factors.length === 1 ? term.factors : []))
-  const [sum, bias] = [factors.find(isOf('convolved')), factors.find(isOf('constant'))]
+  const sum = factors.find(isOf('convolved'))
+  const bias = factors.find(isOf('constant'))
   const isWhole = factors.length === terms.length && terms.length === (bias === undefined ? 1 : 2)
   if (sum === undefined || !isWhole || (bias && !isSameAxes(bias.axes, sum.axes))) return undefined
   return { source: sum.source, axes: sum.axes, bias: bias?.source.name }
@@ -152,8 +198,10 @@ export interface Scanned {
 export function asScan({ terms }: Terms): Scanned | undefined {
   if (terms.length !== 2 || terms.some(({ sign }) => sign < 0)) return undefined
   for (const [read, passed] of [terms, terms.toReversed()] as [Term, Term][]) {
-    const [recalled, gate] = [read.factors.find(isOf('recalled')), read.factors.find(isOf('gate'))]
-    const [x, skip] = [passed.factors.find(isOf('rows')), passed.factors.find(isOf('constant'))]
+    const recalled = read.factors.find(isOf('recalled'))
+    const gate = read.factors.find(isOf('gate'))
+    const x = passed.factors.find(isOf('rows'))
+    const skip = passed.factors.find(isOf('constant'))
     const again = passed.factors.find(isOf('gate'))
     const isWhole = read.factors.length === 2 && passed.factors.length === 3
     if (!isWhole || !recalled || !gate || !x || !skip || !again) continue

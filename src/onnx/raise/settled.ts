@@ -1,8 +1,7 @@
 // What only the whole step tells. In: its graph, what was found out. Out: the graph with the factor of
 // embeddings where they are looked up, with one table of rotations where all layers rotate alike, and without
 // norms that attention took over.
-import { producersOf, readersOf } from '../../graph/edges.ts'
-import type { Graph, Node, NodeOf } from '../../graph/nodes.ts'
+import { type Graph, type Node, type NodeOf, producersOf, readersOf } from '../../graph/nodes.ts'
 import type { Findings, FoundRotation } from './meaning.ts'
 
 /** Tables of a step, until it is known whether there are two. */
@@ -21,7 +20,8 @@ export const rotatesLike = (one: FoundRotation, other: FoundRotation): boolean =
   JSON.stringify(one.scaling) === JSON.stringify(other.scaling)
 
 export function settled(graph: Graph, findings: Findings): Graph {
-  const [makers, readers] = [producersOf(graph), readersOf(graph)]
+  const makers = producersOf(graph)
+  const readers = readersOf(graph)
   const hasTwo = localRope(findings) !== undefined
   const nodes = graph.nodes.flatMap((node): readonly Node[] => {
     if (node.op === 'ropeKv') return [hasTwo ? node : { ...node, rope: { ...node.rope, table: 0 } }]

@@ -2,7 +2,7 @@
 // something else.
 import { expect, test } from 'vitest'
 import type { Meaning } from './meaning.ts'
-import { wronglyLeft } from './states.ts'
+import { wronglyLeft } from './tail.ts'
 
 const present = (of: string): Meaning => ({ is: 'present', of })
 

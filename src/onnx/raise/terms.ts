@@ -65,7 +65,9 @@ export interface Call {
 }
 
 /** More than a recurrent layer has: a graph could double its terms with every node. */
-const [MOST_TERMS, MOST_FACTORS, DEEPEST] = [4, 8, 3]
+const MOST_TERMS = 4
+const MOST_FACTORS = 8
+const DEEPEST = 3
 
 /** Whether the value is small enough to be looked at. */
 export const isSmall = ({ terms }: Terms): boolean =>
@@ -83,7 +85,9 @@ export const callTerms = (name: Call['name'], inner: Terms): Terms =>
   factorTerms({ of: 'call', name, inner, depth: depthOf(inner.terms) + 1 }, usedAxes(inner), inner.rank)
 
 export const factorTerms = (source: Source, axes: readonly number[], rank: number): Terms => ({
-  ...{ is: 'terms', rank, terms: [{ sign: 1, factors: [{ source, axes }] }] },
+  is: 'terms',
+  rank,
+  terms: [{ sign: 1, factors: [{ source, axes }] }],
 })
 
 /** The one factor that a value is; undefined where it is more than that. */
@@ -100,7 +104,8 @@ export const isSameAxes = (left: readonly number[], right: readonly number[]): b
 
 /** Each axis under another number. */
 export const moved = (value: Terms, rank: number, to: (axis: number) => number): Terms => ({
-  ...{ is: 'terms', rank },
+  is: 'terms',
+  rank,
   terms: value.terms.map(({ sign, factors }) => ({
     sign,
     factors: factors.map(({ source, axes }) => ({ source, axes: axes.map(to) })),
@@ -112,7 +117,8 @@ const widened = (value: Terms, rank: number): Terms => moved(value, rank, (axis)
 
 export function product(left: Terms, right: Terms): Terms {
   const rank = Math.max(left.rank, right.rank)
-  const [one, other] = [widened(left, rank), widened(right, rank)]
+  const one = widened(left, rank)
+  const other = widened(right, rank)
   const terms = one.terms.flatMap((a) =>
     other.terms.map(
       (b): Term => ({ sign: a.sign === b.sign ? 1 : -1, factors: [...a.factors, ...b.factors] }),

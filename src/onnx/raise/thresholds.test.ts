@@ -6,12 +6,19 @@ import { tensorOf } from '../ir/tensor.ts'
 import { stepsAround, thresholdsOf } from './thresholds.ts'
 
 const node = (op: string, inputs: readonly string[]): Node => ({
-  ...{ name: op, op, domain: '', version: 21, inputs, outputs: [`${op}.0`] },
+  name: op,
+  op,
+  domain: '',
+  version: 21,
+  inputs,
+  outputs: [`${op}.0`],
   attributes: new Map([['axis', { kind: 'int', value: 77 }]]),
 })
 
 const GRAPH: Graph = {
-  ...{ name: 'main', inputs: [], outputs: ['Less.0'] },
+  name: 'main',
+  inputs: [],
+  outputs: ['Less.0'],
   nodes: [
     node('Reshape', ['rows', 'shape']),
     node('Less', ['Reshape.0', 'limit']),

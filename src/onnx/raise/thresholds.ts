@@ -27,12 +27,31 @@ const LEAST_CHUNK = 64
 /** Inputs that are shapes, axes or steps: no length is compared with them. */
 const LAYOUT_INPUTS: ReadonlyMap<string, readonly number[]> = new Map(
   Object.entries({
-    ...{ Reshape: [1], Expand: [1], Unsqueeze: [1], Squeeze: [1], Split: [1], ConstantOfShape: [0] },
-    ...{ Slice: [3, 4], ReduceSum: [1], ReduceMean: [1], ReduceMax: [1], ReduceMin: [1], ReduceProd: [1] },
+    Reshape: [1],
+    Expand: [1],
+    Unsqueeze: [1],
+    Squeeze: [1],
+    Split: [1],
+    ConstantOfShape: [0],
+    Slice: [3, 4],
+    ReduceSum: [1],
+    ReduceMean: [1],
+    ReduceMax: [1],
+    ReduceMin: [1],
+    ReduceProd: [1],
   }),
 )
 const LAYOUT_ATTRIBUTES: ReadonlySet<string> = new Set([
-  ...['axis', 'axes', 'batch_dims', 'keepdims', 'perm', 'to', 'start', 'end', 'num_outputs', 'allowzero'],
+  'axis',
+  'axes',
+  'batch_dims',
+  'keepdims',
+  'perm',
+  'to',
+  'start',
+  'end',
+  'num_outputs',
+  'allowzero',
 ])
 
 /** Of all the values that the parts make. */
@@ -122,7 +141,8 @@ export function stepsAround(
   { numbers, pairs, tableRows }: Thresholds,
   { end, hasState, shape }: { end: number; hasState: boolean; shape: ValueShape },
 ): Steps {
-  const [near, far] = [new Set<number>(), new Set<number>()]
+  const near = new Set<number>()
+  const far = new Set<number>()
   // A prompt has all shorter rows too, so the last total before a change and the first after it are enough.
   const ends = new Set<number>()
   const multiples = numbers.flatMap((number) => [

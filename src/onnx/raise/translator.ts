@@ -8,19 +8,16 @@ import type { Graph as StepGraph } from '../../graph/nodes.ts'
 import { graphBudget } from '../evaluate.ts'
 import { inferTypes, type Types } from '../infer.ts'
 import type { Dim } from '../ir/dims.ts'
-import { readersOf, readsOf } from '../ir/edges.ts'
-import { type Graph, type Input, isStored, type Node } from '../ir/graph.ts'
+import { type Graph, type Input, isStored, type Node, readersOf, readsOf } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
 import type { Findings, FoundRotation, Heads, Meaning } from './meaning.ts'
-import { mergeProducts } from './merge-products.ts'
-import { nameSteps } from './name-steps.ts'
-import { normedRows } from './normed-rows.ts'
+import { mergeProducts, nameSteps } from './merge-products.ts'
 import { Prober } from './probe.ts'
+import { normedRows } from './recurrence.ts'
 import { rotatesLike, settled } from './settled.ts'
-import { wronglyLeft } from './states.ts'
-import { tailOf } from './tail.ts'
+import { tailOf, wronglyLeft } from './tail.ts'
 import { WeightTable } from './weights/weight-table.ts'
 
 /** Translates one kind of node. `false`: this form of it is not a part of a step; control flow may be. */
@@ -52,8 +49,17 @@ export class Translator {
   readonly signal: AbortSignal | undefined
   readonly budget: Budget
   readonly findings: Findings = {
-    ...{ heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, normEpsilon: 0, layers: 0 },
-    ...{ ropes: {}, tablePositions: undefined, norms: new Set(), hasPositions: false, ranges: [] },
+    heads: 0,
+    kvHeads: 0,
+    headDim: 0,
+    intermediateSize: 0,
+    normEpsilon: 0,
+    layers: 0,
+    ropes: {},
+    tablePositions: undefined,
+    norms: new Set(),
+    hasPositions: false,
+    ranges: [],
   }
   /** Of every value, as far as inference knows. */
   readonly types: Types
@@ -113,7 +119,8 @@ export class Translator {
       await this.budget.turn()
       if (!this.#done.has(node)) await this.#translate(node)
     }
-    const [begin, end] = [this.graph.nodes[0], this.graph.nodes.at(-1)]
+    const begin = this.graph.nodes[0]
+    const end = this.graph.nodes.at(-1)
     if (begin === undefined || end === undefined)
       throw new HalfbyteError('unsupported', `${this.file}: the graph has no nodes; give a decoder`)
     if (this.findings.layers === 0) throw unclaimed(begin, 'the graph has no layer with a state')

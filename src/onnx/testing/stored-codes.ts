@@ -34,7 +34,8 @@ export async function valuesOf(
   const half = (at: number) => halfToFloat(view.getUint16(at, true))
   return Array.from({ length: (end - first) * k }, (_, at) => {
     if (dtype === 'F32') return view.getFloat32(4 * at, true)
-    const [group, place] = [Math.floor(at / 32), at % 32]
+    const group = Math.floor(at / 32)
+    const place = at % 32
     const size = { Q8_0: 34, Q4_0: 18, Q4_1: 20 }[dtype as 'Q8_0']!
     const start = group * size
     if (dtype === 'Q8_0') return half(start) * view.getInt8(start + 2 + place)

@@ -1,13 +1,50 @@
 // Shard runs. In: one shard's plan in its memory, links to the others. Out: steps, run from one exchange of
 // rows to the next.
 
-import { STEP, SYNC_WORDS } from '../../abi/blocks.ts'
+import { STEP, SYNC_WORDS } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Plan, PlanExchange } from '../../graph/plan/plan.ts'
 import type { Arena, Ptr } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
 import type { WrittenPlan } from '../write-plan.ts'
-import { Awake } from './awake.ts'
+
+/** Together about a millisecond. During longer waits, others should get the core. */
+const MOST_TASKS = 40
+
+interface TaskScheduler {
+  postTask(task: () => void, options: { readonly priority: 'background' }): Promise<void>
+}
+
+const { scheduler } = globalThis as { readonly scheduler?: Partial<TaskScheduler> }
+
+/**
+ * Waking a thread takes longer than sending a message to a running one. Only background tasks keep a thread
+ * running without delaying its messages.
+ */
+class Awake {
+  #left = 0
+  #isPosted = false
+
+  // hot
+  /** Stays awake until `rest`, or for MOST_TASKS tasks. */
+  stay(): void {
+    this.#left = MOST_TASKS
+    if (!this.#isPosted) this.#post()
+  }
+
+  rest(): void {
+    this.#left = 0
+  }
+
+  #post(): void {
+    this.#isPosted = scheduler?.postTask?.(this.#task, { priority: 'background' }) !== undefined
+  }
+
+  readonly #task = (): void => {
+    this.#isPosted = false
+    if (this.#left-- > 0) this.#post()
+  }
+}
 
 /** Rows that are being sent. */
 export type Floats = Float32Array<ArrayBuffer>

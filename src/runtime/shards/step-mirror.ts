@@ -5,8 +5,7 @@
 //           per sequence: row0, rows, position, then for each state group the blocks
 //           up to its last row, then its slab
 
-import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/blocks.ts'
-import { ABI } from '../../abi/constants.ts'
+import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/constants.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import type { Arena, Ptr } from '../memory/arena.ts'
 import { type StepCapacity, StepDescriptor } from '../step-descriptor.ts'
@@ -40,7 +39,9 @@ export function stepWords(
 ): Uint32Array<ArrayBuffer> {
   const { u32 } = arena
   const at = (field: number): number => u32[step / 4 + field]!
-  const [tokens, sequences, logits] = [at(STEP.tokens), at(STEP.sequences), at(STEP.logit_count)]
+  const tokens = at(STEP.tokens)
+  const sequences = at(STEP.sequences)
+  const logits = at(STEP.logit_count)
   const seqs = at(STEP.seqs) / 4
   let length = HEAD_WORDS + 3 * tokens + logits
   for (let index = 0; index < sequences; index++) {

@@ -2,16 +2,99 @@
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { Arena, type Ptr } from '../memory/arena.ts'
-import { KvShift } from '../memory/kv-shift.ts'
+import { type KvPosition, KvShift } from '../memory/kv-shift.ts'
 import { createMemory } from '../memory/memory.ts'
 import { type EngineExports, instantiateEngine } from '../module.ts'
-import { SinglePool } from '../single.ts'
+import { SinglePool } from '../pool.ts'
 import { writePlan } from '../write-plan.ts'
-import { measureRate } from './measure.ts'
-import type { ShardLayout, ShardReply, ShardRequest, StateCommand } from './messages.ts'
-import { MirroredBlocks } from './mirrored-blocks.ts'
+import { measureRate } from './choose.ts'
+import type { BlockRun, ShardLayout, ShardReply, ShardRequest, StateCommand } from './messages.ts'
 import { type Floats, ShardRun } from './run.ts'
 import { StepMirror, stateTables } from './step-mirror.ts'
+
+/**
+ * The first shard decides which block holds which positions. A block here stands for the same block there for
+ * ever, as the first shard's pools never give memory back. It is allocated when it is first named.
+ */
+class MirroredBlocks {
+  readonly #arena: Arena
+  readonly #blockBytes: readonly number[]
+  readonly #shift: KvShift
+  readonly #addresses: readonly Map<number, Ptr>[]
+  /** Block tables for the two sides of a move. */
+  readonly #tables: readonly [Ptr, Ptr]
+
+  /** Throws `out-of-memory`. */
+  constructor(arena: Arena, blockBytes: readonly number[], tableWords: number, shift: KvShift) {
+    this.#arena = arena
+    this.#blockBytes = blockBytes
+    this.#shift = shift
+    this.#addresses = blockBytes.map(() => new Map())
+    const table = (): Ptr => arena.allocate(tableWords * 4, 'the block tables')
+    this.#tables = [table(), table()]
+  }
+
+  // hot
+  /**
+   * The address of this shard's part. Throws `out-of-memory` when a new block does not fit. 0 means no block,
+   * here too.
+   */
+  readonly addressOf = (group: number, block: number): number => {
+    if (block === 0) return 0
+    const known = this.#addresses[group]!.get(block)
+    if (known !== undefined) return known
+    const address = this.#arena.allocate(this.#blockBytes[group]!, 'the state cache')
+    this.#addresses[group]!.set(block, address)
+    return address
+  }
+
+  /** Executes a command. Returns the reply, if the command has one. */
+  obey(command: StateCommand): ShardReply | undefined {
+    const { group } = command
+    switch (command.type) {
+      case 'copy': {
+        const from = this.addressOf(group, command.from)
+        const to = this.addressOf(group, command.to)
+        this.#arena.u8.copyWithin(to, from, from + this.#blockBytes[group]!)
+        break
+      }
+      case 'clear': {
+        const block = this.addressOf(group, command.block)
+        this.#arena.u8.fill(0, block, block + this.#blockBytes[group]!)
+        break
+      }
+      case 'block': {
+        const { bytes } = command
+        const block = this.addressOf(group, command.block)
+        if (bytes === undefined) return { type: 'done', bytes: this.#bytes(block, this.#blockBytes[group]!) }
+        this.#arena.u8.set(bytes, block)
+        return { type: 'done' }
+      }
+      case 'move': {
+        const from = this.#positionOf(command, command.from, 0)
+        const to = this.#positionOf(command, command.to, 1)
+        this.#shift.move(from, to, command.count, group)
+        break
+      }
+      default:
+        command satisfies never
+    }
+    return undefined
+  }
+
+  #bytes(block: number, length: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#arena.u8.subarray(block, block + length))
+  }
+
+  #positionOf({ group }: StateCommand, { blocks, position }: BlockRun, side: 0 | 1): KvPosition {
+    const table = this.#tables[side]
+    for (const [index, block] of blocks.entries()) {
+      const address = this.addressOf(group, block)
+      this.#arena.u32[table / 4 + index] = address
+    }
+    return { tables: this.#blockBytes.map(() => table), position }
+  }
+}
 
 type StartRequest = Extract<ShardRequest, { type: 'shard' }>
 type Command = Uint32Array | StateCommand
@@ -91,7 +174,12 @@ class Shard {
     const sizes = plan.pools.map(({ bytes }) => bytes)
     const blocks = new MirroredBlocks(arena, sizes, layout.tableWords, shift)
     const run = new ShardRun({
-      ...{ engine: this.#engine, arena, plan, written, shard, shards: layout.shards },
+      engine: this.#engine,
+      arena,
+      plan,
+      written,
+      shard,
+      shards: layout.shards,
       send: (other, floats) => links[other]!.postMessage(floats, [floats.buffer]),
     })
     this.#placed = { slots, run, mirror, blocks }

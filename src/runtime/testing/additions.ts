@@ -1,4 +1,4 @@
-// Additions. In: nothing. Out: a plan that adds rows to rows, whose sums are known.
+// Additions. A plan that adds rows to rows, whose sums are known.
 import { ROWS } from '../../abi/constants.ts'
 import type { Plan, PlanOp, PlanPointer } from '../../graph/plan/plan.ts'
 

@@ -9,12 +9,11 @@ import { nodeHost } from '../../cli/host.ts'
 import { prepareModel } from '../../engine/load/prepare.ts'
 import { openModel } from '../../formats/open-model.ts'
 import type { Costs } from '../../weights/sparse/cost-table.ts'
-import { parsePattern } from '../prune/pattern.ts'
+import { parsePattern } from '../prune/mask.ts'
 import { type AllocateOptions, allocateSparsity, type SparsityBudget } from './allocate-sparsity.ts'
-import { matricesOf } from './done-matrices.ts'
 import { pruneModel } from './prune-model.ts'
 import { SPARSITIES, surveySparsities } from './survey-sparsity.ts'
-import { memoryWork, readWork } from './work-files.ts'
+import { matricesOf, memoryWork, readWork } from './work-files.ts'
 
 const { signal } = new AbortController()
 const windows = [0, 1, 2].map((w) => Array.from({ length: 60 }, (_, i) => (7 * w + 5 * i * i + 3) % 90))
@@ -30,8 +29,18 @@ const costs: Costs = {
   timeOf: (n, k, format, kept) => n * k * (format === undefined ? 1 : kept),
 }
 const options = (): Omit<AllocateOptions, 'costs' | 'budget'> => ({
-  ...{ host: nodeHost(), threads: 1, signal, windows, work: memoryWork(), sparsity: 0, drift: 0, sweeps: 0 },
-  ...{ method: 'obs', pattern: parsePattern('sv32'), format: 'w4_g32', sparseFormat: 'sv32' },
+  host: nodeHost(),
+  threads: 1,
+  signal,
+  windows,
+  work: memoryWork(),
+  sparsity: 0,
+  drift: 0,
+  sweeps: 0,
+  method: 'obs',
+  pattern: parsePattern('sv32'),
+  format: 'w4_g32',
+  sparseFormat: 'sv32',
 })
 
 describe.each([
@@ -59,7 +68,9 @@ describe.each([
     const small = await allocated({ kind: 'bytes', most })
     expect(small.prediction.bytes).toBeLessThanOrEqual(most)
     const { contents } = await pruneModel(model, {
-      ...{ ...own, work: memoryWork(), sparsities: small.sparsities },
+      ...own,
+      work: memoryWork(),
+      sparsities: small.sparsities,
       card: { sparse: (name) => (small.sparse.has(name) ? 'sv32' : 'none') },
     })
     const stored = contents.tensors.reduce((sum, { bytes }) => sum + bytes, 0)
@@ -74,7 +85,9 @@ describe.each([
     const losses: number[] = []
     const tuned = () =>
       allocateSparsity(model, {
-        ...{ ...own, costs, budget },
+        ...own,
+        costs,
+        budget,
         tuning: { rounds: 1, onLoss: (done) => losses.push(done) },
       })
     const first = await tuned()

@@ -18,12 +18,10 @@ import { openModel } from '../../formats/open-model.ts'
 import type { NodeOf } from '../../graph/nodes.ts'
 import { interpret } from '../../graph/testing/interpret.ts'
 import type { InputStats } from '../matrix/hessian.ts'
-import { type QuantizeOptions, quantizeModel } from './quantize-model.ts'
-import { readMatrix } from './read-matrix.ts'
-import { scaledModel } from './scaled-model.ts'
+import { readMatrix } from './gram.ts'
+import { type QuantizeOptions, quantizeModel, scaledModel } from './quantize-model.ts'
 import { survey } from './survey.ts'
-import { walk } from './walk.ts'
-import { calibrationWindows } from './windows.ts'
+import { calibrationWindows, walk } from './walk.ts'
 import { memoryWork, type WorkFiles } from './work-files.ts'
 
 const { signal } = new AbortController()
@@ -68,7 +66,11 @@ async function definedInputs(files: readonly File[], windows: readonly number[][
 async function walkedStats(files: readonly File[], windows: readonly number[][], threads = 1) {
   const found: { first: string; stats: InputStats }[] = []
   await walk(await prepared(files, 'auto'), {
-    ...{ host, threads, signal, windows, work: memoryWork() },
+    host,
+    threads,
+    signal,
+    windows,
+    work: memoryWork(),
     async visit({ parts }, stats) {
       found.push({ first: parts[0]!.name, stats: await stats() })
       return undefined
@@ -116,8 +118,15 @@ describe('the walk', () => {
 })
 
 const optionsOf = (options: Partial<QuantizeOptions> = {}): QuantizeOptions => ({
-  ...{ method: 'gptq', format: 'w4_g32', drift: 0.5, sweeps: 2, host, threads: 1, signal },
-  ...{ windows: idsOf(3, 48), work: memoryWork() },
+  method: 'gptq',
+  format: 'w4_g32',
+  drift: 0.5,
+  sweeps: 2,
+  host,
+  threads: 1,
+  signal,
+  windows: idsOf(3, 48),
+  work: memoryWork(),
   ...options,
 })
 

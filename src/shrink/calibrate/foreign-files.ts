@@ -5,12 +5,11 @@ import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { readGguf } from '../../formats/gguf/gguf.ts'
 import { type NewTensor as GgufTensor, rewriteGguf } from '../../formats/gguf/gguf-rewriter.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
-import { readShards } from '../../formats/safetensors/safetensors.ts'
-import { type NewTensor, writeSafetensors } from '../../formats/safetensors/safetensors-writer.ts'
+import { type NewTensor, readShards, writeSafetensors } from '../../formats/safetensors/safetensors.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import type { Format } from '../codes/coded-matrix.ts'
 import { blockDType, ggmlBlocks, gptqMatrix } from '../codes/foreign-codes.ts'
-import { unlayMatrix } from '../codes/unlay.ts'
+import { unlayMatrix } from '../codes/lay.ts'
 
 const FORMATS: readonly string[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel'] satisfies Format[]
 
@@ -132,9 +131,13 @@ export async function quantizedGptq(
   return {
     config: {
       quantization_config: {
-        ...{ quant_method: 'gptq', checkpoint_format: 'gptq' },
-        ...{ bits: scheme.bits, group_size: scheme.groupSize },
-        ...{ sym: true, desc_act: false, lm_head: false },
+        quant_method: 'gptq',
+        checkpoint_format: 'gptq',
+        bits: scheme.bits,
+        group_size: scheme.groupSize,
+        sym: true,
+        desc_act: false,
+        lm_head: false,
       },
     },
     data: writeSafetensors(tensors, signal),

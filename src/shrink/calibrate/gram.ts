@@ -7,16 +7,42 @@
 // read the first outputs of the same weight.
 
 import { PANEL_ROWS, roundUp } from '../../abi/encodings.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
 import { StepBuffer } from '../../generate/schedule/step-buffer.ts'
 import { graphBuilder, matrix } from '../../graph/builder.ts'
 import { compile } from '../../graph/compile.ts'
+import { planTotals } from '../../graph/plan/cost.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
-import { planTotals } from '../../graph/plan/totals.ts'
 import type { Arena, Ptr } from '../../runtime/memory/arena.ts'
 import type { Pool } from '../../runtime/pool.ts'
 import { type WrittenPlan, writePlan } from '../../runtime/write-plan.ts'
 import { SequenceState } from '../../state/sequence-state.ts'
 import { StateCache } from '../../state/state-cache.ts'
+import { packedChunks } from '../../weights/slabs.ts'
+import { packVector } from '../../weights/sparse/pack.ts'
+import { unpackPanels } from '../../weights/unpack.ts'
+
+/** All weights of a matrix, [n][k]. */
+export async function readMatrix(tensor: TensorInfo, signal: AbortSignal): Promise<Float32Array> {
+  const [n = 0, k = 0] = tensor.shape
+  const values = new Float32Array(n * k)
+  let at = 0
+  for await (const chunk of packedChunks(tensor, 'f32', { signal })) {
+    const rows = unpackPanels('f32', chunk, k)
+    values.set(rows.subarray(0, Math.min(rows.length, values.length - at)), at)
+    at += rows.length
+  }
+  return values
+}
+
+/** All values of a norm weight or a bias, as the kernels read it. */
+export async function readVector(tensor: TensorInfo, signal: AbortSignal): Promise<Float32Array> {
+  const { shape, data } = packVector(tensor.name, tensor, signal)
+  const parts: Uint8Array[] = []
+  for await (const chunk of data()) parts.push(chunk.slice())
+  const bytes = new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer())
+  return new Float32Array(bytes.buffer).slice(0, shape[0])
+}
 
 /** Rows whose products are summed as f32. */
 const BATCH = 256
@@ -106,7 +132,8 @@ export class GramMachine {
     x: Float32Array,
     take: (block: Float32Array, first: number, width: number) => void,
   ): void {
-    const [n, k] = [this.#n, this.#k]
+    const n = this.#n
+    const k = this.#k
     const tokens = Math.min(STEP_INPUTS, n)
     for (let from = 0; from < x.length / k; from += BATCH) {
       this.#lay(0, n, y.subarray(from * n, (from + BATCH) * n))

@@ -10,16 +10,13 @@ import { loadSolver, nodeHost, startSolver } from '../../cli/host.ts'
 import { prepareModel } from '../../engine/load/prepare.ts'
 import { openModel } from '../../formats/open-model.ts'
 import { factorize } from '../matrix/factor.ts'
-import { maskOf } from '../prune/mask.ts'
-import { parsePattern } from '../prune/pattern.ts'
-import { pruneLoss } from '../prune/prune.ts'
-import { plainScores } from '../prune/scores.ts'
+import { maskOf, parsePattern } from '../prune/mask.ts'
+import { plainScores, pruneLoss } from '../prune/prune.ts'
 import { obsLosses, obsUpdate } from '../testing/obs-update.ts'
-import { matricesOf } from './done-matrices.ts'
+import { readMatrix } from './gram.ts'
 import { type PruneModelOptions, pruneModel } from './prune-model.ts'
-import { readMatrix } from './read-matrix.ts'
 import { walk } from './walk.ts'
-import { memoryWork, readWork } from './work-files.ts'
+import { matricesOf, memoryWork, readWork } from './work-files.ts'
 
 const { signal } = new AbortController()
 const windows = [0, 1, 2].map((w) => Array.from({ length: 60 }, (_, i) => (7 * w + 5 * i * i + 3) % 90))
@@ -37,8 +34,13 @@ const shared = () => ({ host: nodeHost(), threads: 1, signal, windows, work: mem
 test.each(Object.entries(models))('%s: every matrix has the zeros that were asked for', async (_, files) => {
   const model = await prepared(files)
   const { matrices, tensors, contents } = await pruneModel(model, {
-    ...{ ...shared(), method: 'obs', pattern: parsePattern('2:4'), sparsity: 0.5 },
-    ...{ format: 'w4_g32', drift: 0, sweeps: 0 },
+    ...shared(),
+    method: 'obs',
+    pattern: parsePattern('2:4'),
+    sparsity: 0.5,
+    format: 'w4_g32',
+    drift: 0,
+    sweeps: 0,
   })
   expect(matrices.map(({ name }) => name)).toEqual(matricesOf(model))
   expect(contents.tensors.map(({ name }) => name)).toEqual(expect.arrayContaining([...tensors.keys()]))
@@ -60,8 +62,16 @@ test.each(['obs', 'sparsegpt', 'wanda', 'magnitude'] as const)(
     const run = async (threads: Partial<PruneModelOptions>) => {
       const work = memoryWork()
       const { matrices } = await pruneModel(model, {
-        ...{ ...shared(), work, method, pattern: parsePattern('sv32'), sparsity: 0.5, ...threads },
-        ...{ format: 'w4_g32', drift: 0.5, sweeps: 1, solver: await loadSolver() },
+        ...shared(),
+        work,
+        method,
+        pattern: parsePattern('sv32'),
+        sparsity: 0.5,
+        ...threads,
+        format: 'w4_g32',
+        drift: 0.5,
+        sweeps: 1,
+        solver: await loadSolver(),
       })
       const files = matrices.map(({ name }) => readWork(work, `${name}.codes`))
       return { matrices, files: await Promise.all(files) }

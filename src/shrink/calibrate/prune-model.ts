@@ -9,16 +9,16 @@ import type { TensorInfo } from '../../formats/tensors.ts'
 import { decode } from '../codes/coded-matrix.ts'
 import { layMatrix } from '../codes/lay.ts'
 import type { FactorOptions } from '../matrix/factor.ts'
+import { rtn } from '../matrix/grid.ts'
 import type { InputStats } from '../matrix/hessian.ts'
-import { rtn } from '../matrix/rtn.ts'
 import { targetsOf } from '../matrix/targets.ts'
-import type { PrunedFormat } from '../prune/joint.ts'
+import type { PrunedFormat } from '../prune/group.ts'
 import { droppedShare } from '../prune/mask.ts'
 import { type PruneMethod, type PruneOptions, prune, pruneBytes, pruneLoss, pruning } from '../prune/prune.ts'
-import { DoneMatrices, matricesOf } from './done-matrices.ts'
-import { readMatrix } from './read-matrix.ts'
+import { readMatrix } from './gram.ts'
 import { type SolveOptions, type SolveTask, solveProducts, widestFirst } from './solve-products.ts'
 import type { KnownForGroups, SolverCrew } from './solver/solver-crew.ts'
+import { DoneMatrices, matricesOf } from './work-files.ts'
 
 /** Drift: only methods that update weights make up for it. */
 export interface PruneModelOptions
@@ -98,7 +98,8 @@ function solveAll(job: Job, encoding: PrunedFormat | 'rows'): Promise<void> {
     prepared,
     { ...options, drift },
     {
-      ...{ done, encodingOf: () => encoding },
+      done,
+      encodingOf: () => encoding,
       know(crew, product, stats) {
         const [widest] = widestFirst(product)
         const bytes = pruneBytes(widest?.n ?? 0, product.k, options)
@@ -120,7 +121,9 @@ async function pruneMatrix(job: Job, crew: SolverCrew, task: SolveTask<KnownForG
   const { values, mask, work, coded } = await crew.solveGroups(steps, known)
   const stored = coded === undefined ? Float32Array.from(values) : decode(coded)
   await keep(job, name, [n, k], coded === undefined ? (stored as Float32Array) : layMatrix(coded), {
-    ...{ dropped: droppedShare(mask), work, ...costOf(weights, stored, n, stats) },
+    dropped: droppedShare(mask),
+    work,
+    ...costOf(weights, stored, n, stats),
   })
 }
 
@@ -148,7 +151,7 @@ async function keep(
 ): Promise<void> {
   const { method, format, host, signal } = options
   const bytes = new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength)
-  await done.keep(bytes, { ...{ name, shape, method, format }, ...report })
+  await done.keep(bytes, { name, shape, method, format, ...report })
   await host.yieldTask()
   signal.throwIfAborted()
 }

@@ -3,20 +3,80 @@
 
 import { matrixBytes } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
+import { bufferSource, filledSource } from '../../base/bytes.ts'
 import { packContents } from '../../engine/load/pack-model.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
 import type { Format } from '../codes/coded-matrix.ts'
 import { layMatrix } from '../codes/lay.ts'
 import type { FactorOptions } from '../matrix/factor.ts'
+import { rtn } from '../matrix/grid.ts'
 import { chooseFormats } from '../matrix/mixed.ts'
-import { rtn } from '../matrix/rtn.ts'
-import { DoneMatrices, matricesOf } from './done-matrices.ts'
-import { readMatrix } from './read-matrix.ts'
-import { scaledModel } from './scaled-model.ts'
+import { readMatrix, readVector } from './gram.ts'
 import { type SolveOptions, type SolveTask, solveProducts } from './solve-products.ts'
 import type { Known, SolverCrew } from './solver/solver-crew.ts'
 import { type Surveyed, survey } from './survey.ts'
+import { DoneMatrices, matricesOf } from './work-files.ts'
+
+/** Factors of a matrix's columns, and divisors of its rows. */
+interface Factors {
+  columns?: readonly number[]
+  rows?: readonly number[]
+}
+
+/** Matrices are scaled while they are read. */
+export async function scaledModel(
+  prepared: PreparedModel,
+  surveyed: readonly Surveyed[],
+  signal: AbortSignal,
+): Promise<PreparedModel> {
+  const weights = new Map(prepared.weights)
+  const factors = new Map<string, Factors>()
+  const factorsOf = (name: string): Factors => {
+    const own = factors.get(name) ?? {}
+    factors.set(name, own)
+    return own
+  }
+  for (const { parts, scaling } of surveyed) {
+    if (scaling === undefined || scaling.exponent === 0) continue
+    const { scales, producer } = scaling
+    for (const name of parts) factorsOf(name).columns = scales
+    if (producer.matrix !== undefined) factorsOf(producer.matrix).rows = scales
+    for (const name of producer.vectors) {
+      const tensor = weightOf(weights, name)
+      const values = await readVector(tensor, signal)
+      weights.set(
+        name,
+        floats(
+          tensor,
+          values.map((value, i) => value / scales[i]!),
+        ),
+      )
+    }
+  }
+  for (const [name, own] of factors) weights.set(name, scaledMatrix(weightOf(weights, name), own, signal))
+  return { ...prepared, weights }
+}
+
+function floats({ name, shape }: TensorInfo, values: Float32Array): TensorInfo {
+  const source = bufferSource(name, new Uint8Array(values.buffer as ArrayBuffer))
+  return { name, dtype: 'F32', shape, source, offset: 0, byteLength: source.size }
+}
+
+function scaledMatrix(tensor: TensorInfo, { columns, rows }: Factors, signal: AbortSignal): TensorInfo {
+  const { name, shape } = tensor
+  const [n = 0, k = 0] = shape
+  const source = filledSource(name, n * k * 4, async (target, offset) => {
+    const values = await readMatrix(tensor, signal)
+    for (let at = 0; at < values.length; at++) {
+      const factor = (columns?.[at % k] ?? 1) / (rows?.[Math.floor(at / k)] ?? 1)
+      values[at] = values[at]! * factor
+    }
+    target.set(new Uint8Array(values.buffer, offset, target.length))
+  })
+  return { name, dtype: 'F32', shape, source, offset: 0, byteLength: source.size, like: tensor.dtype }
+}
 
 export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOptions<MatrixReport> {
   /**
@@ -134,7 +194,8 @@ interface Job {
 
 const solveAll = (job: Job): Promise<void> =>
   solveProducts(job.prepared, job.options, {
-    ...{ done: job.done, encodingOf: job.formatOf },
+    done: job.done,
+    encodingOf: job.formatOf,
     know: (crew, { name }, stats) => crew.know(name, stats, job.options),
     solve: (crew, task) => solveMatrix(job, crew, task),
   })
@@ -148,7 +209,13 @@ async function solveMatrix(job: Job, crew: SolverCrew, task: SolveTask<Known>): 
   const slab = { n, k, weights, behind: stats.behind, options: { format, sweeps, share } }
   const { coded, loss, lossBefore } = await crew.solve(slab, known)
   await done.keep(layMatrix(coded), {
-    ...{ name, shape: [n, k], method: 'gptq', format, loss, lossBefore, dead: known.factor.dead },
+    name,
+    shape: [n, k],
+    method: 'gptq',
+    format,
+    loss,
+    lossBefore,
+    dead: known.factor.dead,
   })
   await options.host.yieldTask()
   options.signal.throwIfAborted()

@@ -5,10 +5,10 @@ import type { PackedEncoding } from '../../abi/encodings.ts'
 import type { PackCard } from '../../engine/load/pack-model.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import type { InputStats } from '../matrix/hessian.ts'
-import type { DoneMatrices } from './done-matrices.ts'
 import type { SolvePort } from './solver/solve-thread.ts'
 import { SolverCrew } from './solver/solver-crew.ts'
 import { type Product, type WalkOptions, walk } from './walk.ts'
+import type { DoneMatrices } from './work-files.ts'
 
 /** What every way to make a model smaller is told. */
 export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift'> {
@@ -58,7 +58,8 @@ export async function solveProducts<Report extends { readonly name: string }, Kn
 ): Promise<void> {
   const { host, threads, drift } = options
   const crew = new SolverCrew({
-    ...{ ...options, threads: threads === 'auto' ? host.cores : threads },
+    ...options,
+    threads: threads === 'auto' ? host.cores : threads,
     yieldTask: () => host.yieldTask(),
   })
   try {

@@ -7,21 +7,19 @@ import { weightOf } from '../../arch/tensors/names.ts'
 import { parseJson } from '../../base/json.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import type { CostFormat } from '../../weights/sparse/cost-table.ts'
-import { keptBytes } from '../../weights/sparse/kept-bytes.ts'
+import { type CostFormat, keptBytes } from '../../weights/sparse/cost-table.ts'
 import { layMatrix } from '../codes/lay.ts'
 import { factorize } from '../matrix/factor.ts'
+import { rtn } from '../matrix/grid.ts'
 import type { InputStats } from '../matrix/hessian.ts'
-import { rtn } from '../matrix/rtn.ts'
 import { inverseOf } from '../prune/inverse.ts'
 import { prune, pruneBytes, pruneLoss } from '../prune/prune.ts'
-import { DoneMatrices } from './done-matrices.ts'
+import { readMatrix } from './gram.ts'
 import type { PruneModelOptions } from './prune-model.ts'
-import { readMatrix } from './read-matrix.ts'
 import { widestFirst } from './solve-products.ts'
 import { openSolver } from './solver/solver-module.ts'
 import { type Product, walk } from './walk.ts'
-import { prefixed, readWork } from './work-files.ts'
+import { DoneMatrices, prefixed, readWork } from './work-files.ts'
 
 export const SPARSITIES = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] as const
 
@@ -64,7 +62,8 @@ export async function surveySparsities(
 ): Promise<readonly Lost[]> {
   const { work } = options
   await walk(prepared, {
-    ...{ ...options, drift: false },
+    ...options,
+    drift: false,
     work: prefixed(work, 'allocation-'),
     async visit(product, stats) {
       const file = fileOf(product.parts[0]?.name)

@@ -4,13 +4,48 @@ import { buildGraph } from '../../arch/families.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { parseJson } from '../../base/json.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
+import type { WeightRef } from '../../graph/ir.ts'
+import { type Graph, producersOf, readersOf } from '../../graph/nodes.ts'
 import type { Format } from '../codes/coded-matrix.ts'
 import { importanceOf, searchScales } from '../matrix/awq.ts'
 import { type Losses, lossesOf } from '../matrix/mixed.ts'
-import { type Producer, producersOfProducts } from '../matrix/producers.ts'
-import { readMatrix } from './read-matrix.ts'
+import { readMatrix } from './gram.ts'
 import { type Product, type WalkOptions, walk } from './walk.ts'
 import { prefixed, readWork } from './work-files.ts'
+
+/** Dividing these by a scale per input divides the inputs of the product by it, and nothing else. */
+interface Producer {
+  /** Vectors with a number for each input: a norm's weight and bias. */
+  readonly vectors: readonly string[]
+  /** The matrix with a row for each input: the side of a gated block that is not activated. */
+  readonly matrix?: string | undefined
+}
+
+const namesOf = (...refs: readonly (WeightRef | undefined)[]): string[] =>
+  refs.flatMap((ref) => ref?.parts.map(({ name }) => name) ?? [])
+
+/**
+ * By the first matrix of the product. Only inputs that one product alone reads have a producer: of a norm, or
+ * of a gated block behind two linears.
+ */
+function producersOfProducts(graph: Graph): ReadonlyMap<string, Producer> {
+  const makers = producersOf(graph)
+  const readers = readersOf(graph)
+  const found = new Map<string, Producer>()
+  for (const node of graph.nodes) {
+    if (node.op !== 'linear' || readers.get(node.input.id)?.length !== 1) continue
+    const maker = graph.nodes[makers.get(node.input.id) ?? -1]
+    const [first = ''] = namesOf(node.weight)
+    if (maker?.op === 'rmsnorm' && (maker.parts ?? 1) === 1)
+      found.set(first, { vectors: namesOf(maker.weight) })
+    else if (maker?.op === 'layernorm') found.set(first, { vectors: namesOf(maker.weight, maker.bias) })
+    else if (maker?.op === 'swiglu' && maker.up !== undefined) {
+      const up = first.replace('mlp_down', 'mlp_up')
+      if (up !== first) found.set(first, { vectors: [], matrix: up })
+    }
+  }
+  return found
+}
 
 export interface Surveyed {
   /** Names of the product's matrices. */

@@ -6,8 +6,7 @@ import { parseJson } from '../../base/json.ts'
 import { buildModel } from '../../engine/load/build-model.ts'
 import { type PreparedModel, prepareModel } from '../../engine/load/prepare.ts'
 import { scoreWindow } from '../../evaluate/perplexity.ts'
-import type { SparsityChoice, SparsityItem } from '../prune/allocate.ts'
-import { type Chosen, tune } from '../prune/tune.ts'
+import { type Chosen, type SparsityChoice, type SparsityItem, tune } from '../prune/allocate.ts'
 import { type Lost, SPARSITIES, type SurveyOptions, surveyed } from './survey-sparsity.ts'
 import { readWork } from './work-files.ts'
 
@@ -115,7 +114,8 @@ export async function lossWith(
   const hooks = { signal, onProgress: () => undefined }
   const built = await buildModel({ ...whole, weights }, { host, threads, build: 'auto' }, hooks)
   try {
-    let [sum, count] = [0, 0]
+    let sum = 0
+    let count = 0
     for (const ids of windows) {
       const sequence = built.newSequence()
       const own = await scoreWindow(

@@ -1,7 +1,82 @@
-// Work files. In: nothing. Out: what a long job needs to put things down between its steps and find them
-// again.
+// Work files. What a long job needs to put things down between its steps and find them again.
 
+import type { PackedEncoding } from '../../abi/encodings.ts'
+import { roleOf } from '../../arch/tensors/names.ts'
 import { type ByteSource, bufferSource } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import type { PreparedModel } from '../../engine/load/prepare.ts'
+import { DTYPE_OF } from '../../formats/hbm/hbm.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
+
+/** Canonical names of the matrices that are read by products, in the plan's order. Throws `unsupported`. */
+export function matricesOf({ plan, file }: PreparedModel): string[] {
+  const names = plan.slots.flatMap(({ ref: { parts, kind } }) =>
+    kind === 'matrix' ? parts.map(({ name }) => name).filter((name) => roleOf(name) === 'matrix') : [],
+  )
+  if (names.length > 0) return names
+  throw new HalfbyteError(
+    'unsupported',
+    `${file.name} has no matrices that can be made smaller; convert it as it is`,
+  )
+}
+
+const bytesName = (name: string): string => `${name}.codes`
+const reportName = (name: string): string => `${name}.json`
+
+export class DoneMatrices<Report extends { readonly name: string }> {
+  readonly #work: WorkFiles
+  readonly #onMatrix: ((report: Report) => void) | undefined
+  readonly #reports = new Map<string, Report>()
+
+  /** `onMatrix`: called when a matrix is done, not when it is found done. */
+  constructor(work: WorkFiles, onMatrix?: (report: Report) => void) {
+    this.#work = work
+    this.#onMatrix = onMatrix
+  }
+
+  /** The reports of matrices that are done, in the order of `names`. */
+  reports(names: readonly string[]): Report[] {
+    return names.flatMap((name) => this.#reports.get(name) ?? [])
+  }
+
+  /** Whether a matrix is done, by this run or one before it. */
+  async has(name: string): Promise<boolean> {
+    if ((await this.#work.open(bytesName(name))) === undefined) return false
+    if (this.#reports.has(name)) return true
+    const bytes = await readWork(this.#work, reportName(name))
+    if (bytes !== undefined) this.#reports.set(name, parseJson(new TextDecoder().decode(bytes)) as Report)
+    return true
+  }
+
+  /** The report first: a matrix that is there has one. */
+  async keep(bytes: Uint8Array, report: Report): Promise<void> {
+    const { name } = report
+    await this.#work.write(reportName(name), [new TextEncoder().encode(JSON.stringify(report))])
+    await this.#work.write(bytesName(name), [bytes])
+    this.#reports.set(name, report)
+    this.#onMatrix?.(report)
+  }
+
+  /** Throws `integrity` when the work file is gone. */
+  async bytes(name: string): Promise<Uint8Array> {
+    const bytes = await readWork(this.#work, bytesName(name))
+    if (bytes === undefined) throw lost(name)
+    return bytes
+  }
+
+  /** A matrix as a tensor: of a pack, or of rows of F32 for `rows`. Throws `integrity` when it is gone. */
+  async tensor(name: string, encoding: PackedEncoding | 'rows', n: number, k: number): Promise<TensorInfo> {
+    const source = await this.#work.open(bytesName(name))
+    if (source === undefined) throw lost(name)
+    const place = { name, shape: [n, k], source, offset: 0, byteLength: source.size }
+    if (encoding === 'rows') return { ...place, dtype: 'F32' }
+    return { ...place, dtype: DTYPE_OF[encoding], packed: encoding }
+  }
+}
+
+const lost = (name: string): HalfbyteError =>
+  new HalfbyteError('integrity', `the work file of ${name} is no longer there; start again`, { name })
 
 export type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 

@@ -1,10 +1,9 @@
-// Coded matrices. In: nothing. Out: the formats that a solver can choose codes for, and a matrix of codes
-// with its scales.
+// Coded matrices. The formats that a solver can choose codes for, and a matrix of codes with its scales.
 
 import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { halfTable } from '../../base/half.ts'
-import { SCALE_FACTOR } from '../../weights/scales.ts'
+import { SCALE_FACTOR } from '../../weights/quantize.ts'
 
 /** The encodings that are made of codes. A weight is `scale * (code - zero)`, or `scale * code + minimum`. */
 export type Format = 'w4_g32' | 'w4m_g32' | 'w8_g32' | 'w4_channel'
@@ -61,7 +60,10 @@ export function groupsOf({ format, k, ends }: Pick<CodedMatrix, 'format' | 'k' |
 export function emptyMatrix(format: Format, n: number, k: number, ends?: Uint32Array): CodedMatrix {
   const groups = n * (ends?.length ?? groupCount(format, k))
   return {
-    ...{ format, n, k, ends },
+    format,
+    n,
+    k,
+    ends,
     codes: new Uint8Array(n * k),
     scales: new Uint16Array(groups),
     minimums: format === 'w4m_g32' ? new Uint16Array(groups) : undefined,

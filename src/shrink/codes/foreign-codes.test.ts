@@ -4,12 +4,11 @@ import { bufferSource } from '../../base/bytes.ts'
 import { packedInts } from '../../formats/safetensors/packed-ints.ts'
 import { packedChunks } from '../../weights/slabs.ts'
 import { unpackPanels } from '../../weights/unpack.ts'
-import { rtn } from '../matrix/rtn.ts'
+import { rtn } from '../matrix/grid.ts'
 import { seeded } from '../testing/obs.ts'
 import { decode, type Format } from './coded-matrix.ts'
 import { blockDType, ggmlBlocks, gptqMatrix } from './foreign-codes.ts'
-import { layMatrix } from './lay.ts'
-import { unlayMatrix } from './unlay.ts'
+import { layMatrix, unlayMatrix } from './lay.ts'
 
 const FORMATS: readonly Format[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel']
 const random = seeded(6)
@@ -60,7 +59,8 @@ test.each([
   ['w8_g32', 8, 32],
   ['w4_channel', 4, -1],
 ] as const)('%s as tensors of GPTQ has the same values', async (format, bits, groupSize) => {
-  const [n, k] = [40, 96]
+  const n = 40
+  const k = 96
   const coded = codedOf(format, n, k)
   const made = gptqMatrix('w', coded)
   expect(made).toMatchObject({ bits, groupSize })
@@ -69,13 +69,17 @@ test.each([
     return { name: part, ...rest, source: bufferSource(part, data), offset: 0, byteLength: data.length }
   }
   const tensor = packedInts({
-    ...{ name: 'w', order: 'gptq', bits, groupSize, isSymmetric: true, zeroOffset: 1, isOrdered: true },
-    ...{
-      codes: stored('qweight'),
-      scales: stored('scales'),
-      zeros: stored('qzeros'),
-      groupOf: stored('g_idx'),
-    },
+    name: 'w',
+    order: 'gptq',
+    bits,
+    groupSize,
+    isSymmetric: true,
+    zeroOffset: 1,
+    isOrdered: true,
+    codes: stored('qweight'),
+    scales: stored('scales'),
+    zeros: stored('qzeros'),
+    groupOf: stored('g_idx'),
   })
   expect(await read(tensor, n, k)).toEqual(plain(decode(coded)))
 })

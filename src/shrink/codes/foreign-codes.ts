@@ -6,7 +6,7 @@
 import { GROUP_SIZE } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfTable } from '../../base/half.ts'
-import { SCALE_FACTOR } from '../../weights/scales.ts'
+import { SCALE_FACTOR } from '../../weights/quantize.ts'
 import { CODES, type CodedMatrix, decode, type Format, groupCount, groupSize } from './coded-matrix.ts'
 
 export type BlockDType = 'Q4_0' | 'Q4_1' | 'Q8_0' | 'F32'
@@ -104,7 +104,8 @@ export function gptqMatrix(name: string, { format, n, k, codes, scales }: CodedM
     shape: number[],
     { buffer }: { buffer: ArrayBuffer },
   ): GptqTensor => ({
-    ...{ dtype, shape },
+    dtype,
+    shape,
     data: new Uint8Array(buffer),
   })
   return {

@@ -1,9 +1,9 @@
 // Laying. In: coded matrices. Out: their bytes, compared with the loader's and read back.
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../../abi/encodings.ts'
-import { packRows } from '../../weights/pack/pack.ts'
+import { packRows } from '../../weights/slabs.ts'
 import { unpackPanels } from '../../weights/unpack.ts'
-import { rtn } from '../matrix/rtn.ts'
+import { rtn } from '../matrix/grid.ts'
 import { seeded } from '../testing/obs.ts'
 import { decode, type Format } from './coded-matrix.ts'
 import { layMatrix } from './lay.ts'
@@ -26,7 +26,8 @@ describe.each(FORMATS)('a matrix laid as %s', (format) => {
 
   test('has the bytes that the loader makes of the same weights', () => {
     if (format === 'w4m_g32') return
-    const [n, k] = [45, 172]
+    const n = 45
+    const k = 172
     const weights = Float32Array.from({ length: n * k }, random)
     const target = new Uint8Array(matrixBytes(format, n, k))
     packRows({ dtype: 'F32', encoding: format, k, rows: n, source: new Uint8Array(weights.buffer), target })

@@ -1,8 +1,41 @@
 // Laying. In: a coded matrix. Out: its bytes in the kernels' layout, as a pack stores them.
 
-import { matrixBytes, PANEL_ROWS, roundUp } from '../../abi/encodings.ts'
-import { layBytes, layNibbles } from '../../weights/pack/pack-quantized.ts'
-import { CODES, type CodedMatrix, groupCount, groupSize } from './coded-matrix.ts'
+import { GROUP_SIZE, matrixBytes, PANEL_ROWS, panelBytes, roundUp } from '../../abi/encodings.ts'
+import { layBytes, layNibbles } from '../../weights/pack/pack-panels.ts'
+import { CODES, type CodedMatrix, emptyMatrix, type Format, groupCount, groupSize } from './coded-matrix.ts'
+
+/** The inverse of `layMatrix`: nothing is computed. */
+export function unlayMatrix(bytes: Uint8Array, format: Format, n: number, k: number): CodedMatrix {
+  const coded = emptyMatrix(format, n, k)
+  const { codes, scales, minimums } = coded
+  const patterns = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.byteLength >> 1)
+  const isChannel = format === 'w4_channel'
+  const blockBytes = panelBytes(format, GROUP_SIZE) - panelBytes(format, 0)
+  const groups = groupCount(format, k)
+  const size = groupSize(format, k)
+  for (let row = 0; row < n; row++) {
+    const panel = Math.floor(row / PANEL_ROWS) * panelBytes(format, k)
+    const lane = row & 3
+    const high = (row % PANEL_ROWS) >> 2
+    for (let i = 0; i < k; i++) {
+      const block = panel + Math.floor(i / GROUP_SIZE) * blockBytes
+      const j = (i % GROUP_SIZE) >>> 2
+      if (i % size === 0) {
+        const group = row * groups + i / size
+        const at = (isChannel ? panel : block) / 2 + lane * 2 + high
+        scales[group] = patterns[at]!
+        if (minimums !== undefined) minimums[group] = patterns[at + 8]!
+      }
+      if (format === 'w8_g32') {
+        codes[row * k + i] = bytes[block + 16 + 32 * j + 4 * (row % PANEL_ROWS) + (i & 3)]!
+        continue
+      }
+      const pair = bytes[block + (minimums === undefined ? 16 : 32) + 16 * j + 4 * lane + (i & 3)]!
+      codes[row * k + i] = high === 1 ? pair >>> 4 : pair & 15
+    }
+  }
+  return coded
+}
 
 /** Codes and scales are moved, never computed. Rows and inputs that pad the matrix get the code of zero. */
 export function layMatrix(coded: CodedMatrix): Uint8Array {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { Arena } from '../../runtime/memory/arena.ts'
 import { SequenceState } from '../../state/sequence-state.ts'
 import { StateCache } from '../../state/state-cache.ts'
-import { fillState } from './fill-state.ts'
+import { fillState } from './timed-plan.ts'
 
 test('every byte of the blocks of all groups is written', () => {
   const arena = new Arena(new WebAssembly.Memory({ initial: 1, maximum: 64 }), 64)

@@ -9,9 +9,8 @@ import { nodeHost } from '../../cli/host.ts'
 import { prepareModel } from '../../engine/load/prepare.ts'
 import { openModel } from '../../formats/open-model.ts'
 import { COST_FORMATS, parseCostTable } from '../../weights/sparse/cost-table.ts'
-import { readMatrix } from '../calibrate/read-matrix.ts'
-import { type MeasureOptions, measureCosts } from './measure-costs.ts'
-import { standIn } from './stand-in.ts'
+import { readMatrix } from '../calibrate/gram.ts'
+import { type MeasureOptions, measureCosts, standIn } from './measure-costs.ts'
 
 const { signal } = new AbortController()
 const prepared = async (files: readonly File[]) =>
@@ -20,8 +19,14 @@ const prepared = async (files: readonly File[]) =>
     forPack: true,
   })
 const options = {
-  ...{ host: nodeHost(), signal, machine: 'a machine', build: 'auto' as const, threads: 1 },
-  ...{ position: 3, samples: 2, leastMs: 0.1 },
+  host: nodeHost(),
+  signal,
+  machine: 'a machine',
+  build: 'auto' as const,
+  threads: 1,
+  position: 3,
+  samples: 2,
+  leastMs: 0.1,
 } satisfies Partial<MeasureOptions>
 
 describe.each(['w4_g32', 'w8_g32'] as const)('%s', (format) => {
@@ -51,7 +56,9 @@ test('stops when it is told to', async () => {
   const stop = new AbortController()
   const model = await prepared(safetensorsFiles(randomLlama({ seed: 3 })))
   const running = measureCosts(model, {
-    ...{ ...options, format: 'w4_g32', signal: stop.signal },
+    ...options,
+    format: 'w4_g32',
+    signal: stop.signal,
     onProgress: () => stop.abort(new Error('enough')),
   })
   await expect(running).rejects.toThrow('enough')
@@ -61,7 +68,8 @@ test.each([
   ['sb84', 8, 4],
   ['sv32', 32, 1],
 ] as const)('%s: stand-ins drop whole units, about as many as asked', async (format, rows, inputs) => {
-  const [n, k] = [96, 256]
+  const n = 96
+  const k = 256
   for (const base of ['w4_g32', 'w8_g32'] as const) {
     const dense = await readMatrix(standIn([n, k], base, undefined, 1), signal)
     const values = await readMatrix(standIn([n, k], base, format, 0.3), signal)

@@ -1,24 +1,50 @@
 // Timed plans. In: a prepared model and a host. Out: its weights in memory, and the time of its steps and of
 // each op.
 
+import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { ropeTables } from '../../arch/rope.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import { loadWeights, type WeightHooks } from '../../engine/load/load-weights.ts'
 import { memoryNeed } from '../../engine/load/memory-need.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { StepBuffer } from '../../generate/schedule/step-buffer.ts'
-import type { StepShape } from '../../graph/plan/cost.ts'
-import { planTotals } from '../../graph/plan/totals.ts'
+import { planTotals, type StepShape } from '../../graph/plan/cost.ts'
 import type { Build } from '../../runtime/features.ts'
 import type { Host } from '../../runtime/host.ts'
+import type { Arena } from '../../runtime/memory/arena.ts'
 import { openRuntime } from '../../runtime/open.ts'
-import type { Pool } from '../../runtime/pool.ts'
+import { type Pool, SinglePool } from '../../runtime/pool.ts'
 import { SharedPool } from '../../runtime/shared.ts'
-import { SinglePool } from '../../runtime/single.ts'
 import { type WrittenPlan, writePlan } from '../../runtime/write-plan.ts'
 import { SequenceState } from '../../state/sequence-state.ts'
 import { StateCache } from '../../state/state-cache.ts'
-import { fillState } from './fill-state.ts'
+
+/**
+ * 0x3c3c3c3c is 0.01 as f32, and 60 as a code. The value does not affect timings, only the fact that memory
+ * was written.
+ */
+const BYTE = 0x3c
+
+/**
+ * Writes the first `positions` positions of all groups of keys and values, whole blocks. Memory that was
+ * never written is one page of zeros to the machine: reading it measures a cache. `blockBytes`: of each
+ * group.
+ */
+export function fillState(
+  arena: Arena,
+  state: SequenceState,
+  blockBytes: readonly number[],
+  positions: number,
+): void {
+  for (const group of state.tables.keys()) {
+    const bytes = blockBytes[group] ?? 0
+    for (let block = 0; block < Math.ceil(positions / BLOCK_POSITIONS); block++) {
+      const address = arena.u32[state.table(group) / 4 + block] ?? 0
+      // This block has left the window.
+      if (address !== 0) arena.u8.fill(BYTE, address, address + bytes)
+    }
+  }
+}
 
 export interface TimedPlanOptions extends WeightHooks {
   readonly host: Host

@@ -6,13 +6,12 @@ import { storedConfig } from '../../arch/config/config-hbm.ts'
 import { validConfig } from '../../arch/config/validate.ts'
 import { buildGraph, FAMILIES, familyFile } from '../../arch/families.ts'
 import { readConfig } from '../../arch/read-config.ts'
-import { pieceOf } from '../../arch/tensors/pieces.ts'
+import { pieceOf } from '../../arch/tensors/names.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import type { ModelFile } from '../../formats/model-file.ts'
+import type { ModelFile } from '../../formats/readers.ts'
 import type { MetaValue, TensorIndex, TensorInfo } from '../../formats/tensors.ts'
 import type { Graph, NodeOf } from '../../graph/nodes.ts'
-import { sameGraph } from './same-graph.ts'
-import type { Rows } from './weight-places.ts'
+import { type Rows, sameGraph } from './same-graph.ts'
 
 /**
  * The model without its graph. A model that brings none is returned as it is. Throws `unsupported` for a
@@ -44,7 +43,11 @@ function* candidates(file: string, stated: ModelConfig, graph: Graph): Generator
     const isOther = others.length === 0 && activation !== own
     for (const parallelResidual of [undefined, true]) {
       const config = {
-        ...{ ...stated, ...attentionOf(stated, graph), ...factorsOf(graph), family, parallelResidual },
+        ...stated,
+        ...attentionOf(stated, graph),
+        ...factorsOf(graph),
+        family,
+        parallelResidual,
         activation: isOther ? activation : undefined,
       }
       if (isPossible(file, config)) yield config
@@ -54,7 +57,8 @@ function* candidates(file: string, stated: ModelConfig, graph: Graph): Generator
 
 /** What configurations say of attention, apart from sizes. */
 function attentionOf({ rope, headDim }: ModelConfig, graph: Graph): Partial<ModelConfig> {
-  const [rotations, attentions] = [nodesOf(graph, 'ropeKv'), nodesOf(graph, 'attention')]
+  const rotations = nodesOf(graph, 'ropeKv')
+  const attentions = nodesOf(graph, 'attention')
   const rotated = rotations.find((node) => node.rope.dims > 0)
   const [{ scale, cap } = { scale: 0, cap: 0 }] = attentions
   const isUsual = Math.fround(scale) === Math.fround(1 / Math.sqrt(headDim))

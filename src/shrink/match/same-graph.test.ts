@@ -5,19 +5,32 @@ import { describe, expect, test } from 'vitest'
 import type { ModelConfig } from '../../arch/config/config.ts'
 import { buildGraph } from '../../arch/families.ts'
 import { graphBuilder, matrix, vector } from '../../graph/builder.ts'
-import { mapInputs } from '../../graph/edges.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
-import type { Graph, Node } from '../../graph/nodes.ts'
+import { type Graph, mapInputs, type Node } from '../../graph/nodes.ts'
 import { sameGraph } from './same-graph.ts'
 
 const LLAMA: ModelConfig = {
-  ...{ family: 'llama', name: 'test', hiddenSize: 64, layers: 2, heads: 4, kvHeads: 2, headDim: 16 },
-  ...{ intermediateSize: 96, vocabSize: 40, normEpsilon: 1e-5, contextLength: 32, tiedEmbeddings: true },
+  family: 'llama',
+  name: 'test',
+  hiddenSize: 64,
+  layers: 2,
+  heads: 4,
+  kvHeads: 2,
+  headDim: 16,
+  intermediateSize: 96,
+  vocabSize: 40,
+  normEpsilon: 1e-5,
+  contextLength: 32,
+  tiedEmbeddings: true,
   rope: { theta: 10_000, dims: 16, pairing: 'halves' },
 }
 const MAMBA: ModelConfig = {
   ...LLAMA,
-  ...{ family: 'mamba', heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0 },
+  family: 'mamba',
+  heads: 0,
+  kvHeads: 0,
+  headDim: 0,
+  intermediateSize: 0,
   ssm: { kind: 'mamba', innerSize: 128, stateSize: 16, convKernel: 4, convBias: true, timeStepRank: 8 },
 }
 const CONFIGS: readonly ModelConfig[] = [

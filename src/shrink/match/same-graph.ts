@@ -2,9 +2,117 @@
 // first lie among those of the second, if both compute the same; else what differs.
 import { shown } from '../../base/options.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
-import type { Graph, NodeOf } from '../../graph/nodes.ts'
-import { type Columns, GraphSide } from './graph-side.ts'
-import { type Rows, rowsOfParts, WeightPlaces } from './weight-places.ts'
+import { type Graph, type Node, type NodeOf, producersOf } from '../../graph/nodes.ts'
+
+/** Rows [first, first + n) of the part `name` of a weight. */
+export interface Rows {
+  readonly name: string
+  readonly first: number
+  readonly n: number
+}
+
+/** Rows [first, first + n) of all parts of a weight, part by part. */
+function rowsOfParts({ parts }: WeightRef, first: number, n: number): Rows[] {
+  const found: Rows[] = []
+  let start = 0
+  for (const part of parts) {
+    const from = Math.max(first, start)
+    const to = Math.min(first + n, start + part.n)
+    if (from < to) found.push({ name: part.name, first: from - start, n: to - from })
+    start += part.n
+  }
+  return found
+}
+
+class WeightPlaces {
+  /** By weight and first row. */
+  readonly #places = new Map<string, Map<number, Rows>>()
+
+  /** Says that `due` are `found`, row by row. Returns what contradicts an earlier call. */
+  note(due: readonly Rows[], found: readonly Rows[]): string | undefined {
+    const left = due.toReversed()
+    const right = found.toReversed()
+    let a = left.pop()
+    let b = right.pop()
+    while (a !== undefined && b !== undefined) {
+      const n = Math.min(a.n, b.n)
+      const known = this.#of(a.name).get(a.first)
+      if (known !== undefined && (known.name !== b.name || known.first !== b.first || known.n !== n))
+        return `${a.name} is one weight, and the graph has ${known.name} and ${b.name}`
+      this.#of(a.name).set(a.first, { name: b.name, first: b.first, n })
+      a = a.n > n ? { ...a, first: a.first + n, n: a.n - n } : left.pop()
+      b = b.n > n ? { ...b, first: b.first + n, n: b.n - n } : right.pop()
+    }
+    const rest = a ?? b
+    return rest && `the graph has ${a === undefined ? 'more' : 'fewer'} rows of ${rest.name}`
+  }
+
+  /** By weight. A weight whose rows are not one run of one tensor is the sentence that says so. */
+  whole(): ReadonlyMap<string, Rows> | string {
+    const whole = new Map<string, Rows>()
+    for (const [name, runs] of this.#places) {
+      const [head, ...rest] = [...runs].sort(([a], [b]) => a - b)
+      let { name: tensor, first, n } = head![1]
+      for (const [start, run] of rest) {
+        if (run.name !== tensor || run.first !== first + n || start !== head![0] + n)
+          return `${name} is one weight, whose rows the graph has apart in ${tensor} and ${run.name}`
+        n += run.n
+      }
+      whole.set(name, { name: tensor, first, n })
+    }
+    return whole
+  }
+
+  #of(name: string): Map<number, Rows> {
+    const known = this.#places.get(name)
+    if (known !== undefined) return known
+    const made = new Map<number, Rows>()
+    this.#places.set(name, made)
+    return made
+  }
+}
+
+/** Columns [start, start + width) of a value that no slice makes. */
+interface Columns {
+  readonly of: Value
+  readonly start: number
+  readonly width: number
+}
+
+class GraphSide {
+  readonly #graph: Graph
+  readonly #makers: ReadonlyMap<number, number>
+
+  constructor(graph: Graph) {
+    this.#graph = graph
+    this.#makers = producersOf(graph)
+  }
+
+  columns(value: Value): Columns {
+    let of = value
+    let start = 0
+    for (let node = this.maker(of); node.op === 'slice'; node = this.maker(of)) {
+      start += node.start
+      of = node.input
+    }
+    return { of, start, width: value.shape[1] }
+  }
+
+  maker(value: Value): Node {
+    return this.#graph.nodes[this.place(value)]!
+  }
+
+  /** Where the node that makes a value stands. */
+  place({ id }: Value): number {
+    return this.#makers.get(id) ?? -1
+  }
+
+  /** What tells the operands of a sum apart. */
+  kind(value: Value): string {
+    const node = this.maker(this.columns(value).of)
+    return node.op === 'embed' ? `embed by ${node.by}` : node.op
+  }
+}
 
 export interface Comparison {
   /** The rows of a stored tensor that each weight is, by name; absent where the graphs differ. */
@@ -70,7 +178,8 @@ class Matching {
   }
 
   #columns(due: Columns, found: Columns): string | undefined {
-    const [a, b] = [this.#due.maker(due.of), this.#found.maker(found.of)]
+    const a = this.#due.maker(due.of)
+    const b = this.#found.maker(found.of)
     const at = due.of.label
     if (due.width !== found.width) return `${at} has ${due.width} columns instead of ${found.width}`
     if (a.op !== b.op) return `${at} is made by ${a.op} instead of ${b.op}`
@@ -106,15 +215,18 @@ class Matching {
   /** Both sums are plain, and their operands are alike only when those of one change places. */
   #isSwapped(due: NodeOf<'add'>, found: NodeOf<'add'>): boolean {
     if (due.scale !== 1 || found.scale !== 1) return false
-    const [left, right] = [this.#due.kind(due.left), this.#due.kind(due.right)]
-    const [first, second] = [this.#found.kind(found.left), this.#found.kind(found.right)]
+    const left = this.#due.kind(due.left)
+    const right = this.#due.kind(due.right)
+    const first = this.#found.kind(found.left)
+    const second = this.#found.kind(found.right)
     if (left !== right) return left === second && right === first
     // A family adds what is newer to what is older.
     return first === second && this.#found.place(found.left) > this.#found.place(found.right)
   }
 
   #fields(at: string, due: object, found: object): string | undefined {
-    const [a, b] = [new Map(Object.entries(due)), new Map(Object.entries(found))]
+    const a = new Map(Object.entries(due))
+    const b = new Map(Object.entries(found))
     for (const key of new Set([...a.keys(), ...b.keys()])) {
       if (OUTPUTS.includes(key)) continue
       const difference = this.#field(at, key, a.get(key), b.get(key))
@@ -135,7 +247,8 @@ class Matching {
   }
 
   #weights(at: string, due: WeightRef, found: WeightRef): string | undefined {
-    const [n, others] = [rowsOf(due), rowsOf(found)]
+    const n = rowsOf(due)
+    const others = rowsOf(found)
     if (n !== others || due.k !== found.k)
       return `${at} reads a weight [${n}, ${due.k}] instead of [${others}, ${found.k}]`
     return this.places.note(rowsOfParts(due, 0, n), rowsOfParts(found, 0, n))

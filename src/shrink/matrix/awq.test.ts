@@ -5,10 +5,17 @@ import { matrixBytes } from '../../abi/encodings.ts'
 import { decode } from '../codes/coded-matrix.ts'
 import { measuredLoss, type Problem, seeded } from '../testing/obs.ts'
 import { importanceOf, searchScales } from './awq.ts'
+import { rtn } from './grid.ts'
 import { inputStats } from './hessian.ts'
-import { chooseFormats, type Losses, lossesOf, MIXED_FORMATS, type MixedFormat } from './mixed.ts'
-import { rtn } from './rtn.ts'
-import { energy, sampledRows } from './sampled-loss.ts'
+import {
+  chooseFormats,
+  energy,
+  type Losses,
+  lossesOf,
+  MIXED_FORMATS,
+  type MixedFormat,
+  sampledRows,
+} from './mixed.ts'
 
 /** Inputs of which every 16th is 20 times as large, as in trained models. */
 function outliers(n: number, k: number, rows: number): Problem {

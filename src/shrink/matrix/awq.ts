@@ -7,9 +7,9 @@
 // grid from 0 (no scaling) to 1, for the least error of the products. Source: Lin et al., AWQ (2023), 3.2;
 // its a_i is the mean magnitude.
 import { decode, type Format } from '../codes/coded-matrix.ts'
+import { rtn } from './grid.ts'
 import type { InputStats } from './hessian.ts'
-import { rtn } from './rtn.ts'
-import { energy, sampledRows, takeRows } from './sampled-loss.ts'
+import { energy, sampledRows, takeRows } from './mixed.ts'
 
 export interface ScaleSearch {
   /** s, [k]. */

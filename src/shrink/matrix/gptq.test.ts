@@ -10,11 +10,10 @@ import {
   randomProblem,
   storedScale,
 } from '../testing/obs.ts'
-import { plainDense } from './dense.ts'
-import { factorize } from './factor.ts'
+import { factorize, plainDense } from './factor.ts'
 import { gptq, lossOf } from './gptq.ts'
+import { rtn } from './grid.ts'
 import { inputStats } from './hessian.ts'
-import { rtn } from './rtn.ts'
 import { targetsOf, turned } from './targets.ts'
 
 /** Grids as they are fitted, for comparison with the definition. */
@@ -30,7 +29,8 @@ const symmetric =
   (weights, importance) => {
     const peak = weights.reduce((most, w) => (Math.abs(w) > Math.abs(most) ? w : most), 0)
     const level = (w: number, scale: number) => Math.min(7, Math.max(-8, Math.floor(w / scale + 0.5)))
-    let [least, scale] = [Number.POSITIVE_INFINITY, 0]
+    let least = Number.POSITIVE_INFINITY
+    let scale = 0
     for (const clip of clips) {
       const codes = weights.map((w) => level(w, -peak / clip))
       const top = weights.reduce((sum, w, i) => sum + importance[i]! * w * codes[i]!, 0)
@@ -153,7 +153,8 @@ describe('gptq', () => {
     const other = problem.weights.map((w, i) => ([3, 33, 34].includes(i % 64) ? w / 2 : w))
     const changed = gptq(other, 4, 64, 'w8_g32', factorOf(problem)).coded
     const rounded = decode(rtn(problem.weights, 4, 64, 'w8_g32'))
-    const [values, others] = [decode(coded), decode(changed)]
+    const values = decode(coded)
+    const others = decode(changed)
     for (let i = 0; i < values.length; i++) {
       if ([3, 33, 34].includes(i % 64))
         expect(Math.abs(values[i]! - problem.weights[i]!)).toBeLessThan(

@@ -20,12 +20,134 @@ import {
   type Groups,
   groupsOf,
 } from '../codes/coded-matrix.ts'
-import { rowsOf } from './dense.ts'
-import type { Factor } from './factor.ts'
-import { codeOf, fitGrid, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'
+import { type Factor, rowsOf } from './factor.ts'
+import { codeOf, fitGrid, type Grid, loadGrid, newGrid, rtn, setGrid } from './grid.ts'
 import { refine } from './refine.ts'
-import { rtn } from './rtn.ts'
-import { type Group, newGroup, solveGroup, stretchGrid } from './scale-group.ts'
+import { targetsOf } from './targets.ts'
+
+/** Rows of a slab. Losses are summed slab by slab, so this is never a matter of threads. */
+export const SLAB_ROWS = 64
+
+/** What solving a row takes besides the factor. */
+interface SlabOptions extends Omit<SolveOptions, 'before'> {
+  readonly format: Format
+  /** Of what inputs have drifted by; see `targetsOf`. */
+  readonly share: number
+}
+
+export interface Slab {
+  readonly n: number
+  readonly k: number
+  /** [n][k] */
+  readonly weights: Float32Array
+  /** Its rows of B, as `targetsOf` has it. */
+  readonly behind?: Float64Array | undefined
+  readonly options: SlabOptions
+}
+
+/** The slabs of a matrix [n][k], in order. */
+export function slabsOf({ n, k, weights, behind, options }: Slab): Slab[] {
+  return Array.from({ length: Math.ceil(n / SLAB_ROWS) }, (_, index) => {
+    const first = index * SLAB_ROWS
+    const end = Math.min((index + 1) * SLAB_ROWS, n)
+    return {
+      n: end - first,
+      k,
+      options,
+      weights: weights.slice(first * k, end * k),
+      behind: behind?.slice(first * k, end * k),
+    }
+  })
+}
+
+/**
+ * `drift`: D transposed, as `targetsOf` has it; absent when inputs have not drifted. `lossBefore` is that of
+ * the weights' nearest codes. Throws what `gptq` throws.
+ */
+export function solveSlab(
+  { n, k, weights, behind, options }: Slab,
+  factor: Factor,
+  drift: Float64Array | undefined,
+): Solved {
+  const { format, share } = options
+  const targets = drift === undefined ? weights : targetsOf(weights, n, k, { drift, behind }, factor, share)
+  const before = drift === undefined ? undefined : rtn(weights, n, k, format)
+  return gptq(targets, n, k, format, factor, { ...options, before })
+}
+
+/** The matrix of all slabs, in order. */
+export function joinSlabs({ n, k, options }: Slab, solved: readonly Solved[]): Solved {
+  const coded: CodedMatrix = emptyMatrix(options.format, n, k)
+  let codes = 0
+  let scales = 0
+  let loss = 0
+  let lossBefore = 0
+  for (const own of solved) {
+    coded.codes.set(own.coded.codes, codes)
+    coded.scales.set(own.coded.scales, scales)
+    coded.minimums?.set(own.coded.minimums ?? [], scales)
+    codes += own.coded.codes.length
+    scales += own.coded.scales.length
+    loss += own.loss
+    lossBefore += own.lossBefore
+  }
+  return { coded, loss, lossBefore }
+}
+
+/** What solving one group reads and makes, close together: it is done many times. */
+interface Group {
+  /** Rows and columns of C that belong to the group, [GROUP_SIZE][GROUP_SIZE]. */
+  readonly corner: Float64Array
+  readonly weights: Float64Array
+  readonly sums: Float64Array
+  readonly errors: Float64Array
+  readonly codes: Uint8Array
+}
+
+const newGroup = (): Group => ({
+  corner: new Float64Array(GROUP_SIZE * GROUP_SIZE),
+  weights: new Float64Array(GROUP_SIZE),
+  sums: new Float64Array(GROUP_SIZE),
+  errors: new Float64Array(GROUP_SIZE),
+  codes: new Uint8Array(GROUP_SIZE),
+})
+
+// hot
+/** Chooses the codes of a group on a grid and returns its loss. */
+function solveGroup(
+  { corner, weights, sums, errors, codes }: Group,
+  count: number,
+  format: Format,
+  grid: Grid,
+): number {
+  const { least, most, zero } = CODES[format]
+  const { scale, minimum, inverse } = grid
+  let loss = 0
+  for (let j = 0; j < count; j++) {
+    const at = j * GROUP_SIZE
+    let sum = sums[j]!
+    for (let i = 0; i < j; i++) sum += errors[i]! * corner[at + i]!
+    const root = corner[at + j]!
+    const weight = weights[j]!
+    let code = Math.floor((weight + sum / root - minimum) * inverse + (zero + 0.5))
+    code = code > most ? most : code < least ? least : code
+    codes[j] = code
+    const error = weight - (scale * (code - zero) + minimum)
+    errors[j] = error
+    sum += error * root
+    loss += sum * sum
+  }
+  return loss
+}
+
+/** Stretches about zero, or about the middle of the codes. False where that is the same grid or none. */
+function stretchGrid(format: Format, grid: Grid, scale: number, minimum: number, stretch: number): boolean {
+  if (scale === 0 || format === 'w8_g32') return false
+  if (format !== 'w4m_g32') setGrid(grid, scale * stretch, 0)
+  else if (stretch < 0) return false
+  else setGrid(grid, scale * stretch, minimum + 7.5 * scale * (1 - stretch))
+  return true
+}
 
 export interface Solved {
   readonly coded: CodedMatrix
@@ -158,7 +280,14 @@ function solve(
   const { n, k, format } = coded
   checkWeights(weights, n, k)
   const work: Work = {
-    ...{ weights, coded, factor, how, stretches, format, k, groups: groupsOf(coded) },
+    weights,
+    coded,
+    factor,
+    how,
+    stretches,
+    format,
+    k,
+    groups: groupsOf(coded),
     errors: factor.dense.room('errors', n * k),
     sums: factor.dense.room('sums', n * BLOCK),
     free: new Float64Array(BLOCK),

@@ -33,7 +33,10 @@ interface Row {
 export function refine(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor, sweeps: number): void {
   const { n, k } = coded
   const state = {
-    ...{ coded, groups: groupsOf(coded), factor, grid: newGrid() },
+    coded,
+    groups: groupsOf(coded),
+    factor,
+    grid: newGrid(),
     weights: new Float64Array(k),
     errors: new Float64Array(k),
     gradient: new Float64Array(k),

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { quantize4, quantize8 } from '../../weights/quantize.ts'
 import { decode } from '../codes/coded-matrix.ts'
 import { seeded, storedScale } from '../testing/obs.ts'
-import { rtn } from './rtn.ts'
+import { rtn } from './grid.ts'
 
 const random = seeded(1)
 const weights = Float32Array.from({ length: 6 * 96 }, (_, i) => random() ** 3 + (i < 96 ? 0.7 : 0))
@@ -34,7 +34,8 @@ describe('rtn', () => {
     const coded = decode(rtn(weights, 6, 96, 'w4m_g32'))
     for (let at = 0; at < weights.length; at += 32) {
       const group = Array.from(weights.subarray(at, at + 32))
-      const [low, high] = [Math.min(...group), Math.max(...group)]
+      const low = Math.min(...group)
+      const high = Math.max(...group)
       let least = Number.POSITIVE_INFINITY
       for (let a = 0; a <= 0.2; a += 0.01) {
         for (let b = 0; b <= 0.2; b += 0.01) {

@@ -9,8 +9,7 @@
 // A solver that aims at v makes up for part of the errors of the matrices before it. Only a share of the way
 // is taken: the whole way fits the calibration text better and other texts worse.
 
-import { type Dense, rowsOf } from './dense.ts'
-import { columns, type Factor } from './factor.ts'
+import { columns, type Dense, type Factor, rowsOf } from './factor.ts'
 
 export const DEFAULT_DRIFT = 0.5
 

@@ -8,7 +8,7 @@ import { inputStats } from '../matrix/hessian.ts'
 import { hessianOf, measuredLoss, type Problem, randomProblem, rowLoss } from '../testing/obs.ts'
 import { type Coding, solveGroup } from './group.ts'
 import { inverseOf } from './inverse.ts'
-import { parsePattern, sparsityOf } from './pattern.ts'
+import { parsePattern, sparsityOf } from './mask.ts'
 import { PRUNE_METHODS, type PruneOptions, pruning } from './prune.ts'
 
 const DAMP = 0.02
@@ -20,7 +20,8 @@ const factorOf = (problem: Problem) => factorize('w', statsOf(problem), { damp: 
 /** Pruned and coded under one Hessian. */
 function prunedCodes(problem: Problem, options: PruneOptions, coding: Coding) {
   const { n, k, weights } = problem
-  const [stats, factor] = [statsOf(problem), factorOf(problem)]
+  const stats = statsOf(problem)
+  const factor = factorOf(problem)
   const inverse = inverseOf(factor, 'inverse')
   const steps = pruning(weights, n, k, { ...options, coding }, { stats, factor, inverse })
   let step = steps.next()

@@ -14,8 +14,7 @@ import {
 } from '../testing/obs.ts'
 import { obsLosses, obsUpdate } from '../testing/obs-update.ts'
 import { inverseOf } from './inverse.ts'
-import { droppedShare, type Mask, rowGroups } from './mask.ts'
-import { type Pattern, parsePattern, sparsityOf } from './pattern.ts'
+import { droppedShare, type Mask, type Pattern, parsePattern, rowGroups, sparsityOf } from './mask.ts'
 import { PRUNE_METHODS, prune, pruneLoss } from './prune.ts'
 import { sparseGpt } from './sparsegpt.ts'
 
@@ -135,10 +134,8 @@ describe('updates under one mask', () => {
         const mask = randomMask(n, k, pattern, share, seed)
         const factor = factorOf(problem)
         const h = hessianOf(problem, DAMP)
-        const [best, sequential] = [
-          obsUpdate(problem.weights, mask, factor),
-          sparseGpt(problem.weights, n, k, factor, mask).values,
-        ]
+        const best = obsUpdate(problem.weights, mask, factor)
+        const sequential = sparseGpt(problem.weights, n, k, factor, mask).values
         const none = zeroed(problem, mask)
         for (let row = 0; row < n; row++) {
           const [own, gpt, plain] = [best, sequential, none].map((values) => rowLoss(problem, values, h, row))
@@ -151,17 +148,18 @@ describe('updates under one mask', () => {
   })
 
   test("SparseGPT's update helps on the whole, and can harm a row whose later inputs are dropped", () => {
-    let [harmed, rows, gpt, plain] = [0, 0, 0, 0]
+    let harmed = 0
+    let rows = 0
+    let gpt = 0
+    let plain = 0
     for (let seed = 1; seed <= 30; seed++) {
       const problem = randomProblem(12, 24, 80, seed)
       const mask = randomMask(12, 24, PATTERNS[0]!, 0.5, seed)
       const h = hessianOf(problem, DAMP)
       const { values } = sparseGpt(problem.weights, 12, 24, factorOf(problem), mask)
       for (let row = 0; row < 12; row++) {
-        const [own, none] = [
-          rowLoss(problem, values, h, row),
-          rowLoss(problem, zeroed(problem, mask), h, row),
-        ]
+        const own = rowLoss(problem, values, h, row)
+        const none = rowLoss(problem, zeroed(problem, mask), h, row)
         rows++
         gpt += own
         plain += none
@@ -199,7 +197,8 @@ describe.each(PRUNE_METHODS)('%s', (method) => {
   test.each(PATTERNS.map((pattern) => [pattern.name, pattern] as const))(
     '%s: drops what was asked for',
     (_, pattern) => {
-      const [n, k] = [70, 90]
+      const n = 70
+      const k = 90
       const problem = randomProblem(n, k, 250, 11, [7])
       const sparsity = sparsityOf(pattern, pattern.nm ? undefined : 0.6)
       const { values, mask } = prune(problem.weights, n, k, { method, pattern, sparsity }, knownOf(problem))
@@ -208,8 +207,10 @@ describe.each(PRUNE_METHODS)('%s', (method) => {
       )
       for (let at = 0; at < n * k; at++) {
         if (mask.kept[at] === 0) expect(values[at]).toBe(0)
-        const [row, input] = [Math.floor(at / k), at % k]
-        const [top, left] = [row - (row % pattern.rows), input - (input % pattern.inputs)]
+        const row = Math.floor(at / k)
+        const input = at % k
+        const top = row - (row % pattern.rows)
+        const left = input - (input % pattern.inputs)
         expect(mask.kept[at]).toBe(mask.kept[top * k + left])
       }
       if (pattern.nm === undefined) return
@@ -263,7 +264,8 @@ test('each output drops the same share of single weights, and strips compete, un
       kept.subarray(row * 40, row * 40 + 40).reduce((a, b) => a + b),
     )
   }
-  const [single, strips] = [parsePattern('unstructured'), parsePattern('sv32')]
+  const single = parsePattern('unstructured')
+  const strips = parsePattern('sv32')
   expect(keptOf(single)).toEqual(Array(64).fill(20))
   expect(keptOf(single, 'matrix')).not.toEqual(keptOf(single))
   expect(keptOf(strips)).toEqual(keptOf(strips, 'matrix'))

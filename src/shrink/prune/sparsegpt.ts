@@ -7,10 +7,8 @@
 // it. Dropping it costs (C_jj value)^2, the paper's w^2 / [H^-1]_jj of the inputs that are left: 1 / C_jj is
 // the diagonal of the Cholesky factor of H^-1.
 
-import { rowsOf } from '../matrix/dense.ts'
-import type { Factor } from '../matrix/factor.ts'
-import { dropsOf, fullMask, keepHighest, type Mask } from './mask.ts'
-import type { Pattern } from './pattern.ts'
+import { type Factor, rowsOf } from '../matrix/factor.ts'
+import { dropsOf, fullMask, keepHighest, type Mask, type Pattern } from './mask.ts'
 
 /** Inputs whose mask is chosen together. */
 const BLOCK = 128

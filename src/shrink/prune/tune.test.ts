@@ -1,8 +1,7 @@
 // Tuning. In: products whose losses multiply or add up. Out: choices beside all others within the budget.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { SparsityItem } from './allocate.ts'
-import { type Chosen, tune } from './tune.ts'
+import { type Chosen, type SparsityItem, tune } from './allocate.ts'
 
 const SHARES = [0, 0.25, 0.5, 0.75]
 const itemsOf = (count: number): SparsityItem[] =>

@@ -12,8 +12,7 @@
 // This is theorem 4.1 of a paper on sparse Mamba models for phones. Its Hessian
 // is 2 X X^T, hence the 1/2 in its equation 24; its printed equation 23 has lost the minus of equation 19.
 
-import { rowsOf } from '../matrix/dense.ts'
-import type { Factor } from '../matrix/factor.ts'
+import { type Factor, rowsOf } from '../matrix/factor.ts'
 import { divide } from '../matrix/targets.ts'
 import { type Compact, factorOf } from './inverse.ts'
 import { type Mask, type MaskSides, rowGroups } from './mask.ts'
@@ -78,7 +77,8 @@ function addCross(
   { k, dense }: Factor,
   to: Float64Array,
 ): void {
-  const [m, p] = [kept.length, dropped.length]
+  const m = kept.length
+  const p = dropped.length
   if (p === 0) return
   const n = left.length / p
   for (let first = 0; first < m; first += CROSS_ROWS) {

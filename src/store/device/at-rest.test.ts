@@ -5,9 +5,9 @@ import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ByteSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
-import { fileKey } from '../folder.ts'
 import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
+import { fileKey } from './notes.ts'
 
 const bytesOf = (seed: number, length: number) =>
   Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8) * seed + seed) & 255)
@@ -116,7 +116,8 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
     entry.bytes = entry.bytes.slice(0, entry.bytes.length >> 1)
   },
   'another file in its place': (entries, name, other) => {
-    const [mine, others] = [entries.get(`${name}.bin`)!, entries.get(`${other}.bin`)!]
+    const mine = entries.get(`${name}.bin`)!
+    const others = entries.get(`${other}.bin`)!
     ;[mine.bytes, others.bytes] = [others.bytes, mine.bytes]
   },
   'the manifest of another file': (entries, name, other) => {

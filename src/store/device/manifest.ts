@@ -25,7 +25,7 @@
 //                                         checked (`isDoubted` records the first time)
 
 import { isCount } from '../../base/values.ts'
-import { fileKey, readFields } from '../folder.ts'
+import { fileKey, readFields } from './notes.ts'
 import type { Version } from './part-file.ts'
 import { CHUNK_BYTES, isSums, type Sums } from './sums.ts'
 

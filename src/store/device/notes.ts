@@ -1,7 +1,70 @@
 // Notes. In: keys and small values. Out: the values on the next visit with the same machine and browser, for
 // a week; nothing where storage is refused.
-import { fileKey, openFolder, readFields } from '../folder.ts'
+
+import { sha256 } from '../../base/sha256.ts'
 import { openSyncFile, writeJson } from './sync-file.ts'
+
+/**
+ * Opens a folder. Undefined without such storage, or when the browser refuses it (private windows, pages
+ * without TLS).
+ */
+export async function openFolder(name: string): Promise<FileSystemDirectoryHandle | undefined> {
+  try {
+    const root = await navigator.storage.getDirectory()
+    return await root.getDirectoryHandle(name, { create: true })
+  } catch {
+    return undefined
+  }
+}
+
+/** A file name of 32 hex digits, made from any text, such as an address. */
+export const fileKey = async (text: string): Promise<string> =>
+  (await sha256(new TextEncoder().encode(text))).slice(0, 32)
+
+/** Returns undefined when the file does not exist. */
+export async function readFile(folder: FileSystemDirectoryHandle, entry: string): Promise<File | undefined> {
+  try {
+    return await (await folder.getFileHandle(entry)).getFile()
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The unchecked fields of a JSON file. A file that is missing, was not written completely or holds something
+ * else has no fields.
+ */
+export async function readFields(
+  folder: FileSystemDirectoryHandle,
+  entry: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return Object(JSON.parse((await (await readFile(folder, entry))?.text()) ?? ''))
+  } catch {
+    return {}
+  }
+}
+
+/**
+ * `shared` work waits only for other kinds; `unused` work is done only when nobody else is there, and answers
+ * undefined otherwise. Where there are no locks there is one tab, as far as we can know. Rejects with the
+ * signal's reason while it waits.
+ */
+export async function alone<T>(
+  name: string,
+  work: () => Promise<T>,
+  how: 'exclusive' | 'shared' | 'unused' = 'exclusive',
+  signal?: AbortSignal,
+): Promise<T> {
+  const { locks } = navigator
+  if (locks === undefined) return work()
+  const mode = how === 'shared' ? how : 'exclusive'
+  // A signal and `ifAvailable` exclude each other.
+  const options = how === 'unused' ? { mode, ifAvailable: true } : { mode, ...(signal && { signal }) }
+  return locks.request(`halfbyte-${name}`, options as LockOptions, (lock) =>
+    lock === null ? (undefined as T) : work(),
+  )
+}
 
 /** Small values that were found here, for the next load. */
 export interface Notes {

@@ -1,8 +1,8 @@
 // Tests of stored models. In: a folder in memory with manifests and journals that lie. Out: no file that is
 // not whole.
 import { expect, test, vi } from 'vitest'
-import { fileKey } from '../folder.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
+import { fileKey } from './notes.ts'
 import { Opfs } from './opfs.ts'
 
 const URL = 'https://example.org/a.gguf'

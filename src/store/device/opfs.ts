@@ -4,14 +4,12 @@
 import type { ByteSource } from '../../base/bytes.ts'
 import { dateNow } from '../../base/time/clocks.ts'
 import { fileName } from '../address.ts'
-import { fileKey, openFolder, readFile } from '../folder.ts'
-import { alone } from './alone.ts'
 import { asChecked, type Manifest, missingNote, readManifest, readMissing } from './manifest.ts'
+import { alone, fileKey, openFolder, readFile } from './notes.ts'
 import type { Version } from './part-file.ts'
 import { type LostBytes, PartFile, partialProgress, reopen, type StoredPart } from './part-file.ts'
-import { writeError } from './quota.ts'
 import { storedSource } from './stored-source.ts'
-import { openSyncFile, writeJson } from './sync-file.ts'
+import { openSyncFile, writeError, writeJson } from './sync-file.ts'
 
 /** A downloaded file on this device. */
 export interface StoredFile {

@@ -4,10 +4,17 @@
 //   <name>.bin    the bytes; only those of finished chunks are valid
 //   <name>.part   the journal: the file's version and the sums of finished chunks, written after their bytes
 import { isCount } from '../../base/values.ts'
-import { fileKey, readFields } from '../folder.ts'
-import { checkQuota, full, writeError } from './quota.ts'
+import { fileKey, readFields } from './notes.ts'
 import { addSum, CHUNK_BYTES, chunkBytes, damagedChunks, isSums, type Sums } from './sums.ts'
-import { openSyncFile, type SyncFile, writeAll, writeJson } from './sync-file.ts'
+import {
+  checkQuota,
+  full,
+  openSyncFile,
+  type SyncFile,
+  writeAll,
+  writeError,
+  writeJson,
+} from './sync-file.ts'
 
 /** The version of a file on a server. Parts of two versions are never combined. */
 export interface Version {

@@ -1,8 +1,8 @@
 // Tests of stored sessions. In: a folder in memory, and what tabs and disks leave in it. Out: whole sessions,
 // and nothing else.
 import { expect, test } from 'vitest'
-import { fileKey } from '../folder.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
+import { fileKey } from './notes.ts'
 import { SessionStore } from './sessions.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)

@@ -11,11 +11,9 @@ import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { dateNow } from '../../base/time/clocks.ts'
 import { isCount } from '../../base/values.ts'
-import { fileKey, openFolder, readFields, readFile } from '../folder.ts'
-import { alone } from './alone.ts'
-import { checkQuota, type Purpose, writeError } from './quota.ts'
+import { alone, fileKey, openFolder, readFields, readFile } from './notes.ts'
 import { storedSource } from './stored-source.ts'
-import { openSyncFile, writeAll } from './sync-file.ts'
+import { checkQuota, openSyncFile, type Purpose, writeAll, writeError } from './sync-file.ts'
 
 /** A session that `store` has kept on this device. */
 export interface StoredSession {

@@ -3,11 +3,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { HalfbyteError } from '../../base/errors.ts'
 import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
-import { fileKey } from '../folder.ts'
 import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
+import { distrust, trust } from './load-marks.ts'
+import { fileKey } from './notes.ts'
 import { CHUNK_BYTES } from './sums.ts'
-import { distrust, trust } from './trust.ts'
 
 /** Sixteen chunks, of which a load looks at one, and a bit. */
 const SIZE = 16 * CHUNK_BYTES + 1000
@@ -84,7 +84,8 @@ describe('bytes that somebody wrote', () => {
 test('bytes that the disk lost by itself come again before one of them is used', async () => {
   damage(false, 7 * CHUNK_BYTES + 5, 15 * CHUNK_BYTES)
   const { sources, close } = await open()
-  const [at, length] = [7 * CHUNK_BYTES - 100, 1000]
+  const at = 7 * CHUNK_BYTES - 100
+  const length = 1000
   const read = await sources[0]!.read(at, length)
   expect(Buffer.compare(read, BYTES.subarray(at, at + length))).toBe(0)
   // The first that is found has the others compared too.

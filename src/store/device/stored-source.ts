@@ -49,7 +49,8 @@ function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnTyp
     let sum = 0
     for (let at = start; at < end; ) {
       const next = Math.min(at + pieceBytes, end)
-      const [from, to] = [Math.max(at, offset), Math.min(next, offset + target.byteLength)]
+      const from = Math.max(at, offset)
+      const to = Math.min(next, offset + target.byteLength)
       const isWhole = from === at && to === next
       if (!isWhole) passing ??= new Uint8Array(Math.min(pieceBytes, size))
       const piece = isWhole ? target.subarray(at - offset, next - offset) : passing!.subarray(0, next - at)

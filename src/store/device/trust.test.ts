@@ -2,11 +2,11 @@
 // with the server.
 import { expect, test } from 'vitest'
 import { type ErrorCode, type ErrorDetail, HalfbyteError } from '../../base/errors.ts'
-import { fileKey } from '../folder.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
+import { distrust } from './load-marks.ts'
+import { fileKey } from './notes.ts'
 import { Opfs } from './opfs.ts'
 import { CHUNK_BYTES } from './sums.ts'
-import { distrust } from './trust.ts'
 
 const URL = 'https://example.org/a.hbm'
 

@@ -1,12 +1,11 @@
 // Tests of writing models down. In: storage in memory, locks and room of the test's. Out: in which order,
 // under which lock, and what is left.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { deviceNotes } from '../device/notes.ts'
+import { deviceNotes, fileKey } from '../device/notes.ts'
 import { Opfs } from '../device/opfs.ts'
 import type { StoredPart } from '../device/part-file.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'
 import { openSyncReader, type SyncFile, writeAll } from '../device/sync-file.ts'
-import { fileKey } from '../folder.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 
 const URL = 'https://example.org/a.gguf'

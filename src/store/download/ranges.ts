@@ -4,11 +4,12 @@ import { type ByteSource, checkRange, filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import type { Version } from '../device/part-file.ts'
-import { differenceOf, partOf } from './partial.ts'
 import {
   checkProgress,
+  differenceOf,
   firstBytes,
   PROGRESS_BYTES,
+  partOf,
   pieces,
   plainPart,
   type RequestOptions,

@@ -27,7 +27,8 @@ test('files are summed, and stored ones need no fetching', () => {
 
 test('the rate is what came of late, and what is left takes as long as it takes at that rate', () => {
   const { tally, at, last } = counted()
-  const [one, two] = [tally.file(), tally.file()]
+  const one = tally.file()
+  const two = tally.file()
   one(0, 1000)
   two(0, 1000)
   at(1)
@@ -68,7 +69,8 @@ test('files that have not begun are counted as long as the longest of those that
 
 test('where the size of a file is not known, neither is the time left', () => {
   const { tally, at, last } = counted()
-  const [one, two] = [tally.file(), tally.file()]
+  const one = tally.file()
+  const two = tally.file()
   one(0, 0)
   two(0, 1000)
   at(1)

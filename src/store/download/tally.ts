@@ -73,8 +73,10 @@ export class Tally {
 
   #emit(retry?: Retry): void {
     const sum = (of: 'loaded' | 'total') => this.#files.reduce((all, file) => all + file[of], 0)
-    const [loaded, total] = [sum('loaded'), sum('total')]
-    const [first, last] = [this.#marks[0], this.#marks.at(-1)]
+    const loaded = sum('loaded')
+    const total = sum('total')
+    const first = this.#marks[0]
+    const last = this.#marks.at(-1)
     const seconds = first === undefined || last === undefined ? 0 : (last.at - first.at) / 1000
     const bytesPerSecond = seconds > 0 ? (last!.bytes - first!.bytes) / seconds : 0
     const rest = this.left * Math.max(...this.#files.map((file) => file.total))

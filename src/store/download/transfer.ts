@@ -3,17 +3,19 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import type { PartialFile, Version } from '../device/part-file.ts'
 import { CHUNK_BYTES, chunkBytes } from '../device/sums.ts'
-import { differenceOf, partOf, tagOf } from './partial.ts'
 import {
   bodyLength,
   checkProgress,
+  differenceOf,
   firstBytes,
   PROGRESS_BYTES,
+  partOf,
   pieces,
   plainPart,
   type Range,
   type RequestOptions,
   request,
+  tagOf,
   tryRange,
 } from './request.ts'
 import { type RetryOptions, retrying } from './retry.ts'

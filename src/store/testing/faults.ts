@@ -1,4 +1,4 @@
-// Faults. In: nothing. Out: a table of faults of servers and networks, and the result of a load with each.
+// Faults. A table of faults of servers and networks, and the result of a load with each.
 //
 // docs/guide/loading.md has the same table for readers. faults.test.ts compares the two, and runs every
 // fault.

@@ -1,4 +1,4 @@
-// Transfers in memory. In: nothing. Out: a file that keeps what it is given, and bytes of several chunks.
+// Transfers in memory. A file that keeps what it is given, and bytes of several chunks.
 import { createHash } from 'node:crypto'
 import type { PartialFile, Version } from '../device/part-file.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'

@@ -1,4 +1,4 @@
-// Folders in memory. In: nothing. Out: an origin's private file system for tests, which records its reads.
+// Folders in memory. An origin's private file system for tests, which records its reads.
 import { afterEach, vi } from 'vitest'
 
 let clock = Date.now()

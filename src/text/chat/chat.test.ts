@@ -1,7 +1,7 @@
 // Tests of chat templates. In: messages, templates as models ship them. Out: prompts, ids, what ends a turn.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
-import { strftime } from '../jinja/strftime.ts'
+import { strftime } from '../jinja/globals.ts'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
 import { createTokenizer } from '../tokenize/read/create.ts'
 import {

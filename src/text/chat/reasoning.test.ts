@@ -30,7 +30,9 @@ function split(form: ReasoningForm, pieces: readonly string[], prompt = '') {
   const parts = [...pieces.map((piece) => splitter.push(piece)), splitter.finish()]
   const joined = (key: 'reasoning' | 'text') => parts.map((part) => part[key]).join('')
   return {
-    ...{ reasoning: joined('reasoning'), text: joined('text'), hasThought: splitter.hasThought },
+    reasoning: joined('reasoning'),
+    text: joined('text'),
+    hasThought: splitter.hasThought,
     whole: splitter.whole((text) => text),
   }
 }

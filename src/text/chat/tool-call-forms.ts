@@ -13,10 +13,38 @@
 //   DeepSeek                  <｜tool▁call▁begin｜>function<｜tool▁sep｜>f ```json {..} ```<｜tool▁call▁end｜>
 //
 // A call may also be the whole reply without a marker: JSON, a list of f(a=1), or either in a fence.
-import { parseJson } from '../../base/json.ts'
+import { MOST_DEPTH, parseJson } from '../../base/json.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
-import { jsonScan } from '../tokenize/read/json-scan.ts'
 import { type CallableTool, type CallableTools, type ParsedCall, pythonCalls } from './python-calls.ts'
+
+/**
+ * Follows brackets and strings from `at` in a growing text; only the parser decides whether the contents are
+ * JSON. Returns the index after the value, undefined while it is incomplete, or -1 when it is not an object
+ * or array or nests too deeply.
+ */
+function jsonScan(at: number): (text: string) => number | undefined {
+  let depth = 0
+  let isString = false
+  let isEscaped = false
+  return (text) => {
+    for (; at < text.length; at++) {
+      const char = text[at]!
+      if (isString) {
+        isString = isEscaped || char !== '"'
+        isEscaped = !isEscaped && char === '\\'
+      } else if (char === '{' || char === '[') {
+        depth += 1
+        if (depth > MOST_DEPTH) return -1
+      } else if (depth === 0 && !/\s/.test(char)) return -1
+      else if (char === '"') isString = true
+      else if (char === '}' || char === ']') {
+        depth -= 1
+        if (depth === 0) return at + 1
+      }
+    }
+    return undefined
+  }
+}
 
 /**
  * `more`: the block is not complete, or was cut if nothing follows. `none`: it is not a block of calls.

@@ -57,7 +57,8 @@ function truncated(
 ): Value {
   const whole = text(value, tools)
   const all = charactersOf(whole)
-  const [most, ending] = [indexOf(length), text(end, tools)]
+  const most = indexOf(length)
+  const ending = text(end, tools)
   if (all.length <= most + indexOf(leeway ?? 5)) return whole
   const cut = all.slice(0, most - charactersOf(ending).length).join('')
   const blank = cut.lastIndexOf(' ')
@@ -253,7 +254,9 @@ const FILTERS: ReadonlyMap<string, readonly [parameters: string | undefined, run
     replace: [
       'old new count?',
       (value, [old, by, count], tools) => {
-        const [given, sought, put] = [text(value, tools), text(old, tools), text(by, tools)]
+        const given = text(value, tools)
+        const sought = text(old, tools)
+        const put = text(by, tools)
         tools.spend(given.length * (sought.length + put.length + PART_UNITS))
         const method = tools.attribute(given, 'replace') as {
           call(args: readonly Value[], keywords: Keywords): Value

@@ -155,8 +155,17 @@ function trimEnd(text: string): string {
 
 const ESCAPES: ReadonlyMap<string, string> = new Map(
   Object.entries({
-    ...{ n: '\n', t: '\t', r: '\r', a: '\x07', b: '\b', f: '\f', v: '\v' },
-    ...{ '\\': '\\', "'": "'", '"': '"', '\n': '' },
+    n: '\n',
+    t: '\t',
+    r: '\r',
+    a: '\x07',
+    b: '\b',
+    f: '\f',
+    v: '\v',
+    '\\': '\\',
+    "'": "'",
+    '"': '"',
+    '\n': '',
   }),
 )
 

@@ -167,7 +167,8 @@ const sliced: Filter = (value, [slices, fill], { spend }) => {
   const count = indexOf(slices)
   if (count < 1) throw new TemplateError('ZeroDivisionError', 'a list has at least 1 slice')
   spend(count * PART_UNITS)
-  const [each, more] = [Math.floor(items.length / count), items.length % count]
+  const each = Math.floor(items.length / count)
+  const more = items.length % count
   let at = 0
   return new Generator(
     Array.from({ length: count }, (_, index) => {

@@ -41,8 +41,17 @@ export function methodOf(
 type Attribute = (value: Value, name: string, isItem: boolean) => Value
 
 const CHANGES: readonly string[] = [
-  ...['append', 'extend', 'insert', 'remove', 'sort', 'reverse'],
-  ...['pop', 'popitem', 'update', 'setdefault', 'clear'],
+  'append',
+  'extend',
+  'insert',
+  'remove',
+  'sort',
+  'reverse',
+  'pop',
+  'popitem',
+  'update',
+  'setdefault',
+  'clear',
 ]
 
 /** Transformers renders templates in a sandbox that refuses changes of lists and mappings. */
@@ -202,7 +211,9 @@ function counted(text: string, part: Value): number {
 
 function replaced(text: string, old: string, by: string, most: number): string {
   if (most < 0) return text.replaceAll(old, () => by)
-  let [result, at, count] = ['', 0, 0]
+  let result = ''
+  let at = 0
+  let count = 0
   for (; count < most; count++) {
     const next = text.indexOf(old, at + (old === '' && count > 0 ? 1 : 0))
     if (next < 0) break

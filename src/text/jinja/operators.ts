@@ -44,7 +44,8 @@ export const escaped = (text: string) =>
 const safe = (value: Value, text: string): string => (value instanceof Markup ? text : escaped(text))
 
 export function binary(sign: string, left: Value, right: Value, spend: Spend): Value {
-  const [m, n] = [numberOf(left), numberOf(right)]
+  const m = numberOf(left)
+  const n = numberOf(right)
   if (m !== undefined && n !== undefined) return arithmetic(sign, m, n, isFloat(left) || isFloat(right))
   if (sign === '+') return sum(left, right, spend)
   if (sign === '*') {
@@ -90,13 +91,15 @@ const addedText = (value: Value, spend: Spend) =>
   value instanceof CallArguments ? writtenText(value, spend) : stringOf(value)
 
 function sum(left: Value, right: Value, spend: Spend): Value {
-  const [a, b] = [addedText(left, spend), addedText(right, spend)]
+  const a = addedText(left, spend)
+  const b = addedText(right, spend)
   if (a !== undefined && b !== undefined && !(left instanceof Map && right instanceof Map)) {
     spend(a.length + b.length)
     if (left instanceof Markup || right instanceof Markup) return new Markup(safe(left, a) + safe(right, b))
     return a + b
   }
-  const [as, bs] = [itemsOf(left), itemsOf(right)]
+  const as = itemsOf(left)
+  const bs = itemsOf(right)
   if (as !== undefined && bs !== undefined && typeName(left) === typeName(right)) {
     spend((as.length + bs.length) * PART_UNITS)
     if (Array.isArray(left)) return [...as, ...bs]

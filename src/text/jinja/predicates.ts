@@ -38,7 +38,8 @@ const [equal, different, less, lessOrEqual, more, moreOrEqual] = ['==', '!=', '<
 ) as [Test, Test, Test, Test, Test, Test]
 
 const modulo = (value: Value, by: Value) => {
-  const [m, n] = [numeric(value), numeric(by)]
+  const m = numeric(value)
+  const n = numeric(by)
   if (n === 0) throw new TemplateError('ZeroDivisionError', 'integer modulo by zero')
   return m % n
 }
@@ -87,15 +88,43 @@ const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>(
     in: (value, [whole], { spend }) => contains(whole, value, spend),
     filter: (value, _args, tools) => tools.isFilter(textOf(value, tools.spend)),
     test: (value, _args, { spend }) => TESTS.has(textOf(value, spend)),
-    ...{ '==': equal, eq: equal, equalto: equal, '!=': different, ne: different },
-    ...{ '<': less, lt: less, lessthan: less, '<=': lessOrEqual, le: lessOrEqual },
-    ...{ '>': more, gt: more, greaterthan: more, '>=': moreOrEqual, ge: moreOrEqual },
+    '==': equal,
+    eq: equal,
+    equalto: equal,
+    '!=': different,
+    ne: different,
+    '<': less,
+    lt: less,
+    lessthan: less,
+    '<=': lessOrEqual,
+    le: lessOrEqual,
+    '>': more,
+    gt: more,
+    greaterthan: more,
+    '>=': moreOrEqual,
+    ge: moreOrEqual,
   }),
 )
 
 const BINARY: readonly string[] = [
-  ...['sameas', 'divisibleby', 'in', '==', 'eq', 'equalto', '!=', 'ne', '<', 'lt', 'lessthan'],
-  ...['<=', 'le', '>', 'gt', 'greaterthan', '>=', 'ge'],
+  'sameas',
+  'divisibleby',
+  'in',
+  '==',
+  'eq',
+  'equalto',
+  '!=',
+  'ne',
+  '<',
+  'lt',
+  'lessthan',
+  '<=',
+  'le',
+  '>',
+  'gt',
+  'greaterthan',
+  '>=',
+  'ge',
 ]
 
 /** Throws TemplateError for a test that Jinja does not know. */

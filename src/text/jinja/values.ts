@@ -321,12 +321,14 @@ function quotedText(text: string): string {
 /** Python's `==`: compares content. Values of different types differ, but true equals 1. */
 export function areEqual(one: Value, other: Value, spend: Spend): boolean {
   spend(1)
-  const [a, b] = [stringOf(one), stringOf(other)]
+  const a = stringOf(one)
+  const b = stringOf(other)
   if (a !== undefined && b !== undefined) {
     spend(Math.min(a.length, b.length))
     return a === b
   }
-  const [m, n] = [numberOf(one), numberOf(other)]
+  const m = numberOf(one)
+  const n = numberOf(other)
   if (m !== undefined && n !== undefined) return m === n
   if (one instanceof Map && other instanceof Map) {
     if (one.size !== other.size) return false
@@ -335,7 +337,8 @@ export function areEqual(one: Value, other: Value, spend: Spend): boolean {
     }
     return true
   }
-  const [as, bs] = [itemsOf(one), itemsOf(other)]
+  const as = itemsOf(one)
+  const bs = itemsOf(other)
   if (as !== undefined && bs !== undefined && typeName(one) === typeName(other)) {
     return as.length === bs.length && as.every((part, at) => areEqual(part, bs[at], spend))
   }
@@ -345,14 +348,17 @@ export function areEqual(one: Value, other: Value, spend: Spend): boolean {
 /** Python's order: below 0, 0 or above 0. Throws for values that Python does not order. */
 export function compare(one: Value, other: Value, spend: Spend, sign = '<'): number {
   spend(1)
-  const [a, b] = [stringOf(one), stringOf(other)]
+  const a = stringOf(one)
+  const b = stringOf(other)
   if (a !== undefined && b !== undefined) {
     spend(Math.min(a.length, b.length))
     return compareTexts(a, b)
   }
-  const [m, n] = [numberOf(one), numberOf(other)]
+  const m = numberOf(one)
+  const n = numberOf(other)
   if (m !== undefined && n !== undefined) return m - n
-  const [as, bs] = [itemsOf(one), itemsOf(other)]
+  const as = itemsOf(one)
+  const bs = itemsOf(other)
   if (as !== undefined && bs !== undefined && typeName(one) === typeName(other) && !(one instanceof View)) {
     const at = as.findIndex((part, index) => index >= bs.length || !areEqual(part, bs[index], spend))
     if (at < 0 || at >= bs.length) return as.length - bs.length

@@ -1,8 +1,8 @@
 // Tests of added tokens. In: texts with tokens in them. Out: ids and the text between.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { AddedTokens } from './added-tokens.ts'
 import type { AddedToken } from './token-search.ts'
+import { AddedTokens } from './tokenizer.ts'
 
 const token = (id: number, text: string, rest: Partial<AddedToken> = {}): AddedToken => ({
   id,

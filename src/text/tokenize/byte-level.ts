@@ -1,5 +1,21 @@
 // Byte-level text. In: bytes, or GPT-2's characters for them. Out: the characters, or the bytes.
 
+export const MARK = '\u2581'
+
+/** A run of marks and the text up to the next mark. */
+const WORD = /\u2581*[^\u2581]+|\u2581+/g
+const CROSSING = /[^\u2581]\u2581/
+
+/** True when a token spans two words. A text can then not be encoded word by word. */
+export function crossesWords(tokens: Iterable<string>): boolean {
+  for (const token of tokens) if (CROSSING.test(token)) return true
+  return false
+}
+
+export function markedWords(text: string): readonly string[] {
+  return text.match(WORD) ?? []
+}
+
 /** Printable bytes are written as themselves, the others as the characters from U+0100, in order. */
 function isPrintable(byte: number): boolean {
   return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae

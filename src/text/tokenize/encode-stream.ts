@@ -4,7 +4,7 @@
 // The text is cut where words meet, and each part is encoded by itself. A tokenizer may join what a cut
 // separates: words, marks, added tokens, white space that a token takes away. So a cut counts only if the
 // text around it has the same ids with the cut as without.
-import { piecesOf, type TextPieces } from '../../base/lines.ts'
+import { piecesOf, type TextPieces } from '../../base/bytes.ts'
 import { type EncodeOptions, type Tokenizer, withPrefix } from './tokenizer.ts'
 
 export interface StreamOptions extends Pick<EncodeOptions, 'addSpecial' | 'parseSpecial'> {
@@ -125,7 +125,9 @@ function findCut(
 
 /** Before a single space, or after a line break, between characters that are no white space. */
 function isBetweenWords(text: string, at: number): boolean {
-  const [before, here, after] = [text[at - 1] ?? '', text[at] ?? '', text[at + 1] ?? '']
+  const before = text[at - 1] ?? ''
+  const here = text[at] ?? ''
+  const after = text[at + 1] ?? ''
   if (here === ' ') return /\S/.test(before) && /\S/.test(after)
   return before === '\n' && /\S/.test(here)
 }

@@ -2,8 +2,8 @@
 // gives.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { PairTable } from './bpe.ts'
 import { Merger } from './merge.ts'
-import { PairTable } from './pair-table.ts'
 
 interface Rule {
   readonly left: number

@@ -106,7 +106,10 @@ test('control tokens of Phi-3 take the white space after them, as llama.cpp has 
   const idsOf = (name?: string, text = '<|user|>\nHi<|end|>\n<|assistant|>\n') =>
     createTokenizer({
       ...spec,
-      ...{ name, tokens, types: [...spec.types!, 3, 3, 3, 3], scores: tokens.map((_, id) => -id) },
+      name,
+      tokens,
+      types: [...spec.types!, 3, 3, 3, 3],
+      scores: tokens.map((_, id) => -id),
     })
       .encode(text, { parseSpecial: true })
       .map((id) => tokens[id])

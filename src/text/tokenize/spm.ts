@@ -1,8 +1,7 @@
 // SentencePiece's BPE. In: text with marks for spaces, a vocabulary with scores. Out: ids.
-import { crossesWords, markedWords } from './marks.ts'
-import { Merger } from './merge.ts'
+import { crossesWords, markedWords } from './byte-level.ts'
+import { cachedWords, Merger } from './merge.ts'
 import { byteName, KIND, type Vocabulary } from './vocabulary.ts'
-import { cachedWords } from './word-cache.ts'
 
 const encoder = new TextEncoder()
 

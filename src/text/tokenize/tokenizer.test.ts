@@ -255,9 +255,12 @@ describe('more tokens than the model has rows', () => {
 
 test('of tokens that are spelled alike text becomes the last, and each is written', () => {
   const spec = byteLevelSpec()
-  const [first, last] = [spec.tokens.indexOf('hello'), spec.tokens.length]
+  const first = spec.tokens.indexOf('hello')
+  const last = spec.tokens.length
   const tokenizer = createTokenizer({
-    ...{ ...spec, tokens: [...spec.tokens, 'hello'], types: [...(spec.types ?? []), 1] },
+    ...spec,
+    tokens: [...spec.tokens, 'hello'],
+    types: [...(spec.types ?? []), 1],
   })
   expect(tokenizer.encode('hello')).toEqual([last])
   expect(tokenizer.decode([first, last])).toBe('hellohello')

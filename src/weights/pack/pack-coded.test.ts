@@ -3,14 +3,13 @@
 import { describe, expect, test } from 'vitest'
 import { matrixBytes } from '../../abi/encodings.ts'
 import { dequantize } from '../../formats/dequantize.ts'
-import { BLOCKS, rowBytes } from '../../formats/dtypes.ts'
+import { BLOCKS, rowBytes, storedRows } from '../../formats/dtypes.ts'
 import { codingOf } from '../../formats/gguf/group-readers.ts'
-import { storedRows } from '../../formats/stored-rows.ts'
 import type { CodedDType } from '../../formats/tensors.ts'
 import { CODED_DTYPES, randomBlocks } from '../../formats/testing/random-blocks.ts'
 import { chooseEncoding } from '../choose.ts'
+import { packRows } from '../slabs.ts'
 import { unpackPanels } from '../unpack.ts'
-import { packRows } from './pack.ts'
 
 const K = 512
 const ROWS = 11
@@ -81,7 +80,8 @@ test.each([
 
 /** Root of the mean square, relative to that of the values. */
 function errorOf({ values, unpacked }: { values: Float32Array; unpacked: Float32Array }): number {
-  let [errors, squares] = [0, 0]
+  let errors = 0
+  let squares = 0
   for (const [i, value] of values.entries()) {
     errors += (unpacked[i]! - value) ** 2
     squares += value ** 2

@@ -10,8 +10,8 @@ import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { openModel } from '../../formats/open-model.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { chooseEncoding, type WeightPolicy } from '../choose.ts'
+import { packMatrix, packVector } from '../sparse/pack.ts'
 import { slotBytes, streamMatrix, streamVector } from '../stream.ts'
-import { packMatrix, packVector } from './pack-tensor.ts'
 
 const STORIES = join(import.meta.dirname, '../../../../shared/fixtures/stories260k')
 

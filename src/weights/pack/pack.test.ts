@@ -8,12 +8,11 @@ import { type Encoding, matrixBytes } from '../../abi/encodings.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { floatToHalf } from '../../base/half.ts'
 import { dequantize } from '../../formats/dequantize.ts'
-import { BLOCKS } from '../../formats/dtypes.ts'
-import { storedRows } from '../../formats/stored-rows.ts'
+import { BLOCKS, storedRows } from '../../formats/dtypes.ts'
 import type { DType } from '../../formats/tensors.ts'
+import { packRows } from '../slabs.ts'
 import { packedMatrix, packedWeight, storedMatrix } from '../testing/reference.ts'
 import { unpackPanels } from '../unpack.ts'
-import { packRows } from './pack.ts'
 
 const random = (dtype: DType, n: number, k: number, seed = 1) =>
   concat([...randomTensor(dtype, [n, k], seed)])
@@ -142,7 +141,8 @@ describe('quantising', () => {
   })
 
   test('w4: never worse than plain rounding from the largest weight, and a good deal better on average', () => {
-    const [n, k] = [64, 256]
+    const n = 64
+    const k = 256
     const normal = randomNormal(7, 0.02)
     const weights = Float32Array.from({ length: n * k }, normal)
     const read = packedMatrix('w4_g32', pack('F32', 'w4_g32', floats(weights), n, k), n, k)
@@ -173,7 +173,8 @@ describe('quantising', () => {
   })
 
   test('w4_channel: one scale a row, with the error that narrowing the range for normal weights leaves', () => {
-    const [n, k] = [40, 904]
+    const n = 40
+    const k = 904
     const normal = randomNormal(7, 0.02)
     const weights = Float32Array.from({ length: n * k }, normal)
     const packed = pack('F32', 'w4_channel', floats(weights), n, k)
@@ -193,7 +194,8 @@ describe('quantising', () => {
   })
 
   test('w4_channel finds the codes again of what it has packed, and packs what other types hold', () => {
-    const [n, k] = [32, 96]
+    const n = 32
+    const k = 96
     for (const dtype of ['F16', 'Q4_0', 'Q8_0'] as const) {
       const once = packedMatrix('w4_channel', pack(dtype, 'w4_channel', random(dtype, n, k), n, k), n, k)
       const twice = packedMatrix('w4_channel', pack('F32', 'w4_channel', floats(once), n, k), n, k)

@@ -76,7 +76,8 @@ export function kernelTime(
 export function timeAt(curve: Curve, share: number): number {
   const found = curve.findIndex(([at]) => at >= share)
   const after = found === -1 ? curve.length - 1 : Math.max(1, found)
-  const [[fromShare, fromTime], [toShare, toTime]] = [curve[after - 1]!, curve[after]!]
+  const [fromShare, fromTime] = curve[after - 1]!
+  const [toShare, toTime] = curve[after]!
   return fromTime + ((share - fromShare) / (toShare - fromShare)) * (toTime - fromTime)
 }
 

@@ -3,8 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
-import { builtInCosts, measuredCosts, parseCostTable } from './cost-table.ts'
-import { keptBytes } from './kept-bytes.ts'
+import { builtInCosts, keptBytes, measuredCosts, parseCostTable } from './cost-table.ts'
 import { surveySparse } from './pack.ts'
 
 const curve = [
@@ -14,8 +13,14 @@ const curve = [
 ] as const
 const matrix = { n: 64, k: 32, denseMs: 5, sb84: curve, sv32: curve }
 const table = {
-  ...{ version: 1, machine: 'a machine', model: 'tiny', build: 'relaxed', threads: 1, format: 'w4_g32' },
-  ...{ restMs: 2, matrices: [matrix] },
+  version: 1,
+  machine: 'a machine',
+  model: 'tiny',
+  build: 'relaxed',
+  threads: 1,
+  format: 'w4_g32',
+  restMs: 2,
+  matrices: [matrix],
 }
 
 test('times lie on lines between measured shares, and beyond them on the last line', () => {
@@ -80,7 +85,8 @@ describe('a table that measure-costs does not write is refused', () => {
 })
 
 test.each(['sb84', 'sv32'] as const)('%s: a mask takes the bytes of the pack', async (format) => {
-  const [n, k] = [72, 96]
+  const n = 72
+  const k = 96
   const [rows, inputs] = format === 'sb84' ? [8, 4] : [32, 1]
   const kept = Uint8Array.from({ length: n * k }, (_, at) => {
     const unit = Math.floor(Math.floor(at / k) / rows) * 31 + Math.floor((at % k) / inputs) * 17

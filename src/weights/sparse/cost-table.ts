@@ -1,10 +1,47 @@
-// Cost tables. In: times of a model's matrices as JSON, or nothing. Out: the checked table, and the time of a
-// matrix in a format at a share of kept weights.
-import type { SparseBase } from '../../abi/encodings.ts'
+// Cost tables. In: times of a model's matrices as JSON, or nothing. Out: the checked table, the time of a
+// matrix in a format at a share of kept weights, and the bytes it takes.
+import { GROUP_SIZE, ROW_PADDING, type SparseBase, sparseTableBytes } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../../base/values.ts'
 import { timeAt } from './choose.ts'
 import { COSTS_MACHINE, type Curve, DENSE_COST, SPARSE_COST } from './costs.ts'
+import { BLOCK_WORDS, denseStrip, SCALE_WORDS, stripBytes, valueWords } from './panels.ts'
+import { STRIP_WRITERS } from './writers.ts'
+
+/**
+ * Bytes of an [n, k] matrix in a pack; less where all codes of a kept unit come out as zero. `kept`: 1 or 0,
+ * [n][k].
+ */
+export function keptBytes(
+  kept: Uint8Array,
+  n: number,
+  k: number,
+  base: SparseBase,
+  format: CostFormat,
+): number {
+  const groups = Math.ceil(k / GROUP_SIZE)
+  const zero = base === 'w4_g32' ? 0x88 : 0x80
+  const strip = new Uint8Array(stripBytes(base, groups))
+  const block = BLOCK_WORDS[base] * 4
+  const vector = valueWords(base) * 4
+  let bytes = sparseTableBytes(n)
+  for (let first = 0; first < n; first += ROW_PADDING) {
+    strip.fill(zero)
+    for (let row = first; row < Math.min(n, first + ROW_PADDING); row++) {
+      const panel = ((row - first) >> 3) * groups
+      for (let input = 0; input < k; input++) {
+        if (kept[row * k + input] === 0) continue
+        // Formats drop at least 8 outputs at once, so any of a panel's may stand for all.
+        const quad = (input % GROUP_SIZE) >> 2
+        strip[
+          (panel + Math.floor(input / GROUP_SIZE)) * block + SCALE_WORDS * 4 + quad * vector + (input % 4)
+        ] = 0
+      }
+    }
+    bytes += STRIP_WRITERS[format].measure(denseStrip(base, groups, strip)).bytes
+  }
+  return bytes
+}
 
 /** Formats that every sparsity can be measured in. */
 export const COST_FORMATS = ['sb84', 'sv32'] as const
@@ -59,7 +96,8 @@ export function measuredCosts(table: CostTable): Costs {
   const known = new Map(matrices.map((each) => [`${each.n}x${each.k}`, each]))
   return {
     machine: `${machine}, ${build}, ${threads} thread${threads === 1 ? '' : 's'}`,
-    ...{ table, restMs },
+    table,
+    restMs,
     timeOf(n, k, format, kept) {
       const found = known.get(`${n}x${k}`)
       if (found !== undefined) return format === undefined ? found.denseMs : timeAt(found[format], kept)

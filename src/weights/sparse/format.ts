@@ -1,5 +1,4 @@
-// A sparse format. In: nothing. Out: the interface of all formats for one strip. Making and reading it are
-// separate.
+// A sparse format. The interface of all formats for one strip. Making and reading it are separate.
 import type { SparseBase } from '../../abi/encodings.ts'
 import type { DenseStrip } from './panels.ts'
 

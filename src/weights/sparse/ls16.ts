@@ -2,9 +2,17 @@
 // wasm/sparse/sparse-ls16.c.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'
-import { addCode, readQuad } from './codes.ts'
 import type { StripReader, StripWriter } from './format.ts'
-import { areWhole, blockAt, type DenseStrip, forGroups, SCALE_WORDS, STRIP_PANELS } from './panels.ts'
+import {
+  addCode,
+  areWhole,
+  blockAt,
+  type DenseStrip,
+  forGroups,
+  readQuad,
+  SCALE_WORDS,
+  STRIP_PANELS,
+} from './panels.ts'
 
 const SEGMENT_GROUPS = 16
 const HEAD_BYTES = 32
@@ -35,7 +43,9 @@ interface Item {
 function itemsOf(strip: DenseStrip, first: number, count: number): Item[] {
   const items: Item[] = []
   for (let id = 0; id < 2 * STRIP_PANELS * count; id++) {
-    const [group, half, panel] = [first + (id >>> 3), (id >>> 2) & 1, id & 3]
+    const group = first + (id >>> 3)
+    const half = (id >>> 2) & 1
+    const panel = id & 3
     const block = blockAt(strip, panel, group)
     const kept = Array.from({ length: ROWS }, (_, row) => {
       const list: { input: number; code: number }[] = []
@@ -76,7 +86,8 @@ function writeItem(out: DataView, at: number, base: SparseBase, { kept, vectors 
     else out.setInt8(at + row, sum)
     for (let i = 0; i < 2 * vectors; i++) {
       const { input, code } = list[i] ?? { input: 0, code: 0 }
-      const [vector, byte] = [i >>> 1, 2 * row + (i & 1)]
+      const vector = i >>> 1
+      const byte = 2 * row + (i & 1)
       if (isWide) {
         const index = indices + 16 * (vector >>> 1) + byte
         out.setUint8(index, out.getUint8(index) | (input << (4 * (vector & 1))))
@@ -91,7 +102,8 @@ export const ls16Writer: StripWriter = {
 
   measure(strip) {
     const { base, groups } = strip
-    let [kept, bytes] = [0, 0]
+    let kept = 0
+    let bytes = 0
     forGroups(groups, SEGMENT_GROUPS, (first, count) => {
       bytes += HEAD_BYTES + listBytes(count)
       for (let id = 0; id < 2 * STRIP_PANELS * count; id++) {
@@ -140,7 +152,8 @@ export const ls16Reader: StripReader = {
       let list = at + HEAD_BYTES
       at = list + listBytes(count)
       for (let kind = 0; kind < 2 * (MOST + 1); kind++) {
-        const [half, vectors] = [Math.floor(kind / (MOST + 1)), kind % (MOST + 1)]
+        const half = Math.floor(kind / (MOST + 1))
+        const vectors = kind % (MOST + 1)
         for (let i = 0; i < encoded[head + kind]!; i++, list++) {
           const block = blockAt(strip, encoded[list]! & 3, first + (encoded[list]! >>> 3))
           if (half === 0) {
@@ -193,7 +206,8 @@ function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: n
   const isListed = new Uint8Array(items)
   let index = 0
   for (let kind = 0; kind < 2 * (MOST + 1); kind++) {
-    const [half, vectors] = [Math.floor(kind / (MOST + 1)), kind % (MOST + 1)]
+    const half = Math.floor(kind / (MOST + 1))
+    const vectors = kind % (MOST + 1)
     const count = encoded[at + kind]!
     if (index + count > items) return
     for (const last = index + count; index < last; index++) {

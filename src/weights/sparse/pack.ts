@@ -1,15 +1,75 @@
 // Packing sparse matrices. In: tensors of one matrix, a policy. Out: its encoding, the reason, and input for
 // the .hbm writer.
 
-import type { SparseBase, SparseEncoding, SparseFormat } from '../../abi/encodings.ts'
-import { GROUP_SIZE, sparseParts } from '../../abi/encodings.ts'
+import {
+  type Encoding,
+  GROUP_SIZE,
+  matrixBytes,
+  ROW_PADDING,
+  roundUp,
+  type SparseBase,
+  type SparseEncoding,
+  type SparseFormat,
+  sparseParts,
+} from '../../abi/encodings.ts'
 import type { PackTensor } from '../../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { packedChunks } from '../slabs.ts'
+import { streamVector } from '../stream.ts'
 import { type Census, chooseSparse, type SparseChoice, type SparsePolicy } from './choose.ts'
 import { stripTable } from './matrix.ts'
 import { type DenseStrip, denseStrip, stripBytes } from './panels.ts'
 import { STRIP_WRITERS } from './writers.ts'
+
+/** An [n, k] matrix under its canonical name. Reading its data throws what `streamMatrix` throws. */
+export function packMatrix(
+  name: string,
+  tensor: TensorInfo,
+  encoding: Encoding,
+  signal?: AbortSignal,
+): PackTensor {
+  const [n = 0, k = 0] = tensor.shape
+  const data = () => packedChunks(tensor, encoding, { signal })
+  return { name, encoding, shape: [n, k], bytes: matrixBytes(encoding, n, k), data }
+}
+
+/** A norm weight or a bias, as f32. */
+export function packVector(name: string, tensor: TensorInfo, signal?: AbortSignal): PackTensor {
+  const n = tensor.shape.reduce((product, size) => product * size, 1)
+  const bytes = roundUp(n, ROW_PADDING) * 4
+  async function* data() {
+    const slot = new Uint8Array(bytes)
+    await streamVector([{ tensor, n }], () => slot, { signal })
+    yield slot
+  }
+  return { name, encoding: 'f32', shape: [n], bytes, data }
+}
+
+/** The slot of whole strips of dense panels. */
+export function sparseSlot(
+  base: SparseBase,
+  format: SparseFormat,
+  panels: Uint8Array,
+  k: number,
+): Uint8Array {
+  const groups = Math.ceil(k / 32)
+  const size = stripBytes(base, groups)
+  const strips = Array.from({ length: panels.length / size }, (_, i) =>
+    STRIP_WRITERS[format].encode(denseStrip(base, groups, panels.slice(i * size, (i + 1) * size))),
+  )
+  const table = stripTable(
+    strips.map(({ length }) => length),
+    strips.length * 32,
+  )
+  const slot = new Uint8Array(strips.reduce((sum, { length }) => sum + length, table.length))
+  slot.set(table)
+  let at = table.length
+  for (const strip of strips) {
+    slot.set(strip, at)
+    at += strip.length
+  }
+  return slot
+}
 
 /**
  * The result of looking through a matrix: the encoding of all its parts, and the bytes of every strip of each

@@ -85,7 +85,8 @@ export const sb84Reader: StripReader = {
       let list = at + HEAD_BYTES
       let read = (list + listBytes(count)) / 4
       for (let i = 0; i < STRIP_PANELS * count; i++, list += 2) {
-        const [mask, item] = [encoded[list]!, encoded[list + 1]!]
+        const mask = encoded[list]!
+        const item = encoded[list + 1]!
         const block = blockAt(strip, item % STRIP_PANELS, first + Math.floor(item / STRIP_PANELS))
         words.set(from.subarray(read, read + SCALE_WORDS), block)
         read += SCALE_WORDS
@@ -121,7 +122,8 @@ function segmentEnd(encoded: Uint8Array, at: number, base: SparseBase, groups: n
     const count = encoded[at + blocks]!
     if (index + count > items) return
     for (const last = index + count; index < last; index++) {
-      const [mask, item] = [encoded[list + 2 * index]!, encoded[list + 2 * index + 1]!]
+      const mask = encoded[list + 2 * index]!
+      const item = encoded[list + 2 * index + 1]!
       if (countBits(mask) !== blocks || item >= items || isListed[item] === 1) return
       isListed[item] = 1
     }

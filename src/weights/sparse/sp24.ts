@@ -1,9 +1,17 @@
 // sp24. In: a dense strip whose outputs keep at most 2 of 4 inputs. Out: those weights and their positions,
 // as drawn in wasm/sparse/sparse-sp24.c.
 import type { SparseBase } from '../../abi/encodings.ts'
-import { addCode, readQuad } from './codes.ts'
 import type { StripReader, StripWriter } from './format.ts'
-import { blockAt, countBits, type DenseStrip, SCALE_WORDS, STRIP_PANELS, valueWords } from './panels.ts'
+import {
+  addCode,
+  blockAt,
+  countBits,
+  type DenseStrip,
+  readQuad,
+  SCALE_WORDS,
+  STRIP_PANELS,
+  valueWords,
+} from './panels.ts'
 
 const QUADS = 8
 const SCALE_BYTES = 4 * SCALE_WORDS

@@ -6,11 +6,10 @@ import { openToy, PLAIN } from '../../api/testing/toy-engine.ts'
 import type { Session } from '../../api/types.ts'
 import type { Message } from '../../engine/wire/protocol.ts'
 import { ENGLISH } from '../words.ts'
-import { Conversation } from './conversation.ts'
+import { Conversation, runTools } from './conversation.ts'
 import type { Entry, Settings, ToolRun } from './entries.ts'
 import { Kept } from './keep.ts'
 import { cut } from './passages.ts'
-import { runTools } from './run-tools.ts'
 
 const SETTINGS: Settings = {
   system: undefined,
@@ -168,8 +167,12 @@ test('tools run in order, and their errors are told to the model', async () => {
   ])
   expect(messages.map(({ toolCallId }) => toolCallId)).toEqual(['id-add', 'id-fail', 'id-other'])
   expect(runs).toEqual([
-    ...['0 add running', '0 add done', '1 Failing running', '1 Failing failed'],
-    ...['2 other running', '2 other failed'],
+    '0 add running',
+    '0 add done',
+    '1 Failing running',
+    '1 Failing failed',
+    '2 other running',
+    '2 other failed',
   ])
 })
 

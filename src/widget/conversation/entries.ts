@@ -1,4 +1,4 @@
-// Entries. In: nothing. Out: the types of what a conversation shows, and of what a page gives it.
+// Entries. The types of what a conversation shows, and of what a page gives it.
 import type { GenerateOptions } from '../../api/types.ts'
 import type { Tool } from '../../engine/wire/protocol.ts'
 

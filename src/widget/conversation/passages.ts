@@ -121,6 +121,7 @@ function commonWords(asked: ReadonlySet<string>, passages: readonly ReadonlySet<
 
 /** The same values between 0 and 1. */
 function spread(values: readonly number[]): number[] {
-  const [least, most] = [Math.min(...values), Math.max(...values)]
+  const least = Math.min(...values)
+  const most = Math.max(...values)
   return values.map((value) => (most > least ? (value - least) / (most - least) : 0))
 }

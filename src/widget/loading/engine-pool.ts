@@ -1,7 +1,7 @@
 // The engines of a page. In: where a model is, load options. Out: one engine for all widgets that ask for the
 // same.
 import type { Engine } from '../../api/engine.ts'
-import { engineKey } from '../../api/tabs/engine-key.ts'
+import { engineKey } from '../../api/request/load-request.ts'
 import type { LoadOptions, ModelSource } from '../../api/types.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
 

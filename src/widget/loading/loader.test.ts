@@ -10,8 +10,14 @@ import { Loader, type Outside, type Phase } from './loader.ts'
 const PLAN = { source: 'https://models.example/a.gguf', options: {} } as const
 
 const REPORT = {
-  ...{ fits: true, neededBytes: 9, grantedBytes: 99, contextLength: 64, downloadBytes: 5 },
-  ...{ prefillTokensPerSecond: 1, decodeTokensPerSecond: 1, suggestion: undefined },
+  fits: true,
+  neededBytes: 9,
+  grantedBytes: 99,
+  contextLength: 64,
+  downloadBytes: 5,
+  prefillTokensPerSecond: 1,
+  decodeTokensPerSecond: 1,
+  suggestion: undefined,
 }
 
 /** What a widget finds outside; `asked` has what was asked for, in order. */
@@ -77,7 +83,9 @@ test('a model that would not fit is loaded as the probe suggests', async () => {
 
 test('widgets with the same model share one engine, also while it loads, and joining asks nothing', async () => {
   const { it, asked } = outside()
-  const [one, two, other] = [loader(it), loader(it), loader(it)]
+  const one = loader(it)
+  const two = loader(it)
+  const other = loader(it)
   const loading = one.loader.load(PLAN)
   await two.loader.begin(PLAN)
   await loading
@@ -89,7 +97,8 @@ test('widgets with the same model share one engine, also while it loads, and joi
 
 test('an engine ends with its last user, and one that the page gave does not', async () => {
   const { it } = outside()
-  const [one, two] = [loader(it), loader(it)]
+  const one = loader(it)
+  const two = loader(it)
   await Promise.all([one.loader.load(PLAN), two.loader.load(PLAN)])
   const { engine } = one.loader
   one.loader.leave()

@@ -6,8 +6,7 @@
 //   any of them -> failed -> (again) checking
 import type { Engine } from '../../api/engine.ts'
 import type { LoadOptions, ModelSource, ProbeOptions } from '../../api/types.ts'
-import type { ProbeReport } from '../../engine/wire/probe-protocol.ts'
-import type { LoadProgress } from '../../engine/wire/protocol.ts'
+import type { LoadProgress, ProbeReport } from '../../engine/wire/protocol.ts'
 import type { EnginePool, Lease } from './engine-pool.ts'
 
 export type Phase =

@@ -2,8 +2,7 @@
 // active.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { GrowingMarkdown, inParts, type Piece, parseMarkdown } from './markdown.ts'
-import { plainText } from './plain-text.ts'
+import { GrowingMarkdown, inParts, type Piece, parseMarkdown, plainText } from './markdown.ts'
 
 /** The tree as text: `p(a strong(b))`. */
 const print = (piece: Piece | string): string =>

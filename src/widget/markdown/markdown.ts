@@ -2,6 +2,21 @@
 import MarkdownIt, { type Token } from 'markdown-it'
 import { addFormulas, FORMULA, FORMULA_BLOCK } from './formulas.ts'
 
+export const plainText = (markdown: string): string =>
+  parseMarkdown(markdown)
+    .map(({ piece }) => textOf(piece))
+    .join('\n')
+    .trim()
+
+/** Elements that stand on lines of their own. */
+const LINES: readonly Piece['tag'][] = ['li', 'p', 'tr', 'br', 'pre', 'blockquote']
+
+function textOf(piece: Piece | string): string {
+  if (typeof piece === 'string') return piece
+  const inside = piece.children.map(textOf).join(piece.tag === 'tr' ? ', ' : '')
+  return LINES.includes(piece.tag) ? `${inside}\n` : inside
+}
+
 /** Elements that a model's text may turn into. */
 export type Tag =
   | ('p' | 'h2' | 'h3' | 'ul' | 'ol' | 'li' | 'blockquote' | 'hr' | 'br' | 'pre' | 'code')
@@ -53,10 +68,26 @@ const LAST_END = /(\r\n?|\n)$/
 /** Headings in an answer rank below those of the page. */
 const TAGS: ReadonlyMap<string, Tag> = new Map(
   Object.entries({
-    ...{ p: 'p', h1: 'h2', h2: 'h2', h3: 'h3', h4: 'h3', h5: 'h3', h6: 'h3' },
-    ...{ ul: 'ul', ol: 'ol', li: 'li', blockquote: 'blockquote' },
-    ...{ table: 'table', thead: 'thead', tbody: 'tbody', tr: 'tr', th: 'th', td: 'td' },
-    ...{ strong: 'strong', em: 'em', s: 's' },
+    p: 'p',
+    h1: 'h2',
+    h2: 'h2',
+    h3: 'h3',
+    h4: 'h3',
+    h5: 'h3',
+    h6: 'h3',
+    ul: 'ul',
+    ol: 'ol',
+    li: 'li',
+    blockquote: 'blockquote',
+    table: 'table',
+    thead: 'thead',
+    tbody: 'tbody',
+    tr: 'tr',
+    th: 'th',
+    td: 'td',
+    strong: 'strong',
+    em: 'em',
+    s: 's',
   }),
 )
 

@@ -3,8 +3,34 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
 import { repeat } from 'lit/directives/repeat.js'
-import { copyText } from './clipboard.ts'
 import type { Block, Piece } from './markdown.ts'
+
+/** Pages over plain HTTP have no clipboard API; there, a selection is copied. */
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    return copySelection(text)
+  }
+}
+
+function copySelection(text: string): boolean {
+  const active = document.activeElement
+  const area = document.createElement('textarea')
+  area.value = text
+  area.className = 'visually-hidden'
+  document.body.append(area)
+  area.select()
+  try {
+    return document.execCommand('copy')
+  } catch {
+    return false
+  } finally {
+    area.remove()
+    if (active instanceof HTMLElement) active.focus()
+  }
+}
 
 /** What the rendering says itself. */
 export interface MarkdownWords {

@@ -1,8 +1,16 @@
 // The composer. In: whether something can be sent. Out: the form for a message.
 import { html, type TemplateResult } from 'lit'
 import type { Words } from '../words.ts'
-import { icon } from './icons.ts'
-import { isTouch, sends } from './keys.ts'
+import { icon } from './frame.ts'
+
+/** True where a finger types: there Enter makes a new line, as in other apps of a phone. */
+export const isTouch = (): boolean => window.matchMedia('(hover: none) and (pointer: coarse)').matches
+
+/** Enter sends at a desktop; Control or Command with Enter sends everywhere. */
+export function sends(event: KeyboardEvent): boolean {
+  if (event.key !== 'Enter' || event.isComposing || event.shiftKey) return false
+  return event.ctrlKey || event.metaKey || !isTouch()
+}
 
 export interface ComposerView {
   readonly words: Words

@@ -1,11 +1,49 @@
 // Notices. In: the phase of the model, an error. Out: what is asked, shown or offered below the messages.
 import { html, nothing, type TemplateResult } from 'lit'
+import { isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
-import { explain } from '../explain.ts'
 import type { Phase } from '../loading/loader.ts'
-import { bytesText, secondsText } from '../units.ts'
 import { fill, type Words } from '../words.ts'
-import { icon } from './icons.ts'
+import { icon } from './frame.ts'
+
+interface Explained {
+  /** What happened, and what to do. */
+  readonly text: string
+  /** The message as it was. */
+  readonly details: string
+}
+
+export function explain(error: unknown, words: Words): Explained {
+  const code = isHalfbyteError(error) ? error.code : 'internal'
+  // Without a network the engine's own script may be what is missing.
+  const mayBeOffline = ['network', 'worker', 'internal'].includes(code)
+  const isOffline = mayBeOffline && globalThis.navigator?.onLine === false
+  return { text: isOffline ? words.offline : words[`error-${code}`], details: reasonOf(error) }
+}
+
+/** Errors after which an engine answers nothing more, so that it must be loaded again. */
+export const isFatal = (error: unknown): boolean =>
+  isHalfbyteError(error) ? ['disposed', 'internal', 'worker', 'integrity'].includes(error.code) : true
+
+const unit = (language: string | undefined, name: string, digits: number, value: number) =>
+  new Intl.NumberFormat(language, {
+    style: 'unit',
+    unit: name,
+    unitDisplay: 'short',
+    maximumFractionDigits: digits,
+  }).format(value)
+
+/** For example `1.6 MB`. */
+export function bytesText(count: number, language?: string): string {
+  if (count >= 1e9) return unit(language, 'gigabyte', 2, count / 1e9)
+  return unit(language, 'megabyte', count < 1e8 ? 1 : 0, count / 1e6)
+}
+
+/** For example `2 min`. */
+export function secondsText(seconds: number, language?: string): string {
+  if (seconds < 60) return unit(language, 'second', 0, Math.max(1, Math.ceil(seconds)))
+  return unit(language, 'minute', 0, Math.round(seconds / 60))
+}
 
 export interface NoticeView {
   readonly phase: Phase

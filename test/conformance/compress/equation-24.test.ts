@@ -11,14 +11,13 @@ import { type PreparedModel, prepareModel } from '../../../src/engine/load/prepa
 import { openModel } from '../../../src/formats/open-model.ts'
 import type { NodeOf } from '../../../src/graph/nodes.ts'
 import { interpret } from '../../../src/graph/testing/interpret.ts'
-import { readMatrix } from '../../../src/shrink/calibrate/read-matrix.ts'
+import { readMatrix } from '../../../src/shrink/calibrate/gram.ts'
 import { walk } from '../../../src/shrink/calibrate/walk.ts'
 import { memoryWork } from '../../../src/shrink/calibrate/work-files.ts'
 import { factorize } from '../../../src/shrink/matrix/factor.ts'
 import { inverseOf } from '../../../src/shrink/prune/inverse.ts'
-import { maskOf } from '../../../src/shrink/prune/mask.ts'
-import { parsePattern } from '../../../src/shrink/prune/pattern.ts'
-import { plainScores } from '../../../src/shrink/prune/scores.ts'
+import { maskOf, parsePattern } from '../../../src/shrink/prune/mask.ts'
+import { plainScores } from '../../../src/shrink/prune/prune.ts'
 import { obsLosses, obsUpdate } from '../../../src/shrink/testing/obs-update.ts'
 import { repositoryFile } from '../testing/node-engine.ts'
 
@@ -45,7 +44,8 @@ async function definedInputs({ config, weights }: PreparedModel, ids: readonly n
       weightOf: (name: string) => values.get(name) as Float64Array,
       encodingOf: () => 'f32' as const,
       frequencies: [inverseFrequencies(config.rope)],
-      ...{ state: new Map(), kept: new Map() },
+      state: new Map(),
+      kept: new Map(),
     }
     found.set(node.weight.parts[0]!.name, interpret(cut, model, { ids, position: 0, wanted: [] }))
   }
@@ -59,7 +59,11 @@ test('the predicted loss is that of the outputs of a trained layer, to 1e-4 of i
   const defined = await definedInputs(model, ids, 4)
   let matrices = 0
   await walk(model, {
-    ...{ host: nodeHost(), threads: 1, signal, windows: [ids], work: memoryWork() },
+    host: nodeHost(),
+    threads: 1,
+    signal,
+    windows: [ids],
+    work: memoryWork(),
     async visit({ name, parts, k }, stats) {
       const rows = defined.get(parts[0]!.name)
       if (rows === undefined) return undefined

@@ -8,8 +8,8 @@ import { type PreparedModel, prepareModel } from '../../../src/engine/load/prepa
 import { type PackContents, writePack } from '../../../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../../../src/formats/open-model.ts'
 import { quantizedGguf, quantizedGptq } from '../../../src/shrink/calibrate/foreign-files.ts'
+import { readMatrix } from '../../../src/shrink/calibrate/gram.ts'
 import { quantizeModel } from '../../../src/shrink/calibrate/quantize-model.ts'
-import { readMatrix } from '../../../src/shrink/calibrate/read-matrix.ts'
 import { memoryWork } from '../../../src/shrink/calibrate/work-files.ts'
 import { llamaCppAddon, llamaCppLogProbabilities, logProbabilities } from '../testing/llama-cpp.ts'
 import { ggufFile, jsonFile, newFile, safetensorsFiles } from '../testing/model-files.ts'
@@ -36,8 +36,15 @@ async function quantized<T>(
   const prepared = await opened(files, weights === 'w4m' ? 'w4' : weights)
   const windows = Array.from({ length: 4 }, (_, w) => TOKENS.map((id) => (id * 5 + w) % 256))
   const { contents } = await quantizeModel(prepared, {
-    ...{ method: 'gptq', format: FORMATS[weights], drift: 0, sweeps: 0, windows, work: memoryWork() },
-    ...{ host: nodeHost(), threads: 1, signal },
+    method: 'gptq',
+    format: FORMATS[weights],
+    drift: 0,
+    sweeps: 0,
+    windows,
+    work: memoryWork(),
+    host: nodeHost(),
+    threads: 1,
+    signal,
   })
   return use(prepared, contents)
 }

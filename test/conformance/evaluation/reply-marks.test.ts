@@ -31,7 +31,9 @@ describe.skipIf(isMissing)('instructions of IFEval', () => {
     .flatMap((line) => {
       const { key, instruction_id_list: ids, kwargs } = JSON.parse(line)
       return (ids as string[]).map((id, at) => ({
-        ...{ key, id, check: instructionCheck(id, kwargs[at]) },
+        key,
+        id,
+        check: instructionCheck(id, kwargs[at]),
         isOdd: ODD_LETTERS.includes(kwargs[at].letter),
       }))
     })

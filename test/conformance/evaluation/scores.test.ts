@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { forwardRows } from '../../../src/cli/model.ts'
-import type { EvaluatedModel } from '../../../src/evaluate/pairs.ts'
+import type { EvaluatedModel } from '../../../src/evaluate/score.ts'
 import { type ItemResult, runTask, type Task } from '../../../src/evaluate/task.ts'
 import { arc, hellaswag, ownChoices, piqa, winogrande } from '../../../src/evaluate/tasks/choices.ts'
 import { joinedRows, lambada, wikitext, windowTask } from '../../../src/evaluate/tasks/texts.ts'
@@ -40,14 +40,17 @@ const TASKS: Readonly<
   wikitext: () => wikitext(file('wikitext.txt')),
   second_halves: ({ tokenizer }, forward) =>
     windowTask({
-      ...{ name: 'second_halves', context: 64, bos: 1, forward },
+      name: 'second_halves',
+      context: 64,
+      bos: 1,
+      forward,
       ids: tokenizer.encode(file('wikitext.txt').text, { addSpecial: true }),
     }),
   windows: async ({ tokenizer }, forward) => {
     let text = ''
     for await (const piece of joinedRows(file('wikitext.txt').text)) text += piece
     const ids = tokenizer.encode(text, { addSpecial: true })
-    return windowTask({ ...{ name: 'windows', context: 64, forward }, ids })
+    return windowTask({ name: 'windows', context: 64, forward, ids })
   },
 }
 

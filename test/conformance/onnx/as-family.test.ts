@@ -10,8 +10,8 @@ import { onnxFiles } from '../../../bench/perf/onnx/write.ts'
 import { randomModel } from '../../../bench/random-model.ts'
 import { TINY } from '../../../bench/shapes.ts'
 import { blobSource, bufferSource } from '../../../src/base/bytes.ts'
-import type { ModelFile } from '../../../src/formats/model-file.ts'
 import { openModel } from '../../../src/formats/open-model.ts'
+import type { ModelFile } from '../../../src/formats/readers.ts'
 import { asFamily } from '../../../src/shrink/match/as-family.ts'
 import { packOfModel } from '../testing/families/matrix-families.ts'
 import { logitsOf, withModel } from '../testing/node-engine.ts'
@@ -105,7 +105,8 @@ test('an adapter changes the weights of a family, and is refused for a graph', (
     expect(own).toEqual(due)
     expect(own).not.toEqual(plain)
     await expect(withModel(graph, options, (built) => logitsOf(built, IDS))).rejects.toMatchObject({
-      ...{ code: 'unsupported', message: expect.stringMatching(/halfbyte convert --lora/) },
+      code: 'unsupported',
+      message: expect.stringMatching(/halfbyte convert --lora/),
     })
   }))
 

@@ -43,7 +43,8 @@ const matricesOf = ({ tensors }: Awaited<ReturnType<typeof open>>) =>
 const dtypesOf = (file: Awaited<ReturnType<typeof open>>) => matricesOf(file).map(({ dtype }) => dtype)
 
 test('matrices of bf16 values are read as bf16, and compute the same bits', async () => {
-  const [asTold, short] = [await open(data, false), await open(data, true)]
+  const asTold = await open(data, false)
+  const short = await open(data, true)
   expect(new Set(dtypesOf(asTold))).toEqual(new Set(['F32']))
   expect(new Set(dtypesOf(short))).toEqual(new Set(['BF16']))
   expect(matricesOf(short)[0]?.origin).toBe('f32, all of them bf16: no loss')
@@ -52,9 +53,11 @@ test('matrices of bf16 values are read as bf16, and compute the same bits', asyn
 })
 
 test('any bytes of them are the upper halves of those of the file', async () => {
-  const [asTold, short] = [await open(data, false), await open(data, true)]
+  const asTold = await open(data, false)
+  const short = await open(data, true)
   const name = 'embed.weight'
-  const [wide, narrow] = [asTold.tensors.get(name)!, short.tensors.get(name)!]
+  const wide = asTold.tensors.get(name)!
+  const narrow = short.tensors.get(name)!
   expect(narrow.byteLength).toBe(wide.byteLength / 2)
   const words = new Uint16Array((await wide.source.read(wide.offset, wide.byteLength)).slice().buffer)
   const expected = new Uint8Array(words.filter((_, at) => at % 2 === 1).buffer)

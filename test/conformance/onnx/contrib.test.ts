@@ -12,8 +12,8 @@ import { randomModel } from '../../../bench/random-model.ts'
 import { type Shape, TINY } from '../../../bench/shapes.ts'
 import { bufferSource } from '../../../src/base/bytes.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
-import type { ModelFile } from '../../../src/formats/model-file.ts'
 import { openModel } from '../../../src/formats/open-model.ts'
+import type { ModelFile } from '../../../src/formats/readers.ts'
 import { logitsOf, relativeError, withBuilt, withModel } from '../testing/node-engine.ts'
 import { ggufBytes } from '../testing/writers/gguf-writer.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'
@@ -73,7 +73,8 @@ test('a local window hides all but the last positions', async () => {
     expect(opened.graph.stateGroups.map((group) => group.window)).toEqual([Math.max(0, window)])
     return withModel(opened, {}, (built) => logitsOf(built, IDS))
   }
-  const [whole, local] = [await logitsIn(-1), await logitsIn(4)]
+  const whole = await logitsIn(-1)
+  const local = await logitsIn(4)
   expect(local.slice(0, 4)).toEqual(whole.slice(0, 4))
   for (const row of [4, 7, 11]) expect(local[row]).not.toEqual(whole[row])
 })

@@ -52,7 +52,10 @@ test.each(['mamba-channels', 'mamba-rows'])(
   async (name) => {
     const file = await openExport(name)
     expect(file.metadata.get('config')).toMatchObject({
-      ...{ family: 'mamba', layers: 2, heads: 0, intermediateSize: 0 },
+      family: 'mamba',
+      layers: 2,
+      heads: 0,
+      intermediateSize: 0,
       ssm: { innerSize: 64, stateSize: 16, convKernel: 4, timeStepRank: 8, convBias: true },
     })
     const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
@@ -106,10 +109,8 @@ test.each([
   expect(Object.fromEntries(counts)).toMatchObject(forms)
   expect(matrices.map((tensor) => tensor.origin)).toContain(origin)
   const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
-  const [exact, usual] = [
-    await withModel(file, { weights: 'f32' }, (built) => logitsOf(built, ids)),
-    await withModel(file, { weights: 'auto' }, (built) => logitsOf(built, ids)),
-  ]
+  const exact = await withModel(file, { weights: 'f32' }, (built) => logitsOf(built, ids))
+  const usual = await withModel(file, { weights: 'auto' }, (built) => logitsOf(built, ids))
   expect(largestDifference(exact, logits)).toBeLessThan(2e-3)
   expect(relativeError(usual, logits)).toBeLessThan(0.05)
 })
@@ -156,8 +157,13 @@ test.each([
   const soft = graph.nodes.find(({ op }) => op === 'Softmax')!
   const [whole = ''] = soft.outputs
   const step = (op: string, from: string, to: string): Node => ({
-    ...{ name: to, op, domain: '', version: 17, attributes: new Map() },
-    ...{ inputs: [from, 'scale', 'zero'], outputs: [to] },
+    name: to,
+    op,
+    domain: '',
+    version: 17,
+    attributes: new Map(),
+    inputs: [from, 'scale', 'zero'],
+    outputs: [to],
   })
   const nodes = graph.nodes.flatMap((node) =>
     node === soft
@@ -196,10 +202,8 @@ test('values that are keys too, which are normed in place, are refused', async (
   bytes.write(keys!, at, 'latin1')
   const file = await openGraph([bufferSource('model.onnx', new Uint8Array(bytes)), byteTokenizer(VOCAB)])
   await expect(prepareModel(file, { weights: 'auto' })).rejects.toMatchObject({
-    ...{
-      code: 'unsupported',
-      message: expect.stringMatching(/normed in place but is read by the same node too; export/),
-    },
+    code: 'unsupported',
+    message: expect.stringMatching(/normed in place but is read by the same node too; export/),
   })
 })
 
@@ -208,7 +212,11 @@ test('a sum of all rows and of the wanted rows is refused by name', async () => 
   const embed = graph.nodes.find(({ op, inputs }) => op === 'Gather' && inputs[1] === 'input_ids')
   const logits = graph.nodes.find(({ outputs }) => outputs[0] === graph.outputs[0])
   const mixed: Node = {
-    ...{ name: 'mixed', op: 'Add', domain: '', version: 17, attributes: new Map() },
+    name: 'mixed',
+    op: 'Add',
+    domain: '',
+    version: 17,
+    attributes: new Map(),
     inputs: [embed!.outputs[0]!, logits!.inputs[0]!],
     outputs: ['mixed'],
   }
@@ -219,6 +227,7 @@ test('a sum of all rows and of the wanted rows is refused by name', async () => 
     graphBuilder(),
   ).run()
   await expect(run).rejects.toMatchObject({
-    ...{ code: 'unsupported', message: expect.stringMatching(/node mixed \(Add\): .* meets /) },
+    code: 'unsupported',
+    message: expect.stringMatching(/node mixed \(Add\): .* meets /),
   })
 })

@@ -19,8 +19,8 @@ import { randomModel } from '../../../bench/random-model.ts'
 import { TINY } from '../../../bench/shapes.ts'
 import type { ModelConfig } from '../../../src/arch/config/config.ts'
 import { blobSource, bufferSource } from '../../../src/base/bytes.ts'
-import type { ModelFile } from '../../../src/formats/model-file.ts'
 import { openModel } from '../../../src/formats/open-model.ts'
+import type { ModelFile } from '../../../src/formats/readers.ts'
 import type { MetaValue, TensorIndex, TensorInfo } from '../../../src/formats/tensors.ts'
 import { asFamily } from '../../../src/shrink/match/as-family.ts'
 import { packOfModel } from '../testing/families/matrix-families.ts'
@@ -56,7 +56,9 @@ interface Constant {
 type Constants = Readonly<Record<string, Constant>>
 
 const floats = (shape: readonly number[], values: readonly number[]): Constant => ({
-  ...{ type: 'f32', shape, bytes: new Uint8Array(Float32Array.from(values).buffer) },
+  type: 'f32',
+  shape,
+  bytes: new Uint8Array(Float32Array.from(values).buffer),
 })
 
 /** The graph with other nodes, and further constants. */
@@ -199,7 +201,9 @@ function withHeadNorms() {
       )
       constants[`${name}_norm`] = floats([headDim], values)
       constants[`${name}.as_rows`] = {
-        ...{ type: 'i64', shape: [3], bytes: new Uint8Array(BigInt64Array.of(0n, -1n, BigInt(n)).buffer) },
+        type: 'i64',
+        shape: [3],
+        bytes: new Uint8Array(BigInt64Array.of(0n, -1n, BigInt(n)).buffer),
       }
       const norm = `layers.${layer}.attn_${part}_norm.weight`
       tensors.set(norm, vectorOf(norm, values))
@@ -207,11 +211,9 @@ function withHeadNorms() {
         { ...node, inputs: product, outputs: [`${name}.0`], attributes },
         { op: 'Reshape', inputs: [`${name}.0`, 'as_heads'], outputs: [`${name}.1`] },
         {
-          ...{
-            op: 'SimplifiedLayerNormalization',
-            inputs: [`${name}.1`, `${name}_norm`],
-            outputs: [`${name}.2`],
-          },
+          op: 'SimplifiedLayerNormalization',
+          inputs: [`${name}.1`, `${name}_norm`],
+          outputs: [`${name}.2`],
           attributes: { epsilon: ['float', TINY.normEpsilon], axis: ['int', -1] },
         },
         { op: 'Reshape', inputs: [`${name}.2`, `${name}.as_rows`], outputs: [name] },
@@ -235,7 +237,8 @@ test('rows of normed heads that no attention reads are refused', async () => {
     return [sum, { ...node, inputs: ['doubled', ...others] }]
   })
   await expect(opened(doubled, constants)).rejects.toMatchObject({
-    ...{ code: 'unsupported', message: expect.stringMatching(/\(Add\): it reads layer0\.q \(heads\)/) },
+    code: 'unsupported',
+    message: expect.stringMatching(/\(Add\): it reads layer0\.q \(heads\)/),
   })
 })
 

@@ -13,7 +13,7 @@ import type { Graph } from '../../../src/onnx/ir/graph.ts'
 import { isFloat, numbersOf, reader, type Tensor } from '../../../src/onnx/ir/tensor.ts'
 import { readTensorFields, tensorFrom } from '../../../src/onnx/proto/tensor-proto.ts'
 import { type OnnxModel, readModel } from '../../../src/onnx/read-model.ts'
-import { FUSED } from '../../../src/onnx/verify/fused.ts'
+import { FUSED } from './verify/fused.ts'
 
 export type Verdict =
   /** `ops` are the operators of the model, `domain:name`. */
@@ -163,7 +163,8 @@ export function difference(
   if (found.dtype !== expected.dtype) return `is ${found.dtype} where ${expected.dtype} is due`
   if (`${found.dims}` !== `${expected.dims}`)
     return `has shape [${found.dims}] where [${expected.dims}] is due`
-  const [a, b] = [reader(found), reader(expected)]
+  const a = reader(found)
+  const b = reader(expected)
   for (let at = 0; at < expected.data.length; at++) {
     const same = isFloat(expected.dtype)
       ? isNear(a(at), b(at), relative, absolute)

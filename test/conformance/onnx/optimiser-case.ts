@@ -9,8 +9,8 @@ import { countOf, isFloat, type Tensor, tensorOf } from '../../../src/onnx/ir/te
 import { runPasses } from '../../../src/onnx/passes/pass.ts'
 import { PASSES } from '../../../src/onnx/passes.ts'
 import { readModel } from '../../../src/onnx/read-model.ts'
-import { FUSED } from '../../../src/onnx/verify/fused.ts'
 import { difference } from './node-case.ts'
+import { FUSED } from './verify/fused.ts'
 
 export interface Optimised {
   readonly before: number

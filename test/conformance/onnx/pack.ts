@@ -9,7 +9,8 @@ import { GOLDEN, judgeCase, packed, readCase, readPacked } from './node-case.ts'
 const [folder] = process.argv.slice(2)
 if (folder === undefined) throw new RangeError('name a folder of node tests')
 /** Cases of each operator, and bytes of the largest one. */
-const [MOST_CASES, MOST_BYTES] = [2, 5_000]
+const MOST_CASES = 2
+const MOST_BYTES = 5_000
 
 const counts = new Map<string, number>()
 for (const each of await readPacked(GOLDEN[1]!)) {

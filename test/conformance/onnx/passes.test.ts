@@ -12,8 +12,8 @@ import { isFloat, type Tensor, tensorOf, zeros } from '../../../src/onnx/ir/tens
 import { runPasses } from '../../../src/onnx/passes/pass.ts'
 import { PASSES } from '../../../src/onnx/passes.ts'
 import { readModel } from '../../../src/onnx/read-model.ts'
-import { FUSED } from '../../../src/onnx/verify/fused.ts'
 import { difference } from './node-case.ts'
+import { FUSED } from './verify/fused.ts'
 
 const EXPORTS = join(import.meta.dirname, 'exports')
 const TRANSFORM = join(import.meta.dirname, '../../../../shared/fixtures/onnx/onnxruntime/transform')
@@ -26,7 +26,8 @@ const read = async (path: string) =>
 /** Floats between -1 and 1, whole numbers from 0 to 2; sums of symbols keep their sum. */
 function randomFeeds(graph: Graph): Map<string, Tensor> {
   const symbols = new Map<string, number>()
-  let [state, next] = [1, 2]
+  let state = 1
+  let next = 2
   const random = () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
     return state / 2 ** 32
@@ -83,7 +84,8 @@ test.skipIf(!existsSync(TRANSFORM))(
   { timeout: 300_000 },
   async () => {
     const paths = readdirSync(TRANSFORM, { recursive: true, encoding: 'utf8' })
-    let [same, left] = [0, 0]
+    let same = 0
+    let left = 0
     for (const path of paths.filter((each) => each.endsWith('.onnx'))) {
       try {
         verified(await read(join(TRANSFORM, path)))

@@ -81,7 +81,8 @@ function thinned({ config, weights }: RandomModel, sparse: SparseFormat): Random
       if (shape.length < 2 || !name.includes('layers')) return [name, { shape, values }]
       const kept = new Map<string, boolean>()
       const own = values.map((value, at) => {
-        const [row, input] = [Math.floor(at / k), at % k]
+        const row = Math.floor(at / k)
+        const input = at % k
         if (sparse === 'sp24') return (row + input) % 4 < 2 ? value : 0
         const unit = `${Math.floor(row / rows)} ${Math.floor(input / inputs)}`
         const isKept = kept.get(unit) ?? word() % 4 === 0

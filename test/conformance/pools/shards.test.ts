@@ -62,7 +62,9 @@ describe('shards', () => {
     const [, , , w8] = GOLDEN_CASES
     // Heads of 16 in groups of 32 inputs: four heads allow two shards.
     await using engine = await openEngine([await goldenFile(w8!)], {
-      ...{ pool: 'shards', threads: 4, weights: 'w8' },
+      pool: 'shards',
+      threads: 4,
+      weights: 'w8',
     })
     expect(engine.threads).toBe(2)
   })

@@ -71,7 +71,10 @@ describe.skipIf(!isHere)('norms and gates', () => {
       const y = machine.rows(2, 8)
       machine.setStep({ sequences: [{ position: 0, rows: 2 }] })
       machine.op('swiglu', {
-        ...{ ...place('gate', half(machine, 0)), ...place('up', half(machine, 8)), n: 8, ...place('y', y) },
+        ...place('gate', half(machine, 0)),
+        ...place('up', half(machine, 8)),
+        n: 8,
+        ...place('y', y),
         activation: ACTIVATION.silu,
       })
       machine.run()

@@ -66,16 +66,21 @@ function expectScan({ inputs, outputs }: Case, { softplus, made, channels }: How
   const { u, delta, A, B, C, D, z } = inputs as Record<string, Tensor>
   const bias = inputs['delta_bias'] ?? inputs['dt_bias']
   const [batches = 0, all = 0, rows = 0] = u!.shape
-  const [y, last] = [outputs['y'] ?? outputs['out'], outputs['last_state'] ?? outputs['state']]
+  const y = outputs['y'] ?? outputs['out']
+  const last = outputs['last_state'] ?? outputs['state']
   for (let batch = 0; batch < batches; batch++) {
     for (let channel = 0; channel < (channels ?? all); channel++) {
       const dt = delta!.line(batch, channel).map((value) => value + (bias?.at(channel) ?? 0))
       const b = between(B!, all, rows, batch, channel)
       expectChannel(
         {
-          ...{ u: u!.line(batch, channel), ...(softplus ? { dt } : { steps: dt }) },
-          ...{ z: z?.line(batch, channel), b, c: between(C!, all, rows, batch, channel) },
-          ...{ a: A!.line(channel), skip: D?.at(channel) },
+          u: u!.line(batch, channel),
+          ...(softplus ? { dt } : { steps: dt }),
+          z: z?.line(batch, channel),
+          b,
+          c: between(C!, all, rows, batch, channel),
+          a: A!.line(channel),
+          skip: D?.at(channel),
         },
         y!.line(batch, channel),
         last?.line(batch, channel),
@@ -103,7 +108,8 @@ describe.skipIf(!isHere)('selective scan', () => {
       for (let channel = 0; channel < channels; channel++) {
         const line = (name: string) => inputs[name]!.line(batch, channel)
         const dt = line('delta').map((value) => value + inputs['dt_bias']!.at(channel))
-        const [b, c] = [per(inputs['B']!, batch, channel), per(inputs['C']!, batch, channel)]
+        const b = per(inputs['B']!, batch, channel)
+        const c = per(inputs['C']!, batch, channel)
         expectChannel(
           {
             u: line('u'),
@@ -145,7 +151,8 @@ describe.skipIf(!isHere)('selective scan', () => {
     const { shape, values } = outputs['last_state']!
     const [, channels = 0, states = 0] = shape
     const whole = values.map((value, index) => {
-      const [channel, n] = [Math.floor(index / states) % channels, index % states]
+      const channel = Math.floor(index / states) % channels
+      const n = index % states
       return value * inputs['B']!.at(channel, n)
     })
     const last = new Tensor(shape, whole)
@@ -154,7 +161,8 @@ describe.skipIf(!isHere)('selective scan', () => {
 
   test('512 rows', () => {
     const floats = (name: string) => npyFloats(fixture('mamba_selective_scan_fwd_ref.npz'), name)
-    const [u, delta] = [floats('u'), floats('delta')]
+    const u = floats('u')
+    const delta = floats('delta')
     const [a = 0, b = 0, c = 0, skip = 0, bias = 0] = ['A', 'B', 'C', 'D', 'delta_bias'].map(
       (name) => floats(name)[0],
     )
@@ -198,12 +206,11 @@ describe.skipIf(!isHere)('one decode step from a state', () => {
             u: [read('x', batch, channel)],
             dt: [read('dt', batch, channel) + read('dt_bias', channel)],
             z: [read('z', batch, channel)],
-            ...{
-              b: [inputs['B']!.line(batch)],
-              c: [inputs['C']!.line(batch)],
-              a: inputs['A']!.line(channel),
-            },
-            ...{ skip: read('D', channel), state: inputs['state']!.line(batch, channel) },
+            b: [inputs['B']!.line(batch)],
+            c: [inputs['C']!.line(batch)],
+            a: inputs['A']!.line(channel),
+            skip: read('D', channel),
+            state: inputs['state']!.line(batch, channel),
           },
           [outputs['y']!.at(batch, channel)],
           outputs['updated_state']!.line(batch, channel),
@@ -221,8 +228,10 @@ describe.skipIf(!isHere)('one decode step from a state', () => {
         {
           u: [inputs['x']!.at(batch, head, channel)],
           steps: [inputs['dt']!.at(batch, head, channel) + inputs['dt_bias']!.at(head, channel)],
-          ...{ b: [inputs['B']!.line(batch, head)], c: [inputs['C']!.line(batch, head)] },
-          ...{ a: inputs['A']!.line(head, channel), state: inputs['state']!.line(batch, head, channel) },
+          b: [inputs['B']!.line(batch, head)],
+          c: [inputs['C']!.line(batch, head)],
+          a: inputs['A']!.line(head, channel),
+          state: inputs['state']!.line(batch, head, channel),
         },
         [outputs['y']!.at(batch, head, channel)],
         outputs['updated_state']!.line(batch, head, channel),
@@ -257,8 +266,16 @@ describe.skipIf(!isHere)('causal convolution', () => {
         const y = machine.rows(count, 32)
         setStep(machine, [count], [state])
         machine.op('conv1d', {
-          ...{ ...place('x', input), w, bias: b?.at ?? 0, channels: 32, taps: 4, group: 0, state_offset: 0 },
-          ...{ ...place('y', y), q: 0, activation: isFirst ? ACTIVATION.silu : ACTIVATION.none },
+          ...place('x', input),
+          w,
+          bias: b?.at ?? 0,
+          channels: 32,
+          taps: 4,
+          group: 0,
+          state_offset: 0,
+          ...place('y', y),
+          q: 0,
+          activation: isFirst ? ACTIVATION.silu : ACTIVATION.none,
         })
         machine.run()
         machine.ops.length = 0

@@ -54,10 +54,14 @@ describe.skipIf(!isHere)('SSD', () => {
     const rows = range(6)
     return {
       head: {
-        ...{ x: rowsOf(inputs['X']!, batch, head, rows), z: rowsOf(inputs['z']!, batch, head, rows) },
-        ...{ dt: rows.map((row) => inputs['dt']!.at(batch, row, head)), bias: inputs['dt_bias']!.at(head) },
-        ...{ b: rowsOf(inputs['B']!, batch, 0, rows), c: rowsOf(inputs['C']!, batch, 0, rows) },
-        ...{ a: inputs['A']!.at(head), skips: inputs['D']!.line(head) },
+        x: rowsOf(inputs['X']!, batch, head, rows),
+        z: rowsOf(inputs['z']!, batch, head, rows),
+        dt: rows.map((row) => inputs['dt']!.at(batch, row, head)),
+        bias: inputs['dt_bias']!.at(head),
+        b: rowsOf(inputs['B']!, batch, 0, rows),
+        c: rowsOf(inputs['C']!, batch, 0, rows),
+        a: inputs['A']!.at(head),
+        skips: inputs['D']!.line(head),
         state: stateOf(inputs['initial_states']!, batch, head),
       },
       y: rowsOf(outputs['y']!, batch, head, rows).flat(),
@@ -133,7 +137,8 @@ describe.skipIf(!isHere)('SSD', () => {
       const steps = raw.map((value) => Math.max(value, 1e-4))
       const nothing = rows.map(() => [0, 0, 0, 0])
       const right = outputs['dA_cumsum']!.line(batch, head, chunk).map(Math.exp)
-      const [c, state] = [rows.map(() => [1, 0, 0, 0]), [[1, 0, 0, 0]]]
+      const c = rows.map(() => [1, 0, 0, 0])
+      const state = [[1, 0, 0, 0]]
       const limits = [0.01, 1] as const
       expectHead({ x: rows.map(() => [0]), steps, b: nothing, c, a: parts().at(head), state, limits }, right)
     }
@@ -177,8 +182,11 @@ describe.skipIf(!isHere)('SSD', () => {
         const x = rowsOf(inputs['x']!, batch, head, rows)
         expectHead(
           {
-            ...{ x, z: inputs['z'] && rowsOf(inputs['z'], batch, head, rows), a: parts().at(head) },
-            ...{ b: rowsOf(inputs['B']!, batch, 0, rows), c: rowsOf(inputs['C']!, batch, 0, rows) },
+            x,
+            z: inputs['z'] && rowsOf(inputs['z'], batch, head, rows),
+            a: parts().at(head),
+            b: rowsOf(inputs['B']!, batch, 0, rows),
+            c: rowsOf(inputs['C']!, batch, 0, rows),
             steps: stepsOf(inputs['dt']!, batch, head, chunk),
             skips: skip.shape.length === 2 ? skip.line(head) : x[0]!.map(() => skip.at(head)),
             state: stateOf(inputs['states']!, batch, chunk, head),
@@ -210,7 +218,8 @@ describe.skipIf(!isHere)('SSD', () => {
           { x: rows.map((_, i) => rows.map((_, j) => Number(i === j))), dt: rows.map(() => ONE), b, c, a: 0 },
           CUTS[0]!,
         ).y
-      const [below, above] = [lower(read(b!), read(a!)), lower(read(a!), read(b!))]
+      const below = lower(read(b!), read(a!))
+      const above = lower(read(a!), read(b!))
       for (const [i, j] of range(CHUNK).flatMap((i) => range(CHUNK).map((j) => [i, j] as const))) {
         const isOne = sequence === undefined || sequence.at(batch, rows[i]!) === sequence.at(batch, rows[j]!)
         // Rows of two sequences never meet in our kernel. The official kernel's values above the diagonal are
@@ -237,9 +246,12 @@ describe.skipIf(!isHere)('SSD', () => {
             return axes === 3 ? tensor.at(batch, h, p) : tensor.at(h, p)
           }
           const channel = {
-            ...{ u: rows.map((row) => X!.at(batch, row, h, p)), a: [A!.at(h, p)] },
-            ...{ steps: rows.map((row) => dt!.at(batch, row, h)), state: [initial!.at(batch, h, p)] },
-            ...{ b: rows.map((row) => [own(B!, row)]), c: rows.map((row) => [own(C!, row)]) },
+            u: rows.map((row) => X!.at(batch, row, h, p)),
+            a: [A!.at(h, p)],
+            steps: rows.map((row) => dt!.at(batch, row, h)),
+            state: [initial!.at(batch, h, p)],
+            b: rows.map((row) => [own(B!, row)]),
+            c: rows.map((row) => [own(C!, row)]),
             z: rows.map((row) => (z!.shape.length === 3 ? z!.at(batch, row, h) : z!.at(batch, row, h, p))),
             skip: D!.shape.length === 1 ? D!.at(h) : D!.at(h, p),
           }

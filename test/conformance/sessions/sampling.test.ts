@@ -42,7 +42,8 @@ test('DRY keeps greedy text from repeating itself', async () => {
     const { tokens } = await engine.complete(CHAIN_PROMPT, { ...GREEDY, maxTokens: 300, ...options }).result
     return longestRepeat(tokens)
   }
-  const [plain, dry] = [await repeat({}), await repeat({ dryMultiplier: 2, drySequenceBreakers: [] })]
+  const plain = await repeat({})
+  const dry = await repeat({ dryMultiplier: 2, drySequenceBreakers: [] })
   expect(plain).toBeGreaterThan(100)
   expect(dry).toBeLessThan(8)
 })

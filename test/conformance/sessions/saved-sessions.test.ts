@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Engine } from '../../../src/api/engine.ts'
-import { checksum } from '../../../src/base/checksum.ts'
 import { isHalfbyteError } from '../../../src/base/errors.ts'
+import { checksum } from '../../../src/base/sha256.ts'
 import type { KvFormat } from '../../../src/graph/ir.ts'
 import type { Session } from '../../../src/index.ts'
 import { BUILDS } from '../testing/builds.ts'
@@ -162,7 +162,8 @@ describe('the small Llama', () => {
 test('forged state with valid hashes stays in its own session', async () => {
   const files = [await goldenFile(F32)]
   const greedy = { temperature: 0, maxTokens: 12, speculation: 'off' } as const
-  const [question, next] = ['the river goes to the sea '.repeat(12), 'and then']
+  const question = 'the river goes to the sea '.repeat(12)
+  const next = 'and then'
   const ask = async (session: Session) => {
     const first = await session.send(question, greedy).result
     return [first.text, await session.send(next, greedy).text()]
@@ -219,10 +220,8 @@ test.each(FORMATS)(
       await session.send(question, greedy).result
       await using restored = await second.restoreSession(await session.save())
       await using copy = await session.fork()
-      const [left, right] = [
-        await copy.send('go on', greedy).result,
-        await restored.send('go on', greedy).result,
-      ]
+      const left = await copy.send('go on', greedy).result
+      const right = await restored.send('go on', greedy).result
       expect(right.logprobs).toEqual(left.logprobs)
       expect(right.usage).toEqual(left.usage)
       expect(right.usage.cachedTokens).toBeGreaterThan(0)

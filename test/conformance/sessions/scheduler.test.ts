@@ -132,8 +132,10 @@ describe('below the engine', () => {
   afterAll(() => built.dispose())
 
   test('guidance combines the rows of two separate runs, to the bit', async () => {
-    const [prompt, negative] = [built.text.encode('Tell me of', true), built.text.encode('A dog, a', true)]
-    const [sequence, guide] = [built.newSequence(), built.newSequence()]
+    const prompt = built.text.encode('Tell me of', true)
+    const negative = built.text.encode('A dog, a', true)
+    const sequence = built.newSequence()
+    const guide = built.newSequence()
     sequence.setTokens(prompt)
     guide.setTokens(negative)
     const scale = 1.5
@@ -152,7 +154,8 @@ describe('below the engine', () => {
     expect(guide.tokens.slice(negative.length)).toEqual(said)
     const single = async (ids: readonly number[]) =>
       (await logitsOf(built, [...ids, ...said.slice(0, -1)])).slice(ids.length - 1)
-    const [owns, guides] = [await single(prompt), await single(negative)]
+    const owns = await single(prompt)
+    const guides = await single(negative)
     for (const [index, { own, guide, combined }] of seen.entries()) {
       expect(own).toEqual(owns[index])
       expect(guide).toEqual(guides[index])
@@ -191,7 +194,9 @@ describe('below the engine', () => {
     const draws = 2000
     const seconds = new Map<number, number>()
     const thirds = new Map<number, number>()
-    let [firsts, accepted, drafted] = [0, 0, 0]
+    let firsts = 0
+    let accepted = 0
+    let drafted = 0
     for (let seed = 0; seed < draws; seed++) {
       // The first token is given, so every draw depends on drafts.
       sequence.setTokens(prompt)
@@ -222,7 +227,10 @@ function chiSquare(counts: ReadonlyMap<number, number>, logits: Float32Array): n
   const most = Math.max(...logits)
   const weights = Float64Array.from(logits, (logit) => Math.exp(logit - most))
   const sum = weights.reduce((left, right) => left + right)
-  let [statistic, cells, restSeen, restExpected] = [0, 0, 0, 0]
+  let statistic = 0
+  let cells = 0
+  let restSeen = 0
+  let restExpected = 0
   for (const [id, weight] of weights.entries()) {
     const expected = (total * weight) / sum
     const seen = counts.get(id) ?? 0

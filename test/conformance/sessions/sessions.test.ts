@@ -238,7 +238,9 @@ describe('a reply', () => {
     const draw = (seed?: number) =>
       engine.complete(GOLDEN_PROMPT, { temperature: 1, maxTokens: 24, ...(seed !== undefined && { seed }) })
         .result
-    const [one, same, other] = [await draw(7), await draw(7), await draw(8)]
+    const one = await draw(7)
+    const same = await draw(7)
+    const other = await draw(8)
     expect(same.tokens).toEqual(one.tokens)
     expect(other.tokens).not.toEqual(one.tokens)
     expect(one.seed).toBe(7)
@@ -282,7 +284,8 @@ describe('side by side', () => {
     const texts = await Promise.all(
       [first, second, first, second].map((each) => each.complete(GOLDEN_PROMPT, GOLDEN_OPTIONS).text()),
     )
-    const [f32, w4] = [goldenReply(F32).text, goldenReply(W4).text]
+    const f32 = goldenReply(F32).text
+    const w4 = goldenReply(W4).text
     expect(texts).toEqual([f32, w4, f32, w4])
     await first.dispose()
     expect(await second.complete(GOLDEN_PROMPT, GOLDEN_OPTIONS).text()).toBe(w4)

@@ -52,7 +52,8 @@ export function compareTemplates(
   stored = (text: string) => text,
 ) {
   const different: Difference[] = []
-  let [alike, refused] = [0, 0]
+  let alike = 0
+  let refused = 0
   for (const [name, texts] of Object.entries(golden)) {
     let template: ChatTemplate | undefined
     try {

@@ -1,4 +1,4 @@
-// Builds. In: nothing. Out: the builds and thread counts that must all give the same replies.
+// Builds. The builds and thread counts that must all give the same replies.
 export const BUILDS = (['relaxed', 'simd128'] as const).flatMap((build) =>
   [1, 2].map((threads) => ({ build, threads })),
 )

@@ -18,7 +18,11 @@ import {
 /** Long enough for a chat. */
 const CONTEXT = 4096
 const FAMILIES = familyCases({
-  ...{ hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96 },
+  hidden: 64,
+  heads: 4,
+  kvHeads: 2,
+  headDim: 16,
+  wide: 96,
   context: CONTEXT,
 })
 const SEED = 5
@@ -53,7 +57,10 @@ async function gguf(architecture: string): Promise<Uint8Array> {
     case 'llama':
     case 'qwen2': {
       const model = randomLlama({
-        ...{ family: architecture, seed: SEED, gain: 1.6, speaks: true },
+        family: architecture,
+        seed: SEED,
+        gain: 1.6,
+        speaks: true,
         contextLength: CONTEXT,
       })
       return bytesOf(await ggufFile(model))

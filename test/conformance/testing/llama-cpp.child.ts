@@ -23,7 +23,11 @@ async function run({ modelPath, addonPath, tokens }: ReferenceOrder): Promise<Re
     throw new Error(`${error.message}: ${log.slice(-5).join(' ')}`)
   })
   const context = new addon.AddonContext(model, {
-    ...{ contextSize: 512, batchSize: 512, sequences: 1, flashAttention: false, threads: 1 },
+    contextSize: 512,
+    batchSize: 512,
+    sequences: 1,
+    flashAttention: false,
+    threads: 1,
   })
   if (!(await context.init())) throw new Error(`llama.cpp cannot make a context: ${log.slice(-5).join(' ')}`)
   const sampler = new addon.AddonSampler(model)

@@ -149,8 +149,14 @@ export function scanChannel(
         'z',
         rows((row) => z?.[row] ?? 1),
       ),
-      ...{ ...place('b', wide(b)), ...place('c', wide(c)), ...weights.get(sign), channels: 32, states },
-      ...{ group: 0, state_offset: 0, ...place('y', out) },
+      ...place('b', wide(b)),
+      ...place('c', wide(c)),
+      ...weights.get(sign),
+      channels: 32,
+      states,
+      group: 0,
+      state_offset: 0,
+      ...place('y', out),
     })
     machine.run()
     machine.ops.length = 0
@@ -198,7 +204,8 @@ export function ssdHead(
 ): { y: number[][]; state: number[][] } {
   const machine: Machine = plainMachine(build)
   const { x, z, b, c, a, steps, bias = 0, skips, limits = [0, Number.POSITIVE_INFINITY] } = head
-  const [width, states] = [x[0]!.length, b[0]!.length]
+  const width = x[0]!.length
+  const states = b[0]!.length
   const dim = Math.ceil(width / 4) * 4
   const dt = steps?.map(beforeSoftplus) ?? head.dt ?? []
   const single = (value: number) => machine.rows(1, 1, () => value).at
@@ -233,8 +240,16 @@ export function ssdHead(
         'c',
         rows(states, (row, n) => c[row]![n]!),
       ),
-      ...{ ...weights, heads: 1, head_dim: dim, groups: 1, states, group: 0, state_offset: 0 },
-      ...{ ...place('y', out), least: limits[0], most: limits[1] },
+      ...weights,
+      heads: 1,
+      head_dim: dim,
+      groups: 1,
+      states,
+      group: 0,
+      state_offset: 0,
+      ...place('y', out),
+      least: limits[0],
+      most: limits[1],
     })
     machine.run()
     machine.ops.length = 0

@@ -7,15 +7,14 @@ import type { LoadOptions } from '../../../src/api/types.ts'
 import { blobSource } from '../../../src/base/bytes.ts'
 import { nodeHost } from '../../../src/cli/host.ts'
 import { forwardRows } from '../../../src/cli/model.ts'
-import { type BuiltModel, buildModel } from '../../../src/engine/load/build-model.ts'
-import { loadModel } from '../../../src/engine/load/model.ts'
-import { openAdapters } from '../../../src/engine/load/open/open-adapters.ts'
+import { type BuiltModel, buildModel, loadModel } from '../../../src/engine/load/build-model.ts'
+import { openAdapters } from '../../../src/engine/load/open/open-any.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import { createService } from '../../../src/engine/service.ts'
 import { localConnection } from '../../../src/engine/wire/connection.ts'
 import type { EngineService } from '../../../src/engine/wire/protocol.ts'
-import type { ModelFile } from '../../../src/formats/model-file.ts'
 import { ALL_READERS, openModel } from '../../../src/formats/open-model.ts'
+import type { ModelFile } from '../../../src/formats/readers.ts'
 import type { KvFormat } from '../../../src/graph/ir.ts'
 
 export type Files = readonly File[]
@@ -72,7 +71,11 @@ export async function withModel<T>(
     ALL_READERS,
   )
   const prepared = await prepareModel(file, {
-    ...{ weights, contextLength, kvCache, adapters, beyondTraining: true },
+    weights,
+    contextLength,
+    kvCache,
+    adapters,
+    beyondTraining: true,
   })
   const hooks = { signal: new AbortController().signal, onProgress: () => undefined }
   const built = await buildModel(prepared, { threads, pool, shares, build, host: nodeHost() }, hooks)
@@ -116,7 +119,8 @@ export function relativeError(
   rows: readonly ArrayLike<number>[],
   right: readonly ArrayLike<number>[],
 ): number {
-  let [errors, squares] = [0, 0]
+  let errors = 0
+  let squares = 0
   for (const [position, row] of right.entries()) {
     for (let id = 0; id < row.length; id++) {
       errors += (rows[position]![id]! - row[id]!) ** 2

@@ -11,7 +11,12 @@ import type { StoredTensor } from './writers/safetensors-writer.ts'
 export type RecurrentFamily = 'mamba' | 'mamba2' | 'granitehybrid'
 
 const sizesOf = ({ queries }: Pick<RandomRecurrent, 'queries'>) => ({
-  ...{ hidden: 16 * queries, layers: 3, inner: 32 * queries, state: 16, taps: 4, rank: 4 },
+  hidden: 16 * queries,
+  layers: 3,
+  inner: 32 * queries,
+  state: 16,
+  taps: 4,
+  rank: 4,
   // For Mamba-2: a head has 16 channels.
   heads: 2 * queries,
   attention: { layer: 1, kvHeads: 2, dim: 16 },
@@ -66,7 +71,8 @@ export function randomRecurrent(
     draw([vocab, hidden], 0.3),
   )
   for (let layer = 0; layer < layers; layer++) {
-    const [to, at] = [`blk.${layer}`, `${root}.layers.${layer}`]
+    const to = `blk.${layer}`
+    const at = `${root}.layers.${layer}`
     norm(`${to}.attn_norm`, isHybrid ? `${at}.input_layernorm` : `${at}.norm`)
     if (isHybrid && layer === sizes.attention.layer) attention(to, `${at}.self_attn`)
     else recurrent(to, `${at}.${isHybrid ? 'mamba' : 'mixer'}`)
@@ -199,16 +205,27 @@ function hfConfig({ family, groups, queries, vocab }: RandomRecurrent): Record<s
   }
   if (family === 'granitehybrid') {
     return {
-      ...{ ...common, architectures: ['GraniteMoeHybridForCausalLM'], rms_norm_eps: EPSILON },
-      ...{ num_attention_heads: queries, num_key_value_heads: attention.kvHeads },
-      ...{ shared_intermediate_size: wide, max_position_embeddings: 4096, num_local_experts: 0 },
-      ...{ mamba_d_state: state, mamba_d_conv: taps, mamba_expand: 2, mamba_n_heads: heads },
-      ...{ mamba_n_groups: groups, position_embedding_type: 'nope' },
+      ...common,
+      architectures: ['GraniteMoeHybridForCausalLM'],
+      rms_norm_eps: EPSILON,
+      num_attention_heads: queries,
+      num_key_value_heads: attention.kvHeads,
+      shared_intermediate_size: wide,
+      max_position_embeddings: 4096,
+      num_local_experts: 0,
+      mamba_d_state: state,
+      mamba_d_conv: taps,
+      mamba_expand: 2,
+      mamba_n_heads: heads,
+      mamba_n_groups: groups,
+      position_embedding_type: 'nope',
       layer_types: Array.from({ length: layers }, (_, layer) =>
         layer === attention.layer ? 'attention' : 'mamba',
       ),
-      ...{ embedding_multiplier: GRANITE.embedding, residual_multiplier: GRANITE.residual },
-      ...{ attention_multiplier: GRANITE.attention, logits_scaling: GRANITE.logits },
+      embedding_multiplier: GRANITE.embedding,
+      residual_multiplier: GRANITE.residual,
+      attention_multiplier: GRANITE.attention,
+      logits_scaling: GRANITE.logits,
     }
   }
   const sizes = { ...common, intermediate_size: inner, state_size: state, conv_kernel: taps }

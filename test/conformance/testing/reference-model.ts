@@ -36,8 +36,10 @@ export function referenceLogits({ config, weights }: RandomModel, tokens: readon
     const y = x.slice()
     for (let start = 0; start < x.length; start += dims) {
       frequencies.forEach((frequency, pair) => {
-        const [low, high] = [start + pair, start + pair + dims / 2]
-        const [cos, sin] = [Math.cos(position * frequency), Math.sin(position * frequency)]
+        const low = start + pair
+        const high = start + pair + dims / 2
+        const cos = Math.cos(position * frequency)
+        const sin = Math.sin(position * frequency)
         y[low] = x[low]! * cos - x[high]! * sin
         y[high] = x[high]! * cos + x[low]! * sin
       })

@@ -1,4 +1,4 @@
-// Schemas of rising difficulty. In: nothing. Out: 200 schemas: handwritten ones, then random ones.
+// Schemas of rising difficulty. 200 schemas: handwritten ones, then random ones.
 import { RandomSchema, seeded, type TestSchema } from '../../../src/constrain/testing/random-schema.ts'
 
 const text = { type: 'string', maxLength: 24 }

@@ -32,7 +32,9 @@ const counts = (...values: readonly number[]) => ({
 const BOOL = 9
 const F64 = 11
 const filled = (name: string) => ({
-  ...{ op: 'ConstantOfShape', inputs: ['shape'], outputs: [name] },
+  op: 'ConstantOfShape',
+  inputs: ['shape'],
+  outputs: [name],
   attributes: { value: { name: 'fill', type: F64, dims: [1], raw: new Uint8Array(8) } },
 })
 const NAMES = Array.from({ length: 200 }, (_, at) => `a${at}`)
@@ -89,7 +91,9 @@ export const CORPUS: readonly CorpusEntry[] = [
   graph('a constant of less than nothing', {
     nodes: [
       {
-        ...{ op: 'ConstantOfShape', inputs: ['shape'], outputs: ['y'] },
+        op: 'ConstantOfShape',
+        inputs: ['shape'],
+        outputs: ['y'],
         attributes: { value: { name: 'fill', type: I64, ...counts(1) } },
       },
     ],

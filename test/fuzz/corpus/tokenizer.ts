@@ -47,7 +47,9 @@ export const CORPUS: readonly CorpusEntry[] = [
       normalizer: {
         type: 'Sequence',
         normalizers: Array.from({ length: 34 }, () => ({
-          ...{ type: 'Replace', pattern: { String: 'a' }, content: 'aa' },
+          type: 'Replace',
+          pattern: { String: 'a' },
+          content: 'aa',
         })),
       },
     },

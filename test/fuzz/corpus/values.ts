@@ -1,4 +1,4 @@
-// Values of past findings. In: nothing. Out: what broke readers of several formats.
+// Values of past findings. What broke readers of several formats.
 
 /** No code can make a text or a number of it. */
 export const TRAP = { toString: 1 } as const

@@ -14,10 +14,22 @@ interface Part {
 const BYTES = 2
 const GRAPH = 7
 /** Fields of GraphProto, NodeProto and TensorProto. */
-const [NODE, NAME, TENSOR, INPUT_VALUE, OUTPUT_VALUE] = [1, 2, 5, 11, 12]
-const [INPUT, OUTPUT, NODE_NAME, OP, ATTRIBUTE] = [1, 2, 3, 4, 5]
-const [TENSOR_TYPE, TENSOR_NAME, RAW] = [2, 8, 9]
-const [FLOAT, INT64, BOOL] = [1, 7, 9]
+const NODE = 1
+const NAME = 2
+const TENSOR = 5
+const INPUT_VALUE = 11
+const OUTPUT_VALUE = 12
+const INPUT = 1
+const OUTPUT = 2
+const NODE_NAME = 3
+const OP = 4
+const ATTRIBUTE = 5
+const TENSOR_TYPE = 2
+const TENSOR_NAME = 8
+const RAW = 9
+const FLOAT = 1
+const INT64 = 7
+const BOOL = 9
 const GRAPH_KIND = 5
 
 const encoder = new TextEncoder()
@@ -25,7 +37,9 @@ const decoder = new TextDecoder()
 
 function partsOf(message: Uint8Array): Part[] {
   return (fieldsOf(message) ?? []).map(({ number, type, from, end }) => ({
-    ...{ number, type, value: message.subarray(from, end) },
+    number,
+    type,
+    value: message.subarray(from, end),
   }))
 }
 
@@ -43,7 +57,9 @@ function messageOf(parts: readonly Part[]): Uint8Array {
 }
 
 const part = (number: number, value: Uint8Array | string): Part => ({
-  ...{ number, type: BYTES, value: typeof value === 'string' ? encoder.encode(value) : value },
+  number,
+  type: BYTES,
+  value: typeof value === 'string' ? encoder.encode(value) : value,
 })
 const varint = (number: number, value: number): Part => {
   const to = new PbfWriter()
@@ -60,7 +76,9 @@ const nodeOf = (op: string, inputs: readonly string[], outputs: readonly string[
     messageOf([
       ...inputs.map((name) => part(INPUT, name)),
       ...outputs.map((name) => part(OUTPUT, name)),
-      ...[part(NODE_NAME, outputs[0] ?? op), part(OP, op), ...more],
+      part(NODE_NAME, outputs[0] ?? op),
+      part(OP, op),
+      ...more,
     ]),
   )
 const graphAttribute = (name: string, graph: readonly Part[]): Part =>
@@ -94,7 +112,8 @@ const wrappedInIf: Change = (_, graph, at) => {
 /** The first input goes round, once or twice. */
 const wrappedInLoop: Change = (random, graph, at) => {
   const node = partsOf(graph[at]!.value)
-  const [[carried = '', ...rest], [output = '', ...others]] = [textsOf(node, INPUT), textsOf(node, OUTPUT)]
+  const [carried = '', ...rest] = textsOf(node, INPUT)
+  const [output = '', ...others] = textsOf(node, OUTPUT)
   if (carried === '' || output === '' || others.length > 0) return undefined
   const body = [
     nodeOf('Identity', ['goes'], ['goes_on']),
@@ -108,7 +127,8 @@ const wrappedInLoop: Change = (random, graph, at) => {
     ...['i', 'goes', 'round'].map((name) => named(INPUT_VALUE, name)),
     ...['goes_on', 'made'].map((name) => named(OUTPUT_VALUE, name)),
   ]
-  const [count, yes] = [`trip_${at}`, `goes_${at}`]
+  const count = `trip_${at}`
+  const yes = `goes_${at}`
   const loop = nodeOf('Loop', [count, yes, carried], [output], [graphAttribute('body', body)])
   const trips = new Uint8Array(BigInt64Array.of(random.chance(0.7) ? 1n : 2n).buffer)
   return [...graph.with(at, loop), scalarOf(count, INT64, trips), scalarOf(yes, BOOL, Uint8Array.of(1))]

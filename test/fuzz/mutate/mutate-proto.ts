@@ -18,8 +18,35 @@ const BYTES = 2
 const TYPES = [VARINT, 1, BYTES, 5]
 /** Types, counts and enumerations, and around the ends of their types. */
 const NUMBERS = [
-  ...[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 23, 24, 64, 127, 128, 2 ** 16, 2 ** 20, 2 ** 31 - 1, 2 ** 31],
-  ...[2 ** 32, 2 ** 40, 2 ** 53, 2 ** 62, -1, -2, -(2 ** 31), -(2 ** 63)],
+  0,
+  1,
+  2,
+  3,
+  4,
+  5,
+  6,
+  7,
+  8,
+  9,
+  10,
+  16,
+  23,
+  24,
+  64,
+  127,
+  128,
+  2 ** 16,
+  2 ** 20,
+  2 ** 31 - 1,
+  2 ** 31,
+  2 ** 32,
+  2 ** 40,
+  2 ** 53,
+  2 ** 62,
+  -1,
+  -2,
+  -(2 ** 31),
+  -(2 ** 63),
 ]
 /** An outermost message has one large field, its body, beside versions and names. */
 const IN_BODY = 0.95
@@ -42,7 +69,8 @@ function mutateOnce(
   const fields = fieldsOf(message)
   if (fields === undefined || fields.length === 0) return mutateBytes(random, message)
   const field = path.length === 0 && random.chance(IN_BODY) ? largest(fields) : random.pick(fields)
-  const [before, after] = [message.subarray(0, field.start), message.subarray(field.end)]
+  const before = message.subarray(0, field.start)
+  const after = message.subarray(field.end)
   const own = message.subarray(field.start, field.end)
   const withValue = (value: Uint8Array) => joined(before, written(field.number, value), after)
   const inner = [...path, field.number]
@@ -83,7 +111,8 @@ export function fieldsOf(bytes: Uint8Array): Field[] | undefined {
     while (from.pos < bytes.length) {
       const start = from.pos
       const tag = from.readVarint()
-      const [number, type] = [tag >>> 3, tag & 7]
+      const number = tag >>> 3
+      const type = tag & 7
       if (number === 0 || !TYPES.includes(type)) return undefined
       const length = type === BYTES ? from.readVarint() : undefined
       const value = from.pos

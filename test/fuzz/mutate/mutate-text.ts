@@ -24,7 +24,9 @@ function mutateOnce(
 ): string {
   const at = random.below(text.length + 1)
   const end = Math.min(text.length, at + 1 + random.below(random.pick([2, 8, 40])))
-  const [before, piece, after] = [text.slice(0, at), text.slice(at, end), text.slice(end)]
+  const before = text.slice(0, at)
+  const piece = text.slice(at, end)
+  const after = text.slice(end)
   switch (random.below(8)) {
     case 0:
       return before + after

@@ -73,7 +73,8 @@ test('fields of a protobuf change at every depth, and its lengths stay right', (
   const graph = (op: string): WrittenGraph => ({
     nodes: ['a', 'b', 'c'].map((name) => ({ op, inputs: ['x', name], outputs: [`${name}y`] })),
   })
-  const [good, donor] = [modelBytes(graph('Add')), modelBytes(graph('Mul'))]
+  const good = modelBytes(graph('Add'))
+  const donor = modelBytes(graph('Mul'))
   const before = good.slice()
   const all = Array.from({ length: 1000 }, (_, index) => mutateProto(new Random(3, index), good, [donor]))
   expect(good).toEqual(before)

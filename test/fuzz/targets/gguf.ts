@@ -84,7 +84,9 @@ function everyType(): Promise<Uint8Array> {
     'general.sampling.temp': ['f32', 0.7],
   }
   const tensor = (name: string, dtype: 'F32' | 'Q4_0' | 'Q6_K', shape: readonly number[], bytes: number) => ({
-    ...{ name, dtype, shape },
+    name,
+    dtype,
+    shape,
     data: () => [new Uint8Array(bytes)],
   })
   const tensors = [

@@ -2,7 +2,7 @@
 // tabs themselves. Out: two tabs that still answer, and typed refusals.
 import { Engine } from '../../../src/api/engine.ts'
 import { localHost } from '../../../src/api/tabs/local-host.ts'
-import { TABS_VERSION, type TabMessage } from '../../../src/api/tabs/tab-protocol.ts'
+import { TABS_VERSION, type TabMessage } from '../../../src/api/tabs/tab-messages.ts'
 import { endingWith, TabService } from '../../../src/api/tabs/tab-service.ts'
 import { createService } from '../../../src/engine/service.ts'
 import { toyModel } from '../../../src/engine/testing/toy-model.ts'
@@ -62,7 +62,9 @@ async function openSite(number: number): Promise<Site> {
   const open = async () => {
     const tab = new TabService(name, (onProgress, onDeath) =>
       localHost(localConnection(createService(async () => toyModel())), REQUEST, {
-        ...{ onProgress, onDeath, onNeed: () => undefined },
+        onProgress,
+        onDeath,
+        onNeed: () => undefined,
       }),
     )
     return { tab, engine: await Engine.open(endingWith(localConnection(tab.service), tab), 'toy') }
@@ -115,7 +117,12 @@ function parsed(messages: string): readonly unknown[] {
 }
 
 const REQUEST: LoadRequest = {
-  ...{ source: 'toy', threads: 1, build: 'auto', weights: 'auto', cache: 'none', assets: {} },
+  source: 'toy',
+  threads: 1,
+  build: 'auto',
+  weights: 'auto',
+  cache: 'none',
+  assets: {},
 }
 
 const PROMPT = { type: 'messages', messages: [{ role: 'user', content: 'hello' }] }

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/base/values.ts'
 import { modelText, openTokenizer } from '../../../src/engine/load/model-text.ts'
 import { ggufTokenizer } from '../../../src/formats/gguf/tokenizer-data.ts'
 import { readJson, withoutNulls } from '../../../src/formats/json.ts'
-import type { ModelFile } from '../../../src/formats/model-file.ts'
+import type { ModelFile } from '../../../src/formats/readers.ts'
 import type { MetaValue } from '../../../src/formats/tensors.ts'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../../../src/text/testing/tiny.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
@@ -66,16 +66,18 @@ const jsonOf = (input: Input, name: string): Promise<JsonObject> =>
   readJson(bufferSource(`${name}.json`, bytesOf(input, name)))
 
 const METADATA_KEYS: Readonly<Record<string, string>> = {
-  ...{
-    model: 'model',
-    pre: 'pre',
-    tokens: 'tokens',
-    scores: 'scores',
-    types: 'token_type',
-    merges: 'merges',
-  },
-  ...{ bosId: 'bos_token_id', eosId: 'eos_token_id', unknownId: 'unknown_token_id', addBos: 'add_bos_token' },
-  ...{ addEos: 'add_eos_token', addSpacePrefix: 'add_space_prefix' },
+  model: 'model',
+  pre: 'pre',
+  tokens: 'tokens',
+  scores: 'scores',
+  types: 'token_type',
+  merges: 'merges',
+  bosId: 'bos_token_id',
+  eosId: 'eos_token_id',
+  unknownId: 'unknown_token_id',
+  addBos: 'add_bos_token',
+  addEos: 'add_eos_token',
+  addSpacePrefix: 'add_space_prefix',
 }
 
 function metadataOf(spec: object): Record<string, unknown> {
@@ -96,7 +98,11 @@ function short(spec: ReturnType<typeof byteLevelSpec>): object {
   const idOf = (id: number | undefined) =>
     id === undefined ? undefined : tokens.indexOf(spec.tokens[id] ?? '')
   return {
-    ...{ ...spec, tokens, types: spec.types?.filter(keep), bosId: idOf(spec.bosId), eosId: idOf(spec.eosId) },
+    ...spec,
+    tokens,
+    types: spec.types?.filter(keep),
+    bosId: idOf(spec.bosId),
+    eosId: idOf(spec.eosId),
     ...(spec.scores !== undefined && { scores: spec.scores.filter(keep) }),
     ...(spec.merges !== undefined && {
       merges: ['h e', 'l l', 'he ll'].filter((merge) =>
@@ -135,12 +141,13 @@ const FEW = {
   ' ': 11,
 }
 const few = (changes: object = {}, model: object = {}) => ({
-  ...{
-    added_tokens: [
-      { id: 12, content: '<|im_end|>', special: true, lstrip: false, rstrip: true, normalized: false },
-    ],
-  },
-  ...{ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: 'ByteLevel' } },
+  added_tokens: [
+    { id: 12, content: '<|im_end|>', special: true, lstrip: false, rstrip: true, normalized: false },
+  ],
+  normalizer: null,
+  pre_tokenizer: null,
+  post_processor: null,
+  decoder: { type: 'ByteLevel' },
   model: { type: 'BPE', vocab: FEW, merges: ['h e', ['l', 'l'], '\u2581 he'], unk_token: '<unk>', ...model },
   ...changes,
 })

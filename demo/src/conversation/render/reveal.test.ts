@@ -6,7 +6,9 @@ import type { Conversation } from '../store/conversations.ts'
 import { Reveal } from './reveal.ts'
 
 const answered = (content: string, id = 'a'): Conversation => ({
-  ...{ id, title: 'A title', updated: 0 },
+  id,
+  title: 'A title',
+  updated: 0,
   messages: [
     { role: 'user', content: 'A question' },
     { role: 'assistant', content },

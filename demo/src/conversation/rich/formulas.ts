@@ -18,7 +18,11 @@ export function formula(tex: string, displayMode: boolean): Element | undefined 
   const holder = document.createElement('span')
   try {
     temml.render(tex, holder, {
-      ...{ displayMode, throwOnError: true, trust: false, maxSize: MOST_SIZE, maxExpand: MOST_MACROS },
+      displayMode,
+      throwOnError: true,
+      trust: false,
+      maxSize: MOST_SIZE,
+      maxExpand: MOST_MACROS,
     })
   } catch {
     return undefined

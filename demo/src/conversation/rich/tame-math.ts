@@ -70,20 +70,19 @@ const STYLES = new Map<string, Rule>([
 /** Units in em, where text has 16 pixels and 12 points; a share of the line is none. */
 const UNITS: ReadonlyMap<string, number> = new Map(
   Object.entries({
-    ...{
-      '': 1,
-      em: 1,
-      ex: 0.5,
-      mu: 1 / 18,
-      px: 1 / 16,
-      pt: 1 / 12,
-      bp: 1 / 12,
-      pc: 1,
-      mm: 0.24,
-      cm: 2.4,
-      in: 6,
-    },
-    ...{ '%': 0, width: 0 },
+    '': 1,
+    em: 1,
+    ex: 0.5,
+    mu: 1 / 18,
+    px: 1 / 16,
+    pt: 1 / 12,
+    bp: 1 / 12,
+    pc: 1,
+    mm: 0.24,
+    cm: 2.4,
+    in: 6,
+    '%': 0,
+    width: 0,
   }),
 )
 
@@ -168,7 +167,9 @@ function measure(element: Element, outer: number, spill: { across: number; down:
       ? heights.reduce((sum, height) => sum + height, scale)
       : Math.max(letters === 0 ? 0 : CHARACTER.height * scale, ...heights),
   }
-  const [width, height, depth] = [size('width'), size('height'), size('depth')]
+  const width = size('width')
+  const height = size('height')
+  const depth = size('depth')
   if (element.localName === 'mpadded') {
     if (width !== undefined) spill.across += Math.max(0, inside.width - width)
     if (height !== undefined || depth !== undefined)

@@ -19,14 +19,12 @@ const memory: MemoryUse = {
   totalBytes: 12e6,
 }
 const figures = (tokensPerSecond: number): Figures => ({
-  ...{
-    tokensPerSecond,
-    firstTokenMs: 12.4,
-    contextUsed: 40,
-    readTokens: 8,
-    promptTokens: 30,
-    writtenTokens: 10,
-  },
+  tokensPerSecond,
+  firstTokenMs: 12.4,
+  contextUsed: 40,
+  readTokens: 8,
+  promptTokens: 30,
+  writtenTokens: 10,
 })
 
 test('the newest answer comes first', () => {

@@ -3,7 +3,7 @@
 import { analyse, type StepAnalysis } from '../../../../bench/roofline/analyse.ts'
 import { PAGE } from '../../../../bench/roofline/jobs.ts'
 import { type RunHooks, runRoofline } from '../../../../bench/roofline/run.ts'
-import { resolveSource } from '../../../../src/api/request/source.ts'
+import { resolveSource } from '../../../../src/api/request/load-request.ts'
 import { loadOptions, type Used } from '../model-slot.ts'
 import { choiceSource } from '../models.ts'
 
@@ -23,8 +23,12 @@ export async function measureOps(
     model,
     {
       ...PAGE,
-      ...{ builds: [engine.build], threads: [engine.threads], sets: setsFor(weightBytes) },
-      ...{ weights, kvCache, waits: false },
+      builds: [engine.build],
+      threads: [engine.threads],
+      sets: setsFor(weightBytes),
+      weights,
+      kvCache,
+      waits: false,
     },
     hooks,
   )

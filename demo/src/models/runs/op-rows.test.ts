@@ -4,11 +4,22 @@ import type { Line, StepAnalysis } from '../../../../bench/roofline/analyse.ts'
 import { opRows, opTables, stepTitle } from './op-rows.ts'
 
 const line = (label: string, ms: number, limitMs: number, count = 1): Line => ({
-  ...{ label, name: 'linear', kind: 'linear', count, bytes: 1, ops: 1 },
-  ...{ ms: { median: ms, min: ms, max: ms }, limitMs, share: limitMs / ms },
+  label,
+  name: 'linear',
+  kind: 'linear',
+  count,
+  bytes: 1,
+  ops: 1,
+  ms: { median: ms, min: ms, max: ms },
+  limitMs,
+  share: limitMs / ms,
 })
 const step: StepAnalysis = {
-  ...{ stage: 'decode', build: 'relaxed', threads: 2, tokens: 1, position: 128 },
+  stage: 'decode',
+  build: 'relaxed',
+  threads: 2,
+  tokens: 1,
+  position: 128,
   lines: [
     line('mlp_down [tokens, 288]', 0.5, 0.25, 6),
     line('logits [1, 6144]', 0.3, 0.29),

@@ -1,21 +1,36 @@
 // OpenAI's text completions. In: an engine, a request's body. Out: texts that continue a prompt without a
 // chat template, whole or in chunks.
 import { wrongOption } from '../../../base/options.ts'
-import { randomId } from '../../../base/random-id.ts'
-import type { TokenLogprobs } from '../../../engine/wire/reply.ts'
+import { randomId } from '../../../base/values.ts'
+import type { TokenLogprobs } from '../../../engine/wire/protocol.ts'
 import type { Engine } from '../../engine.ts'
-import { replies, replyCount } from '../openai-replies.ts'
-import { fieldNames, textOptions } from '../openai-request.ts'
+import { fieldNames, replies, replyCount, textOptions } from '../openai-request.ts'
 import type { TextCompletion, TextCompletionParams } from '../openai-types.ts'
-import { type OnWarning, warnOfUnread } from '../warn.ts'
+import { type OnWarning, warnOfUnread } from '../reply-form.ts'
 
 type Choice = TextCompletion['choices'][0]
 
 const FIELDS: Record<keyof TextCompletionParams, true> = {
-  ...{ prompt: true, model: true, stream: true, stream_options: true, echo: true, logprobs: true, n: true },
-  ...{ max_tokens: true, temperature: true, top_p: true, top_k: true, min_p: true, typical_p: true },
-  ...{ repetition_penalty: true, frequency_penalty: true, presence_penalty: true, logit_bias: true },
-  ...{ seed: true, stop: true, halfbyte: true },
+  prompt: true,
+  model: true,
+  stream: true,
+  stream_options: true,
+  echo: true,
+  logprobs: true,
+  n: true,
+  max_tokens: true,
+  temperature: true,
+  top_p: true,
+  top_k: true,
+  min_p: true,
+  typical_p: true,
+  repetition_penalty: true,
+  frequency_penalty: true,
+  presence_penalty: true,
+  logit_bias: true,
+  seed: true,
+  stop: true,
+  halfbyte: true,
 }
 
 /** OpenAI's own default. */

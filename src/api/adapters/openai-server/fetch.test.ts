@@ -191,7 +191,9 @@ test('aborting rejects with the reason, before and while it answers', async () =
   const controller = new AbortController()
   const body = JSON.stringify({ ...said('z'.repeat(2000)), stream: true })
   const request = new Request('http://page/v1/chat/completions', {
-    ...{ method: 'POST', body, signal: controller.signal },
+    method: 'POST',
+    body,
+    signal: controller.signal,
   })
   const reader = (await post(request)).body!.getReader()
   await reader.read()
@@ -215,7 +217,8 @@ test.each<[string, string, RegExp, string | null]>([
 ])('a body with %s is refused in JSON, and need not be sent again', async (_, body, message, param) => {
   const post = openaiFetch(await openToy())
   const response = await post(new URL('https://any.example/some/v1/chat/completions/'), {
-    ...{ method: 'POST', body },
+    method: 'POST',
+    body,
   })
   expect(response.status).toBe(400)
   expect(response.headers.get('x-should-retry')).toBe('false')
@@ -258,12 +261,10 @@ test('a body may come as a stream, but not without end, and an abort ends one th
   const post = openaiFetch(await openToy())
   const send = (pull: UnderlyingDefaultSource['pull'], signal?: AbortSignal) =>
     post('http://page/v1/chat/completions', {
-      ...{
-        method: 'POST',
-        body: new ReadableStream({ pull: pull! }),
-        duplex: 'half',
-        signal: signal ?? null,
-      },
+      method: 'POST',
+      body: new ReadableStream({ pull: pull! }),
+      duplex: 'half',
+      signal: signal ?? null,
     } as RequestInit)
   const bytes = new TextEncoder().encode(JSON.stringify(said('hé')))
   let at = 0

@@ -1,23 +1,158 @@
 // OpenAI's server. In: requests that a client makes with `fetch`. Out: the responses that OpenAI's server
 // would give, from an engine of this page. Nothing goes over the network.
-import { HalfbyteError, reasonOf } from '../../../base/errors.ts'
-import { checkSignal } from '../../../base/options.ts'
+import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../base/errors.ts'
+import { checkSignal, wrongOption } from '../../../base/options.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
 import type { Engine } from '../../engine.ts'
 import { type OpenAIClient, type OpenAIOptions, openai } from '../openai-chat.ts'
 import type {
   ChatCompletionParams,
+  EmbeddingList,
   EmbeddingParams,
   TextCompletion,
   TextCompletionParams,
 } from '../openai-types.ts'
-import { type OnWarning, warnOnce } from '../warn.ts'
+import { type OnWarning, warnOfUnread, warnOnce } from '../reply-form.ts'
 import { collect, textCompletions } from './completions.ts'
-import { embeddings } from './embeddings.ts'
-import { type ErrorAnswer, errorAnswer, refusal } from './errors.ts'
-import { eventStream } from './events.ts'
 import { type ResponseObject, responseEvents } from './responses.ts'
 import { responsesRequest } from './responses-request.ts'
+
+const FIELDS: Record<keyof EmbeddingParams, true> = {
+  input: true,
+  model: true,
+  encoding_format: true,
+  dimensions: true,
+}
+
+/** Throws `unsupported` for a field with a wrong value, or for vectors shorter than the model's. */
+async function embeddings(
+  engine: Engine,
+  params: EmbeddingParams,
+  onWarning: OnWarning,
+  signal?: AbortSignal,
+): Promise<EmbeddingList> {
+  const { input, encoding_format: format, dimensions } = params
+  const texts = typeof input === 'string' ? [input] : input
+  if (!Array.isArray(texts) || texts.length === 0 || texts.some((text) => typeof text !== 'string'))
+    throw wrongOption('input', input, 'a text or a list of texts')
+  if (format != null && format !== 'float' && format !== 'base64')
+    throw wrongOption('encoding_format', format, 'float or base64')
+  warnOfUnread(params, FIELDS, onWarning)
+  const vectors = await engine.embed(texts, { signal })
+  const size = vectors[0]?.length
+  if (dimensions != null && dimensions !== size)
+    throw wrongOption('dimensions', dimensions, `${size}, the length of the model's vectors`)
+  const counts = await Promise.all(texts.map((text) => engine.countTokens(text)))
+  const tokens = counts.reduce((sum, count) => sum + count, 0)
+  return {
+    object: 'list',
+    data: vectors.map((vector, index) => ({
+      object: 'embedding',
+      index,
+      embedding: format === 'base64' ? base64(vector) : [...vector],
+    })),
+    model: engine.model.id,
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  }
+}
+
+/** The vector's little-endian f32 bytes. */
+function base64(vector: Float32Array): string {
+  const bytes = new DataView(new ArrayBuffer(vector.length * 4))
+  for (const [index, value] of vector.entries()) bytes.setFloat32(index * 4, value, true)
+  return btoa(Array.from(new Uint8Array(bytes.buffer), (byte) => String.fromCharCode(byte)).join(''))
+}
+
+interface ErrorAnswer {
+  readonly status: number
+  readonly body: {
+    readonly error: {
+      readonly message: string
+      readonly type: string
+      /** The field that is wrong, if one is. */
+      readonly param: string | null
+      readonly code: string
+    }
+  }
+}
+
+/** Status 400 for requests that can be mended, else 500. */
+function errorAnswer(error: unknown): ErrorAnswer {
+  const code = isHalfbyteError(error) ? error.code : 'internal'
+  if (code === 'context-overflow') return refusal(400, reasonOf(error), 'context_length_exceeded')
+  if (code === 'unsupported') return refusal(400, reasonOf(error), code, fieldOf(error))
+  return { status: 500, body: body(reasonOf(error), 'server_error', code) }
+}
+
+/** The last word of the name, which may be `a text in stop`. */
+function fieldOf(error: unknown): string | null {
+  const name = isHalfbyteError(error) ? error.detail['name'] : undefined
+  return /[\w.]+$/.exec(typeof name === 'string' ? name : '')?.[0] ?? null
+}
+
+/** For a request that is itself wrong. */
+const refusal = (
+  status: number,
+  message: string,
+  code: string,
+  param: string | null = null,
+): ErrorAnswer => ({ status, body: body(message, 'invalid_request_error', code, param) })
+
+const body = (
+  message: string,
+  type: string,
+  code: string,
+  param: string | null = null,
+): ErrorAnswer['body'] => ({ error: { message, type, param, code } })
+
+/**
+ * Starts a reply and streams its chunks, then `[DONE]`. Chunks with a type are events of that name, without
+ * such an end. Rejects with the error of its first token. A later error becomes the last event. The reply
+ * ends early when the reader cancels, or with `outer`'s reason.
+ */
+async function eventStream(
+  start: (signal: AbortSignal) => Promise<AsyncIterable<object>>,
+  outer: AbortSignal | undefined,
+): Promise<ReadableStream<Uint8Array>> {
+  const cancelled = new AbortController()
+  const signal = outer === undefined ? cancelled.signal : AbortSignal.any([outer, cancelled.signal])
+  const chunks = (await start(signal))[Symbol.asyncIterator]()
+  // The first chunk only names the role. With the second the model has begun, so that a request which the
+  // engine refuses still gets a status of its own.
+  const ready = [await chunks.next(), await chunks.next()]
+  const encoder = new TextEncoder()
+  let isNamed = false
+  return new ReadableStream<Uint8Array>({
+    start(controller) {
+      const end = () => {
+        controller.error(signal.reason)
+        // Frees the session of a reply that nobody reads to its end.
+        chunks.return?.().catch(() => undefined)
+      }
+      signal.addEventListener('abort', end, { once: true })
+    },
+    async pull(controller) {
+      const send = (data: string, event = '') =>
+        controller.enqueue(encoder.encode(`${event}data: ${data}\n\n`))
+      try {
+        const { done, value } = ready.shift() ?? (await chunks.next())
+        if (done !== true) {
+          const { type } = value as { readonly type?: string }
+          isNamed = type !== undefined
+          send(JSON.stringify(value), isNamed ? `event: ${type}\n` : '')
+        } else {
+          if (!isNamed) send('[DONE]')
+          controller.close()
+        }
+      } catch (error) {
+        if (signal.aborted) return
+        send(JSON.stringify(errorAnswer(error).body))
+        controller.close()
+      }
+    },
+    cancel: (reason) => cancelled.abort(reason),
+  })
+}
 
 /** What clients take as their `fetch`. */
 export type OpenAIFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
@@ -161,7 +296,8 @@ async function readText({ body }: Request, signal: AbortSignal | undefined): Pro
   const cancel = () => void reader.cancel().catch(() => undefined)
   signal?.addEventListener('abort', cancel)
   const decoder = new TextDecoder()
-  let [text, bytes] = ['', 0]
+  let text = ''
+  let bytes = 0
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       bytes += read.value.byteLength

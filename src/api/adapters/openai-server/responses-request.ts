@@ -1,24 +1,44 @@
 // Requests for OpenAI's responses. In: a body. Out: the same as a request for a chat completion.
 import { HalfbyteError } from '../../../base/errors.ts'
-import { checkList } from '../../../base/lists.ts'
-import { readFrom, renamedOption, shown, wrongOption } from '../../../base/options.ts'
+import { checkList, readFrom, renamedOption, shown, wrongOption } from '../../../base/options.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
 import type { SamplerOptions } from '../../../generate/sampler/options.ts'
 import { type ChatRequest, chatRequest } from '../openai-request.ts'
 import type { ChatCompletionParams, ChatMessageParam } from '../openai-types.ts'
-import { type OnWarning, warnOfUnread } from '../warn.ts'
+import { type OnWarning, warnOfUnread } from '../reply-form.ts'
 
 /** The fields that have another form in a chat completion. */
 const OWN = {
-  ...{ input: true, instructions: true, text: true, reasoning: true, max_output_tokens: true },
-  ...{ include: true, store: true, metadata: true, tools: true, tool_choice: true },
+  input: true,
+  instructions: true,
+  text: true,
+  reasoning: true,
+  max_output_tokens: true,
+  include: true,
+  store: true,
+  metadata: true,
+  tools: true,
+  tool_choice: true,
 } as const
 /** The fields that are passed on as they are. */
 const SAME = {
-  ...{ model: true, stream: true, temperature: true, top_p: true, top_logprobs: true, halfbyte: true },
-  ...{ parallel_tool_calls: true, chat_template_kwargs: true, seed: true, stop: true, logit_bias: true },
-  ...{ top_k: true, min_p: true, typical_p: true, repetition_penalty: true },
-  ...{ frequency_penalty: true, presence_penalty: true },
+  model: true,
+  stream: true,
+  temperature: true,
+  top_p: true,
+  top_logprobs: true,
+  halfbyte: true,
+  parallel_tool_calls: true,
+  chat_template_kwargs: true,
+  seed: true,
+  stop: true,
+  logit_bias: true,
+  top_k: true,
+  min_p: true,
+  typical_p: true,
+  repetition_penalty: true,
+  frequency_penalty: true,
+  presence_penalty: true,
 } as const satisfies Partial<Record<keyof ChatCompletionParams, true>>
 
 /** Fields that ask for what a server has stored. Without it the answer would be to another question. */

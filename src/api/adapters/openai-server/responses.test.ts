@@ -27,7 +27,10 @@ async function eventsOf(params: Params, toy?: ReturnType<typeof toyModel>): Prom
 }
 
 const add = {
-  ...{ type: 'function' as const, name: 'add', description: 'Adds one.', strict: true },
+  type: 'function' as const,
+  name: 'add',
+  description: 'Adds one.',
+  strict: true,
   parameters: { type: 'object', properties: { a: { enum: [1] } }, required: ['a'] },
 }
 const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
@@ -38,8 +41,15 @@ test('a text is answered, counted, and says what was asked for', async () => {
   const answer = await responses.create({ ...asked, input: 'hello', metadata: { a: 'b' } })
   expect(answer.output_text).toBe('You said hello')
   expect(answer).toMatchObject({
-    ...{ object: 'response', status: 'completed', model: 'toy', error: null, incomplete_details: null },
-    ...{ temperature: 0, metadata: { a: 'b' }, store: false, text: { format: { type: 'text' } } },
+    object: 'response',
+    status: 'completed',
+    model: 'toy',
+    error: null,
+    incomplete_details: null,
+    temperature: 0,
+    metadata: { a: 'b' },
+    store: false,
+    text: { format: { type: 'text' } },
     output: [{ type: 'message', role: 'assistant', status: 'completed' }],
     usage: { output_tokens: 6, input_tokens_details: { cached_tokens: 0 } },
   })
@@ -58,7 +68,8 @@ test('instructions stand before the items, and join a system text that is among 
   const own = await tokens({ ...asked, input: [{ role: 'system', content: 'Be brief.' }, user] })
   expect(await tokens({ ...asked, input: [user], instructions: 'Be brief.' })).toBe(own)
   const both = await tokens({
-    ...{ ...asked, instructions: 'Be kind.' },
+    ...asked,
+    instructions: 'Be kind.',
     input: [{ role: 'developer', content: 'Be brief.' }, user],
   })
   expect(both).toBe(own + 'Be kind.\n\n'.length)
@@ -116,7 +127,8 @@ test('a call has events of its own, and its output goes on from there', async ()
   const { output } = (events.at(-1) as OpenAI.Responses.ResponseCompletedEvent).response
   const { responses } = await client()
   const next = await responses.create({
-    ...{ ...asked, tools: [add] },
+    ...asked,
+    tools: [add],
     input: [
       { role: 'user', content: CALL },
       ...(output as OpenAI.Responses.ResponseInputItem[]),

@@ -1,13 +1,11 @@
 // OpenAI's responses. In: an engine, a request. Out: the events of a response in OpenAI's order; the last has
 // the whole response.
 import { isHalfbyteError, reasonOf } from '../../../base/errors.ts'
-import { randomId } from '../../../base/random-id.ts'
-import type { JsonObject } from '../../../base/values.ts'
+import { type JsonObject, randomId } from '../../../base/values.ts'
 import type { Engine } from '../../engine.ts'
 import type { GenerationResult } from '../../types.ts'
 import { answers, logprobsOf } from '../openai-chat.ts'
-import { replies } from '../openai-replies.ts'
-import type { ChatRequest } from '../openai-request.ts'
+import { type ChatRequest, replies } from '../openai-request.ts'
 import type { ChatTokenLogprob } from '../openai-types.ts'
 
 interface OutputText {
@@ -133,7 +131,11 @@ const callItem = ({
   name,
   arguments: given,
 }: NonNullable<GenerationResult['toolCalls']>[0]): CallItem => ({
-  ...{ id: `fc_${randomId()}`, type: 'function_call', status: 'completed', call_id: id, name },
+  id: `fc_${randomId()}`,
+  type: 'function_call',
+  status: 'completed',
+  call_id: id,
+  name,
   arguments: JSON.stringify(given),
 })
 
@@ -152,7 +154,10 @@ function* calling(item: CallItem, output_index: number): Generator<Draft> {
 }
 
 const textOf = (text: string, logprobs: readonly ChatTokenLogprob[]): OutputText => ({
-  ...{ type: 'output_text', text, annotations: [], logprobs },
+  type: 'output_text',
+  text,
+  annotations: [],
+  logprobs,
 })
 
 const tokensOf = (tokens: GenerationResult['logprobs']) => logprobsOf(tokens)?.content ?? []
@@ -167,8 +172,14 @@ function responseOf(engine: Engine, params: JsonObject): ResponseObject {
     status: 'in_progress',
     model: engine.model.id,
     output: [],
-    ...{ error: null, incomplete_details: null, usage: null, background: false, store: false },
-    ...{ previous_response_id: null, truncation: 'disabled', access_programs: null },
+    error: null,
+    incomplete_details: null,
+    usage: null,
+    background: false,
+    store: false,
+    previous_response_id: null,
+    truncation: 'disabled',
+    access_programs: null,
     instructions: given('instructions', null),
     max_output_tokens: given('max_output_tokens', null),
     metadata: given('metadata', {}),

@@ -1,12 +1,60 @@
-// Prompt API input. In: prompts and options in the browsers' own form. Out: our messages and sampling
-// options, or NotSupportedError.
+// Prompt API input. In: prompts, tools and options in the browsers' own form. Out: our messages and sampling
+// options, or the error that the interface names.
 import { isHalfbyteError, reasonOf } from '../../../base/errors.ts'
-import { checkList } from '../../../base/lists.ts'
-import { checkSignal, wrongOption } from '../../../base/options.ts'
+import { checkList, checkSignal, wrongOption } from '../../../base/options.ts'
 import { isObject } from '../../../base/values.ts'
-import type { Message } from '../../../engine/wire/protocol.ts'
+import type { Message, ToolCall } from '../../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../../types.ts'
 import { formOptions } from '../reply-form.ts'
+
+/** Most rounds of tool calls for one prompt. */
+export const MOST_ROUNDS = 16
+
+/** Runs the calls in parallel and waits for all. Rejects with a tool's error or with the signal's reason. */
+export async function runCalls(
+  calls: readonly ToolCall[],
+  tools: readonly PromptTool[],
+  signal: AbortSignal,
+): Promise<Message[]> {
+  return unlessAborted(Promise.all(calls.map((call) => runCall(call, tools))), signal)
+}
+
+/**
+ * Resolves as `work` does, or rejects with the signal's reason as soon as it is aborted. `work` is not
+ * stopped.
+ */
+export function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort)
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+async function runCall(
+  { id, name, arguments: given }: ToolCall,
+  tools: readonly PromptTool[],
+): Promise<Message> {
+  const tool = tools.find((one) => one.name === name)!
+  return { role: 'tool', content: String(await tool.execute(given as never)), toolCallId: id, name }
+}
+
+interface QuotaErrorClass {
+  new (message: string, numbers: { readonly requested: number; readonly quota: number }): DOMException
+}
+
+/**
+ * `QuotaExceededError` where the platform has that class, otherwise a DOMException of that name. Both have
+ * `requested` and `quota`, in tokens.
+ */
+export function quotaExceeded(requested: number, quota: number): DOMException {
+  const { QuotaExceededError: Platform } = globalThis as { QuotaExceededError?: QuotaErrorClass }
+  const message = `the conversation needs ${requested} tokens and the context holds ${quota}; shorten the input`
+  const numbers = { requested, quota }
+  if (Platform !== undefined) return new Platform(message, numbers)
+  return Object.assign(new DOMException(message, 'QuotaExceededError'), numbers)
+}
 
 /** Our own message, under the API's name for it. */
 export type PromptMessage = Message
@@ -135,7 +183,8 @@ export function createRequest(options: CreateOptions | undefined): CreateRequest
       sampling: samplingOf(read),
       tools: toolsOf(read.tools ?? []),
       initial: readPrompt(read.initialPrompts ?? []),
-      ...{ signal: read.signal, monitor },
+      signal: read.signal,
+      monitor,
       kinds: [
         ...kindsOf('expectedInputs', read.expectedInputs ?? []),
         ...kindsOf('expectedOutputs', read.expectedOutputs ?? []),
@@ -205,7 +254,9 @@ export const constraintOf = (
     // With an expression the reply cannot contain calls.
     if (responseConstraint instanceof RegExp) return { pattern: responseConstraint }
     const told = tools.map(({ name, description, inputSchema }) => ({
-      ...{ name, description, parameters: inputSchema },
+      name,
+      description,
+      parameters: inputSchema,
     }))
     return formOptions({ tools: told, choice: 'auto', schema: responseConstraint })
   })

@@ -1,12 +1,32 @@
 // Opening models. In: what names a model, a way to open files, a host. Out: its headers, whatever its format.
 import type { ByteSource } from '../../../base/bytes.ts'
 import { isHalfbyteError } from '../../../base/errors.ts'
-import type { ModelFile } from '../../../formats/model-file.ts'
 import { addressInside } from '../../../formats/names/named-files.ts'
+import { adapterFiles, openAdapter } from '../../../formats/open-adapter.ts'
 import { openFiles } from '../../../formats/open-files.ts'
-import type { LoadReaders } from '../../../formats/readers.ts'
+import type { LoadReaders, ModelFile } from '../../../formats/readers.ts'
 import { graphBuilder } from '../../../graph/builder.ts'
 import type { Host } from '../../../runtime/host.ts'
+import type { ScaledAdapter } from '../../../weights/adapt.ts'
+import type { LoadRequest } from '../../wire/protocol.ts'
+
+/** Throws what `open` and `readers` throw, and `format` or `unsupported` if a file is not a LoRA adapter. */
+export async function openAdapters(
+  lora: LoadRequest['lora'],
+  open: (source: LoadRequest['source']) => Promise<{ readonly sources: readonly ByteSource[] }>,
+  readers: LoadReaders,
+  signal?: AbortSignal,
+): Promise<ScaledAdapter[]> {
+  const adapters: ScaledAdapter[] = []
+  for (const { source, scale } of lora ?? []) {
+    const sources: ByteSource[] = []
+    for (const file of typeof source === 'string' ? adapterFiles(source) : [source]) {
+      sources.push(...(await open(file)).sources)
+    }
+    adapters.push({ adapter: await openAdapter(sources, readers, signal), scale })
+  }
+  return adapters
+}
 
 type Place = string | readonly File[]
 

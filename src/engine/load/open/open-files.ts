@@ -2,7 +2,7 @@
 // address.
 import { type ByteSource, blobSource } from '../../../base/bytes.ts'
 import type { HalfbyteError } from '../../../base/errors.ts'
-import { distrust, trust } from '../../../store/device/trust.ts'
+import { distrust, trust } from '../../../store/device/load-marks.ts'
 import { peekAddress } from '../../../store/download/peek.ts'
 import { openAddress } from '../../../store/open.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'

@@ -1,13 +1,13 @@
 // Opening shards. In: a prepared model, a runtime that cannot share memory. Out: workers with their plans, or
 // why there are none.
 import { type HalfbyteError, isHalfbyteError } from '../../../base/errors.ts'
+import { planTotals } from '../../../graph/plan/cost.ts'
 import type { Plan } from '../../../graph/plan/plan.ts'
-import { planTotals } from '../../../graph/plan/totals.ts'
 import type { Host, Note } from '../../../runtime/host.ts'
 import type { Runtime } from '../../../runtime/open.ts'
 import { chooseShares, type ShardMeasurement } from '../../../runtime/shards/choose.ts'
 import { ShardGroup } from '../../../runtime/shards/group.ts'
-import type { ShardedPlans } from '../deal-weights.ts'
+import type { ShardedPlans } from '../load-weights.ts'
 import type { PreparedModel } from '../prepare.ts'
 
 export interface ShardOptions {

@@ -12,10 +12,23 @@ export const TRIALS: Readonly<
     number
   >
 > = {
-  ...{ temperature: 1.3, topK: 9, topP: 0.9, minP: 0.01, tfsZ: 0.99, typicalP: 0.98, topNSigma: 9 },
-  ...{ repeatLastN: 8, repeatPenalty: 1.1, frequencyPenalty: 0.1, presencePenalty: 0.1 },
-  ...{ dryMultiplier: 0.1, dryBase: 1.1, dryAllowedLength: 4, dryLastN: 50 },
-  ...{ xtcProbability: 0.1, xtcThreshold: 0.4 },
+  temperature: 1.3,
+  topK: 9,
+  topP: 0.9,
+  minP: 0.01,
+  tfsZ: 0.99,
+  typicalP: 0.98,
+  topNSigma: 9,
+  repeatLastN: 8,
+  repeatPenalty: 1.1,
+  frequencyPenalty: 0.1,
+  presencePenalty: 0.1,
+  dryMultiplier: 0.1,
+  dryBase: 1.1,
+  dryAllowedLength: 4,
+  dryLastN: 50,
+  xtcProbability: 0.1,
+  xtcThreshold: 0.4,
 }
 
 interface Entry {
@@ -44,9 +57,16 @@ export const CHAIN_CASES: Record<string, { given: Given; options: SamplerOptions
   'bias, bans, penalties, typical and the cuts': {
     given: { row: wave(50), history: [3, 3, 17, 40] },
     options: {
-      ...{ logitBias: { 5: 1.5, 9: Number.NEGATIVE_INFINITY }, bannedTokens: [12] },
-      ...{ repeatPenalty: 1.3, frequencyPenalty: 0.2, presencePenalty: 0.1 },
-      ...{ topK: 20, typicalP: 0.95, topP: 0.9, minP: 0.05, temperature: 0.7 },
+      logitBias: { 5: 1.5, 9: Number.NEGATIVE_INFINITY },
+      bannedTokens: [12],
+      repeatPenalty: 1.3,
+      frequencyPenalty: 0.2,
+      presencePenalty: 0.1,
+      topK: 20,
+      typicalP: 0.95,
+      topP: 0.9,
+      minP: 0.05,
+      temperature: 0.7,
     },
   },
   'nothing but the softmax, over more ids than are sorted at first': {
@@ -151,7 +171,8 @@ export function distribution(given: Given, options: SamplerOptions): Map<number,
   const without = choices > 1 ? list.slice(choices - 1) : list
   const cold = (entries: readonly Entry[]) =>
     shares(entries.map((entry) => ({ ...entry, logit: entry.logit / set.temperature })))
-  const [kept, excluded] = [cold(list), cold(without)]
+  const kept = cold(list)
+  const excluded = cold(without)
   return new Map(
     [...kept].map(([id, p]) => [
       id,

@@ -35,7 +35,8 @@ export function engineRows(build: Build, vocab: number) {
     const at = arena.allocate(Math.ceil(vocab / 4) * 16, 'a row')
     return () => new Float32Array(memory.buffer, at, vocab)
   }
-  const [row, other] = [place(), place()]
+  const row = place()
+  const other = place()
   const put = (values: ArrayLike<number>): Float32Array => {
     row().set(values)
     return row()

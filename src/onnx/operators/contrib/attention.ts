@@ -1,18 +1,29 @@
 // Attention of ONNX Runtime. In: types of rows of queries, keys and values, and of those of earlier steps.
 // Out: types of rows of values, and of keys and values with the new ones after those of earlier steps.
-import { flagOf, intOf } from '../../ir/attributes.ts'
+
 import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../../ir/graph.ts'
-import { type Inference, type Operator, unclaimed, unfit } from '../../ir/operator.ts'
+import {
+  defineContrib,
+  flagOf,
+  type Inference,
+  intOf,
+  type Operator,
+  sameType,
+  unclaimed,
+  unfit,
+} from '../../ir/operator.ts'
 import { FLOATS } from '../../ir/tensor.ts'
-import { defineContrib, sameType } from '../define.ts'
 
 /** Positions are of each token, or of the first one. */
 export const rotaryEmbedding: Operator = defineContrib({
   name: 'RotaryEmbedding',
   inputs: [4, 4],
   attributes: {
-    ...{ interleaved: 'int', is_packed_batching: 'int', num_heads: 'int', rotary_embedding_dim: 'int' },
+    interleaved: 'int',
+    is_packed_batching: 'int',
+    num_heads: 'int',
+    rotary_embedding_dim: 'int',
     scale: 'float',
   },
   dtypes: [FLOATS, ['i64'], FLOATS, FLOATS],
@@ -39,14 +50,15 @@ export const groupQueryAttention: Operator = defineContrib({
   inputs: [7, 11],
   outputs: [1, 3],
   attributes: {
-    ...{ num_heads: 'int', kv_num_heads: 'int', do_rotary: 'int', rotary_interleaved: 'int' },
-    ...{
-      local_window_size: 'int',
-      scale: 'float',
-      softcap: 'float',
-      smooth_softmax: 'int',
-      qk_output: 'int',
-    },
+    num_heads: 'int',
+    kv_num_heads: 'int',
+    do_rotary: 'int',
+    rotary_interleaved: 'int',
+    local_window_size: 'int',
+    scale: 'float',
+    softcap: 'float',
+    smooth_softmax: 'int',
+    qk_output: 'int',
   },
   dtypes: [FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, ['i32'], ['i32'], FLOATS, FLOATS, ['i64'], FLOATS],
   mapping: 'many-to-many',
@@ -55,7 +67,8 @@ export const groupQueryAttention: Operator = defineContrib({
 })
 
 export function headCounts(node: Node): [heads: number, shared: number] {
-  const [heads, shared] = [intOf(node, 'num_heads', 0), intOf(node, 'kv_num_heads', 0)]
+  const heads = intOf(node, 'num_heads', 0)
+  const shared = intOf(node, 'kv_num_heads', 0)
   if (heads < 1 || shared < 1 || heads % shared !== 0)
     throw unfit(node, `${heads} heads cannot share ${shared} heads of keys`)
   if (flagOf(node, 'smooth_softmax') || intOf(node, 'qk_output', 0) !== 0)
@@ -72,7 +85,8 @@ function inferGroups({ node, inputs }: Inference): (Type | undefined)[] {
   if (dims?.length !== 3) return [{ dtype: q.dtype }, { dtype: q.dtype }, { dtype: q.dtype }]
   const size = divideDims(dims[2]!, hasInput(node, QKV.key) ? heads : heads + 2 * shared)
   const width = hasInput(node, QKV.key) ? dims[2]! : typeof size === 'number' ? size * heads : undefined
-  const [after, before] = [inputs[total]?.elements?.[0], inputs[pastKey]?.dims?.[2]]
+  const after = inputs[total]?.elements?.[0]
+  const before = inputs[pastKey]?.dims?.[2]
   const isKnown = typeof after === 'number' && typeof before === 'number'
   const present: Dim[] | undefined = isKnown ? [dims[0]!, shared, Math.max(after, before), size] : undefined
   return [
@@ -95,7 +109,11 @@ export const multiHeadAttention: Operator = defineContrib({
 })
 
 /** Inputs of MultiHeadAttention. */
-export const [MULTI_BIAS, PADDING, ADDED, MULTI_PAST_KEY, MULTI_PAST_VALUE] = [3, 4, 5, 6, 7]
+export const MULTI_BIAS = 3
+export const PADDING = 4
+export const ADDED = 5
+export const MULTI_PAST_KEY = 6
+export const MULTI_PAST_VALUE = 7
 
 function inferMulti({ node, inputs: [q, k, v, , , , past] }: Inference): (Type | undefined)[] {
   if (q === undefined) return []

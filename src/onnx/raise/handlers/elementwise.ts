@@ -1,11 +1,39 @@
 // Elementwise operators. In: rows, and activations of rows. Out: sums, gates and scaled rows.
 import type { Activation, Value } from '../../../graph/ir.ts'
-import { floatOf, intOf, stringOf } from '../../ir/attributes.ts'
+import { axisOf } from '../../ir/broadcast.ts'
+import type { Dim } from '../../ir/dims.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
-import { unclaimed } from '../../ir/operator.ts'
+import { floatOf, intOf, stringOf, unclaimed } from '../../ir/operator.ts'
 import { DTYPES, type DType, isFloat } from '../../ir/tensor.ts'
 import type { Scaled } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
+
+export interface AxisCut {
+  readonly axis: number
+  /** 0 <= from, to <= size. */
+  readonly from: number
+  readonly to: number
+  readonly size: number
+}
+
+/** Undefined for a Slice of another kind, and along an axis whose size is not known. */
+export function axisCut(
+  t: Translator,
+  node: Node,
+  rank: number,
+  sizeOf: (axis: number) => Dim | undefined,
+): AxisCut | undefined {
+  const starts = t.known(node, 1)
+  const ends = t.known(node, 2)
+  const axes = hasInput(node, 3) ? t.known(node, 3) : [0]
+  const steps = hasInput(node, 4) ? t.known(node, 4) : [1]
+  if (starts?.length !== 1 || ends?.length !== 1 || axes?.length !== 1 || steps?.[0] !== 1) return undefined
+  const axis = axisOf(node, axes[0]!, rank)
+  const size = sizeOf(axis)
+  if (typeof size !== 'number') return undefined
+  const within = (at: number) => Math.min(size, Math.max(0, at < 0 ? at + size : at))
+  return { axis, from: within(starts[0]!), to: within(ends[0]!), size }
+}
 
 export const add: Handler = (t, node) => {
   if (!t.isRows(node, 0) || !t.isRows(node, 1)) return false
@@ -71,7 +99,8 @@ function setScaled(t: Translator, node: Node, { value, scale, cap }: Scaled): tr
 
 /** activation(gate) * up, or x * sigmoid(x). */
 export const multiply: Handler = (t, node) => {
-  const [left, right] = [t.read(node, 0), t.read(node, 1)]
+  const left = t.read(node, 0)
+  const right = t.read(node, 1)
   for (const [one, other, at] of [
     [left, right, 1],
     [right, left, 0],

@@ -1,9 +1,8 @@
 // Operators of opset 23. In: RotaryEmbedding and Attention, and the contrib form of the first. Out: heads
 // that are rotated; attention of the plan.
 import type { Value } from '../../../graph/ir.ts'
-import { floatOf, intOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
-import { unclaimed, unfit } from '../../ir/operator.ts'
+import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
 import type { Heads, Mask } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { attend } from './scores.ts'
@@ -52,7 +51,12 @@ export function asHeads(node: Node, value: Value, count: number): Heads {
   return { is: 'heads', value, count, dim, axes: 'bthd', copies: 1, scale: 1, past: '' }
 }
 
-const [QUERY, KEY, VALUE, MASK, PAST_KEY, PAST_VALUE] = [0, 1, 2, 3, 4, 5]
+const QUERY = 0
+const KEY = 1
+const VALUE = 2
+const MASK = 3
+const PAST_KEY = 4
+const PAST_VALUE = 5
 
 export const attention: Handler = async (t, node) => {
   const isFlat = t.isRows(node, QUERY)

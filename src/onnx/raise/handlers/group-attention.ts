@@ -1,18 +1,25 @@
 // GroupQueryAttention. In: queries, keys and values, the state before the step, RoPE's tables. Out: attention
 // of the plan, whose state is in the state cache.
 import type { RopePairing } from '../../../arch/config/config.ts'
-import { floatOf, intOf } from '../../ir/attributes.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
-import { unclaimed, unfit } from '../../ir/operator.ts'
+import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
 import type { Heads } from '../meaning.ts'
-import { proveNumbers } from '../prove-positions.ts'
-import { tableRope } from '../prove-rope.ts'
+import { proveNumbers } from '../prove.ts'
+import { tableRope } from '../rope-table.ts'
 import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { asHeads, headsOf, leave } from './fused.ts'
 import { rotationOf } from './scores.ts'
 
-const [QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COS, SIN] = [0, 1, 2, 3, 4, 5, 6, 7, 8]
+const QUERY = 0
+const KEY = 1
+const VALUE = 2
+const PAST_KEY = 3
+const PAST_VALUE = 4
+const LENGTHS = 5
+const TOTAL = 6
+const COS = 7
+const SIN = 8
 /** Attributes that a step honours; the others have to be what changes nothing. */
 const NEUTRAL: Readonly<Record<string, number>> = { smooth_softmax: 0, qk_output: 0 }
 
@@ -23,7 +30,8 @@ const NEUTRAL: Readonly<Record<string, number>> = { smooth_softmax: 0, qk_output
  */
 export const groupQueryAttention: Handler = async (t, node) => {
   if (!t.isRows(node, QUERY) && t.read(node, QUERY)?.is !== 'heads') return false
-  const [heads, kvHeads] = [intOf(node, 'num_heads', 0), intOf(node, 'kv_num_heads', 0)]
+  const heads = intOf(node, 'num_heads', 0)
+  const kvHeads = intOf(node, 'kv_num_heads', 0)
   await checkForm(t, node)
   const [q, k, v] = parts(t, node, heads, kvHeads)
   const headDim = q.dim

@@ -1,14 +1,21 @@
 // MultiHeadAttention. In: queries, keys and values as rows or heads, the state before the step, a mask. Out:
 // attention of the plan.
-import { floatOf, intOf } from '../../ir/attributes.ts'
+
 import { hasInput, type Node } from '../../ir/graph.ts'
-import { unclaimed } from '../../ir/operator.ts'
+import { floatOf, intOf, unclaimed } from '../../ir/operator.ts'
 import type { Mask } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { headsOf, leave, past } from './fused.ts'
 import { attend } from './scores.ts'
 
-const [QUERY, KEY, VALUE, BIAS, PADDING, ADDED, PAST_KEY, PAST_VALUE] = [0, 1, 2, 3, 4, 5, 6, 7]
+const QUERY = 0
+const KEY = 1
+const VALUE = 2
+const BIAS = 3
+const PADDING = 4
+const ADDED = 5
+const PAST_KEY = 6
+const PAST_VALUE = 7
 
 export const multiHeadAttention: Handler = async (t, node) => {
   const count = intOf(node, 'num_heads', 0)
@@ -21,7 +28,12 @@ export const multiHeadAttention: Handler = async (t, node) => {
     t,
     node,
     {
-      ...{ is: 'scores', q, k: past(t, node, k, PAST_KEY), scale, cap: 0, isSoft: true },
+      is: 'scores',
+      q,
+      k: past(t, node, k, PAST_KEY),
+      scale,
+      cap: 0,
+      isSoft: true,
       mask: maskOf(t, node),
     },
     past(t, node, v, PAST_VALUE),

@@ -1,12 +1,11 @@
 // Recurrent layers in primitive operators. In: sums and products of rows, constants and states, and changes
 // of their layout. Out: convolutions and scans of the plan.
-import { intOf, intsOf, stringOf } from '../../ir/attributes.ts'
+
 import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
 import type { Node } from '../../ir/graph.ts'
-import { unclaimed } from '../../ir/operator.ts'
+import { intOf, intsOf, stringOf, unclaimed } from '../../ir/operator.ts'
 import { isFloat } from '../../ir/tensor.ts'
-import { type AxisCut, axisCut } from '../axis-cut.ts'
 import {
   asConvolution,
   asMemory,
@@ -30,6 +29,7 @@ import {
   usedAxes,
 } from '../terms.ts'
 import type { Handler, Translator } from '../translator.ts'
+import { type AxisCut, axisCut } from './elementwise.ts'
 
 /** An input as terms; undefined for what is none, and in graphs without states of recurrent layers. */
 function lifted(t: Translator, node: Node, index: number): Terms | undefined {
@@ -88,7 +88,8 @@ export const negative = unary((value) => ({
 const binary =
   (join: (t: Translator, node: Node, left: Terms, right: Terms) => Terms | undefined): Handler =>
   (t, node) => {
-    const [left, right] = [lifted(t, node, 0), lifted(t, node, 1)]
+    const left = lifted(t, node, 0)
+    const right = lifted(t, node, 1)
     return left !== undefined && right !== undefined && set(t, node, join(t, node, left, right))
   }
 
@@ -168,7 +169,8 @@ export const transpose: Handler = (t, node) => {
 /** The same elements in the same order, with other axes of size one: Reshape, Squeeze, Unsqueeze. */
 export const relay: Handler = (t, node) => {
   const value = lifted(t, node, 0)
-  const [from, to] = [t.types.get(node.inputs[0] ?? '')?.dims, t.dimsOf(node)]
+  const from = t.types.get(node.inputs[0] ?? '')?.dims
+  const to = t.dimsOf(node)
   if (value === undefined || from === undefined || to === undefined) return false
   const used = usedAxes(value)
   const long = longAxes(to)
@@ -186,7 +188,8 @@ export const relay: Handler = (t, node) => {
 /** One index along an axis that no factor has. */
 export const pick: Handler = (t, node) => {
   const value = lifted(t, node, 0)
-  const [to, indices] = [t.dimsOf(node), t.known(node, 1)]
+  const to = t.dimsOf(node)
+  const indices = t.known(node, 1)
   if (value === undefined || to === undefined || indices?.length !== 1) return false
   const axis = axisOf(node, intOf(node, 'axis', 0), value.rank)
   if (usedAxes(value).includes(axis)) return false
@@ -249,7 +252,8 @@ function part(
 
 /** The step's own input after the newest ones of the state. */
 export const concat = binary((t, node, left, right) => {
-  const [past, own] = [onlyFactor(left), onlyFactor(right)]
+  const past = onlyFactor(left)
+  const own = onlyFactor(right)
   if (node.inputs.length !== 2 || past?.source.of !== 'state' || own?.source.of !== 'rows') return undefined
   const [channels, taps] = past.axes
   if (axisOf(node, intOf(node, 'axis', 0), left.rank) !== taps || `${own.axes}` !== `${channels}`)

@@ -1,19 +1,19 @@
 // Attention in primitive operators. In: products of heads, masks, softmax. Out: attention of the plan, once
 // the mask is proven to hide what comes later, or what is out of a window.
 import type { RopeUse, Value } from '../../../graph/ir.ts'
-import { intOf } from '../../ir/attributes.ts'
 import type { Node } from '../../ir/graph.ts'
-import { unclaimed } from '../../ir/operator.ts'
+import { intOf, unclaimed } from '../../ir/operator.ts'
 import type { Heads, Mask, Scores } from '../meaning.ts'
-import { proveMask } from '../prove-mask.ts'
-import { proveRope } from '../prove-rope.ts'
+import { proveMask } from '../prove.ts'
+import { proveRope } from '../rope-table.ts'
 import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { checkFactor } from './elementwise.ts'
 
 /** q k^T, or softmax(scores) v. */
 export const multiplyMatrices: Handler = async (t, node) => {
-  const [left, right] = [t.read(node, 0), t.read(node, 1)]
+  const left = t.read(node, 0)
+  const right = t.read(node, 1)
   if (left?.is === 'heads' && right?.is === 'heads' && left.axes === 'bhtd' && right.axes === 'bhdt') {
     const scale = left.scale * right.scale
     t.set(node, 0, { is: 'scores', q: left, k: right, scale, cap: 0, isSoft: false })
@@ -32,7 +32,8 @@ export const scaleScores: Handler = (t, node) => {
     [0, 1],
     [1, 0],
   ] as const) {
-    const [scores, number] = [t.read(node, one), t.scalar(node, other)]
+    const scores = t.read(node, one)
+    const number = t.scalar(node, other)
     if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || number === undefined)
       continue
     checkFactor(node, number)
@@ -43,7 +44,8 @@ export const scaleScores: Handler = (t, node) => {
 }
 
 export const divideScores: Handler = (t, node) => {
-  const [scores, number] = [t.read(node, 0), t.scalar(node, 1)]
+  const scores = t.read(node, 0)
+  const number = t.scalar(node, 1)
   if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || number === undefined)
     return false
   checkFactor(node, 1 / number)
@@ -56,7 +58,8 @@ export const addMask: Handler = (t, node) => {
     [0, 1],
     [1, 0],
   ] as const) {
-    const [scores, mask] = [t.read(node, one), t.read(node, other)]
+    const scores = t.read(node, one)
+    const mask = t.read(node, other)
     if (scores?.is !== 'scores' || (mask?.is !== 'control' && mask?.is !== 'constant')) continue
     setMask(t, node, scores, { name: node.inputs[other]!, form: 'added' })
     return true
@@ -70,7 +73,8 @@ export const chooseByMask: Handler = (t, node) => {
     [1, 2, 'kept'],
     [2, 1, 'dropped'],
   ] as const) {
-    const [scores, number] = [t.read(node, one), t.scalar(node, other)]
+    const scores = t.read(node, one)
+    const number = t.scalar(node, other)
     if (scores?.is !== 'scores' || number === undefined || !(number <= -1e4)) continue
     setMask(t, node, scores, { name: node.inputs[0]!, form })
     return true
@@ -88,7 +92,8 @@ export const findGaps: Handler = (t, node) => {
 
 /** Zeros for such shares. A proven mask shows each row at least itself, so there are none. */
 export const fillGaps: Handler = (t, node) => {
-  const [gaps, scores] = [t.read(node, 0), t.read(node, 2)]
+  const gaps = t.read(node, 0)
+  const scores = t.read(node, 2)
   if (gaps?.is !== 'gaps' || gaps.of !== scores || t.scalar(node, 1) !== 0) return false
   t.set(node, 0, gaps.of)
   return true
@@ -122,7 +127,9 @@ export async function attend(
   const window = mask === 'causal' ? 0 : await proveMask(t, node, mask, q.count)
   const kind = window > 0 ? 'local' : 'all'
   const { dims, pairing } = await rotationOf(t, node, kind, q, k)
-  const [heads, kvHeads, headDim] = [q.count, k.count / k.copies, q.dim]
+  const heads = q.count
+  const kvHeads = k.count / k.copies
+  const headDim = q.dim
   const layer = t.findings.layers++
   t.noteHeads(node, heads, kvHeads, headDim)
   const norms = q.norm &&

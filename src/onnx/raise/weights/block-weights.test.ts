@@ -5,7 +5,8 @@ import { floatToHalf, halfToFloat } from '../../../base/half.ts'
 import { seededRandom, storedNumbers, valuesOf } from '../../testing/stored-codes.ts'
 import { blockTensor } from './block-weights.ts'
 
-const [N, K] = [6, 192]
+const N = 6
+const K = 192
 
 test.each([
   [4, 32, 'none', 'Q4_0'],
@@ -36,7 +37,12 @@ test.each([
     const zeroOf = (row: number, at: number) => zeros[row * (zeroPoints === 'codes' ? perRow : blocks) + at]!
     const dtype = bits === 4 ? 'u4' : 'u8'
     const tensor = blockTensor({
-      ...{ file: 'model.onnx', name: 'w', n: N, k: K, bits, block },
+      file: 'model.onnx',
+      name: 'w',
+      n: N,
+      k: K,
+      bits,
+      block,
       codes: { ...storedNumbers(dtype, [codes.length], codes), dtype: 'u8' },
       scales: storedNumbers('f32', [scales.length], scales),
       zeros:
@@ -52,7 +58,8 @@ test.each([
       [1, 4],
     ] as const) {
       const due = Array.from({ length: (end - first) * K }, (_, index) => {
-        const [row, at] = [first + Math.floor(index / K), index % K]
+        const row = first + Math.floor(index / K)
+        const at = index % K
         const own = Math.floor(at / block)
         const zero = zeroPoints === 'none' ? middle : zeroOf(row, own)
         return scales[row * blocks + own]! * (codes[row * blocks * block + at]! - zero)

@@ -10,8 +10,8 @@ import { floatsToHalves, floatToHalf, halfTable } from '../../../base/half.ts'
 import type { DType as StoredDType, TensorInfo } from '../../../formats/tensors.ts'
 import { type Constant, isStored } from '../../ir/graph.ts'
 import { BITS, bfloat16Of, isFloat, numbersOf } from '../../ir/tensor.ts'
+import { originOf } from './code-matrix.ts'
 import { asHalvesAndFloats, computed, unread } from './matrices.ts'
-import { originOf } from './origin.ts'
 
 export interface BlockWeight {
   readonly file: string
@@ -163,7 +163,8 @@ function signed(codes: Uint32Array, from: number, halves: Uint16Array, to: numbe
 function nibbles(codes: Uint32Array, from: number, halves: Uint16Array, to: number): number {
   let at = to
   for (let i = from; i < from + 2; i++) {
-    const [low, high] = [codes[i]!, codes[i + 2]!]
+    const low = codes[i]!
+    const high = codes[i + 2]!
     const front = apart(low & 0xffff) | (apart(high & 0xffff) << 4)
     const back = apart(low >>> 16) | (apart(high >>> 16) << 4)
     halves[at++] = front

@@ -7,9 +7,13 @@ import type { DType } from '../../ir/tensor.ts'
 import { seededRandom, storedNumbers, valuesOf } from '../../testing/stored-codes.ts'
 import { codeTensor } from './code-matrix.ts'
 
-const [N, K] = [6, 64]
+const N = 6
+const K = 64
 const RANGES: Partial<Record<DType, readonly [number, number]>> = {
-  ...{ i8: [-128, 127], u8: [0, 255], i4: [-8, 7], u4: [0, 15] },
+  i8: [-128, 127],
+  u8: [0, 255],
+  i4: [-8, 7],
+  u4: [0, 15],
 }
 
 test.each([
@@ -32,7 +36,8 @@ test.each([
   for (const isTurned of [false, true]) {
     const next = seededRandom(7)
     const whole = () => low + Math.floor(next() * (high - low + 1))
-    const [codes, zeros] = [Array.from({ length: N * K }, whole), Array.from({ length: count }, whole)]
+    const codes = Array.from({ length: N * K }, whole)
+    const zeros = Array.from({ length: count }, whole)
     // Scales that f16 has.
     const scales = Array.from({ length: count }, () => halfToFloat(floatToHalf(0.001 + next() / 100)))
     const middle = (high + low + 1) / 2
@@ -40,7 +45,10 @@ test.each([
     const dims = (width: number) => (count === 1 ? [] : isTurned ? [N, width] : [width, N])
     const asZeros = { dtype, dims: dims(parts), data: Int16Array.from(used) } as Constant
     const tensor = codeTensor('model.onnx', 'w', {
-      ...{ name: 'w', codes: storedNumbers(dtype, isTurned ? [N, K] : [K, N], codes), isTurned, block },
+      name: 'w',
+      codes: storedNumbers(dtype, isTurned ? [N, K] : [K, N], codes),
+      isTurned,
+      block,
       scales: storedNumbers('f32', dims(parts), scales),
       zeros: zeroPoints === 'none' ? undefined : asZeros,
     })

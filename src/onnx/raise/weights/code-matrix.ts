@@ -4,14 +4,130 @@
 //
 //   W = scale * (code - zero point)
 //   codes [k][n], or [n][k] where `isTurned`; scales [1], [n], or [k / block][n], turned as the codes are
-import { release } from '../../../base/bytes.ts'
-import { floatToHalf } from '../../../base/half.ts'
+import { readInto, release } from '../../../base/bytes.ts'
+import { floatToHalf, halfTable } from '../../../base/half.ts'
 import type { DType as StoredDType, TensorInfo } from '../../../formats/tensors.ts'
 import { type Constant, isStored } from '../../ir/graph.ts'
-import { BITS, countOf, numbersOf } from '../../ir/tensor.ts'
-import { lineReader, type Numbers } from './lines.ts'
-import { asHalvesAndFloats, computed, unread } from './matrices.ts'
-import { originOf } from './origin.ts'
+import { BITS, bfloat16Of, countOf, type DType, numbersOf } from '../../ir/tensor.ts'
+import { asHalvesAndFloats, computed, turnedRows, unread } from './matrices.ts'
+
+interface LineShape {
+  readonly n: number
+  /** Numbers of a line. */
+  readonly width: number
+  /** Lines lie one after the other: the constant is [n, width]. */
+  readonly isTurned: boolean
+}
+
+type Numbers = Int8Array | Uint8Array | Float32Array
+
+/** Reads lines [first, end) as [end - first][width], an array of its own. Ask for them in order. */
+function lineReader(
+  constant: Constant,
+  { n, width, isTurned }: LineShape,
+): (first: number, end: number, signal?: AbortSignal) => Promise<Numbers> {
+  if (!isStored(constant)) {
+    const all = numbersOf(constant)
+    return async (first, end) =>
+      Float32Array.from({ length: (end - first) * width }, (_, at) => {
+        const line = first + Math.floor(at / width)
+        const place = at % width
+        return all[isTurned ? line * width + place : place * n + line]!
+      })
+  }
+  const { dtype, source, offset } = constant
+  if (BITS[dtype] === 4) return nibbleReader(constant, { n, width, isTurned })
+  const size = (BITS[dtype] / 8) as 1 | 2 | 4
+  if (!isTurned) {
+    const rows = turnedRows({ source, offset, shape: [width, n] }, size)
+    return async (...range) => numbersFrom(dtype, await rows(...range))
+  }
+  return async (first, end, signal) => {
+    const bytes = new Uint8Array((end - first) * width * size)
+    await readInto(source, bytes, offset + first * width * size, signal)
+    return numbersFrom(dtype, bytes)
+  }
+}
+
+/** Of 4 bits. Two lie in a byte, the first one low, wherever rows of the constant end. */
+function nibbleReader(
+  { dtype, source, offset }: Extract<Constant, { source: unknown }>,
+  { n, width, isTurned }: LineShape,
+): ReturnType<typeof lineReader> {
+  const numberOf = (byte: number, isHigh: number): number => {
+    const nibble = (byte >> (4 * isHigh)) & 15
+    return dtype === 'i4' && nibble > 7 ? nibble - 16 : nibble
+  }
+  if (!isTurned && n % 2 === 0) {
+    const pairs = turnedRows({ source, offset, shape: [width, n / 2] }, 1)
+    return async (first, end, signal) => {
+      const begin = first >> 1
+      const bytes = await pairs(begin, (end + 1) >> 1, signal)
+      const out = new Int8Array((end - first) * width)
+      // hot
+      for (let line = first, at = 0; line < end; line++) {
+        const row = ((line >> 1) - begin) * width
+        for (let place = 0; place < width; place++) out[at++] = numberOf(bytes[row + place]!, line & 1)
+      }
+      release(bytes)
+      return out
+    }
+  }
+  const [perLine, perPlace] = isTurned ? [width, 1] : [1, n]
+  return async (first, end, signal) => {
+    const [from, to] = isTurned ? [first * width, end * width] : [0, n * width]
+    const begin = from >> 1
+    const bytes = await source.read(offset + begin, ((to + 1) >> 1) - begin, signal)
+    const out = new Int8Array((end - first) * width)
+    // hot
+    for (let line = first, at = 0; line < end; line++) {
+      for (let place = 0; place < width; place++) {
+        const element = line * perLine + place * perPlace - 2 * begin
+        out[at++] = numberOf(bytes[element >> 1]!, element & 1)
+      }
+    }
+    return out
+  }
+}
+
+/** The bytes are an array of their own, whose memory is taken or released. */
+function numbersFrom(dtype: DType, bytes: Uint8Array): Numbers {
+  const { buffer, byteOffset, byteLength } = bytes
+  if (dtype === 'i8') return new Int8Array(buffer, byteOffset, byteLength)
+  if (dtype === 'u8') return new Uint8Array(buffer, byteOffset, byteLength)
+  if (dtype === 'f32') return new Float32Array(buffer, byteOffset, byteLength / 4)
+  const table = halfTable()
+  const halves = new Uint16Array(buffer, byteOffset, byteLength / 2)
+  const numbers = Float32Array.from(halves, (half) => (dtype === 'bf16' ? bfloat16Of(half) : table[half]!))
+  release(bytes)
+  return numbers
+}
+
+interface Origin {
+  readonly bits: number
+  /** Inputs that share a scale; 0: all inputs of an output do, or all of the matrix. */
+  readonly block: number
+  /** Without blocks: each output has a scale. */
+  readonly isPerOutput?: boolean
+  readonly hasZeros: boolean
+  /** Of the scales in the file. */
+  readonly scales: DType
+  /** What the matrix is read as. */
+  readonly form: StoredDType
+}
+
+/** As `halfbyte inspect` prints it; docs/internals/onnx.md has the same as a table. */
+export function originOf({ bits, block, isPerOutput, hasZeros, scales, form }: Origin): string {
+  const shared = block > 0 ? `in blocks of ${block}` : isPerOutput ? 'by output' : 'by tensor'
+  return `${bits} bits ${shared}${hasZeros ? ', zero points' : ''}: ${lossOf(scales, form)}`
+}
+
+function lossOf(scales: DType, form: StoredDType): string {
+  // A group has one scale, and no zero point that fits these.
+  if (form === 'F32') return 'values are rounded again where they are stored in fewer bits'
+  if (form === 'Q4_1') return 'scale and scale x zero are rounded to f16'
+  return scales === 'f16' ? 'no loss' : 'scales are rounded to f16'
+}
 
 export interface CodeMatrix {
   readonly name: string
@@ -77,7 +193,11 @@ export function codeTensor(file: string, name: string, matrix: CodeMatrix): Tens
   const isLikeEight = !holds && k % GROUP === 0
   const bits = BITS[dtype]
   const origin = originOf({
-    ...{ bits, block, form, hasZeros: !isMiddle, scales: scales.dtype },
+    bits,
+    block,
+    form,
+    hasZeros: !isMiddle,
+    scales: scales.dtype,
     ...(block === 0 && { isPerOutput: countOf(scales.dims) > 1 }),
   })
   return { ...made, origin, ...(isLikeEight && { like: 'Q8_0' as const }) }

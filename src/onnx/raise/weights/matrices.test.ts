@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { bufferSource } from '../../../base/bytes.ts'
 import { transposed, turnedRows } from './matrices.ts'
 
-const [K, N] = [70, 150]
+const K = 70
+const N = 150
 
 function matrix(size: 1 | 2 | 4) {
   const filled = (length: number, value: (at: number) => number) => {

@@ -7,14 +7,17 @@ import { WeightTable } from './weight-table.ts'
 const K = 64
 const codesOf = (rows: number) => tensorOf('u8', [rows, 2, 16], Array<number>(rows * 32).fill(0x99))
 const scalesOf = (rows: number) => tensorOf('f32', [rows * 2], Array<number>(rows * 2).fill(0.5))
-const [codes, scales, others] = [codesOf(4), scalesOf(4), scalesOf(4)]
+const codes = codesOf(4)
+const scales = scalesOf(4)
+const others = scalesOf(4)
 const tableOf = (constants: Graph['constants'] = new Map()) =>
   new WeightTable('model.onnx', { name: 'main', inputs: [], outputs: [], nodes: [], constants })
 const form = { n: 4, k: K, bits: 4, block: 32, codes, scales }
 
 test('codes that two nodes read alike are one weight, and with other scales or zero points another', () => {
   const weights = tableOf()
-  const [first, second] = [weights.blocks(form, 'w'), weights.blocks({ ...form, zero: undefined }, 'w')]
+  const first = weights.blocks(form, 'w')
+  const second = weights.blocks({ ...form, zero: undefined }, 'w')
   expect(second).toEqual(first)
   expect(weights.blocks({ ...form, scales: others }, 'w')).not.toEqual(first)
   expect(weights.blocks({ ...form, zero: 3 }, 'w')).not.toEqual(first)
@@ -37,8 +40,13 @@ test('a vector that is read as a norm and as a bias of other sizes is refused', 
   const vector = tensorOf('f32', [8], Array<number>(8).fill(1))
   const weights = tableOf(new Map([['v', vector]]))
   const node: Node = {
-    ...{ name: 'n', op: 'Add', domain: '', version: 17, outputs: ['y'] },
-    ...{ inputs: ['x', 'v'], attributes: new Map() },
+    name: 'n',
+    op: 'Add',
+    domain: '',
+    version: 17,
+    outputs: ['y'],
+    inputs: ['x', 'v'],
+    attributes: new Map(),
   }
   expect(weights.vector(node, 1, 8, 'norm')).not.toEqual(weights.vector(node, 1, 8, 'bias'))
   expect(() => weights.vector(node, 1, 6, 'norm')).toThrow(expect.objectContaining({ code: 'format' }))

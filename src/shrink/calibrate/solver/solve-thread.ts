@@ -2,10 +2,8 @@
 // shares.
 
 import { HalfbyteError, reasonOf, type WireError } from '../../../base/errors.ts'
-import type { Dense, GemmCall } from '../../matrix/dense.ts'
-import type { Factor } from '../../matrix/factor.ts'
-import type { Solved } from '../../matrix/gptq.ts'
-import { type Slab, solveSlab } from '../../matrix/slab.ts'
+import type { Dense, Factor, GemmCall } from '../../matrix/factor.ts'
+import { type Slab, type Solved, solveSlab } from '../../matrix/gptq.ts'
 import { type GroupResult, type GroupTask, reserveGroup, solveGroup } from '../../prune/group.ts'
 import { invertRows } from '../../prune/inverse.ts'
 import { denseIn } from './solver-module.ts'

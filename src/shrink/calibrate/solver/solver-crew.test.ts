@@ -3,21 +3,24 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { loadSolver, startSolver } from '../../../cli/host.ts'
 import { factorize } from '../../matrix/factor.ts'
+import type { Slab } from '../../matrix/gptq.ts'
 import { inputStats } from '../../matrix/hessian.ts'
-import type { Slab } from '../../matrix/slab.ts'
-import { parsePattern } from '../../prune/pattern.ts'
+import { parsePattern } from '../../prune/mask.ts'
 import { type Pruned, prune, pruneBytes, pruning } from '../../prune/prune.ts'
 import { seeded } from '../../testing/obs.ts'
 import { type CrewOptions, SolverCrew } from './solver-crew.ts'
 
 const random = seeded(9)
 // More than one slab and one step of the factor that is shared.
-const [n, k] = [150, 608]
+const n = 150
+const k = 608
 const inputs = Float32Array.from({ length: 700 * k }, random)
 const drift = Float64Array.from({ length: k * k }, random)
 const stats = { ...inputStats('w', inputs, k), drift }
 const matrix: Slab = {
-  ...{ n, k, options: { format: 'w4_g32', sweeps: 1, share: 0.5 } },
+  n,
+  k,
+  options: { format: 'w4_g32', sweeps: 1, share: 0.5 },
   weights: Float32Array.from({ length: n * k }, random),
   behind: Float64Array.from({ length: n * k }, random),
 }
@@ -31,7 +34,10 @@ afterEach(() => {
 
 async function crewOf(options: Partial<CrewOptions> = {}): Promise<SolverCrew> {
   const crew = new SolverCrew({
-    ...{ solver: await loadSolver(), startSolver, threads: 2, signal: new AbortController().signal },
+    solver: await loadSolver(),
+    startSolver,
+    threads: 2,
+    signal: new AbortController().signal,
     yieldTask: () => Promise.resolve(),
     ...options,
   })

@@ -6,11 +6,18 @@
 
 import { HalfbyteError } from '../../../base/errors.ts'
 import { checkWeights } from '../../codes/coded-matrix.ts'
-import { type Dense, factorBytes, type GemmCall, plainDense, slabBytes } from '../../matrix/dense.ts'
-import { type Factor, type FactorOptions, factorizing } from '../../matrix/factor.ts'
-import type { Solved } from '../../matrix/gptq.ts'
+import {
+  type Dense,
+  type Factor,
+  type FactorOptions,
+  factorBytes,
+  factorizing,
+  type GemmCall,
+  plainDense,
+  slabBytes,
+} from '../../matrix/factor.ts'
+import { joinSlabs, SLAB_ROWS, type Slab, type Solved, slabsOf, solveSlab } from '../../matrix/gptq.ts'
 import type { InputStats } from '../../matrix/hessian.ts'
-import { joinSlabs, SLAB_ROWS, type Slab, slabsOf, solveSlab } from '../../matrix/slab.ts'
 import { turned } from '../../matrix/targets.ts'
 import { type GroupResult, groupBytes, solveGroup } from '../../prune/group.ts'
 import { inverseSlabs, invertRows } from '../../prune/inverse.ts'
@@ -181,7 +188,8 @@ export class SolverCrew {
   async #open(ownBytes: number, threadBytes: number): Promise<Dense> {
     const { solver } = this.#options
     if (solver === undefined) return plainDense
-    const [own, part] = [partBytes(ownBytes), partBytes(threadBytes)]
+    const own = partBytes(ownBytes)
+    const part = partBytes(threadBytes)
     const bytes = own + this.#threads.length * part
     const known = this.#memory?.memory
     const memory = known !== undefined && known.buffer.byteLength >= bytes ? known : solverMemory(bytes)

@@ -1,8 +1,7 @@
 // The solver's module. In: random problems. Out: the bits of the products in TypeScript, and the same codes.
 import { expect, test } from 'vitest'
 import { loadSolver } from '../../../cli/host.ts'
-import { type Dense, factorBytes, plainDense, rowsOf, slabBytes } from '../../matrix/dense.ts'
-import { factorize } from '../../matrix/factor.ts'
+import { type Dense, factorBytes, factorize, plainDense, rowsOf, slabBytes } from '../../matrix/factor.ts'
 import { gptq } from '../../matrix/gptq.ts'
 import { inputStats } from '../../matrix/hessian.ts'
 import { targetsOf, turned } from '../../matrix/targets.ts'
@@ -38,7 +37,8 @@ test.each([
 })
 
 test.each([false, true])('solving chooses the same codes, inputs sorted: %s', async (actOrder) => {
-  const [n, k] = [40, 176]
+  const n = 40
+  const k = 176
   const inputs = Float32Array.from({ length: 400 * k }, random)
   const weights = Float32Array.from({ length: n * k }, random)
   const drift = Float64Array.from({ length: k * k }, random)

@@ -1,7 +1,7 @@
 // The solver's module. In: wasm/solve, compiled. Out: dense products in f64 on SIMD, in a memory that
 // threads may share, each with rooms of its own.
 import { HalfbyteError } from '../../../base/errors.ts'
-import type { Dense, Rows } from '../../matrix/dense.ts'
+import type { Dense, Rows } from '../../matrix/factor.ts'
 
 const PAGE_BYTES = 65536
 /** Of each thread, before its rooms. */

@@ -2,7 +2,7 @@
 import { isHalfbyteError, reasonOf } from '../../../base/errors.ts'
 import { malformed, type TokenizerSpec } from '../../spec.ts'
 import type { Tokenizer, TokenizerOptions } from '../tokenizer.ts'
-import { checkedSpec } from './check-spec.ts'
+import { checkedSpec } from './check-steps.ts'
 import { ggufTokenizer } from './gguf-tokenizer.ts'
 import { jsonTokenizer } from './json-tokenizer.ts'
 

@@ -1,16 +1,20 @@
 // GGUF tokenizer. In: the vocabulary of a GGUF file. Out: a Tokenizer that produces llama.cpp's ids.
 import { isCount } from '../../../base/values.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from '../../spec.ts'
-import { AddedTokens } from '../added-tokens.ts'
 import { createBpe } from '../bpe.ts'
-import { endTokens } from '../end-tokens.ts'
-import { MARK } from '../marks.ts'
+import { MARK } from '../byte-level.ts'
 import { cut, type PreTokenizer, preTokenizer } from '../pre-tokenizers.ts'
 import { unquote } from '../quote.ts'
 import { createSpm } from '../spm.ts'
 import type { AddedToken } from '../token-search.ts'
-import { type Section, type Tokenizer, type TokenizerOptions, tokenizerOf } from '../tokenizer.ts'
-import { KIND, namedByte, Vocabulary } from '../vocabulary.ts'
+import {
+  AddedTokens,
+  type Section,
+  type Tokenizer,
+  type TokenizerOptions,
+  tokenizerOf,
+} from '../tokenizer.ts'
+import { endTokens, KIND, namedByte, Vocabulary } from '../vocabulary.ts'
 
 /** Kind by GGUF token type. Text may still contain an unused token. */
 const KINDS: readonly (number | undefined)[] = [

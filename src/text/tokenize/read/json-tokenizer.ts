@@ -4,20 +4,19 @@ import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../../../base/errors.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
 import { type JsonTokenizerSpec, malformed, shown, unsupported } from '../../spec.ts'
-import { AddedTokens } from '../added-tokens.ts'
 import { createBpe } from '../bpe.ts'
-import { endTokens } from '../end-tokens.ts'
-import { markedWords } from '../marks.ts'
+import { markedWords } from '../byte-level.ts'
 import { GPT2, unicodeSpace } from '../pre-tokenizers.ts'
 import { unquote } from '../quote.ts'
 import {
+  AddedTokens,
   type Section,
   type Tokenizer,
   type TokenizerOptions,
   type TokenizerParts,
   tokenizerOf,
 } from '../tokenizer.ts'
-import { KIND, namedByte, Vocabulary } from '../vocabulary.ts'
+import { endTokens, KIND, namedByte, Vocabulary } from '../vocabulary.ts'
 import { checkSteps } from './check-steps.ts'
 import {
   type Affixes,

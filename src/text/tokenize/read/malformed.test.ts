@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../base/errors.ts'
 import { type GgufTokenizerSpec, MAX_TOKENS, type TokenizerSpec } from '../../spec.ts'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../../testing/tiny.ts'
-import { checkedSpec } from './check-spec.ts'
+import { checkedSpec } from './check-steps.ts'
 import { createTokenizer } from './create.ts'
 
 function failure(make: () => unknown): { code: string; message: string } {
@@ -200,9 +200,18 @@ describe('a field of another type', () => {
     number: ['1', {}, []],
   }
   const fields = {
-    ...{ tokens: wrong.texts, merges: wrong.texts, scores: wrong.numbers, types: wrong.numbers },
-    ...{ model: wrong.text, name: wrong.text, pre: wrong.text, chatTemplate: wrong.text },
-    ...{ bosId: wrong.number, eosId: wrong.number, addBos: wrong.number, addSpacePrefix: wrong.number },
+    tokens: wrong.texts,
+    merges: wrong.texts,
+    scores: wrong.numbers,
+    types: wrong.numbers,
+    model: wrong.text,
+    name: wrong.text,
+    pre: wrong.text,
+    chatTemplate: wrong.text,
+    bosId: wrong.number,
+    eosId: wrong.number,
+    addBos: wrong.number,
+    addSpacePrefix: wrong.number,
   }
   test.each(Object.entries(fields).flatMap(([key, values]) => values.map((value) => [key, value] as const)))(
     '%s: %j',

@@ -28,7 +28,8 @@ export function dropWeights(
   const size = panelBytes(base, k)
   const blockBytes = panelBytes(base, 32)
   for (let row = 0; row < (panels.length / size) * PANEL_ROWS; row++) {
-    const [lane, isHigh] = [row % 4, row % PANEL_ROWS >= 4]
+    const lane = row % 4
+    const isHigh = row % PANEL_ROWS >= 4
     for (let input = 0; input < Math.ceil(k / 32) * 32; input++) {
       if (input < k && keeps(row, input)) continue
       const block = Math.floor(row / PANEL_ROWS) * size + Math.floor(input / 32) * blockBytes + 16

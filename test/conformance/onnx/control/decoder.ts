@@ -6,7 +6,8 @@ import { Random } from '../../../fuzz/random.ts'
 import { Nodes, TYPE } from './nodes.ts'
 
 export const VOCAB = 96
-const [HIDDEN, INNER] = [16, 16]
+const HIDDEN = 16
+const INNER = 16
 /** GroupQueryAttention rotates heads of a multiple of 16. */
 export const HEAD_DIM = 16
 const LEAST = -3.4028234663852886e38
@@ -201,7 +202,8 @@ class Decoder {
     x: string,
     control: { mask: string; turn: Turn | undefined; positions: string; places: Places },
   ): string {
-    const [heads, kv] = [this.#heads * HEAD_DIM, this.#kvHeads * HEAD_DIM]
+    const heads = this.#heads * HEAD_DIM
+    const kv = this.#kvHeads * HEAD_DIM
     const g = this.#g
     const parts = [heads, kv, kv].map((width) => g.op('MatMul', [x, this.#matrix(HIDDEN, width)]))
     const isFused = this.#form.attention === 'multi-head' || this.#form.attention === 'group'
@@ -305,7 +307,9 @@ class Decoder {
     }
     const inputs = [q, k, v, ...pasts, ...this.#lengths(places), ...(isTurned ? this.#tables() : [])]
     const attributes = {
-      ...{ num_heads: this.#heads, kv_num_heads: this.#kvHeads, do_rotary: isTurned ? 1 : 0 },
+      num_heads: this.#heads,
+      kv_num_heads: this.#kvHeads,
+      do_rotary: isTurned ? 1 : 0,
       ...(this.#form.window !== undefined && { local_window_size: this.#form.window }),
     }
     return g.node('GroupQueryAttention', inputs, made, attributes, MICROSOFT)[0]!

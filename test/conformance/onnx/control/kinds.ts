@@ -41,7 +41,8 @@ const windowWhere =
     g.op('And', [seen, g.op('Or', [g.op('Not', [isOther(g, places)]), within(g, places, size)])])
 
 const masked = (label: string, numbers: readonly number[], seen: SeenOf): Kind => ({
-  ...{ label, numbers },
+  label,
+  numbers,
   form: { seen },
 })
 
@@ -68,20 +69,24 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
     })
   },
   (room) => {
-    const [from, size] = [numberOf(room), 1 + room.random.below(8)]
+    const from = numberOf(room)
+    const size = 1 + room.random.below(8)
     const by = room.random.pick(['total', 'tokens', 'past'] as const)
     const seen = windowWhere(size, (g, places) => g.op('Greater', [places[by], g.int(from)]))
     return masked(`window where the ${by} exceeds a number`, [from, size], seen)
   },
   (room) => {
-    const [from, size] = [numberOf({ ...room, most: Math.min(room.most, 400) }), 1 + room.random.below(8)]
+    const from = numberOf({ ...room, most: Math.min(room.most, 400) })
+    const size = 1 + room.random.below(8)
     const seen = windowWhere(size, (g, { tokens, past }) =>
       g.op('And', [g.op('Greater', [tokens, g.int(from)]), g.op('Greater', [past, g.int(0)])]),
     )
     return masked('window in long chunks after a state', [from, 2 * from + 12], seen)
   },
   (room) => {
-    const [from, times, size] = [numberOf(room), 2 + room.random.below(4), 1 + room.random.below(8)]
+    const from = numberOf(room)
+    const times = 2 + room.random.below(4)
+    const size = 1 + room.random.below(8)
     const form = room.random.pick(['times', 'over', 'plus'] as const)
     const changed = (g: Nodes, { total }: Places) =>
       form === 'times'
@@ -94,7 +99,8 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
     return masked('window where a number of the total exceeds one', [Math.max(1, at), size], seen)
   },
   (room) => {
-    const [from, size] = [numberOf(room), 1 + room.random.below(8)]
+    const from = numberOf(room)
+    const size = 1 + room.random.below(8)
     const seen = windowWhere(size, (g, places) => g.op('GreaterOrEqual', [row(g, places), g.int(from)]))
     return masked('window of tokens from a position on', [from, size], seen)
   },
@@ -105,7 +111,8 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
     )
   },
   (room) => {
-    const [size, first] = [numberOf(room), 1 + room.random.below(4)]
+    const size = numberOf(room)
+    const first = 1 + room.random.below(4)
     return masked('window and the first positions', [size, first], (g, seen, places) => {
       const isFirst = g.op('Less', [column(g, places), g.int(first)])
       return g.op('And', [seen, g.op('Or', [isFirst, within(g, places, size)])])
@@ -129,7 +136,8 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
       g.op('And', [seen, g.unsqueeze(g.op('Squeeze', [g.cast('attention_mask', 'bool'), g.ints([0])]), 0)]),
     ),
   (room) => {
-    const [size, odd] = [8 + room.random.below(120), room.random.chance(0.5)]
+    const size = 8 + room.random.below(120)
+    const odd = room.random.chance(0.5)
     const at = room.random.below(size)
     return masked('a table of a mask', [size, at], (g, _, { past, total }) => {
       const values = Array.from(
@@ -144,7 +152,8 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
     })
   },
   (room) => {
-    const [slope, other] = [room.random.pick([0, 0, 0.0625]), room.random.pick([0, 0, 0.25])]
+    const slope = room.random.pick([0, 0, 0.0625])
+    const other = room.random.pick([0, 0, 0.25])
     const bias = (g: Nodes, places: Places) => {
       const away = g.unsqueeze(g.cast(g.op('Neg', [distance(g, places)]), 'f32'), 0)
       return g.op('Mul', [away, g.floats([slope, other], [2, 1, 1])])
@@ -152,7 +161,8 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
     return { label: 'slopes by head', form: { bias } }
   },
   (room) => {
-    const [from, added] = [numberOf(room), room.random.pick([-0.5, -100, -1e5, -1e9])]
+    const from = numberOf(room)
+    const added = room.random.pick([-0.5, -100, -1e5, -1e9])
     const bias = (g: Nodes, places: Places) => {
       const isFar = g.op('GreaterOrEqual', [distance(g, places), g.int(from)])
       return g.op('Where', [isFar, g.float(added), g.float(0)])
@@ -164,7 +174,8 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
 type PositionsOf = NonNullable<DecoderForm['positions']>
 
 const placed = (label: string, numbers: readonly number[], positions: PositionsOf): Kind => ({
-  ...{ label, numbers },
+  label,
+  numbers,
   form: { positions },
 })
 
@@ -186,7 +197,8 @@ export const POSITIONS: readonly ((room: Room) => Kind)[] = [
     return placed('positions that begin again', [size], (g, each) => g.op('Mod', [each, g.int(size)]))
   },
   (room) => {
-    const [from, by] = [numberOf(room), room.random.pick(['total', 'past', 'own'] as const)]
+    const from = numberOf(room)
+    const by = room.random.pick(['total', 'past', 'own'] as const)
     return placed(`positions that jump by ${by}`, [from], (g, each, places) => {
       const isLong = g.op('Greater', [by === 'own' ? each : places[by], g.int(from)])
       return g.op('Where', [isLong, g.op('Add', [each, g.int(1)]), each])
@@ -200,13 +212,15 @@ export const POSITIONS: readonly ((room: Room) => Kind)[] = [
 type AnglesOf = NonNullable<DecoderForm['angles']>
 
 const turned = (label: string, numbers: readonly number[], angles: AnglesOf): Kind => ({
-  ...{ label, numbers },
+  label,
+  numbers,
   form: { angles },
 })
 
 export const ANGLES: readonly ((room: Room) => Kind)[] = [
   (room) => {
-    const [from, by] = [numberOf(room), room.random.pick(['total', 'tokens', 'past'] as const)]
+    const from = numberOf(room)
+    const by = room.random.pick(['total', 'tokens', 'past'] as const)
     return turned(`angles that change with the ${by}`, [from], (g, angles, places) => {
       const isLong = g.op('Greater', [places[by], g.int(from)])
       return g.op('Mul', [angles, g.op('Where', [isLong, g.float(0.5), g.float(1)])])
@@ -256,7 +270,7 @@ const counted = (
   label: string,
   numbers: readonly number[],
   lengths: NonNullable<DecoderForm['lengths']>,
-): Kind => ({ ...{ label, numbers }, form: { lengths } })
+): Kind => ({ label, numbers, form: { lengths } })
 
 export const LENGTHS: readonly ((room: Room) => Kind)[] = [
   (room) => {
@@ -294,7 +308,8 @@ export const STATES: readonly ((room: Room) => Kind)[] = [
   () => ({ label: 'keys for values', form: { presentOf: turn } }),
   () => ({ label: 'keys as values on both sides', form: { pastOf: turn, presentOf: turn } }),
   (room) => {
-    const [factor, of] = [room.random.pick([1, 2]), room.random.pick(['key', 'value'] as const)]
+    const factor = room.random.pick([1, 2])
+    const of = room.random.pick(['key', 'value'] as const)
     const presentOp = (g: Nodes, present: string, { kind }: StatePlace) =>
       kind === of ? g.op('Mul', [present, g.float(factor)]) : present
     return { label: 'states times a number', form: { presentOp } }

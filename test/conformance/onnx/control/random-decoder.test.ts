@@ -4,7 +4,9 @@ import { expect, test } from 'vitest'
 import { judgeDecoder } from './judge.ts'
 import { randomDecoder } from './random-decoder.ts'
 
-const [SEED, COUNT, MOST] = [26, 100, 400]
+const SEED = 26
+const COUNT = 100
+const MOST = 400
 
 test('a hundred random decoders answer as ONNX Runtime does, or are refused by name', async () => {
   const different: string[] = []

@@ -48,7 +48,10 @@ function baseOf(random: Random): DecoderForm {
     ? random.pick(['rope', 'rope', 'learned', 'none'] as const)
     : random.pick(['op', 'op', 'learned', 'none'] as const)
   return {
-    ...{ attention, places, seed: 1 + random.below(1000), tableRows: TABLE_ROWS },
+    attention,
+    places,
+    seed: 1 + random.below(1000),
+    tableRows: TABLE_ROWS,
     layers: random.chance(0.3) ? 2 : 1,
     kvHeads: random.chance(0.3) ? 2 : 1,
     hasState: attention === 'group' || random.chance(0.8),

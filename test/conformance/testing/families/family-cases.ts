@@ -1,5 +1,4 @@
-// Family cases. In: nothing. Out: a small model of each family: config.json, tensors, and keys under their
-// GGUF names.
+// Family cases. A small model of each family: config.json, tensors, and keys under their GGUF names.
 import { FAMILIES, familyFile } from '../../../../src/arch/families.ts'
 import {
   each,
@@ -34,7 +33,9 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
       family: 'gemma2',
       config: config('Gemma2ForCausalLM', 3, {
         ...gemma,
-        ...{ query_pre_attn_scalar: headDim, attn_logit_softcapping: 2, final_logit_softcapping: 3 },
+        query_pre_attn_scalar: headDim,
+        attn_logit_softcapping: 2,
+        final_logit_softcapping: 3,
       }),
       tensors: blocks(3, { norm: 'norm less one', norms: SANDWICH, tied: true }),
       gguf: {
@@ -47,7 +48,9 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
       family: 'gemma3',
       config: config('Gemma3ForCausalLM', 7, {
         ...gemma,
-        ...{ query_pre_attn_scalar: headDim, rope_local_base_freq: 10_000, rope_theta: 1_000_000 },
+        query_pre_attn_scalar: headDim,
+        rope_local_base_freq: 10_000,
+        rope_theta: 1_000_000,
         rope_scaling: { rope_type: 'linear', factor: 4 },
       }),
       tensors: blocks(7, { norm: 'norm less one', norms: SANDWICH, headNorms: 'head', tied: true }),
@@ -98,12 +101,10 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
     {
       family: 'granite',
       config: config('GraniteForCausalLM', 2, {
-        ...{
-          embedding_multiplier: 6,
-          residual_multiplier: 0.4,
-          attention_multiplier: 0.2,
-          logits_scaling: 0.5,
-        },
+        embedding_multiplier: 6,
+        residual_multiplier: 0.4,
+        attention_multiplier: 0.2,
+        logits_scaling: 0.5,
       }),
       tensors: blocks(2),
       gguf: {
@@ -142,8 +143,14 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
       family: 'gpt2',
       config: {
         architectures: ['GPT2LMHeadModel'],
-        ...{ n_embd: hidden, n_layer: 2, n_head: heads, n_positions: context, n_inner: wide },
-        ...{ layer_norm_epsilon: 1e-5, activation_function: 'gelu_new', vocab_size: VOCABULARY },
+        n_embd: hidden,
+        n_layer: 2,
+        n_head: heads,
+        n_positions: context,
+        n_inner: wide,
+        layer_norm_epsilon: 1e-5,
+        activation_function: 'gelu_new',
+        vocab_size: VOCABULARY,
       },
       tensors: [
         t('transformer.wte.weight', [VOCABULARY, hidden], 'table'),
@@ -163,19 +170,18 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
       family: 'gpt_neox',
       config: {
         architectures: ['GPTNeoXForCausalLM'],
-        ...{ hidden_size: hidden, num_hidden_layers: 2, num_attention_heads: heads, intermediate_size: wide },
-        ...{
-          vocab_size: VOCABULARY,
-          max_position_embeddings: context,
-          layer_norm_eps: 1e-5,
-          rotary_pct: 0.25,
-        },
-        ...{
-          rotary_emb_base: THETA,
-          use_parallel_residual: true,
-          hidden_act: 'gelu',
-          tie_word_embeddings: false,
-        },
+        hidden_size: hidden,
+        num_hidden_layers: 2,
+        num_attention_heads: heads,
+        intermediate_size: wide,
+        vocab_size: VOCABULARY,
+        max_position_embeddings: context,
+        layer_norm_eps: 1e-5,
+        rotary_pct: 0.25,
+        rotary_emb_base: THETA,
+        use_parallel_residual: true,
+        hidden_act: 'gelu',
+        tie_word_embeddings: false,
       },
       tensors: [
         t('gpt_neox.embed_in.weight', [VOCABULARY, hidden], 'table'),
@@ -198,14 +204,20 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
     {
       family: 'qwen3moe',
       config: config('Qwen3MoeForCausalLM', 2, {
-        ...{ num_experts: 8, num_experts_per_tok: 3, moe_intermediate_size: wide, norm_topk_prob: true },
-        ...{ intermediate_size: 7, decoder_sparse_step: 1, mlp_only_layers: [] },
+        num_experts: 8,
+        num_experts_per_tok: 3,
+        moe_intermediate_size: wide,
+        norm_topk_prob: true,
+        intermediate_size: 7,
+        decoder_sparse_step: 1,
+        mlp_only_layers: [],
       }),
       tensors: blocks(2, { headNorms: 'head', mlp: experts(8) }),
       gguf: {
         architecture: 'qwen3moe',
         keys: {
-          ...{ expert_count: ['u32', 8], expert_used_count: ['u32', 3] },
+          expert_count: ['u32', 8],
+          expert_used_count: ['u32', 3],
           expert_feed_forward_length: ['u32', wide],
         },
       },
@@ -213,7 +225,10 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
     {
       family: 'olmoe',
       config: config('OlmoeForCausalLM', 2, {
-        ...{ num_experts: 8, num_experts_per_tok: 2, norm_topk_prob: false, num_key_value_heads: heads },
+        num_experts: 8,
+        num_experts_per_tok: 2,
+        norm_topk_prob: false,
+        num_key_value_heads: heads,
       }),
       tensors: blocks(2, { headNorms: 'row', mlp: experts(8) }).map((tensor) =>
         /[kv]_proj|k_norm/.test(tensor.name)
@@ -223,7 +238,8 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
       gguf: {
         architecture: 'olmoe',
         keys: {
-          ...{ expert_count: ['u32', 8], expert_used_count: ['u32', 2] },
+          expert_count: ['u32', 8],
+          expert_used_count: ['u32', 2],
           'attention.head_count_kv': ['u32', heads],
         },
       },
@@ -232,7 +248,10 @@ export function familyCases(sizes: Sizes): readonly FamilyCase[] {
       family: 'lfm2',
       config: {
         ...config('Lfm2ForCausalLM', 4, { intermediate_size: (wide * 3) / 2 }),
-        ...{ norm_eps: 1e-5, conv_L_cache: 3, block_multiple_of: 32, tie_embedding: true },
+        norm_eps: 1e-5,
+        conv_L_cache: 3,
+        block_multiple_of: 32,
+        tie_embedding: true,
         layer_types: ['conv', 'conv', 'full_attention', 'conv'],
       },
       tensors: [

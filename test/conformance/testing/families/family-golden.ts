@@ -1,5 +1,4 @@
-// Family golden data. In: nothing. Out: the tokens that every family reads, and the stored part of
-// llama.cpp's answer.
+// Family golden data. The tokens that every family reads, and the stored part of llama.cpp's answer.
 import { VOCABULARY } from './family-tensors.ts'
 
 export interface FamilyGolden {

@@ -1,4 +1,4 @@
-// Family tensors. In: nothing. Out: the tensors of small models under Hugging Face's names, by block type.
+// Family tensors. The tensors of small models under Hugging Face's names, by block type.
 import { byteLevelSpec } from '../../../../src/text/testing/tiny.ts'
 import type { GgufValue } from '../writers/gguf-writer.ts'
 
@@ -130,7 +130,8 @@ export function familyParts({ hidden, heads, kvHeads, headDim, wide, context }: 
   /** Llama's tensors, with a family's additions and replacements. */
   function blocks(layers: number, options: Blocks = {}): CaseTensor[] {
     const { norm = 'norm', norms = ['input_layernorm', 'post_attention_layernorm'], headNorms } = options
-    const [q, kv] = [heads * headDim, kvHeads * headDim]
+    const q = heads * headDim
+    const kv = kvHeads * headDim
     const layer = (at: string): CaseTensor[] => [
       ...norms.map((name) => t(`${at}.${name}.weight`, [hidden], norm)),
       t(`${at}.self_attn.q_proj.weight`, [q, hidden]),
@@ -217,7 +218,8 @@ export function familyParts({ hidden, heads, kvHeads, headDim, wide, context }: 
   }
 
   const lfm2Layer = (isAttention: boolean) => (at: string) => {
-    const [q, kv] = [heads * headDim, kvHeads * headDim]
+    const q = heads * headDim
+    const kv = kvHeads * headDim
     const mixer = isAttention
       ? [
           t(`${at}.self_attn.q_proj.weight`, [q, hidden]),

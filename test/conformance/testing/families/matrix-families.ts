@@ -1,12 +1,11 @@
-// Families of the matrix. In: nothing. Out: a random model of every family, with significant biases and
-// norms, in every format.
+// Families of the matrix. A random model of every family, with significant biases and norms, in every format.
 import { blobSource } from '../../../../src/base/bytes.ts'
 import { packContents } from '../../../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../../../src/engine/load/prepare.ts'
 import type { WeightPolicy } from '../../../../src/engine/wire/protocol.ts'
 import { writePack } from '../../../../src/formats/hbm/hbm-writer.ts'
-import type { ModelFile } from '../../../../src/formats/model-file.ts'
 import { openModel } from '../../../../src/formats/open-model.ts'
+import type { ModelFile } from '../../../../src/formats/readers.ts'
 import { ggufFile, newFile, safetensorsFiles } from '../model-files.ts'
 import type { Files } from '../node-engine.ts'
 import { randomLlama } from '../random-llama.ts'
@@ -92,7 +91,8 @@ function llama(name: string, family: 'llama' | 'qwen2', kvHeads: number): Matrix
   const { heads, headDim, wide: intermediate } = SIZES
   const model = randomLlama({ family, seed: SEED, heads, kvHeads, headDim, intermediate })
   return {
-    ...{ name, hasKv: true },
+    name,
+    hasKv: true,
     gguf: async () => [await ggufFile(model)],
     safetensors: () => safetensorsFiles(model),
   }
@@ -101,7 +101,8 @@ function llama(name: string, family: 'llama' | 'qwen2', kvHeads: number): Matrix
 function recurrent(name: string, family: RecurrentFamily, groups: number, queries?: number): MatrixFamily {
   const model = randomRecurrent(family, SEED, groups, queries)
   return {
-    ...{ name, hasKv: family === 'granitehybrid' },
+    name,
+    hasKv: family === 'granitehybrid',
     gguf: async () => [await recurrentGguf(model)],
     safetensors: () => recurrentSafetensors(model),
   }

@@ -22,8 +22,14 @@ const GOLDEN = new URL('../../golden/families.json', import.meta.url)
 async function logProbabilities(addon: Addon, modelPath: string): Promise<Float64Array[]> {
   const model = await openAddonModel(addon, modelPath)
   const context = new addon.AddonContext(model, {
-    ...{ contextSize: 128, batchSize: 128, sequences: 1, threads: 1 },
-    ...{ flashAttention: false, kvCacheKeyType: F32, kvCacheValueType: F32, swaFullCache: true },
+    contextSize: 128,
+    batchSize: 128,
+    sequences: 1,
+    threads: 1,
+    flashAttention: false,
+    kvCacheKeyType: F32,
+    kvCacheValueType: F32,
+    swaFullCache: true,
   })
   if (!(await context.init())) throw new Error('llama.cpp cannot make a context')
   const sampler = new addon.AddonSampler(model)

@@ -42,7 +42,8 @@ export function mergedTensor(base: RandomTensor, { a, b }: LoraPair, scale: numb
   const [n = 0, k = 0] = base.shape
   const rank = a.shape[0] as number
   const values = base.values.map((value, at) => {
-    const [row, column] = [Math.floor(at / k), at % k]
+    const row = Math.floor(at / k)
+    const column = at % k
     let sum = 0
     for (let r = 0; r < rank; r++)
       sum += (b.values[row * rank + r] as number) * (a.values[r * k + column] as number)

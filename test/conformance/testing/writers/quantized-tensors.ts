@@ -54,7 +54,11 @@ export function intMatrix(n: number, k: number, options: IntOptions = {}): IntMa
   }
   const levels = 2 ** bits
   return {
-    ...{ n, k, bits, groups, groupOf },
+    n,
+    k,
+    bits,
+    groups,
+    groupOf,
     codes: Uint8Array.from({ length: n * k }, () => Math.floor(next() * levels)),
     scales: Float32Array.from({ length: n * groups }, () =>
       halfToFloat(floatToHalf((0.2 + next()) * size * (next() < 0.1 ? -1 : 1))),

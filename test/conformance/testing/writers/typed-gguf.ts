@@ -9,10 +9,29 @@ import { randomTensor } from './random-tensor.ts'
 
 /** Scales that give weights of about 0.02. */
 const SCALES: Readonly<Record<CodedDType, number>> = {
-  ...{ Q5_0: 2e-3, Q5_1: 1e-3, Q2_K: 1e-3, Q3_K: 5e-4, Q4_K: 5e-5, Q5_K: 3e-5, Q6_K: 1.5e-5 },
-  ...{ Q8_1: 1e-4, IQ1_S: 3e-3, IQ1_M: 3e-3, Q1_0: 0.02, Q2_0: 0.02, NVFP4: 1 },
-  ...{ IQ2_XXS: 3e-4, IQ2_XS: 3e-4, IQ2_S: 3e-4, IQ3_XXS: 1e-4, IQ3_S: 2e-4 },
-  ...{ IQ4_NL: 3e-4, IQ4_XS: 2e-5, TQ1_0: 0.02, TQ2_0: 0.02, MXFP4: 2 ** -8 },
+  Q5_0: 2e-3,
+  Q5_1: 1e-3,
+  Q2_K: 1e-3,
+  Q3_K: 5e-4,
+  Q4_K: 5e-5,
+  Q5_K: 3e-5,
+  Q6_K: 1.5e-5,
+  Q8_1: 1e-4,
+  IQ1_S: 3e-3,
+  IQ1_M: 3e-3,
+  Q1_0: 0.02,
+  Q2_0: 0.02,
+  NVFP4: 1,
+  IQ2_XXS: 3e-4,
+  IQ2_XS: 3e-4,
+  IQ2_S: 3e-4,
+  IQ3_XXS: 1e-4,
+  IQ3_S: 2e-4,
+  IQ4_NL: 3e-4,
+  IQ4_XS: 2e-5,
+  TQ1_0: 0.02,
+  TQ2_0: 0.02,
+  MXFP4: 2 ** -8,
 }
 
 /**
@@ -38,7 +57,10 @@ export async function typedGguf(
     const values = Float32Array.from(scaleOf(name))
     const data = () => [new Uint8Array(values.buffer)]
     return ['scale', 'input_scale'].map((kind) => ({
-      ...{ name: name.replace('weight', kind), shape: [values.length], dtype: 'F32' as const, data },
+      name: name.replace('weight', kind),
+      shape: [values.length],
+      dtype: 'F32' as const,
+      data,
     }))
   })
   return newFile('types.gguf', await ggufBytes({ ...contents, tensors: [...tensors, ...scales] }))

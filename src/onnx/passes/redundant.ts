@@ -1,0 +1,88 @@
+// Redundancy. In: a graph. Out: the graph in which equal nodes of equal inputs are one, without nodes and
+// constants that no output needs.
+import { type Attribute, type Graph, isStored, type Node, readsOf } from '../ir/graph.ts'
+import type { Tensor } from '../ir/tensor.ts'
+import { final, type Pass, renamed, withNodes } from './pass.ts'
+
+export const removeDead: Pass = {
+  name: 'dead code',
+  run(graph) {
+    const needed = new Set(graph.outputs)
+    const kept: Node[] = []
+    for (const node of graph.nodes.toReversed()) {
+      if (!node.outputs.some((name) => needed.has(name))) continue
+      for (const name of readsOf(node)) needed.add(name)
+      kept.push(node)
+    }
+    const constants = [...graph.constants].filter(([name]) => needed.has(name))
+    const next = withNodes(graph, kept.toReversed())
+    return constants.length === graph.constants.size ? next : { ...next, constants: new Map(constants) }
+  },
+}
+
+const RANDOM = /^Random|^Bernoulli$|^Multinomial$|^Dropout$/
+/** Elements of a constant that are compared with those of others. */
+const MOST_ELEMENTS = 256
+
+export const shareCommon: Pass = {
+  name: 'common subexpressions',
+  run(graph) {
+    const names = new Map<string, string>([...equalConstants(graph)])
+    const known = new Map<string, Node>()
+    const dropped = new Set<Node>()
+    for (const node of graph.nodes) {
+      const key = keyOf(node, names)
+      const first = key === undefined ? undefined : known.get(key)
+      if (first === undefined) {
+        if (key !== undefined) known.set(key, node)
+        continue
+      }
+      // An output of the graph keeps its name, and so its node.
+      if (node.outputs.some((name) => graph.outputs.includes(name))) continue
+      for (const [index, name] of node.outputs.entries())
+        if (name !== '') names.set(name, first.outputs[index]!)
+      dropped.add(node)
+    }
+    if (names.size === 0) return graph
+    return renamed({ ...graph, nodes: graph.nodes.filter((node) => !dropped.has(node)) }, names)
+  },
+}
+
+/** What a node computes; undefined where two runs may differ, or where it has a graph. */
+function keyOf(node: Node, names: ReadonlyMap<string, string>): string | undefined {
+  if (RANDOM.test(node.op)) return undefined
+  const attributes: string[] = []
+  for (const [name, attribute] of [...node.attributes].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const text = attributeText(attribute)
+    if (text === undefined) return undefined
+    attributes.push(`${name}=${text}`)
+  }
+  const inputs = node.inputs.map((name) => final(name, names))
+  const wanted = node.outputs.map((name) => (name === '' ? '0' : '1'))
+  return JSON.stringify([node.domain, node.op, node.version, inputs, attributes, wanted])
+}
+
+function attributeText(attribute: Attribute): string | undefined {
+  if (attribute.kind === 'graph') return undefined
+  if (attribute.kind === 'tensor') return tensorText(attribute.value)
+  return `${attribute.kind} ${JSON.stringify(attribute.value)}`
+}
+
+/** By bytes: 0 and -0 are two constants. */
+function tensorText({ dtype, dims, data }: Tensor): string | undefined {
+  if (data.length > MOST_ELEMENTS) return undefined
+  return `${dtype} ${dims} ${new Uint8Array(data.buffer, data.byteOffset, data.byteLength)}`
+}
+
+/** Short constants with the same elements, each by the first of them. */
+function equalConstants({ constants, outputs }: Graph): [string, string][] {
+  const known = new Map<string, string>()
+  const found: [string, string][] = []
+  for (const [name, constant] of constants) {
+    const text = isStored(constant) ? undefined : tensorText(constant)
+    const first = text === undefined ? undefined : known.get(text)
+    if (text !== undefined && first === undefined) known.set(text, name)
+    if (first !== undefined && !outputs.includes(name)) found.push([name, first])
+  }
+  return found
+}

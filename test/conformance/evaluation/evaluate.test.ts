@@ -1,0 +1,131 @@
+// Scores and embeddings on the real engine. In: random models. Out: the same values as computed by hand from
+// the logits and the output matrix.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Engine } from '../../../src/api/engine.ts'
+import { localConnection } from '../../../src/engine/wire/connection.ts'
+import { negativeLogLikelihood } from '../../../src/evaluate/perplexity.ts'
+import { ggufFile } from '../testing/model-files.ts'
+import { logitsOf, nodeService, openEngine, withBuilt } from '../testing/node-engine.ts'
+import { randomLlama } from '../testing/random-llama.ts'
+
+const MODEL = randomLlama({ seed: 7, tied: true })
+const files = async () => [await ggufFile(MODEL)]
+/** Longer than one chunk of rows with logits. */
+const TEXT = 'over the hills and far away the river runs to the sea'
+
+let engine: Engine
+beforeAll(async () => {
+  engine = await openEngine(await files())
+})
+afterAll(() => engine.dispose())
+
+describe('tokens', () => {
+  test('ids decode to their text, and an invalid id is refused', async () => {
+    const ids = await engine.tokenize('naïve 🦊')
+    expect(ids.length).toBe(await engine.countTokens('naïve 🦊'))
+    expect(await engine.detokenize(ids)).toBe('naïve 🦊')
+    await expect(engine.detokenize([1, 5000])).rejects.toMatchObject({
+      code: 'format',
+      detail: { id: '5000' },
+    })
+    await expect(engine.detokenize([0.5])).rejects.toMatchObject({ code: 'format' })
+  })
+})
+
+describe('scores', () => {
+  test('each is the sum over its tokens in one forward pass over the whole text', async () => {
+    const continuations = [' green', ' and some more words than fit in one step', 'x', '']
+    const scores = await engine.score(TEXT, continuations)
+    const prompt = await engine.tokenize(TEXT)
+    for (const [index, text] of continuations.entries()) {
+      const ids = (await engine.tokenize(TEXT + text)).slice(prompt.length)
+      const table = await withBuilt(await files(), {}, (built) => logitsOf(built, [...prompt, ...ids]))
+      const rowOf = (at: number) => table[prompt.length - 1 + at]!
+      const expected = ids.reduce((sum, id, at) => sum - negativeLogLikelihood(rowOf(at), id), 0)
+      expect(scores[index]).toEqual({
+        logProbability: expected,
+        tokens: ids.length,
+        isGreedy: ids.every((id, at) => rowOf(at).indexOf(Math.max(...rowOf(at))) === id),
+      })
+    }
+  })
+
+  test('a greedy continuation is reported as greedy', async () => {
+    let seen = 0
+    for (const prompt of TEXT) {
+      const { tokens, text } = await engine.complete(prompt, { temperature: 0, maxTokens: 1 }).result
+      // A random model may also write parts of characters, which no text contains.
+      if ((await engine.tokenize(prompt + text)).at(-1) !== tokens[0]) continue
+      expect(await engine.score(prompt, [text])).toMatchObject([{ tokens: 1, isGreedy: true }])
+      seen++
+    }
+    expect(seen).toBeGreaterThan(0)
+  })
+
+  test('no state is kept, an empty prompt is refused, an abort is honoured', async () => {
+    expect((await engine.memory()).stateBytes).toBe(0)
+    await expect(engine.score('', ['a'])).rejects.toMatchObject({ code: 'unsupported' })
+    const reason = new Error('enough')
+    const controller = new AbortController()
+    const scoring = engine.score(TEXT.repeat(20), ['a'], { signal: controller.signal })
+    controller.abort(reason)
+    await expect(scoring).rejects.toBe(reason)
+    await expect.poll(async () => (await engine.memory()).stateBytes).toBe(0)
+  })
+})
+
+describe('embeddings', () => {
+  /** Computes the logits of a hidden state: the embedding table is the output matrix. */
+  const logitsBy = (hidden: Float32Array): number[] => {
+    const { values, shape } = MODEL.weights.get('model.embed_tokens.weight')!
+    const [rows, width] = shape as [number, number]
+    return Array.from({ length: rows }, (_, row) =>
+      hidden.reduce((sum, value, i) => sum + value * values[row * width + i]!, 0),
+    )
+  }
+
+  test('the last position gives its logits', async () => {
+    const [vector] = await engine.embed([TEXT], { pooling: 'last', normalize: false })
+    const table = await withBuilt(await files(), {}, async (built) =>
+      logitsOf(built, await engine.tokenize(TEXT)),
+    )
+    const made = logitsBy(vector!)
+    const largest = Math.max(...made.map((value, id) => Math.abs(value - table.at(-1)![id]!)))
+    expect(largest).toBeLessThan(1e-4)
+  })
+
+  test('the mean is that of all prefixes, and is scaled to length 1', async () => {
+    const ids = await engine.tokenize(TEXT)
+    const prefixes = await Promise.all(ids.map((_, index) => engine.detokenize(ids.slice(0, index + 1))))
+    const last = await engine.embed(prefixes, { pooling: 'last', normalize: false })
+    const [mean] = await engine.embed([TEXT], { normalize: false })
+    const [unit] = await engine.embed([TEXT])
+    const byHand = mean!.map((_, i) => last.reduce((sum, vector) => sum + vector[i]!, 0) / last.length)
+    for (const [i, value] of byHand.entries()) expect(mean![i]).toBeCloseTo(value, 4)
+    expect(unit!.reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 5)
+  })
+
+  test.each(['w8', 'w4'] as const)(
+    'with %s weights it is there too, beside a reply in the making',
+    async (weights) => {
+      await using small = await openEngine(await files(), { weights })
+      const [alone] = await small.embed([TEXT])
+      const reply = small.complete(TEXT, { temperature: 0, maxTokens: 30 })
+      const [beside] = await small.embed([TEXT])
+      expect(beside).toEqual(alone)
+      expect((await reply.result).tokens).toEqual(
+        (await small.complete(TEXT, { temperature: 0, maxTokens: 30 }).result).tokens,
+      )
+    },
+  )
+
+  test('an empty text is refused', async () => {
+    await expect(engine.embed([''])).rejects.toMatchObject({ code: 'unsupported' })
+  })
+})
+
+test('without a model every call is refused', async () => {
+  const service = nodeService()
+  expect(() => service.tokenize('a')).toThrow('load one')
+  await Engine.open(localConnection(service), await files()).then((it) => it.dispose())
+})

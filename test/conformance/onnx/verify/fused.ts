@@ -1,0 +1,225 @@
+// Evaluators of fused operators. How to compute operators that reading a model never computes. Tests, which
+// compare graphs on random inputs, pass them to `evaluate`; a page does not load them.
+import type { Evaluators } from '../../../../src/onnx/evaluate.ts'
+import { axisOf } from '../../../../src/onnx/ir/broadcast.ts'
+import type { Node } from '../../../../src/onnx/ir/graph.ts'
+import { type Evaluation, flagOf, given, intOf, unclaimed, unfit } from '../../../../src/onnx/ir/operator.ts'
+import {
+  countOf,
+  isFloat,
+  reader,
+  stridesOf,
+  type Tensor,
+  writer,
+  zeros,
+} from '../../../../src/onnx/ir/tensor.ts'
+import { attention, rotaryEmbedding } from '../../../../src/onnx/operators/attention.ts'
+import {
+  rotaryEmbedding as contribRotary,
+  groupQueryAttention,
+  multiHeadAttention,
+} from '../../../../src/onnx/operators/contrib/attention.ts'
+import {
+  formOf,
+  gatherBlockQuantized,
+  gatheredDims,
+  matMulNBits,
+  perElement,
+} from '../../../../src/onnx/operators/contrib/products.ts'
+import { biased } from '../../../../src/onnx/operators/contrib/rows.ts'
+import { product } from '../../../../src/onnx/operators/products.ts'
+import { evaluateAttention, headsOf, headWriter } from './attention.ts'
+import { evaluateContribRotary, evaluateGroups, evaluateMulti } from './contrib-attention.ts'
+
+/** The integer at an index of a row of bytes; the first one has the low bits. */
+const unpacked = (data: Tensor['data'], row: number, at: number, bits: number): number => {
+  const perByte = 8 / bits
+  return (Number(data[row + Math.floor(at / perByte)]) >> (bits * (at % perByte))) & (2 ** bits - 1)
+}
+
+/** A times the transpose of B. */
+function evaluateProduct(context: Evaluation): Tensor {
+  const { node, inputs } = context
+  const a = given(context, 0)
+  if (inputs[4] !== undefined) throw unclaimed(node, 'its groups are in another order')
+  const { n, k } = formOf(node)
+  const weights = zeros('f32', [k, n])
+  const weight = weightsOf(context)
+  for (let row = 0; row < n; row++)
+    for (let at = 0; at < k; at++) weights.data[at * n + row] = weight(row, at)
+  return biased(node, product(context, a, weights), inputs[5])
+}
+
+/**
+ * Blocks have 2^(bits - 1) for a zero point unless they state another, packed like the weights or as floats.
+ */
+function weightsOf(context: Evaluation): (row: number, at: number) => number {
+  const { node, inputs } = context
+  const { n, k, bits, block } = formOf(node)
+  const data = given(context, 1)
+  const scales = given(context, 2)
+  const zeros = inputs[3]
+  const blocks = Math.ceil(k / block)
+  const bytes = (block * bits) / 8
+  const zeroBytes = Math.ceil((blocks * bits) / 8)
+  const dueZeros = zeros && (isFloat(zeros.dtype) ? n * blocks : n * zeroBytes)
+  if (data.data.length !== n * blocks * bytes || scales.data.length !== n * blocks)
+    throw unfit(
+      node,
+      `${data.data.length} bytes and ${scales.data.length} scales are no ${n} rows of ${blocks}`,
+    )
+  if (zeros !== undefined && zeros.data.length !== dueZeros)
+    throw unfit(node, `it has ${zeros.data.length} zero points where ${dueZeros} are due`)
+  const scale = reader(scales)
+  const zero = (row: number, at: number): number => {
+    if (zeros === undefined) return 2 ** (bits - 1)
+    if (isFloat(zeros.dtype)) return Number(zeros.data[row * blocks + at])
+    return unpacked(zeros.data, row * zeroBytes, at, bits)
+  }
+  return (row, at) => {
+    const own = Math.floor(at / block)
+    const value = unpacked(data.data, (row * blocks + own) * bytes, at % block, bits)
+    return (value - zero(row, own)) * scale(row * blocks + own)
+  }
+}
+
+function evaluateGather(context: Evaluation): Tensor {
+  const { node, inputs } = context
+  const data = given(context, 0)
+  const indices = given(context, 1)
+  const scales = given(context, 2)
+  const zeros_ = inputs[3]
+  const packed = perElement(node, data.dtype)
+  const rank = data.dims.length
+  const axis = axisOf(node, intOf(node, 'gather_axis', 0), rank)
+  const along = axisOf(node, intOf(node, 'quantize_axis', 1), rank)
+  const block = intOf(node, 'block_size', 128)
+  if (block < 16 || (packed > 1 && (along !== rank - 1 || axis === rank - 1)))
+    throw unfit(node, `it gathers along axis ${axis} what has blocks of ${block} along axis ${along}`)
+  const dims = data.dims.with(-1, data.dims.at(-1)! * packed)
+  const blocked = dims.with(along, Math.ceil(dims[along]! / block))
+  const zeroDims = packed === 1 ? blocked : blocked.with(-1, Math.ceil(blocked.at(-1)! / packed))
+  if (`${scales.dims}` !== `${blocked}` || (zeros_ !== undefined && `${zeros_.dims}` !== `${zeroDims}`))
+    throw unfit(node, `scales of shape [${scales.dims}] are not the blocks [${blocked}] of [${dims}]`)
+  const scale = reader(scales)
+  const choose = reader(indices)
+  const integer = (tensor: Tensor, own: readonly number[], at: number): number => {
+    if (packed === 1) return Number(tensor.data[at])
+    const width = own.at(-1)!
+    return unpacked(tensor.data, Math.floor(at / width) * Math.ceil(width / packed), at % width, 8 / packed)
+  }
+  // Bytes are centred; integers of four bits have a sign of their own.
+  const middle = data.dtype === 'u8' ? 2 ** (intOf(node, 'bits', 4) - 1) : 0
+  const strides = stridesOf(dims)
+  const blockStrides = stridesOf(blocked)
+  const made = zeros(scales.dtype, gatheredDims(dims, indices.dims, axis))
+  const write = writer(made)
+  const inner = countOf(dims.slice(axis + 1))
+  const size = dims[axis]!
+  for (let next = 0; next < made.data.length; next++) {
+    const line = Math.floor(next / inner)
+    const asked = choose(line % indices.data.length)
+    const index = asked < 0 ? asked + size : asked
+    if (index < 0 || index >= size) throw unfit(node, `index ${asked} is outside of axis ${axis} of ${size}`)
+    const at = (Math.floor(line / indices.data.length) * size + index) * inner + (next % inner)
+    const place = dims.reduce((sum, own, each) => {
+      const coordinate = Math.floor(at / strides[each]!) % own
+      return sum + (each === along ? Math.floor(coordinate / block) : coordinate) * blockStrides[each]!
+    }, 0)
+    const zero = zeros_ === undefined ? middle : integer(zeros_, blocked, place)
+    write(next, (integer(data, dims, at) - zero) * scale(place))
+  }
+  return made
+}
+
+interface Rotation {
+  /** Index of cosine and sine for the pair of a token. */
+  readonly place: (batch: number, row: number, pair: number) => number
+  readonly cosines: Tensor
+  readonly sines: Tensor
+  /** Pairs that are rotated; the numbers after them stay. */
+  readonly pairs: number
+  /** Neighbours are a pair. Otherwise numbers that are half of the rotated ones apart. */
+  readonly isInterleaved: boolean
+}
+
+/** The element of a head after the rotation. `at` gives one before it. */
+export function rotated(
+  { place, cosines, sines, pairs, isInterleaved }: Rotation,
+  at: (batch: number, head: number, row: number, dim: number) => number,
+): typeof at {
+  const cos = reader(cosines)
+  const sin = reader(sines)
+  return (b, h, r, d) => {
+    if (d >= 2 * pairs) return at(b, h, r, d)
+    const pair = isInterleaved ? d >> 1 : d % pairs
+    const isFirst = isInterleaved ? d % 2 === 0 : d < pairs
+    const other = isInterleaved ? d ^ 1 : isFirst ? d + pairs : d - pairs
+    const index = place(b, r, pair)
+    const own = at(b, h, r, d) * cos(index)
+    const turned = at(b, h, r, other) * sin(index)
+    return isFirst ? own - turned : own + turned
+  }
+}
+
+/** The row of the tables for a token. Throws `format` for a position that they do not have. */
+export function rowOf(node: Node, positions: Tensor, rows: number): (batch: number, row: number) => number {
+  const read = reader(positions)
+  return (batch, row) => {
+    const position = read(batch * (positions.dims[1] ?? 1) + row)
+    if (position >= 0 && position < rows) return position
+    throw unfit(node, `position ${position} is outside of its tables of ${rows} rows`)
+  }
+}
+
+function evaluateRotary(context: Evaluation): Tensor {
+  const { node, inputs } = context
+  const x = given(context, 0)
+  const cosines = given(context, 1)
+  const sines = given(context, 2)
+  const positions = inputs[3]
+  const heads = headsOf(node, x, intOf(node, 'num_heads', undefined))
+  const width = intOf(node, 'rotary_embedding_dim', 0) || heads.size
+  const pairs = Math.floor(width / 2)
+  const tables = positions === undefined ? [heads.batch, heads.rows, pairs] : [cosines.dims[0]!, pairs]
+  if (`${cosines.dims}` !== `${tables}` || `${sines.dims}` !== `${tables}` || width > heads.size)
+    throw unfit(node, `tables of shape [${cosines.dims}] and [${sines.dims}] are not [${tables}]`)
+  if (positions !== undefined && `${positions.dims}` !== `${[heads.batch, heads.rows]}`)
+    throw unfit(
+      node,
+      `positions of shape [${positions.dims}] are not of ${heads.batch} x ${heads.rows} tokens`,
+    )
+  const row = positions && rowOf(node, positions, cosines.dims[0]!)
+  const at = rotated(
+    {
+      cosines,
+      sines,
+      pairs,
+      isInterleaved: flagOf(node, 'interleaved'),
+      place: (b, r, pair) => (row ? row(b, r) : b * heads.rows + r) * pairs + pair,
+    },
+    heads.at,
+  )
+  return written(heads, x, at)
+}
+
+/** A tensor like `x` with the elements that `at` gives. */
+export function written(heads: ReturnType<typeof headsOf>, x: Tensor, at: typeof heads.at): Tensor {
+  const made = zeros(x.dtype, x.dims)
+  const write = headWriter(heads, heads.size, made)
+  for (let b = 0; b < heads.batch; b++)
+    for (let h = 0; h < heads.heads; h++)
+      for (let r = 0; r < heads.rows; r++)
+        for (let d = 0; d < heads.size; d++) write(b, h, r, d, at(b, h, r, d))
+  return made
+}
+
+export const FUSED: Evaluators = new Map([
+  [attention, evaluateAttention],
+  [rotaryEmbedding, (context) => [evaluateRotary(context)]],
+  [contribRotary, (context) => [evaluateContribRotary(context)]],
+  [matMulNBits, (context) => [evaluateProduct(context)]],
+  [gatherBlockQuantized, (context) => [evaluateGather(context)]],
+  [groupQueryAttention, evaluateGroups],
+  [multiHeadAttention, evaluateMulti],
+])
