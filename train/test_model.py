@@ -1,6 +1,4 @@
 """Self check of what the families share: the quantisers of QAT, the Llama's tensors, safetensors."""
-import json
-import struct
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,7 +10,7 @@ import torch.nn.functional as F
 from llama import Llama, LlamaConfig
 from model import quantise4, quantise8
 from names import llama_tensors
-from weights import snap, write_safetensors
+from weights import read_safetensors, snap, write_safetensors
 
 SMALL = LlamaConfig(vocab=64, hidden=64, layers=2, heads=2, kv_heads=1, intermediate=96, context=32)
 
@@ -102,19 +100,19 @@ class ExportTest(unittest.TestCase):
             self.assertLess((model(ids) - seen).abs().max().item(), 1e-5)
         self.assertGreater((plain - seen).abs().max().item(), 1e-3)
 
-    def test_safetensors_layout(self):
-        arrays = {'a': np.arange(6, dtype=np.float16).reshape(2, 3), 'b': np.ones(4, dtype=np.float32)}
+    def test_a_file_keeps_floats_and_parts_of_a_matrix(self):
+        whole = torch.randn(4, 8)
+        first, second = whole.split(2)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / 'x.safetensors'
-            write_safetensors(path, arrays, {'format': 'pt'})
-            raw = path.read_bytes()
-        size = struct.unpack('<Q', raw[:8])[0]
-        header = json.loads(raw[8:8 + size])
-        self.assertEqual(size % 8, 0)
-        self.assertEqual(header['b'], {'dtype': 'F32', 'shape': [4], 'data_offsets': [12, 28]})
-        first = np.frombuffer(raw[8 + size:8 + size + 12], np.float16)
-        self.assertTrue(np.array_equal(first, arrays['a'].ravel()))
-        self.assertEqual(len(raw), 8 + size + 28)
+            write_safetensors(path, {'first': first, 'second': second.bfloat16(), 'half': np.ones((2, 3), np.float16)})
+            found = read_safetensors(path)
+            write_safetensors(path, {'codes': np.arange(4, dtype=np.int32)})
+            with self.assertRaisesRegex(ValueError, 'codes in .* is stored as torch.int32'):
+                read_safetensors(path)
+        self.assertTrue(torch.equal(found['first'], first))
+        self.assertTrue(torch.equal(found['second'], second.bfloat16().float()))
+        self.assertTrue(torch.equal(found['half'], torch.ones(2, 3)))
 
 
 if __name__ == '__main__':

@@ -1,31 +1,27 @@
-"""Arrays by name in, a safetensors file out; and a model's state as its pack will hold it."""
-import json
-import struct
-
+"""Tensors by name in and out of safetensors files; and a model's state as its pack will hold it."""
 import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
 
-#: bfloat16 comes as its bits.
-DTYPE = {np.dtype(np.float16): 'F16', np.dtype(np.float32): 'F32', np.dtype(np.uint16): 'BF16',
-         np.dtype(np.int32): 'I32'}
 #: What config.json says of matrices in 4 bits; tensors tell which they are.
 FOUR_BIT = {'quant_method': 'compressed-tensors', 'format': 'pack-quantized', 'config_groups': {'group_0': {
     'targets': ['Embedding'],
     'weights': {'num_bits': 4, 'type': 'int', 'symmetric': True, 'strategy': 'group', 'group_size': 32}}}}
 
 
-def write_safetensors(path, tensors, metadata):
-    """Writes arrays by name: header length, JSON header padded with spaces to 8 bytes, then the data."""
-    header, offset = {'__metadata__': metadata}, 0
-    for name, array in tensors.items():
-        span = [offset, offset + array.nbytes]
-        header[name] = {'dtype': DTYPE[array.dtype], 'shape': list(array.shape), 'data_offsets': span}
-        offset += array.nbytes
-    text = json.dumps(header, separators=(',', ':')).encode()
-    text += b' ' * (-len(text) % 8)
-    with open(path, 'wb') as file:
-        file.write(struct.pack('<Q', len(text)) + text)
-        for array in tensors.values():
-            file.write(np.ascontiguousarray(array).tobytes())
+def write_safetensors(path, tensors):
+    """Writes tensors or arrays by name. They are copied, because the format refuses parts of one fused matrix."""
+    save_file({name: torch.as_tensor(t).detach().cpu().contiguous().clone() for name, t in tensors.items()}, path,
+              {'format': 'pt'})
+
+
+def read_safetensors(path):
+    """The tensors of a file by name in f32. Raises ValueError if one is not stored in a float type."""
+    tensors = load_file(path)
+    for name, t in tensors.items():
+        if not t.is_floating_point():
+            raise ValueError(f'{name} in {path} is stored as {t.dtype}; export the model in a float type')
+    return {name: t.float() for name, t in tensors.items()}
 
 
 def snap(model):

@@ -11,8 +11,6 @@ rounds to GPTQ's code. The rounded code's gradient passes straight through; a sc
 arXiv 1902.08153). Embedding and vectors stay as they are in the pack.
 """
 import argparse
-import json
-import struct
 import time
 from pathlib import Path
 
@@ -26,7 +24,7 @@ from compress.losses import cakld, confidence, training_loss
 from compress.source import open_model, windows_of
 from compress.train import held_loss
 from model import quantise8
-from weights import write_safetensors
+from weights import read_safetensors, write_safetensors
 
 #: The pack's matrices, by parameter of a layer: their rows follow each other there.
 MLP = {'gate_up': ['mlp_gate', 'mlp_up'], 'down': ['mlp_down']}
@@ -39,16 +37,6 @@ GAINS = {'llama': {'norm1': 'attn_norm.weight', 'norm2': 'mlp_norm.weight'},
 EDGE = 0.3
 #: Most error of a matrix's stored values, as a share of the squares of its weights. 4 bits leave about 0.01.
 STRANGE = 0.5
-
-
-def read_f32(path):
-    """The f32 arrays of a safetensors file, by name."""
-    data = Path(path).read_bytes()
-    length, = struct.unpack_from('<Q', data)
-    header = json.loads(data[8:8 + length])
-    header.pop('__metadata__', None)
-    return {name: torch.from_numpy(np.frombuffer(data, np.float32, (end - start) // 4, 8 + length + start).reshape(info['shape']).copy())
-            for name, info in header.items() for start, end in [info['data_offsets']]}
 
 
 def rounded(value, low, high):
@@ -199,7 +187,7 @@ def main():
     windows = windows_of(args.text, vocabulary, args.length, args.windows)
     windows, held = windows[:-16], windows[-16:]
     gamma = confidence(teacher, windows[:32].split(4)) if args.loss == 'cakld' else None
-    student = Coded(family, teacher, read_f32(args.codes))
+    student = Coded(family, teacher, read_safetensors(args.codes))
     before = student.stored()
     print(f'float {held_loss(teacher, held):.4f}, as quantised {held_loss(student, held):.4f} nats per token, '
           f'{divergence(student, held):.4f} from the float model' + ('' if gamma is None else f'; gamma {gamma:.3f}'), flush=True)
@@ -214,7 +202,7 @@ def main():
     moved = sum(int((before[name] != after[name]).sum()) for name in codes) / sum(after[name].size for name in codes)
     print(f'trained {held_loss(student, held):.4f} nats per token, {divergence(student, held):.4f} from the float model; '
           f'{100 * moved:.1f} % of the codes moved')
-    write_safetensors(args.to, after, {'format': 'pt'})
+    write_safetensors(args.to, after)
     print(args.to)
 
 

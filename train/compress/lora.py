@@ -7,7 +7,6 @@ import argparse
 import json
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from compress.losses import next_token
@@ -54,13 +53,13 @@ class Lora:
             for module, rows in zip(modules, up.detach().cpu().split(sizes)):
                 at = f'base_model.model.model.layers.{layer}.{module}.lora_'
                 out[at + 'A.weight'], out[at + 'B.weight'] = down.detach().cpu(), rows
-        return {name: np.ascontiguousarray(t.numpy(), dtype=np.float32) for name, t in out.items()}
+        return out
 
     def write(self, to):
         """adapter_config.json and adapter_model.safetensors."""
         to.mkdir(parents=True, exist_ok=True)
         tensors = self.tensors()
-        write_safetensors(to / 'adapter_model.safetensors', tensors, {'format': 'pt'})
+        write_safetensors(to / 'adapter_model.safetensors', tensors)
         modules = sorted({name.split('.')[-3] for name in tensors})
         config = {'peft_type': 'LORA', 'r': self.rank, 'lora_alpha': self.alpha, 'target_modules': modules,
                   'bias': 'none', 'task_type': 'CAUSAL_LM', 'fan_in_fan_out': False}

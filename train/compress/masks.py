@@ -1,32 +1,10 @@
-"""A folder that `halfbyte prune --as safetensors` wrote in; a model with its weights, whose zeros stay, out."""
-import json
-
-import numpy as np
+"""The tensors of a folder that `halfbyte prune --as safetensors` wrote in; a model with its weights, whose zeros stay, out."""
 import torch
 
 from names import NAMES
 
 #: [outputs, inputs] that are dropped as one.
 UNITS = {'sv32': (32, 1), 'sb84': (8, 4)}
-
-
-def read_folder(folder):
-    """F32 tensors of model.safetensors by name, whatever float they are stored as."""
-    data = (folder / 'model.safetensors').read_bytes()
-    start = 8 + int.from_bytes(data[:8], 'little')
-    out = {}
-    for name, entry in json.loads(data[8:start]).items():
-        if name == '__metadata__':
-            continue
-        first, last = (start + at for at in entry['data_offsets'])
-        if entry['dtype'] == 'BF16':
-            values = (np.frombuffer(data[first:last], np.uint16).astype(np.uint32) << 16).view(np.float32)
-        elif entry['dtype'] in ('F32', 'F16'):
-            values = np.frombuffer(data[first:last], np.float32 if entry['dtype'] == 'F32' else np.float16).astype(np.float32)
-        else:
-            raise ValueError(f"{name} is stored as {entry['dtype']} and only F32, F16 and BF16 are read")
-        out[name] = torch.from_numpy(values.reshape(entry['shape']).copy())
-    return out
 
 
 def load_named(model, family, tensors):

@@ -7,8 +7,9 @@ import torch
 from family import restore
 from stories import spm
 from stories.cut_vocabulary import teacher_of
-from stories.from_folder import model_of, read_bf16, vocabulary_of
+from stories.from_folder import model_of, vocabulary_of
 from stories.spm import Spm
+from weights import read_safetensors
 
 BOS = 1
 
@@ -16,7 +17,7 @@ BOS = 1
 def open_model(path, context=512, tokenizer=None):
     """The vocabulary, the family's name and the model.
 
-    path: a Llama as .gguf, a folder of stories/export.py in bfloat16, or a checkpoint. tokenizer: the folder with a
+    path: a Llama as .gguf, a folder of stories/export.py, or a checkpoint. tokenizer: the folder with a
     checkpoint's tokenizer.json; without one its vocabulary is None, and its text comes as ids.
     """
     path = Path(path)
@@ -25,7 +26,7 @@ def open_model(path, context=512, tokenizer=None):
         return Spm(vocabulary.pieces, vocabulary.scores, vocabulary.pieces[1:3]), 'llama', model
     if path.is_dir():
         config = json.loads((path / 'config.json').read_text(encoding='utf-8'))
-        return read_vocabulary(path), 'llama', model_of(read_bf16(path / 'model.safetensors'), config)
+        return read_vocabulary(path), 'llama', model_of(read_safetensors(path / 'model.safetensors'), config)
     saved = torch.load(path)
     return tokenizer and read_vocabulary(tokenizer), saved['family'], restore(saved)
 

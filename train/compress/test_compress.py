@@ -12,13 +12,13 @@ from compress.grids import asymmetric, by_groups, clipped, quantise_w4, quantise
 from compress.lora import Lora
 from compress.losses import cakld, confidence
 from compress.finetune import finetune
-from compress.masks import keep_zeros, kept_of, load_named, read_folder
+from compress.masks import keep_zeros, kept_of, load_named
 from compress.source import input_squares, sampled, windows_of
 from compress.train import held_loss, prepare_student, train
 from compress.write import write_folder
 from llama import Llama, LlamaConfig
 from mamba2 import Mamba2, Mamba2Config
-from weights import snap
+from weights import read_safetensors, snap
 
 SMALL = dict(vocab=64, hidden=64, layers=2, heads=2, kv_heads=1, intermediate=96, context=40)
 
@@ -161,7 +161,7 @@ class MaskTest(unittest.TestCase):
                 with tempfile.TemporaryDirectory() as folder:
                     write_folder(Path(folder), family, student, None)
                     again = make()
-                    load_named(again, family, read_folder(Path(folder)))
+                    load_named(again, family, read_safetensors(Path(folder) / 'model.safetensors'))
                 snapped = snap(student)
                 for name, value in again.state_dict().items():
                     self.assertTrue(torch.equal(value, snapped[name]), name)
@@ -179,7 +179,7 @@ class MaskTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             write_folder(Path(folder), 'llama', other, None)
             with self.assertRaisesRegex(ValueError, 'gate_proj.weight is .64, 64. and the model has .96, 64.'):
-                load_named(small_llama(), 'llama', read_folder(Path(folder)))
+                load_named(small_llama(), 'llama', read_safetensors(Path(folder) / 'model.safetensors'))
 
 
 def pack_of(model, family):

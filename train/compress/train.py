@@ -15,10 +15,11 @@ import torch
 
 from compress.grids import QUANTISERS, clipped
 from compress.losses import confidence, next_token, training_loss
-from compress.masks import keep_zeros, load_named, read_folder
+from compress.masks import keep_zeros, load_named
 from compress.source import input_squares, open_model, sampled, windows_of
 from compress.write import write_folder
-from model import quantise4, quantise8
+from model import quantise4
+from weights import read_safetensors
 
 
 def prepare_student(teacher, kind, squares=None):
@@ -94,7 +95,7 @@ def main():
     gamma = confidence(teacher, some) if args.loss == 'cakld' else None
     begin = copy.deepcopy(teacher)
     if args.pruned:
-        load_named(begin, family, read_folder(args.pruned))
+        load_named(begin, family, read_safetensors(args.pruned / 'model.safetensors'))
     # Clipping is for the asymmetric grid, whose ends it moves; a pruned group must keep its zeros.
     squares = input_squares(teacher, some) if gamma is not None and not args.pruned else None
     student = prepare_student(begin, args.format, squares)

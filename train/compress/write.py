@@ -1,8 +1,6 @@
 """A trained student in; a Hugging Face folder whose matrices are the values of their codes out."""
 import json
 
-import numpy as np
-
 from names import NAMES
 from weights import snap, write_safetensors
 
@@ -13,8 +11,7 @@ def write_folder(to, family, model, vocabulary):
     c = model.config
     state = snap(model) if model.qat else model.state_dict()
     to.mkdir(parents=True, exist_ok=True)
-    named = {name: np.ascontiguousarray(t.detach().numpy(), dtype=np.float32) for name, t in tensors_of(state, c).items()}
-    write_safetensors(to / 'model.safetensors', named, {'format': 'pt'})
+    write_safetensors(to / 'model.safetensors', tensors_of(state, c))
     if vocabulary is not None:
         bos, end = vocabulary.pieces[1:3]
         (to / 'tokenizer.json').write_text(json.dumps(vocabulary.to_json(), ensure_ascii=False), encoding='utf-8')

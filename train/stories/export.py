@@ -3,7 +3,6 @@ import argparse
 import json
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from stories import spm
@@ -19,12 +18,6 @@ SAMPLING = {'do_sample': True, 'temperature': 0.5, 'top_p': 0.9, 'top_k': 40, 'r
             'max_new_tokens': 400}
 
 
-def bf16(array):
-    """f32 rounded to the nearest bfloat16, as its bits."""
-    bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-
-
 #: Positions that the configuration states. A Mamba has none, and no limit of its own.
 POSITIONS = {'llama': LENGTH, 'granitehybrid': 1 << 20}
 
@@ -35,13 +28,12 @@ def write_folder(to, model, vocabulary, snapped, kind, family='llama'):
     c, positions = model.config, POSITIONS[family]
     tensors_of, config_of = NAMES[family]
     named = tensors_of(snap(model) if snapped else model.state_dict(), c)
-    store = bf16 if kind == 'bf16' else lambda array: array.astype(np.float32)
     to.mkdir(parents=True, exist_ok=True)
     coded = [n for n in named if snapped and 'embed' in n and model.QUANTISERS['embed'] is quantise4]
-    tensors = {n: store(t.numpy()) for n, t in named.items() if n not in coded}
+    tensors = {n: t.bfloat16() if kind == 'bf16' else t.float() for n, t in named.items() if n not in coded}
     for name in coded:
         tensors.update(packed4(name, named[name].numpy()))
-    write_safetensors(to / 'model.safetensors', tensors, {'format': 'pt'})
+    write_safetensors(to / 'model.safetensors', tensors)
     ids = {'bos_token_id': BOS, 'eos_token_id': END, 'pad_token_id': UNKNOWN}
     files = {
         'config.json': {

@@ -1,30 +1,13 @@
 """A folder that stories/export.py wrote in; out/start.pt and out/vocabulary.json out, so that training can go on from it."""
 import argparse
 import json
-import struct
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from llama import Llama, LlamaConfig
 from names import NAMES
-
-
-def read_bf16(path):
-    """The f32 tensors of a bfloat16 safetensors file by name. Raises ValueError for another type."""
-    data = Path(path).read_bytes()
-    length, = struct.unpack_from('<Q', data)
-    header = json.loads(data[8:8 + length])
-    header.pop('__metadata__', None)
-    tensors = {}
-    for name, info in header.items():
-        if info['dtype'] != 'BF16':
-            raise ValueError(f'{name} in {path} is {info["dtype"]}; BF16 is read')
-        start, end = (8 + length + offset for offset in info['data_offsets'])
-        bits = np.frombuffer(data[start:end], np.uint16).astype(np.uint32) << 16
-        tensors[name] = torch.from_numpy(bits.view(np.float32).reshape(info['shape']).copy())
-    return tensors
+from weights import read_safetensors
 
 
 def vocabulary_of(tokenizer):
@@ -57,7 +40,7 @@ def main():
     parser.add_argument('--out', type=Path, default=Path('out'))
     args = parser.parse_args()
     config = json.loads((args.folder / 'config.json').read_text())
-    model = model_of(read_bf16(args.folder / 'model.safetensors'), config)
+    model = model_of(read_safetensors(args.folder / 'model.safetensors'), config)
     tokenizer = json.loads((args.folder / 'tokenizer.json').read_text(encoding='utf-8'))
     args.out.mkdir(exist_ok=True)
     torch.save({'family': 'llama', 'config': vars(model.config), 'model': model.state_dict(), 'step': 0},

@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from stories import spm
 from stories.chat import render, turn_texts
 from stories.cut_vocabulary import choose, cut, teacher_of
 from stories.evaluate import bits_per_byte
-from stories.export import bf16, write_folder
+from stories.export import write_folder
 from stories.finetune import Mixture, own_loss
 from llama import Llama, LlamaConfig
 from stories.merge import NEW_ROWS, merged
@@ -179,10 +178,6 @@ class TrainingTest(unittest.TestCase):
         torch.nn.init.zeros_(model.embed)
         text = 'the cat'
         self.assertAlmostEqual(bits_per_byte(model, small, [text]), 9 * len(small.encode(text)) / len(text), places=4)
-
-    def test_bf16_rounds_to_nearest(self):
-        values = torch.randn(999)
-        self.assertTrue(np.array_equal(bf16(values.numpy()), values.bfloat16().view(torch.uint16).numpy()))
 
 
 class EngineTest(unittest.TestCase):

@@ -2,7 +2,6 @@
 import json
 
 from .say import a, choose, message, talk
-from . import words as W
 from .stories import request
 from .world import World
 

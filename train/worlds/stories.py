@@ -19,8 +19,6 @@ SILENT = ("The story does not say. | The story does not tell that. | I do not kn
           "That is not in the story. | The story does not say, but you can make it up!")
 SHORTER = ("Tell it again shorter. | Tell it again, but shorter. | Can you tell it in a few words? | What was the story about? | "
            "Tell me the story again in short. | Say it in two sentences. | Can you make it shorter? | Sum it up, please.")
-SUBJECTS = {'friend': 'friendship', 'truth': 'telling the truth', 'share': 'sharing', 'race': 'a race', 'rain': 'a rainy day',
-            'way': 'someone who gets lost', 'seed': 'a seed'}
 
 
 def request(rng, w):
@@ -80,7 +78,6 @@ def question(rng, w, kind):
 
 def change_name(rng, w):
     """A request for another name, and the story with it."""
-    old = w.n
     w.name = rng.choice([n for n in (W.BOYS if w.he == 'he' else W.GIRLS) if n != w.name])
     ask = choose(rng, 'Change the name to X. | Now the same with the name X. | Please call the hero X. | '
                       'Can you tell it again with the name X?')

@@ -2,7 +2,7 @@
 import json
 from datetime import date, timedelta
 
-from .say import cap, careless, choose, message, talk
+from .say import careless, choose, message, talk
 from .units import conversion
 
 CALCULATE, DATE, CONVERT = [

@@ -49,4 +49,3 @@ bake bread, play the drum, tie a knot, catch a ball, stand on one leg, build a t
 WISHES = words("""a cloud, a bird, a star, a fish, a tree, a king, a lion, a ball, a butterfly, a train, the wind, a flower,
 a bear, a boat, the moon, a dragon, an elephant, a whale, a cat, a rainbow, a clown""")
 SEEDS = words('sunflower, pumpkin, rose, carrot, apple tree, bean, tulip, strawberry, pear tree, tomato')
-FEELINGS = words('happy, sad, angry, scared, lonely, proud, excited, tired, bored, worried')

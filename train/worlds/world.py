@@ -3,7 +3,7 @@ import re
 
 from .plots import PLOTS
 from .plots_more import MORE
-from .say import a, cap, choose, fill
+from .say import a, cap, fill
 from . import words as W
 
 ALL = PLOTS | MORE
