@@ -30,6 +30,7 @@ const PAPERS = {
   'CONTRIBUTING.md': 'project/contributing.md',
   'SECURITY.md': 'project/security.md',
   'CHANGELOG.md': 'project/changelog.md',
+  'docs/tour.md': 'project/tour.md',
   'demo/models/README.md': 'project/embedded-models.md',
   'train/README.md': 'project/training.md',
 }

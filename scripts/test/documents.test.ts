@@ -59,6 +59,21 @@ function wrongLinks(text: string, folder: string): string[] {
   return targets.filter((target) => !KNOWN.has(posix.join(folder, target).replace(/\/$/, '')))
 }
 
+/** Links such as [`send`](src/api/session.ts) whose file does not declare that name. */
+function undeclared(text: string, folder: string): string[] {
+  const links = [...text.matchAll(/\[`(\w+)`\]\(([^)#\s]+\.(?:ts|c|h))\)/g)].map(([, ...link]) => link)
+  return links
+    .filter(([, target]) => KNOWN.has(posix.join(folder, target as string)))
+    .filter(([name, target]) => {
+      const typescript = `(?:function\\*?|class|const|interface|type) ${name}\\b`
+      // A kernel is declared by a line for the build, a function of C by its type and an opening parenthesis.
+      const c = `kernel: OP_\\w+ ${name}\\b|^[a-z_].*\\b${name}\\([^;]*$`
+      const form = new RegExp(target?.endsWith('.ts') ? typescript : c, 'm')
+      return !form.test(read(posix.join(folder, target as string)))
+    })
+    .map(([name, target]) => `${target} does not declare ${name}`)
+}
+
 describe.each(DOCUMENTS)('%s', (document) => {
   const text = withoutBlocks(read(document))
   const folder = dirname(document)
@@ -70,6 +85,15 @@ describe.each(DOCUMENTS)('%s', (document) => {
 
   test('links to files that exist', () => {
     expect(wrongLinks(text, folder)).toEqual([])
+  })
+
+  test('links functions and classes to the files that declare them', () => {
+    expect(undeclared(text, folder)).toEqual([])
+  })
+
+  test('runs TypeScript with the pinned Node, which strips types', () => {
+    const commands = [...read(document).matchAll(/(\w+ )?\bnode ((?:\w[\w-]*\/)+[\w-]+\.ts)/g)]
+    expect(commands.filter(([, before]) => before !== 'npx ').map(([command]) => command)).toEqual([])
   })
 
   test('shows models that the package has', () => {
@@ -86,6 +110,16 @@ test('the check sees what does not exist', () => {
   expect(wrongLinks('[a](nowhere.md) [b](../README.md#x) [c](https://host.example/d)', 'docs')).toEqual([
     'nowhere.md',
   ])
+  expect(undeclared('[`posix`](documents.test.ts) [`KNOWN`](documents.test.ts)', 'scripts/test')).toEqual([
+    'documents.test.ts does not declare posix',
+  ])
+  const kernels = '[`rmsnorm`](rmsnorm.c) [`nothing`](rmsnorm.c) [`rows_of`](quantize.c)'
+  expect(undeclared(kernels, 'wasm/rows')).toHaveLength(2)
+})
+
+test('the tour follows a token through at least twenty files', () => {
+  const files = [...read('docs/tour.md').matchAll(/\[`\w+`\]\(\.\.\/([^)]+)\)/g)].map(([, file]) => file)
+  expect(new Set(files).size).toBeGreaterThanOrEqual(20)
 })
 
 describe('numbers of the source', () => {
