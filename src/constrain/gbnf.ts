@@ -24,216 +24,230 @@ export function parseGbnf(grammar: Grammar, source: string): NodeId {
       'shorten it',
     )
   }
-  const names = new Map<string, NodeId>()
-  const defined = new Set<string>()
-  // Where each name was first used, for the error about names that are never defined.
-  const used = new Map<string, number>()
-  let at = 0
-  let depth = 0
-  readRules()
-  const root = names.get('root')
-  if (root === undefined) throw refused('has a grammar without the rule root', 'call its start rule root')
-  return root
+  return new GbnfParser(grammar, source).parse()
+}
 
-  function readRules(): void {
-    skipSpace(true)
-    while (at < source.length) {
-      const name = match(NAME)
-      if (name === '') throw fault('has no rule name')
-      skipSpace(false)
-      if (!take('::=')) throw fault(`has no ::= after ${name}`)
-      if (defined.has(name)) throw fault(`defines ${name} twice`)
-      defined.add(name)
-      skipSpace(true)
-      grammar.define(ruleOf(name), readAlternatives(false))
-      skipSpace(true)
+class GbnfParser {
+  readonly #grammar: Grammar
+  readonly #source: string
+  readonly #names = new Map<string, NodeId>()
+  readonly #defined = new Set<string>()
+  /** Where each name was first used, for the error about names that are never defined. */
+  readonly #used = new Map<string, number>()
+  #at = 0
+  #depth = 0
+
+  constructor(grammar: Grammar, source: string) {
+    this.#grammar = grammar
+    this.#source = source
+  }
+
+  parse(): NodeId {
+    this.#readRules()
+    const root = this.#names.get('root')
+    if (root === undefined) throw refused('has a grammar without the rule root', 'call its start rule root')
+    return root
+  }
+
+  #readRules(): void {
+    this.#skipSpace(true)
+    while (this.#at < this.#source.length) {
+      const name = this.#match(NAME)
+      if (name === '') throw this.#fault('has no rule name')
+      this.#skipSpace(false)
+      if (!this.#take('::=')) throw this.#fault(`has no ::= after ${name}`)
+      if (this.#defined.has(name)) throw this.#fault(`defines ${name} twice`)
+      this.#defined.add(name)
+      this.#skipSpace(true)
+      this.#grammar.define(this.#ruleOf(name), this.#readAlternatives(false))
+      this.#skipSpace(true)
     }
-    for (const [name, start] of used) {
-      if (defined.has(name)) continue
-      at = start
-      throw fault(`uses ${name}, which it does not define`)
+    for (const [name, start] of this.#used) {
+      if (this.#defined.has(name)) continue
+      this.#at = start
+      throw this.#fault(`uses ${name}, which it does not define`)
     }
   }
 
-  function ruleOf(name: string): NodeId {
-    let rule = names.get(name)
+  #ruleOf(name: string): NodeId {
+    let rule = this.#names.get(name)
     if (rule === undefined) {
-      rule = grammar.declare(name)
-      names.set(name, rule)
+      rule = this.#grammar.declare(name)
+      this.#names.set(name, rule)
     }
     return rule
   }
 
   /** `nested`: inside parentheses, where line breaks have no meaning. */
-  function readAlternatives(nested: boolean): NodeId {
-    if (++depth > MAX_DEPTH) throw fault(`nests more than ${MAX_DEPTH} groups`)
-    const options = [readSequence(nested)]
-    while (take('|')) {
-      skipSpace(true)
-      options.push(readSequence(nested))
+  #readAlternatives(nested: boolean): NodeId {
+    if (++this.#depth > MAX_DEPTH) throw this.#fault(`nests more than ${MAX_DEPTH} groups`)
+    const options = [this.#readSequence(nested)]
+    while (this.#take('|')) {
+      this.#skipSpace(true)
+      options.push(this.#readSequence(nested))
     }
-    depth -= 1
-    return grammar.alt(...options)
+    this.#depth -= 1
+    return this.#grammar.alt(...options)
   }
 
-  function readSequence(nested: boolean): NodeId {
+  #readSequence(nested: boolean): NodeId {
     const parts: NodeId[] = []
     for (;;) {
-      const atom = readAtom()
-      if (atom === undefined) return grammar.seq(...parts)
-      parts.push(readRepeated(atom))
-      skipSpace(nested)
+      const atom = this.#readAtom()
+      if (atom === undefined) return this.#grammar.seq(...parts)
+      parts.push(this.#readRepeated(atom))
+      this.#skipSpace(nested)
     }
   }
 
-  function readAtom(): NodeId | undefined {
-    const char = source[at]
-    if (char === '"') return readLiteral()
-    if (char === '[') return grammar.chars(readClass())
-    if (char === '<' || char === '!') return readToken()
-    if (take('.')) return grammar.chars(ANY)
-    if (take('(')) {
-      skipSpace(true)
-      const inside = readAlternatives(true)
-      skipSpace(true)
-      if (!take(')')) throw fault('has a ( that is not closed')
+  #readAtom(): NodeId | undefined {
+    const char = this.#source[this.#at]
+    if (char === '"') return this.#readLiteral()
+    if (char === '[') return this.#grammar.chars(this.#readClass())
+    if (char === '<' || char === '!') return this.#readToken()
+    if (this.#take('.')) return this.#grammar.chars(ANY)
+    if (this.#take('(')) {
+      this.#skipSpace(true)
+      const inside = this.#readAlternatives(true)
+      this.#skipSpace(true)
+      if (!this.#take(')')) throw this.#fault('has a ( that is not closed')
       return inside
     }
-    const start = at
-    const name = match(NAME)
+    const start = this.#at
+    const name = this.#match(NAME)
     if (name === '') return undefined
-    if (!used.has(name)) used.set(name, start)
-    return ruleOf(name)
+    if (!this.#used.has(name)) this.#used.set(name, start)
+    return this.#ruleOf(name)
   }
 
-  function readRepeated(atom: NodeId): NodeId {
-    skipBlanks()
+  #readRepeated(atom: NodeId): NodeId {
+    this.#skipBlanks()
     let node = atom
     for (;;) {
-      const counts = readCounts()
+      const counts = this.#readCounts()
       if (counts === undefined) return node
-      node = grammar.repeat(node, ...counts)
-      skipBlanks()
+      node = this.#grammar.repeat(node, ...counts)
+      this.#skipBlanks()
     }
   }
 
-  function readCounts(): [number, number] | undefined {
-    if (take('*')) return [0, UNBOUNDED]
-    if (take('+')) return [1, UNBOUNDED]
-    if (take('?')) return [0, 1]
-    if (!take('{')) return undefined
-    skipBlanks()
-    const min = readNumber()
-    skipBlanks()
+  #readCounts(): [number, number] | undefined {
+    if (this.#take('*')) return [0, UNBOUNDED]
+    if (this.#take('+')) return [1, UNBOUNDED]
+    if (this.#take('?')) return [0, 1]
+    if (!this.#take('{')) return undefined
+    this.#skipBlanks()
+    const min = this.#readNumber()
+    this.#skipBlanks()
     let max = min
-    if (take(',')) {
-      skipBlanks()
-      max = readNumber() ?? UNBOUNDED
-      skipBlanks()
+    if (this.#take(',')) {
+      this.#skipBlanks()
+      max = this.#readNumber() ?? UNBOUNDED
+      this.#skipBlanks()
     }
-    if (max === undefined || !take('}')) throw fault('has a { that is no count')
-    if ((min ?? 0) > max) throw fault(`counts from ${min} to ${max}`)
+    if (max === undefined || !this.#take('}')) throw this.#fault('has a { that is no count')
+    if ((min ?? 0) > max) throw this.#fault(`counts from ${min} to ${max}`)
     return [min ?? 0, max]
   }
 
-  function readNumber(): number | undefined {
-    const start = at
-    const digits = match(/\d{0,16}/y)
+  #readNumber(): number | undefined {
+    const start = this.#at
+    const digits = this.#match(/\d{0,16}/y)
     if (digits === '') return undefined
     if (Number(digits) <= MAX_COUNT) return Number(digits)
-    at = start
-    throw fault(`counts to ${digits}, more than ${MAX_COUNT}`)
+    this.#at = start
+    throw this.#fault(`counts to ${digits}, more than ${MAX_COUNT}`)
   }
 
-  function readLiteral(): NodeId {
-    at += 1
+  #readLiteral(): NodeId {
+    this.#at += 1
     let text = ''
-    while (!take('"')) text += String.fromCodePoint(readChar('a literal'))
-    return grammar.text(text)
+    while (!this.#take('"')) text += String.fromCodePoint(this.#readChar('a literal'))
+    return this.#grammar.text(text)
   }
 
-  function readClass(): CodePoints {
-    at += 1
-    const isNegated = take('^')
+  #readClass(): CodePoints {
+    this.#at += 1
+    const isNegated = this.#take('^')
     const sets: CodePoints[] = []
-    while (!take(']')) {
-      const low = readChar('a range')
-      const isRange = source[at] === '-' && source[at + 1] !== ']'
-      if (isRange) at += 1
-      const high = isRange ? readChar('a range') : low
-      if (high < low) throw fault('has a range whose end comes before its beginning')
+    while (!this.#take(']')) {
+      const low = this.#readChar('a range')
+      const isRange = this.#source[this.#at] === '-' && this.#source[this.#at + 1] !== ']'
+      if (isRange) this.#at += 1
+      const high = isRange ? this.#readChar('a range') : low
+      if (high < low) throw this.#fault('has a range whose end comes before its beginning')
       sets.push(codePoints([low, high]))
     }
     return isNegated ? complement(union(...sets)) : union(...sets)
   }
 
   /** One character of a literal or range, with escapes decoded. */
-  function readChar(where: string): number {
-    const point = source.codePointAt(at)
-    if (point === undefined || point === 0x0a || point === 0x0d) throw fault(`breaks off in ${where}`)
-    at += point > 0xffff ? 2 : 1
-    if (point !== 0x5c) return checkPoint(point)
-    const kind = source[at++] ?? ''
+  #readChar(where: string): number {
+    const point = this.#source.codePointAt(this.#at)
+    if (point === undefined || point === 0x0a || point === 0x0d) throw this.#fault(`breaks off in ${where}`)
+    this.#at += point > 0xffff ? 2 : 1
+    if (point !== 0x5c) return this.#checkPoint(point)
+    const kind = this.#source[this.#at++] ?? ''
     const length = CODE_DIGITS.get(kind)
     if (length !== undefined) {
-      const digits = source.slice(at, at + length)
+      const digits = this.#source.slice(this.#at, this.#at + length)
       if (!/^[\dA-F]+$/i.test(digits) || digits.length !== length) {
-        throw fault(`has \\${kind} without ${length} hexadecimal digits`)
+        throw this.#fault(`has \\${kind} without ${length} hexadecimal digits`)
       }
-      at += length
-      return checkPoint(Number.parseInt(digits, 16))
+      this.#at += length
+      return this.#checkPoint(Number.parseInt(digits, 16))
     }
     const control = CONTROLS.get(kind)
     if (control !== undefined) return control
     if (kind !== '' && '\\"[]^-'.includes(kind)) return kind.charCodeAt(0)
-    throw fault(`has the escape \\${kind}, which means nothing`)
+    throw this.#fault(`has the escape \\${kind}, which means nothing`)
   }
 
-  function checkPoint(point: number): number {
+  #checkPoint(point: number): number {
     if (point <= 0x10ffff && ofText(String.fromCodePoint(point)).length > 0) return point
-    throw fault(`names ${point}, which is no character`)
+    throw this.#fault(`names ${point}, which is no character`)
   }
 
-  function readToken(): NodeId {
-    const isNegated = take('!')
-    if (!take('<')) throw fault('has a ! without a token')
-    const end = source.indexOf('>', at)
-    if (end < 0) throw fault('has a < that is not closed')
-    const name = { text: source.slice(at, end), ...placeOf(at) }
-    at = end + 1
-    return grammar.namedToken(name, isNegated)
+  #readToken(): NodeId {
+    const isNegated = this.#take('!')
+    if (!this.#take('<')) throw this.#fault('has a ! without a token')
+    const end = this.#source.indexOf('>', this.#at)
+    if (end < 0) throw this.#fault('has a < that is not closed')
+    const name = { text: this.#source.slice(this.#at, end), ...this.#placeOf(this.#at) }
+    this.#at = end + 1
+    return this.#grammar.namedToken(name, isNegated)
   }
 
-  function skipBlanks(): void {
-    match(/[ \t]*/y)
+  #skipBlanks(): void {
+    this.#match(/[ \t]*/y)
   }
 
   /** Skips blanks and comments, and line breaks where they have no meaning. */
-  function skipSpace(lines: boolean): void {
-    while (match(lines ? /[ \t\n\r]+|#[^\n]*|/y : /[ \t]+|#[^\n]*|/y) !== '');
+  #skipSpace(lines: boolean): void {
+    while (this.#match(lines ? /[ \t\n\r]+|#[^\n]*|/y : /[ \t]+|#[^\n]*|/y) !== '');
   }
 
   /** Matches a sticky pattern at the current position; the pattern may match nothing. */
-  function match(pattern: RegExp): string {
-    pattern.lastIndex = at
-    const [text] = pattern.exec(source)!
-    at += text.length
+  #match(pattern: RegExp): string {
+    pattern.lastIndex = this.#at
+    const [text] = pattern.exec(this.#source)!
+    this.#at += text.length
     return text
   }
 
-  function take(text: string): boolean {
-    if (!source.startsWith(text, at)) return false
-    at += text.length
+  #take(text: string): boolean {
+    if (!this.#source.startsWith(text, this.#at)) return false
+    this.#at += text.length
     return true
   }
 
-  function placeOf(position: number): { line: number; column: number } {
-    const before = source.slice(0, position).split('\n')
+  #placeOf(position: number): { line: number; column: number } {
+    const before = this.#source.slice(0, position).split('\n')
     return { line: before.length, column: before.at(-1)!.length + 1 }
   }
 
-  function fault(what: string): Error {
-    const { line, column } = placeOf(at)
+  #fault(what: string): Error {
+    const { line, column } = this.#placeOf(this.#at)
     return gbnfFault(what, line, column)
   }
 }

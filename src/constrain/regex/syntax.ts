@@ -68,57 +68,70 @@ export function parseRegex(source: string): Regex {
       pattern: source,
     })
   }
-  // RegExp has accepted the pattern, so parentheses are balanced and ranges are in order.
-  const chars = Array.from(source)
-  let at = 0
-  let depth = 0
-  let properties = 0
-  return readAlternatives()
+  return new PatternParser(source).parse()
+}
 
-  function readAlternatives(): Regex {
-    if (++depth > MAX_DEPTH) throw fault(`nests more than ${MAX_DEPTH} groups`)
-    const options = [readSequence()]
-    while (take('|')) options.push(readSequence())
-    depth -= 1
+/** Reads a pattern that RegExp has accepted, so parentheses are balanced and ranges are in order. */
+class PatternParser {
+  readonly #source: string
+  readonly #chars: readonly string[]
+  #at = 0
+  #depth = 0
+  #properties = 0
+
+  constructor(source: string) {
+    this.#source = source
+    this.#chars = Array.from(source)
+  }
+
+  parse(): Regex {
+    return this.#readAlternatives()
+  }
+
+  #readAlternatives(): Regex {
+    if (++this.#depth > MAX_DEPTH) throw this.#fault(`nests more than ${MAX_DEPTH} groups`)
+    const options = [this.#readSequence()]
+    while (this.#take('|')) options.push(this.#readSequence())
+    this.#depth -= 1
     return options.length === 1 ? options[0]! : { type: 'alt', options }
   }
 
-  function readSequence(): Regex {
+  #readSequence(): Regex {
     const parts: Regex[] = []
-    while (!['', '|', ')'].includes(peek())) parts.push(readRepeated())
+    while (!['', '|', ')'].includes(this.#peek())) parts.push(this.#readRepeated())
     return parts.length === 1 ? parts[0]! : { type: 'seq', parts }
   }
 
-  function readRepeated(): Regex {
-    const body = readAtom()
-    const counts = readCounts()
+  #readRepeated(): Regex {
+    const body = this.#readAtom()
+    const counts = this.#readCounts()
     if (counts === undefined) return body
     // Lazy and greedy repetitions have the same language.
-    take('?')
+    this.#take('?')
     return { type: 'repeat', body, ...counts }
   }
 
-  function readCounts(): { min: number; max: number } | undefined {
-    if (take('*')) return { min: 0, max: UNBOUNDED }
-    if (take('+')) return { min: 1, max: UNBOUNDED }
-    if (take('?')) return { min: 0, max: 1 }
-    if (!take('{')) return undefined
-    const min = readNumber()
-    const max = !take(',') ? min : peek() === '}' ? UNBOUNDED : readNumber()
-    take('}')
+  #readCounts(): { min: number; max: number } | undefined {
+    if (this.#take('*')) return { min: 0, max: UNBOUNDED }
+    if (this.#take('+')) return { min: 1, max: UNBOUNDED }
+    if (this.#take('?')) return { min: 0, max: 1 }
+    if (!this.#take('{')) return undefined
+    const min = this.#readNumber()
+    const max = !this.#take(',') ? min : this.#peek() === '}' ? UNBOUNDED : this.#readNumber()
+    this.#take('}')
     return { min, max }
   }
 
-  function readNumber(): number {
+  #readNumber(): number {
     let digits = ''
-    while (/^[0-9]$/.test(peek())) digits += next()
+    while (/^[0-9]$/.test(this.#peek())) digits += this.#next()
     const value = Number(digits)
-    if (value > MAX_COUNT) throw fault(`counts to ${digits}, more than ${MAX_COUNT}`)
+    if (value > MAX_COUNT) throw this.#fault(`counts to ${digits}, more than ${MAX_COUNT}`)
     return value
   }
 
-  function readAtom(): Regex {
-    const char = next()
+  #readAtom(): Regex {
+    const char = this.#next()
     switch (char) {
       case '^':
         return { type: 'start' }
@@ -127,136 +140,142 @@ export function parseRegex(source: string): Regex {
       case '.':
         return { type: 'chars', set: complement(LINE_END) }
       case '(':
-        return readGroup()
+        return this.#readGroup()
       case '[':
-        return { type: 'chars', set: readClass() }
+        return { type: 'chars', set: this.#readClass() }
       case '\\':
-        return { type: 'chars', set: readEscape(false) }
+        return { type: 'chars', set: this.#readEscape(false) }
       default:
-        return { type: 'chars', set: literal(char) }
+        return { type: 'chars', set: this.#literal(char) }
     }
   }
 
-  function readGroup(): Regex {
-    if (take('?')) {
-      const kind = next()
-      if (kind === '=' || kind === '!') return { type: 'ahead', body: readInside(), isNegated: kind === '!' }
-      if (kind === '<' && !['=', '!'].includes(peek())) while (!take('>')) at += 1
+  #readGroup(): Regex {
+    if (this.#take('?')) {
+      const kind = this.#next()
+      if (kind === '=' || kind === '!')
+        return { type: 'ahead', body: this.#readInside(), isNegated: kind === '!' }
+      if (kind === '<' && !['=', '!'].includes(this.#peek())) while (!this.#take('>')) this.#at += 1
       else if (kind !== ':') {
-        throw fault('uses lookbehind or flags', 'write what must be there in its place instead')
+        throw this.#fault('uses lookbehind or flags', 'write what must be there in its place instead')
       }
     }
-    return readInside()
+    return this.#readInside()
   }
 
   /** The inside of a group, with its closing parenthesis. */
-  function readInside(): Regex {
-    const inside = readAlternatives()
-    take(')')
+  #readInside(): Regex {
+    const inside = this.#readAlternatives()
+    this.#take(')')
     return inside
   }
 
-  function readClass(): CodePoints {
-    const isNegated = take('^')
+  #readClass(): CodePoints {
+    const isNegated = this.#take('^')
     const sets: CodePoints[] = []
-    while (!take(']')) {
-      const low = readMember()
-      if (peek() !== '-' || chars[at + 1] === ']') {
+    while (!this.#take(']')) {
+      const low = this.#readMember()
+      if (this.#peek() !== '-' || this.#chars[this.#at + 1] === ']') {
         sets.push(low)
         continue
       }
-      at += 1
+      this.#at += 1
       // The ends of a range must be single characters.
-      sets.push(codePoints([low[0]!, readMember()[0]!]))
+      sets.push(codePoints([low[0]!, this.#readMember()[0]!]))
     }
     return isNegated ? complement(union(...sets)) : union(...sets)
   }
 
-  function readMember(): CodePoints {
-    const char = next()
-    return char === '\\' ? readEscape(true) : literal(char)
+  #readMember(): CodePoints {
+    const char = this.#next()
+    return char === '\\' ? this.#readEscape(true) : this.#literal(char)
   }
 
-  function literal(char: string): CodePoints {
+  #literal(char: string): CodePoints {
     const set = ofText(char)
-    if (set.length === 0) throw fault('has half a surrogate pair, which no text holds')
+    if (set.length === 0) throw this.#fault('has half a surrogate pair, which no text holds')
     return set
   }
 
-  function readEscape(inClass: boolean): CodePoints {
-    const char = next()
+  #readEscape(inClass: boolean): CodePoints {
+    const char = this.#next()
     const set = CLASSES.get(char)
     if (set !== undefined) return set
     const control = char === 'b' && inClass ? 8 : CONTROLS.get(char)
     if (control !== undefined) return codePoints([control, control])
     switch (char) {
       case 'x':
-        return pointSet(readHex(2))
+        return this.#pointSet(this.#readHex(2))
       case 'u':
-        return pointSet(readUnicode())
+        return this.#pointSet(this.#readUnicode())
       case 'c':
-        return pointSet(next().charCodeAt(0) & 31)
+        return this.#pointSet(this.#next().charCodeAt(0) & 31)
       case 'b':
       case 'B':
-        throw fault(`uses \\${char}, a word boundary`, 'write the characters around it instead')
+        throw this.#fault(`uses \\${char}, a word boundary`, 'write the characters around it instead')
       case 'p':
       case 'P':
-        return readProperty(char === 'P')
+        return this.#readProperty(char === 'P')
       default:
         if (/^[1-9k]$/.test(char)) {
-          throw fault('uses a back-reference', 'no grammar can repeat what was written')
+          throw this.#fault('uses a back-reference', 'no grammar can repeat what was written')
         }
-        return literal(char)
+        return this.#literal(char)
     }
   }
 
-  function readProperty(isNegated: boolean): CodePoints {
-    if (++properties > MAX_PROPERTIES) throw fault(`uses more than ${MAX_PROPERTIES} Unicode properties`)
+  #readProperty(isNegated: boolean): CodePoints {
+    if (++this.#properties > MAX_PROPERTIES)
+      throw this.#fault(`uses more than ${MAX_PROPERTIES} Unicode properties`)
     let name = ''
-    for (take('{'); !take('}'); ) name += next()
+    for (this.#take('{'); !this.#take('}'); ) name += this.#next()
     const set = memo(known, name, () => charactersOf(name))
     return isNegated ? complement(set) : set
   }
 
-  function readUnicode(): number {
-    if (take('{')) {
+  #readUnicode(): number {
+    if (this.#take('{')) {
       let digits = ''
-      while (!take('}')) digits += next()
+      while (!this.#take('}')) digits += this.#next()
       return Number.parseInt(digits, 16)
     }
-    const first = readHex(4)
+    const first = this.#readHex(4)
     // Two escapes (surrogates) that together encode one character.
-    const behind = chars.slice(at, at + 6).join('')
+    const behind = this.#chars.slice(this.#at, this.#at + 6).join('')
     if (first < 0xd800 || first > 0xdbff || !/^\\ud[c-f]/i.test(behind)) return first
-    at += 2
-    return (first - 0xd800) * 0x400 + (readHex(4) - 0xdc00) + 0x10000
+    this.#at += 2
+    return (first - 0xd800) * 0x400 + (this.#readHex(4) - 0xdc00) + 0x10000
   }
 
-  function pointSet(point: number): CodePoints {
-    return literal(String.fromCodePoint(point))
+  #pointSet(point: number): CodePoints {
+    return this.#literal(String.fromCodePoint(point))
   }
 
-  function readHex(length: number): number {
-    at += length
-    return Number.parseInt(chars.slice(at - length, at).join(''), 16)
+  #readHex(length: number): number {
+    this.#at += length
+    return Number.parseInt(this.#chars.slice(this.#at - length, this.#at).join(''), 16)
   }
 
-  function peek(): string {
-    return chars[at] ?? ''
+  #peek(): string {
+    return this.#chars[this.#at] ?? ''
   }
 
-  function next(): string {
-    return chars[at++]!
+  #next(): string {
+    return this.#chars[this.#at++]!
   }
 
-  function take(char: string): boolean {
-    if (peek() !== char) return false
-    at += 1
+  #take(char: string): boolean {
+    if (this.#peek() !== char) return false
+    this.#at += 1
     return true
   }
 
-  function fault(what: string, instead = 'change the pattern'): Error {
-    return refused(`has the pattern ${shown(source)}, which ${what} at character ${at}`, instead, { at })
+  #fault(what: string, instead = 'change the pattern'): Error {
+    return refused(
+      `has the pattern ${shown(this.#source)}, which ${what} at character ${this.#at}`,
+      instead,
+      { at: this.#at },
+    )
   }
 }
 
