@@ -14,6 +14,8 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // Memory is measured at once, not after the next collection.
+  '--enable-blink-features=ForceEagerMeasureMemory',
 ]
 
 export function chromiumOptions(): LaunchOptions {

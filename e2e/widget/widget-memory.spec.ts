@@ -2,30 +2,15 @@
 // the browser.
 import type { Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
+import { memoryOf } from '../page-memory.ts'
 import { ISOLATION, serveFolder } from '../static-server.ts'
 import { DIST, expect, MODEL, test } from './widget-site.ts'
-import { type Chat, heapOf, openTab, tabMarkup } from './widget-tabs.ts'
+import { type Chat, openTab, tabMarkup } from './widget-tabs.ts'
 
 // A trace puts its own scripts into the pages.
 test.use({ trace: 'off' })
 
 const REPLY = repliesOf('embedded')[0] as string
-
-/**
- * Bytes of the heaps of a page and its workers, without the engine's memory. Only isolated pages are told.
- */
-async function memoryOf(page: Page): Promise<number> {
-  await page.bringToFront()
-  const measured = page.evaluate(async () => {
-    const { performance: clock } = globalThis as unknown as {
-      readonly performance: { measureUserAgentSpecificMemory(): Promise<{ readonly bytes: number }> }
-    }
-    return (await clock.measureUserAgentSpecificMemory()).bytes
-  })
-  // It answers after the next collection.
-  const timer = setInterval(() => void heapOf(page).catch(() => undefined), 500)
-  return measured.finally(() => clearInterval(timer))
-}
 
 /** Asks without Playwright's locators, whose script of 330 kB would stay in the page's heap. */
 const answerIn = (page: Page) =>

@@ -4,9 +4,10 @@ import type { Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
+import { heapOf } from '../page-memory.ts'
 import { serveFolder } from '../static-server.ts'
 import { answersOf, DIST, expect, MODEL, test } from './widget-site.ts'
-import { type Chat, heapOf, openTab, tabMarkup } from './widget-tabs.ts'
+import { type Chat, openTab, tabMarkup } from './widget-tabs.ts'
 
 const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' }
 const REPLY = repliesOf('embedded')[0] as string

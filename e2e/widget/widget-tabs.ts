@@ -1,20 +1,9 @@
-// Tabs with the widget. In: a browser context, a model's address. Out: pages whose widgets share one engine,
-// and what they hold.
+// Tabs with the widget. In: a browser context, a model's address. Out: pages whose widgets share one engine.
 import type { BrowserContext, Page } from '@playwright/test'
 import { expect } from './widget-site.ts'
 
 export interface Chat extends HTMLElement {
   send(text: string): void
-}
-
-/** Bytes of the page's heap after a collection. */
-export async function heapOf(page: Page): Promise<number> {
-  const session = await page.context().newCDPSession(page)
-  await session.send('HeapProfiler.enable')
-  await session.send('HeapProfiler.collectGarbage')
-  const { usedSize } = await session.send('Runtime.getHeapUsage')
-  await session.detach()
-  return usedSize
 }
 
 export const tabMarkup = (model: string) =>
