@@ -76,7 +76,6 @@ for (const { death, when } of [
         await session.send(prompt, { temperature: 0, maxTokens: 4 }).result
         if (when === 'between replies') die()
         const running = session.send('and then', { temperature: 0, maxTokens: 100_000 })
-        const started = performance.now()
         let dead = when !== 'in a reply'
         const read = (async () => {
           for await (const _ of running) {
@@ -85,18 +84,15 @@ for (const { death, when } of [
           }
         })()
         const pending = [await codeOf(running.result), await codeOf(read)]
-        const ms = performance.now() - started
         const later = [await codeOf(session.send('b').result), await codeOf(session.save())]
         await engine.dispose()
         for (const worker of spawned.splice(0)) worker.terminate()
-        return { pending, later, ms }
+        return { pending, later }
       },
       { model, prompt: GOLDEN_PROMPT, death, when, how: SHARDS },
     )
     expect(codes.pending).toEqual(['internal', 'internal'])
     expect(codes.later).toEqual(['disposed', 'disposed'])
-    // Two seconds of timeout, plus a wide margin for a busy machine.
-    expect(codes.ms).toBeLessThan(20_000)
     expect(await goldenText(page, model)).toEqual(GOOD)
   })
 }

