@@ -26,6 +26,7 @@ export type {
   SessionOptions,
   Support,
 } from './api/types.ts'
+export type { EngineNote, NoteCode } from './base/engine-notes.ts'
 export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'
 export type { LogitProcessorContext, LogitProcessorFactory } from './engine/reply/processors.ts'
 export type {

@@ -1,5 +1,6 @@
 // The engine. In: where a model is. Out: sessions and completions that run in a worker of this page.
 
+import type { EngineNote } from '../base/engine-notes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { checkKeys, plainOf, readFrom, signalOf } from '../base/options.ts'
 import { EngineClient } from '../engine/wire/client.ts'
@@ -47,7 +48,9 @@ export class Engine implements AsyncDisposable {
    * thread.
    */
   readonly pool: PoolKind
-  /** Why the engine runs on fewer threads or on another pool than were asked for; undefined otherwise. */
+  /** What the engine does otherwise than was asked for, and why: fewer threads, a shorter context. */
+  readonly notes: readonly EngineNote[]
+  /** The sentences of `notes` as one text, in English; undefined if there are none. */
   readonly note: string | undefined
   /** Kernels in use. `relaxed` needs relaxed SIMD; `simd128` runs in every browser with SIMD. */
   readonly build: Build
@@ -61,7 +64,8 @@ export class Engine implements AsyncDisposable {
     this.draft = info.draft
     this.threads = info.threads
     this.pool = info.pool
-    this.note = info.note
+    this.notes = info.notes
+    this.note = info.notes.length > 0 ? info.notes.map(({ text }) => text).join('; ') : undefined
     this.build = info.build
   }
 

@@ -1,7 +1,9 @@
 // ONNX models. In: the files of a decoder's export. Out: a model file with the graph of its step; weights
 // stay in their files.
+
 import type { Family, ModelConfig, RopeConfig, RopeScaling } from '../arch/config/config.ts'
 import { type ByteSource, filledSource, readInto } from '../base/bytes.ts'
+import type { EngineNote } from '../base/engine-notes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../base/values.ts'
 import { generationSettings, type MetaObject, readJson, readText, withoutNulls } from '../formats/json.ts'
@@ -133,16 +135,24 @@ export async function openOnnx(
   }
 }
 
-function keptValues(ranges: readonly FixedRange[]): string[] {
+function keptValues(ranges: readonly FixedRange[]): EngineNote[] {
   const [first] = ranges
   if (first === undefined) return []
-  const [low, high] = [first.low, first.high].map((value) => Number(value.toPrecision(3)))
+  const { node } = first
+  const [places, low, high] = [ranges.length, rounded(first.low), rounded(first.high)]
   return [
-    `the file limits activations at ${ranges.length} places, the first at node ${first.node} to ${low} to ${high}, ` +
-      'and Halfbyte does not limit them; if replies differ from those of ONNX Runtime, calibrate the export with ' +
-      'more prompts or quantise its activations dynamically',
+    {
+      code: 'unlimited-activations',
+      text:
+        `the file limits activations at ${places} places, the first at node ${node} to ${low} to ${high}, and ` +
+        'Halfbyte does not limit them; if replies differ from those of ONNX Runtime, calibrate the export with ' +
+        'more prompts or quantise its activations dynamically',
+      values: { places, node, low, high },
+    },
   ]
 }
+
+const rounded = (value: number): number => Number(value.toPrecision(3))
 
 /** The original graph, the effect of each pass, and what the rest became. */
 function historyOf(

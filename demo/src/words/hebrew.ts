@@ -1,7 +1,7 @@
 // Words. Every text of the page in Hebrew, which is written from right to left, and what each kind of error
-// means.
+// and of note means.
 import type { Words } from './english.ts'
-import type { Reasons } from './words.ts'
+import type { Notes, Reasons } from './words.ts'
 
 export const HEBREW: Words = {
   conversations: 'שיחות',
@@ -307,4 +307,22 @@ export const REASONS: Reasons = {
   ],
   disposed: ['המודל נסגר.'],
   internal: ['משהו השתבש במנוע.'],
+}
+
+export const NOTES: Notes = {
+  'single-pool': 'במאגר single יש תהליכון אחד.',
+  'no-workers': 'לא ניתן להפעיל כאן תהליכונים נוספים.',
+  'one-thread': 'לפי המדידה, תהליכון אחד הוא המהיר ביותר.',
+  'no-shared-memory': 'הדפדפן סירב לשתף את הזיכרון שהמודל צריך.',
+  'not-isolated':
+    'תהליכונים אינם יכולים לשתף זיכרון כאן. יש לבודד את הדף (COOP, COEP) או להשתמש במאגר shards.',
+  'uncut-model': 'לא ניתן לחלק את המודל למספר החלקים שהתבקש.',
+  'failed-shards': 'לא ניתן היה להפעיל תהליכונים נוספים, ולכן תהליכון אחד עושה את כל העבודה.',
+  'trained-context': 'ההקשר מכיל {tokens} אסימונים במקום {asked}, כי המודל לא אומן ליותר.',
+  'proven-context': 'ההקשר מכיל {tokens} אסימונים במקום {asked}, כי ייתכן שהגרף שבקובץ משתנה אחריהם.',
+  'ignored-sampling': 'המערכת התעלמה מהגדרות הדגימה האלה של המודל, כי הן מחוץ לטווח: {settings}.',
+  'unreadable-template': 'לא ניתן לקרוא את תבנית השיחה של המודל.',
+  'merged-system': 'בתבנית השיחה של המודל אין מקום להנחיות, ולכן הן נכתבות בתחילת השאלה הראשונה.',
+  'unlimited-activations':
+    'הקובץ מגביל אקטיבציות ב־{places} מקומות, הראשון בצומת {node}, לטווח שבין {low} ל־{high}, והמנוע אינו מגביל אותן.',
 }

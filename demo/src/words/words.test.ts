@@ -1,7 +1,9 @@
 // In: the page's catalogues. Out: whether each text is there in each language with the same names to fill in.
 import { expect, test } from 'vitest'
+import type { EngineNote, NoteCode } from '../../../src/index.ts'
+import { fill } from '../../../src/widget/words.ts'
 import { ENGLISH } from './english.ts'
-import { HEBREW, REASONS } from './hebrew.ts'
+import { HEBREW, NOTES, REASONS } from './hebrew.ts'
 import { languageFor, t, type Word } from './words.ts'
 
 const names = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort()
@@ -26,6 +28,29 @@ test('every code of the library has sentences in Hebrew, the last of them withou
     for (const text of sentences) expect(text).toMatch(/[א-ת].*\.$/)
     expect(names(sentences.at(-1) ?? '{}')).toEqual([])
   }
+})
+
+/** The values of a note of each kind. */
+const VALUES: { readonly [Code in NoteCode]: Extract<EngineNote, { code: Code }>['values'] } = {
+  'single-pool': {},
+  'no-workers': {},
+  'one-thread': {},
+  'no-shared-memory': {},
+  'not-isolated': {},
+  'uncut-model': { reason: 'why' },
+  'failed-shards': { reason: 'why' },
+  'trained-context': { tokens: 1, asked: 2 },
+  'proven-context': { tokens: 1, asked: 2 },
+  'ignored-sampling': { settings: 'temperature -1' },
+  'unreadable-template': { reason: 'why' },
+  'merged-system': {},
+  'unlimited-activations': { places: 3, node: '/mul', low: -1, high: 1 },
+}
+
+test.each(Object.entries(VALUES))('the note %s has a sentence in Hebrew with its values', (code, values) => {
+  const text = fill(NOTES[code as NoteCode], values)
+  expect(text).toMatch(/[א-ת].*\.$/)
+  expect(names(text)).toEqual([])
 })
 
 test('a text is filled in', () => {

@@ -1,6 +1,6 @@
 // Words. In: the language of the browser, or the one that was chosen. Out: the page's texts in it.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
-import type { ErrorCode } from '../../../src/index.ts'
+import type { EngineNote, ErrorCode, NoteCode } from '../../../src/index.ts'
 import { fill } from '../../../src/widget/words.ts'
 import { ENGLISH, type Words } from './english.ts'
 
@@ -13,18 +13,23 @@ export type Word = keyof Words
  */
 export type Reasons = Readonly<Record<ErrorCode, readonly string[]>>
 
+/** What each kind of note says, from the note's values. */
+export type Notes = Readonly<Record<NoteCode, string>>
+
 interface Catalogue {
   readonly words: Words
   /** Undefined for English, in which the library writes its messages. */
   readonly reasons: Reasons | undefined
+  /** Undefined for English. A code of a later library is missing from them. */
+  readonly notes: Partial<Notes> | undefined
 }
 
-const IN_ENGLISH: Catalogue = { words: ENGLISH, reasons: undefined }
+const IN_ENGLISH: Catalogue = { words: ENGLISH, reasons: undefined, notes: undefined }
 /** Every language but English loads when it is used. */
 const OTHERS: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Catalogue>>> = {
   he: async () => {
-    const { HEBREW, REASONS } = await import('./hebrew.ts')
-    return { words: HEBREW, reasons: REASONS }
+    const { HEBREW, NOTES, REASONS } = await import('./hebrew.ts')
+    return { words: HEBREW, reasons: REASONS, notes: NOTES }
   },
 }
 /** first-paint.js knows them too. */
@@ -52,6 +57,14 @@ export const reason = (
   values: Readonly<Record<string, string | number>>,
 ): string | undefined =>
   catalogue.reasons?.[code].map((text) => fill(text, values)).find((text) => !/\{\w+\}/.test(text))
+
+/**
+ * A note of an engine in the page's language, or the library's sentence where the language lacks its code.
+ */
+export const noteText = ({ code, text, values }: EngineNote): string => {
+  const own = catalogue.notes?.[code]
+  return own === undefined ? text : fill(own, values)
+}
 
 /** The first of the browser's languages that the page has, unless one was chosen. */
 export function languageFor(

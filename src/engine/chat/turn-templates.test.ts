@@ -122,7 +122,9 @@ describe('templates of models', () => {
   test('in another language refuse messages only, and another template can be given', () => {
     const go = '{{- if .System }}{{ .System }}{{ end }}{{- range .Messages }}<{{ .Role }}>{{- end }}'
     const text = textOf(go)
-    expect(text.note).toContain('the chat template cannot be read')
+    expect(text.notes).toMatchObject([
+      { code: 'unreadable-template', text: expect.stringContaining('the chat template cannot be read') },
+    ])
     expect(text.text.encode('hello', true).length).toBeGreaterThan(0)
     expect(() => text.renderPrompt(SAID)).toThrow(
       expect.objectContaining({ code: 'format', message: expect.stringContaining('give another template') }),
@@ -136,9 +138,11 @@ describe('templates of models', () => {
     "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}{% endfor %}",
   ])('without a system role get system text with the first question, and say so: %s', (source) => {
     const text = textOf(source)
-    expect(text.note).toContain('no system role')
+    expect(text.notes).toMatchObject([
+      { code: 'merged-system', text: expect.stringContaining('no system role') },
+    ])
     expect(text.renderPrompt(SAID)).toBe('<user>Be brief.\n\nHi<assistant>Ho<user>Bye')
-    expect(textOf(TURNS).note).toBeUndefined()
+    expect(textOf(TURNS).notes).toEqual([])
   })
 
   test('read the arguments that are given', () => {

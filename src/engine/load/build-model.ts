@@ -1,6 +1,7 @@
 // Building. In: a prepared model and a host. Out: a model that is ready to generate, with its own memory and
 // threads.
 
+import { type EngineNote, PLAIN_NOTES } from '../../base/engine-notes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { ConstraintCompiler } from '../../constrain/compile.ts'
 import { probeStep, warmStep } from '../../generate/probe.ts'
@@ -22,7 +23,7 @@ import { memoryNeed, withStateBudget } from './memory-need.ts'
 import { modelText, modelTokenizer } from './model-text.ts'
 import { openAdapters, openAny } from './open/open-any.ts'
 import { type FileOpener, type OpenFiles, openRequestedFiles } from './open/open-files.ts'
-import { NO_HELPERS, openShards } from './open/open-shards.ts'
+import { openShards } from './open/open-shards.ts'
 import { type PlacedModel, placeModel } from './place-model.ts'
 import { keepsFloats, type PreparedModel, prepareModel } from './prepare.ts'
 
@@ -244,17 +245,14 @@ export async function buildModel(
       throw hooks.signal.reason
     }
     const text = modelText(tokenizer, options.chatTemplate)
+    const shortfall = shards?.note ?? shortfallOf(options, runtime, pool.threads, kind)
     return {
       info: {
         model: modelInfo(prepared),
         draft: draft && modelInfo(draft),
         threads: pool.threads,
         pool: kind,
-        note: joined([
-          shards?.note ?? shortfallOf(options, runtime, pool.threads, kind),
-          ...prepared.notes,
-          text.note,
-        ]),
+        notes: [...(shortfall === undefined ? [] : [shortfall]), ...prepared.notes, ...text.notes],
         build: runtime.build,
       },
       logitRows,
@@ -291,16 +289,14 @@ function shortfallOf(
   { memoryKind }: Runtime,
   got: number,
   kind: PoolKind,
-): string | undefined {
+): EngineNote | undefined {
   const isFewer = threads !== 'auto' && got < threads
   const isOther = asked !== 'auto' && asked !== kind && threads !== 1
   if (!isFewer && !isOther) return undefined
-  if (asked === 'single') return 'the pool single has one thread'
-  if (host.startWorker === undefined) return NO_HELPERS
-  if (memoryKind === 'shared') return 'one thread was measured to be the fastest'
-  return detectFeatures(host.globals).sharedMemory
-    ? 'the browser refused to share the memory that the model needs'
-    : 'threads cannot share memory here; isolate the page (COOP, COEP) or use the pool shards'
+  if (asked === 'single') return PLAIN_NOTES['single-pool']
+  if (host.startWorker === undefined) return PLAIN_NOTES['no-workers']
+  if (memoryKind === 'shared') return PLAIN_NOTES['one-thread']
+  return PLAIN_NOTES[detectFeatures(host.globals).sharedMemory ? 'no-shared-memory' : 'not-isolated']
 }
 
 /** Stored measurements for this model in the same kind of runtime. */
@@ -320,12 +316,6 @@ function noteOf(
     read: async () => notes.read(await key()),
     write: (value) => void key().then((name) => notes.write(name, value)),
   }
-}
-
-/** The notes that there are, as one text. */
-function joined(notes: readonly (string | undefined)[]): string | undefined {
-  const given = notes.filter((note) => note !== undefined)
-  return given.length > 0 ? given.join('; ') : undefined
 }
 
 const modelInfo = ({ file, config, parameters, contextLength, sampling }: PreparedModel): ModelInfo => ({

@@ -1,4 +1,5 @@
 // Model text. In: a model file's tokenizer. Out: ids, text and the chat template, for the engine service.
+import type { EngineNote } from '../../base/engine-notes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { wrongOption } from '../../base/options.ts'
 import type { ModelFile } from '../../formats/readers.ts'
@@ -47,7 +48,7 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
 }
 
 /** The model's text side, and what callers should know of it. */
-type ModelTextSide = Pick<LoadedModel, 'text' | 'renderPrompt'> & { readonly note: string | undefined }
+type ModelTextSide = Pick<LoadedModel, 'text' | 'renderPrompt'> & { readonly notes: readonly EngineNote[] }
 
 /**
  * The model's text side: its tokenizer and its chat template, or the one that is given. Special tokens in
@@ -64,14 +65,11 @@ export function modelText(tokenizer: Tokenizer, given?: string): ModelTextSide {
     given === undefined && tokenizer.toolTemplate ? readTemplate(tokenizer.toolTemplate) : undefined
   const toolTemplate = forTools instanceof ChatTemplate ? forTools : undefined
   const reasoning = reasoningFormOf(template.source + (toolTemplate?.source ?? ''))
-  const notes = [
-    ...(own instanceof ChatTemplate ? [] : [own.message]),
-    ...(mergesSystem
-      ? ['the chat template has no system role, so system text becomes the beginning of the first question']
-      : []),
-  ]
   return {
-    note: notes.length > 0 ? notes.join('; ') : undefined,
+    notes: [
+      ...(own instanceof ChatTemplate ? [] : [unreadableTemplate(own.message)]),
+      ...(mergesSystem ? [MERGED_SYSTEM] : []),
+    ],
     renderPrompt: (messages, { prefix = '', ...options } = {}) => {
       if (!(own instanceof ChatTemplate)) throw own
       const templates = { template, toolTemplate, mergesSystem }
@@ -98,6 +96,18 @@ export function modelText(tokenizer: Tokenizer, given?: string): ModelTextSide {
       tokenBytes: (id) => tokenizer.tokenBytes(id),
     },
   }
+}
+
+const unreadableTemplate = (reason: string): EngineNote => ({
+  code: 'unreadable-template',
+  text: reason,
+  values: { reason },
+})
+
+const MERGED_SYSTEM: EngineNote = {
+  code: 'merged-system',
+  text: 'the chat template has no system role, so system text becomes the beginning of the first question',
+  values: {},
 }
 
 /** A template, or the error of one that cannot be read. */

@@ -118,8 +118,16 @@ test('what differs from what was asked for stands in notes', async () => {
   })
   const { notes } = await preparedWith({ temperature: -1 }, BASE.contextLength + 1)
   expect(notes).toEqual([
-    `the context has ${BASE.contextLength} tokens instead of ${BASE.contextLength + 1}, because the model was trained for no more`,
-    'these sampling defaults of the model are ignored, because no sampler can have them: temperature -1',
+    {
+      code: 'trained-context',
+      text: `the context has ${BASE.contextLength} tokens instead of ${BASE.contextLength + 1}, because the model was trained for no more`,
+      values: { tokens: BASE.contextLength, asked: BASE.contextLength + 1 },
+    },
+    {
+      code: 'ignored-sampling',
+      text: 'these sampling defaults of the model are ignored, because no sampler can have them: temperature -1',
+      values: { settings: 'temperature -1' },
+    },
   ])
 })
 

@@ -14,6 +14,7 @@ import { buildGraph, familyFile } from '../../arch/families.ts'
 import { readConfig } from '../../arch/read-config.ts'
 import { ropeTables } from '../../arch/rope.ts'
 import { resolveWeights, roleOf, type Weights, weightOf } from '../../arch/tensors/names.ts'
+import type { EngineNote } from '../../base/engine-notes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { shown } from '../../base/options.ts'
 import { readVector } from '../../formats/dequantize.ts'
@@ -180,8 +181,8 @@ export interface PreparedModel {
   readonly weights: Weights
   /** Sampling options that the model's files recommend. */
   readonly sampling: SamplerOptions
-  /** What differs from what the caller or the files asked for, a sentence each. */
-  readonly notes: readonly string[]
+  /** What differs from what the caller or the files asked for. */
+  readonly notes: readonly EngineNote[]
   /** Most bytes of the state of all its sequences; absent: what the memory grants. */
   readonly stateBytes?: number | undefined
 }
@@ -261,23 +262,39 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   }
 }
 
-function shorterContext(asked: number | undefined, got: number): string[] {
-  if (asked === undefined || asked <= got) return []
-  return [`the context has ${got} tokens instead of ${asked}, because the model was trained for no more`]
-}
-
-function provenContext(wanted: number, got: number): string[] {
-  if (wanted <= got) return []
+function shorterContext(asked: number | undefined, tokens: number): EngineNote[] {
+  if (asked === undefined || asked <= tokens) return []
   return [
-    `the context has ${got} tokens instead of ${wanted}, because the graph of the file may change after them; ` +
-      'halfbyte inspect --plan names the node',
+    {
+      code: 'trained-context',
+      text: `the context has ${tokens} tokens instead of ${asked}, because the model was trained for no more`,
+      values: { tokens, asked },
+    },
   ]
 }
 
-function refusedSampling(refused: readonly string[]): string[] {
-  if (refused.length === 0) return []
+function provenContext(asked: number, tokens: number): EngineNote[] {
+  if (asked <= tokens) return []
   return [
-    `these sampling defaults of the model are ignored, because no sampler can have them: ${refused.join(', ')}`,
+    {
+      code: 'proven-context',
+      text:
+        `the context has ${tokens} tokens instead of ${asked}, because the graph of the file may change after ` +
+        'them; halfbyte inspect --plan names the node',
+      values: { tokens, asked },
+    },
+  ]
+}
+
+function refusedSampling(refused: readonly string[]): EngineNote[] {
+  if (refused.length === 0) return []
+  const settings = refused.join(', ')
+  return [
+    {
+      code: 'ignored-sampling',
+      text: `these sampling defaults of the model are ignored, because no sampler can have them: ${settings}`,
+      values: { settings },
+    },
   ]
 }
 

@@ -94,6 +94,7 @@ export function toyModel(
       model: { id: 'toy', architecture: 'toy', parameters: 0, contextLength, sampling },
       threads: 1,
       pool: 'single',
+      notes: [],
       build: 'simd128',
     },
     logitRows: new PlainRows(VOCAB),

@@ -11,6 +11,7 @@
 // A stream may be STREAM_CREDITS (stream.ts) chunks ahead of its reader. The reader returns one credit for
 // each chunk that it takes. The side that sends the last report closes its port; the other side closes its
 // own when the report arrives.
+import type { EngineNote } from '../../base/engine-notes.ts'
 import type { WireError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/values.ts'
 import type { WrittenGrammar } from '../../constrain/written-grammar.ts'
@@ -223,7 +224,7 @@ export interface EngineInfo {
   readonly threads: number
   readonly pool: PoolKind
   /** What the engine does otherwise than was asked for, and why: fewer threads, a shorter context. */
-  readonly note?: string | undefined
+  readonly notes: readonly EngineNote[]
   readonly build: Build
 }
 

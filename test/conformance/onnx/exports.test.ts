@@ -140,9 +140,18 @@ test('limits that the plan leaves out are a note of the load', async () => {
   const notesOf = async (name: string) =>
     (await prepareModel(await openExport(name), { weights: 'f32' })).notes
   expect(await notesOf('qdq-static')).toEqual([
-    expect.stringMatching(
-      /limits activations at 34 places, the first at node \S+ to -\S+ to \S+, and Halfbyte/,
-    ),
+    {
+      code: 'unlimited-activations',
+      text: expect.stringMatching(
+        /limits activations at 34 places, the first at node \S+ to -\S+ to \S+, and Halfbyte/,
+      ),
+      values: {
+        places: 34,
+        node: expect.any(String),
+        low: expect.any(Number),
+        high: expect.any(Number),
+      },
+    },
   ])
   expect(await notesOf('dynamic-i8')).toEqual([])
 })

@@ -144,7 +144,7 @@ test.each([
     async (built) => built.info,
   )
   expect(info).toMatchObject({ pool: 'single', threads: 1 })
-  expect(info.note).toMatch(why)
+  expect(info.notes).toMatchObject([{ code: 'uncut-model', text: expect.stringMatching(why) }])
 })
 
 test('norms of the output of a block use the sums of all workers', async () => {

@@ -1,16 +1,20 @@
 // In: an engine's facts and figures. Out: whether the report has them all.
-import { expect, test } from 'vitest'
-import type { Engine, MemoryUse } from '../../../../src/index.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Engine, EngineNote, MemoryUse } from '../../../../src/index.ts'
 import type { Figures } from '../../conversation/answer.ts'
-import { answerRows, readRate, report } from './how-it-runs.ts'
+import { speak } from '../../words/words.ts'
+import { answerRows, engineFacts, readRate, report } from './how-it-runs.ts'
 
 const engine = {
   model: { id: 'tiny', architecture: 'llama', parameters: 2.4e6, contextLength: 512, sampling: {} },
   threads: 2,
   pool: 'shared',
   build: 'relaxed',
-  note: 'only two',
-} as Engine
+  notes: [
+    { code: 'trained-context', text: 'the context is short', values: { tokens: 512, asked: 4096 } },
+    { code: 'of-later', text: 'only two', values: {} } as unknown as EngineNote,
+  ],
+} as Partial<Engine> as Engine
 const memory: MemoryUse = {
   weightsBytes: 5e6,
   stateBytes: 1e6,
@@ -41,6 +45,7 @@ test('the report has model, engine, memory and answers', () => {
     '2 of ',
     'shared',
     'relaxed',
+    'the context is short',
     'only two',
     '12.0 MB',
     '| 50.0 |',
@@ -48,6 +53,24 @@ test('the report has model, engine, memory and answers', () => {
     expect(text).toContain(part)
   expect(report(engine, memory, [], [])).toContain('None yet.')
   expect(text).not.toContain('Ops against')
+})
+
+test('notes stand in the language of the page, and those with an unknown code in that of the library', async () => {
+  vi.stubGlobal('document', { documentElement: { lang: 'en', dir: 'ltr' } })
+  const notes = () => engineFacts(engine).slice(-2)
+  expect(notes()).toEqual([
+    ['Note', 'the context is short'],
+    ['Note', 'only two'],
+  ])
+  onTestFinished(async () => {
+    await speak('en')
+    vi.unstubAllGlobals()
+  })
+  await speak('he')
+  expect(notes()).toEqual([
+    ['הערה', expect.stringMatching(/^ההקשר מכיל 512 אסימונים במקום 4096, .*\.$/)],
+    ['הערה', 'only two'],
+  ])
 })
 
 test('weights are read once for each token', () => {

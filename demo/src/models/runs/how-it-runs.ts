@@ -4,7 +4,7 @@ import type { StepAnalysis } from '../../../../bench/roofline/analyse.ts'
 import type { Engine, MemoryUse } from '../../../../src/index.ts'
 import type { Figures } from '../../conversation/answer.ts'
 import { bytes, parameters, speed } from '../../shell/units.ts'
-import { t, type Word } from '../../words/words.ts'
+import { noteText, t, type Word } from '../../words/words.ts'
 import { opTables } from './op-rows.ts'
 
 export type Fact = readonly [name: string, value: string]
@@ -12,7 +12,7 @@ export type Fact = readonly [name: string, value: string]
 export const ANSWER_COLUMNS = ['colSpeed', 'colFirst', 'colRead', 'colWritten'] as const satisfies Word[]
 
 /** What the engine is, and how it is set up. */
-export function engineFacts({ model, threads, pool, build, note }: Engine): readonly Fact[] {
+export function engineFacts({ model, threads, pool, build, notes }: Engine): readonly Fact[] {
   return [
     [
       t('factModel'),
@@ -26,7 +26,7 @@ export function engineFacts({ model, threads, pool, build, note }: Engine): read
     [t('factThreads'), t('cores', { count: threads, cores: navigator.hardwareConcurrency })],
     [t('factPool'), pool],
     [t('factKernels'), build],
-    ...(note === undefined ? [] : [[t('factNote'), note] as const]),
+    ...notes.map((note) => [t('factNote'), noteText(note)] as const),
   ]
 }
 

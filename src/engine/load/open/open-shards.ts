@@ -1,5 +1,6 @@
 // Opening shards. In: a prepared model, a runtime that cannot share memory. Out: workers with their plans, or
 // why there are none.
+import { type EngineNote, PLAIN_NOTES } from '../../../base/engine-notes.ts'
 import { type HalfbyteError, isHalfbyteError } from '../../../base/errors.ts'
 import { planTotals } from '../../../graph/plan/cost.ts'
 import type { Plan } from '../../../graph/plan/plan.ts'
@@ -19,15 +20,12 @@ export interface ShardOptions {
   readonly note?: Note | undefined
 }
 
-export const NO_HELPERS = 'no workers can be started here'
-
 /**
- * Shards, with a sentence if they are fewer than asked for; or one that says why one thread does all the
- * work.
+ * Shards, with a note if they are fewer than asked for; or one that says why one thread does all the work.
  */
 export type Shards =
-  | { readonly sharded: ShardedPlans; readonly note: string | undefined }
-  | { readonly sharded?: undefined; readonly note: string }
+  | { readonly sharded: ShardedPlans; readonly note: EngineNote | undefined }
+  | { readonly sharded?: undefined; readonly note: EngineNote }
 
 /**
  * With `auto` it starts as many workers as may help, measures them, and keeps those that do; a worker that
@@ -40,7 +38,7 @@ export async function openShards(
   { host, threads, shares, note }: ShardOptions,
 ): Promise<Shards> {
   const { most, why } = mostShards(prepared, maxShards)
-  if (most === 1 || host.startWorker === undefined) return { note: why ?? NO_HELPERS }
+  if (most === 1 || host.startWorker === undefined) return { note: why ?? PLAIN_NOTES['no-workers'] }
   let group: ShardGroup | undefined
   try {
     let known =
@@ -60,15 +58,17 @@ export async function openShards(
         group.keep(known.length)
       }
     }
-    if (group === undefined || known.length === 1)
-      return { note: 'one thread was measured to be the fastest' }
+    if (group === undefined || known.length === 1) {
+      return { note: PLAIN_NOTES['one-thread'] }
+    }
     const cut = known
     const plans = cut.map((_, shard) => prepared.shardPlan(cut, shard))
     return { sharded: { group, plans }, note: threads === 'auto' ? undefined : why }
   } catch (error) {
     group?.dispose()
     if (threads !== 'auto' || !isHalfbyteError(error) || error.code !== 'internal') throw error
-    return { note: error.message }
+    const { message } = error
+    return { note: { code: 'failed-shards', text: message, values: { reason: message } } }
   }
 }
 
@@ -91,12 +91,13 @@ function measurementOf(
 }
 
 /** The most shards, up to `limit`, that the model can be cut into, and what prevents more. */
-function mostShards(prepared: PreparedModel, limit: number): { most: number; why: string | undefined } {
-  let why: string | undefined
+function mostShards(prepared: PreparedModel, limit: number): { most: number; why: EngineNote | undefined } {
+  let why: EngineNote | undefined
   for (let most = limit; most > 1; most--) {
     const plan = tryPlan(prepared, most)
     if (!isHalfbyteError(plan)) return { most, why }
-    why = plan.message
+    const { message } = plan
+    why = { code: 'uncut-model', text: message, values: { reason: message } }
   }
   return { most: 1, why }
 }

@@ -48,7 +48,13 @@ test('a context that ends before the usual length is a note of the load', async 
   const file = await openGraph([bufferSource('model.onnx', bytes), byteTokenizer(VOCAB)])
   const { contextLength, notes } = await prepareModel(file, { weights: 'auto' })
   expect(contextLength).toBe(1100)
-  expect(notes).toEqual([expect.stringMatching(/1100 tokens instead of 4096, because the graph/)])
+  expect(notes).toEqual([
+    {
+      code: 'proven-context',
+      text: expect.stringMatching(/1100 tokens instead of 4096, because the graph/),
+      values: { tokens: 1100, asked: 4096 },
+    },
+  ])
   expect(file.history?.at(-1)).toMatch(/read up to 1100 positions: node .* shows 1 positions after 1101/)
   expect((await prepareModel(file, { weights: 'auto', contextLength: 1000 })).notes).toEqual([])
 })

@@ -102,7 +102,8 @@ export class Comparison {
     const right = await this.#reference(cell)
     const { rows, info } = await this.#run(cell)
     const bound = info.pool === 'shards' ? BOUNDS[roundingOf(cell)] : 0
-    return { difference: relativeError(rows, right), bound, threads: info.threads, note: info.note }
+    const [note] = info.notes
+    return { difference: relativeError(rows, right), bound, threads: info.threads, note: note?.text }
   }
 
   /** The difference between the formats, on one thread. */

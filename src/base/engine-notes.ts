@@ -1,0 +1,66 @@
+// Notes of an engine. What a load does otherwise than was asked for, as an English sentence and as data for
+// pages in other languages.
+
+/** The codes of notes, and the values that their sentences name. */
+export interface NoteValues {
+  /** `pool: 'single'` was asked for together with several threads. */
+  'single-pool': Readonly<Record<never, never>>
+  /** No workers can be started here, so one thread does all the work. */
+  'no-workers': Readonly<Record<never, never>>
+  /** One thread was measured to be the fastest. */
+  'one-thread': Readonly<Record<never, never>>
+  /** The browser refused to share the memory that the model needs. */
+  'no-shared-memory': Readonly<Record<never, never>>
+  /** The page is not isolated (COOP, COEP), so threads cannot share memory. */
+  'not-isolated': Readonly<Record<never, never>>
+  /** The model cannot be cut into as many shards as were asked for. `reason`: the library's message. */
+  'uncut-model': { readonly reason: string }
+  /** Shards could not be started. `reason`: the library's message. */
+  'failed-shards': { readonly reason: string }
+  /** The model was trained for fewer tokens than were asked for. */
+  'trained-context': { readonly tokens: number; readonly asked: number }
+  /** The graph of an ONNX file is known to be right for fewer tokens. */
+  'proven-context': { readonly tokens: number; readonly asked: number }
+  /** No sampler can have these settings of the model's files. */
+  'ignored-sampling': { readonly settings: string }
+  /** The chat template cannot be read. `reason`: the library's message. */
+  'unreadable-template': { readonly reason: string }
+  /** The chat template has no system role. */
+  'merged-system': Readonly<Record<never, never>>
+  /** An ONNX file limits activations, and the engine does not. */
+  'unlimited-activations': {
+    readonly places: number
+    readonly node: string
+    readonly low: number
+    readonly high: number
+  }
+}
+
+export type NoteCode = keyof NoteValues
+
+/** What an engine does otherwise than was asked for. Later releases may have more codes. */
+export type EngineNote = {
+  [Code in NoteCode]: {
+    readonly code: Code
+    /** In English. */
+    readonly text: string
+    readonly values: NoteValues[Code]
+  }
+}[NoteCode]
+
+/** Notes without values. */
+export const PLAIN_NOTES = {
+  'single-pool': { code: 'single-pool', text: 'the pool single has one thread', values: {} },
+  'no-workers': { code: 'no-workers', text: 'no workers can be started here', values: {} },
+  'one-thread': { code: 'one-thread', text: 'one thread was measured to be the fastest', values: {} },
+  'no-shared-memory': {
+    code: 'no-shared-memory',
+    text: 'the browser refused to share the memory that the model needs',
+    values: {},
+  },
+  'not-isolated': {
+    code: 'not-isolated',
+    text: 'threads cannot share memory here; isolate the page (COOP, COEP) or use the pool shards',
+    values: {},
+  },
+} as const satisfies Partial<Record<NoteCode, EngineNote>>
