@@ -80,6 +80,6 @@ describe('an error sentence', () => {
   test('is found, and what is wrong in it', () => {
     const [found] = sentencesOf('a.ts', "throw refused(`no room; let it be stored (cache: 'auto')`)")
     expect(wrongValues(found as Sentence)).toEqual(["a.ts: cache: 'auto' is refused"])
-    expect(sentencesOf('a.ts', "// cache: 'auto' is no value\nopen({ cache: 'none' })")).toEqual([])
+    expect(sentencesOf('a.ts', "// cache: 'auto' is not a value\nopen({ cache: 'none' })")).toEqual([])
   })
 })

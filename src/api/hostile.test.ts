@@ -22,7 +22,7 @@ describe('messages', () => {
     ['parts, as other APIs have them', user([{ type: 'text', text: 'hi' }]), /a text as content/],
     ['a role that no template knows', { role: 'robot', content: 'x' }, /"role":"robot"/],
     ['no role', { content: 'x' }, /message 0 is/],
-    ['a name that is no text', { ...user('x'), name: 4 }, /message 0 is/],
+    ['a name that is not text', { ...user('x'), name: 4 }, /message 0 is/],
   ])('that say %s are refused', async (_, message, sentence) => {
     const engine = await openToy()
     const session = engine.createSession()
@@ -44,7 +44,7 @@ describe('messages', () => {
     expect(error).toMatchObject({ code: 'unsupported', message: expect.stringMatching(/^message 1 is/) })
   })
 
-  test('of a system that is no text, and an edit without one, are refused', async () => {
+  test('of a system that is not text, and an edit without one, are refused', async () => {
     const engine = await openToy()
     const wrong = engine.createSession({ system: 3 as never }).send('a', GREEDY).result
     expect(await errorOf(wrong)).toMatchObject({ code: 'unsupported' })

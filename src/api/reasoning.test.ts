@@ -198,7 +198,7 @@ describe('in the turns that follow, a thought', () => {
     expect(restored.messages).toEqual(session.messages)
   })
 
-  test('that is no text is refused', async () => {
+  test('that is not text is refused', async () => {
     const engine = await thinker()
     const messages = [{ role: 'assistant', content: 'a', reasoning: 7 }] as never
     const { result } = engine.createSession({ messages }).send('Hi', GREEDY)

@@ -115,7 +115,7 @@ test.each([
   ['is made later', 'export default async () => { throw 1 }', 'unsupported', /has no default export that/],
   ['returns a row', 'export default () => (l) => l.slice(1)', 'unsupported', /returned something/],
   [
-    'throws what is no text',
+    'throws what is not text',
     'export default () => () => { throw Object.create(null) }',
     'unsupported',
     /threw/,

@@ -64,7 +64,7 @@ describe('a session', () => {
     expect(next.usage.cachedTokens).toBe(rest.usage.promptTokens + 1)
   })
 
-  test('begins a reply as it is told, and refuses what is no text', async () => {
+  test('begins a reply as it is told, and refuses what is not text', async () => {
     const session = (await openToy()).createSession()
     const reply = await session.send('three', { ...PLAIN, prefix: 'xx' }).result
     expect(reply.text).toBe('hree')

@@ -62,7 +62,7 @@ describe('shown', () => {
   for (let level = 0; level < 100_000; level++) deep = [deep]
 
   test.each<[string, unknown, string]>([
-    ['an object that is no text', { toString: 1, valueOf: {} }, '{"toString":1,"valueOf":{}}'],
+    ['an object that is not text', { toString: 1, valueOf: {} }, '{"toString":1,"valueOf":{}}'],
     ['a circle', circle, 'a list'],
     ['too many levels', deep, 'a list'],
     ['a big number', 10n ** 20n, '1'.padEnd(21, '0')],

@@ -84,7 +84,7 @@ export function renamedOption(error: unknown, rename: (name: string) => string):
   return new HalfbyteError(error.code, error.message, detail, { cause: error })
 }
 
-/** Throws `unsupported` if `options` is no object or has a key that is none of `known`. */
+/** Throws `unsupported` if `options` is not an object or has a key that is none of `known`. */
 export function checkKeys(name: string, options: unknown, known: Iterable<string>): void {
   if (!isObject(options)) throw wrongOption(name, options, 'an object')
   const names = [...known]

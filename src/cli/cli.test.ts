@@ -207,7 +207,7 @@ describe.concurrent('what goes wrong', () => {
     }
   })
 
-  test('help is no error', async () => {
+  test('help is not an error', async () => {
     const { code, out } = await halfbyte('generate', '--help')
     expect(code).toBe(0)
     for (const flag of ['--prompt', '--top-k', '--seed', '--threads', '--build', '--raw', '--json']) {

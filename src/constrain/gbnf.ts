@@ -145,7 +145,7 @@ class GbnfParser {
       max = this.#readNumber() ?? UNBOUNDED
       this.#skipBlanks()
     }
-    if (max === undefined || !this.#take('}')) throw this.#fault('has a { that is no count')
+    if (max === undefined || !this.#take('}')) throw this.#fault('has a { that is not a count')
     if ((min ?? 0) > max) throw this.#fault(`counts from ${min} to ${max}`)
     return [min ?? 0, max]
   }
@@ -205,7 +205,7 @@ class GbnfParser {
 
   #checkPoint(point: number): number {
     if (point <= 0x10ffff && ofText(String.fromCodePoint(point)).length > 0) return point
-    throw this.#fault(`names ${point}, which is no character`)
+    throw this.#fault(`names ${point}, which is not a character`)
   }
 
   #readToken(): NodeId {

@@ -110,7 +110,7 @@ describe('data sets', () => {
       /line 1 has no list of two texts/,
     ],
     [
-      'a line that is no JSON',
+      'a line that is not JSON',
       () => lambada({ name: 'x', text: '{"text": "a b"}\nnot' }),
       /x: line 2 is not a JSON object/,
     ],

@@ -40,7 +40,7 @@ function foreignFile(name: string, size: number, head: Uint8Array): HalfbyteErro
   }
   if (starts(0x1f, 0x8b)) return notModel(name, 'it is compressed with gzip', 'unpack it first')
   const hex = Array.from(head.subarray(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join(' ')
-  return notModel(name, `it is no model Halfbyte knows (${size} bytes, beginning ${hex})`, NEXT)
+  return notModel(name, `it is not a model Halfbyte knows (${size} bytes, beginning ${hex})`, NEXT)
 }
 
 function notModel(name: string, what: string, next: string): HalfbyteError {

@@ -65,8 +65,8 @@ test.each<[string, Record<string, string>, string, RegExp]>([
     'format',
     /ends at byte 68 of w\.bin, which has 64/,
   ],
-  ['a negative offset', { location: 'w.bin', offset: '-8' }, 'format', /is no count/],
-  ['an offset of 2^70', { location: 'w.bin', offset: '1180591620717411303424' }, 'format', /is no count/],
+  ['a negative offset', { location: 'w.bin', offset: '-8' }, 'format', /is not a count/],
+  ['an offset of 2^70', { location: 'w.bin', offset: '1180591620717411303424' }, 'format', /is not a count/],
   [
     'a wrong length',
     { location: 'w.bin', length: '4' },

@@ -91,7 +91,7 @@ export interface OnnxOptions {
 const USUAL_CONTEXT = 4096
 
 /**
- * Throws `format` for damaged files, `unsupported` for a graph that is no decoder's step, naming the node.
+ * Throws `format` for damaged files, `unsupported` for a graph that is not a decoder's step, naming the node.
  */
 export async function openOnnx(
   sources: readonly ByteSource[],

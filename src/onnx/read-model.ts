@@ -141,7 +141,7 @@ function count(file: string, name: string, what: string, text: string): number {
   if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(value)) return value
   throw malformed(
     file,
-    `tensor ${name} has the ${what} ${JSON.stringify(text.slice(0, 40))}, which is no count`,
+    `tensor ${name} has the ${what} ${JSON.stringify(text.slice(0, 40))}, which is not a count`,
   )
 }
 

@@ -27,7 +27,7 @@ export interface OnnxReader {
    * `newGraph` makes the graph of the step, with the engine's own nodes.
    * `beside` finds further files at the place of the graph, by their names; undefined for what is not there.
    * `bfloats`: whether f32 matrices whose values are all bf16 are read as such.
-   * Throws `format` for damaged files, `unsupported` for a graph that is no decoder's step.
+   * Throws `format` for damaged files, `unsupported` for a graph that is not a decoder's step.
    */
   openOnnx(
     sources: readonly ByteSource[],

@@ -60,7 +60,7 @@ export function listOf(value: string | null): readonly string[] {
     const parsed: unknown = JSON.parse(value)
     if (Array.isArray(parsed)) return parsed.map(String)
   } catch {
-    // It is no JSON, so it is plain text.
+    // It is not JSON, so it is plain text.
   }
   return value
     .split('|')

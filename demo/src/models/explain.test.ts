@@ -22,9 +22,10 @@ test('a file name keeps its case, and servers’ headers are not mentioned', () 
 })
 
 test('what stands in brackets at the end is left to the details', () => {
-  const message = 'photo.gguf: it is no model Halfbyte knows (37 bytes, beginning 4a 50 45 47); give a model'
+  const message =
+    'photo.gguf: it is not a model Halfbyte knows (37 bytes, beginning 4a 50 45 47); give a model'
   const { text, details } = explain(new HalfbyteError('format', message))
-  expect(text).toMatch(/^photo\.gguf: it is no model Halfbyte knows\. /)
+  expect(text).toMatch(/^photo\.gguf: it is not a model Halfbyte knows\. /)
   expect(details).toBe(message)
 })
 

@@ -76,7 +76,7 @@ const responses = {
   tools: [{ type: 'function', ...tool }],
 }
 
-/** A fault of ours has the status 500, or rejects with what is no error of a fetch. */
+/** A fault of ours has the status 500, or rejects with what is not an error of a fetch. */
 async function fetchEnd(act: () => unknown): Promise<string> {
   try {
     const response = (await act()) as Response

@@ -383,7 +383,7 @@ test('what has no counterpart is named once, and null is nothing', async () => {
 
 test.each([
   ['an image', { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, /"image_url"/],
-  ['a tool that is no function', { messages: said('hi'), tools: [{ type: 'custom' }] }, /"custom"/],
+  ['a tool that is not a function', { messages: said('hi'), tools: [{ type: 'custom' }] }, /"custom"/],
   [
     'a choice of no tool',
     { messages: said('hi'), tool_choice: 'required' as const },

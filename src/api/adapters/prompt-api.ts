@@ -31,7 +31,7 @@ import {
 
 /**
  * Calls an event's handler attribute as browsers do: its error is reported and ends nothing, and a value that
- * is no function is ignored.
+ * is not a function is ignored.
  */
 function callHandler(target: EventTarget, type: string, handler: () => unknown): void {
   EventTarget.prototype.addEventListener.call(target, type, (event) => {

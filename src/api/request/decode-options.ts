@@ -15,7 +15,7 @@ import { absolute } from './load-request.ts'
 
 /**
  * Copies only what the worker needs, so later changes by the caller have no effect. The worker checks the
- * values. Throws `unsupported` for what is no list of objects, or cannot be read.
+ * values. Throws `unsupported` for what is not a list of objects, or cannot be read.
  */
 export function plainMessages(name: string, messages: unknown): Message[] {
   return readFrom(name, () => {

@@ -77,7 +77,7 @@ export function absolute(address: string | URL, base: string | undefined): strin
   if (URL.canParse(address, base)) return new URL(address, base).href
   throw new HalfbyteError(
     'unsupported',
-    `${shown(address)} is no address on the page ${base}; write it in full, with https://`,
+    `${shown(address)} is not an address on the page ${base}; write it in full, with https://`,
     { address },
   )
 }
@@ -195,7 +195,7 @@ export const workerAddress = ({ assets }: PrepareOptions): string | undefined =>
 const place = (address: string | URL | undefined) =>
   address === undefined ? undefined : absolute(address, globalThis.location?.href)
 
-/** Throws `unsupported` for a source that is none. */
+/** Throws `unsupported` if the source does not name a model. */
 export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequest {
   const {
     threads = 'auto',

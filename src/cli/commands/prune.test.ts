@@ -194,10 +194,10 @@ describe('prune', () => {
     const answers = [
       [['--sparsity', '0.5'], /^unsupported: obs needs a text to calibrate on; give --calibration FILE/],
       [[...few], /^unsupported: sv32 does not say how many weights to drop; give --sparsity/],
-      [[...few, '--pattern', 'toString'], /^unsupported: toString is no pattern; choose unstructured/],
+      [[...few, '--pattern', 'toString'], /^unsupported: toString is not a pattern; choose unstructured/],
       [
         [...few, '--pattern', '5:4'],
-        /^unsupported: 5:4 is no pattern; choose unstructured, sb84, sv32, or N:M/,
+        /^unsupported: 5:4 is not a pattern; choose unstructured, sb84, sv32, or N:M/,
       ],
       [[...few, '--pattern', '2:4', '--sparsity', '0.9'], /^unsupported: 2:4 drops 0.5 of the weights/],
       [[...few, '--speed', '2', '--size', '1MB'], /^unsupported: 2 budgets were given and one can be kept/],

@@ -63,7 +63,7 @@ describe('quantize', () => {
     expect((await halfbyte('inspect', folder)).out).toMatch(/^layers\.1\.mlp_down\.weight .* -> w4_g32/m)
     expect(await halfbyte('quantize', path('folder'), path('no.gguf'), ...rtn)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^unsupported: .* is no GGUF file/),
+      err: expect.stringMatching(/^unsupported: .* is not a GGUF file/),
     })
     expect(existsSync(path('no.gguf'))).toBe(false)
   }, 120_000)

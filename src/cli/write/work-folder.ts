@@ -212,7 +212,7 @@ export async function openWork(path: string, key: JobKey, resume: boolean): Prom
     if (known === undefined) await files.write(KEY, [new TextEncoder().encode(JSON.stringify(key))])
     else checkKey(path, new TextDecoder().decode(known), key, resume)
     const removeAll = async () => {
-      // Under another name first: a folder that is half removed is no job to go on with.
+      // Under another name first: a folder that is half removed is not a job to go on with.
       const removed = `${path}.removed`
       await rm(removed, { recursive: true, force: true })
       await rename(path, removed)
@@ -287,7 +287,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** None if there is no such folder. Throws `unsupported` for what is no folder. */
+/** None if there is no such folder. Throws `unsupported` for what is not a folder. */
 async function namesIn(path: string): Promise<readonly string[]> {
   try {
     return await readdir(path)

@@ -117,7 +117,7 @@ export async function writeModel(target: ModelOutput): Promise<void> {
   else await writeFolder(target, () => quantizedGptq(prepared, contents, signal))
 }
 
-/** config.json comes last: a folder without it is no model. */
+/** config.json comes last: a folder without it is not a model. */
 async function writeFolder(
   { model, output, signal }: ModelOutput,
   make: () => Promise<FolderModel>,
@@ -129,7 +129,7 @@ async function writeFolder(
   if (!isFolder) {
     throw new HalfbyteError(
       'unsupported',
-      `${model} is no folder on this machine, and a folder as output copies configuration and tokenizer from one; download the model's folder first, or write a .hbm`,
+      `${model} is not a folder on this machine, and a folder as output copies configuration and tokenizer from one; download the model's folder first, or write a .hbm`,
     )
   }
   const { config: changes, data } = await make()

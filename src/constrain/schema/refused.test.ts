@@ -79,7 +79,7 @@ describe('a schema is refused', () => {
   })
 })
 
-test('a number that is too large for a double is no value that a schema lists', () => {
+test('a number that is too large for a double is not a value that a schema lists', () => {
   const infinite = JSON.parse('1e999')
   for (const schema of [{ enum: [infinite] }, { const: infinite, multipleOf: 2 }])
     expect(() => jsonSchema(schema)).toThrow(expect.objectContaining({ code: 'unsupported' }))

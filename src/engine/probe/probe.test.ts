@@ -120,7 +120,7 @@ describe('a probe', () => {
     expect(suggestion).toEqual({ kvCache, contextLength: 576 })
   })
 
-  test('lets go of the files, also when one of them is no model', async () => {
+  test('lets go of the files, also when one of them is not a model', async () => {
     const closed: string[] = []
     const peekFiles: FilePeeker = async ({ source }) => ({
       sources: source === 'draft' ? [] : [hollowSource('model.gguf', MODEL)],

@@ -239,7 +239,7 @@ describe('bfcl', () => {
   test.each<[string, unknown, object, readonly unknown[], boolean]>([
     ['a whole number where a float is due', 5, { type: 'float' }, [5], true],
     ['a fraction where a whole number is due', 5.5, { type: 'integer' }, [5], false],
-    ['a truth value is no number', true, { type: 'integer' }, [1], false],
+    ['a truth value is not a number', true, { type: 'integer' }, [1], false],
     ['a variable where a number is due', 'x_1', { type: 'integer' }, ['x_1'], true],
     ['a variable is compared as it stands', 'X1', { type: 'integer' }, ['x_1'], false],
     ['lists in their order', ['B.', 'a'], { type: 'array', items: { type: 'string' } }, [['b', 'A']], true],

@@ -17,7 +17,7 @@ export interface Line {
   readonly value: JsonObject
 }
 
-/** Throws `format` for a line that is no object. */
+/** Throws `format` for a line that is not an object. */
 export function readLines({ name, text }: DataFile): Line[] {
   return text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return []

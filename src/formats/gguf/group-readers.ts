@@ -261,7 +261,7 @@ function readNVFP4({ u8 }: RowViews, index: number, { codes, scales }: CodedGrou
     const scale = u8[at + run]!
     const exponent = (scale >>> 3) & 15
     const mantissa = scale & 7
-    // Half of the scale, because the levels are doubled. 0x7f is no number, and ggml makes it zero.
+    // Half of the scale, because the levels are doubled. 0x7f is not a number, and ggml makes it zero.
     scales[h] =
       scale === 0x7f ? 0 : exponent === 0 ? mantissa * 2 ** -10 : (8 + mantissa) * 2 ** (exponent - 11)
     for (let i = 0; i < 8; i++) {

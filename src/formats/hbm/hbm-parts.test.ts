@@ -97,7 +97,7 @@ test.each([
     new RegExp(`tiny\\.hbm: it has 4564 bytes where its prefix says ${whole.length}`),
   ],
   [
-    'a first one that is no pack',
+    'a first one that is not a pack',
     (parts: Parts[0][]) => parts.splice(0, 1, bufferSource(parts[0]!.name, new Uint8Array(1500))),
     /tiny\.hbm: it does not begin with HBM1/,
   ],

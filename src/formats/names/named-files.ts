@@ -56,7 +56,7 @@ const resolved = (address: string): string => new URL(address, 'http://page.inva
 
 function faultOf(path: string): string | undefined {
   if (path.length > LONGEST_NAME) return `has ${path.length} characters, more than ${LONGEST_NAME}`
-  if (!path.isWellFormed()) return 'is no valid text'
+  if (!path.isWellFormed()) return 'is not valid text'
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(path)) return 'has a control character'
   const [special] = /[\\:?#]/.exec(path) ?? []
   if (special !== undefined) return `has the character ${special}`

@@ -77,7 +77,7 @@ describe('a damaged file', () => {
   const entry = (entry: unknown) => safetensorsFile({ w: entry }, new Uint8Array(8))
   test.each<[string, Uint8Array]>([
     ['a header of 2^60 bytes', Uint8Array.from([0, 0, 0, 0, 0, 0, 0, 16, 0x7b, 0x7d])],
-    ['a header that is no JSON', safetensorsFile('{"w": ', new Uint8Array(0))],
+    ['a header that is not JSON', safetensorsFile('{"w": ', new Uint8Array(0))],
     ['a header that is an array', safetensorsFile('[]', new Uint8Array(0))],
     ['a header of a million brackets', safetensorsFile('['.repeat(1_000_000), new Uint8Array(0))],
     ['an entry that is a number', entry(5)],

@@ -197,7 +197,7 @@ describe('planMemory', () => {
     )
   })
 
-  test('refuses a slice that is no part of a merged product', () => {
+  test('refuses a slice that is not a part of a merged product', () => {
     const graph = randomGraph([2])
     const nodes = graph.nodes.map((node) => (node.op === 'slice' ? { ...node, start: node.start + 1 } : node))
     expect(() => planMemory({ ...graph, nodes }, CAPACITY)).toThrow(

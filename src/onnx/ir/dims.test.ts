@@ -26,7 +26,7 @@ test("an exporter's name that is a sum is read as one", () => {
   expect(dimFrom('2 + 3')).toBe(5)
 })
 
-test('a name that is no expression is kept in brackets, and is itself when read again', () => {
+test('a name that is not an expression is kept in brackets, and is itself when read again', () => {
   const dim = dimFrom('batch size?')
   expect(dim).toBe('[batch size?]')
   expect(addDims(dim, 0)).toBe(dim)

@@ -202,7 +202,7 @@ function unknown(text: string): string {
   return `[long ${(hash >>> 0).toString(16)} ${text.length}]`
 }
 
-/** Sums of products of atoms. Anything else is no expression. */
+/** Sums of products of atoms. Anything else is not an expression. */
 class Parser {
   #rest: string
 

@@ -66,7 +66,7 @@ function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly number[]): A
   if (!isFit) throw unfit(node, `a window of [${kernel}] does not fit ${rank} axes with borders of [${pads}]`)
   const mode = stringOf(node, 'auto_pad', 'NOTSET')
   if (!['NOTSET', 'VALID', 'SAME_UPPER', 'SAME_LOWER'].includes(mode))
-    throw unfit(node, `its auto_pad is ${mode}, which is none`)
+    throw unfit(node, `its auto_pad is ${mode}, which does not exist`)
   const axes = sizes.map((size, at): Axis | undefined => {
     const own = { kernel: kernel[at]!, stride: strides[at]!, dilation: dilations[at]! }
     if (mode === 'NOTSET') return { ...own, before: pads[at]!, after: pads[at + rank]! }

@@ -90,7 +90,7 @@ function combineOf(node: Node): Combine {
   const name = stringOf(node, 'reduction', 'none')
   const combine = COMBINE.get(name)
   if (combine !== undefined) return combine
-  throw unfit(node, `its reduction is ${name}, which is none`)
+  throw unfit(node, `its reduction is ${name}, which does not exist`)
 }
 
 const SCATTER = {
@@ -280,7 +280,8 @@ const tensorScatter: Operator = define({
     if (`${cache.dims.with(axis, size)}` !== `${update.dims}` || update.dtype !== cache.dtype || axis === 0)
       throw unfit(node, `it writes [${update.dims}] along axis ${axis} of [${cache.dims}]`)
     const mode = stringOf(node, 'mode', 'linear')
-    if (mode !== 'linear' && mode !== 'circular') throw unfit(node, `its mode is ${mode}, which is none`)
+    if (mode !== 'linear' && mode !== 'circular')
+      throw unfit(node, `its mode is ${mode}, which does not exist`)
     const inner = countOf(cache.dims.slice(axis + 1))
     const perBatch = countOf(cache.dims.slice(1, axis))
     const made = { ...cache, data: cache.data.slice() }

@@ -214,7 +214,7 @@ function sourceOf(node: Node, mode: string): (at: number, size: number) => numbe
         return within < size ? within : 2 * size - 2 - within
       }
     default:
-      throw unfit(node, `its mode is ${mode}, which is none`)
+      throw unfit(node, `its mode is ${mode}, which does not exist`)
   }
 }
 

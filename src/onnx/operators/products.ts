@@ -104,7 +104,7 @@ const gemm: Operator = define({
   layout: 'ILD variable',
   infer({ node, inputs: [a, b] }: Inference) {
     if (a?.dims === undefined || b?.dims === undefined) return [a && { dtype: a.dtype }]
-    if (a.dims.length !== 2 || b.dims.length !== 2) throw unfit(node, 'one of its inputs is no matrix')
+    if (a.dims.length !== 2 || b.dims.length !== 2) throw unfit(node, 'one of its inputs is not a matrix')
     const rows = a.dims[flagOf(node, 'transA') ? 1 : 0]!
     return [{ dtype: a.dtype, dims: [rows, b.dims[flagOf(node, 'transB') ? 0 : 1]!] }]
   },
@@ -117,7 +117,7 @@ function evaluateGemm(context: Evaluation): Tensor {
   const a = given(context, 0)
   const b = given(context, 1)
   const c = inputs[2]
-  if (a.dims.length !== 2 || b.dims.length !== 2) throw unfit(node, 'one of its inputs is no matrix')
+  if (a.dims.length !== 2 || b.dims.length !== 2) throw unfit(node, 'one of its inputs is not a matrix')
   const atA = flagOf(node, 'transA')
   const atB = flagOf(node, 'transB')
   const dimsA = turned(a.dims, atA)

@@ -5,7 +5,7 @@ import { intOf, intsOf } from '../ir/operator.ts'
 import { DTYPES, type DType, numbersOf, tensorOf } from '../ir/tensor.ts'
 import { final, type Pass, renamed } from './pass.ts'
 
-/** Files write the largest i64 for "to the end", which is no exact number here. */
+/** Files write the largest i64 for "to the end", which is not an exact number here. */
 const within = (place: number): number =>
   Math.max(-Number.MAX_SAFE_INTEGER, Math.min(place, Number.MAX_SAFE_INTEGER))
 

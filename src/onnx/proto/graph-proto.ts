@@ -107,7 +107,7 @@ function readAttribute(message: Message, opsets: Opsets, counts: Counts): [strin
       throw unsupportedPart(message.file, `attribute ${name}`)
   })
   const kind = TYPES.get(type)
-  if (kind === undefined) throw message.wrong(`attribute ${name} has type ${type}, which is none`)
+  if (kind === undefined) throw message.wrong(`attribute ${name} has type ${type}, which does not exist`)
   // Protobuf leaves out zeros and empty lists.
   const all = { int: 0, float: 0, string: '', ...values, ints, floats, strings }
   const value = all[kind]
@@ -123,7 +123,7 @@ function readValueName(message: Message): string {
   return name
 }
 
-/** A ValueInfoProto. Throws `unsupported` for what is no dense tensor. */
+/** A ValueInfoProto. Throws `unsupported` for what is not a dense tensor. */
 export function readValue(message: Message): Input {
   let name = ''
   let type: Type | undefined
@@ -139,7 +139,7 @@ function readType(message: Message, name: string): Type {
   let dims: Dim[] | undefined
   message.fields((field) => {
     if (field === 6) return
-    if (field !== 1) throw unsupportedPart(message.file, `${name}, a value that is no dense tensor`)
+    if (field !== 1) throw unsupportedPart(message.file, `${name}, a value that is not a dense tensor`)
     const tensor = message.message()
     tensor.fields((part) => {
       if (part === 1) elementType = tensor.int()

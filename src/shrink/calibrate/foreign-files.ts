@@ -73,7 +73,7 @@ export async function* quantizedGguf(
     throw otherFormat(
       file.name,
       'GGUF',
-      'is no GGUF file, and a tokenizer of another format is not written as GGUF',
+      'is not a GGUF file, and a tokenizer of another format is not written as GGUF',
     )
   const coded = codedTensors(prepared, contents)
   const replaced = new Map(

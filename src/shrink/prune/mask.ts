@@ -22,7 +22,7 @@ const UNITS: ReadonlyMap<string, Pattern> = new Map(
 /** SparseGPT's blocks of 128 inputs hold at least two groups of this many. */
 const MOST_OF = 64
 
-/** Throws `unsupported` for what is no pattern. */
+/** Throws `unsupported` for what is not a pattern. */
 export function parsePattern(text: string): Pattern {
   const known = UNITS.get(text)
   if (known !== undefined) return known
@@ -32,7 +32,7 @@ export function parsePattern(text: string): Pattern {
   if (!(keep >= 1 && keep < of && of <= MOST_OF)) {
     throw new HalfbyteError(
       'unsupported',
-      `${text} is no pattern; choose unstructured, sb84, sv32, or N:M with 1 <= N < M <= ${MOST_OF}, like 2:4`,
+      `${text} is not a pattern; choose unstructured, sb84, sv32, or N:M with 1 <= N < M <= ${MOST_OF}, like 2:4`,
       { pattern: text },
     )
   }

@@ -288,7 +288,7 @@ test('rows that share a mask are one group', () => {
 })
 
 test('patterns and sparsities that do not go together are told', () => {
-  expect(() => parsePattern('4:2')).toThrow(/^4:2 is no pattern; choose unstructured, sb84, sv32, or N:M/)
+  expect(() => parsePattern('4:2')).toThrow(/^4:2 is not a pattern; choose unstructured, sb84, sv32, or N:M/)
   expect(() => parsePattern('2:400')).toThrow(/M <= 64/)
   expect(() => sparsityOf(parsePattern('sv32'), undefined)).toThrow(/give --sparsity, like --sparsity 0.5/)
   expect(() => sparsityOf(parsePattern('2:4'), 0.7)).toThrow(

@@ -45,7 +45,7 @@ function partFault({ headers, type }: Response): string | undefined {
   if (start === undefined || last === undefined || size === undefined)
     return `its Content-Range is "${said.slice(0, 80)}" instead of "bytes FIRST-LAST/SIZE"`
   if (start > last || last >= size || !Number.isSafeInteger(size))
-    return `its Content-Range is "${said.slice(0, 80)}", which is no part of a file`
+    return `its Content-Range is "${said.slice(0, 80)}", which is not a part of a file`
   const length = headers.get('content-length')
   // CORS hides that a body was compressed, whose length this is then.
   if (length !== null && Number(length) !== last - start + 1 && type !== 'cors')

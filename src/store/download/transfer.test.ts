@@ -272,7 +272,7 @@ describe('a server with ranges', () => {
     expect(file.chunks.size).toBeGreaterThan(0)
   })
 
-  test('without the file is no error here', async () => {
+  test('without the file is not an error here', async () => {
     server.files.clear()
     expect(await bring()).toBeUndefined()
   })

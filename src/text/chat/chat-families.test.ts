@@ -192,7 +192,7 @@ test('olmo2, olmoe: BOS is their end of text, which ends each answer too', () =>
   )
 })
 
-test('lfm2: the list of tools ends the system text, and what is no text is written as JSON', () => {
+test('lfm2: the list of tools ends the system text, and what is not text is written as JSON', () => {
   const template = new ChatTemplate(
     "{{- bos_token -}}{%- set system_prompt = '' -%}{%- set ns = namespace(system_prompt='') -%}{%- if messages[0]['role'] == 'system' -%}" +
       "{%- set ns.system_prompt = messages[0]['content'] -%}{%- set messages = messages[1:] -%}{%- endif -%}" +

@@ -33,7 +33,7 @@ const MESSAGE = '<|message|>'
 const CHANNEL = '<|channel|>'
 const START = '<|start|>'
 const HARMONY_ENDS: readonly string[] = ['<|end|>', '<|call|>', '<|return|>']
-/** The longest header of a message. Longer text is no header. */
+/** The longest header of a message. Longer text is not a header. */
 const MOST_HEADER = 512
 
 const HARMONY: ReasoningForm = {

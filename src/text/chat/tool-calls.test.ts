@@ -142,7 +142,7 @@ const CUT: readonly [string, string, string][] = [
 
 /** Left as they are, to the letter. */
 const TEXTS: readonly [string, string][] = [
-  ['a name that is no tool', `<tool_call>${json({ name: 'rm', arguments: {} })}</tool_call>`],
+  ['a name that is not a tool', `<tool_call>${json({ name: 'rm', arguments: {} })}</tool_call>`],
   ['no name', `<tool_call>${json({ arguments: {} })}</tool_call>`],
   ['arguments that are a list', `<tool_call>${json({ name: 'add', arguments: [1] })}</tool_call>`],
   ['arguments that are a text', `<tool_call>${json({ name: 'add', arguments: 'a=1' })}</tool_call>`],

@@ -24,7 +24,8 @@ type Test = (value: Value, args: readonly Value[], tools: Tools) => boolean
 
 const numeric = (value: Value): number => {
   const number = numberOf(value)
-  if (number === undefined) throw typeError(`not all arguments converted: '${typeName(value)}' is no number`)
+  if (number === undefined)
+    throw typeError(`not all arguments converted: '${typeName(value)}' is not a number`)
   return number
 }
 

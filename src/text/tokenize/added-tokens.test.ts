@@ -70,7 +70,7 @@ test('the pieces together are the text', () => {
   )
 })
 
-test('a token that counts only as a word of its own is no part of other words', () => {
+test('a token that counts only as a word of its own is not a part of other words', () => {
   const added = new AddedTokens([token(1, 'to', { isWord: true }), token(2, '<t>', { isWord: true })])
   expect(added.split('to go, to-to\u{1D7D8}', false)).toEqual([1, ' go, ', 1, '-to\u{1D7D8}'])
   expect(added.split('into tomato toé _to', false)).toEqual(['into tomato toé _to'])

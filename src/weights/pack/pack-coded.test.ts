@@ -47,7 +47,7 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
       packRows({ dtype, coding: codingOf(dtype), encoding, k: K, rows: 8, source, target })
       return unpackPanels(encoding, target, K).every(Number.isFinite)
     }
-    // A scale with all bits set is no number, except in E4M3.
+    // A scale with all bits set is not a number, except in E4M3.
     if (dtype === 'NVFP4') expect(pack()).toBe(true)
     else expect(pack).toThrow(expect.objectContaining({ code: 'format' }))
   })

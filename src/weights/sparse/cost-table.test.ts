@@ -56,8 +56,11 @@ describe('a table that measure-costs does not write is refused', () => {
     [{ matrices: [] }, /it has no matrices/],
     [{ matrices: [{ ...matrix, k: 0 }] }, /matrix 0 of 1 has no shape/],
     [{ matrices: [{ ...matrix, denseMs: 0 }] }, /the dense time of 64 x 32 is 0/],
-    [{ matrices: [{ ...matrix, sb84: [[0.5, 1]] }] }, /sb84 of 64 x 32 is no list of two or more/],
-    [{ matrices: [{ ...matrix, sv32: [...curve].reverse() }] }, /sv32 of 64 x 32 is no list of two or more/],
+    [{ matrices: [{ ...matrix, sb84: [[0.5, 1]] }] }, /sb84 of 64 x 32 is not a list of two or more/],
+    [
+      { matrices: [{ ...matrix, sv32: [...curve].reverse() }] },
+      /sv32 of 64 x 32 is not a list of two or more/,
+    ],
     [
       {
         matrices: [
@@ -70,7 +73,7 @@ describe('a table that measure-costs does not write is refused', () => {
           },
         ],
       },
-      /sv32 of 64 x 32 is no list of two/,
+      /sv32 of 64 x 32 is not a list of two/,
     ],
   ])('%j', (wrong, message) => {
     try {

@@ -133,7 +133,7 @@ export function parseCostTable(file: string, table: JsonObject): CostTable {
     if (!isTime(each['denseMs'])) throw wrong(`the dense time of ${shape} is ${shown(each['denseMs'])}`)
     for (const name of COST_FORMATS) {
       if (!isCurve(each[name])) {
-        throw wrong(`${name} of ${shape} is no list of two or more [share, ms] that rises by share`)
+        throw wrong(`${name} of ${shape} is not a list of two or more [share, ms] that rises by share`)
       }
     }
   }

@@ -112,7 +112,7 @@ test.each(['w4', 'w8'] as const)(
 test('what cannot be written says why, and what can be', async () => {
   await quantized(safetensorsFiles(MODEL), 'w4m', async (prepared, contents) => {
     await expect(bytesOf(quantizedGguf(prepared, contents, signal))).rejects.toThrow(
-      /is no GGUF file.*write a \.hbm/,
+      /is not a GGUF file.*write a \.hbm/,
     )
     await expect(quantizedGptq(prepared, contents, signal)).rejects.toThrow(
       /choose --weights w4, or write a \.gguf/,

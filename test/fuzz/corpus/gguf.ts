@@ -32,7 +32,7 @@ const blocksOf = (title: string, turn: number, byte: number): CorpusEntry => ({
 })
 
 export const CORPUS: readonly CorpusEntry[] = [
-  filled('a norm that is no number', 'model.norm.weight', Number.NaN),
+  filled('a norm that is not a number', 'model.norm.weight', Number.NaN),
   filled('infinite weights', 'model.layers.0.mlp.up_proj.weight', Number.POSITIVE_INFINITY),
   filled('an infinite embedding', 'model.embed_tokens.weight', Number.POSITIVE_INFINITY),
   filled('weights that are all 0', 'lm_head.weight', 0),

@@ -90,7 +90,7 @@ describe('a record of the database', () => {
     { ...whole, messages: {} },
   ])('that is %j is no conversation', (record) => expect(readConversation(record)).toBeUndefined())
 
-  test('loses what is no message, and nothing else', () => {
+  test('loses what is not a message, and nothing else', () => {
     const broken = [
       null,
       'text',

@@ -179,7 +179,7 @@ export function openaiFetch(engine: Engine, { onWarning }: OpenAIOptions = {}): 
   }
 }
 
-/** Throws TypeError for what is no request, as `fetch` does. */
+/** Throws TypeError for what is not a request, as `fetch` does. */
 function requestOf(
   input: Parameters<OpenAIFetch>[0],
   init: RequestInit | undefined,

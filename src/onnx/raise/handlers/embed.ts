@@ -74,7 +74,7 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
   }
   const hasPast = t.read(node, PAST)?.is === 'state'
   if (hasPast !== t.hasState || hasPast !== hasInput(node, PAST))
-    throw unclaimed(node, 'its past is no state')
+    throw unclaimed(node, 'its past is not a state')
   if (hasInput(node, 5)) throw unclaimed(node, 'it adds a bias to its scores')
 }
 

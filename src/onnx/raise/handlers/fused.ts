@@ -110,7 +110,7 @@ export function past(t: Translator, node: Node, heads: Heads, index: number): He
   if (!hasInput(node, index)) return heads
   const state = t.read(node, index)
   if (state?.is !== 'state' || heads.past !== '')
-    throw unclaimed(node, `its input ${index} is no state of the step before`)
+    throw unclaimed(node, `its input ${index} is not a state of the step before`)
   return { ...heads, past: state.name }
 }
 

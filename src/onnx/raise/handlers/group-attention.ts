@@ -81,7 +81,7 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
   }
   for (const index of [PAST_KEY, PAST_VALUE]) {
     if (t.read(node, index)?.is !== 'state')
-      throw unclaimed(node, `its input ${index} is no state of the step before`)
+      throw unclaimed(node, `its input ${index} is not a state of the step before`)
   }
   for (const index of [LENGTHS, TOTAL]) {
     const is = t.read(node, index)?.is

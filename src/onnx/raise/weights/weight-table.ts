@@ -39,7 +39,7 @@ export class WeightTable {
     const name = node.inputs[index] ?? ''
     const constant = this.#graph.constants.get(name)
     if (constant !== undefined) return constant
-    throw unclaimed(node, `its input ${index} is no constant`)
+    throw unclaimed(node, `its input ${index} is not a constant`)
   }
 
   has(name: string | undefined): boolean {

@@ -102,7 +102,7 @@ describe('a crew', () => {
     }
   }, 60_000)
 
-  test('says which output has a weight that is no number, whatever its slab', async () => {
+  test('says which output has a weight that is not a number, whatever its slab', async () => {
     const crew = await crewOf()
     const weights = matrix.weights.slice()
     weights[140 * k + 7] = Number.NaN

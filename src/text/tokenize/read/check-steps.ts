@@ -108,7 +108,7 @@ function growthOfStep({ config = {}, pattern, replacement, str_rep, _length = 1 
     }
   }
   if (!isCount(_length) || _length === 0) throw malformed(`cuts text every ${shown(_length)} characters`)
-  if (pattern === null) throw malformed('cuts text by a pattern that is none')
+  if (pattern === null) throw malformed('cuts text by a pattern that is not valid')
   // A UTF-16 unit has up to 3 bytes, and each becomes a character.
   if (config['type'] === 'ByteLevel') return 3
   const least = pattern ? checkPattern(pattern) : 1

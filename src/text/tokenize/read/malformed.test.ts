@@ -50,20 +50,20 @@ const GGUF: readonly (readonly [string, string, RegExp, GgufTokenizerSpec])[] = 
     new RegExp(`id ${count} for BOS and ${count} tokens`),
     { ...bytes, bosId: count },
   ],
-  ['EOS that is no whole number', 'format', /id 1.5 for EOS/, { ...bytes, eosId: 1.5 }],
+  ['EOS that is not a whole number', 'format', /id 1.5 for EOS/, { ...bytes, eosId: 1.5 }],
   ['BOS to add but none named', 'format', /adds BOS/, { ...bytes, addBos: true, bosId: undefined }],
   ['an unknown pre-tokeniser', 'unsupported', /"brand-new"/, { ...bytes, pre: 'brand-new' }],
   ['an unknown model', 'unsupported', /"rwkv"; gpt2 and llama are read/, { ...bytes, model: 'rwkv' }],
   ['no scores', 'format', /no scores for 261 tokens/, { ...spm, scores: undefined }],
   ['too few scores', 'format', /1 scores for 261 tokens/, { ...spm, scores: [0] }],
   [
-    'a score that is no number',
+    'a score that is not a number',
     'format',
     /score 5/,
     { ...spm, scores: spm.tokens.map((_, id) => (id === 5 ? Number.NaN : 0)) },
   ],
   [
-    'a token that is no text',
+    'a token that is not text',
     'format',
     /7 at 1 for tokens instead of an array of texts/,
     { ...spm, tokens: spm.tokens.map((token, id) => (id === 1 ? 7 : token)) as string[] },
@@ -106,7 +106,7 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
     new RegExp(`id ${MAX_TOKENS} for "new"`),
     withModel({ vocab: { ...vocab, new: MAX_TOKENS } }),
   ],
-  ['an id that is no number', 'format', /"3" for "new"/, withModel({ vocab: { ...vocab, new: '3' } })],
+  ['an id that is not a number', 'format', /"3" for "new"/, withModel({ vocab: { ...vocab, new: '3' } })],
   [
     'two tokens with one id',
     'format',
@@ -173,12 +173,12 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
     jsonSpec({ post_processor: { type: 'BertProcessing', cls: ['a', 9999], sep: ['b', 1] } }),
   ],
   [
-    'a BOS that is no token',
+    'a BOS that is not a token',
     'format',
     /"<none>" as bos_token, which is none of its 269 tokens/,
     jsonSpec({}, { bos_token: '<none>' }),
   ],
-  ['a BOS that is no text', 'format', /7 for bos_token/, jsonSpec({}, { bos_token: 7 })],
+  ['a BOS that is not text', 'format', /7 for bos_token/, jsonSpec({}, { bos_token: 7 })],
 ]
 
 describe.each([

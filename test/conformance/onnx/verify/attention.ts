@@ -142,7 +142,7 @@ export function attend(
         const isSeen = mask.some((each) => each !== -Infinity)
         for (let k = 0; k < key.rows; k++) scores[k] = round(scores[k]! + mask[k]!)
         report(MASKED, place)
-        // A score that is no number must not spoil a query that sees nothing.
+        // A score that is not a number must not spoil a query that sees nothing.
         if (isSeen) softmax(scores)
         else scores.fill(0)
         for (let k = 0; k < key.rows; k++) scores[k] = round(scores[k]!)

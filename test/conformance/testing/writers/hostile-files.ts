@@ -80,7 +80,7 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
   lying('a layer less than the file has', 'unsupported', /blk\.1/, { 'llama.block_count': ['u32', 1] }),
   lying('no heads', 'architecture', /a llama needs heads/, { 'llama.attention.head_count': ['u32', 0] }),
   lying('rows of 2^30', 'architecture', /1073741824/, { 'llama.embedding_length': ['u32', 2 ** 30] }),
-  lying('an epsilon that is no number', 'architecture', /NaN/, {
+  lying('an epsilon that is not a number', 'architecture', /NaN/, {
     'llama.attention.layer_norm_rms_epsilon': ['f32', Number.NaN],
   }),
   lying('a text where a number belongs', 'architecture', /block_count is "two"/, {
@@ -121,7 +121,7 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
   folder('a configuration of another size', 'architecture', /128/, (files) =>
     replaced(files, jsonFile('config.json', { ...model.config, hidden_size: 128 })),
   ),
-  folder('a configuration that is no JSON', 'format', /config\.json/, (files) =>
+  folder('a configuration that is not JSON', 'format', /config\.json/, (files) =>
     replaced(files, new File(['<html>'], 'config.json')),
   ),
   folder('the tokenizer of a larger model', 'format', /tokens/, (files) =>
