@@ -251,7 +251,7 @@ test('the chat goes on while another model is downloaded, and each answer says w
   await set(page, { 'Longest answer': '10' })
   server.bytesPerSecond = 50_000
   await loadAddress(page, `${server.address}tiny.hbm`)
-  await expect(loadingLine(page)).toContainText(/tiny\.hbm: Downloading/)
+  await expect(loadingLine(page)).toContainText(/tiny\.hbm\s*Downloading/)
   await say(page, 'Hello!')
   await expect(answers(page).locator('.actions')).toBeVisible()
   await expect(answers(page).locator('.body')).not.toBeEmpty()
