@@ -9,7 +9,7 @@ import { type MainLoop, mainLoops } from '../../scripts/arm/main-loops.mjs'
 
 const [command = process.execPath, ...prefix] = JSON.parse(process.env.HALFBYTE_ARM ?? '[]') as string[]
 const loopsOf = (build: 'relaxed' | 'simd128'): readonly MainLoop[] => {
-  const module = fileURLToPath(new URL(`../build/test-wasm/halfbyte-${build}-plain.wasm`, import.meta.url))
+  const module = fileURLToPath(new URL(`../../build/test-wasm/halfbyte-${build}-plain.wasm`, import.meta.url))
   const { status, stdout, stderr } = spawnSync(command, [...prefix, ...printArguments(module)], {
     encoding: 'utf8',
     maxBuffer: 2 ** 26,

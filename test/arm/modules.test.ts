@@ -14,7 +14,7 @@ test('these tests run on arm64', () => {
 for (const build of ['relaxed', 'simd128'] as const) {
   for (const kind of ['shared', 'plain'] as const) {
     test(`halfbyte-${build}-${kind} runs`, () => {
-      const file = new URL(`../dist/wasm/halfbyte-${build}-${kind}.wasm`, import.meta.url)
+      const file = new URL(`../../dist/wasm/halfbyte-${build}-${kind}.wasm`, import.meta.url)
       const module = new WebAssembly.Module(readFileSync(file))
       const engine = instantiateEngine(module, createMemory(kind, MEBIBYTE))
       assert.ok(engine.__heap_base.value > 0)
