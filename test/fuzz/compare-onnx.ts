@@ -142,7 +142,7 @@ function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | unde
     const read = reader(logits)
     for (let row = 0; row < given; row++)
       rows[end - given + row] = Float32Array.from({ length: vocab }, (_, id) => read(row * vocab + id))
-    kept = new Map(states.map(({ name }, index) => [name, made.get(comesOutAs(graph, name, index))!]))
+    kept = new Map(states.map(({ name }, index) => [name, made.get(graph.outputs[index + 1] ?? '')!]))
     past += tokens
   }
   return rows
@@ -171,15 +171,6 @@ function withKnown(graph: Graph): Graph {
   const outputs = nodes.flatMap((node) => node.outputs.filter((name) => reads.has(name)))
   const made = evaluate({ ...graph, nodes, outputs }, new Map(), { evaluators: FUSED })
   return { ...graph, nodes: others, constants: new Map([...graph.constants, ...made]) }
-}
-
-/** Layer and part, as in `past_key_values.1.key` and `present.1.key`. */
-const partOf = (name: string): string | undefined => /\d.*$/.exec(name)?.[0]
-
-/** The output that a state comes out as: inputs may have another order than outputs. */
-function comesOutAs({ outputs }: Graph, state: string, index: number): string {
-  const same = outputs.slice(1).filter((name) => partOf(name) === partOf(state))
-  return (same.length === 1 ? same[0] : outputs[index + 1]) ?? ''
 }
 
 const isOfOneToken = ({ inputs }: Graph): boolean =>
