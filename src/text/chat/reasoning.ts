@@ -13,6 +13,7 @@
 //   gpt-oss                         <|channel|>analysis<|message|>..<|end|>, then the channel `final`
 //
 // A thought stands at the beginning of a reply. Marks that come later are what the answer quotes.
+import { firstMark, partLength } from './marks.ts'
 
 /** The texts that mark a thought. */
 export interface ReasoningMarks {
@@ -33,6 +34,8 @@ const MESSAGE = '<|message|>'
 const CHANNEL = '<|channel|>'
 const START = '<|start|>'
 const HARMONY_ENDS: readonly string[] = ['<|end|>', '<|call|>', '<|return|>']
+/** What ends the text of a message. */
+const BODY_ENDS: readonly string[] = [...HARMONY_ENDS, START]
 /** The longest header of a message. Longer text is not a header. */
 const MOST_HEADER = 512
 
@@ -195,7 +198,7 @@ class MarkSplitter extends Splitter {
   }
 
   get closing(): number {
-    return this.phase === 'thought' ? partLength(this.held, this.#form.close) : 0
+    return this.phase === 'thought' ? partLength(this.held, [this.#form.close]) : 0
   }
 
   protected advance(isOver: boolean): void {
@@ -231,7 +234,7 @@ class MarkSplitter extends Splitter {
     this.#isAfterMark = false
     const { close } = this.#form
     const at = this.held.indexOf(close)
-    const certain = at >= 0 ? at : this.held.length - (isOver ? 0 : partLength(this.held, close))
+    const certain = at >= 0 ? at : this.held.length - (isOver ? 0 : partLength(this.held, [close]))
     this.think(this.held.slice(0, certain).trimEnd().length)
     if (at >= 0) {
       this.drop(this.held.indexOf(close) + close.length)
@@ -254,7 +257,7 @@ class MarkSplitter extends Splitter {
     }
     const close = this.#isEnclosed ? answer?.close : undefined
     const at = close === undefined ? -1 : this.held.indexOf(close)
-    const unsure = close === undefined || isOver ? 0 : partLength(this.held, close)
+    const unsure = close === undefined || isOver ? 0 : partLength(this.held, [close])
     this.say(at < 0 ? this.held.length - unsure : at)
     if (at < 0 || close === undefined) return
     this.drop(close.length)
@@ -321,12 +324,8 @@ class HarmonySplitter extends Splitter {
   }
 
   #body(part: 'thought' | 'answer', isOver: boolean): void {
-    const ends = [...HARMONY_ENDS, START]
-    const found = ends
-      .map((mark) => ({ mark, at: this.held.indexOf(mark) }))
-      .filter(({ at }) => at >= 0)
-      .toSorted((one, other) => one.at - other.at)[0]
-    const unsure = isOver ? 0 : Math.max(...ends.map((mark) => partLength(this.held, mark)))
+    const found = firstMark(this.held, BODY_ENDS)
+    const unsure = isOver ? 0 : partLength(this.held, BODY_ENDS)
     const certain = found?.at ?? this.held.length - unsure
     if (part === 'thought') this.think(certain)
     else this.say(certain)
@@ -334,12 +333,4 @@ class HarmonySplitter extends Splitter {
     this.drop(found.mark.length)
     this.#part = 'header'
   }
-}
-
-/** Length of the longest beginning of `mark` that `text` ends with. */
-function partLength(text: string, mark: string): number {
-  for (let length = Math.min(mark.length - 1, text.length); length > 0; length--) {
-    if (mark.startsWith(text.slice(-length))) return length
-  }
-  return 0
 }

@@ -2,12 +2,12 @@
 //
 // What is complete and does not match a form exactly stays text: a wrong call is worse than none. A block
 // that the end of the reply cuts off is neither: nobody wants to read half of a call.
+import { firstMark, partLength } from './marks.ts'
 import type { CallableTool, CallableTools, ParsedCall } from './python-calls.ts'
 import { type BlockReader, bareStarts, MARKERS, openBare, openMarked } from './tool-call-forms.ts'
 
 /** The longest beginning, without blanks, that may have to be compared. */
 const MOST_START = 512
-const LONGEST_MARKER = Math.max(...MARKERS.map(({ length }) => length))
 
 /** Parses a reply as it arrives. Text is released as soon as it cannot be part of a call. */
 export class ToolCallParser {
@@ -81,12 +81,10 @@ export class ToolCallParser {
       }
       if (!isOver && this.#bareStarts.some((start) => start.startsWith(dense))) return ''
     }
-    const found = MARKERS.map((marker) => ({ marker, at: this.#held.indexOf(marker) }))
-      .filter(({ at }) => at >= 0)
-      .toSorted((one, other) => one.at - other.at)[0]
+    const found = firstMark(this.#held, MARKERS)
     if (found === undefined) return this.#take(this.#held.length - this.#doubtful(isOver))
     const before = this.#take(found.at)
-    this.#block = { marker: found.marker, read: openMarked(found.marker, this.#tools) }
+    this.#block = { marker: found.mark, read: openMarked(found.mark, this.#tools) }
     // White space between two calls belongs to them.
     return this.#calls.length > 0 && before.trim() === '' ? '' : before
   }
@@ -96,14 +94,9 @@ export class ToolCallParser {
     const held = this.#held
     if (this.#calls.length > 0 && held.trim() === '') return held.length
     if (isOver) return 0
-    for (let length = Math.min(LONGEST_MARKER - 1, held.length); length > 0; length--) {
-      const end = held.slice(-length)
-      if (MARKERS.some((marker) => marker.startsWith(end))) {
-        const isBlank = this.#calls.length > 0 && held.slice(0, -length).trim() === ''
-        return isBlank ? held.length : length
-      }
-    }
-    return 0
+    const length = partLength(held, MARKERS)
+    const isBlank = length > 0 && this.#calls.length > 0 && held.slice(0, -length).trim() === ''
+    return isBlank ? held.length : length
   }
 
   /** Follows a block to its end. Releases its beginning as text when it is not a call. */

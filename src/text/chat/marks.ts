@@ -1,0 +1,22 @@
+// Marks in text that grows. In: a text, the marks that may stand in it. Out: where the first one is, or how
+// much of the end may become one.
+
+/**
+ * The first of the marks in a text, and where it begins. Where two begin at once, the one that is listed
+ * first.
+ */
+export const firstMark = (text: string, marks: readonly string[]): { mark: string; at: number } | undefined =>
+  marks
+    .map((mark) => ({ mark, at: text.indexOf(mark) }))
+    .filter(({ at }) => at >= 0)
+    .toSorted((one, other) => one.at - other.at)[0]
+
+/** Length of the longest end of `text` with which one of the marks begins, without being whole. */
+export function partLength(text: string, marks: readonly string[]): number {
+  const most = Math.max(...marks.map(({ length }) => length)) - 1
+  for (let length = Math.min(most, text.length); length > 0; length--) {
+    const end = text.slice(-length)
+    if (marks.some((mark) => mark.length > length && mark.startsWith(end))) return length
+  }
+  return 0
+}
