@@ -127,7 +127,7 @@ describe('openModel', () => {
     ['x.bin', '\b\u0008\u0012\u0007pytorch', 'format', /ONNX.*name/],
     ['x.bin', 'lmgg....', 'unsupported', /before GGUF/],
     ['x.gguf', '', 'format', /empty/],
-    ['x.gguf', 'GGU', 'format', /no model Halfbyte knows \(3 bytes/],
+    ['x.gguf', 'GGU', 'format', /not a model Halfbyte knows \(3 bytes/],
     ['x.bin', '\u0001\u0002\u0003', 'format', /01 02 03/],
   ])('%s of %j is %s', async (name, content, code, message) => {
     const bytes = Uint8Array.from(content, (character) => character.charCodeAt(0))
