@@ -2,7 +2,7 @@
 // Out: a typed error, and the very bytes the next time.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
-import { distrust } from './device/load-marks.ts'
+import { distrust, trust } from './device/load-marks.ts'
 import { Opfs } from './device/opfs.ts'
 import { CHUNK_BYTES } from './device/sums.ts'
 import { openAddress } from './open.ts'
@@ -48,6 +48,8 @@ async function load(url = URL): Promise<true | string> {
   }
 }
 
+const ending = (entry: string): string => entry.replace(/.*\./, '')
+
 /**
  * Runs `once` with a disk that fails at the first step, then at the second, and so on, until one is no longer
  * reached.
@@ -73,6 +75,7 @@ async function atEachStep(
     // What was stored before is there, too.
     const store = (await Opfs.open())!
     expect((await store.list()).map(({ isComplete }) => isComplete)).toEqual([true, true])
+    expect([...folder.entries.keys()].map(ending).sort()).toEqual(['bin', 'bin', 'json', 'json'])
     if (!isReached) return at - 1
   }
   throw new Error('it takes more steps than were tried')
@@ -149,3 +152,38 @@ test.each(['before it', 'in its middle'])(
     expect(steps).toBeGreaterThan(40)
   },
 )
+
+describe('a tab that is gone in the middle of a load from storage', () => {
+  /** Loads once more, then ends the tab at the change with this number. Returns whether it came to that. */
+  const endedAt = async (at: number, folder: ReturnType<ReturnType<typeof memoryStorage>>) => {
+    let steps = 0
+    const sound = folder.disk
+    folder.disk = {
+      ...sound,
+      step() {
+        if (++steps >= at) throw new Error('the tab is gone')
+      },
+    }
+    await load().catch(() => undefined)
+    await trust(URL)
+    folder.disk = sound
+    return steps >= at
+  }
+
+  test('leaves a file that loads without a network, and nothing beside it', async () => {
+    let at = 1
+    for (let isReached = true; isReached; at++) {
+      const folder = memoryStorage()('halfbyte-models')
+      expect(await load()).toBe(true)
+      const entries = [...folder.entries.keys()].sort()
+      isReached = await endedAt(at, folder)
+      const online = globalThis.fetch
+      vi.stubGlobal('fetch', async () => Promise.reject(new TypeError('there is no network')))
+      expect(await load(), `after change ${at}`).toBe(true)
+      globalThis.fetch = online
+      expect([...folder.entries.keys()].sort()).toEqual(entries)
+    }
+    // The note of its use and that of its trust: a write, a truncation, a flush and a close each.
+    expect(at).toBeGreaterThan(8)
+  })
+})

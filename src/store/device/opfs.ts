@@ -161,17 +161,28 @@ export class Opfs {
     return known.flatMap(({ isMissing, knowsMissing: _, ...file }) => (isMissing ? [] : [file]))
   }
 
-  /** The same with files that servers lack. What is neither, and nobody writes, is removed. */
+  /**
+   * The same with files that servers lack. What is neither, and nobody writes, is removed, and so is a
+   * journal beside a whole file.
+   */
   async known(): Promise<KnownFile[]> {
-    const names = new Set<string>()
-    for await (const entry of this.#folder.keys()) names.add(entry.replace(/\..*/, ''))
+    const entries = new Set<string>()
+    for await (const entry of this.#folder.keys()) entries.add(entry)
     const found: KnownFile[] = []
-    for (const name of names) {
+    for (const name of new Set([...entries].map((entry) => entry.replace(/\..*/, '')))) {
       const file = await this.#known(name)
       if (file !== undefined) found.push(file)
-      else await alone(lockOf(name), async () => (await this.#known(name)) ?? this.#removeAll(name), 'unused')
+      const isClear = file !== undefined && !(file.isComplete && entries.has(`${name}.part`))
+      if (!isClear) await alone(lockOf(name), () => this.#clear(name), 'unused')
     }
     return found
+  }
+
+  /** Removes what a worker that was killed has left. By now somebody may have made it whole. */
+  async #clear(name: string): Promise<void> {
+    const file = await this.#known(name)
+    if (file === undefined) await this.#removeAll(name)
+    else if (file.isComplete) await this.#remove(`${name}.part`)
   }
 
   async #known(name: string): Promise<KnownFile | undefined> {

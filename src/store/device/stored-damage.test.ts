@@ -9,7 +9,7 @@ import { distrust, trust } from './load-marks.ts'
 import { fileKey } from './notes.ts'
 import { CHUNK_BYTES } from './sums.ts'
 
-/** Sixteen chunks, of which a load looks at one, and a bit. */
+/** Sixteen chunks and a bit. */
 const SIZE = 16 * CHUNK_BYTES + 1000
 const BYTES = Uint8Array.from({ length: SIZE }, (_, index) => (index * 31 + (index >> 9)) & 255)
 

@@ -127,10 +127,17 @@ export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
   }
 }
 
-/** Replaces the contents by `value` as JSON. */
+/**
+ * Replaces the contents by `value` as JSON. Spaces cover what was longer, because the worker may be killed
+ * before the file is cut.
+ */
 export function writeJson(file: SyncFile, value: unknown): void {
   const text = new TextEncoder().encode(JSON.stringify(value))
-  writeAll(file, text, 0)
+  const covering = new Uint8Array(Math.max(text.byteLength, file.getSize())).fill(SPACE)
+  covering.set(text)
+  writeAll(file, covering, 0)
   file.truncate(text.byteLength)
   file.flush()
 }
+
+const SPACE = 0x20
