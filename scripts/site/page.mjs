@@ -4,9 +4,10 @@ import { posix } from 'node:path'
 /**
  * Links in brackets, with the text, the path and what follows a #. Addresses with a scheme stay as they are.
  */
-const LINK = /(!?)\[([^\]]*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)/g
+const LINK = /(!?)\[((?:[^\]\n]|\n(?!\n))*)\]\((?![a-z]+:)([^)#\s]*)(#[^)\s]*)?\)/g
 const IMAGE = /(<img\b[^>]*\bsrc=")(?![a-z]+:)([^"]+)"/g
-const FENCE = /^(```|~~~)/
+/** A block of code with its fences. In brackets, so that split keeps it. */
+const BLOCK = /^((?:```|~~~)[\s\S]*?^(?:```|~~~)[^\n]*)/m
 
 /**
  * Turns links to documents into links between pages. The site has no source files, so a link to one becomes
@@ -28,14 +29,11 @@ export function sitePage(text, from, places) {
     const target = posix.join(posix.dirname(from), path)
     return `${start}${relative(here, target.replace(/^docs\//, ''))}"`
   }
-  let isCode = false
+  // A link may be broken over two lines, so the text between two blocks of code is one piece.
   return text
-    .split('\n')
-    .map((line) => {
-      if (FENCE.test(line)) isCode = !isCode
-      return isCode ? line : line.replace(LINK, follow).replace(IMAGE, show)
-    })
-    .join('\n')
+    .split(BLOCK)
+    .map((piece, index) => (index % 2 === 1 ? piece : piece.replace(LINK, follow).replace(IMAGE, show)))
+    .join('')
 }
 
 const relative = (from, to) => {

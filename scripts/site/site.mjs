@@ -100,7 +100,7 @@ const writeReference = () => {
     const declarations = exports[name].types
     if (!existsSync(join(root, declarations))) fail('there is no built package; run "npm run build" first')
     const module = name.replace('.', 'halfbyte')
-    const text = `/** @module ${module} */\nexport * from '../../${declarations.slice(2).replace('.d.ts', '.js')}'\n`
+    const text = `/** @module ${module} */\nexport * from '../../../${declarations.slice(2).replace('.d.ts', '.js')}'\n`
     writeFileSync(join(entries, `${module.replace('halfbyte/', '')}.ts`), text)
   }
   run(join(site, 'node_modules/.bin/typedoc'), [

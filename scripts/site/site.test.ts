@@ -28,6 +28,13 @@ test('a link to a file that is no page becomes its text, an address stays', () =
   )
 })
 
+test('a link that is broken over two lines is followed too', () => {
+  expect(sitePage('see [the\npools](docs/guide/pools.md).', 'README.md', PLACES)).toBe(
+    'see [the\npools](./guide/pools.md).',
+  )
+  expect(sitePage('an open [ bracket\n\nand (a)', 'README.md', PLACES)).toBe('an open [ bracket\n\nand (a)')
+})
+
 test('images are found where the site keeps them', () => {
   expect(sitePage('<img alt="" src="docs/images/chat.png">', 'README.md', PLACES)).toBe(
     '<img alt="" src="./images/chat.png">',
@@ -38,6 +45,8 @@ test('images are found where the site keeps them', () => {
 test('code stays as it is', () => {
   const text = '```md\n[a](src/a.ts)\n```'
   expect(sitePage(text, 'README.md', PLACES)).toBe(text)
+  const between = `${text}\n[a](docs/guide/pools.md)\n${text}`
+  expect(sitePage(between, 'README.md', PLACES)).toBe(`${text}\n[a](./guide/pools.md)\n${text}`)
 })
 
 let folder: string

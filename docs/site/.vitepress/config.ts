@@ -37,7 +37,7 @@ export default defineConfig({
   lang: 'en',
   base: BASE,
   srcDir: 'pages',
-  outDir: '../build/site',
+  outDir: '../../build/site',
   head: [['link', { rel: 'icon', href: `${BASE}icon.svg` }]],
   // The pages are read on GitHub too, where links to their headings must work.
   markdown: {
