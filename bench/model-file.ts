@@ -27,7 +27,7 @@ export async function modelFile(shape: Shape): Promise<URL> {
 export const writeModel = (file: string | URL, contents: GgufContents): Promise<void> =>
   pipeline(writeGguf(contents), createWriteStream(file))
 
-/** The same as a pack, which lies as the kernels want it. */
+/** The same model as a pack, in the kernels' layout. */
 export async function packFile(shape: Shape): Promise<URL> {
   const pack = new URL(`${shape.name}.hbm`, BENCH_FOLDER)
   if (await stat(pack).catch(() => undefined)) return pack

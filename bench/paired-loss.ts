@@ -4,7 +4,7 @@
 //   npx node bench/paired-loss.ts TEXT MODEL... [--chunks 60] [--context 256] [--threads 1]
 //
 // Each window's second half is scored, as `halfbyte perplexity` does. All models score the same windows, so
-// what makes a window hard falls out of the difference.
+// the difficulty of a window cancels out.
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'

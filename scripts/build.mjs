@@ -1,5 +1,5 @@
-// In: the whole source tree. Out: dist/ (wasm, JavaScript, types, the embedded model with its card) and
-// build/demo (the chat page).
+// Builds dist/ (wasm, JavaScript, types, the embedded models with their cards) and build/demo (the chat
+// page).
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,

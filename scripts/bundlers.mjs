@@ -1,7 +1,8 @@
-// In: e2e/bundlers and a built dist. Out: its bundlers, installed, and the runs of its tests.
+// Installs the bundlers of e2e/bundlers and runs its tests on a built dist.
 //
 // npm run test:bundlers -- -g "Next.js" runs those whose title has the words; -g "the example" runs the
-// projects of examples/. They are no part of npm test: the bundlers take 600 MB, and the runs some minutes.
+// projects of examples/. They are not part of npm test, because the bundlers take 600 MB and the runs some
+// minutes.
 import { testInstalled } from './installed-tests.mjs'
 
 testInstalled('e2e/bundlers')

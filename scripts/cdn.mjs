@@ -1,6 +1,5 @@
-// In: src/index.ts, the widget, the workers and dist/wasm. Out: dist/cdn, the library and the widget for
-// pages without a bundler: scripts that import nothing, the wasm modules beside them, and integrity.json with
-// the hash of every file.
+// Builds dist/cdn, the library and the widget for pages without a bundler: scripts that import nothing, the
+// wasm modules beside them, and integrity.json with the hash of every file.
 import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
-// In: e2e/clients and a built dist. Out: its clients, installed, and the runs of its tests.
+// Installs the clients of e2e/clients and runs its tests on a built dist.
 //
-// npm run test:clients -- -g "AI SDK" runs those whose title has the words. They are no part of npm test: the
-// clients are many packages.
+// npm run test:clients -- -g "AI SDK" runs those whose title has the words. They are not part of npm test,
+// because the clients are many packages.
 import { testInstalled } from './installed-tests.mjs'
 
 testInstalled('e2e/clients')

@@ -1,4 +1,4 @@
-// In: the doc comments of ErrorCode in src/base/errors.ts. Out: docs/guide/errors.md.
+// Writes docs/guide/errors.md from the doc comments of ErrorCode in src/base/errors.ts.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'

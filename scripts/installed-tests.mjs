@@ -1,4 +1,4 @@
-// In: a folder of tests with packages of its own. Out: the packages, installed, and the runs of its tests.
+// Installs the packages of a folder of tests and runs these tests.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { requirePinnedNode, root } from './pinned-node.mjs'

@@ -1,5 +1,5 @@
-// In: `new URL('<relative path>', import.meta.url)` in the library's source. Out: the same expression with
-// the path of that file in the built package, so that the package's own users' bundlers still recognise it.
+// Rewrites `new URL('<relative path>', import.meta.url)` in the library's source to the path of that file in
+// the built package, in a form that users' bundlers recognise.
 //
 // A worker (.ts) becomes an entry of its own in workers/, a wasm module is expected in wasm/, and any other
 // file is copied to assets/. Vite's own handling would inline wasm as data URLs or wrap the URL twice, which

@@ -1,5 +1,4 @@
-// In: whatever Node started this script (20 or newer). Out: the same script under the Node that package.json
-// pins.
+// Starts a script again under the Node that package.json pins, whatever Node (20 or newer) started it.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'

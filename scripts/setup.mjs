@@ -1,7 +1,6 @@
-// In: the names of what is wanted (emscripten, chromium, arm, jsc, firefox, webkit, simde; or real models, by
-// the names in models/real-models.mjs).
-// Out: programs installed on Debian, or one line each that says what to install elsewhere; models in
-// build/models. What is there already costs milliseconds. Runs under Node 20 too.
+// Installs what is named (emscripten, chromium, arm, jsc, firefox, webkit, simde; or real models, by the
+// names in models/real-models.mjs) on Debian. Elsewhere it says in one line each what to install. What is
+// already there costs milliseconds. Runs under Node 20 too.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Sizes in documents. In: measured sizes. Out: the sentences that give them in README.md and the widget's
-// guide, and which of those documents say something else.
+// Writes measured sizes into README.md and the widget's guide, and finds documents whose sizes are out of
+// date.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,8 +1,8 @@
-// In: dist/wasm, dist/cdn, src/index.ts and budget.json. Out: a table of gzipped sizes; exits 1 when one is
-// over its budget, or when a document gives another size. With --write it corrects the documents.
+// Prints a table of gzipped sizes. It exits with 1 if one is over its budget in budget.json, or if a document
+// gives another size. With --write it corrects the documents.
 //
-// The library is measured as an application would ship it: one build with its dependencies and workers in,
-// except those that the budget names.
+// The library is measured as an application would ship it: one build that includes its dependencies and
+// workers, except those that the budget names.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'

@@ -1,5 +1,4 @@
-// In: a fresh clone after npm ci. Out: the chat page, built and served with COOP and COEP, its address
-// printed.
+// Builds the chat page of a fresh clone, serves it with COOP and COEP, and prints its address.
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { requirePinnedNode, root } from './pinned-node.mjs'

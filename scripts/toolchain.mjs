@@ -1,5 +1,4 @@
-// In: the machine's PATH and environment. Out: the emcc and the wasm-ld to use, or an error that says what to
-// install.
+// Finds the emcc and the wasm-ld to use on this machine, or says what to install.
 import { execFileSync } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-// In: the library's TypeScript. Out: dist/*.d.ts, one file of declarations for each entry of the package.
+// Writes dist/*.d.ts, one file of declarations for each entry of the package.
 //
 // tsc writes a declaration file for each source file to build/types; they are joined from there. Classes with
 // private members are only compatible with themselves, so the adapters import the engine's types from

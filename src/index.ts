@@ -1,4 +1,4 @@
-// Public names. Everything that users of the package may import, and nothing else.
+// The public names: everything that users of the package may import, and nothing else.
 export { Engine } from './api/engine.ts'
 export { forgetInterruptedLoads, type InterruptedLoad, interruptedLoads } from './api/interrupted.ts'
 export {

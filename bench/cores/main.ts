@@ -71,7 +71,7 @@ function startWorker({ folder }: SimulatedCore): ComputePort {
   }
 }
 
-/** When each token came, in seconds. `during` is told of each. */
+/** The time of each token, in seconds. `during` is called for each. */
 async function decode(
   built: BuiltModel,
   forSeconds: number,
@@ -83,7 +83,7 @@ async function decode(
   const start = performance.now()
   await built.scheduler.generate({
     sequence,
-    // Some token: what is decoded does not matter.
+    // Any token: the text does not matter.
     sampler: { sample: (_, history, length = history.length) => 5 + (length % 100) },
     onToken() {
       const now = (performance.now() - start) / 1000

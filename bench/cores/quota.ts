@@ -34,7 +34,7 @@ export function simulateCore(index: number, share: number): SimulatedCore {
     },
     remove: () => removeGroup(folder),
   }
-  // Above other programs: the quota decides, not they.
+  // Priority above other programs, so that only the quota limits the thread.
   write('cpu.shares', 100_000)
   core.setShare(share)
   return core
@@ -57,7 +57,7 @@ export function joinCore(folder: string): void {
   writeFileSync(join(folder, 'tasks'), basename(readlinkSync('/proc/thread-self')))
 }
 
-/** Moves the calling thread back to where it has no quota. */
+/** Moves the calling thread back to a group without a quota. */
 export function leaveCore(): void {
   joinCore(CPU)
 }

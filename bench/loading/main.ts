@@ -40,7 +40,7 @@ const options = new Command('bench:loading')
     json: string
   }>()
 
-/** What one load took above the idle page. */
+/** The time and memory of one load, above the idle page. */
 interface Figures extends Loaded {
   readonly idleBytes: number
   readonly peakBytes: number

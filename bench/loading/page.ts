@@ -1,8 +1,8 @@
 // The loading bench's page. In: words from the bench's server. Out: a model loaded from an address, from
 // storage or from files, its first word, and how fast storage alone is.
 //
-// It asks the server what to do and tells it what came of it: DevTools, by which browsers are driven, keep
-// what is downloaded.
+// It asks the server what to do and reports the result, because DevTools, which usually drive browsers, keep
+// everything that is downloaded.
 import { Engine, isHalfbyteError } from '../../src/index.ts'
 import type { BareRead } from './bare.worker.ts'
 
@@ -77,7 +77,7 @@ async function load({ from, url, cache, threads }: Job & { type: 'load' }): Prom
   return { totalMs, weightsMs: placed - opened, firstWordMs }
 }
 
-/** Models without a chat template go on with the text. */
+/** Models without a chat template continue the text. */
 async function firstWord(engine: Engine): Promise<void> {
   const options = { maxTokens: 1, temperature: 0 }
   try {

@@ -12,7 +12,7 @@ import type { Job, Outcome } from './page.ts'
 /** Hands jobs to the page that asks, and outcomes back. */
 export class Exchange {
   #asked = Promise.withResolvers<void>()
-  /** Of the page that asked last: one that was loaded anew asks again. */
+  /** Handles the page that asked last. A reloaded page asks again. */
   #give: (job: Job) => void = () => undefined
   #told = Promise.withResolvers<Outcome>()
 
@@ -26,7 +26,7 @@ export class Exchange {
     await this.#asked.promise
   }
 
-  /** Waits for an idle page, and for what comes of the job. Throws what went wrong in the page. */
+  /** Waits for an idle page, then for the job's result. Throws the page's errors. */
   async run<T extends Outcome>(job: Job): Promise<T> {
     await this.#asked.promise
     this.#asked = Promise.withResolvers()

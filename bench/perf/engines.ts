@@ -17,7 +17,7 @@ export type EngineName =
 
 export interface EngineKind {
   readonly name: EngineName
-  /** As tables call it. */
+  /** Its name in tables. */
   readonly title: string
   /** In a page of its own, or in a process of its own. */
   readonly place: 'page' | 'process'
@@ -116,7 +116,7 @@ export const ENGINES: readonly EngineKind[] = [
 ]
 
 export const isHalfbyte = ({ name }: { readonly name: EngineName }): boolean => name.startsWith('halfbyte')
-/** The one that all others are compared with. */
+/** All other engines are compared with this one. */
 export const OURS: EngineName = 'halfbyte'
 /** Positions that every engine makes room for. */
 export const CONTEXT = 2304

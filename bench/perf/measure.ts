@@ -118,7 +118,9 @@ class Group {
     })
   }
 
-  /** Loads every engine that has rounds left, one after the other, and sees that they all say the same. */
+  /**
+   * Loads every engine that has rounds left, one after the other, and checks that all write the same tokens.
+   */
   async startAll(): Promise<void> {
     for (const kind of this.#order.kinds) await this.#start(kind)
     const reference = this.#players.find(({ kind }) => kind.name === 'llama.cpp') ?? this.#players[0]
@@ -277,7 +279,7 @@ class Group {
     )
   }
 
-  /** As long as the slowest round so far; before the first as the warm-up lets expect. */
+  /** The time of the slowest round so far; before the first, the estimate of the warm-up. */
   #secondsOf({ engine, prompt, decode }: Cell, warm: WarmUp): number {
     const ms = this.results.samples
       .filter((sample) => sample.engine === engine && sample.prompt === prompt)

@@ -58,7 +58,7 @@ export function readOptions(args: readonly string[], onError: 'exit' | 'throw' =
   const isAsked = (name: EngineName) => name === OURS || (asked.peer?.includes(name) ?? true)
   const { prompts, rounds, decode, turn, threads, minutes, resume, report, docs, out } = asked
   return {
-    // ONNX models are written of transformers only, so recurrent shapes are for those who ask, with --peer.
+    // ONNX models are written only of transformers, so recurrent shapes must be asked for with --peer.
     shapes: SHAPES.filter(
       (shape) => asked.shape?.includes(shape.name) ?? (shape !== TINY && shape.recurrent === undefined),
     ),

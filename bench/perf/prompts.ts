@@ -6,7 +6,9 @@ const LETTERS = 'bcdefghijklmnopqrstuvwxyzBCDEFGHIJKLMNOPQRSTUVWXYZ'
 /** Tokens below are bytes. */
 const BYTES = 256
 
-/** Other letters for every seed, from the first on, so that no engine finds the beginning in a cache. */
+/**
+ * Different letters for every seed, from the first one on, so that no engine finds the beginning in a cache.
+ */
 export function promptOf(tokens: number, seed: number): string {
   let state = (Math.imul(seed, 2654435761) ^ 0x5bd1e995) | 1
   let text = ''

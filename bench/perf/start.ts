@@ -10,7 +10,7 @@ import type { Site } from './host/site.ts'
 import type { Precision } from './onnx/decoder.ts'
 import { onnxFiles } from './onnx/write.ts'
 
-/** What an engine is today. */
+/** The current version of an engine. */
 export interface Identity {
   readonly version: string
   readonly fingerprint: string
@@ -26,7 +26,7 @@ export async function identify(kind: EngineKind, site: Site): Promise<Identity |
   return found && { version: found.version, fingerprint: found.version }
 }
 
-/** Writes the files that the engines read, where they are not there yet. */
+/** Writes the files that the engines read, unless they exist. */
 export async function prepareFiles(shape: Shape, kinds: readonly EngineKind[]): Promise<void> {
   const gguf = await modelFile(shape)
   for (const kind of kinds) {

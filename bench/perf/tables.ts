@@ -145,7 +145,7 @@ const threadsText = (threads: number): string => (threads === 1 ? '1 thread' : `
 const timesText = (ratio: number | undefined): string => (ratio === undefined ? '' : `${short(ratio)}x`)
 const spreadText = ({ median, min, max }: Spread): string => `${short(median)} (${short(min)}-${short(max)})`
 const megabytes = (bytes: number | undefined): string => (bytes === undefined ? '' : (bytes / 1e6).toFixed(0))
-/** Three digits that count, as far as there are any. */
+/** Three significant digits, or fewer. */
 const short = (value: number): string => value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)
 
 function agreementText({ agreement }: EngineSummary): string {

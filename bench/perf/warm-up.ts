@@ -18,7 +18,7 @@ export interface WarmUp {
   readonly decodeRate: number
 }
 
-/** Not counted: compiles what is compiled late, touches memory, and shows what the engine says. */
+/** Not counted: lets code compile and memory be touched, and shows what the engine writes. */
 export async function warmUp(run: (prompt: string, decode: number) => Promise<Run>): Promise<WarmUp> {
   const runs: Run[] = []
   for (let index = 0; index < PROMPTS; index++) {

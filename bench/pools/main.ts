@@ -104,13 +104,13 @@ function measure(browser: Browser, isolated: boolean): Promise<Result[]> {
     ]
     if (options.slow) {
       cases.push({ name: 'single, slow', pool: 'single', threads: 1, slow: true })
-      // Shares are measured only for workers that nobody asked for.
+      // Shares are measured only if no number of workers was given.
       const some = isolated ? threads : 'auto'
       cases.push({ name: `${pool}, one of them slow`, pool, threads: some, slow: true })
     }
     const job: Job = { modelUrl, cases, rounds, prompt, tokens }
     const results = await page.evaluate((how) => window.runPools(how), job)
-    // Before the next page: the machine may be another one in a minute.
+    // Measured before each page, because the load of the machine may change within a minute.
     const ratios = await page.evaluate((url) => window.runBound(url, 256 * 2 ** 20, 15), limitsModule(page))
     const bound = spreadText(spread(ratios), 2)
     console.log(

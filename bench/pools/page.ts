@@ -35,7 +35,7 @@ const SLOW_ENGINE = new URL('./slow-engine.worker.ts', import.meta.url)
 async function forget(): Promise<void> {
   const root = await navigator.storage.getDirectory()
   await root.getDirectoryHandle('halfbyte-notes', { create: true })
-  // A note may be written this very moment.
+  // A note may just now be written.
   await root.removeEntry('halfbyte-notes', { recursive: true }).catch(forget)
 }
 
@@ -81,7 +81,10 @@ async function runPools({ modelUrl, cases, rounds, prompt, tokens }: Job): Promi
   return engines.map(({ result }) => result)
 }
 
-/** Milliseconds of loads that measure and of ones that know, by turns; the model comes from the device. */
+/**
+ * Milliseconds of loads that measure, and of loads that use a note, in turns. The model comes from the
+ * device.
+ */
 async function runLoads(modelUrl: string, rounds: number): Promise<Record<'measured' | 'known', number[]>> {
   const load = async (): Promise<number> => {
     const start = performance.now()

@@ -52,7 +52,7 @@ const WINDOW = options.window
 const FIRST = WINDOW / 2
 const CONTEXT = Math.max(1024, WINDOW)
 
-/** What both engines get, and what the reference made of it. */
+/** The input of both engines, and the result of the reference. */
 interface Asked {
   readonly prompts: readonly (readonly number[])[]
   readonly windows: readonly (readonly number[])[]

@@ -5,7 +5,7 @@ export interface Place {
   readonly prompt: number
   readonly token: number
   readonly isSame: boolean
-  /** Logarithm of how much likelier the reference's choice is to it than the other candidate. */
+  /** How much more the reference prefers its choice to the other candidate, as a logarithm. */
   readonly margin: number
   /** By how much Halfbyte's margin between the reference's first two differs. */
   readonly shift: number

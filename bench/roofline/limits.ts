@@ -103,7 +103,7 @@ interface Measurement {
   calls: number
   /** Milliseconds per call. */
   readonly ms: number[]
-  /** What the samples are of, once they are there. */
+  /** The result, made from the samples. */
   readonly finish: (ms: readonly number[]) => void
 }
 

@@ -115,5 +115,5 @@ export async function measureSteps(
   return { name: file.name, parameters: prepared.parameters, steps }
 }
 
-/** Of the progress that is shown, loading's part. */
+/** The part of the progress bar that loading takes. */
 const LOAD_SHARE = 0.3

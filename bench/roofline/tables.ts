@@ -6,7 +6,7 @@ import type { Limits } from './limits.ts'
 
 export interface Table {
   readonly title: string
-  /** What a reader must know to read it. */
+  /** Notes that a reader needs. */
   readonly note?: string
   readonly head: readonly string[]
   /** The first column is text, the others are figures. */

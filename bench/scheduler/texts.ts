@@ -1,5 +1,5 @@
-// Texts that are drafted by lookup. In: a loaded model. Out: how much sooner they are there, for texts that
-// repeat themselves and others.
+// Texts that are drafted by lookup. In: a loaded model. Out: how much sooner they are complete, for texts
+// that repeat themselves and for others.
 import type { BuiltModel } from '../../src/engine/load/build-model.ts'
 import { Sampler } from '../../src/generate/sampler/sampler.ts'
 import { LookupDrafter } from '../../src/generate/speculate/draft-lookup.ts'

@@ -43,7 +43,7 @@ export async function growth(model: URL, kvCache: KvFormat, options: Options): P
   const { needBytes } = memoryNeed(prepared)
   const block = blockBytes.reduce((sum, bytes) => sum + bytes, 0)
   const blocks = Math.ceil(contextLength / 64)
-  // Every region that is ever reallocated is a new one, as what an allocator maps is.
+  // Every reallocation maps a new region, as an allocator does.
   const regions = (repeats + 1) * (Math.ceil(grow / 64) + 3) * (blocks + 1) * block
   const wantBytes = Math.min(needBytes + regions, 4e9)
   const runtime = await openRuntime({ host, threads, needBytes, wantBytes })
@@ -68,7 +68,7 @@ export async function growth(model: URL, kvCache: KvFormat, options: Options): P
     }
     const states = KINDS.map((kind) => begin(make[kind](), repeat < 0 ? 0 : from))
     for (let index = 0; index < (repeat < 0 ? 70 : grow); index++) {
-      // In turns, so that both see what else the machine does.
+      // In turns, so that other work on the machine affects both.
       for (const [kind, state] of states.entries()) {
         const sample = run(state, 1)
         if (repeat >= 0) decode[kind]?.[index]?.push(sample)

@@ -14,7 +14,7 @@ import { spread, spreadText } from '../spread.ts'
 import type { Options } from './main.ts'
 
 const PLAIN = { temperature: 0, speculation: 'off' } as const
-/** Of random weights' replies, those whose text is encoded as it was generated. */
+/** Only replies whose text encodes to the generated ids are used; with random weights not all do. */
 const LETTERS = { pattern: '[b-y]{8,}' } as const
 const first = { ...PLAIN, maxTokens: 1 } as const
 

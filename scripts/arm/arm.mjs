@@ -1,6 +1,5 @@
-// In: test/arm/*.test.ts (or the named test files), in node:test style. Out: their results under an arm64
-// Node, native or in QEMU, and a TAP report in build/reports/arm.tap. With --run, any script and its
-// arguments instead of tests.
+// Runs test/arm/*.test.ts (or the named test files) under an arm64 Node, native or in QEMU, and writes a TAP
+// report to build/reports/arm.tap. With --run it runs any script with its arguments instead.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

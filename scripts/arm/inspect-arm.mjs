@@ -1,5 +1,5 @@
-// In: build/test-wasm. Out: Markdown tables of what TurboFan makes of the kernels' inner loops, on arm64 and
-// on this machine.
+// Prints Markdown tables of the machine code that TurboFan makes of the kernels' inner loops, on arm64 and on
+// this machine.
 //
 // npm run inspect:arm [FOLDER] also keeps the whole listings in the folder. The arm64 Node runs natively or
 // under QEMU.

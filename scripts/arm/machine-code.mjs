@@ -1,5 +1,5 @@
-// In: what V8 prints for --print-wasm-code, on arm64 or x64. Out: its functions, their loops, and what a loop
-// is made of.
+// Reads what V8 prints for --print-wasm-code on arm64 or x64: functions, their loops, and what a loop is made
+// of.
 
 /**
  * Runs a Node command that compiles a module in TurboFan alone and prints its code: these are the arguments.

@@ -1,5 +1,4 @@
-// In: the functions that V8 printed of a test module. Out: the inner loops of its main kernels, named,
-// counted, and with the bytes of weights (or of keys, or of values) that one pass reads.
+// Finds the inner loops of the main kernels among the functions that V8 printed, and names and counts them.
 import { countLoop } from './machine-code.mjs'
 
 /** Bytes of one block of a panel: 32 inputs of 8 outputs. Four panels are read in parallel. */

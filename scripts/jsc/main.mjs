@@ -1,6 +1,6 @@
-// In: build/test-wasm, the kernel tests of test/arm/, JavaScriptCore's shell (npm run setup jsc). Out: their
-// results in JavaScriptCore, which every iPhone has: on this processor and on arm64, with and without the
-// optimising compiler; a TAP report in build/reports/jsc.tap. Where the shell is missing, one skipped test.
+// Runs the kernel tests of test/arm/ in JavaScriptCore's shell, which every iPhone has: on this processor and
+// on arm64, with and without the optimising compiler. It writes a TAP report to build/reports/jsc.tap. If the
+// shell is missing, one test is skipped.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

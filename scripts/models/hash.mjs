@@ -1,4 +1,4 @@
-// In: a file. Out: its hash, read in pieces.
+// Hashes a file, which is read in pieces.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'

@@ -1,5 +1,5 @@
-// In: the folder of MiniMind2-small as published: an ONNX file with 8-bit weights, and its JSON files. Out: a
-// folder of safetensors in F32 that Halfbyte loads.
+// Turns MiniMind2-small as published, an ONNX file with 8-bit weights, into a folder of safetensors in F32
+// that Halfbyte loads.
 //
 // A weight w of the ONNX file stands for (w - zero point) * scale. The products there quantise activations at
 // run time; the safetensors hold the weights alone, so its logits differ a little from the ONNX file's.

@@ -1,6 +1,7 @@
-// In: the bytes of an ONNX file. Out: its nodes and its constant tensors, as far as converting weights needs
-// them. Reads protobuf itself; fields that it does not know are skipped.
-// The numbers of the fields are those of onnx.proto3 (https://github.com/onnx/onnx).
+// Reads the nodes and constant tensors of an ONNX file, as far as converting weights needs them.
+//
+// It reads protobuf itself and skips unknown fields. The numbers of the fields are those of onnx.proto3
+// (https://github.com/onnx/onnx).
 
 const MODEL = { graph: 7 }
 const GRAPH = { node: 1, initializer: 5 }

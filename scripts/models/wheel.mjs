@@ -1,5 +1,4 @@
-// In: a wheel (a ZIP archive) on disk, and the name of a file in it. Out: streams to chain, which give that
-// file's bytes. A buffer of it at a time is in memory.
+// Streams one file out of a wheel (a ZIP archive) on disk. Only a buffer of it is in memory at a time.
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { PassThrough, Readable } from 'node:stream'

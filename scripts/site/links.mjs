@@ -1,4 +1,4 @@
-// In: a folder with a built site. Out: the links that lead nowhere, with the pages that have them.
+// Finds the dead links of a built site, with the pages that have them.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 

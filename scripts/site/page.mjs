@@ -1,4 +1,4 @@
-// In: a document of the repository, where the documents stand on the site. Out: the page for the site.
+// Turns a document of the repository into a page of the site.
 import { posix } from 'node:path'
 
 /**

@@ -1,7 +1,7 @@
-// In: docs/, the papers at the root, examples/, the declarations and the chat page that npm run build made.
-// Out: the documentation site in build/site. With --serve: the site at an address of this machine.
+// Builds the documentation site in build/site from docs/, the papers at the root, examples/, and the
+// declarations and the chat page of npm run build. With --serve it serves the site on this machine.
 //
-// HALFBYTE_SITE_BASE is the path at which the site will lie, such as /halfbyte/; default /.
+// HALFBYTE_SITE_BASE is the path at which the site will be served, such as /halfbyte/; default /.
 import { spawnSync } from 'node:child_process'
 import {
   cpSync,
@@ -23,7 +23,7 @@ requirePinnedNode()
 const site = join(root, 'docs/site')
 const pages = join(site, 'pages')
 const out = join(root, 'build/site')
-/** Where each document of the repository stands on the site. */
+/** The place of each document of the repository on the site. */
 const PAPERS = {
   'README.md': 'start.md',
   'ARCHITECTURE.md': 'project/architecture.md',
@@ -90,7 +90,7 @@ const examples = () => {
   return `${readFileSync(join(folder, 'README.md'), 'utf8')}\n${sources.join('\n')}`
 }
 
-/** The reference of what the package exports, from the comments in its declarations. */
+/** The reference of the package's exports, from the comments in its declarations. */
 const writeReference = () => {
   const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const entries = join(site, 'entries')

@@ -1,5 +1,4 @@
-// In: HALFBYTE_SEED, if set. Out: the seed of the property tests. Without it, every run uses the same random
-// cases.
+// The seed of the property tests: HALFBYTE_SEED if set. Without it, every run uses the same random cases.
 //
 // A failing run must be reproducible. To look for new cases, use other seeds: HALFBYTE_SEED=$RANDOM npm run
 // test:unit.

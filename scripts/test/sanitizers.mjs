@@ -1,6 +1,6 @@
-// In: the kernels in C, and their tests. Out: those tests run on the kernels compiled for this machine under
-// sanitizers, a report in build/reports/sanitizers.json, and a failure when a kernel was not run in every
-// form (docs/internals/sanitizers.md).
+// Runs the kernels' tests on the kernels compiled for this machine under sanitizers. It writes
+// build/reports/sanitizers.json, and fails if a kernel was not run in every form
+// (docs/internals/sanitizers.md).
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// In: the reports of Vitest, Playwright, node:test, the soak and the fuzzers. Out: how many tests passed,
-// failed and were left out, and what failed.
+// Reads the reports of Vitest, Playwright, node:test, the soak and the fuzzers: how many tests passed, failed
+// and were skipped, and what failed.
 
 /** ANSI colours and cursor moves, which runners put into messages. */
 const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g')

@@ -1,5 +1,6 @@
-// In: a clone after npm ci. Out: every check and suite in order, streamed, then what failed and why; the last
-// line is "N passed, N failed, N skipped".
+// Runs every check and suite of a clone in order, then prints what failed and why. The last line is "N
+// passed, N failed, N skipped". npm test NAME... runs only the named suites. A suite that runs no test counts
+// as failed.
 //
 // npm test NAME... runs only the suites named. A suite that runs nothing has failed.
 import { spawn } from 'node:child_process'
@@ -38,7 +39,7 @@ const readReport = (name) => {
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined
 }
 
-/** A check that either holds or not. */
+/** A check that either passes or fails. */
 const check = (command, args) => async () => {
   const passed = await run(command, args)
   return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0, failures: [] }

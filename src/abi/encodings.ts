@@ -1,5 +1,4 @@
-// Encodings. In: an encoding's name, a matrix's shape. Out: the encoding's table entry and the matrix's size
-// in bytes.
+// The table of encodings: layout, ops and sizes of matrices in linear memory.
 import { ABI } from './constants.ts'
 import type { OpName } from './ops.ts'
 

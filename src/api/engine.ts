@@ -1,4 +1,4 @@
-// The engine. In: where a model is. Out: sessions and completions that run in a worker of this page.
+// The engine: a loaded model in a worker of this page, with sessions and completions.
 
 import type { EngineNote } from '../base/engine-notes.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -48,7 +48,7 @@ export class Engine implements AsyncDisposable {
    * thread.
    */
   readonly pool: PoolKind
-  /** What the engine does otherwise than was asked for, and why: fewer threads, a shorter context. */
+  /** How the engine differs from the request, and why: fewer threads, a shorter context. */
   readonly notes: readonly EngineNote[]
   /** The sentences of `notes` as one text, in English; undefined if there are none. */
   readonly note: string | undefined

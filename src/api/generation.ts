@@ -1,4 +1,4 @@
-// Generations. In: the chunks and the end that a feed brings. Out: an object to iterate, await or cancel.
+// A reply that the caller can iterate over, await or cancel.
 import type { Outcome, TextChunk } from '../engine/wire/protocol.ts'
 import type { Feed, Sink } from '../engine/wire/stream.ts'
 import type { Generation, GenerationResult } from './types.ts'

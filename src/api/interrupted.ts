@@ -1,5 +1,4 @@
-// Interrupted loads. In: loads of this page. Out: loads of earlier visits that were killed, and the limit
-// they imply.
+// Loads of earlier visits that were killed, and the limit of memory that they imply.
 import { dateNow } from '../base/time/clocks.ts'
 import { isCount } from '../base/values.ts'
 import type { LoadHooks } from '../engine/wire/client.ts'
@@ -28,7 +27,7 @@ export interface InterruptedLoad {
   readonly startedAt: number
 }
 
-/** The memory of a killed load is taken to be at least this much too large: the limit is this share of it. */
+/** A killed load needed too much memory. The limit is this share of what it needed. */
 const TOO_MUCH = 0.9
 
 /**
@@ -71,7 +70,7 @@ export async function noted<T>(
   return loaded
 }
 
-/** Bytes of memory that are assumed to be too much for this device; undefined if no load was killed. */
+/** The most bytes of memory that this device is assumed to grant; undefined if no load was killed. */
 export async function deadlyBytes(): Promise<number | undefined> {
   const needs = (await interruptedLoads()).flatMap(({ neededBytes }) => neededBytes ?? [])
   return needs.length === 0 ? undefined : Math.floor(Math.min(...needs) * TOO_MUCH)

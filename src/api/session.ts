@@ -1,4 +1,4 @@
-// Sessions. In: messages. Out: replies, one turn at a time, and the conversation so far.
+// Sessions: one reply at a time, and the conversation so far.
 
 import { HalfbyteError } from '../base/errors.ts'
 import { plainOf, signalOf, wrongOption } from '../base/options.ts'

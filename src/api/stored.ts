@@ -1,5 +1,4 @@
-// Stored data. In: addresses of models, names of sessions. Out: what this device keeps of them, and ways to
-// remove or protect it.
+// Lists, removes and protects the models and sessions that are stored on this device.
 import { isFileOf } from '../store/address.ts'
 import { Opfs, type StoredFile } from '../store/device/opfs.ts'
 import { SessionStore, type StoredSession } from '../store/device/sessions.ts'

@@ -1,4 +1,4 @@
-// Public types. The records and interfaces that a caller of Halfbyte sees.
+// The public types: the records and interfaces that a caller of Halfbyte sees.
 import type {
   DecodeOptions,
   LoadProgress,

@@ -1,4 +1,4 @@
-// Decoder. In: hyperparameters, a family's traits. Out: the graph of one step.
+// Builds the graph of one step of a decoder from its hyperparameters and its family's traits.
 import { type GraphBuilder, graphBuilder, matrix, vector } from '../graph/builder.ts'
 import type { Activation, Value, WeightRef } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'

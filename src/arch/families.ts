@@ -1,4 +1,4 @@
-// Families. In: the name of a family. Out: its description and graph; an error for other names.
+// The table of all families, by name.
 import { HalfbyteError } from '../base/errors.ts'
 import { shown } from '../formats/malformed.ts'
 import type { Graph } from '../graph/nodes.ts'
@@ -58,7 +58,7 @@ const FILES: Readonly<Record<Family, FamilyFile>> = {
 
 export const FAMILIES: readonly Family[] = Object.keys(FILES)
 
-/** Throws `internal` for a name that no reader would have let through. */
+/** Throws `internal` for an unknown name, which no reader would have accepted. */
 export function familyFile(family: Family): FamilyFile {
   const file = FILES[family]
   if (file === undefined) throw new HalfbyteError('internal', `there is no family ${family}`)

@@ -1,5 +1,5 @@
-// Family. The type of a family: how its graph is built, its names in GGUF and safetensors, and the rows of
-// its tensor table.
+// The type of a family: how its graph is built, its names in GGUF and safetensors, and its rows of the tensor
+// table.
 import type { ValueChange } from '../formats/tensors.ts'
 import type { Graph } from '../graph/nodes.ts'
 import type { ModelConfig, RopePairing } from './config/config.ts'

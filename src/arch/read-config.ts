@@ -1,4 +1,4 @@
-// Configuration. In: an opened model of any format. Out: its frozen, checked hyperparameters.
+// Reads the hyperparameters of an opened model of any format, checked and frozen.
 import { HalfbyteError } from '../base/errors.ts'
 import { readVector } from '../formats/dequantize.ts'
 import type { ModelFile } from '../formats/readers.ts'
@@ -48,7 +48,7 @@ async function statedConfig(
   return ggufConfig({
     name,
     metadata,
-    // Of another architecture the table may have another name; that is the error to report, not the missing
+    // The table of an unknown architecture may have another name. Report the architecture, not the missing
     // table.
     embeddingRows: tensors.get('token_embd.weight')?.shape[0] ?? 0,
     hasOutput: tensors.has('output.weight'),

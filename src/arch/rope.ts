@@ -1,5 +1,4 @@
-// RoPE. In: a model's RoPE settings, positions. Out: inverse frequencies in f64, and tables of cosines and
-// sines.
+// Computes RoPE's inverse frequencies in f64, and tables of cosines and sines for positions.
 import type { ModelConfig, RopeConfig, RopeScaling } from './config/config.ts'
 
 /** The frequencies and scale of one rotation. */

@@ -1,8 +1,8 @@
-// Budgets. In: what a stranger's file or text makes us compute, before it is computed. Out: nothing, or the
-// error of the one who set the limits, once more is asked for than they allow.
+// Budgets limit what a stranger's file or text makes the engine compute. Work is charged before it is done,
+// and exceeding a limit throws the error of its owner.
 import type { HalfbyteError } from './errors.ts'
 
-/** What ran out, how much of it was asked for in all, and the most that there is. */
+/** What ran out, how much was asked for in all, and the limit. */
 export interface Excess {
   readonly what: 'work' | 'bytes'
   readonly asked: number
@@ -23,7 +23,7 @@ export interface Limits {
 /** Units of work between two turns of the event loop: some 50 ms. */
 const TURN_UNITS = 1 << 20
 
-/** One budget serves everything that one input makes us compute. Once exceeded it stays so. */
+/** One budget covers all work that one input causes. Once exceeded, it stays exceeded. */
 export class Budget {
   readonly #limits: Limits
   #spent = 0
@@ -64,12 +64,12 @@ export class Budget {
     this.#held -= bytes
   }
 
-  /** Throws the error of the limit that was exceeded, for callers that go on after other errors. */
+  /** Throws the error of an exceeded limit, for callers that continue after other errors. */
   check(): void {
     if (this.#error !== undefined) throw this.#error
   }
 
-  /** Begins again, as for the next of several pieces of work that have the same limits each. */
+  /** Starts again with the same limits, for the next of several pieces of work. */
   renew(): void {
     this.#spent = 0
     this.#turned = 0

@@ -1,5 +1,5 @@
-// Bytes. ByteSource: a Blob or bytes as an object with a size, from which ranges can be read. Lines of a text
-// that comes in pieces.
+// ByteSource: a Blob, a file or bytes from which ranges can be read; and the lines of a text that comes in
+// pieces.
 import { HalfbyteError } from './errors.ts'
 import { isCount } from './values.ts'
 
@@ -9,7 +9,7 @@ export type TextPieces = string | Iterable<string> | AsyncIterable<string>
 /** UTF-16 units. A line is in memory as a whole. */
 const LONGEST_LINE = 1 << 26
 
-/** A string by itself would be iterated by characters. */
+/** A plain string would be iterated by characters. */
 export const piecesOf = (text: TextPieces): Iterable<string> | AsyncIterable<string> =>
   typeof text === 'string' ? [text] : text
 

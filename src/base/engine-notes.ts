@@ -1,5 +1,5 @@
-// Notes of an engine. What a load does otherwise than was asked for, as an English sentence and as data for
-// pages in other languages.
+// The notes of an engine: how a load differs from the request, as English sentences and as data for pages in
+// other languages.
 
 /** The codes of notes, and the values that their sentences name. */
 export interface NoteValues {
@@ -21,7 +21,7 @@ export interface NoteValues {
   'trained-context': { readonly tokens: number; readonly asked: number }
   /** The graph of an ONNX file is known to be right for fewer tokens. */
   'proven-context': { readonly tokens: number; readonly asked: number }
-  /** No sampler can have these settings of the model's files. */
+  /** The model's files have sampling settings that are not possible. */
   'ignored-sampling': { readonly settings: string }
   /** The chat template cannot be read. `reason`: the library's message. */
   'unreadable-template': { readonly reason: string }
@@ -38,7 +38,7 @@ export interface NoteValues {
 
 export type NoteCode = keyof NoteValues
 
-/** What an engine does otherwise than was asked for. Later releases may have more codes. */
+/** A way in which the engine differs from the request. Later releases may have more codes. */
 export type EngineNote = {
   [Code in NoteCode]: {
     readonly code: Code

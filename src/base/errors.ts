@@ -1,5 +1,4 @@
-// Errors. In: a code, a message, details. Out: an error class that keeps its code across workers, copies and
-// realms.
+// HalfbyteError: an error with a code that survives workers, copies of the library, and realms.
 
 /**
  * Why something failed. The list is closed, so callers can switch on it. Each comment gives the cause, then

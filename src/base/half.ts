@@ -1,4 +1,4 @@
-// f16. In: f16 bit patterns, or numbers. Out: the exact numbers, or the patterns rounded to nearest even.
+// Converts f16 bit patterns to numbers, exactly, and numbers to patterns, rounded to nearest even.
 
 const ROUNDER = 2 ** 52
 const bits = new DataView(new ArrayBuffer(8))
@@ -36,7 +36,7 @@ export function floatToHalf(value: number): number {
   return sign | (((exponent + 15) << 10) + roundToEven(magnitude * 2 ** (10 - exponent)) - 1024)
 }
 
-/** The same of many numbers that are f32 already, some five times as fast. */
+/** The same for many numbers that are already f32, about five times as fast. */
 export function floatsToHalves(values: Float32Array): Uint16Array {
   const patterns = new Uint32Array(values.buffer, values.byteOffset, values.length)
   const halves = new Uint16Array(values.length)

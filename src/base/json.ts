@@ -1,5 +1,4 @@
-// Untrusted JSON. In: text or a value. Out: the parsed value, or an error before a hostile one exhausts
-// memory or stack.
+// Parses untrusted JSON, and refuses it before a hostile text exhausts memory or stack.
 
 import { HalfbyteError } from './errors.ts'
 

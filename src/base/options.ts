@@ -1,10 +1,9 @@
-// Options. In: a value that a caller passed. Out: a short text of it, checked lists, and errors for wrong
-// options.
+// Checks options and lists that a caller passed, and names wrong values in errors.
 import { HalfbyteError, isHalfbyteError, reasonOf } from './errors.ts'
 import { checkLevels } from './json.ts'
 import { isObject, unwrap } from './values.ts'
 
-/** A list without entries may claim to have four billion, and every step through it takes as long. */
+/** An empty list may claim four billion entries, and each step through it takes time. */
 const MOST_ITEMS = 1 << 20
 
 export function checkList(
@@ -33,7 +32,7 @@ export function shown(value: unknown): string {
   return text.length <= 60 ? text : `${text.slice(0, 56)}...${text.at(-1)}`
 }
 
-/** Values in lists and objects that are looked at. A list may have four billion. */
+/** How many values of lists and objects are checked. A list may have four billion. */
 const MOST_SHOWN = 1000
 
 function written(value: unknown): string {
@@ -84,7 +83,7 @@ export function renamedOption(error: unknown, rename: (name: string) => string):
   return new HalfbyteError(error.code, error.message, detail, { cause: error })
 }
 
-/** Throws `unsupported` if `options` is not an object or has a key that is none of `known`. */
+/** Throws `unsupported` if `options` is not an object, or has a key that is not among `known`. */
 export function checkKeys(name: string, options: unknown, known: Iterable<string>): void {
   if (!isObject(options)) throw wrongOption(name, options, 'an object')
   const names = [...known]
@@ -98,7 +97,7 @@ export function checkKeys(name: string, options: unknown, known: Iterable<string
   }
 }
 
-/** Throws `unsupported` if the option is given and none of `choices`. */
+/** Throws `unsupported` if the option is given but is not among `choices`. */
 export function checkChoice(name: string, value: unknown, choices: readonly string[]): void {
   if (value !== undefined && !choices.includes(value as string))
     throw wrongOption(name, value, choices.join(' or '))
@@ -122,16 +121,18 @@ export function readFrom<Read>(name: string, read: () => Read): Read {
   }
 }
 
-/** A copy without proxies that another thread can be sent. Throws `unsupported` if there is none. */
+/** A copy without proxies that can be sent to another thread. Throws `unsupported` if there is none. */
 export function plainOf<Value>(name: string, value: Value): Value {
   return readFrom(name, () => {
-    // A message that the other side cannot read would never be answered.
+    // The other side would never answer a message that it cannot read.
     checkLevels(value)
     return unwrap(value)
   })
 }
 
-/** Throws `unsupported` if the value is given and no AbortSignal, of this page or of one of its frames. */
+/**
+ * Throws `unsupported` if the value is given but is not an AbortSignal of this page or of one of its frames.
+ */
 export function checkSignal(value: unknown): asserts value is AbortSignal | undefined {
   if (value === undefined) return
   const { aborted, throwIfAborted, addEventListener } = Object(value) as Partial<AbortSignal>
@@ -139,7 +140,7 @@ export function checkSignal(value: unknown): asserts value is AbortSignal | unde
   if (!isSignal || typeof aborted !== 'boolean') throw wrongOption('signal', value, 'an AbortSignal')
 }
 
-/** The signal of a call's options. Throws `unsupported` for options that are no object. */
+/** The signal in a call's options. Throws `unsupported` if the options are not an object. */
 export function signalOf(options: unknown): AbortSignal | undefined {
   return readFrom('the options', () => {
     if (options === undefined) return undefined

@@ -1,5 +1,5 @@
-// Hashes. SHA-256 in hex, by the platform where it has one, and a checksum of 128 bits that detects
-// accidental changes only.
+// SHA-256 in hex, by the platform where it offers one, and a checksum of 128 bits that detects only
+// accidental changes.
 
 /**
  * Returns 32 lower-case hex digits. Each of four lanes takes every fourth 4-byte word:

@@ -1,5 +1,5 @@
-// Values from outside. Whether a value is an object, a whole number from 0, or a list of such numbers; a copy
-// without proxies; values that are made at first use; unique names.
+// Checks of values from outside (objects, whole numbers, lists), copies without proxies, values made at first
+// use, and unique names.
 
 import { hex } from './sha256.ts'
 

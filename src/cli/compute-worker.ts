@@ -1,4 +1,4 @@
-// Compute worker for Node. In: messages from the engine. Out: kernels run until the pool ends.
+// The compute worker in Node: runs kernels for the engine until the pool ends.
 import { parentPort } from 'node:worker_threads'
 import { workerThread } from '../runtime/worker-thread.ts'
 

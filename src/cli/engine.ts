@@ -1,4 +1,4 @@
-// Engines for the command line. In: `<model>` and flags. Out: an engine in this process.
+// Loads `<model>` for the command line, with an engine in this process.
 import { Engine } from '../api/engine.ts'
 import { type BuiltModel, loadModel } from '../engine/load/build-model.ts'
 import type { ModelLoader } from '../engine/load/loaded-model.ts'

@@ -1,5 +1,5 @@
-// Files on disk. In: `<model>` as typed (a file, a folder, a URL or an embedded model's name) or a text file.
-// Out: byte sources, text in pieces.
+// Opens `<model>` as typed (a file, a folder, a URL or an embedded model's name) as byte sources, and reads
+// text files.
 
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
@@ -18,7 +18,7 @@ import type { Tokenizer } from '../text/tokenize/tokenizer.ts'
 import { EMBEDDED_NAMES, embeddedModel, type LoraFlag } from './options.ts'
 import { systemCode, systemError } from './terminal/failure.ts'
 
-/** Bytes of a text that is in memory as a whole, as schemas and data sets are. */
+/** Most bytes of a text that is held in memory as a whole, such as a schema or a data set. */
 const MOST_BYTES = 256 << 20
 
 /** The bytes as they come. Throws `format` if the file cannot be read. */
@@ -178,7 +178,7 @@ async function pathsOf(path: string): Promise<string[]> {
   )
 }
 
-/** A graph with everything beside it but other graphs. */
+/** A graph with everything beside it, except other graphs. */
 async function graphFiles(path: string): Promise<string[]> {
   const entries = await readdir(dirname(path), { withFileTypes: true })
   const others = entries.filter((entry) => !entry.isDirectory() && !entry.name.endsWith('.onnx'))

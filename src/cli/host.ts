@@ -1,5 +1,4 @@
-// Node host. In: the folder of the engine's modules. Out: worker threads, a clock and module files for the
-// core.
+// The host in Node: starts worker threads, measures time, and reads the engine's modules.
 import { readFile } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -39,7 +38,7 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
   }
 }
 
-/** The module of solvers, which no page loads. Throws `internal` when it is not there. */
+/** The module of solvers, which no page loads. Throws `internal` when it is missing. */
 export async function loadSolver(): Promise<WebAssembly.Module> {
   const file = new URL('../solve/halfbyte-solve.wasm', WASM_FOLDER)
   try {

@@ -1,5 +1,4 @@
-// The halfbyte command. In: argv. Out: a command's result on stdout; exit code 0, 1 for an error, 2 for
-// usage, 130 for Ctrl-C.
+// The halfbyte command. It exits with 0, 1 for an error, 2 for wrong usage, or 130 after Ctrl-C.
 import { Command } from 'commander'
 import { calibrateCommand } from './commands/calibrate.ts'
 import { chatCommand } from './commands/chat.ts'

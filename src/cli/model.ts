@@ -1,5 +1,4 @@
-// Bare models for the command line. In: `<model>` and flags. Out: its headers, or the built model without
-// sessions.
+// Opens or loads `<model>` for commands that need the model itself and no sessions.
 
 import type { BuiltModel } from '../engine/load/build-model.ts'
 import { buildModel } from '../engine/load/build-model.ts'
@@ -39,7 +38,7 @@ export async function withPrepared<T>(
   }
   try {
     const found = await openAny(model, open, nodeHost(), { signal, bfloats: keepsFloats(flags) })
-    // Packs, calibration and adapters know weights by their canonical names.
+    // Packs, calibration and adapters use the canonical names of weights.
     const isNamed = flags.forPack === true || (flags.lora?.length ?? 0) > 0
     const file = isNamed ? await asFamily(found.file, signal) : found.file
     const adapters = await openAdapters(await placedAdapters(flags.lora), open, nodeHost(), signal)

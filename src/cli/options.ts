@@ -1,4 +1,4 @@
-// Options. In: texts from the command line. Out: checked values. An invalid text is a usage error.
+// The options that commands share, and parsers of their values. An invalid text is a usage error.
 
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'

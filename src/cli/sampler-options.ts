@@ -1,5 +1,4 @@
-// Options of a reply. In: texts and files from the command line. Out: the sampler's options and the
-// constraint under the API's names.
+// Reads the flags of a reply as the sampler's options and the constraint, under the API's names.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Command, InvalidArgumentError, Option } from 'commander'
@@ -59,7 +58,7 @@ export const flagOf = (name: string) =>
 
 const NAMES = Object.keys(SAMPLER_FLAGS) as (keyof typeof SAMPLER_FLAGS)[]
 
-/** The number's flag. What has no meaning within the range, such as 0 for `tfsZ`, the engine refuses. */
+/** The number's flag. The engine refuses values without a meaning within the range, such as 0 for `tfsZ`. */
 function numberOption(name: keyof typeof SAMPLER_FLAGS): Option {
   const [, number, description] = SAMPLER_FLAGS[name]
   const { least, most, kind } = SAMPLER_RANGES[name]
@@ -74,7 +73,7 @@ function numberOption(name: keyof typeof SAMPLER_FLAGS): Option {
 
 const OTHERS = 'Guidance, tokens and drafts:'
 
-/** Options that are not numbers, under commander's names; the numbers stand beside them. */
+/** Options that are not numbers, under commander's names; the numbers are beside them. */
 export interface SamplerFlags {
   readonly ban?: readonly number[]
   readonly force?: readonly number[]

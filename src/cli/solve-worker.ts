@@ -1,4 +1,4 @@
-// Solver worker for Node. In: messages of the crew. Out: products and solved slabs.
+// The solver's worker in Node: computes products and solves slabs for the crew.
 import { parentPort } from 'node:worker_threads'
 import { solveThread } from '../shrink/calibrate/solver/solve-thread.ts'
 

@@ -1,5 +1,5 @@
-// Analysis. In: a grammar whose rules all have bodies. Out: which nodes can be empty and which match any
-// text; or why it is refused.
+// Analyses a complete grammar: which nodes can be empty, which can match at all, and whether it must be
+// refused.
 import { memo } from '../base/values.ts'
 import { type GrammarNodes, NODE, type NodeId, UNBOUNDED } from './grammar-nodes.ts'
 import { refused, tooLarge } from './refuse.ts'

@@ -1,10 +1,11 @@
-// Automaton. In: an analysed grammar. Out: states and their transitions by byte, made when they are first
-// needed.
-// A stack is what is still to be matched, the next item on top: each cell has an item and the stack below it.
-// Items are grammar nodes, repetitions with their remaining counts, and `FRAME`, which marks where a framed
-// rule was entered. A state is a set of stacks: all the ways in which the text so far can be read. Stacks and
-// states are interned, so two texts with the same possible continuations reach the same state.
-// "[1, [2"  in JSON:  digits* | FRAME , rest of inner array | FRAME , rest of outer array | END
+// The automaton of a grammar. It makes states and transitions by byte when they are first needed.
+//
+// A stack is what is still to be matched, with the next item on top: each cell has an item and the stack
+// below it. Items are grammar nodes, repetitions with their remaining counts, and `FRAME`, which marks where
+// a framed rule was entered. A state is a set of stacks: all the ways in which the text so far can be read.
+// Stacks and states are interned, so two texts with the same possible continuations reach the same state.
+//
+//   "[1, [2"  in JSON:  digits* | FRAME , rest of inner array | FRAME , rest of outer array | END
 import { memo } from '../base/values.ts'
 import type { Analysed } from './analyse.ts'
 import { type ByteSet, type GrammarNodes, hasByte, NODE, type NodeId } from './grammar-nodes.ts'
@@ -55,7 +56,7 @@ export class Automaton {
   readonly analysed: Analysed
   /** Transitions. [state][256] */
   table = new Int32Array(64 * 256)
-  /** Stacks expanded for new states since it was renewed. */
+  /** Number of stacks expanded for new states since the last renewal. */
   readonly work = budgetOf('steps for one token', MAX_WORK)
   readonly #stateBudget = budgetOf('states at once', MAX_STATES)
   readonly #cellBudget = budgetOf('stack cells at once', MAX_CELLS)

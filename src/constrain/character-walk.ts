@@ -1,5 +1,5 @@
-// Character walks. In: one character of a grammar and what may follow a run of it. Out: all tokens that begin
-// with such a run.
+// Finds all tokens that begin with a run of one character of a grammar, in a single walk.
+//
 // The inside of a string allows nearly the whole vocabulary. If its length is limited, each position in it is
 // another state. One walk serves them all: a token of n characters fits wherever n more are allowed.
 import { memo, recentMemo } from '../base/values.ts'

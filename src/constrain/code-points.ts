@@ -1,5 +1,4 @@
-// Code points. In: ranges of characters. Out: sets of them, their unions and differences, and their UTF-8
-// bytes.
+// Sets of characters as ranges of code points: their unions, differences and UTF-8 bytes.
 
 /** Inclusive ranges as a flat list [low, high, low, high, ...], ascending, without contact or overlap. */
 export type CodePoints = readonly number[]

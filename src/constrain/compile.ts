@@ -1,4 +1,4 @@
-// Compiling constraints. In: a model's vocabulary, and a written grammar. Out: constraints on one reply each.
+// Compiles a written grammar over a model's vocabulary. Each reply gets a constraint of its own.
 
 import { HalfbyteError } from '../base/errors.ts'
 import { recentMemo } from '../base/values.ts'

@@ -1,5 +1,4 @@
-// GBNF. In: a grammar in llama.cpp's notation. Out: its root as a node; or a typed error with line and
-// column.
+// Reads a grammar in llama.cpp's notation (GBNF). Errors have line and column.
 import { ANY, type CodePoints, codePoints, complement, ofText, union } from './code-points.ts'
 import { type Grammar, type NodeId, UNBOUNDED } from './grammar.ts'
 import { gbnfFault, refused } from './refuse.ts'

@@ -1,6 +1,6 @@
-// Grammar nodes. In: calls that describe a language of bytes. Out: interned nodes, which the automaton reads.
-// A node is an index into parallel arrays. A node that is described twice exists once. Only rules can form
-// cycles.
+// The nodes of a grammar of bytes, which the automaton reads. Equal nodes exist once.
+//
+// A node is an index into parallel arrays. Only rules can form cycles.
 import { memo } from '../base/values.ts'
 import { budgetOf } from './refuse.ts'
 

@@ -1,5 +1,4 @@
-// Grammars. In: texts, choices and characters of a language. Out: their nodes, which do not depend on a
-// model.
+// Builds the nodes of texts, choices and characters. They do not depend on a model.
 import { memo } from '../base/values.ts'
 import { type CodePoints, pairs, utf8Sequences } from './code-points.ts'
 import { addRange, emptySet, GrammarNodes, NODE, type NodeId, ofRange, UNBOUNDED } from './grammar-nodes.ts'
@@ -64,7 +63,7 @@ const encoder = new TextEncoder()
 
 /** A token that a grammar names, and where it does so first. */
 export interface TokenName {
-  /** What stands between `<` and `>`. */
+  /** The text between `<` and `>`. */
   readonly text: string
   readonly line: number
   readonly column: number

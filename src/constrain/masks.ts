@@ -1,8 +1,9 @@
-// Masks. In: a state. Out: the tokens that may come next, from earlier walks where possible.
-// The effect of a token inside its frame does not depend on the surroundings. So the part of each stack down
-// to the nearest frame is walked once, whatever lies below. That gives the tokens that stay inside the frame,
-// and the trie nodes where the frame is left. From those few nodes the walk continues with the complete
-// stack.
+// Makes the mask of the tokens that may come next in a state, from earlier walks where possible.
+//
+// What a token does inside its frame does not depend on the surroundings. The part of each stack down to the
+// nearest frame is therefore walked only once, whatever is below. This walk gives the tokens that stay inside
+// the frame, and the trie nodes where the frame is left. From those few nodes the walk continues with the
+// complete stack.
 import { memo } from '../base/values.ts'
 import { type Automaton, type CharacterRun, DEAD, END, type StackId, type StateId } from './automaton.ts'
 import type { CharacterWalk, CharacterWalks } from './character-walk.ts'

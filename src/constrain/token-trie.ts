@@ -1,5 +1,6 @@
-// Token trie. In: a vocabulary. Out: its tokens by their bytes, in an order that makes a walk a single loop.
-// Nodes lie in preorder: the subtree of a node follows it, up to `end`. A walk goes from one node to the
+// The tokens of a vocabulary by their bytes, in an order that makes a walk a single loop.
+//
+// Nodes are in preorder: the subtree of a node follows it, up to `end`. A walk goes from one node to the
 // next, and jumps to `end` if a byte is refused. The depth tells which node is the parent, so no stack of
 // nodes is needed.
 

@@ -1,4 +1,4 @@
-// Writing grammars. In: the form of a text. Out: its grammar, for any model.
+// Writes the grammar of a constraint, for any model.
 //
 // Pages load this part of the library when a reply is first constrained. Engine workers never do: they read
 // what it has written, because a worker cannot load a part of itself under every bundler.

@@ -1,5 +1,4 @@
-// Written grammars. In: a grammar, written where no model is. Out: its nodes as lists that can be sent to
-// another thread, and there the same grammar over a model's bytes and tokens.
+// A grammar as lists that can be sent to another thread, and read there over a model's bytes and tokens.
 
 import type { Grammar, TokenName } from './grammar.ts'
 import { type ByteSet, GrammarNodes, NODE, type NodeId } from './grammar-nodes.ts'

@@ -1,4 +1,4 @@
-// Browser host. In: addresses of the engine's files. Out: workers, a clock and compiled modules for the core.
+// The host of a page: starts workers, measures time, and fetches the engine's modules.
 import { HalfbyteError, reasonOf } from '../base/errors.ts'
 import { toldReader } from '../formats/readers.ts'
 import {
@@ -129,7 +129,7 @@ async function loadReader<Reader>(format: string, { href }: URL): Promise<Reader
   }
 }
 
-/** By address: those that were prepared, or are under way. */
+/** Modules by address, compiled or being compiled. */
 const modules = new Map<string, Promise<WebAssembly.Module>>()
 
 function moduleAt(address: URL): Promise<WebAssembly.Module> {
@@ -137,7 +137,7 @@ function moduleAt(address: URL): Promise<WebAssembly.Module> {
   if (known !== undefined) return known
   const module = loadModule(address)
   modules.set(address.href, module)
-  // The next load tries again.
+  // The next load will try again.
   module.catch(() => modules.delete(address.href))
   return module
 }

@@ -1,5 +1,4 @@
-// The service. In: calls and ports from a page, or from the same thread. Out: one model, its sessions, its
-// streams.
+// The engine service: answers a page's calls for one model, its sessions and its streams.
 
 import { expose } from 'comlink'
 import { type ByteSource, blobSource } from '../base/bytes.ts'

@@ -1,5 +1,4 @@
-// Curves. In: named series of points. Out: an SVG of one panel with a line per series, the upright axis in
-// logarithms.
+// Draws series of points as an SVG of one panel, with logarithms on the vertical axis.
 
 const WIDTH = 720
 const HEIGHT = 400
@@ -7,7 +6,7 @@ const LEFT = 64
 const RIGHT = 190
 const TOP = 40
 const BOTTOM = 48
-/** Told apart by brightness and by dashes too. */
+/** Series also differ in brightness and dashes. */
 const STYLES = [
   ['#1f5a96', ''],
   ['#d98032', '6 3'],
@@ -35,7 +34,7 @@ export interface CurveLabels {
   readonly title: string
   readonly x: string
   readonly y: string
-  /** Puts x in logarithms too. Default false. */
+  /** Uses logarithms for x, too. Default false. */
   readonly isLogX?: boolean | undefined
 }
 

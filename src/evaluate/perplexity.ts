@@ -1,9 +1,8 @@
-// Perplexity. In: token ids and a model's forward pass. Out: exp of the mean negative log-likelihood, as
-// llama.cpp defines it.
+// The perplexity of a model on token ids, as llama.cpp defines it.
 import { HalfbyteError } from '../base/errors.ts'
 import { brokenLogit } from '../generate/sampler/rows.ts'
 
-/** Ids of a text; in typed arrays where there may be many. */
+/** Ids of a text; in a typed array if there may be many. */
 export type Ids = readonly number[] | Uint32Array
 
 /**
@@ -107,7 +106,7 @@ export async function scoreWindow(
   return tally
 }
 
-/** Perplexity with llama.cpp's standard error, which takes the losses of tokens for independent. */
+/** Perplexity with llama.cpp's standard error, which assumes that the losses of tokens are independent. */
 export function perplexityOfTokens({ sum, squares, count }: WindowTally): {
   readonly value: number
   readonly error: number

@@ -1,4 +1,4 @@
-// Plots. In: what evaluations of models came to. Out: an SVG with a panel per metric and a bar per model.
+// Draws the results of evaluations as an SVG with a panel for each metric and a bar for each model.
 //
 // A bar begins at zero, its whisker is one standard error to each side, a dashed line is chance.
 import { isShare, type ModelReport, type Row, rowsOf, shown } from './report.ts'
@@ -9,7 +9,7 @@ const VALUES = 130
 const BAR = 16
 const GAP = 6
 const TITLE = 30
-/** Told apart by brightness too. */
+/** Colours also differ in brightness. */
 const COLORS = ['#1f5a96', '#d98032', '#5aa469', '#b23a48', '#7b6ba8', '#6b6b6b']
 
 export function svgPlot(reports: readonly ModelReport[]): string {
@@ -57,7 +57,7 @@ function panel({ task, metric, items, chance, values }: Row, reports: readonly M
 
 const fixed = (value: number): string => value.toFixed(1)
 
-/** The end of a name says most: a path's file. */
+/** Keeps the end of a name, because that is the file of a path. */
 const short = (name: string): string => (name.length > 28 ? `…${name.slice(-27)}` : name)
 
 const escaped = (text: string): string => text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`)

@@ -1,5 +1,4 @@
-// Reports. In: what evaluations of models or packs came to. Out: a JSON value, and the models side by side as
-// a Markdown table.
+// Reports of evaluations: a JSON value, and the models side by side as a Markdown table.
 import type { Estimate, Metrics } from './task.ts'
 
 export interface Compared {
@@ -15,7 +14,7 @@ export interface Compared {
   readonly cpu: readonly number[]
 }
 
-/** Of an even number, the mean of the middle two. NaN of none. */
+/** The mean of the middle two for an even number of values. NaN if there are none. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((left, right) => left - right)
   const middle = sorted.length / 2
@@ -54,7 +53,7 @@ export interface TaskReport {
   readonly unit: string
   /** The accuracy of guessing. */
   readonly chance?: number | undefined
-  /** What the metrics do not say. */
+  /** Notes on the metrics. */
   readonly notes?: readonly string[] | undefined
   readonly seconds: number
   /** The files it was read from. */
@@ -68,7 +67,7 @@ export interface ModelReport {
   readonly tasks: readonly TaskReport[]
 }
 
-/** A metric of a task, with what each model came to; undefined where a model was not asked. */
+/** A metric of a task, with the result of each model; undefined if a model did not run the task. */
 export interface Row {
   readonly task: string
   readonly metric: string

@@ -1,5 +1,4 @@
-// Scoring. In: a prompt and possible continuations, as ids or texts. Out: how likely the model finds each,
-// without sampling.
+// Scores continuations of a prompt: how likely the model finds each, without sampling.
 import { HalfbyteError } from '../base/errors.ts'
 import type { Scheduler } from '../generate/schedule/scheduler.ts'
 import type { Sequence } from '../generate/schedule/sequence.ts'
@@ -44,7 +43,7 @@ function encodeText({ tokenizer, addBos }: EvaluatedModel, text: string): number
   return addBos && addsBos && bosId !== undefined ? [bosId, ...ids] : ids
 }
 
-/** What stands before a text that has no context: BOS, else EOS. Throws `unsupported` without both. */
+/** The id before a text without context: BOS, else EOS. Throws `unsupported` if there is neither. */
 export function prefixToken({ tokenizer: { bosId, eosId } }: EvaluatedModel): number {
   const prefix = bosId ?? eosId
   if (prefix !== undefined) return prefix

@@ -1,4 +1,4 @@
-// Adapters. In: the matrices of a LoRA. Out: the changes they make, by the tensor that they change.
+// LoRA adapters: pairs their matrices, and gives the change that they make to each tensor.
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed, shown } from './malformed.ts'
 import type { TensorInfo } from './tensors.ts'

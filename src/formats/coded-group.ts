@@ -1,4 +1,4 @@
-// Coded groups. The form in which readers return 32 elements of a quantised row.
+// The form in which readers return 32 elements of a quantised row: codes, scales and minimums.
 
 /** Views of the same bytes, for inner loops. */
 export interface RowViews {

@@ -1,4 +1,4 @@
-// Dequantise. In: stored rows of any dtype. Out: f32 values, by the definitions in dtypes.ts.
+// Turns stored rows of any dtype into f32 values, by the definitions in dtypes.ts.
 import { HalfbyteError } from '../base/errors.ts'
 import { halfTable } from '../base/half.ts'
 import { type Coding, codedGroup } from './coded-group.ts'

@@ -1,10 +1,9 @@
-// Dtypes. In: a dtype's name. Out: how many elements its blocks hold and how many bytes they take; typed
-// views of stored rows.
+// The dtypes of stored tensors: elements and bytes of their blocks, and typed views of stored rows.
 
 import type { Coding, RowViews } from './coded-group.ts'
 import type { DType } from './tensors.ts'
 
-/** Stored bytes as typed views for the inner loops. They are made once, not per row. */
+/** Stored bytes as typed views for the inner loops, made once and not per row. */
 export interface StoredRows extends RowViews {
   readonly dtype: DType
   /** Of rows in coded groups. */

@@ -1,4 +1,4 @@
-// gzip. In: bytes. Out: the compressed bytes, or the bytes decompressed to exactly the expected size.
+// Compresses bytes with gzip, and decompresses them to exactly the expected size.
 import { reasonOf } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
 

@@ -1,4 +1,4 @@
-// JSON files. In: a small ByteSource. Out: its parsed object, or a `format` error with the file's name.
+// Reads a small JSON file. Errors have the file's name.
 
 import type { ByteSource } from '../base/bytes.ts'
 import { reasonOf } from '../base/errors.ts'

@@ -1,5 +1,4 @@
-// Malformed files. In: a file's name and what is wrong with it. Out: the `format` error that every reader
-// throws.
+// The `format` error that every reader throws, with the file's name and what is wrong with it.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
 export { shown } from '../base/options.ts'

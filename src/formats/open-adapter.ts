@@ -1,5 +1,4 @@
-// Opening adapters. In: a GGUF LoRA, or PEFT's safetensors with adapter_config.json. Out: the matrices it
-// adds, by tensor.
+// Opens a LoRA adapter: a GGUF, or PEFT's safetensors with adapter_config.json.
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Adapter } from './adapter.ts'

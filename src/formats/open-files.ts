@@ -1,4 +1,4 @@
-// Opening files. In: the files of one model in any format and order, the readers. Out: its headers, checked.
+// Recognises the format of a model's files, given in any order, and reads and checks its headers.
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { readPack } from './hbm/hbm.ts'

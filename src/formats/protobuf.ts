@@ -1,5 +1,5 @@
-// Protobuf messages. In: the bytes of one. Out: its fields, each checked against the end of the message that
-// holds it. The wire format is read by pbf, which trusts lengths; the checks are here.
+// Reads the fields of a protobuf message and checks each against the end of its message. pbf reads the wire
+// format but trusts lengths, so the checks are here.
 import { PbfReader } from 'pbf'
 import type { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'
@@ -12,12 +12,12 @@ const decoder = new TextDecoder()
 
 const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const
 
-/** pbf throws RangeError for reads outside of its buffer, and Error for what no writer makes. */
+/** pbf throws RangeError for reads outside its buffer, and Error for bytes that no writer makes. */
 const isPbfError = (cause: unknown): cause is Error =>
   cause instanceof RangeError ||
   (cause instanceof Error && /^(Unimplemented type|Expected varint)/.test(cause.message))
 
-/** The field that is read at the moment. Each of its methods may be called once per field. */
+/** The current field. Each of its methods may be called once per field. */
 export class Message {
   readonly file: string
   readonly #reader: PbfReader
@@ -32,7 +32,7 @@ export class Message {
     if (depth > MOST_DEPTH) throw this.wrong(`it has messages nested deeper than ${MOST_DEPTH}`)
   }
 
-  /** Calls `read` for each field. A field that `read` does not take is left out. */
+  /** Calls `read` for each field. A field that `read` does not consume is skipped. */
   fields(read: (field: number, message: Message) => void): void {
     const reader = this.#reader
     try {

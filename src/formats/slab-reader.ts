@@ -1,5 +1,4 @@
-// SlabReader. In: a ByteSource. Out: little-endian numbers and strings from its start, fetched a slab at a
-// time.
+// Reads little-endian numbers and strings from the start of a source, which it fetches a slab at a time.
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from './malformed.ts'

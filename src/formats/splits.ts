@@ -1,5 +1,4 @@
-// Splits. In: the files of one split model or pack, in any order. Out: the files in order, or an error naming
-// missing ones.
+// Puts the files of a split model or pack in order, and names the missing ones.
 
 import { type ByteSource, heldIn, joinedSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'

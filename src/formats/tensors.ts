@@ -1,4 +1,4 @@
-// TensorIndex. The types of what readers find in a file's header: dtypes, shapes, byte ranges.
+// The types of what readers find in a file's header: dtypes, shapes and byte ranges of tensors.
 import type { PackedEncoding } from '../abi/encodings.ts'
 import type { ByteSource } from '../base/bytes.ts'
 import type { Coding } from './coded-group.ts'
@@ -66,7 +66,9 @@ export interface TensorInfo {
   readonly change?: ValueChange | undefined
   /** For an F32 tensor that is computed while it is read: the dtype that decides its encoding. */
   readonly like?: DType | undefined
-  /** What the file has where reading is more than a copy, and what that loses: a phrase for people. */
+  /**
+   * If reading is more than a copy: how the file stores it and what reading loses, as a phrase for people.
+   */
   readonly origin?: string | undefined
   /**
    * The same matrix with sorted inputs, and their original order as F32. For kernels that read int8

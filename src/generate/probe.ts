@@ -1,5 +1,4 @@
-// Probe. In: a pool, a plan with its weights, a free place in the state cache. Out: one step, run to be
-// timed.
+// Runs one small step to be timed.
 import type { AsyncPool, Pool } from '../runtime/pool.ts'
 import type { WrittenPlan } from '../runtime/write-plan.ts'
 import { SequenceState } from '../state/sequence-state.ts'

@@ -1,5 +1,4 @@
-// Builder. In: calls in the order of the model's computation. Out: a Graph whose shapes were checked as it
-// grew.
+// Builds a Graph from calls in the order of the model's computation, and checks shapes as it grows.
 
 import {
   type Activation,

@@ -1,5 +1,4 @@
-// Compile. In: a family's graph, each weight's encoding, the most rows of a step. Out: the Plan, after every
-// pass.
+// Compiles a family's graph into a Plan: runs every pass, plans memory and lowers nodes to records.
 
 import { HalfbyteError } from '../base/errors.ts'
 import type { KvFormat, Value } from './ir.ts'

@@ -1,4 +1,4 @@
-// The IR. What nodes share: values with symbolic dimensions, weights by name, state.
+// The parts of a graph that nodes share: values with symbolic dimensions, weights by name, state.
 
 import { HalfbyteError } from '../base/errors.ts'
 
@@ -103,7 +103,10 @@ export interface StateGroup {
   /** Positions that a row attends to. 0: all. */
   readonly window: number
   readonly format: KvFormat
-  /** Keys lack some of their bias: `StillBias`. Saved state of one kind is none of the other. */
+  /**
+   * Keys are stored without a part of their bias (`StillBias`). Saved state with and without it is not
+   * interchangeable.
+   */
   readonly lessBias?: true | undefined
   /** The layers of this group, in block order. */
   readonly layers: readonly number[]

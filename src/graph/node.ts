@@ -1,5 +1,5 @@
-// Node. What the file of a node defines: its shape rule and, if it has a kernel, its record; and the checks
-// that values and weights fit together.
+// What the file of a node defines: its shape rule and, if it has a kernel, its record. Also checks that
+// values and weights fit together.
 
 import type { PackedEncoding } from '../abi/encodings.ts'
 import type { OpFields, OpName } from '../abi/ops.ts'
@@ -48,7 +48,7 @@ export function broken(value: Value, what: string): HalfbyteError {
 /** A node before its outputs are made. */
 export type SpecOf<N> = N extends unknown ? Omit<N, 'output' | 'quantized'> : never
 
-/** A kind of node that lower.ts turns into no record, or into several. */
+/** A kind of node that lower.ts turns into no record or into several records. */
 export interface NodeKind<N> {
   /** The shape of the output. Throws `internal` with both shapes when the inputs do not fit together. */
   shape(spec: SpecOf<N>): Shape

@@ -1,5 +1,4 @@
-// Nodes. In: the file of each kind of node. Out: the type of all nodes, a node's shape and record, the edges
-// of a graph.
+// The table of all kinds of nodes, and from it the shape, the record and the edges of a node.
 import type { Shape, StateGroup, Value } from './ir.ts'
 import type { Addresses, KernelKind, NodeKind, OpRecord, SpecOf } from './node.ts'
 import { type Attention, attention, type RopeKv, ropeKv } from './nodes/attention.ts'

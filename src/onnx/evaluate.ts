@@ -1,5 +1,5 @@
-// The evaluator. In: a graph and tensors for its inputs. Out: its outputs, computed node by node in plain
-// TypeScript. It is the definition of the dialect; models run as plans.
+// The evaluator: computes the outputs of a graph node by node, in plain TypeScript. It defines what a graph
+// means; models run as plans.
 import { Budget, type Excess } from '../base/budget.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { memo } from '../base/values.ts'
@@ -11,16 +11,16 @@ import { operatorOf, whyUnclaimed } from './operators.ts'
 /** A name's value, in a graph or in the graphs around it. */
 type Lookup = (name: string) => Tensor | undefined
 
-/** Evaluators of operators whose entries have none. */
+/** Evaluators of operators whose entries have no evaluator. */
 export type Evaluators = ReadonlyMap<Operator, Evaluate>
 const NONE: Evaluators = new Map()
 
-/** Elements read and written, products added up, nodes: all that one file makes us compute, some 3 s. */
+/** The work that one file may cause: elements read and written, products added up, nodes. About 3 s. */
 const MOST_WORK = 2 ** 27
-/** Bytes of the values that are still to be read. */
+/** Most bytes of values that are still needed. */
 const MOST_BYTES = 2 ** 28
 
-/** What one file may make us compute. */
+/** The budget of the work that one file may cause. */
 export const graphBudget = (signal?: AbortSignal): Budget =>
   new Budget({ work: MOST_WORK, bytes: MOST_BYTES, signal, refuse: tooMuch })
 
@@ -33,7 +33,7 @@ const tooMuch = ({ what, asked, most }: Excess): HalfbyteError =>
     { what, asked, most },
   )
 
-/** What evaluation has beside graphs and values. */
+/** What evaluation needs besides graphs and values. */
 export interface Resources {
   /** Default: that of one file. */
   readonly budget?: Budget | undefined
@@ -57,7 +57,7 @@ export function evaluate(
   }
 }
 
-/** The same, and stops after each node, so that the caller can let an abort arrive. */
+/** The same, but stops after each node, so that the caller can let an abort arrive. */
 export function* evaluateInSteps(
   graph: Graph,
   feeds: ReadonlyMap<string, Tensor>,
@@ -88,7 +88,7 @@ const NODE_UNITS = 512
 class Run {
   readonly #budget: Budget
   readonly #evaluators: Evaluators
-  /** Readers of each buffer that is held: names in graphs that run, and values that loops carry. */
+  /** How many readers hold each buffer: names in running graphs, and values that loops carry. */
   readonly #readers = new Map<ArrayBufferLike, number>()
 
   constructor(budget: Budget, evaluators: Evaluators) {
@@ -117,7 +117,7 @@ class Run {
     }
   }
 
-  /** Whatever is still held is the caller's from now on. */
+  /** The caller owns whatever is still held. */
   end(): void {
     for (const { byteLength } of this.#readers.keys()) this.#budget.release(byteLength)
     this.#readers.clear()
@@ -167,7 +167,7 @@ class Run {
     return outputs
   }
 
-  /** `lookup` has the values that graphs of the node's attributes may see. */
+  /** `lookup` finds the values that the graphs in the node's attributes may see. */
   node(node: Node, inputs: readonly (Tensor | undefined)[], lookup: Lookup): readonly (Tensor | undefined)[] {
     const why = whyUnclaimed(
       node,
@@ -179,7 +179,7 @@ class Run {
     if (compute === undefined) throw unclaimed(node, 'it is not computed while a model is read')
     const budget = this.#budget
     budget.spend(NODE_UNITS + unitsOf(inputs))
-    // What the graphs inside it made, until the node itself is done.
+    // Values that its inner graphs made, until the node itself is done.
     const carried = new Map<Tensor, number>()
     const count = (tensor: Tensor, by: number) => carried.set(tensor, (carried.get(tensor) ?? 0) + by)
     const made = compute({
@@ -213,7 +213,7 @@ class Run {
 /** Graphs are evaluated for many steps, and bodies of loops many times in one. */
 const LAST_READS = new WeakMap<Graph, ReadonlyMap<Node, readonly string[]>>()
 
-/** The values of a graph that no node after this one reads, nor who runs the graph. */
+/** The values of a graph that neither a later node nor the caller reads. */
 function lastReadsOf(graph: Graph): ReadonlyMap<Node, readonly string[]> {
   return memo(LAST_READS, graph, () => {
     const later = new Set(graph.outputs)
@@ -227,7 +227,7 @@ function lastReadsOf(graph: Graph): ReadonlyMap<Node, readonly string[]> {
   })
 }
 
-/** Elements that are converted or rounded one by one take some four times as long. */
+/** Converting or rounding elements one by one takes about four times as long. */
 const SLOW: readonly DType[] = ['i64', 'u64', 'f16', 'bf16']
 const SLOW_UNITS = 4
 

@@ -1,4 +1,4 @@
-// Shape inference with data propagation. In: a graph. Out: dtype, dims and known elements of every value.
+// Infers the dtype, the dims and, for short integer tensors, the elements of every value of a graph.
 import { memo } from '../base/values.ts'
 import { type Graph, isStored, type Node, type Type, typeOf } from './ir/graph.ts'
 import { checkAxes, type Inference, unfit } from './ir/operator.ts'
@@ -23,7 +23,7 @@ export const inferTypes = (graph: Graph): Types =>
     ),
   )
 
-/** Several passes ask for the types of the graph that they leave as it is. */
+/** Several passes ask for the types of a graph that they do not change. */
 const INFERRED = new WeakMap<Graph, Types>()
 
 function infer(

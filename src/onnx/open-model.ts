@@ -1,5 +1,4 @@
-// ONNX models. In: the files of a decoder's export. Out: a model file with the graph of its step; weights
-// stay in their files.
+// Opens a decoder's ONNX export as a model file with the graph of its step. Weights stay in their files.
 
 import type { Family, ModelConfig, RopeConfig, RopeScaling } from '../arch/config/config.ts'
 import { type ByteSource, filledSource, readInto } from '../base/bytes.ts'
@@ -22,7 +21,7 @@ import { localRope } from './raise/settled.ts'
 import { PROVEN_POSITIONS, type Translation, Translator } from './raise/translator.ts'
 import { type FindFile, type OnnxModel, readModel } from './read-model.ts'
 
-/** Nearly every other f32 shows in so few values that it is more. */
+/** So few values are enough to recognise nearly every tensor that is not bf16. */
 const FIRST_BYTES = 4096
 const CHUNK_BYTES = 4 << 20
 
@@ -76,7 +75,7 @@ const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array<ArrayBuffer>): 
   new Uint8Array(buffer, byteOffset, byteLength)
 
 export interface OnnxOptions {
-  /** Makes the graph of the step. Engines have it, so this reader need not bring it along. */
+  /** Makes the graph of the step. The engine provides this function, so the reader does not contain it. */
   readonly newGraph: () => GraphBuilder
   readonly signal?: AbortSignal | undefined
   /** Finds files that are not among the sources, by their names. Default: there are none. */
@@ -87,7 +86,7 @@ export interface OnnxOptions {
   readonly bfloats?: boolean | undefined
 }
 
-/** Positions where neither files nor tables say how many. */
+/** The number of positions if neither files nor tables say it. */
 const USUAL_CONTEXT = 4096
 
 /**
@@ -218,7 +217,7 @@ function generationOf(
   return withoutNulls({ eos_token_id, temperature, top_k, top_p, repetition_penalty })
 }
 
-/** Positions that the files beside the graph say the model was trained for. */
+/** The number of positions for which the model was trained, according to the files beside the graph. */
 function statedContext(genai: JsonObject | undefined, config: JsonObject | undefined): number | undefined {
   return [
     isObject(genai?.['model']) ? genai['model']['context_length'] : undefined,
@@ -227,7 +226,7 @@ function statedContext(genai: JsonObject | undefined, config: JsonObject | undef
   ].find((each): each is number => isCount(each) && each > 0)
 }
 
-/** What the graph and the files beside it say of the model. */
+/** The configuration of the model, from the graph and the files beside it. */
 function configOf(
   name: string,
   { graph, findings, weights }: Translation,

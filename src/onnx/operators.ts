@@ -1,4 +1,4 @@
-// The registry. In: a node's name, domain and opset. Out: its operator, or why there is none.
+// The registry of operators: finds the entry for a node, or says why there is none.
 import type { Attribute, Node } from './ir/graph.ts'
 import type { Operator, Schema } from './ir/operator.ts'
 import type { DType } from './ir/tensor.ts'
@@ -23,7 +23,7 @@ import { REDUCE } from './operators/reduce.ts'
 import { SHAPES } from './operators/shapes.ts'
 import { UNARY } from './operators/unary.ts'
 
-/** Every operator that has an entry. Node tests hold for each of them. */
+/** Every operator that has an entry. Each passes its node tests. */
 export const OPERATORS: readonly Operator[] = [
   ...ARITHMETIC,
   ...ATTENTION,

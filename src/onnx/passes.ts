@@ -1,4 +1,4 @@
-// The passes. Those that every graph gets, in their order.
+// The list of passes that every graph gets, in their order.
 import { mergeSlices, simplify } from './passes/algebra.ts'
 import { foldConstants, foldShapes } from './passes/fold.ts'
 import { joinGelus, joinGemms } from './passes/fuse.ts'

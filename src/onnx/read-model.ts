@@ -1,4 +1,4 @@
-// The reader. In: an ONNX file and the files beside it. Out: its graph; weights stay in their files.
+// Reads an ONNX file with the files beside it. Weights stay in their files.
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from '../formats/malformed.ts'
@@ -38,7 +38,7 @@ class Scanner {
   async *fields(offset: number, end: number): AsyncGenerator<FieldRange> {
     for (let at = offset; at < end; ) {
       const length = Math.min(MOST_HEAD, end - at)
-      // A wait for each of a file's fields takes longer than to read them.
+      // Waiting for each field separately takes longer than reading the fields.
       const range = this.#fieldAt(this.#held(at, length) ?? (await this.read(at, length)), at, end)
       yield range
       at = range.offset + range.length
@@ -105,7 +105,7 @@ class Scanner {
   }
 }
 
-/** The file's path beside the model. Throws `format` for one that may lead out of the model's folder. */
+/** The file's path beside the model. Throws `format` if it may lead out of the model's folder. */
 const externalLocation = (file: string, name: string, entries: ReadonlyMap<string, string>): string =>
   pathInside(entries.get('location') ?? '', `${file}: tensor ${name}`)
 
@@ -307,7 +307,7 @@ class ModelReader {
     return asked
   }
 
-  /** Small constants are read now, so that passes may look at them. */
+  /** Small constants are read now, so that passes can use them. */
   async #held(
     stored: Extract<Constant, { source: unknown }>,
     name: string,
@@ -329,7 +329,7 @@ class ModelReader {
     return found
   }
 
-  /** The message without the field `raw`: what lies before its tag, and what lies after it. */
+  /** The message without the field `raw`: the bytes before its tag, and those after it. */
   async #around({ offset, length }: FieldRange, raw: FieldRange): Promise<Uint8Array> {
     const kept = (await this.#bytes({ offset, length: raw.start - offset })).slice()
     const end = raw.offset + raw.length

@@ -1,4 +1,4 @@
-// Script of the ONNX reader. The reader, told to the engine that loads the script.
+// The script dist/readers/onnx.js, which hands the ONNX reader to the engine that loads it.
 import { tellReader } from '../formats/readers.ts'
 import * as reader from './open-model.ts'
 

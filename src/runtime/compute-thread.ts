@@ -1,5 +1,4 @@
-// Compute thread. In: a module, a shared memory, a stack on it. Out: the loop that serves a pool, and its
-// messages.
+// The loop of a compute worker that is a thread on shared memory, and its messages to and from the pool.
 import { reasonOf } from '../base/errors.ts'
 import { type EngineExports, instantiateEngine } from './module.ts'
 

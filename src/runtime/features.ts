@@ -1,5 +1,4 @@
-// Features. In: the globals of a page, worker or process. Out: what its WebAssembly supports and which build
-// to load.
+// Finds out what WebAssembly can do in a page, a worker or a process, and which build to load.
 import { HalfbyteError } from '../base/errors.ts'
 
 /** The instructions that a module uses. */

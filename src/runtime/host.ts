@@ -1,4 +1,4 @@
-// Host. The interface through which the core uses workers, clocks and module files.
+// The host: the interface through which the engine uses workers, clocks and module files.
 import type { ByteSource } from '../base/bytes.ts'
 import type { LoadReaders, ModelFile } from '../formats/readers.ts'
 import type { GraphBuilder } from '../graph/builder.ts'

@@ -1,4 +1,4 @@
-// Module. In: a compiled engine module and its memory. Out: its exports, checked against this build's ABI.
+// Instantiates a compiled engine module on a memory, and checks that both use the same ABI.
 
 import { ABI_VERSION } from '../abi/ops.ts'
 import { HalfbyteError, reasonOf } from '../base/errors.ts'

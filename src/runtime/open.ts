@@ -1,4 +1,4 @@
-// Runtime. In: a host, how much memory is wanted. Out: the engine's instance, its arena, and later its pool.
+// Opens a runtime: the engine's module and arena, and later the pool with the fastest number of threads.
 
 import { type HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { steadyClock } from '../base/time/clocks.ts'

@@ -1,5 +1,4 @@
-// Part check. In: a pool, parts of the state. Out: memory pages for the parts, and their checksums, by all
-// threads.
+// Maps the memory pages of saved state and computes its checksums, with all threads of a pool.
 
 import { ABI, ROWS } from '../abi/constants.ts'
 import { OPS } from '../abi/ops.ts'

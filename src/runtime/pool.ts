@@ -1,4 +1,4 @@
-// Pool. The interface that runs a plan on one or many threads, its errors, and the pool of one thread.
+// The interface of pools, which run a plan on one or many threads; their errors, and the pool of one thread.
 
 import { SYNC_WORDS } from '../abi/constants.ts'
 import { HalfbyteError, reasonOf } from '../base/errors.ts'

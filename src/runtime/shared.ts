@@ -1,5 +1,4 @@
-// Shared. In: an instance on a shared memory, a host that starts workers. Out: a pool of N threads on that
-// memory.
+// The pool of threads that share one memory.
 
 import { SYNC, SYNC_WORDS } from '../abi/constants.ts'
 import { type HalfbyteError, reasonOf } from '../base/errors.ts'

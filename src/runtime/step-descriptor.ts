@@ -1,6 +1,4 @@
-// Step descriptor. In: how many rows, sequences and logits a step has. Out: `struct step` of wasm/core/abi.h
-// and room for
-// the arrays that it points to, in linear memory.
+// Lays out `struct step` of wasm/core/abi.h in linear memory, with room for the arrays that it points to.
 
 import { ABI, SEQUENCE_WORDS, STEP, STEP_WORDS } from '../abi/constants.ts'
 import { fillRopeTable, type RopeTable } from '../arch/rope.ts'

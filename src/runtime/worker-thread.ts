@@ -1,5 +1,4 @@
-// Worker threads. In: the messages of a compute worker. Out: a thread or a shard, decided by the first
-// message.
+// The entry of a compute worker. Its first message decides whether it is a thread or a shard.
 import { computeThread } from './compute-thread.ts'
 import type { WorkerReply, WorkerRequest } from './host.ts'
 import { shardThread } from './shards/thread.ts'

@@ -1,4 +1,4 @@
-// Plan writer. In: a plan, the addresses of its weights. Out: op records in linear memory, ready to run.
+// Writes a plan as op records into linear memory, and checks every record before it may run.
 
 import { ABI, ROWS } from '../abi/constants.ts'
 import { isSparse, matrixBytes, ROW_PADDING, roundUp } from '../abi/encodings.ts'

@@ -1,5 +1,4 @@
-// Block pool. In: an arena, one block's bytes. Out: blocks of linear memory with reference counts, grown by
-// extents.
+// A pool of blocks of linear memory with reference counts. It grows by extents.
 import { HalfbyteError } from '../base/errors.ts'
 import { type Arena, offset, type Ptr } from '../runtime/memory/arena.ts'
 
@@ -19,7 +18,9 @@ export interface TablePosition {
  */
 export type MovePositions = (group: number, from: TablePosition, to: TablePosition, count: number) => void
 
-/** Is told what is done to blocks that have other parts in other memories, and can put the parts together. */
+/**
+ * Learns of every change to blocks that have more parts in other memories, and can put the parts together.
+ */
 export interface BlockMirror {
   copy(group: number, from: Ptr, to: Ptr): void
   clear(group: number, block: Ptr): void

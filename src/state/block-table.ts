@@ -1,5 +1,4 @@
-// Block table. In: a pool, an address for the table. Out: the blocks of one sequence in one group, in order
-// of position.
+// The blocks of one sequence in one state group, in order of position.
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Arena, Ptr } from '../runtime/memory/arena.ts'

@@ -1,5 +1,4 @@
-// Sequence state. In: a state cache. Out: the blocks and slabs of one sequence, which it can write, trim,
-// fork, share and release.
+// The blocks and slabs of one sequence: reserves, trims, forks, shares and releases them.
 
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'

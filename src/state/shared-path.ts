@@ -1,5 +1,4 @@
-// Shared path. In: one sequence's tokens and blocks. Out: the same in the token tree, where other sequences
-// can use them.
+// Puts the tokens and blocks of one sequence into the token tree, where other sequences can use them.
 import { ABI } from '../abi/constants.ts'
 import type { BlockTable } from './block-table.ts'
 import type { StateSlabs } from './state-slabs.ts'

@@ -1,5 +1,4 @@
-// Shift. In: a sequence's block tables, positions to drop. Out: the later positions moved down, their keys
-// rotated to fit.
+// Drops positions of a sequence and moves the later ones down, with their keys rotated to fit.
 
 import { ABI } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'

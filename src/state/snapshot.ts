@@ -1,5 +1,4 @@
-// Snapshots. In: a sequence's state, or a snapshot file. Out: a file that can be streamed and checked, or the
-// same state again.
+// Writes a sequence's state as a file that can be streamed and checked, and reads it back.
 //
 //   magic, u32 version, u32 0 | blocks of each group in order, then slabs | index as JSON |
 //   its SHA-256 in hex, u32 bytes, magic

@@ -1,5 +1,4 @@
-// State cache. In: an arena, bytes of each kind of state, limits. Out: the layer memory of all sequences,
-// with equal parts shared.
+// The state of all sequences: keys and values in blocks, recurrent state in slabs. Equal parts are shared.
 
 import { ABI } from '../abi/constants.ts'
 import { roundUp } from '../abi/encodings.ts'
@@ -23,7 +22,7 @@ export interface StateCacheOptions {
   readonly contextLength: number
   /** Moves stored positions. Default: they cannot be moved. */
   readonly move?: MovePositions | undefined
-  /** Is told of every change to blocks that neither a step nor `move` makes. */
+  /** Learns of every change to blocks that is made outside a step or `move`. */
   readonly mirror?: BlockMirror | undefined
   /** Most bytes of all state together. Default: as much as the memory grants. */
   readonly budgetBytes?: number | undefined

@@ -1,5 +1,4 @@
-// State slabs. In: pools of recurrent state. Out: one sequence's recurrent state, and checkpoints to go back
-// to.
+// The recurrent state of one sequence, and the checkpoints to which it can go back.
 import type { Ptr } from '../runtime/memory/arena.ts'
 import type { BlockPool } from './block-pool.ts'
 

@@ -1,4 +1,4 @@
-// Token tree. In: blocks of sequences and their tokens. Out: the longest stored beginning of other tokens.
+// Finds the longest beginning of some tokens whose state is stored.
 import { ABI } from '../abi/constants.ts'
 import type { Ptr } from '../runtime/memory/arena.ts'
 import type { BlockPool } from './block-pool.ts'

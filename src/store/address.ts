@@ -1,4 +1,4 @@
-// Addresses. In: a model's address. Out: the URLs of its files, required and optional.
+// Turns a model's address into the URLs of its files, required and optional.
 import { HalfbyteError } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
 import { addressInside } from '../formats/names/named-files.ts'

@@ -1,5 +1,5 @@
-// Catalogue. In: what a person types. Out: a small open model of the hub that was chosen beforehand: its
-// address, size, licence and use.
+// The catalogue of small open models of the hub, with address, size, licence and use. docs/guide/models.md
+// says how each address was checked.
 //
 // docs/guide/models.md says how each address was checked.
 import { parseHubAddress } from './hub.ts'

@@ -1,5 +1,4 @@
-// Hub. In: a repository's address, the hub's URL, a token. Out: plain URLs, and the header for private
-// repositories.
+// Turns an address of a repository into plain URLs and, for private repositories, a header.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { addressInside } from '../formats/names/named-files.ts'
 
@@ -80,7 +79,7 @@ export function hubListing(folder: string, hub: Hub = {}): string | undefined {
   return file === '' ? `${baseOf(hub)}api/models/${repo}/tree/${revision}` : undefined
 }
 
-/** The error of a failed lookup. For a hub address it says so, because a local path may have been meant. */
+/** The error of a failed lookup. It says when the hub was asked, because a local path may have been meant. */
 export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown {
   const [repo] = partsOf(url, hub)
   const isLookup =

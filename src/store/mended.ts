@@ -1,5 +1,4 @@
-// Mended sources. In: a source, a way to fetch parts of its file again. Out: a source that fetches damaged
-// bytes again when a read finds them.
+// A source that fetches damaged bytes again when a read finds them.
 import type { ByteSource } from '../base/bytes.ts'
 import { readInto } from '../base/bytes.ts'
 import { isHalfbyteError } from '../base/errors.ts'
@@ -17,7 +16,7 @@ export function mendedSource(
   again: (lost: LostBytes) => Promise<ByteSource>,
 ): ByteSource {
   let source = opened
-  /** Ends when no part is being fetched. */
+  /** Resolves when no part is being fetched. */
   let renewal = Promise.resolve()
   const reads = new Set<Promise<unknown>>()
 
@@ -28,7 +27,7 @@ export function mendedSource(
       source.close?.()
       source = await again({ start, end })
     })
-    // Whoever reads next is told as well.
+    // The next reader gets the error, too.
     renewal.catch(() => undefined)
     return renewal
   }
@@ -69,7 +68,7 @@ export function mendedSource(
   return mended
 }
 
-/** The bytes that a stored file lost, as reading it told. */
+/** The damaged bytes of a stored file, as the error of the read names them. */
 function lostBytes(error: unknown): LostBytes | undefined {
   if (!isHalfbyteError(error) || error.code !== 'integrity') return undefined
   const { start, end } = error.detail

@@ -1,5 +1,4 @@
-// Missing files. In: a file of a model, what this device knows of its folder. Out: whether the server need
-// not be asked for it.
+// Decides from what is stored of a folder whether the server must be asked for an optional file.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { fileName, type RemoteFile } from './address.ts'
 import type { KnownFile } from './device/opfs.ts'
@@ -39,7 +38,7 @@ export function absenceOf(address: string, file: RemoteFile, known: readonly Kno
     !known.some((each) => each.url === url) &&
     isStored(`${folder}config.json`) &&
     weights.some((each) => each.url.endsWith('.safetensors')) &&
-    // The device lost what was there if nothing is there in its place.
+    // If there is neither the file nor a note in its place, the device has lost it.
     (instead === undefined || isStored(instead)) &&
     (!url.endsWith('.index.json') || isStored(`${folder}model.safetensors`))
   return isAssumed ? 'assumed' : undefined

@@ -1,4 +1,4 @@
-// Opening. In: a model's address. Out: its files as byte sources, stored for the next visit if possible.
+// Opens the files of a model's address as byte sources, and stores them for the next visit if possible.
 import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
 import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
@@ -29,11 +29,12 @@ export interface OpenOptions extends RetryOptions {
 /** Opens every file of `address`. Throws `network`, `integrity`, `storage-full` or the signal's reason. */
 export async function openAddress(address: string, options: OpenOptions = {}): Promise<ByteSource[]> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
-  // As it was before this load, which stores config.json before it comes to the optional files of a folder.
+  // The state before this load, because the load stores config.json before it reaches the optional files of a
+  // folder.
   const known = (mayBeMissing(address, address) && (await store?.known())) || []
   const tally = new Tally(options.onProgress)
   const told = { ...options, onRetry: (retry: Retry) => tally.retry(retry) }
-  /** Where the server answered for each file that is missing. */
+  /** If the server has answered for each missing file. */
   let knowsMissing = true
   return openEach(address, told, async (file, left) => {
     tally.left = left
@@ -47,7 +48,7 @@ export async function openAddress(address: string, options: OpenOptions = {}): P
     if (absence === 'noted') return withoutFile(file)
     if (absence === 'assumed') {
       if (!knowsMissing) return undefined
-      // Once, because a model that is stored opens without a network.
+      // Only once, because a stored model opens without a network.
       return open({ attempts: 1 }).catch((error) => {
         if (!isHalfbyteError(error) || error.code !== 'network') throw error
         knowsMissing = false
@@ -60,7 +61,7 @@ export async function openAddress(address: string, options: OpenOptions = {}): P
   })
 }
 
-/** Undefined for a file that may be missing. Throws for others. */
+/** Undefined if the file is missing and may be. Throws if it may not. */
 export function withoutFile({ url, optional }: RemoteFile): undefined {
   if (!optional) throw missingFile(url)
 }
@@ -100,7 +101,7 @@ export async function openEach(
   return sources
 }
 
-/** The file that stands for a missing one. Where both are missing, the error names the usual one. */
+/** The file that replaces a missing one. If both are missing, the error names the usual one. */
 async function openInstead(
   { url, instead }: RemoteFile,
   openOne: (file: RemoteFile) => Promise<ByteSource | undefined>,
@@ -176,7 +177,7 @@ async function openOnce(
   return source ?? withoutFile(file)
 }
 
-/** Chromium says so only when the bytes are read, and has room for 2 GB at most where it has no disk. */
+/** Chromium fails only when the bytes are read, and without a disk it has room for at most 2 GB. */
 const notKept = (name: string, bytes: number, cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'out-of-memory',

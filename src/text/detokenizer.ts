@@ -1,4 +1,4 @@
-// Detokenizer. In: ids, one at a time. Out: the text that each adds, in whole characters.
+// Turns ids into text, one id at a time and in whole characters, and finds stop strings in it.
 
 /** Finds a text in a stream of UTF-16 units, by Knuth-Morris-Pratt. */
 export class Matcher {

@@ -1,4 +1,4 @@
-// Tokenizer specification. The two specifications of tokenizers, their limits and errors.
+// The two specifications of tokenizers, their limits and errors.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 import type { JsonObject } from '../base/values.ts'
 
@@ -35,7 +35,7 @@ export interface GgufTokenizerSpec {
   readonly addEos?: boolean | undefined
   readonly addSpacePrefix?: boolean | undefined
   readonly chatTemplate?: string | undefined
-  /** The template for conversations with tools, where the file has one of its own (`tool_use`). */
+  /** The template for conversations with tools, if the file has a separate one (`tool_use`). */
   readonly toolTemplate?: string | undefined
 }
 

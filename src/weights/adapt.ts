@@ -1,5 +1,4 @@
-// Adapting. In: a model's tensors, adapters with scales. Out: the tensors; changed ones are merged while they
-// are read.
+// Merges LoRA adapters into a model's tensors while they are read.
 
 import { isSparse, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import type { ModelConfig } from '../arch/config/config.ts'

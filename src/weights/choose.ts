@@ -1,5 +1,4 @@
-// Choosing encodings. In: the caller's policy, a tensor's role and dtypes in the file. Out: its encoding in
-// memory.
+// Chooses the encoding of a weight in memory from the caller's policy, its role, and its dtypes in the file.
 
 import type { Encoding } from '../abi/encodings.ts'
 import type { DType } from '../formats/tensors.ts'
@@ -49,7 +48,7 @@ const OWN: Readonly<Record<DType, Encoding>> = {
   IQ1_M: 'w8_g32',
   NVFP4: 'w8_g32',
 }
-/** Types whose levels are so evenly spaced that 4 bits hold them nearly: pack-coded.ts. */
+/** Types whose levels are spaced so evenly that 4 bits come close to them. */
 const NEARLY_FOUR_BIT: readonly DType[] = ['IQ2_XXS', 'IQ3_XXS']
 const FLOATS: readonly DType[] = ['F32', 'F16', 'BF16']
 const FOUR_BIT: readonly DType[] = [

@@ -1,4 +1,4 @@
-// Dealing. In: the tensors of a slot, each shard's part of it. Out: the parts, one slab of rows at a time.
+// Cuts the tensors of a slot into the parts of each shard, one slab of rows at a time.
 import { type Encoding, matrixBytes, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import type { Range, WeightPart, WeightRef } from '../graph/ir.ts'
 import { checkMatrix, readPart, type StreamOptions, type StreamPart } from './part.ts'

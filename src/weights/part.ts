@@ -1,5 +1,4 @@
-// Parts. In: a stored tensor and the shape that the graph expects of it. Out: the numbers of a vector, or the
-// error for another shape.
+// A stored tensor together with the shape that the graph expects of it, and the numbers of a vector.
 
 import { isSparse, matrixBytes } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -27,7 +26,7 @@ export async function readPart({ tensor, n }: StreamPart, { signal }: StreamOpti
   return values
 }
 
-/** Throws `architecture` when a tensor is not [n, k], `format` when it has not the bytes for that. */
+/** Throws `architecture` when a tensor is not [n, k], `format` when it does not have the bytes for that. */
 export function checkMatrix({ tensor, n }: StreamPart, k: number): void {
   const [rows, inputs, ...others] = tensor.shape
   if (rows !== n || inputs !== k || others.length > 0) throw wrongShape(tensor, `[${n}, ${k}]`)

@@ -1,5 +1,4 @@
-// Quantising. In: f32 weights that share a scale. Out: their codes and the f16 pattern of 2^8 times their
-// scale.
+// Rounds f32 weights that share a scale to codes and the f16 pattern of 2^8 times their scale.
 //
 //   w  weight   q  code   d  scale, already rounded to f16: codes are chosen for the scale that is stored
 //
@@ -28,7 +27,7 @@ const SCALE_LIMIT = 65504 / SCALE_FACTOR
  */
 export function shiftedHalf(pattern: number): number {
   const exponent = (pattern >>> 10) & 31
-  // hot: one addition to the exponent, except for subnormal, zero and impossible scales.
+  // One addition to the exponent is enough, except for subnormal, zero and impossible scales.
   if (exponent > 0 && exponent < 23) return pattern + (ABI.SCALE_EXPONENT << 10)
   return shiftedFloat(halfTable()[pattern]!)
 }

@@ -1,5 +1,4 @@
-// Re-laying. In: stored Q4_0, Q4_1, Q8_0 rows, a multiple of 8. Out: the same codes and scales in panels,
-// without loss.
+// Rearranges stored Q4_0, Q4_1 and Q8_0 rows into panels. Codes and scales do not change.
 //
 // A block of a panel, in 32-bit words (wasm/core/abi.h):   scales 4 | minimums 4 (w4m only) | vectors
 //   w4: 8 vectors of 4 words, word r of vector j = inputs 4j..4j+3 of row r (low nibbles), row r + 4 (high)

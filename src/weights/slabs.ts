@@ -1,4 +1,4 @@
-// Slabs. In: a stored tensor. Out: its rows in kernel layout, a few MB at a time.
+// Reads a stored tensor as rows in kernel layout, a few MB at a time.
 
 import {
   type Encoding,
@@ -103,7 +103,7 @@ export interface RowSlab {
   readonly write: (target: Uint8Array) => void
   readonly offset: number
   readonly bytes: number
-  /** The same as a pack has them, when those are strips. */
+  /** The rows as a pack stores them, if those are strips. */
   readonly strips?: Uint8Array
 }
 
@@ -120,7 +120,7 @@ export function rowSlabs(
     : slabsOfRows(part, k, packed, encoding, options)
 }
 
-/** The weights of a pack's strips, zeros and all. */
+/** The weights of a pack's strips, including zeros. */
 async function* slabsOfStrips(
   { tensor, n }: StreamPart,
   k: number,
@@ -173,7 +173,7 @@ async function* slabsOfRows(
       file.readInto === undefined
         ? file.read(offset + row * stored, length, options.signal)
         : fill(row, length)
-    // When the reader leaves early nobody awaits this: it must not count as unhandled.
+    // If the reader stops early, nobody awaits this promise, and it must not count as unhandled.
     bytes.catch(() => undefined)
     return bytes
   }

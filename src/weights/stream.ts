@@ -1,5 +1,4 @@
-// Streaming weights. In: the tensors a slot is made of. Out: the slot in linear memory, filled a slab at a
-// time.
+// Fills a slot of linear memory with weights, a slab at a time.
 
 import {
   type Encoding,
@@ -18,7 +17,7 @@ import { checkMatrix, readPart, type StreamOptions, type StreamPart } from './pa
 import { rowSlabs, SLAB_BYTES } from './slabs.ts'
 import { readStripTable, stripRuns, stripTable } from './sparse/matrix.ts'
 
-/** The slot's bytes, asked for anew before every write because memory may have grown in between. */
+/** The slot's bytes. Called again before every write, because memory may have grown in between. */
 export type SlotView = () => Uint8Array
 
 /** Bytes of a slot whose parts are stacked, each padded to 32 rows. */

@@ -1,4 +1,4 @@
-// Unpacking. In: panels in a kernel layout. Out: their rows as f32, for loading a pack at another precision.
+// Turns panels in a kernel layout back into rows of f32, to load a pack at another precision.
 
 import { type Encoding, GROUP_SIZE, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { halfTable } from '../base/half.ts'

@@ -1,6 +1,6 @@
-// In: the engine's C files, wasm/testing/*.c and host.c. Out: build/native/halfbyte-{relaxed,simd128}: the
-// kernels compiled for this machine with simde, under AddressSanitizer and UndefinedBehaviorSanitizer.
-// Outputs that are newer than their sources are kept.
+// Compiles the engine's C files, wasm/testing/*.c and host.c for this machine with simde, under
+// AddressSanitizer and UndefinedBehaviorSanitizer, into build/native/halfbyte-{relaxed,simd128}. Outputs that
+// are newer than their sources are kept.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

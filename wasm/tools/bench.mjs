@@ -1,6 +1,9 @@
-// In: the built test modules. Out: the speed of the linear kernels and of attention next to the machine's
-// limits, one thread. Cold: the working set cycles through far more memory than any cache holds. Medians of
+// Measures the speed of the linear kernels and of attention next to the machine's limits, on one thread, with
+// the built test modules.
+//
+// Cold: the working set cycles through far more memory than any cache holds. Figures are medians of
 // interleaved rounds.
+//
 //   node wasm/tools/bench.mjs [rounds] [name part]
 import { readFileSync } from 'node:fs'
 

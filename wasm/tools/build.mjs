@@ -1,10 +1,9 @@
-// In: the C files of wasm/ (testing/ and limits/ for modules of their own). Out: the modules
-// dist/wasm/halfbyte-{relaxed,simd128}-{shared,plain}.wasm, the same four with the test exports in
-// build/test-wasm, those that measure the machine in build/limits, and the solver's in dist/solve. Objects
-// and modules that are newer than their sources are kept.
+// Compiles the C files of wasm/ into the modules dist/wasm/halfbyte-{relaxed,simd128}-{shared,plain}.wasm,
+// the same four with the test exports in build/test-wasm, those that measure the machine in build/limits, and
+// the solver's in dist/solve. Objects and modules that are newer than their sources are kept.
 //
-// Freestanding on purpose: clang through emcc compiles, wasm-ld of the same LLVM links. Nothing runs
-// wasm-opt: it reorders the kernels' loads and halves their speed.
+// The modules are freestanding on purpose: clang, through emcc, compiles, and wasm-ld of the same LLVM links.
+// wasm-opt never runs, because it reorders the kernels' loads and halves their speed.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, statSync, unlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

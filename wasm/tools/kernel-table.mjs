@@ -1,5 +1,5 @@
-// In: lines of the C files that say which op a kernel computes and which function defines it. Out: the header
-// build/generated/kernels.h, from which run.c and wasm/testing/reference.c make their tables.
+// Writes the header build/generated/kernels.h from lines of the C files that say which op a kernel computes
+// and which function defines it. run.c and wasm/testing/reference.c make their tables from it.
 //
 //   /* kernel: OP_ADD add_rows plain */             the kernel of the op and its forms of the dot
 //   /* second round: OP_ROUTE route_sort plain */   its second round, where it has one

@@ -1,4 +1,4 @@
-// In: the C files of wasm/. Out: those of a folder, and the forms of the dot that each is built in, for all
+// Lists the C files of wasm/, or of one folder, and the forms of the dot in which each is built, for all
 // scripts that compile kernels.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join, relative, sep } from 'node:path'

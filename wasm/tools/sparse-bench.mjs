@@ -1,7 +1,10 @@
-// In: the built test modules. Out: the speed of every sparse kernel next to dense, by the share of weights
-// kept. Cold: the matrix is one of many copies that are together larger than any cache. Samples of 1 ms
-// alternate between dense and sparse. The figures are their lower tenths, which other work on the machine
-// affects least, and the middle halves of the ratios.
+// Measures the speed of every sparse kernel next to dense by the share of weights kept, with the built test
+// modules.
+//
+// Cold: the matrix is one of many copies that are together larger than any cache. Samples of 1 ms alternate
+// between dense and sparse. The figures are their lower tenths, which other work on the machine affects
+// least, and the middle halves of the ratios.
+//
 //   node wasm/tools/sparse-bench.mjs [rounds] [name part] [--threads 2] [--curves]
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

@@ -8,7 +8,7 @@ export interface DeviceFacts {
   readonly android: string
   /** Chrome's version; empty if it is not installed. */
   readonly chrome: string
-  /** What sets the first core's clock; empty if the device does not say. */
+  /** The governor of the first core's clock; empty if the device does not say. */
   readonly governor: string
 }
 
@@ -16,11 +16,11 @@ export interface Battery {
   readonly percent: number
   /** Degrees Celsius. */
   readonly celsius: number
-  /** Watts that it gives; undefined where the device does not say, or while it is charged. */
+  /** Watts drawn from the battery; undefined if the device does not say, or while it charges. */
   readonly watts: number | undefined
 }
 
-/** What is known of a device that went away before it told anything. */
+/** The facts of a device that disappeared before it reported any. */
 export const UNKNOWN_FACTS: DeviceFacts = {
   model: 'Unknown phone',
   soc: '',
@@ -34,7 +34,7 @@ export type Shell = (command: string) => Promise<string>
 
 /** The oldest Chrome with SIMD and threads in WebAssembly on Android. */
 const LEAST_CHROME = 91
-/** Above this, devices lower their clocks, so that a cold figure would not be one. */
+/** Above this temperature devices lower their clocks, so a figure would not be a cold one. */
 const MOST_CELSIUS = 40
 const LEAST_PERCENT = 20
 

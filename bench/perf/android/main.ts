@@ -1,5 +1,6 @@
 // npm run perf:android. In: phones on an adb server, and a model. Out: their speeds, cold and sustained, as
-// JSON, and a table of all phones that were measured so far. Without a phone it says so and ends well.
+// JSON, and a table of all phones that were measured so far. Without a phone it says so and exits without an
+// error.
 import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { _android as android } from '@playwright/test'
@@ -22,8 +23,8 @@ const options = new Command('perf:android')
   .parse()
   .opts<{ model: string; threads: number; minutes: number; port: number; out: string }>()
 
-// Playwright's client throws errors of its sockets outside of any call; that a phone is gone is noticed by
-// watching for it.
+// Playwright's client throws errors of its sockets outside any call. A lost phone is noticed by watching for
+// it.
 process.on('uncaughtException', (error: NodeJS.ErrnoException) => {
   if (['ECONNRESET', 'EPIPE', 'ECONNREFUSED'].includes(error.code ?? '')) return
   console.error(error)
@@ -87,7 +88,7 @@ function count(text: string): number {
   return value
 }
 
-/** Fractions are fine. */
+/** Fractions are allowed. */
 function minutes(text: string): number {
   const value = Number(text)
   if (!(value > 0 && value <= 600)) throw new InvalidArgumentError('It is above 0 and at most 600.')

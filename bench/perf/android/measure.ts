@@ -54,7 +54,7 @@ export interface PhoneOrder {
   readonly flags?: readonly string[]
 }
 
-/** Never rejects because of the device: what went wrong becomes the result's problem. */
+/** Never rejects because of the device: an error becomes the `problem` of the result. */
 export async function measurePhone(device: AndroidDevice, order: PhoneOrder): Promise<PhoneResult> {
   const { adb, siteUrl, modelUrl, threads, seconds, flags = [] } = order
   const serial = device.serial()

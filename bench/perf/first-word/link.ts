@@ -1,7 +1,7 @@
 // A link. In: the port of a server, a speed and a delay. Out: an address that reaches it as over that link.
 //
-// Bytes are held back between two sockets, below HTTP: so workers and service workers get them just as slowly
-// as the page does, which DevTools' own throttling leaves out.
+// Bytes are delayed between two sockets, below HTTP, so workers and service workers are as slow as the page.
+// DevTools' own throttling does not slow workers.
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -78,7 +78,7 @@ function pass(from: Socket, to: Socket, delay: (bytes: number) => Promise<unknow
         if (waiting < 16 * PART_BYTES) from.resume()
       })
     }
-    // What is not sent yet must not pile up here.
+    // Bytes that are not yet sent must not pile up here.
     if (waiting >= 16 * PART_BYTES) from.pause()
   })
   // A server closes connections that look idle to it while their bytes still wait here.

@@ -27,7 +27,7 @@ export interface VisitOptions {
   readonly settle?: boolean
 }
 
-/** What the page calls once the first word stands there. */
+/** Called by the page once the first word is visible. */
 const SAID = 'firstWordSaid'
 /** Where the page keeps the name of its last model. */
 const LAST_MODEL = 'halfbyte-last-model'
@@ -57,7 +57,8 @@ async function visitWith(browser: BrowserContext, options: VisitOptions): Promis
   await page.addInitScript(askAtOnce, { key: LAST_MODEL, said: SAID, model, question })
   const session = await browser.newCDPSession(page)
   await session.send('Emulation.setCPUThrottlingRate', { rate: cpuRate })
-  // Playwright's own waiting would put 330 kB of script into the page, which take a tenth of a second at 4x.
+  // Playwright's own waiting would inject 330 kB of script into the page, which takes a tenth of a second at
+  // 4x.
   await session.send('Runtime.enable')
   await session.send('Runtime.addBinding', { name: SAID })
   const said = new Promise<void>((resolve) => session.on('Runtime.bindingCalled', () => resolve()))

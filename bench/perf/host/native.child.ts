@@ -96,5 +96,5 @@ process.on('message', async (request: NativeRequest) => {
     answer({ failure: error instanceof Error ? error.message : String(error) })
   }
 })
-// Whoever started this one is gone.
+// The parent process is gone.
 process.on('disconnect', () => process.exit())

@@ -106,7 +106,7 @@ export async function runInPage(url: string, order: LoadOrder): Promise<Runner> 
 export async function runNative(order: NativeOrder): Promise<Runner> {
   const child = fork(fileURLToPath(new URL('./native.child.ts', import.meta.url)), { stdio: 'inherit' })
   const pids = child.pid === undefined ? [] : [child.pid]
-  // One that is stopped would not notice that this process is gone.
+  // A stopped process would not notice that this process is gone.
   process.once('exit', () => child.kill('SIGKILL'))
   try {
     const { baseBytes = 0, loadMs = 0 } = await ask(child, { type: 'load', order })

@@ -23,7 +23,7 @@ const LOADERS: Readonly<Record<Exclude<EngineName, 'llama.cpp'>, (order: LoadOrd
   'halfbyte-onnx-int4': (order) => loadHalfbyte(order, 'auto'),
   'halfbyte-onnx-int8': (order) => loadHalfbyte(order, 'auto'),
   'halfbyte-onnx-f32': (order) => loadHalfbyte(order, 'auto'),
-  // Only what is on the device is looked through.
+  // Only files on the device are scanned.
   'halfbyte-onnx-f32-bf16': (order) => loadHalfbyte(order, 'auto', 'opfs'),
   'wllama-3': loadWllama3,
   'wllama-2': loadWllama2,

@@ -49,8 +49,8 @@ export async function loadWllama3({ threads, modelUrl, packageUrl }: LoadOrder):
         ids: idsOf(choices[0]?.text ?? ''),
       }
     },
-    // The token that it says is not in its state yet: the second prompt goes on exactly where the first one
-    // ended.
+    // The token that it reports is not yet in its state, so the second prompt continues exactly where the
+    // first one ended.
     async turn(history, message) {
       await complete(history, 1, true)
       const { timings } = await complete(history + message, 1, true)

@@ -1,5 +1,4 @@
-// Earlier versions of the AI SDK. In: models as version 7 calls them. Out: the same models as versions 5 and
-// 6 call theirs.
+// Adapts models for version 7 of the AI SDK to versions 5 and 6.
 import type {
   CallOptions,
   EmbedCall,
@@ -12,7 +11,7 @@ import type {
   Warning,
 } from './ai-sdk-types.ts'
 
-/** `LanguageModelV3` differs in what we do not use. */
+/** `LanguageModelV3` differs only in parts that we do not use. */
 export type LanguageModel6 = Omit<LanguageModel, 'specificationVersion'> & {
   readonly specificationVersion: 'v3'
 }

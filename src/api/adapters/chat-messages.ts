@@ -1,4 +1,4 @@
-// Chat messages. In: roles, contents and tool answers in the form of other libraries. Out: our own messages.
+// Turns messages in the form of other libraries into our own.
 
 import { HalfbyteError } from '../../base/errors.ts'
 import { checkList } from '../../base/options.ts'

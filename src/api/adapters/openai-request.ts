@@ -1,5 +1,4 @@
-// OpenAI requests. In: the parameters of a chat completion. Out: our messages and options, the names of
-// ignored fields, and the `n` replies that were asked for.
+// Turns the parameters of a chat completion into our messages and options, and makes its `n` replies.
 
 import { HalfbyteError } from '../../base/errors.ts'
 import { checkList, renamedOption, shown, wrongOption } from '../../base/options.ts'

@@ -1,5 +1,4 @@
-// OpenAI shapes. The parts of chat completions and embeddings that the adapter reads and writes, under
-// OpenAI's names.
+// The parts of OpenAI's chat completions and embeddings that the adapter uses, under OpenAI's names.
 import type { GenerateOptions } from '../types.ts'
 
 interface TextPart {

@@ -1,4 +1,4 @@
-// OpenAI's interface. The names of the entry `halfbyte/openai`.
+// The names of the entry `halfbyte/openai`.
 export {
   type ChatCompletions,
   type OpenAIClient,

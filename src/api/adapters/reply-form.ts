@@ -1,5 +1,4 @@
-// The form of a reply. In: tools, which of them may or must be called, a JSON format. Out: our options for
-// these.
+// The options for a reply that must be a call or match a JSON format, from what the adapters are given.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Tool } from '../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../types.ts'

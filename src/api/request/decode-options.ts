@@ -1,5 +1,4 @@
-// Options of a reply. In: a caller's options and messages. Out: checked copies, split into what crosses to
-// the worker and what does not.
+// Checks and copies the options of a reply, and separates those that are sent to the worker.
 
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { checkLevels } from '../../base/json.ts'
@@ -20,7 +19,7 @@ import { absolute } from './load-request.ts'
 export function plainMessages(name: string, messages: unknown): Message[] {
   return readFrom(name, () => {
     checkList(name, messages)
-    // Holes are messages too: each is refused by its place.
+    // A hole in the list counts as a message and is refused by its index.
     return Array.from(messages, plainMessage)
   })
 }

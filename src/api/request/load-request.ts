@@ -1,5 +1,4 @@
-// Load requests. In: where a model is, a caller's options. Out: what crosses to the worker, or what is wrong
-// with an option.
+// Checks what a caller wants to load, and turns it into a request that can be sent to the worker.
 
 import { HalfbyteError } from '../../base/errors.ts'
 import {

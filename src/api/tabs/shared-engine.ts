@@ -1,4 +1,4 @@
-// Engines for all tabs. In: where a model is. Out: an engine that the tabs of this site have in common.
+// Loads an engine that the tabs of this site share.
 
 import { digest, hex } from '../../base/sha256.ts'
 import { localConnection, startEngineWorker } from '../../engine/wire/connection.ts'
@@ -44,5 +44,5 @@ async function mayLock(): Promise<boolean> {
   }
 }
 
-/** A token of the hub is part of the key, and no name of a lock shows it. */
+/** A token of the hub is part of the key, but the names of locks do not reveal it. */
 const nameOf = (key: string): string => hex(digest(new TextEncoder().encode(key))).slice(0, 32)

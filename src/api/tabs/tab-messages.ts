@@ -1,5 +1,5 @@
-// Messages of tabs. In: anything that arrives on the tabs' channel. Out: a message of the protocol, or
-// nothing: every script of the site may write there, and so may a page of another release.
+// Checks whatever arrives on the tabs' channel: every script of the site can write there, and so can a page
+// of another release.
 import { areCounts, isCount, isObject } from '../../base/values.ts'
 import { isSavedSession } from '../../engine/reply/transcript.ts'
 import type {
@@ -58,7 +58,7 @@ export type TabMessage = { readonly from: string; readonly to?: string } & (
   | { readonly type: 'garbled'; readonly id: number; readonly of: string }
 )
 
-/** Before the sender is written on it. */
+/** A message without its sender. */
 export type Unsent =
   Exclude<TabMessage, { readonly type: 'garbled' }> extends infer Each
     ? Each extends TabMessage
@@ -66,7 +66,7 @@ export type Unsent =
       : never
     : never
 
-/** What answers: the engine of this tab, or that of another. */
+/** The side that answers: the engine of this tab, or that of another. */
 export interface Host {
   /** Rejects with an error of the engine, with the signal's reason, or with `Lost`. */
   call(name: CallName, args: readonly unknown[], signal: AbortSignal): Promise<unknown>
@@ -137,7 +137,7 @@ export function readMessage(data: unknown): TabMessage | undefined {
   if (!isId(from) || !(to === undefined || isId(to)) || !isText(type)) return undefined
   const read = READERS.get(type)
   if (read === undefined || (read.hasId && !isCount(id))) return undefined
-  // It may be a wish of a tab of another release; nobody waits for what is only told.
+  // A tab of another release may have sent it. Nobody waits for the answer to a notice.
   if (read.check(data)) return data as unknown as TabMessage
   return read.hasId ? { type: 'garbled', from, to, id: id as number, of: type } : undefined
 }

@@ -1,5 +1,4 @@
-// An engine for the tabs of a site. In: calls of this tab. Out: answers of the one engine that all tabs
-// share, wherever it is.
+// The engine service of each tab of a site. It asks the one engine that all tabs share, wherever that is.
 //
 // The tab that holds a Web Lock is the leader: it has the worker and the weights. The others wait for the
 // lock and ask the leader through a BroadcastChannel. When its tab closes, the browser gives the lock to the
@@ -65,7 +64,7 @@ export class TabService {
   /** Requests for the lead that are queued or granted. */
   #claims = 0
   #sureUntil = 0
-  /** What has arrived since the leader looks whether it still leads. */
+  /** Messages that arrived while the leader checks whether it still leads. */
   #unsure: TabMessage[] | undefined
 
   /** `name`: what the tabs that share the engine have in common. */
@@ -107,7 +106,7 @@ export class TabService {
     dispose: async () => this.leave(),
   }
 
-  /** This tab needs the engine no more. A leader's place goes to another tab. */
+  /** This tab no longer needs the engine. If it led, another tab takes over. */
   leave(): void {
     if (this.#left.signal.aborted) return
     this.#left.abort()
@@ -124,7 +123,7 @@ export class TabService {
     })
   }
 
-  /** Finds a leader or becomes it: in the beginning, and after this tab has given up the lead. */
+  /** Finds a leader or becomes one: at the beginning, and after this tab has given up the lead. */
   #seek(): void {
     if (!this.#hasBegun || this.#claims > 0 || this.#left.signal.aborted) return
     this.#stand()
@@ -165,7 +164,7 @@ export class TabService {
     const giveUp = () => {
       if (this.#host !== host) return
       this.#retire()
-      // What was pending is told by then.
+      // By then everything pending has been informed.
       setTimeout(() => {
         host.lose()
         end()
@@ -187,7 +186,7 @@ export class TabService {
     host?.lose()
   }
 
-  /** The engine of this tab is asked nothing more. */
+  /** The engine of this tab gets no more requests. */
   #retire(): void {
     this.#host = undefined
     this.#server = undefined
@@ -243,19 +242,19 @@ export class TabService {
     this.#watch(from)
   }
 
-  /** A tab that was frozen may have lost the lead without having heard of it. */
+  /** A tab that was frozen may have lost the lead without noticing. */
   async #makeSure(server: TabServer, first: TabMessage): Promise<void> {
     const messages = [first]
     this.#unsure = messages
     let leads = true
     let asked = Number.NEGATIVE_INFINITY
-    // In a tab that freezes meanwhile, the answer is old by the time it is heard.
+    // If a tab freezes meanwhile, the answer is out of date when it arrives.
     for (let looks = 0; leads && looks < MOST_LOOKS && this.#now() > asked + SURE_MS; looks++) {
       asked = this.#now()
       leads = await this.#leads()
     }
     this.#unsure = undefined
-    // Whoever asked has asked the next leader by now.
+    // The caller has asked the next leader by now.
     if (!leads || this.#server !== server) return
     this.#sureUntil = asked + SURE_MS
     for (const message of messages) this.#serve(server, message)
@@ -339,7 +338,7 @@ export class TabService {
           return
         }
         known[part] = known[part].slice(piece.length - rest.length)
-        // The reader has had this one.
+        // The reader already has this chunk.
         if (rest === '') feed?.credit(1)
         else {
           delivered[part] += rest
@@ -374,7 +373,7 @@ function started(start: () => LocalEngine): LocalEngine {
   }
 }
 
-/** What a chunk adds to a text of which `known` is still to come. */
+/** What a chunk adds to a text whose next characters, `known`, the reader already has. */
 function after(known: string, text: string): { readonly rest: string; readonly isSame: boolean } {
   const length = Math.min(known.length, text.length)
   return { rest: text.slice(length), isSame: known.slice(0, length) === text.slice(0, length) }

@@ -1,4 +1,4 @@
-// GGUF configuration. In: a header's keys and tensors. Out: the hyperparameters it states, not yet validated.
+// Reads the hyperparameters that a GGUF header states. They are not yet validated.
 import type { MetaValue } from '../../formats/tensors.ts'
 import { familyFile, findFamily, unknownArchitecture } from '../families.ts'
 import type { ModelConfig, RopeScaling, WindowConfig } from './config.ts'
@@ -82,7 +82,7 @@ function keyValueHeads(fields: Fields, heads: number): number {
   throw unbuiltVariant(fields.file, `layers of ${count} and of ${another} KV heads`, 'as many in every layer')
 }
 
-/** The pattern is how often a layer without a window comes, or a fact per layer. */
+/** The pattern is the distance between layers without a window, or a flag per layer. */
 function window(
   fields: Fields,
   model: Pick<ModelConfig, 'layers' | 'contextLength'>,
@@ -130,7 +130,7 @@ function ropeScaling(
   }
   const yarn = type === 'yarn' ? 1 + 0.1 * Math.log(fields.number('rope.scaling.factor')) : 1
   refuseOthers(fields, {
-    // What converters write is all of the magnitude, and what llama.cpp means a factor of it.
+    // Converters write the whole magnitude, but llama.cpp expects a factor of it.
     yarn_attn_factor: [1, yarn],
     yarn_ext_factor: [-1, 1],
     yarn_log_multiplier: [0],

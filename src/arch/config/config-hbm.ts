@@ -1,6 +1,4 @@
-// Pack configuration. In: the record that a .hbm header holds, as JSON. Out: its ModelConfig, not yet
-// validated, and
-// the way back.
+// Reads a ModelConfig from the JSON of a .hbm header, not yet validated, and writes one.
 
 import { ACTIVATION } from '../../abi/constants.ts'
 import type { Activation } from '../../graph/ir.ts'

@@ -1,4 +1,4 @@
-// Hugging Face configuration. In: config.json. Out: the hyperparameters it states, not yet validated.
+// Reads the hyperparameters that a config.json states. They are not yet validated.
 
 import type { MetaValue } from '../../formats/tensors.ts'
 import type { Activation } from '../../graph/ir.ts'
@@ -12,7 +12,7 @@ import { hfRecurrent, hfSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent
 /** True for config.json of state-spaces/mamba, which names no architecture. */
 const isMambaSsm = (fields: Fields): boolean => fields.has('d_model') && fields.has('ssm_cfg')
 
-/** Its names of what Hugging Face's configurations have. */
+/** Its names for the keys of Hugging Face's configurations. */
 const SSM_KEYS = {
   state_size: 'd_state',
   conv_kernel: 'd_conv',
@@ -106,7 +106,7 @@ const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
   }),
 )
 
-/** Absent: the family's own. Recurrent layers have no other. */
+/** Absent: the family's default, which is the only one that recurrent layers have. */
 function activationOf(fields: Fields, { traits }: FamilyFile): Activation | undefined {
   if (!fields.has('hidden_act')) return traits?.activation
   const name = fields.text('hidden_act')
@@ -116,14 +116,14 @@ function activationOf(fields: Fields, { traits }: FamilyFile): Activation | unde
   throw unbuiltVariant(fields.file, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))
 }
 
-/** Keys that change the arithmetic into what is not built, with what they must hold where they are stated. */
+/** Keys that would need arithmetic that is not built, with the only value that each may have. */
 function refuseVariants(fields: Fields, { traits }: FamilyFile): void {
   const wanted = {
     mlp_bias: false,
     conv_bias: false,
     use_bidirectional_attention: false,
     is_causal: true,
-    // Classes with biases on queries, keys and values alone do not have the key.
+    // Classes that have biases only on queries, keys and values lack the key.
     ...(traits?.qkvBias !== true && { attention_bias: false }),
     ...(traits?.bias === true && { attention_bias: true }),
   }

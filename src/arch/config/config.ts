@@ -1,7 +1,7 @@
-// ModelConfig. The hyperparameters that every family shares, frozen, in our own names.
+// ModelConfig: the hyperparameters that every family shares, frozen, under our own names.
 import type { Activation } from '../../graph/ir.ts'
 
-/** How the two numbers of a rotated pair lie in a head: (i, i + dims/2) or (2i, 2i + 1). */
+/** Where the two numbers of a rotated pair are in a head: (i, i + dims/2) or (2i, 2i + 1). */
 export type RopePairing = 'halves' | 'interleaved'
 
 /** Changes to RoPE's frequencies for contexts longer than the trained one. */
@@ -65,7 +65,7 @@ interface CommonSsm {
 
 export interface Mamba1Config extends CommonSsm {
   readonly kind: 'mamba'
-  /** Inputs of the projection that makes step sizes, one per channel. */
+  /** Inputs of the projection that makes step sizes. Each channel has one step size. */
   readonly timeStepRank: number
 }
 
@@ -75,7 +75,7 @@ export interface Mamba2Config extends CommonSsm {
   readonly heads: number
   /** Heads share B and C in this many groups, each with its part of the norm. */
   readonly groups: number
-  /** Least and most of a step size; absent where nothing is limited. */
+  /** Smallest and largest step size; absent if there is no limit. */
   readonly timeStepLimit?: readonly [number, number] | undefined
 }
 
@@ -96,10 +96,10 @@ export interface WindowConfig {
   readonly layers: readonly number[]
 }
 
-/** Feed-forward blocks of which each token goes through some; `intermediateSize` is that of one. */
+/** Feed-forward blocks; each token goes through some of them. `intermediateSize` is the size of one. */
 export interface ExpertsConfig {
   readonly count: number
-  /** Of these each token goes through so many. */
+  /** How many of them each token goes through. */
   readonly used: number
   /** Divide the weights of the chosen by their sum. */
   readonly normalize: boolean
@@ -111,7 +111,10 @@ export interface ModelConfig {
   readonly name: string
   readonly hiddenSize: number
   readonly layers: number
-  /** Heads, their width and the MLP's: 0 in families without attention, without an MLP. */
+  /**
+   * Heads and their width are 0 in families without attention, and the MLP's width in families without an
+   * MLP.
+   */
   readonly heads: number
   readonly kvHeads: number
   readonly headDim: number
@@ -121,22 +124,22 @@ export interface ModelConfig {
   readonly rope: RopeConfig
   /** Tokens the model was trained for. */
   readonly contextLength: number
-  /** Families with recurrent layers have it, others do not. */
+  /** Present in families with recurrent layers only. */
   readonly ssm?: SsmConfig | undefined
-  /** Inputs that a channel of a short convolution sees; hybrids of those and attention have it. */
+  /** Inputs that a channel of a short convolution sees. Present in hybrids of those and attention. */
   readonly convTaps?: number | undefined
-  /** Of a hybrid: the layers with attention; absent when all are of one kind. */
+  /** The layers of a hybrid that have attention; absent when all layers are of one kind. */
   readonly attentionLayers?: readonly number[] | undefined
   readonly multipliers?: Multipliers | undefined
   /** True when the logits matrix is the embedding table. */
   readonly tiedEmbeddings: boolean
   readonly window?: WindowConfig | undefined
-  /** How layers with a window rotate; default: as the others. */
+  /** The rotation of layers with a window; default: that of the others. */
   readonly localRope?: RopeConfig | undefined
   /** Layers that do not rotate. */
   readonly unrotatedLayers?: readonly number[] | undefined
   readonly experts?: ExpertsConfig | undefined
-  /** Of feed-forward blocks; default: the family's own. */
+  /** The activation of feed-forward blocks; default: the family's. */
   readonly activation?: Activation | undefined
   /** Attention and feed-forward block read the same rows, and both are added to them. */
   readonly parallelResidual?: boolean | undefined

@@ -1,5 +1,4 @@
-// Fields. In: a header's values under foreign names. Out: numbers, texts and facts, or an `architecture`
-// error that names the key.
+// Typed access to a header's values under foreign names. Errors name the key.
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { shown } from '../../formats/malformed.ts'
@@ -22,11 +21,11 @@ export function windowOf(
   return those.length === 0 ? undefined : { positions, layers: those }
 }
 
-/** Indices of a model's layers, of a number that may be anything yet. */
+/** Indices of a model's layers. The number of layers is not yet checked. */
 export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
   Array.from({ length: Math.min(layers, 1 << 10) }, (_, layer) => layer)
 
-/** Of a hybrid in GGUF: the layers that have key and value heads. */
+/** The layers of a hybrid in GGUF that have key and value heads. */
 export function layersWithHeads(fields: Fields): number[] {
   const perLayer = fields.numberList('attention.head_count_kv')
   return [...perLayer.keys()].filter((layer) => (perLayer[layer] ?? 0) > 0)
@@ -85,7 +84,7 @@ export class Fields {
     return Object.fromEntries(keys.map((key) => [key, this.number(key)])) as Record<K, number>
   }
 
-  /** The same of those that are there. */
+  /** The same, but only the keys that are present. */
   someNumbers<K extends string>(...keys: readonly K[]): Partial<Record<K, number>> {
     return this.numbers(...keys.filter((key) => this.has(key)))
   }

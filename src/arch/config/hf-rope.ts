@@ -1,9 +1,11 @@
-// Hugging Face RoPE. In: config.json. Out: how the model rotates, in all of its layers or in those with a
-// window.
+// Reads from a config.json how the model rotates, in all layers or in those with a window.
 import type { ModelConfig, RopeConfig, RopeScaling } from './config.ts'
 import { Fields, unbuiltVariant } from './fields.ts'
 
-/** Since version 5 of transformers one object holds all of RoPE, or one for each kind of layer. */
+/**
+ * Since version 5 of transformers one object holds all settings of RoPE, or one object for each kind of
+ * layer.
+ */
 export function fullRope(fields: Fields): Fields | undefined {
   const rope = fields.record('rope_scaling') ?? fields.record('rope_parameters')
   return rope?.record('full_attention') ?? rope
@@ -35,7 +37,7 @@ export const localRope = (fields: Fields, common: ModelConfig, theta: number): R
 
 function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeScaling | undefined {
   const stated = rope.text('rope_type', rope.text('type', 'default'))
-  // Early files of Phi-3 call it so.
+  // Early files of Phi-3 use this name.
   const type = stated === 'su' || (stated === 'yarn' && rope.has('long_factor')) ? 'longrope' : stated
   if (type === 'default') return undefined
   const key = 'original_max_position_embeddings'

@@ -1,5 +1,4 @@
-// Recurrent configuration. In: a header's values. Out: what it says of recurrent layers, under each format's
-// names.
+// Reads what a header says of recurrent layers, under each format's names.
 import type { Family, ModelConfig, SsmConfig } from './config.ts'
 import { type Fields, unbuiltVariant } from './fields.ts'
 
@@ -9,7 +8,7 @@ import { type Fields, unbuiltVariant } from './fields.ts'
  */
 export const RECURRENT_CONTEXT = 1 << 20
 
-/** `heads` and their like of a family without attention. */
+/** `heads` and related sizes of a family without attention. */
 export const NO_ATTENTION = {
   heads: 0,
   kvHeads: 0,
@@ -76,7 +75,7 @@ export function hfSsm(
   }
 }
 
-/** What a header says of a model of recurrent layers alone, but for the sizes that every model has. */
+/** What a header says of a model with only recurrent layers, without the sizes that every model has. */
 export function hfRecurrent(fields: Fields, family: Family): Omit<ModelConfig, Sizes> {
   return {
     ...NO_ATTENTION,

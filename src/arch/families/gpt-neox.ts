@@ -1,4 +1,4 @@
-// GPT-NeoX. GPT-NeoX and Pythia: GPT-2 with partial RoPE and parallel blocks.
+// GPT-NeoX and Pythia: GPT-2 with partial RoPE and parallel blocks.
 import { defaults, family, type Names } from '../family.ts'
 import { GPT, mergedQkv, partsOfQkv, withBias } from './gpt2.ts'
 

@@ -1,4 +1,4 @@
-// GPT-2. GPT-2: layer norms, learned positions, biases, feed-forward blocks without a gate.
+// GPT-2: layer norms, learned positions, biases, feed-forward blocks without a gate.
 import type { ModelConfig } from '../config/config.ts'
 import { type DecoderTraits, PLAIN } from '../decoder.ts'
 import { defaults, family, type Names, type StoredWeight } from '../family.ts'

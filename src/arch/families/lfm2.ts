@@ -1,4 +1,4 @@
-// LFM2. LFM2, dense: short convolutions between two gates in most layers, attention in some.
+// LFM2, dense: short convolutions between two gates in most layers, attention in some.
 import { matrix } from '../../graph/builder.ts'
 import type { Value } from '../../graph/ir.ts'
 import type { ModelConfig } from '../config/config.ts'

@@ -1,4 +1,4 @@
-// Llama. Llama 1 to 3 and models with the same structure: Mistral, SmolLM, TinyLlama.
+// Llama 1 to 3 and models with the same structure: Mistral, SmolLM, TinyLlama.
 
 import { layersOf, windowOf } from '../config/fields.ts'
 import { PLAIN } from '../decoder.ts'

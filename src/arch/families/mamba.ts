@@ -1,4 +1,4 @@
-// Mamba and Mamba-2. In: a layer's normalised input. Out: what its state space adds.
+// Mamba and Mamba-2: builds what a layer's state space adds to its normalised input.
 import { matrix, vector } from '../../graph/builder.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
 import type { ModelConfig, SsmConfig } from '../config/config.ts'
@@ -75,7 +75,7 @@ export const mambaLayer: Mixer = ({ b, config }, layer, input) => {
   )
 }
 
-/** A convolution's weights and its bias, where the model has them. */
+/** A convolution's weights, and its bias if the model has one. */
 export function convWeights(
   at: string,
   channels: number,
@@ -85,7 +85,7 @@ export function convWeights(
   return [weight, convBias ? vector({ [`${at}.ssm_conv.bias`]: channels }) : undefined]
 }
 
-/** Of families with recurrent layers, whose configuration is checked to have them. */
+/** For families with recurrent layers; their configuration has been checked to have them. */
 export function ssmOf<K extends SsmConfig['kind']>({ ssm, name }: ModelConfig, kind: K) {
   if (ssm?.kind !== kind) throw new RangeError(`${name} has no layers of ${kind}`)
   return ssm as Extract<SsmConfig, { kind: K }>

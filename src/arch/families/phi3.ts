@@ -1,4 +1,4 @@
-// Phi-3. Phi-3, Phi-3.5 and Phi-4, dense: Llama with merged matrices, LongRoPE and a window.
+// Phi-3, Phi-3.5 and Phi-4, dense: Llama with merged matrices, LongRoPE and a window.
 import type { ModelConfig } from '../config/config.ts'
 import { PLAIN } from '../decoder.ts'
 import { defaults, family, type Names } from '../family.ts'

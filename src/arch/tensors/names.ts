@@ -1,5 +1,4 @@
-// Names. In: an opened model, its hyperparameters. Out: its tensors by canonical name, in the shapes the
-// graph expects.
+// Maps the tensors of an opened model to canonical names and to the shapes that the graph expects.
 
 import { filledSource, joinedSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'

@@ -1,4 +1,4 @@
-// Recurrent names. The rows of the tensor table for Mamba, Mamba-2 and hybrids.
+// The rows of the tensor table for Mamba, Mamba-2 and hybrids.
 import type { ModelConfig } from '../config/config.ts'
 import { isRecurrent } from '../decoder.ts'
 import { first, hidden, type IsIn, row, type Shape, type StoredWeightOf, type TensorRow } from '../family.ts'

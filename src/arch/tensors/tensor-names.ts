@@ -1,5 +1,4 @@
-// Tensor names. In: hyperparameters, a file format. Out: each tensor of the model: our name, the file's, the
-// shape.
+// The table of all tensors of all families: canonical name, name in each file format, shape.
 import type { ModelFormat } from '../../formats/readers.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { isRecurrent, PLAIN } from '../decoder.ts'

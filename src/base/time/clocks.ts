@@ -1,5 +1,5 @@
-// Clocks. In: a clock that may stand still, jump, or say nonsense. Out: one that never goes backwards, rates
-// that are always finite, and dates that can be stored.
+// Makes an unreliable clock usable: time that never goes backwards, rates that are always finite, and dates
+// that can be stored.
 
 /**
  * Milliseconds since the first reading. A step backwards, and a reading that is not finite, count as no time;
@@ -17,7 +17,7 @@ export function steadyClock(now: () => number): () => number {
   }
 }
 
-/** `count` a second; 0 where no time was seen to pass. */
+/** `count` per second; 0 if no time has passed. */
 export const perSecond = (count: number, ms: number): number =>
   count > 0 && ms > 0 ? (count * 1000) / ms : 0
 

@@ -1,4 +1,4 @@
-// halfbyte calibrate. In: a model, a text. Out: what the inputs of each matrix are like on that text.
+// `halfbyte calibrate`: shows what the inputs of each matrix are like on a text.
 import { Command } from 'commander'
 import { type Product, walk } from '../../shrink/calibrate/walk.ts'
 import { memoryWork } from '../../shrink/calibrate/work-files.ts'
@@ -14,7 +14,7 @@ interface CalibrateFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
   readonly output?: string
 }
 
-/** What is told of a product's inputs. Lists have one number per input. */
+/** What is reported of a product's inputs. Lists have one number per input. */
 interface Told {
   readonly name: string
   readonly inputs: number

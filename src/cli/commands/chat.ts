@@ -1,5 +1,4 @@
-// halfbyte chat. In: lines typed in a terminal, or piped. Out: answers as they are decoded. Ctrl-C stops one;
-// twice exits.
+// `halfbyte chat`: answers lines that are typed in a terminal, or piped. Ctrl-C stops an answer; twice exits.
 import { createInterface } from 'node:readline/promises'
 import { Command } from 'commander'
 import type { Generation } from '../../api/types.ts'

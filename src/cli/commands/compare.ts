@@ -1,5 +1,5 @@
-// halfbyte compare. In: packs of one model, a text. Out: their size, memory, perplexity and speed beside each
-// other, as a Markdown table and an SVG plot.
+// `halfbyte compare`: compares packs of one model by size, memory, perplexity and speed, as a Markdown table
+// and an SVG plot.
 import { basename } from 'node:path'
 import { Command } from 'commander'
 import type { BuiltModel } from '../../engine/load/build-model.ts'

@@ -1,5 +1,4 @@
-// halfbyte convert. In: a model in any format. Out: a .hbm pack, whole or in parts, its tensors quantised and
-// in kernel layout.
+// `halfbyte convert`: turns a model of any format into a .hbm pack, whole or in parts.
 import { stat } from 'node:fs/promises'
 import { Command } from 'commander'
 import { packContents } from '../../engine/load/pack-model.ts'

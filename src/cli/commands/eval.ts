@@ -1,5 +1,5 @@
-// halfbyte eval. In: a model, data sets. Out: perplexities and accuracies with their standard errors, as a
-// Markdown table, JSON and an SVG plot.
+// `halfbyte eval`: scores a model on data sets, with standard errors, as a Markdown table, JSON and an SVG
+// plot.
 
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -34,7 +34,7 @@ import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 import { hashOf, hashWeights, jobKey, openWork, type Work } from '../write/work-folder.ts'
 
-/** The file of a task, and of some a second one. */
+/** The file of a task, and the second file of those tasks that have one. */
 type Files = readonly [DataFile, DataFile?]
 
 interface TaskModel extends EvaluatedModel {
@@ -124,7 +124,7 @@ interface OpenedTask {
   readonly data: TaskReport['data']
 }
 
-/** Throws `format` for a file that cannot be read, or that has to fit into memory and does not. */
+/** Throws `format` for a file that cannot be read, or that must fit into memory but does not. */
 export async function openTask(spec: TaskSpec): Promise<OpenedTask> {
   const paths = spec.paths.slice(0, 2)
   const data = await Promise.all(
@@ -162,7 +162,7 @@ export const makeReplyTask = (
   options: Gsm8kOptions,
 ): ReplyTask | undefined => REPLY_TASKS.get(spec.name)?.(files!, options)
 
-/** No penalty, no drafts and no draw, whatever the model's files recommend. */
+/** Greedy, without penalties and drafts, whatever the model's files recommend. */
 const GREEDY: GenerateOptions = { ...SAMPLER_DEFAULTS, seed: undefined, temperature: 0, speculation: 'off' }
 
 /** A model that answers in conversations of its own. */

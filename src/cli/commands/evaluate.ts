@@ -1,5 +1,4 @@
-// halfbyte logits and perplexity. In: a model and ids or a text. Out: raw logits, or the model's perplexity
-// on the text.
+// `halfbyte logits` and `halfbyte perplexity`: a model's raw logits for ids, or its perplexity on a text.
 import { Command, InvalidArgumentError } from 'commander'
 import { areCounts } from '../../base/values.ts'
 import { perplexity } from '../../evaluate/perplexity.ts'

@@ -1,4 +1,4 @@
-// halfbyte generate. In: a model and a prompt. Out: its continuation as it is decoded, or one JSON object.
+// `halfbyte generate`: continues a prompt, as text while it is decoded or as one JSON object.
 import { Command } from 'commander'
 import type { GenerationResult } from '../../api/types.ts'
 import { openEngine } from '../engine.ts'

@@ -1,5 +1,4 @@
-// halfbyte inspect. In: a model. Out: its description, its tensors, the memory it will take, and its plan on
-// request.
+// `halfbyte inspect`: describes a model, its tensors and its memory, and prints its plan on request.
 import { Command } from 'commander'
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
@@ -77,7 +76,7 @@ export function inspectCommand(): Command {
   return withContextOption(command)
 }
 
-/** The plan; of a model that came as a graph, what was done to the graph before. */
+/** The plan. For a model that came as a graph, first what was done to the graph. */
 const describePlan = ({ file, plan }: PreparedModel): string =>
   [...(file.history ?? []), ...(file.history ? [''] : []), printPlan(plan)].join('\n')
 

@@ -1,5 +1,5 @@
-// halfbyte measure-costs. In: a model. Out: a JSON file with the times of its products in sparse formats on
-// this machine, which `prune --costs` reads.
+// `halfbyte measure-costs`: measures a model's products in sparse formats on this machine, for `prune
+// --costs`.
 import { cpus } from 'node:os'
 import { Command, Option } from 'commander'
 import { measureCosts } from '../../shrink/costs/measure-costs.ts'

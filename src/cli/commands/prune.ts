@@ -1,5 +1,4 @@
-// halfbyte prune. In: a model, how many weights to drop and in which pattern, calibration text. Out: a .hbm
-// pack, or a folder with safetensors, of a model whose matrices have zeros.
+// `halfbyte prune`: sets weights of a model to zero, and writes a .hbm pack or a folder with safetensors.
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import { allocateSparsity, type Prediction } from '../../shrink/calibrate/allocate-sparsity.ts'

@@ -1,5 +1,5 @@
-// halfbyte quantize. In: a float model, calibration text, a method. Out: a .hbm pack, GGUF or GPTQ folder of
-// codes that were chosen for the model's own inputs.
+// `halfbyte quantize`: chooses codes for a float model's own inputs, and writes a .hbm pack, GGUF or GPTQ
+// folder.
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import { type MatrixReport, quantizeModel } from '../../shrink/calibrate/quantize-model.ts'

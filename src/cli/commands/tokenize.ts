@@ -1,4 +1,4 @@
-// halfbyte tokenize. In: a model and a text. Out: the text's ids, each with its text.
+// `halfbyte tokenize`: prints the ids of a text, each with its text.
 import { Command } from 'commander'
 import { openTokenizer } from '../../engine/load/model-text.ts'
 import { openAny } from '../../engine/load/open/open-any.ts'

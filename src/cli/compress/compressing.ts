@@ -1,5 +1,5 @@
-// Compressing for the command line. In: what to make of a model, and how. Out: the file, made in a work
-// folder in which a later run can go on, with progress, a line for each matrix, and a summary.
+// What `quantize` and `prune` share: a work folder in which a later run can continue, progress, a line for
+// each matrix, and a summary.
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
@@ -29,7 +29,7 @@ export interface CalibrationFlags {
   readonly threads: number | 'auto'
 }
 
-/** Tokens of a window when nobody says how many. */
+/** Default number of tokens in a window. */
 const WINDOW_TOKENS = 512
 
 export function withCalibrationOptions(command: Command): Command {
@@ -48,7 +48,7 @@ export function withCalibrationOptions(command: Command): Command {
     )
 }
 
-/** Throws `format` for a text that cannot be read or has not one window. */
+/** Throws `format` for a text that cannot be read or is shorter than one window. */
 export async function readWindows(
   path: string,
   prepared: PreparedModel,
@@ -59,7 +59,7 @@ export async function readWindows(
   return calibrationWindows(textsOf(path), tokenizer, { windows: flags.windows, length })
 }
 
-/** A text, or of a .jsonl file the `text` of each line. */
+/** A text, or the `text` of each line of a .jsonl file. */
 async function* textsOf(path: string): AsyncGenerator<TextPieces> {
   if (!path.endsWith('.jsonl')) {
     yield readPieces(path)
@@ -113,7 +113,7 @@ export const sweepsOption = (): Option =>
     .argParser(whole(0))
     .default(DEFAULT_SWEEPS)
 
-/** The options of `CompressFlags` but for the text. */
+/** The options of `CompressFlags`, except those of the text. */
 export function withCompressOptions(command: Command): Command {
   return withCalibrationOptions(
     command
@@ -130,7 +130,7 @@ export interface CompressJob<Report> {
   readonly model: string
   readonly output: string
   readonly as: ModelOutput['as']
-  /** Encodings of what is not compressed. */
+  /** Encodings of the weights that are not compressed. */
   readonly policy: EngineFlags['weights']
   readonly flags: CompressFlags
   /** Everything that the result depends on, besides model, text and adapters. */
@@ -197,7 +197,7 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
   )
 }
 
-/** Adapters are in the weights, and the tokenizer is in the windows. */
+/** The weights include adapters, and the windows depend on the tokenizer. */
 async function keyOf<Report>(
   { config, weights }: PreparedModel,
   windows: readonly (readonly number[])[],

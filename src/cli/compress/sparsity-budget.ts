@@ -1,5 +1,4 @@
-// Budgets of sparsity for the command line. In: flags. Out: what is asked for, with the costs to go by, and a
-// line that says what is predicted.
+// Reads the flags of sparsity budgets, and prints the predicted result.
 import { readFile } from 'node:fs/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'

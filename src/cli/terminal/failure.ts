@@ -1,5 +1,4 @@
-// Failures. In: an error of ours, or of Node about a file. Out: an error of ours, its line for the user, the
-// exit code.
+// Turns an error into the line that the user reads, with control characters escaped, and into the exit code.
 import { getSystemErrorMessage } from 'node:util'
 import { CommanderError } from 'commander'
 import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
@@ -12,7 +11,7 @@ const OBEYED = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu
 export const visible = (text: string): string =>
   text.replaceAll(OBEYED, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** For a name: line breaks are escaped too, so that it cannot look like a further line. */
+/** For names. Line breaks are escaped too, so that a name cannot look like another line. */
 export const visibleLine = (text: string): string => visible(text).replaceAll('\n', '\\n')
 
 /** A piece of a reply. A terminal has the thought dimmed; pipes and files get the answer alone, unchanged. */

@@ -1,5 +1,5 @@
-// Offer. In: `<model>` and flags. Out: before a model of the hub is downloaded, its size, licence, whether it
-// fits and how it would run here, on stderr.
+// Prints, before a model of the hub is downloaded, its size, licence, whether it fits and how fast it would
+// be.
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { ProbeReport, Smaller } from '../../engine/wire/protocol.ts'
 import { catalogued } from '../../store/catalogue.ts'
@@ -23,7 +23,7 @@ export function describeFit(report: ProbeReport): string {
   return aligned(rows).join('\n')
 }
 
-/** In the form in which they are typed. */
+/** In the form in which a person types them. */
 const flagsOf = ({ contextLength, kvCache, weights }: Smaller): string =>
   [
     ...(contextLength === undefined ? [] : [`--context ${contextLength}`]),
@@ -49,7 +49,7 @@ export async function offer(model: string, flags: EngineFlags, signal: AbortSign
   try {
     report = await probeEngine(model, flags, signal)
   } catch (error) {
-    // The load says better what is wrong with a model.
+    // The load explains better what is wrong with a model.
     if (isHalfbyteError(error)) return
     throw error
   }

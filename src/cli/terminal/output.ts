@@ -1,4 +1,4 @@
-// Output. In: bytes as they are produced. Out: a complete file or none, or stdout.
+// Writes bytes to a file that appears only when it is complete, or to stdout.
 import { createWriteStream } from 'node:fs'
 import { realpath, rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'

@@ -1,5 +1,5 @@
-// Work folder. In: a path, what a job depends on. Out: the job's files on disk, each written under another
-// name first, so that none is ever half there; no other process works on them.
+// The work folder of a long job. Each file is first written under another name, so none is ever half written.
+// Only one process works in a folder.
 
 import { createHash, type Hash } from 'node:crypto'
 import { rmSync } from 'node:fs'
@@ -23,7 +23,9 @@ const LOCK = /^lock-(\d{1,9})$/
 
 interface Holder {
   readonly pid: number
-  /** Tells the process from a later one of the same number; undefined where the system does not say. */
+  /**
+   * Distinguishes the process from a later one with the same number; undefined if the system does not say.
+   */
   readonly began?: string | undefined
   readonly machine: string
 }
@@ -34,7 +36,7 @@ const isLock = (name: string): boolean => LOCK.test(name)
 interface Lock {
   /** The end of the process does this too. */
   release(): void
-  /** For a folder that is gone: another process may have one of the same name by then. */
+  /** For a removed folder: another process may by then have one of the same name. */
   forget(): void
 }
 
@@ -70,7 +72,7 @@ async function lastLock(folder: string): Promise<number> {
   return Math.max(0, ...names.map((name) => Number(LOCK.exec(name)?.[1] ?? 0)))
 }
 
-/** A lock that is not complete is that of a process that was killed, or that will find ours above its own. */
+/** An incomplete lock belongs to a process that was killed, or to one that will find ours before its own. */
 async function refuseIfHeld(folder: string, number: number): Promise<void> {
   const path = join(folder, `lock-${number}`)
   const holder = await readFile(path, 'utf8').then(holderOf, () => undefined)
@@ -115,9 +117,9 @@ async function beginning(pid: number): Promise<string | undefined> {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
 }
 
-/** By name, as a person reads it: a job that differs is refused with the names of what differs. */
+/** By names that a person can read: a different job is refused with the names of what differs. */
 export interface JobKey {
-  /** Work that another version left is not gone on with: its methods may be others. */
+  /** Work of another version is not continued, because its methods may differ. */
   readonly version: string
   readonly [part: string]: string | object
 }
@@ -170,7 +172,8 @@ async function hashTensor(
   signal: AbortSignal,
   count?: (bytes: number) => void,
 ): Promise<void> {
-  // Rows that are computed while they are read are read whole, and panels below an adapter from their start.
+  // Tensors that are computed while they are read are read whole, and panels below an adapter from their
+  // start.
   const unit = packed === undefined ? (PANEL_ROWS * byteLength) / (shape[0] ?? 1) : 1
   const slab = Math.max(1, Math.floor(SLAB_BYTES / unit)) * unit
   for (let at = 0; at < byteLength; at += slab) {
@@ -212,7 +215,7 @@ export async function openWork(path: string, key: JobKey, resume: boolean): Prom
     if (known === undefined) await files.write(KEY, [new TextEncoder().encode(JSON.stringify(key))])
     else checkKey(path, new TextDecoder().decode(known), key, resume)
     const removeAll = async () => {
-      // Under another name first: a folder that is half removed is not a job to go on with.
+      // Renamed first: a half-removed folder must not look like a job that can continue.
       const removed = `${path}.removed`
       await rm(removed, { recursive: true, force: true })
       await rename(path, removed)
@@ -249,7 +252,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
 }
 
 function workFiles(folder: string): WorkFiles {
-  // Matrices are called as the model's file calls them.
+  // Matrices have the names of the model's file.
   const pathOf = (name: string) => join(folder, pathInside(name, 'the model'))
   return {
     async open(name) {

@@ -1,5 +1,4 @@
-// Writing compressed models. In: a pack's contents, the model they were made of. Out: a .hbm, a .gguf, or a
-// folder with safetensors.
+// Writes a compressed model as .hbm, .gguf, or a folder with safetensors.
 import { copyFile, type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HalfbyteError } from '../../base/errors.ts'

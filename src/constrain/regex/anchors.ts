@@ -1,4 +1,4 @@
-// Anchors and lookaheads. In: a pattern's tree. Out: a tree without them that describes the same whole texts.
+// Removes anchors and lookaheads from a pattern's tree. The new tree describes the same whole texts.
 import { refused } from '../refuse.ts'
 import { ANYTHING, NOTHING, type Regex } from './syntax.ts'
 
@@ -91,7 +91,7 @@ function place(node: Regex, left: Regex | undefined, right: Regex | undefined): 
       // Anchors are not allowed inside a repetition.
       return around(left, { ...node, body: place(node.body, undefined, undefined) }, right)
     case 'ahead': {
-      // What is looked at begins here, and anything may follow it.
+      // The text that the lookahead describes begins here, and anything may follow it.
       const body = place(node.body, left === NOTHING ? NOTHING : undefined, ANYTHING)
       return around(left, { ...node, body }, right)
     }

@@ -1,5 +1,5 @@
-// DFA. In: patterns without anchors, lengths, texts. Out: sets of texts with exact intersection, complement
-// and test for emptiness.
+// Deterministic automata for sets of texts, with exact intersection, complement and test for emptiness.
+//
 // A DFA is complete: every state has a step for every column of characters. State 0 is the start.
 import { memo } from '../../base/values.ts'
 import { type CodePoints, codePoints, has, ofText, union } from '../code-points.ts'
@@ -190,7 +190,7 @@ function meetOf(node: Regex & { type: 'meet' }): Dfa {
 /** Most steps that are compared, summed over the rounds. */
 const MAX_COMPARED = 1 << 20
 
-/** The same language with states joined that no text tells apart (Moore, 1956), if it is not too large. */
+/** The same language, with states joined that no text distinguishes (Moore, 1956), if it is not too large. */
 export function merged(dfa: Dfa): Dfa {
   const { next, accepts, columns } = dfa
   const steps = next.length * columns.count

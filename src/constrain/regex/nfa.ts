@@ -1,5 +1,5 @@
-// NFA. In: a pattern's tree without anchors. Out: its states with their steps by set of characters;
-// repetitions are unrolled.
+// Turns a pattern's tree without anchors into states with steps by set of characters. Repetitions are
+// unrolled.
 import { memo } from '../../base/values.ts'
 import { type CodePoints, pairs, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'

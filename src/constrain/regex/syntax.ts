@@ -1,5 +1,4 @@
-// Pattern syntax. In: a regular expression as text. Out: its tree, or a typed error that names what is not
-// regular.
+// Parses a regular expression into its tree. An error names whatever is not regular.
 import { memo } from '../../base/values.ts'
 import { ANY, type CodePoints, codePoints, complement, DIGITS, ofText, pairs, union } from '../code-points.ts'
 import { UNBOUNDED } from '../grammar.ts'

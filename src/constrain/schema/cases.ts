@@ -1,4 +1,4 @@
-// Cases. The type for what a schema allows: a list of cases, each of one JSON type with its own limits.
+// The type for what a schema allows: a list of cases, each of one JSON type with its own limits.
 import type { Dfa } from '../regex/dfa.ts'
 import type { Regex } from '../regex/syntax.ts'
 import type { Json } from './json-text.ts'
@@ -63,7 +63,7 @@ export interface ArrayCase extends Weighted {
   readonly maxItems: number
   /** Whether no two items are equal. */
   readonly isUnique: boolean
-  /** Items of which there are at least `min` and at most `max`. */
+  /** Items that must occur at least `min` and at most `max` times. */
   readonly contains: { readonly schema: Schema; readonly min: number; readonly max: number } | undefined
 }
 export interface ObjectCase extends Weighted {

@@ -1,4 +1,6 @@
-// Intersection. In: two cases. Out: the cases that both allow. Values that lie inside both stay unchanged.
+// Intersects two cases: finds the cases that both allow.
+//
+// Values that are inside both cases stay unchanged.
 import { refused } from '../refuse.ts'
 import {
   type ArrayCase,

@@ -1,4 +1,4 @@
-// JSON text. In: values, sets of characters, lengths. Out: grammar nodes of how JSON writes them.
+// The grammar nodes of how JSON writes values, strings and blanks.
 import {
   ANY,
   type CodePoints,

@@ -1,4 +1,4 @@
-// Keywords. In: one schema object. Out: the cases of its own keywords, each type separately.
+// Reads the keywords of one schema object as cases, one for each JSON type.
 import { isHalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { UNBOUNDED } from '../grammar.ts'

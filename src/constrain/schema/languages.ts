@@ -1,5 +1,4 @@
-// String languages. In: the limits of a string case. Out: its texts as one DFA, made only if limits must be
-// exact.
+// The texts that a string case allows, as one DFA. It is made only if the limits must be exact.
 import { tooLarge } from '../refuse.ts'
 import {
   complementDfa,
@@ -98,7 +97,7 @@ export function withLength(regex: Regex, min: number, max: number): Regex | unde
   return { type: 'seq', parts: parts.with(at, { ...run, ...counts }) }
 }
 
-/** A number of characters that no text of the pattern goes below. */
+/** A lower bound on the number of characters in a text of the pattern. */
 export function shortest(regex: Regex): number {
   switch (regex.type) {
     case 'chars':

@@ -1,4 +1,4 @@
-// Numbers. In: a number case. Out: its grammar: decimals between the bounds, with as many digits as doubles
+// The grammar of the numbers that a case allows: decimals between its bounds, with as many digits as doubles
 // hold.
 
 import { memo } from '../../base/values.ts'

@@ -1,5 +1,4 @@
-// Objects. In: an object case and the nodes of its values. Out: its grammar: named properties in their order,
-// then others.
+// The grammar of an object: named properties in their order, then others.
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 import { tooLarge } from '../refuse.ts'
 import {

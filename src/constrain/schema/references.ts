@@ -1,5 +1,4 @@
-// Schema document. In: a JSON Schema from a page. Out: its parts by reference, or a typed error that names
-// the keyword.
+// Finds the parts of a JSON Schema by reference, and checks their keywords.
 import type { ErrorDetail } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { refused, shown } from '../refuse.ts'

@@ -1,4 +1,4 @@
-// Subtraction. In: two cases. Out: the first without the second, as `oneOf` and `not` need it; or undefined.
+// Subtracts one case from another, for `oneOf` and `not`.
 import { dfaOfTexts, isEmpty, meet } from '../regex/dfa.ts'
 import type { ArrayCase, Case, Conjunction, NumberCase, ObjectCase, StringCase } from './cases.ts'
 import { itemAt, meetNumbers, propertyOf } from './intersect.ts'

@@ -1,4 +1,4 @@
-// Values. In: a JSON Schema. Out: the grammar of the values that it allows, with a rule for each shared part.
+// The grammar of the values that a JSON Schema allows, with a rule for each shared part.
 
 import { memo } from '../../base/values.ts'
 import { type Grammar, type NodeId, oneOf, UNBOUNDED } from '../grammar.ts'

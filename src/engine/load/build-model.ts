@@ -1,5 +1,4 @@
-// Building. In: a prepared model and a host. Out: a model that is ready to generate, with its own memory and
-// threads.
+// Builds a model that is ready to generate, with memory and threads of its own.
 
 import { type EngineNote, PLAIN_NOTES } from '../../base/engine-notes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
@@ -283,7 +282,7 @@ export async function buildModel(
   }
 }
 
-/** Why there are fewer threads than were asked for, or another pool; undefined if there are not. */
+/** Why there are fewer threads than requested, or another pool; undefined if there are not. */
 function shortfallOf(
   { host, threads, pool: asked = 'auto' }: BuildOptions,
   { memoryKind }: Runtime,

@@ -1,5 +1,5 @@
-// Loading weights. In: a prepared model and an arena, or the plans of all shards. Out: the address of every
-// slot, filled slab by slab; every shard's part; the fingerprint that ties saved state to these weights.
+// Fills every weight slot slab by slab, on all shards, and makes the fingerprint that ties saved state to
+// these weights.
 
 import { type Encoding, isSparse, roundUp, sparseTableBytes } from '../../abi/encodings.ts'
 import type { ModelConfig } from '../../arch/config/config.ts'

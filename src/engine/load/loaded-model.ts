@@ -1,4 +1,4 @@
-// Loaded models. The interface of a model that the engine service uses.
+// The interface of a loaded model, as the engine service uses it.
 import type { ByteSource } from '../../base/bytes.ts'
 import type { ConstraintCompiler } from '../../constrain/compile.ts'
 import type { LogitRows } from '../../generate/sampler/rows.ts'

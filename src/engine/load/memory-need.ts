@@ -1,5 +1,4 @@
-// Memory need. In: prepared models that share a memory. Out: the bytes with which they run, and run well; the
-// bytes of all their state.
+// The bytes that models in one memory need to run, and to run well, and the bytes of their state.
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { planTotals } from '../../graph/plan/cost.ts'
@@ -53,7 +52,7 @@ const SLABS = 16
 /** Step descriptors, block tables, stacks, padding: small beside everything else. */
 const OVERHEAD_BYTES = 8 << 20
 
-/** Of models that share a memory. */
+/** Needs of models that share a memory. */
 export function memoryNeed(...models: readonly PreparedModel[]): MemoryNeed {
   const sum = { needBytes: 0, fullBytes: 0, wantBytes: 0 }
   for (const { plan, contextLength, stateBytes = Number.POSITIVE_INFINITY } of models) {

@@ -1,4 +1,4 @@
-// Packing a model. In: a prepared model. Out: the contents of its .hbm pack.
+// Packs a prepared model as the contents of a .hbm file.
 
 import type { SparseBase } from '../../abi/encodings.ts'
 import { type Encoding, isSparse, sparseParts } from '../../abi/encodings.ts'

@@ -1,4 +1,4 @@
-// Placing. In: a prepared model and an arena. Out: its weights, plan, step and state in that memory.
+// Places a prepared model in memory: its weights, plan, step and state.
 
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { type RopeTable, ropeTables } from '../../arch/rope.ts'

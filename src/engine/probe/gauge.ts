@@ -1,5 +1,4 @@
-// Gauge. In: a host and a model's plan. Out: an estimate of the model's speed here, from a short run of the
-// same kernels.
+// Estimates a model's speed on this machine from a short run of the same kernels.
 
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { type Encoding, groupEncoding, matrixBytes } from '../../abi/encodings.ts'
@@ -114,7 +113,7 @@ export interface Speeds {
 const TIMED_MS = 60
 /** Ends the timing where the clock stands still: enough for a best time. */
 const MOST_RUNS = 128
-/** Less than any run takes, so that a coarse clock gives no endless speeds. */
+/** Less than any run takes, so that a coarse clock does not give infinite speeds. */
 const LEAST_MS = 0.001
 /**
  * Rows of the timed prefill: enough to use the kernels for many rows, fewer if these would exceed the time.

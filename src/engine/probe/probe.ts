@@ -1,5 +1,4 @@
-// Probing. In: a load request, a host. Out: whether the model would fit here and its speed, from its headers
-// alone.
+// Says from a model's headers alone whether it would fit here and how fast it would be.
 
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { isHalfbyteError } from '../../base/errors.ts'

@@ -1,4 +1,4 @@
-// Processors. In: addresses of modules. Out: their logit processors, created anew for one reply.
+// Imports logit processors by address, and makes them anew for each reply.
 import { reasonOf } from '../../base/errors.ts'
 import { disown, faultOf, type LogitProcessor } from '../../generate/sampler/processors.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'

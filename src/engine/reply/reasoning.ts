@@ -1,5 +1,4 @@
-// Reasoning of replies. In: a request, its prompt, a constraint. Out: the split of thought and answer, and
-// the constraint on both: none on the thought but its length.
+// Splits a reply into thought and answer, and applies its constraint to the answer only.
 import type { ReplyConstraint, TokenConstraint } from '../../constrain/written-grammar.ts'
 import {
   beginningAfter,
@@ -15,7 +14,9 @@ export interface ReplyReasoning {
   readonly splitter: ReasoningSplitter
 }
 
-/** Undefined if nothing is split: no marks are known, or the caller wants none. `text` is the prompt's. */
+/**
+ * Undefined if nothing is split: no marks are known, or the caller does not want it. `text` is the prompt's.
+ */
 export function openReasoning(
   model: LoadedModel,
   prompt: Prompt,
@@ -69,7 +70,7 @@ class ThoughtConstraint implements ReplyConstraint {
   #isAfterThought = false
   readonly #words: Uint32Array
   readonly #free: Uint32Array
-  /** By length of what a thought has of the mark that ends it: ids that end it and begin the answer. */
+  /** Ids that end the thought and begin the answer, by the length of the closing mark written so far. */
   #straddling: readonly (readonly number[])[] | undefined
 
   constructor(

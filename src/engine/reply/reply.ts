@@ -1,4 +1,4 @@
-// Replies. In: a prompt, a sequence, a stream. Out: the reply in chunks as it is decoded, and how it ended.
+// The whole life of one reply: prepares the prompt, runs the scheduler, sends chunks, and reports the end.
 
 import { HalfbyteError } from '../../base/errors.ts'
 import { checkChoice, checkKeys, checkList, checkTexts, wrongOption } from '../../base/options.ts'
@@ -377,12 +377,12 @@ function createWriter(
   function pass({ reasoning, text }: SplitText): Promise<void> | undefined {
     const rest = stops.push(text)
     if (calls === undefined) return send(reasoning, rest)
-    // What comes of the thought comes before the answer.
+    // Pieces of the thought come before the answer.
     const thoughtText = calls.think(reasoning) + (text === '' ? '' : calls.finishThought())
     return send(thoughtText, calls.push(rest))
   }
 
-  /** With tools, marks of calls are text, which the next prompt quotes: its ids are then others. */
+  /** With tools, marks of calls are text. The next prompt quotes them, so their ids will differ. */
   function isPlain(): boolean {
     const plain = model.text.detokenizer({ marks, after })
     const text = tokens.map((id) => plain.push(id)).join('') + plain.flush()

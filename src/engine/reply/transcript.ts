@@ -1,5 +1,4 @@
-// Transcripts. In: prompts as text, replies as ids. Out: prompts as ids, in which every reply keeps its
-// original ids; the same in the JSON part of a saved session, checked.
+// Keeps the ids of a conversation, so that every reply keeps its original ids in the next prompt.
 
 import { areCounts, isCount, isObject } from '../../base/values.ts'
 import { notSnapshot } from '../../state/snapshot.ts'

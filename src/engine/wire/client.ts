@@ -1,4 +1,4 @@
-// The client. In: a connection. Out: calls that keep error classes, honour signals, and never hang on a dead
+// The page's side of an engine: calls that keep error classes, honour signals, and never hang on a dead
 // worker.
 import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -81,7 +81,7 @@ export class EngineClient {
       if (ended.signal.aborted) return
       try {
         if (data.type === 'need') onNeed?.(data.neededBytes)
-        // A callback may be an async function, whose failure would be nobody's.
+        // A callback may be an async function, whose failure nobody would handle.
         else await onProgress?.(data.progress)
       } catch (error) {
         ended.abort(error)

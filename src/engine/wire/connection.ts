@@ -1,4 +1,4 @@
-// Connections. In: a worker, or a service in this thread. Out: a Comlink endpoint and news of its death.
+// A connection to an engine service, in a worker or in this thread, which notices the other side's death.
 import { type Endpoint, expose } from 'comlink'
 import { HalfbyteError } from '../../base/errors.ts'
 import { randomId } from '../../base/values.ts'
@@ -64,7 +64,7 @@ export function workerConnection(worker: Worker): Connection {
     onDeath(listener) {
       deaths.push(listener)
       const missing = () => listener('its script did not load', { address: addressOf(worker) })
-      // Of a script that it could not fetch, a browser says nothing more.
+      // A browser says nothing more of a script that it could not fetch.
       worker.addEventListener('error', ({ message }) =>
         message || hasBegun ? listener(message || 'it failed') : missing(),
       )

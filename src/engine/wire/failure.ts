@@ -1,4 +1,4 @@
-// Failures. In: anything thrown on one thread. Out: the same class, code and sentence on the other.
+// Carries errors between threads: the same class, code and sentence arrive on the other side.
 import { type TransferHandler, transferHandlers } from 'comlink'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { WireFailure } from './protocol.ts'

@@ -1,4 +1,4 @@
-// Protocol. Everything that crosses between a page and its engine worker, as types.
+// The protocol: the types of everything that crosses between a page and its engine worker.
 //
 //   page                                                worker
 //   EngineService, through Comlink                      load, probe, count, fork, save, store, restore,
@@ -55,7 +55,7 @@ export interface TokenLogprob {
   readonly id: number
   /** The token's text; an incomplete character becomes U+FFFD. */
   readonly text: string
-  /** The token's bytes in UTF-8, also where it ends inside a character. */
+  /** The token's bytes in UTF-8, even if it ends inside a character. */
   readonly bytes: readonly number[]
   readonly logprob: number
 }
@@ -75,7 +75,7 @@ export interface Usage {
   readonly droppedTokens: number
   /** Tokens generated, excluding the end-of-turn token. */
   readonly completionTokens: number
-  /** Those of them that the model thought with, including the marks of the thought. */
+  /** How many of these tokens are the model's thought, including its marks. */
   readonly reasoningTokens: number
   /** Drafted tokens that were checked; 0 if the reply was cancelled. */
   readonly draftedTokens: number
@@ -223,7 +223,7 @@ export interface EngineInfo {
   /** Number of threads that compute, including the engine worker. */
   readonly threads: number
   readonly pool: PoolKind
-  /** What the engine does otherwise than was asked for, and why: fewer threads, a shorter context. */
+  /** How the engine differs from the request, and why: fewer threads, a shorter context. */
   readonly notes: readonly EngineNote[]
   readonly build: Build
 }
@@ -255,7 +255,7 @@ export interface DownloadProgress {
   readonly bytesPerSecond?: number
   /** Estimated seconds until the download ends at that rate; absent if that is unknown. */
   readonly secondsLeft?: number
-  /** A request broke and is made again: which try comes next, when, and why. Absent when bytes came. */
+  /** A request broke and is repeated: which try comes next, when, and why. Absent once bytes arrive. */
   readonly retry?: Retry
 }
 

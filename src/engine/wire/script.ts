@@ -1,5 +1,4 @@
-// Worker scripts. In: a script's address. Out: a worker that runs it, whatever its origin, or why there is
-// none; the spare engine worker of a page.
+// Starts a worker by its script's address, whatever its origin, and keeps the spare engine worker of a page.
 import { reasonOf } from '../../base/errors.ts'
 import type { HostAssets } from '../host.ts'
 
@@ -63,7 +62,7 @@ export function startScript(address: URL): Worker {
   if (address.origin === origin || address.protocol === 'blob:') return start(href, { type: 'module' })
   const name = JSON.stringify(href)
   if (origin !== 'null') return start(blobOf(`import ${name}`), { type: 'module' })
-  // There a blob must not be a module. What arrives before the script runs is kept for it.
+  // There a blob must not be a module. Messages that arrive before the script runs are kept for it.
   return start(
     blobOf(`let kept = []
 onmessage = (event) => kept.push(event)

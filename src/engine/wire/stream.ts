@@ -1,5 +1,4 @@
-// Streams. In: a port. Out: its two ends: an outlet that waits for credit, and a feed that passes chunks to a
-// sink.
+// The two ends of a reply's port: an outlet that waits for credit, and a feed that passes chunks on.
 import { HalfbyteError } from '../../base/errors.ts'
 import { fromFailure, toFailure } from './failure.ts'
 import type { Outcome, StreamCommand, StreamReport, TextChunk } from './protocol.ts'

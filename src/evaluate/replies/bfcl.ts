@@ -1,5 +1,5 @@
-// BFCL. In: questions with functions, and the calls that are right. Out: tasks that compare the calls of a
-// reply with those, by the rules of the Berkeley Function-Calling Leaderboard for Python.
+// The tasks of BFCL: compares the calls of a reply with the right ones, by the rules of the Berkeley
+// Function-Calling Leaderboard for Python.
 import { isObject, type JsonObject } from '../../base/values.ts'
 import { MARKERS } from '../../text/chat/tool-call-forms.ts'
 import { type DataFile, type Line, readLines, textField, wrong } from '../tasks/read.ts'

@@ -1,5 +1,4 @@
-// GSM8K. In: lines of questions with worked answers. Out: a task that looks for the last number of a reply,
-// by the filters of lm-evaluation-harness.
+// The task GSM8K: looks for the last number of a reply, by the filters of lm-evaluation-harness.
 import { type DataFile, type Line, readLines, textField, wrong } from '../tasks/read.ts'
 import {
   type Question,

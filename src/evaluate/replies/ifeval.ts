@@ -1,5 +1,4 @@
-// IFEval. In: prompts with instructions that a program can check. Out: a task that counts the instructions
-// that a reply follows, strictly and loosely.
+// The task IFEval: counts the instructions that a reply follows, strictly and loosely.
 import { isObject } from '../../base/values.ts'
 import { type DataFile, type Line, readLines, textField, wrong } from '../tasks/read.ts'
 import { type Check, instructionCheck } from './instructions.ts'

@@ -1,8 +1,8 @@
-// Instructions of IFEval. In: an instruction's id and arguments. Out: a check of replies. The rules are those
-// of lm-evaluation-harness 0.4.13, whose regular expressions are Python's.
+// The instructions of IFEval as checks of replies. The rules are those of lm-evaluation-harness 0.4.13, whose
+// regular expressions are Python's.
 import { isCount, type JsonObject } from '../../base/values.ts'
 
-/** Before a name, so that a capital after them begins no sentence. */
+/** These come before a name, so a capital after them does not begin a sentence. */
 const TITLES = new Set(
   'mr mrs ms dr prof sen rep gov gen col st jan feb mar apr jun jul aug sept oct nov dec'.split(' '),
 )
@@ -12,7 +12,7 @@ const ABBREVIATIONS = new Set(['vs', 'jr', 'sr', 'inc', 'ltd', 'co', 'corp'])
 /** A mark of an end, what closes after it, marks that stand alone, and white space. */
 const END = /(?<=\S)[.?!]+["'”’)\]}*_]*(?:\s+[.?!]+(?=\s|$))*(?=\s)/g
 
-/** A line break alone ends no sentence. */
+/** A line break alone does not end a sentence. */
 function sentencesOf(text: string): string[] {
   const sentences: string[] = []
   let from = 0
@@ -40,7 +40,10 @@ function goesOn(word: string, mark: string, next: string): boolean {
 /** NLTK's model has not learned these. */
 const NO_ABBREVIATIONS = new Set(['e.g', 'i.e'])
 
-/** Words, marks, and the parts of contractions. A full stop parts only from the last word of a sentence. */
+/**
+ * Words, marks, and the parts of contractions. A full stop is split off only from the last word of a
+ * sentence.
+ */
 const wordTokens = (text: string): string[] =>
   sentencesOf(text).flatMap((sentence) =>
     sentence
@@ -92,7 +95,7 @@ const count = (text: string, pattern: RegExp): number => [...text.matchAll(patte
 const compared = (found: number, relation: string, threshold: number): boolean =>
   relation === 'less than' ? found < threshold : found >= threshold
 
-/** Cased letters there are, and all of the one case. */
+/** True if there are letters with case and all have the same case. */
 const isUpper = (text: string): boolean => /\p{Uppercase}/u.test(text) && !/[\p{Lowercase}\p{Lt}]/u.test(text)
 const isLower = (text: string): boolean => /\p{Lowercase}/u.test(text) && !/[\p{Uppercase}\p{Lt}]/u.test(text)
 
@@ -142,7 +145,10 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Sections between asterisks that hold something; those between two count twice where both forms match. */
+/**
+ * Sections between asterisks that are not empty. A section between double asterisks counts twice if both
+ * forms match.
+ */
 function highlightCount(text: string): number {
   const held = (pattern: RegExp, bare: (section: string) => string) =>
     [...text.matchAll(pattern)].filter(([section]) => bare(section).trim() !== '').length

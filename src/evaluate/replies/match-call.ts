@@ -1,16 +1,15 @@
-// Right calls. In: the arguments of a call, what the function takes, the values that are right. Out: whether
-// they agree, by the rules of BFCL's checker of Python calls.
+// Decides whether the arguments of a call are right, by the rules of BFCL's checker of Python calls.
 import { isObject } from '../../base/values.ts'
 
 export interface Parameter {
-  /** BFCL's name of it, such as `dict` or `float`. */
+  /** BFCL's name of the type, such as `dict` or `float`. */
   readonly type: string
   readonly items?: { readonly type: string } | undefined
 }
 
 export interface PossibleCall {
   readonly name: string
-  /** Every value that is right, by parameter; '' among them: it may be left out. */
+  /** All right values, by parameter. If '' is among them, the parameter may be left out. */
   readonly values: Readonly<Record<string, readonly unknown[]>>
 }
 
@@ -82,7 +81,7 @@ function matchesValue(value: unknown, { type, items }: Parameter, answers: reado
   return isAmong(simple(value), answers.map(simple))
 }
 
-/** Each entry is one of those that the answer allows, and what is missing may be left out. */
+/** Each entry is among those that the answer allows, and each missing one may be left out. */
 function matchesObject(value: unknown, answer: unknown): boolean {
   if (!isObject(value) || !isObject(answer)) return false
   const allowed = (key: string): readonly unknown[] => [answer[key]].flat().map(simple)

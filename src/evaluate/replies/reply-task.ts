@@ -1,5 +1,5 @@
-// Tasks of whole replies. In: questions, and what a good reply is. Out: a task whose items keep the reply
-// beside its marks, so that every score can be checked.
+// Tasks whose items are whole replies. Each item keeps the reply beside its marks, so every score can be
+// checked.
 import { Random } from '../../generate/sampler/random.ts'
 import { mean, type Task } from '../task.ts'
 
@@ -45,7 +45,10 @@ export interface ReplyModel {
   answer(question: Question, signal: AbortSignal): Promise<Reply>
 }
 
-/** Whether a reply passed, by metric. Several where a reply is asked for several things; none: not asked. */
+/**
+ * Whether a reply passed, by metric. A metric has several values if a reply is checked for several things,
+ * and none if it is not checked.
+ */
 export type Marks = Readonly<Record<string, readonly boolean[]>>
 
 export interface MarkedReply extends Reply {

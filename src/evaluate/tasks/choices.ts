@@ -1,5 +1,4 @@
-// Multiple choice. In: data sets in their published forms. Out: tasks that ask which choice the model finds
-// most likely, as lm-evaluation-harness does.
+// Multiple-choice tasks from data sets in their published forms, scored as lm-evaluation-harness does.
 import { type EncodedPair, encodePair, scorePairs } from '../score.ts'
 import { argmax, mean, type Task } from '../task.ts'
 import { type DataFile, goldOf, isTexts, type Line, readLines, textField, textsField, wrong } from './read.ts'
@@ -20,7 +19,7 @@ const SEPARATOR = ' '
  * log-likelihood divided by the choice's length in characters. The first of equals wins.
  */
 export function choiceTask(name: string, items: readonly ChoiceItem[]): Task {
-  // The choices of WinoGrande are contexts, whose lengths say nothing about the continuation.
+  // The choices of WinoGrande are contexts. Their lengths say nothing about the continuation.
   const isNormed = items.every(({ pairs }) => pairs.every(([context]) => context === pairs[0]?.[0]))
   return {
     name,
@@ -85,7 +84,7 @@ function readOwn(line: Line, ending = ''): ChoiceItem {
 
 const isOwn = ({ value }: Line): boolean => 'query' in value || 'context_options' in value
 
-/** Own files: the context is `query` as it stands. */
+/** For users' own files: the context is `query`, unchanged. */
 export const ownChoices = (file: DataFile): Task =>
   choiceTask(
     'choices',
@@ -123,7 +122,7 @@ function capitalized(text: string): string {
   return first.toUpperCase() + rest.join('').toLowerCase()
 }
 
-/** Takes out the marks that WikiHow's pages left. */
+/** Removes the marks of WikiHow's pages. */
 const cleaned = (text: string): string =>
   text
     .trim()
@@ -165,7 +164,7 @@ function readArc(line: Line): ChoiceItem {
   return item(question(stem), text, goldOf(line, gold < 0 ? answerKey : gold, text.length))
 }
 
-/** The two options take the place of the gap, and what follows it is scored. */
+/** Each option replaces the gap, and the text after the gap is scored. */
 export function winogrande(file: DataFile): Task {
   const items = readLines(file).map((line) => {
     if (isOwn(line)) return readOwn(line)

@@ -1,5 +1,4 @@
-// Reading data sets. In: the text of a file. Out: its lines as JSON objects, or a typed error that names the
-// line.
+// Reads the lines of a data set as JSON objects. Errors name the line.
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
@@ -10,7 +9,7 @@ export interface DataFile {
   readonly text: string
 }
 
-/** An object of a file, and where it stands. */
+/** An object of a file, and its line. */
 export interface Line {
   readonly file: string
   readonly number: number

@@ -1,5 +1,4 @@
-// Texts. In: WikiText, LAMBADA or any text. Out: tasks whose result is a perplexity, each by one published
-// definition.
+// Tasks whose result is a perplexity, each by one published definition.
 
 import { linesOf, type TextPieces } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -82,7 +81,7 @@ export interface WindowRules {
    * Ids of the whole text, where `ids` has those of the items that are scored alone. Default: their number.
    */
   readonly total?: number
-  /** Replaces the first id of each window; undefined: nothing does. */
+  /** Replaces the first id of each window; undefined: it stays. */
   readonly bos?: number | undefined
   readonly forward: ForwardRows
 }

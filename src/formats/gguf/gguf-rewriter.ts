@@ -1,5 +1,4 @@
-// GGUF rewriter. In: a GGUF file, tensors that take the place of its own. Out: the file with those, as
-// chunks; metadata and all other tensors keep their bytes.
+// Writes a GGUF file again with some tensors replaced. Metadata and all other tensors keep their bytes.
 import { HalfbyteError } from '../../base/errors.ts'
 import { rowBytes } from '../dtypes.ts'
 import type { DType } from '../tensors.ts'
@@ -13,7 +12,7 @@ export interface NewTensor {
 }
 
 const TYPES = new Map([...GGML_DTYPES].map(([number, dtype]) => [dtype, number]))
-/** Values of `general.file_type` by what most matrices are. */
+/** The value of `general.file_type` by the dtype of most matrices. */
 const FILE_TYPES: Readonly<Partial<Record<DType, number>>> = { Q4_0: 2, Q4_1: 3, Q8_0: 7 }
 /** Bytes of a copied tensor that are in memory at once. */
 const COPY_BYTES = 16 << 20

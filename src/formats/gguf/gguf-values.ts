@@ -1,5 +1,4 @@
-// GGUF values. In: a SlabReader at a value, the value's type. Out: a MetaValue. Every length is checked
-// first.
+// Reads a typed value of a GGUF header. Every length is checked first.
 import { malformed, shown } from '../malformed.ts'
 import type { SlabReader } from '../slab-reader.ts'
 import type { MetaValue } from '../tensors.ts'

@@ -1,5 +1,4 @@
-// GGUF. In: one file of a model. Out: its metadata and the location of each tensor; the data stays in the
-// file.
+// Reads the header of a GGUF file: its metadata and the location of each tensor. The data stays in the file.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { BLOCKS, DTYPES, elementCount, rowBytes } from '../dtypes.ts'
@@ -33,7 +32,7 @@ export interface GgufFile {
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tensors: TensorIndex
   readonly header: {
-    /** Where the metadata end and the list of tensors begins. */
+    /** Where the metadata ends and the list of tensors begins. */
     readonly end: number
     /** Where the number of `general.file_type` is, if it is there. */
     readonly fileTypeAt?: number | undefined
@@ -154,7 +153,7 @@ function checkTypes(file: string, tensors: readonly RawTensor[]): void {
   )
 }
 
-/** Bytes to whose multiples tensors are padded. Throws `format` for what is no such number. */
+/** Tensors are padded to a multiple of so many bytes. Throws `format` if it is not a valid alignment. */
 export function readAlignment(file: string, metadata: ReadonlyMap<string, MetaValue>): number {
   const alignment = metadata.get('general.alignment') ?? DEFAULT_ALIGNMENT
   const isPower =

@@ -1,5 +1,4 @@
-// Group readers. In: stored rows, a group's index. Out: its 32 elements as codes and scales, without
-// rounding, by ggml's definitions.
+// Reads 32 elements of a stored row as codes and scales, without rounding, by ggml's definitions.
 import { halfTable } from '../../base/half.ts'
 import type { CodedGroup, Coding, GroupReader, RowViews } from '../coded-group.ts'
 import type { CodedDType, DType } from '../tensors.ts'

@@ -1,5 +1,4 @@
-// GGUF models and adapters. In: the files of one, split or whole. Out: its headers, read and checked; NVFP4
-// matrices with their scales.
+// Opens GGUF models and adapters: reads and checks their headers, and joins NVFP4 matrices with their scales.
 import { type ByteSource, filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isCount } from '../../base/values.ts'
@@ -14,7 +13,7 @@ import type { MetaValue, TensorIndex, TensorInfo } from '../tensors.ts'
 import { type GgufFile, readGguf } from './gguf.ts'
 import { ggufGeneration, ggufTokenizer } from './tokenizer-data.ts'
 
-/** Throws `format` when a matrix has another number of scales than one, or than experts. */
+/** Throws `format` unless a matrix has one scale, or one for each expert. */
 export function scaleTensors(tensors: TensorIndex): TensorIndex {
   const all = new Map(tensors)
   for (const [name, tensor] of tensors) {
@@ -131,7 +130,7 @@ export async function openGguf(files: readonly ByteSource[], signal?: AbortSigna
   }
 }
 
-/** Throws `unsupported` for a file that is no LoRA adapter. */
+/** Throws `unsupported` if the file is not a LoRA adapter. */
 export async function readGgufAdapter(file: ByteSource, signal?: AbortSignal): Promise<Adapter> {
   const { metadata, tensors } = await readGguf(file, signal)
   const type = metadata.get('general.type')

@@ -1,4 +1,4 @@
-// Script of the GGUF reader. The reader, told to the engine that loads the script.
+// The script dist/readers/gguf.js, which hands the GGUF reader to the engine that loads it.
 import { tellReader } from '../readers.ts'
 import * as reader from './open-gguf.ts'
 

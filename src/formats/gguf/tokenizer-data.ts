@@ -1,4 +1,4 @@
-// Tokenizer data. In: GGUF metadata. Out: the specification from which src/text makes a tokenizer.
+// Takes the specification of a tokenizer from GGUF metadata.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { GgufTokenizerSpec } from '../../text/spec.ts'
 import type { MetaObject } from '../json.ts'

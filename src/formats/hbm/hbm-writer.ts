@@ -1,4 +1,4 @@
-// .hbm writer. In: a model's header and tensors in kernel layout. Out: the pack as chunks.
+// Writes a model's header and its tensors in kernel layout as the chunks of a .hbm pack.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'

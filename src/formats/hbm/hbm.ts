@@ -1,4 +1,4 @@
-// .hbm packs. In: a pack. Out: its model, with tensors in kernel layout. Every byte is checked by hash.
+// Reads .hbm packs: models whose tensors are in kernel layout. Every byte is checked by hash.
 //
 //   0   'HBM1'            8   u32 bytes of the header as stored       16  u64 bytes of the whole file
 //   4   u32 version       12  u32 bytes of the header's JSON          24  u64 zero

@@ -1,5 +1,5 @@
-// Named files. In: the name of a file, as another file gives it. Out: its path in the model's folder, or its
-// address there. No name leads anywhere else.
+// Resolves the name of a file that another file gives, within the model's folder. No name leads anywhere
+// else.
 import { HalfbyteError } from '../../base/errors.ts'
 import { shown } from '../malformed.ts'
 

@@ -1,4 +1,4 @@
-// safetensors models and adapters. In: the files of one. Out: its headers, read and checked.
+// Opens safetensors models and adapters: reads and checks their headers.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
@@ -60,7 +60,7 @@ export async function openSafetensors(
   }
 }
 
-/** PEFT's files. Throws `unsupported` for adapters that are no LoRA. */
+/** PEFT's files. Throws `unsupported` for adapters other than LoRA. */
 export async function readPeftAdapter(
   weights: ByteSource,
   config: ByteSource,

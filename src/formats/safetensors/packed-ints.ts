@@ -1,5 +1,4 @@
-// Packed integers. In: the tensors of a GPTQ, AWQ or compressed-tensors matrix. Out: the matrix as rows of
-// blocks.
+// Reads a matrix of GPTQ, AWQ or compressed-tensors as rows of blocks.
 //
 //   W[n][i] = scale[g][n] * (code[n][i] - zero[g][n]), g the group of input i; codes in 32-bit words
 //

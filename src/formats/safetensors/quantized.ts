@@ -1,5 +1,5 @@
-// Quantised safetensors. In: stored tensors, `quantization_config`. Out: a tensor of a supported dtype per
-// matrix.
+// Presents each quantised matrix of a safetensors model, stored in several tensors, as one tensor of a
+// supported dtype.
 import { HalfbyteError } from '../../base/errors.ts'
 import { halfTable } from '../../base/half.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'

@@ -1,4 +1,4 @@
-// safetensors. In: one file, or the shards of a model and their index. Out: the location of each tensor.
+// Reads safetensors headers, of one file or of the shards of a model, and writes safetensors files.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { areCounts, isObject, type JsonObject } from '../../base/values.ts'

@@ -1,4 +1,4 @@
-// Script of the safetensors reader. The reader, told to the engine that loads the script.
+// The script dist/readers/safetensors.js, which hands the safetensors reader to the engine that loads it.
 import { tellReader } from '../readers.ts'
 import * as reader from './open-safetensors.ts'
 

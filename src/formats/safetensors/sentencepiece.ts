@@ -1,5 +1,5 @@
-// SentencePiece models. In: a tokenizer.model and the tokenizer_config.json beside it. Out: the specification
-// of the same tokenizer as a GGUF has it, whose token types have SentencePiece's numbers.
+// Turns a tokenizer.model, with the tokenizer_config.json beside it, into the specification that a GGUF has
+// for the same tokenizer. Token types have the same numbers in both.
 import { isCount, isObject, type JsonObject } from '../../base/values.ts'
 import { type GgufTokenizerSpec, MAX_TOKENS, shown, unsupported } from '../../text/spec.ts'
 import { Message } from '../protobuf.ts'
@@ -16,7 +16,7 @@ interface Piece {
   type: number
 }
 
-/** `file` names it in errors. Throws `format` for damage, `unsupported` for models that are no BPE. */
+/** `file` names it in errors. Throws `format` for damage, `unsupported` for models other than BPE. */
 export function readSentencePiece(
   file: string,
   bytes: Uint8Array,
@@ -84,7 +84,7 @@ function readPiece(message: Message): Piece {
   return piece
 }
 
-/** Tokens that a model's makers added after training stand in tokenizer_config.json only. */
+/** Tokens that were added after training are only in tokenizer_config.json. */
 function addTokens(pieces: Piece[], config: JsonObject): void {
   const added = isObject(config['added_tokens_decoder']) ? config['added_tokens_decoder'] : {}
   for (const [key, token] of Object.entries(added)) {
@@ -94,7 +94,7 @@ function addTokens(pieces: Piece[], config: JsonObject): void {
       throw unsupported(`has an added token ${shown(key)} without a text or an id`, NEXT)
     while (pieces.length < id) pieces.push({ text: '', score: 0, type: NORMAL })
     const known = pieces[id]
-    // Unknown tokens and bytes keep what they are.
+    // Unknown tokens and bytes keep their type.
     if (known !== undefined && known.text === text && known.type !== NORMAL) continue
     pieces[id] = { text, score: known?.score ?? 0, type: special === true ? CONTROL : USER_DEFINED }
   }

@@ -1,5 +1,4 @@
-// Candidates. In: a row of logits. Out: the remaining ids, best first, without allocating for each token;
-// their log-probabilities.
+// The remaining ids of a row of logits, best first, without allocating for each token.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { LogitRows } from './rows.ts'
 

@@ -1,5 +1,4 @@
-// DRY. In: a row of logits, the tokens so far, texts that break a sequence. Out: lower logits for tokens that
-// would continue a repetition.
+// The DRY stage: lowers the logits of tokens that would continue a repetition.
 
 import { Matcher } from '../../text/detokenizer.ts'
 import type { SamplerSettings } from './options.ts'

@@ -1,4 +1,4 @@
-// Sampler options. What a caller may set, defaults, the range of each number, its flag.
+// The options of the sampler: defaults, the range of each number, and its flag on the command line.
 
 import { checkList, checkTexts, wrongOption } from '../../base/options.ts'
 

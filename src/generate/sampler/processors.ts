@@ -1,5 +1,4 @@
-// Processors. In: a row of logits, adjustments, foreign code. Out: the changed row, or an error that names
-// the code.
+// The stages that change single logits, and the processors that a page provides.
 import { type ErrorCode, HalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { SamplerSettings } from './options.ts'
 
@@ -113,7 +112,7 @@ function textOf(thrown: unknown): string {
   }
 }
 
-/** A promise of foreign code that nobody awaits, and whose failure would count as one of the page. */
+/** Nobody awaits this promise of foreign code, and its failure would count as one of the page. */
 export function disown(value: unknown): void {
   Promise.resolve(value).catch(() => undefined)
 }

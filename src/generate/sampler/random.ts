@@ -1,4 +1,4 @@
-// Random numbers. In: a seed. Out: a stream of uniform numbers that is the same on every machine.
+// A stream of uniform random numbers from a seed, the same on every machine.
 
 /**
  * xoshiro128** 1.1 (Blackman and Vigna). splitmix32 fills its 128 bits from the seed's low and high words. It

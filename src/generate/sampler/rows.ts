@@ -1,5 +1,4 @@
-// Rows. In: rows of logits in linear memory. Out: operations on a whole row at once, and its best ids,
-// sorted.
+// Operations on a whole row of logits in linear memory, among them its best ids, sorted.
 
 import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'

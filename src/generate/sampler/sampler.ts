@@ -1,4 +1,4 @@
-// The sampler. In: a row of logits and the tokens so far. Out: the next id.
+// The sampler: picks the next id from a row of logits and the tokens so far.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { ReplyConstraint } from '../../constrain/written-grammar.ts'
 import { Candidates, LogProbabilities } from './candidates.ts'
@@ -14,7 +14,7 @@ export interface SamplerParts {
   /** Says what may come next. Its `accept` is called for every id. */
   readonly constraint?: ReplyConstraint | undefined
   readonly processors?: readonly LogitProcessor[] | undefined
-  /** Defaults that the model's files give. Default: none. */
+  /** Defaults from the model's files. Default: none. */
   readonly defaults?: SamplerOptions | undefined
   /** Bytes of tokens, for DRY's sequence breakers. Default: no breakers. */
   readonly tokenBytes?: TokenBytes | undefined

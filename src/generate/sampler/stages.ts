@@ -1,5 +1,4 @@
-// Stages. In: candidates, best first. Out: fewer of them, of which at least one stays; mirostat, which draws
-// by surprise.
+// The stages that select among candidates, and mirostat. At least one candidate always stays.
 import type { Candidates } from './candidates.ts'
 import type { SamplerSettings } from './options.ts'
 import type { Random } from './random.ts'

@@ -1,5 +1,4 @@
-// Generate work. In: a prompt in a sequence, a sampler, optionally a guide and a drafter. Out: tokens, one or
-// more for each step.
+// Generates a reply: samples one or more tokens from each step, with an optional guide and drafts.
 
 import type { Sequence } from './sequence.ts'
 import { type Drafter, Speculation } from './speculation.ts'

@@ -1,5 +1,4 @@
-// Round. In: the waiting work, the capacity of a step, times of past steps. Out: which rows of each work the
-// next step runs.
+// Chooses which rows of the waiting work the next step runs.
 import type { StepCapacity } from '../../runtime/step-descriptor.ts'
 import { CHUNK_MS, ChunkSize, StepCost } from './step-cost.ts'
 import { type BareStep, isChosen, type Lane, lacking, type Priority, type Work } from './work.ts'
@@ -23,7 +22,7 @@ export class Round {
   readonly #capacity: StepCapacity
   readonly #chunk: ChunkSize
   readonly #now: () => number
-  /** What the step being made can still carry. */
+  /** The capacity that is left in the step being made. */
   readonly #left = { rows: 0, prompt: 0, logits: 0, sequences: 0 }
   readonly #step: BareStep = { rows: 0, tokens: 0 }
   /** Rows of prompts in the step. */
@@ -97,7 +96,7 @@ export class Round {
     served.length = 0
   }
 
-  /** Rows that others leave free for work that was passed over. */
+  /** Rows that are reserved for work that was passed over. */
   #keepRoom(work: Work | undefined, sign: 1 | -1): void {
     if (work === undefined) return
     const rows = sign * work.lanes.length
@@ -128,7 +127,7 @@ export class Round {
     let room = work.decoding ? left.rows : Math.min(left.rows, left.prompt)
     if (all) room = Math.min(room, left.logits)
     if (price > 0) {
-      // With full credit some rows run at any price: the price may be out of date.
+      // With full credit some rows run at any cost, because the known cost may be out of date.
       const affordable = Math.max(Math.floor(this.#credit / price), this.#credit >= CHUNK_MS ? LEAST_ROWS : 0)
       if (affordable < Math.min(wanted, room, LEAST_ROWS)) return
       room = Math.min(room, affordable)

@@ -1,4 +1,4 @@
-// Scheduler. In: requests on sequences. Out: steps that carry all of them, one run of the plan each.
+// The scheduler: puts all requests into steps, and runs the plan once for each step.
 
 import { HalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'

@@ -1,5 +1,4 @@
-// Sequence. In: token ids. Out: one conversation's tokens, and how many of them the state cache already
-// holds.
+// The tokens of one conversation, and how many of them the state cache already holds.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { areCounts, isCount, isObject } from '../../base/values.ts'

@@ -1,4 +1,4 @@
-// Slowdown. In: times of decode steps, results of measuring again. Out: when to measure the machine again.
+// Notices from the times of decode steps when to measure the machine again.
 
 /** Number of row counts that are tracked; larger steps are ignored. */
 const MOST_ROWS = 16

@@ -1,5 +1,4 @@
-// Speculation. In: a drafter, the tokens that were picked. Out: drafts for the next step, as many as are
-// worth their rows.
+// Drafts tokens for the next step, as many as are worth their rows.
 
 import type { StepCost } from './step-cost.ts'
 import type { BareStep } from './work.ts'

@@ -1,5 +1,4 @@
-// Step buffer. In: the sequences and tokens of one step. Out: the ragged descriptor of wasm/core/abi.h, in
-// linear memory.
+// Describes one step in linear memory: its sequences, tokens and wanted logits.
 
 import { ABI, SEQUENCE, SEQUENCE_WORDS } from '../../abi/constants.ts'
 import type { RopeTable } from '../../arch/rope.ts'

@@ -1,5 +1,4 @@
-// Step cost. In: times of steps by row count. Out: the time of a step with any number of rows, and how many
-// rows of prefill the next step may have.
+// Learns how long a step with any number of rows takes, and how many rows of prefill the next step may have.
 
 /** Milliseconds that a step may keep aborts and other sequences waiting. */
 export const CHUNK_MS = 100

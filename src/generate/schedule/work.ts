@@ -1,5 +1,5 @@
-// Work. In: one request's sequences. Out: what the scheduler knows about it: its rows of a step, and the
-// consumer of their logits.
+// What the scheduler knows about one request: its sequences, its rows of a step, and the consumer of their
+// logits.
 
 import type { Sequence } from './sequence.ts'
 import type { RowsView } from './step-buffer.ts'

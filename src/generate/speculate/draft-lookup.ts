@@ -1,5 +1,4 @@
-// Lookup drafts. In: the tokens so far. Out: the tokens that followed an earlier occurrence of the text's
-// end.
+// Drafts the tokens that followed an earlier occurrence of the text's end.
 import type { Drafter } from '../schedule/speculation.ts'
 
 /** Shortest match; the token after a single matching one is hardly predictable. */

@@ -1,5 +1,4 @@
-// Draft models. In: a second, smaller model in the same memory, the tokens so far. Out: its prediction of the
-// next tokens.
+// Drafts tokens with a second, smaller model in the same memory.
 
 import { isHalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'

@@ -1,4 +1,4 @@
-// Attention. In: queries, keys and values. Out: rotated queries and a grown state; rows that attended to it.
+// The nodes of attention: rotating queries and keys and storing keys and values, and attending to them.
 import { PAIRING } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { AttentionShape, HeadNorms, Quantizable, RopeUse, StillBias, Value } from '../ir.ts'

@@ -1,4 +1,4 @@
-// Experts. In: rows and a router's logits. Out: rows sorted by expert, multiplied, and summed for each row.
+// The nodes of experts: routing rows, sorting them by expert, multiplying them, and summing them again.
 import { ENCODINGS, isSparse } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Value, WeightRef } from '../ir.ts'

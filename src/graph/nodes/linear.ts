@@ -1,4 +1,5 @@
-// Linear layers. In: rows and a matrix. Out: their product, or the gated product of a matrix of two halves.
+// The nodes of linear layers: the product of rows and a matrix, and the gated product of a matrix of two
+// halves.
 import { ACTIVATION } from '../../abi/constants.ts'
 import { ENCODINGS, isSparse, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'

@@ -1,4 +1,4 @@
-// Recurrent nodes. In: rows, and the state that earlier steps left in the slab. Out: rows and new state.
+// The recurrent nodes, which read and write the state that earlier steps left in the sequence's slab.
 import { ACTIVATION } from '../../abi/constants.ts'
 import { PANEL_ROWS, ROW_PADDING } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -100,7 +100,7 @@ export const ssd: KernelKind<Ssd> = {
   },
 }
 
-/** Channels of a recurrent op, which works on so many at once. */
+/** A recurrent op works on so many channels at once. */
 function whole({ label, shape: [, width] }: Value, multiple: number): number {
   if (width % multiple === 0) return width
   throw new HalfbyteError('internal', `${label} has ${width} channels where a multiple of ${multiple} is due`)

@@ -1,4 +1,5 @@
-// Nodes on rows: embedding, norms, elementwise arithmetic, quantization, views, and the exchanges of shards.
+// The nodes on rows: embedding, norms, elementwise arithmetic, quantization, views, and the exchanges of
+// shards.
 
 import { ACTIVATION } from '../../abi/constants.ts'
 import { ENCODINGS, GROUP_SIZE, groupEncoding, roundUp } from '../../abi/encodings.ts'

@@ -1,5 +1,4 @@
-// Fusion. In: a graph, each weight's encoding. Out: the same graph, in which linears add to the residual and
-// compute the gate themselves.
+// The pass in which linears take over the addition to the residual, and quantised ones the gate.
 
 import type { Value } from '../ir.ts'
 import { basesOf, type Graph, inputsOf, type Node, type NodeOf, producersOf, readersOf } from '../nodes.ts'

@@ -1,5 +1,5 @@
-// Quantise. In: a graph, each weight's encoding. Out: the same graph, in which quantised linears read a8 rows
-// from the node that makes the values, and f32 rows that nobody reads are not made.
+// The pass in which quantised linears read int8 rows from the node that makes the values. f32 rows that
+// nobody reads are no longer made.
 import { GROUP_SIZE } from '../../abi/encodings.ts'
 import { vector } from '../builder.ts'
 import type { StateGroup, Value, WeightRef } from '../ir.ts'
@@ -56,7 +56,7 @@ function biasOf(
   return undefined
 }
 
-/** The first still pair, or undefined if nothing of a key is still. */
+/** The first still pair, or undefined if no part of a key is still. */
 function firstStill(
   { rope, attention }: NodeOf<'ropeKv'>,
   frequencies: readonly Float64Array[],

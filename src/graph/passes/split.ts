@@ -1,4 +1,4 @@
-// Split. In: a graph, each weight's encoding. Out: the same graph; each linear reads weights of one encoding.
+// The pass that splits merged linears, so that each linear reads weights of one encoding.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import { isQuantized } from '../../abi/encodings.ts'

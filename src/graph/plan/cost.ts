@@ -1,5 +1,4 @@
-// Cost. In: a plan and the shape of a step. Out: the bytes that each op must move, and its operations; the
-// bytes of the plan by kind.
+// Counts the bytes that each op of a plan must move in a step, its operations, and the plan's bytes by kind.
 import { BLOCK_POSITIONS, ROWS } from '../../abi/constants.ts'
 import { isQuantized } from '../../abi/encodings.ts'
 import { type Columns, type OpReader, opEntry } from '../../abi/ops.ts'
@@ -107,7 +106,7 @@ function readerOf(plan: Plan, { fields }: PlanOp, shape: StepShape): OpReader {
     has: (field) => typeof fields[field] === 'object',
     isQuantized: slot !== undefined && isQuantized(slot.encoding),
     positionBytes: group === undefined ? 0 : blockBytes(group) / BLOCK_POSITIONS / group.layers.length,
-    // Only attention asks, and the sum goes over all rows.
+    // Only attention needs this. The sum covers all rows.
     get attended() {
       return attended(shape, number('window'))
     },

@@ -1,5 +1,4 @@
-// Layouts. In: a state group or a graph. Out: the bytes of a block of 64 positions and where each layer lies
-// in it; where the state of each recurrent layer lies in a sequence's slab; strides of rows.
+// Layouts: where each layer is in a block of 64 positions and in a sequence's slab, and the strides of rows.
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import {
   GROUP_SIZE,

@@ -1,4 +1,4 @@
-// Plan. The lowered graph as data: op records whose pointers are not addresses yet.
+// The Plan: the lowered graph as data. Pointers of its op records are not addresses yet.
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import type { OpName } from '../../abi/ops.ts'
 import type { StateGroup, WeightRef } from '../ir.ts'

@@ -1,4 +1,4 @@
-// Print. In: a plan. Out: a page of text that shows its ops, shapes, bytes and peak.
+// Prints a plan as a page of text with its ops, shapes, bytes and peak.
 
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { type OpEntry, opEntry } from '../../abi/ops.ts'

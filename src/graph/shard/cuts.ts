@@ -1,5 +1,4 @@
-// Cuts. In: a family's graph, the shares of several shards. Out: the part of each value that one shard makes,
-// decided by its readers.
+// Decides which part of each value of a family's graph one shard makes, from the nodes that read it.
 
 import { GROUP_SIZE, isQuantized, PANEL_ROWS } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'

@@ -1,4 +1,4 @@
-// Shard. In: a graph, the shares of several shards. Out: the graph of one shard, whose sums meet the others'.
+// Cuts a family's graph into the graph of one shard, with the exchanges where it meets the other shards.
 //
 //   shard s holds                          of                       cut by
 //   rows of Q, of K and V                  attn_q, attn_k, attn_v   query heads; the KV heads that they read
@@ -28,7 +28,7 @@ class Sharder {
   readonly #cuts: Cuts
   /** Values that are now cut, by the id that they kept. */
   readonly #replaced = new Map<number, Value>()
-  /** Columns of cut values. Partial sums, which lack what the other shards add, have none. */
+  /** Columns of cut values. Partial sums, to which the other shards still add, have none. */
   readonly #columns = new Map<number, Columns>()
   readonly #partial = new Set<number>()
   /** Norms over rows that this shard has only in part, by the id of their output. */

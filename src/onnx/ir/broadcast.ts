@@ -1,5 +1,4 @@
-// Broadcasting. In: shapes of several inputs. Out: the shape they have together, and where each output
-// element finds its inputs.
+// Broadcasting: the common shape of several inputs, and where each output element finds its inputs.
 import type { Dim } from './dims.ts'
 import type { Node } from './graph.ts'
 import { unfit } from './operator.ts'

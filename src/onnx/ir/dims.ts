@@ -1,5 +1,5 @@
-// Symbolic dims. In: sizes that are numbers or expressions such as `past + 2*tokens`. Out: sums, products and
-// quotients, in one canonical form, so that equal dims are equal strings.
+// Symbolic dims: numbers, or expressions such as `past + 2*tokens`, in one canonical form, so that equal dims
+// are equal strings.
 //
 // An expression is a polynomial with whole coefficients over atoms. Atoms are names, names in brackets
 // (`[any text]`) and quotients or limits that could not be worked out: `floor(a / b)`, `min(a, b)`,
@@ -79,11 +79,11 @@ function limit(kind: 'min' | 'max', left: Dim, right: Dim): Dim {
   return bounded(`${kind}(${[left, right].map(String).sort().join(', ')})`)
 }
 
-/** -1 or 1 where a difference cannot be above or below 0: names are sizes, which are not negative. */
+/** -1 or 1 if a difference cannot be above or below 0: names are sizes, which are not negative. */
 function signOf(dim: Dim): -1 | 1 | undefined {
   if (typeof dim === 'number') return dim < 0 ? -1 : 1
   const terms = [...read(dim)]
-  // What is in parentheses may be negative itself.
+  // An expression in parentheses may be negative.
   if (terms.some(([key]) => /[(].*-/.test(key))) return undefined
   if (terms.every(([, value]) => value >= 0)) return 1
   return terms.every(([, value]) => value <= 0) ? -1 : undefined

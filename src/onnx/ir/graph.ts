@@ -1,5 +1,5 @@
-// The dialect. Graphs of nodes over ranked tensors, as ONNX has them: values by name, constants, symbolic
-// dims, attributes, edges.
+// The graphs of ONNX files: nodes over tensors of any rank, values by name, constants, symbolic dims,
+// attributes, edges.
 import type { ByteSource } from '../../base/bytes.ts'
 import type { Dim } from './dims.ts'
 import { type DType, numbersOf, type Tensor } from './tensor.ts'
@@ -26,7 +26,7 @@ export function readersOf(graph: Graph): ReadonlyMap<string, readonly Node[]> {
   return readers
 }
 
-/** Names of the values that are read once, and not by who runs the graph. */
+/** Names of the values that exactly one node reads and that are not outputs of the graph. */
 export function readOnce(graph: Graph): ReadonlySet<string> {
   const names = [...readersOf(graph)].flatMap(([name, nodes]) => (nodes.length === 1 ? [name] : []))
   const once = new Set(names)
@@ -89,7 +89,7 @@ export interface Type {
   readonly dtype: DType
   /** Absent: the rank is not known. */
   readonly dims?: readonly Dim[] | undefined
-  /** Elements in row order, where they are known. Only of integers: sizes, indices, axes. */
+  /** Elements in row order, if they are known. Only for integers: sizes, indices, axes. */
   readonly elements?: readonly Dim[] | undefined
 }
 
@@ -99,7 +99,7 @@ export interface Input {
   readonly type?: Type | undefined
 }
 
-/** A constant that stays in its file until its rows are wanted. */
+/** A constant that stays in its file until its rows are needed. */
 export interface StoredTensor {
   readonly dtype: DType
   readonly dims: readonly number[]
@@ -107,7 +107,7 @@ export interface StoredTensor {
   /** First byte in `source`. */
   readonly offset: number
   readonly byteLength: number
-  /** The same values as bf16, for f32 that all are. */
+  /** The same values as bf16, if all of the f32 values are bf16. */
   readonly bfloats?: ByteSource
 }
 

@@ -1,5 +1,5 @@
-// Operators as data. What each entry of the registry gives: schema, shape rule, evaluator, mapping type,
-// layout class.
+// Operators as data: the entry of the registry with its schema, shape rule, evaluator, mapping type and
+// layout class; and helpers for entries.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Attribute, AttributeKind, Domain, Graph, Node, Type } from './graph.ts'
 import { type DType, MOST_AXES, reader, type Tensor } from './tensor.ts'
@@ -45,7 +45,7 @@ export const sameType = ({ inputs: [input] }: Inference): [Type | undefined] => 
 export const wants = (node: { readonly outputs: readonly string[] }, output: number): boolean =>
   (node.outputs[output] ?? '') !== ''
 
-/** The first element of an input that has one; undefined where the input is left out. */
+/** The first element of an input; undefined if the input is left out. */
 export const scalarOf = (tensor: Tensor | undefined): number | undefined =>
   tensor === undefined || tensor.data.length === 0 ? undefined : reader(tensor)(0)
 
@@ -130,7 +130,7 @@ export interface Evaluation {
    * is dropped or the node is done.
    */
   run(graph: Graph, inputs: readonly Tensor[]): readonly Tensor[]
-  /** Says that results of `run` are not needed any more. */
+  /** Releases results of `run` that are no longer needed. */
   drop(made: readonly Tensor[]): void
 }
 
@@ -142,7 +142,7 @@ export const LATEST_OPSET = 28
 export interface Operator {
   readonly name: string
   readonly domain: Domain
-  /** First and last opset whose definition the entry follows; `node.version` tells them apart within. */
+  /** First and last opset whose definition the entry follows. `node.version` says which one a node has. */
   readonly versions: readonly [number, number]
   readonly schema: Schema
   readonly mapping: Mapping
@@ -181,7 +181,7 @@ export function checkAxes(node: Node, dims: readonly unknown[] = []): void {
     throw unclaimed(node, `it makes a value of ${dims.length} axes where ${MOST_AXES} are the most`)
 }
 
-/** An input that the schema says is there. */
+/** An input that the schema requires. */
 export function given<T>(
   { node, inputs }: { node: Node; inputs: readonly (T | undefined)[] },
   index: number,

@@ -1,4 +1,4 @@
-// Tensors. In: a dtype and dims. Out: tensors in memory, as evaluators read and make them.
+// Tensors in memory, as evaluators read and make them, and the dtypes of their elements.
 import { HalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
 
@@ -100,7 +100,7 @@ export const countOf = (dims: readonly number[]): number => dims.reduce((product
 /** Elements of the largest tensor that is made in memory: masks and tables, not weights. */
 export const MOST_ELEMENTS = 2 ** 24
 
-/** Axes of the value with most of them. */
+/** Most axes of a value. */
 export const MOST_AXES = 64
 
 /**
@@ -137,7 +137,7 @@ export function reader({ data }: Tensor): (index: number) => number {
   return (index) => data[index] as number
 }
 
-/** Stores a number as the tensor's dtype has it. */
+/** Stores a number, converted to the tensor's dtype. */
 export function writer({ dtype, data }: Tensor): (index: number, value: number) => void {
   if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
     return (index, value) => {

@@ -1,5 +1,4 @@
-// Arithmetic. In: two tensors or more. Out: their sums, differences, products, quotients, powers, remainders
-// and extremes, broadcast.
+// Arithmetic operators: sums, differences, products, quotients, powers, remainders and extremes, broadcast.
 
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideExactly, maxDims, minDims, multiplyDims, subtractDims } from '../ir/dims.ts'
@@ -41,7 +40,7 @@ function comparison(name: string, since: number, dtypes: readonly DType[], compa
   }
 }
 
-/** Elements that are known on both sides are known of the result, as 0 and 1. */
+/** If the elements of both sides are known, the result is known too, as 0 and 1. */
 function inferComparison({ node, inputs: [left, right] }: Inference, compare: Compare): Type | undefined {
   const dims = broadcastDims(node, [left?.dims, right?.dims])
   const a = left?.elements
@@ -95,7 +94,7 @@ type Binary<T> = (left: T, right: T) => T
 interface Arithmetic {
   readonly number: Binary<number>
   readonly big: Binary<bigint>
-  /** undefined where the result cannot be told. */
+  /** Undefined if the result is not certain. */
   readonly dim?: (left: Dim, right: Dim) => Dim | undefined
 }
 
@@ -177,7 +176,7 @@ function evaluatePair(node: Node, left: Tensor, right: Tensor, { number, big }: 
   const a = left.data as Float32Array
   const b = right.data as Float32Array
   const write = writer(made)
-  // A quotient of integers is cut off by the store; one of zero by zero is 0.
+  // Storing a quotient of integers cuts off the fraction; zero divided by zero gives 0.
   for (let at = 0; at < made.data.length; at++) write(at, number(a[from[at]!]!, b[to[at]!]!))
   return made
 }

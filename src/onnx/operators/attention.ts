@@ -1,5 +1,5 @@
-// Attention. In: types of queries, keys and values, and of those of earlier steps. Out: types of the rows
-// that attended, of keys and values with those of earlier steps in front, of scores.
+// Attention: the types of its outputs. They are the rows that attended, keys and values with those of earlier
+// steps before them, and scores.
 
 import { addDims, type Dim, divideDims, multiplyDims } from '../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../ir/graph.ts'

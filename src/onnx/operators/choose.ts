@@ -1,5 +1,4 @@
-// Where, Clip, Cast and CastLike. In: tensors. Out: elements of one or the other, within limits, or in
-// another dtype.
+// Where, Clip, Cast and CastLike.
 
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
@@ -81,7 +80,7 @@ function inferCast(dtype: DType, input: Type | undefined): Type {
   return { dtype, dims: input?.dims, elements: keeps && isWhole ? input.elements : undefined }
 }
 
-/** What is not a whole number is cut off; what does not fit wraps. */
+/** Fractions are cut off; numbers that do not fit wrap. */
 function evaluateCast(input: Tensor, dtype: DType): Tensor {
   const made = zeros(dtype, input.dims)
   if (isBig(dtype) && isBig(input.dtype)) {

@@ -1,4 +1,4 @@
-// Convolution. In: [batch][channel][place...], filters. Out: sums over a window of places, at each place.
+// Convolution: sums over a window of places, at each place.
 
 import { addDims, type Dim, divideDims } from '../ir/dims.ts'
 import type { Node } from '../ir/graph.ts'
@@ -49,7 +49,7 @@ const conv: Operator = define({
   evaluate: (context) => [evaluateConv(context)],
 })
 
-/** undefined where the border depends on a size that is not known. */
+/** Undefined if the border depends on an unknown size. */
 function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly number[]): Axis[] | undefined {
   const rank = sizes.length
   const ones = sizes.map(() => 1)

@@ -1,4 +1,4 @@
-// New tensors. In: attributes, shapes, limits. Out: constants, filled tensors, ranges, triangles.
+// Operators that make new tensors: constants, filled tensors, ranges, triangles.
 
 import { type Dim, divideDims, maxDims, subtractDims } from '../ir/dims.ts'
 import { type Node, typeOf } from '../ir/graph.ts'
@@ -47,7 +47,7 @@ const constant: Operator = {
   evaluate: ({ node }) => [constantOf(node)],
 }
 
-/** The tensor of one element that fills; 0 in f32 where none is given. */
+/** The tensor of one element with which the output is filled; by default 0 in f32. */
 function fillOf(node: Node): Tensor {
   const attribute = node.attributes.get('value')
   if (attribute === undefined) return zeros('f32', [1])

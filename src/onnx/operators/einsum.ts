@@ -1,4 +1,4 @@
-// Einsum. In: an equation and tensors. Out: sums of products over the letters that the result lacks.
+// Einsum: sums of products over the letters that are missing in the result.
 
 import { walk } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'

@@ -1,5 +1,4 @@
-// If, Loop and Scan. In: a condition or a count, values, a graph in an attribute. Out: what the graph makes,
-// once or step by step.
+// If, Loop and Scan: run a graph in an attribute, once or step by step.
 
 import type { Dim } from '../ir/dims.ts'
 import type { Graph, Node, Type } from '../ir/graph.ts'
@@ -18,7 +17,7 @@ import {
 } from '../ir/operator.ts'
 import { ALL_DTYPES, countOf, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
 
-/** Steps of the longest loop: a file that says 2^60 must not hang. */
+/** Steps of the longest loop: a file with a count of 2^60 must not hang. */
 const MOST_STEPS = 2 ** 16
 
 function bodyOf(node: Node, name: string): Graph {
@@ -60,7 +59,7 @@ function outputsOf(node: Node, made: readonly Tensor[]): readonly Tensor[] {
   throw unfit(node, `its graph has ${made.length} outputs where ${node.outputs.length} are due`)
 }
 
-/** Only dtypes are known of what goes round: its shape may change with each step. */
+/** Only the dtypes of carried values are known, because their shape may change with each step. */
 const loose = (type: Type | undefined): Type | undefined => type && { dtype: type.dtype }
 
 const loop: Operator = define({
@@ -105,7 +104,7 @@ function evaluateLoop(context: Evaluation): (Tensor | undefined)[] {
   return [...state, ...stackedOutputs(node, steps, body.outputs.length - carries.length - 1)]
 }
 
-/** What all steps made, one tensor for each of `count` outputs. */
+/** The results of all steps, one tensor for each of `count` outputs. */
 function stackedOutputs(node: Node, steps: readonly (readonly Tensor[])[], count: number): Tensor[] {
   return Array.from({ length: count }, (_, at) => {
     if (steps.length === 0)
@@ -163,7 +162,7 @@ const scan: Operator = define({
   evaluate: evaluateScan,
 })
 
-/** How many inputs go round; the others are gone over. */
+/** How many inputs are carried from step to step; the others are scanned. */
 function statesOf(node: Node, inputs: number): number {
   const lists = ['input_axes', 'input_directions', 'output_axes', 'output_directions']
   if (lists.some((name) => intsOf(node, `scan_${name}`, []).some((each) => each !== 0)))

@@ -1,5 +1,4 @@
-// Chosen elements. In: tensors and indices into them. Out: the elements there, or the tensor with others
-// there.
+// Operators that choose elements by indices, or put others in their place.
 
 import { axisOf } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
@@ -198,7 +197,7 @@ const scatterND: Operator = define({
   },
 })
 
-/** Indices outside of the depth give a row without the on value. */
+/** An index outside the depth gives a row without the on value. */
 const oneHot: Operator = define({
   name: 'OneHot',
   since: 9,

@@ -1,4 +1,4 @@
-// Axes. In: a tensor. Out: the same elements under other axes, or some of them.
+// Operators that change axes: the same elements, or some of them, in another layout.
 
 import { axisOf, broadcast, broadcastIndices, walk } from '../ir/broadcast.ts'
 import { type Dim, maxDims, minDims, subtractDims } from '../ir/dims.ts'
@@ -153,7 +153,7 @@ const expand: Operator = {
   },
 }
 
-/** undefined where two symbols meet that may differ. */
+/** Undefined if two symbols meet that may differ. */
 function expanded(own: readonly Dim[], shape: readonly Dim[]): Dim[] | undefined {
   const rank = Math.max(own.length, shape.length)
   const dims = Array.from({ length: rank }, (_, axis): Dim | undefined => {
@@ -161,7 +161,7 @@ function expanded(own: readonly Dim[], shape: readonly Dim[]): Dim[] | undefined
     const b = shape[axis - rank + shape.length] ?? 1
     if (a === b || b === 1) return a
     if (a === 1) return b
-    // One of them is a known size above one, which the other has or is one.
+    // One size is known and above one. The other must be equal, or one.
     return typeof a === 'number' ? a : typeof b === 'number' ? b : undefined
   })
   return dims.every((size) => size !== undefined) ? dims : undefined
@@ -215,7 +215,7 @@ function sliced(elements: readonly Dim[], start: number, end: number, step: numb
   return Array.from({ length: count }, (_, at) => elements[first + at * step]!)
 }
 
-/** The size of a slice of an axis; undefined where it depends on which symbol is larger. */
+/** The size of a slice of an axis; undefined if it depends on which symbol is larger. */
 function sliceLength(size: Dim, start: Dim, end: Dim, step: number): Dim | undefined {
   if (typeof size === 'number' && typeof start === 'number' && typeof end === 'number')
     return range(size, start, end, step).count
@@ -243,7 +243,7 @@ function range(size: number, start: number, end: number, step: number): { first:
   return { first, count: Math.max(0, Math.ceil((last - first) / step)) }
 }
 
-/** Starts, ends, axes and steps: as many of each, no axis twice, no step of 0. */
+/** Starts, ends, axes and steps: equally many of each, no axis twice, no step of 0. */
 function checkSlices(node: Node, lists: readonly (readonly Dim[])[]): void {
   const [starts, , axes, steps] = lists
   const isFit = lists.every((list) => list.length === starts!.length) && new Set(axes).size === axes!.length

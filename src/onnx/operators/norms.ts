@@ -1,5 +1,4 @@
-// Norms. In: a tensor, weights. Out: its rows with a mean of 0 and a variance of 1, or with a root mean
-// square of 1, times the weights.
+// Norms: rows with mean 0 and variance 1, or with root mean square 1, times weights.
 
 import { axisOf, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
@@ -158,7 +157,7 @@ const rmsNormalization: Operator = define({
   evaluate: (context) => evaluateRows(context, false, []),
 })
 
-/** ONNX Runtime has it in ONNX's own domain, though the standard has not. */
+/** ONNX Runtime has it in ONNX's own domain, although the standard does not. */
 const simplifiedLayerNormalization: Operator = define({
   ...ROWS,
   name: 'SimplifiedLayerNormalization',

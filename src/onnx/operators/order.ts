@@ -1,5 +1,4 @@
-// Order along an axis. In: a tensor. Out: its largest elements, where the extremes are, running sums and
-// products.
+// Order along an axis: the largest elements, the places of extremes, running sums and products.
 
 import { axisOf } from '../ir/broadcast.ts'
 import type { Type } from '../ir/graph.ts'
@@ -60,7 +59,7 @@ function inferTopK({ node, inputs: [input, k] }: Inference): (Type | undefined)[
 /** Work of one element in a sort. */
 const SORT_UNITS = 16
 
-/** Of equal elements the first one comes first. */
+/** Equal elements keep their order. */
 function evaluateTopK(context: Evaluation): Tensor[] {
   const { node } = context
   const input = given(context, 0)
@@ -88,7 +87,7 @@ function evaluateTopK(context: Evaluation): Tensor[] {
   return [values, indices]
 }
 
-/** Of equal extremes the first one, or the last one where the node asks for it. */
+/** Among equal extremes the first one, or the last one if the node asks for it. */
 function extreme(name: string, sign: number): Operator {
   const reduced = <D>(node: Inference['node'], dims: readonly D[], axis: number): (D | number)[] =>
     flagOf(node, 'keepdims', true) ? dims.with(axis, 1 as D) : dims.toSpliced(axis, 1)

@@ -1,5 +1,4 @@
-// Parts and copies. In: a tensor. Out: its parts, copies of it side by side, a border around it, its elements
-// in rows.
+// Operators that split a tensor, repeat it, put a border around it, or rearrange its elements.
 
 import { axisOf, walk } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideExactly, multiplyDims, productOf } from '../ir/dims.ts'
@@ -197,7 +196,7 @@ function evaluatePad(context: Evaluation): Tensor {
   return made
 }
 
-/** Where an element of the border comes from; undefined: from nowhere. */
+/** The place from which an element of the border comes; undefined: none. */
 function sourceOf(node: Node, mode: string): (at: number, size: number) => number | undefined {
   const modulo = (at: number, size: number) => ((at % size) + size) % size
   switch (mode) {
@@ -257,7 +256,7 @@ const size: Operator = define({
   evaluate: (context) => [tensorOf('i64', [], [given(context, 0).data.length])],
 })
 
-/** As it is outside of training: nothing is dropped. */
+/** As outside of training: nothing is dropped. */
 const dropout: Operator = define({
   name: 'Dropout',
   since: 7,

@@ -1,5 +1,4 @@
-// Matrix products. In: two tensors. Out: their product over the last axis of one and the last but one of the
-// other; sums in f64.
+// Matrix products, with sums in f64.
 
 import { broadcast, broadcastDims, broadcastIndices } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'

@@ -1,4 +1,4 @@
-// Quantisation. In: floats, or integers, with scales and zero points. Out: the other; products of integers.
+// Quantisation: floats to integers with scales and zero points and back, and products of integers.
 
 import { axisOf } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
@@ -99,7 +99,7 @@ const quantizeLinear: Operator = define({
   },
 })
 
-/** The quotient as the dtype has it. */
+/** The quotient, rounded and limited to the dtype. */
 function quotientIn(dtype: DType): (a: number, b: number) => number {
   if (dtype === 'f32') return (a, b) => Math.fround(a / b)
   const round = rounder(dtype)

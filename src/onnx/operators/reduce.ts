@@ -1,4 +1,4 @@
-// Reductions. In: a tensor. Out: means, sums or extremes over some axes; softmax over one.
+// Reductions over some axes: means, sums, extremes; and softmax over one axis.
 
 import { axisOf, walk } from '../ir/broadcast.ts'
 import type { Dim } from '../ir/dims.ts'
@@ -51,7 +51,7 @@ function reduction(name: string, fold: Fold): Operator {
   }
 }
 
-/** All axes where none are named, unless the node says that then nothing is reduced. */
+/** If no axes are named: all of them, unless the node says that nothing is reduced then. */
 function axesOf(node: Node, rank: number, named: readonly number[] | undefined): number[] {
   if (named !== undefined && named.length > 0) return named.map((axis) => axisOf(node, axis, rank))
   return flagOf(node, 'noop_with_empty_axes') ? [] : Array.from({ length: rank }, (_, axis) => axis)

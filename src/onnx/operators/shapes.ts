@@ -1,5 +1,5 @@
-// Shape, Gather, Concat, Reshape. In: tensors. Out: their sizes, chosen slices, joined tensors, other dims;
-// what is known of elements goes on, so that shapes computed from shapes stay known.
+// Shape, Gather, Concat and Reshape. Known elements are propagated, so that shapes computed from shapes stay
+// known.
 import { isCount } from '../../base/values.ts'
 import { axisOf, walk } from '../ir/broadcast.ts'
 import { addDims, type Dim, divideExactly, productOf } from '../ir/dims.ts'
@@ -174,7 +174,7 @@ function inferReshape({ node, inputs: [data, target] }: Inference): Type | undef
   }
 }
 
-/** The product of `over` divided by that of `under`; sizes that both have cancel each other first. */
+/** The product of `over` divided by that of `under`. Sizes that occur in both cancel first. */
 function quotientOf(over: readonly Dim[], under: readonly Dim[]): Dim | undefined {
   const rest = [...over]
   const left = under.filter((size) => {

@@ -1,4 +1,4 @@
-// Operators of one input, element by element. In: a tensor. Out: a tensor of the same shape.
+// Operators of one input, element by element.
 
 import { subtractDims } from '../ir/dims.ts'
 import type { AttributeKind, Node } from '../ir/graph.ts'
@@ -60,7 +60,7 @@ function shaped(
   }
 }
 
-/** A question about each number. */
+/** A yes-or-no question about each number. */
 function test(
   name: string,
   since: number,

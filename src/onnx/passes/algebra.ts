@@ -1,4 +1,5 @@
-// Algebraic rewrites. In: a graph. Out: the graph without nodes that change nothing, with pairs that are one.
+// The pass of algebraic rewrites: removes nodes that change nothing, and joins pairs of nodes that are equal
+// to one.
 import { inferTypes, type Types } from '../infer.ts'
 import { type Constant, type Graph, hasInput, isStored, type Node, readOnce, type Type } from '../ir/graph.ts'
 import { intOf, intsOf } from '../ir/operator.ts'
@@ -81,7 +82,7 @@ function joinedSlice(
   return { ...node, inputs }
 }
 
-/** Cuts by axis; undefined unless all is constant, axes count from the front and steps are 1. */
+/** Cuts by axis; undefined unless everything is constant, axes count from the front and steps are 1. */
 function cutsOf(
   node: Node,
   graph: Graph,
@@ -199,7 +200,7 @@ function isNeutral(graph: Graph, types: Types, name: string, other: string, valu
   return value === 0 && isFloating ? Object.is(number, -0) : number === value
 }
 
-/** A transpose of a transpose, or a cast of a cast that lost nothing, as one node. */
+/** Joins a transpose of a transpose, or a cast of a cast that lost nothing. */
 function merged(
   node: Node,
   makers: ReadonlyMap<string, Node>,

@@ -1,5 +1,5 @@
-// Constant folding. In: a graph. Out: the graph in which what can be known is a constant: Constant nodes,
-// nodes of constants, and shapes that inference knows.
+// The pass of constant folding: whatever can be known becomes a constant (Constant nodes, nodes of constants,
+// shapes that inference knows).
 import type { Budget } from '../../base/budget.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { evaluateNode, graphBudget } from '../evaluate.ts'
@@ -33,11 +33,14 @@ export const foldConstants: Pass = {
   },
 }
 
-/** Constants of a graph while it is folded. Those that only folded nodes read go as soon as they have. */
+/**
+ * Constants of a graph while it is folded. A constant that only folded nodes read is dropped after its last
+ * reader.
+ */
 class Folding {
   readonly constants: Map<string, Constant>
   readonly #budget: Budget
-  /** Nodes that have still to read each value; the graph's outputs have one more. */
+  /** How many nodes still have to read each value; outputs of the graph count one more. */
   readonly #readers = new Map<string, number>()
   #heldBytes = 0
 
@@ -93,7 +96,7 @@ class Folding {
   }
 }
 
-/** Products read codes with less memory than floats, so a matrix stays what it is. */
+/** Products need less memory for codes than for floats, so a matrix of codes is not folded. */
 const isMatrixOfCodes = ({ op }: Node, [codes]: readonly (Tensor | undefined)[]): boolean =>
   op === 'DequantizeLinear' && (codes?.dims.length ?? 0) > 1
 
@@ -108,7 +111,7 @@ function evaluated(node: Node, inputs: readonly (Tensor | undefined)[], budget: 
   }
 }
 
-/** Nothing is known of a size that inference does not know; then the node is left. */
+/** If inference does not know a size, the node stays. */
 function isTooLarge(node: Node, inputs: readonly (Tensor | undefined)[]): boolean {
   const types = operatorOf(node)?.infer({
     node,

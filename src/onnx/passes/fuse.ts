@@ -1,5 +1,5 @@
-// Fusion. In: a graph. Out: the graph in which a product and its sum are one Gemm, and GELU in primitive
-// operators is one node.
+// The pass of fusion: a product and its sum become one Gemm, and GELU in primitive operators becomes one
+// node.
 import { inferTypes, type Types } from '../infer.ts'
 import { type Attribute, type Graph, isStored, type Node, producersOf, readOnce } from '../ir/graph.ts'
 import { flagOf, intsOf } from '../ir/operator.ts'
@@ -28,7 +28,7 @@ const CLOSE = 1e-6
 /** Nested products or sums that are looked through; a chain of x * x would have 2^n factors. */
 const DEEPEST = 4
 
-/** Names and numbers that a value is the product of, or the sum; numbers as one. */
+/** The names whose product, or sum, a value is, and the numbers combined to one. */
 function parts(
   room: Room,
   name: string,
@@ -138,7 +138,7 @@ const isMatrix = (types: Types, name: string | undefined): boolean => {
   return type?.dims?.length === 2 && isFloat(type.dtype)
 }
 
-/** A product and a sum that is all that reads it. */
+/** A product whose only reader is a sum. */
 function withSum(node: Node, own: Maker, types: Types): Node | undefined {
   if ((node.op !== 'Add' && node.op !== 'Sum') || node.inputs.length !== 2) return undefined
   const dims = types.get(node.outputs[0] ?? '')?.dims

@@ -1,11 +1,11 @@
-// Passes. In: a graph and the passes to run on it, in order. Out: the graph after them, and what each did. A
-// run can stop after a pass, print every graph, and verify each pass on random inputs.
+// Runs passes on a graph, and reports what each did. A run can stop after a pass, print every graph, and
+// verify each pass on random inputs.
 import type { Budget } from '../../base/budget.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { graphBudget } from '../evaluate.ts'
 import type { Attribute, Graph, Node } from '../ir/graph.ts'
 
-/** Names of outputs stay: a node that makes one is kept by the caller. */
+/** Names of outputs stay: the caller keeps the node that makes one. */
 export function renamed(graph: Graph, names: ReadonlyMap<string, string>): Graph {
   if (names.size === 0) return graph
   return { ...graph, nodes: graph.nodes.map((node) => renamedNode(node, names)) }
@@ -42,7 +42,7 @@ export function final(name: string, names: ReadonlyMap<string, string>): string 
 /** Same outputs before and after; pure. */
 export interface Pass {
   readonly name: string
-  /** `budget`: what the graph's file may make us compute. Default: that of one file. */
+  /** `budget`: limits the work that the graph's file may cause. Default: that of one file. */
   readonly run: (graph: Graph, budget?: Budget) => Graph
 }
 
@@ -53,7 +53,7 @@ export interface PassReport {
 }
 
 export interface PassOptions {
-  /** What the graph's file may make us compute. Default: that of one file. */
+  /** Limits the work that the graph's file may cause. Default: that of one file. */
   readonly budget?: Budget | undefined
   /** Name of the last pass that runs. Default: all run. */
   readonly until?: string | undefined

@@ -1,5 +1,5 @@
-// Redundancy. In: a graph. Out: the graph in which equal nodes of equal inputs are one, without nodes and
-// constants that no output needs.
+// The passes against redundancy: joins equal nodes with equal inputs, and drops nodes and constants that no
+// output needs.
 import { type Attribute, type Graph, isStored, type Node, readsOf } from '../ir/graph.ts'
 import type { Tensor } from '../ir/tensor.ts'
 import { final, type Pass, renamed, withNodes } from './pass.ts'
@@ -48,7 +48,7 @@ export const shareCommon: Pass = {
   },
 }
 
-/** What a node computes; undefined where two runs may differ, or where it has a graph. */
+/** A key of what a node computes; undefined if two runs may differ, or if it contains a graph. */
 function keyOf(node: Node, names: ReadonlyMap<string, string>): string | undefined {
   if (RANDOM.test(node.op)) return undefined
   const attributes: string[] = []

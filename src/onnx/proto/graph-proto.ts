@@ -1,4 +1,4 @@
-// GraphProto. In: a message in memory. Out: nodes, attributes and types of the dialect.
+// Reads a GraphProto: its nodes, attributes and types.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Message } from '../../formats/protobuf.ts'
 import { type Dim, dimFrom } from '../ir/dims.ts'
@@ -13,7 +13,7 @@ const MOST_NODES = 200_000
 const MOST_NAMES = 1_000_000
 const MOST_DOCUMENTATION = 2 ** 26
 
-/** What is counted over all graphs of a file. */
+/** Counts over all graphs of a file. */
 export class Counts {
   #nodes = 0
   #names = 0
@@ -123,7 +123,7 @@ function readValueName(message: Message): string {
   return name
 }
 
-/** A ValueInfoProto. Throws `unsupported` for what is not a dense tensor. */
+/** A ValueInfoProto. Throws `unsupported` for anything but a dense tensor. */
 export function readValue(message: Message): Input {
   let name = ''
   let type: Type | undefined

@@ -1,4 +1,4 @@
-// TensorProto. In: its fields. Out: a tensor in memory, or where its bytes lie.
+// Reads a TensorProto: a tensor in memory, or the place of its bytes.
 import { HalfbyteError } from '../../base/errors.ts'
 import { halfTable } from '../../base/half.ts'
 import { malformed } from '../../formats/malformed.ts'
@@ -13,7 +13,7 @@ export interface TensorFields {
   readonly name: string
   readonly dtype: DType
   readonly dims: readonly number[]
-  /** Bytes that dims and dtype ask for. */
+  /** Bytes that dims and dtype imply. */
   readonly byteLength: number
   readonly data: TensorData
 }
@@ -69,7 +69,7 @@ export function dtypeOf(file: string, name: string, type: number): DType {
   return dtype
 }
 
-/** Stored bytes. Throws `format` for dims that are no sizes. */
+/** Stored bytes. Throws `format` for dims that are not sizes. */
 function sizeOf(file: string, name: string, dtype: DType, dims: readonly number[]): number {
   if (dims.length > MOST_RANK)
     throw malformed(file, `tensor ${name} has ${dims.length} dimensions where ${MOST_RANK} are the most`)

@@ -1,4 +1,4 @@
-// Handlers. In: an operator's domain and name. Out: what translates it into the plan's IR.
+// The table of handlers, which translate operators into the graph of a step.
 import {
   add,
   cast,
@@ -71,7 +71,7 @@ import {
 } from './handlers/scores.ts'
 import type { Handler, Handlers } from './translator.ts'
 
-/** The first that takes the node. */
+/** The result of the first handler that accepts the node. */
 const any =
   (...handlers: readonly Handler[]): Handler =>
   async (t, node) => {

@@ -1,5 +1,5 @@
-// Merging. In: the graph of a step as an export has it. Out: the same graph, in which queries, keys and
-// values, and both halves of a gate, come from one product each, as in the graphs of families.
+// Merges products: queries, keys and values, and both halves of a gate, come from one product each, as in the
+// graphs of families.
 
 import type { Value, WeightPart, WeightRef } from '../../graph/ir.ts'
 import { type Graph, type Node, type NodeOf, nextId, producersOf } from '../../graph/nodes.ts'

@@ -1,5 +1,4 @@
-// Probing. In: a graph, the name of a value that does not depend on weights or tokens, sizes of a step. Out:
-// the value, computed by the evaluator.
+// Computes a value that depends on neither weights nor tokens, for a step of given sizes, with the evaluator.
 import type { Budget } from '../../base/budget.ts'
 import { evaluateInSteps } from '../evaluate.ts'
 import type { Types } from '../infer.ts'
@@ -15,13 +14,13 @@ export interface StepSizes {
   readonly past: number
 }
 
-/** What a run of the graph gives to one of its whole-number inputs. */
+/** The value that a run of the graph gives to one of its integer inputs. */
 type Given = 'zeros' | 'ones' | 'positions' | 'last' | 'total'
 
 /** The nodes that one value is made of. */
 interface Part {
   readonly graph: Graph
-  /** Shapes that inference knows: their values may be made of weights, which are not read. */
+  /** Shapes that inference knows. The values with these shapes may depend on weights, which are not read. */
   readonly shapes: ReadonlyMap<string, readonly Dim[]>
 }
 
@@ -65,7 +64,7 @@ export class Prober {
     }
   }
 
-  /** Throws `unsupported` where it depends on an input of which nobody knows what runs give it. */
+  /** Throws `unsupported` if it depends on an input whose contents in a run are unknown. */
   part(name: string): Part {
     const known = this.#parts.get(name)
     if (known !== undefined) return known
@@ -105,7 +104,9 @@ function withoutShapes({ inputs, nodes }: Graph, types: Types) {
   return { nodes: others, shapes }
 }
 
-/** Names tell ids, masks and positions; lengths are what GroupQueryAttention reads as such. */
+/**
+ * Ids, masks and positions are recognised by their names, and lengths because GroupQueryAttention reads them.
+ */
 function givenTo({ inputs, nodes }: Graph): ReadonlyMap<string, Given> {
   const lengths = new Map<string, Given>()
   for (const { op, inputs: read } of nodes) {

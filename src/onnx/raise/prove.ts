@@ -1,6 +1,5 @@
-// Proofs. In: a control value of a graph, and what it has to be in a step. Out: nothing, once it was computed
-// for steps on both sides of every number that it may be compared with; how many positions that holds for, if
-// not for the whole context; else an error.
+// Proves what a control value must be. It is computed for steps on both sides of every number that it may be
+// compared with. The result is the number of positions for which the proof is valid, or an error.
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
@@ -49,7 +48,7 @@ export async function proveMask(
   return window
 }
 
-/** What one step shows of the window; 0 where every earlier position is seen. */
+/** The window that one step shows; 0 if every earlier position is visible. */
 function windowOf(node: Node, { name, form }: Mask, heads: number, tensor: Tensor, sizes: StepSizes): number {
   const { tokens, past } = sizes
   const total = past + tokens
@@ -127,7 +126,7 @@ function seenOf(
   return window
 }
 
-/** What numbers of a step may have to be, by position in the list. */
+/** The numbers that a step must have, by position in the list. */
 const DUE = {
   'the positions of its tokens': ({ tokens, past }: StepSizes) => ({ count: tokens, first: past, step: 1 }),
   'the positions after it, less one': ({ tokens, past }: StepSizes) => ({
@@ -174,7 +173,10 @@ export function proveNumbers(
 export const provePositions = (t: Translator, node: Node, name: string, end?: number): Promise<void> =>
   proveNumbers(t, node, name, 'the positions of its tokens', end)
 
-/** Where a form that changes later is read up to there; one that changes before is refused. */
+/**
+ * From this length on, a value that becomes wrong only limits the context. A value that is wrong earlier is
+ * refused.
+ */
 const LEAST_CONTEXT = 1024
 
 /** What is proven of a control value. */
@@ -182,7 +184,7 @@ export interface Claim {
   readonly shape: ValueShape
   /** Positions that a step may have at most; default: the context. */
   readonly end?: number | undefined
-  /** Throws where the values are others than a plan has in that step. */
+  /** Throws if the values differ from those of a plan in that step. */
   check(values: readonly Tensor[], sizes: StepSizes): void
 }
 
@@ -199,7 +201,7 @@ export async function prove(
   const last = Math.min(end, t.end)
   const thresholds = thresholdsOf(names.map((name) => t.prober.part(name).graph))
   const { steps, reach } = stepsAround(thresholds, { end: last, hasState: t.hasState, shape })
-  // Totals of which every step was right: the one being tried, and the one before it.
+  // Totals for which every step was right: the current one, and the one before it.
   let proven = 0
   let trying = 0
   for (const sizes of steps) {

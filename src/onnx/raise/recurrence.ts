@@ -1,5 +1,5 @@
-// Recurrences. In: sums of products. Out: the parts of a layer of Mamba that they are: a convolution over the
-// newest inputs, a state that decays, what is read of it.
+// Recognises a layer of Mamba among sums of products: a convolution over the newest inputs, a state that
+// decays, and the output.
 
 import type { GraphBuilder } from '../../graph/builder.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
@@ -127,7 +127,7 @@ function decayOf(
   return { name: logarithm.source.name, isLog: true }
 }
 
-/** The sum of a product over one axis: taps of a convolution, or what is read of a memory. */
+/** The sum of a product over one axis: the taps of a convolution, or the output of a state. */
 export function asSum(value: Terms, axis: number, isKept: boolean): Terms | undefined {
   const [term, ...others] = value.terms
   if (term === undefined || others.length > 0) return undefined

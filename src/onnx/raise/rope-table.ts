@@ -1,5 +1,5 @@
-// RoPE tables. In: cosines and sines by position, as a constant or as what a graph computes. Out: the base
-// and divisors of the frequencies that they are of, or why they are none.
+// Finds the base and divisors of the frequencies of cosines and sines, from a constant table or as a graph
+// computes them, or says why there are none.
 import type { RopeScaling } from '../../arch/config/config.ts'
 import { type Constant, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
@@ -39,7 +39,7 @@ export async function proveRope(
   t.noteRope(node, kind, { ...(await tableRope(t, node, tables, [cos, sin])), table, dims }, positions)
 }
 
-/** What constant tables [position][dims / 2] rotate by, in all rows that the context has. */
+/** The frequencies of constant tables [position][dims / 2], checked in all rows of the context. */
 export async function tableRope(
   t: Translator,
   node: Node,
@@ -65,7 +65,7 @@ export async function tableRope(
   return found
 }
 
-/** What rows that the graph computes for a step rotate by. */
+/** The frequencies of rows that the graph computes for a step. */
 async function computedRope(t: Translator, node: Node, rotation: Rotation): Promise<FoundRope> {
   const { cos, sin, dims } = rotation
   const half = dims / 2
@@ -211,7 +211,7 @@ async function measured(rows: RopeRows): Promise<number[] | undefined> {
         2 * Math.PI * Math.round((each * position - Math.atan2(sin[pair]!, cos[pair]!)) / (2 * Math.PI))
       return (Math.atan2(sin[pair]!, cos[pair]!) + turns) / position
     })
-    // Beyond this, the rounding of the angles in an f32 table outweighs what a further row tells.
+    // Beyond this, the rounding of angles in an f32 table outweighs the information of a further row.
     if (position >= 1024) break
   }
   return found

@@ -1,13 +1,12 @@
-// What only the whole step tells. In: its graph, what was found out. Out: the graph with the factor of
-// embeddings where they are looked up, with one table of rotations where all layers rotate alike, and without
-// norms that attention took over.
+// Applies what only the whole step shows: the factor of embeddings, one table of rotations if all layers
+// rotate alike, and norms that attention took over.
 import { type Graph, type Node, type NodeOf, producersOf, readersOf } from '../../graph/nodes.ts'
 import type { Findings, FoundRotation } from './meaning.ts'
 
 /** Tables of a step, until it is known whether there are two. */
 export const ROPE_TABLE = { all: 0, local: 1 } as const
 
-/** How layers with a window rotate, where that is not how the others do. */
+/** The rotation of layers with a window, if it differs from that of the others. */
 export function localRope({ ropes: { all, local } }: Findings): FoundRotation | undefined {
   const isOther = all !== undefined && local !== undefined && !rotatesLike(all, local)
   return isOther ? local : undefined

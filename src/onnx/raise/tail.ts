@@ -1,17 +1,20 @@
-// The tail. In: a graph. Out: the nodes from its last norm to the logits, where only wanted rows are.
+// Finds the tail of a graph: the nodes from its last norm to the logits, where only wanted rows are needed.
 import { type Graph, type Node, producersOf } from '../ir/graph.ts'
 import type { Meaning } from './meaning.ts'
 import { textOf } from './terms.ts'
 
 interface Made {
   meaningOf(name: string): Meaning | undefined
-  /** What has each state of keys or values with the step's own after it. */
+  /** The value that has each state of keys or values with the step's own appended. */
   readonly grown: ReadonlyMap<string, Meaning>
-  /** What a step leaves of each state of a recurrent layer, as text. */
+  /** The new value of each state of a recurrent layer, as text. */
   readonly left: ReadonlyMap<string, string>
 }
 
-/** A clause, or undefined where all is well. States are in the order of inputs, outputs begin with logits. */
+/**
+ * A clause that says what is wrong, or undefined. States are in the order of the inputs; outputs begin with
+ * the logits.
+ */
 export function wronglyLeft(
   states: readonly string[],
   outputs: readonly string[],
@@ -54,7 +57,7 @@ function placeOf(name: string): string {
   return `${(short.match(/\d+/g) ?? []).join('.')} ${kind}`
 }
 
-/** Norms, before the last of which the rows are taken whose logits are wanted. */
+/** Norms. Wanted rows are selected before the last of them. */
 const NORMS: ReadonlySet<string> = new Set([
   'RMSNormalization',
   'SimplifiedLayerNormalization',
@@ -116,7 +119,7 @@ export function tailOf(graph: Graph): Node[] {
   }
 }
 
-/** A product of a vector and of what a mean was taken of, a few nodes before. */
+/** A product of a vector and a value whose mean was taken a few nodes before. */
 function isNormed(graph: Graph, node: Node, makers: ReadonlyMap<string, Node>): boolean {
   if (!node.inputs.some((name) => graph.constants.get(name)?.dims.length === 1)) return false
   let near = new Set(node.inputs)

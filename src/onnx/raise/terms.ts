@@ -1,8 +1,11 @@
-// Terms. In: rows, constants and states as factors, each over some axes of a value. Out: sums of products of
-// them, laid out as a graph has them. What a recurrent layer does between its matrices is of this kind.
+// Terms: values as sums of products of rows, constants and states, in any layout. Whatever a recurrent layer
+// does between its matrices is such a sum.
 import type { Activation, Value } from '../../graph/ir.ts'
 
-/** A sum of products, over axes of a value of this rank. An axis that no factor has is as good as absent. */
+/**
+ * A sum of products over the axes of a value of this rank. An axis that no factor has could as well be
+ * absent.
+ */
 export interface Terms {
   readonly is: 'terms'
   readonly rank: number
@@ -60,7 +63,7 @@ export interface Call {
   readonly of: 'call'
   readonly name: 'exp' | 'softplus' | 'sigmoid'
   readonly inner: Terms
-  /** Calls in calls, this one included. */
+  /** Nested calls, this one included. */
   readonly depth: number
 }
 

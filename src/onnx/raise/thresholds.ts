@@ -1,12 +1,12 @@
-// Thresholds. In: the nodes that a control value is made of. Out: numbers at which it may change its form,
-// and the steps on both sides of each, up to the end of the context.
+// Finds the numbers at which a control value may change, and the steps on both sides of each, up to the end
+// of the context.
 import type { Attribute, Graph, Node } from '../ir/graph.ts'
 import { isStored } from '../ir/graph.ts'
 import { numbersOf, type Tensor } from '../ir/tensor.ts'
 import type { StepSizes } from './probe.ts'
 
 export interface Thresholds {
-  /** Lengths and positions that constants of the nodes tell. */
+  /** Lengths and positions among the constants of the nodes. */
   readonly numbers: readonly number[]
   /** Sums, differences, products and quotients of two of them. */
   readonly pairs: readonly number[]
@@ -14,15 +14,15 @@ export interface Thresholds {
   readonly tableRows: number
 }
 
-/** Constants of more numbers are tables. */
+/** Longer constants are tables. */
 const MOST_NUMBERS = 64
-/** Of whole numbers in a table, that lengths may be compared with rather than choose from. */
+/** The most integers in a table whose values count as thresholds, not as entries that lengths choose from. */
 const MOST_LISTED = 256
-/** Of more numbers than these, no two are taken together. */
+/** With more numbers than these, no two are combined. */
 const MOST_PAIRED = 8
 /** Multiples of a number at which chunks of it end. */
 const MULTIPLES = [2, 3]
-/** Of longer chunks the last one that ends in the context is tried. */
+/** For longer chunks, the last one that ends within the context is tried. */
 const LEAST_CHUNK = 64
 /** Inputs that are shapes, axes or steps: no length is compared with them. */
 const LAYOUT_INPUTS: ReadonlyMap<string, readonly number[]> = new Map(
@@ -113,11 +113,11 @@ function pairsOf(numbers: readonly number[]): number[] {
   return [...all]
 }
 
-/** Totals that are tried whatever the constants are. */
+/** Totals that are always tried. */
 const SPREAD = [1, 2, 5, 7, 17, 67, 131, 333, 777, 1024, 1531, 3001, 6007, 8192, 16_001, 50_021, 131_072]
 const PROMPTS = [5, 67, 333]
 const LONG_PROMPTS = [...PROMPTS, 1, 2, 1024]
-/** Elements of a square value, of all prompts together that are computed at once. */
+/** Most elements of square values, over all prompts that are computed at once. */
 const MOST_SQUARE = 2 ** 22
 /** Tokens of the longest prompt that a square value is computed for. */
 const LONGEST_SQUARE = 2048
@@ -126,13 +126,13 @@ const LONGEST_CHUNK = 600
 /** Elements of a value that has `width` for each position. */
 const MOST_LINE = 2 ** 20
 
-/** What the value has for each token: a column for every position, or `width` numbers. */
+/** The numbers per token: one for every position, or `width`. */
 export type ValueShape = 'square' | { readonly width: number }
 
 export interface Steps {
   /** By the positions after them, ascending. */
   readonly steps: readonly StepSizes[]
-  /** Positions that they speak for: the first threshold that could not be tried, less one; or Infinity. */
+  /** The number of positions that they cover: the first untried threshold minus one, or Infinity. */
   readonly reach: number
 }
 

@@ -1,5 +1,4 @@
-// Arena. In: a linear memory and the start of its heap. Out: aligned regions of it, and views that survive
-// its growth.
+// The allocator of linear memory: hands out aligned regions, and views that survive its growth.
 import { roundUp } from '../../abi/encodings.ts'
 import { MOST_BYTES, PAGE_BYTES, refused } from './memory.ts'
 

@@ -1,5 +1,4 @@
-// KV shift. In: a pool, a plan, its model's rotations. Out: stored positions moved, with keys rotated by the
-// distance.
+// Moves stored positions in the state and rotates their keys by the distance, with all threads of a pool.
 
 import { ABI } from '../../abi/constants.ts'
 import { OPS } from '../../abi/ops.ts'

@@ -1,5 +1,4 @@
-// Memory. In: how many bytes are needed and how many are wanted. Out: a WebAssembly.Memory that can grow that
-// far.
+// Creates a WebAssembly.Memory that can grow as far as a model needs, or as far as the browser grants.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { MemoryKind } from '../features.ts'
 

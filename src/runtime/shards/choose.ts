@@ -1,5 +1,4 @@
-// Choosing shards. In: a group of workers, the bytes and exchanges of a step. Out: how many to use, and each
-// one's share.
+// Chooses how many shards to use and the share of each, from measured speeds and the bytes of a step.
 
 import { ABI, STEP, STEP_WORDS, SYNC_WORDS } from '../../abi/constants.ts'
 import { matrixBytes } from '../../abi/encodings.ts'
@@ -16,7 +15,7 @@ const SIZE = { n: 8192, k: 1024 } as const
 const WINDOWS = 3
 /** Ends a window where the clock stands still: enough for a rate. */
 const MOST_RUNS = 128
-/** Less than any run takes, so that a coarse clock gives no endless rate. */
+/** Less than any run takes, so that a coarse clock does not give an infinite rate. */
 const LEAST_MS = 0.001
 
 /**

@@ -1,5 +1,4 @@
-// Shard groups. In: a host that starts workers. Out: shards with memories of their own, linked to each other,
-// ready for plans.
+// Starts the workers of a group of shards, links them to each other, and sends them requests.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import type { ComputePort } from '../host.ts'

@@ -1,4 +1,4 @@
-// Shard messages. The types of all messages between the first shard and the others.
+// The types of all messages between the first shard and the others.
 //
 //   compute port, before any step     ShardRequest  ->   <-  ShardReply, one each, also for a BlockRequest
 //   link between two shards           Uint32Array  a step (step-mirror.ts), from the first shard alone

@@ -1,5 +1,4 @@
-// Shards pool. In: the first shard's plan in its memory, the group of the others. Out: steps that all of them
-// run together.
+// The pool of shards: runs a step on the first shard's plan and on the plans of all others together.
 import { type HalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Ptr } from '../memory/arena.ts'
 import { type AsyncPool, diedError, disposedError } from '../pool.ts'

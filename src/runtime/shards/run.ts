@@ -1,5 +1,4 @@
-// Shard runs. In: one shard's plan in its memory, links to the others. Out: steps, run from one exchange of
-// rows to the next.
+// Runs a step on one shard, from one exchange of rows with the other shards to the next.
 
 import { STEP, SYNC_WORDS } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'

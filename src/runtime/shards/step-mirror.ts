@@ -1,5 +1,4 @@
-// Step mirror. In: a step as it lies in one memory. Out: the same step as words for a message, and in another
-// memory.
+// Turns a step in one memory into words for a message, and writes the words as a step in another memory.
 //
 //   words   first, last, tokens, sequences, logit rows | ids | sequence of each | positions | logit rows |
 //           per sequence: row0, rows, position, then for each state group the blocks

@@ -1,4 +1,4 @@
-// Shard thread. In: a shard's messages. Out: its part of every step, in a memory of its own.
+// The worker of a shard: does the shard's part of every step in a memory of its own.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { Arena, type Ptr } from '../memory/arena.ts'

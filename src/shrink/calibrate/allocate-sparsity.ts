@@ -1,5 +1,4 @@
-// Sparsity by product. In: a prepared model, calibration windows, a budget, what products cost. Out: the
-// sparsity of each product with which least is lost within the budget, and what that makes of the model.
+// Chooses the sparsity of each product that loses least within a budget, and predicts the pruned model.
 
 import { matrixBytes, type SparseBase } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -11,9 +10,9 @@ import type { PruneModelOptions } from './prune-model.ts'
 import { type Lost, SPARSITIES, surveySparsities } from './survey-sparsity.ts'
 import { type Tuning, tuneAllocation } from './tune-allocation.ts'
 
-/** What the model may take or lose at most. */
+/** The most that the model may take or lose. */
 export type SparsityBudget =
-  /** How many times as fast as dense all pruned products together shall be, at least 1. */
+  /** How many times as fast as dense all pruned products together should be; at least 1. */
   | { readonly kind: 'speed'; readonly times: number }
   /** Of one conversation that decodes. `restMs`: what a token takes besides the products. */
   | { readonly kind: 'tokens'; readonly perSecond: number; readonly restMs: number }
@@ -27,7 +26,7 @@ export interface AllocateOptions extends PruneModelOptions {
   readonly sparseFormat: CostFormat
   readonly budget: SparsityBudget
   readonly costs: Costs
-  /** Default: what matrices lose by themselves is all that is gone by. */
+  /** Default: only the losses of single matrices decide. */
   readonly tuning?: Tuning | undefined
 }
 
@@ -35,7 +34,7 @@ export interface AllocateOptions extends PruneModelOptions {
 export interface Prediction {
   /** How many times as fast as dense its products are. */
   readonly speed: number
-  /** Absent where costs do not say what else a token takes. */
+  /** Absent if the costs do not say what else a token takes. */
   readonly tokensPerSecond?: number | undefined
   readonly denseTokensPerSecond?: number | undefined
   /** Most bytes of all tensors of the pack. */

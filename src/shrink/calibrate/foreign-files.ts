@@ -1,5 +1,5 @@
-// Files for others. In: a compressed model's pack contents, the model it was made of. Out: the same codes as
-// GGUF or as safetensors of GPTQ, or pruned matrices as plain safetensors.
+// Writes the codes of a compressed model as GGUF or as safetensors of GPTQ, or pruned matrices as plain
+// safetensors.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { readGguf } from '../../formats/gguf/gguf.ts'
@@ -13,7 +13,7 @@ import { unlayMatrix } from '../codes/lay.ts'
 
 const FORMATS: readonly string[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel'] satisfies Format[]
 
-/** A tensor of codes, and what it was made of. */
+/** A tensor of codes, and the tensor that it was made from. */
 interface Coded {
   readonly tensor: PackTensor
   readonly format: Format
@@ -23,10 +23,10 @@ interface Coded {
   readonly stored: string
 }
 
-/** Tables are no part of a layer. */
+/** Tables do not belong to a layer. */
 const isOfLayer = ({ tensor }: Coded): boolean => tensor.name.startsWith('layers.')
 
-/** The name in the model's file. Throws `unsupported` where a matrix is not a tensor of its own there. */
+/** The name in the model's file. Throws `unsupported` if a matrix is not a separate tensor there. */
 function storedName({ file, weights }: PreparedModel, name: string): string {
   const own = weights.get(name)
   const stored = own && file.tensors.get(own.name)

@@ -1,4 +1,4 @@
-// Gram matrices. In: rows x and y of inputs. Out: y^T x, computed by the engine's own product of floats.
+// Computes Gram matrices y^T x of rows of inputs with the engine's own product of floats.
 //
 // The inputs x of 256 rows are the weight of a linear, one output per input: [k][256]. An embedding gives the
 // same of y as the linear's input. Products over 256 rows are f32; the caller adds them in f64.

@@ -1,5 +1,4 @@
-// Pruning a model. In: a prepared model, a method and a pattern, calibration windows. Out: the contents of a
-// pack whose matrices have zeros, and what each cost.
+// Prunes a model on calibration windows, and gives the contents of the pack and the loss of each matrix.
 
 import { weightOf } from '../../arch/tensors/names.ts'
 import { packContents } from '../../engine/load/pack-model.ts'
@@ -25,7 +24,7 @@ export interface PruneModelOptions
   extends PruneOptions,
     Pick<FactorOptions, 'damp'>,
     SolveOptions<PrunedReport> {
-  /** How what is left is stored. */
+  /** The format of the weights that are left. */
   readonly format: 'f32' | PrunedFormat
   /** The sparsity of single matrices; the others have `sparsity`. */
   readonly sparsities?: ReadonlyMap<string, number> | undefined
@@ -80,7 +79,7 @@ export async function pruneModel(prepared: PreparedModel, options: PruneModelOpt
   return { contents, tensors, matrices: done.reports(names) }
 }
 
-/** Methods that only drop weights do not aim at other ones. */
+/** Methods that only drop weights do not change the others. */
 const hasDrift = ({ drift, method }: PruneModelOptions): boolean =>
   drift > 0 && (method === 'obs' || method === 'sparsegpt')
 

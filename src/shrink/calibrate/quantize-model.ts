@@ -1,5 +1,4 @@
-// Quantising a model. In: a prepared model, a method, calibration windows. Out: the contents of a pack whose
-// matrices are the codes that the solver chose, and what each cost.
+// Quantises a model on calibration windows, and gives the contents of the pack and the loss of each matrix.
 
 import { matrixBytes } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
@@ -153,7 +152,7 @@ async function surveyFor(prepared: PreparedModel, options: QuantizeOptions): Pro
   })
 }
 
-/** By matrix. What is no product's matrix takes its bytes off the budget first. */
+/** Formats by matrix. The bytes of all other weights are taken off the budget first. */
 function mixedFormats(
   tensors: readonly PackTensor[],
   surveyed: readonly Surveyed[],

@@ -1,5 +1,5 @@
-// Segment runner. In: a segment's plan, weights, a host. Out: a machine that runs windows of rows through it,
-// wholly or up to any op, and reads what that op would read.
+// Cuts a model into segments, and runs windows of rows through one, wholly or up to any op, to read what that
+// op would read.
 
 import { GROUP_SIZE } from '../../abi/encodings.ts'
 import { ropeTables } from '../../arch/rope.ts'
@@ -95,7 +95,7 @@ export interface Tap {
   readonly parts: readonly { readonly name: string; readonly n: number }[]
   /** Width of its inputs. */
   readonly k: number
-  /** Where its inputs lie, and what its products are added to, if anything. */
+  /** Where its inputs are, and what its products are added to, if anything. */
   readonly input: PlanRows
   readonly residual?: PlanRows | undefined
 }
@@ -213,7 +213,7 @@ export class SegmentRunner {
     return memo(this.#grams, `${n} ${k}`, make)
   }
 
-  /** Reads the weights of a tap again, some of which are others now. */
+  /** Reloads a tap's weights after some were replaced. */
   async reload(tap: Tap, weights: Weights): Promise<void> {
     const { ref, encoding, bytes } = this.#plan.slots[tap.slot] as WeightSlot
     const address = this.#slots[tap.slot] as Ptr

@@ -1,5 +1,4 @@
-// Solving products. In: a prepared model, what makes one matrix smaller. Out: every matrix of a product that
-// is not done made so, on a crew of threads and under the factor of its product.
+// Solves every matrix of a model that is not yet done, product by product, with a crew of threads.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import type { PackCard } from '../../engine/load/pack-model.ts'
@@ -10,7 +9,7 @@ import { SolverCrew } from './solver/solver-crew.ts'
 import { type Product, type WalkOptions, walk } from './walk.ts'
 import type { DoneMatrices } from './work-files.ts'
 
-/** What every way to make a model smaller is told. */
+/** The settings that all methods share. */
 export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift'> {
   /**
    * By how much of what inputs have drifted, behind matrices that were made smaller before, a matrix makes up

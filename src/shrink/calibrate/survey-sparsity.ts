@@ -1,6 +1,5 @@
-// Surveys of sparsity. In: a prepared model, calibration windows, a method and a pattern. Out: what each
-// product loses at ten sparsities, its bytes, and where asked its codes. Results are work files, so a run
-// that was stopped goes on.
+// Measures what each product loses at ten sparsities. Results are work files, so a run that was stopped can
+// continue.
 
 import { matrixBytes, type SparseBase } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
@@ -39,11 +38,11 @@ export interface Lost {
 export interface SurveyOptions extends PruneModelOptions {
   readonly format: SparseBase
   readonly sparseFormat: CostFormat
-  /** Keeps what each matrix becomes, rounded, for `surveyed`. Default false. */
+  /** Keeps each pruned and rounded matrix for `surveyed`. Default false. */
   readonly keepCodes?: boolean
 }
 
-/** What a matrix becomes at SPARSITIES[index], above 0, in the model that is whole before it. */
+/** A matrix pruned to SPARSITIES[index], above 0, with the model before it unpruned. */
 export async function surveyed(
   { work, format }: Pick<SurveyOptions, 'work' | 'format'>,
   name: string,

@@ -1,5 +1,5 @@
-// Surveys. In: a prepared model, calibration windows. Out: for each product of the float model, scales for
-// its inputs and what each format would lose. Results are work files, so a run that was stopped goes on.
+// Measures, for each product of the float model, scales for its inputs and what each format would lose.
+// Results are work files, so a run that was stopped can continue.
 import { buildGraph } from '../../arch/families.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { parseJson } from '../../base/json.ts'

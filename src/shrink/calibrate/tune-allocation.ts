@@ -1,6 +1,5 @@
-// Tuning sparsity by product. In: a prepared model, its survey, a choice within a budget. Out: a choice
-// within it with which the whole model loses less on the calibration text. What was measured is a work file,
-// so a run that was stopped goes on.
+// Changes the sparsity of single products within a budget, as long as the whole model loses less on the text.
+// Measured losses are a work file, so a run that was stopped can continue.
 import { weightOf } from '../../arch/tensors/names.ts'
 import { parseJson } from '../../base/json.ts'
 import { buildModel } from '../../engine/load/build-model.ts'

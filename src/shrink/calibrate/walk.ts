@@ -1,8 +1,8 @@
-// The walk. In: a prepared model, windows of ids. Out: for every matrix in turn, what its inputs are behind
-// the matrices before it, as they are by then.
+// The walk: for each matrix in turn, finds what its inputs are once the matrices before it have been
+// compressed.
 //
 // One segment is in memory at a time. Its output for all windows is a work file, which the next segment
-// reads. A walk that was stopped goes on at the newest of these files.
+// reads. A walk that was stopped continues with the newest of these files.
 
 import { groupEncoding, type PackedEncoding } from '../../abi/encodings.ts'
 import { buildGraph } from '../../arch/families.ts'
@@ -143,12 +143,12 @@ export async function walk(prepared: PreparedModel, options: WalkOptions): Promi
       for (const { runner } of sides) runner.dispose()
     }
     signal.throwIfAborted()
-    // A walk that is resumed after its end finds the last rows, and has nothing to run.
+    // A walk that is resumed after its end finds the last rows and has nothing to run.
     if (index > 0) for (const kind of kinds) await work.remove(rowsName(index, kind))
   }
 }
 
-/** Which model made rows: what it has become so far, or what it was. */
+/** The model that made the rows: the compressed one so far, or the original. */
 type Kind = 'rows' | 'float'
 const KINDS: readonly Kind[] = ['rows', 'float']
 

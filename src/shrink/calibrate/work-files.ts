@@ -1,4 +1,4 @@
-// Work files. What a long job needs to put things down between its steps and find them again.
+// Work files: what a long job stores between its steps, so that it can continue later.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import { roleOf } from '../../arch/tensors/names.ts'
@@ -29,7 +29,7 @@ export class DoneMatrices<Report extends { readonly name: string }> {
   readonly #onMatrix: ((report: Report) => void) | undefined
   readonly #reports = new Map<string, Report>()
 
-  /** `onMatrix`: called when a matrix is done, not when it is found done. */
+  /** `onMatrix`: called when a matrix is finished now, not when it was finished earlier. */
   constructor(work: WorkFiles, onMatrix?: (report: Report) => void) {
     this.#work = work
     this.#onMatrix = onMatrix
@@ -49,7 +49,7 @@ export class DoneMatrices<Report extends { readonly name: string }> {
     return true
   }
 
-  /** The report first: a matrix that is there has one. */
+  /** The report is written first, so every stored matrix has one. */
   async keep(bytes: Uint8Array, report: Report): Promise<void> {
     const { name } = report
     await this.#work.write(reportName(name), [new TextEncoder().encode(JSON.stringify(report))])
@@ -80,7 +80,7 @@ const lost = (name: string): HalfbyteError =>
 
 export type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
-/** Files by name. A file is there as a whole or not at all, also after the process was killed. */
+/** Files by name. A file exists completely or not at all, even after the process was killed. */
 export interface WorkFiles {
   /** Undefined if there is no such file. */
   open(name: string): Promise<ByteSource | undefined>

@@ -1,4 +1,4 @@
-// Coded matrices. The formats that a solver can choose codes for, and a matrix of codes with its scales.
+// The formats that a solver can choose codes for, and a matrix of codes with its scales.
 
 import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'

@@ -1,5 +1,4 @@
-// Codes for others. In: a coded matrix. Out: the same codes and scales as blocks of ggml and as tensors of
-// GPTQ.
+// Writes a coded matrix as blocks of ggml and as tensors of GPTQ.
 //
 // Codes are moved. Scales are stored here as f16 patterns of 2^8 times their value and there as f16, which is
 // exact down to 2^-14; below it f16 has fewer digits, and the nearest is taken.

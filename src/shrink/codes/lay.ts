@@ -1,4 +1,4 @@
-// Laying. In: a coded matrix. Out: its bytes in the kernels' layout, as a pack stores them.
+// Writes a coded matrix in the kernels' layout, as a pack stores it, and reads it back.
 
 import { GROUP_SIZE, matrixBytes, PANEL_ROWS, panelBytes, roundUp } from '../../abi/encodings.ts'
 import { layBytes, layNibbles } from '../../weights/pack/pack-panels.ts'

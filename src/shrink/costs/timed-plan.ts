@@ -1,5 +1,4 @@
-// Timed plans. In: a prepared model and a host. Out: its weights in memory, and the time of its steps and of
-// each op.
+// Loads a model's plan to time its steps and each of its ops.
 
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { ropeTables } from '../../arch/rope.ts'
@@ -141,7 +140,10 @@ function repeatStep({ pool, written, step, cache, blockBytes, now }: Placed, sha
   }
   return {
     steps,
-    /** The clock is read once between two ops: what its rounding takes from one it gives to the other. */
+    /**
+     * The clock is read once between two ops, so its rounding moves time from one to the other but loses
+     * none.
+     */
     ops(calls) {
       const sums = new Float64Array(count)
       for (let call = 0; call < calls; call++) {

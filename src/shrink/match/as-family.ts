@@ -1,5 +1,5 @@
-// As a family. In: a model whose file brings a graph. Out: the same model as one of a family, if a family's
-// graph computes the same: its weights under canonical names, so that it can be packed and compressed.
+// Presents a model whose file brings a graph as a model of a family, if that family's graph computes the
+// same, so that it can be packed and compressed.
 
 import type { ModelConfig, WindowConfig } from '../../arch/config/config.ts'
 import { storedConfig } from '../../arch/config/config-hbm.ts'

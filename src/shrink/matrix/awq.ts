@@ -1,5 +1,5 @@
-// AWQ. In: the matrices of a product, what calibration knows of its inputs. Out: a scale per input, by which
-// the matrices are multiplied before they are rounded and what makes the inputs is divided.
+// AWQ: searches a scale for each input. Matrices are multiplied by it before they are rounded, and the
+// producer of the inputs is divided by it.
 //
 //   s_i = a_i^alpha, over the root of the largest times the smallest      a_i  root mean square of input i
 //

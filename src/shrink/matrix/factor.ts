@@ -1,5 +1,5 @@
-// Factors. In: the Hessian of a linear's inputs. Out: the triangle by which a solver sees how errors in one
-// input can be paid for by the next.
+// Factors the Hessian of a linear's inputs into the triangle that shows how later inputs can compensate
+// errors of earlier ones.
 //
 //   H  sum x x^T, in solving order, plus what was added to the diagonal      C  lower triangle, H = C^T C
 //
@@ -56,11 +56,11 @@ export const plainDense: Dense = {
 /** A call of `gemm`. */
 export type GemmCall = readonly [a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1]
 
-/** Bytes that a factor asks for; with drift also those of its transpose. */
+/** Bytes that a factor needs; with drift, those of its transpose too. */
 export const factorBytes = (k: number, withDrift: boolean): number =>
   8 * ((withDrift ? 2 : 1) * k * k + 32 * k + 64)
 
-/** Bytes that solving asks for besides the factor, for up to `n` outputs at once. */
+/** Bytes that solving needs besides the factor, for up to `n` outputs at once. */
 export const slabBytes = (n: number, k: number): number => 8 * (3 * n * k + 32 * (n + k) + 64)
 
 export const rowsOf = (values: Float64Array, stride: number, at = 0): Rows => ({ values, at, stride })

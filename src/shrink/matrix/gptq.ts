@@ -1,5 +1,4 @@
-// GPTQ. In: a matrix and the factor of its inputs' Hessian. Out: codes and scales, chosen input by input so
-// that later ones pay for the errors of earlier ones; what that costs.
+// GPTQ: chooses codes and scales input by input, so that later inputs compensate the errors of earlier ones.
 //
 //   w  weights, in solving order      e  w minus the stored value, known for solved inputs
 //   s_j = sum_{i solved, i < j} e_i C_ji
@@ -25,13 +24,13 @@ import { codeOf, fitGrid, type Grid, loadGrid, newGrid, rtn, setGrid } from './g
 import { refine } from './refine.ts'
 import { targetsOf } from './targets.ts'
 
-/** Rows of a slab. Losses are summed slab by slab, so this is never a matter of threads. */
+/** Rows of a slab. Losses are summed slab by slab, so the result does not depend on the number of threads. */
 export const SLAB_ROWS = 64
 
 /** What solving a row takes besides the factor. */
 interface SlabOptions extends Omit<SolveOptions, 'before'> {
   readonly format: Format
-  /** Of what inputs have drifted by; see `targetsOf`. */
+  /** Sums of how far inputs have drifted; see `targetsOf`. */
   readonly share: number
 }
 
@@ -94,7 +93,7 @@ export function joinSlabs({ n, k, options }: Slab, solved: readonly Solved[]): S
   return { coded, loss, lossBefore }
 }
 
-/** What solving one group reads and makes, close together: it is done many times. */
+/** The data of solving one group, close together in memory because this runs many times. */
 interface Group {
   /** Rows and columns of C that belong to the group, [GROUP_SIZE][GROUP_SIZE]. */
   readonly corner: Float64Array

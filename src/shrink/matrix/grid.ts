@@ -1,5 +1,4 @@
-// Grids. In: the weights of a group. Out: the scale and minimum, rounded as they are stored, that leave the
-// least squared error.
+// Finds the scale and minimum of a group, rounded as they are stored, with the least squared error.
 //
 //   w  weight   q  code   h  importance of a weight's error (default 1)   c = q - zero
 //

@@ -1,5 +1,4 @@
-// Hessians. In: what the inputs of a linear were, batch by batch. Out: H = sum x x^T in f64, with means and
-// largest magnitudes.
+// Sums H = sum x x^T over the inputs of a linear in f64, with their means and largest magnitudes.
 
 import { HalfbyteError } from '../../base/errors.ts'
 
@@ -25,7 +24,7 @@ export interface InputStats {
   readonly peaks: Float64Array
 }
 
-/** Sums batches. The result depends on the batches and their order alone. */
+/** Sums batches. The result depends only on the batches and their order. */
 export class InputSums {
   readonly #name: string
   readonly #k: number

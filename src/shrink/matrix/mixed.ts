@@ -1,5 +1,4 @@
-// Mixed precision. In: what each product would lose in each format, a budget of bytes. Out: a format
-// for each.
+// Chooses a format for each product within a budget of bytes, from what each would lose.
 import { HalfbyteError } from '../../base/errors.ts'
 import { decode, type Format } from '../codes/coded-matrix.ts'
 import { rtn } from './grid.ts'

@@ -1,5 +1,5 @@
-// Refining. In: solved codes, the Hessian. Out: the same matrix after sweeps in which each code and each
-// scale takes its best value, all others being what they are.
+// Improves solved codes: in each sweep, every code and every scale takes its best value while all others stay
+// fixed.
 //
 //   e  w minus the stored value      g = H e      The loss of a row is e . g.
 //

@@ -1,5 +1,5 @@
-// Targets. In: a matrix, and how its inputs differ from those of the float model. Out: the weights that come
-// nearest to the float model's products from the inputs that are there.
+// Finds the weights that come nearest to the float model's products when the inputs come from the compressed
+// model.
 //
 //   x  an input of the float model      z  the same input behind compressed matrices      D = sum (x - z) z^T
 //

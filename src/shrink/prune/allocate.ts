@@ -1,5 +1,4 @@
-// Allocation. In: for each product, what several sparsities cost and lose; a budget. Out: the sparsity of
-// each product that loses least within the budget (multiple-choice knapsack).
+// Chooses the sparsity of each product that loses least within a budget (multiple-choice knapsack).
 import { HalfbyteError } from '../../base/errors.ts'
 
 /** An index into the choices of each item. */
@@ -72,7 +71,7 @@ export function allocate<Choice extends SparsityChoice>(
   items: readonly SparsityItem<Choice>[],
   budget: number,
 ): ReadonlyMap<string, Choice> {
-  // Taken without rounding: what fits as it is must not be cut down.
+  // Compared without rounding: a choice that fits must not be reduced.
   const wanted = items.map(({ name, choices }) => [name, leastLossOf(choices)] as const)
   if (wanted.reduce((sum, [, { cost }]) => sum + cost, 0) <= budget) return new Map(wanted)
   const cheapest = items.reduce((sum, { choices }) => sum + Math.min(...choices.map(({ cost }) => cost)), 0)

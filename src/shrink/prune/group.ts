@@ -1,5 +1,5 @@
-// Groups. In: rows that share a mask, what is known of their inputs. Out: their updated weights, and codes if
-// asked for. Groups do not depend on each other, so each is solved anywhere, to the same values.
+// Solves rows that share a mask: updates their weights and chooses codes. Groups do not depend on each other,
+// so any thread gives the same values.
 
 import {
   CODES,
@@ -64,7 +64,7 @@ function keptPart(factor: Factor, kept: Uint32Array, compact: Compact, { sweeps 
   return { ...compact, hessian, added, isOrdered: false, dead: 0 }
 }
 
-/** How what is left is coded. */
+/** How the kept weights are coded. */
 export interface Coding extends Pick<SolveOptions, 'sweeps'> {
   readonly format: PrunedFormat
 }

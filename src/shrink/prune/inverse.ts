@@ -1,5 +1,4 @@
-// Inverses. In: a factor, the inputs that are kept. Out: the factor of H_KK, and inverses of H and of its
-// parts.
+// The factor of H_KK for kept inputs K, and inverses of H and of its parts.
 import { decompose, type Factor, LEAST_PIVOT } from '../matrix/factor.ts'
 import { SLAB_ROWS } from '../matrix/gptq.ts'
 import { divideOrdered } from '../matrix/targets.ts'

@@ -1,4 +1,5 @@
-// Masks. In: a score for each unit of a pattern. Out: which weights are kept, and the rows that share a mask.
+// Chooses which weights are kept from a score for each unit of a pattern, and finds the rows that share a
+// mask.
 import { HalfbyteError } from '../../base/errors.ts'
 
 /** Weights that are kept or dropped as one: `rows` outputs x `inputs` inputs. */
@@ -22,7 +23,7 @@ const UNITS: ReadonlyMap<string, Pattern> = new Map(
 /** SparseGPT's blocks of 128 inputs hold at least two groups of this many. */
 const MOST_OF = 64
 
-/** Throws `unsupported` for what is not a pattern. */
+/** Throws `unsupported` for an unknown pattern. */
 export function parsePattern(text: string): Pattern {
   const known = UNITS.get(text)
   if (known !== undefined) return known

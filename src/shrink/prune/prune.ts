@@ -1,5 +1,5 @@
-// Pruning one matrix. In: weights, statistics of their inputs, a method and a pattern. Out: the weights that
-// are left, and what dropping the others costs.
+// Prunes one matrix by a method and a pattern: the weights that are left, and the loss of dropping the
+// others.
 
 import { HalfbyteError } from '../../base/errors.ts'
 import { type CodedMatrix, checkWeights, emptyMatrix, groupCount } from '../codes/coded-matrix.ts'

@@ -1,5 +1,5 @@
-// SparseGPT. In: a matrix and the factor of its inputs' Hessian. Out: kept weights, changed input by input so
-// that later ones pay for what earlier ones lost; masks chosen on the way.
+// SparseGPT: changes kept weights input by input, so that later ones compensate what earlier ones lost, and
+// chooses masks on the way.
 //
 //   C  lower triangle, H = C^T C    e  w minus the new value, of the inputs before j    s_j = sum e_i C_ji
 //

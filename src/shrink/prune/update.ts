@@ -1,5 +1,4 @@
-// The OBS update. In: a matrix, a mask, the factor of its inputs' Hessian. Out: the kept weights that make up
-// best for the dropped ones, all of a row at once, and what that costs.
+// The OBS update: the kept weights that compensate best for the dropped ones, all of a row at once.
 //
 //   w  a row      P  dropped inputs      K  kept inputs      H  sum x x^T + g I      v  the row afterwards
 //

@@ -1,9 +1,9 @@
-// Load marks. In: loads that begin and end. Out: on the next visit, those whose page did not live to see the
-// end.
+// Load marks tell the next visit which loads were killed together with their page.
 //
-// A page that takes more memory than there is cannot catch its end: it is gone. So a load is written down in
-// localStorage, which is written at once, and erased when it ends, well or not, and when the page is left as
-// pages are. Its Web Lock tells a load that another tab is still busy with from one that nobody will end.
+// A page that takes too much memory is killed and cannot report it. So each load writes a mark to
+// localStorage, which takes effect at once. The mark is erased when the load ends, successfully or not, and
+// when the page is left in the usual way. A Web Lock distinguishes a load that is still running in another
+// tab from a killed one.
 
 import type { HalfbyteError } from '../../base/errors.ts'
 import { randomId } from '../../base/values.ts'
@@ -20,11 +20,11 @@ export async function trust(address: string): Promise<void> {
       if (isComplete && isOfModel(url)) await store?.noteChecked(url)
     }
   } catch {
-    // Then they are compared again the next time.
+    // If this fails, they are compared again the next time.
   }
 }
 
-/** What a damaged or exchanged file may be taken for. */
+/** The errors that a damaged or exchanged file may cause. */
 const SUSPICIOUS: ReadonlySet<string> = new Set(['integrity', 'format', 'architecture'])
 
 /**
@@ -33,7 +33,7 @@ const SUSPICIOUS: ReadonlySet<string> = new Set(['integrity', 'format', 'archite
  * nothing happens. Never rejects.
  */
 export async function distrust(address: string, { code, detail }: HalfbyteError): Promise<void> {
-  // A file that this release cannot read may by now be one that it can.
+  // The server may by now have a file that this release can read.
   const isUnread = code === 'unsupported' && detail['file'] !== undefined
   if (!SUSPICIOUS.has(code) && !isUnread) return
   try {
@@ -42,7 +42,7 @@ export async function distrust(address: string, { code, detail }: HalfbyteError)
     const files = ((await store?.list()) ?? []).filter(({ url, isComplete }) => isComplete && isOfModel(url))
     const named = files.filter(({ url }) => fileName(url) === detail['file'])
     const { start = 0, end = Number.POSITIVE_INFINITY } = detail as Partial<LostBytes>
-    // The parts of a pack are counted through.
+    // Offsets count through all parts of a pack.
     let at = 0
     for (const { url, size } of named.length > 0 ? named : files.sort(byUrl)) {
       await store?.doubt(url, code === 'integrity' ? { start: start - at, end: end - at } : undefined)
@@ -55,7 +55,7 @@ export async function distrust(address: string, { code, detail }: HalfbyteError)
 
 const byUrl = (a: StoredFile, b: StoredFile): number => (a.url < b.url ? -1 : 1)
 
-/** What is written down, with the key under which. */
+/** A mark, and the key under which it is stored. */
 export interface LoadMark<T> {
   readonly key: string
   readonly note: T
@@ -69,7 +69,7 @@ export interface OpenMark<T> {
 }
 
 const PREFIX = 'halfbyte-load-'
-/** More than these have nothing to tell. */
+/** Older marks than these are dropped. */
 const MOST_MARKS = 8
 
 /**
@@ -142,11 +142,11 @@ function store(key: string, value: unknown): void {
     if (value === undefined) globalThis.localStorage?.removeItem(key)
     else globalThis.localStorage?.setItem(key, JSON.stringify(value))
   } catch {
-    // A private window or a full disk may refuse: then the next visit knows nothing.
+    // A private window or a full disk may refuse. Then the next visit learns nothing.
   }
 }
 
-/** Holds a lock until what is returned is called; undefined where there are none. */
+/** Holds a lock until the returned function is called. Undefined where there are no Web Locks. */
 function holdLock(name: string): Promise<(() => void) | undefined> {
   return new Promise((resolve) => {
     const none = () => resolve(undefined)

@@ -1,4 +1,5 @@
-// Manifest. In: what happens to a stored file. Out: what is known of it then, as the JSON beside its bytes.
+// The manifest of a stored file: the JSON beside its bytes that says what is known of them, and how that
+// changes.
 //
 //             fill              complete            trust
 //   absent ---------> partial ------------> stored --------> checked
@@ -34,13 +35,13 @@ export interface Manifest extends Version {
   readonly url: string
   /** Milliseconds since 1970 of the last load. */
   readonly used: number
-  /** Its bytes have been compared with the hashes in them. */
+  /** The bytes have been compared with the hashes inside the file. */
   readonly isChecked?: boolean
   /** Of what was written. */
   readonly sums: Sums
   /** As in its journal. */
   readonly isDoubted?: boolean | undefined
-  /** Files that its folder lacks were noted. Earlier releases took no note of them. */
+  /** Whether the load noted which files the folder lacks. Earlier releases did not. */
   readonly knowsMissing?: boolean
 }
 
@@ -51,7 +52,7 @@ export const asChecked = (manifest: Manifest): Manifest => ({
   isDoubted: false,
 })
 
-/** Undefined where there is none, or none of this file. */
+/** Undefined if there is no manifest, or not one of this file. */
 export async function readManifest(
   folder: FileSystemDirectoryHandle,
   name: string,
@@ -69,15 +70,15 @@ export async function readManifest(
     isChecked: isChecked === true,
     isDoubted: isDoubted === true,
     knowsMissing: knowsMissing === true,
-    // Those of earlier releases have none.
+    // Manifests of earlier releases have no sums.
     sums: isSums(sums) && sums.length === Math.ceil(size / CHUNK_BYTES) ? sums : [],
   }
 }
 
-/** What stands in the place of a manifest for a file that the server lacks. */
+/** Replaces the manifest of a file that the server does not have. */
 export const missingNote = (url: string) => ({ url, isMissing: true })
 
-/** The URL of a file that its server lacked; undefined where nothing says so. */
+/** The URL of a file that its server did not have; undefined if that is not recorded. */
 export async function readMissing(
   folder: FileSystemDirectoryHandle,
   name: string,

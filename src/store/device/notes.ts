@@ -1,5 +1,5 @@
-// Notes. In: keys and small values. Out: the values on the next visit with the same machine and browser, for
-// a week; nothing where storage is refused.
+// Keeps small values on the device for the same machine and browser, for a week. Nothing is kept where
+// storage is refused.
 
 import { sha256 } from '../../base/sha256.ts'
 import { openSyncFile, writeJson } from './sync-file.ts'
@@ -68,17 +68,23 @@ export async function alone<T>(
 
 /** Small values that were found here, for the next load. */
 export interface Notes {
-  /** Undefined when nothing is known; else what was written, or what somebody has put in its place. */
+  /**
+   * Undefined when nothing is known. Else what was written, or what another script of the origin has written
+   * since.
+   */
   read(key: string): Promise<unknown>
-  /** Replaces what was known. Resolves also where nothing can be kept. */
+  /** Replaces the value. Resolves even if nothing can be stored. */
   write(key: string, value: unknown): Promise<void>
 }
 
 const FOLDER = 'halfbyte-notes'
-/** What was measured while a machine was slow for a while is not believed for ever. */
+/** A value that was measured while the machine was slow must not last for ever. */
 const MOST_AGE_MS = 7 * 24 * 3600 * 1000
 
-/** `machine`: what else a value depends on; a note of another one is none. Writing works in workers only. */
+/**
+ * `machine`: what else a value depends on. Notes of another machine are ignored. Writing works only in
+ * workers.
+ */
 export function deviceNotes(machine: string): Notes {
   return {
     async read(key) {

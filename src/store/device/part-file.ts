@@ -1,5 +1,4 @@
-// Part files. In: a folder of the origin's private file system. Out: a file written in place, which can be
-// resumed.
+// A file in the origin's private file system that is written in place and can be resumed.
 //
 //   <name>.bin    the bytes; only those of finished chunks are valid
 //   <name>.part   the journal: the file's version and the sums of finished chunks, written after their bytes

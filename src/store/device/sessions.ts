@@ -1,11 +1,9 @@
-// Stored sessions. In: names, and files that come in pieces. Out: the newest whole file of each name, in the
-// origin's private file system.
+// Stores sessions by name in the origin's private file system, and finds the newest whole file of each name.
 //
 //   <key>-<turn>.bin    the pieces
 //   <key>-<turn>.json   the manifest, written after the last of them; without it there is no file
 //
-// A file is only removed once the next one is whole, so that nothing half-written is read and nothing is lost
-// on the way.
+// A file is removed only once the next one is whole, so no half-written file is read and none is lost.
 
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -44,7 +42,7 @@ export class SessionStore {
     this.#folder = folder
   }
 
-  /** Undefined where there is no such storage, or the browser refuses it. */
+  /** Undefined if the browser has no such storage or refuses it. */
   static async open(): Promise<SessionStore | undefined> {
     const folder = await openFolder(FOLDER)
     return folder && new SessionStore(folder)
@@ -88,7 +86,7 @@ export class SessionStore {
         // Its blocks have checksums of their own.
         const open = async () =>
           storedSource(name, await this.#folder.getFileHandle(`${base}.bin`), { sums: [], isChecked: true })
-        // Each takes the browser a while.
+        // Each of these calls takes the browser a while.
         const [manifest, source] = await Promise.all([this.#manifest(base), open().catch(() => undefined)])
         try {
           if (source !== undefined && source.size === manifest?.size) return await use(source)
@@ -143,7 +141,7 @@ export class SessionStore {
     }
   }
 
-  /** Of `bases`, those that are whole. */
+  /** Those of `bases` that are whole. */
   async #entries(bases: readonly string[]): Promise<Entry[]> {
     const found: Entry[] = []
     for (const base of bases) {
@@ -154,7 +152,7 @@ export class SessionStore {
     return found
   }
 
-  /** What there is, whole or not, of one name or of all, newest first. */
+  /** All files of one name or of all names, whole or not, newest first. */
   async #bases(key = ''): Promise<string[]> {
     const found = new Set<string>()
     for await (const entry of this.#folder.keys()) {
@@ -163,16 +161,16 @@ export class SessionStore {
     return [...found].sort((a, b) => turnOf(b) - turnOf(a))
   }
 
-  /** Removes what tabs that were closed in the middle have left, of any name. */
+  /** Removes what closed tabs have left unfinished, under any name. */
   async #sweep(): Promise<void> {
     for (const key of new Set((await this.#halves()).map(keyOf))) {
-      // By now somebody may have made them whole.
+      // Another tab may have completed them by now.
       const removeRest = async () => this.#removeAll(await this.#halves(key))
       await alone(lockOf(key), removeRest, 'unused')
     }
   }
 
-  /** What is not whole, or has a newer one, of one name or of all. */
+  /** Files of one name or of all names that are incomplete or have a newer version. */
   async #halves(key?: string): Promise<string[]> {
     const bases = await this.#bases(key)
     const kept = newest(await this.#entries(bases)).map(({ base }) => base)

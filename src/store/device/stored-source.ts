@@ -1,5 +1,5 @@
-// Stored sources. In: a file of the origin's private file system, the sums of its chunks. Out: its bytes,
-// read straight to where they are wanted, and each chunk compared with its sum before a byte of it is used.
+// Reads a stored file straight to where its bytes are wanted. Each chunk is compared with its sum before a
+// byte of it is used.
 import { type ByteSource, blobSource, filledSource, readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Manifest } from './manifest.ts'
@@ -16,7 +16,7 @@ export async function storedSource(
   if (reader === undefined) {
     const blob = blobSource(name, await handle.getFile())
     const read = (target: Uint8Array, offset: number) => readInto(blob, target, offset)
-    // Each read of a Blob takes long, however little it is.
+    // Each read of a Blob takes long, even of a few bytes.
     return { ...summedSource({ name, size: blob.size, sums, read, pieceBytes: CHUNK_BYTES }), isChecked }
   }
   const read = (target: Uint8Array, offset: number) => fill(reader, name, target, offset)

@@ -1,13 +1,14 @@
-// Sums. In: the bytes of a file as they are written, or as they lie there. Out: a sum for each of its chunks,
-// and those whose bytes are others by now.
+// Computes a checksum for each chunk of a file, and finds the chunks whose bytes have changed.
 
 /** Bytes in one request. A broken connection loses at most this much. */
 export const CHUNK_BYTES = 4 << 20
 
 const MODULUS = 65521
-/** What is read at a time to be summed: it is still in the processor's cache then. */
+/** Bytes that are read and summed at a time: few enough to stay in the processor's cache. */
 export const PIECE_BYTES = 256 << 10
-/** Words whose bytes, two in a word of 32 bits, add up without a carry from one to the other. */
+/**
+ * So many words can be added, with two bytes in each word of 32 bits, before one sum carries into the other.
+ */
 const RUN_WORDS = 256
 
 /**
@@ -23,7 +24,7 @@ export function addSum(sum: number, bytes: Uint8Array): number {
   return addBytes(addWords(addBytes(sum, bytes.subarray(0, head)), words), bytes.subarray(tail))
 }
 
-/** Few bytes: what is left before and after whole words. */
+/** For the few bytes before and after whole words. */
 function addBytes(sum: number, bytes: Uint8Array): number {
   let low = sum & 0xffff
   let high = sum >>> 16
@@ -94,7 +95,7 @@ export const isSums = (value: unknown): value is Sums =>
 export const chunkBytes = (index: number, size: number): number =>
   Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES)
 
-/** Chunks of a file of `size` bytes whose sum is known and is another. `read` fills its target from `at`. */
+/** The chunks of a file of `size` bytes whose sum is known and differs. `read` fills its target from `at`. */
 export async function damagedChunks(
   sums: Sums,
   size: number,

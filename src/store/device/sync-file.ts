@@ -1,5 +1,4 @@
-// Sync files. In: a folder of the origin's private file system and a name. Out: a handle that writes in
-// place, in workers; typed errors for a full device.
+// Writes a file of the origin's private file system in place, in workers. A full device gives a typed error.
 
 import { HalfbyteError } from '../../base/errors.ts'
 
@@ -13,14 +12,14 @@ const MODEL: Purpose = { what: 'the model needs', instead: 'remove a stored mode
 
 /** Bytes that are free, as far as the browser says. Throws `storage-full` when `size` more do not fit. */
 export async function checkQuota(size: number, purpose = MODEL): Promise<number> {
-  // Safari 16 has the file system and no estimate.
+  // Safari 16 has the file system but no estimate.
   const { quota, usage } = (await navigator.storage.estimate?.()) ?? {}
   const free = quota === undefined || usage === undefined ? Number.POSITIVE_INFINITY : quota - usage
   if (size <= free) return free
   throw full(size, free, undefined, purpose)
 }
 
-/** What a failed write becomes: `storage-full`, or `internal` for what is not about room. */
+/** The error for a failed write: `storage-full`, or `internal` if room was not the reason. */
 export function writeError(size: number, cause: unknown, purpose = MODEL): HalfbyteError {
   if (cause instanceof Error && cause.name === 'QuotaExceededError')
     return full(size, undefined, cause, purpose)
@@ -81,7 +80,7 @@ export async function openSyncReader(handle: FileSystemFileHandle): Promise<Sync
     if (reader.mode === 'read-only') return reader
     reader.close()
   } catch {
-    // Not a worker, or somebody writes it: a File does.
+    // This is not a worker, or a tab is writing the file. A File works there too.
   }
   return undefined
 }
@@ -120,7 +119,7 @@ export function writeAll(file: SyncFile, bytes: Uint8Array, at: number): void {
   while (written < bytes.byteLength) {
     const rest = bytes.subarray(written)
     const taken = file.write(rest, { at: at + written })
-    // A disk that is full takes less than it was given; Chromium's private windows answer 2^32 - 8.
+    // A full disk takes fewer bytes than it was given. Chromium's private windows return 2^32 - 8.
     if (!(taken > 0 && taken <= rest.byteLength))
       throw new DOMException('the disk takes no more', 'QuotaExceededError')
     written += taken

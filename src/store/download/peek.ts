@@ -1,4 +1,4 @@
-// Peeking. In: a model's address. Out: sources that fetch only what is read, and the bytes a load would
+// Opens a model's files as sources that fetch only what is read, and counts the bytes that a load would
 // download.
 import { type ByteSource, checkRange } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -53,7 +53,7 @@ export async function peekAddress(address: string, options: PeekOptions = {}): P
     if (/^tokenizer\.(json|model)$/.test(fileName(url))) return undefined
     const stored = await store?.openStored(url)
     if (stored !== undefined) {
-      // The next load mends what is stored.
+      // The next load repairs the stored file.
       const mended = mendedSource(stored, async ({ start, end }) => {
         const renewed = await fetched(file).catch((error) => {
           throw lostError(url, error)

@@ -1,5 +1,4 @@
-// Ranges. In: a URL whose server supports byte ranges. Out: its file as a source that fetches only what is
-// read.
+// A file on a server with byte ranges, as a source that fetches only what is read.
 import { type ByteSource, checkRange, filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
@@ -229,7 +228,7 @@ class RangeFile {
     if (this.#blocks.size > KEPT_BLOCKS && oldest !== undefined) this.#blocks.delete(oldest)
   }
 
-  /** Bytes of a block that have come as pages. */
+  /** Bytes of a block that have arrived as pages. */
   #pageBytesIn(block: number): number {
     const [first, end] = [block, block + 1].map((index) => (index * this.#blockBytes) / PAGE_BYTES)
     let bytes = 0

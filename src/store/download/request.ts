@@ -1,5 +1,5 @@
-// Requests. In: a URL. Out: the answer and its body in pieces, or an error that says whether waiting may
-// help; what a partial answer brings and how it differs from the expected part.
+// Sends a request and reads its body in pieces. Errors say whether waiting may help; a partial answer is
+// checked against the requested part.
 import { type ErrorDetail, HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import type { Version } from '../device/part-file.ts'
@@ -47,7 +47,7 @@ function partFault({ headers, type }: Response): string | undefined {
   if (start > last || last >= size || !Number.isSafeInteger(size))
     return `its Content-Range is "${said.slice(0, 80)}", which is not a part of a file`
   const length = headers.get('content-length')
-  // CORS hides that a body was compressed, whose length this is then.
+  // CORS hides that a body was compressed. Then this is the length of the compressed body.
   if (length !== null && Number(length) !== last - start + 1 && type !== 'cors')
     return `its Content-Range is "${said}", ${last - start + 1} bytes, and its Content-Length is ${length}`
   return undefined

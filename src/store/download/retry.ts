@@ -1,4 +1,4 @@
-// Retrying. In: work that a network may break. Out: its result, after growing waits, or its final error.
+// Repeats work that a network may break, with growing waits, until it succeeds or fails for good.
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 
@@ -14,13 +14,13 @@ export interface RetryOptions {
 
 /** A request that broke and is made again. */
 export interface Retry {
-  /** Which try comes next since the last that brought something; the first retry is 2. */
+  /** The number of the next try, counted from the last one that brought bytes. The first retry is 2. */
   readonly attempt: number
   /** The try after which it gives up. */
   readonly attempts: number
   /** Milliseconds until then. */
   readonly waitMs: number
-  /** What broke, as the error would have said it. */
+  /** What broke, in the words of the error. */
   readonly reason: string
 }
 
@@ -46,7 +46,7 @@ export async function retrying<T>(
   const now = steadyClock(() => performance.now())
   const begun = now()
   let failures = 0
-  /** What was waited for, which counts also where the clock stands still. */
+  /** The requested wait. It counts even if the clock stands still. */
   let waitedMs = 0
   const progressed = () => {
     failures = 0

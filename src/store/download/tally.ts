@@ -1,5 +1,4 @@
-// Tally. In: the bytes of concurrent downloads as they come. Out: their sum, its rate, and the remaining
-// time.
+// Adds up the bytes of concurrent downloads, and estimates the rate and the remaining time.
 import { steadyClock } from '../../base/time/clocks.ts'
 import type { Retry } from './retry.ts'
 
@@ -14,7 +13,7 @@ export interface FetchProgress {
   readonly bytesPerSecond?: number
   /** Seconds that the rest will take at that rate; absent when unknown. */
   readonly secondsLeft?: number
-  /** A request broke and is made again; absent when bytes came. */
+  /** Set when a request broke and is repeated; absent once bytes arrive. */
   readonly retry?: Retry
 }
 
@@ -58,7 +57,7 @@ export class Tally {
     }
   }
 
-  /** Tells that a request is made again. */
+  /** Reports that a request is repeated. */
   retry(retry: Retry): void {
     this.#cached = false
     this.#emit(retry)

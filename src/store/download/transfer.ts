@@ -1,4 +1,4 @@
-// Transfer. In: a URL and a file to write. Out: the whole file, in parallel ranges, across cuts and visits.
+// Downloads a whole file in parallel ranges, and resumes after cuts and on later visits.
 import { HalfbyteError } from '../../base/errors.ts'
 import { fileName } from '../address.ts'
 import type { PartialFile, Version } from '../device/part-file.ts'
@@ -104,8 +104,7 @@ class Transfer {
 
   async #bring(): Promise<Version | undefined> {
     const first = this.#firstMissing()
-    // Of a file that is all there one byte tells whether it is still the same, where its server names
-    // versions.
+    // If the file is complete and its server names versions, one byte shows whether it is still the same.
     const isPeek = first === undefined && this.#file.version?.etag !== ''
     const index = first ?? 0
     const opening = await this.#retry(() => this.#open(index, isPeek ? 1 : CHUNK_BYTES), true)
@@ -182,7 +181,7 @@ class Transfer {
     await this.#together(Array.from({ length: CONNECTIONS }, connection))
   }
 
-  /** Undefined where all is there. */
+  /** Undefined if nothing is missing. */
   #firstMissing(): number | undefined {
     const { version } = this.#file
     let index = 0

@@ -1,4 +1,4 @@
-// Chat templates. In: messages and a Jinja template. Out: the prompt, its ids, and the ids that end a turn.
+// Chat templates: renders messages as a prompt, encodes it, and finds the ids that end a turn.
 import { Budget } from '../../base/budget.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/values.ts'

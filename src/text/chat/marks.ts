@@ -1,5 +1,4 @@
-// Marks in text that grows. In: a text, the marks that may stand in it. Out: where the first one is, or how
-// much of the end may become one.
+// Finds the first of some marks in a text that grows, or how much of its end may become one.
 
 /**
  * The first of the marks in a text, and where it begins. Where two begin at once, the one that is listed

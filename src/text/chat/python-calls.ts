@@ -1,4 +1,4 @@
-// Calls in Python's syntax. In: `[f(a=1), g(b='x')]` as models write it, and the tools. Out: the calls.
+// Reads tool calls in Python's syntax, `[f(a=1), g(b='x')]`, as models write them.
 import type { JsonObject } from '../../base/values.ts'
 
 /** A call that a model requests. */
@@ -7,7 +7,7 @@ export interface ParsedCall {
   readonly arguments: JsonObject
 }
 
-/** The part of a tool that matters for reading its calls. */
+/** The parts of a tool that are needed to read its calls. */
 export interface CallableTool {
   readonly name: string
   /** JSON Schema of the arguments. Says which of them are texts where a form has no quotes. */

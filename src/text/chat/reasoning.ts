@@ -1,5 +1,4 @@
-// Reasoning. In: a reply's text in pieces, and the marks of its thought. Out: the thought and the answer,
-// apart.
+// Splits a reply that arrives in pieces into the thought and the answer, by the marks of the thought.
 //
 //   Qwen3, DeepSeek, SmolLM3, GLM   <think>..</think>
 //   Granite 3.3                     <think>..</think><response>..</response>
@@ -76,7 +75,7 @@ export const markTexts = ({ open, close, answer, isHarmony }: ReasoningForm): re
 /** `start`: neither a thought nor an answer has begun. */
 export type ReasoningPhase = 'start' | 'thought' | 'answer'
 
-/** Where a prompt leaves its reply, which begins with `prefix`. */
+/** Where the prompt leaves the reply, whose text begins with `prefix`. */
 export function beginningAfter(prompt: string, form: ReasoningForm, prefix = ''): ReasoningPhase {
   const { open, close, isHarmony } = form
   if (prefix.trim() !== '')
@@ -86,7 +85,7 @@ export function beginningAfter(prompt: string, form: ReasoningForm, prefix = '')
   return end.endsWith(isHarmony ? MESSAGE : close) ? 'answer' : 'start'
 }
 
-/** What lies between a prompt and a prefix that is the beginning of the answer, not of a thought. */
+/** The text between a prompt and a prefix that begins the answer, not a thought. */
 export function answerHead(prompt: string, form: ReasoningForm, prefix: string): string {
   const { open, close, isHarmony } = form
   const isMarked = prefix.trimStart().startsWith(open) || prefix.includes(close)
@@ -96,7 +95,7 @@ export function answerHead(prompt: string, form: ReasoningForm, prefix: string):
   return isHarmony && phase === 'start' ? `${CHANNEL}final${MESSAGE}` : ''
 }
 
-/** What is now certain of a reply. */
+/** The parts of a reply that are now certain. */
 export interface SplitText {
   readonly reasoning: string
   readonly text: string
@@ -159,7 +158,7 @@ abstract class Splitter implements ReasoningSplitter {
     this.#text += this.#take(length, false)
   }
 
-  /** Leaves out a mark or the blanks around it. `instead`: what the answer has in its place. */
+  /** Leaves out a mark or the blanks around it. `instead`: what the answer gets in its place. */
   protected drop(length: number, instead = ''): void {
     this.#take(length, true)
     this.#text += instead

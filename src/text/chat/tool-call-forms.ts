@@ -1,4 +1,4 @@
-// Forms of tool calls. In: text after a marker, growing; the tools. Out: where the block ends, and its calls.
+// The forms of tool calls: finds where a block of calls ends in a growing text, and reads its calls.
 //
 //   Hermes, Qwen, Granite 4   <tool_call>{"name": .., "arguments": {..}}</tool_call>
 //   Qwen3-Coder               <tool_call><function=f><parameter=a>1</parameter></function></tool_call>

@@ -1,7 +1,7 @@
-// Tool calls. In: a reply's text in pieces, and the tools. Out: its calls, and the text around them.
+// Finds the tool calls in a reply that arrives in pieces, and releases the text around them.
 //
-// What is complete and does not match a form exactly stays text: a wrong call is worse than none. A block
-// that the end of the reply cuts off is neither: nobody wants to read half of a call.
+// A complete block that does not match its form exactly stays text: a wrong call is worse than none. A block
+// that the end of the reply cuts off becomes neither text nor a call, because half of a call is of no use.
 import { firstMark, partLength } from './marks.ts'
 import type { CallableTool, CallableTools, ParsedCall } from './python-calls.ts'
 import { type BlockReader, bareStarts, MARKERS, openBare, openMarked } from './tool-call-forms.ts'
@@ -47,7 +47,7 @@ export class ToolCallParser {
     return this.#letGo(text)
   }
 
-  /** Whether what is held is the beginning of a call. Without a marker it must name a tool. */
+  /** Whether the held text is the beginning of a call. Without a marker it must name a tool. */
   #isCut(marker: string): boolean {
     if (marker !== '') return true
     const named = /"(?:name|function)"\s*:\s*"([^"]*)"/.exec(this.#held)?.[1]

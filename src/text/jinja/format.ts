@@ -1,4 +1,4 @@
-// Python's formats of texts. In: a template such as `%d of %s` or `{:>5}`, and values. Out: the text.
+// Python's formatting of texts: `'%d of %s' % values`, `'{:>5}'.format(value)`, `format(value, spec)`.
 import {
   charactersOf,
   type Dict,

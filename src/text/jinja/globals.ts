@@ -1,4 +1,4 @@
-// Globals. In: the date. Out: the functions that Jinja and Transformers give every template.
+// The functions that Jinja and Transformers give every template.
 
 import { bound } from './operators.ts'
 import {
@@ -65,7 +65,7 @@ const MAX_RANGE = 100_000
 /** Work units of a date for each character of its format. */
 const DATE_UNITS = 1 << 15
 
-/** What a template refuses in its own words. */
+/** The error of a template that refuses its input in its own words. */
 export class TemplateRefusal extends Error {}
 
 export function globals(now: Date, spend: Spend): ReadonlyMap<string, Value> {

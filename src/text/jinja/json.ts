@@ -1,5 +1,4 @@
-// JSON of a template. In: a value. Out: what Python's json.dumps writes, with the arguments of Transformers'
-// `tojson`.
+// Writes a value as Python's json.dumps does, with the arguments of Transformers' `tojson`.
 import {
   CallArguments,
   type Float,

@@ -1,4 +1,4 @@
-// Jinja's lexer. In: a template. Out: its tokens, white space removed as trim_blocks and lstrip_blocks ask.
+// Splits a template into tokens, and removes white space as trim_blocks and lstrip_blocks do.
 import { TemplateError } from './values.ts'
 
 export interface Token {

@@ -1,4 +1,4 @@
-// Filters of lists. In: an iterable value. Out: parts of it, in order or in groups.
+// Jinja's filters of lists.
 import { binary } from './operators.ts'
 import {
   areEqual,
@@ -73,7 +73,7 @@ function sortKey(attribute: Value, isCased: Value, tools: Tools): (value: Value)
   return (value) => readers.map((read) => folded(read(value), isCased, tools.spend))
 }
 
-/** `map` and `select` take everything that is false for an empty list, None too. */
+/** `map` and `select` treat every false value, including None, as an empty list. */
 const chosenFrom = (value: Value, { spend }: Tools) => (isTrue(value) ? iterate(value, spend) : [])
 
 const mapped: Filter = (value, args, tools, keywords) => {

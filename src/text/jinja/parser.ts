@@ -1,4 +1,4 @@
-// Jinja's parser. In: the tokens of a template. Out: its syntax tree.
+// Parses the tokens of a template into its syntax tree, by the rules of jinja2's parser.
 import { syntaxError, type Token, tokenize } from './lexer.ts'
 
 export interface Arguments {

@@ -1,4 +1,4 @@
-// Tests of values, as in `x is defined`. In: a value and arguments. Out: true or false.
+// Jinja's tests of values, as in `x is defined`.
 
 import type { Tools } from './list-filters.ts'
 import { compareBy, contains } from './operators.ts'

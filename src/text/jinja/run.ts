@@ -1,4 +1,4 @@
-// Runs of templates. In: a syntax tree and variables. Out: the text that Jinja writes, for a bounded cost.
+// Runs the syntax tree of a template: writes the text that Jinja writes, for a bounded cost.
 import { filtered, isFilter } from './filters.ts'
 import { writtenText } from './json.ts'
 import type { Tools } from './list-filters.ts'
@@ -34,7 +34,7 @@ const STEP_UNITS = 32
 /** Cost of one iteration of a loop, which creates a scope. */
 const TURN_UNITS = 256
 
-/** What a `dict` has of its own, which no template calls on the type. */
+/** The attributes of `dict` itself. No template calls them on the type. */
 const DICT_METHODS = new Set([
   'clear',
   'copy',
@@ -66,7 +66,7 @@ export class Scope {
   }
 }
 
-/** What leaves a body before its end. */
+/** The ways to leave a body before its end. */
 type Leave = 'break' | 'continue' | undefined
 
 /** One rendering. `spend` is called before any work whose time or memory depends on the size of its input. */
@@ -342,17 +342,17 @@ export class TemplateRun {
     return slice(value, parts, this.#spend)
   }
 
-  /** `value.name`: what the type has of that name, else the item. */
+  /** `value.name`: the attribute of that name, else the item. */
   #attribute(value: Value, name: string): Value {
     const own = this.#own(value, name)
     return own === undefined && value instanceof Map ? value.get(name) : own
   }
 
-  /** `value[key]`: the item, else what the type has of that name. */
+  /** `value[key]`: the item, else the attribute of that name. */
   #item(value: Value, key: Value): Value {
     const index = numberOf(key)
     if (value instanceof Map) {
-      // Jinja takes a key that cannot be hashed for one that is not there.
+      // Jinja treats a key that cannot be hashed as a missing key.
       const at = keyOrNone(key)
       if (at !== undefined && value.has(at)) return value.get(at)
     } else if (index !== undefined && Number.isInteger(index)) {
@@ -438,6 +438,6 @@ export class TemplateRun {
   }
 }
 
-/** In Python `dict[name]` is a type as well, and Jinja takes the item for the attribute that is not there. */
+/** In Python `dict[name]` is a type too, and Jinja returns that item for a missing attribute. */
 const subscripted = (type: Callable, name: string): Value =>
   type.name === 'dict' && !DICT_METHODS.has(name) ? type : undefined

@@ -1,5 +1,4 @@
-// Values of a template. In: JavaScript's values. Out: Python's types of them, their texts, equality and
-// order.
+// The values of a template: Python's types, with their texts, equality and order.
 import { isObject, type JsonObject } from '../../base/values.ts'
 
 /**
@@ -29,7 +28,7 @@ export type Value =
  */
 export class CallArguments extends Map<Key, Value> {}
 
-/** Marks the arguments of a call among the values that a template is given. */
+/** Marks the arguments of a call among the values that a template gets. */
 export class GivenArguments {
   readonly given: JsonObject
   constructor(given: JsonObject) {
@@ -46,7 +45,7 @@ export type Spend = (units: number) => void
 /** Cost of each part of a new value. A part is an object, while a character takes only one or two bytes. */
 export const PART_UNITS = 32
 
-/** A float whose value is a whole number, which JavaScript cannot tell from an int. */
+/** A float with a whole value, which JavaScript cannot distinguish from an int. */
 export class Float {
   readonly value: number
   constructor(value: number) {
@@ -130,7 +129,7 @@ export class Loop {
   }
 }
 
-/** What Python or Jinja refuses. `kind` is the name of Python's exception. */
+/** The error for what Python or Jinja refuses. `kind` is the name of Python's exception. */
 export class TemplateError extends Error {
   constructor(kind: string, what: string) {
     super(`${kind}: ${what}`)
@@ -199,7 +198,7 @@ export function itemsOf(value: Value): readonly Value[] | undefined {
   return value instanceof Tuple || value instanceof View ? value.items : undefined
 }
 
-/** What a loop runs over. Throws for a value that is not iterable. */
+/** The items that a loop visits. Throws for a value that is not iterable. */
 export function iterate(value: Value, spend: Spend): readonly Value[] {
   const items = itemsOf(value) ?? (value instanceof Generator ? value.take() : undefined)
   if (items !== undefined) return items
@@ -376,14 +375,17 @@ function compareTexts(a: string, b: string): number {
   return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1)
 }
 
-/** A mapping's key. Throws for values that Python cannot hash, and for those that no template needs. */
+/**
+ * The key of a mapping. Throws for values that Python cannot hash, and for values that no template needs as a
+ * key.
+ */
 export function keyOf(value: Value): Key {
   const key = keyOrNone(value)
   if (key !== undefined) return key
   throw typeError(`unhashable type: '${typeName(value)}'`)
 }
 
-/** The same, undefined instead of an error. */
+/** The same, but undefined instead of an error. */
 export function keyOrNone(value: Value): Key | undefined {
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
   return value instanceof Float ? value.value : stringOf(value)

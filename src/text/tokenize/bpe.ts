@@ -1,4 +1,4 @@
-// Byte pair encoding. In: a word, a vocabulary and merges by rank. Out: ids.
+// Byte pair encoding of a word, by a vocabulary and merges with ranks.
 
 import { MAX_MERGES, malformed, shown } from '../spec.ts'
 import { BYTE_CHARS, charsOfBytes, crossesWords } from './byte-level.ts'

@@ -1,4 +1,4 @@
-// Byte-level text. In: bytes, or GPT-2's characters for them. Out: the characters, or the bytes.
+// Converts between bytes and the characters that GPT-2 writes for them.
 
 export const MARK = '\u2581'
 

@@ -1,5 +1,5 @@
-// Encoding streams. In: a text in pieces, a tokenizer. Out: the ids that the whole text has, with a small
-// part of it in memory.
+// Encodes a text that comes in pieces. The ids are those of the whole text, but only a small part of it is in
+// memory.
 //
 // The text is cut where words meet, and each part is encoded by itself. A tokenizer may join what a cut
 // separates: words, marks, added tokens, white space that a token takes away. So a cut counts only if the

@@ -1,5 +1,4 @@
-// Merging. In: the symbols of a word, a rule for neighbours. Out: the symbols that remain when no more can
-// merge.
+// Merges neighbouring symbols of a word, in the order that a rule decides, until no more can merge.
 
 /** V8 copies slices up to this length. A longer slice would keep the text that it was cut from alive. */
 const LONGEST = 12

@@ -1,4 +1,4 @@
-// Pre-tokenisers. In: a name from a GGUF file. Out: the patterns that split text into words before merging.
+// The patterns that split text into words before merging, by the name that a GGUF file gives.
 import { shown, unsupported } from '../spec.ts'
 
 /** How text is split, and the defaults that a name implies. */
@@ -23,7 +23,7 @@ export const GPT2 = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\
 const withDigits = (digits: string) =>
   `${CONTRACTION}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`
 
-/** Words split at a change of case, as in GPT-4o; `ending` may follow a word. */
+/** Words are split at a change of case, as in GPT-4o; `ending` may follow a word. */
 const withCase = (ending: string, digits: string) =>
   `[^\\r\\n\\p{L}\\p{N}]?${UPPER}*${LOWER}+${ending}|[^\\r\\n\\p{L}\\p{N}]?${UPPER}+${LOWER}*${ending}|` +
   `${digits}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+`

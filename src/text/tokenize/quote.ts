@@ -1,4 +1,4 @@
-// Quoting. In: a user's text. Out: the text for a prompt, in which nothing can be read as a control token.
+// Quotes a user's text, so that nothing in it can be read as a control token.
 import { type AddedToken, TokenSearch } from './token-search.ts'
 
 /**

@@ -1,4 +1,4 @@
-// SentencePiece's BPE. In: text with marks for spaces, a vocabulary with scores. Out: ids.
+// SentencePiece's BPE: encodes text with marks for spaces, by a vocabulary with scores.
 import { crossesWords, markedWords } from './byte-level.ts'
 import { cachedWords, Merger } from './merge.ts'
 import { byteName, KIND, type Vocabulary } from './vocabulary.ts'

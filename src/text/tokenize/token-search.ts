@@ -1,5 +1,4 @@
-// Token search. In: texts with ids. Out: where each begins in another text, in time linear in that text's
-// length.
+// Finds where each of some texts begins in another text, in time linear in that text's length.
 import { malformed } from '../spec.ts'
 
 export interface AddedToken {

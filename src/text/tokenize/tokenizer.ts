@@ -1,4 +1,4 @@
-// Tokenizer. In: text or ids. Out: ids or text. A given function encodes the text between special tokens.
+// The Tokenizer: splits a text at special tokens, has the rest encoded, and turns ids back into text.
 
 import { type DetokenizeOptions, Detokenizer } from '../detokenizer.ts'
 import { shown, unsupported } from '../spec.ts'
@@ -99,7 +99,7 @@ export interface Tokenizer {
   readonly addsSpacePrefix: boolean
   /** The model's own Jinja template; see chat.ts. */
   readonly chatTemplate: string | undefined
-  /** The template for conversations with tools, where the model has one of its own. */
+  /** The template for conversations with tools, if the model has a separate one. */
   readonly toolTemplate?: string | undefined
   encode(text: string, options?: EncodeOptions): number[]
   /** Quotes a text: `encode` then reads its special tokens as plain characters, even with `parseSpecial`. */

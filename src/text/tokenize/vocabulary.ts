@@ -1,5 +1,4 @@
-// Vocabulary. In: tokens by id, and the kind of each. Out: ids by text, the bytes that each token writes, the
-// ids that end an answer.
+// The vocabulary: ids by text, the bytes that each token writes, and the ids that end an answer.
 
 import { MAX_TOKEN_LENGTH, MAX_TOKENS, malformed } from '../spec.ts'
 import { bytesOfChars } from './byte-level.ts'

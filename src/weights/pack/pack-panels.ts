@@ -1,5 +1,4 @@
-// Panels. In: stored rows, a multiple of 8, as floats or as codes with scales. Out: the same rows in a kernel
-// layout.
+// Lays stored rows, as floats or as codes with scales, into the panels of a kernel layout.
 
 import { roundUp } from '../../abi/encodings.ts'
 import { codedGroup } from '../../formats/coded-group.ts'

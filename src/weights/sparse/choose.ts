@@ -1,5 +1,4 @@
-// Dense or sparse. In: what each format would keep of a matrix. Out: the fastest encoding by measured times,
-// and the reason.
+// Chooses between dense and each sparse format of a matrix by measured times, and gives the reason.
 import type { PackedEncoding, SparseBase, SparseFormat } from '../../abi/encodings.ts'
 import type { Curve, MeasuredBuild } from './costs.ts'
 import { COSTS_MACHINE, DENSE_COST, SPARSE_COST } from './costs.ts'

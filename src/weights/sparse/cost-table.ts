@@ -1,5 +1,4 @@
-// Cost tables. In: times of a model's matrices as JSON, or nothing. Out: the checked table, the time of a
-// matrix in a format at a share of kept weights, and the bytes it takes.
+// A table of the times of a model's matrices in each sparse format: checks it, and looks up times and bytes.
 import { GROUP_SIZE, ROW_PADDING, type SparseBase, sparseTableBytes } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../../base/values.ts'
@@ -57,7 +56,7 @@ export interface MatrixCost extends Readonly<Record<CostFormat, Curve>> {
 /** What `halfbyte measure-costs` writes. */
 export interface CostTable {
   readonly version: 1
-  /** Where times were taken, for people. */
+  /** Where the times were measured, for people. */
   readonly machine: string
   readonly model: string
   readonly build: string
@@ -71,7 +70,7 @@ export interface CostTable {
 /** Milliseconds of products with one row. */
 export interface Costs {
   readonly machine: string
-  /** Absent: those that are built in. */
+  /** Absent: the built-in times. */
   readonly table?: CostTable | undefined
   /** Absent: not known, so tokens per second cannot be predicted. */
   readonly restMs?: number | undefined
@@ -110,7 +109,7 @@ export function measuredCosts(table: CostTable): Costs {
   }
 }
 
-/** Throws `format` for what `measure-costs` does not write. */
+/** Throws `format` for a table that `measure-costs` could not have written. */
 export function parseCostTable(file: string, table: JsonObject): CostTable {
   const wrong = (what: string) =>
     new HalfbyteError('format', `${file}: ${what}; write it with halfbyte measure-costs`, { file })

@@ -1,4 +1,4 @@
-// A sparse format. The interface of all formats for one strip. Making and reading it are separate.
+// The interface of all sparse formats, for one strip. Making a strip and reading it are separate.
 import type { SparseBase } from '../../abi/encodings.ts'
 import type { DenseStrip } from './panels.ts'
 

@@ -1,5 +1,4 @@
-// ls16. In: a dense strip. Out: each output's nonzero weights with their inputs, as drawn in
-// wasm/sparse/sparse-ls16.c.
+// The format ls16: each output's nonzero weights with their inputs, as drawn in wasm/sparse/sparse-ls16.c.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'
 import type { StripReader, StripWriter } from './format.ts'

@@ -1,5 +1,4 @@
-// Sparse matrices. In: a stored tensor of strips. Out: its strips in checked runs; tables of several tensors
-// combined.
+// Reads a stored tensor of strips in checked runs, and combines the tables of several tensors.
 
 import type { SparseEncoding } from '../../abi/encodings.ts'
 import { GROUP_SIZE, ROW_PADDING, sparseParts, sparseTableBytes } from '../../abi/encodings.ts'

@@ -1,5 +1,4 @@
-// Packing sparse matrices. In: tensors of one matrix, a policy. Out: its encoding, the reason, and input for
-// the .hbm writer.
+// Packs a matrix for the .hbm writer in the encoding that a policy chooses, and gives the reason.
 
 import {
   type Encoding,

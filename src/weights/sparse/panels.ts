@@ -1,5 +1,4 @@
-// Dense strips. In: 32 rows as w4_g32 or w8_g32 panels. Out: their blocks as words, and which of them are
-// zero.
+// 32 rows as w4_g32 or w8_g32 panels: their blocks as words, and which of them are zero.
 import type { SparseBase } from '../../abi/encodings.ts'
 
 /** Reads the four codes of a row that one integer dot takes, minus the zero code. */

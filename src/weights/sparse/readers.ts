@@ -1,4 +1,4 @@
-// Readers of strips. In: a sparse format's name. Out: its reader, which loading needs.
+// The readers of strips by format, which loading needs.
 import type { SparseFormat } from '../../abi/encodings.ts'
 import type { StripReader } from './format.ts'
 import { ls16Reader } from './ls16.ts'

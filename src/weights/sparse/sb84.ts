@@ -1,4 +1,4 @@
-// sb84. In: a dense strip. Out: the strip without its zero blocks of 8 outputs x 4 inputs, as drawn in
+// The format sb84: a strip without its zero blocks of 8 outputs x 4 inputs, as drawn in
 // wasm/sparse/sparse-sb84.c.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'

@@ -1,5 +1,5 @@
-// sp24. In: a dense strip whose outputs keep at most 2 of 4 inputs. Out: those weights and their positions,
-// as drawn in wasm/sparse/sparse-sp24.c.
+// The format sp24: at most 2 of 4 inputs of each output, with their positions, as drawn in
+// wasm/sparse/sparse-sp24.c.
 import type { SparseBase } from '../../abi/encodings.ts'
 import type { StripReader, StripWriter } from './format.ts'
 import {

@@ -1,4 +1,4 @@
-// sv32. In: a dense strip. Out: the strip without the inputs that are zero in all 32 rows, as drawn in
+// The format sv32: a strip without the inputs that are zero in all 32 rows, as drawn in
 // wasm/sparse/sparse-sv32.c.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'

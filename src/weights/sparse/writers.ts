@@ -1,4 +1,4 @@
-// Writers of strips. In: a sparse format's name. Out: its writer, which pages do not need.
+// The writers of strips by format, which pages do not need.
 import type { SparseFormat } from '../../abi/encodings.ts'
 import type { StripWriter } from './format.ts'
 import { ls16Writer } from './ls16.ts'

@@ -1,5 +1,4 @@
-// OpenAI's responses. In: an engine, a request. Out: the events of a response in OpenAI's order; the last has
-// the whole response.
+// OpenAI's responses: the events of a response in OpenAI's order. The last event has the whole response.
 import { isHalfbyteError, reasonOf } from '../../../base/errors.ts'
 import { type JsonObject, randomId } from '../../../base/values.ts'
 import type { Engine } from '../../engine.ts'

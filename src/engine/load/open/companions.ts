@@ -1,5 +1,4 @@
-// Companions. In: a reply's negative prompt and how it is drafted. Out: the extra sequences for these, beside
-// the reply's own.
+// The extra sequences of a reply, for its negative prompt and its draft model.
 import { HalfbyteError, isHalfbyteError } from '../../../base/errors.ts'
 import type { Sequence } from '../../../generate/schedule/sequence.ts'
 import type { Drafter } from '../../../generate/schedule/speculation.ts'
@@ -84,7 +83,7 @@ function openDrafter(
       try {
         return draft.drafter(open(draft))
       } catch (error) {
-        // Without room for the draft's state the reply is only slower.
+        // Without room for the draft's state the reply is slower, but still right.
         if (isHalfbyteError(error) && ['out-of-memory', 'context-overflow'].includes(error.code))
           return undefined
         throw error

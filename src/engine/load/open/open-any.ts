@@ -1,4 +1,4 @@
-// Opening models. In: what names a model, a way to open files, a host. Out: its headers, whatever its format.
+// Opens a model of any format by whatever names it, and reads its headers.
 import type { ByteSource } from '../../../base/bytes.ts'
 import { isHalfbyteError } from '../../../base/errors.ts'
 import { addressInside } from '../../../formats/names/named-files.ts'
@@ -63,7 +63,7 @@ export async function openAny<F extends { readonly sources: readonly ByteSource[
   if (!sources.some(({ name }) => /\.onnx$/.test(name)))
     return { file: await openFiles(sources, host, signal), files }
   const beside = async (name: string) => {
-    // A path's folder was read whole.
+    // The folder of a path has already been read.
     if (!isAddress || !/^https?:/.test(place)) return undefined
     const address = addressInside(new URL('.', graph as string).href, name, String(graph))
     try {

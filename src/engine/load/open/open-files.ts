@@ -1,5 +1,4 @@
-// Opening files. In: a page's load request. Out: byte sources: the files that the user picked, or those at an
-// address.
+// Opens the files that a page's load request names: files that the user picked, or files at an address.
 import { type ByteSource, blobSource } from '../../../base/bytes.ts'
 import type { HalfbyteError } from '../../../base/errors.ts'
 import { distrust, trust } from '../../../store/device/load-marks.ts'

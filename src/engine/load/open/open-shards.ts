@@ -1,5 +1,4 @@
-// Opening shards. In: a prepared model, a runtime that cannot share memory. Out: workers with their plans, or
-// why there are none.
+// Starts the workers of shards with their plans, or says why there are none.
 import { type EngineNote, PLAIN_NOTES } from '../../../base/engine-notes.ts'
 import { type HalfbyteError, isHalfbyteError } from '../../../base/errors.ts'
 import { planTotals } from '../../../graph/plan/cost.ts'

@@ -1,5 +1,4 @@
-// Attention of ONNX Runtime. In: types of rows of queries, keys and values, and of those of earlier steps.
-// Out: types of rows of values, and of keys and values with the new ones after those of earlier steps.
+// The attention operators of ONNX Runtime: the types of their outputs.
 
 import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../../ir/graph.ts'

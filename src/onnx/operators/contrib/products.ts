@@ -1,5 +1,4 @@
-// Products of ONNX Runtime. In: floats or integers, scales. Out: products of integers times their scales;
-// products with sides that are transposed first.
+// The products of ONNX Runtime: integers times scales, and products with sides that are transposed first.
 
 import { axisOf, walk } from '../../ir/broadcast.ts'
 import { type Dim, multiplyDims } from '../../ir/dims.ts'

@@ -1,5 +1,4 @@
-// Activations and norms of ONNX Runtime. In: a tensor, sometimes a bias or another tensor that is added
-// first, weights. Out: the activated or normalised rows.
+// The activations and norms of ONNX Runtime, some of which first add a bias or another tensor.
 
 import { broadcast, broadcastIndices } from '../../ir/broadcast.ts'
 import type { Node, Type } from '../../ir/graph.ts'

@@ -1,4 +1,4 @@
-// Elementwise operators. In: rows, and activations of rows. Out: sums, gates and scaled rows.
+// Handlers of elementwise operators: sums, gates, activations and scaled rows.
 import type { Activation, Value } from '../../../graph/ir.ts'
 import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
@@ -16,7 +16,7 @@ export interface AxisCut {
   readonly size: number
 }
 
-/** Undefined for a Slice of another kind, and along an axis whose size is not known. */
+/** Undefined for a Slice of another kind, and along an axis of unknown size. */
 export function axisCut(
   t: Translator,
   node: Node,
@@ -54,7 +54,7 @@ export function sumOf(t: Translator, node: Node, label: string): Value {
   return t.b.add(label, t.rows(node, 0), t.rows(node, 1))
 }
 
-/** Operators that take the factor of what they read with them. */
+/** Operators that pass the factor of their input on. */
 const TAKES_SCALE = /^(Add|Mul|Div|Tanh|Skip(Simplified)?LayerNormalization)$/
 
 /** Rows times a number. */
@@ -79,7 +79,7 @@ function scaleBy(t: Translator, node: Node, index: number, by: number | undefine
   return setScaled(t, node, { ...rows, scale: rows.scale * by, cap: rows.cap * by })
 }
 
-/** Throws `unsupported` for what no plan multiplies by. */
+/** Throws `unsupported` for a factor that is not finite or is 0. */
 export function checkFactor(node: Node, by: number): void {
   if (Number.isFinite(by) && by !== 0) return
   throw unclaimed(node, `it multiplies by ${by}, where a finite number other than 0 is known`)
@@ -157,10 +157,13 @@ function gate(t: Translator, node: Node, activation: Activation): boolean {
   return true
 }
 
-/** What tokens are counted in; other whole numbers have fewer of them. */
+/** The dtypes that can count tokens. Other integers are too small. */
 const ID_TYPES: readonly DType[] = ['i32', 'i64']
 
-/** Floats stay what they are, but for their rounding; whole numbers and truths of them are something else. */
+/**
+ * A cast between floats only changes the rounding. A cast of floats to integers or booleans gives other
+ * values.
+ */
 export const cast: Handler = (t, node) => {
   const input = t.read(node, 0)
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
@@ -171,10 +174,10 @@ export const cast: Handler = (t, node) => {
   return true
 }
 
-/** The same elements, as far as rows of tokens go. */
+/** The same elements, if the value is rows of tokens. */
 export const same: Handler = (t, node) => {
   const input = t.read(node, 0)
-  // What a control value is cast to is another value: a mask of numbers, made of one of facts.
+  // A cast of a control value makes a new value, such as a mask of numbers from a mask of booleans.
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
   t.set(node, 0, input)
   return true

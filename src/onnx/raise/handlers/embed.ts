@@ -1,4 +1,4 @@
-// Embeddings and rows. In: Gather and GatherBlockQuantized. Out: rows of a table by id, or the wanted rows.
+// Handlers of embeddings and rows: rows of a table by id, or the rows whose logits are wanted.
 import type { Value } from '../../../graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
@@ -23,7 +23,7 @@ export const embedLayerNorm: Handler = async (t, node) => {
 
 const MASK = 3
 const PAST = 4
-/** What a step honours, or what changes nothing in it. */
+/** Attributes that a step honours, or that change nothing in it. */
 const ATTRIBUTES: ReadonlySet<string> = new Set([
   'num_heads',
   'unidirectional',
@@ -121,7 +121,7 @@ export function embedCodes(t: Translator, parts: Omit<CodeMatrix, 'isTurned' | '
   return t.b.embed('embed', t.weights.codes({ ...parts, isTurned: true, block: 0 }, TOKENS).weight)
 }
 
-/** Taking the last row is what a step does with all but the wanted rows. */
+/** A step keeps only the wanted rows, so taking the last row needs no node. */
 function takeLast(t: Translator, node: Node, axis: number): void {
   const numbers = t.weights.numbers(node, 1)
   if (!t.isInTail(node) || axis === 0 || numbers.length !== 1 || numbers[0] !== -1)

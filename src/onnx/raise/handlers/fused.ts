@@ -1,5 +1,4 @@
-// Operators of opset 23. In: RotaryEmbedding and Attention, and the contrib form of the first. Out: heads
-// that are rotated; attention of the plan.
+// Handlers of the operators of opset 23: RotaryEmbedding, also in its contrib form, and Attention.
 import type { Value } from '../../../graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
@@ -97,7 +96,7 @@ export const attention: Handler = async (t, node) => {
   return true
 }
 
-/** Each head of keys and values serves as many queries as there are for each, one after the other. */
+/** Each head of keys and values serves the same number of query heads, in order. */
 function copied(node: Node, q: Heads, heads: Heads): Heads {
   if (heads.count === q.count) return heads
   const copies = q.count / heads.count
@@ -105,7 +104,7 @@ function copied(node: Node, q: Heads, heads: Heads): Heads {
   return { ...heads, count: q.count, copies: heads.copies * copies }
 }
 
-/** Keys or values after the state that input `index` is; as they are where it is left out. */
+/** Keys or values appended to the state in input `index`; unchanged if that input is left out. */
 export function past(t: Translator, node: Node, heads: Heads, index: number): Heads {
   if (!hasInput(node, index)) return heads
   const state = t.read(node, index)
@@ -114,7 +113,7 @@ export function past(t: Translator, node: Node, heads: Heads, index: number): He
   return { ...heads, past: state.name }
 }
 
-/** Says that outputs 1 and 2 are the states of two inputs with the step's own keys and values. */
+/** Records that outputs 1 and 2 are the states of two inputs with the step's own keys and values. */
 export function leave(t: Translator, node: Node, inputs: readonly number[]): void {
   for (const [index, input] of inputs.entries()) {
     const of = hasInput(node, input) ? node.inputs[input]! : ''
@@ -125,7 +124,7 @@ export function leave(t: Translator, node: Node, inputs: readonly number[]): voi
   }
 }
 
-/** `causal` where the operator itself hides what comes later. */
+/** `causal` if the operator itself hides later positions. */
 function maskOf(t: Translator, node: Node, k: Heads): Mask | 'causal' | undefined {
   const isCausal = intOf(node, 'is_causal', 0) !== 0
   if (isCausal && hasInput(node, MASK)) throw unclaimed(node, 'it has a mask and is causal as well')

@@ -1,5 +1,4 @@
-// GroupQueryAttention. In: queries, keys and values, the state before the step, RoPE's tables. Out: attention
-// of the plan, whose state is in the state cache.
+// The handler of GroupQueryAttention, whose state moves into the state cache.
 import type { RopePairing } from '../../../arch/config/config.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
@@ -20,7 +19,7 @@ const LENGTHS = 5
 const TOTAL = 6
 const COS = 7
 const SIN = 8
-/** Attributes that a step honours; the others have to be what changes nothing. */
+/** Attributes that a step honours. All others must have a value that changes nothing. */
 const NEUTRAL: Readonly<Record<string, number>> = { smooth_softmax: 0, qk_output: 0 }
 
 /**

@@ -1,5 +1,4 @@
-// MultiHeadAttention. In: queries, keys and values as rows or heads, the state before the step, a mask. Out:
-// attention of the plan.
+// The handler of MultiHeadAttention.
 
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed } from '../../ir/operator.ts'
@@ -43,7 +42,7 @@ export const multiHeadAttention: Handler = async (t, node) => {
   return true
 }
 
-/** `unidirectional` counts from the state before, so it alone hides what comes later. */
+/** `unidirectional` counts from the end of the earlier state, so it alone hides later positions. */
 function maskOf(t: Translator, node: Node): Mask | 'causal' | undefined {
   const isCausal = intOf(node, 'unidirectional', 0) !== 0
   if (!hasInput(node, ADDED)) return isCausal ? 'causal' : undefined

@@ -1,4 +1,4 @@
-// Norms. In: norms of rows, with and without the sum before them. Out: norms of the plan, and the sum.
+// Handlers of norms, with and without the sum before them, as one operator or as many primitive ones.
 import type { Value } from '../../../graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, intsOf, unclaimed } from '../../ir/operator.ts'

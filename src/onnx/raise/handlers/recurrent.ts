@@ -1,5 +1,4 @@
-// Recurrent layers in primitive operators. In: sums and products of rows, constants and states, and changes
-// of their layout. Out: convolutions and scans of the plan.
+// Handlers of recurrent layers in primitive operators, which become convolutions and scans.
 
 import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
@@ -31,7 +30,9 @@ import {
 import type { Handler, Translator } from '../translator.ts'
 import { type AxisCut, axisCut } from './elementwise.ts'
 
-/** An input as terms; undefined for what is none, and in graphs without states of recurrent layers. */
+/**
+ * An input as terms; undefined if it is not a sum of terms, and in graphs without states of recurrent layers.
+ */
 function lifted(t: Translator, node: Node, index: number): Terms | undefined {
   const meaning = t.read(node, index)
   if (meaning?.is === 'terms') return meaning
@@ -55,7 +56,7 @@ function lifted(t: Translator, node: Node, index: number): Terms | undefined {
 const longAxes = (dims: readonly Dim[]): number[] =>
   dims.flatMap((size, axis) => (typeof size === 'number' && size > 1 ? [axis] : []))
 
-/** Rows again where the value is some, with their channels last. */
+/** Turns the value back into rows, if it is rows with their channels last. */
 function set(t: Translator, node: Node, value: Terms | undefined, output = 0): boolean {
   if (value === undefined || !isSmall(value)) return false
   const factor = onlyFactor(value)
@@ -265,7 +266,7 @@ export const concat = binary((t, node, left, right) => {
   return made
 })
 
-/** Remembers what the next step is to have as a state. */
+/** Records the state that the next step will get. */
 function leave(t: Translator, node: Node, value: Terms): void {
   const source = onlyFactor(value)?.source
   if (source?.of !== 'recent' && source?.of !== 'memory') return

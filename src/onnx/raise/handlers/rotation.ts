@@ -1,5 +1,4 @@
-// Heads and rotations. In: reshapes, transposes, slices, products and sums of heads. Out: rows as heads,
-// rotated by cosines and sines, or after a state.
+// Handlers of heads and rotations: rows become heads, are rotated by cosines and sines, or follow a state.
 
 import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
@@ -93,7 +92,7 @@ export const unsqueeze: Handler = (t, node) => {
   return true
 }
 
-/** Copies along the axis of size one that stands after that of the heads. */
+/** Copies along the axis of size one after the axis of the heads. */
 export const expand: Handler = (t, node) => {
   const input = t.read(node, 0)
   const from = t.types.get(node.inputs[0] ?? '')?.dims
@@ -187,7 +186,7 @@ export const multiplyHeads: Handler = (t, node) => {
     }
     if (right?.is !== 'control' && right?.is !== 'constant') continue
     const by = node.inputs[other] ?? ''
-    // Cosines have the tokens before the numbers of a head, so that is where they must be in heads.
+    // In cosines, tokens come before the numbers of a head, so heads must have the same order.
     if ((left?.is === 'heads' && left.axes !== 'bhtd') || (left?.is === 'turned' && left.of.axes !== 'bhtd'))
       continue
     if (left?.is === 'heads') {

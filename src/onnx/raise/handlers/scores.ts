@@ -1,5 +1,5 @@
-// Attention in primitive operators. In: products of heads, masks, softmax. Out: attention of the plan, once
-// the mask is proven to hide what comes later, or what is out of a window.
+// Handlers of attention in primitive operators. They need a proof that the mask hides later positions or all
+// but a window.
 import type { RopeUse, Value } from '../../../graph/ir.ts'
 import type { Node } from '../../ir/graph.ts'
 import { intOf, unclaimed } from '../../ir/operator.ts'
@@ -82,7 +82,7 @@ export const chooseByMask: Handler = (t, node) => {
   return false
 }
 
-/** Whether shares of attention are no numbers, which they are where a row sees nothing. */
+/** Tests for NaN among the weights of attention, which occurs where a row sees nothing. */
 export const findGaps: Handler = (t, node) => {
   const scores = t.read(node, 0)
   if (scores?.is !== 'scores' || !scores.isSoft) return false
@@ -90,7 +90,7 @@ export const findGaps: Handler = (t, node) => {
   return true
 }
 
-/** Zeros for such shares. A proven mask shows each row at least itself, so there are none. */
+/** Replaces NaN by zeros. With a proven mask each row sees at least itself, so there is none. */
 export const fillGaps: Handler = (t, node) => {
   const gaps = t.read(node, 0)
   const scores = t.read(node, 2)

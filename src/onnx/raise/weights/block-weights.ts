@@ -1,5 +1,5 @@
-// Weights in blocks. In: codes, scales and zero points as MatMulNBits and GatherBlockQuantized have them.
-// Out: the matrix as Q4_0, Q4_1, Q8_0 or F32 rows, computed while they are read.
+// Weights in blocks, as MatMulNBits and GatherBlockQuantized store them. They are read as rows of Q4_0, Q4_1,
+// Q8_0 or F32.
 //
 //   codes [n][k / block][block * bits / 8], byte j of 4 bits: code 2j | code (2j + 1) << 4
 //   scales [n][k / block]; zero points [n][ceil(k / block * bits / 8)], packed as codes are
@@ -22,7 +22,7 @@ export interface BlockWeight {
   readonly block: number
   readonly codes: Constant
   readonly scales: Constant
-  /** Absent: 2^(bits - 1) for all, unless `zero` says otherwise. */
+  /** Absent: 2^(bits - 1) for all, or `zero` if given. */
   readonly zeros?: Constant | undefined
   /** The zero point of all weights, where there is no list of them. Default 2^(bits - 1). */
   readonly zero?: number | undefined
@@ -106,7 +106,7 @@ interface ReadRows extends Pick<BlockWeight, 'k' | 'bits' | 'block'> {
   readonly packed: Uint8Array
   readonly scale: Float32Array
   readonly zeroPoint: Uint8Array | Float32Array | undefined
-  /** The zero point where there is no list of them. */
+  /** The zero point if there is no list. */
   readonly middle: number
 }
 
@@ -181,7 +181,7 @@ function apart(codes: number): number {
   return (pairs | (pairs << 4)) & 0x0f0f0f0f
 }
 
-/** A row of codes, which takes `length` bytes. A view of each would be half a million arrays. */
+/** A row of codes, which takes `length` bytes. Making a view of each row would make half a million arrays. */
 function unpack(packed: Uint8Array, from: number, length: number, row: Uint8Array, bits: number): void {
   for (let j = 0; j < length; j++) {
     const byte = packed[from + j]!

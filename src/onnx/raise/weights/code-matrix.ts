@@ -1,6 +1,5 @@
-// Matrices of codes. In: integers with scales and zero points by tensor, by output or by blocks of inputs, as
-// DequantizeLinear, MatMulInteger and DynamicQuantizeMatMul have them. Out: the matrix [n, k] as Q8_0, Q4_0,
-// Q4_1 or F32 rows, computed while they are read.
+// Matrices of codes, as DequantizeLinear, MatMulInteger and DynamicQuantizeMatMul read them. Rows [n, k] of
+// Q8_0, Q4_0, Q4_1 or F32 are computed while they are read.
 //
 //   W = scale * (code - zero point)
 //   codes [k][n], or [n][k] where `isTurned`; scales [1], [n], or [k / block][n], turned as the codes are
@@ -15,7 +14,7 @@ interface LineShape {
   readonly n: number
   /** Numbers of a line. */
   readonly width: number
-  /** Lines lie one after the other: the constant is [n, width]. */
+  /** Lines follow each other: the constant is [n, width]. */
   readonly isTurned: boolean
 }
 
@@ -90,7 +89,7 @@ function nibbleReader(
   }
 }
 
-/** The bytes are an array of their own, whose memory is taken or released. */
+/** The bytes are a separate array, whose memory is taken over or released. */
 function numbersFrom(dtype: DType, bytes: Uint8Array): Numbers {
   const { buffer, byteOffset, byteLength } = bytes
   if (dtype === 'i8') return new Int8Array(buffer, byteOffset, byteLength)
@@ -110,7 +109,7 @@ interface Origin {
   /** Without blocks: each output has a scale. */
   readonly isPerOutput?: boolean
   readonly hasZeros: boolean
-  /** Of the scales in the file. */
+  /** Dtype of the scales in the file. */
   readonly scales: DType
   /** What the matrix is read as. */
   readonly form: StoredDType
@@ -123,7 +122,7 @@ export function originOf({ bits, block, isPerOutput, hasZeros, scales, form }: O
 }
 
 function lossOf(scales: DType, form: StoredDType): string {
-  // A group has one scale, and no zero point that fits these.
+  // A group has one scale, and no zero point can represent these.
   if (form === 'F32') return 'values are rounded again where they are stored in fewer bits'
   if (form === 'Q4_1') return 'scale and scale x zero are rounded to f16'
   return scales === 'f16' ? 'no loss' : 'scales are rounded to f16'
@@ -203,7 +202,7 @@ export function codeTensor(file: string, name: string, matrix: CodeMatrix): Tens
   return { ...made, origin, ...(isLikeEight && { like: 'Q8_0' as const }) }
 }
 
-/** One number for all is one for each. */
+/** One number for all is repeated for each. */
 function spreadReader(
   constant: Constant,
   parts: number,
@@ -234,7 +233,7 @@ interface Rows {
   readonly codes: Numbers
   readonly scales: ArrayLike<number>
   readonly zeros: ArrayLike<number> | undefined
-  /** What the code of the value 0 is, where all have one. */
+  /** The code of the value 0, if all have the same. */
   readonly shift: number
 }
 
@@ -280,7 +279,7 @@ function fill({ form, out, rows, k, parts, block, codes, scales, zeros, shift }:
 
 /** Codes of 8 bits around `shift`, which is 0 or 128, as signed ones, four in a word. */
 function signedWords(codes: Numbers, shift: number): Uint32Array {
-  // Those that lie in memory are floats.
+  // Constants in memory are already floats.
   const bytes = codes instanceof Float32Array ? Uint8Array.from(codes, (code) => code & 255) : codes
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
   if (shift !== 0) for (let at = 0; at < words.length; at++) words[at]! ^= 0x80808080

@@ -1,5 +1,5 @@
-// Matrices. In: constants that products read. Out: the matrices [outputs, inputs] whose rows weights are
-// streamed from; transposing and repacking happen while rows are read.
+// Turns constants that products read into matrices [outputs, inputs] with rows that are streamed. They are
+// transposed and repacked while rows are read.
 import { filledSource, readInto, release } from '../../../base/bytes.ts'
 import { HalfbyteError } from '../../../base/errors.ts'
 import { floatToHalf } from '../../../base/half.ts'
@@ -8,7 +8,7 @@ import type { DType as StoredDType, TensorInfo } from '../../../formats/tensors.
 import { type Constant, isStored } from '../../ir/graph.ts'
 import type { DType, Tensor } from '../../ir/tensor.ts'
 
-/** Lines of `width` elements, of which those from `first` on are read. */
+/** Lines of `width` elements; those from `first` on are read. */
 interface Lines {
   readonly bytes: Uint8Array
   readonly width: number
@@ -16,7 +16,7 @@ interface Lines {
   readonly lines: number
 }
 
-/** Rows [n][k], of which the columns from `line` on are written. */
+/** Rows [n][k]; the columns from `line` on are written. */
 interface Columns {
   readonly bytes: Uint8Array
   readonly k: number
@@ -169,7 +169,7 @@ export function turnedRows(
       const stop = Math.min(n, first + Math.max(usual, inFours(Math.ceil(n / 3) + end - first + 3)))
       block = { first, end: stop, bytes: readTurned(matrix, first, stop, size, signal), users: 1 }
     }
-    // The next slab may be asked for before this one has come.
+    // The next slab may be requested before this one has arrived.
     held = block
     block.users += 1
     let isKept = false
@@ -192,11 +192,11 @@ interface Block {
   readonly first: number
   readonly end: number
   readonly bytes: Promise<Uint8Array>
-  /** Calls that wait for it or copy from it, and one while it is held. */
+  /** Number of calls that wait for it or copy from it, plus one while it is held. */
   users: number
 }
 
-/** Fewer, but in whole fours, which are turned faster. */
+/** Fewer, but a multiple of four, which is transposed faster. */
 const inFours = (count: number): number => count - (count % 4)
 
 /** The transpose [n, k] of a float tensor [k, n]. */

@@ -1,5 +1,5 @@
-// The weight table. In: constants that nodes read as matrices and vectors. Out: weights of the plan by name,
-// each once, and the tensors that they are streamed from.
+// The table of weights: gives each constant that nodes read as a matrix or vector one name in the plan, and
+// the tensor from which it is streamed.
 import type { TensorIndex, TensorInfo, ValueChange } from '../../../formats/tensors.ts'
 import { matrix, vector } from '../../../graph/builder.ts'
 import type { WeightPart, WeightRef } from '../../../graph/ir.ts'
@@ -11,7 +11,7 @@ import { type BlockWeight, blockTensor } from './block-weights.ts'
 import { type CodeMatrix, codeTensor, sizesOf } from './code-matrix.ts'
 import { floatTensor, matrixTensor, transposed, unread } from './matrices.ts'
 
-/** Names that other parts read as the kind of a weight: src/arch/tensors/names.ts, `roleOf`. */
+/** Names by which `roleOf` of src/arch/tensors/names.ts recognises the kind of a weight. */
 const VECTOR_NAME = /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/
 const TABLE_NAME = /^(embed|positions|output)\.weight$/
 
@@ -134,7 +134,7 @@ export class WeightTable {
     return k === undefined ? vector({ [made]: channels }) : matrix(k, { [made]: channels })
   }
 
-  /** Makes weights of the rows of others, by the names of these. */
+  /** Makes weights from rows of other weights, given by name. */
   divide(parts: ReadonlyMap<string, readonly WeightPart[]>): void {
     for (const [name, tensor] of [...this.#tensors]) {
       const divided = parts.get(name)
@@ -170,6 +170,6 @@ export class WeightTable {
   }
 }
 
-/** A name that says matrix. */
+/** A name that marks a matrix. */
 const plain = (name: string): string =>
   VECTOR_NAME.test(name) || TABLE_NAME.test(name) ? `${name.replace(/\.weight$/, '')}.matrix` : name

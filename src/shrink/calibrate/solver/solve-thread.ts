@@ -1,4 +1,4 @@
-// Solver threads. In: messages of a crew. Out: products, solved slabs and groups, in the memory that the crew
+// The thread of a solver crew: computes products and solves slabs and groups in the memory that the crew
 // shares.
 
 import { HalfbyteError, reasonOf, type WireError } from '../../../base/errors.ts'

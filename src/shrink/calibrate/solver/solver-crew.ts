@@ -1,6 +1,5 @@
-// The crew of solvers. In: a matrix, what its inputs are like. Out: its factor, its codes, what a mask leaves
-// of it, computed by threads on one memory, or on this thread where none can be started. Both have the same
-// bits.
+// The crew of solvers: factors and solves a matrix with threads on one memory, or on this thread if none can
+// be started. The bits are the same.
 //
 // memory   [ C, its panel, D^T | rooms of thread 0 | rooms of thread 1 | .. ]
 
@@ -51,7 +50,7 @@ export interface KnownForGroups extends Known {
 }
 
 export interface GroupOptions extends Omit<FactorOptions, 'dense'> {
-  /** What this thread computes of a matrix asks for, factor included. */
+  /** Bytes that this thread needs for a matrix, factor included. */
   readonly bytes: number
   readonly withInverse: boolean
 }
@@ -243,7 +242,7 @@ class SolverThread {
     return this.#waiting.promise
   }
 
-  /** What was asked rejects with `reason`, and so does what will be. */
+  /** Pending and later requests reject with `reason`. */
   end(reason: unknown): void {
     if (this.#ended !== undefined) return
     this.#ended = { reason }

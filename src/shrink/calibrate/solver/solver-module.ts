@@ -1,5 +1,4 @@
-// The solver's module. In: wasm/solve, compiled. Out: dense products in f64 on SIMD, in a memory that
-// threads may share, each with rooms of its own.
+// The wasm module of solvers (wasm/solve): products in f64 on SIMD, in a memory that threads may share.
 import { HalfbyteError } from '../../../base/errors.ts'
 import type { Dense, Rows } from '../../matrix/factor.ts'
 

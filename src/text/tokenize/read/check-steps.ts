@@ -1,5 +1,4 @@
-// Step check. In: a tokenizer.json's normaliser and pre-tokeniser. Out: an error when they could run without
-// end.
+// Refuses the normaliser and pre-tokeniser of a tokenizer.json if they could run without end.
 import { isCount, isObject, type JsonObject } from '../../../base/values.ts'
 import { malformed, shown, type TokenizerSpec, unsupported } from '../../spec.ts'
 import { checkGrowth, growthOf, MAX_STEPS } from './json-parts.ts'
@@ -59,7 +58,7 @@ function isListOf(type: string) {
   return (value: unknown) => Array.isArray(value) && value.every((item) => typeof item === type)
 }
 
-/** The wrong value; of a list that should have other items, the wrong item. */
+/** The wrong value. In a list with a wrong item, that item. */
 function shownItem(field: unknown, type: string): string {
   if (!Array.isArray(field) || (type !== 'strings' && type !== 'numbers')) return shown(field)
   const at = field.findIndex((item) => `${typeof item}s` !== type)

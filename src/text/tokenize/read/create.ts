@@ -1,4 +1,4 @@
-// createTokenizer. In: a tokenizer's specification from any format. Out: the Tokenizer.
+// Makes a Tokenizer from the specification of any format.
 import { isHalfbyteError, reasonOf } from '../../../base/errors.ts'
 import { malformed, type TokenizerSpec } from '../../spec.ts'
 import type { Tokenizer, TokenizerOptions } from '../tokenizer.ts'

@@ -1,4 +1,4 @@
-// GGUF tokenizer. In: the vocabulary of a GGUF file. Out: a Tokenizer that produces llama.cpp's ids.
+// Makes a Tokenizer from the vocabulary of a GGUF file. Its ids are those of llama.cpp.
 import { isCount } from '../../../base/values.ts'
 import { type GgufTokenizerSpec, malformed, shown, unsupported } from '../../spec.ts'
 import { createBpe } from '../bpe.ts'

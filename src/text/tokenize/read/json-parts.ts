@@ -1,4 +1,4 @@
-// Parts of a tokenizer.json. In: its unchecked fields. Out: the checked values that the tokenizer needs.
+// Reads and checks the parts of a tokenizer.json that the tokenizer needs.
 import { isCount, isObject, type JsonObject } from '../../../base/values.ts'
 import { MAX_TOKENS, malformed, shown, unsupported } from '../../spec.ts'
 import type { AddedToken } from '../token-search.ts'

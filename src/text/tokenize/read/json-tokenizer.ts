@@ -1,5 +1,4 @@
-// JSON tokenizer. In: a tokenizer.json and tokenizer_config.json. Out: a Tokenizer that produces the
-// library's ids.
+// Makes a Tokenizer from a tokenizer.json and its tokenizer_config.json. Its ids are those of the library.
 import { Tokenizer as Library } from '@huggingface/tokenizers'
 import { reasonOf } from '../../../base/errors.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
