@@ -23,6 +23,8 @@ export interface NoteValues {
   'proven-context': { readonly tokens: number; readonly asked: number }
   /** The model's files have sampling settings that are not possible. */
   'ignored-sampling': { readonly settings: string }
+  /** `weights: 'w4_channel'` rounds matrices again whose weights the file has in groups. */
+  'coarser-scales': { readonly matrices: number }
   /** The chat template cannot be read. `reason`: the library's message. */
   'unreadable-template': { readonly reason: string }
   /** The chat template has no system role. */

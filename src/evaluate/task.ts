@@ -52,6 +52,8 @@ export interface Task<Model = EvaluatedModel, Result = ItemResult> {
   readonly count: number
   /** What an item is, e.g. `questions`. */
   readonly unit: string
+  /** Items between two calls of `keep`. Default 64. */
+  readonly keptItems?: number | undefined
   /** The accuracy of guessing; undefined where nothing is chosen. */
   readonly chance?: number | undefined
   /** Scores one item. Throws errors of the scheduler, or the signal's reason. */
@@ -70,14 +72,13 @@ export interface RunOptions<Result = ItemResult> {
   readonly batch?: number | undefined
   /** Results of the first items, which an earlier run left. */
   readonly known?: readonly Result[] | undefined
-  /** Called with every result so far, each `KEEP_ITEMS` items and at the end. */
+  /** Called with every result so far, each `keptItems` items of the task and at the end. */
   readonly keep?: ((results: readonly Result[]) => Promise<void>) | undefined
   readonly onProgress?: ((done: number, total: number) => void) | undefined
 }
 
 export const DEFAULT_BATCH = 8
-/** Items between two calls of `keep`. */
-const KEEP_ITEMS = 64
+const KEPT_ITEMS = 64
 
 /** Throws what `score` and `keep` throw. */
 export async function runTask<Model, Result>(
@@ -89,7 +90,7 @@ export async function runTask<Model, Result>(
   const results = known.slice(0, total)
   while (results.length < total) {
     const first = results.length
-    const end = Math.min(first + KEEP_ITEMS, total)
+    const end = Math.min(first + (task.keptItems ?? KEPT_ITEMS), total)
     const slice: Result[] = new Array(end - first)
     let next = first
     let done = first

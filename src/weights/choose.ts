@@ -63,6 +63,8 @@ const FOUR_BIT: readonly DType[] = [
   'TQ2_0',
 ]
 
+export const isFloat = (dtype: DType): boolean => FLOATS.includes(dtype)
+
 /** The encoding of a weight whose parts have these dtypes. A merged matrix has several parts. */
 export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: readonly DType[]): Encoding {
   if (role === 'vector' || policy === 'f32') return 'f32'
@@ -71,7 +73,7 @@ export function chooseEncoding(policy: WeightPolicy, role: WeightRole, dtypes: r
   if (policy === 'w4' && role === 'matrix' && dtypes.every((dtype) => NEARLY_FOUR_BIT.includes(dtype)))
     return 'w4m_g32'
   const isKept = (dtype: DType) =>
-    policy === 'w4' && role === 'matrix' ? FOUR_BIT.includes(dtype) : !FLOATS.includes(dtype)
+    policy === 'w4' && role === 'matrix' ? FOUR_BIT.includes(dtype) : !isFloat(dtype)
   if (dtypes.every(isKept)) return lossless(dtypes)
   return policy === 'w4' && role === 'matrix' ? 'w4_g32' : 'w8_g32'
 }

@@ -42,6 +42,7 @@ const VALUES: { readonly [Code in NoteCode]: Extract<EngineNote, { code: Code }>
   'trained-context': { tokens: 1, asked: 2 },
   'proven-context': { tokens: 1, asked: 2 },
   'ignored-sampling': { settings: 'temperature -1' },
+  'coarser-scales': { matrices: 7 },
   'unreadable-template': { reason: 'why' },
   'merged-system': {},
   'unlimited-activations': { places: 3, node: '/mul', low: -1, high: 1 },

@@ -5,12 +5,14 @@ import { expect, test } from 'vitest'
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import type { Family, ModelConfig } from '../../arch/config/config.ts'
 import { FAMILIES } from '../../arch/families.ts'
+import { roleOf } from '../../arch/tensors/names.ts'
 import { expectedTensors } from '../../arch/tensors/tensor-names.ts'
 import { hbmFile, SMALL, withTensors } from '../../arch/testing/files.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { DTYPE_OF } from '../../formats/hbm/hbm.ts'
 import type { MetaObject } from '../../formats/json.ts'
-import type { MetaValue } from '../../formats/tensors.ts'
+import type { DType, MetaValue, TensorInfo } from '../../formats/tensors.ts'
+import type { WeightPolicy } from '../../weights/choose.ts'
 import { prepareModel } from './prepare.ts'
 
 const layers = fc.subarray([0, 1])
@@ -129,6 +131,38 @@ test('what differs from what was asked for stands in notes', async () => {
       values: { settings: 'temperature -1' },
     },
   ])
+})
+
+/** The codes of the notes of a small Llama whose matrices the file stores as `form`. */
+async function notesOf(form: Partial<TensorInfo>, weights: WeightPolicy) {
+  const config: ModelConfig = { ...BASE, family: 'llama' }
+  const shapes = [...expectedTensors('hbm', config)].map(({ place, shape }) => [place.tensor, shape] as const)
+  const { tensors, ...file } = withTensors(
+    { ...hbmFile(config), tensors: new Map() },
+    Object.fromEntries(shapes),
+  )
+  const stored = [...tensors].map(
+    ([name, tensor]) => [name, roleOf(name) === 'matrix' ? { ...tensor, ...form } : tensor] as const,
+  )
+  const { notes } = await prepareModel({ ...file, tensors: new Map(stored) }, { weights })
+  return notes.map(({ code, values }) => ({ code, values }))
+}
+
+test.each<DType>(['Q4_0', 'Q4_K', 'Q5_0', 'Q8_0'])(
+  'one scale for each output beside the groups of %s is noted',
+  async (dtype) => {
+    // 2 layers of 7 matrices.
+    expect(await notesOf({ dtype }, 'w4_channel')).toEqual([
+      { code: 'coarser-scales', values: { matrices: 14 } },
+    ])
+    expect(await notesOf({ dtype }, 'w4')).toEqual([])
+    expect(await notesOf({ dtype }, 'auto')).toEqual([])
+  },
+)
+
+test('one scale for each output is not noted where the file has floats or the very scales', async () => {
+  expect(await notesOf({ dtype: 'BF16' }, 'w4_channel')).toEqual([])
+  expect(await notesOf({ dtype: 'Q4_0', packed: 'w4_channel' }, 'w4_channel')).toEqual([])
 })
 
 test.each(FAMILIES)('%s with what it needs is prepared', async (family) => {

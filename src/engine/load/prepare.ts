@@ -32,6 +32,7 @@ import type { Plan } from '../../graph/plan/plan.ts'
 import { shardGraph } from '../../graph/shard/shard.ts'
 import { adaptWeights, type ScaledAdapter } from '../../weights/adapt.ts'
 import { chooseEncoding, type WeightPolicy } from '../../weights/choose.ts'
+import { coarserScales, provenContext, refusedSampling, shorterContext } from './load-notes.ts'
 
 /** Of each weight by itself; the experts' of a layer are one weight, whichever way each of them is stored. */
 function encodings(
@@ -257,45 +258,10 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
         ? shorterContext(options.contextLength, contextLength)
         : provenContext(options.contextLength ?? DEFAULT_CONTEXT, contextLength)),
       ...refusedSampling(refused),
+      ...coarserScales(weights, encodingOf),
       ...(file.notes ?? []),
     ],
   }
-}
-
-function shorterContext(asked: number | undefined, tokens: number): EngineNote[] {
-  if (asked === undefined || asked <= tokens) return []
-  return [
-    {
-      code: 'trained-context',
-      text: `the context has ${tokens} tokens instead of ${asked}, because the model was trained for no more`,
-      values: { tokens, asked },
-    },
-  ]
-}
-
-function provenContext(asked: number, tokens: number): EngineNote[] {
-  if (asked <= tokens) return []
-  return [
-    {
-      code: 'proven-context',
-      text:
-        `the context has ${tokens} tokens instead of ${asked}, because the graph of the file may change after ` +
-        'them; halfbyte inspect --plan names the node',
-      values: { tokens, asked },
-    },
-  ]
-}
-
-function refusedSampling(refused: readonly string[]): EngineNote[] {
-  if (refused.length === 0) return []
-  const settings = refused.join(', ')
-  return [
-    {
-      code: 'ignored-sampling',
-      text: `these sampling defaults of the model are ignored, because no sampler can have them: ${settings}`,
-      values: { settings },
-    },
-  ]
 }
 
 /** Adapters know weights by the names that they have in a family. */

@@ -78,6 +78,9 @@ export interface ReplyTaskOptions {
   readonly maxTokens?: number | undefined
 }
 
+/** A reply takes seconds on a small machine, and a run that is stopped loses those after the last kept one. */
+const KEPT_REPLIES = 16
+
 /** `what`: names the parts that `leftOut` counts. */
 export function replyTask(
   name: string,
@@ -94,6 +97,7 @@ export function replyTask(
     name,
     count: items.length,
     unit: 'replies',
+    keptItems: KEPT_REPLIES,
     items,
     async score(model, index, signal) {
       const item = items[index]!

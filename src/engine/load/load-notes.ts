@@ -1,0 +1,60 @@
+// Notes of a load. In: what was asked for, what the files hold. Out: what the load does otherwise.
+import type { PackedEncoding } from '../../abi/encodings.ts'
+import type { Weights } from '../../arch/tensors/names.ts'
+import type { EngineNote } from '../../base/engine-notes.ts'
+import { isFloat } from '../../weights/choose.ts'
+
+export function shorterContext(asked: number | undefined, tokens: number): EngineNote[] {
+  if (asked === undefined || asked <= tokens) return []
+  return [
+    {
+      code: 'trained-context',
+      text: `the context has ${tokens} tokens instead of ${asked}, because the model was trained for no more`,
+      values: { tokens, asked },
+    },
+  ]
+}
+
+export function provenContext(asked: number, tokens: number): EngineNote[] {
+  if (asked <= tokens) return []
+  return [
+    {
+      code: 'proven-context',
+      text:
+        `the context has ${tokens} tokens instead of ${asked}, because the graph of the file may change after ` +
+        'them; halfbyte inspect --plan names the node',
+      values: { tokens, asked },
+    },
+  ]
+}
+
+export function refusedSampling(refused: readonly string[]): EngineNote[] {
+  if (refused.length === 0) return []
+  const settings = refused.join(', ')
+  return [
+    {
+      code: 'ignored-sampling',
+      text: `these sampling defaults of the model are ignored, because no sampler can have them: ${settings}`,
+      values: { settings },
+    },
+  ]
+}
+
+/** Matrices that have a scale for each group of inputs in the file and get one for all of them. */
+export function coarserScales(weights: Weights, encodingOf: (name: string) => PackedEncoding): EngineNote[] {
+  const found = [...weights].filter(
+    ([name, { dtype, like = dtype, packed }]) =>
+      packed !== 'w4_channel' && !isFloat(like) && encodingOf(name) === 'w4_channel',
+  )
+  if (found.length === 0) return []
+  const matrices = found.length
+  return [
+    {
+      code: 'coarser-scales',
+      text:
+        `the file has a scale for each group of weights in ${matrices} of its matrices, and they are rounded ` +
+        "again under one for each output, which can lose much; weights: 'auto' keeps them",
+      values: { matrices },
+    },
+  ]
+}
