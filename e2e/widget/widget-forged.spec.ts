@@ -20,6 +20,7 @@ const PROPERTIES = [
   'documents',
   'loadOptions',
   'generateOptions',
+  'templateArguments',
   'messages',
   'engine',
 ]
@@ -36,6 +37,7 @@ const ATTRIBUTES = [
   'name',
   'share',
   'suggestions',
+  'template-arguments',
   'onclick2',
   'class',
   'lang',

@@ -37,6 +37,8 @@ export interface GgufTokenizerSpec {
   readonly chatTemplate?: string | undefined
   /** The template for conversations with tools, if the file has a separate one (`tool_use`). */
   readonly toolTemplate?: string | undefined
+  /** The template for conversations with documents, where the file has one of its own (`rag`). */
+  readonly documentTemplate?: string | undefined
 }
 
 export type TokenizerSpec = JsonTokenizerSpec | GgufTokenizerSpec

@@ -24,13 +24,18 @@ export function planOf({
 }
 
 export const settingsOf = (
-  { system, tools, documents, generateOptions }: Omit<HalfbyteChatProps, 'engine'>,
+  { system, tools, documents, generateOptions, templateArguments }: Omit<HalfbyteChatProps, 'engine'>,
   { passages }: Words,
 ): Settings => ({
   system: system === '' ? undefined : system,
   tools,
   documents,
-  generateOptions,
+  generateOptions: {
+    ...generateOptions,
+    ...(Object.keys(templateArguments).length > 0 && {
+      templateArguments: { ...generateOptions.templateArguments, ...templateArguments },
+    }),
+  },
   passagesPrompt: passages,
 })
 
@@ -66,6 +71,16 @@ export function listOf(value: string | null): readonly string[] {
     .split('|')
     .map((text) => text.trim())
     .filter((text) => text !== '')
+}
+
+/** What JSON says; other text stays as it is, and is refused. */
+export function jsonOf(value: string | null): unknown {
+  if (value === null) return undefined
+  try {
+    return JSON.parse(value)
+  } catch {
+    return value
+  }
 }
 
 interface Kind {
@@ -123,6 +138,10 @@ const KINDS: { readonly [Name in Exclude<keyof HalfbyteChatProps, 'model' | 'eng
   ),
   loadOptions: OPTIONS,
   generateOptions: OPTIONS,
+  templateArguments: {
+    isRight: OPTIONS.isRight,
+    wanted: 'an object of variables, as JSON where it is an attribute',
+  },
   messages: {
     isRight: (value) => isObject(value) && Object.keys(ENGLISH).every((name) => maybe(isShort)(value[name])),
     wanted: `an object of texts of up to ${LONGEST} characters`,
@@ -156,6 +175,7 @@ const DEFAULTS: { readonly [name: string]: unknown } = {
   documents: [],
   loadOptions: {},
   generateOptions: {},
+  templateArguments: {},
   messages: {},
 }
 
@@ -179,6 +199,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     documents: { attribute: false },
     loadOptions: { attribute: false },
     generateOptions: { attribute: false },
+    templateArguments: { attribute: 'template-arguments', converter: jsonOf },
     messages: { attribute: false },
     engine: { attribute: false, noAccessor: true },
     following: { state: true },
@@ -200,6 +221,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
   declare documents: HalfbyteChatProps['documents']
   declare loadOptions: HalfbyteChatProps['loadOptions']
   declare generateOptions: HalfbyteChatProps['generateOptions']
+  declare templateArguments: HalfbyteChatProps['templateArguments']
   declare messages: HalfbyteChatProps['messages']
   declare protected following: boolean
 

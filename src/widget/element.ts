@@ -43,6 +43,8 @@ export interface HalfbyteChatProps {
   loadOptions: LoadOptions
   /** Options of each reply, without `signal` and `tools`. A property only. */
   generateOptions: GenerateOptions
+  /** Variables of the chat template, such as `enable_thinking`. As an attribute: a JSON object. */
+  templateArguments: NonNullable<GenerateOptions['templateArguments']>
   /** Texts of the widget in another language: any of the names in `ENGLISH`. A property only. */
   messages: Partial<Words>
   /** The engine that answers; undefined before one is loaded. Set it to use the page's own. Property only. */

@@ -2,6 +2,7 @@
 // counterpart.
 import { isHalfbyteError } from '../../base/errors.ts'
 import { checkList, readFrom } from '../../base/options.ts'
+import { isObject } from '../../base/values.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions } from '../types.ts'
@@ -16,6 +17,7 @@ import type {
   Warning,
 } from './ai-sdk-types.ts'
 import { callOf, roleOf, splitPrefix, textOf, textPart, withToolNames } from './chat-messages.ts'
+import { effortOf } from './reasoning-effort.ts'
 import { ANY_OBJECT, formOptions, type ToolChoice } from './reply-form.ts'
 
 export interface CallRequest {
@@ -24,10 +26,14 @@ export interface CallRequest {
   readonly warnings: Warning[]
 }
 
-/** Throws `unsupported` for messages that the model cannot be given. */
-export const callRequest = (call: CallOptions): CallRequest => readFrom('the call', () => read(call))
+/**
+ * `variables`: those of the model's chat template. Throws `unsupported` for messages that the model cannot be
+ * given.
+ */
+export const callRequest = (call: CallOptions, variables: readonly string[]): CallRequest =>
+  readFrom('the call', () => read(call, variables))
 
-function read(call: CallOptions): CallRequest {
+function read(call: CallOptions, variables: readonly string[]): CallRequest {
   const warnings: Warning[] = []
   checkList('prompt', call.prompt)
   if (call.tools != null) checkList('tools', call.tools)
@@ -36,6 +42,8 @@ function read(call: CallOptions): CallRequest {
     if (tool.type === 'function') tools.push(readTool(tool))
     else warnings.push({ type: 'unsupported', feature: `tool ${tool.name}` })
   }
+  const own = call.providerOptions?.['halfbyte']
+  const templateArguments = templateArgumentsOf(call.reasoning, variables, own, warnings)
   const options: GenerateOptions = {
     maxTokens: call.maxOutputTokens,
     temperature: call.temperature,
@@ -47,10 +55,27 @@ function read(call: CallOptions): CallRequest {
     seed: call.seed,
     ...formOptions({ tools, choice: choiceOf(call.toolChoice), schema: schemaOf(call.responseFormat) }),
     signal: call.abortSignal,
-    ...call.providerOptions?.['halfbyte'],
+    ...own,
+    ...(templateArguments !== undefined && { templateArguments }),
   }
   const { messages, prefix } = splitPrefix(withToolNames(call.prompt.flatMap(readMessage)))
   return { messages, options: { prefix, ...options }, warnings }
+}
+
+/** An effort as variables of the template; those that the caller names replace them. */
+function templateArgumentsOf(
+  effort: CallOptions['reasoning'],
+  variables: readonly string[],
+  own: Readonly<Record<string, unknown>> | undefined,
+  warnings: Warning[],
+): GenerateOptions['templateArguments'] {
+  if (effort === undefined || effort === 'provider-default') return undefined
+  const { given, lost: details, isIgnored = false } = effortOf(effort, variables)
+  if (details !== undefined)
+    warnings.push({ type: isIgnored ? 'unsupported' : 'compatibility', feature: 'reasoning', details })
+  const named = own?.['templateArguments']
+  if (Object.keys(given).length === 0 || (named != null && !isObject(named))) return undefined
+  return { ...given, ...(named as GenerateOptions['templateArguments']) }
 }
 
 export interface EmbedRequest {

@@ -57,13 +57,15 @@ export interface CallOptions {
   readonly toolChoice?:
     | { readonly type: 'auto' | 'none' | 'required' }
     | { readonly type: 'tool'; readonly toolName: string }
+  /** How much the model thinks; becomes variables of its chat template, or a warning. */
+  readonly reasoning?: 'provider-default' | 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
   readonly abortSignal?: AbortSignal
   /** Key `halfbyte`: any of our generation options, such as `minP`. */
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
 
 export type Warning =
-  | { type: 'unsupported'; feature: string; details?: string }
+  | { type: 'unsupported' | 'compatibility'; feature: string; details?: string }
   | { type: 'other'; message: string }
 
 export interface FinishReason {

@@ -27,6 +27,7 @@ import {
   type LanguageModel6,
   type StreamPart,
 } from './ai-sdk.ts'
+import { callRequest } from './ai-sdk-request.ts'
 
 const model = async (): Promise<LanguageModelV4> =>
   createHalfbyte({ engine: await openToy() }).languageModel('tiny')
@@ -322,4 +323,51 @@ test('a thought has parts of its own, in the answer, the stream and the prompt',
   const dropped = { ...turn, content: content.slice(1) }
   const without = await thinker.doGenerate({ ...asked, prompt: [...asked.prompt, dropped, question] })
   expect(usage.inputTokens.total! - without.usage.inputTokens.total!).toBe('<think>A fox.</think>'.length)
+})
+
+const compatible = (details: string) => [{ type: 'compatibility', feature: 'reasoning', details }]
+const unsupported = (details: string) => [{ type: 'unsupported', feature: 'reasoning', details }]
+
+test.each([
+  ['provider-default', ['reasoning_effort'], undefined, []],
+  ['low', ['reasoning_effort'], { reasoning_effort: 'low' }, []],
+  [
+    'xhigh',
+    ['reasoning_effort'],
+    { reasoning_effort: 'high' },
+    compatible('the template gets the effort "high"'),
+  ],
+  ['medium', ['thinking', 'reasoning_effort'], { thinking: true, reasoning_effort: 'medium' }, []],
+  ['none', ['enable_thinking'], { enable_thinking: false }, []],
+  ['none', ['thinking', 'reasoning_effort'], { thinking: false }, []],
+  [
+    'high',
+    ['enable_thinking'],
+    { enable_thinking: true },
+    compatible('the chat template knows thinking, but not how much'),
+  ],
+  [
+    'none',
+    ['reasoning_effort'],
+    undefined,
+    unsupported('the chat template does not read a variable that keeps the model from thinking'),
+  ],
+  ['low', ['date'], undefined, unsupported('the chat template does not read a variable for it')],
+  ['lots', ['reasoning_effort'], undefined, unsupported('the effort "lots" is not known')],
+])('the effort %s for a template that reads %s', (reasoning, variables, given, warnings) => {
+  const request = callRequest(call('hello', { reasoning: reasoning as 'low' }), variables)
+  expect(request.options.templateArguments).toEqual(given)
+  expect(request.warnings).toEqual(warnings)
+})
+
+test('an effort reaches the template and its warnings the SDK; variables of the caller replace it', async () => {
+  const engine = await openToy(toyModel({ templateArguments: ['enable_thinking'] }))
+  const provider = createHalfbyte({ engine }).languageModel()
+  const { warnings } = await provider.doGenerate(call('hello', { reasoning: 'high' }))
+  expect(warnings).toEqual(compatible('the chat template knows thinking, but not how much'))
+  const halfbyte = { templateArguments: { enable_thinking: true, date: 'today' } }
+  const request = callRequest(call('hello', { reasoning: 'none', providerOptions: { halfbyte } }), [
+    'enable_thinking',
+  ])
+  expect(request.options.templateArguments).toEqual(halfbyte.templateArguments)
 })

@@ -157,7 +157,7 @@ function throwToSdk(error: unknown): never {
 }
 
 async function generate(engine: Engine, call: CallOptions): Promise<GenerateResult> {
-  const { messages, options, warnings } = callRequest(call)
+  const { messages, options, warnings } = callRequest(call, engine.model.templateArguments)
   await using session = engine.createSession({ messages })
   const result = await session.regenerate(options).result
   return {
@@ -194,7 +194,7 @@ function stream(engine: Engine, call: CallOptions): ReadableStream<StreamPart> {
 }
 
 async function* partsOf(engine: Engine, call: CallOptions): AsyncGenerator<StreamPart, void> {
-  const { messages, options, warnings } = callRequest(call)
+  const { messages, options, warnings } = callRequest(call, engine.model.templateArguments)
   await using session = engine.createSession({ messages })
   yield { type: 'stream-start', warnings }
   yield { type: 'response-metadata', modelId: engine.model.id }

@@ -45,6 +45,18 @@ export function textPart(part: { readonly type: string; readonly text?: unknown 
   return part.type === 'text' && typeof part.text === 'string' ? part.text : undefined
 }
 
+/** The thought in the blocks of a message's content, as Mistral's clients write it. */
+export function thoughtOf(content: unknown, index: number): string {
+  if (!Array.isArray(content)) return ''
+  return content
+    .map((part) => {
+      if (!isObject(part) || part['type'] !== 'thinking') return ''
+      const { thinking } = part
+      return typeof thinking === 'string' ? thinking : textOf(thinking as Parameters<typeof textOf>[0], index)
+    })
+    .join('')
+}
+
 /** A call that an earlier reply made. Throws `unsupported` if the arguments are not an object. */
 export function callOf(id: string, name: string, given: unknown): ToolCall {
   const parsed = typeof given === 'string' ? parsedJson(given) : given

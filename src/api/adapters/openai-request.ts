@@ -6,8 +6,9 @@ import { isObject } from '../../base/values.ts'
 import type { Message, TextChunk, Tool } from '../../engine/wire/protocol.ts'
 import type { SamplerOptions } from '../../generate/sampler/options.ts'
 import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
-import { callOf, roleOf, splitPrefix, textOf, withToolNames } from './chat-messages.ts'
+import { callOf, roleOf, splitPrefix, textOf, textPart, thoughtOf, withToolNames } from './chat-messages.ts'
 import type { ChatCompletionParams, ChatMessageParam, SamplingParams } from './openai-types.ts'
+import { WITHOUT_THOUGHT } from './reasoning-effort.ts'
 import {
   ANY_OBJECT,
   formOptions,
@@ -156,7 +157,8 @@ function options(params: ChatCompletionParams, sampling: SamplerOptions): Genera
 }
 
 /**
- * `chat_template_kwargs` of vLLM and llama.cpp, and `reasoning_effort`, which templates read under that name.
+ * `chat_template_kwargs` of vLLM and llama.cpp, and `reasoning_effort`, which templates read under that name
+ * or, for `none`, as a switch.
  */
 function templateArgumentsOf({
   chat_template_kwargs: given,
@@ -165,7 +167,11 @@ function templateArgumentsOf({
   if (given != null && !isObject(given))
     throw wrongOption('chat_template_kwargs', given, 'an object with the variables of the chat template')
   if (given == null && effort == null) return undefined
-  return { ...(effort != null && { reasoning_effort: effort }), ...given }
+  return {
+    ...(effort === 'none' && WITHOUT_THOUGHT),
+    ...(effort != null && { reasoning_effort: effort }),
+    ...given,
+  }
 }
 
 /** The names under which a request gave our options. */
@@ -261,10 +267,16 @@ function readChoice(choice: ChatCompletionParams['tool_choice']): ToolChoice {
 function readMessage(message: ChatMessageParam, index: number): Message {
   const { tool_calls, tool_call_id, reasoning_content } = message
   if (tool_calls != null) checkList('tool_calls', tool_calls)
+  const role = roleOf(message.role, index)
+  const blocks = role === 'assistant' ? thoughtOf(message.content, index) : ''
+  const reasoning = reasoning_content ?? (blocks === '' ? undefined : blocks)
   return {
-    role: roleOf(message.role, index),
-    content: textOf(message.content, index),
-    ...(reasoning_content != null && { reasoning: reasoning_content }),
+    role,
+    content: textOf(message.content, index, (part) => {
+      const isThought = role === 'assistant' && part.type === 'thinking'
+      return isThought ? '' : textPart(part)
+    }),
+    ...(reasoning !== undefined && { reasoning }),
     ...(tool_calls != null && { toolCalls: tool_calls.map(readCall) }),
     ...(tool_call_id != null && { toolCallId: tool_call_id }),
   }

@@ -121,6 +121,43 @@ test('a stream begins with the role, ends with the reason, and counts when asked
   expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
 })
 
+test("a thought in blocks of the content, as Mistral's clients write it, is a thought", () => {
+  const turn = (thinking: unknown) => ({
+    role: 'assistant',
+    content: [
+      { type: 'thinking', thinking },
+      { type: 'text', text: 'Hi' },
+    ],
+  })
+  for (const thinking of ['A fox.', [{ type: 'text', text: 'A fox.' }]]) {
+    const messages = [...said('a'), turn(thinking), ...said('b')]
+    expect(chatRequest({ messages }, {}, () => undefined).messages[1]).toEqual({
+      role: 'assistant',
+      content: 'Hi',
+      reasoning: 'A fox.',
+    })
+  }
+  expect(() => chatRequest({ messages: [turn(7), ...said('b')] }, {}, () => undefined)).toThrow(
+    expect.objectContaining({ code: 'unsupported' }),
+  )
+  expect(() => chatRequest({ messages: [{ ...turn('A'), role: 'user' }] }, {}, () => undefined)).toThrow(
+    /type "thinking"/,
+  )
+})
+
+test('the effort none turns thoughts off by the names that templates have for it', () => {
+  const of = (more: object) =>
+    chatRequest({ messages: said('a'), ...more }, {}, () => undefined).options.templateArguments
+  expect(of({ reasoning_effort: 'none' })).toEqual({
+    enable_thinking: false,
+    thinking: false,
+    reasoning_effort: 'none',
+  })
+  expect(of({ reasoning_effort: 'low' })).toEqual({ reasoning_effort: 'low' })
+  const given = { enable_thinking: true }
+  expect(of({ reasoning_effort: 'none', chat_template_kwargs: given })).toMatchObject(given)
+})
+
 test('a thought is reasoning_content, in the answer, the stream and the conversation', async () => {
   const { chat } = await client(toyModel({ reasoning: reasoningFormOf('<think></think>') }))
   const asked = { messages: said('<think>A fox.</think>Hi'), temperature: 0 }

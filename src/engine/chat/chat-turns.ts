@@ -8,6 +8,8 @@ import {
   type ChatTemplate,
   chatTokens,
   probeTurns,
+  readsThoughtBlocks,
+  thoughtBlocks,
 } from '../../text/chat/chat.ts'
 import type { TokenSource } from '../../text/detokenizer.ts'
 import { GivenArguments } from '../../text/jinja/values.ts'
@@ -41,6 +43,8 @@ export interface TurnTemplates {
   readonly template: ChatTemplate
   /** The template for conversations with tools, where the model has one of its own. */
   readonly toolTemplate?: ChatTemplate | undefined
+  /** The template for conversations with the variable `documents`, where the model has one of its own. */
+  readonly documentTemplate?: ChatTemplate | undefined
   /** Whether system text becomes the beginning of the first question. */
   readonly mergesSystem?: boolean
 }
@@ -57,14 +61,20 @@ export interface TurnOptions {
  * in plain text (docs/guide/tools.md). Throws `format` if the template refuses the messages.
  */
 export function renderTurns(
-  { template, toolTemplate, mergesSystem = false }: TurnTemplates,
+  { template: usual, toolTemplate, documentTemplate, mergesSystem = false }: TurnTemplates,
   tokenizer: Tokenizer,
   messages: readonly Message[],
   { tools = [], templateArguments }: TurnOptions = {},
-  quotes = turnQuotes(template, tokenizer),
+  quotes = turnQuotes(usual, tokenizer),
 ): string {
+  const template = (hasDocuments(templateArguments) ? documentTemplate : undefined) ?? usual
+  const hasThoughts = messages.some(({ reasoning = '' }) => reasoning !== '')
+  const forBlocks = hasThoughts && readsThoughtBlocks(tokenizer, template)
   const turnsOf = (list: readonly Message[]) =>
-    (mergesSystem ? withoutSystem(list) : list).map((message) => turnOf(message, quotes))
+    (mergesSystem ? withoutSystem(list) : list).map((message) => {
+      const turn = turnOf(message, quotes)
+      return forBlocks ? withBlocks(turn) : turn
+    })
   const turns = turnsOf(messages)
   const options = { ...chatTokens(tokenizer), templateArguments }
   if (tools.length === 0) return renderContent(template, turns, options)
@@ -78,6 +88,9 @@ export function renderTurns(
   }
   return renderContent(template, turnsOf(withToolText(messages, tools)), options)
 }
+
+const hasDocuments = ({ documents }: JsonObject = {}): boolean =>
+  Array.isArray(documents) && documents.length > 0
 
 /** The same conversation for a template that knows no tools. */
 export function withToolText(messages: readonly Message[], tools: readonly Tool[]): readonly Message[] {
@@ -165,6 +178,13 @@ function turnOf(
     ...(toolCallId !== undefined && { tool_call_id: quote(toolCallId) }),
     ...(name !== undefined && { name: quote(name) }),
   }
+}
+
+/** The same turn with its thought in its content. */
+function withBlocks(turn: ChatMessage): ChatMessage {
+  const { reasoning_content: thought, content } = turn
+  if (typeof thought !== 'string' || (content !== null && typeof content !== 'string')) return turn
+  return { ...turn, content: thoughtBlocks(thought, content ?? '') }
 }
 
 /** A tool as templates expect it. */

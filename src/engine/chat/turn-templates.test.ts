@@ -103,6 +103,32 @@ describe('tools', () => {
   })
 })
 
+describe('documents', () => {
+  const rag = `{% for d in documents %}[{{ d.text }}]{% endfor %}${TURNS}`
+  test.each([
+    ['GGUF', byteLevelSpec({ chatTemplate: TURNS, documentTemplate: rag })],
+    [
+      'a list in tokenizer_config.json',
+      jsonSpec(
+        {},
+        {
+          chat_template: [
+            { name: 'default', template: TURNS },
+            { name: 'rag', template: rag },
+          ],
+        },
+      ),
+    ],
+  ])('have a template of their own in some files: %s', (_name, spec) => {
+    const { renderPrompt } = modelText(createTokenizer(spec))
+    const question: Message[] = [{ role: 'user', content: 'Hi' }]
+    const documents = [{ text: 'A fox.' }]
+    expect(renderPrompt(question)).toBe('<user>Hi')
+    expect(renderPrompt(question, { templateArguments: { documents: [] } })).toBe('<user>Hi')
+    expect(renderPrompt(question, { templateArguments: { documents } })).toBe('[A fox.]<user>Hi')
+  })
+})
+
 describe('templates of models', () => {
   const textOf = (chatTemplate: string, given?: string) =>
     modelText(createTokenizer(byteLevelSpec({ chatTemplate })), given)
@@ -182,6 +208,21 @@ describe('earlier thoughts', () => {
     const before = renderTurns(templates, tokenizer, asked, { tools: TOOLS })
     expect(before.includes('A fox.')).toBe(isKept)
     expect(renderTurns(templates, tokenizer, later).includes('A fox.')).toBe(isKeptLater)
+  })
+
+  /** As Magistral's template reads an assistant's message. */
+  const BLOCKS = `{% for m in messages %}{{ '<' + m.role + '>' }}{% if m.content is string %}{{ m.content }}{% else %}
+    {%- for block in m.content %}{% if block.type == 'text' %}{{ block.text }}
+    {%- elif block.type == 'thinking' %}{{ '[THINK]' + block['thinking'] + '[/THINK]' }}{% endif %}{% endfor %}
+  {%- endif %}{% endfor %}`
+  test('are blocks of the content for templates that read those, and for no others', () => {
+    const templates = { template: new ChatTemplate(BLOCKS) }
+    const prompt = '<user>a<assistant>[THINK]A fox.[/THINK]b<user>c'
+    expect(renderTurns(templates, tokenizer, later)).toBe(prompt)
+    const empty = later.map((message) => (message.reasoning ? { ...message, content: '' } : message))
+    expect(renderTurns(templates, tokenizer, empty)).toBe(prompt.replace('b', ''))
+    const writes = { template: new ChatTemplate(`{{ 'thinking' in messages[1] }}${TURNS}`) }
+    expect(renderTurns(writes, tokenizer, later)).toContain('<assistant>b<user>c')
   })
 
   test('and a text beside calls do not make a template refuse them', () => {

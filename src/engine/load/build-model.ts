@@ -247,8 +247,8 @@ export async function buildModel(
     const shortfall = shards?.note ?? shortfallOf(options, runtime, pool.threads, kind)
     return {
       info: {
-        model: modelInfo(prepared),
-        draft: draft && modelInfo(draft),
+        model: modelInfo(prepared, text.templateArguments),
+        draft: draft && modelInfo(draft, []),
         threads: pool.threads,
         pool: kind,
         notes: [...(shortfall === undefined ? [] : [shortfall]), ...prepared.notes, ...text.notes],
@@ -317,10 +317,14 @@ function noteOf(
   }
 }
 
-const modelInfo = ({ file, config, parameters, contextLength, sampling }: PreparedModel): ModelInfo => ({
+const modelInfo = (
+  { file, config, parameters, contextLength, sampling }: PreparedModel,
+  templateArguments: readonly string[],
+): ModelInfo => ({
   id: file.name,
   architecture: config.family,
   parameters,
   contextLength,
   sampling,
+  templateArguments,
 })

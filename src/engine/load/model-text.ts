@@ -48,7 +48,10 @@ export function modelTokenizer(file: ModelFile, vocab: number): Tokenizer {
 }
 
 /** The model's text side, and what callers should know of it. */
-type ModelTextSide = Pick<LoadedModel, 'text' | 'renderPrompt'> & { readonly notes: readonly EngineNote[] }
+interface ModelTextSide extends Pick<LoadedModel, 'text' | 'renderPrompt'> {
+  readonly notes: readonly EngineNote[]
+  readonly templateArguments: readonly string[]
+}
 
 /**
  * The model's text side: its tokenizer and its chat template, or the one that is given. Special tokens in
@@ -61,18 +64,23 @@ export function modelText(tokenizer: Tokenizer, given?: string): ModelTextSide {
   const template = own instanceof ChatTemplate ? own : new ChatTemplate(PLAIN)
   const quotes = turnQuotes(template, tokenizer)
   const mergesSystem = lacksSystem(tokenizer, template)
-  const forTools =
-    given === undefined && tokenizer.toolTemplate ? readTemplate(tokenizer.toolTemplate) : undefined
-  const toolTemplate = forTools instanceof ChatTemplate ? forTools : undefined
-  const reasoning = reasoningFormOf(template.source + (toolTemplate?.source ?? ''))
+  const named = (source: string | undefined) => {
+    const found = given === undefined && source ? readTemplate(source) : undefined
+    return found instanceof ChatTemplate ? found : undefined
+  }
+  const toolTemplate = named(tokenizer.toolTemplate)
+  const documentTemplate = named(tokenizer.documentTemplate)
+  const all = [template, toolTemplate, documentTemplate].filter((each) => each !== undefined)
+  const reasoning = reasoningFormOf(all.map(({ source }) => source).join(''))
   return {
     notes: [
       ...(own instanceof ChatTemplate ? [] : [unreadableTemplate(own.message)]),
       ...(mergesSystem ? [MERGED_SYSTEM] : []),
     ],
+    templateArguments: [...new Set(all.flatMap((each) => each.variables()))],
     renderPrompt: (messages, { prefix = '', ...options } = {}) => {
       if (!(own instanceof ChatTemplate)) throw own
-      const templates = { template, toolTemplate, mergesSystem }
+      const templates = { template, toolTemplate, documentTemplate, mergesSystem }
       const prompt = renderTurns(templates, tokenizer, messages, options, quotes)
       const head = reasoning === undefined ? '' : answerHead(prompt, reasoning, prefix)
       return prompt + head + quotes.said(prefix)

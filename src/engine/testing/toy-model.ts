@@ -43,13 +43,14 @@ export function toyModel(
     contextLength?: number
     fingerprint?: string
     sampling?: SamplerOptions
+    templateArguments?: readonly string[]
     /** The marks of its thoughts. It then says X without "You said", so that X may begin with a thought. */
     reasoning?: ReasoningForm
     /** The end of its prompts, which are the beginning of X. */
     opens?: string
   } = {},
 ): ToyModel {
-  const { contextLength = 4096, sampling = {}, reasoning, opens = '' } = options
+  const { contextLength = 4096, sampling = {}, templateArguments = [], reasoning, opens = '' } = options
   const arena = new Arena(new WebAssembly.Memory({ initial: 16 }), 64)
   const state = new StateCache({
     arena,
@@ -91,7 +92,7 @@ export function toyModel(
   let isDisposed = false
   return {
     info: {
-      model: { id: 'toy', architecture: 'toy', parameters: 0, contextLength, sampling },
+      model: { id: 'toy', architecture: 'toy', parameters: 0, contextLength, sampling, templateArguments },
       threads: 1,
       pool: 'single',
       notes: [],

@@ -213,6 +213,8 @@ export interface ModelInfo {
    * GGUF). They replace `SAMPLER_DEFAULTS`; options of a reply replace them. Empty if the files have none.
    */
   readonly sampling: SamplerOptions
+  /** Variables of the chat template that `templateArguments` can give, such as `enable_thinking`. */
+  readonly templateArguments: readonly string[]
 }
 
 /** How an engine was set up by its load. */

@@ -56,6 +56,7 @@ export function ggufTokenizer(
     addSpacePrefix: fact('add_space_prefix'),
     chatTemplate: text('tokenizer.chat_template'),
     toolTemplate: text('tokenizer.chat_template.tool_use'),
+    documentTemplate: text('tokenizer.chat_template.rag'),
   }
 }
 

@@ -6,14 +6,18 @@ import { globals, TemplateRefusal } from '../jinja/globals.ts'
 import { parse } from '../jinja/parser.ts'
 import { Scope, TemplateRun } from '../jinja/run.ts'
 import { fromJson } from '../jinja/values.ts'
+import { freeNames } from '../jinja/variables.ts'
 import type { Tokenizer } from '../tokenize/tokenizer.ts'
 
 /** One turn. Other fields (`tool_calls`, `name`) are passed to the template unchanged. */
 export interface ChatMessage {
   /** Most templates know `system`, `user` and `assistant`; some also know `tool`. */
   readonly role: string
-  /** `null` where there is no text, for example beside tool calls; templates test `content is none`. */
-  readonly content: string | null
+  /**
+   * `null` where there is no text, for example beside tool calls; templates test `content is none`. A list of
+   * blocks for templates that read the thought there.
+   */
+  readonly content: string | null | readonly object[]
   readonly [field: string]: unknown
 }
 
@@ -52,6 +56,9 @@ const MAX_TEMPLATE_LENGTH = 1 << 20
 /** Work units that rendering may take, and additional units for each input character; see ../jinja/run.ts. */
 const RENDER_UNITS = 1 << 26
 const UNITS_PER_CHARACTER = 512
+/** Variables that the engine sets itself. */
+const GIVEN: readonly string[] = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token']
+
 /** A template that is parsed once and used for many prompts. */
 export class ChatTemplate {
   readonly source: string
@@ -64,6 +71,12 @@ export class ChatTemplate {
     }
     this.source = source
     this.#program = attempt('cannot be read', () => parse(source))
+  }
+
+  /** Variables that the template reads and a caller can give, such as `enable_thinking`. */
+  variables(): readonly string[] {
+    const functions = globals(new Date(0), () => undefined)
+    return [...freeNames(this.#program)].filter((name) => !GIVEN.includes(name) && !functions.has(name))
   }
 
   /**
@@ -122,6 +135,29 @@ export function lacksSystem(tokenizer: Tokenizer, template: ChatTemplate): boole
   }
   const question = { role: 'user', content: 'a' }
   return !tells([{ role: 'system', content: PROBE }, question]) && tells([{ role: 'user', content: PROBE }])
+}
+
+/** An answer and the thought before it as Magistral's templates read them. */
+export const thoughtBlocks = (thought: string, text: string): readonly object[] => [
+  { type: 'thinking', thinking: thought, closed: true },
+  ...(text === '' ? [] : [{ type: 'text', text }]),
+]
+
+/** Whether the template reads a thought from a list of blocks. */
+export function readsThoughtBlocks(tokenizer: Tokenizer, template: ChatTemplate): boolean {
+  if (!/(['"])thinking\1/.test(template.source)) return false
+  const messages = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: thoughtBlocks(PROBE, 'b') },
+  ]
+  try {
+    const prompt = template.render(messages, { ...chatTokens(tokenizer), addGenerationPrompt: false })
+    // Other templates write the list itself.
+    return prompt.includes(PROBE) && !/(['"])type\1/.test(prompt)
+  } catch (error) {
+    if (isHalfbyteError(error)) return false
+    throw error
+  }
 }
 
 /** The texts of BOS and EOS, for use in a template. */

@@ -101,6 +101,8 @@ export interface Tokenizer {
   readonly chatTemplate: string | undefined
   /** The template for conversations with tools, if the model has a separate one. */
   readonly toolTemplate?: string | undefined
+  /** The template for conversations with documents, where the model has one of its own. */
+  readonly documentTemplate?: string | undefined
   encode(text: string, options?: EncodeOptions): number[]
   /** Quotes a text: `encode` then reads its special tokens as plain characters, even with `parseSpecial`. */
   quote(text: string): string
@@ -146,6 +148,7 @@ export interface TokenizerParts {
   readonly addsSpacePrefix: boolean
   readonly chatTemplate: string | undefined
   readonly toolTemplate?: string | undefined
+  readonly documentTemplate?: string | undefined
   /** Ids from here on exist in the vocabulary only. Default: none. */
   readonly rows?: number
 }

@@ -10,7 +10,7 @@ type Listeners = {
 type ChatAttributes = Omit<HTMLAttributes<HalfbyteChat>, keyof HalfbyteChatProps> &
   ClassAttributes<HalfbyteChat> &
   Partial<HalfbyteChatProps> &
-  Listeners & { 'download-bytes'?: number }
+  Listeners & { 'download-bytes'?: number; 'template-arguments'?: string }
 
 declare module 'react' {
   namespace JSX {

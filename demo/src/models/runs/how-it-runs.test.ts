@@ -6,7 +6,14 @@ import { speak } from '../../words/words.ts'
 import { answerRows, engineFacts, readRate, report } from './how-it-runs.ts'
 
 const engine = {
-  model: { id: 'tiny', architecture: 'llama', parameters: 2.4e6, contextLength: 512, sampling: {} },
+  model: {
+    id: 'tiny',
+    architecture: 'llama',
+    parameters: 2.4e6,
+    contextLength: 512,
+    sampling: {},
+    templateArguments: [],
+  },
   threads: 2,
   pool: 'shared',
   build: 'relaxed',

@@ -32,6 +32,7 @@ const FIELDS: { readonly [Kind in TokenizerSpec['kind']]: Readonly<Record<string
     addSpacePrefix: 'boolean',
     chatTemplate: 'text',
     toolTemplate: 'text',
+    documentTemplate: 'text',
   },
 }
 /** Fields that every tokenizer must have. */

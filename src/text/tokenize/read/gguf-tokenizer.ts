@@ -92,6 +92,7 @@ export function ggufTokenizer(spec: GgufTokenizerSpec, options: TokenizerOptions
     addsSpacePrefix,
     chatTemplate: spec.chatTemplate,
     toolTemplate: spec.toolTemplate,
+    documentTemplate: spec.documentTemplate,
   })
 }
 

@@ -72,6 +72,7 @@ export function jsonTokenizer(
     addsSpacePrefix: decoding.stripsFirstSpace,
     chatTemplate: readTemplate(config, 'default'),
     toolTemplate: readTemplate(config, 'tool_use'),
+    documentTemplate: readTemplate(config, 'rag'),
     ...(rows !== undefined && own <= rows && { rows }),
   })
 }
@@ -259,7 +260,7 @@ function affixes(
  * The template of that name. The only template is the default one, and so is the first where none has the
  * name.
  */
-function readTemplate(config: JsonObject, wanted: 'default' | 'tool_use'): string | undefined {
+function readTemplate(config: JsonObject, wanted: 'default' | 'tool_use' | 'rag'): string | undefined {
   const value = config['chat_template']
   const isDefault = wanted === 'default'
   if (!Array.isArray(value)) return isDefault && typeof value === 'string' ? value : undefined
