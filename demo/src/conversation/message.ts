@@ -85,14 +85,19 @@ export class ChatMessage extends LitElement {
   #answer(): TemplateResult {
     const { thoughts, isThinking, answer: content } = partsOf(this.message, this.streaming)
     const folded = thoughts === undefined ? nothing : thinking(thoughts, isThinking)
-    if (content === '') return this.streaming ? html`${folded}${WAITING}` : html`${folded}`
+    // One template for every state: another one would make the thoughts anew, and fold what was opened.
+    return html`${folded}${this.#said(content)}`
+  }
+
+  #said(content: string): unknown {
+    if (content === '') return this.streaming ? WAITING : nothing
     const isPart = this.tail < content.length
-    if (isPart && this.#read < content.length) return html`${folded}`
+    if (isPart && this.#read < content.length) return nothing
     const parts = inParts(this.#markdown.blocks(content))
-    return html`${folded}${renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0, {
+    return renderMarkdown(parts, isPart ? firstOfEnd(parts, this.tail) : 0, {
       words: allWords(),
       rich: this.#rich.forms,
-    })}`
+    })
   }
 
   /** Parses for about `ms` milliseconds. Returns true once everything is parsed and more can be shown. */

@@ -1,0 +1,60 @@
+// A model that thinks. The files of a small Llama whose weights make it write a thought in marks, an answer, and
+// the end of its turn, whatever it is asked.
+import { gain, layersOf, type ModelFile, modelFolder, SHAPE, vocabularyOf } from './model-folder.ts'
+
+/** Values in f16. */
+const ONE = 0x3c00
+const TWO = 0x4000
+
+export const THOUGHT = Array.from({ length: 200 }, (_, index) => ` step${index}`)
+export const ANSWER = ' So the river is wide and the boat is small .'
+  .split(/(?= )/)
+  .map((word, at) => `${word}${at}`)
+
+const SPECIALS = [
+  ...['<|pad|>', '<|bos|>', '<|turn|>', '<|user|>', '<|assistant|>', '<|system|>'].map((content) => ({
+    content,
+  })),
+  ...['<think>', '</think>'].map((content) => ({ content, isText: true })),
+]
+const WORDS = [...THOUGHT, ...ANSWER].map((word) => word.replace(' ', '\u0120'))
+const TURN = 2
+/** It leaves out thoughts, as most templates do with those of earlier turns. */
+const TEMPLATE =
+  "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'].split('</think>')[-1] + '<|turn|>' }}" +
+  "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+
+/**
+ * Each token of a reply has a channel of its own, in which the output has the next token. Layers add zeros, so
+ * that a reply is the same under any weights and any sampling.
+ */
+export function thinkingModel(): readonly ModelFile[] {
+  const { hidden } = SHAPE
+  const vocabulary = { specials: SPECIALS, words: WORDS }
+  const tokens = vocabularyOf(vocabulary)
+  const words = WORDS.map((_, at) => tokens.length - WORDS.length + at)
+  const reply = [
+    ...['<|assistant|>', '<think>'].map((text) => tokens.indexOf(text)),
+    ...words.slice(0, THOUGHT.length),
+    tokens.indexOf('</think>'),
+    ...words.slice(THOUGHT.length),
+    TURN,
+  ]
+  const embedding = new Uint16Array(tokens.length * hidden)
+  const output = new Uint16Array(tokens.length * hidden)
+  for (const [channel, next] of reply.slice(1).entries()) {
+    embedding[reply[channel]! * hidden + channel] = ONE
+    output[next * hidden + channel] = TWO
+  }
+  return modelFolder({
+    ...vocabulary,
+    template: TEMPLATE,
+    eosId: TURN,
+    tensors: [
+      { name: 'model.embed_tokens.weight', shape: [tokens.length, hidden], data: embedding },
+      ...layersOf((length) => new Uint16Array(length)),
+      gain('norm'),
+      { name: 'lm_head.weight', shape: [tokens.length, hidden], data: output },
+    ],
+  })
+}
