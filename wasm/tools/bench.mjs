@@ -164,6 +164,35 @@ const attention = (build, { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32
   }
 }
 
+/** Rotates and stores keys and values. `still`: the first pair that is stored less a bias; default none. */
+const rotate = (build, { heads, kvHeads, dim, m, k, v, still }) => {
+  next = scratch
+  const blocks = Math.ceil(m / 64)
+  const keyBytes = partBytes(k, 3, kvHeads, dim)
+  const blockBytes = keyBytes + partBytes(v, v === 'fp8' ? 1 : 2, kvHeads, dim)
+  const [table, sequenceOf, positions] = [blocks, m, m].map((words) => allocate(words * 4))
+  const [q, keys, values] = [heads, kvHeads, kvHeads].map((count) => allocate(m * count * dim * 4))
+  const [rope, bias] = [allocate(m * dim * 4), allocate(kvHeads * dim * 4)]
+  const [op, step, seq] = [allocate(112), allocate(64), allocate(64)]
+  return {
+    prepare: () => {
+      for (let b = 0; b < blocks; b++) u32[table / 4 + b] = BASE + b * blockBytes
+      for (let row = 0; row < m; row++) {
+        u32[sequenceOf / 4 + row] = 0
+        u32[positions / 4 + row] = row
+      }
+      for (let i = 0; i < (step - q) / 4; i++) f32[q / 4 + i] = Math.cos(i)
+      u32.set([0, m, 0, table], seq / 4)
+      u32.set([m, 1, 0, 0, sequenceOf, positions, seq, 0, rope], step / 4)
+      const strides = [heads, kvHeads, kvHeads].map((count) => count * dim * 4)
+      const rows = [q, keys, values].flatMap((at, i) => [at, strides[i]])
+      u32.set([9, 0, ...rows, heads, kvHeads, dim, 0, dim, 0, 0, 0, keyBytes, FORMATS[k], FORMATS[v]], op / 4)
+      u32.set([0, 0, 0, 0, still === undefined ? 0 : bias, still ?? 0], op / 4 + 19)
+    },
+    work: () => modules[build].run(0, op, step, 0, 1, 0, 1),
+  }
+}
+
 const READ_BYTES = 4 * MEGABYTE
 let stream = 0
 bench(
@@ -204,6 +233,13 @@ const attend = (build, shape) => {
   bench(name, 'us', made.work, undefined)
   if (benches.at(-1)?.name === name) benches.at(-1).prepare = made.prepare
 }
+const turn = (build, shape) => {
+  const made = rotate(build, shape)
+  const { heads, kvHeads, dim, m, k, v, still } = shape
+  const name = `rope_kv ${k},${v} ${heads}/${kvHeads}x${dim} x${m}${still === undefined ? '' : ' less bias'} ${build}`
+  bench(name, 'us', made.work, undefined)
+  if (benches.at(-1)?.name === name) benches.at(-1).prepare = made.prepare
+}
 for (const build of Object.keys(modules)) {
   for (const encoding of ['w4', 'w4m', 'w8', 'f16', 'bf16', 'f32']) gemv(build, encoding, 4864, 896, true)
   for (const encoding of ['w4', 'w8']) gemv(build, encoding, 896, 896, true)
@@ -228,6 +264,11 @@ for (const build of Object.keys(modules)) {
     attend(build, { heads: 14, kvHeads: 2, dim: 64, context: 512, m: 16, ...format })
     attend(build, { heads: 14, kvHeads: 2, dim: 64, context: 2048, m: 256, ...format })
     attend(build, { heads: 8, kvHeads: 8, dim: 64, context: 512, m: 1, ...format })
+    for (const m of [1, 256]) {
+      turn(build, { heads: 14, kvHeads: 2, dim: 64, m, ...format })
+      // Qwen2's slow pairs.
+      if (format.k === 'int8') turn(build, { heads: 14, kvHeads: 2, dim: 64, m, still: 24, ...format })
+    }
   }
 }
 
