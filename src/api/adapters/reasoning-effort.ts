@@ -5,14 +5,16 @@ import type { JsonObject } from '../../base/values.ts'
 /** Variables by which templates turn thoughts on and off. */
 const SWITCHES: readonly string[] = ['enable_thinking', 'thinking']
 /** The levels that templates know, by the APIs' names of them. */
-const LEVELS: Readonly<Record<string, string>> = {
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'high',
-  max: 'high',
-}
+const LEVELS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    minimal: 'low',
+    low: 'low',
+    medium: 'medium',
+    high: 'high',
+    xhigh: 'high',
+    max: 'high',
+  }),
+)
 
 /** The values that keep a model from thinking. A template reads at most some of them. */
 export const WITHOUT_THOUGHT: JsonObject = Object.fromEntries(SWITCHES.map((name) => [name, false]))
@@ -31,7 +33,7 @@ export function effortOf(effort: string, known: readonly string[]): Effort {
   const switches = known.filter((name) => SWITCHES.includes(name))
   const isOn = effort !== 'none'
   const turned = Object.fromEntries(switches.map((name) => [name, isOn]))
-  const level = LEVELS[effort]
+  const level = LEVELS.get(effort)
   if (isOn && level === undefined)
     return { given: {}, isIgnored: true, lost: `the effort "${effort}" is not known` }
   if (isOn && known.includes('reasoning_effort')) {
