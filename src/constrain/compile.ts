@@ -6,7 +6,7 @@ import { type Analysed, analyse } from './analyse.ts'
 import { Automaton, DEAD, type StackId, type StateId } from './automaton.ts'
 import { CharacterWalks } from './character-walk.ts'
 import type { TokenName } from './grammar.ts'
-import { createMasks, type Masks } from './masks.ts'
+import { Masks } from './masks.ts'
 import { bounded, gbnfFault } from './refuse.ts'
 import { type TokenBytes, TokenTrie } from './token-trie.ts'
 import { readGrammar, type TokenConstraint, type WrittenGrammar } from './written-grammar.ts'
@@ -24,7 +24,7 @@ interface ModelTokens {
  */
 function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTokens): () => TokenConstraint {
   const inVocab = [...endIds].filter((id) => id < trie.vocab)
-  const newMasks = () => createMasks(new Automaton(analysed), trie, walks, inVocab)
+  const newMasks = () => new Masks(new Automaton(analysed), trie, walks, inVocab)
   let shared = newMasks()
   return () => {
     const masks = masksNow()

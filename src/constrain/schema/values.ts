@@ -10,7 +10,7 @@ import { shortest, stringLanguage, withLength, writtenLanguage } from './languag
 import { numberNode } from './numbers.ts'
 import { type ObjectParts, objectNode } from './objects.ts'
 import { type Schema, SchemaDocument } from './references.ts'
-import { schemasOf } from './schemas.ts'
+import { Schemas } from './schemas.ts'
 
 /** Most items that `contains` may ask for. */
 const MAX_CONTAINED = 64
@@ -23,86 +23,100 @@ const MAX_RULES = 1 << 12
  * The JSON values that a schema allows. Throws `unsupported` and names the keyword that cannot be enforced.
  */
 export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
-  const whole = new SchemaDocument(schema)
-  const schemas = schemasOf(whole)
-  const rules = new Map<string, NodeId>()
-  const ids = new Map<Schema, number>()
-  // Rules that have been declared but not defined.
-  const budget = budgetOf('parts of a schema', MAX_RULES)
-  const open: { readonly rule: NodeId; readonly conjunction: Conjunction }[] = []
-  const parts: ObjectParts = { valueNode, isPossible, nameLanguage, refuse }
-  const root = valueNode([whole.root])
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    grammar.define(next.rule, bodyOf(next.conjunction))
-  }
-  return root
+  return new SchemaWriter(grammar, new SchemaDocument(schema)).write()
+}
 
-  function valueNode(conjunction: Conjunction): NodeId {
+class SchemaWriter implements ObjectParts {
+  readonly #grammar: Grammar
+  readonly #whole: SchemaDocument
+  readonly #schemas: Schemas
+  readonly #rules = new Map<string, NodeId>()
+  readonly #ids = new Map<Schema, number>()
+  readonly #budget = budgetOf('parts of a schema', MAX_RULES)
+  /** Rules that have been declared but not defined. */
+  readonly #open: { readonly rule: NodeId; readonly conjunction: Conjunction }[] = []
+
+  constructor(grammar: Grammar, whole: SchemaDocument) {
+    this.#grammar = grammar
+    this.#whole = whole
+    this.#schemas = new Schemas(whole)
+  }
+
+  write(): NodeId {
+    const root = this.valueNode([this.#whole.root])
+    for (let next = this.#open.pop(); next !== undefined; next = this.#open.pop()) {
+      this.#grammar.define(next.rule, this.#bodyOf(next.conjunction))
+    }
+    return root
+  }
+
+  valueNode(conjunction: Conjunction): NodeId {
     const real = conjunction.filter((schema) => schema !== true)
     const key = real
-      .map((schema) => memo(ids, schema, () => ids.size))
+      .map((schema) => memo(this.#ids, schema, () => this.#ids.size))
       .toSorted((one, other) => one - other)
       .join()
-    return memo(rules, key, () => {
-      budget.spend(1)
-      const rule = grammar.declare(`value ${key}`)
-      open.push({ rule, conjunction: real })
+    return memo(this.#rules, key, () => {
+      this.#budget.spend(1)
+      const rule = this.#grammar.declare(`value ${key}`)
+      this.#open.push({ rule, conjunction: real })
       return rule
     })
   }
 
-  function isPossible(conjunction: Conjunction): boolean {
-    return schemas.cases(conjunction).length > 0
+  isPossible(conjunction: Conjunction): boolean {
+    return this.#schemas.cases(conjunction).length > 0
   }
 
-  function nameLanguage(conjunction: Conjunction): Dfa | undefined {
+  nameLanguage(conjunction: Conjunction): Dfa | undefined {
     if (conjunction.length === 0) return undefined
-    const cases = schemas.cases([...conjunction, { type: 'string' }])
+    const cases = this.#schemas.cases([...conjunction, { type: 'string' }])
     const texts = cases.filter((one) => one.type === 'literal').map(({ value }) => String(value))
     const strings = cases.filter((one) => one.type === 'string')
     if (strings.length === 0) return dfaOfTexts(texts)
-    if (strings.length > 1 || texts.length > 0) refuse('propertyNames', 'has alternatives')
+    if (strings.length > 1 || texts.length > 0) this.refuse('propertyNames', 'has alternatives')
     return stringLanguage(strings[0]!)
   }
 
-  function refuse(keyword: string, why: string): never {
-    return schemas.refuse(keyword, why)
+  refuse(keyword: string, why: string): never {
+    return this.#schemas.refuse(keyword, why)
   }
 
-  function bodyOf(conjunction: Conjunction): NodeId {
-    const cases = likely(schemas.cases(conjunction))
+  #bodyOf(conjunction: Conjunction): NodeId {
+    const cases = likely(this.#schemas.cases(conjunction))
     const texts: string[] = []
     const nodes: NodeId[] = []
     for (const one of new Set(cases)) {
       if (one.type === 'literal' && typeof one.value !== 'object') texts.push(JSON.stringify(one.value))
-      else nodes.push(nodeOf(one))
+      else nodes.push(this.#nodeOf(one))
     }
-    if (texts.length > 0) nodes.push(oneOf(grammar, texts))
-    return grammar.alt(...nodes)
+    if (texts.length > 0) nodes.push(oneOf(this.#grammar, texts))
+    return this.#grammar.alt(...nodes)
   }
 
-  function nodeOf(one: Case): NodeId {
+  #nodeOf(one: Case): NodeId {
     switch (one.type) {
       case 'literal':
-        return literal(grammar, one.value)
+        return literal(this.#grammar, one.value)
       case 'null':
-        return grammar.text('null')
+        return this.#grammar.text('null')
       case 'boolean':
-        return grammar.alt(grammar.text('true'), grammar.text('false'))
+        return this.#grammar.alt(this.#grammar.text('true'), this.#grammar.text('false'))
       case 'number':
-        return numberNode(grammar, one)
+        return numberNode(this.#grammar, one)
       case 'string':
-        return quoted(grammar, textNode(one))
+        return quoted(this.#grammar, this.#textNode(one))
       case 'array':
-        return arrayNode(one)
+        return this.#arrayNode(one)
       case 'object':
-        return objectNode(grammar, one, parts)
+        return objectNode(this.#grammar, one, this)
       default:
         return one satisfies never
     }
   }
 
-  function textNode(one: StringCase): NodeId {
+  #textNode(one: StringCase): NodeId {
+    const grammar = this.#grammar
     const { maxLength, within, outside } = one
     const isLong = within.some((regex) => shortest(regex) >= one.minLength)
     const minLength = isLong ? 0 : one.minLength
@@ -118,23 +132,24 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
     return dfaNode(grammar, writtenLanguage({ ...one, minLength }), spell)
   }
 
-  function arrayNode(one: ArrayCase): NodeId {
-    if (one.isUnique && one.maxItems > 1) return uniqueNode(one)
-    if (one.contains !== undefined) return arrayNode(withContained(one, one.contains))
+  #arrayNode(one: ArrayCase): NodeId {
+    const grammar = this.#grammar
+    if (one.isUnique && one.maxItems > 1) return this.#uniqueNode(one)
+    if (one.contains !== undefined) return this.#arrayNode(this.#withContained(one, one.contains))
     const { prefix, rest, restWeight, minItems, maxItems } = one
     const isOpen =
-      rest !== undefined && isPossible(rest) && (restWeight !== 'unlikely' || minItems > prefix.length)
+      rest !== undefined && this.isPossible(rest) && (restWeight !== 'unlikely' || minItems > prefix.length)
     const end = (count: number) =>
       count < minItems || count > maxItems
         ? grammar.never
         : grammar.seq(count === 0 ? grammar.empty : space(grammar), grammar.text(']'))
     const separated = (count: number, item: NodeId) =>
       count === 0 ? item : grammar.seq(comma(grammar), item)
-    const first = prefix.findIndex((item) => !isPossible(item))
+    const first = prefix.findIndex((item) => !this.isPossible(item))
     const length = Math.min(first < 0 ? prefix.length : first, maxItems)
     let after = end(length)
     if (isOpen && first < 0 && maxItems > length) {
-      const item = valueNode(rest)
+      const item = this.valueNode(rest)
       const more = grammar.repeat(
         separated(1, item),
         Math.max(0, minItems - Math.max(1, length)),
@@ -144,20 +159,20 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
       after = length > 0 ? grammar.seq(more, close) : grammar.alt(end(0), grammar.seq(item, more, close))
     }
     for (let at = length - 1; at >= 0; at--) {
-      const written = grammar.seq(separated(at, valueNode(prefix[at]!)), after)
+      const written = grammar.seq(separated(at, this.valueNode(prefix[at]!)), after)
       after = grammar.alt(end(at), written)
     }
     return grammar.seq(grammar.text('['), space(grammar), after)
   }
 
   /** The items that `contains` counts come first, then others. */
-  function withContained(one: ArrayCase, contains: NonNullable<ArrayCase['contains']>): ArrayCase {
+  #withContained(one: ArrayCase, contains: NonNullable<ArrayCase['contains']>): ArrayCase {
     const { schema, min, max } = contains
     const { prefix, rest } = one
     const plain = { ...one, contains: undefined }
     if (min === 0 && max >= one.maxItems) return plain
     if (prefix.length > 0 || min > MAX_CONTAINED) {
-      refuse('contains', `is supported without prefixItems and for up to ${MAX_CONTAINED} items`)
+      this.refuse('contains', `is supported without prefixItems and for up to ${MAX_CONTAINED} items`)
     }
     const least = Math.max(one.minItems, min)
     const most = Math.min(one.maxItems, max)
@@ -173,8 +188,9 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
    * Arrays whose items are a few listed values: the node of what may follow depends on those that are left.
    * Where they are many, they are written in the order of the list.
    */
-  function uniqueNode({ prefix, rest, contains, minItems, maxItems }: ArrayCase): NodeId {
-    const cases = rest === undefined ? [] : schemas.cases(rest)
+  #uniqueNode({ prefix, rest, contains, minItems, maxItems }: ArrayCase): NodeId {
+    const grammar = this.#grammar
+    const cases = rest === undefined ? [] : this.#schemas.cases(rest)
     const values = cases.map((one): readonly Json[] | undefined => {
       if (one.type === 'literal') return [one.value]
       if (one.type === 'boolean') return [true, false]
@@ -182,7 +198,7 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
     })
     const listed = values.flatMap((list): readonly Json[] => list ?? [])
     if (prefix.length > 0 || contains !== undefined || values.includes(undefined)) {
-      refuse('uniqueItems', 'is supported for items that are one of a list of values')
+      this.refuse('uniqueItems', 'is supported for items that are one of a list of values')
     }
     const texts = [...new Map(listed.map((value) => [JSON.stringify(value), value])).values()]
     const isFree = texts.length <= MAX_PERMUTED
