@@ -22,6 +22,15 @@ export function tooLarge(what: string, count: number, most: number): HalfbyteErr
   })
 }
 
+/** The error for a token that the mask does not allow. */
+export function forbidden(token: number): HalfbyteError {
+  return new HalfbyteError(
+    'internal',
+    `token ${token} was picked, which the constraint forbids; the mask was not applied, so report this`,
+    { token },
+  )
+}
+
 /** A budget of so many of something, which is refused as `tooLarge` says. */
 export const budgetOf = (what: string, most: number): Budget =>
   new Budget({ work: most, refuse: ({ asked }) => tooLarge(what, asked, most) })

@@ -101,7 +101,8 @@ function targetsOf(
   return new Map([...columns].map(([target, list]) => [target, union(...list)]))
 }
 
-function liveStates(dfa: Dfa): boolean[] {
+/** States from which a text can be completed. */
+export function liveStates(dfa: Dfa): boolean[] {
   const before: number[][] = dfa.next.map(() => [])
   for (const [state, targets] of dfa.next.entries()) for (const target of targets) before[target]!.push(state)
   const isLive = [...dfa.accepts]

@@ -4,17 +4,19 @@ import { memo } from '../../base/values.ts'
 import { type Grammar, type NodeId, oneOf, UNBOUNDED } from '../grammar.ts'
 import { budgetOf } from '../refuse.ts'
 import { type Dfa, dfaNode, dfaOfTexts, regexNode } from '../regex/dfa.ts'
-import { type ArrayCase, type Case, type Conjunction, likely, type StringCase } from './cases.ts'
+import { type ArrayCase, type Case, type Conjunction, canonical, likely, type StringCase } from './cases.ts'
+import { countOf } from './count.ts'
 import { comma, freeChar, type Json, literal, quoted, space, spelledChar } from './json-text.ts'
 import { shortest, stringLanguage, withLength, writtenLanguage } from './languages.ts'
 import { numberNode } from './numbers.ts'
 import { type ObjectParts, objectNode } from './objects.ts'
 import { type Schema, SchemaDocument } from './references.ts'
 import { Schemas } from './schemas.ts'
+import { areSchemasApart } from './subtract.ts'
 
 /** Most items that `contains` may ask for. */
 const MAX_CONTAINED = 64
-/** Most values of unique items that may come in any order. */
+/** Most values of unique items for which a grammar can say which are left. */
 const MAX_PERMUTED = 8
 /** Most rules: one for each part of a schema and each way of writing it. */
 const MAX_RULES = 1 << 12
@@ -133,9 +135,16 @@ class SchemaWriter implements ObjectParts {
   }
 
   #arrayNode(one: ArrayCase): NodeId {
+    const contained = one.contains === undefined ? one : this.#withContained(one, one.contains)
+    if (!one.isUnique || one.maxItems < 2) return this.#itemsNode(contained)
+    const listed = this.#listed(one)
+    return listed === undefined || listed.length > MAX_PERMUTED
+      ? this.#itemsNode(this.#withinCounts(contained))
+      : this.#permutedNode(one, listed)
+  }
+
+  #itemsNode(one: ArrayCase): NodeId {
     const grammar = this.#grammar
-    if (one.isUnique && one.maxItems > 1) return this.#uniqueNode(one)
-    if (one.contains !== undefined) return this.#arrayNode(this.#withContained(one, one.contains))
     const { prefix, rest, restWeight, minItems, maxItems } = one
     const isOpen =
       rest !== undefined && this.isPossible(rest) && (restWeight !== 'unlikely' || minItems > prefix.length)
@@ -143,23 +152,28 @@ class SchemaWriter implements ObjectParts {
       count < minItems || count > maxItems
         ? grammar.never
         : grammar.seq(count === 0 ? grammar.empty : space(grammar), grammar.text(']'))
-    const separated = (count: number, item: NodeId) =>
-      count === 0 ? item : grammar.seq(comma(grammar), item)
+    const separated = (count: number, schemas: Conjunction) => {
+      const value = this.valueNode(schemas)
+      const item = one.isUnique && maxItems > 1 ? grammar.distinct(value) : value
+      return count === 0 ? item : grammar.seq(comma(grammar), item)
+    }
     const first = prefix.findIndex((item) => !this.isPossible(item))
     const length = Math.min(first < 0 ? prefix.length : first, maxItems)
     let after = end(length)
     if (isOpen && first < 0 && maxItems > length) {
-      const item = this.valueNode(rest)
       const more = grammar.repeat(
-        separated(1, item),
+        separated(1, rest),
         Math.max(0, minItems - Math.max(1, length)),
         maxItems - Math.max(1, length),
       )
       const close = grammar.seq(space(grammar), grammar.text(']'))
-      after = length > 0 ? grammar.seq(more, close) : grammar.alt(end(0), grammar.seq(item, more, close))
+      after =
+        length > 0
+          ? grammar.seq(more, close)
+          : grammar.alt(end(0), grammar.seq(separated(0, rest), more, close))
     }
     for (let at = length - 1; at >= 0; at--) {
-      const written = grammar.seq(separated(at, this.valueNode(prefix[at]!)), after)
+      const written = grammar.seq(separated(at, prefix[at]!), after)
       after = grammar.alt(end(at), written)
     }
     return grammar.seq(grammar.text('['), space(grammar), after)
@@ -185,38 +199,56 @@ class SchemaWriter implements ObjectParts {
   }
 
   /**
-   * Arrays whose items are a few listed values: the node of what may follow depends on those that are left.
-   * Where they are many, they are written in the order of the list.
+   * The array with so few items that each finds a value that those before it cannot have taken.
    */
-  #uniqueNode({ prefix, rest, contains, minItems, maxItems }: ArrayCase): NodeId {
-    const grammar = this.#grammar
+  #withinCounts(one: ArrayCase): ArrayCase {
+    const { prefix, rest, minItems } = one
+    const casesOf = (conjunction: Conjunction) => this.#schemas.cases(conjunction)
+    const rivals = (item: Conjunction, count: number) =>
+      prefix.slice(0, count).filter((other) => !areSchemasApart(item, other, this.#schemas)).length
+    const full = prefix.findIndex((item, at) => countOf(item, casesOf) <= rivals(item, at))
+    const others = rest === undefined ? 0 : countOf(rest, casesOf) - rivals(rest, prefix.length)
+    const most = full < 0 ? prefix.length + Math.max(0, others) : full
+    if (minItems > most) {
+      this.refuse(
+        'uniqueItems',
+        `asks for ${minItems} different items, and only ${most} are sure to be found`,
+      )
+    }
+    return { ...one, maxItems: Math.min(one.maxItems, most) }
+  }
+
+  /** The values of items that are listed; undefined if others are allowed. */
+  #listed({ prefix, rest, contains }: ArrayCase): readonly Json[] | undefined {
+    if (prefix.length > 0 || contains !== undefined) return undefined
     const cases = rest === undefined ? [] : this.#schemas.cases(rest)
     const values = cases.map((one): readonly Json[] | undefined => {
       if (one.type === 'literal') return [one.value]
       if (one.type === 'boolean') return [true, false]
       return one.type === 'null' ? [null] : undefined
     })
+    if (values.includes(undefined)) return undefined
     const listed = values.flatMap((list): readonly Json[] => list ?? [])
-    if (prefix.length > 0 || contains !== undefined || values.includes(undefined)) {
-      this.refuse('uniqueItems', 'is supported for items that are one of a list of values')
-    }
-    const texts = [...new Map(listed.map((value) => [JSON.stringify(value), value])).values()]
-    const isFree = texts.length <= MAX_PERMUTED
+    return [...new Map(listed.map((value) => [canonical(value), value])).values()]
+  }
+
+  /** Arrays of a few listed values: the node of what may follow depends on those that are left. */
+  #permutedNode({ minItems, maxItems }: ArrayCase, values: readonly Json[]): NodeId {
+    const grammar = this.#grammar
     const known = new Map<string, NodeId>()
     const close = grammar.text(']')
     /** After `count` items, with these left. */
     const after = (left: readonly Json[], count: number): NodeId =>
-      memo(known, `${left.map((value) => texts.indexOf(value)).join()} ${count}`, () => {
+      memo(known, `${left.map((value) => values.indexOf(value)).join()} ${count}`, () => {
         const end =
           count < minItems ? grammar.never : count === 0 ? close : grammar.seq(space(grammar), close)
         if (count >= maxItems) return end
         const items = left.map((value, at) => {
-          const others = isFree ? left.toSpliced(at, 1) : left.slice(at + 1)
-          const written = grammar.seq(literal(grammar, value), after(others, count + 1))
+          const written = grammar.seq(literal(grammar, value), after(left.toSpliced(at, 1), count + 1))
           return count === 0 ? written : grammar.seq(comma(grammar), written)
         })
         return grammar.alt(end, ...items)
       })
-    return grammar.seq(grammar.text('['), space(grammar), after(texts, 0))
+    return grammar.seq(grammar.text('['), space(grammar), after(values, 0))
   }
 }
