@@ -40,7 +40,7 @@ const MAX_PATTERN_WORK = 1 << 23
 
 /**
  * What all patterns and lengths of one constraint may take together: each has limits of its own, and a schema
- * may have thousands. One counter is enough, because a constraint is written without a pause.
+ * may have thousands. One counter is enough, because each slice of the writing begins anew (`slices.ts`).
  */
 export const patternWork = budgetOf('steps for all its patterns', MAX_PATTERN_WORK)
 
