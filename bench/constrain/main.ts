@@ -66,6 +66,8 @@ const CONSTRAINTS: readonly (readonly [string, ConstraintSpec])[] = [
       items: { type: 'string', pattern: '^[A-Z].*[.!?]$', maxLength: 60 },
     }),
   ],
+  ['unique texts', schema({ type: 'array', items: text, uniqueItems: true, minItems: 5 })],
+  ['free names', schema({ type: 'object', additionalProperties: count, minProperties: 5 })],
   ['GBNF lines', { type: 'grammar', grammar: 'root ::= ("- " item){5,}\nitem ::= [^\\n]{1,60} "\\n"' }],
   [
     'GBNF words',

@@ -267,6 +267,22 @@ test('bombs in files, templates and constraints are refused or aborted, and the 
     )
     expect(aborted).toBe(true)
     expect(await answer()).toEqual(before)
+    const turns = await page.evaluate(async (options) => {
+      const { ended, engine } = globalThis.bombs
+      const reason = { because: 'no longer wanted' }
+      const abort = new AbortController()
+      const outcome = ended(engine.complete('a', { ...options, signal: abort.signal }).result)
+      let turns = 0
+      const timer = setInterval(() => {
+        turns += 1
+        if (turns === 3) abort.abort(reason)
+      }, 20)
+      const said = await outcome
+      clearInterval(timer)
+      return said === reason ? turns : said
+    }, patterns(99))
+    expect(turns).toBe(3)
+    expect(await answer()).toEqual(before)
   })
 
   // A browser may take two seconds to end a thread that works.

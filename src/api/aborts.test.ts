@@ -1,6 +1,7 @@
 // Aborts. In: what may take long besides a reply, and signals. Out: the signal's reason at once, and nothing
 // left behind.
 import { expect, test } from 'vitest'
+import { patternWork } from '../constrain/refuse.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'
 import type { Session } from '../index.ts'
 import { errorOf, GREEDY, openToy, PLAIN } from './testing/toy-engine.ts'
@@ -104,4 +105,28 @@ test('scoring and embedding stop when they are aborted, and give their state bac
   const toy = toyModel()
   await (await openToy(toy)).embed(['a', 'b'])
   expect(toy.liveBytes()).toBe(0)
+})
+
+test('an abort while a large grammar is written ends the reply at once, and the writing after it', async () => {
+  const engine = await openToy()
+  const pattern = (times: number) => ({ type: 'string', pattern: `^(?!.*x{${times}}[ab]{9}).*a[ab]{9}$` })
+  const names = Array.from({ length: 90 }, (_, at) => [`p${at}`, pattern(at + 1)])
+  const schema = { type: 'object', properties: Object.fromEntries(names) }
+  const controller = new AbortController()
+  const reply = engine.complete('a', { ...PLAIN, schema, signal: controller.signal })
+  let slices = 0
+  const atWork = patternWork.spentUnits
+  while (patternWork.spentUnits === atWork || slices < 3) {
+    await turns(1)
+    slices += 1
+  }
+  controller.abort('enough')
+  expect(await errorOf(reply.result)).toBe('enough')
+  await turns(2)
+  const { spentUnits } = patternWork
+  // All of it takes more than 7,000,000.
+  expect(spentUnits).toBeLessThan(2e6)
+  await turns()
+  expect(patternWork.spentUnits).toBe(spentUnits)
+  expect(await engine.createSession().send('go on', GREEDY).text()).toBe('You said go on')
 })

@@ -199,8 +199,8 @@ export class Engine implements AsyncDisposable {
         throw new HalfbyteError('unsupported', 'plain text cannot have tools; send a message in a session')
       }
       const client = this.client()
-      const request = await client.call(() => decodeRequest(decode))
-      if (!isWanted()) return undefined
+      const request = await client.call(() => decodeRequest(decode, isWanted))
+      if (request === undefined || !isWanted()) return undefined
       return client.generate({ prompt: { type: 'text', text: prompt }, ...request }, sink)
     })
   }

@@ -135,8 +135,8 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
         // Asking through the client makes this wait end if the engine's worker dies.
         await client.call(() => turnBefore)
         if (!isWanted()) return undefined
-        const decode = await client.call(() => decodeRequest(given))
-        if (!isWanted()) return undefined
+        const decode = await client.call(() => decodeRequest(given, isWanted))
+        if (decode === undefined || !isWanted()) return undefined
         check()
         const changed = change(messages)
         if (changed.length === 0 || changed.at(-1)?.role === 'assistant') {

@@ -20,6 +20,11 @@ export interface Limits {
   readonly refuse: (excess: Excess) => HalfbyteError
 }
 
+/** Lets the events that wait be handled. */
+export function eventLoopTurn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve))
+}
+
 /** Units of work between two turns of the event loop: some 50 ms. */
 const TURN_UNITS = 1 << 20
 
@@ -83,7 +88,7 @@ export class Budget {
   async turn(): Promise<void> {
     if (this.#spent - this.#turned >= TURN_UNITS) {
       this.#turned = this.#spent
-      await new Promise((resolve) => setTimeout(resolve))
+      await eventLoopTurn()
     }
     this.#limits.signal?.throwIfAborted()
   }

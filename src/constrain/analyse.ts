@@ -99,6 +99,8 @@ function fillRepeats(grammar: GrammarNodes, nullable: Uint8Array): void {
         return grammar.alt(...grammar.children(node).map(fill))
       case NODE.repeat:
         return grammar.repeat(fill(a[node]!), 1, c[node]!)
+      case NODE.distinct:
+        return grammar.distinct(fill(a[node]!))
       default: {
         const { name, framed, body } = grammar.rules[a[node]!]!
         const result = grammar.declare(`${name}, not empty`, framed)
@@ -168,6 +170,8 @@ function refuseLeftRecursion(
 const MAX_CHARACTER_NODES = 2000
 const MAX_CHARACTER_DEPTH = 64
 
+const NOT_CHARACTERS: ReadonlySet<number> = new Set([NODE.empty, NODE.token, NODE.distinct, NODE.check])
+
 /** Marks the nodes that consist of a few bytes in sequences, alternatives and bounded repetitions. */
 function characters(grammar: GrammarNodes): Uint8Array {
   /** Number of nodes below; infinite if the node is not a character; NaN until it is known. */
@@ -178,7 +182,7 @@ function characters(grammar: GrammarNodes): Uint8Array {
     // Initial value: a rule that refers to itself is not a character.
     sizes[node] = UNBOUNDED
     const kind = grammar.kinds[node]
-    if (kind === NODE.empty || kind === NODE.token || depth > MAX_CHARACTER_DEPTH) return UNBOUNDED
+    if (NOT_CHARACTERS.has(kind!) || depth > MAX_CHARACTER_DEPTH) return UNBOUNDED
     const times = kind === NODE.repeat ? grammar.c[node]! : 1
     const size = grammar.children(node).reduce((sum, child) => sum + sizeOf(child, depth + 1) * times, 1)
     sizes[node] = size <= MAX_CHARACTER_NODES ? size : UNBOUNDED

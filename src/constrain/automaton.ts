@@ -38,6 +38,18 @@ export interface Closure {
   readonly tokens: readonly { readonly id: number; readonly negated: boolean; readonly next: StackId }[]
   readonly hasEnd: boolean
   readonly hasHole: boolean
+  /** With checks: stacks whose top is a byte or a token, or which are at their end. */
+  readonly open: readonly StackId[]
+  /** What remains after the checks on top. */
+  readonly checked: readonly StackId[]
+}
+
+/** What becomes of a state when the value that ends there is compared with the others. */
+export interface Verdict {
+  /** It differs from them. */
+  readonly passed: StateId
+  /** It is one of them, so it cannot end there. */
+  readonly failed: StateId
 }
 
 /** A repetition of one character. */
@@ -73,10 +85,15 @@ export class Automaton {
   readonly #single = new Map<StackId, StateId>()
   readonly #closures: (Closure | undefined)[] = []
   readonly #locals = new Map<StackId, StackId>()
+  readonly #least = new Map<StackId, number>()
+  readonly #verdicts = new Map<StateId, Verdict | undefined>()
+  readonly #hasChecks: boolean
   readonly start: StateId
 
-  constructor(analysed: Analysed) {
+  /** `hasChecks`: values that must differ are checked. Otherwise they may be equal. */
+  constructor(analysed: Analysed, hasChecks = false) {
     this.analysed = analysed
+    this.#hasChecks = hasChecks
     this.grammar = analysed.grammar
     this.state([])
     this.table.fill(DEAD, 0, 256)
@@ -114,6 +131,15 @@ export class Automaton {
   closure(state: StateId): Closure {
     this.#closures[state] ??= this.#close(this.#kernels[state]!)
     return this.#closures[state]
+  }
+
+  /** Undefined if no value that is checked ends in the state. */
+  verdict(state: StateId): Verdict | undefined {
+    return memo(this.#verdicts, state, () => {
+      const { open, checked } = this.closure(state)
+      if (checked.length === 0) return undefined
+      return { passed: this.state([...open, ...checked]), failed: this.state(open) }
+    })
   }
 
   /** The stack below the nearest frame; undefined if the bottom comes first. */
@@ -155,6 +181,28 @@ export class Automaton {
     return { character: body, min, max, below: this.#bare(below), endsFrame }
   }
 
+  /** The fewest bytes that complete a text. `lengths`: those of each node. */
+  leastBytes(state: StateId, lengths: Float64Array): number {
+    return Math.min(...this.stacks(state).map((stack) => this.#leastOf(stack, lengths)))
+  }
+
+  #leastOf(stack: StackId, lengths: Float64Array): number {
+    const above: StackId[] = []
+    let at = stack
+    for (; at > HOLE && !this.#least.has(at); at = this.#below[at]!) above.push(at)
+    let bytes = this.#least.get(at) ?? 0
+    for (const cell of above.reverse()) {
+      const item = this.#items[cell]!
+      if (item < this.grammar.size) bytes += lengths[item]!
+      else {
+        const { body, min } = this.#repeat(item)
+        if (min > 0) bytes += min * lengths[body]!
+      }
+      this.#least.set(cell, bytes)
+    }
+    return bytes
+  }
+
   /** The state that only has this node to match, above a hole. */
   only(node: NodeId): StateId {
     return this.state([this.#push(node, HOLE)])
@@ -169,6 +217,7 @@ export class Automaton {
         let result: StackId = END
         for (const item of items.reverse()) {
           if (item === FRAME) result = this.#frame(result)
+          else if (this.grammar.kinds[item] === NODE.check && !this.#hasChecks) continue
           else if (item < this.grammar.size) result = this.#push(item, result)
           else {
             const { body, min, max } = other.#repeat(item)
@@ -213,9 +262,14 @@ export class Automaton {
     const sets: ByteSet[] = []
     const next: StackId[] = []
     const tokens: { id: number; negated: boolean; next: StackId }[] = []
+    const open: StackId[] = []
+    const checked: StackId[] = []
     // The set grows while it is iterated, so each stack is expanded once.
     for (const stack of seen) {
-      if (stack <= HOLE) continue
+      if (stack <= HOLE) {
+        if (this.#hasChecks) open.push(stack)
+        continue
+      }
       if (seen.size > MAX_STACKS) throw tooLarge('ways to read one text', seen.size, MAX_STACKS)
       const item = this.#items[stack]!
       const below = this.#below[stack]!
@@ -225,11 +279,19 @@ export class Automaton {
       else {
         switch (this.#kind(item)) {
           case NODE.bytes:
+            if (this.#hasChecks) open.push(stack)
             sets.push(grammar.sets[a]!)
             next.push(below)
             break
           case NODE.token:
+            if (this.#hasChecks) open.push(stack)
             tokens.push({ id: a, negated: b === 1, next: below })
+            break
+          case NODE.distinct:
+            seen.add(this.#push(a, this.#hasChecks ? this.#push(b, below) : below))
+            break
+          case NODE.check:
+            checked.push(below)
             break
           case NODE.seq:
             seen.add(this.#push(a, this.#push(b, below)))
@@ -256,7 +318,7 @@ export class Automaton {
     }
     this.work.spend(seen.size)
     this.#held += seen.size
-    return { sets, next, tokens, hasEnd: seen.has(END), hasHole: seen.has(HOLE) }
+    return { sets, next, tokens, hasEnd: seen.has(END), hasHole: seen.has(HOLE), open, checked }
   }
 
   /** The stack without items on top that are certain to be skipped, so that equal states are recognised. */

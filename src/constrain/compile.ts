@@ -1,22 +1,15 @@
 // Compiles a written grammar over a model's vocabulary. Each reply gets a constraint of its own.
 
-import { HalfbyteError } from '../base/errors.ts'
 import { recentMemo } from '../base/values.ts'
 import { type Analysed, analyse } from './analyse.ts'
 import { Automaton, DEAD, type StackId, type StateId } from './automaton.ts'
 import { CharacterWalks } from './character-walk.ts'
+import { distinctConstraints, type ModelTokens } from './distinct/distinct-constraint.ts'
 import type { TokenName } from './grammar.ts'
-import { createMasks, type Masks } from './masks.ts'
-import { bounded, gbnfFault } from './refuse.ts'
+import { Masks } from './masks.ts'
+import { bounded, forbidden, gbnfFault } from './refuse.ts'
 import { type TokenBytes, TokenTrie } from './token-trie.ts'
 import { readGrammar, type TokenConstraint, type WrittenGrammar } from './written-grammar.ts'
-
-/** The parts that all grammars of one model share. */
-interface ModelTokens {
-  readonly trie: TokenTrie
-  readonly walks: CharacterWalks
-  readonly endIds: ReadonlySet<number>
-}
 
 /**
  * Constraints by one grammar, each on a new text. All of them reuse the masks computed so far. When those
@@ -24,7 +17,7 @@ interface ModelTokens {
  */
 function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTokens): () => TokenConstraint {
   const inVocab = [...endIds].filter((id) => id < trie.vocab)
-  const newMasks = () => createMasks(new Automaton(analysed), trie, walks, inVocab)
+  const newMasks = () => new Masks(new Automaton(analysed), trie, walks, inVocab)
   let shared = newMasks()
   return () => {
     const masks = masksNow()
@@ -37,7 +30,6 @@ function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTo
   }
 
   function constraintFrom(masks: Masks, state: StateId): TokenConstraint {
-    const bytes = new Uint8Array(trie.longest)
     const closure = () => masks.automaton.closure(state)
     return {
       mask() {
@@ -62,11 +54,7 @@ function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTo
           next = automaton.state([...automaton.stacks(next), ...stacks])
         }
         if (next === DEAD) {
-          throw new HalfbyteError(
-            'internal',
-            `token ${id} was picked, which the constraint forbids; the mask was not applied, so report this`,
-            { token: id },
-          )
+          throw forbidden(id)
         }
         state = next
       },
@@ -82,15 +70,9 @@ function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTo
 
     /** The state after the bytes of a token; DEAD for a token without bytes. */
     function read(id: number): StateId {
-      let node = trie.nodeOf[id] ?? 0
-      const length = trie.depth[node]!
-      if (length === 0) return DEAD
-      for (let at = length - 1; at >= 0; at--) {
-        bytes[at] = trie.byte[node]!
-        node = trie.parent[node]!
-      }
-      let next = state
-      for (let at = 0; at < length && next !== DEAD; at++) next = masks.automaton.step(next, bytes[at]!)
+      const bytes = trie.bytesOf(id)
+      let next = bytes.length === 0 ? DEAD : state
+      for (let at = 0; at < bytes.length && next !== DEAD; at++) next = masks.automaton.step(next, bytes[at]!)
       return next
     }
   }
@@ -130,7 +112,10 @@ export class ConstraintCompiler {
     const tokens = this.#modelTokens()
     return bounded(() => {
       const { grammar, root } = readGrammar(written, tokens.trie.alphabet, (name) => this.#tokenId(name))
-      return grammarConstraints(analyse(grammar, root), tokens)
+      const analysed = analyse(grammar, root)
+      return grammar.hasDistinct
+        ? distinctConstraints(analysed, tokens)
+        : grammarConstraints(analysed, tokens)
     })
   }
 

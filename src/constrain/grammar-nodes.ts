@@ -62,6 +62,10 @@ export const NODE = {
   rule: 5,
   /** The token `a`, or with `b` = 1 any other token, whatever its text. */
   token: 6,
+  /** Node `a`: a JSON value that differs from those before it in its container. Then node `b`, the check. */
+  distinct: 7,
+  /** Nothing: the place where the value before it is compared with the others. */
+  check: 8,
 } as const
 
 export const UNBOUNDED = Number.POSITIVE_INFINITY
@@ -170,6 +174,17 @@ export class GrammarNodes {
     return this.#node(NODE.token, token, Number(negated), 0)
   }
 
+  /** An item or a key that differs from those before it in its array or object. */
+  distinct(value: NodeId): NodeId {
+    if (value === this.never) return value
+    return this.#node(NODE.distinct, value, this.#node(NODE.check, 0, 0, 0), 0)
+  }
+
+  /** Whether some value has to differ from others. */
+  get hasDistinct(): boolean {
+    return this.kinds.includes(NODE.distinct)
+  }
+
   /** The nodes that a node consists of; for a rule, its body. */
   children(node: NodeId): readonly NodeId[] {
     const a = this.a[node]!
@@ -180,6 +195,7 @@ export class GrammarNodes {
       case NODE.alt:
         return this.options[a]!
       case NODE.repeat:
+      case NODE.distinct:
         return [a]
       case NODE.rule:
         return [this.rules[a]!.body ?? this.never]

@@ -75,6 +75,7 @@ export class Grammar extends GrammarNodes {
   /** Whether JSON is written without blanks between its parts. */
   isCompact = false
   readonly #tokenIds = new Map<string, number>()
+  readonly #named = new Map<string, NodeId>()
   readonly #spelled = new Map<string, NodeId>()
   /** For each byte: the node that matches only it. */
   readonly #single: (NodeId | undefined)[] = []
@@ -100,6 +101,11 @@ export class Grammar extends GrammarNodes {
         ...rest.map((ranges) => this.seq(...ranges.map(([low, high]) => this.bytes(ofRange(low, high))))),
       )
     })
+  }
+
+  /** The node of this name, which is made once. */
+  once(name: string, make: () => NodeId): NodeId {
+    return memo(this.#named, name, make)
   }
 
   optional(node: NodeId): NodeId {

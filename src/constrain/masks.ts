@@ -23,81 +23,85 @@ interface LocalMask {
   readonly isPassable: boolean
 }
 
-export interface Masks {
+/** The masks of one automaton. */
+export class Masks {
   readonly automaton: Automaton
-  /** Throws `unsupported` if no token fits, or if the search exceeds its bound. */
-  of(state: StateId): Uint32Array
-}
+  readonly #trie: TokenTrie
+  readonly #walks: CharacterWalks
+  readonly #endIds: readonly number[]
+  readonly #states = new Map<StateId, Uint32Array>()
+  readonly #locals = new Map<StackId, LocalMask>()
+  /** Keyed by the character and what follows it. */
+  readonly #runs = new Map<number, CharacterWalk | undefined>()
+  readonly #most: number
+  /** States on the way to the current node. [depth] */
+  readonly #path: Int32Array
 
-export function createMasks(
-  automaton: Automaton,
-  trie: TokenTrie,
-  walks: CharacterWalks,
-  endIds: readonly number[],
-): Masks {
-  const states = new Map<StateId, Uint32Array>()
-  const locals = new Map<StackId, LocalMask>()
-  // Keyed by the character and what follows it.
-  const runs = new Map<number, CharacterWalk | undefined>()
-  const most = Math.max(64, Math.floor(KEPT_BYTES / (trie.words * 4)))
-  // States on the way to the current node. [depth]
-  const path = new Int32Array(trie.longest + 1)
-  return {
-    automaton,
-    // hot
-    of: (state) => states.get(state) ?? make(state),
+  constructor(automaton: Automaton, trie: TokenTrie, walks: CharacterWalks, endIds: readonly number[]) {
+    this.automaton = automaton
+    this.#trie = trie
+    this.#walks = walks
+    this.#endIds = endIds
+    this.#most = Math.max(64, Math.floor(KEPT_BYTES / (trie.words * 4)))
+    this.#path = new Int32Array(trie.longest + 1)
   }
 
-  function make(state: StateId): Uint32Array {
-    automaton.work.renew()
-    const mask = new Uint32Array(trie.words)
-    for (const stack of automaton.stacks(state)) add(stack, mask)
-    if (automaton.closure(state).hasEnd) for (const id of endIds) allowId(id, mask)
+  /** Throws `unsupported` if no token fits, or if the search exceeds its bound. */
+  of(state: StateId): Uint32Array {
+    // hot
+    return this.#states.get(state) ?? this.#make(state)
+  }
+
+  #make(state: StateId): Uint32Array {
+    this.automaton.work.renew()
+    const mask = new Uint32Array(this.#trie.words)
+    for (const stack of this.automaton.stacks(state)) this.#add(stack, mask)
+    if (this.automaton.closure(state).hasEnd) for (const id of this.#endIds) allowId(id, mask)
     if (mask.every((word) => word === 0)) {
       throw refused(
         "cannot go on: no token of the model's vocabulary fits",
         'choose another grammar or model',
       )
     }
-    makeRoom()
-    states.set(state, mask)
+    this.#makeRoom()
+    this.#states.set(state, mask)
     return mask
   }
 
-  function makeRoom(): void {
-    if (states.size + locals.size < most) return
-    states.clear()
-    locals.clear()
+  #makeRoom(): void {
+    if (this.#states.size + this.#locals.size < this.#most) return
+    this.#states.clear()
+    this.#locals.clear()
   }
 
   /** Adds the tokens that one stack allows. */
-  function add(stack: StackId, mask: Uint32Array): void {
+  #add(stack: StackId, mask: Uint32Array): void {
     let at: StackId | undefined = stack
     while (at !== undefined && at !== END) {
-      if (addRun(at, mask)) return
-      const { mask: inside, exits, isPassable } = localMask(at)
+      if (this.#addRun(at, mask)) return
+      const { mask: inside, exits, isPassable } = this.#localMask(at)
       or(mask, inside)
-      const parent = automaton.parent(at)
+      const parent = this.automaton.parent(at)
       if (parent === undefined) return
-      const state = automaton.state([parent])
-      for (const node of exits) walk(node, state, mask)
+      const state = this.automaton.state([parent])
+      for (const node of exits) this.#walk(node, state, mask)
       at = isPassable ? parent : undefined
     }
   }
 
-  function localMask(stack: StackId): LocalMask {
-    const local = automaton.local(stack, trie.longest)
-    return memo(locals, local, () => {
-      const mask = new Uint32Array(trie.words)
+  #localMask(stack: StackId): LocalMask {
+    const local = this.automaton.local(stack, this.#trie.longest)
+    return memo(this.#locals, local, () => {
+      const mask = new Uint32Array(this.#trie.words)
       const exits: number[] = []
       let isPassable = false
-      if (!addRun(local, mask, exits)) {
-        const state = automaton.state([local])
-        allowTokens(state, mask)
-        walk(0, state, mask, exits)
-        isPassable = automaton.closure(state).hasHole
+      if (!this.#addRun(local, mask, exits)) {
+        const state = this.automaton.state([local])
+        this.#allowTokens(state, mask)
+        this.#walk(0, state, mask, exits)
+        isPassable = this.automaton.closure(state).hasHole
       }
-      makeRoom()
+      this.#makeRoom()
       return { mask, exits, isPassable }
     })
   }
@@ -107,41 +111,41 @@ export function createMasks(
    * the continuation must be in the run's frame; otherwise every node would be an exit. In any other case it
    * returns false and adds nothing.
    */
-  function addRun(stack: StackId, mask: Uint32Array, exits?: number[]): boolean {
-    const run = automaton.run(stack)
+  #addRun(stack: StackId, mask: Uint32Array, exits?: number[]): boolean {
+    const run = this.automaton.run(stack)
     if (run === undefined || (exits === undefined && !run.endsFrame)) return false
-    const after = automaton.state([run.below])
-    if (exits !== undefined && automaton.closure(after).hasHole) return false
-    const characters = walkOf(run, after)
+    const after = this.automaton.state([run.below])
+    if (exits !== undefined && this.automaton.closure(after).hasHole) return false
+    const characters = this.#walkOf(run, after)
     if (characters === undefined) return false
     or(mask, characters.upTo(run.max))
     for (let index = 0; index < characters.exits.length; index++) {
       const count = characters.exitCounts[index]!
       if (count < run.min || count > run.max) continue
       const node = characters.exits[index]!
-      const state = automaton.step(after, trie.byte[node]!)
-      trie.allow(node, mask)
-      if (trie.end[node]! === node + 1) continue
-      if (exits !== undefined && automaton.closure(state).hasHole) exits.push(node)
-      walk(node, state, mask, exits)
+      const state = this.automaton.step(after, this.#trie.byte[node]!)
+      this.#trie.allow(node, mask)
+      if (this.#trie.end[node]! === node + 1) continue
+      if (exits !== undefined && this.automaton.closure(state).hasHole) exits.push(node)
+      this.#walk(node, state, mask, exits)
     }
-    if (run.min === 0) allowTokens(after, mask)
+    if (run.min === 0) this.#allowTokens(after, mask)
     return true
   }
 
-  function walkOf({ character }: CharacterRun, after: StateId): CharacterWalk | undefined {
-    return memo(runs, after * 2 ** 20 + character, () => {
+  #walkOf({ character }: CharacterRun, after: StateId): CharacterWalk | undefined {
+    return memo(this.#runs, after * 2 ** 20 + character, () => {
       const first = emptySet()
-      for (const set of automaton.closure(after).sets) addSet(first, set)
-      return walks.of(automaton, character, first)
+      for (const set of this.automaton.closure(after).sets) addSet(first, set)
+      return this.#walks.of(this.automaton, character, first)
     })
   }
 
   /** Allows the tokens that the grammar names. */
-  function allowTokens(state: StateId, mask: Uint32Array): void {
-    for (const { id, negated } of automaton.closure(state).tokens) {
+  #allowTokens(state: StateId, mask: Uint32Array): void {
+    for (const { id, negated } of this.automaton.closure(state).tokens) {
       if (!negated) allowId(id, mask)
-      else for (let other = 0; other < trie.vocab; other++) if (other !== id) allowId(other, mask)
+      else for (let other = 0; other < this.#trie.vocab; other++) if (other !== id) allowId(other, mask)
     }
   }
 
@@ -149,8 +153,11 @@ export function createMasks(
    * Allows the tokens below a node that `state` can read. Adds the nodes where a frame is left to `exits`.
    * Without `exits` the stack is complete, and no frame is left.
    */
-  function walk(root: number, state: StateId, mask: Uint32Array, exits?: number[]): void {
+  #walk(root: number, state: StateId, mask: Uint32Array, exits?: number[]): void {
     // hot
+    const { automaton } = this
+    const trie = this.#trie
+    const path = this.#path
     path[trie.depth[root]!] = state
     const end = trie.end[root]!
     for (let node = root + 1; node < end; ) {

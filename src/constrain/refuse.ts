@@ -22,6 +22,15 @@ export function tooLarge(what: string, count: number, most: number): HalfbyteErr
   })
 }
 
+/** The error for a token that the mask does not allow. */
+export function forbidden(token: number): HalfbyteError {
+  return new HalfbyteError(
+    'internal',
+    `token ${token} was picked, which the constraint forbids; the mask was not applied, so report this`,
+    { token },
+  )
+}
+
 /** A budget of so many of something, which is refused as `tooLarge` says. */
 export const budgetOf = (what: string, most: number): Budget =>
   new Budget({ work: most, refuse: ({ asked }) => tooLarge(what, asked, most) })
@@ -31,7 +40,7 @@ const MAX_PATTERN_WORK = 1 << 23
 
 /**
  * What all patterns and lengths of one constraint may take together: each has limits of its own, and a schema
- * may have thousands. One counter is enough, because a constraint is written without a pause.
+ * may have thousands. One counter is enough, because each slice of the writing begins anew (`slices.ts`).
  */
 export const patternWork = budgetOf('steps for all its patterns', MAX_PATTERN_WORK)
 

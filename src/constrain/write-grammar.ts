@@ -11,6 +11,7 @@ import { whole } from './regex/anchors.ts'
 import { regexNode } from './regex/dfa.ts'
 import { parseRegex } from './regex/syntax.ts'
 import { schemaNode } from './schema/values.ts'
+import { inSlices } from './slices.ts'
 import { type ConstraintSpec, type WrittenGrammar, writtenGrammar } from './written-grammar.ts'
 
 /** Most grammars that are kept. */
@@ -22,12 +23,27 @@ const written = new Map<string, WrittenGrammar>()
 /** Throws `unsupported` for a constraint that cannot be enforced. */
 export function writeGrammar(spec: ConstraintSpec): WrittenGrammar {
   const key = keyOf(spec)
-  return recentMemo(written, key, KEPT_GRAMMARS, () =>
-    bounded(() => {
-      const grammar = new Grammar()
-      return writtenGrammar(grammar, rootOf(grammar, spec), key)
-    }),
-  )
+  return recentMemo(written, key, KEPT_GRAMMARS, () => newGrammar(spec, key))
+}
+
+/**
+ * The same, with turns of the event loop while it is written. Undefined if it is not wanted any more, which is
+ * asked between them.
+ */
+export async function writeGrammarInSlices(
+  spec: ConstraintSpec,
+  isWanted: () => boolean,
+): Promise<WrittenGrammar | undefined> {
+  const key = keyOf(spec)
+  const made = written.get(key) ?? (await inSlices(() => newGrammar(spec, key), isWanted))
+  return made && recentMemo(written, key, KEPT_GRAMMARS, () => made)
+}
+
+function newGrammar(spec: ConstraintSpec, key: string): WrittenGrammar {
+  return bounded(() => {
+    const grammar = new Grammar()
+    return writtenGrammar(grammar, rootOf(grammar, spec), key)
+  })
 }
 
 function rootOf(grammar: Grammar, spec: ConstraintSpec): NodeId {

@@ -116,6 +116,11 @@ export function readGrammar(
         return grammar.repeat(nodes[first]!, second, c[node]!)
       case NODE.rule:
         return grammar.declare(ruleNames[first]!, framed[first] === 1)
+      case NODE.distinct:
+        return grammar.distinct(nodes[first]!)
+      case NODE.check:
+        // A part of the node after it, which makes it.
+        return grammar.empty
       default:
         return grammar.token(ids[first]!, second === 1)
     }

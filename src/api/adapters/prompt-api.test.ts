@@ -315,7 +315,7 @@ test('a reply is held to a schema or an expression, and is none when it was cut 
   const schema = { type: 'object', properties: { a: { enum: [1] } }, required: ['a'] }
   expect(JSON.parse(await session.prompt('x', { responseConstraint: schema }))).toEqual({ a: 1 })
   expect(await session.prompt('abc', { responseConstraint: /You said [a-z]{2}/ })).toBe('You said ab')
-  const refused = { responseConstraint: { type: 'array', uniqueItems: true } }
+  const refused = { responseConstraint: { type: 'array', unevaluatedItems: false } }
   await expect(session.prompt('x', refused)).rejects.toMatchObject({ name: 'NotSupportedError' })
   await expect(session.prompt('x', { responseConstraint: /x/i })).rejects.toMatchObject({
     name: 'NotSupportedError',

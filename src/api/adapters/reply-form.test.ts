@@ -2,6 +2,9 @@
 // validator.
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
+import { ConstraintCompiler } from '../../constrain/compile.ts'
+import { allowed, smallVocabulary } from '../../constrain/testing/vocabulary.ts'
+import { writeGrammar } from '../../constrain/write-grammar.ts'
 import { formOptions } from './reply-form.ts'
 
 const TREE = {
@@ -67,4 +70,21 @@ test('a reply that must be JSON is that or a call', () => {
   expect(isValid(broken)).toBe(false)
   expect(isValid({ name: 'plant', arguments: deep })).toBe(true)
   expect(isValid({ name: 'plant', arguments: broken })).toBe(false)
+})
+
+test('a forced call is written without blanks', () => {
+  const add = { name: 'add', parameters: { type: 'object', properties: { a: {} }, required: ['a'] } }
+  const { schema, compact } = formOptions({ tools: [add], choice: 'required', schema: undefined })
+  const vocabulary = smallVocabulary([])
+  const constraint = new ConstraintCompiler(vocabulary, vocabulary.vocab, vocabulary.endIds).constrain(
+    writeGrammar({ type: 'schema', schema, compact }),
+  )
+  const ids = vocabulary.encode('{"name":"add","arguments":{"a":[1,2]}}')
+  for (const id of ids) {
+    const next = allowed(constraint.mask())
+    expect(next).toContain(id)
+    for (const blank of ' \n\t') expect(next).not.toContain(blank.charCodeAt(0))
+    constraint.accept(id)
+  }
+  expect(constraint.mustEnd).toBe(true)
 })

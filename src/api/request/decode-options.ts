@@ -54,8 +54,12 @@ interface DecodeRequest {
 /**
  * Loads the part of the library that writes grammars, if the options have a constraint. Rejects with
  * `unsupported` for a constraint that cannot be enforced, and with `network` if that part does not load.
+ * Undefined if the reply is not wanted any more, which is asked while a large grammar is written.
  */
-export async function decodeRequest(given: DecodeOptions): Promise<DecodeRequest> {
+export async function decodeRequest(
+  given: DecodeOptions,
+  isWanted: () => boolean,
+): Promise<DecodeRequest | undefined> {
   const constraint = readFrom('the options', () => constraintSpec(given))
   const options: Record<string, unknown> = { ...given }
   // A validator is not sent; its JSON Schema is.
@@ -64,8 +68,9 @@ export async function decodeRequest(given: DecodeOptions): Promise<DecodeRequest
   // Refuses what a worker could not be sent, such as functions.
   const spec = structuredClone(plain)
   if (spec === undefined) return { options: given }
-  const { writeGrammar } = await import('../../constrain/write-grammar.ts').catch(notLoaded)
-  return { options, constraint: writeGrammar(spec) }
+  const { writeGrammarInSlices } = await import('../../constrain/write-grammar.ts').catch(notLoaded)
+  const written = await writeGrammarInSlices(spec, isWanted)
+  return written && { options, constraint: written }
 }
 
 function notLoaded(cause: unknown): never {

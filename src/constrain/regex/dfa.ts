@@ -5,7 +5,8 @@ import { memo } from '../../base/values.ts'
 import { type CodePoints, codePoints, has, ofText, union } from '../code-points.ts'
 import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
 import { budgetOf, patternWork, tooLarge } from '../refuse.ts'
-import { type Columns, columnAt, columnsOf, joinColumns, nfaOf } from './nfa.ts'
+import { inParts, type Steps } from '../slices.ts'
+import { type Columns, columnAt, columnsOf, joinColumns, nfaOf, type Table } from './nfa.ts'
 import type { Regex } from './syntax.ts'
 
 /** `regex` must have no anchors and no lookahead. */
@@ -38,31 +39,29 @@ type Spell = (set: CodePoints) => NodeId
  * cycles become rules.
  */
 export function dfaNode(grammar: Grammar, dfa: Dfa, spell: Spell): NodeId {
-  patternWork.spend(dfa.next.length * dfa.columns.count)
-  const sets = columnSets(dfa)
-  const isLive = liveStates(dfa)
-  if (!isLive[0]) return grammar.never
+  const targets = inParts(() => targetSteps(dfa))
+  if (targets[0] === undefined) return grammar.never
   const nodes: (NodeId | undefined)[] = dfa.next.map(() => undefined)
   /** The rules of states that a cycle returns to. */
   const rules: (NodeId | undefined)[] = dfa.next.map(() => undefined)
   const isOpen = dfa.next.map(() => false)
-  const path = [{ state: 0, targets: targetsOf(dfa, sets, isLive, 0), at: 0 }]
-  isOpen[0] = true
+  const enter = (state: number) => {
+    isOpen[state] = true
+    return { state, next: targets[state]!.keys() }
+  }
+  const path = [enter(0)]
   while (path.length > 0) {
-    const top = path.at(-1)!
-    const target = [...top.targets.keys()][top.at++]
-    if (target === undefined) {
-      const node = stateNode(grammar, dfa, top.state, top.targets, (to) => rules[to] ?? nodes[to]!, spell)
-      const rule = rules[top.state]
+    const { state, next } = path.at(-1)!
+    const { done, value: target } = next.next()
+    if (done === true) {
+      const node = stateNode(grammar, dfa, state, targets[state]!, (to) => rules[to] ?? nodes[to]!, spell)
+      const rule = rules[state]
       if (rule !== undefined) grammar.define(rule, node)
-      nodes[top.state] = node
-      isOpen[top.state] = false
+      nodes[state] = node
+      isOpen[state] = false
       path.pop()
-    } else if (target !== top.state && isOpen[target]) rules[target] ??= grammar.declare('pattern', false)
-    else if (nodes[target] === undefined && target !== top.state) {
-      isOpen[target] = true
-      path.push({ state: target, targets: targetsOf(dfa, sets, isLive, target), at: 0 })
-    }
+    } else if (target !== state && isOpen[target]) rules[target] ??= grammar.declare('pattern', false)
+    else if (nodes[target] === undefined && target !== state) path.push(enter(target))
   }
   return rules[0] ?? nodes[0]!
 }
@@ -84,24 +83,34 @@ function stateNode(
   return loop === undefined ? rest : grammar.seq(grammar.repeat(spell(loop), 0, UNBOUNDED), rest)
 }
 
-/** The characters that lead to each state from which a text can be completed. */
-function targetsOf(
-  dfa: Dfa,
-  sets: readonly CodePoints[],
-  isLive: readonly boolean[],
-  state: number,
-): ReadonlyMap<number, CodePoints> {
-  const columns = new Map<number, CodePoints[]>()
-  for (const [column, target] of dfa.next[state]!.entries()) {
-    if (!isLive[target]) continue
-    const list = columns.get(target)
-    if (list === undefined) columns.set(target, [sets[column]!])
-    else list.push(sets[column]!)
+/**
+ * For each state, the characters that lead to each other one. Undefined for states from which no text can be
+ * completed, which no other leads to.
+ */
+function* targetSteps(dfa: Dfa): Steps<(ReadonlyMap<number, CodePoints> | undefined)[]> {
+  const sets = columnSets(dfa)
+  const isLive = liveStates(dfa)
+  const targets: (ReadonlyMap<number, CodePoints> | undefined)[] = []
+  for (const [state, next] of dfa.next.entries()) {
+    patternWork.spend(next.length)
+    yield
+    if (!isLive[state]) {
+      targets.push(undefined)
+      continue
+    }
+    const columns = Map.groupBy(
+      [...next.keys()].filter((column) => isLive[next[column]!]),
+      (column) => next[column]!,
+    )
+    targets.push(
+      new Map([...columns].map(([to, list]) => [to, union(...list.map((column) => sets[column]!))])),
+    )
   }
-  return new Map([...columns].map(([target, list]) => [target, union(...list)]))
+  return targets
 }
 
-function liveStates(dfa: Dfa): boolean[] {
+/** States from which a text can be completed. */
+export function liveStates(dfa: Dfa): boolean[] {
   const before: number[][] = dfa.next.map(() => [])
   for (const [state, targets] of dfa.next.entries()) for (const target of targets) before[target]!.push(state)
   const isLive = [...dfa.accepts]
@@ -132,11 +141,18 @@ export interface Dfa {
 
 /** The texts of a pattern. Throws `unsupported` if it needs too many states. */
 export function dfaOf(regex: Regex): Dfa {
-  if (regex.type === 'meet') return meetOf(regex)
-  const nfa = nfaOf(regex, (node) => {
-    const dfa = meetOf(node)
-    return { ...dfa, sets: columnSets(dfa) }
-  })
+  return inParts(() => dfaSteps(regex))
+}
+
+/** The same in steps, as a part of a part. */
+export function* dfaSteps(regex: Regex): Steps<Dfa> {
+  if (regex.type === 'meet') return yield* meetSteps(regex)
+  const tables = new Map<Regex, Table>()
+  for (const node of outermostMeets(regex)) {
+    const dfa = yield* meetSteps(node)
+    tables.set(node, { ...dfa, sets: columnSets(dfa) })
+  }
+  const nfa = nfaOf(regex, (node) => tables.get(node)!)
   const sets = [...new Map(nfa.step.flatMap((step) => (step ? [[step.set.join(), step.set]] : []))).values()]
   const columns = columnsOf(sets)
   // One character of each column represents the column.
@@ -155,10 +171,10 @@ export function dfaOf(regex: Regex): Dfa {
       .filter((state) => nfa.step[state] !== undefined || state === nfa.accept)
       .sort((a, b) => a - b)
   }
-  return explore(columns, close([nfa.start]), {
+  return yield* explore(columns, close([nfa.start]), {
     key: (states) => states.join(),
     accepts: (states) => states.includes(nfa.accept),
-    next(states) {
+    *next(states) {
       const targets: number[][] = samples.map(() => [])
       for (const state of states) {
         const step = nfa.step[state]
@@ -167,24 +183,50 @@ export function dfaOf(regex: Regex): Dfa {
         for (let column = 0; column < taken.length; column++)
           if (taken[column]) targets[column]!.push(step.to)
       }
-      return targets.map(close)
+      const closed: (readonly number[])[] = []
+      for (const target of targets) {
+        closed.push(close(target))
+        yield
+      }
+      return closed
     },
   })
 }
 
+/** The intersections in a pattern that are not within others. */
+function outermostMeets(regex: Regex): (Regex & { type: 'meet' })[] {
+  switch (regex.type) {
+    case 'meet':
+      return [regex]
+    case 'seq':
+      return regex.parts.flatMap(outermostMeets)
+    case 'alt':
+      return regex.options.flatMap(outermostMeets)
+    case 'repeat':
+      return outermostMeets(regex.body)
+    default:
+      return []
+  }
+}
+
 const met = new WeakMap<Regex, Dfa>()
 
-function meetOf(node: Regex & { type: 'meet' }): Dfa {
-  let dfa = met.get(node)
-  if (dfa === undefined) {
-    const within = node.within.map(dfaOf)
-    const outside = node.outside.map(dfaOf)
-    dfa = [...within, ...outside.map(complementDfa)]
-      .map(merged)
-      .reduce((one, other) => merged(meet(one, other)))
-    met.set(node, dfa)
+function* meetSteps(node: Regex & { type: 'meet' }): Steps<Dfa> {
+  const known = met.get(node)
+  if (known !== undefined) return known
+  let all: Dfa | undefined
+  for (const [list, isWithin] of [
+    [node.within, true],
+    [node.outside, false],
+  ] as const) {
+    for (const part of list) {
+      const dfa = yield* dfaSteps(part)
+      const one = yield* mergeSteps(isWithin ? dfa : complementDfa(dfa))
+      all = all === undefined ? one : yield* mergeSteps(yield* meetBoth(all, one))
+    }
   }
-  return dfa
+  met.set(node, all!)
+  return all!
 }
 
 /** Most steps that are compared, summed over the rounds. */
@@ -192,6 +234,10 @@ const MAX_COMPARED = 1 << 20
 
 /** The same language, with states joined that no text distinguishes (Moore, 1956), if it is not too large. */
 export function merged(dfa: Dfa): Dfa {
+  return inParts(() => mergeSteps(dfa))
+}
+
+function* mergeSteps(dfa: Dfa): Steps<Dfa> {
   const { next, accepts, columns } = dfa
   const steps = next.length * columns.count
   let classes = accepts.map(Number)
@@ -199,12 +245,14 @@ export function merged(dfa: Dfa): Dfa {
   for (let count = new Set(classes).size; ; ) {
     compared += steps
     if (compared > MAX_COMPARED) return dfa
-    patternWork.spend(steps)
     const ids = new Map<string, number>()
-    const finer = next.map((targets, state) => {
+    const finer: number[] = []
+    for (const [state, targets] of next.entries()) {
+      patternWork.spend(columns.count)
       const key = `${classes[state]} ${targets.map((to) => classes[to]).join()}`
-      return memo(ids, key, () => ids.size)
-    })
+      finer.push(memo(ids, key, () => ids.size))
+      yield
+    }
     classes = finer
     if (ids.size === count) break
     count = ids.size
@@ -248,12 +296,18 @@ export function complementDfa(dfa: Dfa): Dfa {
 
 /** The texts that are in both. */
 export function meet(left: Dfa, right: Dfa): Dfa {
+  return inParts(() => meetBoth(left, right))
+}
+
+function* meetBoth(left: Dfa, right: Dfa): Steps<Dfa> {
   const columns = joinColumns(left.columns, right.columns)
-  return explore<readonly [number, number]>(columns, [0, 0], {
+  return yield* explore<readonly [number, number]>(columns, [0, 0], {
     key: (states) => states.join(),
     accepts: ([one, other]) => left.accepts[one]! && right.accepts[other]!,
-    next: ([one, other]) =>
-      columns.from.map(([a, b]) => [left.next[one]![a]!, right.next[other]![b]!] as const),
+    *next([one, other]) {
+      yield
+      return columns.from.map(([a, b]) => [left.next[one]![a]!, right.next[other]![b]!] as const)
+    },
   })
 }
 
@@ -278,16 +332,16 @@ export function columnSets({ columns }: Dfa): CodePoints[] {
 }
 
 /** All states that can be reached from `start`, numbered in the order of discovery. */
-function explore<State>(
+function* explore<State>(
   columns: Columns,
   start: State,
   rules: {
     readonly key: (state: State) => string
     readonly accepts: (state: State) => boolean
     /** For each column. */
-    readonly next: (state: State) => readonly State[]
+    readonly next: (state: State) => Steps<readonly State[]>
   },
-): Dfa {
+): Steps<Dfa> {
   const states = budgetOf('states of a pattern', MAX_STATES)
   const steps = budgetOf('steps of a pattern', MAX_STEPS)
   const ids = new Map<string, number>()
@@ -307,7 +361,7 @@ function explore<State>(
   for (let id = 0; id < found.length; id++) {
     steps.spend(columns.count)
     patternWork.spend(columns.count)
-    next.push(rules.next(found[id]!).map(idOf))
+    next.push((yield* rules.next(found[id]!)).map(idOf))
   }
   return { columns, next, accepts: found.map(rules.accepts) }
 }

@@ -105,6 +105,14 @@ export function typeOf(value: Json): Type {
   return typeof value as Type
 }
 
+/** Equal values have equal texts: the properties of an object are sorted. */
+export function canonical(value: Json): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
+  const entries = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`)
+  return `{${entries.sort().join()}}`
+}
+
 export function isSame(one: Json, other: Json): boolean {
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) {
     return one === other

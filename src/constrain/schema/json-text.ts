@@ -43,13 +43,15 @@ export function comma(grammar: Grammar): NodeId {
 
 /** One character of a set, as `JSON.stringify` writes it, so that each text has one spelling. */
 export function spelledChar(grammar: Grammar, set: CodePoints): NodeId {
-  const escapes: NodeId[] = []
-  for (const [low, high] of pairs(intersect(set, ESCAPED))) {
-    for (let point = low; point <= high; point++) {
-      escapes.push(grammar.text(JSON.stringify(String.fromCharCode(point)).slice(1, -1)))
+  return grammar.once(`spelled ${set.join()}`, () => {
+    const escapes: NodeId[] = []
+    for (const [low, high] of pairs(intersect(set, ESCAPED))) {
+      for (let point = low; point <= high; point++) {
+        escapes.push(grammar.text(JSON.stringify(String.fromCharCode(point)).slice(1, -1)))
+      }
     }
-  }
-  return grammar.alt(grammar.chars(intersect(set, RAW)), ...escapes)
+    return grammar.alt(grammar.chars(intersect(set, RAW)), ...escapes)
+  })
 }
 
 /** One character of a string in any JSON spelling, except halves of surrogate pairs. */

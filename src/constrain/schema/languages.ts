@@ -4,14 +4,15 @@ import {
   complementDfa,
   type Dfa,
   dfaHas,
-  dfaOf,
   dfaOfLength,
+  dfaSteps,
   isEmpty,
   MAX_STATES,
   meet,
   merged,
 } from '../regex/dfa.ts'
 import type { Regex } from '../regex/syntax.ts'
+import { inParts, type Steps } from '../slices.ts'
 import type { StringCase } from './cases.ts'
 
 /** Most states where characters beyond a count are left out: more take seconds. */
@@ -21,11 +22,13 @@ const known = new WeakMap<Regex, Dfa>()
 
 /** The texts of a pattern that is part of a schema. Throws `unsupported` if it needs too many states. */
 export function languageOf(regex: Regex): Dfa {
-  let dfa = known.get(regex)
-  if (dfa === undefined) {
-    dfa = dfaOf(regex)
-    known.set(regex, dfa)
-  }
+  // What is known is asked for inside the part: a writing that begins again asks for the same parts.
+  return inParts(() => languageSteps(regex))
+}
+
+function* languageSteps(regex: Regex): Steps<Dfa> {
+  const dfa = known.get(regex) ?? (yield* dfaSteps(regex))
+  known.set(regex, dfa)
   return dfa
 }
 

@@ -3,7 +3,7 @@ import { jsonSchema } from '../testing/language.ts'
 import { seeded } from '../testing/random-schema.ts'
 import { validator } from '../testing/validate.ts'
 import { randomText } from '../testing/walk.ts'
-import { FORMAT_NAMES } from './keywords.ts'
+import { FORMAT_NAMES } from './formats.ts'
 
 describe('formats', () => {
   test.each(FORMAT_NAMES)('%s writes what others take', (format) => {

@@ -240,6 +240,24 @@ function decimalNode(grammar: Grammar, min: Bound | undefined, max: Bound | unde
   return grammar.alt(above, grammar.seq(grammar.text('-'), decimals(grammar, nearest, farLimit(min))))
 }
 
+/** How many numbers are written, or nearly so many; at least 1. */
+export function numberCount({ isInteger, min, max, step }: NumberCase): number {
+  const isFree = !isInteger && step.digits === 0
+  const longest = [min, max].map((bound) => (bound === undefined ? 1 : limit(bound).whole.length))
+  const digits = isInteger ? 0 : isFree ? Math.max(0, MAX_DIGITS - Math.max(...longest)) : step.digits
+  const unit = BigInt(isInteger ? step.units / greatestDivisor(step.units, 10 ** step.digits) : step.units)
+  const far = 10n ** BigInt(MAX_DIGITS)
+  const low = leastOf(min, digits) ?? -far
+  const high = greatestOf(max, digits) ?? far
+  return Math.max(1, Number(roundedDown(high, unit) - roundedDown(low - 1n, unit)))
+}
+
+/** How many times the unit is below a number. */
+function roundedDown(value: bigint, unit: bigint): bigint {
+  const times = value / unit
+  return value < 0n && times * unit !== value ? times - 1n : times
+}
+
 /** The absolute value of a bound. */
 function limit({ value, exclusive }: Bound): Limit {
   return { ...decimalOf(Math.abs(value)), exclusive }

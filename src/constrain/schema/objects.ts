@@ -12,6 +12,7 @@ import {
   meet,
 } from '../regex/dfa.ts'
 import type { Conjunction, ObjectCase } from './cases.ts'
+import { textCount } from './count.ts'
 import { propertyOf } from './intersect.ts'
 import { anyKey, colon, comma, quoted, space, spelledChar } from './json-text.ts'
 import { languageOf } from './languages.ts'
@@ -30,6 +31,14 @@ export interface ObjectParts {
 /** Most patterns of names that can be distinguished: each combination is a kind of key. */
 const MAX_PATTERNS = 4
 const MAX_PLACES = 1 << 16
+
+/** Properties without a name of their own, no two of which have the same. */
+interface Others {
+  /** One of them, key and value. */
+  readonly node: NodeId
+  /** How many names there are. */
+  readonly count: number
+}
 
 interface Member {
   readonly node: NodeId
@@ -53,18 +62,12 @@ export function objectNode(grammar: Grammar, one: ObjectCase, parts: ObjectParts
   return grammar.seq(
     grammar.text('{'),
     space(grammar),
-    membersNode(grammar, one, members, othersNode(grammar, one, names, parts), parts),
+    membersNode(grammar, one, members, othersNode(grammar, one, names, parts)),
   )
 }
 
 /** The content between the braces, including the closing brace. */
-function membersNode(
-  grammar: Grammar,
-  one: ObjectCase,
-  members: readonly Member[],
-  other: NodeId,
-  parts: ObjectParts,
-): NodeId {
+function membersNode(grammar: Grammar, one: ObjectCase, members: readonly Member[], others: Others): NodeId {
   const { minProperties, maxProperties } = one
   const counts = minProperties > 0 || maxProperties < members.length || maxProperties < UNBOUNDED
   // How many properties have been written. Without limits, only whether there are any.
@@ -73,7 +76,7 @@ function membersNode(
     throw tooLarge('places of properties', (most + 1) * members.length, MAX_PLACES)
   }
   let after: NodeId[] = []
-  for (let count = 0; count <= most; count++) after.push(endNode(grammar, one, count, other, parts))
+  for (let count = 0; count <= most; count++) after.push(endNode(grammar, one, count, others))
   for (const { node, isRequired } of members.toReversed()) {
     const before: NodeId[] = []
     for (let count = 0; count <= most; count++) {
@@ -96,31 +99,32 @@ function endNode(
   grammar: Grammar,
   { minProperties, maxProperties }: ObjectCase,
   count: number,
-  other: NodeId,
-  parts: ObjectParts,
+  { node: other, count: names }: Others,
 ): NodeId {
   const lacking = Math.max(0, minProperties - count)
-  const left = maxProperties - count
+  const left = Math.min(maxProperties - count, names)
   const brace = grammar.text('}')
   const close = grammar.seq(space(grammar), brace)
-  if (other === grammar.never) return lacking > 0 ? grammar.never : count === 0 ? brace : close
-  // Two keys may be equal, and then they are one property.
-  if (lacking > 1) parts.refuse('minProperties', 'would need other properties, whose names may repeat')
+  if (lacking > names) return grammar.never
+  if (names === 0) return count === 0 ? brace : close
   const next = grammar.seq(comma(grammar), other)
   if (count > 0) return grammar.seq(grammar.repeat(next, lacking, left), close)
-  const some = left > 0 ? grammar.seq(other, grammar.repeat(next, 0, left - 1), close) : grammar.never
+  const some =
+    left > 0
+      ? grammar.seq(other, grammar.repeat(next, Math.max(0, lacking - 1), left - 1), close)
+      : grammar.never
   return lacking > 0 ? some : grammar.alt(brace, some)
 }
 
-/** One unnamed property, key and value; never if there are none. */
-function othersNode(grammar: Grammar, one: ObjectCase, names: Dfa | undefined, parts: ObjectParts): NodeId {
+function othersNode(grammar: Grammar, one: ObjectCase, names: Dfa | undefined, parts: ObjectParts): Others {
   const { patterns, additional, additionalWeight } = one
   const isOpen = additional !== undefined && additionalWeight !== 'unlikely' && parts.isPossible(additional)
-  if (!isOpen && patterns.length === 0) return grammar.never
-  const named = [...one.properties.keys()]
-  const member = (key: NodeId, value: Conjunction) => grammar.seq(key, colon(grammar), parts.valueNode(value))
+  const named = [...new Set([...one.properties.keys(), ...one.required])]
+  const member = (key: NodeId, value: Conjunction) =>
+    grammar.seq(one.maxProperties > 1 ? grammar.distinct(key) : key, colon(grammar), parts.valueNode(value))
+  if (!isOpen && patterns.length === 0) return { node: grammar.never, count: 0 }
   if (patterns.length === 0 && named.length === 0 && names === undefined) {
-    return member(anyKey(grammar), additional!)
+    return { node: member(anyKey(grammar), additional!), count: UNBOUNDED }
   }
   if (patterns.length > MAX_PATTERNS) {
     parts.refuse(
@@ -129,6 +133,7 @@ function othersNode(grammar: Grammar, one: ObjectCase, names: Dfa | undefined, p
     )
   }
   const options: NodeId[] = []
+  let count = 0
   const free = meet(names ?? dfaOfLength(0, UNBOUNDED), complementDfa(dfaOfTexts(named)))
   for (let subset = 0; subset < 1 << patterns.length; subset++) {
     const inside = patterns.filter((_, index) => (subset >> index) % 2 === 1)
@@ -140,8 +145,9 @@ function othersNode(grammar: Grammar, one: ObjectCase, names: Dfa | undefined, p
       return meet(left, inside.includes(pattern) ? language : complementDfa(language))
     }, free)
     if (isEmpty(keys)) continue
+    count += textCount(keys)
     const inQuotes = dfaNode(grammar, keys, (set) => spelledChar(grammar, set))
     options.push(member(quoted(grammar, inQuotes), value))
   }
-  return grammar.alt(...options)
+  return { node: grammar.alt(...options), count }
 }

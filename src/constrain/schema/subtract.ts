@@ -83,11 +83,12 @@ function areObjectsApart(one: ObjectCase, other: ObjectCase, oracle: Oracle, dep
   return false
 }
 
-function areSchemasApart(
+/** True if no value is allowed by both. False if this cannot be decided. */
+export function areSchemasApart(
   one: Conjunction | undefined,
   other: Conjunction | undefined,
   oracle: Oracle,
-  depth: number,
+  depth = 0,
 ): boolean {
   if (one === undefined || other === undefined) return true
   const these = oracle.cases(one)

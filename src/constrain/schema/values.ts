@@ -4,17 +4,19 @@ import { memo } from '../../base/values.ts'
 import { type Grammar, type NodeId, oneOf, UNBOUNDED } from '../grammar.ts'
 import { budgetOf } from '../refuse.ts'
 import { type Dfa, dfaNode, dfaOfTexts, regexNode } from '../regex/dfa.ts'
-import { type ArrayCase, type Case, type Conjunction, likely, type StringCase } from './cases.ts'
+import { type ArrayCase, type Case, type Conjunction, canonical, likely, type StringCase } from './cases.ts'
+import { countOf } from './count.ts'
 import { comma, freeChar, type Json, literal, quoted, space, spelledChar } from './json-text.ts'
 import { shortest, stringLanguage, withLength, writtenLanguage } from './languages.ts'
 import { numberNode } from './numbers.ts'
 import { type ObjectParts, objectNode } from './objects.ts'
 import { type Schema, SchemaDocument } from './references.ts'
-import { schemasOf } from './schemas.ts'
+import { Schemas } from './schemas.ts'
+import { areSchemasApart } from './subtract.ts'
 
 /** Most items that `contains` may ask for. */
 const MAX_CONTAINED = 64
-/** Most values of unique items that may come in any order. */
+/** Most values of unique items for which a grammar can say which are left. */
 const MAX_PERMUTED = 8
 /** Most rules: one for each part of a schema and each way of writing it. */
 const MAX_RULES = 1 << 12
@@ -23,86 +25,100 @@ const MAX_RULES = 1 << 12
  * The JSON values that a schema allows. Throws `unsupported` and names the keyword that cannot be enforced.
  */
 export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
-  const whole = new SchemaDocument(schema)
-  const schemas = schemasOf(whole)
-  const rules = new Map<string, NodeId>()
-  const ids = new Map<Schema, number>()
-  // Rules that have been declared but not defined.
-  const budget = budgetOf('parts of a schema', MAX_RULES)
-  const open: { readonly rule: NodeId; readonly conjunction: Conjunction }[] = []
-  const parts: ObjectParts = { valueNode, isPossible, nameLanguage, refuse }
-  const root = valueNode([whole.root])
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    grammar.define(next.rule, bodyOf(next.conjunction))
-  }
-  return root
+  return new SchemaWriter(grammar, new SchemaDocument(schema)).write()
+}
 
-  function valueNode(conjunction: Conjunction): NodeId {
+class SchemaWriter implements ObjectParts {
+  readonly #grammar: Grammar
+  readonly #whole: SchemaDocument
+  readonly #schemas: Schemas
+  readonly #rules = new Map<string, NodeId>()
+  readonly #ids = new Map<Schema, number>()
+  readonly #budget = budgetOf('parts of a schema', MAX_RULES)
+  /** Rules that have been declared but not defined. */
+  readonly #open: { readonly rule: NodeId; readonly conjunction: Conjunction }[] = []
+
+  constructor(grammar: Grammar, whole: SchemaDocument) {
+    this.#grammar = grammar
+    this.#whole = whole
+    this.#schemas = new Schemas(whole)
+  }
+
+  write(): NodeId {
+    const root = this.valueNode([this.#whole.root])
+    for (let next = this.#open.pop(); next !== undefined; next = this.#open.pop()) {
+      this.#grammar.define(next.rule, this.#bodyOf(next.conjunction))
+    }
+    return root
+  }
+
+  valueNode(conjunction: Conjunction): NodeId {
     const real = conjunction.filter((schema) => schema !== true)
     const key = real
-      .map((schema) => memo(ids, schema, () => ids.size))
+      .map((schema) => memo(this.#ids, schema, () => this.#ids.size))
       .toSorted((one, other) => one - other)
       .join()
-    return memo(rules, key, () => {
-      budget.spend(1)
-      const rule = grammar.declare(`value ${key}`)
-      open.push({ rule, conjunction: real })
+    return memo(this.#rules, key, () => {
+      this.#budget.spend(1)
+      const rule = this.#grammar.declare(`value ${key}`)
+      this.#open.push({ rule, conjunction: real })
       return rule
     })
   }
 
-  function isPossible(conjunction: Conjunction): boolean {
-    return schemas.cases(conjunction).length > 0
+  isPossible(conjunction: Conjunction): boolean {
+    return this.#schemas.cases(conjunction).length > 0
   }
 
-  function nameLanguage(conjunction: Conjunction): Dfa | undefined {
+  nameLanguage(conjunction: Conjunction): Dfa | undefined {
     if (conjunction.length === 0) return undefined
-    const cases = schemas.cases([...conjunction, { type: 'string' }])
+    const cases = this.#schemas.cases([...conjunction, { type: 'string' }])
     const texts = cases.filter((one) => one.type === 'literal').map(({ value }) => String(value))
     const strings = cases.filter((one) => one.type === 'string')
     if (strings.length === 0) return dfaOfTexts(texts)
-    if (strings.length > 1 || texts.length > 0) refuse('propertyNames', 'has alternatives')
+    if (strings.length > 1 || texts.length > 0) this.refuse('propertyNames', 'has alternatives')
     return stringLanguage(strings[0]!)
   }
 
-  function refuse(keyword: string, why: string): never {
-    return schemas.refuse(keyword, why)
+  refuse(keyword: string, why: string): never {
+    return this.#schemas.refuse(keyword, why)
   }
 
-  function bodyOf(conjunction: Conjunction): NodeId {
-    const cases = likely(schemas.cases(conjunction))
+  #bodyOf(conjunction: Conjunction): NodeId {
+    const cases = likely(this.#schemas.cases(conjunction))
     const texts: string[] = []
     const nodes: NodeId[] = []
     for (const one of new Set(cases)) {
       if (one.type === 'literal' && typeof one.value !== 'object') texts.push(JSON.stringify(one.value))
-      else nodes.push(nodeOf(one))
+      else nodes.push(this.#nodeOf(one))
     }
-    if (texts.length > 0) nodes.push(oneOf(grammar, texts))
-    return grammar.alt(...nodes)
+    if (texts.length > 0) nodes.push(oneOf(this.#grammar, texts))
+    return this.#grammar.alt(...nodes)
   }
 
-  function nodeOf(one: Case): NodeId {
+  #nodeOf(one: Case): NodeId {
     switch (one.type) {
       case 'literal':
-        return literal(grammar, one.value)
+        return literal(this.#grammar, one.value)
       case 'null':
-        return grammar.text('null')
+        return this.#grammar.text('null')
       case 'boolean':
-        return grammar.alt(grammar.text('true'), grammar.text('false'))
+        return this.#grammar.alt(this.#grammar.text('true'), this.#grammar.text('false'))
       case 'number':
-        return numberNode(grammar, one)
+        return numberNode(this.#grammar, one)
       case 'string':
-        return quoted(grammar, textNode(one))
+        return quoted(this.#grammar, this.#textNode(one))
       case 'array':
-        return arrayNode(one)
+        return this.#arrayNode(one)
       case 'object':
-        return objectNode(grammar, one, parts)
+        return objectNode(this.#grammar, one, this)
       default:
         return one satisfies never
     }
   }
 
-  function textNode(one: StringCase): NodeId {
+  #textNode(one: StringCase): NodeId {
+    const grammar = this.#grammar
     const { maxLength, within, outside } = one
     const isLong = within.some((regex) => shortest(regex) >= one.minLength)
     const minLength = isLong ? 0 : one.minLength
@@ -118,46 +134,59 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
     return dfaNode(grammar, writtenLanguage({ ...one, minLength }), spell)
   }
 
-  function arrayNode(one: ArrayCase): NodeId {
-    if (one.isUnique && one.maxItems > 1) return uniqueNode(one)
-    if (one.contains !== undefined) return arrayNode(withContained(one, one.contains))
+  #arrayNode(one: ArrayCase): NodeId {
+    const contained = one.contains === undefined ? one : this.#withContained(one, one.contains)
+    if (!one.isUnique || one.maxItems < 2) return this.#itemsNode(contained)
+    const listed = this.#listed(one)
+    return listed === undefined || listed.length > MAX_PERMUTED
+      ? this.#itemsNode(this.#withinCounts(contained))
+      : this.#permutedNode(one, listed)
+  }
+
+  #itemsNode(one: ArrayCase): NodeId {
+    const grammar = this.#grammar
     const { prefix, rest, restWeight, minItems, maxItems } = one
     const isOpen =
-      rest !== undefined && isPossible(rest) && (restWeight !== 'unlikely' || minItems > prefix.length)
+      rest !== undefined && this.isPossible(rest) && (restWeight !== 'unlikely' || minItems > prefix.length)
     const end = (count: number) =>
       count < minItems || count > maxItems
         ? grammar.never
         : grammar.seq(count === 0 ? grammar.empty : space(grammar), grammar.text(']'))
-    const separated = (count: number, item: NodeId) =>
-      count === 0 ? item : grammar.seq(comma(grammar), item)
-    const first = prefix.findIndex((item) => !isPossible(item))
+    const separated = (count: number, schemas: Conjunction) => {
+      const value = this.valueNode(schemas)
+      const item = one.isUnique && maxItems > 1 ? grammar.distinct(value) : value
+      return count === 0 ? item : grammar.seq(comma(grammar), item)
+    }
+    const first = prefix.findIndex((item) => !this.isPossible(item))
     const length = Math.min(first < 0 ? prefix.length : first, maxItems)
     let after = end(length)
     if (isOpen && first < 0 && maxItems > length) {
-      const item = valueNode(rest)
       const more = grammar.repeat(
-        separated(1, item),
+        separated(1, rest),
         Math.max(0, minItems - Math.max(1, length)),
         maxItems - Math.max(1, length),
       )
       const close = grammar.seq(space(grammar), grammar.text(']'))
-      after = length > 0 ? grammar.seq(more, close) : grammar.alt(end(0), grammar.seq(item, more, close))
+      after =
+        length > 0
+          ? grammar.seq(more, close)
+          : grammar.alt(end(0), grammar.seq(separated(0, rest), more, close))
     }
     for (let at = length - 1; at >= 0; at--) {
-      const written = grammar.seq(separated(at, valueNode(prefix[at]!)), after)
+      const written = grammar.seq(separated(at, prefix[at]!), after)
       after = grammar.alt(end(at), written)
     }
     return grammar.seq(grammar.text('['), space(grammar), after)
   }
 
   /** The items that `contains` counts come first, then others. */
-  function withContained(one: ArrayCase, contains: NonNullable<ArrayCase['contains']>): ArrayCase {
+  #withContained(one: ArrayCase, contains: NonNullable<ArrayCase['contains']>): ArrayCase {
     const { schema, min, max } = contains
     const { prefix, rest } = one
     const plain = { ...one, contains: undefined }
     if (min === 0 && max >= one.maxItems) return plain
     if (prefix.length > 0 || min > MAX_CONTAINED) {
-      refuse('contains', `is supported without prefixItems and for up to ${MAX_CONTAINED} items`)
+      this.refuse('contains', `is supported without prefixItems and for up to ${MAX_CONTAINED} items`)
     }
     const least = Math.max(one.minItems, min)
     const most = Math.min(one.maxItems, max)
@@ -170,37 +199,56 @@ export function schemaNode(grammar: Grammar, schema: unknown): NodeId {
   }
 
   /**
-   * Arrays whose items are a few listed values: the node of what may follow depends on those that are left.
-   * Where they are many, they are written in the order of the list.
+   * The array with so few items that each finds a value that those before it cannot have taken.
    */
-  function uniqueNode({ prefix, rest, contains, minItems, maxItems }: ArrayCase): NodeId {
-    const cases = rest === undefined ? [] : schemas.cases(rest)
+  #withinCounts(one: ArrayCase): ArrayCase {
+    const { prefix, rest, minItems } = one
+    const casesOf = (conjunction: Conjunction) => this.#schemas.cases(conjunction)
+    const rivals = (item: Conjunction, count: number) =>
+      prefix.slice(0, count).filter((other) => !areSchemasApart(item, other, this.#schemas)).length
+    const full = prefix.findIndex((item, at) => countOf(item, casesOf) <= rivals(item, at))
+    const others = rest === undefined ? 0 : countOf(rest, casesOf) - rivals(rest, prefix.length)
+    const most = full < 0 ? prefix.length + Math.max(0, others) : full
+    if (minItems > most) {
+      this.refuse(
+        'uniqueItems',
+        `asks for ${minItems} different items, and only ${most} are sure to be found`,
+      )
+    }
+    return { ...one, maxItems: Math.min(one.maxItems, most) }
+  }
+
+  /** The values of items that are listed; undefined if others are allowed. */
+  #listed({ prefix, rest, contains }: ArrayCase): readonly Json[] | undefined {
+    if (prefix.length > 0 || contains !== undefined) return undefined
+    const cases = rest === undefined ? [] : this.#schemas.cases(rest)
     const values = cases.map((one): readonly Json[] | undefined => {
       if (one.type === 'literal') return [one.value]
       if (one.type === 'boolean') return [true, false]
       return one.type === 'null' ? [null] : undefined
     })
+    if (values.includes(undefined)) return undefined
     const listed = values.flatMap((list): readonly Json[] => list ?? [])
-    if (prefix.length > 0 || contains !== undefined || values.includes(undefined)) {
-      refuse('uniqueItems', 'is supported for items that are one of a list of values')
-    }
-    const texts = [...new Map(listed.map((value) => [JSON.stringify(value), value])).values()]
-    const isFree = texts.length <= MAX_PERMUTED
+    return [...new Map(listed.map((value) => [canonical(value), value])).values()]
+  }
+
+  /** Arrays of a few listed values: the node of what may follow depends on those that are left. */
+  #permutedNode({ minItems, maxItems }: ArrayCase, values: readonly Json[]): NodeId {
+    const grammar = this.#grammar
     const known = new Map<string, NodeId>()
     const close = grammar.text(']')
     /** After `count` items, with these left. */
     const after = (left: readonly Json[], count: number): NodeId =>
-      memo(known, `${left.map((value) => texts.indexOf(value)).join()} ${count}`, () => {
+      memo(known, `${left.map((value) => values.indexOf(value)).join()} ${count}`, () => {
         const end =
           count < minItems ? grammar.never : count === 0 ? close : grammar.seq(space(grammar), close)
         if (count >= maxItems) return end
         const items = left.map((value, at) => {
-          const others = isFree ? left.toSpliced(at, 1) : left.slice(at + 1)
-          const written = grammar.seq(literal(grammar, value), after(others, count + 1))
+          const written = grammar.seq(literal(grammar, value), after(left.toSpliced(at, 1), count + 1))
           return count === 0 ? written : grammar.seq(comma(grammar), written)
         })
         return grammar.alt(end, ...items)
       })
-    return grammar.seq(grammar.text('['), space(grammar), after(texts, 0))
+    return grammar.seq(grammar.text('['), space(grammar), after(values, 0))
   }
 }

@@ -100,7 +100,11 @@ describe('a reply', () => {
 
   test.each([
     ['two constraints', { choices: ['a'], pattern: 'a' }, /choices/],
-    ['a keyword that cannot be honoured', { schema: { type: 'array', uniqueItems: true } }, /uniqueItems/],
+    [
+      'a keyword that cannot be honoured',
+      { schema: { type: 'array', unevaluatedItems: false } },
+      /unevaluatedItems/,
+    ],
     ['a grammar that cannot be read', { grammar: 'root = "a"' }, /::=/],
     ['a pattern that is not regular', { pattern: '(a)\\1' }, /back-reference/],
     ['choices that are none', { choices: [] }, /no choices/],

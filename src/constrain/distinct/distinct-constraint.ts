@@ -1,0 +1,94 @@
+// Constraints where values must differ. In: a grammar and a vocabulary. Out: constraints on one reply each.
+import type { Analysed } from '../analyse.ts'
+import { Automaton, DEAD } from '../automaton.ts'
+import type { CharacterWalks } from '../character-walk.ts'
+import { Masks } from '../masks.ts'
+import { forbidden } from '../refuse.ts'
+import type { TokenTrie } from '../token-trie.ts'
+import type { TokenConstraint } from '../written-grammar.ts'
+import { DistinctMasks } from './distinct-masks.ts'
+import { DistinctReader, type Position } from './distinct-reader.ts'
+
+/** The parts that all grammars of one model share. */
+export interface ModelTokens {
+  readonly trie: TokenTrie
+  readonly walks: CharacterWalks
+  readonly endIds: ReadonlySet<number>
+}
+
+/** Constraints by one grammar, each on a new text. All of them reuse the states and masks found so far. */
+export function distinctConstraints(
+  analysed: Analysed,
+  { trie, walks, endIds }: ModelTokens,
+): () => TokenConstraint {
+  const inVocab = [...endIds].filter((id) => id < trie.vocab)
+  const newMasks = () => {
+    const masks = new Masks(new Automaton(analysed), trie, walks, inVocab)
+    return new DistinctMasks(new DistinctReader(analysed), masks, trie)
+  }
+  let shared = newMasks()
+  const masksNow = () => {
+    if (shared.isFull) shared = newMasks()
+    return shared
+  }
+  return () => {
+    const masks = masksNow()
+    return new DistinctConstraint({ trie, endIds, masksNow }, masks, masks.reader.start)
+  }
+}
+
+interface Shared {
+  readonly trie: TokenTrie
+  readonly endIds: ReadonlySet<number>
+  /** The masks to go on with. */
+  readonly masksNow: () => DistinctMasks
+}
+
+class DistinctConstraint implements TokenConstraint {
+  readonly #shared: Shared
+  #masks: DistinctMasks
+  #position: Position
+
+  constructor(shared: Shared, masks: DistinctMasks, position: Position) {
+    this.#shared = shared
+    this.#masks = masks
+    this.#position = position
+  }
+
+  mask(): Uint32Array {
+    // hot
+    const now = this.#shared.masksNow()
+    if (now !== this.#masks) {
+      const state = now.reader.automaton.carry(this.#masks.reader.automaton, this.#position.state)
+      this.#position = { ...this.#position, state }
+      this.#masks = now
+    }
+    return this.#masks.of(this.#position)
+  }
+
+  accept(id: number): void {
+    // hot
+    const { trie, endIds } = this.#shared
+    const { reader } = this.#masks
+    if (this.canEnd && endIds.has(id)) return
+    reader.automaton.work.renew()
+    const bytes = trie.bytesOf(id)
+    let next = this.#position
+    for (const byte of bytes) if (next.state !== DEAD) next = reader.read(next, byte)
+    if (bytes.length === 0 || next.state === DEAD) throw forbidden(id)
+    this.#position = next
+  }
+
+  get canEnd(): boolean {
+    return this.#masks.reader.automaton.closure(this.#position.state).hasEnd
+  }
+
+  get mustEnd(): boolean {
+    const { hasEnd, sets } = this.#masks.reader.automaton.closure(this.#position.state)
+    return hasEnd && sets.length === 0
+  }
+
+  copy(): TokenConstraint {
+    return new DistinctConstraint(this.#shared, this.#masks, this.#position)
+  }
+}

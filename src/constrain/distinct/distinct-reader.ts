@@ -1,0 +1,123 @@
+// Texts with values that must differ. In: bytes. Out: positions: the state of the automaton and the place in
+// the JSON text; and whether a position can still be completed with values that differ from those before it.
+import type { Analysed } from '../analyse.ts'
+import { Automaton, DEAD, type StateId } from '../automaton.ts'
+import { addSet, emptySet, hasByte } from '../grammar-nodes.ts'
+import { budgetOf } from '../refuse.ts'
+import { leastBytes } from './least-bytes.ts'
+import { checked, ended, isNew, mayEqual, type Place, START, step } from './place.ts'
+
+/** Never changed, so copies share it. */
+export interface Position {
+  readonly state: StateId
+  readonly place: Place
+  /** What the comparison of the value that ends here gave; undefined if none ends. */
+  readonly isPassed: boolean | undefined
+}
+
+/** Most positions of one search, and of all searches for one token. */
+const MAX_TRIES = 1 << 14
+const MAX_TRIES_OF_TOKEN = 1 << 18
+/** So many digits that may follow give more numbers than a reply has values. */
+const MANY_DIGITS = 7
+
+export class DistinctReader {
+  readonly automaton: Automaton
+  /** Renewed for each token. */
+  readonly tries = budgetOf('positions on the way to new values', MAX_TRIES_OF_TOKEN)
+  readonly #lengths: Float64Array
+
+  constructor(analysed: Analysed) {
+    this.automaton = new Automaton(analysed, true)
+    this.#lengths = leastBytes(analysed.grammar)
+  }
+
+  get start(): Position {
+    return { state: this.automaton.start, place: START, isPassed: undefined }
+  }
+
+  /** The position after one more byte. Its state is DEAD if no text continues so. */
+  read({ state, place }: Position, byte: number): Position {
+    // hot
+    const next = this.automaton.step(state, byte)
+    if (next === DEAD) return { state: DEAD, place, isPassed: undefined }
+    const after = step(place, byte)
+    const verdict = this.automaton.verdict(next)
+    if (verdict === undefined) return { state: next, place: after, isPassed: undefined }
+    return isNew(after)
+      ? { state: verdict.passed, place: checked(after), isPassed: true }
+      : { state: verdict.failed, place: after, isPassed: false }
+  }
+
+  /**
+   * Whether the values that are being written can be completed so that they differ from those before them.
+   * The shortest texts are tried first. Blanks between parts change no value, so they are left out.
+   */
+  canDiffer(from: Position): boolean {
+    if (this.#differs(from)) return true
+    const queue = new Queue<{ position: Position; bytes: number }>()
+    queue.add(0, { position: from, bytes: 0 })
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      this.tries.spend(1)
+      const next = queue.take()
+      if (next === undefined) return false
+      const { position } = next
+      if (this.#isEndless(position)) return true
+      const bytes = next.bytes + 1
+      for (const byte of this.#nextBytes(position)) {
+        const after = this.read(position, byte)
+        if (after.state === DEAD) continue
+        if (this.#differs(after)) return true
+        queue.add(bytes + this.automaton.leastBytes(after.state, this.#lengths), { position: after, bytes })
+      }
+    }
+    return false
+  }
+
+  #differs({ place, isPassed }: Position): boolean {
+    return !mayEqual(isPassed === true ? ended(place) : place)
+  }
+
+  /** Whether a text or number is being written that has more ends than there can be values. */
+  #isEndless({ state, place }: Position): boolean {
+    const isNumber = place.mode === 'bare' && /^-?[1-9]\d*$/.test(place.text)
+    if (!isNumber && place.mode !== 'string') return false
+    const { automaton } = this
+    const many = isNumber ? MANY_DIGITS : Number.POSITIVE_INFINITY
+    return automaton.stacks(state).some((stack) => (automaton.run(stack)?.max ?? 0) >= many)
+  }
+
+  #nextBytes({ state, place }: Position): number[] {
+    const set = emptySet()
+    for (const each of this.automaton.closure(state).sets) addSet(set, each)
+    const isText = place.mode === 'string'
+    const bytes: number[] = []
+    for (let byte = 0; byte < 256; byte++) {
+      if (hasByte(set, byte) && (isText || !BLANKS.has(byte))) bytes.push(byte)
+    }
+    return bytes
+  }
+}
+
+const BLANKS: ReadonlySet<number> = new Set([0x20, 0x0a, 0x09, 0x0d])
+
+/** Takes the items of the lowest rank first; of those, the last one. */
+class Queue<Item> {
+  readonly #ranks: Item[][] = []
+  #lowest = 0
+
+  add(rank: number, item: Item): void {
+    this.#ranks[rank] ??= []
+    this.#ranks[rank].push(item)
+    this.#lowest = Math.min(this.#lowest, rank)
+  }
+
+  take(): Item | undefined {
+    while (this.#lowest < this.#ranks.length) {
+      const item = this.#ranks[this.#lowest]?.pop()
+      if (item !== undefined) return item
+      this.#lowest += 1
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,214 @@
+// Places in a JSON text. In: its bytes, one after another. Out: where the text stands: the containers that
+// are open, the values that may not come again in each, and what the value that is being written may equal.
+// A place is never changed, so forks and searches share it. Values are compared as canonical texts: strings
+// decoded, numbers by value, the properties of an object sorted.
+import { utf8 } from '../code-points.ts'
+import { Taken } from './taken.ts'
+
+export interface Container {
+  readonly outer: Container | undefined
+  readonly isArray: boolean
+  /** Items, or the keys of an object, that were checked. */
+  readonly taken: Taken
+  /** The canonical text of an array's items so far, with its bracket. */
+  readonly items: string
+  /** Properties that are complete, the last one first. */
+  readonly entries: Entries | undefined
+  /** The key whose value comes next. */
+  readonly key: string | undefined
+  /** Values beside the container that it may still equal. */
+  readonly rivals: readonly string[]
+}
+
+interface Entries {
+  readonly entry: string
+  readonly before: Entries | undefined
+}
+
+type Mode = 'between' | 'string' | 'escape' | 'unicode' | 'bare' | 'ended'
+
+export interface Place {
+  readonly mode: Mode
+  readonly container: Container | undefined
+  /** A string's bytes so far, decoded, or a number or word as it is written; when it ended, its value. */
+  readonly text: string
+  /** Hex digits of an escape, and the first half of a surrogate pair. */
+  readonly hex: string
+  readonly lead: number
+  /** Whether the value that ends here was checked. */
+  readonly isChecked: boolean
+}
+
+export const START: Place = {
+  mode: 'between',
+  container: undefined,
+  text: '',
+  hex: '',
+  lead: 0,
+  isChecked: false,
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const LINE = 0x0a
+const isBlank = (byte: number) => byte === 0x20 || byte === LINE || byte === 0x09 || byte === 0x0d
+const ESCAPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({ b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
+)
+
+/** The place after one more byte. */
+export function step(place: Place, byte: number): Place {
+  // hot
+  switch (place.mode) {
+    case 'string':
+      if (byte === QUOTE) return { ...place, mode: 'ended', text: `${quoted(place.text)}"` }
+      if (byte === BACKSLASH) return { ...place, mode: 'escape' }
+      return { ...place, text: place.text + String.fromCharCode(byte) }
+    case 'escape': {
+      const char = String.fromCharCode(byte)
+      if (char === 'u') return { ...place, mode: 'unicode', hex: '' }
+      return { ...place, mode: 'string', text: place.text + (ESCAPES.get(char) ?? char) }
+    }
+    case 'unicode':
+      return unicode(place, place.hex + String.fromCharCode(byte))
+    case 'bare':
+      if (isBlank(byte) || isPunctuation(byte)) return between(ended(place), byte)
+      return { ...place, text: place.text + String.fromCharCode(byte), isChecked: false }
+    case 'ended':
+    case 'between':
+      return between(place, byte)
+    default:
+      return place.mode satisfies never
+  }
+}
+
+function unicode(place: Place, hex: string): Place {
+  if (hex.length < 4) return { ...place, hex }
+  const unit = Number.parseInt(hex, 16)
+  if (unit >> 10 === 0x36) return { ...place, mode: 'string', hex: '', lead: unit }
+  const point = unit >> 10 === 0x37 ? 0x10000 + ((place.lead & 0x3ff) << 10) + (unit & 0x3ff) : unit
+  const text = place.text + String.fromCharCode(...utf8(point))
+  return { ...place, mode: 'string', hex: '', lead: 0, text }
+}
+
+const isPunctuation = (byte: number) => byte === 0x2c || byte === 0x3a || byte === 0x5d || byte === 0x7d
+
+/** A byte outside of strings, numbers and words. */
+function between(place: Place, byte: number): Place {
+  if (isBlank(byte)) return place
+  const container = place.mode === 'ended' ? committed(place) : place.container
+  switch (String.fromCharCode(byte)) {
+    case ',':
+    case ':':
+      return { ...START, container }
+    case '[':
+    case '{':
+      return { ...START, container: opened(container, byte === 0x5b) }
+    case ']':
+    case '}':
+      return { ...START, mode: 'ended', container: container?.outer, text: closed(container!) }
+    case '"':
+      return { ...START, mode: 'string', container }
+    default:
+      return { ...START, mode: 'bare', container, text: String.fromCharCode(byte) }
+  }
+}
+
+/** The place at the end of the value that is being written, if it can end there. */
+export function ended(place: Place): Place {
+  return place.mode === 'bare' ? { ...place, mode: 'ended', text: bareValue(place.text) } : place
+}
+
+const bareValue = (text: string) => (isNumeric(text) ? String(Number(text)) : text)
+const isNumeric = (text: string) => /^[-\d]/.test(text)
+/** The beginning of a string's canonical text. */
+const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}`
+
+function opened(outer: Container | undefined, isArray: boolean): Container {
+  const bracket = isArray ? '[' : '{'
+  return {
+    ...{ outer, isArray, taken: Taken.none, items: isArray ? '[' : '', entries: undefined, key: undefined },
+    rivals: outer?.isArray === true ? outer.taken.filter((value) => value.startsWith(bracket)) : [],
+  }
+}
+
+/** The container with the value that ended in it. */
+function committed({ container, text, isChecked }: Place): Container | undefined {
+  if (container === undefined) return undefined
+  const taken = isChecked ? container.taken.with(text) : container.taken
+  if (container.isArray) {
+    const items = nextItem(container) + text
+    return { ...container, taken, items, rivals: container.rivals.filter((rival) => rival.startsWith(items)) }
+  }
+  if (container.key === undefined) return { ...container, taken, key: text }
+  const entry = `${container.key}:${text}`
+  return {
+    ...container,
+    ...{ taken, key: undefined, entries: { entry, before: container.entries } },
+    rivals: container.rivals.filter((rival) => rival.includes(entry)),
+  }
+}
+
+const nextItem = ({ items }: Container) => (items === '[' ? items : `${items},`)
+
+function closed(container: Container): string {
+  if (container.isArray) return `${container.items}]`
+  const entries: string[] = []
+  for (let at = container.entries; at !== undefined; at = at.before) entries.push(at.entry)
+  return `{${entries.sort().join()}}`
+}
+
+/** Whether the value that ends here differs from the others of its container. */
+export function isNew(place: Place): boolean {
+  return place.container === undefined || !place.container.taken.has(ended(place).text)
+}
+
+/** The same place, where the value that ends here was checked. */
+export function checked(place: Place): Place {
+  return { ...place, isChecked: true }
+}
+
+/** False if nothing that is written next, without the end of a checked value, can come to equal another. */
+export function isAtRisk({ container }: Place): boolean {
+  if (container === undefined) return false
+  if (container.taken.size > 0 && (container.isArray || container.key === undefined)) return true
+  for (let at: Container | undefined = container; at !== undefined; at = at.outer) {
+    if (at.rivals.length > 0) return true
+  }
+  return false
+}
+
+/**
+ * Whether the value that is being written, or one that it is a part of, may still become one that is taken.
+ * True where this is not certain.
+ */
+export function mayEqual(place: Place): boolean {
+  const { container, mode } = place
+  if (container === undefined) return false
+  const part = partOf(place)
+  const isOwn = mode !== 'between' && mode !== 'ended' && (container.isArray || container.key === undefined)
+  if (isOwn && container.taken.some((value) => value.startsWith(part))) return true
+  return mayContainersEqual(container, mode === 'ended' ? place.text : part)
+}
+
+/** The canonical beginning of the value that is being written, as far as it is certain. */
+function partOf({ mode, text }: Place): string {
+  if (mode === 'string' || mode === 'escape' || mode === 'unicode') return quoted(text)
+  return mode === 'bare' && !isNumeric(text) ? text : ''
+}
+
+/** Whether a container that is open may equal another, if its next part begins so. */
+function mayContainersEqual(container: Container, part: string): boolean {
+  let next = part
+  /** Properties of inner objects, which may stand anywhere in their canonical texts. */
+  const needles: string[] = []
+  for (let at: Container | undefined = container; at !== undefined; at = at.outer) {
+    const { isArray, key, rivals } = at
+    const begin = isArray ? nextItem(at) + next : key === undefined ? next : `${key}:${next}`
+    const has = (rival: string) => (isArray ? rival.startsWith(begin) : rival.includes(begin))
+    if (rivals.some((rival) => has(rival) && needles.every((needle) => rival.includes(needle)))) return true
+    if (!isArray) needles.push(begin)
+    next = isArray ? begin : '{'
+  }
+  return false
+}

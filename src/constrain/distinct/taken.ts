@@ -1,0 +1,40 @@
+// Taken values. In: values one after another, as canonical texts. Out: whether one is there. Never changed:
+// adding makes another set, which shares what it can.
+
+/** Values beside the shared ones, before all are put into one set. */
+const MOST_ADDED = 32
+
+export class Taken {
+  static readonly none = new Taken(new Set(), [])
+  readonly #shared: ReadonlySet<string>
+  readonly #added: readonly string[]
+
+  private constructor(shared: ReadonlySet<string>, added: readonly string[]) {
+    this.#shared = shared
+    this.#added = added
+  }
+
+  get size(): number {
+    return this.#shared.size + this.#added.length
+  }
+
+  has(value: string): boolean {
+    return this.#shared.has(value) || this.#added.includes(value)
+  }
+
+  with(value: string): Taken {
+    const added = [...this.#added, value]
+    if (added.length <= MOST_ADDED) return new Taken(this.#shared, added)
+    return new Taken(new Set([...this.#shared, ...added]), [])
+  }
+
+  filter(test: (value: string) => boolean): readonly string[] {
+    return [...this.#shared, ...this.#added].filter(test)
+  }
+
+  some(test: (value: string) => boolean): boolean {
+    if (this.#added.some(test)) return true
+    for (const value of this.#shared) if (test(value)) return true
+    return false
+  }
+}

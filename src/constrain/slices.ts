@@ -1,0 +1,112 @@
+// Slices. In: the writing of a grammar, and the long parts of it as steps. Out: the same result, with turns of
+// the event loop in between, so that a page answers and an abort arrives.
+//
+// The writing is a deep recursion, which cannot stop in the middle. So a pause throws it away and it begins
+// again; parts that were finished give their results at once, in the order in which they were asked for, and
+// the one that was open goes on. This needs one thing of the writing: it is the same each time.
+import { eventLoopTurn } from '../base/budget.ts'
+import { patternWork } from './refuse.ts'
+
+/** A long part. It yields wherever it may pause. */
+export type Steps<Result> = Generator<undefined, Result>
+
+/** What a part has come to. */
+interface Outcome {
+  readonly value: unknown
+  readonly error: unknown
+  /** Units of work that it took. */
+  readonly units: number
+}
+
+/** One writing, over all its slices. */
+interface Run {
+  readonly outcomes: Outcome[]
+  /** Parts that this slice has asked for. */
+  asked: number
+  open: Steps<unknown> | undefined
+  /** Units of the open part in earlier slices. */
+  openUnits: number
+  /** Units that are left in this slice. */
+  left: number
+}
+
+class Pause {}
+
+/** Undefined where nobody waits, as inside a part: then parts do not pause. */
+let current: Run | undefined
+
+/** Units between two turns of the event loop at first, some 60 ms. */
+const SLICE_UNITS = 1 << 17
+/** So many slices have the same length. What is not in parts is done again in each, so later ones are longer. */
+const SLICES_OF_LENGTH = 8
+
+/** The result of a long part. */
+export function inParts<Result>(begin: () => Steps<Result>): Result {
+  const run = current
+  if (run === undefined) return allSteps(begin())
+  const known = run.outcomes[run.asked]
+  run.asked += 1
+  if (known !== undefined) patternWork.spend(known.units)
+  const { value, error } = known ?? outcomeOf(run, begin)
+  if (error !== undefined) throw error
+  return value as Result
+}
+
+function allSteps<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+  }
+}
+
+/** Goes on with the part that is open, until it ends or the slice does. */
+function outcomeOf(run: Run, begin: () => Steps<unknown>): Outcome {
+  run.open ??= begin()
+  // What a part asks for itself is a step of it.
+  current = undefined
+  const before = patternWork.spentUnits
+  patternWork.spend(run.openUnits)
+  const newUnits = () => patternWork.spentUnits - before - run.openUnits
+  const ended = (value: unknown, error: unknown) => {
+    const outcome = { value, error, units: patternWork.spentUnits - before }
+    run.left -= newUnits()
+    run.open = undefined
+    run.openUnits = 0
+    run.outcomes.push(outcome)
+    return outcome
+  }
+  try {
+    while (newUnits() < run.left) {
+      const { done, value } = run.open.next()
+      if (done === true) return ended(value, undefined)
+    }
+  } catch (error) {
+    return ended(undefined, error)
+  } finally {
+    current = run
+  }
+  run.openUnits += newUnits()
+  throw new Pause()
+}
+
+/** Undefined if the result is not wanted any more, which is asked before each slice. */
+export async function inSlices<Result>(
+  work: () => Result,
+  isWanted: () => boolean,
+): Promise<Result | undefined> {
+  const run: Run = { outcomes: [], asked: 0, open: undefined, openUnits: 0, left: 0 }
+  for (let slice = 0; isWanted(); slice++) {
+    run.left = SLICE_UNITS * (1 + Math.floor(slice / SLICES_OF_LENGTH))
+    run.asked = 0
+    current = run
+    try {
+      return work()
+    } catch (error) {
+      if (!(error instanceof Pause)) throw error
+    } finally {
+      current = undefined
+    }
+    await eventLoopTurn()
+  }
+  return undefined
+}
