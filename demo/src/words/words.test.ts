@@ -44,7 +44,6 @@ const VALUES: { readonly [Code in NoteCode]: Extract<EngineNote, { code: Code }>
   'ignored-sampling': { settings: 'temperature -1' },
   'unreadable-template': { reason: 'why' },
   'merged-system': {},
-  'unlimited-activations': { places: 3, node: '/mul', low: -1, high: 1 },
 }
 
 test.each(Object.entries(VALUES))('the note %s has a sentence in Hebrew with its values', (code, values) => {

@@ -257,7 +257,6 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
         ? shorterContext(options.contextLength, contextLength)
         : provenContext(options.contextLength ?? DEFAULT_CONTEXT, contextLength)),
       ...refusedSampling(refused),
-      ...(file.notes ?? []),
     ],
   }
 }

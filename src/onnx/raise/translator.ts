@@ -3,7 +3,7 @@
 import type { Budget } from '../../base/budget.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { GraphBuilder } from '../../graph/builder.ts'
-import type { Value } from '../../graph/ir.ts'
+import type { Limits, Value } from '../../graph/ir.ts'
 import type { Graph as StepGraph } from '../../graph/nodes.ts'
 import { graphBudget } from '../evaluate.ts'
 import { inferTypes, type Types } from '../infer.ts'
@@ -59,7 +59,6 @@ export class Translator {
     tablePositions: undefined,
     norms: new Set(),
     hasPositions: false,
-    ranges: [],
   }
   /** Of every value, as far as inference knows. */
   readonly types: Types
@@ -76,6 +75,8 @@ export class Translator {
   readonly masks = new Map<string, number>()
   /** What each row that was normed was before, and how. */
   readonly normed = new Map<Value, Pick<Heads, 'value' | 'norm'>>()
+  /** Ranges that rows are known to be in. */
+  readonly limited = new Map<Value, Limits>()
   /** What a step leaves of each state of a recurrent layer, as text. */
   readonly left = new Map<string, string>()
   /** What has each state of keys or values with the step's own after it. */
