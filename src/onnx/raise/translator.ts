@@ -17,7 +17,7 @@ import { mergeProducts, nameSteps } from './merge-products.ts'
 import { Prober } from './probe.ts'
 import { normedRows } from './recurrence.ts'
 import { rotatesLike, settled } from './settled.ts'
-import { tailOf, wronglyLeft } from './tail.ts'
+import { isRecurrentState, tailOf, wronglyLeft } from './tail.ts'
 import { WeightTable } from './weights/weight-table.ts'
 
 /** Translates one kind of node. `false`: this form of it is not a part of a step; control flow may be. */
@@ -194,9 +194,8 @@ export class Translator {
     return this.#states.length > 0
   }
 
-  /** Whether it has states [batch, channels, n]; keys and values have another axis. */
   get isRecurrent(): boolean {
-    return this.#states.some(({ type }) => type?.dims?.length === 3)
+    return this.#states.some(isRecurrentState)
   }
 
   get #states(): readonly Input[] {
@@ -298,11 +297,11 @@ export class Translator {
 
   /** What a step leaves of each state is what the next step gets. */
   #checkStates(node: Node): void {
-    const wrong = wronglyLeft(
-      this.#states.map(({ name }) => name),
-      this.graph.outputs,
-      { meaningOf: (name) => this.meaningOf(name), grown: this.#grown, left: this.left },
-    )
+    const wrong = wronglyLeft(this.#states, this.graph.outputs, {
+      meaningOf: (name) => this.meaningOf(name),
+      grown: this.#grown,
+      left: this.left,
+    })
     if (wrong !== undefined) throw unclaimed(node, wrong)
   }
 
