@@ -93,6 +93,7 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['constraint', 'constrain/automaton.ts', 'MAX_WORK', '2^', ' steps'],
   ['constraint', 'constrain/refuse.ts', 'MAX_PATTERN_WORK', '2^', ' for all'],
   ['arguments and options', 'base/options.ts', 'MOST_ITEMS', '', ','],
+  ['arguments and options', 'engine/service.ts', 'MOST_IDS', '', '; threads'],
   ['values sent to the worker', 'base/json.ts', 'MOST_LEVELS', '', ' levels'],
   ['messages between tabs', 'api/tabs/tab-messages.ts', 'MOST_ID', '', ' characters'],
   ['saved session', 'state/snapshot.ts', 'MOST_INDEX_BYTES', 'MiB', ', '],
@@ -111,6 +112,10 @@ describe('the table of SECURITY.md', () => {
       files.filter((path) => !existsSync(join(ROOT, 'src', path))).map((path) => `${input}: ${path}`),
     )
     expect(missing).toEqual([])
+  })
+
+  test('names no file twice in a row', () => {
+    for (const { input, files } of ROWS) expect(new Set(files).size, input).toBe(files.length)
   })
 
   test.each(BOUNDS)('%s: %s, %s', (input, file, name, unit, after) => {

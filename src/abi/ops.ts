@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. It rises with every
  * change of wasm/core/abi.h. The build of the kernels reads this line.
  */
-export const ABI_VERSION = 12
+export const ABI_VERSION = 13
 
 /** One record, as the cost functions below read it. */
 export interface OpReader {
@@ -155,7 +155,7 @@ export const OPS = {
     fields: [
       ...(['q', 'q_stride', 'k', 'k_stride', 'v', 'v_stride', 'heads', 'kv_heads', 'head_dim'] as const),
       ...(['rope', 'rope_dims', 'pairing', 'group', 'k_offset', 'v_offset', 'k_format', 'v_format'] as const),
-      ...(['q_norm', 'k_norm', 'norm_rows', 'eps', 'k_bias', 'still'] as const),
+      ...(['q_norm', 'k_norm', 'norm_rows', 'eps', 'k_bias', 'still', 'least', 'most'] as const),
     ],
     reads: { q: HEADS, k: KV_HEADS, v: KV_HEADS },
     writes: { q: HEADS },
@@ -173,7 +173,7 @@ export const OPS = {
     fields: [
       ...(['q', 'q_stride', 'y', 'y_stride', 'a8', 'a8_stride', 'heads', 'kv_heads', 'head_dim'] as const),
       ...(['group', 'k_offset', 'v_offset', 'k_format', 'v_format', 'window', 'scale', 'cap'] as const),
-      ...(['parts', 'ratio', 'absent'] as const),
+      ...(['parts', 'ratio', 'absent', 'least', 'most'] as const),
     ],
     reads: { q: HEADS },
     writes: { y: HEADS, a8: 'a8', parts: undefined },
@@ -300,6 +300,13 @@ export const OPS = {
     work: (read) => ((read.has('x') ? 2 * read.number('size') : 0) + read.number('n')) * read.rows,
   },
   linear_w4a8_channel: linear(30),
+  clamp: {
+    code: 31,
+    fields: ['x', 'x_stride', 'y', 'y_stride', 'n', 'least', 'most'],
+    reads: { x: ['n'] },
+    writes: { y: ['n'] },
+    work: perElement(2, 'n'),
+  },
 } as const satisfies Readonly<Record<string, OpEntry>>
 
 export type OpName = keyof typeof OPS

@@ -11,10 +11,12 @@ export type { StoredSession } from '../store/device/sessions.ts'
 /** An address as given to `Engine.load`. Pass the same `hub` beside it. */
 export type StoredAddress = string | URL | RepoAddress
 
-/** Every model file on this device, least recently used first, including incomplete downloads. */
+/**
+ * Every model file on this device: downloads that have not ended first, then whole files, the one that was
+ * loaded longest ago first. Loads are counted, so a clock that is set back does not change the order.
+ */
 export async function storedFiles(): Promise<StoredFile[]> {
-  const files = (await (await Opfs.open())?.list()) ?? []
-  return files.sort((left, right) => left.used - right.used)
+  return (await (await Opfs.open())?.list()) ?? []
 }
 
 /**
@@ -39,8 +41,7 @@ export async function unstore(address: StoredAddress, hub?: Hub): Promise<void> 
  * browsers no longer report free space exactly.
  */
 export async function makeRoom(bytes: number): Promise<string[]> {
-  const files = await storedFiles()
-  const candidates = [...files.filter((file) => !file.isComplete), ...files.filter((file) => file.isComplete)]
+  const candidates = await storedFiles()
   const chosen: StoredFile[] = []
   let free = 0
   while (free < bytes) {

@@ -29,13 +29,6 @@ export interface NoteValues {
   'unreadable-template': { readonly reason: string }
   /** The chat template has no system role. */
   'merged-system': Readonly<Record<never, never>>
-  /** An ONNX file limits activations, and the engine does not. */
-  'unlimited-activations': {
-    readonly places: number
-    readonly node: string
-    readonly low: number
-    readonly high: number
-  }
 }
 
 export type NoteCode = keyof NoteValues

@@ -2,7 +2,6 @@
 // file.
 
 import type { ByteSource } from '../base/bytes.ts'
-import type { EngineNote } from '../base/engine-notes.ts'
 import type { Graph } from '../graph/nodes.ts'
 import type { TokenizerSpec } from '../text/spec.ts'
 import type { Adapter } from './adapter.ts'
@@ -31,8 +30,6 @@ export interface ModelFile {
   readonly graph?: Graph | undefined
   /** Positions that the graph is known to be right for, where these are fewer than any context. */
   readonly mostPositions?: number | undefined
-  /** Where the model computes other values than its file says. */
-  readonly notes?: readonly EngineNote[] | undefined
   /** How the graph came to be, a line for each step; for prints. */
   readonly history?: readonly string[] | undefined
   /** Sampling defaults under the names of generation_config.json. */

@@ -5,6 +5,7 @@ import {
   type AttentionShape,
   EXACT_KV,
   type HeadNorms,
+  type Limits,
   type RopeUse,
   type ScanInputs,
   type StateGroup,
@@ -26,12 +27,19 @@ export const vector = (parts: Readonly<Record<string, number>>): WeightRef => ({
   kind: 'vector',
 })
 
+export interface AttendLimits {
+  readonly q?: Limits | undefined
+  readonly k?: Limits | undefined
+  readonly scores?: Limits | undefined
+}
 export interface AttendOptions {
   readonly norms?: HeadNorms | undefined
   /** Default: 1 / sqrt(headDim). */
   readonly scale?: number | undefined
   /** Default 0: none. */
   readonly cap?: number | undefined
+  /** Ranges of rotated queries, of rotated keys, and of scores after scale and cap. Default: none. */
+  readonly limits?: AttendLimits | undefined
 }
 export interface ExpertChoice {
   readonly experts: number
@@ -95,6 +103,8 @@ export interface GraphBuilder {
   add(label: string, left: Value, right: Value, scale?: number): Value
   /** input * scale, soft-capped if cap > 0. Overwrites its input. */
   rescale(label: string, input: Value, scale: number, cap: number): Value
+  /** Each number, or the end of the range that is nearer where it lies outside. */
+  clamp(label: string, input: Value, limits: Limits): Value
   /** Sends each row through the experts that have the greatest logits in `router`. `mlp` builds an expert. */
   routed(label: string, input: Value, router: Value, choice: ExpertChoice, mlp: ExpertMlp): Value
   takeRows(label: string, input: Value): Value
@@ -119,6 +129,8 @@ export function graphBuilder(): GraphBuilder {
       return part
     })
   }
+  const clamp = (label: string, input: Value, limits: Limits): Value =>
+    push(label, { op: 'clamp', input, limits })
   return {
     embed: (label, table, scale = 1) => push(label, { op: 'embed', table, scale, by: 'id' }),
     embedPositions: (label, table) => push(label, { op: 'embed', table, scale: 1, by: 'position' }),
@@ -143,16 +155,18 @@ export function graphBuilder(): GraphBuilder {
         value,
         Object.entries(widths).map(([name, width]) => [`${value.label}.${name}`, width]),
       ),
-    attend(label, [q, k, v], attention, rope, { norms, scale, cap = 0 } = {}) {
+    attend(label, [q, k, v], attention, rope, { norms, scale, cap = 0, limits = {} } = {}) {
       if (q === undefined || k === undefined || v === undefined)
         throw new RangeError('attend needs q, k and v')
-      const rotated = push(`${label}_rope`, { op: 'ropeKv', q, k, v, attention, rope, norms })
+      const keys = limits.k
+      const rotated = push(`${label}_rope`, { op: 'ropeKv', q, k, v, attention, rope, norms, limits: keys })
       return push(label, {
         op: 'attention',
-        input: rotated,
+        input: limits.q === undefined ? rotated : clamp(`${label}_q`, rotated, limits.q),
         attention,
         scale: scale ?? 1 / Math.sqrt(attention.headDim),
         cap,
+        limits: limits.scores,
       })
     },
     swiglu(label, [gate, up], activation = 'silu') {
@@ -160,6 +174,7 @@ export function graphBuilder(): GraphBuilder {
       return push(label, { op: 'swiglu', gate, up, activation })
     },
     add: (label, left, right, scale = 1) => push(label, { op: 'add', left, right, scale }),
+    clamp,
     rescale: (label, input, scale, cap) => push(label, { op: 'rescale', input, scale, cap }),
     routed(label, input, router, choice, mlp) {
       const { experts, used } = choice

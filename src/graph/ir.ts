@@ -137,6 +137,12 @@ export interface AttentionShape {
   readonly absent?: number | undefined
 }
 /** `gelu` is the tanh approximation. */
+/** A range that values are limited to: least <= 0 <= most. */
+export interface Limits {
+  readonly least: number
+  readonly most: number
+}
+
 export type Activation = 'silu' | 'gelu' | 'gelu_exact' | 'none'
 
 /** RMS norms that q and k get before they are rotated. */

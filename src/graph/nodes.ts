@@ -17,7 +17,9 @@ import { type Conv1d, conv1d, type Scan, type Ssd, scan, ssd } from './nodes/rec
 import {
   type Add,
   add,
+  type Clamp,
   type Collect,
+  clamp,
   collect,
   type Embed,
   type Exchange,
@@ -111,7 +113,7 @@ export function nextId(graph: Graph): number {
 /** A node that becomes one record, by the `record` of its kind. */
 export type KernelNode =
   | (Embed | RmsNorm | LayerNorm | Renorm | Quantize | Linear | LinearSwiglu | RopeKv | Attention | Swiglu)
-  | (Add | Rescale | Conv1d | Scan | Ssd | Route | Gather | LinearExperts | Combine)
+  | (Add | Rescale | Clamp | Conv1d | Scan | Ssd | Route | Gather | LinearExperts | Combine)
 
 export type Node = KernelNode | Slice | TakeRows | Exchange | Collect
 export type NodeOf<Op extends Node['op']> = Extract<Node, { op: Op }>
@@ -141,6 +143,7 @@ const KERNEL_KINDS: { readonly [Op in KernelNode['op']]: KernelKind<NodeOf<Op>> 
   swiglu,
   add,
   rescale,
+  clamp,
   conv1d,
   scan,
   ssd,

@@ -2,7 +2,6 @@
 
 import type { Family, ModelConfig, RopeConfig, RopeScaling } from '../arch/config/config.ts'
 import { type ByteSource, filledSource, readInto } from '../base/bytes.ts'
-import type { EngineNote } from '../base/engine-notes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../base/values.ts'
 import { generationSettings, type MetaObject, readJson, readText, withoutNulls } from '../formats/json.ts'
@@ -16,7 +15,7 @@ import { type Graph, isStored, type StoredTensor } from './ir/graph.ts'
 import { type PassReport, runPasses } from './passes/pass.ts'
 import { PASSES } from './passes.ts'
 import { HANDLERS } from './raise/handlers.ts'
-import type { Findings, FixedRange } from './raise/meaning.ts'
+import type { Findings } from './raise/meaning.ts'
 import { localRope } from './raise/settled.ts'
 import { PROVEN_POSITIONS, type Translation, Translator } from './raise/translator.ts'
 import { type FindFile, type OnnxModel, readModel } from './read-model.ts'
@@ -117,7 +116,7 @@ export async function openOnnx(
     signal,
     positions,
   }).run()
-  const { proven, ranges } = translation.findings
+  const { proven } = translation.findings
   const name = modelName(source.name)
   const made = configOf(name, translation, positions)
   return {
@@ -126,32 +125,12 @@ export async function openOnnx(
     graph: translation.graph,
     history: historyOf(model, reports, translation),
     mostPositions: proven?.positions,
-    notes: keptValues(ranges),
     tensors: translation.weights.tensors,
     metadata: new Map<string, MetaValue>([['config', made as unknown as MetaObject]]),
     tokenizer: await tokenizerOf(find, json, signal),
     generationConfig: generationOf(genai, config, generation),
   }
 }
-
-function keptValues(ranges: readonly FixedRange[]): EngineNote[] {
-  const [first] = ranges
-  if (first === undefined) return []
-  const { node } = first
-  const [places, low, high] = [ranges.length, rounded(first.low), rounded(first.high)]
-  return [
-    {
-      code: 'unlimited-activations',
-      text:
-        `the file limits activations at ${places} places, the first at node ${node} to ${low} to ${high}, and ` +
-        'Halfbyte does not limit them; if replies differ from those of ONNX Runtime, calibrate the export with ' +
-        'more prompts or quantise its activations dynamically',
-      values: { places, node, low, high },
-    },
-  ]
-}
-
-const rounded = (value: number): number => Number(value.toPrecision(3))
 
 /** The original graph, the effect of each pass, and what the rest became. */
 function historyOf(

@@ -186,6 +186,16 @@ const ROW_OPS: Readonly<Record<string, (machine: Machine, x: Rows, other: Rows) 
     }),
   rescale: (machine, x) =>
     machine.op('rescale', { y: x.at, y_stride: x.stride, n: N_ROW, scale: 0.5, cap: 3 }),
+  clamp: (machine, x) =>
+    machine.op('clamp', {
+      x: x.at,
+      x_stride: x.stride,
+      y: x.at,
+      y_stride: x.stride,
+      n: N_ROW,
+      least: -1,
+      most: 0.5,
+    }),
   'a gate by gelu': (machine, x, other) =>
     machine.op('swiglu', {
       gate: x.at,

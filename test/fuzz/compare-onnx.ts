@@ -13,6 +13,7 @@ import { evaluate } from '../../src/onnx/evaluate.ts'
 import { type Graph, type Input, isStored, type Node, readsOf } from '../../src/onnx/ir/graph.ts'
 import { isFloat, reader, type Tensor, tensorOf, zeros } from '../../src/onnx/ir/tensor.ts'
 import { openOnnx } from '../../src/onnx/open-model.ts'
+import { isRecurrentState, outputsOfStates } from '../../src/onnx/raise/tail.ts'
 import { readModel } from '../../src/onnx/read-model.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
 import { SinglePool } from '../../src/runtime/pool.ts'
@@ -112,8 +113,10 @@ function judge(
 /**
  * What the evaluator gives, chunk by chunk; undefined where it cannot compute an operator, or not so much.
  */
-function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | undefined)[] | undefined {
+export function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | undefined)[] | undefined {
   const states = graph.inputs.filter(({ type }) => isFloat(type?.dtype ?? 'i64'))
+  // As the plan reads it, which may be another order than that of the inputs.
+  const comesOutAs = outputsOfStates(states, graph.outputs)
   const rows: (Float32Array | undefined)[] = []
   let kept = new Map<string, Tensor>()
   let past = 0
@@ -142,7 +145,7 @@ function literalRows(graph: Graph, ids: readonly number[]): (Float32Array | unde
     const read = reader(logits)
     for (let row = 0; row < given; row++)
       rows[end - given + row] = Float32Array.from({ length: vocab }, (_, id) => read(row * vocab + id))
-    kept = new Map(states.map(({ name }, index) => [name, made.get(graph.outputs[index + 1] ?? '')!]))
+    kept = new Map([...comesOutAs].map(([name, output]) => [name, made.get(output)!]))
     past += tokens
   }
   return rows
@@ -174,7 +177,7 @@ function withKnown(graph: Graph): Graph {
 }
 
 const isOfOneToken = ({ inputs }: Graph): boolean =>
-  inputs.some(({ type }) => type?.dims?.length === 3 && isFloat(type.dtype))
+  inputs.some((input) => isRecurrentState(input) && isFloat(input.type?.dtype ?? 'i64'))
 
 /** Batch is 1, and what a state has no name for is its past: nothing. */
 function feedOf({ name, type }: Input, ids: readonly number[], past: number): Tensor {

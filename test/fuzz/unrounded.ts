@@ -1,9 +1,9 @@
 // Graphs without the rounding of activations. In: a graph that is accepted. Out: the same graph with float
 // activations, which is what plans compute (docs/internals/onnx.md, Numerics): they round rows by scales of
-// their own and keep what a constant scale would clip. Weights stay in codes.
+// their own, within the range that codes of a constant scale stand for. Weights stay in codes.
 import { type Constant, type Graph, isStored, type Node } from '../../src/onnx/ir/graph.ts'
 import { reader, type Tensor, tensorOf } from '../../src/onnx/ir/tensor.ts'
-import { centred } from '../../src/onnx/operators/quantise.ts'
+import { centred, limitsOf } from '../../src/onnx/operators/quantise.ts'
 
 export function unrounded(graph: Graph): Graph {
   const constants = new Map(graph.constants)
@@ -19,9 +19,15 @@ export function unrounded(graph: Graph): Graph {
       floats.add(codes)
       if (scale !== undefined) constants.set(scale, tensorOf('f32', [], [1]))
       if (zero !== undefined) constants.set(zero, tensorOf('u8', [], [0]))
-      return [
-        { ...node, op: 'Identity', inputs: node.inputs.slice(0, 1), outputs: [codes], attributes: NONE },
-      ]
+      const limits = node.op === 'QuantizeLinear' ? limitsIn(node, constants) : []
+      const names = limits.map((limit, end) => {
+        const name = `${codes} ${end}`
+        constants.set(name, limit)
+        return name
+      })
+      const inputs = [...node.inputs.slice(0, 1), ...names]
+      const limited = { op: names.length === 0 ? 'Identity' : 'Clip', version: CLIP_VERSION }
+      return [{ ...node, ...limited, inputs, outputs: [codes], attributes: NONE }]
     }
     if (node.op === 'DequantizeLinear' && isOfFloats)
       return [{ ...node, op: 'Identity', inputs: node.inputs.slice(0, 1), attributes: NONE }]
@@ -34,6 +40,19 @@ export function unrounded(graph: Graph): Graph {
 }
 
 const NONE: Node['attributes'] = new Map()
+
+/** Of Clip with limits as inputs. */
+const CLIP_VERSION = 13
+
+/** What the smallest and the largest code stand for, as tensors. */
+function limitsIn({ inputs }: Node, constants: ReadonlyMap<string, Constant>): Tensor[] {
+  const [scale, zero] = [1, 2].map((index) => constants.get(inputs[index] ?? ''))
+  if (scale === undefined || isStored(scale) || (zero !== undefined && isStored(zero))) return []
+  const offset = zero === undefined ? 0 : Number(zero.data[0])
+  return limitsOf(zero?.dtype ?? 'u8').map((code) =>
+    tensorOf(scale.dtype, [], [(code - offset) * Number(scale.data[0])]),
+  )
+}
 
 /** The codes of a matrix minus its zero points. */
 function withoutZeros(node: Node, constants: ReadonlyMap<string, Constant>): Tensor {

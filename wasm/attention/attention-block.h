@@ -5,6 +5,7 @@
 #include "attention/attention-codes.h"
 #include "attention/attention-float.h"
 #include "simd/cap.h"
+#include "simd/limit.h"
 
 /* Groups of 4 positions that some query of the tile sees. */
 struct range { uint32_t from, to; };
@@ -128,6 +129,16 @@ static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
 
+/* Limits scores to a range; returns the greatest. Separate for the same reason. */
+static __attribute__((noinline)) float limit_scores(v128_t *s, float least, float most) {
+    v128_t greatest_of = splat(-__builtin_inff());
+    for (uint32_t g = 0; g < VECTORS; g++) {
+        s[g] = limited(s[g], splat(least), splat(most));
+        greatest_of = wasm_f32x4_pmax(greatest_of, s[g]);
+    }
+    return wasm_f32x4_extract_lane(greatest(greatest_of), 0);
+}
+
 /* Turns the scores of query i into softmax weights, and updates its sums by the block. A position that is not seen has
  * the weight 2^-126, too small to change a sum. Its words are 0, and its f32 values are not read. */
 INLINE void softmax(struct tile *tile, uint32_t i, const struct words *words, const int v_format) {
@@ -196,6 +207,7 @@ static void softmax_block(struct tile *tile) {
         float most = op->k_format == KV_F32 ? scores_of_floats(s, op->scale * LOG2_E)
                                             : scores_of_codes(s, query, kv_scales(tile->k, tile->dim));
         if (op->cap > 0) most = cap_scores(s, op->cap * LOG2_E);
+        if (op->least < op->most) most = limit_scores(s, op->least * LOG2_E, op->most * LOG2_E);
         if (query->high - query->low != BLOCK_POSITIONS) most = mask_scores(s, query);
         tile->most[i] = most;
     }

@@ -2,6 +2,7 @@
  * not contain it. */
 #include "attention/attention.h"
 #include "simd/cap.h"
+#include "simd/limit.h"
 #include "rows/quantize.h"
 
 struct state { float top, weights[4], offsets[4], y[MAX_HEAD_DIM]; };
@@ -43,6 +44,7 @@ static void scores__ref(float *x, const struct op_attention *op, uint8_t *k, con
             x[p] = affine * (query_unit(largest) * (op->scale * LOG2_E));
         }
         if (op->cap > 0) x[p] = capped__ref(x[p], op->cap * LOG2_E);
+        if (op->least < op->most) x[p] = limited__ref(x[p], op->least * LOG2_E, op->most * LOG2_E);
     }
 }
 

@@ -10,7 +10,8 @@
  *     K int8   c[d] = nearest(q[d] * 8191 / max|q|)                                      14 bits: the dot is exact
  *              x[p] = ((sum_d K[p][d] * c[d]) * k_scale[p] + k_offset[p] * sum_d c[d])
  *                     * (max|q| / 8191 * scale * log2 e)
- *   With a cap, x[p] becomes the soft cap (cap.h) of x[p] and cap * log2 e.
+ *   With a cap, x[p] becomes the soft cap (cap.h) of x[p] and cap * log2 e. With least < most, x[p] is then limited to
+ *   least * log2 e .. most * log2 e (limit.h).
  *   Blocks of a segment, ascending; top is the running max of the softmax:
  *     top'  = max(top, block), block = max x[p]        old = 2^(top - top')        new = 2^(block - top')
  *     w[p]  = 2^(x[p] - block), 0 where p is not seen                                    2^: exp2.h

@@ -43,6 +43,16 @@ describe('rope_kv and attention', () => {
       [[{ position: 0, rows: 9 }], [{ position: 9, rows: 3 }]],
     ],
     ['a window', { ...QWEN, window: 40 }, [[{ position: 0, rows: 130 }], [{ position: 130, rows: 2 }]]],
+    [
+      'scores and keys within a range',
+      { ...QWEN, scoreLimits: [-0.5, 1.25], keyLimits: [-0.75, 0.5] },
+      [[{ position: 0, rows: 70 }], [{ position: 70, rows: 1 }]],
+    ],
+    [
+      'capped scores within a range',
+      { ...STORIES, cap: 2, scoreLimits: [0, 1], window: 20 },
+      [[{ position: 0, rows: 66 }]],
+    ],
     ['a window of one', { ...STORIES, window: 1 }, [[{ position: 0, rows: 66 }]]],
     [
       'several sequences',
@@ -78,8 +88,11 @@ describe('rope_kv and attention', () => {
     ['halves', { heads: 4, kvHeads: 2, dim: 32, ropeDims: 16 }],
     ['interleaved', { heads: 4, kvHeads: 1, dim: 16, pairing: PAIRING.interleaved }],
     ['a window', { heads: 2, kvHeads: 2, dim: 16, window: 30 }],
+    ['ranges', { heads: 4, kvHeads: 2, dim: 16, scoreLimits: [-0.5, 1.5], keyLimits: [-0.6, 0.7] }],
   ])('are a rotation and a softmax: %s', (_, shape) => {
     const { heads, kvHeads, dim, ropeDims = dim, pairing = PAIRING.halves, window = 0 } = shape
+    const within = (x: number, [least, most]: readonly number[] = [-Infinity, Infinity]) =>
+      Math.min(most!, Math.max(least!, x))
     const positions = 100
     const machine = plainMachine('relaxed')
     const { q, y } = layStep(
@@ -111,8 +124,9 @@ describe('rope_kv and attention', () => {
         const first = window === 0 ? 0 : Math.max(0, m + 1 - window)
         const seen = Array.from({ length: m + 1 - first }, (_, i) => first + i)
         const scores = seen.map((p) => {
-          const key = rotated(head(1, p, kv), p)
-          return query.reduce((sum, value, d) => sum + value * key[d]!, 0) * dim ** -0.5
+          const key = rotated(head(1, p, kv), p).map((x) => within(x, shape.keyLimits))
+          const dot = query.reduce((sum, value, d) => sum + value * key[d]!, 0)
+          return within(dot * dim ** -0.5, shape.scoreLimits)
         })
         const top = Math.max(...scores)
         const weights = scores.map((score) => Math.exp(score - top))

@@ -8,6 +8,8 @@
  *
  *   k_bias f32 [kv_heads][head_dim]: a rotated key has it subtracted in pairs `still` and later and in unrotated dims
  *
+ *   least < most: a rotated key is limited to this range (limit.h), before k_bias is subtracted
+ *
  *   block of position P = positions[m]: tables[group][P / 64] of the row's sequence, position p = P % 64 in it, in the
  *   layer's formats: kv.h. Attention reads only what is stored here, also for the newest position.
  *
@@ -15,6 +17,7 @@
 #include "core/kernel.h"
 #include "attention/kv.h"
 #include "attention/rotate.h"
+#include "simd/limit.h"
 
 /* The block and position of a row's K and V. */
 struct kv_position { uint8_t *block; uint32_t p; };
@@ -61,6 +64,7 @@ void rope_kv__ref(const struct op_rope_kv *op, const struct step *step, uint32_t
     for (uint32_t h = 0; h < op->kv_heads; h++) {
         float rotated[MAX_HEAD_DIM];
         rotate__ref(rotated, k + h * dim, angles, rotation);
+        for (uint32_t d = 0; op->least < op->most && d < dim; d++) rotated[d] = limited__ref(rotated[d], op->least, op->most);
         if (op->k_bias) add_still(rotated, AT(const float *, op->k_bias) + h * dim, -1, op->still, rotation);
         write_key__ref(at.block + op->k_offset + h * key_bytes(op->k_format, dim), op->k_format, dim, at.p, rotated);
         write_value__ref(at.block + op->v_offset + h * value_bytes(op->v_format, dim), op->v_format, dim, at.p, v + h * dim);
@@ -76,6 +80,11 @@ static void norm_heads(const struct op_rope_kv *op, float *x, uint32_t norm, uin
         const v128_t r = splat(1.0f / __builtin_sqrtf(sum4(part) / (float)span + op->eps));
         for (uint32_t i = 0; i < span; i += 4) store(head + i, mul(mul(load(head + i), r), load(weight + i)));
     }
+}
+
+static void limit_key(float *key, const struct op_rope_kv *op) {
+    const v128_t least = splat(op->least), most = splat(op->most);
+    for (uint32_t d = 0; d < op->head_dim; d += 4) store(key + d, limited(load(key + d), least, most));
 }
 
 static uint32_t tiles(const struct op *o, const struct step *step) { return row_count(o, step); }
@@ -95,6 +104,7 @@ static void tile(const struct op *o, const struct step *step, uint32_t m) {
     for (uint32_t h = 0; h < op->kv_heads; h++) {
         float rotated[MAX_HEAD_DIM];
         rotate(rotated, k + h * dim, angles, rotation);
+        if (op->least < op->most) limit_key(rotated, op);
         if (op->k_bias) add_still(rotated, AT(const float *, op->k_bias) + h * dim, -1, op->still, rotation);
         write_key(at.block + op->k_offset + h * key_bytes(op->k_format, dim), op->k_format, dim, at.p, rotated);
         write_value(at.block + op->v_offset + h * value_bytes(op->v_format, dim), op->v_format, dim, at.p, v + h * dim);

@@ -84,7 +84,8 @@ enum op_code {
     OP_CHECK_PARTS = 28,
     OP_RENORM = 29,
     OP_LINEAR_W4A8_CHANNEL = 30,
-    OP_COUNT = 31
+    OP_CLAMP = 31,
+    OP_COUNT = 32
 };
 
 enum encoding {
@@ -139,10 +140,11 @@ struct op_rope_kv {
     uint32_t q_norm, k_norm, norm_rows;
     float eps;
     uint32_t k_bias, still;
+    float least, most;
 };
 
 /* y[m] = softmax(scale * q[m] K^T) V over positions 0..position[m], or the last `window` of them when window > 0.
- * cap > 0: scores s become cap * tanh(s / cap) before the softmax.
+ * cap > 0: scores s become cap * tanh(s / cap) before the softmax. least < most: then they are limited to this range.
  * Output as f32 rows (y) and/or a8 rows (a8, only when head_dim % 32 == 0); 0 means not wanted.
  * parts: room for [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32. Steps of up to SPLIT_ROWS rows then also
  * split the positions of a row among tiles. 0: they do not. The result is the same.
@@ -153,6 +155,7 @@ struct op_attention {
     uint32_t group, k_offset, v_offset, k_format, v_format, window;
     float scale, cap;
     uint32_t parts, ratio, absent;
+    float least, most;
 };
 
 /* y = act(gate) * up, or act(gate) when up is 0, as f32 rows (y) and/or a8 rows (q). y may be gate: the memory plan
@@ -206,6 +209,9 @@ struct op_layernorm { uint32_t code, rows, x, x_stride, weight, bias, n, y, y_st
 
 /* y[m] *= scale, then y[m] = cap * tanh(y[m] / cap) when cap > 0 */
 struct op_rescale { uint32_t code, rows, y, y_stride, n; float scale, cap; };
+
+/* y[m] = the number from least to most that is nearest to x[m]. least <= 0 <= most, so zeros stay. y may be x. */
+struct op_clamp { uint32_t code, rows, x, x_stride, y, y_stride, n; float least, most; };
 
 /* norm = sqrt(sum / size + eps). With x: sum is the sum of squares of the `size` values x[m]; y[m] *= norm, and the sum
  * is stored in y[m][round_up(n, 32)]. Where x is 0: sum is read from there, for `size` values; y[m] *= 1 / norm. */

@@ -84,6 +84,7 @@ test.each(BUILDS)('%s: rows of any kind are normed, gated and quantised', (build
   machine.op('rmsnorm', { ...rows, parts: 1 })
   machine.op('layernorm', rows)
   machine.op('rescale', { ...at('y', y), n, scale: 2, cap: 30 })
+  machine.op('clamp', { ...at('x', x), ...at('y', y), n, least: -1, most: 30 })
   for (const activation of [0, 1, 2])
     machine.op('swiglu', { ...at('gate', x), ...at('up', up), n, ...at('y', y), ...at('q', q), activation })
   for (const whole of [0, 1])

@@ -1,4 +1,4 @@
-// Epilogues: layernorm, rescale, renorm, activations, norms of heads, soft caps. In: rows. Out: the
+// Epilogues: layernorm, rescale, clamp, renorm, activations, norms of heads, soft caps. In: rows. Out: the
 // definition's bits, and the true values.
 import { describe, expect, test } from 'vitest'
 import { ACTIVATION, ROWS } from '../../src/abi/constants.ts'
@@ -93,6 +93,45 @@ describe('rescale', () => {
   })
 })
 
+function clamp(machine: Machine, n: number, isInPlace: boolean) {
+  const wide = machine.rows(3, n + 32, (row, lane) => (lane - n / 2) * 10 ** (row - 1))
+  // A view in the middle of rows, as a part of a merged product is.
+  const x = { ...wide, at: wide.at + 4 * 32, width: n }
+  const y = isInPlace ? x : machine.rows(3, n, () => 7)
+  tokens(machine, 3)
+  const range = { least: Math.fround(-1.1), most: 2 }
+  machine.op('clamp', { x: x.at, x_stride: x.stride, y: y.at, y_stride: y.stride, n, ...range })
+  return { wide, x, y, ...range }
+}
+
+describe('clamp', () => {
+  test.each([
+    [40, false],
+    [37, true],
+    [1100, true],
+    [1121, false],
+  ])('is its definition to the bit for %i lanes, in place %s', (n, isInPlace) => {
+    expect(compare((machine) => clamp(machine, n, isInPlace)).difference).toBeUndefined()
+  })
+
+  test.each([true, false])('moves what is out of the range to its ends, in place %s', (isInPlace) => {
+    const machine = plainMachine('simd128')
+    const { wide, x, y, least, most } = clamp(machine, 37, isInPlace)
+    machine.f32[x.at / 4 + 3] = Number.NaN
+    machine.f32[x.at / 4 + 4] = Number.NEGATIVE_INFINITY
+    const before = machine.floats(x, 0)
+    const around = [...machine.floats(wide, 0).subarray(0, 32)]
+    machine.run()
+    const after = machine.floats(y, 0)
+    expect([...after]).toEqual([...before].map((value) => Math.min(most, Math.max(least, value))))
+    expect(after[3]).toBeNaN()
+    // What lies beside a view is another's; behind other rows there are zeros.
+    expect([...machine.floats(wide, 0).subarray(0, 32)]).toEqual(around)
+    const padding = [...machine.floats({ ...y, width: 64 }, 0).subarray(37)]
+    if (!isInPlace) expect(padding).toEqual(new Array(27).fill(0))
+  })
+})
+
 /**
  * Products of `n` lanes, with the `size` values by whose norm they were divided, or followed by their
  * squares.
@@ -167,6 +206,7 @@ describe('activations', () => {
     ['silu', false],
     ['gelu', true],
     ['gelu', false],
+    ['none', true],
     ['gelu_exact', true],
     ['gelu_exact', false],
   ] as const)('%s, gated %s, is its definition to the bit', (activation, hasUp) => {
@@ -229,6 +269,17 @@ test('add scales what it adds', () => {
 
 describe('heads', () => {
   const shape = { heads: 6, kvHeads: 2, dim: 32, quantized: true }
+
+  test.each(FORMATS)('attention within ranges to K $k, V $v is its definition to the bit', (format) => {
+    for (const cap of [0, 2]) {
+      const { difference } = compare((machine) => {
+        const ranges = { scoreLimits: [-0.5, 1], keyLimits: [-0.75, 0.5] } as const
+        const full = { ...shape, format, cap, ...ranges }
+        layStep(machine, full, [{ position: 0, rows: 70 }], [layState(machine, full, 70)])
+      })
+      expect(difference).toBeUndefined()
+    }
+  })
 
   test.each(FORMATS)('normed and capped attention to K $k, V $v is its definition to the bit', (format) => {
     for (const norms of ['head', 'row', undefined] as const) {

@@ -22,6 +22,9 @@ export interface Shape {
   readonly norms?: 'head' | 'row'
   /** Soft cap of the scores. */
   readonly cap?: number
+  /** Ranges that scores, and rotated keys, are limited to. */
+  readonly scoreLimits?: readonly [number, number]
+  readonly keyLimits?: readonly [number, number]
   /** Leave out the memory for parts, so no step splits positions among tiles. */
   readonly unsplit?: boolean
 }
@@ -68,6 +71,9 @@ function layNorms(
   return { q_norm: weights(heads), k_norm: weights(kvHeads), norm_rows: over === 'row' ? 1 : 0, eps: 1e-6 }
 }
 
+const NO_LIMITS: readonly [number, number] = [0, 0]
+const rangeFields = ([least, most]: readonly [number, number]) => ({ least, most })
+
 export interface Laid {
   readonly q: Rows
   readonly y: Rows
@@ -92,6 +98,8 @@ export function layStep(
     format = EXACT_KV,
     norms,
     cap = 0,
+    scoreLimits = NO_LIMITS,
+    keyLimits = NO_LIMITS,
   } = shape
   const rows = parts.flatMap(({ position, rows }, s) =>
     Array.from({ length: rows }, (_, r) => ({ s, position: position + r })),
@@ -132,6 +140,7 @@ export function layStep(
     rope_dims: ropeDims,
     pairing,
     ...layNorms(machine, shape, norms),
+    ...rangeFields(keyLimits),
   })
   machine.op('attention', {
     ...common,
@@ -146,6 +155,7 @@ export function layStep(
     a8_stride: a8.stride,
     window,
     cap,
+    ...rangeFields(scoreLimits),
     scale: dim ** -0.5,
     parts: shape.unsplit ? 0 : states[0]!.parts,
   })

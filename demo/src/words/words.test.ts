@@ -45,7 +45,6 @@ const VALUES: { readonly [Code in NoteCode]: Extract<EngineNote, { code: Code }>
   'coarser-scales': { matrices: 7 },
   'unreadable-template': { reason: 'why' },
   'merged-system': {},
-  'unlimited-activations': { places: 3, node: '/mul', low: -1, high: 1 },
 }
 
 test.each(Object.entries(VALUES))('the note %s has a sentence in Hebrew with its values', (code, values) => {

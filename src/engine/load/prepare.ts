@@ -259,7 +259,6 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
         : provenContext(options.contextLength ?? DEFAULT_CONTEXT, contextLength)),
       ...refusedSampling(refused),
       ...coarserScales(weights, encodingOf),
-      ...(file.notes ?? []),
     ],
   }
 }

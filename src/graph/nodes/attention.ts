@@ -1,7 +1,7 @@
 // The nodes of attention: rotating queries and keys and storing keys and values, and attending to them.
 import { PAIRING } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { AttentionShape, HeadNorms, Quantizable, RopeUse, StillBias, Value } from '../ir.ts'
+import type { AttentionShape, HeadNorms, Limits, Quantizable, RopeUse, StillBias, Value } from '../ir.ts'
 import { broken, expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '../node.ts'
 
 /**
@@ -18,6 +18,8 @@ export interface RopeKv {
   readonly rope: RopeUse
   readonly norms?: HeadNorms | undefined
   readonly still?: StillBias | undefined
+  /** What rotated keys are limited to, before `still`. */
+  readonly limits?: Limits | undefined
 }
 
 export const ropeKv: KernelKind<RopeKv> = {
@@ -31,7 +33,7 @@ export const ropeKv: KernelKind<RopeKv> = {
     if (rope.dims > headDim) throw broken(q, `rotates ${rope.dims} of ${headDim} dimensions`)
     return q.shape
   },
-  record({ q, k, v, norms, still, rope, attention }, { rowsAt, slotsOf, stateOf }) {
+  record({ q, k, v, norms, still, rope, attention, limits }, { rowsAt, slotsOf, stateOf }) {
     const { heads, kvHeads, headDim } = attention
     return opRecord('rope_kv', {
       ...rowsAt({ q, k, v }),
@@ -47,6 +49,7 @@ export const ropeKv: KernelKind<RopeKv> = {
       norm_rows: norms?.over === 'row' ? 1 : 0,
       ...slotsOf({ k_bias: still?.bias }),
       still: still?.from ?? 0,
+      ...rangeOf(limits),
     })
   },
 }
@@ -58,6 +61,8 @@ export interface Attention extends Quantizable {
   readonly scale: number
   /** A score s becomes cap * tanh(s / cap). 0: scores are not capped. */
   readonly cap: number
+  /** What scores are limited to, after the cap. */
+  readonly limits?: Limits | undefined
 }
 
 export const attention: KernelKind<Attention> = {
@@ -65,14 +70,17 @@ export const attention: KernelKind<Attention> = {
     expectWidth(input, heads * headDim, `${heads} heads of ${headDim}`)
     return input.shape
   },
-  record({ input, output, quantized, scale, cap, attention }, { rowsAt, stateOf, room }) {
+  record({ input, output, quantized, scale, cap, attention, limits }, { rowsAt, stateOf, room }) {
     const { heads, kvHeads, headDim, window, ratio = heads / kvHeads, absent = 0 } = attention
     const size = { heads, kv_heads: kvHeads, head_dim: headDim, ratio, absent }
-    const scores = { window, scale, cap, parts: room() }
+    const scores = { window, scale, cap, ...rangeOf(limits), parts: room() }
     const rows = rowsAt({ q: input, y: output, a8: quantized })
     return opRecord('attention', { ...rows, ...size, ...scores, ...stateOf(attention) })
   },
 }
+
+/** An empty range stands for none. */
+const rangeOf = ({ least, most }: Limits = { least: 0, most: 0 }) => ({ least, most })
 
 function checkHeadNorms(norms: HeadNorms, { heads, kvHeads, headDim }: AttentionShape): void {
   for (const [weight, count] of [

@@ -4,7 +4,7 @@
 import { ACTIVATION } from '../../abi/constants.ts'
 import { ENCODINGS, GROUP_SIZE, groupEncoding, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Activation, Quantizable, Value, WeightRef } from '../ir.ts'
+import type { Activation, Limits, Quantizable, Value, WeightRef } from '../ir.ts'
 import {
   broken,
   expectForm,
@@ -202,6 +202,24 @@ export const rescale: KernelKind<Rescale> = {
   shape: ({ input }) => input.shape,
   record({ scale, cap, output }, { rowsAt }) {
     return opRecord('rescale', { ...rowsAt({ y: output }), n: output.shape[1], scale, cap })
+  },
+}
+
+/** The number of a range that is nearest to each of the input. Zeros stay, because each range has 0. */
+export interface Clamp {
+  readonly op: 'clamp'
+  readonly input: Value
+  readonly limits: Limits
+  readonly output: Value
+}
+
+export const clamp: KernelKind<Clamp> = {
+  shape({ input, limits: { least, most } }) {
+    if (least <= 0 && most >= 0 && least < most) return input.shape
+    throw broken(input, `is limited to ${least} to ${most}, which is no range around 0`)
+  },
+  record({ input, output, limits: { least, most } }, { rowsAt }) {
+    return opRecord('clamp', { ...rowsAt({ x: input, y: output }), n: output.shape[1], least, most })
   },
 }
 

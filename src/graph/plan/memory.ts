@@ -150,6 +150,8 @@ function assign(graph: Graph, capacity: Capacity) {
         if (node.scale !== 1) return overwritten(node.left, index, 'added to')
         if (isFree(node.left, index)) return homeOf(node.left)
         return overwritten(node.right, index, 'added to')
+      case 'clamp':
+        return isFree(node.input, index) ? homeOf(node.input) : undefined
       case 'swiglu':
         // A tile reads the gates and ups that it replaces before it writes.
         return isFree(node.gate, index) ? homeOf(node.gate) : undefined

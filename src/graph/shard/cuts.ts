@@ -76,6 +76,7 @@ export class Cuts {
         const isOfHeads = value === x || value === z
         return [isOfHeads ? times(own.heads, x.shape[1] / heads) : times(own.kvHeads, b.shape[1] / groups)]
       }
+      case 'clamp':
       case 'conv1d':
         return outputsOf(reader).flatMap((made) => this.of(made))
       case 'scan':

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import { checkShapes, compile } from '../compile.ts'
-import { divide } from '../ir.ts'
+import { divide, type Value } from '../ir.ts'
 import type { Graph } from '../nodes.ts'
 import { interpret } from '../testing/interpret.ts'
 import { frequenciesOf, machineOf } from '../testing/models.ts'
@@ -18,13 +18,18 @@ interface Config {
   readonly inner: number
   readonly vocab: number
   readonly tied: boolean
+  /** Whether what steps make is limited to a range that they leave. */
+  readonly limited?: boolean
 }
 
 const WIDTH = 24
 
 /** Two layers, as every family here builds them; Q, K and V have biases. */
-function model({ kvHeads, ratio, headDim, inner, vocab, tied }: Config): Graph {
+function model({ kvHeads, ratio, headDim, inner, vocab, tied, limited }: Config): Graph {
   const b = graphBuilder()
+  const range = limited ? { least: -0.3, most: 0.2 } : undefined
+  const within = (value: Value) => (range ? b.clamp(`${value.label}.limited`, value, range) : value)
+  const limits = { q: range, k: range, scores: range }
   const heads = kvHeads * ratio
   const table = matrix(WIDTH, { embed: vocab })
   let x = b.embed('embed', table)
@@ -39,21 +44,25 @@ function model({ kvHeads, ratio, headDim, inner, vocab, tied }: Config): Graph {
     const qkv = matrix(WIDTH, parts(''))
     const norm = (name: string) => vector({ [`${layer}.${name}.norm`]: WIDTH })
     const input = b.rmsnorm(`${layer}.in`, x, norm('in'), 1e-5)
-    const made = b.parts(b.linear(`${layer}.qkv`, input, qkv, vector(parts('.bias'))), qkv)
+    const products = b.linear(`${layer}.qkv`, within(input), qkv, vector(parts('.bias')))
+    const made = b.parts(products, qkv).map(within)
     const shape = { layer, heads, kvHeads, headDim, window: layer === 0 ? 0 : 3 }
-    const attended = b.attend(`${layer}.attn`, made, shape, { table: 0, dims: headDim, pairing: 'halves' })
-    x = b.add(`${layer}.sum`, x, b.linear(`${layer}.o`, attended, matrix(q, { [`${layer}.o`]: WIDTH })))
+    const rope = { table: 0, dims: headDim, pairing: 'halves' } as const
+    const attended = within(b.attend(`${layer}.attn`, made, shape, rope, { limits }))
+    const joined = b.linear(`${layer}.o`, attended, matrix(q, { [`${layer}.o`]: WIDTH }))
+    x = b.add(`${layer}.sum`, x, within(joined))
     const gateUp = matrix(WIDTH, { [`${layer}.gate`]: inner, [`${layer}.up`]: inner })
     const read = b.rmsnorm(`${layer}.mid`, x, norm('mid'), 1e-5)
-    const gated = b.swiglu(`${layer}.act`, b.parts(b.linear(`${layer}.gate_up`, read, gateUp), gateUp))
+    const halves = b.parts(b.linear(`${layer}.gate_up`, within(read), gateUp), gateUp)
+    const gated = within(b.swiglu(`${layer}.act`, halves.map(within)))
     x = b.add(
       `${layer}.out`,
       x,
-      b.linear(`${layer}.down`, gated, matrix(inner, { [`${layer}.down`]: WIDTH })),
+      within(b.linear(`${layer}.down`, gated, matrix(inner, { [`${layer}.down`]: WIDTH }))),
     )
   }
   const last = b.rmsnorm('last', b.takeRows('wanted', x), vector({ 'last.norm': WIDTH }), 1e-5)
-  return b.finish(b.linear('logits', last, tied ? table : matrix(WIDTH, { output: vocab })), last)
+  return b.finish(within(b.linear('logits', last, tied ? table : matrix(WIDTH, { output: vocab }))), last)
 }
 
 const configs: fc.Arbitrary<Config> = fc.record({
@@ -63,6 +72,7 @@ const configs: fc.Arbitrary<Config> = fc.record({
   inner: fc.integer({ min: 128, max: 300 }),
   vocab: fc.integer({ min: 128, max: 260 }),
   tied: fc.boolean(),
+  limited: fc.boolean(),
 })
 describe('divide', () => {
   test('cuts at units, gives everybody something and leaves nothing over', () => {
@@ -138,8 +148,8 @@ describe('shardGraph', () => {
     }
   })
 
-  test('makes plans of the same records on every shard', () => {
-    const graph = model({ kvHeads: 2, ratio: 7, headDim: 32, inner: 256, vocab: 256, tied: true })
+  test.each([false, true])('makes plans of the same records on every shard, limited %s', (limited) => {
+    const graph = model({ kvHeads: 2, ratio: 7, headDim: 32, inner: 256, vocab: 256, tied: true, limited })
     const plans = all(graph, [2, 1, 1], () => 'w4_g32').map((shard) =>
       compile(shard, { encodingOf: () => 'w4_g32', tokens: 4, logitRows: 2 }),
     )
@@ -165,6 +175,16 @@ describe('shardGraph', () => {
       }),
       { numRuns: 8 },
     )
+  })
+
+  test('limits what a worker has of a value, and sums before they are limited', () => {
+    const config = { kvHeads: 2, ratio: 4, headDim: 8, inner: 172, vocab: 130, tied: false, limited: true }
+    const step = { ids: [1, 100, 7], position: 0, wanted: [2] }
+    const whole = interpret(model(config), machine(config), step)
+    const free = interpret(model({ ...config, limited: false }), machine(config), step)
+    expect(largest(whole, free)).toBeGreaterThan(0.1)
+    const together = meetAll(all(model(config), [3, 1, 1]), (meet) => ({ ...machine(config), meet }), step)
+    expect(largest(whole, together)).toBeLessThan(1e-9)
   })
 
   test('says what it cannot cut', () => {

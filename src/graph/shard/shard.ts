@@ -64,6 +64,7 @@ class Sharder {
     else if (node.op === 'ssd') this.#stateSpace(node)
     else if (node.op === 'add') this.#sum(node)
     else if (columns !== undefined && node.op === 'slice') this.#slice(node, columns)
+    else if (node.op === 'clamp') this.#limit(node, columns)
     else if (columns !== undefined && node.op === 'conv1d') this.#convolve(node, columns)
     else if (columns !== undefined && node.op === 'rmsnorm') this.#norm(node, columns)
     else this.#pushWhole(node)
@@ -93,7 +94,7 @@ class Sharder {
 
   #linear(node: NodeOf<'linear'>, columns: Columns | undefined): void {
     if (columns !== undefined) this.#sumOfOwn(node, columns)
-    else if (node.output === this.#graph.output) this.#logits(node)
+    else if (this.#isLogits(node.output)) this.#logits(node)
     else this.#pushCut(node, this.#cuts.of(node.output))
   }
 
@@ -154,6 +155,26 @@ class Sharder {
     const whole: Value = { ...node.output, shape: [rows, shard === 0 ? width : own.count] }
     this.#replaced.set(whole.id, whole)
     this.#nodes.push({ op: 'collect', input: output, shard, widths, output: whole })
+  }
+
+  /** The logits themselves, or what is limited to them. */
+  #isLogits(value: Value): boolean {
+    const [reader, another] = this.#cuts.readersOf(value)
+    const isLimited = reader?.op === 'clamp' && reader.output === this.#graph.output
+    return value === this.#graph.output || (another === undefined && isLimited)
+  }
+
+  #limit(node: NodeOf<'clamp'>, columns: Columns | undefined): void {
+    if (node.output !== this.#graph.output) {
+      if (columns === undefined) this.#pushWhole(node)
+      else this.#push(node, columns)
+      return
+    }
+    // All but the first shard have only their own logits.
+    const input = this.#now(node.input)
+    const output: Value = { ...node.output, shape: input.shape }
+    this.#replaced.set(output.id, output)
+    this.#nodes.push({ ...node, input, output })
   }
 
   #slice(node: NodeOf<'slice'>, columns: Columns): void {

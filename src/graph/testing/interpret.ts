@@ -3,7 +3,7 @@
 
 import { GROUP_SIZE, isQuantized } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { ScanInputs, Value, WeightRef } from '../ir.ts'
+import type { Limits, ScanInputs, Value, WeightRef } from '../ir.ts'
 import type { Graph, Node, NodeOf } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
 import { activated, capped, placesOf, routeOf } from './choices.ts'
@@ -160,6 +160,8 @@ function compute(
     }
     case 'rescale':
       return read(node.input).map((row) => row.map((x) => capped(x * node.scale, node.cap)))
+    case 'clamp':
+      return read(node.input).map((row) => row.map((x) => within(x, node.limits)))
     case 'renorm': {
       const { x, width, size, epsilon } = node
       const own = x && read(x)
@@ -309,6 +311,7 @@ function ropeKv(
     const k = rowsAt(values, node.k)[index]!.slice()
     normed(k, node.norms?.k)
     rotate(k, position)
+    if (node.limits !== undefined) k.set(k.map((x) => within(x, node.limits!)))
     subtractStill(k, node, machine)
     state.k[position] = k
     state.v[position] = rowsAt(values, node.v)[index]!.slice()
@@ -332,7 +335,8 @@ function attend(
     const weights = k.slice(from, position + 1).map((key) => {
       let dot = 0
       for (let d = 0; d < headDim; d++) dot += key[kv + d]! * q[at + d]!
-      return Math.exp(capped(dot * node.scale, node.cap))
+      const score = capped(dot * node.scale, node.cap)
+      return Math.exp(node.limits === undefined ? score : within(score, node.limits))
     })
     const sum = weights.reduce((total, weight) => total + weight, 0)
     for (const [index, weight] of weights.entries()) {
@@ -341,6 +345,8 @@ function attend(
   }
   return y
 }
+
+const within = (x: number, { least, most }: Limits): number => Math.min(most, Math.max(least, x))
 
 /** Rounds halves to even, as the kernels do. */
 function nearestEven(x: number): number {

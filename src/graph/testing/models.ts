@@ -76,6 +76,8 @@ export function randomGraph(choices: readonly number[], width = 24): Graph {
     switch (choice % 5) {
       case 0:
         pool.push(b.rmsnorm(name, from, vector({ [`${name}.norm`]: width }), 1e-5))
+        // What is limited may still be read as it was.
+        if (choice % 3 === 0) pool.push(b.clamp(`${name}.limited`, pool.at(-1)!, { least: -1, most: 0.5 }))
         break
       case 1: {
         const bias = choice % 2 === 0 ? vector({ [`${name}.bias`]: width }) : undefined

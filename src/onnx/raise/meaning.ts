@@ -1,6 +1,6 @@
 // Meanings. What a value of the dialect stands for while a graph is translated.
 import type { RopePairing, RopeScaling } from '../../arch/config/config.ts'
-import type { Activation, Value, WeightRef } from '../../graph/ir.ts'
+import type { Activation, Limits, Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
 import type { Terms } from './terms.ts'
 import type { CodeMatrix } from './weights/code-matrix.ts'
@@ -123,6 +123,8 @@ export interface Heads {
   readonly scale: number
   readonly norm?: { readonly weight: WeightRef; readonly epsilon: number } | undefined
   readonly rope?: Rotation | undefined
+  /** What they are limited to after their norm and rotation, before `scale`. */
+  readonly limits?: Limits | undefined
   /** The state that stands before the tokens; `''`: there is none, as before a concatenation. */
   readonly past: string
 }
@@ -167,6 +169,8 @@ export interface Scores {
   readonly k: Heads
   readonly scale: number
   readonly cap: number
+  /** What they are limited to after `scale`. */
+  readonly limits?: Limits | undefined
   /** `causal`: the operator hides what comes later by itself. */
   readonly mask?: Mask | 'causal' | undefined
   readonly isSoft: boolean
@@ -203,15 +207,6 @@ export interface Findings {
   hasPositions: boolean
   /** Positions that its control values are proven for, where these are fewer than any context; and why. */
   proven?: { readonly positions: number; readonly why: string } | undefined
-  /** Activations that codes of a constant scale would cut off, and plans do not. */
-  readonly ranges: FixedRange[]
-}
-
-/** The values that the codes of a node stand for. */
-export interface FixedRange {
-  readonly node: string
-  readonly low: number
-  readonly high: number
 }
 
 /** A matrix that products read, and its outputs. */

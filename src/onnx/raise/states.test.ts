@@ -9,7 +9,8 @@ const present = (of: string): Meaning => ({ is: 'present', of })
 /** `made` has the state that each output is made of. */
 function judged(states: readonly string[], made: readonly (readonly [string, string])[]): string | undefined {
   const outputs = new Map(made)
-  return wronglyLeft(states, ['logits', ...outputs.keys()], {
+  const inputs = states.map((name) => ({ name, type: undefined }))
+  return wronglyLeft(inputs, ['logits', ...outputs.keys()], {
     meaningOf: (name) => (outputs.has(name) ? present(outputs.get(name)!) : undefined),
     grown: new Map(states.map((name) => [name, present(name)])),
     left: new Map(),

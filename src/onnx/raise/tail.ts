@@ -1,5 +1,5 @@
 // Finds the tail of a graph: the nodes from its last norm to the logits, where only wanted rows are needed.
-import { type Graph, type Node, producersOf } from '../ir/graph.ts'
+import { type Graph, type Input, type Node, producersOf } from '../ir/graph.ts'
 import type { Meaning } from './meaning.ts'
 import { textOf } from './terms.ts'
 
@@ -11,20 +11,15 @@ interface Made {
   readonly left: ReadonlyMap<string, string>
 }
 
-/**
- * A clause that says what is wrong, or undefined. States are in the order of the inputs; outputs begin with
- * the logits.
- */
+/** A clause that says what is wrong, or undefined. Outputs begin with the logits. */
 export function wronglyLeft(
-  states: readonly string[],
+  states: readonly Input[],
   outputs: readonly string[],
   { meaningOf, grown, left }: Made,
 ): string | undefined {
-  const pairs = namedPairs(states, outputs.slice(1))
-  for (const [index, state] of states.entries()) {
+  for (const [index, [state, output]] of [...outputsOfStates(states, outputs)].entries()) {
     const text = left.get(state)
     const keys = grown.get(state)
-    const output = (text === undefined ? pairs?.get(state) : undefined) ?? outputs[index + 1] ?? ''
     const made = meaningOf(output)
     const isRight =
       text !== undefined
@@ -34,6 +29,27 @@ export function wronglyLeft(
   }
   return undefined
 }
+
+/**
+ * The output that leaves each state for the next step, by the state's name. Keys and values are paired by the
+ * numbers and kinds in their names, where all names have them; these and states of recurrent layers else by
+ * their order after the logits. '': there is no such output.
+ */
+export function outputsOfStates(states: readonly Input[], outputs: readonly string[]): Map<string, string> {
+  const pairs = namedPairs(
+    states.map(({ name }) => name),
+    outputs.slice(1),
+  )
+  return new Map(
+    states.map((state, index) => {
+      const named = isRecurrentState(state) ? undefined : pairs?.get(state.name)
+      return [state.name, named ?? outputs[index + 1] ?? '']
+    }),
+  )
+}
+
+/** States of recurrent layers are [batch, channels, n]; keys and values have another axis. */
+export const isRecurrentState = ({ type }: Input): boolean => type?.dims?.length === 3
 
 const isPresent = (made: Meaning | undefined, keys: Meaning): boolean =>
   made?.is === 'present' && keys.is === 'present' && made.of === keys.of

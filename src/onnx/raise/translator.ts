@@ -3,7 +3,7 @@
 import type { Budget } from '../../base/budget.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { GraphBuilder } from '../../graph/builder.ts'
-import type { Value } from '../../graph/ir.ts'
+import type { Limits, Value } from '../../graph/ir.ts'
 import type { Graph as StepGraph } from '../../graph/nodes.ts'
 import { graphBudget } from '../evaluate.ts'
 import { inferTypes, type Types } from '../infer.ts'
@@ -17,7 +17,7 @@ import { mergeProducts, nameSteps } from './merge-products.ts'
 import { Prober } from './probe.ts'
 import { normedRows } from './recurrence.ts'
 import { rotatesLike, settled } from './settled.ts'
-import { tailOf, wronglyLeft } from './tail.ts'
+import { isRecurrentState, tailOf, wronglyLeft } from './tail.ts'
 import { WeightTable } from './weights/weight-table.ts'
 
 /** Translates one kind of node. `false`: this form of it is not a part of a step; control flow may be. */
@@ -59,7 +59,6 @@ export class Translator {
     tablePositions: undefined,
     norms: new Set(),
     hasPositions: false,
-    ranges: [],
   }
   /** Of every value, as far as inference knows. */
   readonly types: Types
@@ -76,6 +75,8 @@ export class Translator {
   readonly masks = new Map<string, number>()
   /** What each row that was normed was before, and how. */
   readonly normed = new Map<Value, Pick<Heads, 'value' | 'norm'>>()
+  /** Ranges that rows are known to be in. */
+  readonly limited = new Map<Value, Limits>()
   /** What a step leaves of each state of a recurrent layer, as text. */
   readonly left = new Map<string, string>()
   /** What has each state of keys or values with the step's own after it. */
@@ -193,9 +194,8 @@ export class Translator {
     return this.#states.length > 0
   }
 
-  /** Whether it has states [batch, channels, n]; keys and values have another axis. */
   get isRecurrent(): boolean {
-    return this.#states.some(({ type }) => type?.dims?.length === 3)
+    return this.#states.some(isRecurrentState)
   }
 
   get #states(): readonly Input[] {
@@ -297,11 +297,11 @@ export class Translator {
 
   /** What a step leaves of each state is what the next step gets. */
   #checkStates(node: Node): void {
-    const wrong = wronglyLeft(
-      this.#states.map(({ name }) => name),
-      this.graph.outputs,
-      { meaningOf: (name) => this.meaningOf(name), grown: this.#grown, left: this.left },
-    )
+    const wrong = wronglyLeft(this.#states, this.graph.outputs, {
+      meaningOf: (name) => this.meaningOf(name),
+      grown: this.#grown,
+      left: this.left,
+    })
     if (wrong !== undefined) throw unclaimed(node, wrong)
   }
 

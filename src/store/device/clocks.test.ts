@@ -1,7 +1,7 @@
 // Tests of dates on the device. In: clocks that are set forward or back, stand still or say nonsense. Out:
 // the newest session, notes that are believed or measured again, and dates that can be sorted.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { storedFiles, storedSessions } from '../../api/stored.ts'
+import { makeRoom, storedFiles, storedSessions } from '../../api/stored.ts'
 import { openAddress } from '../open.ts'
 import { serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
@@ -31,6 +31,28 @@ beforeEach(() => {
   readings = 0
 })
 afterEach(() => vi.restoreAllMocks())
+
+test.each(Object.entries(CLOCKS))(
+  'a clock that %s does not change what room is made of',
+  async (_, clock) => {
+    const server = await serveFiles({ 'a.gguf': bytes('model'), 'b.gguf': bytes('model') })
+    const [a, b] = ['a', 'b'].map((name) => `${server.address}${name}.gguf`) as [string, string]
+    const load = async (url: string) => {
+      for (const source of await openAddress(url)) source.close?.()
+    }
+    try {
+      setClock(() => TODAY)
+      await load(a)
+      await load(b)
+      setClock(clock)
+      await load(a)
+      expect((await storedFiles()).map(({ url }) => url)).toEqual([b, a])
+      expect(await makeRoom(1)).toEqual([b])
+    } finally {
+      await server.close()
+    }
+  },
+)
 
 describe.each(Object.entries(CLOCKS))('a clock that %s', (_, clock) => {
   test('does not bring back an older session', async () => {

@@ -35,6 +35,8 @@ export interface Manifest extends Version {
   readonly url: string
   /** Milliseconds since 1970 of the last load. */
   readonly used: number
+  /** Counts loads: the file with the highest was loaded last, whatever clocks say. 0: by an earlier release. */
+  readonly turn: number
   /** The bytes have been compared with the hashes inside the file. */
   readonly isChecked?: boolean
   /** Of what was written. */
@@ -58,7 +60,7 @@ export async function readManifest(
   name: string,
 ): Promise<Manifest | undefined> {
   const fields = await readFields(folder, `${name}.json`)
-  const { url, size, etag, used, isChecked, isDoubted, sums, knowsMissing } = fields
+  const { url, size, etag, used, turn, isChecked, isDoubted, sums, knowsMissing } = fields
   const isWhole =
     typeof url === 'string' && typeof etag === 'string' && isCount(size) && (await fileKey(url)) === name
   if (!isWhole) return undefined
@@ -67,6 +69,7 @@ export async function readManifest(
     size,
     etag,
     used: isCount(used) ? used : 0,
+    turn: isCount(turn) ? turn : 0,
     isChecked: isChecked === true,
     isDoubted: isDoubted === true,
     knowsMissing: knowsMissing === true,

@@ -27,7 +27,8 @@ export interface StoredFile {
 export interface KnownFile extends StoredFile {
   /** The server had no such file when a load asked for it. */
   readonly isMissing: boolean
-  /** As in its manifest. */
+  /** As in its manifest; 0 of a download that has not ended. */
+  readonly turn: number
   readonly knowsMissing: boolean
 }
 
@@ -86,6 +87,7 @@ export class Opfs {
     const touched = {
       ...manifest,
       used: dateNow(),
+      turn: await this.#nextTurn(),
       knowsMissing: manifest.knowsMissing === true || knowsMissing,
     }
     await this.#writeManifest(name, touched).catch(() => undefined)
@@ -127,7 +129,8 @@ export class Opfs {
         }
         const sums = part.complete(version.size)
         const { isDoubted } = part
-        const manifest = { ...version, url, used: dateNow(), sums, isDoubted, knowsMissing: true }
+        const used = { used: dateNow(), turn: await this.#nextTurn() }
+        const manifest = { ...version, url, ...used, sums, isDoubted, knowsMissing: true }
         await this.#writeManifest(name, manifest)
         await this.#remove(`${name}.part`)
         return { file: await readFile(this.#folder, `${name}.bin`) }
@@ -155,10 +158,17 @@ export class Opfs {
     })
   }
 
-  /** Files of both kinds, in no particular order. */
+  /** Downloads that have not ended, then whole files; of each kind the one that was used longest ago first. */
   async list(): Promise<StoredFile[]> {
     const known = await this.known()
-    return known.flatMap(({ isMissing, knowsMissing: _, ...file }) => (isMissing ? [] : [file]))
+    // Dates tell downloads apart, and files of earlier releases. A clock that is set back does not mix them up.
+    known.sort(
+      (left, right) =>
+        Number(left.isComplete) - Number(right.isComplete) ||
+        left.turn - right.turn ||
+        left.used - right.used,
+    )
+    return known.flatMap(({ isMissing, knowsMissing: _, turn: __, ...file }) => (isMissing ? [] : [file]))
   }
 
   /**
@@ -191,7 +201,7 @@ export class Opfs {
       const size = (await readFile(this.#folder, `${name}.bin`))?.size ?? 0
       return { ...pick(manifest), size, isComplete: size === manifest.size, isMissing: false }
     }
-    const unknown = { isComplete: false, knowsMissing: false }
+    const unknown = { isComplete: false, knowsMissing: false, turn: 0 }
     const progress = await partialProgress(this.#folder, name)
     if (progress !== undefined) {
       const used = (await readFile(this.#folder, `${name}.part`))?.lastModified ?? 0
@@ -231,6 +241,17 @@ export class Opfs {
     }
   }
 
+  /** After every turn that a manifest has. Two tabs that load at once may get the same one. */
+  async #nextTurn(): Promise<number> {
+    let last = 0
+    for await (const entry of this.#folder.keys()) {
+      if (!entry.endsWith('.json')) continue
+      const manifest = await this.#manifest(entry.slice(0, -'.json'.length))
+      last = Math.max(last, manifest?.turn ?? 0)
+    }
+    return last + 1
+  }
+
   #manifest(name: string): Promise<Manifest | undefined> {
     return readManifest(this.#folder, name)
   }
@@ -263,4 +284,4 @@ export class Opfs {
 
 const lockOf = (name: string): string => `store-${name}`
 
-const pick = ({ url, used, knowsMissing = false }: Manifest) => ({ url, used, knowsMissing })
+const pick = ({ url, used, turn, knowsMissing = false }: Manifest) => ({ url, used, turn, knowsMissing })

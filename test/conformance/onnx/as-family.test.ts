@@ -46,7 +46,6 @@ test.each([
   ['mamba-rows', 'mamba'],
   ['dynamic-i8', 'llama'],
   ['dynamic-u8', 'qwen2'],
-  ['qdq-static', 'llama'],
   ['qdq-blocks-16', 'llama'],
   ['qdq-blocks-32', 'llama'],
 ])('the pack of %s is one of %s and has its logits', async (name, family) => {
@@ -117,6 +116,13 @@ test('a graph that no family builds is refused with the nearest one', async () =
       /no family of models builds; nearest is llama, where layers\.1\.mlp_act has up; load it as it is/,
     ),
     detail: { nearest: 'llama' },
+  })
+})
+
+test('a graph that limits activations is refused, because families do not', async () => {
+  await expect(openExport('qdq-static').then((file) => asFamily(file))).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringMatching(/no family of models builds; nearest is llama, where .*clamp/),
   })
 })
 

@@ -6,13 +6,14 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../src/base/bytes.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
+import type { ModelFile } from '../../../src/formats/readers.ts'
 import type { TensorInfo } from '../../../src/formats/tensors.ts'
 import { graphBuilder } from '../../../src/graph/builder.ts'
 import { graphBudget } from '../../../src/onnx/evaluate.ts'
 import type { Node } from '../../../src/onnx/ir/graph.ts'
 import { tensorOf } from '../../../src/onnx/ir/tensor.ts'
 import { HANDLERS } from '../../../src/onnx/raise/handlers.ts'
-import { Translator } from '../../../src/onnx/raise/translator.ts'
+import { type Translation, Translator } from '../../../src/onnx/raise/translator.ts'
 import { largestDifference, logitsOf, relativeError, withModel } from '../testing/node-engine.ts'
 import { byteTokenizer } from './byte-tokenizer.ts'
 import { exportedGraph } from './exported-graph.ts'
@@ -96,6 +97,7 @@ test.each([
   ['dynamic-i8', { Q8_0: 15, 'F32 like Q8_0': 1 }, '8 bits by output: scales are rounded to f16'],
   ['dynamic-u8', { Q8_0: 7, 'F32 like Q8_0': 9 }, `8 bits by tensor, zero points: ${AGAIN}`],
   ['qdq-static', { Q8_0: 15 }, '8 bits by output: scales are rounded to f16'],
+  ['qdq-limits', { Q8_0: 15 }, '8 bits by output: scales are rounded to f16'],
   ['qdq-blocks-32', { Q4_0: 15 }, '4 bits in blocks of 32: scales are rounded to f16'],
   ['qdq-blocks-16', { 'F32 like Q8_0': 15 }, `4 bits in blocks of 16, zero points: ${AGAIN}`],
 ])('%s gives the logits of float products by its weights', async (name, forms, origin) => {
@@ -116,17 +118,14 @@ test.each([
 })
 
 /** The export with one constant changed, as far as its nodes are translated. */
-async function translatedWith(constant: string, value: number): Promise<unknown> {
+async function translatedWith(constant: string, value: number): Promise<Translation> {
   const graph = await exportedGraph('qdq-static')
   const { dtype, dims } = graph.constants.get(constant)!
   const constants = new Map(graph.constants).set(constant, tensorOf(dtype, dims, [value]))
   return new Translator('model.onnx', { ...graph, constants }, HANDLERS, graphBuilder()).run()
 }
 
-// Tools leave a ReLU out where the codes after it have no negative values.
 test.each([
-  ['zero_point', 0, /codes stand for 0 to 3\.\d+, .* as ReLU does; export/],
-  ['zero_point', 255, /codes stand for -3\.\d+ to 0, .* as ReLU does; export/],
   ['scale', 0, /its scale is 0; export/],
   ['scale', -0.5, /its scale is -0.5; export/],
   ['scale', Number.POSITIVE_INFINITY, /its scale is Infinity; export/],
@@ -136,35 +135,52 @@ test.each([
   await expect(run).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
 })
 
-test('limits that the plan leaves out are a note of the load', async () => {
-  const notesOf = async (name: string) =>
-    (await prepareModel(await openExport(name), { weights: 'f32' })).notes
-  expect(await notesOf('qdq-static')).toEqual([
-    {
-      code: 'unlimited-activations',
-      text: expect.stringMatching(
-        /limits activations at 34 places, the first at node \S+ to -\S+ to \S+, and Halfbyte/,
-      ),
-      values: {
-        places: 34,
-        node: expect.any(String),
-        low: expect.any(Number),
-        high: expect.any(Number),
-      },
-    },
-  ])
-  expect(await notesOf('dynamic-i8')).toEqual([])
+// Tools leave a ReLU out where the codes after it have no negative values.
+test.each([
+  [0, { least: 0, most: expect.closeTo(3.72, 1) }],
+  [255, { least: expect.closeTo(-3.72, 1), most: 0 }],
+])('rows that become codes with the zero point %d are limited on one side of 0', async (zero, limits) => {
+  const { graph } = await translatedWith('/layers.0/gate/MatMul_output_0_zero_point', zero)
+  expect(graph.nodes.flatMap((node) => (node.op === 'clamp' ? [node.limits] : []))).toContainEqual(limits)
 })
 
-test.each([
-  ['0.999', 0.999, 0],
-  ['0.9', 0.9, 1],
-])('codes that end at %s limit the shares of a softmax, or do not', async (_, end, limits) => {
+test('ranges that do not hold what a step computes change it, in one chunk and token by token', async () => {
+  const [wide, narrow] = await Promise.all(['qdq-static', 'qdq-limits'].map(openExport))
+  const { ids } = JSON.parse(readFileSync(join(EXPORTS, 'qdq-limits', 'logits.json'), 'utf8'))
+  const rows = (file: ModelFile) => withModel(file, { weights: 'f32' }, (built) => logitsOf(built, ids))
+  const whole = await rows(narrow!)
+  expect(relativeError(await rows(wide!), whole)).toBeGreaterThan(0.1)
+  await withModel(narrow!, { weights: 'f32' }, async (built) => {
+    const sequence = built.newSequence()
+    const { signal } = new AbortController()
+    for (const end of ids.keys()) {
+      sequence.setTokens(ids.slice(0, end + 1))
+      const onLogits = (_: number, row: Float32Array) => expect(row).toEqual(whole[end])
+      await built.scheduler.forward({ sequence, logits: 'all', onLogits, signal })
+    }
+    sequence.release()
+  })
+})
+
+test('a step has all ranges of its file, and says of none that it leaves it out', async () => {
+  const file = await openExport('qdq-limits')
+  const prepared = await prepareModel(file, { weights: 'f32' })
+  expect(prepared.notes).toEqual([])
+  const ops = Map.groupBy(file.graph.nodes, ({ op }) => op)
+  const isLimited = (node: object) => 'limits' in node && node.limits !== undefined
+  // Values are limited where they are made, and not again where heads copy them or attention joins them.
+  expect(ops.get('clamp')).toHaveLength(26)
+  for (const op of ['ropeKv', 'attention'] as const) expect(ops.get(op)?.every(isLimited)).toBe(true)
+})
+
+/** The export in which what a node makes, or the first of an operator, becomes codes from 0 to `end`. */
+async function codesAfter(made: string | Node, end: number): Promise<Translation> {
   const graph = await exportedGraph('llama-cache')
   const scale = tensorOf('f32', [], [end / 255])
   const constants = new Map(graph.constants).set('scale', scale).set('zero', tensorOf('u8', [], [0]))
-  const soft = graph.nodes.find(({ op }) => op === 'Softmax')!
-  const [whole = ''] = soft.outputs
+  const isFirst = (node: Node) => (typeof made === 'string' ? node.op === made : node.name === made.name)
+  const first = graph.nodes.find(isFirst)!
+  const [whole = ''] = first.outputs
   const step = (op: string, from: string, to: string): Node => ({
     name: to,
     op,
@@ -175,7 +191,7 @@ test.each([
     outputs: [to],
   })
   const nodes = graph.nodes.flatMap((node) =>
-    node === soft
+    node === first
       ? [
           { ...node, outputs: ['exact'] },
           step('QuantizeLinear', 'exact', 'codes'),
@@ -183,8 +199,28 @@ test.each([
         ]
       : [node],
   )
-  const t = new Translator('model.onnx', { ...graph, constants, nodes }, HANDLERS, graphBuilder())
-  expect((await t.run()).findings.ranges).toHaveLength(limits)
+  return new Translator('model.onnx', { ...graph, constants, nodes }, HANDLERS, graphBuilder()).run()
+}
+
+test('codes that hold all shares of a softmax limit nothing; others are refused by range and name', async () => {
+  const { graph } = await codesAfter('Softmax', 0.999)
+  expect(graph.nodes.map(({ op }) => op)).not.toContain('clamp')
+  await expect(codesAfter('Softmax', 0.9)).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringMatching(/codes.*limit shares of attention to 0 to 0\.9, which no step does/),
+  })
+  await expect(codesAfter('Sqrt', 3)).rejects.toThrow(/limit statistic to 0 to 3, which no step does/)
+})
+
+test('a gate whose activation becomes codes is a product of rows', async () => {
+  // SiLU is a product of its own, the one after the sigmoid.
+  const graph = await exportedGraph('llama-cache')
+  const silu = graph.nodes.find(
+    ({ op, inputs }) => op === 'Mul' && inputs.some((name) => /Sigmoid/.test(name)),
+  )!
+  const { graph: step } = await codesAfter(silu, 0.25)
+  const gates = step.nodes.filter((node) => node.op === 'swiglu')
+  expect(gates.map(({ activation }) => activation)).toContain('none')
 })
 
 test('an abort ends the translation in the middle of a proof', async () => {

@@ -47,11 +47,29 @@ function withLargeScale(): Uint8Array {
   bytes.set(new Uint8Array(Float32Array.of(SCALE * 2 ** 16).buffer), bytes.indexOf(scale))
   return new Uint8Array(bytes)
 }
+/** The export whose inputs begin with one of the states; its outputs keep their order. */
+export function withStateFirst(): Uint8Array {
+  const bytes = readFileSync(join(EXPORTS, 'multi-head-causal', 'model.onnx'))
+  const text = bytes.toString('latin1')
+  // Tag and length of the input, tag and length of its name, the name, the tag of its type.
+  const [first, state] = ['input_ids', 'past_key_values.1.key'].map((name) =>
+    text.search(new RegExp(`Z[^]\\n[^]${name}\\x12`)),
+  ) as [number, number]
+  const end = state + 2 + bytes[state + 1]!
+  const order = [
+    [0, first],
+    [state, end],
+    [first, state],
+    [end, bytes.length],
+  ] as const
+  return new Uint8Array(Buffer.concat(order.map(([from, to]) => bytes.subarray(from, to))))
+}
 const EXPORTS = join(import.meta.dirname, '../../conformance/onnx/exports')
 /** One of those of the matrix `down` of the first layer. */
 const SCALE = Math.fround(0.000983503065072)
 
 export const CORPUS: readonly CorpusEntry[] = [
+  entry('inputs in another order than outputs', withStateFirst),
   entry('a length whose varint does not end', () => withTail(GRAPH, ...Array(11).fill(0xff))),
   entry('a length of eleven bytes', () => withTail(GRAPH, ...Array(10).fill(0x80), 1)),
   entry('a length past the end', () => withTail(GRAPH, 0xff, 0xff, 0x7f)),

@@ -4,6 +4,7 @@ import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
 import type { Heads, Mask } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
+import { checkUnrotated } from './rotation.ts'
 import { attend } from './scores.ts'
 
 /** Inputs: x, cosines, sines, positions. */
@@ -14,7 +15,7 @@ export const contribRotaryEmbedding: Handler = (t, node) => rotate(t, node, { co
 function rotate(t: Translator, node: Node, at: { cos: number; sin: number; positions: number }): boolean {
   const heads = headsOf(t, node, 0, intOf(node, 'num_heads', 0))
   if (heads === undefined) return false
-  if (heads.rope !== undefined || heads.past !== '') throw unclaimed(node, 'it rotates heads a second time')
+  checkUnrotated(node, heads)
   if (floatOf(node, 'scale', 1) !== 1) throw unclaimed(node, 'it scales its angles')
   const stated = intOf(node, 'rotary_embedding_dim', 0)
   t.set(node, 0, {

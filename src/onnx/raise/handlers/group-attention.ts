@@ -8,6 +8,7 @@ import { tableRope } from '../rope-table.ts'
 import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { asHeads, headsOf, leave } from './fused.ts'
+import { checkUnrotated } from './rotation.ts'
 import { rotationOf } from './scores.ts'
 
 const QUERY = 0
@@ -37,7 +38,7 @@ export const groupQueryAttention: Handler = async (t, node) => {
   const isRotated = intOf(node, 'do_rotary', 0) !== 0
   const window = windowOf(node)
   const kind = window > 0 ? 'local' : 'all'
-  if (isRotated && (q.rope ?? k.rope) !== undefined) throw unclaimed(node, 'it rotates heads a second time')
+  for (const each of isRotated ? [q, k] : []) checkUnrotated(node, each)
   const pairing = intOf(node, 'rotary_interleaved', 0) === 0 ? 'halves' : 'interleaved'
   const rotation = isRotated
     ? { dims: await ropeDims(t, node, kind), pairing: pairing as RopePairing }
@@ -53,6 +54,7 @@ export const groupQueryAttention: Handler = async (t, node) => {
     {
       scale: stated === 0 ? undefined : stated,
       cap: floatOf(node, 'softcap', 0),
+      limits: { q: q.limits, k: k.limits },
       norms: q.norm &&
         k.norm && { q: q.norm.weight, k: k.norm.weight, over: 'head', epsilon: q.norm.epsilon },
     },
@@ -101,7 +103,10 @@ function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Head
   // The norm of one head is that of the row.
   const k = q.norm !== undefined && kvHeads === 1 ? { ...read, ...t.normed.get(read.value) } : read
   const wrong = [
-    [v.norm !== undefined || v.rope !== undefined, 'its values are normed or rotated'],
+    [
+      v.norm !== undefined || v.rope !== undefined || v.limits !== undefined,
+      'its values are normed or rotated',
+    ],
     [q.norm?.epsilon !== k.norm?.epsilon, 'its queries and keys are normed differently'],
     [
       [q, k, v].some((each) => each.scale !== 1 || each.past !== ''),

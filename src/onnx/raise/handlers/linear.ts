@@ -9,6 +9,7 @@ import type { Matrix, Meaning, Quantised, WholeProduct } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 import type { CodeMatrix } from '../weights/code-matrix.ts'
 import { embedCodes } from './embed.ts'
+import { limited } from './limits.ts'
 
 const DEFAULT_AXIS = 1
 
@@ -21,41 +22,17 @@ export const quantizeRows: Handler = (t, node) => {
   return true
 }
 
-/** Values of one constant scale. What they stand for stays; the plan rounds rows by scales of their own. */
+/** Values of one constant scale, within what its codes stand for. The plan rounds rows by scales of their own. */
 export const quantize: Handler = (t, node) => {
   const input = t.read(node, 0)
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false
   const { scale, zero } = oneScale(t, node)
-  checkRange(t, node, input, scale, zero)
-  t.set(node, 0, { is: 'rounded', of: input, scale, zero })
-  return true
-}
-
-/**
- * Tools leave a ReLU out where the codes that follow have no negative values. Plans keep what codes clip, so
- * codes have to have both signs, except for values that have one.
- */
-function checkRange(t: Translator, node: Node, input: Meaning, scale: number, zero: number): void {
   if (!(scale > 0 && Number.isFinite(scale))) throw unclaimed(node, `its scale is ${scale}`)
-  const [low, high] = limitsOf(t.types.get(node.outputs[0]!)?.dtype ?? 'u8').map(
+  const [least, most] = limitsOf(t.types.get(node.outputs[0]!)?.dtype ?? 'u8').map(
     (code) => (code - zero) * scale,
   ) as [number, number]
-  if (!(high > 0 && (low < 0 || (low === 0 && isNeverNegative(input)))))
-    throw unclaimed(
-      node,
-      `its codes stand for ${low} to ${high}, which cuts values off at one side of 0, as ReLU does`,
-    )
-  // What rounds to the largest code is not cut off.
-  if (isShare(input) && high + scale / 2 >= 1) return
-  t.findings.ranges.push({ node: node.name, low, high })
-}
-
-/** From 0 to 1. */
-const isShare = (input: Meaning): boolean => input.is === 'sigmoid' || (input.is === 'scores' && input.isSoft)
-
-function isNeverNegative(input: Meaning): boolean {
-  if (input.is === 'statistic') return input.step !== 'mean' && input.step !== 'centred'
-  return isShare(input)
+  t.set(node, 0, { is: 'rounded', of: limited(t, node, input, { least, most }, scale), scale, zero })
+  return true
 }
 
 /** The way back from `quantize`; a constant matrix; or rows of a table of codes. */

@@ -154,11 +154,14 @@ function setWeighted(t: Translator, node: Node, normed: Normed, index: number): 
     t.set(node, 0, { ...normed, weight: { node, index } })
     return true
   }
-  if (isCentred || of.norm !== undefined || of.rope !== undefined || of.scale !== 1) return false
+  if (isCentred || !isPlain(of)) return false
   const weight = t.weights.vector(node, index, of.dim, 'norm')
   t.set(node, 0, { ...of, norm: { weight, epsilon } })
   return true
 }
+
+const isPlain = ({ norm, rope, scale }: Heads): boolean =>
+  norm === undefined && rope === undefined && scale === 1
 
 /** A norm over the last axis. */
 export const rmsNorm: Handler = (t, node) => {
@@ -224,9 +227,8 @@ export function layer(t: Translator, node: Node, input: Value, gamma: number, be
 
 /** A norm of each head, which the plan takes before the rotation. */
 function normHeads(t: Translator, node: Node, heads: Heads): boolean {
-  const { axes, norm, rope, scale } = heads
-  if (!axes.endsWith('d') || norm !== undefined || rope !== undefined || scale !== 1) return false
-  overLastAxis(node, axes.length)
+  if (!heads.axes.endsWith('d') || !isPlain(heads)) return false
+  overLastAxis(node, heads.axes.length)
   const weight = t.weights.vector(node, 1, heads.dim, 'norm')
   t.set(node, 0, { ...heads, norm: { weight, epsilon: epsilonOf(node) } })
   return true

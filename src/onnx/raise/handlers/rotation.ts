@@ -53,7 +53,8 @@ function checkTokens(t: Translator, node: Node, dims: readonly Dim[]): void {
 function reshapeHeads(t: Translator, node: Node, heads: Heads, dims: readonly Dim[]): boolean {
   const { axes, count, dim, value } = heads
   if (/^b(thd|jd|tf)$/.test(axes) && dims.length <= 3 && dims.at(-1) === count * dim) {
-    const isPlain = heads.norm === undefined && heads.rope === undefined && heads.scale === 1
+    const isPlain =
+      heads.norm === undefined && heads.rope === undefined && heads.limits === undefined && heads.scale === 1
     if (isPlain) t.setRows(node, 0, value)
     else t.set(node, 0, { ...heads, axes: 'btf' })
     return true
@@ -217,12 +218,19 @@ export const addTurned: Handler = (t, node) => {
   const half = parts.find((each) => isTurned(each, 'half'))
   if (plain?.by === undefined || half?.by === undefined || plain.of !== half.of) return false
   const of: Heads = plain.of
-  if (of.rope !== undefined || of.past !== '') throw unclaimed(node, 'it rotates heads a second time')
+  checkUnrotated(node, of)
   t.set(node, 0, {
     ...of,
     rope: { cos: plain.by, sin: half.by, dims: of.dim, isHalf: false, pairing: 'halves' },
   })
   return true
+}
+
+/** Throws `unsupported` for heads that the plan would rotate too early. */
+export function checkUnrotated(node: Node, { rope, past, limits }: Heads): void {
+  if (rope !== undefined || past !== '') throw unclaimed(node, 'it rotates heads a second time')
+  if (limits !== undefined)
+    throw unclaimed(node, `it rotates normed heads that are limited to ${limits.least} to ${limits.most}`)
 }
 
 const isTurned = (meaning: Meaning | undefined, form: Turned['form']): meaning is Turned =>

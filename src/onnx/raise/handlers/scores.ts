@@ -9,6 +9,7 @@ import { proveRope } from '../rope-table.ts'
 import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { checkFactor } from './elementwise.ts'
+import { timesScores } from './limits.ts'
 
 /** q k^T, or softmax(scores) v. */
 export const multiplyMatrices: Handler = async (t, node) => {
@@ -37,7 +38,7 @@ export const scaleScores: Handler = (t, node) => {
     if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || number === undefined)
       continue
     checkFactor(node, number)
-    t.set(node, 0, { ...scores, scale: scores.scale * number })
+    t.set(node, 0, timesScores(scores, number))
     return true
   }
   return false
@@ -49,7 +50,7 @@ export const divideScores: Handler = (t, node) => {
   if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || number === undefined)
     return false
   checkFactor(node, 1 / number)
-  t.set(node, 0, { ...scores, scale: scores.scale / number })
+  t.set(node, 0, timesScores(scores, 1 / number))
   return true
 }
 
@@ -117,7 +118,7 @@ export const softmax: Handler = (t, node) => {
 export async function attend(
   t: Translator,
   node: Node,
-  { q, k, scale, cap, mask }: Scores,
+  { q, k, scale, cap, mask, limits }: Scores,
   v: Heads,
 ): Promise<Value> {
   checkFit(node, q, k, v)
@@ -139,7 +140,7 @@ export async function attend(
     [q.value, k.value, v.value],
     { layer, heads, kvHeads, headDim, window },
     { table: ROPE_TABLE[kind], dims, pairing },
-    { scale, cap, norms },
+    { scale, cap, norms, limits: { q: q.limits, k: k.limits, scores: limits } },
   )
 }
 
@@ -149,7 +150,7 @@ function checkFit(node: Node, q: Heads, k: Heads, v: Heads): void {
     [k.copies !== v.copies, `keys are copied ${k.copies} times and values ${v.copies} times`],
     [k.dim !== q.dim || v.dim !== q.dim, `its heads have ${q.dim}, ${k.dim} and ${v.dim} numbers`],
     [
-      v.scale !== 1 || v.rope !== undefined || v.norm !== undefined,
+      v.scale !== 1 || v.rope !== undefined || v.norm !== undefined || v.limits !== undefined,
       'its values are scaled, rotated or normed',
     ],
     [(k.past === '') !== (v.past === ''), 'only its keys or only its values stand after a state'],

@@ -43,6 +43,17 @@ def static(source, path):
                     activation_type=QuantType.QUInt8, **STATIC)
 
 
+def halved(source, path):
+    """All ranges but those of shares, from 0 to 1, are half of what calibration saw, so that every step leaves them."""
+    model = onnx.load(source)
+    values = {each.name: each for each in model.graph.initializer}
+    scales = {node.input[1] for node in model.graph.node
+              if node.op_type == "QuantizeLinear" and numpy_helper.to_array(values[node.input[2]]) > 0}
+    for name in scales:
+        values[name].CopyFrom(numpy_helper.from_array(numpy_helper.to_array(values[name]) / np.float32(2), name))
+    onnx.save(model, path)
+
+
 def blocks(source, path, size, symmetric):
     config = DefaultWeightOnlyQuantConfig(block_size=size, is_symmetric=symmetric, quant_format=QuantFormat.QDQ)
     made = MatMulNBitsQuantizer(onnx.load(source), algo_config=config)
@@ -54,6 +65,7 @@ FORMS = {
     "dynamic-i8": ("llama-cache", lambda *paths: dynamic(*paths, weight_type=QuantType.QInt8, per_channel=True)),
     "dynamic-u8": ("qwen2-cache", lambda *paths: dynamic(*paths, weight_type=QuantType.QUInt8)),
     "qdq-static": ("llama-cache", static),
+    "qdq-limits": ("qdq-static", halved),
     "qdq-blocks-32": ("opset23", lambda *paths: blocks(*paths, 32, True)),
     "qdq-blocks-16": ("opset23", lambda *paths: blocks(*paths, 16, False)),
 }
@@ -70,8 +82,16 @@ def dequantised(node, values):
     return numpy_helper.from_array(made, node.output[0])
 
 
+def limits_of(node, values):
+    """What the smallest and the largest code stand for."""
+    scale, zero = (numpy_helper.to_array(values[name]) for name in node.input[1:3])
+    codes = np.iinfo(zero.dtype)
+    ends = [(code - float(zero)) * float(scale) for code in (codes.min, codes.max)]
+    return [numpy_helper.from_array(np.float32(end), f"{node.name}_{at}") for at, end in enumerate(ends)]
+
+
 def without_rounding(model):
-    """Float products by the quantised weights, and values instead of their codes."""
+    """Float products by the quantised weights, and values within the ranges of their codes instead of codes."""
     graph = model.graph
     values = {each.name: each for each in graph.initializer}
     nodes, floats = [], []
@@ -79,6 +99,10 @@ def without_rounding(model):
         kind = node.op_type
         if kind == "DequantizeLinear" and node.input[0] in values:
             floats.append(dequantised(node, values))
+        elif kind == "QuantizeLinear" and node.input[1] in values:
+            limits = limits_of(node, values)
+            floats.extend(limits)
+            nodes.append(onnx.helper.make_node("Clip", [node.input[0], *(each.name for each in limits)], node.output))
         elif kind in ("QuantizeLinear", "DequantizeLinear") and node.input[0] not in values and "Gather" not in node.input[0]:
             nodes.append(onnx.helper.make_node("Identity", node.input[:1], node.output[:1]))
         elif kind == "DynamicQuantizeLinear":
