@@ -33,6 +33,7 @@ declare global {
 /** How the engine of a tab ends, and whether its own worker is what ends. */
 const DEATHS = [
   { death: 'the worker of the engine is terminated', pool: 'shared', threads: 2, site: 'isolated' },
+  { death: 'one thread after the other is terminated', pool: 'shared', threads: 3, site: 'isolated' },
   { death: 'a shard is terminated', pool: 'shards', threads: 2, site: 'plain' },
   { death: 'the kernels trap', pool: 'single', threads: 1, site: 'plain' },
 ] as const
@@ -100,12 +101,17 @@ const begin = (page: Page) =>
 
 const outcomeOf = (page: Page) => page.evaluate(() => tab.outcome)
 
-const kill = (page: Page, death: Death['death']) =>
-  page.evaluate((death) => {
-    if (death === 'the worker of the engine is terminated') started[0]?.terminate()
-    if (death === 'a shard is terminated') started.at(-1)?.terminate()
-    if (death === 'the kernels trap') new BroadcastChannel('trapping').postMessage('now')
-  }, death)
+/** `turn`: 1 for the first death of a test, 2 for the second. */
+const kill = (page: Page, death: Death['death'], turn: number) =>
+  page.evaluate(
+    ({ death, turn }) => {
+      if (death === 'the worker of the engine is terminated') started[0]?.terminate()
+      if (death === 'a shard is terminated') started.at(-1)?.terminate()
+      if (death === 'one thread after the other is terminated') started[turn]?.terminate()
+      if (death === 'the kernels trap') new BroadcastChannel('trapping').postMessage('now')
+    },
+    { death, turn },
+  )
 
 /** Whatever has died: new sessions, this tab's own one and its file answer as before. */
 async function answers(page: Page): Promise<void> {
@@ -138,14 +144,14 @@ for (const { death, pool, threads, site: kind } of DEATHS) {
     await expectOneEngine(pages)
     expect(leader.workers().length).toBeGreaterThan(0)
     await begin(follower)
-    await kill(leader, death)
+    await kill(leader, death, 1)
     expect(await outcomeOf(follower)).toBe('internal')
     await Promise.all(pages.map(answers))
     await expectOneEngine(pages)
     const alone = pages.find((page) => page.workers().length > 0) as Page
     for (const page of pages) if (page !== alone) await page.close()
     await begin(alone)
-    await kill(alone, death)
+    await kill(alone, death, 2)
     expect(await outcomeOf(alone)).toBe('internal')
     await answers(alone)
     await alone.close()

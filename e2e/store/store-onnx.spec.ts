@@ -1,18 +1,11 @@
 // ONNX from an address. In: a graph with its data beside it, on a server that stalls. Out: the reply, with
 // each part of the data fetched once.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { basename } from 'node:path'
 import { expect } from '@playwright/test'
-import { onnxFiles } from '../../bench/perf/onnx/write.ts'
-import { randomModel } from '../../bench/random-model.ts'
-import { TINY } from '../../bench/shapes.ts'
-import { byteTokenizer } from '../../test/conformance/onnx/byte-tokenizer.ts'
 import { openEngine } from '../../test/conformance/testing/node-engine.ts'
-import { ggufBytes } from '../../test/conformance/testing/writers/gguf-writer.ts'
 import { FRIENDLY, load, MIB, test } from '../golden-server.ts'
 import { openLibrary } from '../library-site.ts'
+import { tinyOnnx } from '../small-models.ts'
 
 const PROMPT = 'the river'
 const OPTIONS = { temperature: 0, maxTokens: 16 } as const
@@ -21,22 +14,12 @@ let DATA = ''
 let TEXT = ''
 
 test.beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'halfbyte-onnx-'))
-  const gguf = pathToFileURL(join(folder, 'tiny.gguf'))
-  await writeFile(gguf, await ggufBytes(randomModel(TINY)))
-  const {
-    model,
-    data: [data],
-  } = await onnxFiles(gguf, TINY, 'int4')
-  DATA = `onnx/${basename(data.pathname)}`
+  for (const file of await tinyOnnx()) FILES.set(`onnx/${file.name}`, await file.bytes())
+  DATA = [...FILES.keys()].find((name) => name.endsWith('.data'))!
   // Padding after the tensors makes the same data span more than one chunk.
   const long = new Uint8Array(11 * MIB)
-  long.set(await readFile(data))
-  const tokenizer = byteTokenizer(256)
-  FILES.set('onnx/model.onnx', new Uint8Array(await readFile(model)))
+  long.set(FILES.get(DATA)!)
   FILES.set(DATA, long)
-  FILES.set('onnx/tokenizer.json', new Uint8Array(await tokenizer.read(0, tokenizer.size!)))
-  await rm(folder, { recursive: true })
   const engine = await openEngine([...FILES].map(([name, bytes]) => new File([bytes], basename(name))))
   TEXT = await engine.complete(PROMPT, OPTIONS).text()
   await engine.dispose()

@@ -8,6 +8,7 @@ import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
 import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { fileKey } from './notes.ts'
+import { CHUNK_BYTES } from './sums.ts'
 
 const bytesOf = (seed: number, length: number) =>
   Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8) * seed + seed) & 255)
@@ -176,3 +177,36 @@ describe.each(Object.entries(MODELS))('%s', (_, { places, files }) => {
     expect(isHalfbyteError(error) && error.code).toBe('network')
   })
 })
+
+test.each(Object.entries(MODELS))(
+  'a bit that rots in 36 MB of %s is found by the first read of its chunk, before a byte of it is used',
+  async (_, { places, files }) => {
+    const name = Object.keys(files).at(-1)!
+    const bytes = bytesOf(9, 9 * CHUNK_BYTES + 5)
+    const server = await serveFiles({ ...files, [name]: bytes })
+    server.behaviour.etag = '"1"'
+    try {
+      await load(server, places)
+      const stored = folder().entries.get(`${await fileKey(server.address + name)}.bin`)!
+      const rotten = [5 * CHUNK_BYTES + 7, bytes.length - 1]
+      for (const at of rotten) stored.bytes[at]! ^= 1
+      server.requests.length = 0
+      const hooks = { signal: new AbortController().signal, onProgress() {} }
+      const request = { source: server.address + places.at(-1), cache: 'opfs', hub: undefined } as const
+      const { sources, close } = await openRequestedFiles(request, hooks)
+      const source = sources.find((each) => each.name === baseName(name))!
+      const isRight = async (at: number, length: number) =>
+        Buffer.compare(await source.read(at, length), bytes.subarray(at, at + length)) === 0
+      expect(await isRight(0, 64)).toBe(true)
+      expect(server.requests).toEqual([])
+      expect(await isRight(5 * CHUNK_BYTES - 20, 40)).toBe(true)
+      const asked = server.requests.map((line) => Number(/bytes=(\d+)-/.exec(line)?.[1]) / CHUNK_BYTES)
+      // The first that is found has the others compared, too.
+      expect(asked.sort()).toEqual([5, 9])
+      expect(await isRight(bytes.length - 9, 9)).toBe(true)
+      await close()
+    } finally {
+      await server.close()
+    }
+  },
+)
