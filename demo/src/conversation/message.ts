@@ -1,8 +1,8 @@
 // One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`, `continue`,
 // `resend`, `fork` and `turn`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
-import { type Block, GrowingMarkdown, inParts } from '../../../src/widget/markdown/markdown.ts'
-import { copyText, renderMarkdown } from '../../../src/widget/markdown/render-markdown.ts'
+import { type Block, GrowingMarkdown, inParts } from '../../../src/chat-ui/markdown/markdown.ts'
+import { copyText, renderMarkdown } from '../../../src/chat-ui/markdown/render-markdown.ts'
 import { sends } from '../../../src/widget/view/composer.ts'
 import { icon } from '../shell/icons.ts'
 import { toolLabel, type UsedTool } from '../tools/tools.ts'
@@ -223,7 +223,7 @@ function question(content: string): TemplateResult {
 
 /** Folded, since they are long and not the answer. */
 const thinking = (thoughts: string, isThinking: boolean): TemplateResult =>
-  html`<details class="thoughts"><summary>${t(isThinking ? 'thinking' : 'thoughts')}</summary><div>${thoughts}</div></details>`
+  html`<details class="thoughts"><summary>${t(isThinking ? 'thinking' : 'thought')}</summary><div>${thoughts}</div></details>`
 
 /** Index of the first of the last parts that together have `letters` characters; at least one part. */
 function firstOfEnd(parts: readonly (readonly Block[])[], letters: number): number {

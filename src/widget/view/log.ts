@@ -2,11 +2,12 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
 import { repeat } from 'lit/directives/repeat.js'
+import { GrowingMarkdown, inParts } from '../../chat-ui/markdown/markdown.ts'
+import { copyText, renderMarkdown } from '../../chat-ui/markdown/render-markdown.ts'
+import { fill } from '../../chat-ui/texts.ts'
 import type { Conversation } from '../conversation/conversation.ts'
 import type { Entry, Passage, ToolRun } from '../conversation/entries.ts'
-import { GrowingMarkdown, inParts } from '../markdown/markdown.ts'
-import { copyText, renderMarkdown } from '../markdown/render-markdown.ts'
-import { fill, type Words } from '../words.ts'
+import type { Words } from '../words.ts'
 import { emptyView, icon } from './frame.ts'
 
 /** How long a button shows that it has copied, in milliseconds. */
