@@ -181,7 +181,6 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     generateOptions: { attribute: false },
     messages: { attribute: false },
     engine: { attribute: false, noAccessor: true },
-    following: { state: true },
   }
   declare model: HalfbyteChatProps['model']
   declare system: HalfbyteChatProps['system']
@@ -201,12 +200,10 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
   declare loadOptions: HalfbyteChatProps['loadOptions']
   declare generateOptions: HalfbyteChatProps['generateOptions']
   declare messages: HalfbyteChatProps['messages']
-  declare protected following: boolean
 
   constructor() {
     super()
     Object.assign(this, DEFAULTS)
-    this.following = true
   }
 
   /** Pages without types set anything. What a property cannot be leaves its default, and is reported. */
