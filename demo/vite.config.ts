@@ -8,6 +8,7 @@ import { type Connect, defineConfig, type Plugin } from 'vite'
 import { inline } from './inline.ts'
 import { offline } from './offline.ts'
 import { preload } from './preload.ts'
+import { sharedStyles } from './shared-styles.ts'
 
 const isIsolated = process.env.HALFBYTE_ISOLATION !== 'off'
 
@@ -33,7 +34,13 @@ export default defineConfig({
   root: path('.'),
   base: './',
   assetsInclude: ['**/*.hbm'],
-  plugins: [inline(path('.')), preload, offline(path('./sw.js')), ...(isIsolated ? [isolation] : [])],
+  plugins: [
+    inline(path('.')),
+    sharedStyles,
+    preload,
+    offline(path('./sw.js')),
+    ...(isIsolated ? [isolation] : []),
+  ],
   server: { fs: { allow: [path('..')] } },
   worker: { format: 'es' },
   build: {

@@ -22,6 +22,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['engine'],
   ['api'],
   ['shrink'],
+  ['chat-ui'],
   ['widget', 'cli'],
   ['index.ts'],
 ]
@@ -60,7 +61,7 @@ const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly stri
   {
     name: 'the DOM',
     pattern: /(?<![.\w])(?:document|window)\??\.|\bextends HTMLElement\b/,
-    allowed: ['widget'],
+    allowed: ['chat-ui', 'widget'],
   },
 ]
 

@@ -5,15 +5,15 @@ import { areTexts } from './conversation/attachments.ts'
 import type { ChatComposer } from './conversation/composer.ts'
 import './conversation/composer.ts'
 import { DropTarget } from './conversation/drop.ts'
-import type { Renaming } from './conversation/list/conversation-list.ts'
+import type { ListActs } from './conversation/list/conversation-list.ts'
 import type { ChatLog } from './conversation/log.ts'
+import type { MessageActs } from './conversation/message.ts'
 import { logo } from './shell/icons.ts'
 import './conversation/log.ts'
-import { isTouch } from '../../src/widget/view/composer.ts'
+import { isComposing, isTouch } from '../../src/chat-ui/keys.ts'
 import { Repaint } from './conversation/render/repaint.ts'
 import { Reveal } from './conversation/render/reveal.ts'
 import { chat, started } from './conversation/start.ts'
-import type { Conversation } from './conversation/store/conversations.ts'
 import type { ModelChoice } from './models/embedded.ts'
 import { choiceName } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
@@ -54,6 +54,34 @@ export class ChatApp extends LitElement {
     open: (dialog) => void this.#openDialog(dialog),
     fresh: () => this.#onFresh(),
     send: (text) => this.#send(text),
+  }
+  readonly #messageActs: MessageActs = {
+    regenerate: () => {
+      this.#toEnd()
+      void this.#chat.regenerate()
+    },
+    goOn: () => {
+      this.#toEnd()
+      this.#reveal.resume(this.#chat.conversation)
+      void this.#chat.goOn()
+    },
+    resend: (index, text) => void this.#chat.resend(index, text),
+    turn: (index, step) => void this.#chat.turn(index, step),
+    fork: (index) => {
+      void this.#chat.fork(index)
+      this.#toEnd()
+    },
+  }
+  readonly #listActs: ListActs = {
+    fresh: () => this.#onFresh(),
+    open: (id) => {
+      this.#chat.open(id)
+      this.#toEnd()
+    },
+    remove: (id) => void this.#chat.remove(id),
+    restore: () => void this.#chat.restore(),
+    rename: (id, title) => void this.#chat.rename(id, title),
+    add: (conversations) => void this.#chat.add(conversations),
   }
   readonly #reveal = new Reveal()
   readonly #repaint = new Repaint(
@@ -111,8 +139,7 @@ export class ChatApp extends LitElement {
         ${
           this.#parts > 2
             ? html`<chat-log .conversation=${shown} model=${choiceName(chat.model.shown)} .welcome=${renderWelcome(chat, this.#acts)} ?busy=${!isReady} ?streaming=${isGrowing}
-                @regenerate=${this.#onRegenerate} @continue=${this.#onContinue} @resend=${this.#onResend} @turn=${this.#onTurn}
-                @fork=${this.#onFork}></chat-log>`
+                .acts=${this.#messageActs}></chat-log>`
             : nothing
         }
         ${this.#parts > 1 ? this.#foot(isReady, isGrowing) : nothing}
@@ -197,13 +224,13 @@ export class ChatApp extends LitElement {
   #dialogs(): TemplateResult {
     const chat = this.#chat
     return html`<conversation-drawer .conversations=${chat.conversations} current=${chat.conversation.id}
-        .removed=${chat.removed} @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}
-        @restore=${this.#onRestore} @rename=${this.#onRename} @add=${this.#onAdd}></conversation-drawer>
+        .removed=${chat.removed} .acts=${this.#listActs}></conversation-drawer>
       <models-dialog .current=${chat.model.shown}
         @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
       <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
         @settings=${(event: CustomEvent<Settings>) => chat.configure(event.detail)}
-        @reload=${() => void chat.reload()} @show=${this.#onShow}></settings-dialog>
+        @reload=${() => void chat.reload()}
+        @show=${(event: CustomEvent<'runs-dialog' | 'storage-dialog'>) => void this.#openDialog(event.detail)}></settings-dialog>
       <runs-dialog .used=${chat.model.used} .idle=${chat.model.idle} .answers=${chat.history}></runs-dialog>
       <storage-dialog></storage-dialog>`
   }
@@ -214,8 +241,7 @@ export class ChatApp extends LitElement {
     return html`<nav class="side" aria-label=${t('conversations')}>
       <div class="brand">${logo()}<span>Halfbyte</span></div>
       <conversation-list .conversations=${conversations} current=${conversation.id}
-        .removed=${chat.removed} @fresh=${this.#onFresh} @open=${this.#onOpen} @remove=${this.#onRemove}
-        @restore=${this.#onRestore} @rename=${this.#onRename} @add=${this.#onAdd}></conversation-list>
+        .removed=${chat.removed} .acts=${this.#listActs}></conversation-list>
     </nav>`
   }
 
@@ -231,8 +257,12 @@ export class ChatApp extends LitElement {
   }
 
   #send(text: string): void {
-    this.querySelector<ChatLog>('chat-log')?.toEnd()
+    this.#toEnd()
     void this.#chat.send(text)
+  }
+
+  #toEnd(): void {
+    this.querySelector<ChatLog>('chat-log')?.toEnd()
   }
 
   /** Shows the rest of the answer without pauses. */
@@ -264,59 +294,9 @@ export class ChatApp extends LitElement {
     await this.querySelector<Modal>(tag)?.open()
   }
 
-  #onShow(event: CustomEvent<'runs-dialog' | 'storage-dialog'>): void {
-    void this.#openDialog(event.detail)
-  }
-
   #onFresh(): void {
     this.#chat.fresh()
     this.querySelector<ChatComposer>('chat-composer')?.focus()
-  }
-
-  #onOpen(event: CustomEvent<string>): void {
-    this.#chat.open(event.detail)
-    this.querySelector<ChatLog>('chat-log')?.toEnd()
-  }
-
-  #onRemove(event: CustomEvent<string>): void {
-    void this.#chat.remove(event.detail)
-  }
-
-  #onRestore(): void {
-    void this.#chat.restore()
-  }
-
-  #onRename({ detail }: CustomEvent<Renaming>): void {
-    void this.#chat.rename(detail.id, detail.title)
-  }
-
-  #onAdd(event: CustomEvent<readonly Conversation[]>): void {
-    void this.#chat.add(event.detail)
-  }
-
-  #onRegenerate(): void {
-    this.querySelector<ChatLog>('chat-log')?.toEnd()
-    void this.#chat.regenerate()
-  }
-
-  #onContinue(): void {
-    this.querySelector<ChatLog>('chat-log')?.toEnd()
-    this.#reveal.resume(this.#chat.conversation)
-    void this.#chat.goOn()
-  }
-
-  #onResend(event: CustomEvent<string>): void {
-    const { index } = (event.target as HTMLElement).dataset
-    void this.#chat.resend(Number(index), event.detail)
-  }
-
-  #onTurn(event: CustomEvent<1 | -1>): void {
-    void this.#chat.turn(Number((event.target as HTMLElement).dataset['index']), event.detail)
-  }
-
-  #onFork(event: Event): void {
-    void this.#chat.fork(Number((event.target as HTMLElement).dataset['index']))
-    this.querySelector<ChatLog>('chat-log')?.toEnd()
   }
 
   /**
@@ -333,7 +313,8 @@ export class ChatApp extends LitElement {
 
   readonly #onKey = (event: KeyboardEvent): void => {
     // Escape first closes a dialog, a question or an editor.
-    const isTaken = event.defaultPrevented || this.querySelector('dialog[open], .edit') !== null
+    const isTaken =
+      event.defaultPrevented || isComposing(event) || this.querySelector('dialog[open], .edit') !== null
     const isGrowing = this.#chat.isAnswering || this.#reveal.isBehind
     if (event.key === 'Escape' && isGrowing && !isTaken) this.#stop()
     if (!event.altKey || event.ctrlKey || event.metaKey || this.querySelector('dialog[open]') !== null) return

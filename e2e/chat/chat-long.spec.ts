@@ -29,7 +29,7 @@ async function timeToFirst(page: Page): Promise<number> {
       () => {
         const start = performance.now()
         new MutationObserver((_, observer) => {
-          const body = document.querySelector('.message.streaming .body')
+          const body = document.querySelector('.message.growing .body')
           if ((body?.textContent?.trim() ?? '') === '') return
           Object.assign(globalThis, { firstAfter: performance.now() - start })
           observer.disconnect()

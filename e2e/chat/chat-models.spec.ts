@@ -90,7 +90,7 @@ test('a model at an address shows its progress, can be cancelled, and is loaded 
   server.bytesPerSecond = 400_000
   await loadAddress(page, `${server.address}tiny.hbm`)
   await expect(loadingLine(page)).toContainText(
-    /Downloading\s+\d\.\d MB of 1\.\d MB, [\d.]+ [kM]B\/s, \d+ s left/,
+    /Downloading\s+\d\.\d MB of 1\.\d MB, [\d.]+ [kM]B\/s, \d+ sec left/,
   )
   await expect(page.getByRole('progressbar', { name: 'Downloading' })).toBeVisible()
   await page.getByRole('button', { name: 'Cancel' }).click()

@@ -6,6 +6,9 @@ export const sendButton = (page: Page): Locator => page.getByRole('button', { na
 export const answers = (page: Page): Locator => page.locator('.message.assistant')
 export const bodies = (page: Page): Locator => page.locator('.message .body')
 
+/** The composer once its model can answer. Without a text its button is inactive all the same. */
+export const readyComposer = (page: Page): Locator => page.locator('chat-composer[ready]')
+
 /** Opens the page and waits for its model. Errors of the page fail the test at its end through `problems`. */
 export async function openChat(page: Page, address = '/'): Promise<{ readonly problems: readonly string[] }> {
   const problems: string[] = []
@@ -23,7 +26,8 @@ export async function ready(page: Page): Promise<void> {
   // Let the task start that the last click scheduled.
   await page.evaluate(() => new Promise((done) => setTimeout(done)))
   await expect(loadingLine(page)).toHaveCount(0, { timeout: 60_000 })
-  await expect(sendButton(page)).toBeEnabled({ timeout: 60_000 })
+  await expect(readyComposer(page)).toHaveCount(1, { timeout: 60_000 })
+  await expect(sendButton(page)).toBeVisible({ timeout: 60_000 })
 }
 
 export async function say(page: Page, text: string): Promise<void> {
@@ -110,7 +114,7 @@ export async function watch(page: Page, stopAt = Number.POSITIVE_INFINITY): Prom
     const lengths: number[] = []
     Object.assign(globalThis, { lengths })
     new MutationObserver((_, observer) => {
-      const body = [...document.querySelectorAll('.message.streaming .body')].at(-1)
+      const body = [...document.querySelectorAll('.message.growing .body')].at(-1)
       const length = body?.textContent?.trim().length ?? 0
       if (length === 0 || length === lengths.at(-1)) return
       lengths.push(length)

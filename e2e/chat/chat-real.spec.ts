@@ -19,6 +19,7 @@ import {
   openModels,
   overflowing,
   readTokens,
+  readyComposer,
   sendButton,
   set,
   watch,
@@ -76,7 +77,8 @@ const leaveOutWithout = (name: Name) =>
 /** Waits until no model is on its way and nothing is being answered. */
 async function settled(page: Page): Promise<void> {
   await expect(loadingLine(page)).toHaveCount(0, { timeout: PATIENCE_MS })
-  await expect(sendButton(page)).toBeEnabled({ timeout: PATIENCE_MS })
+  await expect(readyComposer(page)).toHaveCount(1, { timeout: PATIENCE_MS })
+  await expect(sendButton(page)).toBeVisible({ timeout: PATIENCE_MS })
 }
 /** Waits until a later turn than `earlier` is stored, and returns its name. */
 async function keptAfter(page: Page, earlier?: string): Promise<string> {

@@ -19,7 +19,7 @@ async function watchEnded(page: Page): Promise<() => Promise<Ended>> {
     })
     const all = { subtree: true, childList: true, characterData: true, attributes: true }
     new MutationObserver((_, waiting) => {
-      const blocks = [...document.querySelectorAll('.message.streaming .part > *')]
+      const blocks = [...document.querySelectorAll('.message.growing .part > *')]
       if (blocks.length < 4) return
       waiting.disconnect()
       const ended = blocks.slice(0, -2)

@@ -4,19 +4,22 @@ import { html, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { checkEngine } from '../api/adapters/load-once.ts'
 import type { Engine } from '../api/engine.ts'
 import { wrongOption } from '../base/options.ts'
+import { Composer } from '../chat-ui/composer.ts'
+import { isComposing } from '../chat-ui/keys.ts'
+import { Log } from '../chat-ui/log.ts'
+import { GrowingMarkdown, plainText } from '../chat-ui/markdown/markdown.ts'
+import { chatStyles } from '../chat-ui/styles.ts'
 import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
 import { Conversation } from './conversation/conversation.ts'
 import type { Entry } from './conversation/entries.ts'
 import { Kept } from './conversation/keep.ts'
 import type { ChatState, HalfbyteChat } from './element.ts'
 import { Loader, type Outside, type Phase } from './loading/loader.ts'
-import { GrowingMarkdown, plainText } from './markdown/markdown.ts'
 import { baseStyles } from './styles/base.ts'
 import { conversationStyles } from './styles/conversation.ts'
 import { messageStyles } from './styles/messages.ts'
-import { composerView } from './view/composer.ts'
 import { barView, launcherView, waitingView } from './view/frame.ts'
-import { logView } from './view/log.ts'
+import { entriesView } from './view/log.ts'
 import { isFatal, noticeView } from './view/notice.ts'
 import { ENGLISH, type Words, wordsOf } from './words.ts'
 
@@ -43,12 +46,9 @@ class Frames {
   }
 }
 
-/** Distance from the end of the log that still counts as the end, in pixels. */
-const AT_END = 24
-
 /** The element; element.ts says what its members are for. */
 export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat {
-  static override styles = [baseStyles, conversationStyles, messageStyles]
+  static override styles = [...chatStyles, baseStyles, conversationStyles, messageStyles]
   /** What the element asks of its page; set once by `define`. */
   static outside: { readonly page: Outside; readonly tabs: Outside }
 
@@ -59,6 +59,8 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   })
   #loader: Loader | undefined
   readonly #markdown = new GrowingMarkdown()
+  readonly #log = new Log(this)
+  readonly #composer = new Composer(this)
   #kept: Kept | undefined
   #words: Words = ENGLISH
   /** Read out by screen readers. */
@@ -98,7 +100,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   send(text: string): void {
     if (typeof text !== 'string') throw wrongOption('the text', text, 'a text')
     if (text.trim() === '' || !this.#canSend) return
-    this.following = true
+    this.#log.toEnd()
     this.#conversation.ask(text.trim())
     this.#go()
   }
@@ -128,7 +130,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   }
 
   override focus(options?: FocusOptions): void {
-    this.renderRoot.querySelector<HTMLElement>('textarea')?.focus(options)
+    this.#composer.field?.focus(options)
   }
 
   override connectedCallback(): void {
@@ -155,7 +157,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
 
   protected override updated(changed: PropertyValues<this>): void {
     if (changed.has('open') && this.mode === 'bubble' && changed.get('open') !== undefined) this.#onToggle()
-    if (this.following) this.#toEnd()
+    this.#log.follow()
   }
 
   protected override render(): TemplateResult {
@@ -171,28 +173,31 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
           onClear: this.conversation.length === 0 ? undefined : () => this.#byHand(() => this.clear()),
           onClose: isBubble ? () => this.hide() : undefined,
         })}
-        ${this.#log()}
+        <div class="place">${this.#entries()}</div>
         <div class="foot-notice">${this.#notice()}</div>
-        <div>${this.#composer()}<slot name="footer"></slot></div>
+        <div>${this.#form()}<slot name="footer"></slot></div>
       </section>
       ${isBubble ? launcherView(words, this.open, () => (this.open = !this.open)) : nothing}
       <div class="visually-hidden" role="status">${this.#status}</div>`
   }
 
-  #log(): TemplateResult {
+  #entries(): TemplateResult {
     const { entries, activity } = this.#conversation
-    return logView({
-      words: this.#words,
-      entries,
-      activity,
-      suggestions: this.suggestions,
-      canSend: this.#canSend,
-      isFollowing: this.following,
-      growing: this.#markdown,
-      onSuggest: (text) => this.#byHand(() => this.send(text)),
-      onAgain: () => this.retry(),
-      onScroll: (log) => this.#onScroll(log),
-      onToEnd: () => this.#onToEnd(),
+    const words = this.#words
+    return this.#log.view({
+      words,
+      role: 'log',
+      hasMessages: entries.length > 0,
+      content: entriesView({
+        words,
+        entries,
+        activity,
+        suggestions: this.suggestions,
+        canSend: this.#canSend,
+        growing: this.#markdown,
+        onSuggest: (text) => this.#byHand(() => this.send(text)),
+        onAgain: () => this.retry(),
+      }),
     })
   }
 
@@ -213,12 +218,13 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     })
   }
 
-  #composer(): TemplateResult {
-    const { activity } = this.#conversation
-    return composerView({
-      words: this.#words,
-      placeholder: this.placeholder ?? this.#words.placeholder,
-      isAnswering: activity !== undefined,
+  #form(): TemplateResult {
+    const words = this.#words
+    return this.#composer.view({
+      words,
+      placeholder: this.placeholder ?? words.placeholder,
+      stopTitle: words.stop,
+      isAnswering: this.#conversation.activity !== undefined,
       canSend: this.#canSend,
       onSend: (text) => this.send(text),
       onStop: () => this.#byHand(() => this.stop()),
@@ -323,7 +329,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   }
 
   #onKey(event: KeyboardEvent): void {
-    if (event.key !== 'Escape' || event.isComposing) return
+    if (event.key !== 'Escape' || isComposing(event)) return
     if (this.#conversation.activity !== undefined) this.#byHand(() => this.stop())
     else if (this.mode === 'bubble') this.hide()
     else return
@@ -343,21 +349,6 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     // A page's own focus is not taken by a load that the page began.
     if (selector === '.accept' && !this.matches(':focus-within')) return
     this.renderRoot.querySelector<HTMLElement>(selector)?.focus()
-  }
-
-  #onScroll(log: HTMLElement): void {
-    this.following = log.scrollHeight - log.scrollTop - log.clientHeight < AT_END
-  }
-
-  #onToEnd(): void {
-    this.following = true
-    this.#toEnd()
-    this.renderRoot.querySelector<HTMLElement>('.log')?.focus()
-  }
-
-  #toEnd(): void {
-    const log = this.renderRoot.querySelector('.log')
-    if (log !== null && this.conversation.length > 0) log.scrollTop = log.scrollHeight
   }
 
   #say(text: string): void {

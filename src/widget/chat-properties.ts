@@ -202,7 +202,6 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     templateArguments: { attribute: 'template-arguments', converter: jsonOf },
     messages: { attribute: false },
     engine: { attribute: false, noAccessor: true },
-    following: { state: true },
   }
   declare model: HalfbyteChatProps['model']
   declare system: HalfbyteChatProps['system']
@@ -223,12 +222,10 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
   declare generateOptions: HalfbyteChatProps['generateOptions']
   declare templateArguments: HalfbyteChatProps['templateArguments']
   declare messages: HalfbyteChatProps['messages']
-  declare protected following: boolean
 
   constructor() {
     super()
     Object.assign(this, DEFAULTS)
-    this.following = true
   }
 
   /** Pages without types set anything. What a property cannot be leaves its default, and is reported. */

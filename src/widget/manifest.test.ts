@@ -10,9 +10,12 @@ const FOLDER = import.meta.dirname
 const [declaration] = manifest.modules[0]?.declarations ?? []
 if (declaration === undefined) throw new Error('the manifest declares nothing')
 
-const sources = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-  .map((name) => readFileSync(join(FOLDER, name), 'utf8'))
+const sources = [FOLDER, join(FOLDER, '../chat-ui')]
+  .flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  )
+  .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+  .map((path) => readFileSync(path, 'utf8'))
   .join('\n')
 const guide = readFileSync(join(FOLDER, '../../docs/guide/widget.md'), 'utf8')
 

@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest'
 import { type ErrorCode, HalfbyteError } from '../base/errors.ts'
 import { checkProperty, listOf } from './chat-properties.ts'
-import { bytesText, explain, isFatal, loadingText, secondsText } from './view/notice.ts'
-import { ENGLISH, fill } from './words.ts'
+import { explain, isFatal, loadingText } from './view/notice.ts'
+import { ENGLISH } from './words.ts'
 
 const CODES = Object.keys(ENGLISH)
   .filter((name) => name.startsWith('error-'))
@@ -24,20 +24,6 @@ test('an error that is not of the library is one of the model', () => {
   ])
 })
 
-test('names in braces are filled in, and unknown ones are left', () => {
-  expect(fill('{a} of {b}, {c}', { a: 1, b: 'two' })).toBe('1 of two, {c}')
-  expect(fill('{a}', { a: '{b}', b: 'no' })).toBe('{b}')
-})
-
-test('sizes and times follow the language', () => {
-  expect([bytesText(1_553_088, 'en'), bytesText(5e8, 'en'), bytesText(2.345e9, 'de')]).toEqual([
-    '1.6 MB',
-    '500 MB',
-    '2,35\u00a0GB',
-  ])
-  expect([secondsText(0.2, 'en'), secondsText(90, 'en')]).toEqual(['1 sec', '2 min'])
-})
-
 test('a load says what it does', () => {
   const text = (progress: Parameters<typeof loadingText>[0]) =>
     loadingText(progress, { words: ENGLISH, language: 'en' })
@@ -52,10 +38,10 @@ test('a load says what it does', () => {
     text({ phase: 'warmup' }),
   ]).toEqual([
     ENGLISH.waiting,
-    'Downloading: 0.5 MB of 1 MB',
+    'Downloading: 0.5 MB of 1.0 MB',
     'Downloading: 0.5 MB',
-    'Downloading: 0.5 MB of 1 MB, 3 sec left',
-    'The connection broke off. Trying again in 3 sec (2 of 6)',
+    'Downloading: 0.5 MB of 1.0 MB, 3 sec left',
+    'The connection broke off. Trying again in 2 sec (2 of 6)',
     ENGLISH.reading,
     ENGLISH.preparing,
   ])

@@ -1,35 +1,23 @@
 // Words. Every text that the widget shows or reads out, in English. A page replaces any of them through the
 // property `messages`.
+import { COMMON } from '../chat-ui/texts.ts'
 
 /** Names in braces are filled in; a translation may leave them out or move them. */
 export const ENGLISH = {
+  ...COMMON,
   heading: 'Chat',
   open: 'Open the chat',
   close: 'Close the chat',
-  conversation: 'Conversation',
   clear: 'New conversation',
   empty: 'Ask a question. It is answered on this device.',
   suggestions: 'Suggestions',
 
-  message: 'Message',
-  placeholder: 'Write a message',
-  send: 'Send',
-  stop: 'Stop',
-  you: 'You',
   model: 'Answer',
-  copy: 'Copy',
-  copied: 'Copied',
-  copyCode: 'Copy code',
-  code: 'code',
-  table: 'Table',
-  formula: 'Formula',
   again: 'Answer again',
   retry: 'Try again',
   stopped: 'Stopped',
   cut: 'Cut short: the answer reached its length limit',
-  toEnd: 'To the newest message',
   answering: 'Answering',
-  details: 'Details',
 
   checking: 'Checking the size of the download',
   consentTitle: 'Download the language model?',
@@ -39,7 +27,6 @@ export const ENGLISH = {
   consentTight: 'This device may not have enough memory for it.',
   accept: 'Download',
   decline: 'Not now',
-  cancel: 'Cancel',
   waiting: 'Waiting for the server',
   downloading: 'Downloading: {loaded} of {total}',
   downloadingUnknown: 'Downloading: {loaded}',
@@ -50,8 +37,6 @@ export const ENGLISH = {
   ready: 'Ready',
 
   searching: 'Reading the documents: {done} of {total}',
-  thinking: 'Thinking …',
-  thought: 'Thoughts',
   sources: 'Sources',
   source: 'Source {number}',
   toolRunning: 'Running: {name}',
@@ -80,11 +65,6 @@ export const ENGLISH = {
 } as const
 
 export type Words = { readonly [Name in keyof typeof ENGLISH]: string }
-
-/** Puts `values` in the place of the names in braces. */
-export function fill(text: string, values: Readonly<Record<string, string | number>>): string {
-  return text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole))
-}
 
 /** The texts of a page in the place of the English ones. */
 export const wordsOf = (given: Partial<Words>): Words =>

@@ -1,9 +1,9 @@
 // The composer. In: whether the engine is ready or answering. Out: events `send`, with the text and quoted
 // files, and `stop`.
-import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
-import { isTouch, sends } from '../../../src/widget/view/composer.ts'
+import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { Composer } from '../../../src/chat-ui/composer.ts'
 import { icon } from '../shell/icons.ts'
-import { Speaks, t } from '../words/words.ts'
+import { allWords, Speaks, t } from '../words/words.ts'
 import { type Attachment, readTexts, withQuotes } from './attachments.ts'
 import { canListen, type Listening, listenTo } from './voice.ts'
 
@@ -29,6 +29,7 @@ export class ChatComposer extends LitElement {
   declare hears: boolean
   /** Set while the person speaks. */
   declare listening: Listening | undefined
+  readonly #composer = new Composer(this)
 
   constructor() {
     super()
@@ -43,7 +44,7 @@ export class ChatComposer extends LitElement {
   }
 
   override focus(): void {
-    this.querySelector('textarea')?.focus()
+    this.#composer.field?.focus()
   }
 
   override connectedCallback(): void {
@@ -56,7 +57,7 @@ export class ChatComposer extends LitElement {
   /** Writes what the person says after what is there already. */
   async #listen(): Promise<void> {
     if (this.listening !== undefined) return this.listening.stop()
-    const before = this.querySelector('textarea')?.value.trim() ?? ''
+    const before = this.#composer.field?.value.trim() ?? ''
     this.listening = listenTo(navigator.language, (text) => this.write(`${before} ${text}`.trim()))
     await this.listening.ended
     this.listening = undefined
@@ -65,10 +66,7 @@ export class ChatComposer extends LitElement {
 
   /** Puts a text into the field, for the person to send. */
   write(text: string): void {
-    const area = this.querySelector('textarea')
-    if (area === null) return
-    area.value = text
-    this.#fit()
+    this.#composer.write(text)
     this.focus()
   }
 
@@ -86,25 +84,26 @@ export class ChatComposer extends LitElement {
 
   protected override render(): TemplateResult {
     return html`${this.wrong === '' ? nothing : html`<p class="notice error" role="alert" dir="auto">${this.wrong}</p>`}
-    <form class="composer" @submit=${this.#onSubmit} @click=${this.#onClick}>
-      ${this.attached.length === 0 ? nothing : this.#files()}
-      <button type="button" class="quiet" aria-label=${t('attach')} @click=${this.#pick}>${icon('attach')}</button>
-      <input class="visually-hidden" type="file" multiple tabindex="-1" aria-hidden="true" @change=${this.#onPicked} />
-      <textarea rows="1" aria-label=${t('message')} dir="auto" enterkeyhint=${isTouch() ? 'enter' : 'send'} placeholder=${this.hint}
-        @keydown=${this.#onKey} @input=${this.#fit} @paste=${this.#onPaste}></textarea>
-      ${
-        this.hears
-          ? html`<button type="button" class="quiet" aria-pressed=${this.listening !== undefined} aria-label=${t('speak')}
-              @click=${this.#listen}>${icon('speak')}</button>`
-          : nothing
-      }
-      ${
-        this.busy
-          ? html`<button type="button" class="round stop" aria-label=${t('stop')} title=${t('stopKey')}
-              aria-keyshortcuts="Escape" @click=${this.#stop}>${icon('stop')}</button>`
-          : html`<button class="round" aria-label=${t('send')} ?disabled=${!this.ready}>${icon('send')}</button>`
-      }
-    </form>`
+    ${this.#composer.view({
+      words: allWords(),
+      placeholder: this.hint,
+      stopTitle: t('stopKey'),
+      isAnswering: this.busy,
+      canSend: this.ready,
+      hasMore: this.attached.length > 0,
+      above: this.attached.length === 0 ? nothing : this.#files(),
+      before: html`<button type="button" class="quiet" aria-label=${t('attach')} @click=${this.#pick}>${icon('attach')}</button>
+        <input class="visually-hidden" type="file" multiple tabindex="-1" aria-hidden="true" @change=${this.#onPicked} />`,
+      after: this.hears ? this.#voice() : nothing,
+      onPaste: (event) => this.#onPaste(event),
+      onSend: (text) => this.#send(text),
+      onStop: () => this.dispatchEvent(new CustomEvent('stop')),
+    })}`
+  }
+
+  #voice(): TemplateResult {
+    return html`<button type="button" class="quiet" aria-pressed=${this.listening !== undefined} aria-label=${t('speak')}
+      @click=${this.#listen}>${icon('speak')}</button>`
   }
 
   #files(): TemplateResult {
@@ -140,49 +139,12 @@ export class ChatComposer extends LitElement {
     this.focus()
   }
 
-  protected override updated(changed: PropertyValues<this>): void {
-    // The button that had the focus was replaced.
-    if (changed.has('busy') && this.#hadFocus) this.querySelector<HTMLElement>('.round')?.focus()
-  }
-
-  protected override willUpdate(changed: PropertyValues<this>): void {
-    if (changed.has('busy')) this.#hadFocus = this.querySelector('.round') === document.activeElement
-  }
-
-  #hadFocus = false
-
-  #onKey(event: KeyboardEvent): void {
-    if (sends(event)) this.#onSubmit(event)
-  }
-
-  /** A click anywhere in the composer focuses the field. */
-  #onClick(event: Event): void {
-    if (event.target === event.currentTarget) this.focus()
-  }
-
-  #onSubmit(event: Event): void {
-    event.preventDefault()
-    const area = this.querySelector('textarea')
-    const text = withQuotes(area?.value.trim() ?? '', this.attached)
-    if (area === null || text === '' || !this.ready || this.busy) return
+  #send(text: string): void {
+    const detail = withQuotes(text, this.attached)
     this.listening?.stop()
-    area.value = ''
     this.attached = []
     this.wrong = ''
-    this.#fit()
-    this.dispatchEvent(new CustomEvent('send', { detail: text }))
-  }
-
-  /** Grows with its text in browsers whose CSS cannot do it. */
-  #fit(): void {
-    const area = this.querySelector('textarea')
-    if (area === null || CSS.supports('field-sizing', 'content')) return
-    area.style.height = 'auto'
-    area.style.height = `${area.scrollHeight + 2}px`
-  }
-
-  #stop(): void {
-    this.dispatchEvent(new CustomEvent('stop'))
+    this.dispatchEvent(new CustomEvent('send', { detail }))
   }
 }
 

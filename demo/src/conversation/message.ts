@@ -1,9 +1,10 @@
-// One message. In: its role and text. Out: the bubble with its actions, as events `regenerate`, `continue`,
-// `resend`, `fork` and `turn`.
+// One message. In: its role and text, and what its buttons do. Out: the bubble with its actions.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
-import { type Block, GrowingMarkdown, inParts } from '../../../src/widget/markdown/markdown.ts'
-import { copyText, renderMarkdown } from '../../../src/widget/markdown/render-markdown.ts'
-import { sends } from '../../../src/widget/view/composer.ts'
+import { copyButton } from '../../../src/chat-ui/copy.ts'
+import { isComposing, sends } from '../../../src/chat-ui/keys.ts'
+import { type Block, GrowingMarkdown, inParts } from '../../../src/chat-ui/markdown/markdown.ts'
+import { renderMarkdown } from '../../../src/chat-ui/markdown/render-markdown.ts'
+import { messageView, thoughtsView, WAITING } from '../../../src/chat-ui/message.ts'
 import { icon } from '../shell/icons.ts'
 import { toolLabel, type UsedTool } from '../tools/tools.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
@@ -23,8 +24,20 @@ const usedLine = ({ name, arguments: given, result }: UsedTool): TemplateResult 
   return html`<li dir="auto">${toolLabel(name)}: ${asked === '' ? result : `${asked} → ${result}`}</li>`
 }
 
-/** How long a button shows that it has copied, in milliseconds. */
-const COPIED_MS = 1500
+/** What the buttons of messages do. A message has its place in the conversation as its index. */
+export interface MessageActs {
+  /** Answers the last question again. */
+  regenerate(): void
+  /** Goes on with the last answer. */
+  goOn(): void
+  /** Asks another question in the place of this one. */
+  resend(index: number, text: string): void
+  /** Shows another version. */
+  turn(index: number, step: 1 | -1): void
+  /** Goes on from here in a conversation of its own. */
+  fork(index: number): void
+}
+
 /** Characters parsed between two looks at the clock. */
 const AT_ONCE = 500
 
@@ -32,15 +45,18 @@ const AT_ONCE = 500
 export class ChatMessage extends LitElement {
   static override properties = {
     message: { attribute: false },
+    index: { attribute: false },
+    acts: { attribute: false },
     streaming: { type: Boolean },
     last: { type: Boolean },
     busy: { type: Boolean },
     mixed: { type: Boolean },
     tail: { attribute: false },
     editing: { state: true },
-    copied: { state: true },
   }
   declare message: StoredMessage
+  declare index: number
+  declare acts: MessageActs
   /** True while its text is still growing. */
   declare streaming: boolean
   /** True for the newest message, whose answer can be generated again. */
@@ -55,7 +71,6 @@ export class ChatMessage extends LitElement {
    */
   declare tail: number
   declare editing: boolean
-  declare copied: boolean
   readonly #markdown = new GrowingMarkdown()
   readonly #rich = new RichText(this)
   /** Characters parsed so far. */
@@ -72,19 +87,21 @@ export class ChatMessage extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    const { role, content } = this.message
-    const speaker = t(role === 'user' ? 'you' : 'model')
-    const state = `message ${role}${this.streaming ? ' streaming' : ''}`
-    return html`<article class=${state} aria-label=${speaker} aria-busy=${this.streaming}>
-      ${this.message.used === undefined ? nothing : html`<ul class="used">${this.message.used.map(usedLine)}</ul>`}
-      ${this.editing ? this.#editor() : html`<div class="body" dir="auto">${role === 'user' ? question(content) : this.#answer()}</div>`}
-      ${this.streaming || this.editing ? nothing : this.#actions()}
-    </article>`
+    const { role, content, used } = this.message
+    return messageView({
+      role,
+      label: t(role === 'user' ? 'you' : 'model'),
+      isGrowing: this.streaming,
+      above: used === undefined ? nothing : html`<ul class="used">${used.map(usedLine)}</ul>`,
+      body: role === 'user' ? question(content) : this.#answer(),
+      editor: this.editing ? this.#editor() : undefined,
+      below: this.streaming || this.editing ? nothing : this.#actions(),
+    })
   }
 
   #answer(): TemplateResult {
     const { thoughts, isThinking, answer: content } = partsOf(this.message, this.streaming)
-    const folded = thoughts === undefined ? nothing : thinking(thoughts, isThinking)
+    const folded = thoughtsView(thoughts, isThinking, allWords())
     // One template for every state: another one would make the thoughts anew, and fold what was opened.
     return html`${folded}${this.#said(content)}`
   }
@@ -114,22 +131,22 @@ export class ChatMessage extends LitElement {
   #actions(): TemplateResult {
     const { role, ending, model } = this.message
     return html`<div class="actions">
-      <button class="small" @click=${this.#copy}>${icon(this.copied ? 'check' : 'copy')}${t(this.copied ? 'copied' : 'copy')}</button>
+      ${copyButton(partsOf(this.message).answer, allWords())}
       ${role === 'user' ? html`<button class="small" ?disabled=${this.busy} @click=${this.#edit}>${icon('edit')}${t('edit')}</button>` : nothing}
       ${
         this.last
-          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('regenerate')}>${icon('again')}${t(role === 'user' ? 'answer' : 'regenerate')}</button>`
+          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.acts.regenerate()}>${icon('again')}${t(role === 'user' ? 'answer' : 'regenerate')}</button>`
           : nothing
       }
       ${
         this.last && role === 'assistant' && ending !== undefined
-          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('continue')}>${icon('next')}${t('continue')}</button>`
+          ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.acts.goOn()}>${icon('next')}${t('continue')}</button>`
           : nothing
       }
       ${
         role === 'user'
           ? nothing
-          : html`<button class="small" ?disabled=${this.busy} @click=${() => this.#emit('fork')}
+          : html`<button class="small" ?disabled=${this.busy} @click=${() => this.acts.fork(this.index)}
               aria-label=${t('forkMore')}>${icon('fork')}${t('fork')}</button>`
       }
       ${this.#versions()}
@@ -152,7 +169,7 @@ export class ChatMessage extends LitElement {
 
   /** The button that was pressed may have no further version. */
   async #turn(step: 1 | -1): Promise<void> {
-    this.#emit('turn', step)
+    this.acts.turn(this.index, step)
     await new Promise(requestAnimationFrame)
     const { activeElement } = document
     if (activeElement === document.body || activeElement?.matches('.versions :disabled'))
@@ -189,7 +206,7 @@ export class ChatMessage extends LitElement {
   }
 
   #onKey(event: KeyboardEvent): void {
-    if (event.key === 'Escape') void this.#cancel()
+    if (event.key === 'Escape' && !isComposing(event)) void this.#cancel()
     if (sends(event)) this.#resend(event)
   }
 
@@ -199,23 +216,9 @@ export class ChatMessage extends LitElement {
     if (content === '' || this.busy) return
     this.editing = false
     void this.updateComplete.then(() => this.#focusAction(1))
-    this.#emit('resend', content)
-  }
-
-  async #copy(): Promise<void> {
-    if (!(await copyText(partsOf(this.message).answer))) return
-    this.copied = true
-    setTimeout(() => {
-      this.copied = false
-    }, COPIED_MS)
-  }
-
-  #emit(name: string, detail?: unknown): void {
-    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }))
+    this.acts.resend(this.index, content)
   }
 }
-
-const WAITING = html`<span class="waiting"><i></i><i></i><i></i></span>`
 
 /** A question as it was typed, with its files folded. */
 function question(content: string): TemplateResult {
@@ -225,10 +228,6 @@ function question(content: string): TemplateResult {
       html`<details class="file"><summary dir="auto">${icon('file')}${file.name}</summary><div dir="auto">${file.text}</div></details>`,
   )}`
 }
-
-/** Folded, since they are long and not the answer. */
-const thinking = (thoughts: string, isThinking: boolean): TemplateResult =>
-  html`<details class="thoughts"><summary>${t(isThinking ? 'thinking' : 'thoughts')}</summary><div>${thoughts}</div></details>`
 
 /** Index of the first of the last parts that together have `letters` characters; at least one part. */
 function firstOfEnd(parts: readonly (readonly Block[])[], letters: number): number {

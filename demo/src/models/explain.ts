@@ -1,5 +1,7 @@
 // Explaining. In: an error, or an address that cannot work. Out: sentences for people, and the details for
 // those who want them.
+import { reasonOf } from '../../../src/base/errors.ts'
+import { isOffline } from '../../../src/chat-ui/texts.ts'
 import { type HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import { parseHubAddress } from '../../../src/store/hub.ts'
 import { bytes } from '../shell/units.ts'
@@ -17,15 +19,11 @@ export interface Explained {
  * catalogue says what a person can do, and in other languages what happened.
  */
 export function explain(error: unknown): Explained {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = reasonOf(error)
+  if (isOffline(error)) return { text: t('offline'), details: message }
   if (!isHalfbyteError(error)) {
     const text = reason('internal', {})
     return text === undefined ? { text: sentence(message), details: undefined } : { text, details: message }
-  }
-  // Without a network the engine's own script may be what is missing.
-  const mayBeOffline = ['network', 'worker', 'internal'].includes(error.code)
-  if (mayBeOffline && navigator.onLine === false) {
-    return { text: t('offline'), details: message }
   }
   const [said = message] = message.split(/;\s/, 1)
   // What stands in brackets at the end helps a developer; the details have it.

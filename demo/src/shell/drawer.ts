@@ -1,6 +1,6 @@
-// The drawer. In: conversations. Out: their list over the page of a phone, with the list's events.
+// The drawer. In: conversations, and what is done with them. Out: their list over the page of a phone.
 import { html, type TemplateResult } from 'lit'
-import { ConversationList } from '../conversation/list/conversation-list.ts'
+import { ConversationList, type ListActs } from '../conversation/list/conversation-list.ts'
 import type { Conversation } from '../conversation/store/conversations.ts'
 import { Modal } from './modal.ts'
 import { nextTask } from './tasks.ts'
@@ -11,18 +11,35 @@ export class ConversationDrawer extends Modal {
     conversations: { attribute: false },
     current: { type: String },
     removed: { attribute: false },
+    acts: { attribute: false },
   }
   declare conversations: readonly Conversation[]
   declare current: string
   declare removed: Conversation | undefined
+  declare acts: ListActs
   protected override heading = 'conversations' as const
   protected override kind = 'drawer'
 
   protected override pieces(): readonly TemplateResult[] {
     return [
       html`<conversation-list .conversations=${this.conversations} current=${this.current} .removed=${this.removed}
-        @fresh=${this.close} @open=${this.#closeNext}></conversation-list>`,
+        .acts=${this.#acts}></conversation-list>`,
     ]
+  }
+
+  /** What takes the person to a conversation closes the drawer. */
+  get #acts(): ListActs {
+    return {
+      ...this.acts,
+      fresh: () => {
+        this.acts.fresh()
+        this.close()
+      },
+      open: (id) => {
+        this.acts.open(id)
+        void this.#closeNext()
+      },
+    }
   }
 
   /**

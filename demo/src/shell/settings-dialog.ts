@@ -1,7 +1,7 @@
 // The settings dialog. In: settings. Out: an event `settings` with the new ones at each change, `reload`,
 // and `show` with the dialog to open.
 import { html, nothing, type TemplateResult } from 'lit'
-import { isTouch } from '../../../src/widget/view/composer.ts'
+import { isTouch } from '../../../src/chat-ui/keys.ts'
 import { t } from '../words/words.ts'
 import { canInstall, install, onOffer } from './install.ts'
 import { SHORTCUTS } from './keys.ts'

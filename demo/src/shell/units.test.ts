@@ -1,19 +1,15 @@
 // In: numbers. Out: their text for people.
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { speak } from '../words/words.ts'
 import { bytes, duration, parameters, speed } from './units.ts'
 
-test('bytes are megabytes until they are gigabytes', () => {
-  expect([1_553_024, 350e6, 2.5e9].map(bytes)).toEqual(['1.6 MB', '350 MB', '2.50 GB'])
-})
-
-test('time left is never nothing, and never 60 seconds', () => {
-  expect([0, 59_400, 59_600, 150_000, 7_300_000].map(duration)).toEqual([
-    '1 s',
-    '59 s',
-    '1 min',
-    '3 min',
-    '2 h 2 min',
-  ])
+test('sizes and times are those of the page’s language', async () => {
+  expect([bytes(1_553_024), duration(150_000)]).toEqual(['1.6 MB', '3 min'])
+  vi.stubGlobal('document', { documentElement: {} })
+  await speak('he')
+  expect([bytes(1_553_024), duration(150_000)]).toEqual(['\u20661.6 MB\u2069', '3 דק׳'])
+  await speak('en')
+  vi.unstubAllGlobals()
 })
 
 test('speed has the digits that mean something', () => {

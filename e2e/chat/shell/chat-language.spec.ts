@@ -2,7 +2,7 @@
 // from right to left.
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
-import { openChat, overflowing, ready } from '../chat-page.ts'
+import { openChat, overflowing, ready, readyComposer } from '../chat-page.ts'
 
 /** Texts and labels that still have Latin words, except the names of models and formats. */
 const latin = (page: Page) =>
@@ -35,7 +35,7 @@ test.describe('in a browser that prefers Hebrew', () => {
     page.on('pageerror', (error) => problems.push(error.message))
     await page.goto('/')
     const send = page.getByRole('button', { name: 'שליחה', exact: true })
-    await expect(send).toBeEnabled({ timeout: 60_000 })
+    await expect(readyComposer(page)).toHaveCount(1, { timeout: 60_000 })
     const root = page.locator('html')
     await expect(root).toHaveAttribute('dir', 'rtl')
     await expect(root).toHaveAttribute('lang', 'he')
@@ -75,7 +75,7 @@ test.describe('when something fails in Hebrew', () => {
 
   test('the error is a Hebrew sentence, with the library’s message folded away', async ({ page }) => {
     await page.goto('/')
-    await expect(page.getByRole('button', { name: 'שליחה', exact: true })).toBeEnabled({ timeout: 60_000 })
+    await expect(readyComposer(page)).toHaveCount(1, { timeout: 60_000 })
     await page.getByRole('button', { name: /^מודל:/ }).click()
     const broken = { name: 'broken.gguf', mimeType: '', buffer: Buffer.from('GGUF and no more') }
     await page.locator('models-dialog input[type=file]').setInputFiles([broken])

@@ -3,8 +3,8 @@
 import type { Engine } from '../../api/engine.ts'
 import type { Generation, Session } from '../../api/types.ts'
 import { reasonOf } from '../../base/errors.ts'
+import { fill } from '../../chat-ui/texts.ts'
 import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
-import { fill } from '../words.ts'
 import type { Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { PassageIndex } from './passages.ts'
 

@@ -4,22 +4,9 @@ import { css } from 'lit'
 
 export const baseStyles = css`
   :host {
-    --accent: var(--halfbyte-accent, light-dark(#0b6b4f, #63d6ab));
-    --on-accent: var(--halfbyte-on-accent, light-dark(#ffffff, #06231a));
-    --paper: var(--halfbyte-background, light-dark(#fcfcfa, #151918));
-    --panel: var(--halfbyte-surface, light-dark(#f1f3f0, #1f2523));
-    --panel-strong: color-mix(in srgb, var(--ink) 9%, var(--panel));
-    --ink: var(--halfbyte-text, light-dark(#1a1d1b, #e8ebe9));
-    --ink-soft: var(--halfbyte-text-soft, light-dark(#59605c, #a7afab));
-    --line: var(--halfbyte-line, light-dark(#dcdfda, #343c38));
-    --edge: light-dark(#868f8a, #6f7a75);
-    --mine: var(--halfbyte-user-background, light-dark(#dcefe6, #17382d));
-    --on-mine: var(--halfbyte-user-text, var(--ink));
-    --danger: light-dark(#a81f1f, #ff9d94);
-    --danger-ground: light-dark(#fdeeec, #35191a);
     --radius: var(--halfbyte-radius, 16px);
     --small-radius: min(var(--radius), 12px);
-    --touch: 44px;
+    --icon: 20px;
 
     display: block;
     box-sizing: border-box;
@@ -60,24 +47,9 @@ export const baseStyles = css`
     inset-inline-end: var(--halfbyte-inset, 20px);
     z-index: var(--halfbyte-z-index, 1000);
   }
-  *,
-  *::before,
-  *::after {
-    box-sizing: border-box;
-  }
   [hidden] {
     display: none !important;
   }
-  p,
-  h2,
-  h3,
-  ol,
-  ul,
-  pre,
-  blockquote {
-    margin: 0;
-  }
-
   .panel {
     display: grid;
     grid-template-rows: auto minmax(0, 1fr) auto auto;
@@ -139,106 +111,8 @@ export const baseStyles = css`
     white-space: nowrap;
   }
 
-  button,
-  textarea {
-    margin: 0;
-    font: inherit;
-    color: inherit;
-    letter-spacing: inherit;
-  }
-  button {
-    display: inline-flex;
-    align-items: center;
-    justify-content: center;
-    gap: 6px;
-    min-height: var(--touch);
-    min-width: var(--touch);
-    padding: 0 14px;
-    border: 1px solid transparent;
-    border-radius: var(--small-radius);
-    background: none;
-    cursor: pointer;
-    touch-action: manipulation;
-    -webkit-tap-highlight-color: transparent;
-  }
-  button:disabled {
-    opacity: 0.45;
-    cursor: default;
-  }
-  button.primary,
-  button.round {
-    background: var(--accent);
-    color: var(--on-accent);
-    font-weight: 600;
-  }
-  button.round {
-    flex: none;
-    padding: 0;
-    border-radius: 50%;
-  }
-  button.outline {
-    border-color: var(--edge);
-    background: var(--paper);
-  }
-  button.quiet {
-    flex: none;
-    padding: 0;
-    color: var(--ink-soft);
-  }
-  button.small {
-    min-height: 32px;
-    min-width: 32px;
-    padding: 0 8px;
-    border-radius: 8px;
-    font-size: 0.8125em;
-    color: var(--ink-soft);
-  }
-  @media (hover: hover) {
-    button:hover:not(:disabled) {
-      background: var(--panel-strong);
-    }
-    button.primary:hover:not(:disabled),
-    button.round:hover:not(:disabled),
-    button.launcher:hover {
-      background: color-mix(in srgb, var(--accent) 88%, var(--ink));
-    }
-  }
-  @media (pointer: coarse) {
-    button.small,
-    summary {
-      min-height: var(--touch);
-    }
-  }
-  :focus-visible {
-    outline: 2px solid var(--accent);
-    outline-offset: 2px;
-  }
-  a {
-    color: var(--accent);
-    text-underline-offset: 2px;
-  }
-  .icon {
-    flex: none;
-    width: 20px;
-    height: 20px;
-    fill: none;
-    stroke: currentColor;
-    stroke-width: 1.8;
-    stroke-linecap: round;
-    stroke-linejoin: round;
-  }
-  .small .icon,
-  summary .icon {
-    width: 16px;
-    height: 16px;
-  }
-  .visually-hidden {
-    position: absolute;
-    width: 1px;
-    height: 1px;
-    overflow: hidden;
-    clip-path: inset(50%);
-    white-space: nowrap;
+  .launcher:hover {
+    background: color-mix(in srgb, var(--accent) 88%, var(--ink));
   }
   @media (prefers-reduced-motion: no-preference) {
     .panel:not([hidden]) {

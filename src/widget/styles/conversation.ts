@@ -9,30 +9,22 @@ export const conversationStyles = css`
   .log {
     height: 100%;
     padding: 16px;
-    overflow-y: auto;
-    overscroll-behavior: contain;
   }
   .log:focus-visible {
     outline-offset: -2px;
   }
   .to-end {
-    position: absolute;
     inset-block-end: 8px;
     inset-inline: 0;
     margin-inline: auto;
     width: var(--touch);
-    padding: 0;
-    border: 1px solid var(--line);
-    border-radius: 50%;
-    background: var(--paper);
-    box-shadow: 0 2px 10px light-dark(rgb(20 40 30 / 16%), rgb(0 0 0 / 50%));
   }
   .empty {
+    flex: 1;
     display: grid;
     align-content: center;
     justify-items: center;
     gap: 16px;
-    min-height: 100%;
     padding-block: 8px;
     text-align: center;
     color: var(--ink-soft);
@@ -83,10 +75,7 @@ export const conversationStyles = css`
     font-weight: 600;
   }
   .row {
-    display: flex;
-    flex-wrap: wrap;
     align-items: center;
-    gap: 8px;
   }
   .row.spread {
     flex-wrap: nowrap;
@@ -122,45 +111,17 @@ export const conversationStyles = css`
     max-height: 8em;
     overflow: auto;
   }
-  progress {
-    display: block;
-    width: 100%;
-    height: 6px;
-    border: 0;
-    border-radius: 3px;
-    overflow: hidden;
-    background: var(--panel-strong);
-    accent-color: var(--accent);
-  }
-  progress::-webkit-progress-bar {
-    background: var(--panel-strong);
-  }
-  progress::-webkit-progress-value {
-    border-radius: 3px;
-    background: var(--accent);
-  }
-  progress::-moz-progress-bar {
-    border-radius: 3px;
-    background: var(--accent);
-  }
   .composer {
-    display: flex;
-    align-items: flex-end;
     gap: 8px;
     padding: 8px 12px 12px;
   }
   textarea {
-    flex: 1;
-    min-width: 0;
-    min-height: var(--touch);
     max-height: min(9em, 40dvh);
     padding: 9px 14px;
     border: 1px solid var(--edge);
     border-radius: 22px;
     background: var(--paper);
     line-height: 1.5;
-    resize: none;
-    field-sizing: content;
     overflow-y: auto;
   }
   @media (pointer: coarse) {
@@ -172,40 +133,9 @@ export const conversationStyles = css`
   textarea:focus-visible {
     outline-offset: -1px;
   }
-  ::placeholder {
-    color: var(--ink-soft);
-    opacity: 1;
-  }
-  .waiting {
-    display: inline-flex;
-    gap: 5px;
-    padding: 8px 0;
-  }
-  .waiting i {
-    width: 7px;
-    height: 7px;
-    border-radius: 50%;
-    background: var(--ink-soft);
-  }
   .searching {
     padding-block: 8px;
     font-size: 0.875em;
     color: var(--ink-soft);
-  }
-  @media (prefers-reduced-motion: no-preference) {
-    .waiting i {
-      animation: breathe 1.2s infinite ease-in-out;
-    }
-    .waiting i:nth-child(2) {
-      animation-delay: 0.15s;
-    }
-    .waiting i:nth-child(3) {
-      animation-delay: 0.3s;
-    }
-  }
-  @keyframes breathe {
-    50% {
-      opacity: 0.25;
-    }
   }
 `

@@ -1,9 +1,10 @@
 // Notices. In: the phase of the model, an error. Out: what is asked, shown or offered below the messages.
 import { html, nothing, type TemplateResult } from 'lit'
-import { isHalfbyteError, reasonOf } from '../../base/errors.ts'
+import { reasonOf } from '../../base/errors.ts'
+import { bytesText, codeOf, durationText, fill, isOffline } from '../../chat-ui/texts.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
 import type { Phase } from '../loading/loader.ts'
-import { fill, type Words } from '../words.ts'
+import type { Words } from '../words.ts'
 import { icon } from './frame.ts'
 
 interface Explained {
@@ -13,37 +14,14 @@ interface Explained {
   readonly details: string
 }
 
-export function explain(error: unknown, words: Words): Explained {
-  const code = isHalfbyteError(error) ? error.code : 'internal'
-  // Without a network the engine's own script may be what is missing.
-  const mayBeOffline = ['network', 'worker', 'internal'].includes(code)
-  const isOffline = mayBeOffline && globalThis.navigator?.onLine === false
-  return { text: isOffline ? words.offline : words[`error-${code}`], details: reasonOf(error) }
-}
+export const explain = (error: unknown, words: Words): Explained => ({
+  text: isOffline(error) ? words.offline : words[`error-${codeOf(error)}`],
+  details: reasonOf(error),
+})
 
 /** Errors after which an engine answers nothing more, so that it must be loaded again. */
 export const isFatal = (error: unknown): boolean =>
-  isHalfbyteError(error) ? ['disposed', 'internal', 'worker', 'integrity'].includes(error.code) : true
-
-const unit = (language: string | undefined, name: string, digits: number, value: number) =>
-  new Intl.NumberFormat(language, {
-    style: 'unit',
-    unit: name,
-    unitDisplay: 'short',
-    maximumFractionDigits: digits,
-  }).format(value)
-
-/** For example `1.6 MB`. */
-export function bytesText(count: number, language?: string): string {
-  if (count >= 1e9) return unit(language, 'gigabyte', 2, count / 1e9)
-  return unit(language, 'megabyte', count < 1e8 ? 1 : 0, count / 1e6)
-}
-
-/** For example `2 min`. */
-export function secondsText(seconds: number, language?: string): string {
-  if (seconds < 60) return unit(language, 'second', 0, Math.max(1, Math.ceil(seconds)))
-  return unit(language, 'minute', 0, Math.round(seconds / 60))
-}
+  ['disposed', 'internal', 'worker', 'integrity'].includes(codeOf(error))
 
 export interface NoticeView {
   readonly phase: Phase
@@ -128,13 +106,13 @@ export function loadingText(
   if (cached) return words.reading
   if (retry !== undefined) {
     const { attempt, attempts, waitMs } = retry
-    return fill(words.retrying, { time: secondsText(waitMs / 1000, language), attempt, attempts })
+    return fill(words.retrying, { time: durationText(waitMs, language), attempt, attempts })
   }
   const sizes = { loaded: bytesText(loaded, language), total: bytesText(total, language) }
   const text = fill(total > 0 ? words.downloading : words.downloadingUnknown, sizes)
   return secondsLeft === undefined
     ? text
-    : `${text}, ${fill(words.left, { time: secondsText(secondsLeft, language) })}`
+    : `${text}, ${fill(words.left, { time: durationText(1000 * secondsLeft, language) })}`
 }
 
 function shareOf(progress: LoadProgress | undefined): number | undefined {

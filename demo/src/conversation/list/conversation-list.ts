@@ -1,5 +1,5 @@
-// The list of conversations. In: conversations. Out: those that the person looks for, by date, and events
-// that bubble: `fresh`, `open`, `remove` and `restore`, `rename`, `add`.
+// The list of conversations. In: conversations, and what is done with them. Out: those that the person looks for,
+// by date.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../../shell/icons.ts'
 import { Speaks, t } from '../../words/words.ts'
@@ -7,9 +7,17 @@ import { type Conversation, MOST_TITLE } from '../store/conversations.ts'
 import { byDate, matching } from './groups.ts'
 import { canShare, saveFile, share } from './hand-out.ts'
 
-export interface Renaming {
-  readonly id: string
-  readonly title: string
+/** What is done with conversations. */
+export interface ListActs {
+  /** Begins one. */
+  fresh(): void
+  open(id: string): void
+  remove(id: string): void
+  /** Brings back what was removed last. */
+  restore(): void
+  rename(id: string, title: string): void
+  /** Stores those of a file. */
+  add(conversations: readonly Conversation[]): void
 }
 
 /** Conversations from which on they can be searched. */
@@ -20,6 +28,7 @@ export class ConversationList extends LitElement {
     conversations: { attribute: false },
     current: { type: String },
     removed: { attribute: false },
+    acts: { attribute: false },
     query: { state: true },
     chosen: { state: true },
     said: { state: true },
@@ -28,6 +37,7 @@ export class ConversationList extends LitElement {
   declare current: string
   /** The conversation that was removed last. Its row offers to bring it back. */
   declare removed: Conversation | undefined
+  declare acts: ListActs
   declare query: string
   /** The conversation whose actions are shown, or whose title is edited. */
   declare chosen: { readonly id: string; readonly isNaming: boolean } | undefined
@@ -52,7 +62,7 @@ export class ConversationList extends LitElement {
         : [...conversations, removed].sort((a, b) => b.updated - a.updated)
     const found = matching(all, query)
     return html`
-      <button class="outline wide" @click=${() => this.#emit('fresh')}>${icon('plus')}${t('newChat')}</button>
+      <button class="outline wide" @click=${() => this.acts.fresh()}>${icon('plus')}${t('newChat')}</button>
       ${
         conversations.length < SEARCH_FROM && query === ''
           ? nothing
@@ -78,7 +88,7 @@ export class ConversationList extends LitElement {
     const isChosen = this.chosen?.id === id
     if (isChosen && this.chosen?.isNaming) return this.#editor(conversation)
     return html`<li data-id=${id}>
-      <button class="choice" dir="auto" aria-current=${id === this.current} @click=${() => this.#emit('open', id)}>${title}</button>
+      <button class="choice" dir="auto" aria-current=${id === this.current} @click=${() => this.acts.open(id)}>${title}</button>
       <button class="quiet more" aria-label=${t('moreFor', { title })} aria-expanded=${isChosen}
         @click=${() => this.#choose(isChosen ? undefined : { id, isNaming: false })}>${icon('dots')}</button>
       <button class="quiet remove" aria-label=${t('deleteTitle', { title })} @click=${() => this.#remove(id)}>${icon('trash')}</button>
@@ -148,13 +158,13 @@ export class ConversationList extends LitElement {
   #rename(event: Event, id: string): void {
     event.preventDefault()
     const title = this.querySelector<HTMLInputElement>('.naming input')?.value ?? ''
-    this.#emit('rename', { id, title } satisfies Renaming)
+    this.acts.rename(id, title)
     void this.#choose(undefined)
   }
 
   async #remove(id: string): Promise<void> {
     this.chosen = undefined
-    this.#emit('remove', id)
+    this.acts.remove(id)
     // The app hands the removed one down in its own update.
     await new Promise(requestAnimationFrame)
     await this.updateComplete
@@ -162,7 +172,7 @@ export class ConversationList extends LitElement {
   }
 
   async #restore(id: string): Promise<void> {
-    this.#emit('restore')
+    this.acts.restore()
     await new Promise(requestAnimationFrame)
     await this.updateComplete
     this.#focus(`[data-id="${id}"] .remove`)
@@ -201,7 +211,7 @@ export class ConversationList extends LitElement {
     try {
       const { readFile } = await exchange()
       const read = await readFile(file)
-      this.#emit('add', read)
+      this.acts.add(read)
       this.said = {
         text: t(read.length === 1 ? 'importedOne' : 'importedMany', { count: read.length }),
         isError: false,
@@ -217,10 +227,6 @@ export class ConversationList extends LitElement {
 
   #focus(selector: string): void {
     this.querySelector<HTMLElement>(selector)?.focus()
-  }
-
-  #emit(name: string, detail?: unknown): void {
-    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true }))
   }
 }
 

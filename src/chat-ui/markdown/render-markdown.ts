@@ -3,34 +3,8 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import { guard } from 'lit/directives/guard.js'
 import { repeat } from 'lit/directives/repeat.js'
+import { copyFrom } from '../copy.ts'
 import type { Block, Piece } from './markdown.ts'
-
-/** Pages over plain HTTP have no clipboard API; there, a selection is copied. */
-export async function copyText(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text)
-    return true
-  } catch {
-    return copySelection(text)
-  }
-}
-
-function copySelection(text: string): boolean {
-  const active = document.activeElement
-  const area = document.createElement('textarea')
-  area.value = text
-  area.className = 'visually-hidden'
-  document.body.append(area)
-  area.select()
-  try {
-    return document.execCommand('copy')
-  } catch {
-    return false
-  } finally {
-    area.remove()
-    if (active instanceof HTMLElement) active.focus()
-  }
-}
 
 /** What the rendering says itself. */
 export interface MarkdownWords {
@@ -155,13 +129,7 @@ function code(
 ): TemplateResult {
   return html`<div class="code">
     <div class="code-head"><span>${language === '' ? unnamed : language}</span>
-      <button type="button" class="small" @click=${(event: Event) => copyCode(event, children.join(''))}>${label}</button></div>
+      <button type="button" class="small" @click=${(event: Event) => copyFrom(event, children.join(''))}>${label}</button></div>
     <pre tabindex="0" dir="ltr"><code>${rich.code?.(children.join(''), language) ?? inside}</code></pre>
   </div>`
-}
-
-async function copyCode(event: Event, text: string): Promise<void> {
-  const button = event.currentTarget as HTMLElement
-  button.classList.toggle('done', await copyText(text))
-  setTimeout(() => button.classList.remove('done'), 1500)
 }

@@ -1,0 +1,101 @@
+// What the chat page and the widget share. In: both, with a model that answers without an end. Out: whether the
+// composer and the log do the same in both.
+import type { Locator, Page } from '@playwright/test'
+import type { HalfbyteChat } from '../src/widget/element.ts'
+import { openChat, openModels, ready } from './chat/chat-page.ts'
+import { endlessModel } from './endless-model.ts'
+import { type ModelServer, serveModels } from './model-server.ts'
+import { chat, expect, test, type WidgetSites } from './widget/widget-site.ts'
+
+let models: ModelServer
+test.beforeAll(async () => {
+  models = await serveModels(endlessModel())
+})
+test.afterAll(() => models.close())
+
+const OPEN: Readonly<Record<string, (page: Page, sites: WidgetSites) => Promise<unknown>>> = {
+  async page(page) {
+    await openChat(page)
+    await openModels(page)
+    await page.getByLabel('From an address').fill(models.address)
+    await page.getByRole('button', { name: 'Load', exact: true }).click()
+    await ready(page)
+  },
+  async widget(page, sites) {
+    await sites.open(page, {
+      markup: `<halfbyte-chat model="${models.address}" autoload></halfbyte-chat>`,
+      headers: {},
+    })
+    const state = () => chat(page).evaluate((element) => (element as unknown as HalfbyteChat).state)
+    await expect.poll(state).toBe('ready')
+  },
+}
+
+const send = (page: Page) => page.getByRole('button', { name: 'Send', exact: true })
+const stop = (page: Page) => page.getByRole('button', { name: 'Stop', exact: true })
+const field = (page: Page) => page.getByRole('textbox', { name: 'Message' })
+
+/** Clicks a button of the composer that many milliseconds after the last message was sent. */
+const clickAfter = (button: Locator, ms: number) =>
+  button.evaluate((element, later) => {
+    const click = new MouseEvent('click', { bubbles: true, composed: true, detail: 1 })
+    const { sentAt } = element.closest('form') as HTMLFormElement & { readonly sentAt: number }
+    Object.defineProperty(click, 'timeStamp', { value: sentAt + later })
+    element.dispatchEvent(click)
+  }, ms)
+
+for (const [name, open] of Object.entries(OPEN)) {
+  test(`${name}: Send is inactive without a text, and a double click on it does not stop the answer`, async ({
+    page,
+    sites,
+  }) => {
+    await open(page, sites)
+    await expect(send(page)).toBeDisabled()
+    await field(page).fill('   ')
+    await expect(send(page)).toBeDisabled()
+    await field(page).fill('Say something.')
+    await expect(send(page)).toBeEnabled()
+    await page
+      .locator('form.composer')
+      .evaluate((form) =>
+        form.addEventListener('submit', ({ timeStamp }) => Object.assign(form, { sentAt: timeStamp })),
+      )
+    await send(page).click()
+    await expect(stop(page), 'the focus stays on the button').toBeFocused()
+
+    await clickAfter(stop(page), 200)
+    const length = async () => (await page.locator('.message.growing .body').innerText()).length
+    const before = await length()
+    await expect.poll(length, 'the answer goes on').toBeGreaterThan(before + 50)
+    await clickAfter(stop(page), 900)
+    await expect(page.getByText('Stopped', { exact: true })).toBeVisible()
+    await expect(send(page)).toBeDisabled()
+  })
+}
+
+test('the widget follows the end of the conversation when its height changes', async ({ page, sites }) => {
+  const entries = Array.from({ length: 20 }, (_, at) => ({
+    role: at % 2 === 0 ? 'user' : 'assistant',
+    content: `message ${at}`,
+  }))
+  await sites.open(page, {
+    markup: '<halfbyte-chat model="/none.hbm" keep="tab"></halfbyte-chat>',
+    script: `sessionStorage.setItem('halfbyte-chat:default', ${JSON.stringify(JSON.stringify(entries))})`,
+  })
+  const log = chat(page).getByRole('log')
+  const left = () =>
+    log.evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)
+  await expect(chat(page).getByText('message 19')).toBeInViewport()
+  expect(await left()).toBeLessThan(4)
+  const resize = (height: string) =>
+    chat(page).evaluate((element, to) => {
+      ;(element as HTMLElement).style.height = to
+    }, height)
+  await resize('320px')
+  await expect(chat(page).getByText('message 19')).toBeInViewport()
+  await expect.poll(left).toBeLessThan(4)
+  await log.evaluate((element) => element.scrollBy(0, -100))
+  await expect(chat(page).getByRole('button', { name: 'To the newest message' })).toBeVisible()
+  await resize('400px')
+  expect(await left(), 'what is read stays').toBeGreaterThan(10)
+})

@@ -1,0 +1,125 @@
+// The log. In: the messages of a conversation. Out: a place that scrolls, with the growing end in view until the
+// person scrolls up.
+import { html, nothing, type ReactiveController, type TemplateResult } from 'lit'
+import type { ChatHost, CommonWords } from './composer.ts'
+import { icon } from './icons.ts'
+
+export interface LogView {
+  readonly words: CommonWords
+  readonly role: 'main' | 'log'
+  /** False on the first screen, which has its beginning above, and no end to follow. */
+  readonly hasMessages: boolean
+  readonly content: unknown
+}
+
+/** Distance from the end, in pixels, within which scrolling down means going to the end. */
+const NEAR = 64
+/** Distance from the end that still counts as the end, since browsers round. */
+const AT_END = 4
+
+export class Log implements ReactiveController {
+  readonly #host: ChatHost
+  readonly #onScrolled: () => void
+  readonly #sizes: ResizeObserver
+  #isFollowing = true
+  #hasMessages = false
+  #watched: Element | null = null
+  /** Scroll position when it was last checked. */
+  #top = 0
+
+  /** `onScrolled` is called after each scroll. */
+  constructor(host: ChatHost, onScrolled: () => void = () => undefined) {
+    this.#host = host
+    this.#onScrolled = onScrolled
+    this.#sizes = new ResizeObserver(() => this.#stayAtEnd())
+    host.addController(this)
+  }
+
+  get element(): HTMLElement | null {
+    return this.#host.renderRoot.querySelector('.log')
+  }
+
+  /** True while the end stays in view. */
+  get isFollowing(): boolean {
+    return this.#isFollowing
+  }
+
+  /** Scrolls to the end in the next frame, after layout, and stays there. */
+  toEnd(): void {
+    this.#follow(true)
+    requestAnimationFrame(() => this.#stayAtEnd())
+  }
+
+  /**
+   * Stays at the end unless the person has just scrolled up, which the scroll event reports only with the
+   * next frame.
+   */
+  follow(): void {
+    const { scrollTop = 0 } = this.element ?? {}
+    if (scrollTop >= this.#top) this.#stayAtEnd()
+  }
+
+  /** Scrolls so that as much is below the upper edge as before something was added above it. */
+  keepBelow(pixels: number): void {
+    const { element } = this
+    if (element === null) return
+    element.scrollTop = element.scrollHeight - pixels
+    this.#top = element.scrollTop
+  }
+
+  hostConnected(): void {
+    this.hostUpdated()
+  }
+
+  hostUpdated(): void {
+    const { element } = this
+    if (element === this.#watched || element === null) return
+    this.#watched = element
+    for (const part of [element, ...element.children]) this.#sizes.observe(part)
+  }
+
+  hostDisconnected(): void {
+    this.#sizes.disconnect()
+    this.#watched = null
+  }
+
+  view({ words, role, hasMessages, content }: LogView): TemplateResult {
+    this.#hasMessages = hasMessages
+    return html`<div class="log" part="log" role=${role} aria-live=${role === 'log' ? 'off' : nothing} tabindex="0"
+        aria-label=${words.conversation} @scroll=${this.#onScroll}><div class="log-inside">${content}</div></div>
+      ${
+        this.#isFollowing || !hasMessages
+          ? nothing
+          : html`<button type="button" class="to-end" aria-label=${words.toEnd} @click=${this.#onToEnd}>${icon('down')}</button>`
+      }`
+  }
+
+  #follow(isFollowing: boolean): void {
+    if (isFollowing === this.#isFollowing) return
+    this.#isFollowing = isFollowing
+    this.#host.requestUpdate()
+  }
+
+  readonly #onToEnd = (): void => {
+    this.toEnd()
+    // The button goes, and the keys that scroll are wanted next.
+    this.element?.focus()
+  }
+
+  #stayAtEnd(): void {
+    const { element } = this
+    if (element === null || !this.#isFollowing) return
+    element.scrollTop = this.#hasMessages ? element.scrollHeight : 0
+    this.#top = element.scrollTop
+  }
+
+  /** Only scrolling up leaves the end: an opening keyboard shrinks the log without scrolling it. */
+  readonly #onScroll = (event: Event): void => {
+    const { scrollTop, scrollHeight, clientHeight } = event.currentTarget as HTMLElement
+    const left = scrollHeight - scrollTop - clientHeight
+    if (scrollTop < this.#top) this.#follow(left < AT_END)
+    else if (left < NEAR) this.#follow(true)
+    this.#top = scrollTop
+    this.#onScrolled()
+  }
+}

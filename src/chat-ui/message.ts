@@ -1,0 +1,45 @@
+// Messages. In: the parts of a message. Out: the message as page and widget show it.
+import { html, nothing, type TemplateResult } from 'lit'
+import type { CommonWords } from './composer.ts'
+
+export interface MessageView {
+  readonly role: 'user' | 'assistant'
+  /** Who says it. */
+  readonly label: string
+  /** True while its text grows. */
+  readonly isGrowing: boolean
+  /** What stands above and below what is said. */
+  readonly above: unknown
+  readonly below: unknown
+  readonly body: unknown
+  /** Shown in the place of the body. */
+  readonly editor?: TemplateResult | undefined
+}
+
+export const messageView = ({
+  role,
+  label,
+  isGrowing,
+  above,
+  below,
+  body,
+  editor,
+}: MessageView): TemplateResult =>
+  html`<article class="message ${role} ${isGrowing ? 'growing' : ''}" part="message message-${role}"
+    aria-label=${label} aria-busy=${isGrowing}>
+    ${above}${editor ?? html`<div class="body" dir="auto">${body}</div>`}${below}
+  </article>`
+
+/** What a model thought before it answered. Folded, since thoughts are long and not the answer. */
+export const thoughtsView = (
+  thoughts: string | undefined,
+  isThinking: boolean,
+  words: CommonWords,
+): TemplateResult | typeof nothing =>
+  thoughts === undefined
+    ? nothing
+    : html`<details class="thoughts" part="thoughts"><summary>${isThinking ? words.thinking : words.thought}</summary>
+        <div dir="auto">${thoughts}</div></details>`
+
+/** Stands where the first word of an answer will be. */
+export const WAITING = html`<span class="waiting"><i></i><i></i><i></i></span>`
