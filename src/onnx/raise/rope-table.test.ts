@@ -1,5 +1,5 @@
-// Tests of RoPE tables. In: cosines and sines of known frequencies, rounded as files round them. Out: the base
-// that is read from them, or that there is none.
+// Tests of RoPE tables. In: cosines and sines of known frequencies, rounded as files round them. Out: the
+// base that is read from them, or that there is none.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
