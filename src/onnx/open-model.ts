@@ -14,6 +14,7 @@ import type { GraphBuilder } from '../graph/builder.ts'
 import type { Graph as StepGraph } from '../graph/nodes.ts'
 import { graphBudget } from './evaluate.ts'
 import { type Graph, isStored, type StoredTensor } from './ir/graph.ts'
+import { withCache } from './passes/branches.ts'
 import { type PassReport, runPasses } from './passes/pass.ts'
 import { PASSES } from './passes.ts'
 import { HANDLERS } from './raise/handlers.ts'
@@ -108,7 +109,7 @@ export async function openOnnx(
   const find = async (name: string) => files.get(name) ?? (await beside?.(name))
   const model = await readModel(source, { find, signal })
   const budget = graphBudget(signal)
-  const { graph, reports } = runPasses(model.graph, PASSES, { budget })
+  const { graph, reports } = runPasses(withCache(model.graph), PASSES, { budget })
   await budget.turn()
   const stored = bfloats ? await withBfloats(graph, signal) : graph
   const json = async (name: string) => {

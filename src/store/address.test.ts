@@ -59,7 +59,7 @@ test('without safetensors, the graphs of a repository stand for its weights, sma
     `${HOST}onnx/model_quantized.onnx`,
     `${HOST}onnx/model_q4.onnx`,
   ])
-  expect(file?.instead?.at(-1)).toBe(`${HOST}onnx/model.onnx`)
+  expect(file?.instead?.at(-1)).toBe(`${HOST}onnx/decoder_model_merged.onnx`)
   expect(shardsOf(HOST, undefined, 'q4f16')).toEqual([
     { url: `${HOST}onnx/model_q4f16.onnx`, optional: false },
   ])

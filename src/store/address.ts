@@ -91,7 +91,9 @@ export function shardsOf(
   dtype?: GraphDtype,
 ): readonly RemoteFile[] {
   const graphs = graphNames(dtype).map((name) => folder + GRAPH_FOLDER + name)
-  if (dtype !== undefined) return graphs.map((url) => ({ url, optional: false }))
+  const [first = '', ...others] = graphs
+  if (dtype !== undefined)
+    return [{ url: first, optional: false, ...(others.length > 0 && { instead: others }) }]
   if (index === undefined) {
     const instead = [`${folder}model.onnx`, ...graphs]
     return [{ url: `${folder}model.safetensors`, optional: false, instead }]

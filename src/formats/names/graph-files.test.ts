@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { chooseGraph, GRAPH_DTYPES, graphNames } from './graph-files.ts'
 
 test('every precision has the file name that transformers.js gives it', () => {
-  const names = GRAPH_DTYPES.map((dtype) => [dtype, ...graphNames(dtype)])
+  const names = GRAPH_DTYPES.map((dtype) => [dtype, graphNames(dtype)[0]])
   expect(Object.fromEntries(names)).toEqual({
     fp32: 'model.onnx',
     fp16: 'model_fp16.onnx',
@@ -20,6 +20,12 @@ test('every precision has the file name that transformers.js gives it', () => {
 test.each([
   ['the only graph, whatever its name', ['a.json', 'decoder.onnx'], undefined, 'decoder.onnx'],
   ['the smallest usual one', ['model.onnx', 'model_q4.onnx', 'vision.onnx'], undefined, 'model_q4.onnx'],
+  [
+    'a merged decoder',
+    ['decoder_model.onnx', 'decoder_model_merged.onnx'],
+    undefined,
+    'decoder_model_merged.onnx',
+  ],
   ['the one of the dtype', ['model.onnx', 'onnx/model_fp16.onnx'], 'fp16', 'onnx/model_fp16.onnx'],
 ] as const)('%s', (_, names, dtype, chosen) => {
   expect(chooseGraph(names, dtype)).toBe(chosen)

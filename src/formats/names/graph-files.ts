@@ -26,9 +26,18 @@ export type GraphDtype = keyof typeof ENDINGS
 
 export const GRAPH_DTYPES = Object.keys(ENDINGS) as readonly GraphDtype[]
 
+/** The precisions in which older repositories have decoders whose graph chooses between two branches. */
+const MERGED: readonly GraphDtype[] = ['q8', 'fp16', 'fp32']
+
 /** The graphs that may stand for such a repository, the preferred one first. */
 export function graphNames(dtype?: GraphDtype): readonly string[] {
-  return (dtype === undefined ? GRAPH_DTYPES : [dtype]).map((each) => `model${ENDINGS[each]}.onnx`)
+  const wanted = dtype === undefined ? GRAPH_DTYPES : [dtype]
+  return [
+    ...wanted.map((each) => `model${ENDINGS[each]}.onnx`),
+    ...wanted
+      .filter((each) => MERGED.includes(each))
+      .map((each) => `decoder_model_merged${ENDINGS[each]}.onnx`),
+  ]
 }
 
 /** Files that describe a graph's model, and that may lie one level above the folder of the graphs. */
