@@ -1,5 +1,4 @@
-// Tests of the choice among ONNX graphs. In: file names. Out: the graph that stands for the model, or why
-// none.
+// Checks which of several ONNX graphs stands for a model, and how a wrong choice is refused.
 import { expect, test } from 'vitest'
 import { chooseGraph, GRAPH_DTYPES, graphNames } from './graph-files.ts'
 

@@ -1,5 +1,4 @@
-// Tests of branches. In: graphs with If. Out: whether the branch that is always taken stands in its place, with
-// the same outputs.
+// Checks that a branch that is always taken replaces its If, and that the outputs stay the same.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
 import { evaluate } from '../evaluate.ts'

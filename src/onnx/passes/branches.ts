@@ -1,5 +1,4 @@
-// Branches. In: a graph with If. Out: the graph in which a branch that is always taken stands in place of its
-// node; merged decoders are graphs of the branch with a cache.
+// Replaces an If whose condition is constant by its branch, and makes a merged decoder its branch with a cache.
 import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
 import { graphOf } from '../ir/operator.ts'
 import { tensorOf } from '../ir/tensor.ts'

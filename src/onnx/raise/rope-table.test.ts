@@ -1,5 +1,4 @@
-// Tests of RoPE tables. In: cosines and sines of known frequencies, rounded as files round them. Out: the
-// base that is read from them, or that there is none.
+// Checks which base is read from cosines and sines of known frequencies that are rounded as files round them.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'

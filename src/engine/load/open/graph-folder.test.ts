@@ -1,5 +1,4 @@
-// Repositories in the layout of transformers.js. In: an export on a server. Out: the model, by each address
-// that people give, and the requests that this takes.
+// Loads an export in the layout of transformers.js by each address that people give, and counts the requests.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
