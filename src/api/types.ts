@@ -9,6 +9,7 @@ import type {
   Tool,
   WeightPolicy,
 } from '../engine/wire/protocol.ts'
+import type { GraphDtype } from '../formats/names/graph-files.ts'
 import type { KvFormat } from '../graph/ir.ts'
 import type { Build } from '../runtime/features.ts'
 import type { PoolKind } from '../runtime/pool.ts'
@@ -96,6 +97,12 @@ export interface LoadOptions {
    * kept.
    */
   readonly cache?: 'opfs' | 'none' | undefined
+  /**
+   * The precision of the ONNX graph, named as transformers.js names it, where a model has several: `q4` is
+   * `onnx/model_q4.onnx`. Rejects if the model has none of this precision. Default: its safetensors if it has
+   * them, else the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that is there.
+   */
+  readonly dtype?: GraphDtype | undefined
   /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
   readonly hub?: Hub | undefined
   /** Which kernels to run. Default `auto`: relaxed SIMD if the browser has it, else `simd128`. */

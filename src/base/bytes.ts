@@ -61,6 +61,8 @@ export interface ByteSource {
   readAlone?(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
   /** Like `read`, but fills `target`, which may be shared memory, and allocates no array. */
   readInto?(target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void>
+  /** Where a model's file was fetched from. Absent where it was not. */
+  address?: string
   /** True when the bytes have been compared with the file's own hashes since they were stored. */
   readonly isChecked?: boolean
   /**

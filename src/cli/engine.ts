@@ -13,27 +13,35 @@ import type { EngineFlags } from './options.ts'
 import type { SamplerFlags } from './sampler-options.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'
 
-const openFiles: FileOpener = ({ source }, { signal, onProgress }) =>
+const openFiles: FileOpener = ({ source, dtype }, { signal, onProgress }) =>
   openModelFiles(String(source), {
     signal,
+    dtype,
     onProgress: (progress) => onProgress({ phase: 'download', ...progress }),
   })
 
 /** Tells whether `<model>` would fit here, without loading it. */
 export async function probeEngine(
   model: string,
-  flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora'>,
+  flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora' | 'dtype'>,
   signal: AbortSignal,
 ): Promise<ProbeReport> {
   const noModel: ModelLoader = () => Promise.reject(new Error('nothing is loaded here'))
   const service = createService(noModel, (request, hooks) =>
-    probeModel(request, hooks, nodeHost(), ({ source }, { signal }) =>
-      peekModelFiles(String(source), signal),
+    probeModel(request, hooks, nodeHost(), ({ source, dtype }, { signal }) =>
+      peekModelFiles(String(source), { signal, dtype }),
     ),
   )
-  const { weights, kv: kvCache, context: contextLength } = flags
+  const { weights, kv: kvCache, context: contextLength, dtype } = flags
   const [place, lora] = await Promise.all([placeOf(model), placedAdapters(flags.lora)])
-  return Engine.ask(localConnection(service), place, { weights, lora, kvCache, contextLength, signal })
+  return Engine.ask(localConnection(service), place, {
+    weights,
+    lora,
+    kvCache,
+    contextLength,
+    dtype,
+    signal,
+  })
 }
 
 /** Loads `<model>`. If the signal is aborted, it rejects with its reason. */
@@ -60,6 +68,7 @@ export async function openEngine(
     kvCache: flags.kv,
     contextLength: flags.context,
     stateBytes: flags.stateBytes,
+    dtype: flags.dtype,
     signal,
     onProgress: showProgress,
   }).finally(clearProgress)

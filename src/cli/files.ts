@@ -8,10 +8,11 @@ import { fileURLToPath } from 'node:url'
 import { type ByteSource, filledSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { OpenFiles } from '../engine/load/open/open-files.ts'
+import { COMPANIONS, chooseGraph, GRAPH_FOLDER, type GraphDtype } from '../formats/names/graph-files.ts'
 import { filesOf } from '../store/address.ts'
 import { catalogued } from '../store/catalogue.ts'
 import { type Peeked, peekAddress } from '../store/download/peek.ts'
-import { type Hub, hubUrl, parseHubAddress } from '../store/hub.ts'
+import { type Hub, hubUrl, parseHubAddress, WEIGHTS } from '../store/hub.ts'
 import { type FetchProgress, openAddress } from '../store/open.ts'
 import { collectIds, encodeStream, takeIds } from '../text/tokenize/encode-stream.ts'
 import type { Tokenizer } from '../text/tokenize/tokenizer.ts'
@@ -69,6 +70,8 @@ export interface FileOptions {
   readonly signal?: AbortSignal | undefined
   /** Progress of a URL's download. */
   readonly onProgress?: ((progress: FetchProgress) => void) | undefined
+  /** The precision of the ONNX graph where a model has several. */
+  readonly dtype?: GraphDtype | undefined
 }
 
 const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
@@ -96,10 +99,13 @@ export async function placedAdapters(lora: readonly LoraFlag[] | undefined): Pro
 }
 
 /** Opens `<model>` to read its headers. Throws what `openModelFiles` throws. */
-export async function peekModelFiles(model: string, signal?: AbortSignal): Promise<Peeked> {
+export async function peekModelFiles(
+  model: string,
+  options: Omit<FileOptions, 'onProgress'>,
+): Promise<Peeked> {
   const place = await placeOf(model)
-  if (isUrl(place)) return peekAddress(place, { signal, hub: hubHere(), cache: 'none' })
-  return { ...(await openModelFiles(model, { signal })), downloadBytes: 0 }
+  if (isUrl(place)) return peekAddress(place, { ...options, hub: hubHere(), cache: 'none' })
+  return { ...(await openModelFiles(model, options)), downloadBytes: 0 }
 }
 
 /** Opens `<model>`. Throws `format` if there is no such file, `network` if a URL cannot be fetched. */
@@ -115,7 +121,9 @@ export async function openModelFiles(model: string, options: FileOptions = {}): 
   try {
     const sources: ByteSource[] = []
     const embedded = embeddedModel(model)
-    for (const path of embedded === undefined ? await pathsOf(model) : [await embeddedPath(embedded.file)]) {
+    for (const path of embedded === undefined
+      ? await pathsOf(model, options.dtype)
+      : [await embeddedPath(embedded.file)]) {
       opened = path
       const handle = await open(path)
       handles.push(handle)
@@ -153,7 +161,7 @@ async function embeddedPath(file: string): Promise<string> {
   )
 }
 
-async function pathsOf(path: string): Promise<string[]> {
+async function pathsOf(path: string, dtype?: GraphDtype): Promise<string[]> {
   if (!(await isThere(path))) {
     throw new HalfbyteError(
       'format',
@@ -164,25 +172,45 @@ async function pathsOf(path: string): Promise<string[]> {
     if (path.endsWith('.onnx')) return graphFiles(path)
     return filesOf(basename(path)).map((file) => join(dirname(path), file.url))
   }
-  const entries = (await readdir(path, { withFileTypes: true })).filter((entry) => !entry.isDirectory())
+  const names = await fileNames(path)
   // The data beside an ONNX graph may have any name.
-  const isGraph = entries.some(({ name }) => name.endsWith('.onnx'))
-  const names = entries
-    .map(({ name }) => name)
-    .filter((name) => isGraph || FOLDER_FILES.test(name))
-    .sort()
-  if (names.length > 0) return names.map((name) => join(path, name))
+  const isGraph = names.some((name) => name.endsWith('.onnx'))
+  const files = names.filter((name) => isGraph || FOLDER_FILES.test(name))
+  const graphs = join(path, GRAPH_FOLDER)
+  const hasWeights = files.some((name) => WEIGHTS.test(name))
+  if ((dtype !== undefined || !hasWeights) && !isGraph && (await isThere(graphs)))
+    return graphFiles(join(graphs, chooseGraph(await fileNames(graphs), dtype)))
+  if (files.length > 0) return files.map((name) => join(path, name))
   throw new HalfbyteError(
     'format',
     `the folder ${path} holds no model; give one with a .gguf, a .hbm, an .onnx, or .safetensors and config.json`,
   )
 }
 
-/** A graph with everything beside it, except other graphs. */
+/** The names of a folder's files, sorted. */
+async function fileNames(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true })
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map(({ name }) => name)
+    .sort()
+}
+
+/**
+ * A graph with everything beside it except other graphs. In the layout of transformers.js, what describes the
+ * model lies one level up.
+ */
 async function graphFiles(path: string): Promise<string[]> {
-  const entries = await readdir(dirname(path), { withFileTypes: true })
-  const others = entries.filter((entry) => !entry.isDirectory() && !entry.name.endsWith('.onnx'))
-  return [path, ...others.map(({ name }) => join(dirname(path), name))]
+  const folder = dirname(resolve(path))
+  const beside = (await fileNames(folder)).filter((name) => !name.endsWith('.onnx'))
+  const above = basename(folder) === basename(GRAPH_FOLDER) ? dirname(folder) : undefined
+  const companions =
+    above === undefined ? [] : (await fileNames(above)).filter((name) => COMPANIONS.has(name))
+  return [
+    path,
+    ...beside.filter((name) => !companions.includes(name)).map((name) => join(folder, name)),
+    ...companions.map((name) => join(above as string, name)),
+  ]
 }
 
 async function isThere(path: string): Promise<boolean> {

@@ -14,7 +14,7 @@ import type { EngineFlags } from './options.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'
 
 interface PrepareFlags
-  extends Pick<EngineFlags, 'weights' | 'context' | 'lora'>,
+  extends Pick<EngineFlags, 'weights' | 'context' | 'lora' | 'dtype'>,
     Partial<Pick<EngineFlags, 'kv'>> {
   readonly beyondTraining?: true
   readonly forPack?: true
@@ -31,13 +31,15 @@ export async function withPrepared<T>(
   const open = async (source: string | readonly File[]) => {
     const files = await openModelFiles(String(source), {
       signal,
+      dtype: flags.dtype,
       onProgress: (progress) => showProgress({ phase: 'download', ...progress }),
     }).finally(clearProgress)
     opened.push(files)
     return files
   }
   try {
-    const found = await openAny(model, open, nodeHost(), { signal, bfloats: keepsFloats(flags) })
+    const { dtype } = flags
+    const found = await openAny(model, open, nodeHost(), { signal, bfloats: keepsFloats(flags), dtype })
     // Packs, calibration and adapters use the canonical names of weights.
     const isNamed = flags.forPack === true || (flags.lora?.length ?? 0) > 0
     const file = isNamed ? await asFamily(found.file, signal) : found.file

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { mostThreads } from '../api/request/load-request.ts'
+import { GRAPH_DTYPES, type GraphDtype } from '../formats/names/graph-files.ts'
 import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
 import type { SparsePolicy } from '../weights/sparse/choose.ts'
 
@@ -104,6 +105,8 @@ export interface EngineFlags {
   readonly lora?: readonly LoraFlag[]
   /** A file with a chat template. */
   readonly chatTemplate?: string
+  /** The precision of the ONNX graph where a model has several. */
+  readonly dtype?: GraphDtype
 }
 
 export interface LoraFlag {
@@ -127,6 +130,13 @@ export function weightsOption(): Option {
   return new Option('--weights <policy>', "precision of the weights; auto keeps the file's own")
     .choices(['auto', 'f32', 'w8', 'w4', 'w4_channel'])
     .default('auto')
+}
+
+export function dtypeOption(): Option {
+  return new Option(
+    '--dtype <dtype>',
+    'which ONNX graph to read where a model has several: onnx/model_q4.onnx is q4',
+  ).choices(GRAPH_DTYPES)
 }
 
 /** `int8` for both, or `int8,fp8` for keys and values. */
@@ -154,6 +164,7 @@ export function withEngineOptions(command: Command): Command {
       new Option('--build <build>', 'kernels to use').choices(['auto', 'relaxed', 'simd128']).default('auto'),
     )
     .addOption(weightsOption())
+    .addOption(dtypeOption())
     .addOption(loraOption())
     .addOption(kvOption())
     .option('--chat-template <file>', "a file with a chat template in Jinja that replaces the model's own")

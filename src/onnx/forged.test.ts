@@ -25,11 +25,27 @@ test('a good file is read, and computes', async () => {
   expect(evaluate(graph, new Map([['x', x]])).get('y')?.data).toEqual(Float32Array.of(4, 6))
 })
 
+test('nodes may come in any order, in an attribute too', async () => {
+  const branch = { nodes: [add(['c', 'd'], 'e'), add(['b', 'b'], 'd')], inputs: [], outputs: ['e'] }
+  const chosen = {
+    op: 'If',
+    inputs: ['is'],
+    outputs: ['y'],
+    attributes: { then_branch: branch, else_branch: branch },
+  }
+  const nodes = [chosen, add(['b', 'a'], 'c'), add(['a', 'x'], 'b'), add(['x', 'x'], 'a')]
+  const constants = [{ name: 'is', type: 9, dims: [], raw: Uint8Array.of(1) }]
+  const { graph } = await read({ nodes, constants, inputs: ['x'], outputs: ['y'] })
+  expect(graph.nodes.map(({ outputs }) => outputs[0])).toEqual(['a', 'b', 'c', 'y'])
+  const x = { dtype: 'f32', dims: [1], data: Float32Array.of(1) } as const
+  expect(evaluate(graph, new Map([['x', x]])).get('y')?.data).toEqual(Float32Array.of(11))
+})
+
 test.each<[string, WrittenGraph, RegExp]>([
   [
     'a cycle',
     { nodes: [add(['x', 'b'], 'a'), add(['a', 'x'], 'b')], inputs: ['x'], outputs: ['b'] },
-    /reads b, which nothing before it makes/,
+    /reads a, which no other node makes before it/,
   ],
   [
     'a name made twice',

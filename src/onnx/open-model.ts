@@ -5,6 +5,7 @@ import { type ByteSource, filledSource, readInto } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../base/values.ts'
 import { generationSettings, type MetaObject, readJson, readText, withoutNulls } from '../formats/json.ts'
+import { chooseGraph, type GraphDtype } from '../formats/names/graph-files.ts'
 import { baseName, modelName } from '../formats/names/named-files.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
@@ -12,6 +13,7 @@ import type { GraphBuilder } from '../graph/builder.ts'
 import type { Graph as StepGraph } from '../graph/nodes.ts'
 import { graphBudget } from './evaluate.ts'
 import { type Graph, isStored, type StoredTensor } from './ir/graph.ts'
+import { withCache } from './passes/branches.ts'
 import { type PassReport, runPasses } from './passes/pass.ts'
 import { PASSES } from './passes.ts'
 import { HANDLERS } from './raise/handlers.ts'
@@ -83,6 +85,8 @@ export interface OnnxOptions {
    * Reads f32 matrices whose values are all bf16 as such, which takes reading them once more. Default: false.
    */
   readonly bfloats?: boolean | undefined
+  /** The precision of the graph where the sources have several. Default: the first of `GRAPH_DTYPES`. */
+  readonly dtype?: GraphDtype | undefined
 }
 
 /** The number of positions if neither files nor tables say it. */
@@ -93,14 +97,18 @@ const USUAL_CONTEXT = 4096
  */
 export async function openOnnx(
   sources: readonly ByteSource[],
-  { newGraph, signal, beside, bfloats = false }: OnnxOptions,
+  { newGraph, signal, beside, bfloats = false, dtype }: OnnxOptions,
 ): Promise<ModelFile & { readonly graph: StepGraph }> {
-  const source = graphSource(sources)
+  const chosen = chooseGraph(
+    sources.map(({ name }) => name),
+    dtype,
+  )
+  const source = sources.find(({ name }) => name === chosen) as ByteSource
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
   const find = async (name: string) => files.get(name) ?? (await beside?.(name))
   const model = await readModel(source, { find, signal })
   const budget = graphBudget(signal)
-  const { graph, reports } = runPasses(model.graph, PASSES, { budget })
+  const { graph, reports } = runPasses(withCache(model.graph), PASSES, { budget })
   await budget.turn()
   const stored = bfloats ? await withBfloats(graph, signal) : graph
   const json = async (name: string) => {
@@ -148,21 +156,6 @@ function historyOf(
     `raised: ${step.nodes.length} nodes of the plan's graph`,
     ...(proven === undefined ? [] : [`read up to ${proven.positions} positions: ${proven.why}`]),
   ]
-}
-
-/** The one graph, or `model.onnx` of several. */
-function graphSource(sources: readonly ByteSource[]): ByteSource {
-  const graphs = sources.filter(({ name }) => name.endsWith('.onnx'))
-  const [only] = graphs
-  const usual = graphs.find(({ name }) => baseName(name) === 'model.onnx')
-  const chosen = graphs.length === 1 ? only : usual
-  if (chosen !== undefined) return chosen
-  const names = graphs.map(({ name }) => baseName(name))
-  throw new HalfbyteError(
-    'format',
-    `the files have ${graphs.length} ONNX graphs (${names.join(', ')}) and none is model.onnx; give one of them`,
-    { files: names },
-  )
 }
 
 async function tokenizerOf(

@@ -1,5 +1,6 @@
 // The list of passes that every graph gets, in their order.
 import { mergeSlices, simplify } from './passes/algebra.ts'
+import { takeBranches } from './passes/branches.ts'
 import { foldConstants, foldShapes } from './passes/fold.ts'
 import { joinGelus, joinGemms } from './passes/fuse.ts'
 import type { Pass } from './passes/pass.ts'
@@ -8,6 +9,7 @@ import { removeDead, shareCommon } from './passes/redundant.ts'
 export const PASSES: readonly Pass[] = [
   foldConstants,
   foldShapes,
+  takeBranches,
   simplify,
   mergeSlices,
   joinGelus,

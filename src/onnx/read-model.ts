@@ -4,7 +4,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from '../formats/malformed.ts'
 import { pathInside } from '../formats/names/named-files.ts'
 import { Message } from '../formats/protobuf.ts'
-import type { Constant, Graph, Input, Node } from './ir/graph.ts'
+import { type Constant, type Graph, type Input, inOrder, type Node } from './ir/graph.ts'
 import { Counts, domainOf, type Opsets, readNode, readValue, unsupportedPart } from './proto/graph-proto.ts'
 import { readTensorFields, type TensorFields, tensorFrom, tensorFromBytes } from './proto/tensor-proto.ts'
 
@@ -165,7 +165,7 @@ function checkGraph(file: string, graph: Graph, outer: ReadonlySet<string> = new
   for (const node of graph.nodes) {
     for (const name of node.inputs) {
       if (name !== '' && !known.has(name) && !outer.has(name))
-        throw wrong(`node ${node.name} (${node.op}) reads ${name}, which nothing before it makes`)
+        throw wrong(`node ${node.name} (${node.op}) reads ${name}, which no other node makes before it`)
     }
     for (const { kind, value } of node.attributes.values()) {
       if (kind === 'graph') checkGraph(file, value, new Set([...known, ...outer]))
@@ -266,7 +266,13 @@ class ModelReader {
       else if (range.field === 15) throw unsupportedPart(this.#source.name, 'a sparse constant')
     }
     // Up to IR version 3 every constant was an input too.
-    return { name, nodes, constants, inputs: inputs.filter((input) => !constants.has(input.name)), outputs }
+    return {
+      name,
+      nodes: inOrder(nodes),
+      constants,
+      inputs: inputs.filter((input) => !constants.has(input.name)),
+      outputs,
+    }
   }
 
   async #constant(range: FieldRange, constants: Map<string, Constant>): Promise<void> {

@@ -37,8 +37,10 @@ test('a folder stands for its configuration, of which some may be missing', () =
 
 test('what lies directly in a folder is of it, also under a name that is written in another way', () => {
   const isOfFolder = isFileOf(`${HOST}folder/`)
-  for (const name of ['config.json', 'a%20b.gguf']) expect(isOfFolder(`${HOST}folder/${name}`)).toBe(true)
-  for (const name of ['folder2/a', 'folder/sub/a', 'a']) expect(isOfFolder(HOST + name)).toBe(false)
+  for (const name of ['config.json', 'a%20b.gguf', 'onnx/model_q4.onnx'])
+    expect(isOfFolder(`${HOST}folder/${name}`)).toBe(true)
+  for (const name of ['folder2/a', 'folder/sub/a', 'folder/onnx/sub/a', 'a'])
+    expect(isOfFolder(HOST + name)).toBe(false)
 })
 
 test('the index names the shards, each once; without an index there is one file', () => {
@@ -50,8 +52,22 @@ test('the index names the shards, each once; without an index there is one file'
   expect(urls(shardsOf(HOST, undefined))).toEqual([`${HOST}model.safetensors`])
 })
 
+test('without safetensors, the graphs of a repository stand for its weights, small ones first', () => {
+  const [file] = shardsOf(HOST, undefined)
+  expect(file?.instead?.slice(0, 3)).toEqual([
+    `${HOST}model.onnx`,
+    `${HOST}onnx/model_quantized.onnx`,
+    `${HOST}onnx/model_q4.onnx`,
+  ])
+  expect(file?.instead?.at(-1)).toBe(`${HOST}onnx/decoder_model_merged.onnx`)
+  expect(shardsOf(HOST, undefined, 'q4f16')).toEqual([
+    { url: `${HOST}onnx/model_q4f16.onnx`, optional: false },
+  ])
+})
+
 test.each([
   ['a shard outside of the folder', index({ a: '../other/model.safetensors' })],
+  ['a shard in a folder below', index({ a: 'onnx/model.safetensors' })],
   ['a shard elsewhere', index({ a: 'https://elsewhere.example/model.safetensors' })],
   ['a shard that is no safetensors file', index({ a: 'model.bin' })],
   ['no JSON', new TextEncoder().encode('<!doctype html>')],

@@ -1,6 +1,7 @@
 // Turns a model's address into the URLs of its files, required and optional.
 import { HalfbyteError } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
+import { GRAPH_FOLDER, type GraphDtype, graphNames } from '../formats/names/graph-files.ts'
 import { addressInside } from '../formats/names/named-files.ts'
 import { SPLIT, splitName } from '../formats/splits.ts'
 
@@ -8,8 +9,8 @@ import { SPLIT, splitName } from '../formats/splits.ts'
 export interface RemoteFile {
   readonly url: string
   readonly optional: boolean
-  /** The file that is needed where this one is missing. */
-  readonly instead?: string
+  /** The files of which one is needed where this one is missing, the preferred one first. */
+  readonly instead?: readonly string[]
 }
 
 const INDEX = 'model.safetensors.index.json'
@@ -43,7 +44,7 @@ export function filesOf(address: string): readonly RemoteFile[] {
     return FOLDER_FILES.map(([name, optional]) => ({
       url: address + name,
       optional,
-      ...(name === 'tokenizer.json' && { instead: `${address}tokenizer.model` }),
+      ...(name === 'tokenizer.json' && { instead: [`${address}tokenizer.model`] }),
     }))
   }
   const path = address.split(/[?#]/, 1)[0] ?? address
@@ -67,16 +68,36 @@ export function filesOf(address: string): readonly RemoteFile[] {
   }))
 }
 
-/** Whether a file's URL belongs to `address`. A folder's shards are directly in it. */
+/** Whether a file's URL belongs to `address`. A folder's files are directly in it or in its folder of graphs. */
 export function isFileOf(address: string): (url: string) => boolean {
-  if (address.endsWith('/')) return (url) => url.startsWith(address) && !url.includes('/', address.length)
+  if (address.endsWith('/')) {
+    return (url) => isDirectlyIn(address, url) || isDirectlyIn(address + GRAPH_FOLDER, url)
+  }
   const urls = new Set(filesOf(address).map(({ url }) => url))
   return (url) => urls.has(url)
 }
 
-/** The weight files that a folder's index names, or the single file when there is no index. */
-export function shardsOf(folder: string, index: Uint8Array | undefined): readonly RemoteFile[] {
-  if (index === undefined) return [{ url: `${folder}model.safetensors`, optional: false }]
+const isDirectlyIn = (folder: string, url: string): boolean =>
+  url.startsWith(folder) && !url.includes('/', folder.length)
+
+/**
+ * The weight files that a folder's index names. Without an index it is the single file of safetensors, or one
+ * of the ONNX graphs that a repository made for transformers.js has in its place; with `dtype` only the graph
+ * of that precision.
+ */
+export function shardsOf(
+  folder: string,
+  index: Uint8Array | undefined,
+  dtype?: GraphDtype,
+): readonly RemoteFile[] {
+  const graphs = graphNames(dtype).map((name) => folder + GRAPH_FOLDER + name)
+  const [first = '', ...others] = graphs
+  if (dtype !== undefined)
+    return [{ url: first, optional: false, ...(others.length > 0 && { instead: others }) }]
+  if (index === undefined) {
+    const instead = [`${folder}model.onnx`, ...graphs]
+    return [{ url: `${folder}model.safetensors`, optional: false, instead }]
+  }
   const names = new Set<string>()
   try {
     const parsed: unknown = parseJson(new TextDecoder().decode(index))
@@ -89,7 +110,7 @@ export function shardsOf(folder: string, index: Uint8Array | undefined): readonl
   }
   return [...names].sort().map((name) => {
     const url = addressInside(folder, name, INDEX)
-    if (name.endsWith('.safetensors') && isFileOf(folder)(url)) return { url, optional: false }
+    if (name.endsWith('.safetensors') && isDirectlyIn(folder, url)) return { url, optional: false }
     throw new HalfbyteError(
       'format',
       `${INDEX} names "${name.slice(0, 80)}", which is not a safetensors file directly in its folder; download the index again`,

@@ -1,5 +1,6 @@
 // Decides from what is stored of a folder whether the server must be asked for an optional file.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
+import { GRAPH_FOLDER } from '../formats/names/graph-files.ts'
 import { fileName, type RemoteFile } from './address.ts'
 import type { KnownFile } from './device/opfs.ts'
 import { WEIGHTS } from './hub.ts'
@@ -26,7 +27,10 @@ export function absenceOf(address: string, file: RemoteFile, known: readonly Kno
   if (!mayBeMissing(address, url) || isStored(url)) return undefined
   const folder = folderOf(url)
   const weights = known.filter(
-    (each) => each.isComplete && folderOf(each.url) === folder && /\.(safetensors|onnx)$/.test(each.url),
+    (each) =>
+      each.isComplete &&
+      [folder, folder + GRAPH_FOLDER].includes(folderOf(each.url)) &&
+      /\.(safetensors|onnx)$/.test(each.url),
   )
   if (weights.length === 0) return undefined
   if (known.some((each) => each.url === url && each.isMissing)) return 'noted'
@@ -39,7 +43,7 @@ export function absenceOf(address: string, file: RemoteFile, known: readonly Kno
     isStored(`${folder}config.json`) &&
     weights.some((each) => each.url.endsWith('.safetensors')) &&
     // If there is neither the file nor a note in its place, the device has lost it.
-    (instead === undefined || isStored(instead)) &&
+    (instead === undefined || instead.some(isStored)) &&
     (!url.endsWith('.index.json') || isStored(`${folder}model.safetensors`))
   return isAssumed ? 'assumed' : undefined
 }

@@ -189,10 +189,54 @@ test('an ONNX model that lacks files opens without a network, by its folder and 
     return found
   }
   const online = await opened()
-  expect(online).toEqual([404, ['model.onnx'], 404, ['config.json'], 404])
+  expect(online).toEqual([
+    ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'model.onnx'],
+    ['model.onnx'],
+    404,
+    ['config.json'],
+    404,
+  ])
   server.requests.length = 0
   expect(await opened()).toEqual(online)
   expect(server.requests).toEqual([])
   await goOffline()
   expect(await opened()).toEqual(online)
+})
+
+describe('a repository in the layout of transformers.js', () => {
+  beforeEach(() => {
+    server.files.delete('m/model.safetensors')
+    for (const name of ['model_q4', 'model_q4f16', 'model'])
+      server.files.set(`m/onnx/${name}.onnx`, text(name))
+  })
+  const opened = async (dtype?: 'q4f16' | 'fp16') => {
+    const sources = await openAddress(`${server.address}m/`, { firstWaitMs: 1, dtype })
+    return sources.map(({ address }) => address?.slice(server.address.length + 2))
+  }
+  const REST = ['config.json', 'tokenizer.json', 'tokenizer_config.json']
+
+  test('opens the first of its graphs that is there, and asks for none again', async () => {
+    expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])
+    expect(paths()).toContain('/m/onnx/model_quantized.onnx')
+    expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])
+    await (await peekAddress(`${server.address}m/`)).close()
+    expect(paths()).toEqual([])
+    await goOffline()
+    expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])
+  })
+
+  test('opens the graph of a dtype, and no other where that one is missing', async () => {
+    expect(await opened('q4f16')).toEqual([...REST, 'onnx/model_q4f16.onnx'])
+    await expect(opened('fp16')).rejects.toMatchObject({
+      code: 'network',
+      message: expect.stringContaining('model_fp16.onnx'),
+    })
+  })
+
+  test('is listed and removed as one model', async () => {
+    await opened()
+    expect((await storedFiles()).map(({ url }) => url)).toContain(`${server.address}m/onnx/model_q4.onnx`)
+    await unstore(`${server.address}m/`)
+    expect([...folder.entries.keys()]).toEqual([])
+  })
 })

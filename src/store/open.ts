@@ -1,6 +1,7 @@
 // Opens the files of a model's address as byte sources, and stores them for the next visit if possible.
 import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
+import type { GraphDtype } from '../formats/names/graph-files.ts'
 import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
 import { Opfs } from './device/opfs.ts'
 import { openRanges } from './download/ranges.ts'
@@ -22,6 +23,8 @@ export interface OpenOptions extends RetryOptions {
   readonly cache?: 'opfs' | 'none' | undefined
   /** The hub's URL, and the token for private repositories. */
   readonly hub?: Hub | undefined
+  /** The precision of the graph of a repository made for transformers.js. Default: the first that is there. */
+  readonly dtype?: GraphDtype | undefined
   /** Milliseconds without data after which a connection counts as broken; default 30 000. */
   readonly stallMs?: number | undefined
 }
@@ -66,7 +69,7 @@ export function withoutFile({ url, optional }: RemoteFile): undefined {
   if (!optional) throw missingFile(url)
 }
 
-type EachOptions = RetryOptions & Pick<OpenOptions, 'hub'>
+type EachOptions = RetryOptions & Pick<OpenOptions, 'hub' | 'dtype'>
 
 /**
  * Opens the files of `address` in order, with `openOne`. Shards are found from their index. `left` is the
@@ -81,7 +84,7 @@ export async function openEach(
   const open = async (files: readonly RemoteFile[]) => {
     for (const [index, file] of files.entries()) {
       const left = files.length - 1 - index
-      const source = (await openOne(file, left)) ?? (await openInstead(file, (other) => openOne(other, left)))
+      const source = await openOrInstead(file, (each) => openOne(each, left))
       if (source !== undefined) sources.push(source)
     }
   }
@@ -96,20 +99,32 @@ export async function openEach(
   if (only !== undefined) await open(filesOf(only))
   else if (address.endsWith('/')) {
     const index = sources.find((source) => source.name === 'model.safetensors.index.json')
-    await open(shardsOf(address, await index?.read(0, index.size, options.signal)))
+    await open(shardsOf(address, await index?.read(0, index.size, options.signal), options.dtype))
   }
   return sources
 }
 
-/** The file that replaces a missing one. If both are missing, the error names the usual one. */
-async function openInstead(
-  { url, instead }: RemoteFile,
+/** The file, or the first that is there of those that may stand for it. The error names the usual one. */
+async function openOrInstead(
+  file: RemoteFile,
   openOne: (file: RemoteFile) => Promise<ByteSource | undefined>,
 ): Promise<ByteSource | undefined> {
-  if (instead === undefined) return undefined
-  return openOne({ url: instead, optional: false }).catch((error) => {
+  const { url, instead } = file
+  if (instead === undefined) return at(url, await openOne(file))
+  for (const each of [url, ...instead.slice(0, -1)]) {
+    const source = await openOne({ ...file, url: each, optional: true })
+    if (source !== undefined) return at(each, source)
+  }
+  const last = instead.at(-1) ?? url
+  const source = await openOne({ url: last, optional: false }).catch((error) => {
     throw error instanceof HalfbyteError && error.detail['status'] === 404 ? missingFile(url) : error
   })
+  return at(last, source)
+}
+
+function at(address: string, source: ByteSource | undefined): ByteSource | undefined {
+  if (source !== undefined) source.address = address
+  return source
 }
 
 /**
@@ -195,9 +210,9 @@ type UnstoredOptions = Omit<OpenOptions, 'onProgress'> & {
  * Opens a file without storing it. If the server supports ranges, the file is not held in memory as a whole.
  */
 export async function openUnstored(url: string, options: UnstoredOptions): Promise<ByteSource | undefined> {
-  const found = WEIGHTS.test(fileName(url)) ? await openRanges(url, options) : undefined
-  if (found !== undefined && !(found instanceof Response)) return found
-  let ready = found
+  const found = WEIGHTS.test(fileName(url)) ? await openRanges(url, options) : 'refused'
+  if (found !== 'refused' && !(found instanceof Response)) return found
+  let ready = found === 'refused' ? undefined : found
   return retrying(
     async () => {
       const response = ready ?? (await request(url, options))

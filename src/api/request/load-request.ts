@@ -12,6 +12,7 @@ import {
 } from '../../base/options.ts'
 import { isCount, isObject } from '../../base/values.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
+import { GRAPH_DTYPES } from '../../formats/names/graph-files.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
 import { type Hub, hubUrl, parseHubAddress, type RepoAddress } from '../../store/hub.ts'
 import type { LoadOptions, ModelSource, PrepareOptions, ProbeOptions } from '../types.ts'
@@ -87,6 +88,7 @@ const CHOICES = {
   weights: ['auto', 'f32', 'w8', 'w4', 'w4_channel'],
   cache: ['opfs', 'none'],
   build: ['auto', 'relaxed', 'simd128'],
+  dtype: GRAPH_DTYPES,
 }
 /** Options that are objects, with their own options. */
 const PARTS = {
@@ -213,6 +215,7 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     lora: options.lora?.map(({ source, scale = 1 }) => ({ source: from(source), scale })),
     hub: options.hub,
     chatTemplate: options.chatTemplate,
+    dtype: options.dtype,
     threads,
     pool,
     contextLength,

@@ -6,6 +6,7 @@ import { packBytes } from '../../formats/hbm/hbm.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { withPrepared } from '../model.ts'
 import {
+  dtypeOption,
   type EngineFlags,
   loraOption,
   MODEL,
@@ -33,6 +34,7 @@ export function convertCommand(): Command {
     .argument('<model>', MODEL)
     .argument('<output>', 'the .hbm file to write')
     .addOption(weightsOption())
+    .addOption(dtypeOption())
     .addOption(loraOption())
     .addOption(sparseOption())
     .option('--name <name>', "the model's name; default: its own")

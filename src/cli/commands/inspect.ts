@@ -11,6 +11,7 @@ import { CATALOGUE } from '../../store/catalogue.ts'
 import { probeEngine } from '../engine.ts'
 import { withPrepared } from '../model.ts'
 import {
+  dtypeOption,
   EMBEDDED,
   type EngineFlags,
   kvOption,
@@ -59,6 +60,7 @@ export function inspectCommand(): Command {
     .description('Show architecture, parameters, tensors with encodings and the memory that a context takes.')
     .argument('<model>', MODEL)
     .addOption(weightsOption())
+    .addOption(dtypeOption())
     .addOption(loraOption())
     .addOption(kvOption())
     .option('--plan', 'show every op of a step with its shapes and bytes')

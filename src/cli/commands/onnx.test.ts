@@ -1,6 +1,6 @@
 // The command on ONNX models. In: the real program, a tiny model as an ONNX folder. Out: whether packs of it
 // are those of the same weights under canonical names, however they are made.
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { beforeAll, expect, test } from 'vitest'
@@ -46,6 +46,28 @@ test('the pack of a graph says what the graph says', async () => {
     return readFile(output)
   }
   expect((await logits(plain)).equals(await logits(graph))).toBe(true)
+})
+
+test('a folder in the layout of transformers.js is read by its path, its graph and a dtype', async () => {
+  const repository = path('repository')
+  const graphs = join(repository, 'onnx')
+  await mkdir(graphs, { recursive: true })
+  for (const name of await readdir(graph)) {
+    const isCompanion = name === 'tokenizer.json'
+    await copyFile(join(graph, name), join(isCompanion ? repository : graphs, name))
+  }
+  await copyFile(join(graph, 'model.onnx'), join(graphs, 'model_fp16.onnx'))
+  const said = async (model: string, ...more: string[]) =>
+    (await halfbyte('tokenize', model, 'THE RIVER', ...more)).out
+  const due = await said(graph)
+  expect(due).not.toBe('')
+  for (const model of [repository, graphs, join(graphs, 'model.onnx')]) expect(await said(model)).toBe(due)
+  const inspect = (...more: string[]) => halfbyte('inspect', repository, '--weights', 'f32', ...more)
+  expect(await inspect('--dtype', 'fp16')).toMatchObject({ code: 0 })
+  expect(await inspect('--dtype', 'q4')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('they have model.onnx, model_fp16.onnx'),
+  })
 })
 
 test.each([

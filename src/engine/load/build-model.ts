@@ -49,7 +49,9 @@ export async function loadModel(
     contextLength = request.contextLength,
     lora?: LoadRequest['lora'],
   ) => {
-    const { file, files } = await openAny(source, open, host, { signal, bfloats: keepsFloats(request) })
+    const { dtype } = request
+    const bfloats = keepsFloats(request)
+    const { file, files } = await openAny(source, open, host, { signal, bfloats, dtype })
     if (file.format === 'hbm') packs.push(files)
     const adapters = await openAdapters(lora, open, host, signal)
     return prepareModel(file, { ...request, contextLength, adapters, signal })

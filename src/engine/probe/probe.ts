@@ -38,7 +38,8 @@ export async function probeModel(
       return peeked
     }
     for (const source of [request.source, request.draft]) {
-      if (source !== undefined) files.push((await openAny(source, open, host, { signal })).file)
+      if (source !== undefined)
+        files.push((await openAny(source, open, host, { signal, dtype: request.dtype })).file)
     }
     const lora = await openAdapters(request.lora, open, host, signal)
     const prepare = async (changes: Smaller = {}): Promise<PreparedModel[]> => {

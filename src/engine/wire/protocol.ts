@@ -17,6 +17,7 @@ import type { JsonObject } from '../../base/values.ts'
 import type { WrittenGrammar } from '../../constrain/written-grammar.ts'
 import type { EmbedOptions } from '../../evaluate/embed.ts'
 import type { Score } from '../../evaluate/score.ts'
+import type { GraphDtype } from '../../formats/names/graph-files.ts'
 import type { SamplerOptions } from '../../generate/sampler/options.ts'
 import type { Priority } from '../../generate/schedule/work.ts'
 import type { KvFormat } from '../../graph/ir.ts'
@@ -292,6 +293,8 @@ export interface LoadRequest {
   readonly kvCache?: KvFormat | undefined
   readonly cache: 'opfs' | 'none'
   readonly hub?: Hub | undefined
+  /** The precision of the graph where a model has several. Default: the first of `GRAPH_DTYPES`. */
+  readonly dtype?: GraphDtype | undefined
   /**
    * Absolute addresses of files that lie elsewhere: the folder of the wasm modules, the compute workers'
    * script.

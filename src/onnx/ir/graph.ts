@@ -42,6 +42,31 @@ export function readsOf(node: Node): string[] {
   return [...node.inputs.filter((name) => name !== ''), ...inner]
 }
 
+/**
+ * The nodes, each after those that make what it reads, and otherwise in the given order: converters that
+ * insert casts append them. Nodes of a circle cannot be ordered; they come in some order.
+ */
+export function inOrder(nodes: readonly Node[]): readonly Node[] {
+  const makers = new Map(nodes.flatMap((node) => node.outputs.map((name) => [name, node] as const)))
+  const ordered = new Set<Node>()
+  const begun = new Set<Node>()
+  for (const first of nodes) {
+    // A stack instead of recursion: a graph may be a chain of many thousand nodes.
+    const waiting = [first]
+    for (let node = waiting.at(-1); node !== undefined; node = waiting.at(-1)) {
+      const before = begun.has(node)
+        ? []
+        : readsOf(node)
+            .flatMap((name) => makers.get(name) ?? [])
+            .filter((maker) => !begun.has(maker))
+      begun.add(node)
+      if (before.length > 0) waiting.push(...before.reverse())
+      else ordered.add(waiting.pop() as Node)
+    }
+  }
+  return [...ordered]
+}
+
 /** Elements of the longest constant or shape whose values are followed. */
 const MOST_KNOWN = 1024
 const FOLLOWED: readonly DType[] = ['i64', 'i32', 'bool']

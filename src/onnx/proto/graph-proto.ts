@@ -2,7 +2,15 @@
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Message } from '../../formats/protobuf.ts'
 import { type Dim, dimFrom } from '../ir/dims.ts'
-import type { Attribute, Constant, Graph, Input, Node, Type } from '../ir/graph.ts'
+import {
+  type Attribute,
+  type Constant,
+  type Graph,
+  type Input,
+  inOrder,
+  type Node,
+  type Type,
+} from '../ir/graph.ts'
 import { dtypeOf, readTensorFields, tensorFrom } from './tensor-proto.ts'
 
 /** Opset of each domain that the model imports. */
@@ -47,7 +55,7 @@ export function readGraph(message: Message, opsets: Opsets, counts: Counts): Gra
     else if (field === 12) outputs.push(readValueName(message.message()))
     else if (field === 15) throw unsupportedPart(message.file, 'a sparse constant')
   })
-  return { name, nodes, constants, inputs, outputs }
+  return { name, nodes: inOrder(nodes), constants, inputs, outputs }
 }
 
 export function readNode(message: Message, opsets: Opsets, counts: Counts): Node {

@@ -35,6 +35,7 @@ export type Meaning =
   | Heads
   | HeadPart
   | Turned
+  | RotatedPart
   | Scores
   | { readonly is: 'gaps'; readonly of: Scores }
   | Terms
@@ -159,7 +160,17 @@ export interface Turned {
   readonly of: Heads
   /** `plain`: x times `by`. `half`: the turned x, times `by` where it is there. */
   readonly form: 'plain' | 'half'
+  /** Leading numbers of a head that turn. */
+  readonly dims: number
   readonly by?: string | undefined
+}
+
+/** The leading numbers of heads, rotated, before the others are put after them. */
+export interface RotatedPart {
+  readonly is: 'rotated'
+  /** The heads as they were. */
+  readonly of: Heads
+  readonly rope: Rotation
 }
 
 /** Scores of queries and keys, or their softmax. */

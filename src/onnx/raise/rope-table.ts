@@ -1,6 +1,7 @@
 // Finds the base and divisors of the frequencies of cosines and sines, from a constant table or as a graph
 // computes them, or says why there are none.
 import type { RopeScaling } from '../../arch/config/config.ts'
+import { floatToHalf, halfToFloat } from '../../base/half.ts'
 import { type Constant, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { reader, type Tensor } from '../ir/tensor.ts'
@@ -85,10 +86,12 @@ async function computedRope(t: Translator, node: Node, rotation: Rotation): Prom
   })
   if (found === undefined) throw unclaimed(node, `${cos} and ${sin} are no rotation by fixed frequencies`)
   const frequencies = frequenciesOf(half, found)
+  const { precision } = found
   await prove(t, node, [cos, sin], {
     shape: { width: dims },
     check([cosines, sines], sizes) {
-      const wrong = wrongPosition(anglesOf(sizes, [cosines!, sines!]), sizes.past, frequencies)
+      const angles = anglesOf(sizes, [cosines!, sines!])
+      const wrong = wrongPosition(angles, sizes.past, frequencies, precision)
       if (wrong === undefined) return
       throw unclaimed(
         node,
@@ -138,12 +141,41 @@ export interface RopeRows {
 export interface FoundRope {
   readonly theta: number
   readonly scaling?: RopeScaling | undefined
+  readonly precision: Precision
 }
 
-/** Cosines of f32 tables differ by this from those of f64 angles. */
-const TOLERANCE = 3e-5
-/** An f32 angle is off by its own rounding: position * 2^-24. */
-const ANGLE_ERROR = 2 ** -23
+/** How far cosines and sines may be from those of exact angles. */
+export interface Precision {
+  readonly value: number
+  /** By position: the rounding of an f32 angle is position * 2^-24. */
+  readonly position: number
+  /** By radian. */
+  readonly radian: number
+  /** By which a frequency may differ from the power of a round base, as a share of it. */
+  readonly frequency: number
+}
+
+const F32: Precision = { value: 3e-5, position: 2 ** -23, radian: 0, frequency: 1e-5 }
+
+/**
+ * What tables of these values may be off by, the strictest first. Of types with few bits (f16 has 11, bf16
+ * has 8), the table alone may be rounded, or the frequencies and angles that it was computed from, too.
+ */
+function precisionsOf({ cos, sin }: Angles): readonly Precision[] {
+  const bits = Math.max(bitsOf(cos), bitsOf(sin))
+  if (bits > 11) return [F32]
+  const unit = 2 ** -bits
+  const rounded = { value: F32.value + unit, position: F32.position, radian: 0, frequency: 2 * unit }
+  return [F32, rounded, { ...rounded, radian: 2 * unit, frequency: 4 * unit }]
+}
+
+/** Significant bits of the narrowest float type that has all of these values. */
+function bitsOf(values: Float32Array): number {
+  const words = new Uint32Array(values.buffer, values.byteOffset, values.length)
+  if (words.every((word) => (word & 0xffff) === 0)) return 8
+  return values.every((value) => halfToFloat(floatToHalf(value)) === value) ? 11 : 24
+}
+
 const USUAL_BASE = 10_000
 /** Positions whose rows are read at once. */
 const BLOCK = 1024
@@ -157,23 +189,28 @@ export async function recogniseRope(rows: RopeRows): Promise<FoundRope | undefin
   if (positions < 2 || half < 1) return undefined
   const frequencies = await measured(rows)
   if (frequencies === undefined) return undefined
-  const theta = roundBase(frequencies)
-  const found: FoundRope =
-    theta !== undefined
-      ? { theta }
-      : {
-          theta: USUAL_BASE,
-          scaling: {
-            type: 'factors',
-            factors: frequencies.map((each, pair) => USUAL_BASE ** (-pair / half) / each),
-          },
-        }
-  const used = frequenciesOf(half, found)
-  for (let from = 0; from < positions; from += BLOCK) {
-    const to = Math.min(from + BLOCK, positions)
-    if (wrongPosition(await rows.rows(from, to), from, used) !== undefined) return undefined
+  for (const precision of precisionsOf(await rows.rows(0, Math.min(BLOCK, positions)))) {
+    const found = withBase(frequencies, precision)
+    if (await rotatesAll(rows, found)) return found
   }
-  return found
+  return undefined
+}
+
+function withBase(frequencies: readonly number[], precision: Precision): FoundRope {
+  const half = frequencies.length
+  const theta = roundBase(frequencies, precision.frequency)
+  if (theta !== undefined) return { theta, precision }
+  const factors = frequencies.map((each, pair) => USUAL_BASE ** (-pair / half) / each)
+  return { theta: USUAL_BASE, scaling: { type: 'factors', factors }, precision }
+}
+
+async function rotatesAll({ half, positions, rows }: RopeRows, found: FoundRope): Promise<boolean> {
+  const frequencies = frequenciesOf(half, found)
+  for (let from = 0; from < positions; from += BLOCK) {
+    const angles = await rows(from, Math.min(from + BLOCK, positions))
+    if (wrongPosition(angles, from, frequencies, found.precision) !== undefined) return false
+  }
+  return true
 }
 
 /** Radians per position of each pair. */
@@ -188,13 +225,15 @@ export function wrongPosition(
   { cos, sin }: Angles,
   from: number,
   frequencies: readonly number[],
+  precision: Precision,
 ): number | undefined {
   const half = frequencies.length
   for (let at = 0; at < cos.length; at++) {
     const position = from + Math.floor(at / half)
     const angle = position * frequencies[at % half]!
     const off = Math.max(Math.abs(cos[at]! - Math.cos(angle)), Math.abs(sin[at]! - Math.sin(angle)))
-    if (!(off <= TOLERANCE + position * ANGLE_ERROR)) return position
+    const most = precision.value + position * precision.position + angle * precision.radian
+    if (!(off <= most)) return position
   }
   return undefined
 }
@@ -217,14 +256,17 @@ async function measured(rows: RopeRows): Promise<number[] | undefined> {
   return found
 }
 
-/** The base as a number of few digits; undefined when the frequencies are not powers of one base. */
-function roundBase(frequencies: readonly number[]): number | undefined {
+/**
+ * The base as a number of few digits; undefined when the frequencies are not powers of one base, up to the
+ * share `tolerance` of each.
+ */
+function roundBase(frequencies: readonly number[], tolerance: number): number | undefined {
   const half = frequencies.length
   const last = half - 1
   if (last === 0) return USUAL_BASE
   const raw = frequencies[last]! ** (-half / last)
   const fits = (theta: number) =>
-    frequencies.every((each, pair) => Math.abs(each / theta ** (-pair / half) - 1) < 1e-5)
+    frequencies.every((each, pair) => Math.abs(each / theta ** (-pair / half) - 1) < tolerance)
   for (let digits = 1; digits <= 7; digits++) {
     const rounded = Number(raw.toPrecision(digits))
     if (fits(rounded)) return rounded

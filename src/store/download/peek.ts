@@ -98,8 +98,8 @@ async function openWeights(
   streams: Beginning[],
 ): Promise<ByteSource | undefined> {
   const found = await openRanges(url, { ...options, blockBytes: BLOCK_BYTES })
-  if (found !== undefined && !(found instanceof Response)) return found
-  const response = found ?? (await request(url, options))
+  if (found !== 'refused' && !(found instanceof Response)) return found
+  const response = found === 'refused' ? await request(url, options) : found
   if (response === undefined) return undefined
   const stream = new Beginning(url, response, options)
   streams.push(stream)

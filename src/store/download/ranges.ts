@@ -34,24 +34,24 @@ export interface RangeOptions extends RequestOptions, RetryOptions {
 
 /**
  * Requests the first block, and retries where waiting may help. Returns a source, or the answer itself when
- * it is the whole file because the server does not support ranges. Returns undefined when the file does not
- * exist or is empty; then request it without a range.
+ * it is the whole file because the server does not support ranges. `refused` when ranges cannot be used or
+ * the file is empty: request it without a range. Undefined when it does not exist.
  */
 export async function openRanges(
   url: string,
   options: RangeOptions = {},
-): Promise<ByteSource | Response | undefined> {
+): Promise<ByteSource | Response | 'refused' | undefined> {
   const { blockBytes = BLOCK_BYTES } = options
   const response = await retrying(
     () => tryRange(url, options, { start: 0, length: blockBytes }),
     options,
     true,
   )
-  if (response === undefined || response.status === 200) return response
+  if (response === undefined || response === 'refused' || response.status === 200) return response
   const part = partOf(response)
   if (part?.start !== 0) {
     await response.body?.cancel()
-    return undefined
+    return 'refused'
   }
   const { size } = part.version
   const own = { name: fileName(url), size }

@@ -112,21 +112,21 @@ export async function request(
 }
 
 /**
- * Requests a range. Also returns undefined when the server or browser refuses the request because of its
- * range.
+ * Requests a range. `refused` when the server or the browser refuses the request because of its range;
+ * undefined when the file does not exist.
  */
 export async function tryRange(
   url: string,
   options: RequestOptions,
   range: Range,
-): Promise<Response | undefined> {
+): Promise<Response | 'refused' | undefined> {
   try {
     return await request(url, options, range)
   } catch (error) {
     options.signal?.throwIfAborted()
     const { detail, cause } = error as HalfbyteError
     if (detail['status'] !== 416 && !(cause instanceof TypeError)) throw error
-    return undefined
+    return 'refused'
   }
 }
 

@@ -191,7 +191,9 @@ class Transfer {
 
   async #open(index: number, length: number): Promise<Response | undefined> {
     const range = { start: index * CHUNK_BYTES, length }
-    const ranged = await tryRange(this.#url, this.#requestOptions, range)
+    const answer = await tryRange(this.#url, this.#requestOptions, range)
+    if (answer === undefined && this.#file.version === undefined) return undefined
+    const ranged = answer === 'refused' ? undefined : answer
     const part = ranged && partOf(ranged)
     if (this.#file.version?.size) await this.#refusePage(ranged)
     if (ranged?.status === 200 || part?.start === range.start) return ranged

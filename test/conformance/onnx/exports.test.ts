@@ -48,6 +48,17 @@ test.each([
   expect(largestDifference(found, logits)).toBeLessThan(2e-5)
 })
 
+test.each(['f16-tables', 'f16-angles', 'f16-inside'])(
+  '%s, as the usual converter writes f16, gives the logits of ONNX Runtime up to the rounding of f16',
+  async (name) => {
+    const file = await openExport(name)
+    expect(file.metadata.get('config')).toMatchObject({ rope: { theta: 10_000, dims: 8, pairing: 'halves' } })
+    const { ids, logits } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
+    const found = await withModel(file, {}, (built) => logitsOf(built, ids))
+    expect(relativeError(found, logits)).toBeLessThan(2e-3)
+  },
+)
+
 test.each(['mamba-channels', 'mamba-rows'])(
   '%s, a step of one token, gives the logits of ONNX Runtime for whole texts',
   async (name) => {

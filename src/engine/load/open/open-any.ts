@@ -1,6 +1,7 @@
 // Opens a model of any format by whatever names it, and reads its headers.
 import type { ByteSource } from '../../../base/bytes.ts'
 import { isHalfbyteError } from '../../../base/errors.ts'
+import { COMPANIONS, GRAPH_FOLDER, type GraphDtype } from '../../../formats/names/graph-files.ts'
 import { addressInside } from '../../../formats/names/named-files.ts'
 import { adapterFiles, openAdapter } from '../../../formats/open-adapter.ts'
 import { openFiles } from '../../../formats/open-files.ts'
@@ -37,35 +38,59 @@ export interface OpenAnyOptions {
   readonly signal?: AbortSignal | undefined
   /** Looks for floats of 16 bits in f32 of ONNX models, where that takes no download. Default: false. */
   readonly bfloats?: boolean | undefined
+  /** The precision of the graph where the files have several. Default: the first of `GRAPH_DTYPES`. */
+  readonly dtype?: GraphDtype | undefined
 }
 
 const isMissing = (error: unknown): boolean => isHalfbyteError(error) && error.detail['status'] === 404
 
+interface Sources {
+  readonly sources: readonly ByteSource[]
+}
+
 /**
- * A folder at an address may be an ONNX model: the files beside the graph are then found one by one. Throws
- * what `open` and the reader of the format throw.
+ * A folder without config.json may be an ONNX model. What lies beside a graph at an address is found file by
+ * file. Throws what `open` and the reader of the format throw.
  */
-export async function openAny<F extends { readonly sources: readonly ByteSource[] }>(
+export async function openAny<F extends Sources>(
   place: Place,
   open: Open<F>,
   host: Pick<Host, 'loadOnnx' | keyof LoadReaders>,
-  { signal, bfloats }: OpenAnyOptions = {},
+  { signal, bfloats, dtype }: OpenAnyOptions = {},
 ): Promise<{ readonly file: ModelFile; readonly files: F }> {
-  const isAddress = typeof place === 'string'
-  const graph = isAddress && place.endsWith('/') ? `${place}model.onnx` : place
+  const isFolder = typeof place === 'string' && place.endsWith('/')
+  /** Whether the place was asked for everything that describes a model. */
+  let isDescribed = isFolder
   const files = await open(place).catch((error) => {
-    if (graph === place || !isMissing(error)) throw error
-    return open(graph).catch(() => {
+    if (!isFolder || !isMissing(error)) throw error
+    isDescribed = false
+    return open(`${place}model.onnx`).catch(() => {
       throw error
     })
   })
   const { sources } = files
-  if (!sources.some(({ name }) => /\.onnx$/.test(name)))
-    return { file: await openFiles(sources, host, signal), files }
-  const beside = async (name: string) => {
-    // The folder of a path has already been read.
-    if (!isAddress || !/^https?:/.test(place)) return undefined
-    const address = addressInside(new URL('.', graph as string).href, name, String(graph))
+  const graph = sources.find(({ name }) => name.endsWith('.onnx'))
+  if (graph === undefined) return { file: await openFiles(sources, host, signal), files }
+  const beside =
+    graph.address !== undefined && /^https?:/.test(graph.address)
+      ? findBeside(graph.address, isDescribed, open)
+      : undefined
+  const { openOnnx } = await host.loadOnnx()
+  return { file: await openOnnx(sources, { newGraph: graphBuilder, signal, beside, bfloats, dtype }), files }
+}
+
+/**
+ * Finds files beside the graph at an address. In the layout of transformers.js, what describes the model lies
+ * one level up. With `isDescribed`, nothing that describes it is looked for.
+ */
+function findBeside(
+  graph: string,
+  isDescribed: boolean,
+  open: Open<Sources>,
+): (name: string) => Promise<ByteSource | undefined> {
+  const folder = new URL('.', graph).href
+  const above = folder.endsWith(`/${GRAPH_FOLDER}`) ? new URL('..', folder).href : undefined
+  const find = async (address: string) => {
     try {
       // A name with the number of a part stands for all parts.
       return (await open(address)).sources.find((source) => address.endsWith(encodeURIComponent(source.name)))
@@ -74,6 +99,10 @@ export async function openAny<F extends { readonly sources: readonly ByteSource[
       throw error
     }
   }
-  const { openOnnx } = await host.loadOnnx()
-  return { file: await openOnnx(sources, { newGraph: graphBuilder, signal, beside, bfloats }), files }
+  return async (name) => {
+    const isCompanion = COMPANIONS.has(name)
+    if (isCompanion && isDescribed) return undefined
+    const upper = isCompanion && above !== undefined ? await find(above + name) : undefined
+    return upper ?? find(addressInside(folder, name, graph))
+  }
 }

@@ -21,7 +21,7 @@ export interface OpenFiles {
  * Finds the files that a request names. Throws `network`, `storage-full`, `format` or the signal's reason.
  */
 export type FileOpener = (
-  request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
+  request: Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype'>,
   hooks: LoaderHooks,
 ) => Promise<OpenFiles>
 
@@ -35,7 +35,7 @@ export interface PeekedFiles {
 
 /** Finds the files that a request names. Throws `network`, `format`, `unsupported` or the signal's reason. */
 export type FilePeeker = (
-  request: Pick<LoadRequest, 'source' | 'cache' | 'hub'>,
+  request: Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype'>,
   hooks: Pick<LoaderHooks, 'signal'>,
 ) => Promise<PeekedFiles>
 
@@ -43,13 +43,17 @@ export type FilePeeker = (
  * For a page or its worker. Addresses are downloaded, stored on the device if the request asks for it, and
  * read from there.
  */
-export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { signal, onProgress }) => {
+export const openRequestedFiles: FileOpener = async (
+  { source, cache, hub, dtype },
+  { signal, onProgress },
+) => {
   const sources =
     typeof source === 'string'
       ? await openAddress(source, {
           signal,
           cache,
           hub,
+          dtype,
           onProgress: (progress) => onProgress({ phase: 'download', ...progress }),
         })
       : source.map((file) => blobSource(file.name, file))
@@ -68,9 +72,9 @@ export const openRequestedFiles: FileOpener = async ({ source, cache, hub }, { s
 }
 
 /** The same for headers: nothing is stored, and only the bytes that are read are fetched. */
-export const peekRequestedFiles: FilePeeker = async ({ source, cache, hub }, { signal }) =>
+export const peekRequestedFiles: FilePeeker = async ({ source, cache, hub, dtype }, { signal }) =>
   typeof source === 'string'
-    ? peekAddress(source, { signal, cache, hub })
+    ? peekAddress(source, { signal, cache, hub, dtype })
     : {
         sources: source.map((file) => blobSource(file.name, file)),
         downloadBytes: 0,

@@ -35,6 +35,38 @@ export function axisCut(
   return { axis, from: within(starts[0]!), to: within(ends[0]!), size }
 }
 
+/** Columns of rows, as those of queries, keys and values that come from one product: Slice with step 1. */
+export const sliceRows: Handler = (t, node) => {
+  if (!t.isRows(node, 0)) return false
+  const rank = t.types.get(node.inputs[0] ?? '')?.dims?.length ?? 0
+  const value = t.rows(node, 0)
+  const cut = axisCut(t, node, rank, (axis) => (axis === rank - 1 ? value.shape[1] : undefined))
+  if (cut === undefined || cut.from >= cut.to) return false
+  t.setRows(node, 0, columns(t, node, 0, cut.from, cut.to - cut.from))
+  return true
+}
+
+/** Columns side by side: Split along the last axis. */
+export const splitRows: Handler = (t, node) => {
+  if (!t.isRows(node, 0)) return false
+  const rank = t.types.get(node.inputs[0] ?? '')?.dims?.length ?? 0
+  if (rank < 2 || axisOf(node, intOf(node, 'axis', 0), rank) !== rank - 1) return false
+  const widths = node.outputs.map((_, output) => t.dimsOf(node, output)?.at(-1))
+  if (!widths.every((width) => typeof width === 'number' && width > 0)) return false
+  let start = 0
+  for (const [output, width] of (widths as number[]).entries()) {
+    t.setRows(node, output, columns(t, node, output, start, width))
+    start += width
+  }
+  return true
+}
+
+function columns(t: Translator, node: Node, output: number, start: number, width: number): Value {
+  const input = t.rows(node, 0)
+  if (width === input.shape[1]) return input
+  return t.b.node(node.outputs[output] || node.name, { op: 'slice', input, start, width })
+}
+
 export const add: Handler = (t, node) => {
   if (!t.isRows(node, 0) || !t.isRows(node, 1)) return false
   t.setRows(node, 0, sumOf(t, node, node.outputs[0] ?? node.name))

@@ -4,7 +4,7 @@ import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
 import type { Node } from '../../ir/graph.ts'
 import { intOf, intsOf, unclaimed } from '../../ir/operator.ts'
-import type { HeadPart, Heads, Meaning, Turned } from '../meaning.ts'
+import type { HeadPart, Heads, Meaning, RotatedPart, Rotation, Turned } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { axisCut, checkFactor } from './elementwise.ts'
 
@@ -113,25 +113,33 @@ export const expand: Handler = (t, node) => {
 
 /** Numbers of each head: Slice over the last axis with step 1. */
 export const slice: Handler = (t, node) => {
-  const input = t.read(node, 0)
-  if (input?.is !== 'heads' || !input.axes.endsWith('d')) return false
-  const rank = input.axes.length
-  const cut = axisCut(t, node, rank, (axis) => (axis === rank - 1 ? input.dim : undefined))
+  const part = partOf(t.read(node, 0))
+  if (part === undefined) return false
+  const rank = part.of.axes.length
+  const cut = axisCut(t, node, rank, (axis) => (axis === rank - 1 ? part.to - part.from : undefined))
   if (cut === undefined) return false
-  t.set(node, 0, { is: 'part', of: input, from: cut.from, to: cut.to, sign: 1 })
+  t.set(node, 0, { ...part, from: part.from + cut.from, to: part.from + cut.to })
   return true
 }
 
-/** Two halves. */
+/** Heads, all of their numbers; or a part of them. */
+function partOf(input: Meaning | undefined): HeadPart | undefined {
+  if (input?.is === 'heads' && input.axes.endsWith('d'))
+    return { is: 'part', of: input, from: 0, to: input.dim, sign: 1 }
+  return input?.is === 'part' && input.sign === 1 ? input : undefined
+}
+
+/** Two parts. */
 export const split: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const part = partOf(t.read(node, 0))
   const axis = intOf(node, 'axis', 0)
-  if (input?.is !== 'heads' || !input.axes.endsWith('d') || node.outputs.length !== 2) return false
-  if (axis !== -1 && axis !== input.axes.length - 1) return false
-  const half = input.dim / 2
-  if (t.dimsOf(node)?.at(-1) !== half) return false
-  t.set(node, 0, { is: 'part', of: input, from: 0, to: half, sign: 1 })
-  t.set(node, 1, { is: 'part', of: input, from: half, to: input.dim, sign: 1 })
+  if (part === undefined || node.outputs.length !== 2) return false
+  if (axis !== -1 && axis !== part.of.axes.length - 1) return false
+  const width = t.dimsOf(node)?.at(-1)
+  if (typeof width !== 'number' || !(width > 0 && width < part.to - part.from)) return false
+  const middle = part.from + width
+  t.set(node, 0, { ...part, to: middle })
+  t.set(node, 1, { ...part, from: middle })
   return true
 }
 
@@ -142,12 +150,19 @@ export const negate: Handler = (t, node) => {
   return true
 }
 
-/** (-second half, first half), or a state before the tokens. */
+/** (-second half, first half); the numbers of a head that do not turn; or a state before the tokens. */
 export const concat: Handler = (t, node) => {
   const first = t.read(node, 0)
   const second = t.read(node, 1)
   if (node.inputs.length !== 2) return false
   if (first?.is === 'part' && second?.is === 'part') return turn(t, node, first, second)
+  if (first?.is === 'rotated' && second?.is === 'part') return complete(t, node, first, second)
+  if (first?.is === 'heads' && second?.is === 'part' && second.from === second.to) {
+    // Exports of models whose heads turn as a whole still put the rest, which is empty, after them.
+    if (!joinsNumbers(node, first)) return false
+    t.set(node, 0, first)
+    return true
+  }
   if (first?.is !== 'state' || second?.is !== 'heads' || second.past !== '') return false
   if (second.axes[axisOf(node, intOf(node, 'axis', 0), second.axes.length)] !== 't')
     throw unclaimed(node, 'it joins a state and new tokens along another axis than theirs')
@@ -158,18 +173,29 @@ export const concat: Handler = (t, node) => {
 }
 
 function turn(t: Translator, node: Node, first: HeadPart, second: HeadPart): boolean {
-  const half = first.of.dim / 2
+  const dims = first.to
   const isTurn =
     first.of === second.of &&
     first.sign === -1 &&
     second.sign === 1 &&
-    first.from === half &&
-    first.to === first.of.dim &&
+    first.from === dims / 2 &&
     second.from === 0 &&
-    second.to === half
-  if (isTurn) t.set(node, 0, { is: 'turned', of: first.of, form: 'half' })
+    second.to === dims / 2 &&
+    joinsNumbers(node, first.of)
+  if (isTurn) t.set(node, 0, { is: 'turned', of: first.of, form: 'half', dims })
   return isTurn
 }
+
+/** Rotated numbers and all that come after them. */
+function complete(t: Translator, node: Node, { of, rope }: RotatedPart, rest: HeadPart): boolean {
+  const isRest = rest.of === of && rest.sign === 1 && rest.from === rope.dims && rest.to === of.dim
+  if (!isRest || !joinsNumbers(node, of)) return false
+  t.set(node, 0, { ...of, rope })
+  return true
+}
+
+const joinsNumbers = (node: Node, { axes }: Heads): boolean =>
+  axes[axisOf(node, intOf(node, 'axis', 0), axes.length)] === 'd'
 
 /** x * cos, turned x * sin, or x * a number. */
 export const multiplyHeads: Handler = (t, node) => {
@@ -188,13 +214,13 @@ export const multiplyHeads: Handler = (t, node) => {
     if (right?.is !== 'control' && right?.is !== 'constant') continue
     const by = node.inputs[other] ?? ''
     // In cosines, tokens come before the numbers of a head, so heads must have the same order.
-    if ((left?.is === 'heads' && left.axes !== 'bhtd') || (left?.is === 'turned' && left.of.axes !== 'bhtd'))
-      continue
-    if (left?.is === 'heads') {
-      t.set(node, 0, { is: 'turned', of: left, form: 'plain', by })
+    const part = partOf(left)
+    if (part?.from === 0 && part.of.axes === 'bhtd') {
+      t.set(node, 0, { is: 'turned', of: part.of, form: 'plain', dims: part.to, by })
       return true
     }
-    if (left?.is === 'turned' && left.form === 'half' && left.by === undefined) {
+    const isFree = left?.is === 'turned' && left.form === 'half' && left.by === undefined
+    if (isFree && left.of.axes === 'bhtd') {
       t.set(node, 0, { ...left, by })
       return true
     }
@@ -217,12 +243,11 @@ export const addTurned: Handler = (t, node) => {
   const plain = parts.find((each) => isTurned(each, 'plain'))
   const half = parts.find((each) => isTurned(each, 'half'))
   if (plain?.by === undefined || half?.by === undefined || plain.of !== half.of) return false
-  const of: Heads = plain.of
+  const { of, dims } = plain
+  if (half.dims !== dims) return false
   checkUnrotated(node, of)
-  t.set(node, 0, {
-    ...of,
-    rope: { cos: plain.by, sin: half.by, dims: of.dim, isHalf: false, pairing: 'halves' },
-  })
+  const rope: Rotation = { cos: plain.by, sin: half.by, dims, isHalf: false, pairing: 'halves' }
+  t.set(node, 0, dims === of.dim ? { ...of, rope } : { is: 'rotated', of, rope })
   return true
 }
 

@@ -46,7 +46,11 @@ export interface DecoderForm {
   readonly positions?: (g: Nodes, positions: string, places: Places) => string
   /** How positions are told: `rope` in primitive operators, `op` with tables, learned, or not at all. */
   readonly places?: 'rope' | 'op' | 'learned' | 'none'
-  /** Angles of the tokens, [1, tokens, headDim / 2]. Gets positions times frequencies. */
+  /** Leading numbers of a head that `rope` turns; the others are cut off and put back. Default: all, uncut. */
+  readonly turned?: number
+  /** How queries, keys and values, and gate and up, are cut from one product each. Default: from products of their own. */
+  readonly merged?: 'slice' | 'split'
+  /** Angles of the tokens, [1, tokens, turned / 2]. Gets positions times frequencies. */
   readonly angles?: (g: Nodes, angles: string, places: Places) => string
   /** Base of the rotation at a position; one base unless a table changes it. */
   readonly tableBase?: (position: number) => number
@@ -187,7 +191,8 @@ class Decoder {
     const g = this.#g
     const { places: kind = 'rope', angles } = this.#form
     if (kind !== 'rope') return undefined
-    const frequencies = Array.from({ length: HEAD_DIM / 2 }, (_, pair) => 10_000 ** (-pair / (HEAD_DIM / 2)))
+    const half = (this.#form.turned ?? HEAD_DIM) / 2
+    const frequencies = Array.from({ length: half }, (_, pair) => 10_000 ** (-pair / half))
     const usual = g.op('Mul', [g.unsqueeze(g.cast(positions, 'f32'), 2), g.floats(frequencies)])
     const made = angles?.(g, usual, places) ?? usual
     const both = g.op('Concat', [made, made], { axis: 2 })
@@ -205,7 +210,7 @@ class Decoder {
     const heads = this.#heads * HEAD_DIM
     const kv = this.#kvHeads * HEAD_DIM
     const g = this.#g
-    const parts = [heads, kv, kv].map((width) => g.op('MatMul', [x, this.#matrix(HIDDEN, width)]))
+    const parts = this.#products(x, [heads, kv, kv])
     const isFused = this.#form.attention === 'multi-head' || this.#form.attention === 'group'
     const made = isFused ? this.#fused(layer, parts, control) : this.#primitive(layer, parts, control)
     return g.op('MatMul', [made, this.#matrix(heads, HIDDEN)])
@@ -241,10 +246,38 @@ class Decoder {
 
   #rotated(x: string, { cos, sin }: Turn): string {
     const g = this.#g
-    const half = HEAD_DIM / 2
-    const part = (from: number, to: number) => g.op('Slice', [x, g.ints([from]), g.ints([to]), g.ints([3])])
-    const turned = g.op('Concat', [g.op('Neg', [part(half, HEAD_DIM)]), part(0, half)], { axis: 3 })
+    const { turned: dims } = this.#form
+    if (dims !== undefined) {
+      const made = this.#turned(this.#cut(x, 3, 0, dims), { cos, sin }, dims)
+      return g.op('Concat', [made, this.#cut(x, 3, dims, HEAD_DIM)], { axis: 3 })
+    }
+    return this.#turned(x, { cos, sin }, HEAD_DIM)
+  }
+
+  #turned(x: string, { cos, sin }: Turn, dims: number): string {
+    const g = this.#g
+    const [first, second] = [this.#cut(x, 3, 0, dims / 2), this.#cut(x, 3, dims / 2, dims)]
+    const turned = g.op('Concat', [g.op('Neg', [second]), first], { axis: 3 })
     return g.op('Add', [g.op('Mul', [x, cos]), g.op('Mul', [turned, sin])])
+  }
+
+  #cut(x: string, axis: number, from: number, to: number): string {
+    const g = this.#g
+    return g.op('Slice', [x, g.ints([from]), g.ints([to]), g.ints([axis])])
+  }
+
+  /** Products of these widths. */
+  #products(x: string, widths: readonly number[]): string[] {
+    const g = this.#g
+    const { merged } = this.#form
+    const product = (width: number) => g.op('MatMul', [x, this.#matrix(HIDDEN, width)])
+    if (merged === undefined) return widths.map(product)
+    const starts = widths.map((_, index) => widths.slice(0, index).reduce((sum, width) => sum + width, 0))
+    const whole = product(widths.reduce((sum, width) => sum + width, 0))
+    if (merged === 'slice')
+      return widths.map((width, index) => this.#cut(whole, 2, starts[index]!, starts[index]! + width))
+    const names = widths.map((_, index) => `${whole}_${index}`)
+    return [...g.node('Split', [whole, g.ints(widths)], names, { axis: 2 })]
   }
 
   #joined(layer: number, kind: StateKind, own: string): string {
@@ -342,10 +375,9 @@ class Decoder {
 
   #mlp(x: string): string {
     const g = this.#g
-    const gate = g.op('MatMul', [x, this.#matrix(HIDDEN, INNER)])
+    const [gate = '', up = ''] = this.#products(x, [INNER, INNER])
     const changed = this.#form.rowsOp?.(g, gate) ?? gate
     const active = g.op('Mul', [changed, g.op('Sigmoid', [changed])])
-    const up = g.op('MatMul', [x, this.#matrix(HIDDEN, INNER)])
     return g.op('MatMul', [g.op('Mul', [active, up]), this.#matrix(INNER, HIDDEN)])
   }
 

@@ -1,7 +1,7 @@
 // Random decoders. In: a seed and a number. Out: the form of a decoder whose control is drawn, the lengths on
 // both sides of its numbers, and what was drawn.
 import { Random } from '../../../fuzz/random.ts'
-import type { DecoderForm } from './decoder.ts'
+import { type DecoderForm, HEAD_DIM } from './decoder.ts'
 import { ANGLES, type Kind, LENGTHS, MASKS, POSITIONS, ROWS, type Room, STATES, TABLES } from './kinds.ts'
 
 export interface RandomDecoder {
@@ -56,21 +56,26 @@ function baseOf(random: Random): DecoderForm {
     kvHeads: random.chance(0.3) ? 2 : 1,
     hasState: attention === 'group' || random.chance(0.8),
     form: isPrimitive ? random.pick(['added', 'added', 'kept', 'dropped'] as const) : 'added',
+    ...(random.chance(0.4) && { merged: random.pick(['slice', 'split'] as const) }),
+    ...(places === 'rope' && random.chance(0.4) && { turned: random.pick([4, 8, HEAD_DIM]) }),
   }
 }
 
 /** Kinds that change something in such a decoder. */
-function fitting({ attention, places, hasState, layers, form }: DecoderForm) {
+function fitting({ attention, places, hasState, layers, form, merged, turned }: DecoderForm) {
   const isGroup = attention === 'group'
   const masks = MASKS.filter((_, index) => form === 'added' || index < MASKS.length - 2)
   const stateless = masks.filter((_, index) => index !== MASK_OF_RUN)
   return [
     ...(isGroup ? [LENGTHS, LENGTHS] : hasState ? [masks, masks] : [stateless, stateless]),
-    ...(places === 'rope' ? [ANGLES, POSITIONS] : []),
+    ...(places === 'rope' ? [POSITIONS] : []),
+    // These are written for heads that turn as a whole.
+    ...(places === 'rope' && turned === undefined ? [ANGLES] : []),
     ...(places === 'op' ? [TABLES] : []),
     ...(places === 'learned' || (places === 'op' && !isGroup) ? [POSITIONS] : []),
     ...(hasState && layers === 2 ? [STATES, STATES] : []),
-    ROWS,
+    // Plans scale in place, which columns of a product that others read too do not allow.
+    ...(merged === undefined ? [ROWS] : []),
   ]
 }
 

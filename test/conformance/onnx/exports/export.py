@@ -7,12 +7,10 @@ import math
 import sys
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import nn
 
-VOCAB, HIDDEN, LAYERS, HEADS, KV_HEADS, HEAD_DIM, INNER = 96, 32, 2, 4, 2, 8, 64
-IDS = [5, 17, 3, 88, 41, 9, 60, 22, 71, 1]
+from reference import HEAD_DIM, HEADS, HIDDEN, IDS, INNER, KV_HEADS, LAYERS, VOCAB, run, strip
 
 
 class Norm(nn.Module):
@@ -202,36 +200,6 @@ def export_opset23(folder):
                       dynamic_shapes=shapes)
     strip(path)
     (path.parent / "logits.json").write_text(json.dumps({"ids": IDS, "logits": run(path)}))
-
-
-def strip(path):
-    """Leaves out what tells of the machine and the source that the graph was made from."""
-    import onnx
-
-    model = onnx.load(path)
-    for part in (model, model.graph, *model.graph.node, *model.graph.input, *model.graph.output,
-                 *model.graph.value_info, *model.graph.initializer):
-        part.ClearField("metadata_props")
-        part.ClearField("doc_string")
-    model.graph.name = "main"
-    onnx.save(model, path)
-
-
-def run(path):
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    values = {
-        "ids": np.array([IDS], dtype=np.int64),
-        "mask": np.ones((1, len(IDS)), dtype=np.int64),
-        "positions": np.arange(len(IDS))[None],
-        "past": np.zeros((1, KV_HEADS, 0, HEAD_DIM), dtype=np.float32),
-    }
-    kinds = {"input_ids": "ids", "ids": "ids", "attention_mask": "mask", "position_ids": "positions",
-             "positions": "positions"}
-    names = [each.name for each in session.get_inputs()]
-    feeds = {name: values[kinds.get(name, "past")] for name in names}
-    return [[round(float(x), 7) for x in row] for row in session.run(None, feeds)[0][0]]
 
 
 if __name__ == "__main__":

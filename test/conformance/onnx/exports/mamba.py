@@ -14,7 +14,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from export import HIDDEN, IDS, LAYERS, VOCAB, Norm, strip
+from export import Norm
+from reference import HIDDEN, IDS, LAYERS, VOCAB, strip
 
 INNER, STATES, TAPS, RANK = 64, 16, 4, 8
 

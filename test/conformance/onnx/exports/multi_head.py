@@ -11,7 +11,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-from export import HEAD_DIM, HEADS, HIDDEN, IDS, INNER, LAYERS, VOCAB
+from reference import HEAD_DIM, HEADS, HIDDEN, IDS, INNER, LAYERS, VOCAB
 
 RUNTIME = "com.microsoft"
 LONGEST = 64

@@ -13,7 +13,7 @@ from onnx import numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
 
-from export import HEAD_DIM, IDS, KV_HEADS, run, strip
+from reference import HEAD_DIM, IDS, KV_HEADS, run, strip
 
 STATIC = dict(quant_format=QuantFormat.QDQ, op_types_to_quantize=["MatMul"], weight_type=QuantType.QInt8)
 

@@ -1,0 +1,40 @@
+// Checks which of several ONNX graphs stands for a model, and how a wrong choice is refused.
+import { expect, test } from 'vitest'
+import { chooseGraph, GRAPH_DTYPES, graphNames } from './graph-files.ts'
+
+test('every precision has the file name that transformers.js gives it', () => {
+  const names = GRAPH_DTYPES.map((dtype) => [dtype, graphNames(dtype)[0]])
+  expect(Object.fromEntries(names)).toEqual({
+    fp32: 'model.onnx',
+    fp16: 'model_fp16.onnx',
+    q8: 'model_quantized.onnx',
+    int8: 'model_int8.onnx',
+    uint8: 'model_uint8.onnx',
+    q4: 'model_q4.onnx',
+    q4f16: 'model_q4f16.onnx',
+    bnb4: 'model_bnb4.onnx',
+  })
+})
+
+test.each([
+  ['the only graph, whatever its name', ['a.json', 'decoder.onnx'], undefined, 'decoder.onnx'],
+  ['the smallest usual one', ['model.onnx', 'model_q4.onnx', 'vision.onnx'], undefined, 'model_q4.onnx'],
+  [
+    'a merged decoder',
+    ['decoder_model.onnx', 'decoder_model_merged.onnx'],
+    undefined,
+    'decoder_model_merged.onnx',
+  ],
+  ['the one of the dtype', ['model.onnx', 'onnx/model_fp16.onnx'], 'fp16', 'onnx/model_fp16.onnx'],
+] as const)('%s', (_, names, dtype, chosen) => {
+  expect(chooseGraph(names, dtype)).toBe(chosen)
+})
+
+test.each([
+  [['a.onnx', 'b.onnx'], undefined, /2 ONNX graphs \(a.onnx, b.onnx\)/],
+  [['model.onnx'], 'q4', /no graph model_q4.onnx for dtype q4; they have model.onnx/],
+  [[], 'q4', /they have none/],
+] as const)('%j with dtype %s is refused by name', (names, dtype, message) => {
+  expect(() => chooseGraph(names, dtype)).toThrow(message)
+  expect(() => chooseGraph(names, dtype)).toThrow(expect.objectContaining({ code: 'format' }))
+})

@@ -1,0 +1,73 @@
+// The graphs of a repository in the layout of transformers.js: onnx/model_q4.onnx and its siblings beside
+// config.json and tokenizer.json one level up.
+import { HalfbyteError } from '../../base/errors.ts'
+import { baseName } from './named-files.ts'
+
+/** The folder of the graphs in such a repository. */
+export const GRAPH_FOLDER = 'onnx/'
+
+/**
+ * How the file names of the precisions end, named as transformers.js names its `dtype`. In the order in which
+ * they are tried: transformers.js takes `q8` on a CPU too, and float graphs are the largest.
+ */
+const ENDINGS = {
+  q8: '_quantized',
+  q4: '_q4',
+  q4f16: '_q4f16',
+  int8: '_int8',
+  uint8: '_uint8',
+  bnb4: '_bnb4',
+  fp16: '_fp16',
+  fp32: '',
+} as const
+
+/** The precision of a graph's weights, as transformers.js names it. */
+export type GraphDtype = keyof typeof ENDINGS
+
+export const GRAPH_DTYPES = Object.keys(ENDINGS) as readonly GraphDtype[]
+
+/** The precisions in which older repositories have decoders whose graph chooses between two branches. */
+const MERGED: readonly GraphDtype[] = ['q8', 'fp16', 'fp32']
+
+/** The graphs that may stand for such a repository, the preferred one first. */
+export function graphNames(dtype?: GraphDtype): readonly string[] {
+  const wanted = dtype === undefined ? GRAPH_DTYPES : [dtype]
+  return [
+    ...wanted.map((each) => `model${ENDINGS[each]}.onnx`),
+    ...wanted
+      .filter((each) => MERGED.includes(each))
+      .map((each) => `decoder_model_merged${ENDINGS[each]}.onnx`),
+  ]
+}
+
+/** Files that describe a graph's model, and that may lie one level above the folder of the graphs. */
+export const COMPANIONS: ReadonlySet<string> = new Set([
+  'config.json',
+  'generation_config.json',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'chat_template.jinja',
+])
+
+/**
+ * The graph among the names of a model's files: the only one, else the preferred one of `graphNames`. Throws
+ * `format`, with the names, where none of several is preferred or none has the `dtype` that was asked for.
+ */
+export function chooseGraph(names: readonly string[], dtype?: GraphDtype): string {
+  const graphs = names.filter((name) => name.endsWith('.onnx'))
+  const [only] = graphs
+  if (only !== undefined && graphs.length === 1 && dtype === undefined) return only
+  const wanted = graphNames(dtype)
+  for (const name of wanted) {
+    const found = graphs.find((graph) => baseName(graph) === name)
+    if (found !== undefined) return found
+  }
+  const shown = graphs.map(baseName)
+  throw new HalfbyteError(
+    'format',
+    dtype === undefined
+      ? `the files have ${graphs.length} ONNX graphs (${shown.join(', ')}), and none is called model.onnx; give one of them`
+      : `the files have no graph ${wanted[0]} for dtype ${dtype}; they have ${shown.join(', ') || 'none'}`,
+    { files: shown, ...(dtype && { dtype }) },
+  )
+}
