@@ -3,13 +3,13 @@
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { ggufBytes } from '../../test/conformance/testing/writers/gguf-writer.ts'
+import { serveFiles } from '../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../base/errors.ts'
 import { openModel } from '../formats/open-model.ts'
 import { distrust } from './device/load-marks.ts'
 import { CHUNK_BYTES } from './device/sums.ts'
 import { openAddress } from './open.ts'
 import { FAULTS, type Fault, NEXT } from './testing/faults.ts'
-import { serveFiles } from './testing/file-server.ts'
 import { memoryStorage } from './testing/memory-folders.ts'
 
 /** Three chunks of a download. */
