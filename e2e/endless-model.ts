@@ -1,5 +1,7 @@
 // A model that never stops. The files of a small random Llama that writes meaningless Markdown.
 
+import { Random } from '../test/helpers/random.ts'
+
 /** Values in f16. */
 const HALF = 0x3800
 const SIXTEEN = 0x4c00
@@ -128,10 +130,10 @@ function notNumbers(name: string, length: number): Tensor {
 
 /** Seeded f16 values of either sign, between 2^exponent and twice that. */
 function halves(): (exponent: number) => number {
-  let state = 7
+  const random = new Random(7)
   return (exponent) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return ((state >>> 31) << 15) | ((exponent + 15) << 10) | ((state >>> 16) & 0x3ff)
+    const word = random.word()
+    return ((word >>> 31) << 15) | ((exponent + 15) << 10) | ((word >>> 16) & 0x3ff)
   }
 }
 
