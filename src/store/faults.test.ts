@@ -94,7 +94,7 @@ beforeAll(async () => {
   const waiting = Promise.all(FAULTS.filter(stands).map(outcome))
   for (const fault of FAULTS) if (!stands(fault)) await outcome(fault)
   await waiting
-}, 180_000)
+})
 
 describe.each(FAULTS)('a server that $title', (fault) => {
   test(`ends in ${fault.code ?? 'the model'}, with ${fault.requests} requests and in ${fault.seconds} s at most`, () => {
