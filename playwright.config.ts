@@ -38,7 +38,8 @@ export default defineConfig({
   webServer: [serve(port, 'on'), serve(port + 1, 'off')],
   use: {
     baseURL: `http://127.0.0.1:${port}/`,
-    trace: 'retain-on-failure',
+    // Recording every test takes a third of their time; `--trace on` records one that is looked into.
+    trace: 'off',
     // What a worker keeps would hide what the server says; the offline specs allow it.
     serviceWorkers: 'block',
     launchOptions: chromiumOptions(),

@@ -1,27 +1,13 @@
 // A random model. In: a shape and a seed. Out: a Q4_0 GGUF of that shape, as chunks; it says nothing but
 // costs what a real one costs.
+
 import type { GgufContents, GgufTensor, GgufValue } from '../test/conformance/testing/writers/gguf-writer.ts'
+import { Random } from '../test/helpers/random.ts'
 import { mambaKeys, mambaLayer } from './random-mamba.ts'
 import type { Shape } from './shapes.ts'
 
 const BLOCK_BYTES = 18
 const CHUNK_BLOCKS = 1 << 16
-
-/** 32-bit xorshift: fast, seeded, and random enough for weights. */
-class Noise {
-  #state: number
-  constructor(seed: number) {
-    this.#state = seed | 1
-  }
-  next(): number {
-    let x = this.#state
-    x ^= x << 13
-    x ^= x >>> 17
-    x ^= x << 5
-    this.#state = x
-    return x >>> 0
-  }
-}
 
 /** Eight codes, with 8 in place of 0. Weights then have mean 0, and the output depends on the prompt. */
 function balanced(codes: number): number {
@@ -29,15 +15,15 @@ function balanced(codes: number): number {
   return (codes | (zeros << 3)) >>> 0
 }
 
-function* q4Blocks(noise: Noise, blocks: number): Generator<Uint8Array> {
+function* q4Blocks(noise: Random, blocks: number): Generator<Uint8Array> {
   for (let done = 0; done < blocks; done += CHUNK_BLOCKS) {
     const bytes = new Uint8Array(Math.min(CHUNK_BLOCKS, blocks - done) * BLOCK_BYTES)
     const view = new DataView(bytes.buffer)
     for (let at = 0; at < bytes.length; at += BLOCK_BYTES) {
       // f16 scales of 0.004 to 0.008: weights of about +-0.05
-      view.setUint16(at, 0x1c00 + (noise.next() & 0x3ff), true)
+      view.setUint16(at, 0x1c00 + (noise.word() & 0x3ff), true)
       for (let word = 2; word < BLOCK_BYTES; word += 4)
-        view.setUint32(at + word, balanced(noise.next()), true)
+        view.setUint32(at + word, balanced(noise.word()), true)
     }
     yield bytes
   }
@@ -59,7 +45,7 @@ function byteTokens(): string[] {
  */
 export function randomModel(shape: Shape, seed = 1): GgufContents {
   const { hiddenSize, heads, kvHeads, headDim, intermediateSize, vocabSize } = shape
-  const noise = new Noise(seed * 2654435761)
+  const noise = new Random(seed)
   const tensors: GgufTensor[] = []
   const matrix = (name: string, n: number, k: number) =>
     tensors.push({ name, dtype: 'Q4_0', shape: [n, k], data: () => q4Blocks(noise, (n * k) / 32) })

@@ -1,20 +1,15 @@
 // The bench's server. In: a model file, or none. Out: isolated pages and the model on one local address.
-import { createReadStream, existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
+
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Connect, createServer } from 'vite'
+import { ISOLATION, sendFile } from '../test/helpers/http-server.ts'
 
 export interface BenchServer {
   readonly url: string
   readonly modelUrl: string
   close(): Promise<void>
-}
-
-/** Headers that make a page isolated. */
-export const ISOLATION = {
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Embedder-Policy': 'require-corp',
 }
 
 /** A page around one script; a development server puts its own into it. */
@@ -65,7 +60,10 @@ export async function serveBench(
           })
           if (middleware !== undefined) middlewares.use(middleware)
           if (model === undefined) return
-          middlewares.use('/model.gguf', await fileHandler(model, headers))
+          middlewares.use('/model.gguf', (request, response) => {
+            response.setHeaders(new Map(Object.entries(headers)))
+            sendFile(request, response, fileURLToPath(model))
+          })
         },
       },
     ],
@@ -74,24 +72,4 @@ export async function serveBench(
   const url = server.resolvedUrls?.local[0]
   if (url === undefined) throw new Error('the bench server has no address')
   return { url, modelUrl: new URL('model.gguf', url).href, close: () => server.close() }
-}
-
-/** Answers with a file, in ranges too. Its type is unknown unless `headers` say it. */
-export async function fileHandler(
-  file: URL,
-  headers: Readonly<Record<string, string>> = ISOLATION,
-): Promise<Connect.SimpleHandleFunction> {
-  const { size } = await stat(file)
-  return (request, response) => {
-    const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
-    const start = Number(from ?? 0)
-    const end = Math.min(Number(to ?? size), size - 1)
-    response.writeHead(from === undefined ? 200 : 206, {
-      'content-type': 'application/octet-stream',
-      ...headers,
-      'content-length': end - start + 1,
-      ...(from !== undefined && { 'content-range': `bytes ${start}-${end}/${size}` }),
-    })
-    createReadStream(file, { start, end }).pipe(response)
-  }
 }

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test as base, expect, type Frame, type Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../test/conformance/testing/golden.ts'
-import { ISOLATION, type StaticServer, serveFolder } from './static-server.ts'
+import { type HttpServer, ISOLATION, serveFolder } from '../test/helpers/http-server.ts'
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' }
@@ -22,7 +22,7 @@ const pageOf = (at: string) => `<!doctype html><title>App</title>
   }
 </script>`
 
-const test = base.extend<{ library: StaticServer }>({
+const test = base.extend<{ library: HttpServer }>({
   async library({ browserName: _ }, use) {
     const server = await serveFolder(DIST, OPEN)
     await use(server)

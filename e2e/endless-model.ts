@@ -11,6 +11,8 @@ import {
 
 export type { ModelFile } from './model-folder.ts'
 
+import { Random } from '../test/helpers/random.ts'
+
 /** Values in f16. */
 const HALF = 0x3800
 const SIXTEEN = 0x4c00
@@ -71,9 +73,9 @@ function notNumbers(name: string, length: number): Tensor {
 
 /** Seeded f16 values of either sign, between 2^exponent and twice that. */
 function halves(): (exponent: number) => number {
-  let state = 7
+  const random = new Random(7)
   return (exponent) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return ((state >>> 31) << 15) | ((exponent + 15) << 10) | ((state >>> 16) & 0x3ff)
+    const word = random.word()
+    return ((word >>> 31) << 15) | ((exponent + 15) << 10) | ((word >>> 16) & 0x3ff)
   }
 }

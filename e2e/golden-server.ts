@@ -3,7 +3,6 @@
 import { readFileSync } from 'node:fs'
 import type { Page } from '@playwright/test'
 import type { GenerateOptions } from '../src/index.ts'
-import { type Behaviour, type FileServer, serveFiles } from '../src/store/testing/file-server.ts'
 import {
   GOLDEN,
   GOLDEN_OPTIONS,
@@ -11,6 +10,7 @@ import {
   goldenFile,
   goldenReply,
 } from '../test/conformance/testing/golden.ts'
+import { type Behaviour, type FileServer, serveFiles } from '../test/helpers/file-server.ts'
 import { test as base } from './library-site.ts'
 
 /** What golden.gguf and long.gguf reply. */

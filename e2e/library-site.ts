@@ -1,8 +1,10 @@
 // Sites of the library. In: e2e/library and model files. Out: a built page with the public API, isolated and
 // not, and its models.
+
 import { fileURLToPath } from 'node:url'
 import { test as base, type Page } from '@playwright/test'
 import { build, type Plugin, type PreviewServer, preview } from 'vite'
+import { ISOLATION } from '../test/helpers/http-server.ts'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 
@@ -14,11 +16,6 @@ const CONFIG = {
   logLevel: 'warn',
   worker: { format: 'es' },
 } as const
-
-const ISOLATION = {
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Embedder-Policy': 'require-corp',
-}
 
 export interface LibrarySite {
   /** The page with COOP and COEP: memory can be shared. */

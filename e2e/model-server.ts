@@ -1,7 +1,7 @@
 // A server of model files. In: files and a rate limit. Out: their address on this machine, open to every
 // page.
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
+import { type HttpServer, openServer } from '../test/helpers/http-server.ts'
 import type { ModelFile } from './endless-model.ts'
 
 /** A file with only its beginning. The connection stays open after it. */
@@ -9,24 +9,16 @@ export interface HollowFile extends ModelFile {
   readonly size: number
 }
 
-export interface ModelServer {
-  /** Ends with a slash. */
-  readonly address: string
-  /** Requested paths, in order. */
-  readonly requests: string[]
+export interface ModelServer extends HttpServer {
   /** Bytes sent per second from now on; undefined: unlimited. */
   bytesPerSecond: number | undefined
-  close(): Promise<void>
 }
 
 const SLICE_MS = 50
 const SLAB_BYTES = 4 << 20
 
 export async function serveModels(files: readonly (ModelFile | HollowFile)[]): Promise<ModelServer> {
-  const requests: string[] = []
-  const server = createServer((request, response) => {
-    const path = request.url ?? '/'
-    requests.push(path)
+  const server = await openServer((_, response, path) => {
     const file = files.find(({ name }) => path === `/${name}`)
     response.setHeader('Access-Control-Allow-Origin', '*')
     if (file === undefined) {
@@ -39,19 +31,8 @@ export async function serveModels(files: readonly (ModelFile | HollowFile)[]): P
     if (size > file.buffer.byteLength) response.write(Buffer.concat([file.buffer, Buffer.alloc(SLAB_BYTES)]))
     else void send(response, file.buffer, self)
   })
-  const self: ModelServer = {
-    address: '',
-    requests,
-    bytesPerSecond: undefined,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return Object.assign(self, { address: `http://127.0.0.1:${port}/` })
+  const self: ModelServer = { ...server, bytesPerSecond: undefined }
+  return self
 }
 
 async function send(

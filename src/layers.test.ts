@@ -179,6 +179,12 @@ describe('the source tree', () => {
     )
     expect(new Set(importers.map(({ path }) => folderOf(path)))).toEqual(new Set(['shrink', 'cli']))
   })
+  test('ships nothing of the tests', () => {
+    const outside = sources.flatMap((source) =>
+      targetsOf(source).filter((target) => /^\.\.\/test\//.test(target)),
+    )
+    expect(outside).toEqual([])
+  })
   test('keeps each platform to the folders that may know it', () => {
     expect(wrongPlatform(sources)).toEqual([])
   })
@@ -230,4 +236,16 @@ describe('the check itself', () => {
       wrongPlatform([file('text/a.ts', '/* WebAssembly.compile */ // new Worker(url)\nthis.fetch(1)')]),
     ).toEqual([])
   })
+})
+
+test('the helpers of tests import nothing of the tests that they help', () => {
+  const folder = join(SRC, '../test/helpers')
+  const names = readdirSync(folder).filter((name) => name.endsWith('.ts'))
+  const outside = names.flatMap((name) =>
+    importsOf(code(readFileSync(join(folder, name), 'utf8'))).filter(
+      (path) => !/^(node:|\.\/[\w-]+\.ts$)/.test(path),
+    ),
+  )
+  expect(names.length).toBeGreaterThan(2)
+  expect(outside).toEqual([])
 })

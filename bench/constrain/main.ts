@@ -1,13 +1,15 @@
 // npm run bench:constrain. In: options. Out: what a mask costs on a vocabulary of 151,936 tokens, for each
 // kind of constraint.
+
 import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { ConstraintCompiler } from '../../src/constrain/compile.ts'
-import { type Chance, seeded } from '../../src/constrain/testing/random-schema.ts'
+import type { Chance } from '../../src/constrain/testing/random-schema.ts'
 import { writeGrammar } from '../../src/constrain/write-grammar.ts'
 import type { ConstraintSpec, TokenConstraint } from '../../src/constrain/written-grammar.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
 import { joinedVocabulary } from './vocabulary.ts'
 
 const NAMES = ['deepseek-llm', 'falcon', 'starcoder', 'gpt-2', 'gpt-neox', 'llama-spm']
@@ -105,7 +107,7 @@ for (const [name, spec] of CONSTRAINTS) {
   const before = performance.now()
   compiler.constrain(writeGrammar(spec))
   const compileMs = performance.now() - before
-  const chance = seeded(1)
+  const chance = randomFrom(1)
   const first = reply(compiler.constrain(writeGrammar(spec)), chance)
   const later = Array.from({ length: options.replies - 1 }, () =>
     reply(compiler.constrain(writeGrammar(spec)), chance),

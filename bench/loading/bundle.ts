@@ -3,12 +3,14 @@
 //
 // A development server's modules come with their source maps, and every worker holds them: 11 MB that no
 // application has.
+
 import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Connect } from 'vite'
+import { ISOLATION, sendFile } from '../../test/helpers/http-server.ts'
 import { BENCH_FOLDER } from '../model-file.ts'
-import { fileHandler, ISOLATION, pageAround } from '../server.ts'
+import { pageAround } from '../server.ts'
 
 const FOLDER = new URL('loading/', BENCH_FOLDER)
 const TYPES: Readonly<Record<string, string>> = {
@@ -72,6 +74,6 @@ export const serveFiles =
     }
     const file = new URL(encodeURIComponent(name), folder)
     const { size, mtimeMs } = await stat(file)
-    const answer = await fileHandler(file, { ...ISOLATION, etag: `"${size}-${mtimeMs}"` })
-    answer(request, response)
+    response.setHeaders(new Map(Object.entries({ ...ISOLATION, ETag: `"${size}-${mtimeMs}"` })))
+    sendFile(request, response, fileURLToPath(file))
   }

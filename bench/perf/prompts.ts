@@ -1,5 +1,6 @@
 // Prompts. In: a length and a seed. Out: letters that are a token each in the benches' vocabulary, and ids
 // from its pieces.
+import { Random } from '../../test/helpers/random.ts'
 
 /** No `a`: the vocabulary's one merge is of two of them. */
 const LETTERS = 'bcdefghijklmnopqrstuvwxyzBCDEFGHIJKLMNOPQRSTUVWXYZ'
@@ -10,15 +11,8 @@ const BYTES = 256
  * Different letters for every seed, from the first one on, so that no engine finds the beginning in a cache.
  */
 export function promptOf(tokens: number, seed: number): string {
-  let state = (Math.imul(seed, 2654435761) ^ 0x5bd1e995) | 1
-  let text = ''
-  for (let i = 0; i < tokens; i++) {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    text += LETTERS[(state >>> 0) % LETTERS.length]
-  }
-  return text
+  const random = new Random(seed)
+  return Array.from({ length: tokens }, () => LETTERS[random.below(LETTERS.length)]).join('')
 }
 
 /** Bytes come first in the vocabulary, each at its own number. */

@@ -1,9 +1,12 @@
 // Opening the page of sparse packs. In: model files. Out: a page in Chromium, the files' addresses, and the
 // processor time of its process.
+
 import { readdir, readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from '@playwright/test'
 import { chromiumOptions } from '../../e2e/chromium.ts'
-import { fileHandler, serveBench } from '../server.ts'
+import { ISOLATION, sendFile } from '../../test/helpers/http-server.ts'
+import { serveBench } from '../server.ts'
 
 export interface OpenPage {
   readonly page: Page
@@ -13,11 +16,12 @@ export interface OpenPage {
 }
 
 export async function openPage(models: readonly URL[]): Promise<OpenPage> {
-  const handlers = await Promise.all(models.map((model) => fileHandler(model)))
   const addressOf = (index: number) => `/packs/${index}/${models[index]?.pathname.split('/').at(-1)}`
   const server = await serveBench(undefined, (request, response, next) => {
-    const index = models.findIndex((_, at) => request.url === addressOf(at))
-    return index === -1 ? next() : handlers[index]!(request, response)
+    const model = models.find((_, at) => request.url === addressOf(at))
+    if (model === undefined) return next()
+    response.setHeaders(new Map(Object.entries(ISOLATION)))
+    sendFile(request, response, fileURLToPath(model))
   })
   const browser = await chromium.launch(chromiumOptions())
   try {

@@ -1,6 +1,8 @@
 // The reload bench's page. In: a model, a stored session. Out: time to the first token of its next turn,
 // restored and kept.
+
 import { Engine, type LoadOptions, storedSessions } from '../../src/index.ts'
+import { Random } from '../../test/helpers/random.ts'
 
 export interface Reload {
   /** Tokens of the conversation, and what its stored file holds. */
@@ -26,15 +28,12 @@ const NAME = 'bench'
 const PLAIN = { temperature: 0, speculation: 'off' } as const
 const KEPT_TURNS = 5
 
-let state = 1
+let random = new Random(1)
 let texts = 0
 const letter = (at: number) => String.fromCharCode(98 + (at % 24))
 /** Letters that are a token each in the benches' vocabulary. No text begins as one of the last 23 does. */
 const words = (length: number): string => {
-  const text = Array.from({ length: length - 1 }, () => {
-    state = Math.imul(state ^ (state >>> 15), 0x85ebca6b) + 0x9e3779b9
-    return letter(state >>> 8)
-  })
+  const text = Array.from({ length: length - 1 }, () => letter(random.below(24)))
   return [letter(texts++), ...text].join('')
 }
 
@@ -46,7 +45,7 @@ window.storeSession = async (modelUrl, options, tokens) => {
 }
 
 window.measureReload = async (modelUrl, options, fresh) => {
-  state = performance.timeOrigin | 1
+  random = new Random(performance.timeOrigin)
   await using engine = await Engine.load(modelUrl, options)
   const first = { ...PLAIN, maxTokens: 1 } as const
   await engine.createSession().send(words(fresh), first).result

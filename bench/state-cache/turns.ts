@@ -10,6 +10,7 @@ import { createService } from '../../src/engine/service.ts'
 import { localConnection } from '../../src/engine/wire/connection.ts'
 import type { Sequence } from '../../src/generate/schedule/sequence.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
+import { Random } from '../../test/helpers/random.ts'
 import { spread, spreadText } from '../spread.ts'
 import type { Options } from './main.ts'
 
@@ -38,11 +39,8 @@ export async function turns(model: URL, kvCache: KvFormat, options: Options): Pr
   await using engine = await Engine.open(localConnection(service), [], load)
   let salt = 1
   const words = (length: number): string => {
-    let text = ''
-    let state = ++salt * 2654435761
-    for (; text.length < length; state = Math.imul(state ^ (state >>> 15), 0x85ebca6b) + salt)
-      text += String.fromCharCode(98 + ((state >>> 8) % 24))
-    return text
+    const random = new Random(++salt)
+    return Array.from({ length }, () => String.fromCharCode(98 + random.below(24))).join('')
   }
   const idOf = (seed: number): number => (Math.imul(seed + 7, 0x9e3779b1) >>> 8) % built!.logitRows.vocab
   const session = engine.createSession()

@@ -1,9 +1,9 @@
 // In: `npm run perf:android` as a process, and an adb server of the test's. Out: what it prints, what it
 // stores and how it ends, with a phone, without one, and with one that cannot be measured.
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -16,6 +16,7 @@ import {
   fakePhone,
   PHONE,
 } from '../../bench/perf/android/testing/adb-server.ts'
+import { freePort } from '../../test/helpers/http-server.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const STORED = 'Test-Phone-FAKE0001.json'
@@ -57,11 +58,7 @@ const stored = async (name = STORED): Promise<PhoneResult> =>
   JSON.parse(await readFile(join(folder, name), 'utf8'))
 
 test('without an adb server the command says how to start one, and ends well', async () => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
+  const port = await freePort()
   const { code, output } = await command('--port', String(port))
   expect(output).toContain(`No adb server answers on port ${port}; start one with "adb start-server".`)
   expect(output).toContain('none was measured')

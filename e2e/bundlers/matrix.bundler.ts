@@ -14,9 +14,9 @@ import {
   repliesOf,
   TINY_PATH,
 } from '../../test/conformance/testing/golden.ts'
+import { ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
 import { serveModels } from '../model-server.ts'
 import { type PackedApp, packedApp } from '../packed-app.ts'
-import { ISOLATION, serveFolder } from '../static-server.ts'
 import { appFolder, runBundler, startServer } from './app-folder.ts'
 import { BUNDLERS } from './table.ts'
 

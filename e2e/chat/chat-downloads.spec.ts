@@ -2,8 +2,8 @@
 // meanwhile still knows it, goes on with it, or removes it, and whether it says that it tries again.
 import { expect, type Page, test } from '@playwright/test'
 import { LLAMA_1B } from '../../bench/shapes.ts'
-import { type FileServer, serveFiles } from '../../src/store/testing/file-server.ts'
 import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
+import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import { loadingLine, openChat, openModels, openSettings, overflowing, ready } from './chat-page.ts'
 
 /** Five chunks of 4 MB. */

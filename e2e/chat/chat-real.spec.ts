@@ -4,12 +4,11 @@
 //
 // "npm run setup -- smollm2 qwen2.5-coder-0.5b tinyllama minimind2" fetches them. Without them the tests are
 // left out.
-import { createReadStream, existsSync, statSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+
 import { basename, join } from 'node:path'
 import { expect, type Page } from '@playwright/test'
 import { realModel } from '../../scripts/models/real-models.mjs'
+import { type HttpServer, openServer, sendFile } from '../../test/helpers/http-server.ts'
 import { openLibrary, test } from '../library-site.ts'
 import {
   answers,
@@ -39,36 +38,20 @@ test.describe.configure({ timeout: 1_200_000 })
 // A trace would hold every byte of the models.
 test.use({ trace: 'off' })
 
-let server: Server
-let address: string
+let server: HttpServer
 /** Bytes of the models that the page has fetched. */
 let fetched = 0
 test.beforeAll(async () => {
-  server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://models')
-    const [, name = '', rest = ''] = pathname.split('/')
+  server = await openServer((request, response, path) => {
+    const [, name = '', rest = ''] = path.split('/')
     const home = MODELS[name as Name]
-    const path = home?.endsWith('.gguf') && rest === basename(home) ? home : join(home ?? '', rest)
-    if (home === undefined || !existsSync(path)) {
-      return void response.writeHead(404, { 'Access-Control-Allow-Origin': '*' }).end()
-    }
-    const { size } = statSync(path)
-    const [, from = '0', to = String(size - 1)] =
-      /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
-    const start = Number(from)
-    const end = Math.min(Number(to), size - 1)
-    fetched += end - start + 1
-    response.writeHead(request.headers.range === undefined ? 200 : 206, {
-      'Access-Control-Allow-Origin': '*',
-      'Access-Control-Expose-Headers': 'Content-Range, ETag',
-      'Content-Length': end - start + 1,
-      'Content-Range': `bytes ${start}-${end}/${size}`,
-      ETag: `"${rest}"`,
-    })
-    createReadStream(path, { start, end }).pipe(response)
+    const file = home?.endsWith('.gguf') && rest === basename(home) ? home : join(home ?? '', rest)
+    response.setHeader('Access-Control-Allow-Origin', '*')
+    response.setHeader('Access-Control-Expose-Headers', 'Content-Range, ETag')
+    response.setHeader('ETag', `"${rest}"`)
+    if (home === undefined) response.writeHead(404).end()
+    else fetched += sendFile(request, response, file)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 })
 test.afterAll(() => server.close())
 
@@ -92,7 +75,7 @@ const last = (page: Page) => answers(page).last().locator('.body')
 /** `fits`: what is said before the download. */
 async function load(page: Page, place: string, name: string, fits: string): Promise<void> {
   await openModels(page)
-  await page.getByLabel('From an address').fill(`${address}${place}`)
+  await page.getByLabel('From an address').fill(`${server.address}${place}`)
   await page.getByRole('button', { name: 'Load', exact: true }).click()
   await expect(page.getByRole('status').filter({ hasText: fits })).toBeVisible({ timeout: 60_000 })
   await settled(page)
@@ -258,7 +241,7 @@ test('Qwen2.5-Coder writes JSON by a schema and calls a tool in a page of the li
   const name = 'qwen2.5-coder-0.5b'
   leaveOutWithout(name)
   await openLibrary(page, site.isolated)
-  const url = `${address}${name}/${basename(MODELS[name]!)}`
+  const url = `${server.address}${name}/${basename(MODELS[name]!)}`
   const said = await page.evaluate(async (url) => {
     const engine = await halfbyte.Engine.load(url, { contextLength: 1024, cache: 'none' })
     const options = { temperature: 0, maxTokens: 64 }

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test as base, expect } from '@playwright/test'
+import { serveFolder } from '../../test/helpers/http-server.ts'
 import { type PackedApp, packedApp } from '../packed-app.ts'
-import { serveFolder } from '../static-server.ts'
 
 const runFile = promisify(execFile)
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))

@@ -1,9 +1,10 @@
 // WebKitGTK. In: Debian's WebKitWebDriver and MiniBrowser. Out: the engine as Debian ships it, and with
 // shared memory.
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../../test/helpers/http-server.ts'
 import type { Browser, Engine } from './browser.ts'
 import { openSession } from './webdriver.ts'
 
@@ -16,16 +17,6 @@ function lacks(): string | undefined {
   if (!HAS_DISPLAY && !existsSync(DISPLAY_SERVER))
     return 'there is no display and no Xvfb (npm run setup webkit)'
   return undefined
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
 }
 
 /** MiniBrowser needs a display. Xvfb picks a free number and writes it to fd 3. */

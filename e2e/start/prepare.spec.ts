@@ -2,8 +2,8 @@
 // prepared for it.
 import { fileURLToPath } from 'node:url'
 import { expect } from '@playwright/test'
+import { serveFolder } from '../../test/helpers/http-server.ts'
 import { test } from '../library-site.ts'
-import { serveFolder } from '../static-server.ts'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 const PAGE = `<!doctype html><title>App</title><script type="module">

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, type Page } from '@playwright/test'
 import { GOLDEN, goldenFile } from '../../test/conformance/testing/golden.ts'
+import { type HttpServer, serveFolder } from '../../test/helpers/http-server.ts'
 import { test as base } from '../library-site.ts'
-import { type StaticServer, serveFolder } from '../static-server.ts'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 
@@ -35,14 +35,10 @@ const pageOf = (script: string) =>
   `<!doctype html><title>App</title><script type="module">${script}globalThis.outcome = outcome</script>`
 
 const test = base.extend<{
-  serve(
-    pages: Record<string, string>,
-    headers?: Record<string, string>,
-    folder?: string,
-  ): Promise<StaticServer>
+  serve(pages: Record<string, string>, headers?: Record<string, string>, folder?: string): Promise<HttpServer>
 }>({
   async serve({ browserName: _ }, use) {
-    const servers: StaticServer[] = []
+    const servers: HttpServer[] = []
     await use(async (pages, headers = {}, folder = DIST) => {
       const server = await serveFolder(folder, headers, pages)
       servers.push(server)

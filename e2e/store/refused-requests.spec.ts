@@ -1,9 +1,9 @@
 // Requests that are refused outright. In: addresses of a server without CORS, of no server, and of no kind
 // that pages fetch. Out: a sentence after waits of two seconds at most, and the retries as progress.
 import { expect } from '@playwright/test'
+import { serveFolder } from '../../test/helpers/http-server.ts'
 import { test } from '../golden-server.ts'
 import { openLibrary } from '../library-site.ts'
-import { serveFolder } from '../static-server.ts'
 
 const UNREACHED = "could not be fetched; check the address, the connection and the server's CORS headers"
 

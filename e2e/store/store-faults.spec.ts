@@ -1,7 +1,7 @@
 // Faults of network, disk and page. In: a server with every kind of fault. Out: the model or a typed error,
 // and the model at the next attempt.
 import { expect, type Page } from '@playwright/test'
-import type { Behaviour } from '../../src/store/testing/file-server.ts'
+import type { Behaviour } from '../../test/helpers/file-server.ts'
 import { FRIENDLY, load, MIB, stored, TEXT, test } from '../golden-server.ts'
 import { openLibrary } from '../library-site.ts'
 

@@ -4,10 +4,10 @@
 // Playwright keeps every page visible, and a visible page is never frozen, so this is Puppeteer's browser.
 import { chromium } from '@playwright/test'
 import puppeteer, { type Browser, type Page } from 'puppeteer-core'
+import { type HttpServer, serveFolder } from '../../test/helpers/http-server.ts'
 import { chromiumOptions } from '../chromium.ts'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
-import { type StaticServer, serveFolder } from '../static-server.ts'
 import { DIST, expect, test } from './widget-site.ts'
 import { type Chat, tabMarkup } from './widget-tabs.ts'
 
@@ -15,7 +15,7 @@ import { type Chat, tabMarkup } from './widget-tabs.ts'
 type Watched = Chat & { state: string; clear(): void; failed?: string[] }
 
 let models: ModelServer
-let site: StaticServer
+let site: HttpServer
 let browser: Browser
 
 test.beforeAll(async () => {

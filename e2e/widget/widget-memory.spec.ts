@@ -2,8 +2,8 @@
 // the browser.
 import type { Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
+import { ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
 import { memoryOf } from '../page-memory.ts'
-import { ISOLATION, serveFolder } from '../static-server.ts'
 import { DIST, expect, MODEL, test } from './widget-site.ts'
 import { type Chat, openTab, tabMarkup } from './widget-tabs.ts'
 

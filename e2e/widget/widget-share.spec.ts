@@ -2,10 +2,10 @@
 // site. Out: one engine for all of them, also after the tab with the engine has closed.
 import type { Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
+import { serveFolder } from '../../test/helpers/http-server.ts'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
 import { heapOf } from '../page-memory.ts'
-import { serveFolder } from '../static-server.ts'
 import { answersOf, DIST, expect, MODEL, test } from './widget-site.ts'
 import { type Chat, openTab, tabMarkup } from './widget-tabs.ts'
 

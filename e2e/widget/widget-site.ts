@@ -2,7 +2,7 @@
 // policy, with what it was refused and what its widgets reported.
 import { fileURLToPath } from 'node:url'
 import { test as base, expect as baseExpect, type Locator, type Page } from '@playwright/test'
-import { type StaticServer, serveFolder } from '../static-server.ts'
+import { type HttpServer, serveFolder } from '../../test/helpers/http-server.ts'
 
 export const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 /** Waits for a load and an answer on a busy machine. */
@@ -33,12 +33,12 @@ export interface WidgetPage {
 }
 
 export interface WidgetSites {
-  open(page: Page, site: WidgetPage): Promise<StaticServer>
+  open(page: Page, site: WidgetPage): Promise<HttpServer>
 }
 
 export const test = base.extend<{ sites: WidgetSites }>({
   async sites({ browserName: _ }, use) {
-    const servers: StaticServer[] = []
+    const servers: HttpServer[] = []
     await use({
       async open(page, { markup, script = '', headers = STRICT, lang = 'en', dir = 'ltr' }) {
         const server = await serveFolder(DIST, headers, {

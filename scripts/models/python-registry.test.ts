@@ -1,16 +1,16 @@
 // In: an index and a file server on this machine, a wheel written here. Out: whether the wheel arrives whole
 // and by its pinned hash, and whether its files are read as they were packed.
+
 import { createHash, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openServer } from '../../test/helpers/http-server.ts'
 // @ts-expect-error scripts have no types
 import { fetchFromIndex, indexAnswers, packageIndexes, projectOf } from './python-registry.mjs'
 // @ts-expect-error scripts have no types
@@ -67,20 +67,14 @@ async function withIndex(
   use: (index: string, requests: readonly string[]) => Promise<void>,
 ): Promise<void> {
   const requests: string[] = []
-  const server = createServer((request, response) => {
-    requests.push(`${request.url} ${request.headers.range ?? ''}`.trim())
-    if (request.url?.startsWith('/files/')) return send(request, response)
-    if (request.url !== '/simple/tiny-model-part1/') return response.writeHead(404).end()
-    const [type, text] = page(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    response.setHeader('content-type', type).end(text)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  try {
-    await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}/simple/`, requests)
-  } finally {
-    server.closeAllConnections()
-    server.close()
-  }
+  const server = await openServer((request, response, path) => {
+    requests.push(`${path} ${request.headers.range ?? ''}`.trim())
+    if (path.startsWith('/files/')) return send(request, response)
+    if (path !== '/simple/tiny-model-part1/') return response.writeHead(404).end()
+    const [type, text] = page(`http://127.0.0.1:${server.port}`)
+    return response.setHeader('content-type', type).end(text)
+  })
+  await use(`${server.address}simple/`, requests).finally(server.close)
 }
 
 const jsonPage = (base: string) =>

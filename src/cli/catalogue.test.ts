@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LLAMA_1B } from '../../bench/shapes.ts'
 import { catalogueFiles } from '../../test/conformance/testing/catalogue-files.ts'
 import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
+import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import { CATALOGUE } from '../store/catalogue.ts'
 import { hubUrl, parseHubAddress } from '../store/hub.ts'
-import { type FileServer, serveFiles } from '../store/testing/file-server.ts'
 import { type Ended, ended, folder, halfbyte, MAIN } from './testing/program.ts'
 
 let hub: FileServer

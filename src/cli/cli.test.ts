@@ -1,28 +1,18 @@
 // The halfbyte command. In: the real program on tiny models. Out: what people and scripts rely on, mistakes
 // included.
+
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
+import { type Answer, openServer, sendFile } from '../../test/helpers/http-server.ts'
 import { ended, folder, GREEDY, halfbyte, model, path, start } from './testing/program.ts'
 
 const VOCAB = randomLlama({ seed: 1 }).config.vocab_size
 
-async function listening(listener: RequestListener): Promise<{ server: Server; address: string }> {
-  const server = createServer(listener)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { server, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
-}
-
 /** Serves the test's folder; 404 for the rest. */
-const files: RequestListener = async (request, response) => {
-  const name = path(decodeURIComponent(request.url ?? '/'))
-  if (!existsSync(name)) return void response.writeHead(404).end()
-  response.end(await readFile(name))
-}
+const files: Answer = (request, response, name) => sendFile(request, response, path(name))
 
 describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
   test('inspect tells what a model is and what it takes', async () => {
@@ -257,7 +247,7 @@ describe.concurrent('what goes wrong', () => {
 
 describe('addresses', () => {
   test('of a file and of a folder work like the files; what is not there is a network error', async () => {
-    const { server, address } = await listening(files)
+    const { address, close } = await openServer(files)
     try {
       const [local, file, remote, missing] = await Promise.all(
         [model, `${address}${basename(model)}`, `${address}folder/`, `${address}nothing.gguf`].map((each) =>
@@ -272,7 +262,7 @@ describe('addresses', () => {
         err: expect.stringMatching(/^network: [^\n]*404[^\n]*\n$/),
       })
     } finally {
-      server.close()
+      await close()
     }
   })
 
@@ -281,7 +271,7 @@ describe('addresses', () => {
     const request = new Promise<void>((resolve) => {
       asked = resolve
     })
-    const { server, address } = await listening((_, response) => {
+    const { address, close } = await openServer((_, response) => {
       response.writeHead(200, { 'content-length': 1e6 }).write('GGUF')
       asked()
     })
@@ -292,8 +282,7 @@ describe('addresses', () => {
       child.kill('SIGINT')
       expect(await end).toEqual({ code: 130, out: '', err: 'stopped\n' })
     } finally {
-      server.closeAllConnections()
-      server.close()
+      await close()
     }
   })
 })

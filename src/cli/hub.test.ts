@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process'
 import { cp, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type FileServer, serveFiles } from '../store/testing/file-server.ts'
+import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import { type Ended, ended, folder, GREEDY, halfbyte, MAIN, model, path } from './testing/program.ts'
 
 let hub: FileServer

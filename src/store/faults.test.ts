@@ -4,13 +4,13 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { ggufBytes } from '../../test/conformance/testing/writers/gguf-writer.ts'
+import { serveFiles } from '../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../base/errors.ts'
 import { openModel } from '../formats/open-model.ts'
 import { distrust } from './device/load-marks.ts'
 import { CHUNK_BYTES } from './device/sums.ts'
 import { openAddress } from './open.ts'
 import { FAULTS, type Fault, NEXT } from './testing/faults.ts'
-import { serveFiles } from './testing/file-server.ts'
 import { memoryStorage } from './testing/memory-folders.ts'
 
 /** Three chunks of a download. */
@@ -113,7 +113,7 @@ beforeAll(async () => {
   const waiting = Promise.all(FAULTS.filter(stands).map(outcome))
   for (const fault of FAULTS) if (!stands(fault)) await outcome(fault)
   await waiting
-}, 180_000)
+})
 
 describe.each(FAULTS)('a server that $title', (fault) => {
   test(`ends in ${fault.code ?? 'the model'}, with ${fault.requests} requests and in ${fault.seconds} s at most`, () => {

@@ -1,10 +1,10 @@
 // Hub addresses. In: what people write, a server that is a hub. Out: URLs, private files with a token, no
 // token elsewhere.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../base/errors.ts'
 import { hubHeaders, hubUrl, parseHubAddress } from './hub.ts'
 import { openAddress } from './open.ts'
-import { type FileServer, serveFiles } from './testing/file-server.ts'
 
 describe('addresses', () => {
   test.each([

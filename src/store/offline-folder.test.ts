@@ -1,12 +1,12 @@
 // Folders without a network. In: a folder of safetensors that lacks optional files, on a server that goes
 // away. Out: whether it opens from the device, and only if it was stored whole.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import { storedFiles, unstore } from '../api/stored.ts'
 import { fileKey } from './device/notes.ts'
 import { Opfs } from './device/opfs.ts'
 import { peekAddress } from './download/peek.ts'
 import { openAddress } from './open.ts'
-import { type FileServer, serveFiles } from './testing/file-server.ts'
 import { memoryStorage } from './testing/memory-folders.ts'
 
 const text = (value: string) => new TextEncoder().encode(value)

@@ -1,9 +1,9 @@
 // Opening addresses. In: a real server, well-behaved or not. Out: the very bytes, or a typed error, never
 // half a file.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import type { ByteSource } from '../base/bytes.ts'
 import { type FetchProgress, openAddress } from './open.ts'
-import { type FileServer, serveFiles } from './testing/file-server.ts'
 
 const MIB = 1 << 20
 const bytes = (length: number) => Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8)) & 255)

@@ -5,6 +5,7 @@
 // The definition is scalar WebAssembly, which gives the same bits on every machine. Builds that agree with it
 // here and on x64, where the kernels' own tests run, therefore agree with each other. Only relaxed SIMD could
 // differ.
+
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
 import { ACTIVATION, ROWS } from '../../src/abi/constants.ts'
@@ -19,9 +20,9 @@ import {
   type Machine,
   plainMachine,
   type Rows,
-  randomFrom,
 } from '../../wasm/testing/machine.ts'
 import { fillMatrix } from '../../wasm/testing/weights.ts'
+import { randomFrom } from '../helpers/random.ts'
 
 const OPS: readonly (readonly [OpName, Encoding])[] = [
   ['linear_f32', 'f32'],

@@ -1,13 +1,15 @@
 // Sparse kernels on arm64. In: every sparse encoding of a matrix. Out: the definition's bits from every form,
 // as in kernels.test.ts.
+
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
 import type { PackedEncoding, SparseEncoding } from '../../src/abi/encodings.ts'
 import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../../src/abi/encodings.ts'
 import { sparseSlot } from '../../src/weights/sparse/pack.ts'
 import { dropWeights, keeper } from '../../src/weights/sparse/testing/matrices.ts'
-import { compareAll, type Machine, randomFrom } from '../../wasm/testing/machine.ts'
+import { compareAll, type Machine } from '../../wasm/testing/machine.ts'
 import { fillMatrix } from '../../wasm/testing/weights.ts'
+import { randomFrom } from '../helpers/random.ts'
 
 const TESTED = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)
 const N = 96

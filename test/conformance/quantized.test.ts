@@ -1,6 +1,8 @@
 // Quantised safetensors, end to end. In: a random Llama in the formats of GPTQ, AWQ, compressed-tensors and
 // FP8. Out: the logits of the same values in f32, within the error of 8-bit activations.
+
 import { expect, test } from 'vitest'
+import { randomFrom } from '../helpers/random.ts'
 import { hubFolder, safetensorsFiles } from './testing/model-files.ts'
 import { logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
 import { type RandomModel, type RandomTensor, randomLlama } from './testing/random-llama.ts'
@@ -12,7 +14,6 @@ import {
   type IntOptions,
   intMatrix,
   intValues,
-  random,
 } from './testing/writers/quantized-tensors.ts'
 import type { StoredTensor } from './testing/writers/safetensors-writer.ts'
 
@@ -57,7 +58,7 @@ const ints =
   }
 
 const fp8: Packer = (module, n, k, seed) => {
-  const next = random(seed)
+  const next = randomFrom(seed)
   const down = Math.ceil(n / 128)
   const across = Math.ceil(k / 128)
   const bytes = Uint8Array.from(

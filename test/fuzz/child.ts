@@ -2,10 +2,10 @@
 // of the
 // current input, so the runner knows it even when this process hangs or dies.
 import { openSync, writeSync } from 'node:fs'
+import { Random } from '../helpers/random.ts'
 import { type Input, restoreInput, storeInput } from './input.ts'
 import { type Fault, faultOf, judge, type Verdict } from './judge.ts'
 import { minimise } from './mutate/minimise.ts'
-import { Random } from './random.ts'
 import { importTarget } from './target.ts'
 import type { Answer, ChildOptions, Order } from './wire.ts'
 

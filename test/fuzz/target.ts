@@ -1,6 +1,7 @@
 // Targets. The interface of a parser under test: how to draw a random input and how to read one.
+
+import type { Random } from '../helpers/random.ts'
 import type { Input } from './input.ts'
-import type { Random } from './random.ts'
 
 /** One parser and what comes after it. */
 export interface Target {

@@ -7,8 +7,8 @@ import { packContents } from '../../src/engine/load/pack-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { writePack } from '../../src/formats/hbm/hbm-writer.ts'
 import { ALL_READERS, openModel } from '../../src/formats/open-model.ts'
+import type { Random } from '../helpers/random.ts'
 import type { SoakModel } from './models.ts'
-import type { Random } from './random.ts'
 
 interface Adapter {
   readonly source: File[]

@@ -4,8 +4,8 @@ import type { Engine } from '../../src/api/engine.ts'
 import { storedSessions, unstoreSession } from '../../src/api/stored.ts'
 import type { GenerateOptions, Generation, Session } from '../../src/api/types.ts'
 import { type ErrorCode, isHalfbyteError } from '../../src/base/errors.ts'
+import type { Random } from '../helpers/random.ts'
 import type { SoakModel } from './models.ts'
-import type { Random } from './random.ts'
 
 const NAMES = ['trip', 'notes', 'other'] as const
 const MOST_SESSIONS = 5
@@ -112,7 +112,8 @@ export class Operations {
   ]
 
   #words(): string {
-    return this.#random.text(this.#model.words, this.#random.between(1, this.#random.chance(0.1) ? 90 : 12))
+    const length = this.#random.between(1, this.#random.chance(0.1) ? 90 : 12)
+    return Array.from({ length }, () => this.#random.pick(this.#model.words)).join(' ')
   }
 
   #session(): Session {

@@ -4,11 +4,11 @@
 import type { Engine } from '../../src/api/engine.ts'
 import type { LoadOptions } from '../../src/api/types.ts'
 import { openEngine } from '../conformance/testing/node-engine.ts'
+import type { Random } from '../helpers/random.ts'
 import { type Adapted, adapted } from './adapters.ts'
 import { resourcesHeld, settled } from './census.ts'
 import { CONTEXT_LENGTH, type SoakModel } from './models.ts'
 import { describe, Operations } from './operations.ts'
-import type { Random } from './random.ts'
 import { site } from './tabs.ts'
 
 export interface Report {

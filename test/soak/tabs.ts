@@ -8,9 +8,9 @@ import { endingWith, TabService } from '../../src/api/tabs/tab-service.ts'
 import type { LoadOptions } from '../../src/api/types.ts'
 import { localConnection } from '../../src/engine/wire/connection.ts'
 import { nodeService } from '../conformance/testing/node-engine.ts'
+import type { Random } from '../helpers/random.ts'
 import type { SoakModel } from './models.ts'
 import { Operations } from './operations.ts'
-import type { Random } from './random.ts'
 
 const MOST_TABS = 4
 /**

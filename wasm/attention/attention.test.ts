@@ -1,10 +1,12 @@
 // Attention and RoPE. In: ragged steps over KV blocks. Out: the definition's bits, the true softmax, and the
 // same bits for any chunking.
+
 import { describe, expect, test } from 'vitest'
 import { PAIRING } from '../../src/abi/constants.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
 import { angle, element, type Laid, layState, layStep, type Part, type Shape } from '../testing/attention.ts'
 import { FORMATS } from '../testing/kv.ts'
-import { BUILDS, type Build, compare, plainMachine, randomFrom } from '../testing/machine.ts'
+import { BUILDS, type Build, compare, plainMachine } from '../testing/machine.ts'
 
 const QWEN: Shape = { heads: 14, kvHeads: 2, dim: 64, quantized: true }
 const STORIES: Shape = { heads: 8, kvHeads: 4, dim: 8, pairing: PAIRING.interleaved }

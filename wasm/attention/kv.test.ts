@@ -1,7 +1,9 @@
 // Stored keys and values. In: rows and formats. Out: the definition's bits, the stated errors, and keys moved
 // to other positions.
+
 import { describe, expect, test } from 'vitest'
 import { PAIRING } from '../../src/abi/constants.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
 import {
   FORMATS,
   formatFields,
@@ -11,7 +13,7 @@ import {
   storedValue,
   valueBytes,
 } from '../testing/kv.ts'
-import { compare, type Machine, plainMachine, randomFrom } from '../testing/machine.ts'
+import { compare, type Machine, plainMachine } from '../testing/machine.ts'
 
 const THETA = 100
 /** Ranges below this are stored as one number. */

@@ -1,21 +1,15 @@
 // The walk of the plan. In: plans of several ops, real threads on one memory. Out: the bits of one thread,
 // and an end when a thread dies.
+
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ABI, SYNC, SYNC_WORDS } from '../../src/abi/constants.ts'
 import { ABI_VERSION, OPS } from '../../src/abi/ops.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
 import { layState, layStep } from '../testing/attention.ts'
-import {
-  BUILDS,
-  type Build,
-  Machine,
-  plainMachine,
-  type Rows,
-  randomFrom,
-  readModule,
-} from '../testing/machine.ts'
+import { BUILDS, type Build, Machine, plainMachine, type Rows, readModule } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
 const PATIENCE_SECONDS = Number(

@@ -1,9 +1,11 @@
 // Wild values. In: NaN, infinities and the largest floats where kernels choose experts, keep states or round.
 // Out: the end of the step, with every place in its range: such numbers must never become an address.
+
 import { expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
 import { layState, layStep } from '../testing/attention.ts'
-import { BUILDS, type Machine, plainMachine, type Rows, randomFrom } from '../testing/machine.ts'
+import { BUILDS, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 
 const WILD = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 3.4e38, -3.4e38, 1e-45, -0, 1]
 /** Rows with only wild values, with some, with one kind. */

@@ -1,12 +1,14 @@
 // Epilogues: layernorm, rescale, clamp, renorm, activations, norms of heads, soft caps. In: rows. Out: the
 // definition's bits, and the true values.
+
 import { describe, expect, test } from 'vitest'
 import { ACTIVATION, ROWS } from '../../src/abi/constants.ts'
 import type { Activation } from '../../src/graph/ir.ts'
 import { activated } from '../../src/graph/testing/choices.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
 import { element, layState, layStep } from '../testing/attention.ts'
 import { FORMATS } from '../testing/kv.ts'
-import { compare, type Machine, plainMachine, randomFrom } from '../testing/machine.ts'
+import { compare, type Machine, plainMachine } from '../testing/machine.ts'
 
 const tokens = (machine: Machine, rows: number, logitRows: readonly number[] = []) =>
   machine.setStep({ sequences: [{ position: 0, rows }], logitRows })

@@ -1,9 +1,11 @@
 // Experts: route, gather, linear_experts, combine. In: router logits, rows, matrices. Out: the products of
 // each row with its own experts.
+
 import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import { ENCODINGS, type Encoding, isQuantized, matrixBytes } from '../../src/abi/encodings.ts'
-import { BUILDS, type Machine, plainMachine, randomFrom } from '../testing/machine.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
+import { BUILDS, type Machine, plainMachine } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
 const EXPERTS = 7

@@ -1,10 +1,12 @@
 // Gated linears. In: quantised encodings, shapes at the edges. Out: the bits of a linear and a swiglu, from
 // both builds.
+
 import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import { type Encoding, roundUp } from '../../src/abi/encodings.ts'
 import type { OpName } from '../../src/abi/ops.ts'
-import { BUILDS, compare, type Machine, plainMachine, type Rows, randomFrom } from '../testing/machine.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
+import { BUILDS, compare, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
 const OPS: readonly (readonly [OpName, OpName, Encoding])[] = [

@@ -1,11 +1,13 @@
 // Linear kernels. In: every encoding, shapes at the edges. Out: the definition's bits from both builds, and
 // the true product.
+
 import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import { type Encoding, isQuantized, matrixBytes, roundUp } from '../../src/abi/encodings.ts'
 import type { OpName } from '../../src/abi/ops.ts'
 import { packedMatrix } from '../../src/weights/testing/reference.ts'
-import { BUILDS, compare, type Machine, plainMachine, type Rows, randomFrom } from '../testing/machine.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
+import { BUILDS, compare, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
 const OPS: readonly (readonly [OpName, Encoding])[] = [

@@ -1,9 +1,11 @@
 // Outliers. In: activations in which a few channels are 100 times larger. Out: the accuracy that one scale
 // per group keeps and one scale per token would lose, through the whole quantised product.
+
 import { expect, test } from 'vitest'
 import { matrixBytes, roundUp } from '../../src/abi/encodings.ts'
 import { packedMatrix } from '../../src/weights/testing/reference.ts'
-import { type Machine, plainMachine, type Rows, randomFrom } from '../testing/machine.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
+import { type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
 const N = 64

@@ -1,19 +1,13 @@
 // Row kernels: embed, rmsnorm, quantize, swiglu, add. In: rows at the edges. Out: the definition's bits, and
 // the true values.
+
 import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import type { PackedEncoding } from '../../src/abi/encodings.ts'
 import { ENCODINGS, type Encoding, groupEncoding, matrixBytes, roundUp } from '../../src/abi/encodings.ts'
 import { packedMatrix } from '../../src/weights/testing/reference.ts'
-import {
-  BUILDS,
-  compare,
-  evaluate,
-  type Machine,
-  plainMachine,
-  type Rows,
-  randomFrom,
-} from '../testing/machine.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
+import { BUILDS, compare, evaluate, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
 const tokens = (machine: Machine, rows: number) => machine.setStep({ sequences: [{ position: 0, rows }] })

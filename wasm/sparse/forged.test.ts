@@ -1,5 +1,6 @@
 // Forged sparse matrices. In: packs of each format with changes in the bytes that steer kernels. Out: a typed
 // error before any kernel runs, or a matrix with which no kernel reads or writes memory outside its operands.
+
 import { describe, expect, test } from 'vitest'
 import type { PackedEncoding } from '../../src/abi/encodings.ts'
 import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../../src/abi/encodings.ts'
@@ -8,7 +9,8 @@ import { HalfbyteError } from '../../src/base/errors.ts'
 import { sparseSlot } from '../../src/weights/sparse/pack.ts'
 import { dropWeights, keeper } from '../../src/weights/sparse/testing/matrices.ts'
 import { streamMatrix } from '../../src/weights/stream.ts'
-import { BUILDS, type Build, type Machine, plainMachine, randomFrom } from '../testing/machine.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
+import { BUILDS, type Build, type Machine, plainMachine } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
 const SPARSE = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)

@@ -1,12 +1,14 @@
 // Sparse kernels. In: every sparse encoding, masks of all kinds. Out: the definition's bits, and those of the
 // dense kernel.
+
 import { describe, expect, test } from 'vitest'
 import { ROWS } from '../../src/abi/constants.ts'
 import type { PackedEncoding, SparseBase, SparseEncoding } from '../../src/abi/encodings.ts'
 import { ENCODINGS, isSparse, matrixBytes, sparseParts } from '../../src/abi/encodings.ts'
 import { sparseSlot } from '../../src/weights/sparse/pack.ts'
 import { dropWeights, keeper } from '../../src/weights/sparse/testing/matrices.ts'
-import { BUILDS, compare, type Machine, plainMachine, type Rows, randomFrom } from '../testing/machine.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
+import { BUILDS, compare, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
 const TESTED = (Object.keys(ENCODINGS) as PackedEncoding[]).filter(isSparse)

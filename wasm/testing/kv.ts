@@ -3,7 +3,8 @@
 
 import { KV_FORMAT } from '../../src/abi/constants.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'
-import { type Machine, randomFrom } from './machine.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
+import type { Machine } from './machine.ts'
 
 export interface KvShape {
   readonly kvHeads: number

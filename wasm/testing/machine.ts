@@ -289,15 +289,6 @@ export function plainMachine(build: Build, used?: WebAssembly.Memory): Machine {
   return new Machine(module, build, false, used)
 }
 
-/** Uniform in [0, 1), the same for the same seed. */
-export function randomFrom(seed: number): () => number {
-  let state = (seed * 2654435761 + 1) >>> 0
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return (((state >>> 8) ^ (state >>> 20)) & 0xffffff) / 0x1000000
-  }
-}
-
 /**
  * Places the scene in three machines and runs it by the scalar definitions, by the relaxed kernels and by the
  * simd128 kernels. Returns the first machine and where the memories differ, including poison: undefined when

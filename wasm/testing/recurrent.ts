@@ -1,6 +1,7 @@
 // Recurrent ops. In: shapes and values. Out: conv1d, scan and ssd placed in a machine with their weights and
 // slabs.
-import { type Machine, type Rows, randomFrom } from './machine.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
+import type { Machine, Rows } from './machine.ts'
 
 /** Rows of each sequence in one step. */
 export type Part = readonly number[]

@@ -3,7 +3,7 @@
 
 import { type Encoding, panelBytes } from '../../src/abi/encodings.ts'
 import { floatToHalf } from '../../src/base/half.ts'
-import { randomFrom } from './machine.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
 
 const BLOCK_BYTES = { w4_g32: 144, w4m_g32: 160, w8_g32: 272 } as const
 

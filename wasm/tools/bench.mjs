@@ -5,7 +5,9 @@
 // interleaved rounds.
 //
 //   node wasm/tools/bench.mjs [rounds] [name part]
+
 import { readFileSync } from 'node:fs'
+import { Random } from '../../test/helpers/random.ts'
 
 const [rounds = '9', only = ''] = process.argv.slice(2)
 const MEGABYTE = 2 ** 20
@@ -29,10 +31,9 @@ const u32 = new Uint32Array(memory.buffer)
 const f32 = new Float32Array(memory.buffer)
 
 // Random bits, without f16 subnormals or NaN in any encoding: exponents of 0x30..0x3f, any nibbles.
-for (let at = BASE / 4, x = 1; at < (BASE + COLD_BYTES) / 4; at++) {
-  x = (Math.imul(x, 1664525) + 1013904223) >>> 0
-  u32[at] = (x & 0x8fff8fff) | 0x30003000
-}
+const random = new Random(1)
+for (let at = BASE / 4; at < (BASE + COLD_BYTES) / 4; at++)
+  u32[at] = (random.word() & 0x8fff8fff) | 0x30003000
 
 const up = (value, multiple) => Math.ceil(value / multiple) * multiple
 const CODES = { f32: 3, f16: 4, bf16: 5, w8: 6, w4: 7, w4m: 8, w4_channel: 30 }

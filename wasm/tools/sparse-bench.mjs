@@ -6,6 +6,7 @@
 // least, and the middle halves of the ratios.
 //
 //   node wasm/tools/sparse-bench.mjs [rounds] [name part] [--threads 2] [--curves]
+
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -16,6 +17,7 @@ import { OPS } from '../../src/abi/ops.ts'
 import { sparseSlot } from '../../src/weights/sparse/pack.ts'
 import { dropWeights, keeper } from '../../src/weights/sparse/testing/matrices.ts'
 import { STRIP_WRITERS } from '../../src/weights/sparse/writers.ts'
+import { randomFrom } from '../../test/helpers/random.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -38,11 +40,7 @@ const COLD_BYTES = 72 * MEGABYTE
 const BASE = 2 * MEGABYTE
 const STACK_BYTES = 65536
 
-let seed = 1
-const random = () => {
-  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
-  return seed / 2 ** 32
-}
+const random = randomFrom(1)
 
 /** Random codes, scales of ordinary size. */
 const densePanels = (base) => {

@@ -1,30 +1,24 @@
 // Links. In: a server behind a link. Out: whether all bytes arrive, as slowly as was asked, and none once it
 // is cut.
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type HttpServer, openServer } from '../../../test/helpers/http-server.ts'
 import { openLink } from './link.ts'
 
 const BODY = Uint8Array.from({ length: 200_000 }, (_, at) => at % 251)
 const FREE = { bytesPerSecond: Number.POSITIVE_INFINITY, roundTripMs: 0 }
 
-let server: Server
-let port: number
+let server: HttpServer
 beforeAll(async () => {
   // The connection ends while most of the body is still on its way.
-  server = createServer((_request, response) => response.setHeader('Connection', 'close').end(BODY))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  port = (server.address() as AddressInfo).port
+  server = await openServer((_, response) => response.setHeader('Connection', 'close').end(BODY))
 })
-afterAll(() => {
-  server.closeAllConnections()
-  server.close()
-})
+afterAll(() => server.close())
 
 const read = async (address: string) => new Uint8Array(await (await fetch(address)).arrayBuffer())
 
 test('the same bytes arrive and are counted', async () => {
-  const link = await openLink(port, FREE)
+  const link = await openLink(server.port, FREE)
   expect(await read(link.address)).toEqual(BODY)
   expect(link.bytes).toBeGreaterThan(BODY.length)
   expect(link.bytes).toBeLessThan(BODY.length + 1000)
@@ -32,7 +26,7 @@ test('the same bytes arrive and are counted', async () => {
 })
 
 test('connections share the speed, and each waits for its round trips', async () => {
-  const link = await openLink(port, { bytesPerSecond: 1_000_000, roundTripMs: 100 })
+  const link = await openLink(server.port, { bytesPerSecond: 1_000_000, roundTripMs: 100 })
   const started = performance.now()
   const bodies = await Promise.all([read(link.address), read(link.address)])
   expect(bodies).toEqual([BODY, BODY])
@@ -42,7 +36,7 @@ test('connections share the speed, and each waits for its round trips', async ()
 })
 
 test('a link that is cut ends what is under way and refuses the next', async () => {
-  const link = await openLink(port, { bytesPerSecond: 100_000, roundTripMs: 0 })
+  const link = await openLink(server.port, { bytesPerSecond: 100_000, roundTripMs: 0 })
   const response = await fetch(link.address)
   link.cut()
   await expect(response.arrayBuffer()).rejects.toThrow()

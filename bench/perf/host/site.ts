@@ -1,27 +1,20 @@
 // The suite's site. In: files to serve. Out: the built page, the peers' packages as they are installed and
 // the models, isolated.
+
 import { createHash } from 'node:crypto'
-import { readdir, readFile, stat } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { extname, join, normalize } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { readdir, readFile } from 'node:fs/promises'
+import { join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
-import { fileHandler } from '../../server.ts'
+import { ISOLATION, openServer, sendFile } from '../../../test/helpers/http-server.ts'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 const SITE = path('../../../build/perf/site')
 
 const HEADERS = {
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Embedder-Policy': 'require-corp',
+  ...ISOLATION,
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Cache-Control': 'no-store',
-}
-const TYPES: Readonly<Record<string, string>> = {
-  '.html': 'text/html',
-  '.js': 'text/javascript',
-  '.mjs': 'text/javascript',
-  '.wasm': 'application/wasm',
 }
 
 export interface Site {
@@ -45,18 +38,15 @@ export async function openSite(): Promise<Site> {
     build: { target: 'es2022', outDir: SITE, emptyOutDir: true, assetsInlineLimit: 0 },
   })
   const places = new Map([['', SITE]])
-  const server = createServer((request, response) => {
-    const [, mount = '', ...rest] = decodeURI(new URL(request.url ?? '/', 'http://local').pathname).split('/')
-    const added = places.get(mount)
-    const file =
-      added === undefined || mount === '' ? join(SITE, mount || 'index.html', ...rest) : join(added, ...rest)
-    const isInside = normalize(file).startsWith(added === undefined || mount === '' ? SITE : added)
-    send(request, response, isInside ? file : undefined).catch(() => response.destroy())
+  const server = await openServer((request, response, path) => {
+    const [, mount = '', ...rest] = path.split('/')
+    const added = mount === '' ? undefined : places.get(mount)
+    const file = added === undefined ? join(SITE, mount || 'index.html', ...rest) : join(added, ...rest)
+    response.setHeaders(new Map(Object.entries(HEADERS)))
+    if (normalize(file).startsWith(added ?? SITE)) sendFile(request, response, file)
+    else response.writeHead(404).end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
-  const url = `http://127.0.0.1:${address.port}/`
+  const url = server.address
   return {
     url,
     fingerprint: await fingerprintOf(SITE),
@@ -64,30 +54,8 @@ export async function openSite(): Promise<Site> {
       places.set(name, place)
       return url + name
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close: server.close,
   }
-}
-
-async function send(
-  request: IncomingMessage,
-  response: ServerResponse,
-  file: string | undefined,
-): Promise<void> {
-  const found = file === undefined ? undefined : await stat(file).catch(() => undefined)
-  if (file === undefined || !found?.isFile()) {
-    response.writeHead(404, HEADERS).end()
-    return
-  }
-  const type = TYPES[extname(file)]
-  const handle = await fileHandler(pathToFileURL(file), {
-    ...HEADERS,
-    ...(type !== undefined && { 'content-type': type }),
-  })
-  handle(request, response)
 }
 
 async function fingerprintOf(folder: string): Promise<string> {

@@ -2,9 +2,9 @@
 // test of each.
 //
 // docs/internals/offline.md has the same table for readers.
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+
 import { expect } from '@playwright/test'
+import { openServer } from '../../../test/helpers/http-server.ts'
 import { ask, openModels, ready } from '../chat-page.ts'
 import type { Scene } from './scene.ts'
 import { failing, portal, redirecting } from './updating-site.ts'
@@ -121,17 +121,14 @@ export const FAULTS: readonly Fault[] = [
     title: 'redirects every file to the login page of another host',
     gets: 'the page; nothing of the login is kept, and after the next answer the page is',
     async run(scene) {
-      const other = createServer((_, response) =>
+      const other = await openServer((_, response) =>
         response.setHeader('Content-Type', 'text/html').end('Log in'),
       )
-      await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
-      const { port } = other.address() as AddressInfo
       await takesOver((_, response) => {
-        response.writeHead(302, { Location: `http://127.0.0.1:${port}/login` }).end()
+        response.writeHead(302, { Location: `${other.address}login` }).end()
         return true
       })(scene)
-      other.closeAllConnections()
-      other.close()
+      await other.close()
     },
   },
   {

@@ -1,24 +1,14 @@
 // A site that is updated. In: folders of built pages, faults. Out: a server for one build at a time, below
 // /chat/, that redirects, lies, breaks or is not there.
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { extname, join } from 'node:path'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'vite'
-import { ISOLATION } from '../../static-server.ts'
+import { ISOLATION, openServer, sendBytes } from '../../../test/helpers/http-server.ts'
 
 const CONFIG = fileURLToPath(new URL('../../../demo/vite.config.ts', import.meta.url))
 const BUILDS = fileURLToPath(new URL('../../../build/offline', import.meta.url))
-const TYPES: Readonly<Record<string, string>> = {
-  '.css': 'text/css',
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript',
-  '.png': 'image/png',
-  '.svg': 'image/svg+xml',
-  '.wasm': 'application/wasm',
-  '.webmanifest': 'application/manifest+json',
-}
 const LOGIN = '<!doctype html><title>Log in</title><h1>Log in to this network</h1>'
 
 /** Whether an answer was given; otherwise the file is sent. */
@@ -86,39 +76,18 @@ export interface UpdatingSite {
 
 export async function updatingSite(folder: string): Promise<UpdatingSite> {
   const site = { folder, asked: [] as string[], behaviour: (() => false) as Behaviour }
-  const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://site')
-    site.asked.push(`${request.method} ${pathname.replace(/^\/chat\//, '')}`)
-    for (const [name, value] of Object.entries(ISOLATION)) response.setHeader(name, value)
-    if (site.behaviour(pathname, response, request)) return
-    if (pathname === '/chat') return void response.writeHead(308, { Location: '/chat/' }).end()
-    const name = join(site.folder, pathname.replace(/^\/chat\/|\/$/g, '') || 'index')
+  const { address, close } = await openServer((request, response, path) => {
+    site.asked.push(`${request.method} ${path.replace(/^\/chat\//, '')}`)
+    response.setHeaders(new Map(Object.entries(ISOLATION)))
+    if (site.behaviour(path, response, request)) return
+    if (path === '/chat') return void response.writeHead(308, { Location: '/chat/' }).end()
+    const name = join(site.folder, path.replace(/^\/chat\/|\/$/g, '') || 'index')
     // As hosts do that leave `.html` out.
     const file = [name, `${name}.html`].find((each) => existsSync(each) && statSync(each).isFile())
-    if (!pathname.startsWith('/chat/') || file === undefined)
-      return void response.writeHead(404).end('not found')
-    const isAsset = pathname.includes('/assets/')
+    if (!path.startsWith('/chat/') || file === undefined) return void response.writeHead(404).end('not found')
+    const isAsset = path.includes('/assets/')
     response.setHeader('Cache-Control', isAsset ? 'max-age=31536000, immutable' : 'no-cache')
-    const type = TYPES[extname(file)]
-    if (type !== undefined) response.setHeader('Content-Type', type)
-    sendPart(request, response, readFileSync(file))
+    sendBytes(request, response, file, readFileSync(file))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return Object.assign(site, {
-    address: `http://127.0.0.1:${port}/chat/`,
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  })
-}
-
-function sendPart({ headers }: IncomingMessage, response: ServerResponse, bytes: Buffer): void {
-  const [, first = '', last = ''] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '') ?? []
-  if (first === '') return void response.setHeader('Content-Length', bytes.length).end(bytes)
-  const end = last === '' ? bytes.length : Number(last) + 1
-  const part = bytes.subarray(Number(first), end)
-  const range = `bytes ${first}-${Number(first) + part.length - 1}/${bytes.length}`
-  response.writeHead(206, { 'Content-Range': range, 'Content-Length': part.length }).end(part)
+  return Object.assign(site, { address: `${address}chat/`, close })
 }

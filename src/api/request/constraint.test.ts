@@ -1,9 +1,10 @@
 // Constraints of requests. In: schemas as generators write them, validators, regular expressions. Out: texts
 // that the generators' own validators take.
+
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { randomFrom } from '../../../test/helpers/random.ts'
 import { jsonSchema } from '../../constrain/testing/language.ts'
-import { seeded } from '../../constrain/testing/random-schema.ts'
 import { validator } from '../../constrain/testing/validate.ts'
 import { randomText } from '../../constrain/testing/walk.ts'
 import type { DecodeOptions } from '../../engine/wire/protocol.ts'
@@ -44,7 +45,7 @@ describe('a schema of Zod', () => {
     const { constraint } = await wantedRequest({ schema })
     expect(constraint).toBeDefined()
     const language = jsonSchema(z.toJSONSchema(schema))
-    const chance = seeded(name.length)
+    const chance = randomFrom(name.length)
     for (let count = 0; count < 20; count++) {
       const text = randomText(language, chance)
       if (text === undefined) continue
@@ -92,7 +93,7 @@ const PYDANTIC: Readonly<Record<string, object>> = {
 test.each(Object.entries(PYDANTIC))('%s of pydantic writes what ajv takes', (name, schema) => {
   const language = jsonSchema(schema)
   const isValid = validator(schema)
-  const chance = seeded(name.length)
+  const chance = randomFrom(name.length)
   for (let count = 0; count < 20; count++) {
     const text = randomText(language, chance)
     if (text !== undefined) expect(isValid(JSON.parse(text)), text).toBe(true)

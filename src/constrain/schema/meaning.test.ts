@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../../test/helpers/random.ts'
 import { jsonSchema } from '../testing/language.ts'
-import { seeded } from '../testing/random-schema.ts'
 import { validator } from '../testing/validate.ts'
 import { randomText } from '../testing/walk.ts'
 import { FORMAT_NAMES } from './formats.ts'
@@ -10,7 +10,7 @@ describe('formats', () => {
     const schema = { type: 'string', format }
     const language = jsonSchema(schema)
     const isValid = validator(schema)
-    const chance = seeded(7)
+    const chance = randomFrom(7)
     for (let count = 0; count < 150; count++) {
       const text = randomText(language, chance)
       expect(text).toBeDefined()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../../test/helpers/random.ts'
 import { jsonSchema } from '../testing/language.ts'
-import { seeded } from '../testing/random-schema.ts'
 import { validator } from '../testing/validate.ts'
 import { randomText } from '../testing/walk.ts'
 
@@ -440,7 +440,7 @@ describe('a schema of', () => {
       expect(isValid(JSON.parse(text)), text).toBe(true)
     }
     for (const text of outside) expect(language.has(text), text).toBe(false)
-    const chance = seeded(name.length)
+    const chance = randomFrom(name.length)
     for (let count = 0; count < 12; count++) {
       const text = randomText(language, chance)
       if (text !== undefined) expect(isValid(JSON.parse(text)), text).toBe(true)

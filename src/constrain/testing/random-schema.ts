@@ -6,17 +6,6 @@ export type TestSchema = { readonly [keyword: string]: unknown }
 /** A number from 0 to below 1. */
 export type Chance = () => number
 
-/** The same numbers from the same seed (mulberry32). */
-export function seeded(seed: number): Chance {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
 const WORDS = ['name', 'id', 'a b', 'é', 'naïve "x"', 'tag', 'n', 'items', 'next', 'kind', '\n', 'x-y', '漢']
 const TEXTS = [
   '',

@@ -1,5 +1,6 @@
 // Tests of quantised safetensors. In: matrices packed bit by bit by the formats' definitions. Out: the very
 // values, or a typed error.
+
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -10,12 +11,12 @@ import {
   type IntOptions,
   intMatrix,
   intValues,
-  random,
 } from '../../../test/conformance/testing/writers/quantized-tensors.ts'
 import {
   type StoredTensor,
   safetensorsBytes,
 } from '../../../test/conformance/testing/writers/safetensors-writer.ts'
+import { randomFrom } from '../../../test/helpers/random.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
@@ -164,7 +165,7 @@ test('inputs that were sorted by their activations keep their own groups', async
 })
 
 describe('bytes under scales', () => {
-  const next = random(5)
+  const next = randomFrom(5)
   const bytes = Uint8Array.from(
     { length: N * K },
     () => [0, 128][Math.floor(next() * 2)]! + Math.floor(next() * 120),

@@ -1,6 +1,8 @@
 // Draft lengths. In: how long steps took, how often drafts were right. Out: as many drafts as pay, on clocks
 // that scatter.
+
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../../test/helpers/random.ts'
 import { DraftLength } from './speculation.ts'
 import { StepCost } from './step-cost.ts'
 
@@ -76,11 +78,7 @@ describe('drafts of a length that is chosen', () => {
    * been best.
    */
   function run(msOf: (rows: number) => number, rate: number, texts = 40, tokens = 100) {
-    let state = 7
-    const random = () => {
-      state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-      return state / 2 ** 32
-    }
+    const random = randomFrom(7)
     // Times scatter by a quarter, and one in fifty is far too long.
     const clock = (rows: number) => msOf(rows) * (0.75 + random() / 2) * (random() < 0.02 ? 2.5 : 1)
     const cost = new StepCost()

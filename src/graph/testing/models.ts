@@ -1,24 +1,12 @@
 // Test models. In: sizes, or random choices. Out: small graphs, and seeded weights that their encodings hold
 // exactly.
+import { randomFrom } from '../../../test/helpers/random.ts'
 import type { Encoding } from '../../abi/encodings.ts'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import type { Value } from '../ir.ts'
 import type { Graph } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
 import type { Machine } from './interpret.ts'
-
-/** Numbers in [0, 1). The same name gives the same numbers. */
-function seeded(name: string): () => number {
-  let state = [...name].reduce(
-    (hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193),
-    0x811c9dc5,
-  )
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    // The low bits of such a generator repeat after few steps.
-    return (state >>> 8) / 2 ** 24
-  }
-}
 
 /** Smallest and largest code, and a scale that makes weights of about 0.08. */
 const CODES: Readonly<Record<Encoding, readonly [number, number, number]>> = {
@@ -35,7 +23,7 @@ const CODES: Readonly<Record<Encoding, readonly [number, number, number]>> = {
  * Codes times one scale. Every group has the code of largest magnitude, so quantising finds the same scale.
  */
 export function weightValues(name: string, n: number, k: number, encoding: Encoding): Float64Array {
-  const random = seeded(name)
+  const random = randomFrom(name)
   const [least, most, scale] = CODES[encoding]
   const draw = (index: number) => {
     const code = least + Math.floor(random() * (most - least + 1))

@@ -44,9 +44,3 @@ export async function valuesOf(
     return dtype === 'Q4_0' ? half(start) * (code - 8) : half(start) * code + half(start + 2)
   })
 }
-
-/** Numbers in [0, 1). */
-export const seededRandom = (seed: number) => () => {
-  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
-  return seed / 2 ** 32
-}

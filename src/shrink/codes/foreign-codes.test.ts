@@ -1,17 +1,18 @@
 // Codes for others. In: coded matrices. Out: ggml blocks and GPTQ tensors that stand for the same values.
+
 import { describe, expect, test } from 'vitest'
+import { signedFrom } from '../../../test/helpers/random.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import { packedInts } from '../../formats/safetensors/packed-ints.ts'
 import { packedChunks } from '../../weights/slabs.ts'
 import { unpackPanels } from '../../weights/unpack.ts'
 import { rtn } from '../matrix/grid.ts'
-import { seeded } from '../testing/obs.ts'
 import { decode, type Format } from './coded-matrix.ts'
 import { blockDType, ggmlBlocks, gptqMatrix } from './foreign-codes.ts'
 import { layMatrix, unlayMatrix } from './lay.ts'
 
 const FORMATS: readonly Format[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel']
-const random = seeded(6)
+const random = signedFrom(6)
 const codedOf = (format: Format, n: number, k: number) =>
   rtn(
     Float32Array.from({ length: n * k }, () => 0.1 * random() ** 3),

@@ -1,15 +1,16 @@
 // Laying. In: coded matrices. Out: their bytes, compared with the loader's and read back.
+
 import { describe, expect, test } from 'vitest'
+import { signedFrom } from '../../../test/helpers/random.ts'
 import { matrixBytes } from '../../abi/encodings.ts'
 import { packRows } from '../../weights/slabs.ts'
 import { unpackPanels } from '../../weights/unpack.ts'
 import { rtn } from '../matrix/grid.ts'
-import { seeded } from '../testing/obs.ts'
 import { decode, type Format } from './coded-matrix.ts'
 import { layMatrix } from './lay.ts'
 
 const FORMATS: readonly Format[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel']
-const random = seeded(4)
+const random = signedFrom(4)
 
 describe.each(FORMATS)('a matrix laid as %s', (format) => {
   test.each([

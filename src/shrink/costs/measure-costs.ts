@@ -1,5 +1,6 @@
 // Measuring costs. In: a prepared model, a host. Out: the time of a token's products in each sparse format at
 // several sparsities, beside what else a token takes.
+
 import {
   GROUP_SIZE,
   matrixBytes,
@@ -16,6 +17,7 @@ import type { BuiltModel } from '../../engine/load/build-model.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { DTYPE_OF } from '../../formats/hbm/hbm.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
+import { Random } from '../../generate/sampler/random.ts'
 import { compile } from '../../graph/compile.ts'
 import { slotsOf } from '../../graph/plan/cost.ts'
 import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
@@ -78,17 +80,6 @@ const SCALE_BYTES = 16
 /** Inputs of a vector. */
 const QUAD = 4
 
-/** Seeded: numbers from 0 to 1. */
-function randomFrom(seed: number): () => number {
-  let state = seed | 1
-  return () => {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    return (state >>> 0) / 2 ** 32
-  }
-}
-
 /** `format`: undefined for a dense matrix. */
 export function standIn(
   [n, k]: readonly [number, number],
@@ -96,7 +87,8 @@ export function standIn(
   format: CostFormat | undefined,
   kept: number,
 ): TensorInfo {
-  const random = randomFrom(n * 31 + k)
+  const source = new Random(n * 31 + k)
+  const random = () => source.next()
   const panels = randomPanels(base, n, k, random)
   if (format !== undefined) dropUnits(base, panels, k, format, kept, random)
   const bytes = format === undefined ? panels : sparseSlot(base, format, panels, k)

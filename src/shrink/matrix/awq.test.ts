@@ -1,9 +1,11 @@
 // AWQ and mixed formats. In: small problems. Out: scales that help where few inputs are large, estimates
 // compared with measured errors, formats within a budget.
+
 import { describe, expect, test } from 'vitest'
+import { signedFrom } from '../../../test/helpers/random.ts'
 import { matrixBytes } from '../../abi/encodings.ts'
 import { decode } from '../codes/coded-matrix.ts'
-import { measuredLoss, type Problem, seeded } from '../testing/obs.ts'
+import { measuredLoss, type Problem } from '../testing/obs.ts'
 import { importanceOf, searchScales } from './awq.ts'
 import { rtn } from './grid.ts'
 import { inputStats } from './hessian.ts'
@@ -19,7 +21,7 @@ import {
 
 /** Inputs of which every 16th is 20 times as large, as in trained models. */
 function outliers(n: number, k: number, rows: number): Problem {
-  const random = seeded(n * k)
+  const random = signedFrom(n * k)
   const inputs = Float32Array.from({ length: rows * k }, (_, at) => random() * ((at % k) % 16 === 3 ? 20 : 1))
   return { weights: Float32Array.from({ length: n * k }, random), n, k, inputs } as Problem
 }

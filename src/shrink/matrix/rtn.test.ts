@@ -1,11 +1,13 @@
 // Rounding. In: groups of weights. Out: codes compared with those of src/weights, and errors with a search.
+
 import { describe, expect, test } from 'vitest'
+import { signedFrom } from '../../../test/helpers/random.ts'
 import { quantize4, quantize8 } from '../../weights/quantize.ts'
 import { decode } from '../codes/coded-matrix.ts'
-import { seeded, storedScale } from '../testing/obs.ts'
+import { storedScale } from '../testing/obs.ts'
 import { rtn } from './grid.ts'
 
-const random = seeded(1)
+const random = signedFrom(1)
 const weights = Float32Array.from({ length: 6 * 96 }, (_, i) => random() ** 3 + (i < 96 ? 0.7 : 0))
 
 const errorOf = (values: ArrayLike<number>, from = 0, count = values.length) => {

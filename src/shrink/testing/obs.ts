@@ -1,5 +1,6 @@
 // OBS by definition. In: a small matrix, its inputs, how to solve. Out: codes and scales, by eliminating one
 // column after the other from the explicit inverse of the Hessian. Shares no arithmetic with the solver.
+import { signedFrom } from '../../../test/helpers/random.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
 
 export interface Problem {
@@ -10,15 +11,6 @@ export interface Problem {
   readonly inputs: Float32Array
 }
 
-/** Numbers in (-1, 1), the same for a seed. */
-export function seeded(seed: number): () => number {
-  let state = seed * 2654435761
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return (state >>> 8) / 2 ** 23 - 1
-  }
-}
-
 /** Weights, and inputs that are correlated as those of models are. `dead`: inputs that are always zero. */
 export function randomProblem(
   n: number,
@@ -27,7 +19,7 @@ export function randomProblem(
   seed: number,
   dead: number[] = [],
 ): Problem {
-  const random = seeded(seed)
+  const random = signedFrom(seed)
   const mix = Float64Array.from({ length: k * 6 }, () => random())
   const inputs = new Float32Array(rows * k)
   for (let row = 0; row < rows; row++) {

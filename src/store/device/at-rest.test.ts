@@ -2,10 +2,10 @@
 // with external data, and each way in which a device damages a file. Out: what the server has, or a typed
 // error.
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import type { ByteSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
-import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { fileKey } from './notes.ts'
 import { CHUNK_BYTES } from './sums.ts'

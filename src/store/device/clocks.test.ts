@@ -1,9 +1,9 @@
 // Tests of dates on the device. In: clocks that are set forward or back, stand still or say nonsense. Out:
 // the newest session, notes that are believed or measured again, and dates that can be sorted.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { serveFiles } from '../../../test/helpers/file-server.ts'
 import { makeRoom, storedFiles, storedSessions } from '../../api/stored.ts'
 import { openAddress } from '../open.ts'
-import { serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { deviceNotes } from './notes.ts'
 import { SessionStore } from './sessions.ts'

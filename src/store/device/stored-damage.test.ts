@@ -1,9 +1,9 @@
 // Tests of damage on the device. In: a GGUF that was stored, and bytes of it turned over or zeroed. Out: the
 // right bytes at the next load.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../../base/errors.ts'
 import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
-import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { distrust, trust } from './load-marks.ts'
 import { fileKey } from './notes.ts'

@@ -1,9 +1,9 @@
 // Peeking. In: a real server, with ranges and without. Out: headers, at the cost of little more than
 // themselves.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import { fileKey } from '../device/notes.ts'
 import { openAddress } from '../open.ts'
-import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { peekAddress } from './peek.ts'
 

@@ -1,7 +1,7 @@
 // Ranges. In: a server that records its requests. Out: how much a source fetches for what is read of it.
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import type { ByteSource } from '../../base/bytes.ts'
-import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { openRanges, type RangeOptions } from './ranges.ts'
 
 const MIB = 1 << 20

@@ -2,13 +2,13 @@
 // and what was fetched for it.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
+import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import type { ByteSource } from '../../base/bytes.ts'
 import type { HalfbyteError } from '../../base/errors.ts'
 import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { openModel } from '../../formats/open-model.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'
-import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 
 /** Three chunks of a download, which are not those that are hashed. */

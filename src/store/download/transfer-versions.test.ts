@@ -1,7 +1,7 @@
 // Versions of transfers. In: a server with ranges and no ETag, a file that changes. Out: bytes of one
 // version.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type FileServer, serveFiles } from '../testing/file-server.ts'
+import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import { BYTES, hash, MemoryFile, OTHER } from '../testing/memory-file.ts'
 import { transfer } from './transfer.ts'
 

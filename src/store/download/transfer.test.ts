@@ -1,8 +1,8 @@
 // Transfers. In: a server that misbehaves in every way, a file that keeps what it is given. Out: the bytes,
 // or a typed error.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'
-import { type FileServer, serveFiles } from '../testing/file-server.ts'
 import { BYTES, hash, MemoryFile, OTHER, SIZE } from '../testing/memory-file.ts'
 import { pieces } from './request.ts'
 import { transfer } from './transfer.ts'

@@ -3,8 +3,8 @@
 // docs/guide/loading.md has the same table for readers. faults.test.ts compares the two, and runs every
 // fault.
 import { gzipSync } from 'node:zlib'
+import type { Behaviour, FileServer } from '../../../test/helpers/file-server.ts'
 import type { ErrorCode } from '../../base/errors.ts'
-import type { Behaviour, FileServer } from './file-server.ts'
 
 export interface Fault {
   /** Completes "A server or a network that …". */

@@ -1,5 +1,6 @@
 // A model of ONNX Runtime's optimiser tests. In: its bytes. Out: whether the passes keep its outputs on
 // random inputs, and its node counts before and after.
+
 import { bufferSource } from '../../../src/base/bytes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../../src/base/errors.ts'
 import { evaluate } from '../../../src/onnx/evaluate.ts'
@@ -9,6 +10,7 @@ import { countOf, isFloat, type Tensor, tensorOf } from '../../../src/onnx/ir/te
 import { runPasses } from '../../../src/onnx/passes/pass.ts'
 import { PASSES } from '../../../src/onnx/passes.ts'
 import { readModel } from '../../../src/onnx/read-model.ts'
+import { randomFrom } from '../../helpers/random.ts'
 import { difference } from './node-case.ts'
 import { FUSED } from './verify/fused.ts'
 
@@ -64,11 +66,7 @@ const MOST_ELEMENTS = 2 ** 18
 function feedsOf(graph: Graph): Map<string, Tensor> {
   const sizes = { get: () => SIZE, has: () => true } as unknown as ReadonlyMap<string, number>
   const size = (dim: Dim) => Math.max(1, evaluateDim(dim, sizes) ?? SIZE)
-  let state = 1
-  const random = () => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
-    return state / 2 ** 32
-  }
+  const random = randomFrom(1)
   const feed = ({ name, type }: Input): [string, Tensor] => {
     const dtype = type?.dtype ?? 'f32'
     const dims = (type?.dims ?? []).map(size)

@@ -1,5 +1,6 @@
 // Passes. In: exports of torch and the models of onnxruntime's optimiser tests. Out: whether each pass leaves
 // the outputs as they were, on random inputs, and how many nodes remain.
+
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -12,6 +13,7 @@ import { isFloat, type Tensor, tensorOf, zeros } from '../../../src/onnx/ir/tens
 import { runPasses } from '../../../src/onnx/passes/pass.ts'
 import { PASSES } from '../../../src/onnx/passes.ts'
 import { readModel } from '../../../src/onnx/read-model.ts'
+import { randomFrom } from '../../helpers/random.ts'
 import { difference } from './node-case.ts'
 import { FUSED } from './verify/fused.ts'
 
@@ -26,12 +28,8 @@ const read = async (path: string) =>
 /** Floats between -1 and 1, whole numbers from 0 to 2; sums of symbols keep their sum. */
 function randomFeeds(graph: Graph): Map<string, Tensor> {
   const symbols = new Map<string, number>()
-  let state = 1
   let next = 2
-  const random = () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return state / 2 ** 32
-  }
+  const random = randomFrom(1)
   for (const { type } of graph.inputs)
     for (const dim of type?.dims ?? []) {
       const isName = typeof dim === 'string' && !/[ +*(]/.test(dim)

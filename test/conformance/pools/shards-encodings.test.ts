@@ -6,12 +6,12 @@ import type { WeightPolicy } from '../../../src/engine/wire/protocol.ts'
 import type { DType } from '../../../src/formats/tensors.ts'
 import { CODED_DTYPES } from '../../../src/formats/testing/random-blocks.ts'
 import { UNITS } from '../../../src/weights/sparse/testing/matrices.ts'
+import { Random } from '../../helpers/random.ts'
 import { BOUNDS } from '../testing/families/matrix.ts'
 import { packOf } from '../testing/families/matrix-families.ts'
 import { safetensorsFiles } from '../testing/model-files.ts'
 import { type Files, logitsOf, relativeError, withBuilt } from '../testing/node-engine.ts'
 import { type RandomModel, randomLlama } from '../testing/random-llama.ts'
-import { randomWords } from '../testing/writers/random-tensor.ts'
 import { typedGguf } from '../testing/writers/typed-gguf.ts'
 
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)
@@ -73,7 +73,7 @@ describe('shards have the logits of one thread', () => {
 
 /** The model without three quarters of the format's units; for 2:4, without half of each four inputs. */
 function thinned({ config, weights }: RandomModel, sparse: SparseFormat): RandomModel {
-  const word = randomWords(3)
+  const random = new Random(3)
   const [rows, inputs] = UNITS[sparse]
   const thin = new Map(
     [...weights].map(([name, { shape, values }]) => {
@@ -85,7 +85,7 @@ function thinned({ config, weights }: RandomModel, sparse: SparseFormat): Random
         const input = at % k
         if (sparse === 'sp24') return (row + input) % 4 < 2 ? value : 0
         const unit = `${Math.floor(row / rows)} ${Math.floor(input / inputs)}`
-        const isKept = kept.get(unit) ?? word() % 4 === 0
+        const isKept = kept.get(unit) ?? random.chance(0.25)
         kept.set(unit, isKept)
         return isKept ? value : 0
       })

@@ -1,5 +1,7 @@
 // Schemas of rising difficulty. 200 schemas: handwritten ones, then random ones.
-import { RandomSchema, seeded, type TestSchema } from '../../../src/constrain/testing/random-schema.ts'
+
+import { RandomSchema, type TestSchema } from '../../../src/constrain/testing/random-schema.ts'
+import { randomFrom } from '../../helpers/random.ts'
 
 const text = { type: 'string', maxLength: 24 }
 const count = { type: 'integer', minimum: 0, maximum: 999 }
@@ -174,7 +176,7 @@ function complete(count: number) {
   for (const [index, schema] of WRITTEN.entries()) add(`written ${index}`, schema)
   for (let seed = 9000; known.size < count; seed++) {
     const level = Math.min(3, 1 + Math.floor((4 * (known.size - WRITTEN.length)) / (count - WRITTEN.length)))
-    add(`level ${level}, seed ${seed}`, new RandomSchema(seeded(seed)).schema(level))
+    add(`level ${level}, seed ${seed}`, new RandomSchema(randomFrom(seed)).schema(level))
   }
   return [...known.values()]
 }

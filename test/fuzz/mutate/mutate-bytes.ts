@@ -1,6 +1,6 @@
 // Bytes. In: a good file, and where its numbers stand. Out: the file with bits flipped, numbers replaced,
 // parts moved or cut off.
-import type { Random } from '../random.ts'
+import type { Random } from '../../helpers/random.ts'
 
 /** A number of a binary header. */
 export interface Field {

@@ -1,7 +1,7 @@
 // ONNX graphs. In: a good model. Out: the model with one or two changes of meaning: nodes inside If or Loop,
 // tensors shared between nodes, other constants, other operators; and what was changed. The file stays whole.
 import { PbfWriter } from 'pbf'
-import type { Random } from '../random.ts'
+import type { Random } from '../../helpers/random.ts'
 import { fieldsOf } from './mutate-proto.ts'
 
 /** A field of a message: its number, and its value without tag and length. */

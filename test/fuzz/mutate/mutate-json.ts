@@ -1,7 +1,7 @@
 // JSON. In: a good document as a tree. Out: one with values of other types, extreme numbers, keys twice or
 // gone, deep nesting.
 
-import type { Random } from '../random.ts'
+import type { Random } from '../../helpers/random.ts'
 import { childOf, childrenIn, Pairs, Raw, type Tree, withChild } from './json-tree.ts'
 
 const NUMBERS: readonly Tree[] = [

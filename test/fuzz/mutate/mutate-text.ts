@@ -1,6 +1,6 @@
 // Text. In: a good text of some language and words of it. Out: the text with pieces cut, doubled, moved and
 // swapped for others.
-import type { Random } from '../random.ts'
+import type { Random } from '../../helpers/random.ts'
 
 const MOST_CHARACTERS = 1 << 16
 

@@ -6,11 +6,11 @@ import { RandomSchema } from '../../../src/constrain/testing/random-schema.ts'
 import { allowed, smallVocabulary } from '../../../src/constrain/testing/vocabulary.ts'
 import { writeGrammar } from '../../../src/constrain/write-grammar.ts'
 import { constraintSpec } from '../../../src/engine/reply/constraints.ts'
+import { Random } from '../../helpers/random.ts'
 import { textOf } from '../input.ts'
 import { textOfTree, treeOf } from '../mutate/json-tree.ts'
 import { mutateJson } from '../mutate/mutate-json.ts'
 import { mutateText } from '../mutate/mutate-text.ts'
-import { Random } from '../random.ts'
 import type { Target } from '../target.ts'
 
 /** Tokens of a walk. */

@@ -3,11 +3,11 @@
 
 import { spmSpec } from '../../../src/text/testing/tiny.ts'
 import { type GgufValue, ggufBytes } from '../../conformance/testing/writers/gguf-writer.ts'
+import type { Random } from '../../helpers/random.ts'
 import { type GgufLayout, layoutOf } from '../gguf-layout.ts'
 import type { Input } from '../input.ts'
 import { bytesOfFile, ggufModels, readModel, typedLlama } from '../models.ts'
 import { mutateBytes } from '../mutate/mutate-bytes.ts'
-import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
 
 /** Of those that get as far as their plan so many are loaded and run. */

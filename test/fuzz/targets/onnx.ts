@@ -3,12 +3,12 @@
 // accepted is loaded and compared with the evaluator.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Random } from '../../helpers/random.ts'
 import { loadAndCompare } from '../compare-onnx.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
 import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import { mutateGraph } from '../mutate/mutate-graph.ts'
 import { mutateProto } from '../mutate/mutate-proto.ts'
-import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
 
 const EXPORTS = join(import.meta.dirname, '../../conformance/onnx/exports')

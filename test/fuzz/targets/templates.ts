@@ -6,11 +6,11 @@ import type { Message, Tool } from '../../../src/engine/wire/protocol.ts'
 import { CHATML, type ChatMessage, ChatTemplate, PLAIN, turnEndIds } from '../../../src/text/chat/chat.ts'
 import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
 import { createTokenizer } from '../../../src/text/tokenize/read/create.ts'
+import type { Random } from '../../helpers/random.ts'
 import { type Input, textOf } from '../input.ts'
 import { textOfTree, treeOf } from '../mutate/json-tree.ts'
 import { mutateJson } from '../mutate/mutate-json.ts'
 import { mutateText } from '../mutate/mutate-text.ts'
-import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
 
 export async function openTarget(): Promise<Target> {

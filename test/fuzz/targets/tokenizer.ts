@@ -8,11 +8,11 @@ import { readJson, withoutNulls } from '../../../src/formats/json.ts'
 import type { ModelFile } from '../../../src/formats/readers.ts'
 import type { MetaValue } from '../../../src/formats/tensors.ts'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../../../src/text/testing/tiny.ts'
+import type { Random } from '../../helpers/random.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
 import { type Tree, textOfTree, treeOf } from '../mutate/json-tree.ts'
 import { mutateJson } from '../mutate/mutate-json.ts'
 import { mutateText } from '../mutate/mutate-text.ts'
-import type { Random } from '../random.ts'
 import type { Target } from '../target.ts'
 
 export async function openTarget(): Promise<Target> {

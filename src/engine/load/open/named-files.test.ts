@@ -2,10 +2,10 @@
 // every request that a load makes, each in the model's folder, and the token with no other.
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { isHalfbyteError } from '../../../base/errors.ts'
 import { openOnnx } from '../../../onnx/open-model.ts'
 import { modelBytes } from '../../../onnx/testing/write-model.ts'
-import { type FileServer, serveFiles } from '../../../store/testing/file-server.ts'
 import { openAny } from './open-any.ts'
 import { openRequestedFiles } from './open-files.ts'
 

@@ -1,8 +1,10 @@
 // Weights in blocks. In: codes, scales and zero points as MatMulNBits has them, in a file. Out: whether rows
 // that are read are scale * (code - zero point).
+
 import { expect, test } from 'vitest'
+import { randomFrom } from '../../../../test/helpers/random.ts'
 import { floatToHalf, halfToFloat } from '../../../base/half.ts'
-import { seededRandom, storedNumbers, valuesOf } from '../../testing/stored-codes.ts'
+import { storedNumbers, valuesOf } from '../../testing/stored-codes.ts'
 import { blockTensor } from './block-weights.ts'
 
 const N = 6
@@ -24,7 +26,7 @@ test.each([
 ] as const)(
   '%i bits in blocks of %i, zero points: %s are read as %s',
   async (bits, block, zeroPoints, form) => {
-    const next = seededRandom(3)
+    const next = randomFrom(3)
     const code = () => Math.floor(next() * 2 ** bits)
     const blocks = Math.ceil(K / block)
     const codes = Array.from({ length: N * blocks * block }, code)

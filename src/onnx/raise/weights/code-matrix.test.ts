@@ -1,10 +1,12 @@
 // Matrices of codes. In: codes, scales and zero points in every layout, in a file. Out: whether rows that are
 // read are what DequantizeLinear makes of them.
+
 import { expect, test } from 'vitest'
+import { randomFrom } from '../../../../test/helpers/random.ts'
 import { floatToHalf, halfToFloat } from '../../../base/half.ts'
 import type { Constant } from '../../ir/graph.ts'
 import type { DType } from '../../ir/tensor.ts'
-import { seededRandom, storedNumbers, valuesOf } from '../../testing/stored-codes.ts'
+import { storedNumbers, valuesOf } from '../../testing/stored-codes.ts'
 import { codeTensor } from './code-matrix.ts'
 
 const N = 6
@@ -34,7 +36,7 @@ test.each([
   const count = spread === 'one' ? 1 : N * parts
   const [low, high] = RANGES[dtype]!
   for (const isTurned of [false, true]) {
-    const next = seededRandom(7)
+    const next = randomFrom(7)
     const whole = () => low + Math.floor(next() * (high - low + 1))
     const codes = Array.from({ length: N * K }, whole)
     const zeros = Array.from({ length: count }, whole)

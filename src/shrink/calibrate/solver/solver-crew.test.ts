@@ -1,16 +1,17 @@
 // The crew of solvers. In: a random problem. Out: the same bits for any number of threads, and what happens
 // when a run is aborted or a thread ends.
+
 import { afterEach, describe, expect, test } from 'vitest'
+import { signedFrom } from '../../../../test/helpers/random.ts'
 import { loadSolver, startSolver } from '../../../cli/host.ts'
 import { factorize } from '../../matrix/factor.ts'
 import type { Slab } from '../../matrix/gptq.ts'
 import { inputStats } from '../../matrix/hessian.ts'
 import { parsePattern } from '../../prune/mask.ts'
 import { type Pruned, prune, pruneBytes, pruning } from '../../prune/prune.ts'
-import { seeded } from '../../testing/obs.ts'
 import { type CrewOptions, SolverCrew } from './solver-crew.ts'
 
-const random = seeded(9)
+const random = signedFrom(9)
 // More than one slab and one step of the factor that is shared.
 const n = 150
 const k = 608

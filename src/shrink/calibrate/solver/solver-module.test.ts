@@ -1,14 +1,15 @@
 // The solver's module. In: random problems. Out: the bits of the products in TypeScript, and the same codes.
+
 import { expect, test } from 'vitest'
+import { signedFrom } from '../../../../test/helpers/random.ts'
 import { loadSolver } from '../../../cli/host.ts'
 import { type Dense, factorBytes, factorize, plainDense, rowsOf, slabBytes } from '../../matrix/factor.ts'
 import { gptq } from '../../matrix/gptq.ts'
 import { inputStats } from '../../matrix/hessian.ts'
 import { targetsOf, turned } from '../../matrix/targets.ts'
-import { seeded } from '../../testing/obs.ts'
 import { openSolver } from './solver-module.ts'
 
-const random = seeded(5)
+const random = signedFrom(5)
 const filled = (dense: Dense, key: string, length: number, values: Float64Array) => {
   const room = dense.room(key, length)
   room.set(values.subarray(0, length))

@@ -2,7 +2,7 @@
 // ONNX file. What is not said is as exporters write it.
 
 import { modelBytes, type WrittenValue } from '../../../../src/onnx/testing/write-model.ts'
-import { Random } from '../../../fuzz/random.ts'
+import { Random } from '../../../helpers/random.ts'
 import { Nodes, TYPE } from './nodes.ts'
 
 export const VOCAB = 96

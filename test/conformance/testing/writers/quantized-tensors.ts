@@ -1,6 +1,8 @@
 // Quantised tensors. In: codes, scales, zero points of a random matrix. Out: the tensors of GPTQ, AWQ,
 // compressed-tensors and FP8 for it, bit by bit from their published definitions, and the dequantised values.
+
 import { floatToHalf, halfToFloat } from '../../../../src/base/half.ts'
+import { randomFrom } from '../../../helpers/random.ts'
 import type { StoredTensor } from './safetensors-writer.ts'
 
 type Tensors = Record<string, StoredTensor>
@@ -20,15 +22,6 @@ export interface IntMatrix {
   readonly zeros: Uint8Array
 }
 
-/** A small generator that gives the same numbers on every machine. */
-export function random(seed: number): () => number {
-  let state = seed * 2654435761 + 1
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return state / 2 ** 32
-  }
-}
-
 export interface IntOptions {
   readonly bits?: 4 | 8
   readonly groupSize?: number
@@ -44,8 +37,8 @@ export interface IntOptions {
 
 export function intMatrix(n: number, k: number, options: IntOptions = {}): IntMatrix {
   const { bits = 4, groupSize = 32, isSymmetric = true, isShuffled = false, seed = 1, size = 0.01 } = options
-  const shuffle = random(options.orderSeed ?? seed)
-  const next = random(seed)
+  const shuffle = randomFrom(options.orderSeed ?? seed)
+  const next = randomFrom(seed)
   const groups = Math.ceil(k / groupSize)
   const groupOf = Array.from({ length: k }, (_, i) => Math.floor(i / groupSize))
   for (let i = k - 1; isShuffled && i > 0; i--) {

@@ -1,8 +1,8 @@
 // File server. In: files, faults. Out: a local HTTP server that sends the files to any page, with these
 // faults.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
+import { openServer } from './http-server.ts'
 
 export interface Behaviour {
   /** Misbehaves only for the file at this path. */
@@ -88,21 +88,15 @@ export interface FileServer {
 
 /** `/moved/x` redirects to `/x`. */
 export async function serveFiles(files: Readonly<Record<string, Uint8Array>>): Promise<FileServer> {
-  const server = createServer((request, response) => answer(self, request, response))
+  const server = await openServer((request, response) => answer(self, request, response))
   const self: FileServer = {
-    address: '',
+    address: server.address,
     requests: [],
     files: new Map(Object.entries(files)),
     behaviour: {},
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close: server.close,
   }
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return Object.assign(self, { address: `http://127.0.0.1:${port}/` })
+  return self
 }
 
 function answer(server: FileServer, request: IncomingMessage, response: ServerResponse): void {

@@ -1,0 +1,81 @@
+// Chance. In: a seed and the number of an input. Out: the same draws for the same two, on every machine.
+//
+// All tests, fuzzers, soaks and benches draw from here. One generator stands beside it: that of
+// test/conformance/testing/writers/random-tensor.ts, whose numbers are the weights behind the golden files.
+
+/** Draws of one input. Each input has draws of its own, so that any of a million can be made again alone. */
+export class Random {
+  #state: number
+
+  /** A text as seed stands for a number that is made from its characters. */
+  constructor(seed: number | string, index = 0) {
+    const number = typeof seed === 'string' ? hashed(seed) : seed
+    this.#state = (mix(number) ^ mix(index + 0x9e3779b9)) >>> 0
+  }
+
+  /** 32 random bits (mulberry32). */
+  word(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    return mix(this.#state)
+  }
+
+  /** From 0 to below 1. */
+  unit(): number {
+    return this.word() / 2 ** 32
+  }
+
+  /** From -1 to below 1. */
+  signed(): number {
+    return this.word() / 2 ** 31 - 1
+  }
+
+  /** A whole number from 0 to below `end`. */
+  below(end: number): number {
+    return Math.floor(this.unit() * end)
+  }
+
+  /** A whole number, both ends included. */
+  between(least: number, most: number): number {
+    return least + this.below(most - least + 1)
+  }
+
+  chance(probability: number): boolean {
+    return this.unit() < probability
+  }
+
+  pick<T>(values: readonly T[]): T {
+    return values[this.below(values.length)] as T
+  }
+
+  /** 1 most often, sometimes more, at most `most`. */
+  few(most = 6): number {
+    let count = 1
+    while (count < most && this.chance(0.4)) count += 1
+    return count
+  }
+}
+
+/** Draws from 0 to below 1, for what takes a function. */
+export function randomFrom(seed: number | string): () => number {
+  const random = new Random(seed)
+  return () => random.unit()
+}
+
+/** Draws from -1 to below 1, for what takes a function. */
+export function signedFrom(seed: number | string): () => number {
+  const random = new Random(seed)
+  return () => random.signed()
+}
+
+function mix(value: number): number {
+  let mixed = Math.imul(value ^ (value >>> 15), value | 1)
+  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed
+  return (mixed ^ (mixed >>> 14)) >>> 0
+}
+
+/** FNV-1a. */
+function hashed(text: string): number {
+  let hash = 0x811c9dc5
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return hash
+}
