@@ -230,7 +230,7 @@ export async function openWork(path: string, key: JobKey, resume: boolean): Prom
 }
 
 function checkKey(path: string, text: string, key: JobKey, resume: boolean): void {
-  if (!resume) throw refused(path, 'holds an unfinished job', 'add --resume to go on with it, or remove it')
+  if (!resume) throw refused(path, 'holds an unfinished job', 'add --resume to continue it, or remove it')
   const known = parsed(text)
   const parts = [...new Set([...Object.keys(key), ...Object.keys(known)])]
   const others = parts.filter((part) => JSON.stringify(known[part]) !== JSON.stringify(key[part]))
