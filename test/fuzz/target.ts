@@ -14,7 +14,7 @@ export interface Target {
   run(input: Input): Promise<string> | string
 }
 
-/** A target that is made ready once in a process. */
+/** A target that a process has opened. */
 export interface TargetModule {
   readonly openTarget: () => Promise<Target>
 }

@@ -196,9 +196,10 @@ export interface Work extends WorkFiles {
 }
 
 /**
- * Opens the folder of a job. With `resume`, goes on with what is there. A folder that a process left before
- * there was any work in it is taken as a new one. Throws `unsupported` when the folder holds something else,
- * a job with another key, one that nobody asked to resume, or one that another process works on.
+ * Opens the folder of a job. With `resume`, continues with the files of an earlier run. A folder that a
+ * process left before there was any work in it is taken as a new one. Throws `unsupported` when the folder
+ * holds something else, a job with another key, one that nobody asked to resume, or one that another process
+ * works on.
  */
 export async function openWork(path: string, key: JobKey, resume: boolean): Promise<Work> {
   const names = await namesIn(path)
