@@ -1,7 +1,6 @@
 // In: the test files beside the code. Out: vitest projects: unit (src, wasm, scripts, fuzz), conformance (the
-// fixtures), engines
-// (the built page in this machine's browsers) and sanitizers (the kernels' tests, of kernels that
-// scripts/test/sanitizers.mjs builds).
+// fixtures), engines (the built page in this machine's browsers) and sanitizers (the kernels' tests, of
+// kernels that scripts/test/sanitizers.mjs builds).
 import { defineConfig } from 'vitest/config'
 
 const shared = {

@@ -24,8 +24,7 @@ export const pageAround = (script: string): string => `<!doctype html>
 
 /**
  * Serves `page.ts` of each folder of bench/ as that folder's index.html, by default with SharedArrayBuffer
- * allowed, and
- * `model` at /model.gguf, in ranges too. `middleware` answers before both.
+ * allowed, and `model` at /model.gguf, in ranges too. `middleware` answers before both.
  */
 export async function serveBench(
   model?: URL,

@@ -1,5 +1,5 @@
-// npm run bench:replies. In: a GGUF model, tasks of halfbyte eval whose items are replies, and what
-// `halfbyte eval --samples` wrote. Out: scores of both engines, by the same marks, and where replies part.
+// `npm run bench:replies`: asks llama.cpp the items of reply tasks, marks its replies like those that
+// `halfbyte eval --samples` wrote, and shows where they diverge.
 import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { Command } from 'commander'

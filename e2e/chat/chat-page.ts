@@ -106,8 +106,7 @@ export async function slowDown(page: Page, rate: number): Promise<void> {
 
 /**
  * Watches the newest answer from inside the page, so no change is missed, and records its length at each
- * change. With
- * `stopAt` it presses the Stop button when the answer has that many characters.
+ * change. With `stopAt` it presses the Stop button when the answer has that many characters.
  */
 export async function watch(page: Page, stopAt = Number.POSITIVE_INFINITY): Promise<() => Promise<number[]>> {
   await page.evaluate((letters) => {

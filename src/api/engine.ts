@@ -91,8 +91,8 @@ export class Engine implements AsyncDisposable {
   /**
    * Starts the engine's worker, which fetches and compiles its WebAssembly. The next `load` or `probe` with
    * the same `assets` takes it and begins that much sooner. Call it as soon as the page knows that it will
-   * load a model. The worker waits until then; a second call does nothing. What fails here is tried again by
-   * the load, which says why. Throws `unsupported` for a wrong option.
+   * load a model. The worker waits until then; a second call does nothing. If this fails, the load tries
+   * again and reports the reason. Throws `unsupported` for a wrong option.
    */
   static prepare(options: PrepareOptions = {}): void {
     const { script, assets } = prepareRequest(options)

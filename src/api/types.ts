@@ -157,9 +157,8 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   readonly signal?: AbortSignal | undefined
   /**
    * Functions that the model may ask to call. The chat template tells the model about them; if it cannot, the
-   * system text does. Only for `send`,
-   * `edit` and `regenerate`. The result then has `toolCalls`; answer them with messages of the role `tool`.
-   * Default: none.
+   * system text does. Only for `send`, `edit` and `regenerate`. The result then has `toolCalls`; answer them
+   * with messages of the role `tool`. Default: none.
    */
   readonly tools?: readonly Tool[] | undefined
   /**

@@ -21,7 +21,7 @@ export function withConstraintOptions(command: Command): Command {
   return command
     .option('--schema <file>', 'a JSON Schema: the answer is a JSON value that it allows')
     .option('--compact', 'with --schema: JSON without blanks between its parts')
-    .option('--grammar <file>', 'a grammar in GBNF: the answer is what its rule root matches')
+    .option('--grammar <file>', 'a grammar in GBNF, whose rule root must match the answer')
     .option('--pattern <regexp>', 'a regular expression: the whole answer matches it')
     .option(
       '--choice <text>',

@@ -82,7 +82,8 @@ function fillRepeats(grammar: GrammarNodes, nullable: Uint8Array): void {
   const fill = (node: NodeId): NodeId => {
     if (!isEmpty(node)) return node
     return memo(filled, node, () => {
-      if (++depth > MAX_DEPTH) throw tooLarge('nested repetitions of what may be empty', depth, MAX_DEPTH)
+      if (++depth > MAX_DEPTH)
+        throw tooLarge('nested repetitions of parts that may be empty', depth, MAX_DEPTH)
       const result = filledNode(node)
       depth -= 1
       return result

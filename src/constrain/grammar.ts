@@ -119,7 +119,7 @@ export class Grammar extends GrammarNodes {
     return rule
   }
 
-  /** The named token, or with `negated` any other. */
+  /** The named token. With `negated`: any other token. */
   namedToken(name: TokenName, negated: boolean): NodeId {
     return this.token(
       memo(this.#tokenIds, name.text, () => this.tokens.push(name) - 1),

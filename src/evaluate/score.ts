@@ -49,7 +49,7 @@ export function prefixToken({ tokenizer: { bosId, eosId } }: EvaluatedModel): nu
   if (prefix !== undefined) return prefix
   throw new HalfbyteError(
     'unsupported',
-    'the model has neither BOS nor EOS, so nothing can stand before a text without context; evaluate tasks with a context',
+    'the model has neither BOS nor EOS, so a text without context cannot be scored; evaluate tasks with a context',
   )
 }
 

@@ -71,5 +71,5 @@ export function pairsOf(
 export const otherKind = (file: string, what: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${file}: ${what}, and Halfbyte reads LoRA adapters of matrices; merge it into its model`,
+    `${file}: ${what}, but Halfbyte reads only LoRA adapters of matrices; merge it into its model`,
   )

@@ -307,7 +307,7 @@ class ModelReader {
     const known = this.#files.get(location)
     if (known !== undefined) return known
     if (this.#files.size >= MOST_FILES)
-      throw malformed(this.#source.name, `its weights lie in more than ${MOST_FILES} files`)
+      throw malformed(this.#source.name, `its weights are in more than ${MOST_FILES} files`)
     const asked = this.#options.find?.(location) ?? Promise.resolve(undefined)
     this.#files.set(location, asked)
     return asked

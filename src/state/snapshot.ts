@@ -238,7 +238,7 @@ const isSame = (blockBytes: readonly number[], { savedBytes }: StateCache): bool
 export const notSnapshot = ({ name }: Pick<ByteSource, 'name'>): HalfbyteError =>
   new HalfbyteError(
     'format',
-    `${name} is no saved session of version ${VERSION}; save it again with this release`,
+    `${name} is not a saved session of version ${VERSION}; save it again with this release`,
   )
 
 const damaged = ({ name }: ByteSource): HalfbyteError =>

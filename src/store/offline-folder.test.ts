@@ -104,7 +104,7 @@ describe.each([[['bin']], [['json']], [['json', 'bin']]])('an optional file whos
     await goOffline()
     await expect(names()).rejects.toMatchObject({
       code: 'network',
-      message: expect.stringContaining(`what this device stored of ${name} is lost`),
+      message: expect.stringContaining(`${name} was stored on this device but is lost`),
       detail: { file: name },
     })
   })

@@ -91,16 +91,13 @@ export function adaptWeights(
     }
     const [first] = left
     if (first !== undefined)
-      throw otherModel(file, `changes ${left.size} matrices, ${shown(first)} the first, that it has not`)
+      throw otherModel(file, `changes ${left.size} matrices that the model lacks, such as ${shown(first)}`)
   }
   return adapted
 }
 
 const otherModel = (file: string, what: string): HalfbyteError =>
-  new HalfbyteError(
-    'architecture',
-    `${file}: the adapter ${what}; it was made for another model than this one`,
-  )
+  new HalfbyteError('architecture', `${file}: the adapter ${what}; it was made for another model`)
 
 const rowsOf = (runs: readonly (readonly [number, number])[]): number[] =>
   runs.flatMap(([first, count]) => Array.from({ length: count }, (_, index) => first + index))

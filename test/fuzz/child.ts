@@ -1,6 +1,5 @@
-// The process that reads inputs. In: orders from the runner. Out: outcomes and faults. A file has the number
-// of the
-// current input, so the runner knows it even when this process hangs or dies.
+// The process that reads inputs for the runner, and reports outcomes and faults. A file has the number of the
+// current input, so the runner knows it even if this process hangs or dies.
 import { openSync, writeSync } from 'node:fs'
 import { Random } from '../helpers/random.ts'
 import { type Input, restoreInput, storeInput } from './input.ts'

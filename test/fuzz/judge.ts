@@ -1,4 +1,4 @@
-// Judging. In: a target and one input. Out: how far it came or which typed error it met; anything else is a
+// Reads one input with a target, and says how far it came or which typed error it met. Anything else is a
 // finding.
 import { isHalfbyteError } from '../../src/base/errors.ts'
 import type { Input } from './input.ts'

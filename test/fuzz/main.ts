@@ -1,5 +1,4 @@
-// Fuzzing. In: a target and how long. Out: the corpus read once more, then inputs by chance; counts, and each
-// finding as a file.
+// Runs the fuzzers: reads the corpus once more, then random inputs, and writes each finding to a file.
 //
 //   npm run fuzz -- TARGET... [--minutes N] [--inputs N] [--seed S] [--jobs N] [--report FILE]
 //   npm run fuzz -- TARGET --at SEED:INDEX       reads the one input of that number
@@ -7,9 +6,9 @@
 //
 // TARGET is one of test/fuzz/targets/ or `all`. The rule that every input is held to: it is read, or refused
 // with a HalfbyteError of another code than `internal`, in 5 s and with 512 MB at most. Everything else is a
-// finding, which is made smaller and written to build/fuzz/TARGET/. Once mended it moves to
-// test/fuzz/corpus/, which is read before each run, so that it stays mended. The exit code is 1 with
-// findings, 2 for a wrong call.
+// finding, which is made smaller and written to build/fuzz/TARGET/. Once fixed, it moves to
+// test/fuzz/corpus/, which is read before each run, so that it stays fixed. The exit code is 1 with findings,
+// 2 for a wrong call.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { corpusOf } from './corpus.ts'

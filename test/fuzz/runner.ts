@@ -1,5 +1,5 @@
-// The runner. In: a target, a seed, how many inputs or how long. Out: counts and findings; a process that
-// hangs, dies or swells is ended, and the next one goes on after its input.
+// The runner: lets a process draw and read inputs of a target, and counts findings. A process that hangs,
+// dies or grows too large is ended, and the next one continues after its input.
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import type { Fault } from './judge.ts'
 import type { TargetName } from './target.ts'
 import type { Answer, ChildOptions, Order } from './wire.ts'
 
-/** What every input is held to. */
+/** The limits of every input. */
 export interface Limits {
   /** Longest time of one input, in which the process works or sleeps. Default 5000. */
   readonly inputMs?: number
@@ -40,7 +40,7 @@ const HEAP_MEGABYTES = 1024
 const LOOK_MS = 100
 /** A target that is opened makes its good files first. */
 const START_MS = 60_000
-/** After so many processes that had to be ended a run is over: it would find the same again and again. */
+/** A run ends after so many ended processes, because it would find the same fault again and again. */
 const MOST_DEATHS = 12
 
 const CHILD = join(import.meta.dirname, 'child.ts')

@@ -9,13 +9,12 @@ export interface Target {
   draw(random: Random): Input
   /**
    * Reads an input as the library would. Returns in one word how far it got. It may throw a HalfbyteError of
-   * any code except
-   * `internal`; any other error is a finding.
+   * any code except `internal`; any other error is a finding.
    */
   run(input: Input): Promise<string> | string
 }
 
-/** A target that is made ready once in a process. */
+/** A target that a process has opened. */
 export interface TargetModule {
   readonly openTarget: () => Promise<Target>
 }

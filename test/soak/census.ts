@@ -1,5 +1,4 @@
-// Census. In: this process. Out: the memory it has after a collection, and the threads, ports and files it
-// holds.
+// Counts the memory of this process after a collection, and its threads, ports and files.
 import { readdir } from 'node:fs/promises'
 import { queryObjects, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

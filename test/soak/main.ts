@@ -3,8 +3,8 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
-// glibc gives each thread an arena and keeps what its fragments hold: with one, what stays resident is what
-// is held.
+// glibc gives each thread an arena and keeps memory in their fragments. With a single arena, resident memory
+// is the memory in use.
 const { status } = spawnSync(
   process.execPath,
   ['--disable-warning=ExperimentalWarning', join(import.meta.dirname, 'run.ts'), ...process.argv.slice(2)],

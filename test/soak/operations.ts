@@ -1,5 +1,5 @@
-// Operations of the soak. In: an engine, randomness. Out: random operations on conversations, as a page might
-// do them, and a list of unexpected failures.
+// Random operations on the conversations of an engine, as a page might do them, with a list of unexpected
+// failures.
 import type { Engine } from '../../src/api/engine.ts'
 import { storedSessions, unstoreSession } from '../../src/api/stored.ts'
 import type { GenerateOptions, Generation, Session } from '../../src/api/types.ts'
@@ -58,7 +58,7 @@ export class Operations {
     await Promise.all(Array.from({ length: lanes }, lane))
   }
 
-  /** Begins nothing more. What was begun goes on. */
+  /** Starts nothing new. Running operations continue. */
   stop(): void {
     this.#left = 0
   }

@@ -1,5 +1,5 @@
-// One soak, in a process of its own. In: time and a seed. Out: random sessions on tiny models, and whether
-// memory, blocks, workers and files came back.
+// One soak in a process of its own: runs random sessions on tiny models for a given time, and checks that
+// memory, blocks, workers and files are freed.
 import { appendFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'

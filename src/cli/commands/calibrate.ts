@@ -32,7 +32,7 @@ interface Told {
 export function calibrateCommand(): Command {
   const command = new Command('calibrate')
     .description(
-      'Tell what the inputs of each matrix are like on a text: their size, outliers, inputs that are never used.',
+      'Show what the inputs of each matrix are like on a text: their size, outliers, inputs that are never used.',
     )
     .argument('<model>', MODEL)
     .argument('<text file>', 'UTF-8, or .jsonl with a text in each line')

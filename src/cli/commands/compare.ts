@@ -29,7 +29,7 @@ export function compareCommand(): Command {
     .description(
       'Compare packs of one model: size, memory, perplexity, speed. All are loaded at once and timed in turns.',
     )
-    .argument('<model...>', `${MODEL}; the first is what the others are compared with`)
+    .argument('<model...>', `${MODEL}; the others are compared with the first`)
     .requiredOption('--text <file>', 'UTF-8 text to score, and to run while time is taken')
     .option('--context <tokens>', 'tokens of a window', whole(4), 256)
     .option('--chunks <n>', 'most windows; default: all', whole(1))

@@ -230,8 +230,8 @@ export function evalCommand(): Command {
     .option('--batch <n>', 'items that are scored at the same time', whole(1), DEFAULT_BATCH)
     .option('--bos', 'put BOS before the context of each request, where the model has one')
     .option('--name <name>', 'what the model is called in table and plot; default: its file')
-    .option('--output <file>', 'write JSON; until then <file>.work holds what is done')
-    .option('--resume', 'go on with an unfinished run')
+    .option('--output <file>', 'write JSON; until then <file>.work holds the finished part')
+    .option('--resume', 'continue an unfinished run')
     .option('--samples <file>', 'write the numbers or the reply of each item as JSON lines')
     .option('--markdown <file>', 'write the table; default: stdout')
     .option('--plot <file>', 'write an SVG plot')
@@ -243,7 +243,7 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
   if (flags.resume === true && flags.output === undefined) {
     throw new HalfbyteError(
       'unsupported',
-      'what is done is kept beside the output; give --output FILE to resume',
+      'the finished part is stored beside the output; give --output FILE to resume',
     )
   }
   const others = await Promise.all((flags.beside ?? []).map(readReport))

@@ -78,7 +78,7 @@ describe('prune', () => {
     expect(existsSync(output)).toBe(false)
     expect(await halfbyte('prune', model, output, ...job)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds an unfinished job; add --resume to go on/),
+      err: expect.stringMatching(/holds an unfinished job; add --resume to continue/),
     })
     const other = await halfbyte('prune', model, output, ...asked, '--sparsity', '0.6', '--resume')
     expect(other).toMatchObject({

@@ -48,7 +48,7 @@ export function pruneCommand(): Command {
     .argument('<model>', MODEL)
     .argument(
       '<output>',
-      'the .hbm file, or with --as safetensors the folder, to write; <output>.work holds what is done until then',
+      'the .hbm file, or with --as safetensors the folder, to write; <output>.work holds the finished part until then',
     )
     .addOption(
       new Option('--method <method>', 'how weights are chosen and made up for; magnitude needs no text')
@@ -60,9 +60,12 @@ export function pruneCommand(): Command {
       'unstructured, sb84, sv32, or N:M like 2:4: N of M inputs are kept',
       'sv32',
     )
-    .option('--sparsity <share>', 'share of weights to drop; N:M says it itself', real(0, 1))
+    .option('--sparsity <share>', 'share of weights to drop; N:M patterns fix it', real(0, 1))
     .addOption(
-      new Option('--weights <format>', 'how what is left is stored; w8 and w4 choose codes on the same text')
+      new Option(
+        '--weights <format>',
+        'how the kept weights are stored; w8 and w4 choose codes on the same text',
+      )
         .choices(Object.keys(FORMATS))
         .default('w4'),
     )
@@ -78,12 +81,12 @@ export function pruneCommand(): Command {
     .addOption(
       new Option(
         '--scope <scope>',
-        'obs: what weights compete in; row: each output drops the same share (default: row for unstructured, matrix for sb84 and sv32)',
+        'obs: where weights compete; row: each output drops the same share (default: row for unstructured, matrix for sb84 and sv32)',
       ).choices(['matrix', 'row']),
     )
     .option(
       '--drift <share>',
-      'obs, sparsegpt: how much of what earlier matrices changed in its inputs a matrix makes up for',
+      'obs, sparsegpt: which share of the errors of earlier matrices a matrix makes up for',
       real(0, 1),
       0,
     )

@@ -42,7 +42,7 @@ describe('quantize', () => {
     expect(existsSync(output)).toBe(false)
     expect(await halfbyte('quantize', model, output, ...asked)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/holds an unfinished job; add --resume to go on/),
+      err: expect.stringMatching(/holds an unfinished job; add --resume to continue/),
     })
     expect(await halfbyte('quantize', model, output, ...asked, '--resume', '--damp', '0.02')).toMatchObject({
       code: 1,

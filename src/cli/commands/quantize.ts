@@ -45,7 +45,7 @@ export function quantizeCommand(): Command {
     .argument('<model>', MODEL)
     .argument(
       '<output>',
-      'the .hbm or .gguf file, or with --as gptq the folder, to write; <output>.work holds what is done until then',
+      'the .hbm or .gguf file, or with --as gptq the folder, to write; <output>.work holds the finished part until then',
     )
     .addOption(
       new Option(
@@ -58,7 +58,7 @@ export function quantizeCommand(): Command {
     .addOption(
       new Option(
         '--weights <format>',
-        'w4: groups of 32 under a scale; w4m: with a minimum too; w8: 8 bits; mixed: of these what --budget allows',
+        'w4: groups of 32 under a scale; w4m: with a minimum too; w8: 8 bits; mixed: a mixture that fits --budget',
       )
         .choices(Object.keys(FORMATS))
         .default('w4'),
@@ -69,7 +69,7 @@ export function quantizeCommand(): Command {
     .addOption(dampOption())
     .option(
       '--drift <share>',
-      'how much of what earlier matrices changed in its inputs a matrix makes up for',
+      'which share of the errors of earlier matrices a matrix makes up for',
       real(0, 1),
       DEFAULT_DRIFT,
     )

@@ -104,7 +104,7 @@ export const calibrationOption = (): Option =>
   )
 
 export const dampOption = (): Option =>
-  new Option('--damp <share>', "dampening: what is added to the Hessian's diagonal, as a share of its mean")
+  new Option('--damp <share>', "dampening: a share of the mean of the Hessian's diagonal, added to it")
     .argParser(real(0, 10))
     .default(DEFAULT_DAMP)
 
@@ -117,7 +117,7 @@ export const sweepsOption = (): Option =>
 export function withCompressOptions(command: Command): Command {
   return withCalibrationOptions(
     command
-      .option('--resume', 'go on with an unfinished run')
+      .option('--resume', 'continue an unfinished run')
       .addOption(loraOption())
       .option('--name <name>', "the model's name; default: its own")
       .option('--license <text>', 'licence to state in the pack')

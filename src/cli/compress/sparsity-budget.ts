@@ -109,7 +109,7 @@ function completed(asked: AskedBudget, { restMs, machine }: Costs): SparsityBudg
   if (restMs !== undefined) return { ...asked, restMs }
   throw new HalfbyteError(
     'unsupported',
-    `tokens per second need costs of whole tokens, and those of ${machine} are of products alone; give --costs FILE of halfbyte measure-costs`,
+    `tokens per second need costs of whole tokens, but those of ${machine} cover products only; give --costs FILE of halfbyte measure-costs`,
   )
 }
 

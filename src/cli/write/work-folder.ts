@@ -196,9 +196,10 @@ export interface Work extends WorkFiles {
 }
 
 /**
- * Opens the folder of a job. With `resume`, goes on with what is there. A folder that a process left before
- * there was any work in it is taken as a new one. Throws `unsupported` when the folder holds something else,
- * a job with another key, one that nobody asked to resume, or one that another process works on.
+ * Opens the folder of a job. With `resume`, continues with the files of an earlier run. A folder that a
+ * process left before there was any work in it is taken as a new one. Throws `unsupported` when the folder
+ * holds something else, a job with another key, one that nobody asked to resume, or one that another process
+ * works on.
  */
 export async function openWork(path: string, key: JobKey, resume: boolean): Promise<Work> {
   const names = await namesIn(path)
@@ -230,7 +231,7 @@ export async function openWork(path: string, key: JobKey, resume: boolean): Prom
 }
 
 function checkKey(path: string, text: string, key: JobKey, resume: boolean): void {
-  if (!resume) throw refused(path, 'holds an unfinished job', 'add --resume to go on with it, or remove it')
+  if (!resume) throw refused(path, 'holds an unfinished job', 'add --resume to continue it, or remove it')
   const known = parsed(text)
   const parts = [...new Set([...Object.keys(key), ...Object.keys(known)])]
   const others = parts.filter((part) => JSON.stringify(known[part]) !== JSON.stringify(key[part]))

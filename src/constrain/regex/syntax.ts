@@ -156,7 +156,7 @@ class PatternParser {
         return { type: 'ahead', body: this.#readInside(), isNegated: kind === '!' }
       if (kind === '<' && !['=', '!'].includes(this.#peek())) while (!this.#take('>')) this.#at += 1
       else if (kind !== ':') {
-        throw this.#fault('uses lookbehind or flags', 'write what must be there in its place instead')
+        throw this.#fault('uses lookbehind or flags', 'write out the required text instead')
       }
     }
     return this.#readInside()

@@ -38,8 +38,7 @@ export const NO_WORKERS =
 
 /**
  * Starts the engine worker, from the script at `address` if it is given, or takes the one that was prepared.
- * Throws `unsupported` where there are
- * no workers, and `worker` if the browser refuses this one.
+ * Throws `unsupported` where there are no workers, and `worker` if the browser refuses this one.
  */
 export function startEngineWorker(address?: string): Connection {
   if (globalThis.Worker === undefined) throw new HalfbyteError('unsupported', NO_WORKERS)

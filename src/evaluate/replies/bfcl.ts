@@ -141,6 +141,6 @@ function possibleCall(line: Line): PossibleCall {
     others.length === 0 &&
     isObject(values) &&
     Object.values(values).every(Array.isArray)
-  if (!isRight || name === undefined) throw wrong(line, 'has not one call under "ground_truth"')
+  if (!isRight || name === undefined) throw wrong(line, 'does not have exactly one call under "ground_truth"')
   return { name, values: values as unknown as PossibleCall['values'] }
 }

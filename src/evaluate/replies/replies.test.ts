@@ -289,7 +289,7 @@ describe('bfcl', () => {
     [
       'an answer of two calls',
       () => bfcl('bfcl_simple', of(question), of({ id: 'x_0', ground_truth: [{}, {}] }), {}),
-      /not one call/,
+      /exactly one call/,
     ],
     [
       'a turn without content',

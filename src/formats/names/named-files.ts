@@ -31,7 +31,7 @@ export function pathInside(name: string, giver: string): string {
   if (fault === undefined) return path
   throw new HalfbyteError(
     'format',
-    `${giver} names the file ${shown(name)}, which ${fault}; weights must lie in the model's folder, so download the model again or choose another`,
+    `${giver} names the file ${shown(name)}, which ${fault}; weights must be in the model's folder, so download the model again or choose another`,
     { name: name.slice(0, 200) },
   )
 }

@@ -162,7 +162,7 @@ export async function readShards(
   for (const [name, file] of Object.entries(weightMap(index))) {
     const held = tensors.get(name)
     if (held === undefined || baseName(held.source.name) !== file) {
-      throw malformed(shown(file), `the index promises ${shown(name)} in it, and it is not there`)
+      throw malformed(shown(file), `the index names ${shown(name)} in it, but it is missing`)
     }
   }
   return tensors

@@ -236,7 +236,7 @@ export const SAMPLER_FLAGS: Readonly<Record<Exclude<NumberKey, 'cfgScale' | 'log
   repeatLastN: [REPETITION, 'n', 'tokens the penalties look at'],
   frequencyPenalty: [REPETITION, 'x', 'subtracted for each occurrence, 0 is off'],
   presencePenalty: [REPETITION, 'x', 'subtracted once, 0 is off'],
-  dryMultiplier: [REPETITION, 'x', 'DRY: how hard to punish what repeats, 0 is off'],
+  dryMultiplier: [REPETITION, 'x', 'DRY: how strongly to penalise repetitions, 0 is off'],
   dryBase: [REPETITION, 'x', 'growth with each repeated token'],
   dryAllowedLength: [REPETITION, 'n', 'repeated tokens that are free'],
   dryLastN: [REPETITION, 'n', 'tokens to look for repetitions in'],

@@ -38,7 +38,7 @@ function equationOf(node: Node, ranks: readonly number[]): Equation {
   const isKnown = [...output].every(
     (letter, at) => output.indexOf(letter) === at && inputs.some((term) => term.includes(letter)),
   )
-  if (!isKnown) throw unfit(node, `its equation makes ${right}, which names other axes or one twice`)
+  if (!isKnown) throw unfit(node, `its equation makes ${right}, which names unknown axes or one axis twice`)
   return { inputs, output }
 }
 

@@ -127,7 +127,7 @@ const tile: Operator = define({
 
 function checkRepeats(node: Node, dims: readonly Dim[], times: readonly Dim[]): void {
   const isFit = times.length === dims.length && times.every((each) => typeof each === 'string' || each >= 0)
-  if (!isFit) throw unfit(node, `[${times}] are no repeats of ${dims.length} dimensions`)
+  if (!isFit) throw unfit(node, `[${times}] are not repeats of ${dims.length} dimensions`)
 }
 
 /** For each element of `dims` in row order, the sum over the axes of what `step` gives for its coordinate. */

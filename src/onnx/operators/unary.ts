@@ -131,7 +131,7 @@ function geluOf(node: Node): Compute {
   const kind = stringOf(node, 'approximate', 'none')
   if (kind === 'none') return gelu
   if (kind === 'tanh') return geluTanh
-  throw unfit(node, `its attribute approximate is ${kind} where none or tanh is due`)
+  throw unfit(node, `its attribute approximate is ${kind} but must be none or tanh`)
 }
 
 const SIGNED = NUMBERS.filter((dtype) => !dtype.startsWith('u'))

@@ -85,7 +85,7 @@ function sizeOf(file: string, name: string, dtype: DType, dims: readonly number[
 export function tensorFrom(file: string, fields: TensorFields): Tensor {
   const { name, dtype, dims, data, byteLength } = fields
   if (data.in === 'external')
-    throw unsupportedTensor(file, name, 'lies in another file, where only a tensor in this file can be')
+    throw unsupportedTensor(file, name, 'is in another file, but must be in this one')
   if (data.in === 'raw') return tensorFromBytes(file, name, dtype, dims, data.bytes)
   const found = data.in === 'none' ? 0 : data.values.length
   const due =

@@ -22,7 +22,7 @@ export async function proveMask(
   mask: Mask | undefined,
   heads: number,
 ): Promise<number> {
-  if (mask === undefined) throw unclaimed(node, 'its scores have no mask, so that rows see what comes later')
+  if (mask === undefined) throw unclaimed(node, 'its scores have no mask, so rows see later positions')
   const key = `${mask.form} ${heads} ${mask.name}`
   const known = t.masks.get(key)
   if (known !== undefined) return known

@@ -34,7 +34,7 @@ export async function proveRope(
   }
   const tables = [cos, sin].map((each) => t.graph.constants.get(each)) as [Constant, Constant]
   if (!tables.every((each) => each?.dims.length === 2 && each.dims[1] === dims / 2))
-    throw unclaimed(node, `${cos} and ${sin} are no constant tables of ${dims / 2} angles`)
+    throw unclaimed(node, `${cos} and ${sin} are not constant tables of ${dims / 2} angles`)
   const positions = tables[0].dims[0]!
   await provePositions(t, node, chosen, positions)
   t.noteRope(node, kind, { ...(await tableRope(t, node, tables, [cos, sin])), table, dims }, positions)

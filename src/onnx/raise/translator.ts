@@ -292,7 +292,7 @@ export class Translator {
     )
     const other = read.find(({ name }) => name !== read[0]?.name)
     if (other !== undefined)
-      throw unclaimed(other.node, `it reads ${other.name}, but ids are what ${read[0]?.name} gives`)
+      throw unclaimed(other.node, `it reads ${other.name}, but the ids come from ${read[0]?.name}`)
   }
 
   /** What a step leaves of each state is what the next step gets. */

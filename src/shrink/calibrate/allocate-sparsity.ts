@@ -149,7 +149,7 @@ function limitOf({ budget }: AllocateOptions, whole: Whole): number {
       if (left > 0) return left
       throw new HalfbyteError(
         'unsupported',
-        `${perSecond} tokens per second leave ${(1000 / perSecond).toPrecision(3)} ms for a token, and what is not pruned takes ${restMs.toPrecision(3)} ms; ask for fewer than ${Math.floor(1000 / restMs)}`,
+        `${perSecond} tokens per second leave ${(1000 / perSecond).toPrecision(3)} ms for a token, but the unpruned part takes ${restMs.toPrecision(3)} ms; ask for fewer than ${Math.floor(1000 / restMs)}`,
         { perSecond, restMs },
       )
     }
@@ -158,7 +158,7 @@ function limitOf({ budget }: AllocateOptions, whole: Whole): number {
       if (left > 0) return left * BYTES_MARGIN
       throw new HalfbyteError(
         'unsupported',
-        `what is not pruned takes ${whole.fixedBytes} bytes and the pack may take ${budget.most}; raise --size`,
+        `the unpruned part takes ${whole.fixedBytes} bytes but the pack may take ${budget.most}; raise --size`,
         { bytes: whole.fixedBytes, most: budget.most },
       )
     }

@@ -118,7 +118,7 @@ export async function quantizedGptq(
     if (own.format !== coded[0]?.format) {
       throw new HalfbyteError(
         'unsupported',
-        `${own.tensor.name} is ${own.format} and others are ${coded[0]?.format}, and a GPTQ model has one format; choose --weights w4, or write a .gguf`,
+        `${own.tensor.name} is ${own.format} and others are ${coded[0]?.format}, but a GPTQ model has one format; choose --weights w4, or write a .gguf`,
       )
     }
     const { tensors: parts, bits, groupSize } = gptqMatrix(own.tensor.name, await matrixOf(own))

@@ -188,7 +188,7 @@ async function openSide(context: Context, weights: Weights, file: string | undef
   const { width } = segment
   const rows = file === undefined ? undefined : await options.work.open(file)
   if (file !== undefined && rows === undefined) {
-    throw new HalfbyteError('integrity', `the work file ${file} is no longer there; start again`, { file })
+    throw new HalfbyteError('integrity', `the work file ${file} is missing; start again`, { file })
   }
   return {
     runner: await SegmentRunner.open(prepareSegment(context, weights, length), width, length, options),

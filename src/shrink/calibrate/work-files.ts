@@ -76,7 +76,7 @@ export class DoneMatrices<Report extends { readonly name: string }> {
 }
 
 const lost = (name: string): HalfbyteError =>
-  new HalfbyteError('integrity', `the work file of ${name} is no longer there; start again`, { name })
+  new HalfbyteError('integrity', `the work file of ${name} is missing; start again`, { name })
 
 export type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 

@@ -1,5 +1,4 @@
-// OPFS. In: a URL and its bytes. Out: the same bytes as a File on the next visit; a file without its manifest
-// does not exist.
+// Stores model files in the origin's private file system (OPFS). A file without its manifest does not count.
 
 import type { ByteSource } from '../../base/bytes.ts'
 import { dateNow } from '../../base/time/clocks.ts'
@@ -17,7 +16,7 @@ export interface StoredFile {
   readonly url: string
   /** Bytes on this device. */
   readonly size: number
-  /** Milliseconds since 1970 of the last load; of a download that has not ended, of its last byte. */
+  /** Milliseconds since 1970 of the last load, or of the last byte of an unfinished download. */
   readonly used: number
   /** False for a download that has not ended. */
   readonly isComplete: boolean
@@ -32,7 +31,7 @@ export interface KnownFile extends StoredFile {
   readonly knowsMissing: boolean
 }
 
-/** How far another tab is that downloads the same. */
+/** Progress of another tab that downloads the same file. */
 export type OnWait = (loaded: number, total: number) => void
 
 const FOLDER = 'halfbyte-models'
@@ -59,7 +58,7 @@ export class Opfs {
     return file?.size === manifest.size ? file : undefined
   }
 
-  /** The same, to be read and closed by its reader, which compares what it reads with its sums. */
+  /** The same as a source that compares what is read with the sums. The reader closes it. */
   async openStored(url: string): Promise<ByteSource | undefined> {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
@@ -68,7 +67,7 @@ export class Opfs {
     return handle && storedSource(fileName(url), handle, manifest)
   }
 
-  /** Takes note that the file's bytes have been compared with the hashes in them. Only in a worker. */
+  /** Records that the bytes have been compared with the hashes inside the file. Works only in a worker. */
   async noteChecked(url: string): Promise<void> {
     const name = await fileKey(url)
     const manifest = await this.#manifest(name)
@@ -123,7 +122,7 @@ export class Opfs {
         if (version === undefined) {
           part.close()
           await this.#removeAll(name)
-          // Where the disk is full, the next load asks again.
+          // If the disk is full, the next load asks the server again.
           if (notesMissing) await this.#writeJson(name, missingNote(url)).catch(() => undefined)
           return { file: undefined }
         }
@@ -137,7 +136,7 @@ export class Opfs {
       } catch (error) {
         part.close()
         const isFull = error instanceof Error && 'code' in error && error.code === 'storage-full'
-        // Half of what does not fit only takes room from what would.
+        // A part of a file that does not fit only takes room from files that would fit.
         if (isFull) await this.#removeAll(name)
         throw error
       }

@@ -78,7 +78,7 @@ function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnTyp
 const damaged = (name: string, start: number, end: number): HalfbyteError =>
   new HalfbyteError(
     'integrity',
-    `${name}: bytes ${start} to ${end} on this device are not those that were stored; load it again, which fetches them`,
+    `${name}: bytes ${start} to ${end} on this device have changed since they were stored; load it again to fetch them`,
     { file: name, start, end },
   )
 

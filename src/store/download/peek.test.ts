@@ -71,7 +71,7 @@ test('a server without ranges is not read for ever, and is let go of when anothe
   await expect(sources[0]?.read(300 * MIB, 10)).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringContaining(
-      `byte ${300 * MIB} tells what the model is, but the server sends no ranges`,
+      `byte ${300 * MIB} is part of the header, but the server sends no ranges`,
     ),
   })
   await close()
@@ -133,7 +133,7 @@ test('without a network a damaged header is named, and what the load needs', asy
   const { sources, close } = await peekAddress(url, { firstWaitMs: 1 })
   await expect(sources[0]!.read(0, 100)).rejects.toMatchObject({
     code: 'network',
-    message: expect.stringContaining('what this device stored of m.gguf is lost'),
+    message: expect.stringContaining('m.gguf was stored on this device but is lost'),
   })
   await close()
 })

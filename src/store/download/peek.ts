@@ -133,7 +133,7 @@ class Beginning implements ByteSource {
     if (offset + length > LONGEST_BEGINNING) {
       throw new HalfbyteError(
         'unsupported',
-        `${this.name}: byte ${offset} tells what the model is, but the server sends no ranges; load it`,
+        `${this.name}: byte ${offset} is part of the header, but the server sends no ranges; load the model instead`,
       )
     }
     while (this.#loaded < offset + length) {

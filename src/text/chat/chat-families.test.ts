@@ -1,6 +1,6 @@
 // Tests of templates by family. In: the constructs that each family's published template is made of, in our
-// own words. Out: the
-// prompts that its model was trained on: system texts, thoughts, tools, dates, beginnings and ends of turns.
+// own words. Out: the prompts that its model was trained on: system texts, thoughts, tools, dates, beginnings
+// and ends of turns.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { spmSpec } from '../testing/tiny.ts'

@@ -216,7 +216,7 @@ class Parser {
         return [{ type: tag }]
     }
     if (OTHER_FILES.includes(tag))
-      throw syntaxError(`'${tag}' needs other files, which a chat template has not`)
+      throw syntaxError(`'${tag}' needs other files, which a chat template does not have`)
     throw syntaxError(`unknown tag '${tag}'`)
   }
 

@@ -285,7 +285,7 @@ export class TemplateRun {
       case 'item':
         return this.#subscript(node, scope)
       case 'slice':
-        throw new TemplateError('TemplateSyntaxError', 'a slice stands in brackets')
+        throw new TemplateError('TemplateSyntaxError', 'a slice must be in brackets')
       case 'call':
         return this.#call(node.callee, node.args, scope)
       case 'filter': {

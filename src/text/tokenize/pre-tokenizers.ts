@@ -98,8 +98,8 @@ export function preTokenizer(name = 'default'): PreTokenizer {
   const family = BY_NAME.get(name === '' ? 'default' : name)
   if (family === undefined) {
     throw unsupported(
-      `cuts words by ${shown(name)}, which is none of the ${BY_NAME.size} known ways`,
-      'use the safetensors files of the model, whose tokenizer.json spells the way out',
+      `splits words by ${shown(name)}, which is not among the ${BY_NAME.size} known ways`,
+      'use the safetensors files of the model, whose tokenizer.json defines the way',
       { pre: name },
     )
   }

@@ -49,7 +49,7 @@ test('built-in times know any shape and no rest of a token', () => {
 describe('a table that measure-costs does not write is refused', () => {
   test.each([
     [{ version: 2 }, /its version is 2 where 1 is read/],
-    [{ format: 'w4m_g32' }, /its format is "w4m_g32" and costs are those of w4_g32 or w8_g32/],
+    [{ format: 'w4m_g32' }, /its format is "w4m_g32" but must be w4_g32 or w8_g32/],
     [{ machine: 7 }, /its machine is 7 and no text/],
     [{ threads: 0 }, /its threads are 0/],
     [{ restMs: '2' }, /its restMs is "2" and no time/],

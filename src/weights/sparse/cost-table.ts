@@ -116,7 +116,7 @@ export function parseCostTable(file: string, table: JsonObject): CostTable {
   const { version, machine, model, build, threads, format, restMs, matrices } = table
   if (version !== 1) throw wrong(`its version is ${shown(version)} where 1 is read`)
   if (format !== 'w4_g32' && format !== 'w8_g32') {
-    throw wrong(`its format is ${shown(format)} and costs are those of w4_g32 or w8_g32`)
+    throw wrong(`its format is ${shown(format)} but must be w4_g32 or w8_g32`)
   }
   for (const [name, text] of Object.entries({ machine, model, build })) {
     if (typeof text !== 'string') throw wrong(`its ${name} is ${shown(text)} and no text`)

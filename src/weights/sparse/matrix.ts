@@ -29,7 +29,8 @@ export async function readStripTable(tensor: TensorInfo, signal?: AbortSignal): 
   const [n = 0] = tensor.shape
   const strips = Math.ceil(n / ROW_PADDING)
   const start = sparseTableBytes(n)
-  if (tensor.byteLength < start) throw damaged(tensor, `${tensor.byteLength} bytes are no table of ${strips}`)
+  if (tensor.byteLength < start)
+    throw damaged(tensor, `${tensor.byteLength} bytes are not a table of ${strips}`)
   const bytes = await tensor.source.read(tensor.offset, start, signal)
   const table = new Uint32Array(bytes.slice(0, (strips + 1) * 4).buffer)
   const isAscending = table.every((at, i) => at % 16 === 0 && (i === 0 ? at === start : at > table[i - 1]!))

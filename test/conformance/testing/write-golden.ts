@@ -1,4 +1,4 @@
-// Writes golden/greedy.json. In: names of golden models, default all. Out: their greedy replies. The random
+// Writes golden/greedy.json: the greedy replies of the named golden models, by default of all. The random
 // model's reply is refused if the best two tokens of a step are close.
 import { writeFileSync } from 'node:fs'
 import golden from '../golden/greedy.json' with { type: 'json' }

@@ -43,7 +43,7 @@ export const attention: Handler = async (t, node) => {
   const width = n / 3
   const headDim = width / heads
   if (!Number.isInteger(headDim))
-    throw unfit(node, `rows of ${n} are no queries, keys and values of ${heads} heads`)
+    throw unfit(node, `rows of ${n} are not queries, keys and values of ${heads} heads`)
   const bias = hasInput(node, 2) ? t.weights.vector(node, 2, n, 'bias') : undefined
   const product = t.b.linear(`${node.name}.qkv`, input, weight, bias)
   const index = t.findings.layers++
@@ -62,7 +62,7 @@ export const attention: Handler = async (t, node) => {
 }
 
 async function checkForm(t: Translator, node: Node): Promise<void> {
-  if (intOf(node, 'unidirectional', 0) !== 1) throw unclaimed(node, 'its rows see what comes later')
+  if (intOf(node, 'unidirectional', 0) !== 1) throw unclaimed(node, 'its rows see later positions')
   if (intOf(node, 'do_rotary', 0) !== 0) throw unclaimed(node, 'it rotates queries and keys')
   if (node.attributes.has('qkv_hidden_sizes'))
     throw unclaimed(node, 'its queries, keys and values differ in width')

@@ -110,7 +110,7 @@ function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Head
     [q.norm?.epsilon !== k.norm?.epsilon, 'its queries and keys are normed differently'],
     [
       [q, k, v].some((each) => each.scale !== 1 || each.past !== ''),
-      'its inputs are scaled, or stand after a state',
+      'its inputs are scaled, or are appended to a state',
     ],
   ].find(([is]) => is)
   if (wrong !== undefined) throw unclaimed(node, String(wrong[1]))

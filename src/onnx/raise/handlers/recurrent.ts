@@ -296,7 +296,7 @@ function scan(t: Translator, node: Node, { memory, c, z, skip, axes }: Scanned, 
   if (tokens !== 1)
     throw unclaimed(
       node,
-      `its state is that of one token, and the graph takes ${tokens} tokens at once; export a step of one token`,
+      `its state is that of one token, but the graph takes ${tokens} tokens at once; export a step of one token`,
     )
   const { x, dt, b, decay } = memory
   const channels = x.shape[1]

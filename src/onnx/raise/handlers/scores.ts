@@ -124,7 +124,7 @@ export async function attend(
   checkFit(node, q, k, v)
   checkFactor(node, scale)
   if (t.hasState && k.past === '')
-    throw unclaimed(node, 'its keys do not stand after a state, which other layers have')
+    throw unclaimed(node, 'its keys are not appended to a state, unlike those of other layers')
   const window = mask === 'causal' ? 0 : await proveMask(t, node, mask, q.count)
   const kind = window > 0 ? 'local' : 'all'
   const { dims, pairing } = await rotationOf(t, node, kind, q, k)
@@ -153,8 +153,8 @@ function checkFit(node: Node, q: Heads, k: Heads, v: Heads): void {
       v.scale !== 1 || v.rope !== undefined || v.norm !== undefined || v.limits !== undefined,
       'its values are scaled, rotated or normed',
     ],
-    [(k.past === '') !== (v.past === ''), 'only its keys or only its values stand after a state'],
-    [q.past !== '', 'its queries stand after a state'],
+    [(k.past === '') !== (v.past === ''), 'only its keys or only its values are appended to a state'],
+    [q.past !== '', 'its queries are appended to a state'],
     [(q.norm === undefined) !== (k.norm === undefined), 'only its queries or only its keys are normed'],
     [q.norm?.epsilon !== k.norm?.epsilon, 'its norms of queries and keys have different epsilons'],
   ].find(([is]) => is)

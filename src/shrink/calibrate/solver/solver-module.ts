@@ -17,7 +17,7 @@ export function solverMemory(bytes: number): WebAssembly.Memory {
   } catch (cause) {
     throw new HalfbyteError(
       'out-of-memory',
-      `solving a matrix needs ${bytes} bytes and there is no room for them; close other programs, or choose --method rtn`,
+      `solving a matrix needs ${bytes} bytes, but there is no room for them; close other programs, or choose --method rtn`,
       { bytes },
       { cause },
     )

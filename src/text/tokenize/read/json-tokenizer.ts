@@ -230,7 +230,8 @@ function namedId(
   if (text === undefined || text === null) return undefined
   if (typeof text !== 'string') throw malformed(`has ${shown(value)} for ${key} instead of a token`)
   const id = added.get(text) ?? tokens.indexOf(text)
-  if (id < 0) throw malformed(`names ${shown(text)} as ${key}, which is none of its ${tokens.length} tokens`)
+  if (id < 0)
+    throw malformed(`names ${shown(text)} as ${key}, which is not among its ${tokens.length} tokens`)
   return id
 }
 

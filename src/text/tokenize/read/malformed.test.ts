@@ -175,7 +175,7 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
   [
     'a BOS that is not a token',
     'format',
-    /"<none>" as bos_token, which is none of its 269 tokens/,
+    /"<none>" as bos_token, which is not among its 269 tokens/,
     jsonSpec({}, { bos_token: '<none>' }),
   ],
   ['a BOS that is not text', 'format', /7 for bos_token/, jsonSpec({}, { bos_token: 7 })],

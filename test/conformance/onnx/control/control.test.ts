@@ -121,7 +121,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'ids of two inputs',
     { inputs: ['other_ids'], edit: otherIds },
-    /it reads other_ids, but ids are what input_ids gives/,
+    /it reads other_ids, but the ids come from input_ids/,
   ],
   ['masks made of a variance of rows', { hasState: false, edit: maskOfRows }, /it reads variance_of_rows/],
   ['rows divided by 0', { rowsOp: (g, rows) => g.op('Div', [rows, g.float(0)]) }, /multiplies by Infinity/],
