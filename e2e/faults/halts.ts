@@ -1,7 +1,7 @@
 // Halts. In: loads, and the step at which the worker of each stands still. Out: all of them standing there in
 // one page at once, to be ended from outside; what is left of them in the end.
 import type { Page } from '@playwright/test'
-import type { FileServer } from '../../src/store/testing/file-server.ts'
+import type { FileServer } from '../../test/helpers/file-server.ts'
 import { OPTIONS, PROMPT, type SmallModel } from '../small-models.ts'
 
 /** A model at an address of its own. */

@@ -2,7 +2,7 @@
 // page or a signal that ends them there. Out: typed errors, the same answers from the next loads, and nothing
 // left over.
 import { type BrowserContext, expect, type Page } from '@playwright/test'
-import { type FileServer, serveFiles } from '../../src/store/testing/file-server.ts'
+import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import { test as base, openLibrary } from '../library-site.ts'
 import { FORMATS, type SmallFormat, type SmallModel, smallModel } from '../small-models.ts'
 import { answers, crash, end, type Halt, halt, leftovers, publish, removeAll, watchWorkers } from './halts.ts'

@@ -1,8 +1,9 @@
 // Slices. In: constraints that take long to write. Out: the same grammars and refusals as without a pause; the
 // event loop turns in between, and what is not wanted any more ends with the slice.
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../test/helpers/random.ts'
 import { patternWork } from './refuse.ts'
-import { RandomSchema, seeded } from './testing/random-schema.ts'
+import { RandomSchema } from './testing/random-schema.ts'
 import { writeGrammar, writeGrammarInSlices } from './write-grammar.ts'
 import type { ConstraintSpec, WrittenGrammar } from './written-grammar.ts'
 
@@ -76,7 +77,7 @@ describe('what is written in slices is what is written at once', () => {
 
   test('random schemas', async () => {
     for (let seed = 0; seed < 40; seed++) {
-      const spec = schema(new RandomSchema(seeded(seed)).schema(2))
+      const spec = schema(new RandomSchema(randomFrom(seed)).schema(2))
       const { result } = await sliced(spec)
       expect(isSame(result, spec)).toBe(true)
     }

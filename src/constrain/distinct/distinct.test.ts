@@ -1,8 +1,9 @@
 // Unique items and names. In: schemas and random walks over masks. Out: every reply is valid, no walk is
 // stuck, and what cannot be met is refused when it is compiled.
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../../test/helpers/random.ts'
 import { ConstraintCompiler } from '../compile.ts'
-import { type Chance, RandomSchema, seeded, type TestSchema } from '../testing/random-schema.ts'
+import { type Chance, RandomSchema, type TestSchema } from '../testing/random-schema.ts'
 import { validator } from '../testing/validate.ts'
 import { allowed, smallVocabulary } from '../testing/vocabulary.ts'
 import { writeGrammar } from '../write-grammar.ts'
@@ -134,7 +135,7 @@ const SCHEMAS: Readonly<Record<string, TestSchema>> = {
 
 describe('every walk ends in a valid reply', () => {
   test.each(Object.entries(SCHEMAS))('%s', (name, schema) => {
-    const chance = seeded(name.length)
+    const chance = randomFrom(name.length)
     const isValid = validator(schema)
     let complete = 0
     for (let count = 0; count < 12; count++) {
@@ -150,7 +151,7 @@ describe('every walk ends in a valid reply', () => {
   test('of random schemas', () => {
     let complete = 0
     for (let seed = 0; seed < 60; seed++) {
-      const chance = seeded(seed)
+      const chance = randomFrom(seed)
       const inner = new RandomSchema(chance).schema(seed % 2)
       const schema = [unique(inner), unique(inner, { minItems: 2 }), free(inner, { minProperties: 2 })][
         seed % 3

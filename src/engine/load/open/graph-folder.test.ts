@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { openOnnx } from '../../../onnx/open-model.ts'
-import { type FileServer, serveFiles } from '../../../store/testing/file-server.ts'
 import { openAny } from './open-any.ts'
 import { openRequestedFiles } from './open-files.ts'
 
