@@ -4,8 +4,8 @@ import type { Locator, Page } from '@playwright/test'
 import type { HalfbyteChat } from '../../src/widget/element.ts'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
-import { chat, expect, test, type WidgetSites } from '../widget/widget-site.ts'
-import { openChat, openModels, ready } from './chat-page.ts'
+import { chat, expect, test, type WidgetSites } from './widget-site.ts'
+import { openChat, openModels, ready } from '../chat/chat-page.ts'
 
 let models: ModelServer
 test.beforeAll(async () => {
