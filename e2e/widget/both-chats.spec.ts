@@ -2,10 +2,10 @@
 // composer and the log do the same in both.
 import type { Locator, Page } from '@playwright/test'
 import type { HalfbyteChat } from '../../src/widget/element.ts'
+import { openChat, openModels, ready } from '../chat/chat-page.ts'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
 import { chat, expect, test, type WidgetSites } from './widget-site.ts'
-import { openChat, openModels, ready } from '../chat/chat-page.ts'
 
 let models: ModelServer
 test.beforeAll(async () => {
