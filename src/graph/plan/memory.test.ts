@@ -24,6 +24,8 @@ function overwritable(node: Node): readonly (Value | undefined)[] {
       return [node.left, node.right]
     case 'swiglu':
       return [node.gate]
+    case 'clamp':
+      return [node.input]
     default:
       return []
   }
