@@ -98,7 +98,7 @@ async function watchThoughts(page: Page, opens: boolean): Promise<() => Promise<
     let isNew = mayOpen
     new MutationObserver(() => {
       const message = [...document.querySelectorAll('.message.assistant')].at(-1)
-      const details = message?.querySelector<HTMLDetailsElement>('.message.streaming .thoughts')
+      const details = message?.querySelector<HTMLDetailsElement>('.message.growing .thoughts')
       if (details == null) return
       const summary = details.querySelector('summary')!
       const text = [...message!.querySelectorAll('.part')].map((part) => part.textContent).join('')
@@ -128,8 +128,8 @@ test('a thought is folded while it streams, opened by hand, and not read again i
   const sights = await seen()
   expect(sights.length).toBeGreaterThan(1)
   expect(sights.filter(({ isOpen }) => isOpen)).toEqual([])
-  expect(sights[0]).toEqual({ summary: 'Thinking', isOpen: false, hasAnswer: false })
-  expect(sights.filter(({ summary, hasAnswer }) => hasAnswer && summary === 'Thinking')).toEqual([])
+  expect(sights[0]).toEqual({ summary: 'Thinking …', isOpen: false, hasAnswer: false })
+  expect(sights.filter(({ summary, hasAnswer }) => hasAnswer && summary === 'Thinking …')).toEqual([])
 
   const answer = answers(page).last()
   const thoughts = answer.locator('.thoughts')
