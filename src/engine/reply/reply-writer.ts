@@ -1,4 +1,4 @@
-// Writing a reply. In: ids as they are picked. Out: its text, thought and calls of tools, sent in chunks.
+// Writes one reply: decodes ids, splits off the thought and calls of tools, and sends the text in chunks.
 
 import type { ReplyConstraint } from '../../constrain/written-grammar.ts'
 import type { LogProbabilities } from '../../generate/sampler/candidates.ts'
@@ -110,12 +110,12 @@ export class ReplyWriter {
     const { calls } = this.#limits
     const rest = this.#stops.push(text)
     if (calls === undefined) return this.#send(reasoning, rest)
-    // What comes of the thought comes before the answer.
+    // Pieces of the thought come before the answer.
     const thoughtText = calls.think(reasoning) + (text === '' ? '' : calls.finishThought())
     return this.#send(thoughtText, calls.push(rest))
   }
 
-  /** With tools, marks of calls are text, which the next prompt quotes: its ids are then others. */
+  /** With tools, marks of calls are text. The next prompt quotes them, so their ids will differ. */
   #isPlain(): boolean {
     const { reasoning, calls, after } = this.#limits
     const plain = this.#text.detokenizer({ marks: this.#marks, after })

@@ -2,10 +2,11 @@
 
 import { HalfbyteError } from '../../base/errors.ts'
 import { countValues } from '../../base/json.ts'
+import { checkChoice, checkKeys, checkList, checkTexts, wrongOption } from '../../base/options.ts'
 import { perSecond, steadyClock } from '../../base/time/clocks.ts'
 import { isCount, isObject } from '../../base/values.ts'
-import { Sampler } from '../../generate/sampler/sampler.ts'
 import { SAMPLER_DEFAULTS } from '../../generate/sampler/options.ts'
+import { Sampler } from '../../generate/sampler/sampler.ts'
 import type { SequenceRequest, WorkTimings } from '../../generate/schedule/generate-work.ts'
 import type { Sequence } from '../../generate/schedule/sequence.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
@@ -16,8 +17,8 @@ import type { Outlet } from '../wire/stream.ts'
 import { CONSTRAINT_KEYS } from './constraints.ts'
 import { loadProcessors } from './processors.ts'
 import { aroundThought, openReasoning } from './reasoning.ts'
-import { checkTools, toolCallsOf } from './tool-calls.ts'
 import { ReplyWriter } from './reply-writer.ts'
+import { checkTools, toolCallsOf } from './tool-calls.ts'
 import { isMessage, type Transcript } from './transcript.ts'
 
 /** What a template is given by the engine itself. */
