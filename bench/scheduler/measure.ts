@@ -2,7 +2,7 @@
 // background work.
 import type { BuiltModel } from '../../src/engine/load/build-model.ts'
 import { Sampler } from '../../src/generate/sampler/sampler.ts'
-import type { GenerateRequest } from '../../src/generate/schedule/generate-work.ts'
+import type { SequenceRequest } from '../../src/generate/schedule/generate-work.ts'
 import type { Sequence } from '../../src/generate/schedule/sequence.ts'
 import type { Drafter } from '../../src/generate/schedule/speculation.ts'
 import { LookupDrafter } from '../../src/generate/speculate/draft-lookup.ts'
@@ -90,7 +90,7 @@ export class Bench {
   async run(
     sequences: readonly Sequence[],
     maxTokens: number,
-    options: Partial<GenerateRequest> = {},
+    options: Partial<SequenceRequest> = {},
   ): Promise<{ ms: number; drafted: number; accepted: number }> {
     const start = performance.now()
     const outcomes = await Promise.all(

@@ -46,125 +46,153 @@ export function startGeneration(
   begin: Begin,
   onSettle?: (result: GenerationResult | undefined) => void,
 ): LiveGeneration {
-  const chunks: TextChunk[] = []
-  const wakes: (() => void)[] = []
-  let feed: Feed | undefined
-  // A caller waits for the end, so credits are returned as chunks arrive.
-  let isDraining = false
-  let isSettled = false
-  let isCancelled = false
-  let reason: unknown
-  let failure: { readonly error: unknown } | undefined
-  let resolve!: (result: GenerationResult) => void
-  let reject!: (error: unknown) => void
-  const result = new Promise<GenerationResult>((onResult, onError) => {
-    resolve = onResult
-    reject = onError
-  })
-  const settled = Promise.allSettled([result])
-  signal?.addEventListener('abort', abort)
-  const begun = signal?.aborted
-    ? Promise.reject(signal.reason)
-    : begin({ chunk: take, end, fail }, () => !isSettled)
-  begun.then(connect, fail)
+  const it = new RunningGeneration(signal, onSettle)
+  it.start(begin)
   return {
-    settled,
+    settled: it.settled,
     get result() {
-      drain()
-      return result
+      it.drain()
+      return it.result
     },
     async text() {
-      drain()
-      return (await result).text
+      it.drain()
+      return (await it.result).text
     },
-    cancel,
+    cancel: (reason) => it.cancel(reason),
     [Symbol.asyncIterator]: () => ({
-      next,
+      next: () => it.next(),
       return: async () => {
-        cancel()
-        chunks.length = 0
+        it.cancel()
+        it.dropChunks()
         return { done: true, value: undefined }
       },
     }),
   }
+}
 
-  function cancel(given?: unknown): void {
-    if (isSettled || isCancelled) return
-    isCancelled = true
-    reason = given
-    if (feed === undefined) end(NOTHING)
-    else feed.cancel()
+/** What a generation's methods share. The methods themselves are closures, which callers may detach. */
+class RunningGeneration {
+  readonly result: Promise<GenerationResult>
+  readonly settled: Promise<unknown>
+  readonly #signal: AbortSignal | undefined
+  readonly #onSettle: ((result: GenerationResult | undefined) => void) | undefined
+  readonly #chunks: TextChunk[] = []
+  readonly #wakes: (() => void)[] = []
+  #feed: Feed | undefined
+  /** A caller waits for the end, so credits are returned as chunks arrive. */
+  #isDraining = false
+  #isSettled = false
+  #isCancelled = false
+  #reason: unknown
+  #failure: { readonly error: unknown } | undefined
+  #resolve!: (result: GenerationResult) => void
+  #reject!: (error: unknown) => void
+
+  constructor(
+    signal: AbortSignal | undefined,
+    onSettle: ((result: GenerationResult | undefined) => void) | undefined,
+  ) {
+    this.#signal = signal
+    this.#onSettle = onSettle
+    this.result = new Promise<GenerationResult>((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    this.settled = Promise.allSettled([this.result])
   }
 
-  function take(chunk: TextChunk): void {
-    if (isSettled) return
-    chunks.push(chunk)
-    if (isDraining) credit(1)
-    wake()
+  start(begin: Begin): void {
+    this.#signal?.addEventListener('abort', this.#abort)
+    const sink: Sink = {
+      chunk: (chunk) => this.#take(chunk),
+      end: (outcome) => this.#end(outcome),
+      fail: (error) => this.#fail(error),
+    }
+    const begun = this.#signal?.aborted
+      ? Promise.reject(this.#signal.reason)
+      : begin(sink, () => !this.#isSettled)
+    begun.then((feed) => {
+      this.#feed = feed
+      if (this.#isSettled) feed?.cancel()
+    }, sink.fail)
   }
 
-  function end(outcome: Outcome): void {
-    if (!settle()) return
-    const given = reason === undefined ? outcome : { ...outcome, reason }
-    onSettle?.(given)
-    resolve(given)
-    wake()
+  cancel(reason?: unknown): void {
+    if (this.#isSettled || this.#isCancelled) return
+    this.#isCancelled = true
+    this.#reason = reason
+    if (this.#feed === undefined) this.#end(NOTHING)
+    else this.#feed.cancel()
   }
 
-  function fail(error: unknown): void {
-    if (!settle()) return
-    failure = { error }
-    onSettle?.(undefined)
-    reject(error)
-    wake()
-  }
-
-  function abort(): void {
-    if (isSettled) return
-    chunks.length = 0
-    feed?.cancel()
-    fail(signal?.reason)
-  }
-
-  function connect(its: Feed | undefined): void {
-    feed = its
-    if (isSettled) feed?.cancel()
-  }
-
-  function settle(): boolean {
-    if (isSettled) return false
-    isSettled = true
-    signal?.removeEventListener('abort', abort)
-    return true
-  }
-
-  async function next(): Promise<IteratorResult<TextChunk, undefined>> {
+  async next(): Promise<IteratorResult<TextChunk, undefined>> {
     for (;;) {
-      const chunk = chunks.shift()
+      const chunk = this.#chunks.shift()
       if (chunk !== undefined) {
-        if (!isDraining) credit(1)
+        if (!this.#isDraining) this.#credit(1)
         return { done: false, value: chunk }
       }
-      if (failure !== undefined) throw failure.error
-      if (isSettled) return { done: true, value: undefined }
+      if (this.#failure !== undefined) throw this.#failure.error
+      if (this.#isSettled) return { done: true, value: undefined }
       await new Promise<void>((wakeUp) => {
-        wakes.push(wakeUp)
+        this.#wakes.push(wakeUp)
       })
     }
   }
 
-  function drain(): void {
-    if (isDraining) return
-    isDraining = true
-    credit(chunks.length)
+  drain(): void {
+    if (this.#isDraining) return
+    this.#isDraining = true
+    this.#credit(this.#chunks.length)
   }
 
-  function credit(count: number): void {
+  dropChunks(): void {
+    this.#chunks.length = 0
+  }
+
+  #take(chunk: TextChunk): void {
+    if (this.#isSettled) return
+    this.#chunks.push(chunk)
+    if (this.#isDraining) this.#credit(1)
+    this.#wake()
+  }
+
+  #end(outcome: Outcome): void {
+    if (!this.#settle()) return
+    const given = this.#reason === undefined ? outcome : { ...outcome, reason: this.#reason }
+    this.#onSettle?.(given)
+    this.#resolve(given)
+    this.#wake()
+  }
+
+  #fail(error: unknown): void {
+    if (!this.#settle()) return
+    this.#failure = { error }
+    this.#onSettle?.(undefined)
+    this.#reject(error)
+    this.#wake()
+  }
+
+  readonly #abort = (): void => {
+    if (this.#isSettled) return
+    this.dropChunks()
+    this.#feed?.cancel()
+    this.#fail(this.#signal?.reason)
+  }
+
+  #settle(): boolean {
+    if (this.#isSettled) return false
+    this.#isSettled = true
+    this.#signal?.removeEventListener('abort', this.#abort)
+    return true
+  }
+
+  #credit(count: number): void {
     // Chunks arrive in tasks of their own, after the feed.
-    if (count > 0 && !isSettled) feed?.credit(count)
+    if (count > 0 && !this.#isSettled) this.#feed?.credit(count)
   }
 
-  function wake(): void {
-    for (const each of wakes.splice(0)) each()
+  #wake(): void {
+    for (const each of this.#wakes.splice(0)) each()
   }
 }

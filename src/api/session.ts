@@ -4,12 +4,13 @@ import { HalfbyteError } from '../base/errors.ts'
 import { plainOf, signalOf, wrongOption } from '../base/options.ts'
 import { isCount } from '../base/values.ts'
 import type { EngineClient, LongAsk } from '../engine/wire/client.ts'
-import type { Message, Overflow, SavedSession } from '../engine/wire/protocol.ts'
+import type { Message, Overflow, Prompt, SavedSession } from '../engine/wire/protocol.ts'
 import { asyncDispose } from './generation.ts'
 import {
   checkVariables,
   decodeRequest,
   plainMessages,
+  type ReplyOptions,
   saidMessages,
   startReply,
 } from './request/decode-options.ts'
@@ -28,161 +29,182 @@ export interface SessionSeed extends SessionOptions {
 }
 
 export function createSession(client: EngineClient, seed: SessionSeed = {}, id = ++client.sessions): Session {
-  const {
-    system,
-    templateArguments,
-    overflow: policy,
-    keep,
-    messages: given = [],
-    contextUsed: used = 0,
-  } = seed
-  checkVariables(templateArguments)
-  const overflow: Overflow = { overflow: policy, keep }
-  let messages: readonly Message[] = plainMessages('messages', given)
-  let contextUsed = used
-  // Resolves when every generation so far has settled.
-  let turn: Promise<unknown> = Promise.resolve()
-  const running = new Set<Generation>()
-  let isDisposed = false
+  const it = new OpenSession(client, seed, id)
+  const dispose = () => it.dispose()
   return {
     get messages() {
-      return messages
+      return it.messages
     },
     get contextUsed() {
-      return contextUsed
+      return it.contextUsed
     },
-    send(input, options) {
-      return answer((before) => [...before, ...saidMessages(input)], options)
-    },
+    send: (input, options) => it.answer((before) => [...before, ...saidMessages(input)], options),
     edit: (index, content, options) =>
-      answer((before) => {
+      it.answer((before) => {
         const old = isCount(index) ? before[index] : undefined
         if (old === undefined) throw wrongOption('index', index, `from 0 and below ${before.length}`)
         return [...before.slice(0, index), { role: old.role, content }]
       }, options),
     regenerate: (options) =>
-      answer((before) => {
+      it.answer((before) => {
         const last = before.findLastIndex(({ role }) => role !== 'assistant')
         return before.slice(0, last + 1)
       }, options),
-    setMessages(given) {
-      if (running.size > 0) {
-        throw new HalfbyteError(
-          'unsupported',
-          'messages cannot be replaced while a generation runs; cancel it and await its result first',
-        )
-      }
-      messages = plainMessages('messages', given)
-    },
-    fork: (options) =>
-      inTurn(options, async (service, _, signal) => {
-        const copyId = ++client.sessions
-        const copy = createSession(client, saved(), copyId)
-        await service.fork(id, copyId)
-        // No caller has this session, so its state must be freed.
-        if (signal?.aborted) await copy.dispose()
-        return copy
-      }),
-    save: (options) => inTurn(options, (service, port) => service.save(id, saved(), port)),
+    setMessages: (given) => it.setMessages(given),
+    fork: (options) => it.fork(options),
+    save: (options) => it.inTurn(options, (service, port) => service.save(id, it.saved(), port)),
     store: (name, options) =>
-      inTurn(options, (service, port) => service.store(id, plainOf('the name', name), saved(), port)),
+      it.inTurn(options, (service, port) => service.store(id, plainOf('the name', name), it.saved(), port)),
     dispose,
     [asyncDispose]: dispose,
   }
+}
 
-  async function dispose(): Promise<void> {
-    if (isDisposed) return
-    isDisposed = true
-    for (const generation of running) generation.cancel()
+/** What a session's methods share. The methods themselves are closures, which callers may detach. */
+class OpenSession {
+  messages: readonly Message[]
+  contextUsed: number
+  readonly #client: EngineClient
+  readonly #id: number
+  readonly #system: string | undefined
+  readonly #templateArguments: SessionSeed['templateArguments']
+  readonly #overflow: Overflow
+  /** Resolves when every generation so far has settled. */
+  #turn: Promise<unknown> = Promise.resolve()
+  readonly #running = new Set<Generation>()
+  #isDisposed = false
+
+  constructor(client: EngineClient, seed: SessionSeed, id: number) {
+    const { system, templateArguments, overflow, keep, messages = [], contextUsed = 0 } = seed
+    checkVariables(templateArguments)
+    this.#client = client
+    this.#id = id
+    this.#system = system
+    this.#templateArguments = templateArguments
+    this.#overflow = { overflow, keep }
+    this.messages = plainMessages('messages', messages)
+    this.contextUsed = contextUsed
+  }
+
+  setMessages(given: unknown): void {
+    if (this.#running.size > 0) {
+      throw new HalfbyteError(
+        'unsupported',
+        'messages cannot be replaced while a generation runs; cancel it and await its result first',
+      )
+    }
+    this.messages = plainMessages('messages', given)
+  }
+
+  fork(options: AbortOptions | undefined): Promise<Session> {
+    return this.inTurn(options, async (service, _, signal) => {
+      const copyId = ++this.#client.sessions
+      const copy = createSession(this.#client, this.saved(), copyId)
+      await service.fork(this.#id, copyId)
+      // No caller has this session, so its state must be freed.
+      if (signal?.aborted) await copy.dispose()
+      return copy
+    })
+  }
+
+  async dispose(): Promise<void> {
+    if (this.#isDisposed) return
+    this.#isDisposed = true
+    for (const generation of this.#running) generation.cancel()
     try {
-      await client.call((service) => service.close(id))
+      await this.#client.call((service) => service.close(this.#id))
     } catch (error) {
       // An engine that has ended holds no state.
-      if (!client.isOver) throw error
+      if (!this.#client.isOver) throw error
     }
   }
 
   /** What is saved of the session besides its state. */
-  function saved(): SavedSession {
-    return { system, messages, contextUsed, ...overflow }
+  saved(): SavedSession {
+    return {
+      system: this.#system,
+      messages: this.messages,
+      contextUsed: this.contextUsed,
+      ...this.#overflow,
+    }
   }
 
   /** Runs the request after all earlier ones, unless the signal has been aborted by then. */
-  async function inTurn<T>(
+  async inTurn<T>(
     options: AbortOptions | undefined,
     ask: (...given: [...Parameters<LongAsk<T>>, signal: AbortSignal | undefined]) => Promise<T>,
   ): Promise<T> {
-    const before = turn
+    const before = this.#turn
     const signal = signalOf(options)
-    return client.callAbortable(signal, async (service, port) => {
+    return this.#client.callAbortable(signal, async (service, port) => {
       await before
       signal?.throwIfAborted()
-      check()
+      this.#check()
       return ask(service, port, signal)
     })
   }
 
   /** Runs `change` on the messages when the turn comes, then lets the model continue from them. */
-  function answer(
+  answer(
     change: (messages: readonly Message[]) => readonly Message[],
     options: GenerateOptions | undefined,
   ): Generation {
-    const turnBefore = turn
+    const turnBefore = this.#turn
     let before: readonly Message[] | undefined
     const generation = startReply(
       options,
-      async ({ tools, prefix, templateArguments: own, decode: given }, sink, isWanted) => {
+      async (reply, sink, isWanted) => {
         // Asking through the client makes this wait end if the engine's worker dies.
-        await client.call(() => turnBefore)
+        await this.#client.call(() => turnBefore)
         if (!isWanted()) return undefined
-        const decode = await client.call(() => decodeRequest(given, isWanted))
+        const decode = await this.#client.call(() => decodeRequest(reply.decode, isWanted))
         if (decode === undefined || !isWanted()) return undefined
-        check()
-        const changed = change(messages)
-        if (changed.length === 0 || changed.at(-1)?.role === 'assistant') {
-          throw new HalfbyteError(
-            'unsupported',
-            'there is nothing to answer; end the messages with a user message',
-          )
-        }
-        before = messages
-        messages = changed
-        const prompt = {
-          type: 'messages',
-          messages: withSystem(changed),
-          tools,
-          prefix,
-          templateArguments: { ...templateArguments, ...own },
-        } as const
-        return client.generate(
-          { session: id, prompt, ...overflow, ...decode },
+        this.#check()
+        const changed = change(this.messages)
+        checkAnswerable(changed)
+        before = this.messages
+        this.messages = changed
+        return this.#client.generate(
+          { session: this.#id, prompt: this.#promptOf(reply), ...this.#overflow, ...decode },
           {
             ...sink,
             end: (outcome, used) => {
-              contextUsed = used
+              this.contextUsed = used
               sink.end(outcome, used)
             },
           },
         )
       },
       (result, { prefix }) => {
-        running.delete(generation)
+        this.#running.delete(generation)
         if (before !== undefined)
-          messages = result === undefined ? before : withReply(messages, result, prefix)
+          this.messages = result === undefined ? before : withReply(this.messages, result, prefix)
       },
     )
-    running.add(generation)
-    turn = generation.settled
+    this.#running.add(generation)
+    this.#turn = generation.settled
     return generation
   }
 
-  function withSystem(said: readonly Message[]): readonly Message[] {
-    return system === undefined ? said : [{ role: 'system', content: system }, ...said]
+  #promptOf({ tools, prefix, templateArguments }: ReplyOptions): Prompt {
+    const said = this.messages
+    return {
+      type: 'messages',
+      messages: this.#system === undefined ? said : [{ role: 'system', content: this.#system }, ...said],
+      tools,
+      prefix,
+      templateArguments: { ...this.#templateArguments, ...templateArguments },
+    }
   }
 
-  function check(): void {
-    if (isDisposed) throw new HalfbyteError('disposed', 'this session was disposed; create another')
+  #check(): void {
+    if (this.#isDisposed) throw new HalfbyteError('disposed', 'this session was disposed; create another')
   }
+}
+
+function checkAnswerable(messages: readonly Message[]): void {
+  if (messages.length > 0 && messages.at(-1)?.role !== 'assistant') return
+  throw new HalfbyteError('unsupported', 'there is nothing to answer; end the messages with a user message')
 }
 
 /** Restores a session from a file that `save` made or from a name that was given to `store`. */

@@ -12,22 +12,42 @@ const MOST_LEVELS = 256
  * more.
  */
 export function checkLevels(value: unknown): void {
-  let level: readonly object[] = [[value]]
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MOST_LEVELS)
-      throw new HalfbyteError(
-        'unsupported',
-        `a value nests more than ${MOST_LEVELS} levels or comes back to itself, so the engine cannot be given it; flatten it`,
-        { most: MOST_LEVELS },
-      )
-    // Visit each object once per level: objects that share children could otherwise multiply without limit.
-    const below = new Set<object>()
-    for (const each of level) {
-      if (ArrayBuffer.isView(each)) continue
-      for (const child of Object.values(each)) if (typeof child === 'object' && child) below.add(child)
-    }
-    level = [...below]
+  if (countValues(value, MOST_LEVELS) !== undefined) return
+  throw new HalfbyteError(
+    'unsupported',
+    `a value nests more than ${MOST_LEVELS} levels or comes back to itself, so the engine cannot be given it; flatten it`,
+    { most: MOST_LEVELS },
+  )
+}
+
+/**
+ * How many values a value has, itself included: what several lists share counts in each. Undefined for more
+ * than `levels` nested lists and objects. `onLeaf` is called with each value that is neither.
+ */
+export function countValues(
+  value: unknown,
+  levels: number,
+  onLeaf?: (leaf: unknown) => void,
+): number | undefined {
+  let count = 0
+  // How often each object of a level occurs. Visited once each, objects that share children do not multiply.
+  let level = new Map<object, number>()
+  const add = (each: unknown, times: number) => {
+    count += times
+    if (typeof each === 'object' && each !== null) level.set(each, (level.get(each) ?? 0) + times)
+    else onLeaf?.(each)
   }
+  add(value, 1)
+  for (let depth = 0; level.size > 0; depth++) {
+    if (depth === levels) return undefined
+    const above = level
+    level = new Map()
+    for (const [each, times] of above) {
+      if (ArrayBuffer.isView(each)) continue
+      for (const child of Object.values(each)) add(child, times)
+    }
+  }
+  return count
 }
 
 /** Limit of nested brackets. Code that walks the parsed value may recurse this deep. */

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { mostThreads } from '../api/request/load-request.ts'
 import { GRAPH_DTYPES, type GraphDtype } from '../formats/names/graph-files.ts'
-import { EXACT_KV, type KvFormat } from '../graph/ir.ts'
+import { EXACT_KV, KEY_FORMATS, type KvFormat, VALUE_FORMATS } from '../graph/ir.ts'
+import { WEIGHT_POLICIES, type WeightPolicy } from '../weights/choose.ts'
 import type { SparsePolicy } from '../weights/sparse/choose.ts'
 
 const MANIFEST = import.meta.url.endsWith('.ts') ? '../../package.json' : '../package.json'
@@ -96,7 +97,7 @@ export function size(least: number): (text: string) => number {
 export interface EngineFlags {
   readonly threads: number | 'auto'
   readonly build: 'auto' | 'relaxed' | 'simd128'
-  readonly weights: 'auto' | 'f32' | 'w8' | 'w4' | 'w4_channel'
+  readonly weights: WeightPolicy
   /** How keys and values are stored. */
   readonly kv: KvFormat
   readonly context?: number
@@ -128,7 +129,7 @@ export function loraOption(): Option {
 
 export function weightsOption(): Option {
   return new Option('--weights <policy>', "precision of the weights; auto keeps the file's own")
-    .choices(['auto', 'f32', 'w8', 'w4', 'w4_channel'])
+    .choices(WEIGHT_POLICIES)
     .default('auto')
 }
 
@@ -142,7 +143,8 @@ export function dtypeOption(): Option {
 /** `int8` for both, or `int8,fp8` for keys and values. */
 function kvFormat(text: string): KvFormat {
   const [k = '', v = k, more] = text.split(',')
-  const isKnown = ['f32', 'int8'].includes(k) && ['f32', 'int8', 'fp8'].includes(v) && more === undefined
+  const isKnown =
+    KEY_FORMATS.some((each) => each === k) && VALUE_FORMATS.some((each) => each === v) && more === undefined
   if (isKnown) return { k, v } as KvFormat
   throw new InvalidArgumentError('give f32 or int8 for both, or like int8,fp8 for keys and values.')
 }

@@ -94,6 +94,8 @@ export interface KvFormat {
   /** Values. Default `f32`. */
   readonly v: 'f32' | 'int8' | 'fp8'
 }
+export const KEY_FORMATS: readonly KvFormat['k'][] = ['f32', 'int8']
+export const VALUE_FORMATS: readonly KvFormat['v'][] = ['f32', 'int8', 'fp8']
 export const EXACT_KV: KvFormat = Object.freeze({ k: 'f32', v: 'f32' })
 
 /** Layers that share a block table: their state has one shape and one window. */

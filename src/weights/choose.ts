@@ -10,6 +10,7 @@ import type { DType } from '../formats/tensors.ts'
  * with all other matrices in 4 bits under one scale per output.
  */
 export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4' | 'w4_channel'
+export const WEIGHT_POLICIES: readonly WeightPolicy[] = ['auto', 'f32', 'w8', 'w4', 'w4_channel']
 
 /**
  * `table`: the embedding, the logits matrix or both in one. `vector`: norm weights and biases, always f32.

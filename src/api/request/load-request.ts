@@ -13,8 +13,9 @@ import {
 import { isCount, isObject } from '../../base/values.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import { GRAPH_DTYPES } from '../../formats/names/graph-files.ts'
-import { EXACT_KV } from '../../graph/ir.ts'
+import { EXACT_KV, KEY_FORMATS, VALUE_FORMATS } from '../../graph/ir.ts'
 import { type Hub, hubUrl, parseHubAddress, type RepoAddress } from '../../store/hub.ts'
+import { WEIGHT_POLICIES } from '../../weights/choose.ts'
 import type { LoadOptions, ModelSource, PrepareOptions, ProbeOptions } from '../types.ts'
 
 /** Resolves relative addresses against `base`; without `base` they stay relative. Throws `unsupported`. */
@@ -85,7 +86,7 @@ export function absolute(address: string | URL, base: string | undefined): strin
 /** Options that are one of a few words. */
 const CHOICES = {
   pool: ['auto', 'shared', 'shards', 'single'],
-  weights: ['auto', 'f32', 'w8', 'w4', 'w4_channel'],
+  weights: WEIGHT_POLICIES,
   cache: ['opfs', 'none'],
   build: ['auto', 'relaxed', 'simd128'],
   dtype: GRAPH_DTYPES,
@@ -154,8 +155,8 @@ function checkValues(options: LoadOptions & ProbeOptions): void {
   }
   for (const [name, choices] of Object.entries(CHOICES)) checkChoice(name, values[name], choices)
   const { signal, onProgress, kvCache, hub, assets = {}, chatTemplate } = options
-  checkChoice('kvCache.k', kvCache?.k, ['f32', 'int8'])
-  checkChoice('kvCache.v', kvCache?.v, ['f32', 'int8', 'fp8'])
+  checkChoice('kvCache.k', kvCache?.k, KEY_FORMATS)
+  checkChoice('kvCache.v', kvCache?.v, VALUE_FORMATS)
   for (const key of ['baseUrl', 'token'] as const) {
     if (hub?.[key] !== undefined && typeof hub[key] !== 'string')
       throw wrongOption(`hub.${key}`, hub[key], 'a text')

@@ -1,5 +1,5 @@
 // The engine of this tab. In: load options. Out: a host that answers this tab, and the others through
-// `serveTabs`.
+// `TabServer`.
 import { isHalfbyteError } from '../../base/errors.ts'
 import { EngineClient } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'

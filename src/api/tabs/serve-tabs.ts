@@ -1,16 +1,10 @@
 // The leader's side. In: messages of other tabs. Out: answers of the engine in this one.
 import { HalfbyteError } from '../../base/errors.ts'
+import type { StreamCommand } from '../../engine/wire/protocol.ts'
+import { type Feed, reportingSink } from '../../engine/wire/stream.ts'
 import { toFailure } from '../../engine/wire/failure.ts'
-import type { StreamCommand, StreamReport } from '../../engine/wire/protocol.ts'
-import type { Feed } from '../../engine/wire/stream.ts'
 import type { LocalEngine } from './local-host.ts'
 import { type CallName, SESSION_ARGUMENTS, type TabMessage, type Unsent } from './tab-messages.ts'
-
-export interface TabServer {
-  hear(message: TabMessage): void
-  /** A tab has ended: its replies are cancelled and its sessions freed. */
-  drop(tab: string): void
-}
 
 /** The leader's own sessions count from 1. */
 const FIRST_SESSION = 2 ** 32
@@ -22,104 +16,108 @@ interface Guest {
   readonly sessions: Map<number, number>
 }
 
-export function serveTabs(engine: LocalEngine, post: (message: Unsent) => void): TabServer {
-  const guests = new Map<string, Guest>()
-  let lastSession = FIRST_SESSION
-  const guestOf = (tab: string): Guest => {
-    const guest = guests.get(tab) ?? { aborts: new Map(), commands: new Map(), sessions: new Map() }
-    guests.set(tab, guest)
+export class TabServer {
+  readonly #engine: LocalEngine
+  readonly #post: (message: Unsent) => void
+  readonly #guests = new Map<string, Guest>()
+  #lastSession = FIRST_SESSION
+
+  constructor(engine: LocalEngine, post: (message: Unsent) => void) {
+    this.#engine = engine
+    this.#post = post
+  }
+
+  hear(message: TabMessage): void {
+    const guest = this.#guestOf(message.from)
+    const to = message.from
+    // In a frozen page messages are heard, but timers stand still, as the engine's worker does.
+    if (message.type === 'ping') setTimeout(() => this.#post({ type: 'pong', to }))
+    else if (message.type === 'call') void this.#answer(guest, message)
+    else if (message.type === 'abort') guest.aborts.get(message.id)?.abort()
+    else if (message.type === 'command') guest.commands.get(message.id)?.(message.command)
+    else if (message.type === 'generate') this.#generate(guest, message)
+    else if (message.type === 'garbled') this.#refuse(message)
+  }
+
+  /** A tab has ended: its replies are cancelled and its sessions freed. */
+  drop(tab: string): void {
+    const guest = this.#guests.get(tab)
+    this.#guests.delete(tab)
+    if (guest === undefined) return
+    for (const abort of guest.aborts.values()) abort.abort()
+    for (const command of guest.commands.values()) command({ type: 'cancel' })
+    const { signal } = new AbortController()
+    for (const session of guest.sessions.values())
+      this.#engine.call('close', [session], signal).catch(() => undefined)
+  }
+
+  #guestOf(tab: string): Guest {
+    const guest = this.#guests.get(tab) ?? { aborts: new Map(), commands: new Map(), sessions: new Map() }
+    this.#guests.set(tab, guest)
     return guest
   }
-  const sessionOf = ({ sessions }: Guest, session: number): number => {
-    const own = sessions.get(session) ?? ++lastSession
+
+  #sessionOf({ sessions }: Guest, session: number): number {
+    const own = sessions.get(session) ?? ++this.#lastSession
     sessions.set(session, own)
     return own
   }
-  return {
-    hear(message) {
-      const guest = guestOf(message.from)
-      const to = message.from
-      // In a frozen page messages are heard, but timers stand still, as the engine's worker does.
-      if (message.type === 'ping') setTimeout(() => post({ type: 'pong', to }))
-      else if (message.type === 'call') void answer(guest, message)
-      else if (message.type === 'abort') guest.aborts.get(message.id)?.abort()
-      else if (message.type === 'command') guest.commands.get(message.id)?.(message.command)
-      else if (message.type === 'generate') generate(guest, message)
-      else if (message.type === 'garbled') refuse(message)
-    },
-    drop(tab) {
-      const guest = guests.get(tab)
-      guests.delete(tab)
-      if (guest === undefined) return
-      for (const abort of guest.aborts.values()) abort.abort()
-      for (const command of guest.commands.values()) command({ type: 'cancel' })
-      const { signal } = new AbortController()
-      for (const session of guest.sessions.values())
-        engine.call('close', [session], signal).catch(() => undefined)
-    },
-  }
 
   /** Somebody waits for what comes of an id. */
-  function refuse({ from: to, id, of }: Extract<TabMessage, { type: 'garbled' }>): void {
+  #refuse({ from: to, id, of }: Extract<TabMessage, { type: 'garbled' }>): void {
     const failure = toFailure(unread(of))
-    if (of === 'call') post({ type: 'refused', to, id, failure })
-    if (of === 'generate') post({ type: 'report', to, id, report: { type: 'failed', failure } })
+    if (of === 'call') this.#post({ type: 'refused', to, id, failure })
+    if (of === 'generate') this.#post({ type: 'report', to, id, report: { type: 'failed', failure } })
   }
 
-  async function answer(guest: Guest, message: Extract<TabMessage, { type: 'call' }>): Promise<void> {
+  async #answer(guest: Guest, message: Extract<TabMessage, { type: 'call' }>): Promise<void> {
     const { from: to, id, name, args } = message
     const abort = new AbortController()
     guest.aborts.set(id, abort)
     try {
-      const value = await engine.call(name, mapped(guest, name, args), abort.signal)
+      const value = await this.#engine.call(name, this.#mapped(guest, name, args), abort.signal)
       if (name === 'close') guest.sessions.delete(args[0] as number)
-      post({ type: 'answer', to, id, value })
+      this.#post({ type: 'answer', to, id, value })
     } catch (error) {
       // A tab that is no longer the leader leaves the answer to the one that is.
-      if ((error as Error)?.name !== 'Lost') post({ type: 'refused', to, id, failure: toFailure(error) })
+      if (!isLost(error)) this.#post({ type: 'refused', to, id, failure: toFailure(error) })
     } finally {
       guest.aborts.delete(id)
     }
   }
 
-  function mapped(guest: Guest, name: CallName, args: readonly unknown[]): readonly unknown[] {
+  #mapped(guest: Guest, name: CallName, args: readonly unknown[]): readonly unknown[] {
     const count = SESSION_ARGUMENTS[name] ?? 0
-    return args.map((arg, index) => (index < count ? sessionOf(guest, arg as number) : arg))
+    return args.map((arg, index) => (index < count ? this.#sessionOf(guest, arg as number) : arg))
   }
 
-  function generate(guest: Guest, message: Extract<TabMessage, { type: 'generate' }>): void {
+  #generate(guest: Guest, message: Extract<TabMessage, { type: 'generate' }>): void {
     const { from: to, id, request } = message
-    const report = (it: StreamReport) => post({ type: 'report', to, id, report: it })
+    const { commands } = guest
     // The same id twice comes from no tab of ours; the first stream would otherwise wait for credit for ever.
-    guest.commands.get(id)?.({ type: 'cancel' })
+    commands.get(id)?.({ type: 'cancel' })
     let feed: Feed | undefined
     const command = (it: StreamCommand) => (it.type === 'credit' ? feed?.credit(it.count) : feed?.cancel())
-    guest.commands.set(id, command)
+    commands.set(id, command)
     const forget = () => {
-      if (guest.commands.get(id) === command) guest.commands.delete(id)
+      if (commands.get(id) === command) commands.delete(id)
     }
-    const end = (it: StreamReport) => {
-      forget()
-      report(it)
-    }
+    const sink = reportingSink((report) => {
+      if (report.type !== 'chunk') forget()
+      this.#post({ type: 'report', to, id, report })
+    })
     const { session } = request
+    const own = session === undefined ? undefined : this.#sessionOf(guest, session)
     try {
-      feed = engine.generate(
-        { ...request, session: session === undefined ? undefined : sessionOf(guest, session) },
-        {
-          chunk: (chunk) => report({ type: 'chunk', chunk }),
-          end: (outcome, contextUsed) => end({ type: 'end', outcome, contextUsed }),
-          fail: (error) => {
-            if ((error as Error)?.name === 'Lost') forget()
-            else end({ type: 'failed', failure: toFailure(error) })
-          },
-        },
-      )
+      const fail = (error: unknown) => (isLost(error) ? forget() : sink.fail(error))
+      feed = this.#engine.generate({ ...request, session: own }, { ...sink, fail })
     } catch (error) {
-      end({ type: 'failed', failure: toFailure(error) })
+      sink.fail(error)
     }
   }
 }
+
+const isLost = (error: unknown): boolean => (error as Error)?.name === 'Lost'
 
 const unread = (of: string): HalfbyteError =>
   new HalfbyteError('unsupported', `the tab with the model cannot read this ${of}; reload both tabs`, { of })

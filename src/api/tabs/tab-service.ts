@@ -20,8 +20,8 @@ import type {
 } from '../../engine/wire/protocol.ts'
 import type { Feed } from '../../engine/wire/stream.ts'
 import { failedHost, type LocalEngine } from './local-host.ts'
-import { type RemoteHost, remoteHost } from './remote-host.ts'
-import { serveTabs, type TabServer } from './serve-tabs.ts'
+import { RemoteHost } from './remote-host.ts'
+import { TabServer } from './serve-tabs.ts'
 import {
   type CallName,
   type Host,
@@ -171,7 +171,7 @@ export class TabService {
       })
     }
     const host = started(() => this.#start(onProgress, giveUp))
-    this.#server = serveTabs(host, (message) => this.#post(message))
+    this.#server = new TabServer(host, (message) => this.#post(message))
     this.#sureUntil = this.#now() + SURE_MS
     this.#remote?.host.lose()
     this.#remote = undefined
@@ -196,7 +196,7 @@ export class TabService {
   #follow(leader: string): void {
     if (this.#server !== undefined || this.#remote?.id === leader) return
     const before = this.#remote?.host
-    const host = remoteHost(
+    const host = new RemoteHost(
       (message) => this.#post(message),
       leader,
       () => this.#stand({ steal: true }),

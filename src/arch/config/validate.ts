@@ -1,6 +1,5 @@
 // Validate. In: hyperparameters as a file states them. Out: the same ones, frozen, or an error with the
-// numbers: `architecture` for
-// what cannot be, `unsupported` for what no kernel has.
+// numbers: `architecture` for what cannot be, `unsupported` for what no kernel has.
 import { HalfbyteError } from '../../base/errors.ts'
 import { familyFile } from '../families.ts'
 import type { Family, ModelConfig, RopeConfig, SsmConfig } from './config.ts'
@@ -33,40 +32,29 @@ const RECURRENT: Readonly<Partial<Record<Family, SsmConfig['kind']>>> = {
 
 /** Checks every number. `file` is for the sentence. */
 export function validConfig(file: string, config: ModelConfig): ModelConfig {
-  const { heads, kvHeads, headDim, normEpsilon, ssm, rope, localRope } = config
-  const { window: local, experts, convTaps, attentionCap = 0, logitCap = 0 } = config
-  const isRecurrent = heads === 0 && ssm !== undefined
-  checkParts(config)
-  for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
-    if (isRecurrent && config[key] === 0 && NONE_WHERE_RECURRENT.has(key)) continue
-    if (key === 'headDim') checkBuilt(key, config[key], MOST[key], 4)
-    else checkWhole(key, config[key], MOST[key])
-  }
-  if (ssm !== undefined) checkSsm(ssm)
-  if (heads > 0) checkShared(heads, 'heads', `${kvHeads} key and value heads`, heads % kvHeads)
-  check('normEpsilon', normEpsilon, normEpsilon >= 0 && normEpsilon < 1, 'from 0 to 1')
-  if (local !== undefined) checkWhole("a window's positions", local.positions, MOST.contextLength)
-  if (experts !== undefined) {
-    checkWhole('experts.count', experts.count, MOST_EXPERTS)
-    checkWhole('experts.used', experts.used, experts.count)
-  }
-  if (convTaps !== undefined) {
-    checkTaps('convTaps', convTaps)
-    checkBuilt('hiddenSize, which is convolved,', config.hiddenSize, MOST.hiddenSize, 8)
-  }
-  for (const cap of [attentionCap, logitCap]) check('a soft cap', cap, cap >= 0, 'from 0')
-  for (const key of ['embeddingScale', 'residualScale', 'logitScale', 'attentionScale'] as const) {
-    const value = config[key] ?? 1
-    check(key, value, Number.isFinite(value), 'a number')
-  }
+  const { localRope, rope, ssm } = config
+  const check = new ConfigCheck(file)
+  check.parts(config)
+  check.sizes(config)
+  if (ssm !== undefined) check.recurrence(ssm)
+  check.scalars(config)
   for (const each of localRope === undefined ? [rope] : [rope, localRope]) {
     // Without positions nothing is turned.
-    if (ssm === undefined || each.dims !== 0) checkRope(each)
+    if (ssm === undefined || each.dims !== 0) check.rope(each, config.headDim)
   }
   return frozen(config)
+}
+
+/** Each method throws for what it does not accept. */
+class ConfigCheck {
+  readonly #file: string
+
+  constructor(file: string) {
+    this.#file = file
+  }
 
   /** A pack may say anything of any family: what its graph reads must be there, and nothing of another's. */
-  function checkParts({ family }: ModelConfig): void {
+  parts({ family, heads, experts, ssm, convTaps }: ModelConfig): void {
     const { traits } = familyFile(family)
     const parts = [
       ['heads', heads > 0, traits !== undefined],
@@ -76,81 +64,116 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
       ['convTaps', convTaps !== undefined, family === 'lfm2'],
     ] as const
     for (const [part, isThere, isDue] of parts)
-      if (isThere !== isDue) throw wrong(`a ${family} ${isDue ? 'needs' : 'has no'} ${part}`)
+      if (isThere !== isDue) throw this.#wrong(`a ${family} ${isDue ? 'needs' : 'has no'} ${part}`)
   }
 
-  function checkRope({ theta, dims, scaling }: RopeConfig): void {
-    checkBuilt('rope.dims', dims, headDim, 2)
-    checkPositive('rope.theta', theta)
-    // What is neither a name nor a list is a number.
-    for (const [name, value] of Object.entries(scaling ?? {})) {
-      if (typeof value === 'number') checkPositive(`rope.scaling.${name}`, value)
-      if (!Array.isArray(value)) continue
-      if (value.length !== dims / 2) {
-        throw wrong(`rope.scaling.${name} has ${value.length} factors for ${dims / 2} frequencies`)
-      }
-      for (const factor of value) checkPositive(`one of rope.scaling.${name}`, factor)
+  sizes(config: ModelConfig): void {
+    const { heads, kvHeads, ssm, window: local, experts, convTaps } = config
+    const isRecurrent = heads === 0 && ssm !== undefined
+    for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
+      if (isRecurrent && config[key] === 0 && NONE_WHERE_RECURRENT.has(key)) continue
+      if (key === 'headDim') this.#built(key, config[key], MOST[key], 4)
+      else this.#whole(key, config[key], MOST[key])
     }
-    if (scaling?.type !== 'llama3') return
-    const { lowFrequencyFactor: low, highFrequencyFactor: high } = scaling
-    check('rope.scaling.highFrequencyFactor', high, high > low, `above lowFrequencyFactor, ${low}`)
+    if (heads > 0) this.#shared(heads, 'heads', `${kvHeads} key and value heads`, heads % kvHeads)
+    if (local !== undefined) this.#whole("a window's positions", local.positions, MOST.contextLength)
+    if (experts !== undefined) {
+      this.#whole('experts.count', experts.count, MOST_EXPERTS)
+      this.#whole('experts.used', experts.used, experts.count)
+    }
+    if (convTaps !== undefined) {
+      this.#taps('convTaps', convTaps)
+      this.#built('hiddenSize, which is convolved,', config.hiddenSize, MOST.hiddenSize, 8)
+    }
   }
 
   /** What the kernels of wasm/recurrent/conv1d.c, scan.c and ssd.c can do. */
-  function checkSsm(ssm: SsmConfig): void {
+  recurrence(ssm: SsmConfig): void {
     const { innerSize, stateSize, convKernel } = ssm
-    checkBuilt('ssm.innerSize', innerSize, 1 << 20, 32)
-    checkBuilt('ssm.stateSize', stateSize, 1 << 12, ssm.kind === 'mamba2' ? 4 : 1)
-    checkTaps('ssm.convKernel', convKernel)
+    this.#built('ssm.innerSize', innerSize, 1 << 20, 32)
+    this.#built('ssm.stateSize', stateSize, 1 << 12, ssm.kind === 'mamba2' ? 4 : 1)
+    this.#taps('ssm.convKernel', convKernel)
     if (ssm.kind === 'mamba') {
-      checkWhole('ssm.timeStepRank', ssm.timeStepRank, 1 << 14)
+      this.#whole('ssm.timeStepRank', ssm.timeStepRank, 1 << 14)
       return
     }
     const { heads, groups, timeStepLimit: [least, most] = [0, 1] } = ssm
-    check('the most of ssm.timeStepLimit', most, most > 0 && least <= most, `above 0 and the least, ${least}`)
-    checkWhole('ssm.heads', heads, 1 << 12)
-    checkWhole('ssm.groups', groups, heads)
-    checkBuilt('the width of all groups of B and C', groups * stateSize * 2, 1 << 20, 8)
+    this.#require(
+      'the most of ssm.timeStepLimit',
+      most,
+      most > 0 && least <= most,
+      `above 0 and the least, ${least}`,
+    )
+    this.#whole('ssm.heads', heads, 1 << 12)
+    this.#whole('ssm.groups', groups, heads)
+    this.#built('the width of all groups of B and C', groups * stateSize * 2, 1 << 20, 8)
     const rest = (heads % groups) + (innerSize % heads)
-    checkShared(innerSize, 'channels', `${heads} heads in ${groups} groups`, rest)
-    checkBuilt('the width of a recurrent head', innerSize / heads, 256, 4)
-    checkBuilt('the part of the norm of a group of heads', innerSize / groups, 1 << 20, 32)
+    this.#shared(innerSize, 'channels', `${heads} heads in ${groups} groups`, rest)
+    this.#built('the width of a recurrent head', innerSize / heads, 256, 4)
+    this.#built('the part of the norm of a group of heads', innerSize / groups, 1 << 20, 32)
+  }
+
+  scalars(config: ModelConfig): void {
+    const { normEpsilon, attentionCap = 0, logitCap = 0 } = config
+    this.#require('normEpsilon', normEpsilon, normEpsilon >= 0 && normEpsilon < 1, 'from 0 to 1')
+    for (const cap of [attentionCap, logitCap]) this.#require('a soft cap', cap, cap >= 0, 'from 0')
+    for (const key of ['embeddingScale', 'residualScale', 'logitScale', 'attentionScale'] as const) {
+      const value = config[key] ?? 1
+      this.#require(key, value, Number.isFinite(value), 'a number')
+    }
+  }
+
+  rope({ theta, dims, scaling }: RopeConfig, headDim: number): void {
+    this.#built('rope.dims', dims, headDim, 2)
+    this.#positive('rope.theta', theta)
+    // What is neither a name nor a list is a number.
+    for (const [name, value] of Object.entries(scaling ?? {})) {
+      if (typeof value === 'number') this.#positive(`rope.scaling.${name}`, value)
+      if (!Array.isArray(value)) continue
+      if (value.length !== dims / 2) {
+        throw this.#wrong(`rope.scaling.${name} has ${value.length} factors for ${dims / 2} frequencies`)
+      }
+      for (const factor of value) this.#positive(`one of rope.scaling.${name}`, factor)
+    }
+    if (scaling?.type !== 'llama3') return
+    const { lowFrequencyFactor: low, highFrequencyFactor: high } = scaling
+    this.#require('rope.scaling.highFrequencyFactor', high, high > low, `above lowFrequencyFactor, ${low}`)
   }
 
   /** Inputs that the kernels' convolutions can see. */
-  function checkTaps(key: string, count: number): void {
-    checkBuilt(key, count, 4, 1, 2)
+  #taps(key: string, count: number): void {
+    this.#built(key, count, 4, 1, 2)
   }
 
-  function checkWhole(key: string, value: number, most: number): void {
+  #whole(key: string, value: number, most: number): void {
     const isGood = Number.isSafeInteger(value) && value > 0 && value <= most
-    check(key, value, isGood, `a whole number from 1 to ${most}`)
+    this.#require(key, value, isGood, `a whole number from 1 to ${most}`)
   }
 
   /** Of these numbers the kernels do not have all that could be. */
-  function checkBuilt(key: string, value: number, most: number, multiple: number, least = multiple): void {
-    checkWhole(key, value, Number.MAX_SAFE_INTEGER)
+  #built(key: string, value: number, most: number, multiple: number, least = multiple): void {
+    this.#whole(key, value, Number.MAX_SAFE_INTEGER)
     if (value >= least && value <= most && value % multiple === 0) return
-    throw unbuiltVariant(file, `${key} ${value}`, `a multiple of ${multiple} from ${least} to ${most}`)
+    throw unbuiltVariant(this.#file, `${key} ${value}`, `a multiple of ${multiple} from ${least} to ${most}`)
   }
 
-  function checkPositive(key: string, value: number): void {
-    check(key, value, value > 0 && value < Number.POSITIVE_INFINITY, 'above 0')
+  #positive(key: string, value: number): void {
+    this.#require(key, value, value > 0 && value < Number.POSITIVE_INFINITY, 'above 0')
   }
 
-  function check(key: string, value: number, isGood: boolean, wanted: string): void {
-    if (!isGood) throw wrong(`${key} is ${value} but must be ${wanted}`)
+  #require(key: string, value: number, isGood: boolean, wanted: string): void {
+    if (!isGood) throw this.#wrong(`${key} is ${value} but must be ${wanted}`)
   }
 
-  function checkShared(count: number, of: string, to: string, rest: number): void {
-    if (rest !== 0) throw wrong(`${count} ${of} cannot be shared out evenly to ${to}`)
+  #shared(count: number, of: string, to: string, rest: number): void {
+    if (rest !== 0) throw this.#wrong(`${count} ${of} cannot be shared out evenly to ${to}`)
   }
 
-  function wrong(sentence: string): HalfbyteError {
+  #wrong(sentence: string): HalfbyteError {
     return new HalfbyteError(
       'architecture',
-      `${file}: ${sentence}; the configuration is wrong, so fetch or convert the model again`,
-      { file },
+      `${this.#file}: ${sentence}; the configuration is wrong, so fetch or convert the model again`,
+      { file: this.#file },
     )
   }
 }

@@ -1,6 +1,7 @@
 // `halfbyte prune`: sets weights of a model to zero, and writes a .hbm pack or a folder with safetensors.
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
+import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { allocateSparsity, type Prediction } from '../../shrink/calibrate/allocate-sparsity.ts'
 import { type PrunedReport, type PruneModelOptions, pruneModel } from '../../shrink/calibrate/prune-model.ts'
 import { type Pattern, parsePattern, sparsityOf } from '../../shrink/prune/mask.ts'
@@ -10,6 +11,7 @@ import {
   calibrationOption,
   compress,
   dampOption,
+  type SharedOptions,
   sum,
   sweepsOption,
   withCompressOptions,
@@ -99,23 +101,21 @@ export function pruneCommand(): Command {
   return withCompressOptions(withBudgetOptions(command)).action(pruneAction)
 }
 
+/** What the flags ask for. */
+interface PruneJob {
+  readonly flags: PruneFlags
+  readonly pattern: Pattern
+  /** The same for all matrices; 0 where a budget is shared out between them. */
+  readonly sparsity: number
+  readonly allocating: Allocating | undefined
+}
+
 async function pruneAction(model: string, output: string, flags: PruneFlags): Promise<void> {
-  const { method, calibration, weights, damp, drift, sweeps, rounds, scope, sparse, json } = flags
   const pattern = parsePattern(flags.pattern)
-  const allocating = await allocatingOf(flags, pattern, FORMATS[weights])
+  const allocating = await allocatingOf(flags, pattern, FORMATS[flags.weights])
   const sparsity = allocating === undefined ? sparsityOf(pattern, flags.sparsity) : 0
-  if (method !== 'magnitude' && calibration === undefined) {
-    throw new HalfbyteError(
-      'unsupported',
-      `${method} needs a text to calibrate on; give --calibration FILE, or choose --method magnitude`,
-    )
-  }
-  if (flags.as === 'safetensors' && weights !== 'f32') {
-    throw new HalfbyteError(
-      'unsupported',
-      `safetensors hold plain weights and the weights are ${weights}; add --weights f32, or write a .hbm`,
-    )
-  }
+  checkFlags(flags)
+  const job: PruneJob = { flags, pattern, sparsity, allocating }
   let prediction: Prediction | undefined
   await compress<PrunedReport>({
     model,
@@ -123,63 +123,14 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
     flags,
     lineOf,
     as: flags.as,
-    policy: weights,
-    settings: {
-      prune: method,
-      pattern: pattern.name,
-      sparsity,
-      budget: allocating?.budget,
-      costs: allocating?.costs.table,
-      tune: flags.tune,
-      weights,
-      damp,
-      drift,
-      sweeps,
-      rounds,
-      scope,
-    },
+    policy: flags.weights,
+    settings: settingsOf(job),
     make: async (prepared, shared) => {
-      const options: PruneModelOptions = {
-        ...shared,
-        method,
-        pattern,
-        sparsity,
-        damp,
-        drift,
-        sweeps,
-        rounds,
-        scope,
-        format: FORMATS[weights],
-        solver: calibration === undefined ? undefined : await loadSolver(),
-        startSolver,
-        card: {
-          name: flags.name,
-          sparse,
-          signal: shared.signal,
-          about: aboutOf(flags, pattern, sparsity, allocating),
-        },
-      }
+      const options = await optionsOf(job, shared)
       if (allocating === undefined) return pruneModel(prepared, options)
-      const tuning = {
-        rounds: flags.tune,
-        onLoss: (done: number) => overwrite(`tuning: ${done} losses measured`),
-      }
-      const allocation = await allocateSparsity(prepared, {
-        ...options,
-        ...allocating,
-        tuning: flags.tune === 0 ? undefined : tuning,
-      })
-      prediction = allocation.prediction
-      if (json !== true) {
-        clearProgress()
-        process.stdout.write(visible(predictionLine(prediction, allocating.costs)))
-      }
-      const chosen = (name: string) => (allocation.sparse.has(name) ? allocating.sparseFormat : 'none')
-      return pruneModel(prepared, {
-        ...options,
-        sparsities: allocation.sparsities,
-        card: { ...options.card, sparse: sparse === 'auto' ? chosen : sparse },
-      })
+      const allocated = await allocate(prepared, options, flags, allocating)
+      prediction = allocated.prediction
+      return pruneModel(prepared, allocated.options)
     },
     totals: (matrices) => ({
       loss: sum(matrices, 'loss'),
@@ -190,12 +141,85 @@ async function pruneAction(model: string, output: string, flags: PruneFlags): Pr
   })
 }
 
-function aboutOf(
-  { license, method, weights }: PruneFlags,
-  { name }: Pattern,
-  sparsity: number,
-  allocating: Allocating | undefined,
-) {
+function checkFlags({ method, calibration, as, weights }: PruneFlags): void {
+  if (method !== 'magnitude' && calibration === undefined) {
+    throw new HalfbyteError(
+      'unsupported',
+      `${method} needs a text to calibrate on; give --calibration FILE, or choose --method magnitude`,
+    )
+  }
+  if (as === 'safetensors' && weights !== 'f32') {
+    throw new HalfbyteError(
+      'unsupported',
+      `safetensors hold plain weights and the weights are ${weights}; add --weights f32, or write a .hbm`,
+    )
+  }
+}
+
+/** What the result depends on: the work of an unfinished run is used only if it is the same. */
+function settingsOf({ flags, pattern, sparsity, allocating }: PruneJob): object {
+  const { method, tune, weights, damp, drift, sweeps, rounds, scope } = flags
+  return {
+    prune: method,
+    pattern: pattern.name,
+    sparsity,
+    budget: allocating?.budget,
+    costs: allocating?.costs.table,
+    tune,
+    weights,
+    damp,
+    drift,
+    sweeps,
+    rounds,
+    scope,
+  }
+}
+
+async function optionsOf(job: PruneJob, shared: SharedOptions<PrunedReport>): Promise<PruneModelOptions> {
+  const { flags, pattern, sparsity } = job
+  const { method, calibration, weights, damp, drift, sweeps, rounds, scope, name, sparse } = flags
+  return {
+    ...shared,
+    method,
+    pattern,
+    sparsity,
+    damp,
+    drift,
+    sweeps,
+    rounds,
+    scope,
+    format: FORMATS[weights],
+    solver: calibration === undefined ? undefined : await loadSolver(),
+    startSolver,
+    card: { name, sparse, signal: shared.signal, about: aboutOf(job) },
+  }
+}
+
+/** Shares the budget out between the matrices, and tells what the model will need. */
+async function allocate(
+  prepared: PreparedModel,
+  options: PruneModelOptions,
+  { tune, json, sparse }: PruneFlags,
+  allocating: Allocating,
+): Promise<{ readonly options: PruneModelOptions; readonly prediction: Prediction }> {
+  const tuning = { rounds: tune, onLoss: (done: number) => overwrite(`tuning: ${done} losses measured`) }
+  const allocation = await allocateSparsity(prepared, {
+    ...options,
+    ...allocating,
+    tuning: tune === 0 ? undefined : tuning,
+  })
+  const { prediction, sparsities } = allocation
+  if (json !== true) {
+    clearProgress()
+    process.stdout.write(visible(predictionLine(prediction, allocating.costs)))
+  }
+  const chosen = (name: string) => (allocation.sparse.has(name) ? allocating.sparseFormat : 'none')
+  const card = { ...options.card, sparse: sparse === 'auto' ? chosen : sparse }
+  return { options: { ...options, sparsities, card }, prediction }
+}
+
+function aboutOf({ flags, pattern: { name }, sparsity, allocating }: PruneJob) {
+  const { license, method, weights } = flags
   const { kind, ...most } = allocating?.budget ?? { kind: sparsity }
   return {
     ...(license !== undefined && { license }),

@@ -1,6 +1,7 @@
 // Chat turns. In: messages and tools of the API. Out: the prompt of a model's template; text in a message
 // cannot end a turn.
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
+import { countValues } from '../../base/json.ts'
 import type { JsonObject } from '../../base/values.ts'
 import {
   type ChatMessage,
@@ -200,17 +201,19 @@ const MAX_DEPTH = 500
  * The same value with every text in it quoted. Throws `unsupported` if it is nested too deeply, for example
  * in itself.
  */
-function quoted(value: unknown, quote: (text: string) => string, depth = 0): unknown {
-  if (depth > MAX_DEPTH) {
-    throw new HalfbyteError(
-      'unsupported',
-      `a tool or its arguments are nested more than ${MAX_DEPTH} levels deep; use fewer levels`,
-    )
-  }
+function quoted(value: unknown, quote: (text: string) => string): unknown {
+  if (countValues(value, MAX_DEPTH) !== undefined) return quotedWithin(value, quote)
+  throw new HalfbyteError(
+    'unsupported',
+    `a tool or its arguments are nested more than ${MAX_DEPTH} levels deep; use fewer levels`,
+  )
+}
+
+function quotedWithin(value: unknown, quote: (text: string) => string): unknown {
   if (typeof value === 'string') return quote(value)
-  if (Array.isArray(value)) return value.map((item) => quoted(item, quote, depth + 1))
+  if (Array.isArray(value)) return value.map((item) => quotedWithin(item, quote))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [quote(key), quoted(item, quote, depth + 1)]),
+    Object.entries(value).map(([key, item]) => [quote(key), quotedWithin(item, quote)]),
   )
 }

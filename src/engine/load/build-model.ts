@@ -15,7 +15,7 @@ import { type AsyncPool, type Pool, type PoolKind, SinglePool } from '../../runt
 import { ShardsPool } from '../../runtime/shards/pool.ts'
 import { SharedPool } from '../../runtime/shared.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
-import type { LoadRequest, ModelInfo } from '../wire/protocol.ts'
+import type { LoadRequest, MemoryUse, ModelInfo } from '../wire/protocol.ts'
 import { modelFingerprint, type ShardedPlans, type WeightHooks } from './load-weights.ts'
 import type { DraftSource, LoadedModel, LoaderHooks } from './loaded-model.ts'
 import { memoryNeed, withStateBudget } from './memory-need.ts'
@@ -208,43 +208,16 @@ export async function buildModel(
   const note = noteOf(prepared, runtime, options)
   const shards = runtime.maxShards > 1 ? await openShards(prepared, runtime, { ...options, note }) : undefined
   try {
-    const weights = prepared.plan.slots.length
-    const draftWeights = draft?.plan.slots.length ?? 0
-    const hooksFrom = (before: number): WeightHooks => ({
-      signal: hooks.signal,
-      yieldTask: () => host.yieldTask(),
-      onWeight: (done) =>
-        hooks.onProgress({ phase: 'convert', done: before + done, total: weights + draftWeights }),
-    })
-    hooks.onProgress({ phase: 'convert', done: 0, total: weights + draftWeights })
-    const placed = await placeModel(arena, prepared, hooksFrom(0), shards?.sharded)
-    const placedDraft = draft && (await placeModel(arena, draft, hooksFrom(weights)))
-    const { plan, written, step, cache } = placed
-    const logitRows = new KernelRows(runtime.engine, arena, vocab, prepared.file.name)
+    const models = await placeModels(prepared, arena, options, hooks, shards?.sharded)
+    const logitRows = new KernelRows(runtime.engine, arena, vocab, file.name)
     hooks.onProgress({ phase: 'warmup' })
-    let scheduler: Scheduler | undefined
-    const { pool, local, kind, retune } = await openModelPool(runtime, placed, shards?.sharded, {
-      host,
-      threads: options.threads,
-      note,
-      onDeath: (error) => scheduler?.dispose(error),
-    })
-    placed.connect(local)
-    placedDraft?.connect(local)
-    scheduler = new Scheduler({
-      pool,
-      arena,
-      plan,
-      written,
-      step,
-      retune,
-      now: () => host.now(),
-      yieldTask: () => host.yieldTask(),
-    })
+    const { pool, local, kind, scheduler } = await startModel(runtime, models, options, note, shards?.sharded)
     if (hooks.signal.aborted) {
       pool.dispose()
       throw hooks.signal.reason
     }
+    const { main, draft: drafting } = models
+    const { cache } = main
     const text = modelText(tokenizer, options.chatTemplate)
     const shortfall = shards?.note ?? shortfallOf(options, runtime, pool.threads, kind)
     return {
@@ -263,16 +236,10 @@ export async function buildModel(
       constraints: new ConstraintCompiler(tokenizer, vocab, text.text.endIds),
       scheduler,
       newSequence: (options) => new Sequence(cache, options),
-      draft: placedDraft && draftSource(placedDraft, local, vocab, () => host.now()),
-      fingerprint: placed.fingerprint,
+      draft: drafting && draftSource(drafting, local, vocab, () => host.now()),
+      fingerprint: main.fingerprint,
       restoreSequence: (source, fingerprint, signal) => Sequence.restore(cache, source, fingerprint, signal),
-      memory: () => ({
-        weightsBytes: placed.weightsBytes + (placedDraft?.weightsBytes ?? 0),
-        stateBytes: cache.heldBytes + (placedDraft?.cache.heldBytes ?? 0),
-        keptBytes: cache.retainedBytes + (placedDraft?.cache.retainedBytes ?? 0),
-        arenaBytes: plan.arenaBytes + (placedDraft?.plan.arenaBytes ?? 0),
-        totalBytes: arena.memoryBytes,
-      }),
+      memory: () => memoryUse(models, arena),
       dispose() {
         scheduler.dispose()
         pool.dispose()
@@ -281,6 +248,74 @@ export async function buildModel(
   } catch (error) {
     shards?.sharded?.group.dispose()
     throw error
+  }
+}
+
+interface PlacedModels {
+  readonly main: PlacedModel
+  readonly draft: PlacedModel | undefined
+}
+
+/** Reads the weights of the model and of its draft model into memory. */
+async function placeModels(
+  prepared: PreparedModel,
+  arena: Runtime['arena'],
+  { host, draft }: BuildOptions,
+  { signal, onProgress }: LoaderHooks,
+  sharded: ShardedPlans | undefined,
+): Promise<PlacedModels> {
+  const weights = prepared.plan.slots.length
+  const total = weights + (draft?.plan.slots.length ?? 0)
+  const hooksFrom = (before: number): WeightHooks => ({
+    signal,
+    yieldTask: () => host.yieldTask(),
+    onWeight: (done) => onProgress({ phase: 'convert', done: before + done, total }),
+  })
+  onProgress({ phase: 'convert', done: 0, total })
+  return {
+    main: await placeModel(arena, prepared, hooksFrom(0), sharded),
+    draft: draft && (await placeModel(arena, draft, hooksFrom(weights))),
+  }
+}
+
+/** Starts the threads, and the scheduler that gives them steps. */
+async function startModel(
+  runtime: Runtime,
+  { main, draft }: PlacedModels,
+  { host, threads }: BuildOptions,
+  note: Note | undefined,
+  sharded: ShardedPlans | undefined,
+): Promise<ModelPool & { readonly scheduler: Scheduler }> {
+  let scheduler: Scheduler | undefined
+  const opened = await openModelPool(runtime, main, sharded, {
+    host,
+    threads,
+    note,
+    onDeath: (error) => scheduler?.dispose(error),
+  })
+  main.connect(opened.local)
+  draft?.connect(opened.local)
+  const { plan, written, step } = main
+  scheduler = new Scheduler({
+    pool: opened.pool,
+    arena: runtime.arena,
+    plan,
+    written,
+    step,
+    retune: opened.retune,
+    now: () => host.now(),
+    yieldTask: () => host.yieldTask(),
+  })
+  return { ...opened, scheduler }
+}
+
+function memoryUse({ main, draft }: PlacedModels, arena: Runtime['arena']): MemoryUse {
+  return {
+    weightsBytes: main.weightsBytes + (draft?.weightsBytes ?? 0),
+    stateBytes: main.cache.heldBytes + (draft?.cache.heldBytes ?? 0),
+    keptBytes: main.cache.retainedBytes + (draft?.cache.retainedBytes ?? 0),
+    arenaBytes: main.plan.arenaBytes + (draft?.plan.arenaBytes ?? 0),
+    totalBytes: arena.memoryBytes,
   }
 }
 

@@ -200,7 +200,6 @@ const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 
 /** Reads the configuration, builds and lowers the graph. Throws `architecture` or `unsupported`. */
 export async function prepareModel(file: ModelFile, options: PrepareOptions): Promise<PreparedModel> {
-  if (options.kvCache !== undefined) checkKvCache(options.kvCache)
   const config = await readConfig(file, options.signal)
   const { adapters = [] } = options
   if (file.graph !== undefined && adapters.length > 0) throw otherNames(file.name)
@@ -290,18 +289,6 @@ function planOf(file: ModelFile, compiled: () => Plan): Plan {
 function logitRowsOf(vocab: number): number {
   const { least, most, bytes } = STEP_LOGIT_ROWS
   return Math.max(least, Math.min(most, Math.floor(bytes / (vocab * 4))))
-}
-
-const KEY_FORMATS: readonly KvFormat['k'][] = ['f32', 'int8']
-const VALUE_FORMATS: readonly KvFormat['v'][] = ['f32', 'int8', 'fp8']
-
-function checkKvCache({ k, v }: KvFormat): void {
-  if (KEY_FORMATS.includes(k) && VALUE_FORMATS.includes(v)) return
-  throw new HalfbyteError(
-    'unsupported',
-    `kvCache is { k: '${k}', v: '${v}' } but keys can be ${KEY_FORMATS.join(' or ')} and values ${VALUE_FORMATS.join(' or ')}; choose one of these`,
-    { k: String(k), v: String(v) },
-  )
 }
 
 function countParameters(weights: Weights): number {

@@ -1,45 +1,30 @@
 // The whole life of one reply: prepares the prompt, runs the scheduler, sends chunks, and reports the end.
 
 import { HalfbyteError } from '../../base/errors.ts'
+import { countValues } from '../../base/json.ts'
 import { checkChoice, checkKeys, checkList, checkTexts, wrongOption } from '../../base/options.ts'
 import { perSecond, steadyClock } from '../../base/time/clocks.ts'
 import { isCount, isObject } from '../../base/values.ts'
-import type { ReplyConstraint } from '../../constrain/written-grammar.ts'
-import type { LogProbabilities } from '../../generate/sampler/candidates.ts'
 import { SAMPLER_DEFAULTS } from '../../generate/sampler/options.ts'
 import { Sampler } from '../../generate/sampler/sampler.ts'
-import type {
-  GenerateRequest as SchedulerRequest,
-  TokenAnswer,
-} from '../../generate/schedule/generate-work.ts'
+import type { SequenceRequest, WorkTimings } from '../../generate/schedule/generate-work.ts'
 import type { Sequence } from '../../generate/schedule/sequence.ts'
-import { markTexts, type SplitText } from '../../text/chat/reasoning.ts'
-import { stopMatcher } from '../../text/detokenizer.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
-import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
+import type { LoadedModel } from '../load/loaded-model.ts'
 import { openCompanions } from '../load/open/companions.ts'
-import type {
-  DecodeOptions,
-  FinishReason,
-  GenerateRequest,
-  Outcome,
-  Prompt,
-  TextChunk,
-  TokenLogprob,
-  TokenLogprobs,
-  ToolCall,
-} from '../wire/protocol.ts'
+import type { DecodeOptions, FinishReason, GenerateRequest, Outcome, Prompt } from '../wire/protocol.ts'
 import type { Outlet } from '../wire/stream.ts'
 import { CONSTRAINT_KEYS } from './constraints.ts'
 import { loadProcessors } from './processors.ts'
-import { aroundThought, openReasoning, type ReplyReasoning } from './reasoning.ts'
-import { checkTools, type ReplyToolCalls, toolCallsOf } from './tool-calls.ts'
+import { aroundThought, openReasoning } from './reasoning.ts'
+import { ReplyWriter } from './reply-writer.ts'
+import { checkTools, toolCallsOf } from './tool-calls.ts'
 import { isMessage, type Transcript } from './transcript.ts'
 
 /** What a template is given by the engine itself. */
 const OWN: readonly string[] = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token']
 const MAX_DEPTH = 64
-const MAX_PARTS = 100_000
+const MAX_VALUES = 100_000
 
 /** Throws `unsupported` unless the arguments are JSON values of a bounded size, with names that are free. */
 export function checkTemplateArguments(given: unknown): void {
@@ -52,27 +37,27 @@ export function checkTemplateArguments(given: unknown): void {
       { name: 'templateArguments' },
     )
   }
-  let parts = 0
-  const check = (name: string, value: unknown, depth: number): void => {
-    if (++parts > MAX_PARTS || depth > MAX_DEPTH) {
-      throw new HalfbyteError(
-        'unsupported',
-        `templateArguments.${name} has more than ${MAX_PARTS} values or ${MAX_DEPTH} levels; give less`,
-        { name: `templateArguments.${name}` },
-      )
-    }
-    if (Array.isArray(value)) for (const each of value) check(name, each, depth + 1)
-    else if (isObject(value)) for (const each of Object.values(value)) check(name, each, depth + 1)
-    else if (!isScalar(value)) throw wrongOption(`templateArguments.${name}`, value, 'a JSON value')
+  let count = 0
+  for (const [name, value] of Object.entries(given)) {
+    const key = `templateArguments.${name}`
+    count += countValues(value, MAX_DEPTH, (leaf) => checkScalar(key, leaf)) ?? Number.POSITIVE_INFINITY
+    if (count <= MAX_VALUES) continue
+    throw new HalfbyteError(
+      'unsupported',
+      `${key} has more than ${MAX_VALUES} values or ${MAX_DEPTH} levels; give less`,
+      { name: key },
+    )
   }
-  for (const [name, value] of Object.entries(given)) check(name, value, 1)
 }
 
-const isScalar = (value: unknown) =>
-  value === undefined ||
-  value === null ||
-  ['string', 'boolean'].includes(typeof value) ||
-  Number.isFinite(value)
+function checkScalar(key: string, value: unknown): void {
+  const isScalar =
+    value === undefined ||
+    value === null ||
+    ['string', 'boolean'].includes(typeof value) ||
+    Number.isFinite(value)
+  if (!isScalar) throw wrongOption(key, value, 'a JSON value')
+}
 
 /** Options that are one of a few words. */
 const CHOICES: Readonly<Partial<Record<keyof DecodeOptions, readonly string[]>>> = {
@@ -169,7 +154,7 @@ export async function reply(
   const read = [...sequence.tokens]
   sequence.state.markAt(messageEnds(read, model.text.endIds))
   const { guide, drafter, release } = openCompanions(model, request.prompt, read, options)
-  const writer = createWriter(
+  const writer = new ReplyWriter(
     model,
     // A bare prompt is continued as it stands, and a constraint has decided about the space itself.
     {
@@ -223,31 +208,18 @@ export async function reply(
   }
 }
 
-/** The constraint on a reply, its thought, where it ends, and the calls that it may contain. */
-interface ReplyLimits {
-  readonly stop: readonly string[]
-  readonly constraint: ReplyConstraint | undefined
-  readonly reasoning: ReplyReasoning | undefined
-  readonly calls: ReplyToolCalls | undefined
-  /** The id before the reply, if the space that encoding adds after a special token is not part of it. */
-  readonly after: number | undefined
-}
-
-interface End {
+/** How the scheduler's work ended. */
+interface End
+  extends Pick<WorkTimings, 'firstTokenMs' | 'prefillMs' | 'decodeMs' | 'draftedTokens' | 'acceptedTokens'> {
   readonly reason: FinishReason
-  readonly firstTokenMs: number
-  readonly prefillMs: number
-  readonly decodeMs: number
-  readonly draftedTokens: number
-  readonly acceptedTokens: number
 }
 
 /** Runs the scheduler. An abort of `signal` is a normal end here, with its timings. */
 async function decode(
   model: LoadedModel,
   signal: AbortSignal,
-  writer: Writer,
-  run: Omit<SchedulerRequest, 'signal' | 'stopTokens' | 'onToken'>,
+  writer: ReplyWriter,
+  run: Omit<SequenceRequest, 'signal' | 'stopTokens' | 'onToken'>,
 ): Promise<End> {
   const now = steadyClock(() => performance.now())
   const start = now()
@@ -277,150 +249,4 @@ async function decode(
       acceptedTokens: 0,
     }
   }
-}
-
-interface Writer {
-  readonly tokens: readonly number[]
-  readonly text: string
-  readonly reasoning: string
-  /** True if a thought has begun. */
-  readonly hasThought: boolean
-  /** Tokens up to the end of the thought. */
-  readonly reasoningTokens: number
-  /** True if the text is exactly the text of the ids. Known once the reply has finished. */
-  readonly isWhole: boolean
-  /** False if the reply was cut short and does not satisfy its constraint. */
-  readonly isComplete: boolean
-  /** One entry for each token, if requested. */
-  readonly logprobs: readonly TokenLogprobs[] | undefined
-  /** Undefined if there are no tools. */
-  readonly toolCalls: readonly ToolCall[] | undefined
-  take(id: number): TokenAnswer
-  /** Sends the text that was held back, unless a stop text was found. An incomplete character is dropped. */
-  finish(): void
-}
-
-/** Decodes ids, splits the thought off, holds back text that may become a stop text, and sends the rest. */
-function createWriter(
-  model: LoadedModel,
-  { stop, constraint, reasoning, calls, after }: ReplyLimits,
-  source: LogProbabilities | undefined,
-  outlet: Outlet,
-): Writer {
-  const tokens: number[] = []
-  const logprobs: TokenLogprobs[] | undefined = source && []
-  const marks = reasoning && markTexts(reasoning.form)
-  const decoder = model.text.detokenizer({ toolCalls: calls !== undefined, marks, after })
-  const splitter = reasoning?.splitter
-  const stops = stopMatcher(stop)
-  let written = ''
-  let thought = ''
-  let reasoningTokens = 0
-  let isWhole = false
-  // Tokens since the last chunk.
-  let unsent = 0
-  return {
-    tokens,
-    logprobs,
-    get text() {
-      return written
-    },
-    get reasoning() {
-      return thought
-    },
-    get hasThought() {
-      return splitter?.hasThought === true
-    },
-    get reasoningTokens() {
-      return reasoningTokens
-    },
-    get isWhole() {
-      return isWhole
-    },
-    get isComplete() {
-      return constraint === undefined || (constraint.canEnd && stops.matched === undefined)
-    },
-    get toolCalls() {
-      return calls?.found
-    },
-    // hot
-    take(id) {
-      tokens.push(id)
-      unsent += 1
-      if (source !== undefined) logprobs?.push(describe(source, model.text, id))
-      const sent = pass(split(decoder.push(id)))
-      // If nothing but the end may follow, no further token is requested.
-      const isOver = stops.matched !== undefined || constraint?.mustEnd === true || calls?.isFull === true
-      return isOver ? 'stop' : sent
-    },
-    finish() {
-      pass(splitter?.finish() ?? { reasoning: '', text: '' })
-      const isStopped = stops.matched !== undefined
-      const text = isStopped ? '' : stops.flush()
-      if (calls === undefined) send('', text)
-      else send(calls.finishThought(), calls.push(text) + calls.finish())
-      isWhole = !isStopped && decoder.flush() === '' && (calls === undefined || isPlain())
-    },
-  }
-
-  // hot
-  function split(piece: string): SplitText {
-    if (splitter === undefined) return { reasoning: '', text: piece }
-    const before = splitter.phase
-    const parts = splitter.push(piece)
-    const isThinking = [before, splitter.phase].includes('thought')
-    if (splitter.hasThought && (isThinking || parts.reasoning !== '')) reasoningTokens = tokens.length
-    return parts
-  }
-
-  /** Stop texts end the answer, not the thought; calls are found in both. */
-  function pass({ reasoning, text }: SplitText): Promise<void> | undefined {
-    const rest = stops.push(text)
-    if (calls === undefined) return send(reasoning, rest)
-    // Pieces of the thought come before the answer.
-    const thoughtText = calls.think(reasoning) + (text === '' ? '' : calls.finishThought())
-    return send(thoughtText, calls.push(rest))
-  }
-
-  /** With tools, marks of calls are text. The next prompt quotes them, so their ids will differ. */
-  function isPlain(): boolean {
-    const plain = model.text.detokenizer({ marks, after })
-    const text = tokens.map((id) => plain.push(id)).join('') + plain.flush()
-    return calls?.found.length === 0 && text === (splitter?.whole((words) => words) ?? written)
-  }
-
-  function send(reasoning: string, text: string): Promise<void> | undefined {
-    if (reasoning === '' && text === '') return undefined
-    written += text
-    thought += reasoning
-    if (reasoning !== '' && text !== '') sendChunk({ text: '', reasoning, tokens: 0 })
-    return sendChunk(text === '' ? { text, reasoning } : { text })
-  }
-
-  /** Tokens belong to the last chunk that they complete. */
-  function sendChunk(
-    part: Pick<TextChunk, 'text' | 'reasoning'> & { tokens?: 0 },
-  ): Promise<void> | undefined {
-    const count = part.tokens ?? unsent
-    unsent -= count
-    return outlet.send({
-      ...part,
-      tokens: count,
-      ...(logprobs && { logprobs: logprobs.slice(logprobs.length - count) }),
-    })
-  }
-}
-
-/** The log-probabilities that the sampler saw when it picked `id`. */
-function describe(source: LogProbabilities, text: ModelText, id: number): TokenLogprobs {
-  const one = (id: number, logprob: number): TokenLogprob => ({
-    id,
-    text: text.tokenText(id),
-    bytes: [...text.tokenBytes(id)],
-    logprob,
-  })
-  const top = Array.from(source.ids.subarray(0, source.count), (id, index) =>
-    one(id, source.logprobs[index]!),
-  )
-  return { ...one(id, source.of(id)), top }
 }

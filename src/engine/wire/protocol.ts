@@ -277,9 +277,9 @@ export interface LoadRequest {
   readonly source: string | readonly File[]
   /** The same for the draft model. */
   readonly draft?: string | readonly File[] | undefined
-  /** LoRA adapters; `scale` multiplies the adapter's own scale. */
   /** Replaces the model's chat template. */
   readonly chatTemplate?: string | undefined
+  /** LoRA adapters; `scale` multiplies the adapter's own scale. */
   readonly lora?: readonly { readonly source: string | readonly File[]; readonly scale: number }[] | undefined
   readonly threads: number | 'auto'
   /** Default `auto`. */

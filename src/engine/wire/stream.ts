@@ -23,11 +23,10 @@ export function openOutlet(port: MessagePort): Outlet {
   const { signal } = abort
   let credits = STREAM_CREDITS
   let wake: (() => void) | undefined
-  const post = (report: StreamReport) => port.postMessage(report)
-  const close = (report: StreamReport) => {
-    post(report)
-    port.close()
-  }
+  const { chunk, end, fail } = reportingSink((report) => {
+    port.postMessage(report)
+    if (report.type !== 'chunk') port.close()
+  })
   const cancel = () => {
     abort.abort()
     wake?.()
@@ -40,16 +39,16 @@ export function openOutlet(port: MessagePort): Outlet {
   port.onmessageerror = cancel
   return {
     signal,
-    send(chunk) {
-      post({ type: 'chunk', chunk })
+    send(piece) {
+      chunk(piece)
       credits -= 1
       if (credits > 0 || signal.aborted) return undefined
       return new Promise((resolve) => {
         wake = resolve
       })
     },
-    end: (outcome, contextUsed) => close({ type: 'end', outcome, contextUsed }),
-    fail: (thrown) => close({ type: 'failed', failure: toFailure(thrown) }),
+    end,
+    fail,
     cancel,
   }
 }
@@ -67,18 +66,35 @@ export interface Feed {
   cancel(): void
 }
 
+/** A feed whose commands are given to `post`. */
+export const feedOf = (post: (command: StreamCommand) => void): Feed => ({
+  credit: (count) => post({ type: 'credit', count }),
+  cancel: () => post({ type: 'cancel' }),
+})
+
+/** Tells `sink` what a report says. */
+export function pass(report: StreamReport, sink: Sink): void {
+  if (report.type === 'chunk') sink.chunk(report.chunk)
+  else if (report.type === 'end') sink.end(report.outcome, report.contextUsed)
+  else sink.fail(fromFailure(report.failure))
+}
+
+/** A sink that makes a report of what it is told. */
+export const reportingSink = (post: (report: StreamReport) => void): Sink => ({
+  chunk: (chunk) => post({ type: 'chunk', chunk }),
+  end: (outcome, contextUsed) => post({ type: 'end', outcome, contextUsed }),
+  fail: (error) => post({ type: 'failed', failure: toFailure(error) }),
+})
+
 /** Passes what arrives on `port` to `sink`. */
 export function openFeed(port: MessagePort, sink: Sink): Feed {
-  const post = (command: StreamCommand) => port.postMessage(command)
   port.onmessage = ({ data }: MessageEvent<StreamReport>) => {
-    if (data.type === 'chunk') return sink.chunk(data.chunk)
-    port.close()
-    if (data.type === 'end') sink.end(data.outcome, data.contextUsed)
-    else sink.fail(fromFailure(data.failure))
+    if (data.type !== 'chunk') port.close()
+    pass(data, sink)
   }
   port.onmessageerror = () => {
     port.close()
     sink.fail(new HalfbyteError('internal', 'a part of the reply could not be read; ask again'))
   }
-  return { credit: (count) => post({ type: 'credit', count }), cancel: () => post({ type: 'cancel' }) }
+  return feedOf((command) => port.postMessage(command))
 }

@@ -34,7 +34,7 @@ export interface TokenSampler {
  */
 export type TokenAnswer = undefined | 'stop' | Promise<void>
 
-export interface GenerateRequest {
+export interface SequenceRequest {
   /** Already holds the prompt. */
   readonly sequence: Sequence
   /**
@@ -89,7 +89,7 @@ export class GenerateWork implements Work {
   drafted = 0
   waiting = false
   passedOver = false
-  readonly #request: GenerateRequest
+  readonly #request: SequenceRequest
   readonly #settle: Settle<GenerateOutcome>
   readonly #lane: Lane
   readonly #guide: Lane | undefined
@@ -106,7 +106,7 @@ export class GenerateWork implements Work {
   /** When the last token was picked, or the consumer became ready again. */
   #mark = 0
 
-  constructor(request: GenerateRequest, settle: Settle<GenerateOutcome>, now: number) {
+  constructor(request: SequenceRequest, settle: Settle<GenerateOutcome>, now: number) {
     const { sequence, guide, drafter, maxTokens, stopTokens } = request
     this.#request = request
     this.#settle = settle

@@ -3,7 +3,7 @@
 import { HalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import { type AsyncPool, disposedError, type Pool } from '../../runtime/pool.ts'
-import { type GenerateOutcome, type GenerateRequest, GenerateWork } from './generate-work.ts'
+import { type GenerateOutcome, GenerateWork, type SequenceRequest } from './generate-work.ts'
 import { Round } from './round.ts'
 import type { Sequence } from './sequence.ts'
 import { Slowdown } from './slowdown.ts'
@@ -63,7 +63,7 @@ export class Scheduler {
    * reason within one step of an abort; the sequence keeps what was generated. Throws `context-overflow`,
    * `out-of-memory`, `internal` if the pool died, or `disposed`.
    */
-  generate(request: GenerateRequest): Promise<GenerateOutcome> {
+  generate(request: SequenceRequest): Promise<GenerateOutcome> {
     return new Promise((resolve, reject) => {
       const { sequence, guide } = request
       this.#admit(guide === undefined ? [sequence] : [sequence, guide], request.signal)

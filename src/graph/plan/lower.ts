@@ -21,66 +21,96 @@ export function lower(
   capacity: Capacity,
   stripBytesOf?: StripBytesOf,
 ): Plan {
-  const { offsets, pool: slab } = slabLayout(graph)
-  const pools = [...graph.stateGroups.map(blockLayout), ...(slab.bytes > 0 ? [slab] : [])]
-  const kinds = pools.length
-  if (kinds > ABI.MAX_STATE_GROUPS) {
-    throw new HalfbyteError(
-      'architecture',
-      `the model has ${kinds} kinds of layers with state but the engine holds ${ABI.MAX_STATE_GROUPS}`,
-    )
+  return new Lowering(graph, memory, new Slots(encodingOf, stripBytesOf), capacity).plan()
+}
+
+class Lowering {
+  readonly #graph: Graph
+  readonly #memory: MemoryPlan
+  readonly #slots: Slots
+  readonly #capacity: Capacity
+  readonly #slabs: ReturnType<typeof slabLayout>
+  readonly #gathered = new Set<number>()
+  readonly #ops: PlanOp[] = []
+  readonly #exchanges: PlanExchange[] = []
+  #hiddenOps = 0
+
+  constructor(graph: Graph, memory: MemoryPlan, slots: Slots, capacity: Capacity) {
+    this.#graph = graph
+    this.#memory = memory
+    this.#slots = slots
+    this.#capacity = capacity
+    this.#slabs = slabLayout(graph)
   }
-  const slots = new Slots(encodingOf, stripBytesOf)
-  const gathered = new Set<number>()
-  const ops: PlanOp[] = []
-  const exchanges: PlanExchange[] = []
-  let hiddenOps = 0
-  for (const node of graph.nodes) {
-    if (node.op === 'slice') continue
-    if (node.op === 'takeRows') {
-      gathered.add(node.output.id)
-      continue
+
+  plan(): Plan {
+    const { stateGroups, nodes, output, hidden } = this.#graph
+    const { pool: slab } = this.#slabs
+    const pools = [...stateGroups.map(blockLayout), ...(slab.bytes > 0 ? [slab] : [])]
+    const kinds = pools.length
+    if (kinds > ABI.MAX_STATE_GROUPS) {
+      throw new HalfbyteError(
+        'architecture',
+        `the model has ${kinds} kinds of layers with state but the engine holds ${ABI.MAX_STATE_GROUPS}`,
+      )
     }
-    checkGather(node, gathered)
+    for (const node of nodes) this.#lower(node)
+    return {
+      ops: this.#ops,
+      slots: this.#slots.all,
+      stateGroups,
+      slabBytes: slab.bytes,
+      pools,
+      arenaBytes: this.#memory.bytes,
+      tokens: this.#capacity.tokens,
+      logitRows: this.#capacity.logitRows,
+      logits: this.#planRows(output),
+      exchanges: this.#exchanges,
+      hidden: { ...this.#planRows(hidden), ops: this.#hiddenOps },
+    }
+  }
+
+  /** Appends the node's records to the plan. */
+  #lower(node: Node): void {
+    // A slice is a view, and the norm after `takeRows` gathers its rows.
+    if (node.op === 'slice') return
+    if (node.op === 'takeRows') {
+      this.#gathered.add(node.output.id)
+      return
+    }
+    checkGather(node, this.#gathered)
     const output = node.output ?? ('quantized' in node ? node.quantized : undefined)
     const shape = output?.shape ?? ['tokens', 0]
     const label = `${output?.label.replace(/\.a8$/, '')} ${show(shape)}`
     const rows = rowsCode(shape[0])
-    if (node.op === 'exchange' || node.op === 'collect') exchanges.push(exchange(node))
-    const records =
-      node.op === 'exchange' ? sums(node) : node.op === 'collect' ? [] : [recordOf(node, addressesOf(node))]
-    for (const [name, fields] of records) ops.push({ name, label, fields: { rows, ...fields } })
-    if (output?.id === graph.hidden.id) hiddenOps = ops.length
-  }
-  return {
-    ops,
-    slots: slots.all,
-    stateGroups: graph.stateGroups,
-    slabBytes: slab.bytes,
-    pools,
-    arenaBytes: memory.bytes,
-    tokens: capacity.tokens,
-    logitRows: capacity.logitRows,
-    logits: planRows(graph.output),
-    exchanges,
-    hidden: { ...planRows(graph.hidden), ops: hiddenOps },
+    if (node.op === 'exchange' || node.op === 'collect') this.#exchanges.push(this.#exchange(node))
+    for (const [name, fields] of this.#recordsOf(node))
+      this.#ops.push({ name, label, fields: { rows, ...fields } })
+    if (output?.id === this.#graph.hidden.id) this.#hiddenOps = this.#ops.length
   }
 
-  function arenaSlotOf(value: Value) {
-    const slot = memory.arenaSlots.get(value.id)
+  #recordsOf(node: Exclude<Node, NodeOf<'slice' | 'takeRows'>>): readonly OpRecord[] {
+    if (node.op === 'exchange') return this.#sums(node)
+    return node.op === 'collect' ? [] : [recordOf(node, this.#addressesOf(node))]
+  }
+
+  #arenaSlotOf(value: Value) {
+    const slot = this.#memory.arenaSlots.get(value.id)
     if (slot === undefined) throw new HalfbyteError('internal', `${value.label} has no place in the arena`)
     return slot
   }
-  function planRows(value: Value): PlanRows {
-    const { offset, stride } = arenaSlotOf(value)
+
+  #planRows(value: Value): PlanRows {
+    const { offset, stride } = this.#arenaSlotOf(value)
     return { arena: offset, stride, width: value.shape[1] }
   }
+
   /** Two fields for each value's rows. Both are zero when the kernel need not write them. */
-  function rowsAt<Name extends string>(
+  #rowsAt<Name extends string>(
     values: Readonly<Record<Name, Value | undefined>>,
   ): Fields<Name | `${Name}_stride`> {
     const fields = Object.entries<Value | undefined>(values).flatMap(([field, value]) => {
-      const slot = value && arenaSlotOf(value)
+      const slot = value && this.#arenaSlotOf(value)
       const address = slot === undefined ? 0 : { arena: slot.offset }
       return [
         [field, address],
@@ -89,57 +119,66 @@ export function lower(
     })
     return Object.fromEntries(fields)
   }
+
   /** Where one node finds what its record points to. */
-  function addressesOf(node: Node): Addresses {
+  #addressesOf(node: Node): Addresses {
     return {
-      rowsAt,
-      slotsOf,
-      stateOf,
-      at: (value) => ({ arena: arenaSlotOf(value).offset }),
-      slotOf(weight) {
-        const found = slots.of(weight)
-        return { ...found, bytes: slots.all[found.slot]?.bytes ?? 0 }
+      rowsAt: (values) => this.#rowsAt(values),
+      slotsOf: (weights) => this.#slotsOf(weights),
+      stateOf: (attention) => this.#stateOf(attention),
+      at: (value) => ({ arena: this.#arenaSlotOf(value).offset }),
+      slotOf: (weight) => {
+        const found = this.#slots.of(weight)
+        return { ...found, bytes: this.#slots.all[found.slot]?.bytes ?? 0 }
       },
       // The table of slabs comes after the tables of blocks.
-      slab: () => ({ group: graph.stateGroups.length, state_offset: offsets.get(node) ?? 0 }),
-      room: () => ({ arena: memory.rooms.get(node) ?? 0 }),
+      slab: () => ({
+        group: this.#graph.stateGroups.length,
+        state_offset: this.#slabs.offsets.get(node) ?? 0,
+      }),
+      room: () => ({ arena: this.#memory.rooms.get(node) ?? 0 }),
     }
   }
-  function stateOf(attention: AttentionShape) {
-    const index = graph.stateGroups.findIndex(({ layers }) => layers.includes(attention.layer))
-    const group = graph.stateGroups[index]
+
+  #stateOf(attention: AttentionShape) {
+    const index = this.#graph.stateGroups.findIndex(({ layers }) => layers.includes(attention.layer))
+    const group = this.#graph.stateGroups[index]
     if (group === undefined) throw new HalfbyteError('internal', `layer ${attention.layer} has no state`)
     const { k, v } = layerOffsets(group, attention.layer)
     const formats = { k_format: KV_FORMAT[group.format.k], v_format: KV_FORMAT[group.format.v] }
     return { group: index, k_offset: k, v_offset: v, ...formats }
   }
-  function exchange(node: NodeOf<'exchange' | 'collect'>): PlanExchange {
+
+  #exchange(node: NodeOf<'exchange' | 'collect'>): PlanExchange {
     const rows = node.input.shape[0] === 'logitRows' ? 'logitRows' : 'tokens'
-    const common = { op: ops.length, rows, own: planRows(node.input) } as const
+    const common = { op: this.#ops.length, rows, own: this.#planRows(node.input) } as const
     if (node.op === 'collect') return { ...common, kind: 'columns', widths: node.widths }
     // Parts of a product lie at whole groups, so whole rows are sent.
     const own = { ...common.own, width: common.own.stride / 4 }
-    return { ...common, own, kind: 'sum', offsets: offsetsOf(node) }
+    return { ...common, own, kind: 'sum', offsets: this.#offsetsOf(node) }
   }
+
   /** Byte offsets of each shard's rows. Those of the other shards lie in the node's room, in shard order. */
-  function offsetsOf(node: NodeOf<'exchange'>): number[] {
-    const { offset, stride } = arenaSlotOf(node.input)
-    const bytes = (node.input.shape[0] === 'logitRows' ? capacity.logitRows : capacity.tokens) * stride
-    const room = memory.rooms.get(node) ?? 0
+  #offsetsOf(node: NodeOf<'exchange'>): number[] {
+    const { offset, stride } = this.#arenaSlotOf(node.input)
+    const bytes =
+      (node.input.shape[0] === 'logitRows' ? this.#capacity.logitRows : this.#capacity.tokens) * stride
+    const room = this.#memory.rooms.get(node) ?? 0
     return Array.from({ length: node.shards }, (_, shard) => {
       if (shard === node.shard) return offset
       return room + (shard < node.shard ? shard : shard - 1) * bytes
     })
   }
+
   /** Additions in shard order. Rows from the shards before this one are summed where they arrived. */
-  function sums(node: NodeOf<'exchange'>): OpRecord[] {
-    const { stride } = arenaSlotOf(node.input)
-    const offsets = offsetsOf(node)
+  #sums(node: NodeOf<'exchange'>): OpRecord[] {
+    const { stride } = this.#arenaSlotOf(node.input)
+    const offsets = this.#offsetsOf(node)
     const add = (x: number, y: PlanPointer, y_stride: number, n: number) =>
       opRecord('add', { x: { arena: x }, x_stride: stride, y, y_stride, n, scale: 1 })
     const [first = 0, ...others] = offsets
     if (node.residual !== undefined) {
-      const y = arenaSlotOf(node.output)
+      const y = this.#arenaSlotOf(node.output)
       return offsets.map((x) => add(x, { arena: y.offset }, y.stride, node.output.shape[1]))
     }
     return others.map((offset, index) => {
@@ -148,13 +187,12 @@ export function lower(
       return add(shard === node.shard ? first : offset, { arena: y }, stride, stride / 4)
     })
   }
+
   /** 0 for a weight that the node does not have. */
-  function slotsOf<Name extends string>(
-    weights: Readonly<Record<Name, WeightRef | undefined>>,
-  ): Fields<Name> {
+  #slotsOf<Name extends string>(weights: Readonly<Record<Name, WeightRef | undefined>>): Fields<Name> {
     const fields = Object.entries<WeightRef | undefined>(weights).map(([field, weight]) => [
       field,
-      weight ? { slot: slots.of(weight).slot } : 0,
+      weight ? { slot: this.#slots.of(weight).slot } : 0,
     ])
     return Object.fromEntries(fields)
   }

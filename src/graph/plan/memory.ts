@@ -36,14 +36,15 @@ const ALIGNMENT = 64
  * graph that no kernel can run.
  */
 export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
-  const { regions, homes, needs } = assign(graph, capacity)
+  const homes = new Homes(graph, capacity)
+  const { regions } = homes
   const offsets = pack(regions)
   const arenaSlots = new Map<number, ArenaSlot>()
-  for (const [id, { region, column }] of homes) {
+  for (const [id, { region, column }] of homes.entries()) {
     arenaSlots.set(id, { offset: (offsets.get(region) ?? 0) + column, stride: region.stride })
   }
   const ends = regions.map((region) => (offsets.get(region) ?? 0) + region.bytes)
-  const rooms = new Map([...needs].map(([node, region]) => [node, offsets.get(region) ?? 0]))
+  const rooms = new Map([...homes.rooms].map(([node, region]) => [node, offsets.get(region) ?? 0]))
   return { arenaSlots, rooms, bytes: roundUp(Math.max(0, ...ends), ALIGNMENT) }
 }
 
@@ -62,113 +63,135 @@ interface Home {
   readonly column: number
 }
 
-function assign(graph: Graph, capacity: Capacity) {
-  const regions: Region[] = []
-  const homes = new Map<number, Home>()
-  const lastReads = lastReadsOf(graph)
-  const merged = new Map<number, NodeOf<'linear'>>()
-  const needs = new Map<Node, Region>()
-  const widened = new Map(
-    graph.nodes.flatMap((node) =>
-      node.op === 'collect' || node.op === 'renorm' ? [[node.input.id, node.output.shape[1]]] : [],
-    ),
-  )
-  for (const [index, node] of graph.nodes.entries()) {
-    const linear = node.op === 'exchange' ? merged.get(node.input.id) : node
-    if (linear?.op === 'linear' && node.output !== undefined) merged.set(node.output.id, linear)
+/** Walks the nodes in order and finds a home for every value, and working room for the nodes that need some. */
+class Homes {
+  readonly regions: Region[] = []
+  readonly rooms = new Map<Node, Region>()
+  readonly #homes = new Map<number, Home>()
+  readonly #capacity: Capacity
+  readonly #lastReads: ReadonlyMap<number, number>
+  /** The linear that a value comes from, through exchanges. */
+  readonly #merged = new Map<number, NodeOf<'linear'>>()
+  /** Widths to which later nodes widen the rows of a value. */
+  readonly #widened: ReadonlyMap<number, number>
+
+  constructor(graph: Graph, capacity: Capacity) {
+    this.#capacity = capacity
+    this.#lastReads = lastReadsOf(graph)
+    this.#widened = new Map(
+      graph.nodes.flatMap((node) =>
+        node.op === 'collect' || node.op === 'renorm' ? [[node.input.id, node.output.shape[1]]] : [],
+      ),
+    )
+    for (const [index, node] of graph.nodes.entries()) this.#place(node, index)
+    for (const value of [graph.output, graph.hidden]) this.#keep(value, graph.nodes.length)
+  }
+
+  /** By value id. */
+  entries(): Iterable<readonly [number, Home]> {
+    return this.#homes
+  }
+
+  #place(node: Node, index: number): void {
+    const linear = node.op === 'exchange' ? this.#merged.get(node.input.id) : node
+    if (linear?.op === 'linear' && node.output !== undefined) this.#merged.set(node.output.id, linear)
     for (const output of outputsOf(node)) {
-      const home = output.form === 'f32' ? sharedHome(node, index) : undefined
-      homes.set(output.id, home ?? { region: fresh(node, output, index), column: 0 })
+      const home = output.form === 'f32' ? this.#sharedHome(node, index) : undefined
+      this.#homes.set(output.id, home ?? { region: this.#fresh(node, output, index), column: 0 })
     }
-    for (const value of [...inputsOf(node), ...outputsOf(node)]) keep(value, index)
-    if (node.op === 'attention') needs.set(node, room(partsBytes(node.attention), index))
+    for (const value of [...inputsOf(node), ...outputsOf(node)]) this.#keep(value, index)
+    if (node.op === 'attention') this.rooms.set(node, this.#region(partsBytes(node.attention), 0, index))
     if (node.op === 'exchange') {
-      const bytes = rowCount(node.input.shape[0], capacity) * homeOf(node.input).region.stride
-      needs.set(node, room((node.shards - 1) * bytes, index))
+      const { region } = this.#homeOf(node.input)
+      const bytes = rowCount(node.input.shape[0], this.#capacity) * region.stride
+      this.rooms.set(node, this.#region((node.shards - 1) * bytes, 0, index))
     }
   }
-  for (const value of [graph.output, graph.hidden]) keep(value, graph.nodes.length)
-  return { regions, homes, needs }
 
-  function homeOf(value: Value): Home {
-    const home = homes.get(value.id)
+  #homeOf(value: Value): Home {
+    const home = this.#homes.get(value.id)
     if (home === undefined) throw new HalfbyteError('internal', `${value.label} has no place yet`)
     return home
   }
-  function keep(value: Value, index: number): void {
-    const { region } = homeOf(value)
+
+  #keep(value: Value, index: number): void {
+    const { region } = this.#homeOf(value)
     region.to = Math.max(region.to, index)
   }
-  function room(bytes: number, index: number): Region {
-    const region = { bytes, stride: 0, from: index, to: index }
-    regions.push(region)
+
+  #region(bytes: number, stride: number, index: number): Region {
+    const region = { bytes, stride, from: index, to: index }
+    this.regions.push(region)
     return region
   }
-  function fresh(node: Node, output: Value, index: number): Region {
+
+  #fresh(node: Node, output: Value, index: number): Region {
     // Later nodes may widen a row: what they add comes after this output.
-    const stride = Math.max(strideOf(node, output), floatStride(widened.get(output.id) ?? 0))
-    const region = { bytes: rowCount(output.shape[0], capacity) * stride, stride, from: index, to: index }
-    regions.push(region)
-    return region
+    const stride = Math.max(strideOf(node, output), floatStride(this.#widened.get(output.id) ?? 0))
+    return this.#region(rowCount(output.shape[0], this.#capacity) * stride, stride, index)
   }
+
   /** True when no later node reads anything that now lies in the value's region, so it may be overwritten. */
-  function isFree(value: Value, index: number): boolean {
-    const { region } = homeOf(value)
-    for (const [id, home] of homes) {
-      if (home.region === region && (lastReads.get(id) ?? -1) > index) return false
+  #isFree(value: Value, index: number): boolean {
+    const { region } = this.#homeOf(value)
+    for (const [id, home] of this.#homes) {
+      if (home.region === region && (this.#lastReads.get(id) ?? -1) > index) return false
     }
     return true
   }
+
   /** Where a node's f32 output lies when it is a view of an input or overwrites one. */
-  function sharedHome(node: Node, index: number): Home | undefined {
+  #sharedHome(node: Node, index: number): Home | undefined {
     switch (node.op) {
       case 'takeRows':
       case 'collect':
-        return homeOf(node.input)
+        return this.#homeOf(node.input)
       case 'exchange':
-        return overwritten(node.residual ?? node.input, index, 'added to')
+        return this.#overwritten(node.residual ?? node.input, index, 'added to')
       case 'slice': {
-        const { region, column } = homeOf(node.input)
-        return { region, column: column + partColumn(node, merged.get(node.input.id)) * 4 }
+        const { region, column } = this.#homeOf(node.input)
+        return { region, column: column + partColumn(node, this.#merged.get(node.input.id)) * 4 }
       }
       case 'ropeKv':
         if (node.norms !== undefined) {
-          checkApart(node.k, node.v, 'normed')
-          overwritten(node.k, index, 'normed')
+          this.#checkApart(node.k, node.v, 'normed')
+          this.#overwritten(node.k, index, 'normed')
         }
-        for (const other of [node.k, node.v]) checkApart(node.q, other, 'rotated')
-        return overwritten(node.q, index, 'rotated')
+        for (const other of [node.k, node.v]) this.#checkApart(node.q, other, 'rotated')
+        return this.#overwritten(node.q, index, 'rotated')
       case 'linear':
         if (node.residual === undefined) return undefined
-        checkApart(node.residual, node.input, 'added to')
-        return overwritten(node.residual, index, 'added to')
+        this.#checkApart(node.residual, node.input, 'added to')
+        return this.#overwritten(node.residual, index, 'added to')
       case 'rescale':
       case 'renorm':
-        return overwritten(node.input, index, 'scaled')
+        return this.#overwritten(node.input, index, 'scaled')
       case 'add':
         // The right side is scaled, so the left side takes the sum.
-        if (node.scale !== 1) return overwritten(node.left, index, 'added to')
-        if (isFree(node.left, index)) return homeOf(node.left)
-        return overwritten(node.right, index, 'added to')
+        if (node.scale !== 1) return this.#overwritten(node.left, index, 'added to')
+        if (this.#isFree(node.left, index)) return this.#homeOf(node.left)
+        return this.#overwritten(node.right, index, 'added to')
       case 'clamp':
-        return isFree(node.input, index) ? homeOf(node.input) : undefined
+        return this.#isFree(node.input, index) ? this.#homeOf(node.input) : undefined
       case 'swiglu':
         // A tile reads the gates and ups that it replaces before it writes.
-        return isFree(node.gate, index) ? homeOf(node.gate) : undefined
+        return this.#isFree(node.gate, index) ? this.#homeOf(node.gate) : undefined
       default:
         return undefined
     }
   }
+
   /** Throws when a node would overwrite another of its own inputs, which it reads after that. */
-  function checkApart(value: Value, other: Value, how: string): void {
-    const own = homes.get(value.id)
-    const read = homes.get(other.id)
-    // Values that are no rows in the arena have no home.
+  #checkApart(value: Value, other: Value, how: string): void {
+    const own = this.#homes.get(value.id)
+    const read = this.#homes.get(other.id)
+    // Values without rows in the arena have no home.
     if (own === undefined || own.region !== read?.region || own.column !== read.column) return
     throw new HalfbyteError('internal', `${value.label} is ${how} in place but is read by the same node too`)
   }
-  function overwritten(value: Value, index: number, how: string): Home {
-    if (isFree(value, index)) return homeOf(value)
+
+  #overwritten(value: Value, index: number, how: string): Home {
+    if (this.#isFree(value, index)) return this.#homeOf(value)
     throw new HalfbyteError('internal', `${value.label} is ${how} in place but is still read afterwards`)
   }
 }

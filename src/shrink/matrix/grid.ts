@@ -1,16 +1,14 @@
 // Finds the scale and minimum of a group, rounded as they are stored, with the least squared error.
 //
-//   w  weight   q  code   h  importance of a weight's error (default 1)   c = q - zero
+//   w  weight   q  code
 //
-// Without minimums, as in src/weights/quantize.ts: the weight of largest magnitude gets the code on the long
-// side. For each clip, codes are taken on a narrower or wider range. For fixed codes the best scale is
-// (sum h w c) / (sum h c^2), and it lowers the squared error by (sum h w c)^2 / (sum h c^2).
+// Without minimums: `searchScale` of src/weights/quantize.ts finds the scale.
 //
 // With minimums: for each pair of cuts, codes are taken between the smallest and the largest weight after
 // each end was moved inwards. For fixed codes the best line through (q, w) gives scale and minimum.
 
 import { halfTable } from '../../base/half.ts'
-import { CLIPS, ROW_CLIPS, SCALE_FACTOR, shiftedFloat } from '../../weights/quantize.ts'
+import { SCALE_FACTOR, searchScale, shiftedFloat } from '../../weights/quantize.ts'
 import {
   CODES,
   type CodedMatrix,
@@ -129,26 +127,7 @@ function fitScale(
     setGrid(grid, 0, 0)
     return
   }
-  let best = 0
-  let scale = peak / -8
-  for (const clip of count > 32 ? ROW_CLIPS : CLIPS) {
-    const inverse = clip / -peak
-    let product = 0
-    let square = 0
-    for (let i = from; i < from + count; i++) {
-      const weight = weights[i]!
-      const h = importance === undefined ? 1 : importance[i]!
-      let code = Math.floor(weight * inverse + 8.5)
-      code = (code > 15 ? 15 : code < 0 ? 0 : code) - 8
-      product += h * weight * code
-      square += h * code * code
-    }
-    if (product * product > best * square) {
-      best = (product * product) / square
-      scale = product / square
-    }
-  }
-  setGrid(grid, scale, 0)
+  setGrid(grid, searchScale(weights, from, count, peak, importance), 0)
 }
 
 function fitLine(
