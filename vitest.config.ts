@@ -36,7 +36,7 @@ export default defineConfig({
           ...shared,
           name: 'sanitizers',
           // run.test.ts is of threads that share a memory: those of WebAssembly.
-          include: ['wasm/**/*.test.ts', 'src/generate/sampler/rows.test.ts'],
+          include: ['wasm/**/*.test.ts', 'src/generate/sampler/logit-rows.test.ts'],
           exclude: ['wasm/core/run.test.ts'],
           env: { HALFBYTE_KERNELS: 'native' },
         },

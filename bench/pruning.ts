@@ -10,8 +10,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { openModelFiles } from '../src/cli/files.ts'
-import { loadSolver, nodeHost } from '../src/cli/host.ts'
 import { forwardRows } from '../src/cli/model.ts'
+import { loadSolver, nodeHost } from '../src/cli/node-host.ts'
 import { buildModel } from '../src/engine/load/build-model.ts'
 import { modelTokenizer } from '../src/engine/load/model-text.ts'
 import { type PreparedModel, prepareModel } from '../src/engine/load/prepare.ts'
@@ -21,7 +21,7 @@ import { pruneModel } from '../src/shrink/calibrate/prune-model.ts'
 import { calibrationWindows } from '../src/shrink/calibrate/walk.ts'
 import { memoryWork } from '../src/shrink/calibrate/work-files.ts'
 import { parsePattern, sparsityOf } from '../src/shrink/prune/mask.ts'
-import type { PruneMethod } from '../src/shrink/prune/prune.ts'
+import type { PruneMethod } from '../src/shrink/prune/prune-matrix.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,

@@ -7,7 +7,7 @@
 // Windows are 512 tokens. Statistics grow with the windows, solving does not.
 import { parseArgs } from 'node:util'
 import { blobSource } from '../src/base/bytes.ts'
-import { loadSolver, nodeHost, startSolver } from '../src/cli/host.ts'
+import { loadSolver, nodeHost, startSolver } from '../src/cli/node-host.ts'
 import { prepareModel } from '../src/engine/load/prepare.ts'
 import { openModel } from '../src/formats/open-model.ts'
 import { quantizeModel } from '../src/shrink/calibrate/quantize-model.ts'

@@ -13,13 +13,13 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
   [
     {
       pattern: /(?<![.\w])String\(|\.map\(String\)/g,
-      instead: 'shown() of base/options.ts, or a check of its type before',
+      instead: 'shown() of base/check-options.ts, or a check of its type before',
       // Numbers, dates, what was thrown, and the doc comment of `shown`.
       allowed: {
         'arch/tensors/names.ts': 2,
         'arch/read-config.ts': 1,
         'base/errors.ts': 1,
-        'base/options.ts': 3,
+        'base/check-options.ts': 3,
         'formats/safetensors/safetensors.ts': 1,
         'formats/splits.ts': 2,
         'store/device/sync-file.ts': 1,
@@ -35,7 +35,7 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
         'formats/gguf/gguf.ts': 3,
         'formats/gguf/gguf-values.ts': 3,
         'formats/hbm/hbm.ts': 1,
-        'formats/json.ts': 1,
+        'formats/json-files.ts': 1,
         'formats/protobuf.ts': 1,
         'formats/splits.ts': 2,
         'formats/safetensors/sentencepiece.ts': 1,
@@ -49,7 +49,7 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
         'text/tokenize/read/check-steps.ts': 2,
         'text/chat/python-calls.ts': 1,
         'text/jinja/filters.ts': 3,
-        'text/jinja/format.ts': 7,
+        'text/jinja/format-text.ts': 7,
         'text/jinja/list-filters.ts': 1,
         'text/jinja/parser.ts': 3,
         'text/jinja/run.ts': 1,

@@ -28,7 +28,7 @@ export type {
 } from './api/types.ts'
 export type { EngineNote, NoteCode } from './base/engine-notes.ts'
 export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'
-export type { LogitProcessorContext, LogitProcessorFactory } from './engine/reply/processors.ts'
+export type { LogitProcessorContext, LogitProcessorFactory } from './engine/reply/load-processors.ts'
 export type {
   DownloadProgress,
   FinishReason,
@@ -50,7 +50,7 @@ export type {
 } from './engine/wire/protocol.ts'
 export type { EmbedOptions } from './evaluate/embed.ts'
 export type { Score } from './evaluate/score.ts'
-export { SAMPLER_DEFAULTS, type SamplerOptions } from './generate/sampler/options.ts'
+export { SAMPLER_DEFAULTS, type SamplerOptions } from './generate/sampler/sampler-options.ts'
 export type { Priority } from './generate/schedule/work.ts'
 export type { KvFormat } from './graph/ir.ts'
 export type { Build } from './runtime/features.ts'

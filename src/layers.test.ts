@@ -33,10 +33,14 @@ const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly stri
   {
     name: 'WebAssembly',
     pattern: /\bWebAssembly\./,
-    allowed: ['runtime', 'engine', 'shrink', 'cli/host.ts'],
+    allowed: ['runtime', 'engine', 'shrink', 'cli/node-host.ts'],
   },
-  { name: 'Worker', pattern: /\bnew (?:Shared)?Worker\b/, allowed: ['runtime', 'engine', 'cli/host.ts'] },
-  { name: 'fetch', pattern: /(?<![.\w])fetch\(/, allowed: ['store', 'engine/host.ts'] },
+  {
+    name: 'Worker',
+    pattern: /\bnew (?:Shared)?Worker\b/,
+    allowed: ['runtime', 'engine', 'cli/node-host.ts'],
+  },
+  { name: 'fetch', pattern: /(?<![.\w])fetch\(/, allowed: ['store', 'engine/browser-host.ts'] },
   // What a file names becomes an address in formats/names/named-files.ts alone.
   {
     name: 'new URL',
@@ -44,8 +48,8 @@ const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly stri
     allowed: [
       'formats/names/named-files.ts',
       'store/hub.ts',
-      'store/open.ts',
-      'engine/host.ts',
+      'store/open-address.ts',
+      'engine/browser-host.ts',
       'engine/wire',
       'engine/load/open/open-any.ts',
       'api/request/load-request.ts',

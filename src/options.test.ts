@@ -12,7 +12,7 @@ const OPTIONS: readonly (readonly [file: string, type: string])[] = [
   ['api/types.ts', 'SessionOptions'],
   ['engine/wire/protocol.ts', 'DecodeOptions'],
   ['engine/wire/protocol.ts', 'Overflow'],
-  ['generate/sampler/options.ts', 'SamplerOptions'],
+  ['generate/sampler/sampler-options.ts', 'SamplerOptions'],
   ['evaluate/embed.ts', 'EmbedOptions'],
   ['store/hub.ts', 'Hub'],
   ['store/hub.ts', 'RepoAddress'],

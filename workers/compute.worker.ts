@@ -1,6 +1,6 @@
 // Compute worker. In: a port to an engine worker, from the page. Out: kernels run on requests through it,
 // until the pool ends.
-import type { ComputeStart } from '../src/engine/host.ts'
+import type { ComputeStart } from '../src/engine/browser-host.ts'
 import type { WorkerRequest } from '../src/runtime/host.ts'
 import { workerThread } from '../src/runtime/worker-thread.ts'
 

@@ -1,8 +1,8 @@
 // Engine worker. In: calls and ports from the page. Out: the engine service, with this worker as its host.
 
-import { browserHost, prepareModule } from '../src/engine/host.ts'
+import { browserHost, prepareModule } from '../src/engine/browser-host.ts'
 import { loadModel } from '../src/engine/load/build-model.ts'
-import { peekRequestedFiles } from '../src/engine/load/open/open-files.ts'
+import { peekRequestedFiles } from '../src/engine/load/open/requested-files.ts'
 import { probeModel } from '../src/engine/probe/probe.ts'
 import { createService, serveConnection } from '../src/engine/service.ts'
 

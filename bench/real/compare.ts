@@ -9,7 +9,7 @@ import { type RealModelName, realModel } from '../../scripts/models/real-models.
 import { forwardRows } from '../../src/cli/model.ts'
 import type { BuiltModel } from '../../src/engine/load/build-model.ts'
 import { negativeLogLikelihood } from '../../src/evaluate/perplexity.ts'
-import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../../src/text/chat/chat.ts'
+import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../../src/text/chat/chat-template.ts'
 import { type BuildOptions, withBuilt } from '../../test/conformance/testing/node-engine.ts'
 import { writeF16Copy } from './f16-copy.ts'
 import { CHATS, TEXTS } from './prompts.ts'

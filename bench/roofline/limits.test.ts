@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { nodeHost } from '../../src/cli/host.ts'
+import { nodeHost } from '../../src/cli/node-host.ts'
 import type { Build } from '../../src/runtime/features.ts'
 import { instantiateEngine } from '../../src/runtime/module.ts'
 import { limitsHost } from './host.ts'

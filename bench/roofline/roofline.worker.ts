@@ -2,8 +2,8 @@
 // is measured.
 import { storedBytes } from '../../src/api/stored.ts'
 import { type ByteSource, blobSource } from '../../src/base/bytes.ts'
-import { browserHost } from '../../src/engine/host.ts'
-import { openAddress } from '../../src/store/open.ts'
+import { browserHost } from '../../src/engine/browser-host.ts'
+import { openAddress } from '../../src/store/open-address.ts'
 import { limitsHost } from './host.ts'
 import type { Job, ModelPlace, Report } from './jobs.ts'
 import { measureLimits } from './limits.ts'

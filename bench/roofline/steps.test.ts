@@ -2,7 +2,7 @@
 // and on two.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../src/base/bytes.ts'
-import { nodeHost } from '../../src/cli/host.ts'
+import { nodeHost } from '../../src/cli/node-host.ts'
 import { writeGguf } from '../../test/conformance/testing/writers/gguf-writer.ts'
 import { randomModel } from '../random-model.ts'
 import { TINY } from '../shapes.ts'

@@ -8,7 +8,7 @@ import { type OpCost, planCosts, type StepShape } from '../../src/graph/plan/cos
 import type { Build } from '../../src/runtime/features.ts'
 import type { Host } from '../../src/runtime/host.ts'
 import { openTimedPlan } from '../../src/shrink/costs/timed-plan.ts'
-import type { WeightPolicy } from '../../src/weights/choose.ts'
+import type { WeightPolicy } from '../../src/weights/choose-encoding.ts'
 import { type Spread, spread } from '../spread.ts'
 import type { Sampling } from './sample.ts'
 

@@ -1,10 +1,10 @@
 // The sampler's bench. In: the engine's module. Out: microseconds per token of whole chains and of their
 // kernels, on a large vocabulary.
 import type { TokenConstraint } from '../../src/constrain/written-grammar.ts'
-import type { SamplerOptions } from '../../src/generate/sampler/options.ts'
+import { KernelRows } from '../../src/generate/sampler/logit-rows.ts'
 import { Random } from '../../src/generate/sampler/random.ts'
-import { KernelRows } from '../../src/generate/sampler/rows.ts'
 import { Sampler, type SamplerParts } from '../../src/generate/sampler/sampler.ts'
+import type { SamplerOptions } from '../../src/generate/sampler/sampler-options.ts'
 import { Arena } from '../../src/runtime/memory/arena.ts'
 import { instantiateEngine } from '../../src/runtime/module.ts'
 import { selectTop } from './typed-array.ts'

@@ -2,8 +2,8 @@
 // milliseconds of each kind of op in a decoded token, by turns, and of the whole step.
 import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
-import { nodeHost } from '../../src/cli/host.ts'
 import { withPrepared } from '../../src/cli/model.ts'
+import { nodeHost } from '../../src/cli/node-host.ts'
 import { median } from '../../src/evaluate/report.ts'
 import { slotsOf } from '../../src/graph/plan/cost.ts'
 import type { Plan } from '../../src/graph/plan/plan.ts'

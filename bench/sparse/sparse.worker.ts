@@ -1,13 +1,13 @@
 // Worker of sparse packs. In: one job after the other, by message. Out: costs, scores and tokens a second;
 // this thread is thread 0 of what is measured.
 
-import { browserHost } from '../../src/engine/host.ts'
+import { browserHost } from '../../src/engine/browser-host.ts'
 import { type BuiltModel, buildModel } from '../../src/engine/load/build-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { perplexity } from '../../src/evaluate/perplexity.ts'
 import { openModel } from '../../src/formats/open-model.ts'
 import { measureCosts, type Paced, pace } from '../../src/shrink/costs/measure-costs.ts'
-import { openAddress } from '../../src/store/open.ts'
+import { openAddress } from '../../src/store/open-address.ts'
 import type { Answer, Job, Results } from './jobs.ts'
 
 /** Tokens of a window that is scored. */

@@ -4,7 +4,7 @@
 import { Engine } from '../../src/api/engine.ts'
 import type { GenerationResult, Session } from '../../src/api/types.ts'
 import { openModelFiles } from '../../src/cli/files.ts'
-import { nodeHost } from '../../src/cli/host.ts'
+import { nodeHost } from '../../src/cli/node-host.ts'
 import { type BuiltModel, loadModel } from '../../src/engine/load/build-model.ts'
 import { createService } from '../../src/engine/service.ts'
 import { localConnection } from '../../src/engine/wire/connection.ts'

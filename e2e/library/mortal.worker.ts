@@ -1,7 +1,7 @@
 // An engine worker that dies on command. In: a word on a channel. Out: the real engine's service, until it
 // throws or closes.
 
-import { browserHost } from '../../src/engine/host.ts'
+import { browserHost } from '../../src/engine/browser-host.ts'
 import { loadModel } from '../../src/engine/load/build-model.ts'
 import { createService, serveConnection } from '../../src/engine/service.ts'
 

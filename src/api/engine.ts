@@ -1,8 +1,8 @@
 // The engine: a loaded model in a worker of this page, with sessions and completions.
 
+import { checkKeys, plainOf, readFrom, signalOf } from '../base/check-options.ts'
 import type { EngineNote } from '../base/engine-notes.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { checkKeys, plainOf, readFrom, signalOf } from '../base/options.ts'
 import { EngineClient } from '../engine/wire/client.ts'
 import { type Connection, NO_WORKERS, startEngineWorker } from '../engine/wire/connection.ts'
 import type {

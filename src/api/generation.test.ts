@@ -1,7 +1,7 @@
 // Generations. In: a feed that records what it is asked. Out: iteration, credit, and exactly one cancel.
 import { expect, test } from 'vitest'
 import type { Outcome } from '../engine/wire/protocol.ts'
-import type { Sink } from '../engine/wire/stream.ts'
+import type { Sink } from '../engine/wire/reply-stream.ts'
 import { startGeneration } from './generation.ts'
 
 const OUTCOME: Outcome = {

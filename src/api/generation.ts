@@ -1,6 +1,6 @@
 // A reply that the caller can iterate over, await or cancel.
 import type { Outcome, TextChunk } from '../engine/wire/protocol.ts'
-import type { Feed, Sink } from '../engine/wire/stream.ts'
+import type { Feed, Sink } from '../engine/wire/reply-stream.ts'
 import type { Generation, GenerationResult } from './types.ts'
 
 /** Compiled `await using` falls back to the same registered symbol. */

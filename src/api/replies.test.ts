@@ -2,7 +2,7 @@
 // promised.
 import { describe, expect, test } from 'vitest'
 import { toyModel } from '../engine/testing/toy-model.ts'
-import { STREAM_CREDITS } from '../engine/wire/stream.ts'
+import { STREAM_CREDITS } from '../engine/wire/reply-stream.ts'
 import type { TextChunk } from '../index.ts'
 import { errorOf, GREEDY, openToy } from './testing/toy-engine.ts'
 

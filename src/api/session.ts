@@ -1,7 +1,7 @@
 // Sessions: one reply at a time, and the conversation so far.
 
+import { plainOf, signalOf, wrongOption } from '../base/check-options.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { plainOf, signalOf, wrongOption } from '../base/options.ts'
 import { isCount } from '../base/values.ts'
 import type { EngineClient, LongAsk } from '../engine/wire/client.ts'
 import type { Message, Overflow, Prompt, SavedSession } from '../engine/wire/protocol.ts'

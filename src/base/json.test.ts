@@ -2,8 +2,8 @@
 // large is made.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { shown } from './check-options.ts'
 import { parseJson } from './json.ts'
-import { shown } from './options.ts'
 
 const errorOf = (text: string): string => {
   try {

@@ -5,8 +5,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { mostThreads } from '../api/request/load-request.ts'
 import { GRAPH_DTYPES, type GraphDtype } from '../formats/names/graph-files.ts'
 import { EXACT_KV, KEY_FORMATS, type KvFormat, VALUE_FORMATS } from '../graph/ir.ts'
-import { WEIGHT_POLICIES, type WeightPolicy } from '../weights/choose.ts'
-import type { SparsePolicy } from '../weights/sparse/choose.ts'
+import { WEIGHT_POLICIES, type WeightPolicy } from '../weights/choose-encoding.ts'
+import type { SparsePolicy } from '../weights/sparse/choose-sparse.ts'
 
 const MANIFEST = import.meta.url.endsWith('.ts') ? '../../package.json' : '../package.json'
 

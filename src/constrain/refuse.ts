@@ -3,7 +3,7 @@
 import { Budget } from '../base/budget.ts'
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
-export { shown } from '../base/options.ts'
+export { shown } from '../base/check-options.ts'
 
 /**
  * `what` continues the sentence after "the constraint", for example `uses X, which ...`. `next` tells what to

@@ -2,19 +2,18 @@
 
 import { expose } from 'comlink'
 import { type ByteSource, blobSource } from '../base/bytes.ts'
+import { checkList, shown, wrongOption } from '../base/check-options.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { checkList, shown, wrongOption } from '../base/options.ts'
 import { isCount, memo } from '../base/values.ts'
 import { type EmbedOptions, embed } from '../evaluate/embed.ts'
 import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/schedule/sequence.ts'
 import { disposedError } from '../runtime/pool.ts'
 import { noStorage, SessionStore, type StoredSession } from '../store/device/sessions.ts'
-import type { HostAssets } from './host.ts'
+import type { HostAssets } from './browser-host.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
 import { promptText, reply } from './reply/reply.ts'
 import { savedConversation, type Transcript, transcriptOf } from './reply/transcript.ts'
-import { keepErrorClasses } from './wire/failure.ts'
 import type {
   EngineInfo,
   EngineService,
@@ -30,8 +29,9 @@ import type {
   Prompt,
   SavedSession,
 } from './wire/protocol.ts'
+import { type Outlet, openOutlet } from './wire/reply-stream.ts'
 import type { LifeMessage } from './wire/script.ts'
-import { type Outlet, openOutlet } from './wire/stream.ts'
+import { keepErrorClasses } from './wire/wire-failure.ts'
 
 /**
  * The worker's side of `workerConnection`: answers with `service`, in the worker whose global scope this is.

@@ -1,6 +1,7 @@
 // Embedding. In: a text's ids. Out: one vector, made from the hidden states after the model's last norm.
+
+import { wrongOption } from '../base/check-options.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { wrongOption } from '../base/options.ts'
 import type { ScoringModel } from './score.ts'
 
 /** How a text's hidden states become one vector. */

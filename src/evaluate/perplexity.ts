@@ -1,6 +1,6 @@
 // The perplexity of a model on token ids, as llama.cpp defines it.
 import { HalfbyteError } from '../base/errors.ts'
-import { brokenLogit } from '../generate/sampler/rows.ts'
+import { brokenLogit } from '../generate/sampler/logit-rows.ts'
 
 /** Ids of a text; in a typed array if there may be many. */
 export type Ids = readonly number[] | Uint32Array

@@ -1,7 +1,7 @@
 // The `format` error that every reader throws, with the file's name and what is wrong with it.
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
-export { shown } from '../base/options.ts'
+export { shown } from '../base/check-options.ts'
 
 /** `what` is a clause with the numbers, e.g. `its header says 12 tensors but ends after 3`. */
 export function malformed(file: string, what: string, detail: ErrorDetail = {}): HalfbyteError {

@@ -5,7 +5,7 @@ import type { ByteSource } from '../base/bytes.ts'
 import type { Graph } from '../graph/nodes.ts'
 import type { TokenizerSpec } from '../text/spec.ts'
 import type { Adapter } from './adapter.ts'
-import type { MetaObject } from './json.ts'
+import type { MetaObject } from './json-files.ts'
 import type { MetaValue, TensorIndex } from './tensors.ts'
 
 export type ModelFormat = 'gguf' | 'safetensors' | 'hbm' | 'onnx'

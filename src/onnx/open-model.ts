@@ -4,7 +4,13 @@ import type { Family, ModelConfig, RopeConfig, RopeScaling } from '../arch/confi
 import { type ByteSource, filledSource, readInto } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../base/values.ts'
-import { generationSettings, type MetaObject, readJson, readText, withoutNulls } from '../formats/json.ts'
+import {
+  generationSettings,
+  type MetaObject,
+  readJson,
+  readText,
+  withoutNulls,
+} from '../formats/json-files.ts'
 import { chooseGraph, type GraphDtype } from '../formats/names/graph-files.ts'
 import { baseName, modelName } from '../formats/names/named-files.ts'
 import type { ModelFile } from '../formats/readers.ts'

@@ -6,7 +6,7 @@ import type { GraphBuilder } from '../graph/builder.ts'
 import type { Notes } from '../store/device/notes.ts'
 import type { ComputeReply, ComputeRequest } from './compute-thread.ts'
 import type { Build, FeatureGlobals, MemoryKind } from './features.ts'
-import type { ShardReply, ShardRequest } from './shards/messages.ts'
+import type { ShardReply, ShardRequest } from './shards/shard-messages.ts'
 
 /** A request to a compute worker. Its first message makes it a thread on shared memory or a shard. */
 export type WorkerRequest = ComputeRequest | ShardRequest

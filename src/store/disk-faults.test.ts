@@ -5,7 +5,7 @@ import { isHalfbyteError } from '../base/errors.ts'
 import { distrust, trust } from './device/load-marks.ts'
 import { Opfs } from './device/opfs.ts'
 import { CHUNK_BYTES } from './device/sums.ts'
-import { openAddress } from './open.ts'
+import { openAddress } from './open-address.ts'
 import { type Disk, memoryStorage } from './testing/memory-folders.ts'
 
 const URL = 'https://example.org/m.gguf'

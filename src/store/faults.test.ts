@@ -9,7 +9,7 @@ import type { HalfbyteError } from '../base/errors.ts'
 import { openModel } from '../formats/open-model.ts'
 import { distrust } from './device/load-marks.ts'
 import { CHUNK_BYTES } from './device/sums.ts'
-import { openAddress } from './open.ts'
+import { openAddress } from './open-address.ts'
 import { FAULTS, type Fault, NEXT } from './testing/faults.ts'
 import { memoryStorage } from './testing/memory-folders.ts'
 

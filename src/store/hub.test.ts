@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../base/errors.ts'
 import { hubHeaders, hubUrl, parseHubAddress } from './hub.ts'
-import { openAddress } from './open.ts'
+import { openAddress } from './open-address.ts'
 
 describe('addresses', () => {
   test.each([

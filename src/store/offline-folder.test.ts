@@ -6,7 +6,7 @@ import { storedFiles, unstore } from '../api/stored.ts'
 import { fileKey } from './device/notes.ts'
 import { Opfs } from './device/opfs.ts'
 import { peekAddress } from './download/peek.ts'
-import { openAddress } from './open.ts'
+import { openAddress } from './open-address.ts'
 import { memoryStorage } from './testing/memory-folders.ts'
 
 const text = (value: string) => new TextEncoder().encode(value)

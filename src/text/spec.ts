@@ -2,7 +2,7 @@
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 import type { JsonObject } from '../base/values.ts'
 
-export { shown } from '../base/options.ts'
+export { shown } from '../base/check-options.ts'
 
 /** A tokenizer.json of the Hugging Face library, with its tokenizer_config.json. */
 export interface JsonTokenizerSpec {

@@ -8,7 +8,7 @@ import { bufferSource } from '../base/bytes.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import type { Range, WeightRef } from '../graph/ir.ts'
 import { type Deal, dealMatrix, dealVector } from './deal.ts'
-import { streamMatrix } from './stream.ts'
+import { streamMatrix } from './stream-weights.ts'
 
 const tensorOf = (shape: readonly number[], bytes: Uint8Array): TensorInfo => ({
   name: 'w',

@@ -8,7 +8,7 @@
 
 import { halfTable } from '../base/half.ts'
 import type { StoredRows } from '../formats/dtypes.ts'
-import { shiftedFloat, shiftedHalf } from './quantize.ts'
+import { shiftedFloat, shiftedHalf } from './quantize-weights.ts'
 
 const LOW = 0x0f0f0f0f
 const HIGH = 0xf0f0f0f0

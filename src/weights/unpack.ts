@@ -3,7 +3,7 @@
 import { type Encoding, GROUP_SIZE, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { halfTable } from '../base/half.ts'
 import { storedRows } from '../formats/dtypes.ts'
-import { SCALE_FACTOR } from './quantize.ts'
+import { SCALE_FACTOR } from './quantize-weights.ts'
 
 /** The weights of all whole panels in `panels`, which have 8 rows of `k` each. */
 export function unpackPanels(encoding: Encoding, panels: Uint8Array, k: number): Float32Array {

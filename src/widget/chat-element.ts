@@ -3,7 +3,7 @@
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { checkEngine } from '../api/adapters/load-once.ts'
 import type { Engine } from '../api/engine.ts'
-import { wrongOption } from '../base/options.ts'
+import { wrongOption } from '../base/check-options.ts'
 import { Composer } from '../chat-ui/composer.ts'
 import { isComposing } from '../chat-ui/keys.ts'
 import { Log } from '../chat-ui/log.ts'

@@ -1,8 +1,8 @@
 // Properties of the widget. In: attributes and properties of a page. Out: a Lit element that holds them, with
 // their defaults.
 import { LitElement, type PropertyDeclaration } from 'lit'
+import { wrongOption } from '../base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
-import { wrongOption } from '../base/options.ts'
 import { isCount, isObject } from '../base/values.ts'
 import type { Settings } from './conversation/entries.ts'
 import type { HalfbyteChatProps } from './element.ts'

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { createMemory } from '../../src/runtime/memory/memory.ts'
+import { createMemory } from '../../src/runtime/memory/linear-memory.ts'
 import { instantiateEngine } from '../../src/runtime/module.ts'
 
 const MEBIBYTE = 1024 * 1024

@@ -2,7 +2,7 @@
 // repeat it.
 import { describe, expect, test } from 'vitest'
 import { blobSource } from '../../src/base/bytes.ts'
-import { nodeHost } from '../../src/cli/host.ts'
+import { nodeHost } from '../../src/cli/node-host.ts'
 import { buildModel } from '../../src/engine/load/build-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/open-model.ts'

@@ -13,7 +13,7 @@ import { expect, test } from 'vitest'
 import { realModel } from '../../scripts/models/real-models.mjs'
 import { blobSource } from '../../src/base/bytes.ts'
 import { openModel } from '../../src/formats/open-model.ts'
-import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../../src/text/chat/chat.ts'
+import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../../src/text/chat/chat-template.ts'
 import { openGraph } from './onnx/open-graph.ts'
 import { logitsOf, relativeError, withModel } from './testing/node-engine.ts'
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { hfConfig } from '../../src/arch/config/config-hf.ts'
 import { Fields } from '../../src/arch/config/fields.ts'
 import { isObject, type JsonObject } from '../../src/base/values.ts'
-import { withoutNulls } from '../../src/formats/json.ts'
+import { withoutNulls } from '../../src/formats/json-files.ts'
 import published from './transformers/defaults.json' with { type: 'json' }
 import earlier from './transformers/earlier.json' with { type: 'json' }
 

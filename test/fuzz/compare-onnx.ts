@@ -3,7 +3,7 @@
 // activations are not rounded to codes.
 import { bufferSource } from '../../src/base/bytes.ts'
 import { isHalfbyteError } from '../../src/base/errors.ts'
-import { nodeHost } from '../../src/cli/host.ts'
+import { nodeHost } from '../../src/cli/node-host.ts'
 import { placeModel } from '../../src/engine/load/place-model.ts'
 import { type PreparedModel, prepareModel } from '../../src/engine/load/prepare.ts'
 import { Scheduler } from '../../src/generate/schedule/scheduler.ts'
@@ -15,7 +15,7 @@ import { isFloat, reader, type Tensor, tensorOf, zeros } from '../../src/onnx/ir
 import { openOnnx } from '../../src/onnx/open-model.ts'
 import { isRecurrentState, outputsOfStates } from '../../src/onnx/raise/tail.ts'
 import { readModel } from '../../src/onnx/read-model.ts'
-import { openRuntime } from '../../src/runtime/open.ts'
+import { openRuntime } from '../../src/runtime/open-runtime.ts'
 import { SinglePool } from '../../src/runtime/pool.ts'
 import { FUSED } from '../conformance/onnx/verify/fused.ts'
 import { unrounded } from './unrounded.ts'

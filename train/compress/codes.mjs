@@ -13,7 +13,7 @@ import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { writePack } from '../../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../../src/formats/open-model.ts'
 import { readSafetensors, writeSafetensors } from '../../src/formats/safetensors/safetensors.ts'
-import { SCALE_FACTOR, shiftedFloat } from '../../src/weights/quantize.ts'
+import { SCALE_FACTOR, shiftedFloat } from '../../src/weights/quantize-weights.ts'
 
 const { signal } = new AbortController()
 const [how, pack, codes, output] = process.argv.slice(2)

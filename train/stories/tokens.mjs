@@ -3,7 +3,7 @@
 // does not.
 import { readFileSync } from 'node:fs'
 import { withModel } from '../../src/cli/model.ts'
-import { ChatTemplate } from '../../src/text/chat/chat.ts'
+import { ChatTemplate } from '../../src/text/chat/chat-template.ts'
 
 const [, , model, path] = process.argv
 const examples = readFileSync(path, 'utf8').trim().split('\n').map((line) => JSON.parse(line))

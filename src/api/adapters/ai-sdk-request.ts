@@ -1,7 +1,8 @@
 // AI SDK requests. In: a call from the SDK. Out: our messages and options, and warnings for options without a
 // counterpart.
+
+import { checkList, readFrom } from '../../base/check-options.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
-import { checkList, readFrom } from '../../base/options.ts'
 import { isObject } from '../../base/values.ts'
 import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'

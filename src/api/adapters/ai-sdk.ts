@@ -1,7 +1,8 @@
 // AI SDK. In: an engine, or a function that loads one. Out: a provider with a language model for the SDK's
 // functions.
+
+import { readFrom, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { readFrom, wrongOption } from '../../base/options.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerationResult } from '../types.ts'
 import { callRequest, embedRequest, sdkError } from './ai-sdk-request.ts'

@@ -1,7 +1,7 @@
 // Turns messages in the form of other libraries into our own.
 
+import { checkList } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { checkList } from '../../base/options.ts'
 import { isObject } from '../../base/values.ts'
 import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
 

@@ -1,7 +1,8 @@
 // Loading once. In: a function that loads an engine. Out: the engine that all calls share. A failed load is
 // tried again.
+
+import { readFrom, shown } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { readFrom, shown } from '../../base/options.ts'
 import type { Engine } from '../engine.ts'
 
 /** Throws `unsupported` for anything but an engine. */

@@ -1,5 +1,5 @@
 // OpenAI's chat. In: an engine. Out: `chat.completions.create` for it, complete or as a stream of chunks.
-import { readFrom, signalOf } from '../../base/options.ts'
+import { readFrom, signalOf } from '../../base/check-options.ts'
 import { randomId } from '../../base/values.ts'
 import type { Message, TokenLogprob, TokenLogprobs } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'

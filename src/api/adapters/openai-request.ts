@@ -1,10 +1,10 @@
 // Turns the parameters of a chat completion into our messages and options, and makes its `n` replies.
 
+import { checkList, renamedOption, shown, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { checkList, renamedOption, shown, wrongOption } from '../../base/options.ts'
 import { isObject } from '../../base/values.ts'
 import type { Message, TextChunk, Tool } from '../../engine/wire/protocol.ts'
-import type { SamplerOptions } from '../../generate/sampler/options.ts'
+import type { SamplerOptions } from '../../generate/sampler/sampler-options.ts'
 import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
 import { callOf, roleOf, splitPrefix, textOf, textPart, thoughtOf, withToolNames } from './chat-messages.ts'
 import type { ChatCompletionParams, ChatMessageParam, SamplingParams } from './openai-types.ts'

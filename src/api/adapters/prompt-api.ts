@@ -1,9 +1,10 @@
 // Prompt API. In: a function that loads an engine. Out: a class with the interface of the browsers' own
 // `LanguageModel`.
+
+import { wrongOption } from '../../base/check-options.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
-import { wrongOption } from '../../base/options.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
-import { SAMPLER_DEFAULTS } from '../../generate/sampler/options.ts'
+import { SAMPLER_DEFAULTS } from '../../generate/sampler/sampler-options.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerateOptions, GenerationResult, Session } from '../types.ts'
 import { loadOnce } from './load-once.ts'

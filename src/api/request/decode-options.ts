@@ -1,13 +1,13 @@
 // Checks and copies the options of a reply, and separates those that are sent to the worker.
 
+import { checkList, checkSignal, plainOf, readFrom, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { checkLevels } from '../../base/json.ts'
-import { checkList, checkSignal, plainOf, readFrom, wrongOption } from '../../base/options.ts'
 import { isObject, unwrap } from '../../base/values.ts'
 import type { WrittenGrammar } from '../../constrain/written-grammar.ts'
 import { CONSTRAINT_KEYS, constraintSpec } from '../../engine/reply/constraints.ts'
 import type { DecodeOptions, Message, Tool } from '../../engine/wire/protocol.ts'
-import type { Sink } from '../../engine/wire/stream.ts'
+import type { Sink } from '../../engine/wire/reply-stream.ts'
 import { type LiveGeneration, startGeneration } from '../generation.ts'
 import type { GenerateOptions, GenerationResult } from '../types.ts'
 import { absolute } from './load-request.ts'

@@ -1,6 +1,5 @@
 // Checks what a caller wants to load, and turns it into a request that can be sent to the worker.
 
-import { HalfbyteError } from '../../base/errors.ts'
 import {
   checkChoice,
   checkKeys,
@@ -9,13 +8,14 @@ import {
   readFrom,
   shown,
   wrongOption,
-} from '../../base/options.ts'
+} from '../../base/check-options.ts'
+import { HalfbyteError } from '../../base/errors.ts'
 import { isCount, isObject } from '../../base/values.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import { GRAPH_DTYPES } from '../../formats/names/graph-files.ts'
 import { EXACT_KV, KEY_FORMATS, VALUE_FORMATS } from '../../graph/ir.ts'
 import { type Hub, hubUrl, parseHubAddress, type RepoAddress } from '../../store/hub.ts'
-import { WEIGHT_POLICIES } from '../../weights/choose.ts'
+import { WEIGHT_POLICIES } from '../../weights/choose-encoding.ts'
 import type { LoadOptions, ModelSource, PrepareOptions, ProbeOptions } from '../types.ts'
 
 /** Resolves relative addresses against `base`; without `base` they stay relative. Throws `unsupported`. */

@@ -4,7 +4,7 @@ import { isHalfbyteError } from '../../base/errors.ts'
 import { EngineClient } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
 import type { EngineInfo, EngineService, LoadProgress, LoadRequest } from '../../engine/wire/protocol.ts'
-import type { Feed } from '../../engine/wire/stream.ts'
+import type { Feed } from '../../engine/wire/reply-stream.ts'
 import { CALLS, type CallName, type Host, Lost } from './tab-messages.ts'
 
 export interface LocalEngine extends Host {

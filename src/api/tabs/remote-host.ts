@@ -1,8 +1,8 @@
 // The engine of another tab. In: the channel of the tabs, the leader's id. Out: a host that asks it.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { GenerateRequest, StreamCommand } from '../../engine/wire/protocol.ts'
-import { type Feed, feedOf, pass, type Sink } from '../../engine/wire/stream.ts'
-import { fromFailure } from '../../engine/wire/failure.ts'
+import { type Feed, feedOf, pass, type Sink } from '../../engine/wire/reply-stream.ts'
+import { fromFailure } from '../../engine/wire/wire-failure.ts'
 import { type CallName, type Host, isAnswer, Lost, type TabMessage, type Unsent } from './tab-messages.ts'
 
 /** Between two questions whether the leader is there, while something is pending. */

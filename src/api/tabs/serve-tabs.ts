@@ -1,8 +1,8 @@
 // The leader's side. In: messages of other tabs. Out: answers of the engine in this one.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { StreamCommand } from '../../engine/wire/protocol.ts'
-import { type Feed, reportingSink } from '../../engine/wire/stream.ts'
-import { toFailure } from '../../engine/wire/failure.ts'
+import { type Feed, reportingSink } from '../../engine/wire/reply-stream.ts'
+import { toFailure } from '../../engine/wire/wire-failure.ts'
 import type { LocalEngine } from './local-host.ts'
 import { type CallName, SESSION_ARGUMENTS, type TabMessage, type Unsent } from './tab-messages.ts'
 

@@ -9,7 +9,7 @@ import type {
   StreamReport,
   WireFailure,
 } from '../../engine/wire/protocol.ts'
-import type { Feed, Sink } from '../../engine/wire/stream.ts'
+import type { Feed, Sink } from '../../engine/wire/reply-stream.ts'
 
 /**
  * Part of the names of the channel and of the locks: tabs of another version neither hear these nor wait for

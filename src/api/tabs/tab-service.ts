@@ -8,7 +8,6 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import { randomId } from '../../base/values.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
-import { toFailure } from '../../engine/wire/failure.ts'
 import type {
   EngineInfo,
   EngineService,
@@ -18,7 +17,8 @@ import type {
   StreamReport,
   TextChunk,
 } from '../../engine/wire/protocol.ts'
-import type { Feed } from '../../engine/wire/stream.ts'
+import type { Feed } from '../../engine/wire/reply-stream.ts'
+import { toFailure } from '../../engine/wire/wire-failure.ts'
 import { failedHost, type LocalEngine } from './local-host.ts'
 import { RemoteHost } from './remote-host.ts'
 import { TabServer } from './serve-tabs.ts'

@@ -1,12 +1,12 @@
 // Recurrent families. In: their configurations. Out: plans of few ops, without copies between them, and
 // refusals of what has no kernel.
 import { describe, expect, test } from 'vitest'
-import { parseObject, withoutNulls } from '../../formats/json.ts'
+import { parseObject, withoutNulls } from '../../formats/json-files.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
-import { compile } from '../../graph/compile.ts'
+import { compile } from '../../graph/compile-graph.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { printPlan } from '../../graph/plan/print.ts'
-import { chooseEncoding } from '../../weights/choose.ts'
+import { chooseEncoding } from '../../weights/choose-encoding.ts'
 import type { Mamba1Config, Mamba2Config, ModelConfig, SsmConfig } from '../config/config.ts'
 import { hbmConfig, storedConfig } from '../config/config-hbm.ts'
 import { mambaSsmConfig } from '../config/config-hf.ts'

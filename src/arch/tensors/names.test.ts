@@ -1,7 +1,7 @@
 // Names. In: files of every format. Out: their tensors under one set of names, or an error that names the
 // tensor.
 import { describe, expect, test } from 'vitest'
-import { checkShapes } from '../../graph/compile.ts'
+import { checkShapes } from '../../graph/compile-graph.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { buildGraph } from '../families.ts'
 import { failureOf, ggufFile, hbmFile, hfFile, SMALL, withTensors } from '../testing/files.ts'

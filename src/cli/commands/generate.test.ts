@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { TRIALS } from '../../generate/sampler/testing/brute-force.ts'
-import { flagOf } from '../sampler-options.ts'
+import { flagOf } from '../sampler-flags.ts'
 import { ended, GREEDY, halfbyte, MAIN, model, path, start } from '../testing/program.ts'
 
 /** A reply that nobody waits for to its end. */

@@ -1,7 +1,7 @@
 // `halfbyte generate`: continues a prompt, as text while it is decoded or as one JSON object.
 import { Command } from 'commander'
 import type { GenerationResult } from '../../api/types.ts'
-import { openEngine } from '../engine.ts'
+import { openEngine } from '../command-engine.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
 import {
   type ConstraintFlags,
@@ -10,7 +10,7 @@ import {
   samplerFlags,
   withConstraintOptions,
   withSamplerOptions,
-} from '../sampler-options.ts'
+} from '../sampler-flags.ts'
 import { interruptible, replyPiece, visible } from '../terminal/failure.ts'
 
 interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags {

@@ -4,11 +4,11 @@ import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { memoryNeed } from '../../engine/load/memory-need.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
-import type { SamplerOptions } from '../../generate/sampler/options.ts'
+import type { SamplerOptions } from '../../generate/sampler/sampler-options.ts'
 import { planTotals } from '../../graph/plan/cost.ts'
 import { printPlan } from '../../graph/plan/print.ts'
 import { CATALOGUE } from '../../store/catalogue.ts'
-import { probeEngine } from '../engine.ts'
+import { probeEngine } from '../command-engine.ts'
 import { withPrepared } from '../model.ts'
 import {
   dtypeOption,
@@ -20,7 +20,7 @@ import {
   weightsOption,
   withContextOption,
 } from '../options.ts'
-import { flagOf } from '../sampler-options.ts'
+import { flagOf } from '../sampler-flags.ts'
 import { interruptible, visible, visibleLine } from '../terminal/failure.ts'
 import { aligned, bytesText, describeFit } from '../terminal/offer.ts'
 

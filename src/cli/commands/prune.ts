@@ -5,7 +5,7 @@ import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { allocateSparsity, type Prediction } from '../../shrink/calibrate/allocate-sparsity.ts'
 import { type PrunedReport, type PruneModelOptions, pruneModel } from '../../shrink/calibrate/prune-model.ts'
 import { type Pattern, parsePattern, sparsityOf } from '../../shrink/prune/mask.ts'
-import { PRUNE_METHODS, type PruneMethod } from '../../shrink/prune/prune.ts'
+import { PRUNE_METHODS, type PruneMethod } from '../../shrink/prune/prune-matrix.ts'
 import {
   type CompressFlags,
   calibrationOption,
@@ -23,7 +23,7 @@ import {
   predictionLine,
   withBudgetOptions,
 } from '../compress/sparsity-budget.ts'
-import { loadSolver, startSolver } from '../host.ts'
+import { loadSolver, startSolver } from '../node-host.ts'
 import { MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
 import { visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite } from '../terminal/output.ts'

@@ -14,7 +14,7 @@ import {
   sweepsOption,
   withCompressOptions,
 } from '../compress/compressing.ts'
-import { loadSolver, startSolver } from '../host.ts'
+import { loadSolver, startSolver } from '../node-host.ts'
 import { MODEL, real, size } from '../options.ts'
 
 interface QuantizeFlags extends CompressFlags {

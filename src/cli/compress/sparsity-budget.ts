@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
-import { parseObject } from '../../formats/json.ts'
+import { parseObject } from '../../formats/json-files.ts'
 import type { AllocateOptions, Prediction, SparsityBudget } from '../../shrink/calibrate/allocate-sparsity.ts'
 import type { Pattern } from '../../shrink/prune/mask.ts'
 import {

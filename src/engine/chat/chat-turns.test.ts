@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { CHATML, ChatTemplate } from '../../text/chat/chat.ts'
+import { CHATML, ChatTemplate } from '../../text/chat/chat-template.ts'
 import { TOOL_CALL_TEXTS } from '../../text/chat/tool-call-forms.ts'
 import { Detokenizer } from '../../text/detokenizer.ts'
 import { byteLevelSpec } from '../../text/testing/tiny.ts'

@@ -11,7 +11,7 @@ import {
   probeTurns,
   readsThoughtBlocks,
   thoughtBlocks,
-} from '../../text/chat/chat.ts'
+} from '../../text/chat/chat-template.ts'
 import type { TokenSource } from '../../text/detokenizer.ts'
 import { GivenArguments } from '../../text/jinja/values.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'

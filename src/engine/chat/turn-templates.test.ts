@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ChatTemplate } from '../../text/chat/chat.ts'
+import { ChatTemplate } from '../../text/chat/chat-template.ts'
 import { byteLevelSpec, jsonSpec } from '../../text/testing/tiny.ts'
 import { createTokenizer } from '../../text/tokenize/read/create.ts'
 import { modelText } from '../load/model-text.ts'

@@ -1,7 +1,8 @@
 // Fit. In: a prompt's ids, the context length, the session's overflow options. Out: which tokens are kept,
 // and room for the reply.
+
+import { wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { wrongOption } from '../../base/options.ts'
 import { isCount } from '../../base/values.ts'
 import type { GenerateRequest } from '../wire/protocol.ts'
 import type { LoadedModel } from './loaded-model.ts'

@@ -2,7 +2,7 @@
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import type { Weights } from '../../arch/tensors/names.ts'
 import type { EngineNote } from '../../base/engine-notes.ts'
-import { isFloat } from '../../weights/choose.ts'
+import { isFloat } from '../../weights/choose-encoding.ts'
 
 export function shorterContext(asked: number | undefined, tokens: number): EngineNote[] {
   if (asked === undefined || asked <= tokens) return []

@@ -8,9 +8,9 @@ import { weightOf } from '../../arch/tensors/names.ts'
 import { sha256 } from '../../base/sha256.ts'
 import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
 import { ALIGNMENT, type Arena, offset, type Ptr } from '../../runtime/memory/arena.ts'
-import type { ShardGroup } from '../../runtime/shards/group.ts'
+import type { ShardGroup } from '../../runtime/shards/shard-group.ts'
 import { type Deal, type DealOptions, dealMatrix, dealVector } from '../../weights/deal.ts'
-import { streamMatrix, streamVector } from '../../weights/stream.ts'
+import { streamMatrix, streamVector } from '../../weights/stream-weights.ts'
 import type { PreparedModel } from './prepare.ts'
 
 /** Bytes sampled from each weight. Training changes all of a weight, so any piece tells two models apart. */

@@ -1,7 +1,7 @@
 // The interface of a loaded model, as the engine service uses it.
 import type { ByteSource } from '../../base/bytes.ts'
 import type { ConstraintCompiler } from '../../constrain/compile.ts'
-import type { LogitRows } from '../../generate/sampler/rows.ts'
+import type { LogitRows } from '../../generate/sampler/logit-rows.ts'
 import type { Scheduler } from '../../generate/schedule/scheduler.ts'
 import type { Sequence, SequenceOptions } from '../../generate/schedule/sequence.ts'
 import type { Drafter } from '../../generate/schedule/speculation.ts'

@@ -1,7 +1,8 @@
 // Model text. In: a model file's tokenizer. Out: ids, text and the chat template, for the engine service.
+
+import { wrongOption } from '../../base/check-options.ts'
 import type { EngineNote } from '../../base/engine-notes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import { wrongOption } from '../../base/options.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import {
   ChatTemplate,
@@ -10,7 +11,7 @@ import {
   lacksSystem,
   PLAIN,
   turnEndIds,
-} from '../../text/chat/chat.ts'
+} from '../../text/chat/chat-template.ts'
 import { answerHead, reasoningFormOf } from '../../text/chat/reasoning.ts'
 import { TOOL_CALL_TEXTS } from '../../text/chat/tool-call-forms.ts'
 import { Detokenizer } from '../../text/detokenizer.ts'

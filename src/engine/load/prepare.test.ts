@@ -10,9 +10,9 @@ import { expectedTensors } from '../../arch/tensors/tensor-names.ts'
 import { hbmFile, SMALL, withTensors } from '../../arch/testing/files.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { DTYPE_OF } from '../../formats/hbm/hbm.ts'
-import type { MetaObject } from '../../formats/json.ts'
+import type { MetaObject } from '../../formats/json-files.ts'
 import type { DType, MetaValue, TensorInfo } from '../../formats/tensors.ts'
-import type { WeightPolicy } from '../../weights/choose.ts'
+import type { WeightPolicy } from '../../weights/choose-encoding.ts'
 import { prepareModel } from './prepare.ts'
 
 const layers = fc.subarray([0, 1])

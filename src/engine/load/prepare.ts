@@ -14,24 +14,24 @@ import { buildGraph, familyFile } from '../../arch/families.ts'
 import { readConfig } from '../../arch/read-config.ts'
 import { ropeTables } from '../../arch/rope.ts'
 import { resolveWeights, roleOf, type Weights, weightOf } from '../../arch/tensors/names.ts'
+import { shown } from '../../base/check-options.ts'
 import type { EngineNote } from '../../base/engine-notes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import { shown } from '../../base/options.ts'
 import { readVector } from '../../formats/dequantize.ts'
-import type { MetaObject } from '../../formats/json.ts'
+import type { MetaObject } from '../../formats/json-files.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import {
   fitsRange,
   type NumberKey,
   SAMPLER_RANGES,
   type SamplerOptions,
-} from '../../generate/sampler/options.ts'
-import { compile } from '../../graph/compile.ts'
+} from '../../generate/sampler/sampler-options.ts'
+import { compile } from '../../graph/compile-graph.ts'
 import type { KvFormat } from '../../graph/ir.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { shardGraph } from '../../graph/shard/shard.ts'
 import { adaptWeights, type ScaledAdapter } from '../../weights/adapt.ts'
-import { chooseEncoding, type WeightPolicy } from '../../weights/choose.ts'
+import { chooseEncoding, type WeightPolicy } from '../../weights/choose-encoding.ts'
 import { coarserScales, provenContext, refusedSampling, shorterContext } from './load-notes.ts'
 
 /** Of each weight by itself; the experts' of a layer are one weight, whichever way each of them is stored. */

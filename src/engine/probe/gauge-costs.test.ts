@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { ModelConfig, RopeConfig } from '../../arch/config/config.ts'
 import { buildGraph } from '../../arch/families.ts'
-import { compile } from '../../graph/compile.ts'
+import { compile } from '../../graph/compile-graph.ts'
 import { planCosts } from '../../graph/plan/cost.ts'
 import { decodeBytes, prefillOps } from './gauge.ts'
 

@@ -7,10 +7,10 @@ import {
   hollowModel,
   hollowSource,
 } from '../../../test/conformance/testing/writers/hollow-model.ts'
-import { nodeHost } from '../../cli/host.ts'
+import { nodeHost } from '../../cli/node-host.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
 import type { Host } from '../../runtime/host.ts'
-import type { FilePeeker } from '../load/open/open-files.ts'
+import type { FilePeeker } from '../load/open/requested-files.ts'
 import type { ProbeRequest } from '../wire/protocol.ts'
 import { probeModel } from './probe.ts'
 

@@ -1,7 +1,8 @@
 // Constraints of replies. In: a page's options. Out: the constraint on the reply, in the form that grammars
 // are written from.
+
+import { wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
-import { wrongOption } from '../../base/options.ts'
 import type { ConstraintSpec } from '../../constrain/written-grammar.ts'
 import type { DecodeOptions } from '../wire/protocol.ts'
 

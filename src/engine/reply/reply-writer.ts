@@ -7,9 +7,9 @@ import { markTexts, type SplitText } from '../../text/chat/reasoning.ts'
 import { stopMatcher } from '../../text/detokenizer.ts'
 import type { LoadedModel, ModelText } from '../load/loaded-model.ts'
 import type { TextChunk, TokenLogprob, TokenLogprobs, ToolCall } from '../wire/protocol.ts'
-import type { Outlet } from '../wire/stream.ts'
-import type { ReplyReasoning } from './reasoning.ts'
-import type { ReplyToolCalls } from './tool-calls.ts'
+import type { Outlet } from '../wire/reply-stream.ts'
+import type { ReplyReasoning } from './reply-reasoning.ts'
+import type { ReplyToolCalls } from './reply-tool-calls.ts'
 
 /** The constraint on a reply, its thought, where it ends, and the calls that it may contain. */
 export interface ReplyLimits {

@@ -4,7 +4,7 @@
 import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { ConstraintCompiler } from '../../constrain/compile.ts'
-import type { SamplerOptions } from '../../generate/sampler/options.ts'
+import type { SamplerOptions } from '../../generate/sampler/sampler-options.ts'
 import { PlainRows } from '../../generate/sampler/testing/plain-rows.ts'
 import { Scheduler } from '../../generate/schedule/scheduler.ts'
 import { Sequence } from '../../generate/schedule/sequence.ts'

@@ -1,10 +1,9 @@
 // The page's side of an engine: calls that keep error classes, honour signals, and never hang on a dead
 // worker.
 import { type Endpoint, type Remote, transfer, wrap } from 'comlink'
+import { plainOf } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { plainOf } from '../../base/options.ts'
 import type { Connection } from './connection.ts'
-import { keepErrorClasses } from './failure.ts'
 import type {
   EngineInfo,
   EngineService,
@@ -14,7 +13,8 @@ import type {
   LoadReport,
   LoadRequest,
 } from './protocol.ts'
-import { type Feed, openFeed, type Sink } from './stream.ts'
+import { type Feed, openFeed, type Sink } from './reply-stream.ts'
+import { keepErrorClasses } from './wire-failure.ts'
 
 /** Milliseconds that a busy worker gets to free its model before it is terminated. */
 const DISPOSE_MS = 2000

@@ -1,6 +1,6 @@
 // Compute workers. In: an engine worker and its requests. Out: the compute workers that its page starts for
 // it.
-import type { ComputeStart, ToEngine, ToPage } from '../host.ts'
+import type { ComputeStart, ToEngine, ToPage } from '../browser-host.ts'
 import { addressOf, refusalOf, startScript } from './script.ts'
 
 /** The page's part: starts the workers that `engine` asks for. Returns a function that ends all of them. */

@@ -3,9 +3,9 @@ import { type Endpoint, expose } from 'comlink'
 import { HalfbyteError } from '../../base/errors.ts'
 import { randomId } from '../../base/values.ts'
 import { attendComputeWorkers } from './compute-workers.ts'
-import { keepErrorClasses } from './failure.ts'
 import type { EngineService } from './protocol.ts'
 import { addressOf, type LifeMessage, refusalOf, takeEngineWorker } from './script.ts'
+import { keepErrorClasses } from './wire-failure.ts'
 
 /** A connection to an engine service, wherever it runs. */
 export interface Connection {

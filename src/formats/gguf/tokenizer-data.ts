@@ -1,7 +1,7 @@
 // Takes the specification of a tokenizer from GGUF metadata.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { GgufTokenizerSpec } from '../../text/spec.ts'
-import type { MetaObject } from '../json.ts'
+import type { MetaObject } from '../json-files.ts'
 import type { MetaValue } from '../tensors.ts'
 
 /**

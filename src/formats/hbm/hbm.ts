@@ -18,7 +18,7 @@ import type { TokenizerSpec } from '../../text/spec.ts'
 import { checkedSpec } from '../../text/tokenize/read/check-steps.ts'
 import { elementCount } from '../dtypes.ts'
 import { gunzip } from '../gzip.ts'
-import { type MetaObject, parseObject, withoutNulls } from '../json.ts'
+import { type MetaObject, parseObject, withoutNulls } from '../json-files.ts'
 import { malformed, shown } from '../malformed.ts'
 import { checkOverlap, type DType, type TensorIndex, type TensorInfo } from '../tensors.ts'
 

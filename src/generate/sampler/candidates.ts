@@ -1,6 +1,6 @@
 // The remaining ids of a row of logits, best first, without allocating for each token.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { LogitRows } from './rows.ts'
+import type { LogitRows } from './logit-rows.ts'
 
 /**
  * Natural logarithms of the model's own probabilities: softmax of the raw row, before guidance, masks,

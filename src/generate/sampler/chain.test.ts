@@ -2,8 +2,8 @@
 // gives.
 import { expect, test } from 'vitest'
 import type { TokenConstraint } from '../../constrain/written-grammar.ts'
-import type { SamplerOptions } from './options.ts'
 import { Sampler, type SamplerParts } from './sampler.ts'
+import type { SamplerOptions } from './sampler-options.ts'
 import { CHAIN_CASES, distribution, type Given, longestRepeat, wave } from './testing/brute-force.ts'
 import { engineRows } from './testing/engine-rows.ts'
 

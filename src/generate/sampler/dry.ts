@@ -1,8 +1,8 @@
 // The DRY stage: lowers the logits of tokens that would continue a repetition.
 
 import { Matcher } from '../../text/detokenizer.ts'
-import type { SamplerSettings } from './options.ts'
 import type { Adjustment } from './processors.ts'
+import type { SamplerSettings } from './sampler-options.ts'
 
 /** The UTF-8 bytes of a token; none for an id without a token. */
 export type TokenBytes = (id: number) => Uint8Array

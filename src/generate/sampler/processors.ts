@@ -1,6 +1,6 @@
 // The stages that change single logits, and the processors that a page provides.
 import { type ErrorCode, HalfbyteError, reasonOf } from '../../base/errors.ts'
-import type { SamplerSettings } from './options.ts'
+import type { SamplerSettings } from './sampler-options.ts'
 
 /** One stage of the chain that changes single logits. `history` ends at `length`, exclusive. */
 export type Adjustment = (logits: Float32Array, history: ArrayLike<number>, length: number) => void

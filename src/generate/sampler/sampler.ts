@@ -3,10 +3,10 @@ import { HalfbyteError } from '../../base/errors.ts'
 import type { ReplyConstraint } from '../../constrain/written-grammar.ts'
 import { Candidates, LogProbabilities } from './candidates.ts'
 import { Breakers, dry, type TokenBytes } from './dry.ts'
-import { type SamplerOptions, type SamplerSettings, samplerSettings } from './options.ts'
+import type { LogitRows } from './logit-rows.ts'
 import { type Adjustment, biasLogits, type LogitProcessor, penalize, runProcessors } from './processors.ts'
 import { Random, randomSeed } from './random.ts'
-import type { LogitRows } from './rows.ts'
+import { type SamplerOptions, type SamplerSettings, samplerSettings } from './sampler-options.ts'
 import { Mirostat, type Stage, stagesOf } from './stages.ts'
 
 /** Dependencies of a sampler besides its options. */

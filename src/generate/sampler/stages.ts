@@ -1,7 +1,7 @@
 // The stages that select among candidates, and mirostat. At least one candidate always stays.
 import type { Candidates } from './candidates.ts'
-import type { SamplerSettings } from './options.ts'
 import type { Random } from './random.ts'
+import type { SamplerSettings } from './sampler-options.ts'
 
 /** Number of most likely ids from which version 1 estimates the exponent of Zipf's law. */
 const ESTIMATED = 100

@@ -2,13 +2,13 @@
 // they are.
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
-import { compile } from '../compile.ts'
+import { compile } from '../compile-graph.ts'
 import type { HeadNorms, KvFormat } from '../ir.ts'
 import type { Graph } from '../nodes.ts'
 import { shardGraph } from '../shard/shard.ts'
 import { interpret } from '../testing/interpret.ts'
 import { machineOf, VOCAB } from '../testing/models.ts'
-import { subtractStillBias } from './quantize.ts'
+import { subtractStillBias } from './quantize-activations.ts'
 
 const WIDTH = 32
 const HEADS = 4

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type Encoding, groupEncoding } from '../../abi/encodings.ts'
 import type { OpName } from '../../abi/ops.ts'
 import { graphBuilder, matrix, vector } from '../builder.ts'
-import { compile } from '../compile.ts'
+import { compile } from '../compile-graph.ts'
 import { type OpCost, planCosts, type StepShape } from './cost.ts'
 
 const HIDDEN = 64

@@ -7,8 +7,8 @@ import { type Addresses, type Fields, type OpRecord, opRecord, show } from '../n
 import { type Graph, inputsOf, type Node, type NodeOf, recordOf } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
 import { blockLayout, layerOffsets, Slots, type StripBytesOf, slabLayout } from './layouts.ts'
-import { type Capacity, type MemoryPlan, routedTimes } from './memory.ts'
 import type { Plan, PlanExchange, PlanOp, PlanPointer, PlanRows } from './plan.ts'
+import { type Capacity, type MemoryPlan, routedTimes } from './plan-memory.ts'
 
 /**
  * Turns nodes into op records. Throws `architecture` for more kinds of state than the engine has tables,

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
-import { checkShapes, compile } from '../compile.ts'
+import { checkShapes, compile } from '../compile-graph.ts'
 import { divide, type Value } from '../ir.ts'
 import type { Graph } from '../nodes.ts'
 import { interpret } from '../testing/interpret.ts'

@@ -1,7 +1,7 @@
 // Sharded graphs, for tests. In: a graph, shares. Out: its shards, the holders of each weight, the results of
 // all shards together.
 import fc from 'fast-check'
-import { optimize } from '../compile.ts'
+import { optimize } from '../compile-graph.ts'
 import type { WeightRef } from '../ir.ts'
 import type { Graph } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'

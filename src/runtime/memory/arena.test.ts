@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { type HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { Arena } from './arena.ts'
-import { createMemory, PAGE_BYTES } from './memory.ts'
+import { createMemory, PAGE_BYTES } from './linear-memory.ts'
 
 const errorOf = (work: () => unknown): HalfbyteError => {
   try {

@@ -1,6 +1,6 @@
 // The allocator of linear memory: hands out aligned regions, and views that survive its growth.
 import { roundUp } from '../../abi/encodings.ts'
-import { MOST_BYTES, PAGE_BYTES, refused } from './memory.ts'
+import { MOST_BYTES, PAGE_BYTES, refused } from './linear-memory.ts'
 
 declare const brand: unique symbol
 /** A byte address in linear memory, up to 4 GiB. `|` and `>>` would make it negative. */

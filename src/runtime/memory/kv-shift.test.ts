@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix } from '../../graph/builder.ts'
-import { compile } from '../../graph/compile.ts'
+import { compile } from '../../graph/compile-graph.ts'
 import type { KvFormat } from '../../graph/ir.ts'
 import { blockBytes } from '../../graph/plan/layouts.ts'
 import { instantiateEngine } from '../module.ts'

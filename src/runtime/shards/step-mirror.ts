@@ -8,7 +8,7 @@ import { ABI, SEQUENCE, SEQUENCE_WORDS, STEP } from '../../abi/constants.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import type { Arena, Ptr } from '../memory/arena.ts'
 import { type StepCapacity, StepDescriptor } from '../step-descriptor.ts'
-import type { ShardLayout } from './messages.ts'
+import type { ShardLayout } from './shard-messages.ts'
 
 const HEAD_WORDS = 5
 const { BLOCK_POSITIONS } = ABI

@@ -11,9 +11,16 @@ import type { FactorOptions } from '../matrix/factor.ts'
 import { rtn } from '../matrix/grid.ts'
 import type { InputStats } from '../matrix/hessian.ts'
 import { targetsOf } from '../matrix/targets.ts'
-import type { PrunedFormat } from '../prune/group.ts'
+import type { PrunedFormat } from '../prune/group-tasks.ts'
 import { droppedShare } from '../prune/mask.ts'
-import { type PruneMethod, type PruneOptions, prune, pruneBytes, pruneLoss, pruning } from '../prune/prune.ts'
+import {
+  type PruneMethod,
+  type PruneOptions,
+  prune,
+  pruneBytes,
+  pruneLoss,
+  pruning,
+} from '../prune/prune-matrix.ts'
 import { readMatrix } from './gram.ts'
 import { type SolveOptions, type SolveTask, solveProducts, widestFirst } from './solve-products.ts'
 import type { KnownForGroups, SolverCrew } from './solver/solver-crew.ts'

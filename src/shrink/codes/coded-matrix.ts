@@ -3,7 +3,7 @@
 import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { halfTable } from '../../base/half.ts'
-import { SCALE_FACTOR } from '../../weights/quantize.ts'
+import { SCALE_FACTOR } from '../../weights/quantize-weights.ts'
 
 /** The encodings that are made of codes. A weight is `scale * (code - zero)`, or `scale * code + minimum`. */
 export type Format = 'w4_g32' | 'w4m_g32' | 'w8_g32' | 'w4_channel'

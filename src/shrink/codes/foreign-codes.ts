@@ -5,7 +5,7 @@
 import { GROUP_SIZE } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { floatToHalf, halfTable } from '../../base/half.ts'
-import { SCALE_FACTOR } from '../../weights/quantize.ts'
+import { SCALE_FACTOR } from '../../weights/quantize-weights.ts'
 import { CODES, type CodedMatrix, decode, type Format, groupCount, groupSize } from './coded-matrix.ts'
 
 export type BlockDType = 'Q4_0' | 'Q4_1' | 'Q8_0' | 'F32'

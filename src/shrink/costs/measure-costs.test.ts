@@ -5,7 +5,7 @@ import { safetensorsFiles } from '../../../test/conformance/testing/model-files.
 import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'
 import { randomRecurrent, recurrentSafetensors } from '../../../test/conformance/testing/random-recurrent.ts'
 import { blobSource } from '../../base/bytes.ts'
-import { nodeHost } from '../../cli/host.ts'
+import { nodeHost } from '../../cli/node-host.ts'
 import { prepareModel } from '../../engine/load/prepare.ts'
 import { openModel } from '../../formats/open-model.ts'
 import { COST_FORMATS, parseCostTable } from '../../weights/sparse/cost-table.ts'

@@ -1,6 +1,6 @@
 // Same graph. In: the graph that a family builds, the graph that a file brings. Out: where the weights of the
 // first lie among those of the second, if both compute the same; else what differs.
-import { shown } from '../../base/options.ts'
+import { shown } from '../../base/check-options.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
 import { type Graph, type Node, type NodeOf, producersOf } from '../../graph/nodes.ts'
 

@@ -2,13 +2,13 @@
 //
 //   w  weight   q  code
 //
-// Without minimums: `searchScale` of src/weights/quantize.ts finds the scale.
+// Without minimums: `searchScale` of src/weights/quantize-weights.ts finds the scale.
 //
 // With minimums: for each pair of cuts, codes are taken between the smallest and the largest weight after
 // each end was moved inwards. For fixed codes the best line through (q, w) gives scale and minimum.
 
 import { halfTable } from '../../base/half.ts'
-import { SCALE_FACTOR, searchScale, shiftedFloat } from '../../weights/quantize.ts'
+import { SCALE_FACTOR, searchScale, shiftedFloat } from '../../weights/quantize-weights.ts'
 import {
   CODES,
   type CodedMatrix,

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { signedFrom } from '../../../test/helpers/random.ts'
-import { quantize4, quantize8 } from '../../weights/quantize.ts'
+import { quantize4, quantize8 } from '../../weights/quantize-weights.ts'
 import { decode } from '../codes/coded-matrix.ts'
 import { storedScale } from '../testing/obs.ts'
 import { rtn } from './grid.ts'

@@ -6,10 +6,10 @@ import { factorize } from '../matrix/factor.ts'
 import { gptq } from '../matrix/gptq.ts'
 import { inputStats } from '../matrix/hessian.ts'
 import { hessianOf, measuredLoss, type Problem, randomProblem, rowLoss } from '../testing/obs.ts'
-import { type Coding, solveGroup } from './group.ts'
+import { type Coding, solveGroup } from './group-tasks.ts'
 import { inverseOf } from './inverse.ts'
 import { parsePattern, sparsityOf } from './mask.ts'
-import { PRUNE_METHODS, type PruneOptions, pruning } from './prune.ts'
+import { PRUNE_METHODS, type PruneOptions, pruning } from './prune-matrix.ts'
 
 const DAMP = 0.02
 const PATTERNS = ['unstructured', '2:4', '4:8', '3:10', 'sb84', 'sv32'].map(parsePattern)

@@ -1,7 +1,7 @@
 // OBS under a given mask. In: weights, a mask, the factor of their inputs' Hessian. Out: all groups updated
 // as pruning does it, and equation 24, which says what that costs.
 import type { Factor } from '../matrix/factor.ts'
-import { groupTasks, solveGroup } from '../prune/group.ts'
+import { groupTasks, solveGroup } from '../prune/group-tasks.ts'
 import { type Mask, rowGroups } from '../prune/mask.ts'
 
 /** [n][k]; dropped weights are 0. With `inverse`, the smaller side of a mask is factored. */

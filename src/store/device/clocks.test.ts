@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { serveFiles } from '../../../test/helpers/file-server.ts'
 import { makeRoom, storedFiles, storedSessions } from '../../api/stored.ts'
-import { openAddress } from '../open.ts'
+import { openAddress } from '../open-address.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { deviceNotes } from './notes.ts'
 import { SessionStore } from './sessions.ts'

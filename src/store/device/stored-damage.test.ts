@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../../base/errors.ts'
-import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
+import { openRequestedFiles } from '../../engine/load/open/requested-files.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { distrust, trust } from './load-marks.ts'
 import { fileKey } from './notes.ts'

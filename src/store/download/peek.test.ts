@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import { fileKey } from '../device/notes.ts'
-import { openAddress } from '../open.ts'
+import { openAddress } from '../open-address.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { peekAddress } from './peek.ts'
 

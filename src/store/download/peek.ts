@@ -7,7 +7,7 @@ import { Opfs, type StoredFile } from '../device/opfs.ts'
 import { hubHeaders, WEIGHTS } from '../hub.ts'
 import { mendedSource } from '../mended.ts'
 import { absenceOf, lostError } from '../missing.ts'
-import { type OpenOptions, openEach, openUnstored, withoutFile } from '../open.ts'
+import { type OpenOptions, openEach, openUnstored, withoutFile } from '../open-address.ts'
 import { openRanges } from './ranges.ts'
 import { type BodyOptions, bodyLength, endedEarly, missingFile, pieces, request } from './request.ts'
 

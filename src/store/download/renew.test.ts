@@ -5,7 +5,7 @@ import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import type { ByteSource } from '../../base/bytes.ts'
 import type { HalfbyteError } from '../../base/errors.ts'
-import { openRequestedFiles } from '../../engine/load/open/open-files.ts'
+import { openRequestedFiles } from '../../engine/load/open/requested-files.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { openModel } from '../../formats/open-model.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { spmSpec } from '../testing/tiny.ts'
 import { createTokenizer } from '../tokenize/read/create.ts'
-import { ChatTemplate, encodeChat, turnEndIds } from './chat.ts'
+import { ChatTemplate, encodeChat, turnEndIds } from './chat-template.ts'
 
 const SYSTEM = { role: 'system', content: 'Be brief.' }
 const HELLO = { role: 'user', content: 'hello' }

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ChatTemplate } from './chat.ts'
+import { ChatTemplate } from './chat-template.ts'
 import {
   answerHead,
   beginningAfter,

@@ -1,11 +1,11 @@
 // Filters. In: a value and arguments. Out: a new value, as Jinja's filters and Transformers' `tojson` make
 // it.
-import { formatPercent, roundedText } from './format.ts'
-import { type JsonStyle, jsonOf, writtenText } from './json.ts'
+import { formatPercent, roundedText } from './format-text.ts'
 import { SPACES } from './lexer.ts'
 import { type Filter, listFilters, type Tools } from './list-filters.ts'
 import { capitalized, linesOf, lower, stripped, upper } from './methods.ts'
 import { bound, escaped } from './operators.ts'
+import { type JsonStyle, jsonOf, writtenText } from './to-json.ts'
 import {
   charactersOf,
   float,

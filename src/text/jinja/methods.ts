@@ -1,5 +1,5 @@
 // Methods. In: a text, list, tuple or mapping, and a name. Out: the method of that name as Python has it.
-import { formatBraces } from './format.ts'
+import { formatBraces } from './format-text.ts'
 import { SPACES } from './lexer.ts'
 import { bound } from './operators.ts'
 import {

@@ -1,7 +1,7 @@
 // Operators. In: two values. Out: their sum, product and so on as Python computes them; a TemplateError where
 // Python refuses them.
-import { formatPercent } from './format.ts'
-import { writtenText } from './json.ts'
+import { formatPercent } from './format-text.ts'
+import { writtenText } from './to-json.ts'
 import {
   areEqual,
   CallArguments,

@@ -1,7 +1,7 @@
 // Tests of template runs. In: expressions, histories, templates that never end. Out: what jinja2 3.1.6 writes
 // for them (its sandbox with trim_blocks, lstrip_blocks and Transformers' `tojson`), or a typed error soon.
 import { describe, expect, test } from 'vitest'
-import { ChatTemplate } from '../chat/chat.ts'
+import { ChatTemplate } from '../chat/chat-template.ts'
 
 const VALUES = {
   none: null,

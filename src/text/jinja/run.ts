@@ -1,11 +1,11 @@
 // Runs the syntax tree of a template: writes the text that Jinja writes, for a bounded cost.
 import { filtered, isFilter } from './filters.ts'
-import { writtenText } from './json.ts'
 import type { Tools } from './list-filters.ts'
 import { methodOf } from './methods.ts'
 import { binary, bound, compareBy, itemAt, negated, signed, slice } from './operators.ts'
 import type { Arguments, Expression, FilterCall, Statement, Target } from './parser.ts'
 import { satisfies } from './predicates.ts'
+import { writtenText } from './to-json.ts'
 import {
   areEqual,
   Callable,

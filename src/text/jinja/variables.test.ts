@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ChatTemplate } from '../chat/chat.ts'
+import { ChatTemplate } from '../chat/chat-template.ts'
 
 const PUBLISHED = join(import.meta.dirname, '../../../test/conformance/templates/published')
 const published = (name: string) =>

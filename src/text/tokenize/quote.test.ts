@@ -2,7 +2,7 @@
 // model.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { CHATML, encodeChat, renderChat } from '../chat/chat.ts'
+import { CHATML, encodeChat, renderChat } from '../chat/chat-template.ts'
 import { byteLevelSpec, jsonSpec, spmSpec } from '../testing/tiny.ts'
 import { createTokenizer } from './read/create.ts'
 

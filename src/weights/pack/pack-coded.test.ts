@@ -7,7 +7,7 @@ import { BLOCKS, rowBytes, storedRows } from '../../formats/dtypes.ts'
 import { codingOf } from '../../formats/gguf/group-readers.ts'
 import type { CodedDType } from '../../formats/tensors.ts'
 import { CODED_DTYPES, randomBlocks } from '../../formats/testing/random-blocks.ts'
-import { chooseEncoding } from '../choose.ts'
+import { chooseEncoding } from '../choose-encoding.ts'
 import { packRows } from '../slabs.ts'
 import { unpackPanels } from '../unpack.ts'
 

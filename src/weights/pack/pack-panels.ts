@@ -5,7 +5,7 @@ import { codedGroup } from '../../formats/coded-group.ts'
 import { codingOf, dequantize } from '../../formats/dequantize.ts'
 import type { StoredRows } from '../../formats/dtypes.ts'
 import type { CodedDType } from '../../formats/tensors.ts'
-import { quantize4, quantize8, shiftedFloat } from '../quantize.ts'
+import { quantize4, quantize8, shiftedFloat } from '../quantize-weights.ts'
 
 /** Pads K with zeros to whole groups. A zero has code 8 in w4 and 0 in w8, whatever the scale. */
 export function packQuantized(

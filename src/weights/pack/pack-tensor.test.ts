@@ -9,9 +9,9 @@ import { type ByteSource, bufferSource } from '../../base/bytes.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { openModel } from '../../formats/open-model.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import { chooseEncoding, type WeightPolicy } from '../choose.ts'
+import { chooseEncoding, type WeightPolicy } from '../choose-encoding.ts'
 import { packMatrix, packVector } from '../sparse/pack.ts'
-import { slotBytes, streamMatrix, streamVector } from '../stream.ts'
+import { slotBytes, streamMatrix, streamVector } from '../stream-weights.ts'
 
 const STORIES = join(import.meta.dirname, '../../../../shared/fixtures/stories260k')
 

@@ -2,7 +2,7 @@
 import { GROUP_SIZE, ROW_PADDING, type SparseBase, sparseTableBytes } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../../base/values.ts'
-import { timeAt } from './choose.ts'
+import { timeAt } from './choose-sparse.ts'
 import { COSTS_MACHINE, type Curve, DENSE_COST, SPARSE_COST } from './costs.ts'
 import { BLOCK_WORDS, denseStrip, SCALE_WORDS, stripBytes, valueWords } from './panels.ts'
 import { STRIP_WRITERS } from './writers.ts'

@@ -1,7 +1,6 @@
 // The format ls16: each output's nonzero weights with their inputs, as drawn in wasm/sparse/sparse-ls16.c.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'
-import type { StripReader, StripWriter } from './format.ts'
 import {
   addCode,
   areWhole,
@@ -12,6 +11,7 @@ import {
   SCALE_WORDS,
   STRIP_PANELS,
 } from './panels.ts'
+import type { StripReader, StripWriter } from './strip-format.ts'
 
 const SEGMENT_GROUPS = 16
 const HEAD_BYTES = 32

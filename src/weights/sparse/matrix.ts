@@ -6,7 +6,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { malformed, shown } from '../../formats/malformed.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { type DenseStrip, denseStrip, emptyStrip, stripBytes } from './panels.ts'
-import { STRIP_READERS } from './readers.ts'
+import { STRIP_READERS } from './strip-readers.ts'
 
 /** Some consecutive strips. */
 export interface StripRun {

@@ -1,7 +1,6 @@
 // The format sp24: at most 2 of 4 inputs of each output, with their positions, as drawn in
 // wasm/sparse/sparse-sp24.c.
 import type { SparseBase } from '../../abi/encodings.ts'
-import type { StripReader, StripWriter } from './format.ts'
 import {
   addCode,
   blockAt,
@@ -12,6 +11,7 @@ import {
   STRIP_PANELS,
   valueWords,
 } from './panels.ts'
+import type { StripReader, StripWriter } from './strip-format.ts'
 
 const QUADS = 8
 const SCALE_BYTES = 4 * SCALE_WORDS

@@ -2,7 +2,6 @@
 // wasm/sparse/sparse-sv32.c.
 import type { SparseBase } from '../../abi/encodings.ts'
 import { roundUp } from '../../abi/encodings.ts'
-import type { StripReader, StripWriter } from './format.ts'
 import {
   areWhole,
   blockAt,
@@ -14,6 +13,7 @@ import {
   STRIP_PANELS,
   valueWords,
 } from './panels.ts'
+import type { StripReader, StripWriter } from './strip-format.ts'
 
 const SEGMENT_GROUPS = 32
 const HEAD_BYTES = 16

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { roleOf, weightOf } from '../../../src/arch/tensors/names.ts'
 import { blobSource } from '../../../src/base/bytes.ts'
-import { nodeHost } from '../../../src/cli/host.ts'
+import { nodeHost } from '../../../src/cli/node-host.ts'
 import { type PreparedModel, prepareModel } from '../../../src/engine/load/prepare.ts'
 import { type PackContents, writePack } from '../../../src/formats/hbm/hbm-writer.ts'
 import { openModel } from '../../../src/formats/open-model.ts'

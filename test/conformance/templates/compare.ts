@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isHalfbyteError } from '../../../src/base/errors.ts'
 import type { JsonObject } from '../../../src/base/values.ts'
-import { type ChatMessage, ChatTemplate } from '../../../src/text/chat/chat.ts'
+import { type ChatMessage, ChatTemplate } from '../../../src/text/chat/chat-template.ts'
 
 /** The date that make.py gives templates. */
 const NOW = new Date(2026, 6, 4, 9, 5)

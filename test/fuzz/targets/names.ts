@@ -1,7 +1,7 @@
 // Target: names. In: ONNX models, indexes of safetensors and a hub's listings that name files. Out: which
 // files a load asks for; one outside of the model's folder, or the token sent there, is a finding.
 import { openAny } from '../../../src/engine/load/open/open-any.ts'
-import { openRequestedFiles } from '../../../src/engine/load/open/open-files.ts'
+import { openRequestedFiles } from '../../../src/engine/load/open/requested-files.ts'
 import { ALL_READERS } from '../../../src/formats/open-model.ts'
 import { openOnnx } from '../../../src/onnx/open-model.ts'
 import { modelBytes } from '../../../src/onnx/testing/write-model.ts'

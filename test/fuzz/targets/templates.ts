@@ -3,7 +3,13 @@
 import { renderTurns } from '../../../src/engine/chat/chat-turns.ts'
 import { isMessage } from '../../../src/engine/reply/transcript.ts'
 import type { Message, Tool } from '../../../src/engine/wire/protocol.ts'
-import { CHATML, type ChatMessage, ChatTemplate, PLAIN, turnEndIds } from '../../../src/text/chat/chat.ts'
+import {
+  CHATML,
+  type ChatMessage,
+  ChatTemplate,
+  PLAIN,
+  turnEndIds,
+} from '../../../src/text/chat/chat-template.ts'
 import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
 import { createTokenizer } from '../../../src/text/tokenize/read/create.ts'
 import type { Random } from '../../helpers/random.ts'

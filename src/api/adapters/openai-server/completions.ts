@@ -1,6 +1,6 @@
 // OpenAI's text completions. In: an engine, a request's body. Out: texts that continue a prompt without a
 // chat template, whole or in chunks.
-import { wrongOption } from '../../../base/options.ts'
+import { wrongOption } from '../../../base/check-options.ts'
 import { randomId } from '../../../base/values.ts'
 import type { TokenLogprobs } from '../../../engine/wire/protocol.ts'
 import type { Engine } from '../../engine.ts'

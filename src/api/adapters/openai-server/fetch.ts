@@ -1,7 +1,8 @@
 // OpenAI's server. In: requests that a client makes with `fetch`. Out: the responses that OpenAI's server
 // would give, from an engine of this page. Nothing goes over the network.
+
+import { checkSignal, wrongOption } from '../../../base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../base/errors.ts'
-import { checkSignal, wrongOption } from '../../../base/options.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
 import type { Engine } from '../../engine.ts'
 import { type OpenAIClient, type OpenAIOptions, openai } from '../openai-chat.ts'

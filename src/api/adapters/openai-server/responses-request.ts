@@ -1,8 +1,9 @@
 // Requests for OpenAI's responses. In: a body. Out: the same as a request for a chat completion.
+
+import { checkList, readFrom, renamedOption, shown, wrongOption } from '../../../base/check-options.ts'
 import { HalfbyteError } from '../../../base/errors.ts'
-import { checkList, readFrom, renamedOption, shown, wrongOption } from '../../../base/options.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
-import type { SamplerOptions } from '../../../generate/sampler/options.ts'
+import type { SamplerOptions } from '../../../generate/sampler/sampler-options.ts'
 import { type ChatRequest, chatRequest } from '../openai-request.ts'
 import type { ChatCompletionParams, ChatMessageParam } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../reply-form.ts'

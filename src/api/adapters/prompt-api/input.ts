@@ -1,7 +1,8 @@
 // Prompt API input. In: prompts, tools and options in the browsers' own form. Out: our messages and sampling
 // options, or the error that the interface names.
+
+import { checkList, checkSignal, wrongOption } from '../../../base/check-options.ts'
 import { isHalfbyteError, reasonOf } from '../../../base/errors.ts'
-import { checkList, checkSignal, wrongOption } from '../../../base/options.ts'
 import { isObject } from '../../../base/values.ts'
 import type { Message, ToolCall } from '../../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../../types.ts'

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { openOnnx } from '../../../onnx/open-model.ts'
 import { openAny } from './open-any.ts'
-import { openRequestedFiles } from './open-files.ts'
+import { openRequestedFiles } from './requested-files.ts'
 
 const EXPORT = join(import.meta.dirname, '../../../../test/conformance/onnx/exports/qwen2-cache/model.onnx')
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))

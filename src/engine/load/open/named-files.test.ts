@@ -7,7 +7,7 @@ import { isHalfbyteError } from '../../../base/errors.ts'
 import { openOnnx } from '../../../onnx/open-model.ts'
 import { modelBytes } from '../../../onnx/testing/write-model.ts'
 import { openAny } from './open-any.ts'
-import { openRequestedFiles } from './open-files.ts'
+import { openRequestedFiles } from './requested-files.ts'
 
 const HUB_PATH = 'hub/owner/model/resolve/main/'
 const TOKEN = 'hf_secret'

@@ -1,6 +1,6 @@
 // Brute force for tests. In: a row and the options. Out: the probability of every id; each stage follows its
 // definition on plain arrays. With it: values that turn each stage on, and rows on which it matters.
-import { type NumberKey, SAMPLER_DEFAULTS, type SamplerOptions } from '../options.ts'
+import { type NumberKey, SAMPLER_DEFAULTS, type SamplerOptions } from '../sampler-options.ts'
 
 /**
  * For each number a value at which its stage does something, all of them together. Mirostat would replace the

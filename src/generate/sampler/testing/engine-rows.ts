@@ -3,7 +3,7 @@ import { type Build, readModule } from '../../../../wasm/testing/machine.ts'
 import { isNative, nativeExports, type Operands } from '../../../../wasm/testing/native.ts'
 import { Arena, type Ptr } from '../../../runtime/memory/arena.ts'
 import type { LogitExports } from '../../../runtime/module.ts'
-import { KernelRows } from '../rows.ts'
+import { KernelRows } from '../logit-rows.ts'
 
 type References = { readonly [K in keyof LogitExports as `${K}_reference`]: (...args: number[]) => number }
 

@@ -1,5 +1,5 @@
 // Plain rows for tests. In: rows of logits anywhere. Out: the results of the kernels, by definition.
-import { brokenLogit, checkMask, type LogitRows, sigmaFloor } from '../rows.ts'
+import { brokenLogit, checkMask, type LogitRows, sigmaFloor } from '../logit-rows.ts'
 
 /** Sorts everything and allocates. e^x is exact to f32, so sums differ from the kernels' by about 1e-7. */
 export class PlainRows implements LogitRows {

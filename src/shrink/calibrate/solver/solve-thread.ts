@@ -4,7 +4,7 @@
 import { HalfbyteError, reasonOf, type WireError } from '../../../base/errors.ts'
 import type { Dense, Factor, GemmCall } from '../../matrix/factor.ts'
 import { type Slab, type Solved, solveSlab } from '../../matrix/gptq.ts'
-import { type GroupResult, type GroupTask, reserveGroup, solveGroup } from '../../prune/group.ts'
+import { type GroupResult, type GroupTask, reserveGroup, solveGroup } from '../../prune/group-tasks.ts'
 import { invertRows } from '../../prune/inverse.ts'
 import { denseIn } from './solver-module.ts'
 

@@ -3,12 +3,12 @@
 
 import { afterEach, describe, expect, test } from 'vitest'
 import { signedFrom } from '../../../../test/helpers/random.ts'
-import { loadSolver, startSolver } from '../../../cli/host.ts'
+import { loadSolver, startSolver } from '../../../cli/node-host.ts'
 import { factorize } from '../../matrix/factor.ts'
 import type { Slab } from '../../matrix/gptq.ts'
 import { inputStats } from '../../matrix/hessian.ts'
 import { parsePattern } from '../../prune/mask.ts'
-import { type Pruned, prune, pruneBytes, pruning } from '../../prune/prune.ts'
+import { type Pruned, prune, pruneBytes, pruning } from '../../prune/prune-matrix.ts'
 import { type CrewOptions, SolverCrew } from './solver-crew.ts'
 
 const random = signedFrom(9)

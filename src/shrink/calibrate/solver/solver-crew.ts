@@ -18,9 +18,9 @@ import {
 import { joinSlabs, SLAB_ROWS, type Slab, type Solved, slabsOf, solveSlab } from '../../matrix/gptq.ts'
 import type { InputStats } from '../../matrix/hessian.ts'
 import { turned } from '../../matrix/targets.ts'
-import { type GroupResult, groupBytes, solveGroup } from '../../prune/group.ts'
+import { type GroupResult, groupBytes, solveGroup } from '../../prune/group-tasks.ts'
 import { inverseSlabs, invertRows } from '../../prune/inverse.ts'
-import type { GroupSteps } from '../../prune/prune.ts'
+import type { GroupSteps } from '../../prune/prune-matrix.ts'
 import type { SolvePort, SolveReply, SolveRequest, SolveResult } from './solve-thread.ts'
 import { denseIn, partBytes, solverMemory } from './solver-module.ts'
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { signedFrom } from '../../../../test/helpers/random.ts'
-import { loadSolver } from '../../../cli/host.ts'
+import { loadSolver } from '../../../cli/node-host.ts'
 import { type Dense, factorBytes, factorize, plainDense, rowsOf, slabBytes } from '../../matrix/factor.ts'
 import { gptq } from '../../matrix/gptq.ts'
 import { inputStats } from '../../matrix/hessian.ts'

@@ -5,12 +5,12 @@ import type { KvFormat, Value } from './ir.ts'
 import { broken, expectForm, sameShape, show } from './node.ts'
 import { type Graph, inferShape, inputsOf, type Node, outputsOf } from './nodes.ts'
 import { fuseGates, fuseResiduals } from './passes/fuse.ts'
-import { orderInputs, quantizeActivations, subtractStillBias } from './passes/quantize.ts'
+import { orderInputs, quantizeActivations, subtractStillBias } from './passes/quantize-activations.ts'
 import { type EncodingOf, type OrderOf, splitMixed } from './passes/split.ts'
 import type { StripBytesOf } from './plan/layouts.ts'
 import { lower } from './plan/lower.ts'
-import { type Capacity, planMemory } from './plan/memory.ts'
 import type { Plan } from './plan/plan.ts'
+import { type Capacity, planMemory } from './plan/plan-memory.ts'
 
 const READ_A8: ReadonlySet<Node['op']> = new Set(['linear', 'linearSwiglu', 'linearExperts'])
 

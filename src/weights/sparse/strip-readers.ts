@@ -1,9 +1,9 @@
 // The readers of strips by format, which loading needs.
 import type { SparseFormat } from '../../abi/encodings.ts'
-import type { StripReader } from './format.ts'
 import { ls16Reader } from './ls16.ts'
 import { sb84Reader } from './sb84.ts'
 import { sp24Reader } from './sp24.ts'
+import type { StripReader } from './strip-format.ts'
 import { sv32Reader } from './sv32.ts'
 
 export const STRIP_READERS: Readonly<Record<SparseFormat, StripReader>> = {

@@ -15,7 +15,7 @@ import {
   groupTasks,
   reserveGroup,
   solveGroup,
-} from './group.ts'
+} from './group-tasks.ts'
 import { inverseOf, keptFactor } from './inverse.ts'
 import {
   fullMask,

@@ -3,8 +3,8 @@ import { HalfbyteError } from '../../base/errors.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import type { ComputePort } from '../host.ts'
 import { diedError, disposedError } from '../pool.ts'
-import type { BlockRequest, ShardLayout, ShardReply, ShardRequest, StateCommand } from './messages.ts'
-import type { Floats } from './run.ts'
+import type { BlockRequest, ShardLayout, ShardReply, ShardRequest, StateCommand } from './shard-messages.ts'
+import type { Floats } from './shard-run.ts'
 
 /** Workers start in 0.1 s. A phone under load needs longer; a worker that fails silently never answers. */
 const TIMEOUT_MS = 15_000

@@ -1,6 +1,6 @@
 // The options of the sampler: defaults, the range of each number, and its flag on the command line.
 
-import { checkList, checkTexts, wrongOption } from '../../base/options.ts'
+import { checkList, checkTexts, wrongOption } from '../../base/check-options.ts'
 
 /**
  * Fills in the model's defaults, then the sampler's. Throws `unsupported` for a value outside its range or an

@@ -1,7 +1,8 @@
 // Tool calls of replies. In: a prompt with tools, and the reply's text in pieces. Out: the calls in it, with
 // new ids.
+
+import { checkList, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { checkList, wrongOption } from '../../base/options.ts'
 import { isObject } from '../../base/values.ts'
 import { ToolCallParser } from '../../text/chat/tool-calls.ts'
 import type { Prompt, Tool, ToolCall } from '../wire/protocol.ts'

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import type { ByteSource } from '../base/bytes.ts'
-import { type FetchProgress, openAddress } from './open.ts'
+import { type FetchProgress, openAddress } from './open-address.ts'
 
 const MIB = 1 << 20
 const bytes = (length: number) => Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8)) & 255)

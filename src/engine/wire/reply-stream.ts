@@ -1,7 +1,7 @@
 // The two ends of a reply's port: an outlet that waits for credit, and a feed that passes chunks on.
 import { HalfbyteError } from '../../base/errors.ts'
-import { fromFailure, toFailure } from './failure.ts'
 import type { Outcome, StreamCommand, StreamReport, TextChunk } from './protocol.ts'
+import { fromFailure, toFailure } from './wire-failure.ts'
 
 /** Number of chunks that a stream may be ahead of its reader. */
 export const STREAM_CREDITS = 32

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BUILDS } from '../../../wasm/testing/machine.ts'
-import type { LogitRows } from './rows.ts'
+import type { LogitRows } from './logit-rows.ts'
 import { engineRows } from './testing/engine-rows.ts'
 import { PlainRows } from './testing/plain-rows.ts'
 

@@ -5,7 +5,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { GenerateOptions } from '../api/types.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { SpeculationKind } from '../engine/wire/protocol.ts'
-import { MOST, SAMPLER_DEFAULTS, SAMPLER_FLAGS, SAMPLER_RANGES } from '../generate/sampler/options.ts'
+import { MOST, SAMPLER_DEFAULTS, SAMPLER_FLAGS, SAMPLER_RANGES } from '../generate/sampler/sampler-options.ts'
 import { readText } from './files.ts'
 import { real, whole } from './options.ts'
 

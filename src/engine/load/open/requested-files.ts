@@ -3,7 +3,7 @@ import { type ByteSource, blobSource } from '../../../base/bytes.ts'
 import type { HalfbyteError } from '../../../base/errors.ts'
 import { distrust, trust } from '../../../store/device/load-marks.ts'
 import { peekAddress } from '../../../store/download/peek.ts'
-import { openAddress } from '../../../store/open.ts'
+import { openAddress } from '../../../store/open-address.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
 import type { LoaderHooks } from '../loaded-model.ts'
 

@@ -8,7 +8,7 @@ import type { PlanOp } from '../../graph/plan/plan.ts'
 import type { Arena } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
 import { writeRecord } from '../write-plan.ts'
-import type { ShardGroup } from './group.ts'
+import type { ShardGroup } from './shard-group.ts'
 
 /** More than the private caches of a core hold. */
 const SIZE = { n: 8192, k: 1024 } as const

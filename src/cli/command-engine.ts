@@ -2,15 +2,15 @@
 import { Engine } from '../api/engine.ts'
 import { type BuiltModel, loadModel } from '../engine/load/build-model.ts'
 import type { ModelLoader } from '../engine/load/loaded-model.ts'
-import type { FileOpener } from '../engine/load/open/open-files.ts'
+import type { FileOpener } from '../engine/load/open/requested-files.ts'
 import { probeModel } from '../engine/probe/probe.ts'
 import { createService } from '../engine/service.ts'
 import { localConnection } from '../engine/wire/connection.ts'
 import type { ProbeReport } from '../engine/wire/protocol.ts'
 import { openModelFiles, peekModelFiles, placedAdapters, placeOf, readText } from './files.ts'
-import { nodeHost } from './host.ts'
+import { nodeHost } from './node-host.ts'
 import type { EngineFlags } from './options.ts'
-import type { SamplerFlags } from './sampler-options.ts'
+import type { SamplerFlags } from './sampler-flags.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'
 
 const openFiles: FileOpener = ({ source, dtype }, { signal, onProgress }) =>

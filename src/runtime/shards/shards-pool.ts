@@ -2,8 +2,8 @@
 import { type HalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Ptr } from '../memory/arena.ts'
 import { type AsyncPool, diedError, disposedError } from '../pool.ts'
-import type { ShardGroup } from './group.ts'
-import { ShardRun, type ShardRunOptions } from './run.ts'
+import type { ShardGroup } from './shard-group.ts'
+import { ShardRun, type ShardRunOptions } from './shard-run.ts'
 import { stateTables, stepWords } from './step-mirror.ts'
 
 /** Seconds without an exchange after which a shard counts as dead. Steps are cut to take a tenth of this. */

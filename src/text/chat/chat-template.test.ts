@@ -13,7 +13,7 @@ import {
   PLAIN,
   renderChat,
   turnEndIds,
-} from './chat.ts'
+} from './chat-template.ts'
 
 const MESSAGES = [
   { role: 'system', content: 'Be brief.' },

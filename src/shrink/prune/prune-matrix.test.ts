@@ -17,7 +17,7 @@ import {
 import { obsLosses, obsUpdate } from '../testing/obs-update.ts'
 import { inverseOf } from './inverse.ts'
 import { droppedShare, type Mask, type Pattern, parsePattern, rowGroups, sparsityOf } from './mask.ts'
-import { PRUNE_METHODS, prune, pruneLoss } from './prune.ts'
+import { PRUNE_METHODS, prune, pruneLoss } from './prune-matrix.ts'
 import { sparseGpt } from './sparsegpt.ts'
 
 const DAMP = 0.02

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Outcome, TextChunk } from './protocol.ts'
-import { openFeed, openOutlet, STREAM_CREDITS } from './stream.ts'
+import { openFeed, openOutlet, STREAM_CREDITS } from './reply-stream.ts'
 
 const OUTCOME: Outcome = {
   text: 'x',

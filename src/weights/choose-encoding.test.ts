@@ -1,6 +1,6 @@
 // Tests of the weight policies. In: policy, role, dtypes. Out: the encoding that the policy promises.
 import { expect, test } from 'vitest'
-import { chooseEncoding } from './choose.ts'
+import { chooseEncoding } from './choose-encoding.ts'
 
 test('auto keeps the precision of the file', () => {
   const chosen = (['F32', 'F16', 'BF16', 'Q8_0', 'Q4_0', 'Q4_1'] as const).map((dtype) =>

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Arena } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
-import { chooseShares, type MeasuredGroup, measureRate, measureShares, sharesOf } from './choose.ts'
+import { chooseShares, type MeasuredGroup, measureRate, measureShares, sharesOf } from './choose-shards.ts'
 
 const clock = { ms: 0 }
 beforeEach(() => void vi.spyOn(performance, 'now').mockImplementation(() => clock.ms))

@@ -1,7 +1,7 @@
 // Memory. In: devices that grant less than is asked for. Out: the most that they grant, and typed errors when
 // it is not enough.
 import { afterEach, expect, test, vi } from 'vitest'
-import { createMemory, grantedBytes, MOST_BYTES, PAGE_BYTES } from './memory.ts'
+import { createMemory, grantedBytes, MOST_BYTES, PAGE_BYTES } from './linear-memory.ts'
 
 const MIB = 2 ** 20
 const { Memory } = WebAssembly
