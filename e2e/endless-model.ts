@@ -1,4 +1,5 @@
 // A model that never stops. The files of a small random Llama that writes meaningless Markdown.
+import { Random } from '../test/helpers/random.ts'
 import {
   gain,
   layersOf,
@@ -10,8 +11,6 @@ import {
 } from './model-folder.ts'
 
 export type { ModelFile } from './model-folder.ts'
-
-import { Random } from '../test/helpers/random.ts'
 
 /** Values in f16. */
 const HALF = 0x3800

@@ -132,7 +132,8 @@ test.each([
   const logits = (of: readonly File[], precision: 'auto' | 'f32') =>
     withBuilt(of, { weights: precision }, (built) => logitsOf(built, TOKENS))
   const right = await logits(safetensorsFiles(plain), 'f32')
-  expect(relativeError(await logits(files, 'f32'), right)).toBeLessThan(1e-3)
+  // Zero points become offsets in f16, which are off by up to 2^-11 of their size; the rest is exact.
+  expect(relativeError(await logits(files, 'f32'), right)).toBeLessThan(2e-3)
   expect(relativeError(await logits(files, 'auto'), right)).toBeLessThan(0.03)
 })
 

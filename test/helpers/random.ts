@@ -1,7 +1,8 @@
 // Chance. In: a seed and the number of an input. Out: the same draws for the same two, on every machine.
 //
-// All tests, fuzzers, soaks and benches draw from here. One generator stands beside it: that of
-// test/conformance/testing/writers/random-tensor.ts, whose numbers are the weights behind the golden files.
+// All tests, fuzzers, soaks and benches draw from here. Two keep an older generator, because golden values
+// were made from its numbers: test/conformance/testing/writers/random-tensor.ts (the weights behind
+// golden/families.json) and src/formats/testing/random-blocks.ts (the hashes of llama.cpp's values).
 
 /** Draws of one input. Each input has draws of its own, so that any of a million can be made again alone. */
 export class Random {

@@ -1,5 +1,4 @@
 // Random blocks. In: a dtype, a seed. Out: stored blocks with random codes and finite scales.
-import { Random } from '../../../test/helpers/random.ts'
 import { floatToHalf } from '../../base/half.ts'
 import { BLOCKS } from '../dtypes.ts'
 import type { CodedDType } from '../tensors.ts'
@@ -36,8 +35,12 @@ export const CODED_DTYPES = Object.keys(HALVES) as readonly CodedDType[]
 /** With `scale`, every f16 in a block is that number, which gives usable weights for a test model. */
 export function randomBlocks(dtype: CodedDType, count: number, seed: number, scale?: number): Uint8Array {
   const { bytes } = BLOCKS[dtype]
-  const random = new Random(seed)
-  const blocks = Uint8Array.from({ length: count * bytes }, () => random.below(256))
+  // Not the tests' generator: these bytes are those whose hashes the tests of the readers have from llama.cpp.
+  let state = seed
+  const blocks = Uint8Array.from({ length: count * bytes }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state >>> 24
+  })
   for (let block = 0; block < count; block++) {
     // Without the highest exponent bit, an f16 is below 2 and neither infinite nor NaN.
     for (const offset of HALVES[dtype]) {
