@@ -1,5 +1,5 @@
-// In: the pages of examples/ and a built dist; a port, default 4180. Out: their server, with the library and
-// the models beside them, and a second one in place of the CDN, on an origin of its own.
+// Serves the pages of examples/ with the library and the models, on port 4180 by default, and a second server
+// in place of a CDN, on another origin.
 import { existsSync, readFileSync } from 'node:fs'
 import { extname, join, normalize } from 'node:path'
 import { requirePinnedNode, root } from './pinned-node.mjs'

@@ -1,5 +1,4 @@
-// Refusals. In: a feature that cannot be enforced. Out: the typed error, whose sentence ends with the next
-// step.
+// The errors of constraints that cannot be enforced, and the budget of their work.
 import { Budget } from '../base/budget.ts'
 import { type ErrorDetail, HalfbyteError } from '../base/errors.ts'
 
@@ -31,7 +30,7 @@ export function forbidden(token: number): HalfbyteError {
   )
 }
 
-/** A budget of so many of something, which is refused as `tooLarge` says. */
+/** A budget of so many units. Exceeding it throws the error of `tooLarge`. */
 export const budgetOf = (what: string, most: number): Budget =>
   new Budget({ work: most, refuse: ({ asked }) => tooLarge(what, asked, most) })
 

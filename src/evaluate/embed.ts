@@ -1,4 +1,4 @@
-// Embedding. In: a text's ids. Out: one vector, made from the hidden states after the model's last norm.
+// Makes one vector of a text from the hidden states after the model's last norm.
 
 import { wrongOption } from '../base/check-options.ts'
 import { HalfbyteError } from '../base/errors.ts'

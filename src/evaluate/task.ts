@@ -1,10 +1,10 @@
-// Tasks. What a task is, the loop that runs one (several items at once, with progress, resumed after a stop),
-// and the statistics of its results.
+// The type of a task, the loop that runs one (several items at once, resumable), and the statistics of its
+// results.
 import type { EvaluatedModel } from './score.ts'
 
 export interface Estimate {
   readonly value: number
-  /** Standard error; undefined when one item alone says nothing about it. */
+  /** Standard error; undefined for a single item. */
   readonly error: number | undefined
 }
 
@@ -43,7 +43,7 @@ export function argmax(values: readonly number[]): number {
 /** A metric's name, e.g. `acc_norm`. */
 export type Metrics = Readonly<Record<string, Estimate>>
 
-/** Numbers that an item came to. They are all that `metrics` needs. */
+/** The numbers that an item resulted in. `metrics` needs nothing else. */
 export type ItemResult = readonly number[]
 
 export interface Task<Model = EvaluatedModel, Result = ItemResult> {
@@ -54,13 +54,13 @@ export interface Task<Model = EvaluatedModel, Result = ItemResult> {
   readonly unit: string
   /** Items between two calls of `keep`. Default 64. */
   readonly keptItems?: number | undefined
-  /** The accuracy of guessing; undefined where nothing is chosen. */
+  /** The accuracy of guessing; undefined if the task has no choices. */
   readonly chance?: number | undefined
   /** Scores one item. Throws errors of the scheduler, or the signal's reason. */
   score(model: Model, index: number, signal: AbortSignal): Promise<Result>
   /** `results`: of the items from the first on. */
   metrics(results: readonly Result[]): Metrics
-  /** What the metrics do not say, such as what was left out. */
+  /** Notes on the metrics, such as what was left out. */
   notes?(results: readonly Result[]): readonly string[]
 }
 
@@ -101,7 +101,7 @@ export async function runTask<Model, Result>(
         onProgress?.(++done, total)
       }
     }
-    // All workers end before an error is passed on: none uses the model after it.
+    // All workers end before an error is passed on, so none uses the model afterwards.
     const ended = await Promise.allSettled(Array.from({ length: Math.min(batch, end - first) }, worker))
     for (const each of ended) if (each.status === 'rejected') throw each.reason
     results.push(...slice)

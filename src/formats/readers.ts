@@ -1,5 +1,4 @@
-// Readers. The interfaces of the readers of GGUF and safetensors, which a page loads when it opens such a
-// file.
+// The interfaces of the readers of GGUF, safetensors and ONNX, which a page loads when it opens such a file.
 
 import type { ByteSource } from '../base/bytes.ts'
 import type { Graph } from '../graph/nodes.ts'
@@ -26,11 +25,11 @@ export interface ModelFile {
    */
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
-  /** The graph of a step, of a file that has one. Weights then have the names that the graph gives them. */
+  /** The graph of a step, if the file has one. Weights then have the names that the graph gives them. */
   readonly graph?: Graph | undefined
-  /** Positions that the graph is known to be right for, where these are fewer than any context. */
+  /** The number of positions for which the graph is proven, if that is less than any context. */
   readonly mostPositions?: number | undefined
-  /** How the graph came to be, a line for each step; for prints. */
+  /** How the graph was made, one line per step; for prints. */
   readonly history?: readonly string[] | undefined
   /** Sampling defaults under the names of generation_config.json. */
   readonly generationConfig?: MetaObject | undefined
@@ -49,7 +48,7 @@ export function tellReader(format: string, reader: unknown): void {
   told().set(format, reader)
 }
 
-/** Undefined where no script has told one. */
+/** Undefined until a script has handed one over. */
 export const toldReader = (format: string): unknown => told().get(format)
 
 /** What the script of the GGUF reader exports. */
@@ -58,7 +57,7 @@ export interface GgufReader {
    * One file or all its splits, in any order. Throws `format` for damaged files, `unsupported` for dtypes.
    */
   openGguf(files: readonly ByteSource[], signal?: AbortSignal): Promise<ModelFile>
-  /** Throws `unsupported` for a file that is no LoRA adapter. */
+  /** Throws `unsupported` if the file is not a LoRA adapter. */
   readGgufAdapter(file: ByteSource, signal?: AbortSignal): Promise<Adapter>
 }
 
@@ -70,7 +69,7 @@ export interface SafetensorsReader {
     others: readonly ByteSource[],
     signal?: AbortSignal,
   ): Promise<ModelFile>
-  /** PEFT's files. Throws `unsupported` for adapters that are no LoRA. */
+  /** PEFT's files. Throws `unsupported` for adapters other than LoRA. */
   readPeftAdapter(weights: ByteSource, config: ByteSource, signal?: AbortSignal): Promise<Adapter>
 }
 

@@ -1,5 +1,4 @@
-// AI SDK requests. In: a call from the SDK. Out: our messages and options, and warnings for options without a
-// counterpart.
+// Turns a call of the AI SDK into our messages and options, with warnings for options without a counterpart.
 
 import { checkList, readFrom } from '../../base/check-options.ts'
 import { isHalfbyteError } from '../../base/errors.ts'

@@ -1,5 +1,4 @@
-// AI SDK. In: an engine, or a function that loads one. Out: a provider with a language model for the SDK's
-// functions.
+// The provider for the AI SDK, over an engine or a function that loads one.
 
 import { readFrom, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'

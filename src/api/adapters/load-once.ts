@@ -1,5 +1,4 @@
-// Loading once. In: a function that loads an engine. Out: the engine that all calls share. A failed load is
-// tried again.
+// Loads an engine once for all calls. A failed load is tried again.
 
 import { readFrom, shown } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'

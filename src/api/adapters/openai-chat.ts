@@ -1,4 +1,4 @@
-// OpenAI's chat. In: an engine. Out: `chat.completions.create` for it, complete or as a stream of chunks.
+// `chat.completions.create` of OpenAI's client for an engine, complete or as a stream of chunks.
 import { readFrom, signalOf } from '../../base/check-options.ts'
 import { randomId } from '../../base/values.ts'
 import type { Message, TokenLogprob, TokenLogprobs } from '../../engine/wire/protocol.ts'

@@ -1,5 +1,4 @@
-// Prompt API. In: a function that loads an engine. Out: a class with the interface of the browsers' own
-// `LanguageModel`.
+// A class with the interface of the browsers' own `LanguageModel`, over a function that loads an engine.
 
 import { wrongOption } from '../../base/check-options.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
@@ -58,7 +57,7 @@ class MonitorTarget extends EventTarget implements DownloadMonitor {
     super.addEventListener(type, listener as EventListenerOrEventListenerObject | null, options)
   }
 
-  /** Says nothing twice. */
+  /** Never repeats a number. */
   report(share: number): void {
     if (share === this.#last) return
     this.#last = share

@@ -1,5 +1,4 @@
-// The engine of this tab. In: load options. Out: a host that answers this tab, and the others through
-// `TabServer`.
+// The host in the leading tab: its own engine, which answers this tab and, through `serveTabs`, the others.
 import { isHalfbyteError } from '../../base/errors.ts'
 import { EngineClient } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
@@ -34,7 +33,7 @@ export function localHost(
   lost.catch(() => undefined)
   const loaded = client.load(request, { ...hooks, signal: ended.signal })
   loaded.catch(() => undefined)
-  /** An engine that is over has not begun what it refuses, so the next one may be asked. */
+  /** An ended engine has not begun the requests that it refuses, so the next one may be asked. */
   const seen = (error: unknown): unknown => {
     if (ended.signal.aborted) return new Lost()
     if (!isOver(error)) return error

@@ -1,11 +1,11 @@
-// The engine of another tab. In: the channel of the tabs, the leader's id. Out: a host that asks it.
+// The host in every other tab: asks the engine of the leading tab through the channel.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { GenerateRequest, StreamCommand } from '../../engine/wire/protocol.ts'
 import { type Feed, feedOf, pass, type Sink } from '../../engine/wire/reply-stream.ts'
 import { fromFailure } from '../../engine/wire/wire-failure.ts'
 import { type CallName, type Host, isAnswer, Lost, type TabMessage, type Unsent } from './tab-messages.ts'
 
-/** Between two questions whether the leader is there, while something is pending. */
+/** Milliseconds between two pings of the leader while something is pending. */
 const PING_MS = 2000
 /** Questions without an answer after which a leader counts as lost: its tab may be frozen. */
 const SILENT_PINGS = 5
@@ -20,7 +20,7 @@ export class RemoteHost implements Host {
   readonly #leader: string
   readonly #onSilence: () => void
   readonly #pending = new Map<number, Pending>()
-  // Nobody else knows the ids: an answer that is late, or forged, meets no other question.
+  // Nobody else knows the ids, so a late or forged answer cannot reach another question.
   #nextId = crypto.getRandomValues(new Uint32Array(1))[0]! * 2 ** 20
   #isLost = false
   #unanswered = 0

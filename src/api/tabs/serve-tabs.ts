@@ -1,4 +1,4 @@
-// The leader's side. In: messages of other tabs. Out: answers of the engine in this one.
+// The leading tab's side: answers the messages of other tabs with the engine of this one.
 import { HalfbyteError } from '../../base/errors.ts'
 import type { StreamCommand } from '../../engine/wire/protocol.ts'
 import { type Feed, reportingSink } from '../../engine/wire/reply-stream.ts'
@@ -63,7 +63,7 @@ export class TabServer {
     return own
   }
 
-  /** Somebody waits for what comes of an id. */
+  /** A tab waits for the answer to an id. */
   #refuse({ from: to, id, of }: Extract<TabMessage, { type: 'garbled' }>): void {
     const failure = toFailure(unread(of))
     if (of === 'call') this.#post({ type: 'refused', to, id, failure })
@@ -79,7 +79,7 @@ export class TabServer {
       if (name === 'close') guest.sessions.delete(args[0] as number)
       this.#post({ type: 'answer', to, id, value })
     } catch (error) {
-      // A tab that is no longer the leader leaves the answer to the one that is.
+      // A tab that no longer leads leaves the answer to the new leader.
       if (!isLost(error)) this.#post({ type: 'refused', to, id, failure: toFailure(error) })
     } finally {
       guest.aborts.delete(id)

@@ -1,11 +1,11 @@
-// Validate. In: hyperparameters as a file states them. Out: the same ones, frozen, or an error with the
-// numbers: `architecture` for what cannot be, `unsupported` for what no kernel has.
+// Checks the hyperparameters that a file states, and freezes them. Errors have the numbers: `architecture`
+// for impossible values, `unsupported` for values that no kernel has.
 import { HalfbyteError } from '../../base/errors.ts'
 import { familyFile } from '../families.ts'
 import type { Family, ModelConfig, RopeConfig, SsmConfig } from './config.ts'
 import { unbuiltVariant } from './fields.ts'
 
-/** Above these no model of these families has ever been: a header that says more is lying. */
+/** No model of these families has ever exceeded these: a header that says more is lying. */
 const MOST = {
   hiddenSize: 1 << 17,
   layers: 1 << 10,
@@ -23,7 +23,7 @@ const MOST_EXPERTS = 1 << 10
 /** Models of recurrent layers alone have no heads and no MLP. */
 const NONE_WHERE_RECURRENT: ReadonlySet<string> = new Set(['heads', 'kvHeads', 'headDim', 'intermediateSize'])
 
-/** Families with recurrent layers, and whose those are. */
+/** Families with recurrent layers, and the kind of those layers. */
 const RECURRENT: Readonly<Partial<Record<Family, SsmConfig['kind']>>> = {
   mamba: 'mamba',
   mamba2: 'mamba2',
@@ -39,7 +39,7 @@ export function validConfig(file: string, config: ModelConfig): ModelConfig {
   if (ssm !== undefined) check.recurrence(ssm)
   check.scalars(config)
   for (const each of localRope === undefined ? [rope] : [rope, localRope]) {
-    // Without positions nothing is turned.
+    // Without positions nothing is rotated.
     if (ssm === undefined || each.dims !== 0) check.rope(each, config.headDim)
   }
   return frozen(config)
@@ -53,7 +53,9 @@ class ConfigCheck {
     this.#file = file
   }
 
-  /** A pack may say anything of any family: what its graph reads must be there, and nothing of another's. */
+  /**
+   * A pack may claim any family. Everything that the family's graph reads must be present, and nothing else.
+   */
   parts({ family, heads, experts, ssm, convTaps }: ModelConfig): void {
     const { traits } = familyFile(family)
     const parts = [
@@ -126,7 +128,7 @@ class ConfigCheck {
   rope({ theta, dims, scaling }: RopeConfig, headDim: number): void {
     this.#built('rope.dims', dims, headDim, 2)
     this.#positive('rope.theta', theta)
-    // What is neither a name nor a list is a number.
+    // Every value that is neither a name nor a list is a number.
     for (const [name, value] of Object.entries(scaling ?? {})) {
       if (typeof value === 'number') this.#positive(`rope.scaling.${name}`, value)
       if (!Array.isArray(value)) continue
@@ -150,7 +152,7 @@ class ConfigCheck {
     this.#require(key, value, isGood, `a whole number from 1 to ${most}`)
   }
 
-  /** Of these numbers the kernels do not have all that could be. */
+  /** The kernels support only some values of these numbers. */
   #built(key: string, value: number, most: number, multiple: number, least = multiple): void {
     this.#whole(key, value, Number.MAX_SAFE_INTEGER)
     if (value >= least && value <= most && value % multiple === 0) return

@@ -1,5 +1,4 @@
-// Schemas as cases. In: schemas that must all hold. Out: the cases that they allow together; which values
-// those accept.
+// Finds the cases that several schemas allow together, and which values those accept.
 import { isHalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { shown } from '../refuse.ts'
@@ -170,7 +169,10 @@ export class Schemas implements Judge, Oracle {
       .map((value): LiteralCase => ({ type: 'literal', weight: 'named', value }))
   }
 
-  /** What a property asks for when it is there: it is not, or what it asks for holds. */
+  /**
+   * A requirement that applies if a property is present: either the property is absent, or the requirement
+   * holds.
+   */
   #dependents(schema: SchemaObject): readonly Schema[] {
     const needs = this.#entriesAt(schema, 'dependentRequired').map(
       ([name, names]) => [name, { required: names }] as const,

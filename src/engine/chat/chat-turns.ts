@@ -1,5 +1,5 @@
-// Chat turns. In: messages and tools of the API. Out: the prompt of a model's template; text in a message
-// cannot end a turn.
+// Renders the messages and tools of the API through the model's template. Text in a message cannot end a
+// turn.
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { countValues } from '../../base/json.ts'
 import type { JsonObject } from '../../base/values.ts'
@@ -42,7 +42,7 @@ export function turnQuotes(template: ChatTemplate, tokenizer: Tokenizer): TurnQu
 /** A model's templates, and how messages are fitted to them. */
 export interface TurnTemplates {
   readonly template: ChatTemplate
-  /** The template for conversations with tools, where the model has one of its own. */
+  /** The template for conversations with tools, if the model has a separate one. */
   readonly toolTemplate?: ChatTemplate | undefined
   /** The template for conversations with the variable `documents`, where the model has one of its own. */
   readonly documentTemplate?: ChatTemplate | undefined
@@ -93,7 +93,7 @@ export function renderTurns(
 const hasDocuments = ({ documents }: JsonObject = {}): boolean =>
   Array.isArray(documents) && documents.length > 0
 
-/** The same conversation for a template that knows no tools. */
+/** The same conversation for a template that does not support tools. */
 export function withToolText(messages: readonly Message[], tools: readonly Tool[]): readonly Message[] {
   const described = tools.map((tool) => JSON.stringify(descriptionOf(tool)))
   const told = [

@@ -1,5 +1,4 @@
-// Fit. In: a prompt's ids, the context length, the session's overflow options. Out: which tokens are kept,
-// and room for the reply.
+// Decides which tokens of a prompt are kept in the context, and how many the reply may have.
 
 import { wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'

@@ -1,4 +1,4 @@
-// Model text. In: a model file's tokenizer. Out: ids, text and the chat template, for the engine service.
+// The text side of a model: its tokenizer and chat template, for the engine service.
 
 import { wrongOption } from '../../base/check-options.ts'
 import type { EngineNote } from '../../base/engine-notes.ts'

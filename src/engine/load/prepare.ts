@@ -1,5 +1,4 @@
-// Preparing. In: a model's headers and what the caller wants. Out: everything about it that can be known
-// before a weight is read.
+// Prepares a model from its headers: everything that can be known before a weight is read.
 
 import {
   groupEncoding,
@@ -34,7 +33,7 @@ import { adaptWeights, type ScaledAdapter } from '../../weights/adapt.ts'
 import { chooseEncoding, type WeightPolicy } from '../../weights/choose-encoding.ts'
 import { coarserScales, provenContext, refusedSampling, shorterContext } from './load-notes.ts'
 
-/** Of each weight by itself; the experts' of a layer are one weight, whichever way each of them is stored. */
+/** The dtypes of each weight. The experts of a layer are one weight, however each of them is stored. */
 function encodings(
   weights: Weights,
   { experts }: ModelConfig,
@@ -68,7 +67,7 @@ interface WeightOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Whether floats stay as the file has them: adapters change them. */
+/** Whether floats keep the file's dtype. Adapters change them. */
 export const keepsFloats = ({
   weights,
   lora = [],
@@ -98,11 +97,11 @@ async function sortInputs(weights: Weights, options: WeightOptions) {
 interface SamplingDefaults {
   /** Options that replace the sampler's own defaults. */
   readonly sampling: SamplerOptions
-  /** Settings that no sampler can have, as `name value`. */
+  /** Settings that are not possible, as `name value`. */
   readonly refused: readonly string[]
 }
 
-/** Names of generation_config.json, and of GGUF's `general.sampling.*` where the former has none. */
+/** The names in generation_config.json, and those of GGUF's `general.sampling.*` that the former lacks. */
 const NAMES: Readonly<Record<string, NumberKey>> = {
   temperature: 'temperature',
   top_k: 'topK',
@@ -166,7 +165,7 @@ export interface PrepareOptions extends WeightOptions {
   readonly kvCache?: KvFormat | undefined
 }
 
-/** A model that fits together, not yet in memory. */
+/** A consistent model that is not yet in memory. */
 export interface PreparedModel {
   readonly file: ModelFile
   readonly config: ModelConfig
@@ -188,7 +187,7 @@ export interface PreparedModel {
   readonly stateBytes?: number | undefined
 }
 
-/** Tokens of a conversation when nobody says how many; memory grows towards it. */
+/** Default number of tokens in a conversation; memory grows towards it. */
 const DEFAULT_CONTEXT = 4096
 /** Most rows of a step: enough for the GEMM tiles to pay, few enough that the activations stay in cache. */
 const STEP_TOKENS = 256
@@ -262,7 +261,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   }
 }
 
-/** Adapters know weights by the names that they have in a family. */
+/** Adapters name weights as families do. */
 const otherNames = (file: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',

@@ -1,5 +1,4 @@
-// Constraints of replies. In: a page's options. Out: the constraint on the reply, in the form that grammars
-// are written from.
+// Reads a page's options as the constraint on a reply, in the form from which grammars are written.
 
 import { wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'

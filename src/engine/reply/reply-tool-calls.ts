@@ -1,5 +1,4 @@
-// Tool calls of replies. In: a prompt with tools, and the reply's text in pieces. Out: the calls in it, with
-// new ids.
+// Finds the tool calls in a reply that arrives in pieces, and gives them ids.
 
 import { checkList, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'

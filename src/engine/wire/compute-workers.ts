@@ -1,5 +1,4 @@
-// Compute workers. In: an engine worker and its requests. Out: the compute workers that its page starts for
-// it.
+// Lets an engine worker ask its page for compute workers, and ends them.
 import type { ComputeStart, ToEngine, ToPage } from '../browser-host.ts'
 import { addressOf, refusalOf, startScript } from './script.ts'
 

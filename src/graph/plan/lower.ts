@@ -1,4 +1,4 @@
-// Lower. In: an optimised graph, its memory plan, each weight's encoding. Out: the Plan, field by field.
+// Lowers an optimised graph to a Plan, field by field.
 
 import { ABI, KV_FORMAT, ROWS } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -131,7 +131,7 @@ class Lowering {
         const found = this.#slots.of(weight)
         return { ...found, bytes: this.#slots.all[found.slot]?.bytes ?? 0 }
       },
-      // The table of slabs comes after the tables of blocks.
+      // The table of slabs follows the tables of blocks.
       slab: () => ({
         group: this.#graph.stateGroups.length,
         state_offset: this.#slabs.offsets.get(node) ?? 0,
@@ -153,7 +153,7 @@ class Lowering {
     const rows = node.input.shape[0] === 'logitRows' ? 'logitRows' : 'tokens'
     const common = { op: this.#ops.length, rows, own: this.#planRows(node.input) } as const
     if (node.op === 'collect') return { ...common, kind: 'columns', widths: node.widths }
-    // Parts of a product lie at whole groups, so whole rows are sent.
+    // Parts of a product begin at whole groups, so whole rows are sent.
     const own = { ...common.own, width: common.own.stride / 4 }
     return { ...common, own, kind: 'sum', offsets: this.#offsetsOf(node) }
   }

@@ -1,5 +1,4 @@
-// Memory plan. In: a graph, the most rows of a step. Out: where each value's rows lie in the arena, and the
-// arena's size.
+// Plans the arena: where each value's rows are, and the arena's size.
 import { ABI } from '../../abi/constants.ts'
 import { ROW_PADDING, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'

@@ -1,4 +1,4 @@
-// Meanings. What a value of the dialect stands for while a graph is translated.
+// Meanings: what a value of the ONNX graph stands for while it is translated.
 import type { RopePairing, RopeScaling } from '../../arch/config/config.ts'
 import type { Activation, Limits, Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
@@ -54,11 +54,14 @@ export interface StoredMatrix {
   readonly parts: Omit<CodeMatrix, 'isTurned'>
   /** It is the transpose of the codes. */
   readonly isTransposed: boolean
-  /** The axis of the codes that its scales lie along, or do not block. Undefined: one scale for all. */
+  /**
+   * The axis of the codes along which scales differ, or which they do not divide into blocks. Undefined: one
+   * scale for all.
+   */
   readonly outputs: 0 | 1 | undefined
 }
 
-/** What was rounded to codes of one constant scale, until it is read as floats again. */
+/** Values that were rounded to codes of one constant scale, until they are read as floats again. */
 export interface Rounded {
   readonly is: 'rounded'
   readonly of: Meaning
@@ -66,7 +69,7 @@ export interface Rounded {
   readonly zero: number
 }
 
-/** What DynamicQuantizeLinear makes of rows: their codes, the scale, the zero point. */
+/** The results of DynamicQuantizeLinear on rows: their codes, the scale, the zero point. */
 export interface Quantised {
   readonly is: 'quantised'
   readonly part: 'codes' | 'scale' | 'zero'
@@ -119,14 +122,14 @@ export interface Heads {
    * j tokens and heads in one, f heads and their numbers in one.
    */
   readonly axes: string
-  /** Times that each head stands there after `r` was joined to `h`. */
+  /** How often each head is repeated after `r` was joined to `h`. */
   readonly copies: number
   readonly scale: number
   readonly norm?: { readonly weight: WeightRef; readonly epsilon: number } | undefined
   readonly rope?: Rotation | undefined
   /** What they are limited to after their norm and rotation, before `scale`. */
   readonly limits?: Limits | undefined
-  /** The state that stands before the tokens; `''`: there is none, as before a concatenation. */
+  /** The state before the tokens; `''`: none, as before a concatenation. */
   readonly past: string
 }
 
@@ -182,7 +185,7 @@ export interface Scores {
   readonly cap: number
   /** What they are limited to after `scale`. */
   readonly limits?: Limits | undefined
-  /** `causal`: the operator hides what comes later by itself. */
+  /** `causal`: the operator itself hides later positions. */
   readonly mask?: Mask | 'causal' | undefined
   readonly isSoft: boolean
 }
@@ -201,7 +204,7 @@ export interface FoundRotation {
   readonly dims: number
 }
 
-/** What handlers of operators find out about the whole model. */
+/** Facts about the whole model that handlers find. */
 export interface Findings {
   heads: number
   kvHeads: number
@@ -211,12 +214,14 @@ export interface Findings {
   layers: number
   /** How layers rotate that attend to everything, and those with a window. */
   readonly ropes: { all?: FoundRotation; local?: FoundRotation }
-  /** Positions of the RoPE table or the learned ones; the model was trained for at most as many. */
+  /**
+   * Number of positions in the RoPE table or the learned table. The model was trained for at most so many.
+   */
   tablePositions: number | undefined
   readonly norms: Set<'rms' | 'layer'>
   /** Embeddings of positions that are added to those of tokens. */
   hasPositions: boolean
-  /** Positions that its control values are proven for, where these are fewer than any context; and why. */
+  /** The number of positions for which control values are proven, if it limits the context, and why. */
   proven?: { readonly positions: number; readonly why: string } | undefined
 }
 

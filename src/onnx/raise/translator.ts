@@ -1,5 +1,5 @@
-// The translator. In: a graph of operators that a decoder has. Out: the graph of one step in the plan's IR,
-// its weights, and what was found out about the model. What cannot be translated is named.
+// The translator: turns a decoder's ONNX graph into the graph of one step, with its weights and facts about
+// the model. Errors name whatever cannot be translated.
 import type { Budget } from '../../base/budget.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { GraphBuilder } from '../../graph/builder.ts'
@@ -20,7 +20,10 @@ import { rotatesLike, settled } from './settled.ts'
 import { isRecurrentState, tailOf, wronglyLeft } from './tail.ts'
 import { WeightTable } from './weights/weight-table.ts'
 
-/** Translates one kind of node. `false`: this form of it is not a part of a step; control flow may be. */
+/**
+ * Translates one kind of node. `false`: this form of the node is not supported as part of a step; it may
+ * still be control.
+ */
 export type Handler = (translator: Translator, node: Node) => boolean | Promise<boolean>
 export type Handlers = ReadonlyMap<string, Handler>
 
@@ -31,14 +34,14 @@ export interface Translation {
 }
 
 export interface TranslatorOptions {
-  /** What the file may make us compute. Default: that of one file. */
+  /** Limits the work that the file may cause. Default: that of one file. */
   readonly budget?: Budget | undefined
   readonly signal?: AbortSignal | undefined
-  /** What files beside the graph say of the context. Default: `PROVEN_POSITIONS`. */
+  /** The context length according to the files beside the graph. Default: `PROVEN_POSITIONS`. */
   readonly positions?: number | undefined
 }
 
-/** Positions that control values are proven for where no file says how many there are. */
+/** The number of positions for which control values are proven if no file states the context. */
 export const PROVEN_POSITIONS = 32_768
 
 export class Translator {
@@ -60,32 +63,32 @@ export class Translator {
     norms: new Set(),
     hasPositions: false,
   }
-  /** Of every value, as far as inference knows. */
+  /** The inferred type of each value. */
   readonly types: Types
   readonly #handlers: Handlers
   readonly #values = new Map<string, Meaning>()
   readonly #readers: ReadonlyMap<string, readonly Node[]>
-  /** Nodes whose bias the product before them has. */
+  /** Nodes whose bias was taken over by the product before them. */
   readonly #biased = new Set<Node>()
-  /** Nodes that another one took with it. */
+  /** Nodes that were translated together with another. */
   readonly #done = new Set<Node>()
   /** Between the last norm and the logits, in the direction of the computation. */
   readonly #tail: readonly Node[]
   /** Windows of masks that were proven, by name. */
   readonly masks = new Map<string, number>()
-  /** What each row that was normed was before, and how. */
+  /** For normed rows: the rows before the norm, and the norm. */
   readonly normed = new Map<Value, Pick<Heads, 'value' | 'norm'>>()
   /** Ranges that rows are known to be in. */
   readonly limited = new Map<Value, Limits>()
-  /** What a step leaves of each state of a recurrent layer, as text. */
+  /** The new value of each state of a recurrent layer, as text. */
   readonly left = new Map<string, string>()
-  /** What has each state of keys or values with the step's own after it. */
+  /** The value that has each state of keys or values with the step's own appended. */
   readonly #grown = new Map<string, Meaning>()
   /** Computes control values for steps of a size. */
   readonly prober: Prober
   /** Positions that a context may have. */
   readonly end: number
-  /** Rows of meanings that were open when they were first read. */
+  /** Rows made for meanings that were still open when they were first read. */
   readonly #made = new Map<Meaning, Value>()
   #isTaken = false
   #hidden: Value | undefined
@@ -138,7 +141,7 @@ export class Translator {
     }
   }
 
-  /** What an input of a node stands for; undefined where it is left out. */
+  /** The meaning of a node's input; undefined if it is left out. */
   read(node: Node, index: number): Meaning | undefined {
     const name = node.inputs[index] ?? ''
     return name === '' ? undefined : this.meaningOf(name)
@@ -170,7 +173,7 @@ export class Translator {
     this.set(node, output, { is: 'rows', value })
   }
 
-  /** Dims of an output; undefined where they are not known. */
+  /** Dims of an output; undefined if they are unknown. */
   dimsOf(node: Node, output = 0): readonly Dim[] | undefined {
     return this.types.get(node.outputs[output] ?? '')?.dims
   }
@@ -248,12 +251,12 @@ export class Translator {
     return others.length === 0 ? reader : undefined
   }
 
-  /** Says that `node` is translated by the one that calls. */
+  /** Marks `node` as translated by the caller. */
   take(node: Node): void {
     this.#done.add(node)
   }
 
-  /** Says that the product before `node` has its bias. */
+  /** Marks the bias of `node` as taken over by the product before it. */
   takeBias(node: Node): void {
     this.#biased.add(node)
   }
@@ -295,7 +298,7 @@ export class Translator {
       throw unclaimed(other.node, `it reads ${other.name}, but the ids come from ${read[0]?.name}`)
   }
 
-  /** What a step leaves of each state is what the next step gets. */
+  /** The next step gets the states as this step leaves them. */
   #checkStates(node: Node): void {
     const wrong = wronglyLeft(this.#states, this.graph.outputs, {
       meaningOf: (name) => this.meaningOf(name),
@@ -305,13 +308,13 @@ export class Translator {
     if (wrong !== undefined) throw unclaimed(node, wrong)
   }
 
-  /** Says that `meaning` is the state with what the step adds to it. */
+  /** Records that `meaning` is the state with the step's additions. */
   grow(node: Node, state: string, meaning: Meaning): void {
     if (this.#grown.has(state)) throw unclaimed(node, `it adds to the state ${state} a second time`)
     this.#grown.set(state, meaning)
   }
 
-  /** Says that a control value is proven for so many positions only. */
+  /** Records that a control value is proven only for so many positions. */
   limit(positions: number, why: string): void {
     const { proven } = this.findings
     if (proven === undefined || positions < proven.positions) this.findings.proven = { positions, why }
@@ -342,7 +345,7 @@ export class Translator {
     )
   }
 
-  /** A value that the node, or a graph of its attributes, reads and that is not control. */
+  /** A value that is not control and that the node, or a graph in its attributes, reads. */
   #notControl(node: Node): string | undefined {
     return readsOf(node).find((name) => {
       const is = this.meaningOf(name)?.is
@@ -362,7 +365,7 @@ export class Translator {
     if (why !== undefined) throw unclaimed(node, why)
   }
 
-  /** Rows that do not fit are a bug where a family builds the graph, and here a property of the file. */
+  /** Rows that do not fit are a bug in a family's graph, but here a property of the file. */
   async #handle(handler: Handler, node: Node): Promise<boolean> {
     try {
       return await handler(this, node)
@@ -371,7 +374,7 @@ export class Translator {
     }
   }
 
-  /** Makes what is still open; once, however many nodes read it. */
+  /** Makes the nodes of an open meaning, once, however many nodes read it. */
   #rowsOf(meaning: Meaning, label: string): Value | undefined {
     if (meaning.is === 'rows') return meaning.value
     const known = this.#made.get(meaning)

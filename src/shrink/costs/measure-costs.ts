@@ -1,5 +1,5 @@
-// Measuring costs. In: a prepared model, a host. Out: the time of a token's products in each sparse format at
-// several sparsities, beside what else a token takes.
+// Measures the time of a token's products in each sparse format at several sparsities, and of the rest of the
+// token.
 
 import {
   GROUP_SIZE,
@@ -163,7 +163,7 @@ export interface MeasureOptions {
   readonly onProgress?: ((done: number, total: number) => void) | undefined
 }
 
-/** Shares of kept weights that are measured; between them times are taken to be on a line. */
+/** The shares of kept weights that are measured. Times between them are interpolated. */
 const KEPT = [0.1, 0.3, 0.5, 0.7, 0.9] as const
 
 /**
@@ -271,7 +271,7 @@ function tableOf(
       ratios[name].map(([kept, ratio]): [number, number] => [kept, rounded(ratio * denseMs)])
     return { n, k, denseMs: rounded(denseMs), sb84: inMs('sb84'), sv32: inMs('sv32') }
   })
-  // What it costs to run each op alone is in every matrix, so it is left out of the rest.
+  // The overhead of running an op alone is part of every matrix's time, so it is left out of the rest.
   const restMs = rounded(low(dense.map(({ step }) => step)) - low(dense.map(({ matrices }) => matrices)))
   if (!(restMs > 0)) throw disturbed(restMs)
   return { version: 1, machine, model: file.name, build, threads, format, restMs, matrices }

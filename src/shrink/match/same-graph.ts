@@ -1,5 +1,5 @@
-// Same graph. In: the graph that a family builds, the graph that a file brings. Out: where the weights of the
-// first lie among those of the second, if both compute the same; else what differs.
+// Compares the graph that a family builds with the graph of a file. If they compute the same, it says where
+// the family's weights are in the file; else what differs.
 import { shown } from '../../base/check-options.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
 import { type Graph, type Node, type NodeOf, producersOf } from '../../graph/nodes.ts'
@@ -28,7 +28,7 @@ class WeightPlaces {
   /** By weight and first row. */
   readonly #places = new Map<string, Map<number, Rows>>()
 
-  /** Says that `due` are `found`, row by row. Returns what contradicts an earlier call. */
+  /** Records that `due` are `found`, row by row. Returns a contradiction to an earlier call. */
   note(due: readonly Rows[], found: readonly Rows[]): string | undefined {
     const left = due.toReversed()
     const right = found.toReversed()
@@ -47,7 +47,7 @@ class WeightPlaces {
     return rest && `the graph has ${a === undefined ? 'more' : 'fewer'} rows of ${rest.name}`
   }
 
-  /** By weight. A weight whose rows are not one run of one tensor is the sentence that says so. */
+  /** By weight. For a weight whose rows are not one run of one tensor, a sentence that says so. */
   whole(): ReadonlyMap<string, Rows> | string {
     const whole = new Map<string, Rows>()
     for (const [name, runs] of this.#places) {
@@ -107,7 +107,7 @@ class GraphSide {
     return this.#makers.get(id) ?? -1
   }
 
-  /** What tells the operands of a sum apart. */
+  /** A key that distinguishes the operands of a sum. */
   kind(value: Value): string {
     const node = this.maker(this.columns(value).of)
     return node.op === 'embed' ? `embed by ${node.by}` : node.op

@@ -1,5 +1,4 @@
-// Filters. In: a value and arguments. Out: a new value, as Jinja's filters and Transformers' `tojson` make
-// it.
+// Jinja's filters, and Transformers' `tojson`.
 import { formatPercent, roundedText } from './format-text.ts'
 import { SPACES } from './lexer.ts'
 import { type Filter, listFilters, type Tools } from './list-filters.ts'
@@ -314,7 +313,7 @@ function notReversible(value: Value): never {
 /** Whether there is a filter of that name. */
 export const isFilter = (name: string) => FILTERS.has(name)
 
-/** Throws TemplateError for a filter that is not known. */
+/** Throws TemplateError for an unknown filter. */
 export function filtered(
   name: string,
   value: Value,

@@ -1,4 +1,4 @@
-// Methods. In: a text, list, tuple or mapping, and a name. Out: the method of that name as Python has it.
+// The methods of texts, lists, tuples and mappings, as Python has them.
 import { formatBraces } from './format-text.ts'
 import { SPACES } from './lexer.ts'
 import { bound } from './operators.ts'
@@ -24,7 +24,7 @@ import {
   View,
 } from './values.ts'
 
-/** The method of a value; undefined where its type has none of that name. */
+/** The method of a value; undefined if its type has no method of that name. */
 export function methodOf(
   value: Value,
   name: string,
@@ -245,7 +245,7 @@ function justified(
   spend(missing)
   const pad = given(fill)
   if (charactersOf(pad).length !== 1) throw typeError('The fill character must be exactly one character long')
-  // Python gives the odd blank to the left where both numbers are odd.
+  // Python puts the odd blank on the left if both numbers are odd.
   const left =
     place === 'l' ? 0 : place === 'r' ? missing : Math.floor(missing / 2) + (missing & indexOf(width) & 1)
   return pad.repeat(left) + text + pad.repeat(missing - left)

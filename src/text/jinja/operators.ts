@@ -1,5 +1,4 @@
-// Operators. In: two values. Out: their sum, product and so on as Python computes them; a TemplateError where
-// Python refuses them.
+// The operators, as Python computes them. Throws TemplateError where Python refuses the operands.
 import { formatPercent } from './format-text.ts'
 import { writtenText } from './to-json.ts'
 import {
@@ -86,7 +85,7 @@ function arithmetic(sign: string, m: number, n: number, isFloating: boolean): Va
   return result
 }
 
-/** The text of an operand; that of a call's arguments is JSON. */
+/** The text of an operand. The arguments of a call are written as JSON. */
 const addedText = (value: Value, spend: Spend) =>
   value instanceof CallArguments ? writtenText(value, spend) : stringOf(value)
 
@@ -219,7 +218,7 @@ export function itemAt(value: Value, index: number, spend: Spend): Value {
   return all?.[index < 0 ? index + all.length : index]
 }
 
-/** Arguments by the names of parameters; `?` marks those that may be left out, which are then undefined. */
+/** Arguments by the names of parameters. Those marked with `?` may be left out and are then undefined. */
 export function bound(
   name: string,
   parameters: readonly string[],

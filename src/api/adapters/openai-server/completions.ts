@@ -1,5 +1,4 @@
-// OpenAI's text completions. In: an engine, a request's body. Out: texts that continue a prompt without a
-// chat template, whole or in chunks.
+// OpenAI's text completions: continues a prompt without a chat template, whole or in chunks.
 import { wrongOption } from '../../../base/check-options.ts'
 import { randomId } from '../../../base/values.ts'
 import type { TokenLogprobs } from '../../../engine/wire/protocol.ts'

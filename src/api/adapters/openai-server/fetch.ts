@@ -1,5 +1,5 @@
-// OpenAI's server. In: requests that a client makes with `fetch`. Out: the responses that OpenAI's server
-// would give, from an engine of this page. Nothing goes over the network.
+// A `fetch` that answers as OpenAI's server would, from an engine of this page. Nothing goes over the
+// network.
 
 import { checkSignal, wrongOption } from '../../../base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../base/errors.ts'
@@ -70,14 +70,14 @@ interface ErrorAnswer {
     readonly error: {
       readonly message: string
       readonly type: string
-      /** The field that is wrong, if one is. */
+      /** The wrong field, if there is one. */
       readonly param: string | null
       readonly code: string
     }
   }
 }
 
-/** Status 400 for requests that can be mended, else 500. */
+/** Status 400 for requests that can be corrected, else 500. */
 function errorAnswer(error: unknown): ErrorAnswer {
   const code = isHalfbyteError(error) ? error.code : 'internal'
   if (code === 'context-overflow') return refusal(400, reasonOf(error), 'context_length_exceeded')
@@ -188,7 +188,7 @@ function requestOf(
   try {
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     checkSignal(signal)
-    // A signal of another realm is none to this one.
+    // A signal of another realm is not recognised by this one.
     return { request: new Request(input, { ...init, signal: null }), signal }
   } catch (cause) {
     if (cause instanceof TypeError) throw cause

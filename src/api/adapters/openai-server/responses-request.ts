@@ -1,4 +1,4 @@
-// Requests for OpenAI's responses. In: a body. Out: the same as a request for a chat completion.
+// Turns the body of a request for OpenAI's responses into a request for a chat completion.
 
 import { checkList, readFrom, renamedOption, shown, wrongOption } from '../../../base/check-options.ts'
 import { HalfbyteError } from '../../../base/errors.ts'
@@ -42,14 +42,14 @@ const SAME = {
   presence_penalty: true,
 } as const satisfies Partial<Record<keyof ChatCompletionParams, true>>
 
-/** Fields that ask for what a server has stored. Without it the answer would be to another question. */
+/** Fields that refer to what a server has stored. Without it the answer would be to another question. */
 const STORED = {
   previous_response_id: 'send the whole conversation as input',
   conversation: 'send the whole conversation as input',
   prompt: 'send its text as instructions or input',
 } as const
 
-/** Names of chat completions that responses have others for. */
+/** Fields of chat completions that have other names in responses. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['messages', 'input'],
   ['response_format', 'text.format'],

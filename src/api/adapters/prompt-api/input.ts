@@ -1,5 +1,4 @@
-// Prompt API input. In: prompts, tools and options in the browsers' own form. Out: our messages and sampling
-// options, or the error that the interface names.
+// Turns prompts, tools and options of the Prompt API into ours, or throws the error that the interface names.
 
 import { checkList, checkSignal, wrongOption } from '../../../base/check-options.ts'
 import { isHalfbyteError, reasonOf } from '../../../base/errors.ts'
@@ -135,7 +134,7 @@ function given<Read>(name: string, read: () => Read): Read {
   }
 }
 
-/** A dictionary of the API. Nothing is one without entries. */
+/** A dictionary of the API. A missing value counts as an empty one. */
 function dictionary<Options extends object>(
   name: string,
   options: Options | null | undefined,

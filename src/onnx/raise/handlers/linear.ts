@@ -1,5 +1,5 @@
-// Linear layers. In: products of rows and a constant matrix in floats or in codes of 8 bits, and the bias
-// that is added to them. Out: linears of the plan.
+// Handlers of linear layers: products of rows and a constant matrix, in floats or in codes of 8 bits, and
+// their biases.
 import type { Value, WeightRef } from '../../../graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, intsOf, unclaimed } from '../../ir/operator.ts'
@@ -64,7 +64,7 @@ export const dequantize: Handler = (t, node) => {
   return true
 }
 
-/** A matrix the other way round. */
+/** A transposed matrix. */
 export const transposeMatrix: Handler = (t, node) => {
   const input = t.read(node, 0)
   const perm = intsOf(node, 'perm', undefined) ?? [1, 0]
@@ -82,7 +82,10 @@ export const multiplyCodes: Handler = (t, node) => {
   return true
 }
 
-/** A product times its scales, one after the other or both at once; or codes of a table times theirs. */
+/**
+ * A product times its two scales, one after the other or both at once; or the codes of a table times their
+ * scales.
+ */
 export const multiplyScales: Handler = (t, node) => {
   for (const [one, other] of [
     [0, 1],
@@ -185,7 +188,7 @@ const JOINED: ReadonlyMap<string, number> = new Map(
 export const nameFor = (t: Translator, node: Node): string | undefined =>
   t.isLogits(node) ? OUTPUT : undefined
 
-/** The constant on the right: [k, n], or [n, k] when `isTurned`; undefined where it is none. */
+/** The constant on the right: [k, n], or [n, k] when `isTurned`; undefined if it is not a constant. */
 function rightOf(t: Translator, node: Node, isTurned: boolean): Matrix | undefined {
   const right = t.read(node, 1)
   if (right?.is === 'constant') return t.weights.float(node, 1, isTurned, nameFor(t, node))
@@ -229,7 +232,10 @@ export const matMulBlocks: Handler = (t, node) => {
   return true
 }
 
-/** The product with its bias: an input of the node, or a sum that is all that reads it. */
+/**
+ * The product with its bias, which is an input of the node, or comes from a sum that is the product's only
+ * reader.
+ */
 export function product(
   t: Translator,
   node: Node,
