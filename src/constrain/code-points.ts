@@ -16,7 +16,7 @@ export function codePoints(...ranges: readonly (readonly [number, number])[]): C
   const merged: number[] = []
   for (const [low, high] of sorted) {
     const last = merged.length - 1
-    if (last > 0 && low <= (merged[last] as number) + 1) merged[last] = Math.max(merged[last] as number, high)
+    if (last > 0 && low <= merged[last]! + 1) merged[last] = Math.max(merged[last]!, high)
     else merged.push(low, high)
   }
   return intersect(merged, ANY)

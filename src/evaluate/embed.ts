@@ -38,7 +38,7 @@ export async function embed(
       logits: pooling === 'mean' ? 'all' : 'last',
       onLogits: (_, hidden) => {
         sum ??= new Float64Array(hidden.length)
-        for (let i = 0; i < hidden.length; i++) sum[i] = (sum[i] as number) + (hidden[i] as number)
+        for (let i = 0; i < hidden.length; i++) sum[i] = sum[i]! + hidden[i]!
       },
     })
   } finally {

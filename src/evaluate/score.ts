@@ -153,9 +153,9 @@ export async function score(
 
 /** Among equals the lowest id wins, as in greedy sampling. */
 function isLargest(logits: Float32Array, id: number): boolean {
-  const value = logits[id] as number
+  const value = logits[id]!
   for (let other = 0; other < logits.length; other++) {
-    const rival = logits[other] as number
+    const rival = logits[other]!
     if (rival > value || (rival === value && other < id)) return false
   }
   return true

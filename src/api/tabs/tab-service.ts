@@ -385,7 +385,7 @@ const differs = (): HalfbyteError =>
     'the tab with the model was closed in the middle of this reply, and the next tab would have gone on otherwise; ask again',
   )
 
-const randomSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0] as number
+const randomSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[0]!
 
 /** The connection through which an engine's client talks to `tab`. */
 export const endingWith = (connection: Connection, tab: TabService): Connection => ({

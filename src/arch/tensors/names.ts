@@ -105,7 +105,7 @@ export function resolveWeights(
   if (strangers.length === 0) return weights
   throw unbuiltVariant(
     model.name,
-    `${strangers.length} tensors, ${shown(strangers[0] as string)} the first, that ${config.family} does not use`,
+    `${strangers.length} tensors, ${shown(strangers[0]!)} the first, that ${config.family} does not use`,
     `the ${used.size} tensors of the plain architecture`,
   )
 }

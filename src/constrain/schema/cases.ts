@@ -84,8 +84,6 @@ export interface ObjectCase extends Weighted {
 
 export type Case = LiteralCase | PlainCase | NumberCase | StringCase | ArrayCase | ObjectCase
 
-export type CaseOf<Type extends Case['type']> = Extract<Case, { type: Type }>
-
 /** Joins two weights of the same type: `named` wins over `unlikely`, and `unlikely` over `open`. */
 export function heavier(one: Weight, other: Weight): Weight {
   if (one === 'named' || other === 'named') return 'named'

@@ -33,7 +33,7 @@ function scaled(tensor: TensorInfo, scale: TensorInfo): TensorInfo {
   const { name, shape, source: file } = tensor
   const count = elementCount(shape) as number
   const factors = elementCount(scale.shape) as number
-  const experts = shape.length === 3 ? (shape[0] as number) : 1
+  const experts = shape.length === 3 ? shape[0]! : 1
   if (scale.dtype !== 'F32' || (factors !== 1 && factors !== experts)) {
     throw malformed(
       file.name,

@@ -30,12 +30,12 @@ export class LogProbabilities {
     const rows = this.#rows
     this.#raw = rows.keep(row)
     const count = rows.top(row, Math.max(1, this.ids.length), Number.NEGATIVE_INFINITY)
-    const best = rows.logits[0] as number
+    const best = rows.logits[0]!
     this.#normaliser = best + Math.log(rows.sumExp(row, best, 1, Number.NEGATIVE_INFINITY))
     this.count = Math.min(count, this.ids.length)
     for (let index = 0; index < this.count; index++) {
-      this.ids[index] = rows.ids[index] as number
-      this.logprobs[index] = (rows.logits[index] as number) - this.#normaliser
+      this.ids[index] = rows.ids[index]!
+      this.logprobs[index] = rows.logits[index]! - this.#normaliser
     }
   }
 
@@ -44,7 +44,7 @@ export class LogProbabilities {
    * logarithm.
    */
   of(id: number): number {
-    return Math.fround((this.#raw[id] as number) - this.#normaliser)
+    return Math.fround(this.#raw[id]! - this.#normaliser)
   }
 }
 
@@ -100,7 +100,7 @@ export class Candidates {
 
   get total(): number {
     if (this.#total === UNKNOWN) {
-      this.#total = this.#rows.sumExp(this.#row, this.logits[0] as number, this.#scale, this.#least)
+      this.#total = this.#rows.sumExp(this.#row, this.logits[0]!, this.#scale, this.#least)
     }
     return this.#total
   }
@@ -145,7 +145,7 @@ export class Candidates {
   cut(count: number): void {
     const { weights } = this
     let total = 0
-    for (let index = 0; index < count; index++) total += weights[index] as number
+    for (let index = 0; index < count; index++) total += weights[index]!
     this.count = count
     this.#total = total
     this.#isOpen = false
@@ -159,14 +159,14 @@ export class Candidates {
    */
   floor(share: number): void {
     const { logits } = this
-    const least = Math.fround((logits[0] as number) + Math.log(share) / this.#scale)
-    if (this.#isOpen && (logits[this.count - 1] as number) >= least) {
+    const least = Math.fround(logits[0]! + Math.log(share) / this.#scale)
+    if (this.#isOpen && logits[this.count - 1]! >= least) {
       this.#least = Math.max(this.#least, least)
       this.#total = UNKNOWN
       return
     }
     let count = 1
-    while (count < this.count && (logits[count] as number) >= least) count++
+    while (count < this.count && logits[count]! >= least) count++
     this.cut(count)
   }
 
@@ -180,7 +180,7 @@ export class Candidates {
   /** Removes the first `dropped` entries. */
   drop(dropped: number): void {
     for (let index = 0; index < dropped; index++) {
-      this.#row[this.ids[index] as number] = Number.NEGATIVE_INFINITY
+      this.#row[this.ids[index]!] = Number.NEGATIVE_INFINITY
     }
     this.#move(dropped, this.count)
   }
@@ -190,7 +190,7 @@ export class Candidates {
   draw(u: number): number {
     let rest = u * this.total
     for (let index = 0; this.has(index); index++) {
-      rest -= this.weights[index] as number
+      rest -= this.weights[index]!
       if (rest < 0) return index
     }
     // Rounding made the sum of the weights smaller than the total.

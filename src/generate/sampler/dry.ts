@@ -31,7 +31,7 @@ export class Breakers {
    */
   lastEnd(history: ArrayLike<number>, length: number): number {
     for (; this.#seen < length; this.#seen++) {
-      const bytes = this.#tokenBytes(history[this.#seen] as number)
+      const bytes = this.#tokenBytes(history[this.#seen]!)
       for (let at = 0; at < bytes.length; at++) {
         if (ends(this.#ofText, bytes[at]!)) this.#end = this.#seen + 1
       }
@@ -79,11 +79,11 @@ export function dry(
     matchEnds(history, length, n, matches)
     for (let back = 1; back < n; back++) {
       const match = Math.min(matches[back]!, limit)
-      const next = history[length - back] as number
+      const next = history[length - back]!
       if (match >= dryAllowedLength && match > tally[next]!) tally[next] = match
     }
     for (let back = 1; back < n; back++) {
-      const next = history[length - back] as number
+      const next = history[length - back]!
       const match = tally[next]!
       if (match === 0) continue
       tally[next] = 0

@@ -17,8 +17,8 @@ export function biasLogits({
   return (logits) => {
     // hot
     for (let i = 0; i < ids.length; i++) {
-      const id = ids[i] as number
-      logits[id] = (logits[id] as number) + (amounts[i] as number)
+      const id = ids[i]!
+      logits[id] = logits[id]! + amounts[i]!
     }
   }
 }
@@ -38,15 +38,15 @@ export function penalize(
     // hot
     const start = Math.max(0, length - repeatLastN)
     for (let i = start; i < length; i++) {
-      const id = history[i] as number
-      tally[id] = (tally[id] as number) + 1
+      const id = history[i]!
+      tally[id] = tally[id]! + 1
     }
     for (let i = start; i < length; i++) {
-      const id = history[i] as number
-      const count = tally[id] as number
+      const id = history[i]!
+      const count = tally[id]!
       if (count === 0) continue
       tally[id] = 0
-      const logit = logits[id] as number
+      const logit = logits[id]!
       const repeated = logit > 0 ? logit / repeatPenalty : logit * repeatPenalty
       logits[id] = repeated - count * frequencyPenalty - presencePenalty
     }
@@ -94,7 +94,7 @@ export function runProcessors(
       )
     }
     for (let id = 0; id < logits.length; id++) {
-      if ((logits[id] as number) < Number.POSITIVE_INFINITY) continue
+      if (logits[id]! < Number.POSITIVE_INFINITY) continue
       throw faultOf(
         processor.name,
         `made the logit of id ${id} ${logits[id]}; write finite numbers, or -Infinity for a ban`,

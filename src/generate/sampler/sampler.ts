@@ -104,13 +104,13 @@ export class Sampler {
     const scale = Math.min(1 / temperature, MOST_SCALE)
     if (this.#mirostat !== undefined) {
       candidates.start(logits, 0, Number.NEGATIVE_INFINITY, scale)
-      return candidates.ids[this.#mirostat.draw(candidates, this.#random)] as number
+      return candidates.ids[this.#mirostat.draw(candidates, this.#random)]!
     }
     const least = topNSigma > 0 ? this.#rows.floorOf(logits, topNSigma) : Number.NEGATIVE_INFINITY
     candidates.start(logits, this.#topK, least, 1)
     for (const stage of this.#stages) stage(candidates)
     if (scale !== 1) candidates.weigh(scale)
-    return candidates.ids[candidates.draw(this.#random.next())] as number
+    return candidates.ids[candidates.draw(this.#random.next())]!
   }
 
   /** The stages that work on the whole row. */
@@ -166,7 +166,7 @@ function unguided(cfgScale: number): HalfbyteError {
 }
 
 function checkForced(id: number, mask: Uint32Array): void {
-  if ((((mask[id >> 5] as number) >>> (id % 32)) & 1) === 1) return
+  if (((mask[id >> 5]! >>> (id % 32)) & 1) === 1) return
   throw new HalfbyteError(
     'unsupported',
     `the forced token ${id} does not fit the constraint; change one of them`,

@@ -29,7 +29,7 @@ export class Mirostat {
     if (this.#version === 1) cutByZipf(set, this.mu)
     else set.floor(Math.min(1, set.total * 2 ** -this.mu))
     const index = set.draw(random.next())
-    const surprise = Math.log2(set.total / (set.weights[index] as number))
+    const surprise = Math.log2(set.total / set.weights[index]!)
     this.mu -= this.#rate * (surprise - this.#target)
     return index
   }
@@ -44,7 +44,7 @@ function cutByZipf(set: Candidates, mu: number): void {
   let squares = 0
   for (let i = 0; i < ESTIMATED - 1 && set.has(i + 1); i++) {
     const rank = Math.log((i + 2) / (i + 1))
-    products += rank * Math.log((set.weights[i] as number) / (set.weights[i + 1] as number))
+    products += rank * Math.log(set.weights[i]! / set.weights[i + 1]!)
     squares += rank * rank
   }
   if (squares === 0) return
@@ -94,8 +94,7 @@ export function tailFree(set: Candidates, z: number): void {
   }
 }
 
-const bend = (w: Float32Array, i: number): number =>
-  Math.abs((w[i] as number) - 2 * (w[i + 1] as number) + (w[i + 2] as number))
+const bend = (w: Float32Array, i: number): number => Math.abs(w[i]! - 2 * w[i + 1]! + w[i + 2]!)
 
 /**
  * Keeps the candidates whose surprise -ln p is nearest the entropy (the expected surprise), until their
@@ -105,17 +104,17 @@ const bend = (w: Float32Array, i: number): number =>
 export function typical(set: Candidates, share: number): void {
   set.complete()
   const { logits, weights, count, total } = set
-  const zero = (logits[0] as number) + Math.log(total)
+  const zero = logits[0]! + Math.log(total)
   let entropy = 0
-  for (let i = 0; i < count; i++) entropy += ((weights[i] as number) / total) * (zero - (logits[i] as number))
+  for (let i = 0; i < count; i++) entropy += (weights[i]! / total) * (zero - logits[i]!)
   let to = 0
-  while (to < count && zero - (logits[to] as number) < entropy) to++
+  while (to < count && zero - logits[to]! < entropy) to++
   let from = to
   let mass = 0
   while (to - from < count && mass <= share * total) {
-    const left = from > 0 ? entropy - (zero - (logits[from - 1] as number)) : Number.POSITIVE_INFINITY
-    const right = to < count ? zero - (logits[to] as number) - entropy : Number.POSITIVE_INFINITY
-    mass += weights[left <= right ? --from : to++] as number
+    const left = from > 0 ? entropy - (zero - logits[from - 1]!) : Number.POSITIVE_INFINITY
+    const right = to < count ? zero - logits[to]! - entropy : Number.POSITIVE_INFINITY
+    mass += weights[left <= right ? --from : to++]!
   }
   set.keep(from, to)
 }
@@ -129,7 +128,7 @@ export function topP(set: Candidates, share: number): void {
   const enough = share * set.total
   let mass = 0
   for (let i = 0; set.has(i); i++) {
-    mass += set.weights[i] as number
+    mass += set.weights[i]!
     if (mass < enough) continue
     set.cut(i + 1)
     return
@@ -150,6 +149,6 @@ export function excludeTop(set: Candidates, probability: number, threshold: numb
   if (random.next() >= probability) return
   const least = threshold * set.total
   let choices = 0
-  while (set.has(choices) && (set.weights[choices] as number) >= least) choices++
+  while (set.has(choices) && set.weights[choices]! >= least) choices++
   if (choices > 1) set.drop(choices - 1)
 }

@@ -134,7 +134,7 @@ export function tensorOf(dtype: DType, dims: readonly number[], values: ArrayLik
 /** The element at an index, as a number. 64-bit integers lose precision beyond 2^53. */
 export function reader({ data }: Tensor): (index: number) => number {
   if (data instanceof BigInt64Array || data instanceof BigUint64Array) return (index) => Number(data[index])
-  return (index) => data[index] as number
+  return (index) => data[index]!
 }
 
 /** Stores a number, converted to the tensor's dtype. */

@@ -245,9 +245,3 @@ export const UNARY: readonly Operator[] = [
     return (x) => (above && x === Infinity) || (below && x === -Infinity)
   }),
 ]
-
-/** Applies a function to a tensor of floats. For operators that are a sum and an activation. */
-export const mapFloats = (context: Evaluation, input: Tensor, compute: Compute): Tensor => {
-  if (FLOATS.includes(input.dtype)) return map(input, compute)
-  throw unfit(context.node, `it reads ${input.dtype} where floats are due`)
-}

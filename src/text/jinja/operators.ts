@@ -229,14 +229,14 @@ export function bound(
   if (args.length > names.length) {
     throw typeError(`${name}() takes ${names.length} arguments but ${args.length} were given`)
   }
-  const given = new Map<string, Value>(args.map((value, at) => [names[at] as string, value] as const))
+  const given = new Map<string, Value>(args.map((value, at) => [names[at]!, value] as const))
   for (const [keyword, value] of keywords) {
     if (!names.includes(keyword)) throw typeError(`${name}() got an unexpected keyword argument '${keyword}'`)
     if (given.has(keyword)) throw typeError(`${name}() got multiple values for argument '${keyword}'`)
     given.set(keyword, value)
   }
   for (const [at, parameter] of parameters.entries()) {
-    if (!parameter.endsWith('?') && !given.has(names[at] as string)) {
+    if (!parameter.endsWith('?') && !given.has(names[at]!)) {
       throw typeError(`${name}() misses the argument '${parameter}'`)
     }
   }

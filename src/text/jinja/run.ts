@@ -234,7 +234,7 @@ export class TemplateRun {
       const own = takesMore ? new Map([...rest].filter(isNamed)) : rest
       const optional = names.map((each) => `${each}?`)
       const given = bound(name, optional, takesMore ? args.slice(0, names.length) : args, own)
-      const missing = parameters.filter((_, at) => at >= args.length && !rest.has(names[at] as string))
+      const missing = parameters.filter((_, at) => at >= args.length && !rest.has(names[at]!))
       for (const [at, each] of names.entries()) inner.variables.set(each, given[at])
       for (const { name: each, fallback } of missing) {
         inner.variables.set(each, fallback === undefined ? undefined : this.#value(fallback, inner))

@@ -35,7 +35,7 @@ export class PairTable {
     // An unknown symbol would look like a free slot.
     if (left < 0) return -1
     const at = this.#slot(left, right) * 3
-    return this.#slots[at] === 0 ? -1 : (this.#slots[at + 2] as number)
+    return this.#slots[at] === 0 ? -1 : this.#slots[at + 2]!
   }
 
   /** The slot of the pair, or the free slot where it belongs. */
@@ -90,9 +90,9 @@ export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], op
   const merger = new Merger({
     find: (left, right) => pairs.get(left, right),
     priority: (merge) => merge,
-    symbol: (merge) => made[merge] as number,
+    symbol: (merge) => made[merge]!,
   })
-  const nameOf = byteLevel ? (byte: number) => BYTE_CHARS[byte] as string : byteName
+  const nameOf = byteLevel ? (byte: number) => BYTE_CHARS[byte]! : byteName
   // The id of each byte; -1 when it has none.
   const byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.idOf(nameOf(byte)) ?? -1)
   let bytes = new Uint8Array(1024)
@@ -110,7 +110,7 @@ export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], op
     const ids: number[] = []
     let wasUnknown = false
     for (let at = 0; at < left; at++) {
-      const id = merger.symbols[at] as number
+      const id = merger.symbols[at]!
       if (id >= 0) ids.push(id)
       else if (unknownId !== undefined && !(fuseUnknown && wasUnknown)) ids.push(unknownId)
       wasUnknown = id < 0
@@ -121,7 +121,7 @@ export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], op
   function beginBytes(word: string): void {
     const count = writeBytes(word)
     const symbols = merger.begin(count)
-    for (let at = 0; at < count; at++) symbols[at] = byteIds[bytes[at] as number] as number
+    for (let at = 0; at < count; at++) symbols[at] = byteIds[bytes[at]!]!
   }
 
   function beginCharacters(word: string): void {
@@ -136,7 +136,7 @@ export function createBpe(vocabulary: Vocabulary, merges: readonly unknown[], op
 
   function pushUnknown(character: string, ids: number[]): void {
     const count = byteFallback ? writeBytes(character) : 0
-    const own = Array.from(bytes.subarray(0, count), (byte) => byteIds[byte] as number)
+    const own = Array.from(bytes.subarray(0, count), (byte) => byteIds[byte]!)
     if (count === 0 || own.includes(-1)) ids.push(-1)
     else ids.push(...own)
   }

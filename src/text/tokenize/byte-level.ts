@@ -45,6 +45,6 @@ export function bytesOfChars(token: string): Uint8Array | undefined {
 /** The characters that stand for `count` bytes. */
 export function charsOfBytes(bytes: Uint8Array, count: number): string {
   let chars = ''
-  for (let at = 0; at < count; at++) chars += BYTE_CHARS[bytes[at] as number]
+  for (let at = 0; at < count; at++) chars += BYTE_CHARS[bytes[at]!]
   return chars
 }

@@ -101,11 +101,11 @@ export class Merger {
   }
 
   #mergeBest(): void {
-    const start = this.#starts[0] as number
-    const end = this.#ends[0] as number
-    const merge = this.#merges[0] as number
+    const start = this.#starts[0]!
+    const end = this.#ends[0]!
+    const merge = this.#merges[0]!
     this.#removeBest()
-    const right = this.#next[start] as number
+    const right = this.#next[start]!
     if (right === 0 || right === this.#count || this.#next[right] !== end) return
     this.#symbols[start] = this.#rule.symbol(merge)
     this.#next[start] = end
@@ -114,15 +114,15 @@ export class Merger {
       this.#previous[end] = start
       this.#offer(start)
     }
-    const previous = this.#previous[start] as number
+    const previous = this.#previous[start]!
     if (previous >= 0) this.#offer(previous)
   }
 
   /** Adds the pair that begins at `start` to the heap, if it can merge. */
   #offer(start: number): void {
-    const right = this.#next[start] as number
-    const end = this.#next[right] as number
-    const merge = this.#rule.find(this.#symbols[start] as number, this.#symbols[right] as number, start, end)
+    const right = this.#next[start]!
+    const end = this.#next[right]!
+    const merge = this.#rule.find(this.#symbols[start]!, this.#symbols[right]!, start, end)
     if (merge < 0) return
     let at = this.#heapSize++
     const priority = this.#rule.priority(merge)
@@ -138,39 +138,30 @@ export class Merger {
   #removeBest(): void {
     const last = --this.#heapSize
     if (last === 0) return
-    const priority = this.#priorities[last] as number
-    const start = this.#starts[last] as number
+    const priority = this.#priorities[last]!
+    const start = this.#starts[last]!
     let at = 0
     for (;;) {
       let child = 2 * at + 1
       if (child >= last) break
       const other = child + 1
-      if (
-        other < last &&
-        this.#isBefore(this.#priorities[other] as number, this.#starts[other] as number, child)
-      ) {
+      if (other < last && this.#isBefore(this.#priorities[other]!, this.#starts[other]!, child)) {
         child = other
       }
       if (this.#isBefore(priority, start, child)) break
       this.#move(child, at)
       at = child
     }
-    this.#put(at, priority, start, this.#ends[last] as number, this.#merges[last] as number)
+    this.#put(at, priority, start, this.#ends[last]!, this.#merges[last]!)
   }
 
   #isBefore(priority: number, start: number, entry: number): boolean {
-    const other = this.#priorities[entry] as number
-    return priority < other || (priority === other && start < (this.#starts[entry] as number))
+    const other = this.#priorities[entry]!
+    return priority < other || (priority === other && start < this.#starts[entry]!)
   }
 
   #move(from: number, to: number): void {
-    this.#put(
-      to,
-      this.#priorities[from] as number,
-      this.#starts[from] as number,
-      this.#ends[from] as number,
-      this.#merges[from] as number,
-    )
+    this.#put(to, this.#priorities[from]!, this.#starts[from]!, this.#ends[from]!, this.#merges[from]!)
   }
 
   #put(at: number, priority: number, start: number, end: number, merge: number): void {
@@ -182,8 +173,8 @@ export class Merger {
 
   #compact(): number {
     let left = 0
-    for (let at = 0; at < this.#count; at = this.#next[at] as number) {
-      this.#symbols[left] = this.#symbols[at] as number
+    for (let at = 0; at < this.#count; at = this.#next[at]!) {
+      this.#symbols[left] = this.#symbols[at]!
       this.#starts[left++] = at
     }
     return left

@@ -18,7 +18,7 @@ export function createSpm(
   const isWhole = crossesWords(mergeable(vocabulary))
   const merger = new Merger({
     find: (_left, _right, start, end) => find(start, end),
-    priority: (id) => -(scores[id] as number),
+    priority: (id) => -scores[id]!,
     symbol: (id) => id,
   })
   const byteIds = Int32Array.from({ length: 256 }, (_, byte) => vocabulary.idOf(byteName(byte)) ?? -1)
@@ -44,9 +44,9 @@ export function createSpm(
     const left = merger.merge()
     const ids: number[] = []
     for (let at = 0; at < left; at++) {
-      const id = merger.symbols[at] as number
+      const id = merger.symbols[at]!
       if (id >= 0) ids.push(id)
-      else pushBytes(merger.positions[at] as number, ids)
+      else pushBytes(merger.positions[at]!, ids)
     }
     return ids
   }
@@ -60,7 +60,7 @@ export function createSpm(
   /** Adds the bytes of a symbol without a token, which is always a single character. */
   function pushBytes(position: number, ids: number[]): void {
     for (const byte of encoder.encode(word.slice(offsets[position], offsets[position + 1]))) {
-      const id = byteIds[byte] as number
+      const id = byteIds[byte]!
       if (id >= 0) ids.push(id)
       else if (unknownId !== undefined) ids.push(unknownId)
     }

@@ -158,7 +158,7 @@ export class Vocabulary {
     slot ^= slot >>> 15
     for (;;) {
       slot &= this.#slots.length - 1
-      const id = (this.#slots[slot] as number) - 1
+      const id = this.#slots[slot]! - 1
       if (id < 0 || this.tokens[id] === token) return slot
       slot++
     }

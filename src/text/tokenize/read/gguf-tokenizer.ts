@@ -134,8 +134,7 @@ function checkLengths({ model, tokens, scores, types, merges }: GgufTokenizerSpe
 function readKinds({ types }: GgufTokenizerSpec, tokens: readonly string[], isSpm: boolean): Uint8Array {
   return new Uint8Array(tokens.length).map((_, id) => {
     const type = types?.[id]
-    if (type === undefined)
-      return isSpm && namedByte(tokens[id] as string) !== undefined ? KIND.byte : KIND.normal
+    if (type === undefined) return isSpm && namedByte(tokens[id]!) !== undefined ? KIND.byte : KIND.normal
     const kind = KINDS[type]
     if (kind === undefined)
       throw malformed(`has the type ${type} for token ${id}; types are 0 to ${KINDS.length - 1}`)
@@ -148,7 +147,7 @@ function addedTokens(tokens: readonly string[], kinds: Uint8Array, name: string)
   const added: AddedToken[] = []
   kinds.forEach((kind, id) => {
     const special = kind === KIND.special
-    const text = tokens[id] as string
+    const text = tokens[id]!
     const stripsRight = strips && !KEEPING_SPACE.includes(text) && ('ascii' as const)
     if (special || kind === KIND.literal) added.push({ id, text, special, stripsRight })
   })
