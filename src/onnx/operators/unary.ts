@@ -4,7 +4,6 @@ import { subtractDims } from '../ir/dims.ts'
 import type { AttributeKind, Node } from '../ir/graph.ts'
 import {
   define,
-  type Evaluation,
   floatOf,
   given,
   intOf,
