@@ -2,16 +2,7 @@
 
 import { subtractDims } from '../ir/dims.ts'
 import type { AttributeKind, Node } from '../ir/graph.ts'
-import {
-  define,
-  floatOf,
-  given,
-  intOf,
-  type Operator,
-  sameType,
-  stringOf,
-  unfit,
-} from '../ir/operator.ts'
+import { define, floatOf, given, intOf, type Operator, sameType, stringOf, unfit } from '../ir/operator.ts'
 import {
   ALL_DTYPES,
   type DType,
