@@ -18,7 +18,9 @@ import type { MetaValue } from '../formats/tensors.ts'
 import type { GraphBuilder } from '../graph/builder.ts'
 import type { Graph as StepGraph } from '../graph/nodes.ts'
 import { graphBudget } from './evaluate.ts'
-import { type Graph, isStored, type StoredTensor } from './ir/graph.ts'
+import { addDims } from './ir/dims.ts'
+import { type Graph, type Input, isStored, type StoredTensor } from './ir/graph.ts'
+import { isFloat } from './ir/tensor.ts'
 import { withCache } from './passes/branches.ts'
 import { type PassReport, runPasses } from './passes/pass.ts'
 import { PASSES } from './passes.ts'
@@ -114,7 +116,7 @@ export async function openOnnx(
   const find = async (name: string) => files.get(name) ?? (await beside?.(name))
   const model = await readModel(source, { find, signal })
   const budget = graphBudget(signal)
-  const { graph, reports } = runPasses(withCache(model.graph), PASSES, { budget })
+  const { graph, reports } = runPasses(withMaskAxis(withCache(model.graph)), PASSES, { budget })
   await budget.turn()
   const stored = bfloats ? await withBfloats(graph, signal) : graph
   const json = async (name: string) => {
@@ -144,6 +146,28 @@ export async function openOnnx(
     tokenizer: await tokenizerOf(find, json, signal),
     generationConfig: generationOf(genai, config, generation),
   }
+}
+
+/**
+ * A run gives masks [batch, positions] of all positions of the text. Exporters name this axis as they like; here
+ * it is the sum that joined keys have, so that shapes made of either are the same.
+ */
+function withMaskAxis(graph: Graph): Graph {
+  const axisOf = (isMeant: (input: Input) => boolean, axis: number) =>
+    graph.inputs.find(isMeant)?.type?.dims?.at(axis)
+  const tokens = axisOf(({ name }) => /ids?$/.test(name) && !/position|type/.test(name), 1)
+  const isState = ({ type }: Input) => type?.dims?.length === 4 && isFloat(type.dtype)
+  const past = axisOf(isState, -2)
+  if (tokens === undefined) return graph
+  const total = past === undefined ? tokens : addDims(past, tokens)
+  const inputs = graph.inputs.map((input) => {
+    const { name, type } = input
+    const [batch, positions] = type?.dims ?? []
+    const isFree = typeof positions === 'string' && /^\w+$/.test(positions) && positions !== past
+    if (type?.dims?.length !== 2 || !/mask/.test(name) || batch === undefined || !isFree) return input
+    return { ...input, type: { ...type, dims: [batch, total] } }
+  })
+  return { ...graph, inputs }
 }
 
 /** The original graph, the effect of each pass, and what the rest became. */

@@ -42,6 +42,21 @@ export function readsOf(node: Node): string[] {
   return [...node.inputs.filter((name) => name !== ''), ...inner]
 }
 
+/** Names that a node reads of the graph it is in: graphs of its attributes make names of their own. */
+function outerReads(node: Node): string[] {
+  const inner = [...node.attributes.values()].flatMap((attribute) => {
+    if (attribute.kind !== 'graph') return []
+    const { inputs, constants, nodes, outputs } = attribute.value
+    const own = new Set([
+      ...inputs.map(({ name }) => name),
+      ...constants.keys(),
+      ...nodes.flatMap((each) => each.outputs),
+    ])
+    return [...nodes.flatMap(outerReads), ...outputs].filter((name) => !own.has(name))
+  })
+  return [...node.inputs.filter((name) => name !== ''), ...inner]
+}
+
 /**
  * The nodes, each after those that make what it reads, and otherwise in the given order: converters that
  * insert casts append them. Nodes of a circle cannot be ordered; they come in some order.
@@ -56,7 +71,7 @@ export function inOrder(nodes: readonly Node[]): readonly Node[] {
     for (let node = waiting.at(-1); node !== undefined; node = waiting.at(-1)) {
       const before = begun.has(node)
         ? []
-        : readsOf(node)
+        : outerReads(node)
             .flatMap((name) => makers.get(name) ?? [])
             .filter((maker) => !begun.has(maker))
       begun.add(node)

@@ -15,6 +15,7 @@ import {
   splitRows,
   swish,
   tanh,
+  viewWeight,
 } from './handlers/elementwise.ts'
 import * as gpt2 from './handlers/embed.ts'
 import { gather, gatherBlocks } from './handlers/embed.ts'
@@ -109,8 +110,8 @@ export const HANDLERS: Handlers = new Map([
   [':Sigmoid', any(sigmoid, recurrent.sigmoid)],
   [':Gelu', gelu],
   [':Swish', swish],
-  [':Identity', same],
-  [':Cast', cast],
+  [':Identity', any(same, viewWeight)],
+  [':Cast', any(cast, viewWeight)],
   [':Gather', any(recurrent.pick, gather)],
   [':MatMul', any(matMul, multiplyMatrices, recurrent.matMul)],
   [':Gemm', gemm],
@@ -118,8 +119,8 @@ export const HANDLERS: Handlers = new Map([
   [':DynamicQuantizeLinear', quantizeRows],
   [':QuantizeLinear', quantize],
   [':DequantizeLinear', dequantize],
-  [':Reshape', any(reshape, recurrent.relay)],
-  [':Transpose', any(transposeMatrix, transpose, recurrent.transpose)],
+  [':Reshape', any(viewWeight, reshape, recurrent.relay)],
+  [':Transpose', any(viewWeight, transposeMatrix, transpose, recurrent.transpose)],
   [':Unsqueeze', any(unsqueeze, recurrent.relay)],
   [':Squeeze', recurrent.relay],
   [':Expand', expand],

@@ -2,7 +2,7 @@
 import type { Activation, Value } from '../../../graph/ir.ts'
 import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
-import { hasInput, type Node } from '../../ir/graph.ts'
+import { hasInput, isStored, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, stringOf, unclaimed } from '../../ir/operator.ts'
 import { DTYPES, type DType, isFloat } from '../../ir/tensor.ts'
 import type { Scaled } from '../meaning.ts'
@@ -213,6 +213,16 @@ export const cast: Handler = (t, node) => {
   const isKept = to !== undefined && (input.is === 'ids' ? ID_TYPES.includes(to) : isFloat(to))
   if (!isKept) throw unclaimed(node, `it makes ${to ?? 'another type'} of ${input.is}`)
   t.set(node, 0, input)
+  return true
+}
+
+/** A weight that stays in its file, transposed, cast or with another shape. */
+export const viewWeight: Handler = (t, node) => {
+  const constant = t.graph.constants.get(node.inputs[0] ?? '')
+  // What is in memory is folded.
+  const isInFile = constant === undefined || isStored(constant)
+  if (t.read(node, 0)?.is !== 'constant' || !isInFile || !t.weights.view(node, t.dimsOf(node))) return false
+  t.set(node, 0, { is: 'constant', name: node.outputs[0] ?? '' })
   return true
 }
 

@@ -87,8 +87,9 @@ export const gather: Handler = async (t, node) => {
   const indices = t.read(node, 1)
   const axis = intOf(node, 'axis', 0)
   if (data?.is === 'constant' && axis === 0 && indices?.is === 'ids') {
-    const { dtype, dims } = t.weights.constant(node, 0)
+    const { dtype, dims } = t.weights.typeOf(node, 0)
     const name = node.inputs[0]!
+    if (!isFloat(dtype) && !t.graph.constants.has(name)) return false
     if (!isFloat(dtype)) t.set(node, 0, { is: 'codes', name })
     else if (dims.length === 2 && dims[1] === 1) t.set(node, 0, { is: 'scales', name })
     else t.setRows(node, 0, embedTokens(t, node, 0))
@@ -99,8 +100,8 @@ export const gather: Handler = async (t, node) => {
     return true
   }
   const isPositions = indices?.is === 'control' && t.dimsOf(node)?.length === 3
-  if (data?.is === 'constant' && axis === 0 && isPositions && t.weights.constant(node, 0).dims.length === 2) {
-    await provePositions(t, node, node.inputs[1]!, t.weights.constant(node, 0).dims[0])
+  if (data?.is === 'constant' && axis === 0 && isPositions && t.weights.typeOf(node, 0).dims.length === 2) {
+    await provePositions(t, node, node.inputs[1]!, t.weights.typeOf(node, 0).dims[0])
     t.setRows(node, 0, embedPositions(t, node, 0))
     return true
   }

@@ -4,7 +4,9 @@ import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
 import type { Node } from '../../ir/graph.ts'
 import { intOf, intsOf, unclaimed } from '../../ir/operator.ts'
+import { numbersOf } from '../../ir/tensor.ts'
 import type { HeadPart, Heads, Meaning, RotatedPart, Rotation, Turned } from '../meaning.ts'
+import { prove } from '../prove.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { axisCut, checkFactor } from './elementwise.ts'
 
@@ -94,7 +96,7 @@ export const unsqueeze: Handler = (t, node) => {
 }
 
 /** Copies along the axis of size one after the axis of the heads. */
-export const expand: Handler = (t, node) => {
+export const expand: Handler = async (t, node) => {
   const input = t.read(node, 0)
   const from = t.types.get(node.inputs[0] ?? '')?.dims
   const to = t.dimsOf(node)
@@ -105,10 +107,35 @@ export const expand: Handler = (t, node) => {
     t.set(node, 0, input)
     return true
   }
-  const [axis = -1] = changed
-  if (changed.length > 1 || input.axes !== 'bh1td' || axis !== 2) return false
+  if (input.axes !== 'bh1td' || !changed.includes(COPIES)) return false
+  if (changed.length > 1) await proveCopies(t, node, input)
   t.set(node, 0, { ...input, axes: 'bhrtd' })
   return true
+}
+
+/** Axis of the copies in [batch, heads, copies, positions, numbers]. */
+const COPIES = 2
+
+/**
+ * Exporters may take the number of positions from the mask, whose axis has a name of its own. Throws
+ * `unsupported` where the shape is not that of the heads with copies.
+ */
+function proveCopies(t: Translator, node: Node, { count, dim, past }: Heads): Promise<void> {
+  const shape = node.inputs[1] ?? ''
+  return prove(t, node, [shape], {
+    shape: { width: 1 },
+    check([value], sizes) {
+      const found = numbersOf(value!)
+      const positions = sizes.tokens + (past === '' ? 0 : sizes.past)
+      const due = [1, count, found[COPIES], positions, dim]
+      if (found.length === due.length && found.every((size, axis) => size === due[axis] || size === 1)) return
+      throw unclaimed(
+        node,
+        `its shape ${shape} is [${found}] for ${sizes.tokens} tokens after ${sizes.past}, where heads of ` +
+          `shape [1, ${count}, 1, ${positions}, ${dim}] are copied`,
+      )
+    },
+  })
 }
 
 /** Numbers of each head: Slice over the last axis with step 1. */

@@ -3,9 +3,10 @@
 import type { TensorIndex, TensorInfo, ValueChange } from '../../../formats/tensors.ts'
 import { matrix, vector } from '../../../graph/builder.ts'
 import type { WeightPart, WeightRef } from '../../../graph/ir.ts'
+import type { Dim } from '../../ir/dims.ts'
 import { type Constant, type Graph, isStored, type Node } from '../../ir/graph.ts'
-import { unclaimed, unfit } from '../../ir/operator.ts'
-import { numbersOf, type Tensor } from '../../ir/tensor.ts'
+import { intOf, intsOf, unclaimed, unfit } from '../../ir/operator.ts'
+import { countOf, isFloat, numbersOf, type Tensor } from '../../ir/tensor.ts'
 import type { Matrix, StoredMatrix } from '../meaning.ts'
 import { type BlockWeight, blockTensor } from './block-weights.ts'
 import { type CodeMatrix, codeTensor, sizesOf } from './code-matrix.ts'
@@ -15,10 +16,21 @@ import { floatTensor, matrixTensor, transposed, unread } from './matrices.ts'
 const VECTOR_NAME = /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/
 const TABLE_NAME = /^(embed|positions|output)\.weight$/
 
+/** A constant as some nodes read it: its bytes stay in the file in their order. */
+interface View {
+  /** The name of the constant whose bytes it has. */
+  readonly name: string
+  readonly constant: Constant
+  /** Rows and columns have changed places. */
+  readonly isTurned: boolean
+}
+
 export class WeightTable {
   readonly #file: string
   readonly #graph: Graph
   readonly #tensors = new Map<string, TensorInfo>()
+  /** Constants as later nodes read them, by the names of outputs. */
+  readonly #views = new Map<string, View>()
   /** Names that were given out, by constant and form. */
   readonly #names = new Map<string, string>()
 
@@ -34,16 +46,50 @@ export class WeightTable {
     return this.#tensors
   }
 
-  /** The constant of an input. Throws `unsupported` when the input is computed. */
+  /**
+   * The constant of an input. Throws `unsupported` when the input is computed, and for a transposed one, whose
+   * bytes are in another order.
+   */
   constant(node: Node, index: number): Constant {
-    const name = node.inputs[index] ?? ''
-    const constant = this.#graph.constants.get(name)
-    if (constant !== undefined) return constant
-    throw unclaimed(node, `its input ${index} is not a constant`)
+    const { constant, isTurned } = this.#view(node, index)
+    if (!isTurned) return constant
+    throw unclaimed(
+      node,
+      `its input ${index} is a transposed matrix, which only products and embeddings read`,
+    )
+  }
+
+  /** Type and shape of a constant input, as the node reads it. */
+  typeOf(node: Node, index: number): Pick<Constant, 'dtype' | 'dims'> {
+    const { constant, isTurned } = this.#view(node, index)
+    const { dtype, dims } = constant
+    return { dtype, dims: isTurned ? dims.toReversed() : dims }
   }
 
   has(name: string | undefined): boolean {
-    return name !== undefined && this.#graph.constants.has(name)
+    return name !== undefined && (this.#graph.constants.has(name) || this.#views.has(name))
+  }
+
+  /**
+   * Notes that a node's output is the constant that it reads, transposed, cast to another float type or with
+   * another shape, `dims`. Returns false for anything else. The bytes are streamed from the file as those of
+   * the constant are.
+   */
+  view(node: Node, dims: readonly Dim[] | undefined): boolean {
+    const made = viewOf(node, this.#view(node, 0), dims)
+    const output = node.outputs[0] ?? ''
+    if (made === undefined || output === '') return false
+    this.#views.set(output, made)
+    return true
+  }
+
+  #view(node: Node, index: number): View {
+    const name = node.inputs[index] ?? ''
+    const known = this.#views.get(name)
+    if (known !== undefined) return known
+    const constant = this.#graph.constants.get(name)
+    if (constant !== undefined) return { name, constant, isTurned: false }
+    throw unclaimed(node, `its input ${index} is not a constant`)
   }
 
   /** A constant in memory. Throws `unsupported` when it is computed or too large. */
@@ -59,14 +105,14 @@ export class WeightTable {
 
   /** A float matrix that rows are multiplied by. `stored` is [k, n], or [n, k] when `isTurned`. */
   float(node: Node, index: number, isTurned: boolean, as?: string): Matrix {
-    const constant = this.constant(node, index)
-    const name = node.inputs[index]!
+    const { name, constant, isTurned: isView } = this.#view(node, index)
     const { dims } = constant
     if (dims.length !== 2) throw unclaimed(node, `it multiplies by ${name} of shape [${dims}]`)
-    const [n, k] = isTurned ? [dims[0]!, dims[1]!] : [dims[1]!, dims[0]!]
-    const made = this.#weight(`${name} ${isTurned}`, as ?? plain(name), (weight) => {
+    const isRows = isTurned !== isView
+    const [n, k] = isRows ? [dims[0]!, dims[1]!] : [dims[1]!, dims[0]!]
+    const made = this.#weight(`${name} [${dims}] ${isRows}`, as ?? plain(name), (weight) => {
       const tensor = matrixTensor(this.#file, weight, constant)
-      return isTurned ? tensor : transposed(tensor)
+      return isRows ? tensor : transposed(tensor)
     })
     return { weight: matrix(k, { [made]: n }), n }
   }
@@ -169,6 +215,32 @@ export class WeightTable {
     return name
   }
 }
+
+/** Undefined for a node that changes values. */
+function viewOf(node: Node, view: View, dims: readonly Dim[] | undefined): View | undefined {
+  const { constant, isTurned } = view
+  switch (node.op) {
+    case 'Identity':
+      return view
+    case 'Cast':
+      return isFloat(constant.dtype) && FLOAT_TYPES.includes(intOf(node, 'to', 0)) ? view : undefined
+    case 'Transpose': {
+      const perm = intsOf(node, 'perm', undefined) ?? [1, 0]
+      return constant.dims.length === 2 && `${perm}` === '1,0' ? { ...view, isTurned: !isTurned } : undefined
+    }
+    case 'Reshape': {
+      const isKnown = dims?.every((size): size is number => typeof size === 'number')
+      const shape = dims as readonly number[]
+      if (isTurned || isKnown !== true || countOf(shape) !== countOf(constant.dims)) return undefined
+      return { ...view, constant: { ...constant, dims: shape } }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** Of TensorProto: f32, f16 and bf16. */
+const FLOAT_TYPES: readonly number[] = [1, 10, 16]
 
 /** A name that marks a matrix. */
 const plain = (name: string): string =>
