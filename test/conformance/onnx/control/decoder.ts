@@ -50,6 +50,13 @@ export interface DecoderForm {
   readonly turned?: number
   /** How queries, keys and values, and gate and up, are cut from one product each. Default: from products of their own. */
   readonly merged?: 'slice' | 'split'
+  /**
+   * How the matrix of the logits is made of one that stays in its file: of the embeddings, of f16, or of rows
+   * with another shape. Default: it is a constant of its own.
+   */
+  readonly head?: 'transposed' | 'cast' | 'reshaped'
+  /** Name of the mask's axis of positions. Default: `past + tokens`. */
+  readonly maskAxis?: string
   /** Angles of the tokens, [1, tokens, turned / 2]. Gets positions times frequencies. */
   readonly angles?: (g: Nodes, angles: string, places: Places) => string
   /** Base of the rotation at a position; one base unless a table changes it. */
@@ -78,6 +85,9 @@ const presentName = ({ layer, kind }: StatePlace): string => `present.${layer}.$
 export function decoderBytes(form: DecoderForm): Uint8Array {
   return new Decoder(form).bytes()
 }
+
+/** Constants of more than 64 KB stay in their file, in f16 too. */
+export const vocabOf = ({ head }: DecoderForm): number => (head === undefined ? VOCAB : 2304)
 
 /** Heads of keys and values. */
 export const kvHeadsOf = ({ attention, heads = 2, kvHeads = 1 }: DecoderForm): number =>
@@ -113,26 +123,47 @@ class Decoder {
     const positions = this.#form.positions?.(g, usual, places) ?? usual
     const mask = this.#mask(places)
     const turn = this.#turn(positions, places)
-    let x = g.op('Gather', [this.#matrix(VOCAB, HIDDEN, 1), 'input_ids'])
+    const vocab = vocabOf(this.#form)
+    const table = this.#matrix(vocab, HIDDEN, 1)
+    let x = g.op('Gather', [table, 'input_ids'])
     if (this.#form.places === 'learned')
       x = g.op('Add', [x, g.op('Gather', [this.#matrix(this.#form.tableRows ?? 64, HIDDEN, 1), positions])])
     for (let layer = 0; layer < layersOf(this.#form); layer++) {
       x = g.op('Add', [x, this.#attention(layer, this.#norm(x), { mask, turn, positions, places })])
       x = g.op('Add', [x, this.#mlp(this.#norm(x))])
     }
-    g.node('MatMul', [this.#norm(x), this.#matrix(HIDDEN, VOCAB)], ['logits'])
+    g.node('MatMul', [this.#norm(x), this.#head(table, vocab)], ['logits'])
     const values = this.#values()
     this.#form.edit?.(g)
     return modelBytes({ ...values, nodes: g.nodes, constants: g.constants })
+  }
+
+  #head(table: string, vocab: number): string {
+    const g = this.#g
+    switch (this.#form.head) {
+      case 'transposed':
+        return g.op('Transpose', [table], { perm: { ints: [1, 0] } })
+      case 'cast':
+        return g.cast(this.#matrix(HIDDEN, vocab, undefined, g.halves.bind(g)), 'f32')
+      case 'reshaped': {
+        const rows = this.#matrix(HIDDEN * 2, vocab / 2, 2 / Math.sqrt(HIDDEN))
+        return g.op('Reshape', [rows, g.ints([HIDDEN, vocab])])
+      }
+      default:
+        return this.#matrix(HIDDEN, vocab)
+    }
   }
 
   #values(): { inputs: WrittenValue[]; outputs: WrittenValue[] } {
     const inputs: WrittenValue[] = [{ name: 'input_ids', type: TYPE.i64, dims: ['batch', 'tokens'] }]
     for (const name of this.#form.inputs ?? [])
       inputs.push({ name, type: TYPE.i64, dims: ['batch', 'tokens'] })
-    const outputs: WrittenValue[] = [{ name: 'logits', type: TYPE.f32, dims: ['batch', 'tokens', VOCAB] }]
+    const outputs: WrittenValue[] = [
+      { name: 'logits', type: TYPE.f32, dims: ['batch', 'tokens', vocabOf(this.#form)] },
+    ]
     if (!this.#hasState) return { inputs, outputs }
-    inputs.push({ name: 'attention_mask', type: TYPE.i64, dims: ['batch', 'past + tokens'] })
+    const { maskAxis = 'past + tokens' } = this.#form
+    inputs.push({ name: 'attention_mask', type: TYPE.i64, dims: ['batch', maskAxis] })
     inputs.push({ name: 'position_ids', type: TYPE.i64, dims: ['batch', 'tokens'] })
     for (const place of this.#states()) {
       const dims = ['batch', this.#kvHeads, 'past', HEAD_DIM]
@@ -388,9 +419,14 @@ class Decoder {
   }
 
   /** Numbers that make rows of about one in size of rows of that size. */
-  #matrix(rows: number, columns: number, scale = 2 / Math.sqrt(rows)): string {
+  #matrix(
+    rows: number,
+    columns: number,
+    scale = 2 / Math.sqrt(rows),
+    write = (values: number[], dims: number[]) => this.#g.floats(values, dims),
+  ): string {
     const values = Array.from({ length: rows * columns }, () => (this.#random.unit() * 2 - 1) * scale * 1.7)
-    return this.#g.floats(values, [rows, columns])
+    return write(values, [rows, columns])
   }
 }
 

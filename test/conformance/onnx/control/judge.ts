@@ -6,7 +6,16 @@ import { isHalfbyteError } from '../../../../src/base/errors.ts'
 import { largestDifference, logitsOf, withModel } from '../../testing/node-engine.ts'
 import { byteTokenizer } from '../byte-tokenizer.ts'
 import { openGraph } from '../open-graph.ts'
-import { type DecoderForm, decoderBytes, HEAD_DIM, kvHeadsOf, layersOf, pastName, VOCAB } from './decoder.ts'
+import {
+  type DecoderForm,
+  decoderBytes,
+  HEAD_DIM,
+  kvHeadsOf,
+  layersOf,
+  pastName,
+  VOCAB,
+  vocabOf,
+} from './decoder.ts'
 
 export type Verdict =
   | { readonly is: 'refused'; readonly why: string }
@@ -29,7 +38,7 @@ export async function judgeDecoder(
   isRounded = false,
 ): Promise<Verdict> {
   const bytes = decoderBytes(form)
-  const opened = await open(bytes)
+  const opened = await open(bytes, vocabOf(form))
   if (typeof opened === 'string') return { is: 'refused', why: opened }
   const positions = opened.mostPositions
   const most = Math.min(positions ?? Infinity, contextOf(opened))
@@ -54,9 +63,9 @@ export async function judgeDecoder(
 const contextOf = (file: Awaited<ReturnType<typeof openGraph>>): number =>
   (file.metadata.get('config') as unknown as { contextLength: number }).contextLength
 
-async function open(bytes: Uint8Array) {
+async function open(bytes: Uint8Array, vocab: number) {
   try {
-    return await openGraph([bufferSource('model.onnx', bytes), byteTokenizer(VOCAB)])
+    return await openGraph([bufferSource('model.onnx', bytes), byteTokenizer(vocab)])
   } catch (error) {
     if (isHalfbyteError(error) && error.code === 'unsupported') return error.message
     throw error
@@ -99,6 +108,7 @@ class Runtime {
     found: readonly Float32Array[],
     tolerance: number,
   ): Promise<string | undefined> {
+    const vocab = vocabOf(this.#form)
     let past = 0
     let states = this.#empty()
     for (const tokens of chunks) {
@@ -109,7 +119,7 @@ class Runtime {
         return `ONNX Runtime fails on ${tokens} tokens after ${past}: ${String(error).slice(0, 120)}`
       }
       const logits = made['logits']!.data as Float32Array
-      const rows = Array.from({ length: tokens }, (_, row) => logits.subarray(row * VOCAB, (row + 1) * VOCAB))
+      const rows = Array.from({ length: tokens }, (_, row) => logits.subarray(row * vocab, (row + 1) * vocab))
       const difference = largestDifference(found.slice(past, past + tokens), rows)
       if (!(difference <= tolerance))
         return `logits differ by ${difference} in ${tokens} tokens after ${past}`

@@ -1,5 +1,6 @@
 // Nodes for tests. In: operators and the values that they read. Out: the parts of a graph, each value with a
 // name of its own.
+import { floatToHalf } from '../../../../src/base/half.ts'
 import type {
   WrittenAttribute,
   WrittenNode,
@@ -52,6 +53,10 @@ export class Nodes {
 
   floats(values: ArrayLike<number>, dims: readonly number[] = [values.length]): string {
     return this.#constant(TYPE.f32, dims, new Uint8Array(Float32Array.from(values).buffer))
+  }
+
+  halves(values: ArrayLike<number>, dims: readonly number[] = [values.length]): string {
+    return this.#constant(TYPE.f16, dims, new Uint8Array(Uint16Array.from(values, floatToHalf).buffer))
   }
 
   float(value: number): string {
