@@ -12,7 +12,12 @@ const VERSION = 20
 export const joinGelus: Pass = {
   name: 'GELU',
   run(graph) {
-    const room: Room = { graph, makers: producersOf(graph), types: inferTypes(graph) }
+    const room: Room = {
+      graph,
+      makers: producersOf(graph),
+      once: readOnce(graph),
+      types: inferTypes(graph),
+    }
     const nodes = graph.nodes.map((node) => (node.op === 'Mul' ? (geluOf(room, node) ?? node) : node))
     return nodes.every((node, at) => node === graph.nodes[at]) ? graph : { ...graph, nodes }
   },
@@ -21,6 +26,8 @@ export const joinGelus: Pass = {
 interface Room {
   readonly graph: Graph
   readonly makers: ReadonlyMap<string, Node>
+  /** Values that one node reads once. */
+  readonly once: ReadonlySet<string>
   readonly types: Types
 }
 
@@ -28,7 +35,10 @@ const CLOSE = 1e-6
 /** Nested products or sums that are looked through; a chain of x * x would have 2^n factors. */
 const DEEPEST = 4
 
-/** The names whose product, or sum, a value is, and the numbers combined to one. */
+/**
+ * The names whose product, or sum, a value is, and the numbers combined to one. A value that is read more than
+ * once is one of the names: x of a GELU may be a product itself, as those of codes and their scales are.
+ */
 function parts(
   room: Room,
   name: string,
@@ -43,7 +53,8 @@ function parts(
   const node = makers.get(name)
   const isQuotient = op === 'Mul' && node?.op === 'Div'
   const isPair = node?.domain === '' && (node.op === op || isQuotient) && node.inputs.length === 2
-  const isOpen = isPair && depth < DEEPEST
+  const isOwn = depth === 0 || room.once.has(name)
+  const isOpen = isPair && isOwn && depth < DEEPEST
   if (!isOpen) return { names: [name], number: neutral }
   const [left, right] = node.inputs.map((each) => parts(room, each, op, depth + 1)) as [
     ReturnType<typeof parts>,

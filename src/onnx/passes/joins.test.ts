@@ -88,6 +88,31 @@ test('GELU by erf is one node, and what has another number is not', async () => 
   expect(await left(other, X)).toHaveLength(5)
 })
 
+const TANH = [
+  node('Mul', ['x', 'x'], 'square'),
+  node('Mul', ['x', 'square'], 'cube'),
+  node('Mul', ['small', 'cube'], 'term'),
+  node('Add', ['x', 'term'], 'sum'),
+  node('Mul', ['outer', 'sum'], 'inner'),
+  node('Tanh', ['inner'], 't'),
+  node('Add', ['one', 't'], 'f'),
+  node('Mul', ['x', 'f'], 'g'),
+  node('Mul', ['half', 'g'], 'y'),
+]
+
+test('GELU is one node where its input is a product too, as products of codes are', async () => {
+  const scaled = { nodes: [node('Mul', ['codes', 'scale'], 'x')], inputs: ['codes', 'scale'], outputs: ['y'] }
+  const feeds = { codes: matrix([2, 5], 4), scale: matrix([1], 1) }
+  const tanh = [...CONSTANTS, number('small', 0.044715), number('outer', Math.sqrt(2 / Math.PI))]
+  for (const [nodes, constants] of [
+    [ERF, CONSTANTS],
+    [TANH, tanh],
+  ] as const) {
+    const graph = { ...scaled, nodes: [...scaled.nodes, ...nodes], constants }
+    expect(await left(graph, feeds)).toEqual(['Mul', 'Gelu'])
+  }
+})
+
 test('a chain that doubles its factors with every node ends', async () => {
   const nodes = Array.from({ length: 60 }, (_, at) =>
     node('Mul', [at === 0 ? 'x' : `m${at}`, at === 0 ? 'x' : `m${at}`], `m${at + 1}`),
