@@ -86,7 +86,7 @@ export interface Runs {
 
 /**
  * How keys and values are stored. `int8`: codes with a scale and an offset per position and KV head. `fp8`:
- * e4m3 with a scale per position and KV head.
+ * e3m4 with a scale per position and KV head.
  */
 export interface KvFormat {
   /** Keys. Default `f32`. */

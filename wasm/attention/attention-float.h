@@ -46,9 +46,9 @@ SCORE_FLOATS(2, 2)
 SCORE_FLOATS(3, 2)
 SCORE_FLOATS(4, 2)
 
-/* The numbers that 4 e4m3 codes stand for, sign-extended to i32 lanes: exponent and mantissa move to f32's places. */
+/* The numbers that 4 e3m4 codes stand for, sign-extended to i32 lanes: exponent and mantissa move to f32's places. */
 INLINE v128_t fp8_values(v128_t wide) {
-    return mul(wasm_v128_and(wasm_i32x4_shl(wide, 20), wasm_u32x4_splat(0x87f00000)), splat(0x1p120f));
+    return mul(wasm_v128_and(wasm_i32x4_shl(wide, FP8_SHIFT), wasm_u32x4_splat(FP8_BITS)), splat(FP8_UNIT));
 }
 /* fp8 values of 4 positions, 4 dims each. */
 INLINE void load_fp8(v128_t *in, const uint8_t *v) {

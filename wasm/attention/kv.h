@@ -10,8 +10,9 @@
  *   int8     low, high   least and greatest element       scale = (high - low) / 255      offset = low + 128 * scale
  *            code  = nearest((x - low) * (255 / (high - low))) - 128, ties to even
  *            high - low below 2^-100: scale 0, codes -128 and offset low
- *   fp8      scale = max|x| / 448        code = nearest e4m3 of x * (448 / max|x|), ties to even
- *            below 2^-7: 0; from there to 2^-6: 2^-6, the least normal; max|x| below 2^-100: scale and codes 0
+ *   fp8      scale = max|x| / 31         code = nearest e3m4 of x * (31 / max|x|), ties to even
+ *            e3m4: a sign, 3 bits of exponent with a bias of 3, 4 bits of mantissa; no infinities, no NaN
+ *            below 2^-3: 0; from there to 2^-2: 2^-2, the least normal; max|x| below 2^-100: scale and codes 0
  *
  * A NaN or an infinity shows in the scale and the offset, so it is not lost. */
 #ifndef HALFBYTE_KV_H
@@ -19,9 +20,13 @@
 #include "simd/simd.h"
 
 #define LEAST_RANGE 0x1p-100f
-#define FP8_MOST 448.0f
-/* e4m3 bits moved to f32's places give the number times 2^-FP8_EXPONENT. */
-#define FP8_EXPONENT 120
+#define FP8_MOST 31.0f
+/* e3m4 bits moved up by FP8_SHIFT, to f32's places, give the number over FP8_UNIT. The upper bits of an f32 of at least
+ * 2^-2, moved down, are FP8_NONE + code. */
+#define FP8_SHIFT 19
+#define FP8_UNIT 0x1p124f
+#define FP8_BITS 0x83f80000u
+#define FP8_NONE (124u << 4)
 
 INLINE uint32_t kv_codes_bytes(uint32_t format, uint32_t dim) {
     return BLOCK_POSITIONS * dim * (format == KV_F32 ? 4 : 1);
@@ -88,22 +93,22 @@ INLINE uint32_t narrow4(v128_t v) {
 
 INLINE uint8_t fp8_code__ref(float x, float inverse) {
     const float y = x * inverse, size = __builtin_fabsf(y);
-    if (size < 0x1p-6f) return (uint8_t)((bits_of(y) >> 24 & 0x80) | (size < 0x1p-7f ? 0 : 8));
-    const uint32_t u = bits_of(size), rounded = u + 0x7ffff + (u >> 20 & 1);
-    return (uint8_t)((bits_of(y) >> 24 & 0x80) | ((rounded >> 20) - (FP8_EXPONENT << 3)));
+    if (size < 0x1p-2f) return (uint8_t)((bits_of(y) >> 24 & 0x80) | (size < 0x1p-3f ? 0 : 16));
+    const uint32_t u = bits_of(size), rounded = u + 0x3ffff + (u >> FP8_SHIFT & 1);
+    return (uint8_t)((bits_of(y) >> 24 & 0x80) | ((rounded >> FP8_SHIFT) - FP8_NONE));
 }
 INLINE float fp8_value__ref(uint8_t code) {
-    return float_of((uint32_t)(code & 0x80) << 24 | (uint32_t)(code & 0x7f) << 20) * 0x1p120f;
+    return float_of((uint32_t)(code & 0x80) << 24 | (uint32_t)(code & 0x7f) << FP8_SHIFT) * FP8_UNIT;
 }
 /* Four codes in the low bytes of the lanes. */
 INLINE v128_t fp8_codes(const float *x, float inverse) {
     const v128_t y = mul(load(x), splat(inverse)), sign = wasm_u32x4_splat(0x80000000);
     const v128_t size = wasm_v128_andnot(y, sign);
-    const v128_t odd = wasm_v128_and(wasm_u32x4_shr(size, 20), wasm_u32x4_splat(1));
-    const v128_t rounded = wasm_u32x4_shr(wasm_i32x4_add(wasm_i32x4_add(size, wasm_u32x4_splat(0x7ffff)), odd), 20);
-    const v128_t normal = wasm_i32x4_sub(rounded, wasm_u32x4_splat(FP8_EXPONENT << 3));
-    const v128_t small = wasm_v128_andnot(wasm_u32x4_splat(8), wasm_f32x4_lt(size, splat(0x1p-7f)));
-    const v128_t code = wasm_v128_bitselect(small, normal, wasm_f32x4_lt(size, splat(0x1p-6f)));
+    const v128_t odd = wasm_v128_and(wasm_u32x4_shr(size, FP8_SHIFT), wasm_u32x4_splat(1));
+    const v128_t up = wasm_i32x4_add(wasm_i32x4_add(size, wasm_u32x4_splat(0x3ffff)), odd);
+    const v128_t normal = wasm_i32x4_sub(wasm_u32x4_shr(up, FP8_SHIFT), wasm_u32x4_splat(FP8_NONE));
+    const v128_t small = wasm_v128_andnot(wasm_u32x4_splat(16), wasm_f32x4_lt(size, splat(0x1p-3f)));
+    const v128_t code = wasm_v128_bitselect(small, normal, wasm_f32x4_lt(size, splat(0x1p-2f)));
     return wasm_v128_or(code, wasm_u32x4_shr(wasm_v128_and(y, sign), 24));
 }
 INLINE float largest_of__ref(const float *x, uint32_t n) {

@@ -7,6 +7,7 @@ import { randomFrom } from '../../test/helpers/random.ts'
 import {
   FORMATS,
   formatFields,
+  fp8Value,
   type KvShape,
   keyBytes,
   storedKey,
@@ -171,7 +172,7 @@ describe('rope_kv stores keys and values', () => {
             key.scale / 2 + Math.abs(k!) * 2 ** -21 + FLUSHED,
           )
           const step =
-            format.v === 'fp8' ? Math.max(Math.abs(v!) / 16, value.scale * 2 ** -7) : value.scale / 2
+            format.v === 'fp8' ? Math.max(Math.abs(v!) / 32, value.scale * 2 ** -3) : value.scale / 2
           const bound = format.v === 'f32' ? 0 : step + Math.abs(v!) * 2 ** -21 + FLUSHED
           expect(Math.abs(value.values[d]! - v!)).toBeLessThanOrEqual(bound)
         }
@@ -198,20 +199,76 @@ describe('rope_kv stores keys and values', () => {
       }
     }
   })
+})
 
-  test('uses every code of e4m3 that is normal, and zero', () => {
-    const shape = { kvHeads: 1, dim: 256, format: { k: 'f32', v: 'fp8' }, ropeDims: 0 } as const
+describe('fp8 values are e3m4', () => {
+  const shape = { kvHeads: 1, dim: 256, format: { k: 'f32', v: 'fp8' }, ropeDims: 0 } as const
+  const CODES = Array.from({ length: 256 }, (_, code) => code)
+  const isStored = (code: number) => (code & 0x70) > 0 || (code & 0x7f) === 0
+
+  /** Rows of 256 values as they are stored. */
+  function stored(rows: readonly (readonly number[])[]) {
     const machine = plainMachine('simd128')
-    const numbers = Array.from({ length: 256 }, (_, d) => (d % 2 ? 1 : -1) * 448 * 2 ** (-(d >> 1) / 8))
-    const blocks = layWrite(machine, shape, 0, 1, (_, __, lane) => numbers[lane]!)
+    const blocks = layWrite(machine, shape, 0, rows.length, (_, row, lane) => rows[row]![lane]!)
     machine.run()
-    const { values, scale } = storedValue(machine, shape, blocks[0]! + offsets(shape).vOffset, 0, 0)
-    expect(scale).toBe(1)
-    expect(Math.max(...values)).toBe(448)
-    expect(Math.min(...values)).toBe(-448)
-    for (const [d, value] of values.entries()) {
-      if (Math.abs(numbers[d]!) < 2 ** -7) expect(value + 0).toBeCloseTo(0, 10)
-      else expect(Math.abs(value)).toBeGreaterThanOrEqual(2 ** -6)
+    return rows.map((_, p) =>
+      storedValue(machine, shape, blocks[p >> 6]! + offsets(shape).vOffset, 0, p & 63),
+    )
+  }
+
+  test('every normal code and both zeros are read back, and numbers below the normal ones become 0 or 2^-2', () => {
+    const [row] = stored([CODES.map(fp8Value)])
+    expect(row!.scale).toBe(1)
+    for (const [code, value] of row!.values.entries()) {
+      const size = Math.abs(fp8Value(code))
+      const wanted = isStored(code) ? size : size < 2 ** -3 ? 0 : 2 ** -2
+      expect(value, `${code}`).toBe(code & 0x80 ? -wanted : wanted)
+    }
+    expect(new Set(row!.values.map(Math.abs)).size).toBe(113)
+    expect(Math.max(...row!.values)).toBe(31)
+  })
+
+  test('is the nearest code, ties to even, and never beyond 31 times the scale', () => {
+    const normal = CODES.filter((code) => code < 0x80 && code >= 0x10)
+    const nearest = (size: number): number => {
+      if (size < 2 ** -2) return size < 2 ** -3 ? 0 : 2 ** -2
+      const far = (code: number) => Math.abs(fp8Value(code) - size)
+      const order = normal.toSorted((a, b) => far(a) - far(b) || (a & 1) - (b & 1))
+      return fp8Value(order[0]!)
+    }
+    const random = randomFrom(11)
+    // The first element of each row is the largest, so the scale is 1.
+    const middles = normal.slice(1).map((code) => (fp8Value(code) + fp8Value(code - 1)) / 2)
+    const beside = middles.flatMap((middle) => [middle, middle * (1 - 2 ** -20), middle * (1 + 2 ** -20)])
+    const drawn = Array.from({ length: 4000 }, () => Math.fround(31 * random() ** 3))
+    const sizes = [...beside, ...drawn]
+    const rows = Array.from({ length: Math.ceil(sizes.length / 255) }, (_, row) => [
+      31,
+      ...Array.from({ length: 255 }, (__, lane) => sizes[row * 255 + lane] ?? 0),
+    ])
+    const signed = rows.map((row) => row.map((size, lane) => (lane % 3 === 1 ? -size : size)))
+    for (const [r, { values, scale }] of stored(signed).entries()) {
+      expect(scale).toBe(1)
+      for (const [lane, value] of values.entries()) expect(Math.abs(value)).toBe(nearest(rows[r]![lane]!))
+      for (const [lane, value] of values.entries())
+        expect(value * signed[r]![lane]!).toBeGreaterThanOrEqual(0)
+    }
+  })
+
+  test('keeps the largest of a row of any size, and is within a 32nd of it everywhere', () => {
+    const random = randomFrom(12)
+    const rows = Array.from({ length: 120 }, (_, row) => {
+      const most = 2 ** (-99 + (row * 226) / 120) * (1 + random())
+      return CODES.map((lane) => Math.fround(lane === row ? most : most * (2 * random() - 1)))
+    })
+    for (const [r, { values, scale }] of stored(rows).entries()) {
+      const most = Math.abs(rows[r]![r]!)
+      expect(Math.abs(values[r]! / most - 1)).toBeLessThan(2 ** -22)
+      for (const [lane, value] of values.entries()) {
+        const wanted = rows[r]![lane]!
+        const bound = Math.max(Math.abs(wanted) / 32, scale / 8) + most * 2 ** -22
+        expect(Math.abs(value - wanted)).toBeLessThanOrEqual(bound)
+      }
     }
   })
 })

@@ -34,9 +34,9 @@
  *            | f32 [64] scales | f32 [64] offsets | i32 [64] sums of codes * -64
  *   V f32    f32 [head_dim/4][64][4]
  *   V int8   i8 [head_dim/4][64/4][4 dims][4 positions] | f32 [64] scales | f32 [64] offsets
- *   V fp8    e4m3 [head_dim/4][64][4] | f32 [64] scales
+ *   V fp8    e3m4 [head_dim/4][64][4] | f32 [64] scales
  *   value = scale * code + offset     int8, codes -128..127
- *   value = scale * code              fp8, normal codes (2^-6 and more) and zero only
+ *   value = scale * code              fp8, normal codes (2^-2 to 31) and zero only
  */
 #ifndef HALFBYTE_ABI_H
 #define HALFBYTE_ABI_H

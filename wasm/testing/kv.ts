@@ -44,9 +44,7 @@ export function fillBlock(
   const random = randomFrom(seed)
   const fill = (part: number, isFloat: boolean, words: number) => {
     for (let i = 0; isFloat && i < 64 * dim; i++) machine.f32[part / 4 + i] = 2 * random() - 1
-    // 0x7f is not a number in e4m3, and no position would store it.
-    for (let i = 0; !isFloat && i < 64 * dim; i++)
-      machine.u8[part + i] = (random() * 0x7f) | (random() < 0.5 ? 128 : 0)
+    for (let i = 0; !isFloat && i < 64 * dim; i++) machine.u8[part + i] = random() * 256
     for (let p = 0; words > 0 && p < 64; p++) machine.f32[(part + 64 * dim) / 4 + p] = (1 + random()) / 200
     for (let p = 64; p < 64 * Math.min(words, 2); p++)
       machine.f32[(part + 64 * dim) / 4 + p] = random() / 10 - 0.05
@@ -64,11 +62,11 @@ export function fillBlock(
 
 const signed = (byte: number): number => (byte << 24) >> 24
 
-/** e4m3 without its NaN. */
+/** e3m4 of which every code is a number. */
 export function fp8Value(code: number): number {
-  const exponent = (code >> 3) & 15
-  const mantissa = code & 7
-  const size = exponent === 0 ? mantissa * 2 ** -9 : (8 + mantissa) * 2 ** (exponent - 10)
+  const exponent = (code >> 4) & 7
+  const mantissa = code & 15
+  const size = exponent === 0 ? mantissa * 2 ** -6 : (16 + mantissa) * 2 ** (exponent - 7)
   return code & 0x80 ? -size : size
 }
 

@@ -1,12 +1,15 @@
 // In: a small model whose file is read without a pause. Out: whether messages are answered while its weights
-// are loaded.
+// are loaded, and the fingerprint of its state.
 import { expect, test } from 'vitest'
 import { ggufFile } from '../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'
+import { storedConfig } from '../../arch/config/config-hbm.ts'
 import { bufferSource } from '../../base/bytes.ts'
+import { sha256 } from '../../base/sha256.ts'
 import { nodeHost } from '../../cli/node-host.ts'
 import { openModel } from '../../formats/open-model.ts'
 import { buildModel } from './build-model.ts'
+import { modelFingerprint } from './load-weights.ts'
 import { prepareModel } from './prepare.ts'
 
 test('a message that arrives during a load is handled before the last weight is there', async () => {
@@ -31,4 +34,18 @@ test('a message that arrives during a load is handled before the last weight is 
   await built.dispose()
   expect(order.indexOf('answer')).toBeGreaterThan(0)
   expect(order.indexOf('answer')).toBeLessThan(order.indexOf('end'))
+})
+
+test('state with fp8 values has another fingerprint than when its codes were e4m3, other state has the same', async () => {
+  const bytes = new Uint8Array(await (await ggufFile(randomLlama({ seed: 3 }))).arrayBuffer())
+  const file = await openModel([bufferSource('a.gguf', bytes)])
+  for (const v of ['f32', 'int8', 'fp8'] as const) {
+    const { config, plan } = await prepareModel(file, { weights: 'w8', kvCache: { k: 'f32', v } })
+    const { slots, stateGroups, slabBytes } = plan
+    const form = JSON.stringify({ config: storedConfig(config), slots, stateGroups, slabBytes })
+    const earlier = await sha256(new TextEncoder().encode(form))
+    const now = await modelFingerprint(config, plan)
+    if (v === 'fp8') expect(now).not.toBe(earlier)
+    else expect(now).toBe(earlier)
+  }
 })

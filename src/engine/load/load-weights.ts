@@ -6,6 +6,7 @@ import type { ModelConfig } from '../../arch/config/config.ts'
 import { storedConfig } from '../../arch/config/config-hbm.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { sha256 } from '../../base/sha256.ts'
+import { FP8_CODES } from '../../graph/plan/layouts.ts'
 import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
 import { ALIGNMENT, type Arena, offset, type Ptr } from '../../runtime/memory/arena.ts'
 import type { ShardGroup } from '../../runtime/shards/shard-group.ts'
@@ -45,7 +46,9 @@ export async function modelFingerprint(
   { slots, stateGroups, slabBytes }: Plan,
   samples: readonly WeightSample[] = [],
 ): Promise<string> {
-  const form = JSON.stringify({ config: storedConfig(config), slots, stateGroups, slabBytes })
+  const hasFp8 = stateGroups.some(({ format }) => format.v === 'fp8')
+  const fp8 = hasFp8 ? { fp8: FP8_CODES } : {}
+  const form = JSON.stringify({ config: storedConfig(config), slots, stateGroups, slabBytes, ...fp8 })
   const all = new Blob([form, ...samples.map(({ bytes }) => bytes)])
   return sha256(new Uint8Array(await all.arrayBuffer()))
 }

@@ -118,6 +118,12 @@ const WORDS = { k: { f32: 0, int8: 12 }, v: { f32: 0, int8: 8, fp8: 4 } } as con
 const CODE_BYTES = { f32: 4, int8: 1, fp8: 1 } as const
 
 /**
+ * What the codes of `fp8` are. Fingerprints contain it: state that was saved with other codes, as with e4m3
+ * before this name was there, has the same layout and would be read as wrong numbers.
+ */
+export const FP8_CODES = 'e3m4'
+
+/**
  * K of one layer in one block: codes of [kvHead][64][headDim] and their words, in the order of
  * wasm/core/abi.h.
  */
