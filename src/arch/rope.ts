@@ -16,11 +16,15 @@ export interface RopeTable {
 export function ropeTables({ rope, localRope }: ModelConfig, contextLength: number): RopeTable[] {
   const table = (config: RopeConfig): RopeTable => ({
     frequencies: inverseFrequencies(config, contextLength),
-    magnitude: config.scaling !== undefined && 'magnitude' in config.scaling ? config.scaling.magnitude : 1,
+    magnitude: magnitudeOf(config),
   })
   if (rope.dims === 0) return []
   return localRope === undefined ? [table(rope)] : [table(rope), table(localRope)]
 }
+
+/** What cosines and sines are multiplied by; 1 where the scaling does not say. */
+export const magnitudeOf = ({ scaling }: Pick<RopeConfig, 'scaling'>): number =>
+  scaling !== undefined && 'magnitude' in scaling ? (scaling.magnitude ?? 1) : 1
 
 /** Radians per position of each rotated pair: theta^(-2i / dims), changed as `scaling` says. [dims/2] */
 export function inverseFrequencies(rope: RopeConfig, contextLength = 0): Float64Array {

@@ -83,6 +83,11 @@ function ropeConfig(fields: Fields): RopeConfig {
   return { ...fields.numbers('theta', 'dims'), pairing, scaling: ropeScaling(fields.record('scaling')) }
 }
 
+function magnitudeOf(fields: Fields): { readonly magnitude?: number } {
+  const magnitude = fields.number('magnitude', 1)
+  return magnitude === 1 ? {} : { magnitude }
+}
+
 function ropeScaling(fields: Fields | undefined): RopeScaling | undefined {
   if (fields === undefined) return undefined
   const type = fields.text('type')
@@ -96,7 +101,7 @@ function ropeScaling(fields: Fields | undefined): RopeScaling | undefined {
         ...fields.numbers('factor', 'lowFrequencyFactor', 'highFrequencyFactor', 'originalContextLength'),
       }
     case 'factors':
-      return { type, factors: factors('factors') }
+      return { type, factors: factors('factors'), ...magnitudeOf(fields) }
     case 'yarn':
       return { type, ...fields.numbers('factor', 'originalContextLength', 'fast', 'slow', 'magnitude') }
     case 'longrope':

@@ -15,8 +15,11 @@ export type RopeScaling =
       readonly highFrequencyFactor: number
       readonly originalContextLength: number
     }
-  /** One divisor per frequency, as GGUF's `rope_freqs.weight` stores Llama 3's. [ropeDims/2] */
-  | { readonly type: 'factors'; readonly factors: readonly number[] }
+  /**
+   * One divisor per frequency, as GGUF's `rope_freqs.weight` stores Llama 3's. [ropeDims/2] Cosines and sines are
+   * multiplied by `magnitude`, 1 by default.
+   */
+  | { readonly type: 'factors'; readonly factors: readonly number[]; readonly magnitude?: number }
   | {
       /**
        * Pairs that turn less than `slow` times in the original length are divided by `factor`, those that

@@ -18,17 +18,19 @@ const bf16: Round = (value) => {
 interface Form {
   readonly theta: (position: number) => number
   readonly half: number
+  /** Factor of the table; default 1. */
+  readonly magnitude?: number
   /** How the tables, and how positions, frequencies and angles are rounded. */
   readonly table: Round
   readonly angle: Round
 }
 
-function recognised({ theta, half, table, angle }: Form, positions = 1024) {
+function recognised({ theta, half, table, angle, magnitude = 1 }: Form, positions = 1024) {
   const values = (from: number, to: number, wave: Round) =>
     Float32Array.from({ length: (to - from) * half }, (_, at) => {
       const position = from + Math.floor(at / half)
       const frequency = angle(theta(position) ** (-(at % half) / half))
-      return table(wave(angle(angle(position) * frequency)))
+      return table(magnitude * wave(angle(angle(position) * frequency)))
     })
   return recogniseRope({
     half,
@@ -54,6 +56,17 @@ test.each<[string, Round, Round]>([
     }),
     { numRuns: 12 },
   )
+})
+
+test.each([
+  ['f32', Math.fround],
+  ['f16', f16],
+])('the magnitude of YaRN is read from %s tables', async (_, table) => {
+  const form = { theta: () => 10_000, half: 16, table, angle: Math.fround, magnitude: 1.25 }
+  expect(await recognised(form)).toMatchObject({
+    theta: 10_000,
+    scaling: { type: 'factors', factors: Array(16).fill(1), magnitude: 1.25 },
+  })
 })
 
 test('frequencies that are f16 are read as they are, which may be powers of no base', async () => {

@@ -1,6 +1,7 @@
 // Finds the base and divisors of the frequencies of cosines and sines, from a constant table or as a graph
 // computes them, or says why there are none.
 import type { RopeScaling } from '../../arch/config/config.ts'
+import { magnitudeOf } from '../../arch/rope.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
 import { type Constant, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
@@ -85,13 +86,11 @@ async function computedRope(t: Translator, node: Node, rotation: Rotation): Prom
     }),
   })
   if (found === undefined) throw unclaimed(node, `${cos} and ${sin} are no rotation by fixed frequencies`)
-  const frequencies = frequenciesOf(half, found)
-  const { precision } = found
   await prove(t, node, [cos, sin], {
     shape: { width: dims },
     check([cosines, sines], sizes) {
       const angles = anglesOf(sizes, [cosines!, sines!])
-      const wrong = wrongPosition(angles, sizes.past, frequencies, precision)
+      const wrong = wrongPosition(angles, sizes.past, half, found)
       if (wrong === undefined) return
       throw unclaimed(
         node,
@@ -189,26 +188,34 @@ export async function recogniseRope(rows: RopeRows): Promise<FoundRope | undefin
   if (positions < 2 || half < 1) return undefined
   const frequencies = await measured(rows)
   if (frequencies === undefined) return undefined
-  for (const precision of precisionsOf(await rows.rows(0, Math.min(BLOCK, positions)))) {
-    const found = withBase(frequencies, precision)
+  const first = await rows.rows(0, Math.min(BLOCK, positions))
+  for (const precision of precisionsOf(first)) {
+    const found = withBase(frequencies, magnitudeIn(first, precision), precision)
     if (await rotatesAll(rows, found)) return found
   }
   return undefined
 }
 
-function withBase(frequencies: readonly number[], precision: Precision): FoundRope {
+/** What the table is multiplied by, as YaRN multiplies it: the cosine at position 0. */
+function magnitudeIn({ cos }: Angles, { value }: Precision): number {
+  const [magnitude = 1] = cos
+  return Math.abs(magnitude - 1) <= value || !(magnitude > 0) ? 1 : magnitude
+}
+
+function withBase(frequencies: readonly number[], magnitude: number, precision: Precision): FoundRope {
   const half = frequencies.length
   const theta = roundBase(frequencies, precision.frequency)
-  if (theta !== undefined) return { theta, precision }
-  const factors = frequencies.map((each, pair) => USUAL_BASE ** (-pair / half) / each)
-  return { theta: USUAL_BASE, scaling: { type: 'factors', factors }, precision }
+  if (theta !== undefined && magnitude === 1) return { theta, precision }
+  const base = theta ?? USUAL_BASE
+  const factors = frequencies.map((each, pair) => (theta === undefined ? base ** (-pair / half) / each : 1))
+  const scaling = { type: 'factors', factors, ...(magnitude !== 1 && { magnitude }) } as const
+  return { theta: base, scaling, precision }
 }
 
 async function rotatesAll({ half, positions, rows }: RopeRows, found: FoundRope): Promise<boolean> {
-  const frequencies = frequenciesOf(half, found)
   for (let from = 0; from < positions; from += BLOCK) {
     const angles = await rows(from, Math.min(from + BLOCK, positions))
-    if (wrongPosition(angles, from, frequencies, found.precision) !== undefined) return false
+    if (wrongPosition(angles, from, half, found) !== undefined) return false
   }
   return true
 }
@@ -220,20 +227,23 @@ export const frequenciesOf = (half: number, { theta, scaling }: FoundRope): numb
     return theta ** (-pair / half) / factor
   })
 
-/** The first position whose cosines and sines are not of these frequencies; `from` is that of row 0. */
+/** The first position whose cosines and sines are not those of the rotation; `from` is that of row 0. */
 export function wrongPosition(
   { cos, sin }: Angles,
   from: number,
-  frequencies: readonly number[],
-  precision: Precision,
+  half: number,
+  found: FoundRope,
 ): number | undefined {
-  const half = frequencies.length
+  const { precision } = found
+  const frequencies = frequenciesOf(half, found)
+  const magnitude = magnitudeOf(found)
   for (let at = 0; at < cos.length; at++) {
     const position = from + Math.floor(at / half)
     const angle = position * frequencies[at % half]!
-    const off = Math.max(Math.abs(cos[at]! - Math.cos(angle)), Math.abs(sin[at]! - Math.sin(angle)))
+    const offCos = Math.abs(cos[at]! - magnitude * Math.cos(angle))
+    const offSin = Math.abs(sin[at]! - magnitude * Math.sin(angle))
     const most = precision.value + position * precision.position + angle * precision.radian
-    if (!(off <= most)) return position
+    if (!(Math.max(offCos, offSin) <= magnitude * most)) return position
   }
   return undefined
 }
