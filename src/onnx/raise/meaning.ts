@@ -119,7 +119,7 @@ export interface Heads {
   readonly dim: number
   /**
    * Axes in their order: b batch, t tokens, h heads, d numbers of a head, r copies of a head, 1 of size one;
-   * j tokens and heads in one, f heads and their numbers in one.
+   * j tokens and heads in one, f heads and their numbers in one, g texts and heads in one.
    */
   readonly axes: string
   /** How often each head is repeated after `r` was joined to `h`. */

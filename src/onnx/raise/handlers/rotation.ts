@@ -66,6 +66,16 @@ function reshapeHeads(t: Translator, node: Node, heads: Heads, dims: readonly Di
     return true
   }
   const from = t.types.get(node.inputs[0] ?? '')?.dims
+  // torch's exporter transposes keys with texts and heads on one axis.
+  const isJoined = axes === 'bhtd' && dims.length === 3 && dims[2] === dim
+  if (isJoined && from !== undefined && `${dims[1]}` === `${from[2]}`) {
+    t.set(node, 0, { ...heads, axes: 'gtd' })
+    return true
+  }
+  if (axes === 'gdt' && dims.length === 4 && dims[1] === count && dims[2] === dim) {
+    t.set(node, 0, { ...heads, axes: 'bhdt' })
+    return true
+  }
   if (axes === 'bhrtd' && dims.length === 4 && from !== undefined) {
     const copies = from[2]
     if (typeof copies !== 'number' || dims[1] !== count * copies || dims[3] !== dim) return false

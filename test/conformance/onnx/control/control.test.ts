@@ -28,6 +28,7 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['logits by the transposed embeddings', { head: 'transposed' }, SHORT],
   ['logits by a matrix that is cast from f16', { head: 'cast' }, SHORT],
   ['logits by a matrix with another shape', { head: 'reshaped' }, SHORT],
+  ['keys that are transposed with all heads on one axis', { ...TWO, joinsHeads: true }, SHORT],
   ['a mask whose axis has a name of its own', { ...TWO, maskAxis: 'everything' }, SHORT],
   ['rotations of the first half of each head', { ...TWO, turned: 8 }, SHORT],
   ['an empty rest after rotations of whole heads', { turned: 16 }, SHORT],

@@ -55,6 +55,8 @@ export interface DecoderForm {
    * with another shape. Default: it is a constant of its own.
    */
   readonly head?: 'transposed' | 'cast' | 'reshaped'
+  /** Keys are transposed with texts and heads on one axis, as torch's exporter does. Default: false. */
+  readonly joinsHeads?: boolean
   /** Name of the mask's axis of positions. Default: `past + tokens`. */
   readonly maskAxis?: string
   /** Angles of the tokens, [1, tokens, turned / 2]. Gets positions times frequencies. */
@@ -261,7 +263,10 @@ class Decoder {
     const [query, key] = turn === undefined ? [q, k] : [this.#rotated(q, turn), this.#rotated(k, turn)]
     const keys = this.#copied(this.#joined(layer, 'key', key))
     const values = this.#copied(this.#joined(layer, 'value', v))
-    const product = g.op('MatMul', [query, g.op('Transpose', [keys], { perm: { ints: [0, 1, 3, 2] } })])
+    const turned = this.#form.joinsHeads
+      ? this.#turnedTogether(keys)
+      : g.op('Transpose', [keys], { perm: { ints: [0, 1, 3, 2] } })
+    const product = g.op('MatMul', [query, turned])
     const scores = g.op('Mul', [product, g.float(1 / Math.sqrt(HEAD_DIM))])
     const least = g.float(LEAST)
     const masked =
@@ -273,6 +278,19 @@ class Decoder {
     const shares = g.op('Softmax', [masked], { axis: -1 + 4 })
     const attended = g.op('Transpose', [g.op('MatMul', [shares, values])], { perm: { ints: [0, 2, 1, 3] } })
     return g.op('Reshape', [attended, g.ints([0, 0, this.#heads * HEAD_DIM])])
+  }
+
+  #turnedTogether(keys: string): string {
+    const g = this.#g
+    const shape = g.op('Shape', [keys])
+    const [lead, tokens, last] = [
+      [0, 2],
+      [2, 3],
+      [3, 4],
+    ].map(([from, to]) => this.#cut(shape, 0, from!, to!)) as [string, string, string]
+    const joined = g.op('Reshape', [keys, g.op('Concat', [g.ints([-1]), tokens, last], { axis: 0 })])
+    const turned = g.op('Transpose', [joined], { perm: { ints: [0, 2, 1] } })
+    return g.op('Reshape', [turned, g.op('Concat', [lead, last, tokens], { axis: 0 })])
   }
 
   #rotated(x: string, { cos, sin }: Turn): string {
