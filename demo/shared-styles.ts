@@ -1,5 +1,5 @@
-// Shared styles. In: src/chat-ui/styles.ts. Out: the style sheet shared.css of the page, with the rules that the
-// widget has too.
+// Shared styles. In: src/chat-ui/styles.ts. Out: the style sheet shared.css of the page, with the rules that
+// the widget has too.
 import type { Plugin } from 'vite'
 import { chatStyles } from '../src/chat-ui/styles.ts'
 

@@ -1,5 +1,5 @@
-// A model that thinks. The files of a small Llama whose weights make it write a thought in marks, an answer, and
-// the end of its turn, whatever it is asked.
+// A model that thinks. The files of a small Llama whose weights make it write a thought in marks, an answer,
+// and the end of its turn, whatever it is asked.
 import { gain, layersOf, type ModelFile, modelFolder, SHAPE, vocabularyOf } from './model-folder.ts'
 
 /** Values in f16. */
@@ -25,8 +25,8 @@ const TEMPLATE =
   "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 
 /**
- * Each token of a reply has a channel of its own, in which the output has the next token. Layers add zeros, so
- * that a reply is the same under any weights and any sampling.
+ * Each token of a reply has a channel of its own, in which the output has the next token. Layers add zeros,
+ * so that a reply is the same under any weights and any sampling.
  */
 export function thinkingModel(): readonly ModelFile[] {
   const { hidden } = SHAPE

@@ -29,8 +29,8 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
     {
       pattern: /(?<![.\w])Number\(|\.map\(Number\)/g,
       instead: 'a check of its type, Fields.number or Fields.numberList',
-      // Digits that a pattern found, numbers and truths by their types, headers of HTTP, and an age whose file may
-      // hold anything.
+      // Digits that a pattern found, numbers and truths by their types, headers of HTTP, and an age whose
+      // file may hold anything.
       allowed: {
         'formats/gguf/gguf.ts': 3,
         'formats/gguf/gguf-values.ts': 3,

@@ -91,7 +91,9 @@ interface Sight {
   readonly hasAnswer: boolean
 }
 
-/** Watches from inside the page, so that no change is missed. `opens`: unfolds the thought once it is there. */
+/**
+ * Watches from inside the page, so that no change is missed. `opens`: unfolds the thought once it is there.
+ */
 async function watchThoughts(page: Page, opens: boolean): Promise<() => Promise<readonly Sight[]>> {
   await page.evaluate((mayOpen) => {
     const sights: Sight[] = []

@@ -49,7 +49,9 @@ const CHANGES: readonly (readonly [SmallFormat, string, number])[] = [
   ['pack', 'truncate json', 2],
 ]
 
-/** Between the writing and the cutting of the note that a pack is sound, which is shorter than the one before. */
+/**
+ * Between the writing and the cutting of the note that a pack is sound, which is shorter than the one before.
+ */
 const isSecondLoad = ({ name }: Halt) => name === 'pack at truncate json 2'
 
 const test = base.extend<{ server: FileServer }>({

@@ -24,7 +24,9 @@ const STEPS = [
   ['restore', 'close bin', 1],
 ] as const
 
-/** Stores a session under each name. Returns what such a session says next, and what those written over it. */
+/**
+ * Stores a session under each name. Returns what such a session says next, and what those written over it.
+ */
 const storeAll = (page: Page, model: string, names: readonly string[]) =>
   page.evaluate(
     async ({ model, names, prompt, options }) => {

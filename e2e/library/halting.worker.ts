@@ -1,5 +1,6 @@
 // An engine worker that stands still at one of its steps. In: the step's name and which of its kind it is, in
-// the script's fragment. Out: the real engine worker, which there tells the page, and waits until it is ended.
+// the script's fragment. Out: the real engine worker, which there tells the page, and waits until it is
+// ended.
 import '../../workers/engine.worker.ts'
 
 const asked = new URLSearchParams(self.location.hash.slice(1))

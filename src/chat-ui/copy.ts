@@ -32,7 +32,9 @@ function copySelection(text: string): boolean {
   }
 }
 
-/** Copies `text` for the button that was clicked, which has the class `done` for a while if that went well. */
+/**
+ * Copies `text` for the button that was clicked, which has the class `done` for a while if that went well.
+ */
 export async function copyFrom(event: Event, text: string): Promise<void> {
   const button = event.currentTarget as HTMLElement
   button.classList.toggle('done', await copyText(text))

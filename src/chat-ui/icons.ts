@@ -1,5 +1,5 @@
-// Icons. In: names and the paths of their drawings. Out: inline drawings that screen readers skip, because the
-// button has the label.
+// Icons. In: names and the paths of their drawings. Out: inline drawings that screen readers skip, because
+// the button has the label.
 import { html, svg, type TemplateResult } from 'lit'
 
 /** What the page and the widget both draw. Each adds its own, so that neither downloads the other's. */

@@ -1,5 +1,5 @@
-// The log. In: the messages of a conversation. Out: a place that scrolls, with the growing end in view until the
-// person scrolls up.
+// The log. In: the messages of a conversation. Out: a place that scrolls, with the growing end in view until
+// the person scrolls up.
 import { html, nothing, type ReactiveController, type TemplateResult } from 'lit'
 import type { ChatHost, CommonWords } from './composer.ts'
 import { icon } from './icons.ts'

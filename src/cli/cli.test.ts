@@ -88,6 +88,36 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
   })
 })
 
+describe('an output that is there', () => {
+  test('is not replaced unasked, and is with --force', async () => {
+    const pack = path('kept.hbm')
+    await writeFile(pack, 'something else')
+    const refused = await halfbyte('convert', model, pack)
+    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/kept.hbm exists already.*--force/) })
+    expect(await readFile(pack, 'utf8')).toBe('something else')
+    expect(await halfbyte('convert', model, pack, '--force')).toMatchObject({ code: 0, err: '' })
+  })
+
+  test.each([
+    ['its file', () => model, () => model],
+    ['its folder', () => path('folder'), () => path('folder')],
+    ['a file in its folder', () => path('folder'), () => join(path('folder'), 'model.safetensors')],
+  ])('and is the model that is read, by %s, is never replaced', async (_, read, output) => {
+    const before = await readFile(model)
+    const commands = [
+      ['convert'],
+      ['quantize', '--method', 'rtn'],
+      ['prune', '--method', 'magnitude', '--sparsity', '0.5'],
+    ]
+    for (const [command = '', ...flags] of commands)
+      expect(await halfbyte(command, read(), output(), '--force', ...flags)).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/is the model that is read, which writing would destroy/),
+      })
+    expect((await readFile(model)).equals(before)).toBe(true)
+  })
+})
+
 test('a chat template is read from a file, and one that cannot be read is refused', async () => {
   const run = async (name: string, text: string | undefined) => {
     if (text !== undefined) await writeFile(path(name), text)

@@ -64,7 +64,7 @@ export async function readIds(path: string, tokenizer: Tokenizer, most?: number)
 
 /** The same address works from src/cli and from the built package. */
 const EMBEDDED_FOLDERS = ['../../demo/models/', './models/']
-const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm|onnx)$/
+const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
 
 export interface FileOptions {
   readonly signal?: AbortSignal | undefined
@@ -74,7 +74,7 @@ export interface FileOptions {
   readonly dtype?: GraphDtype | undefined
 }
 
-const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
+export const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
 
 /** The hub's address and token. */
 const hubHere = (): Hub => ({ baseUrl: process.env['HF_ENDPOINT'], token: process.env['HF_TOKEN'] })
@@ -161,7 +161,8 @@ async function embeddedPath(file: string): Promise<string> {
   )
 }
 
-async function pathsOf(path: string, dtype?: GraphDtype): Promise<string[]> {
+/** The files of `<model>` on this machine. Throws `format` if there are none. */
+export async function pathsOf(path: string, dtype?: GraphDtype): Promise<string[]> {
   if (!(await isThere(path))) {
     throw new HalfbyteError(
       'format',
@@ -173,12 +174,11 @@ async function pathsOf(path: string, dtype?: GraphDtype): Promise<string[]> {
     return filesOf(basename(path)).map((file) => join(dirname(path), file.url))
   }
   const names = await fileNames(path)
-  // The data beside an ONNX graph may have any name.
-  const isGraph = names.some((name) => name.endsWith('.onnx'))
-  const files = names.filter((name) => isGraph || FOLDER_FILES.test(name))
+  if (names.some((name) => name.endsWith('.onnx'))) return graphFiles(join(path, chooseGraph(names, dtype)))
+  const files = names.filter((name) => FOLDER_FILES.test(name))
   const graphs = join(path, GRAPH_FOLDER)
   const hasWeights = files.some((name) => WEIGHTS.test(name))
-  if ((dtype !== undefined || !hasWeights) && !isGraph && (await isThere(graphs)))
+  if ((dtype !== undefined || !hasWeights) && (await isThere(graphs)))
     return graphFiles(join(graphs, chooseGraph(await fileNames(graphs), dtype)))
   if (files.length > 0) return files.map((name) => join(path, name))
   throw new HalfbyteError(

@@ -1,5 +1,5 @@
-// Slices. In: constraints that take long to write. Out: the same grammars and refusals as without a pause; the
-// event loop turns in between, and what is not wanted any more ends with the slice.
+// Slices. In: constraints that take long to write. Out: the same grammars and refusals as without a pause;
+// the event loop turns in between, and what is not wanted any more ends with the slice.
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { patternWork } from './refuse.ts'
@@ -24,7 +24,9 @@ async function outcome(write: () => unknown): Promise<unknown> {
   }
 }
 
-/** A writing in slices, and how often it asked whether it is wanted. `most`: it is not any more after so many. */
+/**
+ * A writing in slices, and how often it asked whether it is wanted. `most`: it is not any more after so many.
+ */
 async function sliced(spec: ConstraintSpec, most = Number.POSITIVE_INFINITY) {
   let asked = 0
   const units: number[] = []

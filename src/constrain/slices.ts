@@ -1,5 +1,5 @@
-// Slices. In: the writing of a grammar, and the long parts of it as steps. Out: the same result, with turns of
-// the event loop in between, so that a page answers and an abort arrives.
+// Slices. In: the writing of a grammar, and the long parts of it as steps. Out: the same result, with turns
+// of the event loop in between, so that a page answers and an abort arrives.
 //
 // The writing is a deep recursion, which cannot stop in the middle. So a pause throws it away and it begins
 // again; parts that were finished give their results at once, in the order in which they were asked for, and
@@ -37,7 +37,9 @@ let current: Run | undefined
 
 /** Units between two turns of the event loop at first, some 60 ms. */
 const SLICE_UNITS = 1 << 17
-/** So many slices have the same length. What is not in parts is done again in each, so later ones are longer. */
+/**
+ * So many slices have the same length. What is not in parts is done again in each, so later ones are longer.
+ */
 const SLICES_OF_LENGTH = 8
 
 /** The result of a long part. */

@@ -27,8 +27,8 @@ export function writeGrammar(spec: ConstraintSpec): WrittenGrammar {
 }
 
 /**
- * The same, with turns of the event loop while it is written. Undefined if it is not wanted any more, which is
- * asked between them.
+ * The same, with turns of the event loop while it is written. Undefined if it is not wanted any more, which
+ * is asked between them.
  */
 export async function writeGrammarInSlices(
   spec: ConstraintSpec,

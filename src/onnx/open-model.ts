@@ -149,14 +149,14 @@ export async function openOnnx(
 }
 
 /**
- * A run gives masks [batch, positions] of all positions of the text. Exporters name this axis as they like; here
- * it is the sum that joined keys have, so that shapes made of either are the same.
+ * A run gives masks [batch, positions] of all positions of the text. Exporters name this axis as they like;
+ * here it is the sum that joined keys have, so that shapes made of either are the same.
  */
 function withMaskAxis(graph: Graph): Graph {
   const axisOf = (isMeant: (input: Input) => boolean, axis: number) =>
     graph.inputs.find(isMeant)?.type?.dims?.at(axis)
   const tokens = axisOf(({ name }) => /ids?$/.test(name) && !/position|type/.test(name), 1)
-  const isState = ({ type }: Input) => type?.dims?.length === 4 && isFloat(type.dtype)
+  const isState = ({ type }: Input) => (type?.dims?.length ?? 0) >= 4 && isFloat(type?.dtype ?? 'i64')
   const past = axisOf(isState, -2)
   if (tokens === undefined) return graph
   const total = past === undefined ? tokens : addDims(past, tokens)

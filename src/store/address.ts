@@ -68,7 +68,9 @@ export function filesOf(address: string): readonly RemoteFile[] {
   }))
 }
 
-/** Whether a file's URL belongs to `address`. A folder's files are directly in it or in its folder of graphs. */
+/**
+ * Whether a file's URL belongs to `address`. A folder's files are directly in it or in its folder of graphs.
+ */
 export function isFileOf(address: string): (url: string) => boolean {
   if (address.endsWith('/')) {
     return (url) => isDirectlyIn(address, url) || isDirectlyIn(address + GRAPH_FOLDER, url)

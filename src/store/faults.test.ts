@@ -1,5 +1,5 @@
-// Tests of the table of faults. In: each fault, on a real server. Out: what the table says, with waits as long
-// as it says, and the model from a server that is well.
+// Tests of the table of faults. In: each fault, on a real server. Out: what the table says, with waits as
+// long as it says, and the model from a server that is well.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
@@ -23,8 +23,8 @@ const NEXT_WEIGHTS = WEIGHTS.map((byte) => byte ^ 1)
 const HURRY = 12
 
 /**
- * What a load has waited for, in milliseconds: each timer that ends sets it to the time at which it would have
- * ended. What the machine takes to compute and to send is not counted.
+ * What a load has waited for, in milliseconds: each timer that ends sets it to the time at which it would
+ * have ended. What the machine takes to compute and to send is not counted.
  */
 interface Waited {
   ms: number

@@ -23,7 +23,9 @@ export interface OpenOptions extends RetryOptions {
   readonly cache?: 'opfs' | 'none' | undefined
   /** The hub's URL, and the token for private repositories. */
   readonly hub?: Hub | undefined
-  /** The precision of the graph of a repository made for transformers.js. Default: the first that is there. */
+  /**
+   * The precision of the graph of a repository made for transformers.js. Default: the first that is there.
+   */
   readonly dtype?: GraphDtype | undefined
   /** Milliseconds without data after which a connection counts as broken; default 30 000. */
   readonly stallMs?: number | undefined

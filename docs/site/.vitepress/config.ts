@@ -1,4 +1,5 @@
-// The site. In: the pages that scripts/site/site.mjs wrote. Out: VitePress's options: navigation, search, links.
+// The site. In: the pages that scripts/site/site.mjs wrote. Out: VitePress's options: navigation, search,
+// links.
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { slug } from 'github-slugger'

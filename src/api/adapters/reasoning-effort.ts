@@ -1,5 +1,5 @@
-// Reasoning efforts. In: an effort of an API, the variables of a chat template. Out: the variables' values, and
-// what the template cannot say.
+// Reasoning efforts. In: an effort of an API, the variables of a chat template. Out: the variables' values,
+// and what the template cannot say.
 import type { JsonObject } from '../../base/values.ts'
 
 /** Variables by which templates turn thoughts on and off. */

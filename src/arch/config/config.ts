@@ -16,8 +16,8 @@ export type RopeScaling =
       readonly originalContextLength: number
     }
   /**
-   * One divisor per frequency, as GGUF's `rope_freqs.weight` stores Llama 3's. [ropeDims/2] Cosines and sines are
-   * multiplied by `magnitude`, 1 by default.
+   * One divisor per frequency, as GGUF's `rope_freqs.weight` stores Llama 3's. [ropeDims/2] Cosines and sines
+   * are multiplied by `magnitude`, 1 by default.
    */
   | { readonly type: 'factors'; readonly factors: readonly number[]; readonly magnitude?: number }
   | {

@@ -17,12 +17,14 @@ import {
 } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
+import { checkOutput, forceOption } from '../write/check-output.ts'
 import { writeParts } from '../write/write-model.ts'
 
 interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'>, SparseFlags {
   readonly name?: string
   readonly license?: string
   readonly shardSize?: number
+  readonly force?: true
 }
 
 /** Smaller parts cost more in requests than they save. */
@@ -44,10 +46,12 @@ export function convertCommand(): Command {
       size(LEAST_SHARD_BYTES),
     )
     .option('--license <text>', 'licence to state in the pack')
+    .addOption(forceOption())
     .action(convert)
 }
 
 async function convert(model: string, output: string, flags: ConvertFlags): Promise<void> {
+  await checkOutput({ model, output, force: flags.force })
   const { paths, bytes } = await interruptible((signal) =>
     withPrepared(model, { ...flags, forPack: true }, signal, async (prepared) => {
       const about = flags.license === undefined ? undefined : { license: flags.license }

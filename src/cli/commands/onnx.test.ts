@@ -10,7 +10,7 @@ import { TINY } from '../../../bench/shapes.ts'
 import { byteTokenizer } from '../../../test/conformance/onnx/byte-tokenizer.ts'
 import { ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { calibrationText } from '../testing/calibration.ts'
-import { halfbyte, path } from '../testing/program.ts'
+import { ended, halfbyte, path, start } from '../testing/program.ts'
 
 const { few } = calibrationText('onnx.txt')
 const graph = path('graph')
@@ -57,8 +57,7 @@ test('a folder in the layout of transformers.js is read by its path, its graph a
     await copyFile(join(graph, name), join(isCompanion ? repository : graphs, name))
   }
   await copyFile(join(graph, 'model.onnx'), join(graphs, 'model_fp16.onnx'))
-  const said = async (model: string, ...more: string[]) =>
-    (await halfbyte('tokenize', model, 'THE RIVER', ...more)).out
+  const said = async (model: string) => (await ended(start('tokenize', model), 'THE RIVER')).out
   const due = await said(graph)
   expect(due).not.toBe('')
   for (const model of [repository, graphs, join(graphs, 'model.onnx')]) expect(await said(model)).toBe(due)

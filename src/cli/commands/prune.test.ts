@@ -179,7 +179,7 @@ describe('prune', () => {
     const { prediction } = JSON.parse(out)
     expect(prediction.denseTokensPerSecond).toBeCloseTo(100, 6)
     expect(prediction.tokensPerSecond).toBeGreaterThanOrEqual(150)
-    const far = await halfbyte('prune', model, output, ...asked, '--tokens-per-second', '501')
+    const far = await halfbyte('prune', model, output, '--force', ...asked, '--tokens-per-second', '501')
     expect(far.err).toMatch(
       /^unsupported: 501 tokens per second leave 2.00 ms .* takes 2.00 ms; ask for fewer than 500/,
     )

@@ -184,7 +184,7 @@ describe('a folder that a process works in', () => {
 
   test('is free for one of two that begin at the same time', async () => {
     const output = path('both.hbm')
-    const job = ['quantize', model, output, ...asked, '--resume'] as const
+    const job = ['quantize', model, output, ...asked, '--resume', '--force'] as const
     const both = await Promise.all([halfbyte(...job), halfbyte(...job)])
     const [best, second] = both.toSorted((left, right) => left.code! - right.code!)
     expect(best).toMatchObject({ code: 0, err: '' })
@@ -201,7 +201,7 @@ describe('a folder that a process works in', () => {
     const lock = join(`${output}.work`, 'lock-1')
     const machine = (await import('node:os')).hostname()
     await writeFile(lock, JSON.stringify({ pid, began: '1', machine }))
-    const job = ['quantize', model, output, ...asked] as const
+    const job = ['quantize', model, output, ...asked, '--force'] as const
     // Linux tells when a process began; elsewhere the number alone counts.
     if (process.platform === 'linux') expect(await halfbyte(...job)).toMatchObject({ code: 0, err: '' })
     await mkdir(`${output}.work`, { recursive: true })

@@ -20,6 +20,7 @@ import { nodeHost } from '../node-host.ts'
 import { type EngineFlags, loraOption, real, threadCount, whole } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite } from '../terminal/output.ts'
+import { checkOutput, forceOption } from '../write/check-output.ts'
 import { hashOf, hashWeights, type JobKey, jobKey, openWork } from '../write/work-folder.ts'
 import { type ModelOutput, WEIGHTS_FILE, writeModel } from '../write/write-model.ts'
 
@@ -92,6 +93,7 @@ function parsed(line: string): unknown {
 export interface CompressFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
   readonly calibration?: string
   readonly resume?: true
+  readonly force?: true
   readonly name?: string
   readonly license?: string
   readonly json?: true
@@ -118,6 +120,7 @@ export function withCompressOptions(command: Command): Command {
   return withCalibrationOptions(
     command
       .option('--resume', 'continue an unfinished run')
+      .addOption(forceOption())
       .addOption(loraOption())
       .option('--name <name>', "the model's name; default: its own")
       .option('--license <text>', 'licence to state in the pack')
@@ -158,6 +161,7 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
   const { calibration, json } = flags
   const started = performance.now()
   const path = `${output}.work`
+  await checkOutput({ model, output, force: flags.force })
   const matrices = await interruptible((signal) =>
     withPrepared(
       model,

@@ -60,7 +60,9 @@ export class DistinctMasks {
     return memo(this.#free, state, () => automaton.carry(this.reader.automaton, state))
   }
 
-  /** Forbids the tokens that repeat a value or lead to nothing else. True if some token ends a checked value. */
+  /**
+   * Forbids the tokens that repeat a value or lead to nothing else. True if some token ends a checked value.
+   */
   #forbid(from: Position, mask: Uint32Array): boolean {
     const trie = this.#trie
     const hasQuote = trie.above(QUOTE)

@@ -78,7 +78,9 @@ export interface ReplyTaskOptions {
   readonly maxTokens?: number | undefined
 }
 
-/** A reply takes seconds on a small machine, and a run that is stopped loses those after the last kept one. */
+/**
+ * A reply takes seconds on a small machine, and a run that is stopped loses those after the last kept one.
+ */
 const KEPT_REPLIES = 16
 
 /** `what`: names the parts that `leftOut` counts. */

@@ -15,8 +15,9 @@ const STILL_POSITIONS = 32_768
 /**
  * Codes of a key share one range, which a large bias in a few channels takes from all others; in Qwen2 such
  * channels belong to the slowest pairs. There the bias is nearly the same vector at every position. The same
- * vector subtracted from every key changes all scores of a query by one number, which softmax does not see.
- * A cap on scores, or a range of them, would see it, and a norm comes after the bias: such layers stay as they are.
+ * vector subtracted from every key changes all scores of a query by one number, which softmax does not see. A
+ * cap on scores, or a range of them, would see it, and a norm comes after the bias: such layers stay as they
+ * are.
  */
 export function subtractStillBias(graph: Graph, frequencies: readonly Float64Array[]): Graph {
   const producers = producersOf(graph)

@@ -62,7 +62,9 @@ interface Home {
   readonly column: number
 }
 
-/** Walks the nodes in order and finds a home for every value, and working room for the nodes that need some. */
+/**
+ * Walks the nodes in order and finds a home for every value, and working room for the nodes that need some.
+ */
 class Homes {
   readonly regions: Region[] = []
   readonly rooms = new Map<Node, Region>()

@@ -1,10 +1,13 @@
-// Replaces an If whose condition is constant by its branch, and makes a merged decoder its branch with a cache.
+// Replaces an If whose condition is constant by its branch, and makes a merged decoder its branch with a
+// cache.
 import { type Constant, type Graph, isStored, type Node } from '../ir/graph.ts'
 import { graphOf } from '../ir/operator.ts'
 import { tensorOf } from '../ir/tensor.ts'
 import { type Pass, renamed, withNodes } from './pass.ts'
 
-/** The input by which optimum's merged decoders (`decoder_model_merged.onnx`) choose between their branches. */
+/**
+ * The input by which optimum's merged decoders (`decoder_model_merged.onnx`) choose between their branches.
+ */
 const CACHE_INPUT = 'use_cache_branch'
 
 /**

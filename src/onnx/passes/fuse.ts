@@ -36,8 +36,8 @@ const CLOSE = 1e-6
 const DEEPEST = 4
 
 /**
- * The names whose product, or sum, a value is, and the numbers combined to one. A value that is read more than
- * once is one of the names: x of a GELU may be a product itself, as those of codes and their scales are.
+ * The names whose product, or sum, a value is, and the numbers combined to one. A value that is read more
+ * than once is one of the names: x of a GELU may be a product itself, as those of codes and their scales are.
  */
 function parts(
   room: Room,

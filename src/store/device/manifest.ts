@@ -35,7 +35,9 @@ export interface Manifest extends Version {
   readonly url: string
   /** Milliseconds since 1970 of the last load. */
   readonly used: number
-  /** Counts loads: the file with the highest was loaded last, whatever clocks say. 0: by an earlier release. */
+  /**
+   * Counts loads: the file with the highest was loaded last, whatever clocks say. 0: by an earlier release.
+   */
   readonly turn: number
   /** The bytes have been compared with the hashes inside the file. */
   readonly isChecked?: boolean

@@ -157,10 +157,13 @@ export class Opfs {
     })
   }
 
-  /** Downloads that have not ended, then whole files; of each kind the one that was used longest ago first. */
+  /**
+   * Downloads that have not ended, then whole files; of each kind the one that was used longest ago first.
+   */
   async list(): Promise<StoredFile[]> {
     const known = await this.known()
-    // Dates tell downloads apart, and files of earlier releases. A clock that is set back does not mix them up.
+    // Dates tell downloads apart, and files of earlier releases. A clock that is set back does not mix them
+    // up.
     known.sort(
       (left, right) =>
         Number(left.isComplete) - Number(right.isComplete) ||

@@ -1,5 +1,6 @@
 // Killed workers. In: each pool, with each of its workers killed during each operation of an engine. Out:
-// typed errors, which wait for no timer where a pool hears of the end, no worker left, and a working next load.
+// typed errors, which wait for no timer where a pool hears of the end, no worker left, and a working next
+// load.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'

@@ -1,5 +1,5 @@
-// The list of conversations. In: conversations, and what is done with them. Out: those that the person looks for,
-// by date.
+// The list of conversations. In: conversations, and what is done with them. Out: those that the person looks
+// for, by date.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../../shell/icons.ts'
 import { Speaks, t } from '../../words/words.ts'

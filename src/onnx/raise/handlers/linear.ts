@@ -22,7 +22,9 @@ export const quantizeRows: Handler = (t, node) => {
   return true
 }
 
-/** Values of one constant scale, within what its codes stand for. The plan rounds rows by scales of their own. */
+/**
+ * Values of one constant scale, within what its codes stand for. The plan rounds rows by scales of their own.
+ */
 export const quantize: Handler = (t, node) => {
   const input = t.read(node, 0)
   if (input === undefined || input.is === 'constant' || input.is === 'control') return false

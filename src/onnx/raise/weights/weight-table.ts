@@ -47,8 +47,8 @@ export class WeightTable {
   }
 
   /**
-   * The constant of an input. Throws `unsupported` when the input is computed, and for a transposed one, whose
-   * bytes are in another order.
+   * The constant of an input. Throws `unsupported` when the input is computed, and for a transposed one,
+   * whose bytes are in another order.
    */
   constant(node: Node, index: number): Constant {
     const { constant, isTurned } = this.#view(node, index)

@@ -46,9 +46,14 @@ export interface DecoderForm {
   readonly positions?: (g: Nodes, positions: string, places: Places) => string
   /** How positions are told: `rope` in primitive operators, `op` with tables, learned, or not at all. */
   readonly places?: 'rope' | 'op' | 'learned' | 'none'
-  /** Leading numbers of a head that `rope` turns; the others are cut off and put back. Default: all, uncut. */
+  /**
+   * Leading numbers of a head that `rope` turns; the others are cut off and put back. Default: all, uncut.
+   */
   readonly turned?: number
-  /** How queries, keys and values, and gate and up, are cut from one product each. Default: from products of their own. */
+  /**
+   * How queries, keys and values, and gate and up, are cut from one product each. Default: from products of
+   * their own.
+   */
   readonly merged?: 'slice' | 'split'
   /**
    * How the matrix of the logits is made of one that stays in its file: of the embeddings, of f16, or of rows

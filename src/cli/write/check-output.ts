@@ -1,0 +1,60 @@
+// Checks before the work that an output replaces neither the model that is read nor anything else unasked.
+import { readdir, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { Option } from 'commander'
+import { HalfbyteError } from '../../base/errors.ts'
+import { isUrl, pathsOf, placeOf } from '../files.ts'
+
+export const forceOption = (): Option => new Option('--force', 'replace an output that exists')
+
+/** What a command reads and is about to write. */
+export interface Writing {
+  /** `<model>` as typed. */
+  readonly model: string
+  readonly output: string
+  readonly force?: boolean | undefined
+}
+
+/**
+ * Throws `unsupported` if the output is a file of the model, or its folder, and without `force` if there is
+ * something at its place: a file, parts of a pack, or a folder with files. Devices and pipes may be written.
+ */
+export async function checkOutput({ model, output, force = false }: Writing): Promise<void> {
+  const place = await placeNamed(output)
+  if ((await inputsOf(model)).includes(place)) {
+    throw new HalfbyteError(
+      'unsupported',
+      `${output} is the model that is read, which writing would destroy; give another place`,
+      { output },
+    )
+  }
+  const found = force ? undefined : await inTheWay(output)
+  if (found === undefined) return
+  throw new HalfbyteError(
+    'unsupported',
+    `${found} exists already; give another place, or --force to replace it`,
+    { output },
+  )
+}
+
+const placeNamed = (path: string): Promise<string> => realpath(path).catch(() => resolve(path))
+
+/** The files of a model on this machine, and the folder that it is; none of a model at an address. */
+async function inputsOf(model: string): Promise<readonly string[]> {
+  const place = await placeOf(model)
+  if (isUrl(place)) return []
+  // A model that does not exist is an error of opening it.
+  const paths = await pathsOf(model).catch(() => [])
+  return Promise.all([model, ...paths].map(placeNamed))
+}
+
+/** Undefined where nothing would be replaced. */
+async function inTheWay(output: string): Promise<string | undefined> {
+  const found = await stat(output).catch(() => undefined)
+  if (found?.isFile()) return output
+  if (found?.isDirectory()) return (await readdir(output)).length > 0 ? output : undefined
+  const names = await readdir(dirname(resolve(output))).catch(() => [])
+  const first = `${basename(output).replace(/\.hbm$/, '')}-00001-of-`
+  const part = names.find((name) => name.startsWith(first) && name.endsWith('.hbm'))
+  return part && join(dirname(output), part)
+}
