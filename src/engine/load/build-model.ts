@@ -199,6 +199,8 @@ export async function buildModel(
   if (draft !== undefined) {
     checkSameVocabulary(tokenizer, modelTokenizer(draft.file, draft.plan.logits.width))
   }
+  // Reads the chat template, which may be wrong, before any thread is started.
+  const text = modelText(tokenizer, options.chatTemplate)
   hooks.onProgress({ phase: 'compile' })
   const need = memoryNeed(prepared, ...(draft === undefined ? [] : [draft]))
   hooks.onNeed?.(need.fullBytes + ENGINE_BYTES)
@@ -207,18 +209,17 @@ export async function buildModel(
   const { arena } = runtime
   const note = noteOf(prepared, runtime, options)
   const shards = runtime.maxShards > 1 ? await openShards(prepared, runtime, { ...options, note }) : undefined
+  let started: Pick<ModelPool, 'pool'> | undefined
   try {
     const models = await placeModels(prepared, arena, options, hooks, shards?.sharded)
     const logitRows = new KernelRows(runtime.engine, arena, vocab, file.name)
     hooks.onProgress({ phase: 'warmup' })
-    const { pool, local, kind, scheduler } = await startModel(runtime, models, options, note, shards?.sharded)
-    if (hooks.signal.aborted) {
-      pool.dispose()
-      throw hooks.signal.reason
-    }
+    const running = await startModel(runtime, models, options, note, shards?.sharded)
+    const { pool, local, kind, scheduler } = running
+    started = running
+    hooks.signal.throwIfAborted()
     const { main, draft: drafting } = models
     const { cache } = main
-    const text = modelText(tokenizer, options.chatTemplate)
     const shortfall = shards?.note ?? shortfallOf(options, runtime, pool.threads, kind)
     return {
       info: {
@@ -246,6 +247,7 @@ export async function buildModel(
       },
     }
   } catch (error) {
+    started?.pool.dispose()
     shards?.sharded?.group.dispose()
     throw error
   }
