@@ -32,8 +32,9 @@ export class ConversationDrawer extends Modal {
     return {
       ...this.acts,
       fresh: () => {
-        this.acts.fresh()
+        // Nothing behind an open dialog takes the focus, which the composer gets next.
         this.close()
+        this.acts.fresh()
       },
       open: (id) => {
         this.acts.open(id)
