@@ -34,16 +34,8 @@ export function readOnce(graph: Graph): ReadonlySet<string> {
   return once
 }
 
-/** Names that a node reads, those in graphs of its attributes included. */
-export function readsOf(node: Node): string[] {
-  const inner = [...node.attributes.values()].flatMap((attribute) =>
-    attribute.kind === 'graph' ? [...attribute.value.nodes.flatMap(readsOf), ...attribute.value.outputs] : [],
-  )
-  return [...node.inputs.filter((name) => name !== ''), ...inner]
-}
-
 /** Names that a node reads of the graph it is in: graphs of its attributes make names of their own. */
-function outerReads(node: Node): string[] {
+export function readsOf(node: Node): string[] {
   const inner = [...node.attributes.values()].flatMap((attribute) => {
     if (attribute.kind !== 'graph') return []
     const { inputs, constants, nodes, outputs } = attribute.value
@@ -52,7 +44,7 @@ function outerReads(node: Node): string[] {
       ...constants.keys(),
       ...nodes.flatMap((each) => each.outputs),
     ])
-    return [...nodes.flatMap(outerReads), ...outputs].filter((name) => !own.has(name))
+    return [...nodes.flatMap(readsOf), ...outputs].filter((name) => !own.has(name))
   })
   return [...node.inputs.filter((name) => name !== ''), ...inner]
 }
@@ -71,7 +63,7 @@ export function inOrder(nodes: readonly Node[]): readonly Node[] {
     for (let node = waiting.at(-1); node !== undefined; node = waiting.at(-1)) {
       const before = begun.has(node)
         ? []
-        : outerReads(node)
+        : readsOf(node)
             .flatMap((name) => makers.get(name) ?? [])
             .filter((maker) => !begun.has(maker))
       begun.add(node)

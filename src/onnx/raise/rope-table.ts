@@ -86,11 +86,12 @@ async function computedRope(t: Translator, node: Node, rotation: Rotation): Prom
     }),
   })
   if (found === undefined) throw unclaimed(node, `${cos} and ${sin} are no rotation by fixed frequencies`)
+  const turning = turningOf(half, found)
   await prove(t, node, [cos, sin], {
     shape: { width: dims },
     check([cosines, sines], sizes) {
       const angles = anglesOf(sizes, [cosines!, sines!])
-      const wrong = wrongPosition(angles, sizes.past, half, found)
+      const wrong = wrongPosition(angles, sizes.past, turning)
       if (wrong === undefined) return
       throw unclaimed(
         node,
@@ -213,9 +214,10 @@ function withBase(frequencies: readonly number[], magnitude: number, precision: 
 }
 
 async function rotatesAll({ half, positions, rows }: RopeRows, found: FoundRope): Promise<boolean> {
+  const turning = turningOf(half, found)
   for (let from = 0; from < positions; from += BLOCK) {
     const angles = await rows(from, Math.min(from + BLOCK, positions))
-    if (wrongPosition(angles, from, half, found) !== undefined) return false
+    if (wrongPosition(angles, from, turning) !== undefined) return false
   }
   return true
 }
@@ -227,16 +229,26 @@ export const frequenciesOf = (half: number, { theta, scaling }: FoundRope): numb
     return theta ** (-pair / half) / factor
   })
 
+/** What rows are compared with. */
+interface Turning {
+  readonly frequencies: readonly number[]
+  readonly magnitude: number
+  readonly precision: Precision
+}
+
+const turningOf = (half: number, found: FoundRope): Turning => ({
+  frequencies: frequenciesOf(half, found),
+  magnitude: magnitudeOf(found),
+  precision: found.precision,
+})
+
 /** The first position whose cosines and sines are not those of the rotation; `from` is that of row 0. */
 export function wrongPosition(
   { cos, sin }: Angles,
   from: number,
-  half: number,
-  found: FoundRope,
+  { frequencies, magnitude, precision }: Turning,
 ): number | undefined {
-  const { precision } = found
-  const frequencies = frequenciesOf(half, found)
-  const magnitude = magnitudeOf(found)
+  const half = frequencies.length
   for (let at = 0; at < cos.length; at++) {
     const position = from + Math.floor(at / half)
     const angle = position * frequencies[at % half]!

@@ -6,7 +6,7 @@ import type { WeightPart, WeightRef } from '../../../graph/ir.ts'
 import type { Dim } from '../../ir/dims.ts'
 import { type Constant, type Graph, isStored, type Node } from '../../ir/graph.ts'
 import { intOf, intsOf, unclaimed, unfit } from '../../ir/operator.ts'
-import { countOf, isFloat, numbersOf, type Tensor } from '../../ir/tensor.ts'
+import { countOf, DTYPES, type DType, isFloat, numbersOf, type Tensor } from '../../ir/tensor.ts'
 import type { Matrix, StoredMatrix } from '../meaning.ts'
 import { type BlockWeight, blockTensor } from './block-weights.ts'
 import { type CodeMatrix, codeTensor, sizesOf } from './code-matrix.ts'
@@ -223,7 +223,9 @@ function viewOf(node: Node, view: View, dims: readonly Dim[] | undefined): View 
     case 'Identity':
       return view
     case 'Cast':
-      return isFloat(constant.dtype) && FLOAT_TYPES.includes(intOf(node, 'to', 0)) ? view : undefined
+      return isFloat(constant.dtype) && CAST_TYPES.includes(DTYPES.get(intOf(node, 'to', 0)))
+        ? view
+        : undefined
     case 'Transpose': {
       const perm = intsOf(node, 'perm', undefined) ?? [1, 0]
       return constant.dims.length === 2 && `${perm}` === '1,0' ? { ...view, isTurned: !isTurned } : undefined
@@ -239,8 +241,8 @@ function viewOf(node: Node, view: View, dims: readonly Dim[] | undefined): View 
   }
 }
 
-/** Of TensorProto: f32, f16 and bf16. */
-const FLOAT_TYPES: readonly number[] = [1, 10, 16]
+/** Types that a weight may be cast to. */
+const CAST_TYPES: readonly (DType | undefined)[] = ['f32', 'f16', 'bf16']
 
 /** A name that marks a matrix. */
 const plain = (name: string): string =>
