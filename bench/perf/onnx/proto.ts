@@ -3,8 +3,8 @@
 import protobuf, { type Writer } from 'protobufjs/minimal.js'
 
 /** Element types by their numbers in TensorProto. */
-const ELEMENT_TYPES = { f32: 1, u8: 2, i8: 3, i32: 6, i64: 7 } as const
-const ELEMENT_BYTES = { f32: 4, u8: 1, i8: 1, i32: 4, i64: 8 } as const
+const ELEMENT_TYPES = { f32: 1, u8: 2, i8: 3, i32: 6, i64: 7, f16: 10 } as const
+const ELEMENT_BYTES = { f32: 4, f16: 2, u8: 1, i8: 1, i32: 4, i64: 8 } as const
 export type ElementType = keyof typeof ELEMENT_TYPES
 
 export type Attribute =
@@ -35,12 +35,19 @@ export interface Weight {
   readonly shape: readonly number[]
 }
 
+/** A constant that lies in the file of the graph. */
+export interface InlineConstant extends Weight {
+  readonly bytes: Uint8Array
+}
+
 export interface Graph {
   readonly name: string
   readonly nodes: readonly Node[]
   readonly inputs: readonly Value[]
   readonly outputs: readonly Value[]
   readonly weights: readonly Weight[]
+  /** Default: none. */
+  readonly constants?: readonly InlineConstant[]
 }
 
 const ALIGNMENT = 64
@@ -98,6 +105,11 @@ export function modelProto(graph: Graph, dataFile: string): Uint8Array {
 function graphProto(to: Writer, graph: Graph, dataFile: string): void {
   for (const node of graph.nodes) message(to, 1, (inner) => nodeProto(inner, node))
   text(to, 2, graph.name)
+  for (const constant of graph.constants ?? [])
+    message(to, 5, (inner) => {
+      tensorHead(inner, constant)
+      inner.uint32((9 << 3) | 2).bytes(constant.bytes)
+    })
   const { places } = dataLayout(graph.weights)
   for (const [index, weight] of graph.weights.entries()) {
     const { file, offset } = places[index]!
@@ -124,10 +136,14 @@ function nodeProto(to: Writer, { op, domain, inputs, outputs, attributes = {} }:
   if (domain !== undefined) text(to, 7, domain)
 }
 
+function tensorHead(to: Writer, { name, type, shape }: Weight): void {
+  for (const size of shape) to.uint32(1 << 3).int64(size)
+  to.uint32(2 << 3).int32(ELEMENT_TYPES[type])
+  text(to, 8, name)
+}
+
 function tensorProto(to: Writer, weight: Weight, dataFile: string, offset: number): void {
-  for (const size of weight.shape) to.uint32(1 << 3).int64(size)
-  to.uint32(2 << 3).int32(ELEMENT_TYPES[weight.type])
-  text(to, 8, weight.name)
+  tensorHead(to, weight)
   const place = { location: dataFile, offset: `${offset}`, length: `${weightBytes(weight)}` }
   for (const [key, value] of Object.entries(place)) {
     message(to, 13, (inner) => {

@@ -6,6 +6,7 @@ declare module 'protobufjs/minimal.js' {
     int64(value: number): Writer
     float(value: number): Writer
     string(value: string): Writer
+    bytes(value: Uint8Array): Writer
     fork(): Writer
     ldelim(): Writer
     finish(): Uint8Array

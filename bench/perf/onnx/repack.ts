@@ -56,6 +56,13 @@ export function eightBit(q4: Uint8Array, k: number): EightBit {
   return { codes, scales }
 }
 
+/** Symmetric, one scale for all: absmax / 127. */
+export function eightBits(values: Float32Array): { readonly codes: Int8Array; readonly scale: number } {
+  const most = values.reduce((found, value) => Math.max(found, Math.abs(value)), 0)
+  const inverse = most === 0 ? 0 : 127 / most
+  return { codes: Int8Array.from(values, (value) => Math.round(value * inverse)), scale: most / 127 }
+}
+
 /** The weights themselves, in their order. */
 export function floats(q4: Uint8Array): Float32Array {
   const scales = blockScales(q4)

@@ -7,7 +7,9 @@ import { blobSource } from '../../../src/base/bytes.ts'
 import { openModel } from '../../../src/formats/open-model.ts'
 import { byteTokenizer } from '../../../test/conformance/onnx/byte-tokenizer.ts'
 import type { Shape } from '../../shapes.ts'
-import { decoder, type Precision, type SourcedWeight } from './decoder.ts'
+import { type Decoder, decoder, type Precision, type SourcedWeight } from './decoder.ts'
+import { genaiDecoder } from './exporters/genai.ts'
+import { optimumDecoder } from './exporters/optimum.ts'
 import { dataLayout, dataName, modelProto, weightBytes } from './proto.ts'
 
 const DATA = 'model.onnx.data'
@@ -17,11 +19,32 @@ export interface OnnxFiles {
   readonly data: readonly [URL, ...URL[]]
 }
 
+/**
+ * `genai-int4`, `optimum-f32`, `optimum-f16` and `tjs-q8` are the graphs of exporters, in which embeddings
+ * and logits share a table; the others are those that ONNX Runtime runs fastest.
+ */
+export type GraphForm = Precision | 'genai-int4' | 'optimum-f32' | 'optimum-f16' | 'tjs-q8'
+
+export function graphOf(shape: Shape, form: GraphForm): Decoder {
+  switch (form) {
+    case 'genai-int4':
+      return genaiDecoder(shape)
+    case 'optimum-f32':
+      return optimumDecoder(shape, 'f32')
+    case 'optimum-f16':
+      return optimumDecoder(shape, 'f16')
+    case 'tjs-q8':
+      return optimumDecoder(shape, 'q8')
+    default:
+      return decoder(shape, form)
+  }
+}
+
 /** The folder lies beside the GGUF. It is made anew when that is younger. */
-export async function onnxFiles(gguf: URL, shape: Shape, precision: Precision): Promise<OnnxFiles> {
-  const folder = new URL(`${shape.name}-${precision}/`, gguf)
+export async function onnxFiles(gguf: URL, shape: Shape, form: GraphForm): Promise<OnnxFiles> {
+  const folder = new URL(`${shape.name}-${form}/`, gguf)
   const at = (name: string) => new URL(name, folder)
-  const graph = decoder(shape, precision)
+  const graph = graphOf(shape, form)
   const { places, sizes } = dataLayout(graph.weights)
   const [first, ...more] = sizes.map((_, file) => at(dataName(DATA, file)))
   const files: OnnxFiles = { model: at('model.onnx'), data: [first!, ...more] }

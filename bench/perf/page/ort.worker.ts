@@ -1,6 +1,6 @@
 // ONNX Runtime Web's worker. In: a decoder of bench/perf/onnx, then prompts. Out: greedy tokens and times.
-// Keys and values go out of each run and into the next, as the runtime has it.
 import type { LoadOrder, Run } from '../engines.ts'
+import { type Ort, type OrtSession, OrtText } from '../onnx/feeds.ts'
 import { promptIds } from '../prompts.ts'
 
 export type OrtRequest =
@@ -11,22 +11,8 @@ export interface OrtAnswer {
   readonly failure?: string | undefined
 }
 
-type TensorData = Float32Array | Int32Array | BigInt64Array
-interface Tensor {
-  readonly data: TensorData
-}
-interface Session {
-  run(feeds: Readonly<Record<string, Tensor>>): Promise<Readonly<Record<string, Tensor>>>
-}
-/** What is used of the package's `dist/ort.wasm.min.mjs`. */
-interface Ort {
-  readonly env: { readonly wasm: { numThreads: number; wasmPaths: string } }
-  readonly Tensor: new (type: string, data: TensorData, shape: readonly number[]) => Tensor
-  readonly InferenceSession: { create(model: Uint8Array, options: object): Promise<Session> }
-}
-
 let ort: Ort
-let session: Session
+let session: OrtSession
 let state: LoadOrder['state']
 
 async function load({ threads, modelUrl, dataUrls, packageUrl, state: sizes }: LoadOrder): Promise<void> {
@@ -59,16 +45,9 @@ async function run(prompt: string, decode: number): Promise<Run> {
   const out: number[] = []
   const started = performance.now()
   let first = started
-  let past = noPast()
-  for (let total = ids.length; out.length < decode; total++) {
-    const { logits, ...present } = await session.run({
-      ids: new ort.Tensor('int64', BigInt64Array.from(ids, BigInt), [1, ids.length]),
-      last: new ort.Tensor('int32', Int32Array.of(total - 1), [1]),
-      total: new ort.Tensor('int32', Int32Array.of(total), []),
-      ...past,
-    })
-    past = Object.fromEntries(Object.entries(present).map(([name, tensor]) => [`past_${name}`, tensor]))
-    const best = indexOfMost(logits?.data as Float32Array)
+  const text = new OrtText(ort, session, state)
+  while (out.length < decode) {
+    const best = indexOfMost(await text.read(ids))
     out.push(best)
     ids = [best]
     if (out.length === 1) first = performance.now()
@@ -76,17 +55,6 @@ async function run(prompt: string, decode: number): Promise<Run> {
   const decodeMs = performance.now() - first
   const prefillMs = first - started
   return { promptTokens: prompt.length, prefillMs, decodedTokens: out.length, decodeMs, ids: out }
-}
-
-function noPast(): Record<string, Tensor> {
-  const shape = [1, state.kvHeads, 0, state.headDim]
-  const names = Array.from({ length: state.layers }, (_, layer) => [
-    `past_k.${layer}`,
-    `past_v.${layer}`,
-  ]).flat()
-  return Object.fromEntries(
-    names.map((name) => [name, new ort.Tensor('float32', new Float32Array(0), shape)]),
-  )
 }
 
 function indexOfMost(values: Float32Array): number {

@@ -48,7 +48,8 @@ export const dequantize: Handler = (t, node) => {
     return true
   }
   const name = input?.is === 'codes' ? input.name : input?.is === 'constant' ? node.inputs[0] : undefined
-  const codes = t.graph.constants.get(name ?? '')
+  const view = input?.is === 'constant' ? t.weights.viewed(node, 0) : undefined
+  const codes = view?.constant ?? t.graph.constants.get(name ?? '')
   if (name === undefined || codes?.dims.length !== 2) return false
   const scales = t.weights.constant(node, 1)
   const zeros = hasInput(node, 2) ? t.weights.constant(node, 2) : undefined
@@ -58,11 +59,14 @@ export const dequantize: Handler = (t, node) => {
     t.setRows(node, 0, embedCodes(t, { name, codes, scales, zeros }))
     return true
   }
+  const isTransposed = view?.isTurned === true
   const stated = intOf(node, 'axis', DEFAULT_AXIS)
-  const axis = stated === 0 || stated === -2 ? 0 : 1
+  const isFirst = stated === 0 || stated === -2
+  const axis = isFirst === isTransposed ? 1 : 0
   const block = isOne ? 0 : intOf(node, 'block_size', 0)
+  if (isTransposed && block > 0) throw unclaimed(node, 'its codes are transposed, and its scales are not')
   const outputs = isOne ? undefined : block > 0 ? ((1 - axis) as 0 | 1) : axis
-  t.set(node, 0, { is: 'matrix', parts: { name, codes, scales, zeros, block }, isTransposed: false, outputs })
+  t.set(node, 0, { is: 'matrix', parts: { name, codes, scales, zeros, block }, isTransposed, outputs })
   return true
 }
 

@@ -1,5 +1,6 @@
 // The weight table. In: one constant that nodes read in several shapes and roles. Out: a weight for each.
 import { expect, test } from 'vitest'
+import { bufferSource } from '../../../base/bytes.ts'
 import type { Graph, Node } from '../../ir/graph.ts'
 import { tensorOf } from '../../ir/tensor.ts'
 import { WeightTable } from './weight-table.ts'
@@ -12,6 +13,15 @@ const scales = scalesOf(4)
 const others = scalesOf(4)
 const tableOf = (constants: Graph['constants'] = new Map()) =>
   new WeightTable('model.onnx', { name: 'main', inputs: [], outputs: [], nodes: [], constants })
+const reading: Node = {
+  name: 'n',
+  op: 'Add',
+  domain: '',
+  version: 17,
+  outputs: ['y'],
+  inputs: [],
+  attributes: new Map(),
+}
 const form = { n: 4, k: K, bits: 4, block: 32, codes, scales }
 
 test('codes that two nodes read alike are one weight, and with other scales or zero points another', () => {
@@ -21,6 +31,32 @@ test('codes that two nodes read alike are one weight, and with other scales or z
   expect(second).toEqual(first)
   expect(weights.blocks({ ...form, scales: others }, 'w')).not.toEqual(first)
   expect(weights.blocks({ ...form, zero: 3 }, 'w')).not.toEqual(first)
+  expect(weights.tensors.size).toBe(3)
+})
+
+test('codes that a table and a product read in other shapes are one weight', () => {
+  const weights = tableOf()
+  const first = weights.blocks(form, 'w')
+  const asRows = { ...codes, dims: [4, 32] }
+  const asList = { ...scales, dims: [4, 2] }
+  expect(weights.blocks({ ...form, codes: asRows, scales: asList, zero: 8 }, 'w')).toEqual(first)
+  expect(weights.tensors.size).toBe(1)
+})
+
+test('constants of two names at one place of a file are one weight, and at two places two', () => {
+  const source = bufferSource('data', new Uint8Array(1 << 12))
+  const at = (offset: number) => ({ dtype: 'f16', dims: [4, K], source, offset, byteLength: 512 }) as const
+  const weights = tableOf(
+    new Map([
+      ['a', at(0)],
+      ['b', at(0)],
+      ['c', at(512)],
+    ]),
+  )
+  const read = (name: string) => weights.float({ ...reading, inputs: ['x', name] }, 1, true)
+  expect(read('b')).toEqual(read('a'))
+  expect(read('c')).not.toEqual(read('a'))
+  expect(weights.float({ ...reading, inputs: ['x', 'b'] }, 1, false)).not.toEqual(read('a'))
   expect(weights.tensors.size).toBe(3)
 })
 
@@ -39,15 +75,7 @@ test.each([
 test('a vector that is read as a norm and as a bias of other sizes is refused', () => {
   const vector = tensorOf('f32', [8], Array<number>(8).fill(1))
   const weights = tableOf(new Map([['v', vector]]))
-  const node: Node = {
-    name: 'n',
-    op: 'Add',
-    domain: '',
-    version: 17,
-    outputs: ['y'],
-    inputs: ['x', 'v'],
-    attributes: new Map(),
-  }
+  const node: Node = { ...reading, inputs: ['x', 'v'] }
   expect(weights.vector(node, 1, 8, 'norm')).not.toEqual(weights.vector(node, 1, 8, 'bias'))
   expect(() => weights.vector(node, 1, 6, 'norm')).toThrow(expect.objectContaining({ code: 'format' }))
   expect(() => weights.named('v', 'layers.0.ssm_skip', 6)).toThrow(

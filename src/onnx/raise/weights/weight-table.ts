@@ -33,9 +33,8 @@ export class WeightTable {
   readonly #views = new Map<string, View>()
   /** Names that were given out, by constant and form. */
   readonly #names = new Map<string, string>()
-
-  /** Matrices in codes that were read: the same codes may have other scales or another shape elsewhere. */
-  readonly #coded: object[] = []
+  /** Numbers of the files and arrays in which constants lie. */
+  readonly #places = new Map<object, number>()
 
   constructor(file: string, graph: Graph) {
     this.#file = file
@@ -51,7 +50,7 @@ export class WeightTable {
    * whose bytes are in another order.
    */
   constant(node: Node, index: number): Constant {
-    const { constant, isTurned } = this.#view(node, index)
+    const { constant, isTurned } = this.viewed(node, index)
     if (!isTurned) return constant
     throw unclaimed(
       node,
@@ -61,7 +60,7 @@ export class WeightTable {
 
   /** Type and shape of a constant input, as the node reads it. */
   typeOf(node: Node, index: number): Pick<Constant, 'dtype' | 'dims'> {
-    const { constant, isTurned } = this.#view(node, index)
+    const { constant, isTurned } = this.viewed(node, index)
     const { dtype, dims } = constant
     return { dtype, dims: isTurned ? dims.toReversed() : dims }
   }
@@ -76,14 +75,15 @@ export class WeightTable {
    * the constant are.
    */
   view(node: Node, dims: readonly Dim[] | undefined): boolean {
-    const made = viewOf(node, this.#view(node, 0), dims)
+    const made = viewOf(node, this.viewed(node, 0), dims)
     const output = node.outputs[0] ?? ''
     if (made === undefined || output === '') return false
     this.#views.set(output, made)
     return true
   }
 
-  #view(node: Node, index: number): View {
+  /** The constant of an input, transposed or not. Throws `unsupported` when the input is computed. */
+  viewed(node: Node, index: number): View {
     const name = node.inputs[index] ?? ''
     const known = this.#views.get(name)
     if (known !== undefined) return known
@@ -105,22 +105,27 @@ export class WeightTable {
 
   /** A float matrix that rows are multiplied by. `stored` is [k, n], or [n, k] when `isTurned`. */
   float(node: Node, index: number, isTurned: boolean, as?: string): Matrix {
-    const { name, constant, isTurned: isView } = this.#view(node, index)
+    const { name, constant, isTurned: isView } = this.viewed(node, index)
     const { dims } = constant
     if (dims.length !== 2) throw unclaimed(node, `it multiplies by ${name} of shape [${dims}]`)
     const isRows = isTurned !== isView
     const [n, k] = isRows ? [dims[0]!, dims[1]!] : [dims[1]!, dims[0]!]
-    const made = this.#weight(`${name} [${dims}] ${isRows}`, as ?? plain(name), (weight) => {
-      const tensor = matrixTensor(this.#file, weight, constant)
-      return isRows ? tensor : transposed(tensor)
-    })
+    const made = this.#weight(
+      `${this.#bytesOf(constant)} [${dims}] ${isRows}`,
+      as ?? plain(name),
+      (weight) => {
+        const tensor = matrixTensor(this.#file, weight, constant)
+        return isRows ? tensor : transposed(tensor)
+      },
+    )
     return { weight: matrix(k, { [made]: n }), n }
   }
 
   /** A matrix in blocks. */
   blocks(parts: Omit<BlockWeight, 'file' | 'name'>, name: string, as?: string): Matrix {
-    const { n, k } = parts
-    const made = this.#weight(this.#keyOf(parts), as ?? plain(name), (weight) =>
+    const { n, k, bits, zeros } = parts
+    const zero = zeros === undefined ? (parts.zero ?? 2 ** (bits - 1)) : undefined
+    const made = this.#weight(this.#keyOf({ ...parts, zero }), as ?? plain(name), (weight) =>
       blockTensor({ ...parts, file: this.#file, name: weight }),
     )
     return { weight: matrix(k, { [made]: n }), n }
@@ -129,8 +134,10 @@ export class WeightTable {
   /** A matrix of codes. */
   codes(parts: CodeMatrix, as?: string): Matrix {
     const [n, k] = sizesOf(parts)
-    const made = this.#weight(this.#keyOf(parts), as ?? plain(parts.name), (weight) =>
-      codeTensor(this.#file, weight, parts),
+    const made = this.#weight(
+      this.#keyOf({ ...parts, name: undefined, n, k }),
+      as ?? plain(parts.name),
+      (weight) => codeTensor(this.#file, weight, parts),
     )
     return { weight: matrix(k, { [made]: n }), n }
   }
@@ -196,13 +203,21 @@ export class WeightTable {
     }
   }
 
-  /** The same for parts that are the same one by one: sizes, codes, scales, zero points. */
+  /** The same for the same sizes, and the same bytes of codes, scales and zero points. */
   #keyOf(parts: object): string {
-    const at = (of: object, key: string) => (of as Record<string, unknown>)[key]
-    const isSame = (known: object) =>
-      Object.keys({ ...known, ...parts }).every((key) => at(known, key) === at(parts, key))
-    const known = this.#coded.findIndex(isSame)
-    return `coded ${known < 0 ? this.#coded.push(parts) - 1 : known}`
+    const texts = Object.entries(parts).map(([key, part]: [string, Constant | number]) =>
+      part === undefined ? '' : `${key} ${typeof part === 'object' ? this.#bytesOf(part) : part}`,
+    )
+    return texts.sort().join()
+  }
+
+  /** The same for constants of the same bytes, whatever their names and shapes. */
+  #bytesOf(constant: Constant): string {
+    const isFile = isStored(constant)
+    const place = isFile ? constant.source : constant.data
+    const number = this.#places.get(place) ?? this.#places.size
+    this.#places.set(place, number)
+    return `${constant.dtype} ${number} ${isFile ? constant.offset : ''}+${isFile ? constant.byteLength : ''}`
   }
 
   #weight(key: string, wanted: string, make: (name: string) => TensorInfo): string {
