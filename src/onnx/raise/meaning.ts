@@ -146,7 +146,7 @@ export interface Rotation {
   readonly positions?: string | undefined
 }
 
-/** Numbers [from, to) of each head. */
+/** Numbers [from, to) of each head: those that rotate, or the queries of heads that have all three. */
 export interface HeadPart {
   readonly is: 'part'
   readonly of: Heads
@@ -163,16 +163,18 @@ export interface Turned {
   readonly of: Heads
   /** `plain`: x times `by`. `half`: the turned x, times `by` where it is there. */
   readonly form: 'plain' | 'half'
-  /** Leading numbers of a head that turn. */
+  /** The numbers [from, from + dims) of a head turn. */
+  readonly from: number
   readonly dims: number
   readonly by?: string | undefined
 }
 
-/** The leading numbers of heads, rotated, before the others are put after them. */
+/** Numbers of heads from `from` on, rotated, before the others are put after them. */
 export interface RotatedPart {
   readonly is: 'rotated'
   /** The heads as they were. */
   readonly of: Heads
+  readonly from: number
   readonly rope: Rotation
 }
 

@@ -27,7 +27,8 @@ export function settled(graph: Graph, findings: Findings): Graph {
     if (node.op === 'rescale' && isEmbedding(graph.nodes[makers.get(node.input.id) ?? -1])) return []
     const [reader, ...others] = readers.get(node.output?.id ?? -1) ?? []
     const isEnd = node.output === graph.hidden || node.output === graph.output
-    if (node.op === 'rmsnorm' && reader === undefined && !isEnd) return []
+    // Norms that attention took over, and products of which others are parts.
+    if (/^(rmsnorm|linear)$/.test(node.op) && reader === undefined && !isEnd) return []
     const scaled = others.length === 0 ? graph.nodes[reader ?? -1] : undefined
     if (!isEmbedding(node) || scaled?.op !== 'rescale') return [node]
     return [{ ...node, scale: scaled.scale, output: scaled.output }]

@@ -15,6 +15,7 @@ import { operatorOf, whyUnclaimed } from '../operators.ts'
 import type { Findings, FoundRotation, Heads, Meaning } from './meaning.ts'
 import { mergeProducts, nameSteps } from './merge-products.ts'
 import { Prober } from './probe.ts'
+import { Products } from './products.ts'
 import { normedRows } from './recurrence.ts'
 import { rotatesLike, settled } from './settled.ts'
 import { isRecurrentState, tailOf, wronglyLeft } from './tail.ts'
@@ -49,6 +50,7 @@ export class Translator {
   readonly graph: Graph
   readonly b: GraphBuilder
   readonly weights: WeightTable
+  readonly products: Products
   readonly signal: AbortSignal | undefined
   readonly budget: Budget
   readonly findings: Findings = {
@@ -104,6 +106,7 @@ export class Translator {
     this.b = b
     this.graph = graph
     this.weights = new WeightTable(file, graph)
+    this.products = new Products(b, this.weights)
     this.signal = signal
     this.types = inferTypes(graph)
     this.budget = budget
@@ -134,8 +137,10 @@ export class Translator {
       throw unclaimed(end, `the output ${first} is not made of the rows of a step, as logits are`)
     this.#checkStates(end)
     const graph = this.b.finish(logits.value, this.#hidden)
+    const step = mergeProducts(settled(graph, this.findings))
+    this.weights.removeUnread(step)
     return {
-      graph: nameSteps(mergeProducts(settled(graph, this.findings)), this.weights),
+      graph: nameSteps(step, this.weights),
       weights: this.weights,
       findings: this.findings,
     }

@@ -4,7 +4,7 @@ import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
 import type { Heads, Mask } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
-import { checkUnrotated } from './rotation.ts'
+import { checkUnrotated, wholeHeads } from './rotation.ts'
 import { attend } from './scores.ts'
 
 /** Inputs: x, cosines, sines, positions. */
@@ -34,13 +34,13 @@ function rotate(t: Translator, node: Node, at: { cos: number; sin: number; posit
 
 /** Heads [b, h, t, d], or rows [b, t, h * d] of a known number of heads. */
 export function headsOf(t: Translator, node: Node, index: number, count: number): Heads | undefined {
-  const meaning = t.read(node, index)
-  if (meaning?.is === 'heads' && meaning.axes === 'btf') {
+  const meaning = wholeHeads(t, node, index)
+  if (meaning?.axes === 'btf') {
     if (count !== 0 && count !== meaning.count)
       throw unclaimed(node, `it reads rows of ${meaning.count} heads as ${count} heads`)
     return { ...meaning, axes: 'bthd' }
   }
-  if (meaning?.is === 'heads') return meaning.axes === 'bhtd' || meaning.axes === 'bthd' ? meaning : undefined
+  if (meaning !== undefined) return meaning.axes === 'bhtd' || meaning.axes === 'bthd' ? meaning : undefined
   if (!t.isRows(node, index) || count === 0) return undefined
   return asHeads(node, t.rows(node, index), count)
 }

@@ -251,24 +251,24 @@ export function product(
 ): void {
   const label = node.outputs[0] ?? node.name
   if (biasInput !== undefined && hasInput(node, biasInput)) {
-    t.setRows(node, 0, t.b.linear(label, input, weight, biasOf(t, node, biasInput, n, weight)))
+    t.setRows(node, 0, t.products.linear(label, input, weight, biasOf(t, node, biasInput, n, weight)))
     return
   }
   const sum = t.onlyReader(node)
   const index = sum?.inputs.findIndex((name) => t.weights.has(name)) ?? -1
   const inner = sum === undefined ? -1 : (JOINED.get(`${sum.domain}:${sum.op}`) ?? -1)
   if (sum !== undefined && t.weights.has(sum.inputs[inner]) && !t.hasBias(sum)) {
-    t.setRows(node, 0, t.b.linear(label, input, weight, biasOf(t, sum, inner, n, weight)))
+    t.setRows(node, 0, t.products.linear(label, input, weight, biasOf(t, sum, inner, n, weight)))
     t.takeBias(sum)
     return
   }
   const isBias = sum?.op === 'Add' && sum.domain === '' && index >= 0 && hasWidth(t, sum, index, n)
   if (!isBias) {
-    t.setRows(node, 0, t.b.linear(label, input, weight))
+    t.setRows(node, 0, t.products.linear(label, input, weight))
     return
   }
   t.take(sum)
-  t.setRows(sum, 0, t.b.linear(label, input, weight, biasOf(t, sum, index, n, weight)))
+  t.setRows(sum, 0, t.products.linear(label, input, weight, biasOf(t, sum, index, n, weight)))
 }
 
 const hasWidth = (t: Translator, node: Node, index: number, n: number): boolean => {

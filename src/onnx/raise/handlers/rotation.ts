@@ -88,9 +88,9 @@ function reshapeHeads(t: Translator, node: Node, heads: Heads, dims: readonly Di
 }
 
 export const transpose: Handler = (t, node) => {
-  const input = t.read(node, 0)
+  const input = wholeHeads(t, node, 0)
   const perm = intsOf(node, 'perm', undefined)
-  if (input?.is !== 'heads' || perm?.length !== input.axes.length) return false
+  if (input === undefined || perm?.length !== input.axes.length) return false
   t.set(node, 0, { ...input, axes: perm.map((axis) => input.axes[axis]).join('') })
   return true
 }
@@ -159,6 +159,33 @@ export const slice: Handler = (t, node) => {
   return true
 }
 
+/** The heads that an input is, where it is not another thing. */
+export function wholeHeads(t: Translator, node: Node, index: number): Heads | undefined {
+  const input = t.read(node, index)
+  if (input?.is === 'heads') return input
+  if (input?.is === 'rotated') {
+    const heads = narrowed(t, node, input.of, input.from, input.from + input.rope.dims)
+    return heads && { ...heads, rope: input.rope }
+  }
+  return input?.is === 'part' && input.sign === 1
+    ? narrowed(t, node, input.of, input.from, input.to)
+    : undefined
+}
+
+/**
+ * Heads of the numbers [from, to) of each head, from a product of their own: so queries, keys and values of
+ * one head may lie beside each other. Undefined where they are not made by a product, or changed after it.
+ */
+function narrowed(t: Translator, node: Node, of: Heads, from: number, to: number): Heads | undefined {
+  if (from === 0 && to === of.dim) return of
+  const { norm, rope, limits, copies, scale, past } = of
+  const isPlain = [norm, rope, limits].every((each) => each === undefined)
+  const isWhole = isPlain && copies === 1 && scale === 1 && past === '' && from < to
+  const runs = Array.from({ length: of.count }, (_, head) => [head * of.dim + from, to - from] as const)
+  const value = isWhole ? t.products.columns(node.outputs[0] ?? '', of.value, runs) : undefined
+  return value && { ...of, value, dim: to - from }
+}
+
 /** Heads, all of their numbers; or a part of them. */
 function partOf(input: Meaning | undefined): HeadPart | undefined {
   if (input?.is === 'heads' && input.axes.endsWith('d'))
@@ -166,17 +193,18 @@ function partOf(input: Meaning | undefined): HeadPart | undefined {
   return input?.is === 'part' && input.sign === 1 ? input : undefined
 }
 
-/** Two parts. */
+/** Parts, one after the other. */
 export const split: Handler = (t, node) => {
   const part = partOf(t.read(node, 0))
   const axis = intOf(node, 'axis', 0)
-  if (part === undefined || node.outputs.length !== 2) return false
-  if (axis !== -1 && axis !== part.of.axes.length - 1) return false
-  const width = t.dimsOf(node)?.at(-1)
-  if (typeof width !== 'number' || !(width > 0 && width < part.to - part.from)) return false
-  const middle = part.from + width
-  t.set(node, 0, { ...part, to: middle })
-  t.set(node, 1, { ...part, from: middle })
+  if (part === undefined || (axis !== -1 && axis !== part.of.axes.length - 1)) return false
+  let { from } = part
+  for (const output of node.outputs.keys()) {
+    const width = t.dimsOf(node, output)?.at(-1)
+    if (typeof width !== 'number' || !(width > 0 && from + width <= part.to)) return false
+    t.set(node, output, { ...part, from, to: from + width })
+    from += width
+  }
   return true
 }
 
@@ -200,35 +228,36 @@ export const concat: Handler = (t, node) => {
     t.set(node, 0, first)
     return true
   }
-  if (first?.is !== 'state' || second?.is !== 'heads' || second.past !== '') return false
-  if (second.axes[axisOf(node, intOf(node, 'axis', 0), second.axes.length)] !== 't')
+  const own = first?.is === 'state' ? wholeHeads(t, node, 1) : undefined
+  if (first?.is !== 'state' || own === undefined || own.past !== '') return false
+  if (own.axes[axisOf(node, intOf(node, 'axis', 0), own.axes.length)] !== 't')
     throw unclaimed(node, 'it joins a state and new tokens along another axis than theirs')
-  const joined: Heads = { ...second, past: first.name }
+  const joined: Heads = { ...own, past: first.name }
   t.grow(node, first.name, joined)
   t.set(node, 0, joined)
   return true
 }
 
 function turn(t: Translator, node: Node, first: HeadPart, second: HeadPart): boolean {
-  const dims = first.to
+  const { from } = second
+  const dims = first.to - from
   const isTurn =
     first.of === second.of &&
     first.sign === -1 &&
     second.sign === 1 &&
-    first.from === dims / 2 &&
-    second.from === 0 &&
-    second.to === dims / 2 &&
+    first.from === second.to &&
+    second.to === from + dims / 2 &&
     joinsNumbers(node, first.of)
-  if (isTurn) t.set(node, 0, { is: 'turned', of: first.of, form: 'half', dims })
+  if (isTurn) t.set(node, 0, { is: 'turned', of: first.of, form: 'half', from, dims })
   return isTurn
 }
 
-/** Rotated numbers and all that come after them. */
-function complete(t: Translator, node: Node, { of, rope }: RotatedPart, rest: HeadPart): boolean {
-  const isRest = rest.of === of && rest.sign === 1 && rest.from === rope.dims && rest.to === of.dim
-  if (!isRest || !joinsNumbers(node, of)) return false
-  t.set(node, 0, { ...of, rope })
-  return true
+/** Rotated numbers and those that come after them. */
+function complete(t: Translator, node: Node, { of, from, rope }: RotatedPart, rest: HeadPart): boolean {
+  const isRest = rest.of === of && rest.sign === 1 && rest.from === from + rope.dims
+  const heads = isRest && joinsNumbers(node, of) ? narrowed(t, node, of, from, rest.to) : undefined
+  if (heads !== undefined) t.set(node, 0, { ...heads, rope })
+  return heads !== undefined
 }
 
 const joinsNumbers = (node: Node, { axes }: Heads): boolean =>
@@ -243,17 +272,19 @@ export const multiplyHeads: Handler = (t, node) => {
     const left = t.read(node, one)
     const right = t.read(node, other)
     const number = t.scalar(node, other)
-    if (left?.is === 'heads' && number !== undefined) {
+    const heads = number === undefined ? undefined : wholeHeads(t, node, one)
+    if (heads !== undefined && number !== undefined) {
       checkFactor(node, number)
-      t.set(node, 0, { ...left, scale: left.scale * number })
+      t.set(node, 0, { ...heads, scale: heads.scale * number })
       return true
     }
     if (right?.is !== 'control' && right?.is !== 'constant') continue
     const by = node.inputs[other] ?? ''
     // In cosines, tokens come before the numbers of a head, so heads must have the same order.
     const part = partOf(left)
-    if (part?.from === 0 && part.of.axes === 'bhtd') {
-      t.set(node, 0, { is: 'turned', of: part.of, form: 'plain', dims: part.to, by })
+    if (part?.of.axes === 'bhtd') {
+      const { of, from, to } = part
+      t.set(node, 0, { is: 'turned', of, form: 'plain', from, dims: to - from, by })
       return true
     }
     const isFree = left?.is === 'turned' && left.form === 'half' && left.by === undefined
@@ -266,9 +297,9 @@ export const multiplyHeads: Handler = (t, node) => {
 }
 
 export const divideHeads: Handler = (t, node) => {
-  const left = t.read(node, 0)
   const number = t.scalar(node, 1)
-  if (left?.is !== 'heads' || number === undefined) return false
+  const left = number === undefined ? undefined : wholeHeads(t, node, 0)
+  if (left === undefined || number === undefined) return false
   checkFactor(node, 1 / number)
   t.set(node, 0, { ...left, scale: left.scale / number })
   return true
@@ -280,11 +311,11 @@ export const addTurned: Handler = (t, node) => {
   const plain = parts.find((each) => isTurned(each, 'plain'))
   const half = parts.find((each) => isTurned(each, 'half'))
   if (plain?.by === undefined || half?.by === undefined || plain.of !== half.of) return false
-  const { of, dims } = plain
-  if (half.dims !== dims) return false
+  const { of, from, dims } = plain
+  if (half.from !== from || half.dims !== dims) return false
   checkUnrotated(node, of)
   const rope: Rotation = { cos: plain.by, sin: half.by, dims, isHalf: false, pairing: 'halves' }
-  t.set(node, 0, dims === of.dim ? { ...of, rope } : { is: 'rotated', of, rope })
+  t.set(node, 0, dims === of.dim ? { ...of, rope } : { is: 'rotated', of, from, rope })
   return true
 }
 

@@ -10,17 +10,19 @@ import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { checkFactor } from './elementwise.ts'
 import { timesScores } from './limits.ts'
+import { wholeHeads } from './rotation.ts'
 
 /** q k^T, or softmax(scores) v. */
 export const multiplyMatrices: Handler = async (t, node) => {
   const left = t.read(node, 0)
-  const right = t.read(node, 1)
-  if (left?.is === 'heads' && right?.is === 'heads' && left.axes === 'bhtd' && right.axes === 'bhdt') {
-    const scale = left.scale * right.scale
-    t.set(node, 0, { is: 'scores', q: left, k: right, scale, cap: 0, isSoft: false })
+  const right = wholeHeads(t, node, 1)
+  const q = right?.axes === 'bhdt' ? wholeHeads(t, node, 0) : undefined
+  if (q?.axes === 'bhtd' && right !== undefined) {
+    const scale = q.scale * right.scale
+    t.set(node, 0, { is: 'scores', q, k: right, scale, cap: 0, isSoft: false })
     return true
   }
-  if (left?.is !== 'scores' || !left.isSoft || right?.is !== 'heads' || right.axes !== 'bhtd') return false
+  if (left?.is !== 'scores' || !left.isSoft || right?.axes !== 'bhtd') return false
   const { count, dim } = left.q
   const value = await attend(t, node, left, right)
   t.set(node, 0, { is: 'heads', value, count, dim, axes: 'bhtd', copies: 1, scale: 1, past: '' })

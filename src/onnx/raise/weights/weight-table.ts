@@ -1,8 +1,11 @@
 // The table of weights: gives each constant that nodes read as a matrix or vector one name in the plan, and
 // the tensor from which it is streamed.
+import { joinedSource } from '../../../base/bytes.ts'
+import { rowBytes } from '../../../formats/dtypes.ts'
 import type { TensorIndex, TensorInfo, ValueChange } from '../../../formats/tensors.ts'
 import { matrix, vector } from '../../../graph/builder.ts'
 import type { WeightPart, WeightRef } from '../../../graph/ir.ts'
+import type { NodeOf, Graph as StepGraph } from '../../../graph/nodes.ts'
 import type { Dim } from '../../ir/dims.ts'
 import { type Constant, type Graph, isStored, type Node } from '../../ir/graph.ts'
 import { intOf, intsOf, unclaimed, unfit } from '../../ir/operator.ts'
@@ -15,6 +18,12 @@ import { floatTensor, matrixTensor, transposed, unread } from './matrices.ts'
 /** Names by which `roleOf` of src/arch/tensors/names.ts recognises the kind of a weight. */
 const VECTOR_NAME = /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/
 const TABLE_NAME = /^(embed|positions|output)\.weight$/
+
+/** Runs of rows: the first, and how many. */
+export type StoredRuns = readonly (readonly [number, number])[]
+
+const weightNames = ({ weight, bias }: NodeOf<'linear'>): string[] =>
+  [...weight.parts, ...(bias?.parts ?? [])].map(({ name }) => name)
 
 /** A constant as some nodes read it: its bytes stay in the file in their order. */
 interface View {
@@ -35,6 +44,8 @@ export class WeightTable {
   readonly #names = new Map<string, string>()
   /** Numbers of the files and arrays in which constants lie. */
   readonly #places = new Map<object, number>()
+  /** Weights that were cut into others. */
+  readonly #cut = new Set<string>()
 
   constructor(file: string, graph: Graph) {
     this.#file = file
@@ -185,6 +196,32 @@ export class WeightTable {
     }))
     const [, k] = shape
     return k === undefined ? vector({ [made]: channels }) : matrix(k, { [made]: channels })
+  }
+
+  /** A weight of the rows `runs` of another, in their order. */
+  rowsOf({ parts: [whole], k, kind }: WeightRef, runs: StoredRuns): WeightRef {
+    const { name = '' } = whole ?? {}
+    const tensor = this.#tensors.get(name)!
+    const n = runs.reduce((sum, [, count]) => sum + count, 0)
+    const bytes = rowBytes(tensor.dtype, tensor.shape[1] ?? 1)
+    const ranges = runs.map(([first, count]) => ({
+      source: tensor.source,
+      offset: tensor.offset + first * bytes,
+      bytes: count * bytes,
+    }))
+    const source = joinedSource(tensor.source.name, ranges)
+    const shape = [n, ...tensor.shape.slice(1)]
+    const piece = { ...tensor, shape, source, offset: 0, byteLength: n * bytes }
+    const wanted = `rows from ${runs[0]?.[0]} on of ${name}`
+    const made = this.#weight(`${name} ${runs}`, wanted, (as) => ({ ...piece, name: as }))
+    this.#cut.add(name)
+    return kind === 'vector' ? vector({ [made]: n }) : matrix(k, { [made]: n })
+  }
+
+  /** Weights of whose rows others were made stay only where a node reads all of them. */
+  removeUnread({ nodes }: StepGraph): void {
+    const read = new Set(nodes.flatMap((node) => (node.op === 'linear' ? weightNames(node) : [])))
+    for (const name of this.#cut) if (!read.has(name)) this.#tensors.delete(name)
   }
 
   /** Makes weights from rows of other weights, given by name. */

@@ -11,6 +11,7 @@ import type { Nodes } from './nodes.ts'
 
 const SHORT = [3, 9, 20]
 const CAUSAL = { attention: 'multi-head', places: 'none', hasState: false } as const
+const BY_HEAD = { merged: 'by-head', heads: 2, kvHeads: 2 } as const
 const TWO = { layers: 2, heads: 4, kvHeads: 2 } as const
 
 test.each<[string, DecoderForm, readonly number[]]>([
@@ -25,6 +26,10 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['one mask for each of the heads', { seen: byHead(9, 9) }, SHORT],
   ['one product for queries, keys and values, cut by Slice', { ...TWO, merged: 'slice' }, SHORT],
   ['the same, cut by Split', { ...TWO, merged: 'split' }, SHORT],
+  ['heads that lie interleaved in one product', BY_HEAD, SHORT],
+  ['the same in two layers, with rotations of a part', { ...BY_HEAD, layers: 2, turned: 8 }, SHORT],
+  ['the same with rotations of a quarter of each head', { ...BY_HEAD, turned: 4 }, SHORT],
+  ['the same without a cache', { ...BY_HEAD, hasState: false, turned: 8 }, SHORT],
   ['logits by the transposed embeddings', { head: 'transposed' }, SHORT],
   ['logits by a matrix that is cast from f16', { head: 'cast' }, SHORT],
   ['logits by a matrix with another shape', { head: 'reshaped' }, SHORT],

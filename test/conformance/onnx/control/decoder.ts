@@ -51,10 +51,11 @@ export interface DecoderForm {
    */
   readonly turned?: number
   /**
-   * How queries, keys and values, and gate and up, are cut from one product each. Default: from products of
-   * their own.
+   * How queries, keys and values, and gate and up, are cut from one product each. `by-head`: each head has
+   * its queries, keys and values side by side, as in GPT-NeoX; there are as many heads of keys. Default:
+   * from products of their own.
    */
-  readonly merged?: 'slice' | 'split'
+  readonly merged?: 'slice' | 'split' | 'by-head'
   /**
    * How the matrix of the logits is made of one that stays in its file: of the embeddings, of f16, or of rows
    * with another shape. Default: it is a constant of its own.
@@ -248,7 +249,8 @@ class Decoder {
     const heads = this.#heads * HEAD_DIM
     const kv = this.#kvHeads * HEAD_DIM
     const g = this.#g
-    const parts = this.#products(x, [heads, kv, kv])
+    const isByHead = this.#form.merged === 'by-head'
+    const parts = isByHead ? this.#byHead(x) : this.#products(x, [heads, kv, kv])
     const isFused = this.#form.attention === 'multi-head' || this.#form.attention === 'group'
     const made = isFused ? this.#fused(layer, parts, control) : this.#primitive(layer, parts, control)
     return g.op('MatMul', [made, this.#matrix(heads, HIDDEN)])
@@ -262,6 +264,7 @@ class Decoder {
     const g = this.#g
     const counts = [this.#heads, this.#kvHeads, this.#kvHeads]
     const [q = '', k = '', v = ''] = rows.map((each, index) => {
+      if (this.#form.merged === 'by-head') return each
       const shaped = g.op('Reshape', [each, g.ints([0, 0, counts[index]!, HEAD_DIM])])
       return g.op('Transpose', [shaped], { perm: { ints: [0, 2, 1, 3] } })
     })
@@ -320,12 +323,22 @@ class Decoder {
     return g.op('Slice', [x, g.ints([from]), g.ints([to]), g.ints([axis])])
   }
 
+  /** Heads of queries, keys and values, [1, heads, tokens, HEAD_DIM] each. */
+  #byHead(x: string): string[] {
+    const g = this.#g
+    const product = g.op('MatMul', [x, this.#matrix(HIDDEN, 3 * this.#heads * HEAD_DIM)])
+    const made = g.op('Add', [product, this.#matrix(1, 3 * this.#heads * HEAD_DIM)])
+    const shaped = g.op('Reshape', [made, g.ints([0, 0, this.#heads, 3 * HEAD_DIM])])
+    const heads = g.op('Transpose', [shaped], { perm: { ints: [0, 2, 1, 3] } })
+    return [0, 1, 2].map((part) => this.#cut(heads, 3, part * HEAD_DIM, (part + 1) * HEAD_DIM))
+  }
+
   /** Products of these widths. */
   #products(x: string, widths: readonly number[]): string[] {
     const g = this.#g
     const { merged } = this.#form
     const product = (width: number) => g.op('MatMul', [x, this.#matrix(HIDDEN, width)])
-    if (merged === undefined) return widths.map(product)
+    if (merged === undefined || merged === 'by-head') return widths.map(product)
     const starts = widths.map((_, index) => widths.slice(0, index).reduce((sum, width) => sum + width, 0))
     const whole = product(widths.reduce((sum, width) => sum + width, 0))
     if (merged === 'slice')

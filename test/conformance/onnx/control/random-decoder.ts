@@ -57,6 +57,7 @@ function baseOf(random: Random): DecoderForm {
     hasState: attention === 'group' || random.chance(0.8),
     form: isPrimitive ? random.pick(['added', 'added', 'kept', 'dropped'] as const) : 'added',
     ...(random.chance(0.4) && { merged: random.pick(['slice', 'split'] as const) }),
+    ...(isPrimitive && random.chance(0.15) && { merged: 'by-head', kvHeads: 2 }),
     ...(places === 'rope' && random.chance(0.4) && { turned: random.pick([4, 8, HEAD_DIM]) }),
   }
 }
