@@ -30,7 +30,6 @@ export type { EngineNote, NoteCode } from './base/engine-notes.ts'
 export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'
 export type { LogitProcessorContext, LogitProcessorFactory } from './engine/reply/load-processors.ts'
 export type {
-  DownloadProgress,
   FinishReason,
   LoadProgress,
   MemoryUse,
@@ -55,4 +54,5 @@ export type { Priority } from './generate/schedule/work.ts'
 export type { KvFormat } from './graph/ir.ts'
 export type { Build } from './runtime/features.ts'
 export type { PoolKind } from './runtime/pool.ts'
+export type { DownloadProgress } from './store/download/tally.ts'
 export type { ReasoningMarks } from './text/chat/reasoning.ts'

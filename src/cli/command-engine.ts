@@ -14,11 +14,7 @@ import type { SamplerFlags } from './sampler-flags.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'
 
 const openFiles: FileOpener = ({ source, dtype }, { signal, onProgress }) =>
-  openModelFiles(String(source), {
-    signal,
-    dtype,
-    onProgress: (progress) => onProgress({ phase: 'download', ...progress }),
-  })
+  openModelFiles(String(source), { signal, dtype, onProgress })
 
 /** Tells whether `<model>` would fit here, without loading it. */
 export async function probeEngine(

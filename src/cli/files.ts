@@ -12,8 +12,9 @@ import { COMPANIONS, chooseGraph, GRAPH_FOLDER, type GraphDtype } from '../forma
 import { filesOf } from '../store/address.ts'
 import { catalogued } from '../store/catalogue.ts'
 import { type Peeked, peekAddress } from '../store/download/peek.ts'
+import type { DownloadProgress } from '../store/download/tally.ts'
 import { type Hub, hubUrl, parseHubAddress, WEIGHTS } from '../store/hub.ts'
-import { type FetchProgress, openAddress } from '../store/open-address.ts'
+import { openAddress } from '../store/open-address.ts'
 import { collectIds, encodeStream, takeIds } from '../text/tokenize/encode-stream.ts'
 import type { Tokenizer } from '../text/tokenize/tokenizer.ts'
 import { EMBEDDED_NAMES, embeddedModel, type LoraFlag } from './options.ts'
@@ -69,7 +70,7 @@ const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
 export interface FileOptions {
   readonly signal?: AbortSignal | undefined
   /** Progress of a URL's download. */
-  readonly onProgress?: ((progress: FetchProgress) => void) | undefined
+  readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /** The precision of the ONNX graph where a model has several. */
   readonly dtype?: GraphDtype | undefined
 }

@@ -32,7 +32,7 @@ export async function withPrepared<T>(
     const files = await openModelFiles(String(source), {
       signal,
       dtype: flags.dtype,
-      onProgress: (progress) => showProgress({ phase: 'download', ...progress }),
+      onProgress: showProgress,
     }).finally(clearProgress)
     opened.push(files)
     return files

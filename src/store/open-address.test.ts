@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import type { ByteSource } from '../base/bytes.ts'
-import { type FetchProgress, openAddress } from './open-address.ts'
+import type { DownloadProgress } from './download/tally.ts'
+import { openAddress } from './open-address.ts'
 
 const MIB = 1 << 20
 const bytes = (length: number) => Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8)) & 255)
@@ -48,7 +49,7 @@ describe('a whole file', () => {
     ['compressed on the way', { gzip: true }],
   ])('arrives %s', async (_, behaviour) => {
     Object.assign(server.behaviour, behaviour)
-    const seen: FetchProgress[] = []
+    const seen: DownloadProgress[] = []
     const source = await open('small.gguf', { onProgress: (progress) => seen.push(progress) })
     expect(source).toMatchObject({ name: 'small.gguf', size: SMALL.length })
     expect(source.readAlone, 'it lies on the device').toBeUndefined()
@@ -110,7 +111,7 @@ describe('a whole file', () => {
 
 describe('a file on a server with ranges', () => {
   test('is fetched only where it is read, each block once', async () => {
-    const seen: FetchProgress[] = []
+    const seen: DownloadProgress[] = []
     const source = await open('large.gguf?v=1', { onProgress: (progress) => seen.push(progress) })
     expect(source).toMatchObject({ name: 'large.gguf', size: LARGE.length })
     expect(source.readAlone, 'it comes in parts').toBeDefined()
@@ -272,7 +273,7 @@ describe('a model of several files', () => {
     server.files.set('m/tokenizer.json', json({}))
     server.files.set('m/model.safetensors.index.json', json(index))
     for (const part of [1, 2]) server.files.set(`m/model-${part}.safetensors`, bytes(part))
-    const seen: FetchProgress[] = []
+    const seen: DownloadProgress[] = []
     const sources = await openAddress(`${server.address}m/`, {
       cache: 'none',
       onProgress: (p) => seen.push(p),

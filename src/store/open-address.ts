@@ -7,16 +7,14 @@ import { Opfs } from './device/opfs.ts'
 import { openRanges } from './download/ranges.ts'
 import { bodyLength, missingFile, pieces, request } from './download/request.ts'
 import { type Retry, type RetryOptions, retrying } from './download/retry.ts'
-import { type FetchProgress, Tally } from './download/tally.ts'
+import { type DownloadProgress, Tally } from './download/tally.ts'
 import { transfer } from './download/transfer.ts'
 import { type Hub, hubHeaders, hubListing, lookupError, onlyGguf, WEIGHTS } from './hub.ts'
 import { mendedSource } from './mended.ts'
 import { absenceOf, lostError, mayBeMissing } from './missing.ts'
 
-export type { FetchProgress } from './download/tally.ts'
-
 export interface OpenOptions extends RetryOptions {
-  readonly onProgress?: ((progress: FetchProgress) => void) | undefined
+  readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /**
    * Default `opfs`. Files are kept in memory when the browser refuses storage, but not when storage is full.
    */

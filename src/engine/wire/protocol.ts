@@ -24,7 +24,7 @@ import type { KvFormat } from '../../graph/ir.ts'
 import type { Build } from '../../runtime/features.ts'
 import type { PoolKind } from '../../runtime/pool.ts'
 import type { StoredSession } from '../../store/device/sessions.ts'
-import type { Retry } from '../../store/download/retry.ts'
+import type { DownloadProgress } from '../../store/download/tally.ts'
 import type { Hub } from '../../store/hub.ts'
 import type { ReasoningMarks } from '../../text/chat/reasoning.ts'
 
@@ -245,21 +245,6 @@ export interface MemoryUse {
   readonly arenaBytes: number
   /** All of linear memory, including its free part. */
   readonly totalBytes: number
-}
-
-/** Progress of a download, in bytes. `total` is 0 if the server does not say. */
-export interface DownloadProgress {
-  readonly phase: 'download'
-  readonly loaded: number
-  readonly total: number
-  /** True if every byte came from this device. */
-  readonly cached: boolean
-  /** Recent rate in bytes per second; absent until something has arrived. */
-  readonly bytesPerSecond?: number
-  /** Estimated seconds until the download ends at that rate; absent if that is unknown. */
-  readonly secondsLeft?: number
-  /** A request broke and is repeated: which try comes next, when, and why. Absent once bytes arrive. */
-  readonly retry?: Retry
 }
 
 /** Progress of a load. Phases come in this order, but `convert` runs at the same time as `download`. */

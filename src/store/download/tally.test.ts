@@ -1,11 +1,11 @@
 // Tests of tallies. In: bytes of several files, on a clock of the test's. Out: sums, a rate over the last
 // seconds, time left.
 import { expect, test } from 'vitest'
-import { type FetchProgress, Tally } from './tally.ts'
+import { type DownloadProgress, Tally } from './tally.ts'
 
 function counted() {
   let now = 0
-  const seen: FetchProgress[] = []
+  const seen: DownloadProgress[] = []
   const tally = new Tally(
     (progress) => seen.push(progress),
     () => now,
@@ -20,9 +20,9 @@ test('files are summed, and stored ones need no fetching', () => {
   const { tally, last } = counted()
   tally.stored(10)
   tally.stored(5)
-  expect(last()).toEqual({ loaded: 15, total: 15, cached: true })
+  expect(last()).toEqual({ phase: 'download', loaded: 15, total: 15, cached: true })
   tally.file()(0, 100)
-  expect(last()).toEqual({ loaded: 15, total: 115, cached: false })
+  expect(last()).toEqual({ phase: 'download', loaded: 15, total: 115, cached: false })
 })
 
 test('the rate is what came of late, and what is left takes as long as it takes at that rate', () => {
@@ -33,7 +33,14 @@ test('the rate is what came of late, and what is left takes as long as it takes 
   two(0, 1000)
   at(1)
   one(100, 1000)
-  expect(last()).toEqual({ loaded: 100, total: 2000, cached: false, bytesPerSecond: 100, secondsLeft: 19 })
+  expect(last()).toEqual({
+    phase: 'download',
+    loaded: 100,
+    total: 2000,
+    cached: false,
+    bytesPerSecond: 100,
+    secondsLeft: 19,
+  })
   at(2)
   two(100, 1000)
   expect(last()).toMatchObject({ bytesPerSecond: 100, secondsLeft: 18 })
@@ -48,7 +55,7 @@ test('bytes of an earlier visit are there, and no measure of the rate', () => {
   const { tally, at, last } = counted()
   const file = tally.file()
   file(900, 1000)
-  expect(last()).toEqual({ loaded: 900, total: 1000, cached: false })
+  expect(last()).toEqual({ phase: 'download', loaded: 900, total: 1000, cached: false })
   at(1)
   file(910, 1000)
   expect(last()).toMatchObject({ bytesPerSecond: 10, secondsLeft: 9 })
@@ -75,7 +82,7 @@ test('where the size of a file is not known, neither is the time left', () => {
   two(0, 1000)
   at(1)
   one(10, 0)
-  expect(last()).toEqual({ loaded: 10, total: 1010, cached: false, bytesPerSecond: 10 })
+  expect(last()).toEqual({ phase: 'download', loaded: 10, total: 1010, cached: false, bytesPerSecond: 10 })
 })
 
 test('a clock that was set back gives a rate again with the next bytes', () => {

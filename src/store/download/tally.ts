@@ -2,18 +2,18 @@
 import { steadyClock } from '../../base/time/clocks.ts'
 import type { Retry } from './retry.ts'
 
-/** Progress of a download, in bytes unless stated otherwise. */
-export interface FetchProgress {
-  /** `loaded`: bytes of all files so far. `total`: bytes of all files whose size is known. */
+/** Progress of a download, in bytes. `total` is 0 if the server does not say. */
+export interface DownloadProgress {
+  readonly phase: 'download'
   readonly loaded: number
   readonly total: number
-  /** True when every byte came from storage. */
+  /** True if every byte came from this device. */
   readonly cached: boolean
-  /** Recent rate, in bytes per second; absent before the first byte. */
+  /** Recent rate in bytes per second; absent until something has arrived. */
   readonly bytesPerSecond?: number
-  /** Seconds that the rest will take at that rate; absent when unknown. */
+  /** Estimated seconds until the download ends at that rate; absent if that is unknown. */
   readonly secondsLeft?: number
-  /** Set when a request broke and is repeated; absent once bytes arrive. */
+  /** A request broke and is repeated: which try comes next, when, and why. Absent once bytes arrive. */
   readonly retry?: Retry
 }
 
@@ -21,7 +21,7 @@ export interface FetchProgress {
 const WINDOW_MS = 5000
 
 export class Tally {
-  readonly #report: ((progress: FetchProgress) => void) | undefined
+  readonly #report: ((progress: DownloadProgress) => void) | undefined
   readonly #now: () => number
   /** `isSized` is false when the server does not send the size. */
   readonly #files: { loaded: number; total: number; isSized: boolean }[] = []
@@ -32,7 +32,7 @@ export class Tally {
   /** Files that have not begun. Each is assumed to be as long as the longest file that has. */
   left = 0
 
-  constructor(report: ((progress: FetchProgress) => void) | undefined, now = () => performance.now()) {
+  constructor(report: ((progress: DownloadProgress) => void) | undefined, now = () => performance.now()) {
     this.#report = report
     this.#now = steadyClock(now)
   }
@@ -81,6 +81,7 @@ export class Tally {
     const rest = this.left * Math.max(...this.#files.map((file) => file.total))
     const isSized = this.#files.every((file) => file.isSized)
     this.#report?.({
+      phase: 'download',
       loaded,
       total,
       cached: this.#cached,

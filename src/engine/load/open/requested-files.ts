@@ -49,13 +49,7 @@ export const openRequestedFiles: FileOpener = async (
 ) => {
   const sources =
     typeof source === 'string'
-      ? await openAddress(source, {
-          signal,
-          cache,
-          hub,
-          dtype,
-          onProgress: (progress) => onProgress({ phase: 'download', ...progress }),
-        })
+      ? await openAddress(source, { signal, cache, hub, dtype, onProgress })
       : source.map((file) => blobSource(file.name, file))
   const isStored = typeof source === 'string' && cache !== 'none'
   return {
