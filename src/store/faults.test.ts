@@ -14,7 +14,7 @@ import { FAULTS, type Fault, NEXT } from './testing/faults.ts'
 import { memoryStorage } from './testing/memory-folders.ts'
 
 /** Three chunks of a download. */
-const WEIGHTS = Uint8Array.from({ length: 2.5 * CHUNK_BYTES }, (_, at) => (at * 31 + (at >> 9)) & 255)
+const WEIGHTS = new Uint8Array(2.5 * CHUNK_BYTES).map((_, at) => (at * 31 + (at >> 9)) & 255)
 const NEXT_WEIGHTS = WEIGHTS.map((byte) => byte ^ 1)
 /**
  * Where a load may take longer than 2 s, its waits are so many times as short: what they are by default,

@@ -7,7 +7,7 @@ import type { DownloadProgress } from './download/tally.ts'
 import { openAddress } from './open-address.ts'
 
 const MIB = 1 << 20
-const bytes = (length: number) => Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8)) & 255)
+const bytes = (length: number) => new Uint8Array(length).map((_, index) => (index * 31 + (index >> 8)) & 255)
 const SMALL = bytes(1000)
 /** Nine and a half blocks. */
 const LARGE = bytes(38 * MIB)

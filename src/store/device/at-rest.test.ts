@@ -11,7 +11,7 @@ import { fileKey } from './notes.ts'
 import { CHUNK_BYTES } from './sums.ts'
 
 const bytesOf = (seed: number, length: number) =>
-  Uint8Array.from({ length }, (_, index) => (index * 31 + (index >> 8) * seed + seed) & 255)
+  new Uint8Array(length).map((_, index) => (index * 31 + (index >> 8) * seed + seed) & 255)
 const text = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 
 /**
@@ -52,6 +52,10 @@ beforeEach(() => {
   storage = memoryStorage()
 })
 afterAll(() => vi.restoreAllMocks())
+
+/** For waits between tries, which retry.test.ts measures. */
+const timer = globalThis.setTimeout
+const shortTimer = (run: () => void, ms = 0) => timer(run, ms / 50)
 
 const folder = () => storage('halfbyte-models')
 
@@ -173,7 +177,9 @@ describe.each(Object.entries(MODELS))('%s', (_, { places, files }) => {
     await server.close()
     const keys = await Promise.all(names.map((each) => fileKey(server.address + each)))
     damage(folder().entries, keys.at(-1)!, keys.at(-2)!)
+    vi.stubGlobal('setTimeout', shortTimer)
     const error = await load(server, places).catch((reason) => reason)
+    vi.unstubAllGlobals()
     expect(isHalfbyteError(error) && error.code).toBe('network')
   })
 })

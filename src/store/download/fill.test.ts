@@ -9,7 +9,7 @@ import { openSyncReader, type SyncFile, writeAll } from '../device/sync-file.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 
 const URL = 'https://example.org/a.gguf'
-const BYTES = Uint8Array.from({ length: 2.5 * CHUNK_BYTES }, (_, at) => at & 255)
+const BYTES = new Uint8Array(2.5 * CHUNK_BYTES).map((_, at) => at & 255)
 const VERSION = { size: BYTES.length, etag: '"1"' }
 
 let folder: ReturnType<ReturnType<typeof memoryStorage>>

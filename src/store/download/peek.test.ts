@@ -8,7 +8,7 @@ import { memoryStorage } from '../testing/memory-folders.ts'
 import { peekAddress } from './peek.ts'
 
 const MIB = 1 << 20
-const LARGE = Uint8Array.from({ length: 38 * MIB }, (_, index) => (index * 31 + (index >> 8)) & 255)
+const LARGE = new Uint8Array(38 * MIB).map((_, index) => (index * 31 + (index >> 8)) & 255)
 let server: FileServer
 
 beforeEach(async () => {

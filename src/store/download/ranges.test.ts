@@ -5,7 +5,7 @@ import type { ByteSource } from '../../base/bytes.ts'
 import { openRanges, type RangeOptions } from './ranges.ts'
 
 const MIB = 1 << 20
-const bytes = Uint8Array.from({ length: 40 * MIB }, (_, i) => (i * 7) ^ (i >>> 12))
+const bytes = new Uint8Array(40 * MIB).map((_, i) => (i * 7) ^ (i >>> 12))
 
 let server: FileServer
 beforeEach(async () => {

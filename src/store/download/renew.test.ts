@@ -12,7 +12,7 @@ import { CHUNK_BYTES } from '../device/sums.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 
 /** Three chunks of a download, which are not those that are hashed. */
-const WEIGHTS = Uint8Array.from({ length: 2.5 * CHUNK_BYTES }, (_, at) => (at * 31 + (at >> 9)) & 255)
+const WEIGHTS = new Uint8Array(2.5 * CHUNK_BYTES).map((_, at) => (at * 31 + (at >> 9)) & 255)
 const PACK = await pack()
 /** In the last chunk of the download, and in the last but one of the hashes: both must come again. */
 const FLIPPED = 2 * CHUNK_BYTES + 10
