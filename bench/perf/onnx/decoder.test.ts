@@ -1,4 +1,4 @@
-// In: tiny random models. Out: whether ONNX Runtime reads the graphs, and says what Halfbyte says of the same
+// Tests that ONNX Runtime reads the graphs of tiny random models, and says what Halfbyte says of the same
 // weights.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,8 +13,8 @@ import { packageOf } from '../catalogue.ts'
 import { ENGINES } from '../engines.ts'
 import { decoder, type Precision } from './decoder.ts'
 import { type Ort, OrtText } from './feeds.ts'
-import type * as Proto from './proto.ts'
-import type * as Write from './write.ts'
+import { dataLayout, modelProto, weightBytes } from './proto.ts'
+import { onnxFiles } from './write.ts'
 
 const LLAMA: Shape = { ...TINY, name: 'tiny-llama', family: 'llama' }
 const IDS = [98, 120, 81, 104, 75, 66, 110]
@@ -23,8 +23,6 @@ const kind = ENGINES.find(({ name }) => name === 'ort-int4')!
 const isInstalled = (await packageOf(kind)) !== undefined
 let folder: string
 let ort: Ort
-let proto: typeof Proto
-let write: typeof Write
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'halfbyte-onnx-'))
@@ -32,14 +30,11 @@ beforeAll(async () => {
   // A name in a variable: the types must not be needed where the package is not installed.
   const name = 'onnxruntime-web'
   ort = await import(name)
-  proto = await import('./proto.ts')
-  write = await import('./write.ts')
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-test.skipIf(!isInstalled)('weights lie one after the other, aligned, and fill what their shapes say', () => {
+test('weights lie one after the other, aligned, and fill what their shapes say', () => {
   const { weights } = decoder(TINY, 'int4')
-  const { dataLayout, weightBytes } = proto
   for (const most of [2 ** 30, 20_000, 1]) {
     const { places, sizes } = dataLayout(weights, most)
     for (const [index, weight] of weights.entries()) {
@@ -69,8 +64,8 @@ test('every value that a node reads is made by a node before it, fed or stored',
   }
 })
 
-test.skipIf(!isInstalled)('the file names the data file and no weight lies in it', () => {
-  const bytes = proto.modelProto(decoder(TINY, 'int8'), 'weights.bin')
+test('the file names the data file and no weight lies in it', () => {
+  const bytes = modelProto(decoder(TINY, 'int8'), 'weights.bin')
   expect(bytes.byteLength).toBeLessThan(20_000)
   expect(Buffer.from(bytes).toString('latin1')).toContain('weights.bin')
 })
@@ -104,7 +99,7 @@ test.skipIf(!isInstalled).each([
 })
 
 async function openDecoder(gguf: URL, shape: Shape, precision: Precision) {
-  const { model, data } = await write.onnxFiles(gguf, shape, precision)
+  const { model, data } = await onnxFiles(gguf, shape, precision)
   ort.env.wasm.numThreads = 1
   const externalData = await Promise.all(
     data.map(async (url) => ({ path: basename(url.pathname), data: new Uint8Array(await readFile(url)) })),

@@ -5,8 +5,9 @@
 // keys and values; only the last row goes through the vocabulary. `int4`: MatMulNBits, blocks of 32.
 // `int8`: DynamicQuantizeMatMul, weights by channel. `f32`: MatMul. `f32-bf16`: the same with values of
 // bf16, as files have that were exported in f32 of a model that was trained in bf16.
+import type { WrittenAttribute, WrittenNode } from '../../../src/onnx/testing/write-model.ts'
 import type { Shape } from '../../shapes.ts'
-import type { Attribute, ElementType, Graph, Node, Value, Weight } from './proto.ts'
+import type { ElementType, Graph, Value, Weight } from './proto.ts'
 import { eightBit, floats, fourBit, transposed } from './repack.ts'
 
 export type Precision = 'int4' | 'int8' | 'f32' | 'f32-bf16'
@@ -33,12 +34,12 @@ const BLOCK = 32
 export function decoder(shape: Shape, precision: Precision): Decoder {
   const build = new DecoderBuilder(shape, precision)
   build.run()
-  return { name: `${shape.name} ${precision}`, ...build.parts }
+  return build.parts
 }
 
 class DecoderBuilder {
   readonly parts = {
-    nodes: [] as Node[],
+    nodes: [] as WrittenNode[],
     inputs: [] as Value[],
     outputs: [] as Value[],
     weights: [] as SourcedWeight[],
@@ -54,14 +55,14 @@ class DecoderBuilder {
   run(): void {
     const { layers, hiddenSize, intermediateSize, vocabSize, normEpsilon } = this.#shape
     this.#declare()
-    const epsilon = { epsilon: ['float', normEpsilon] } as const
+    const epsilon = { epsilon: { float: normEpsilon } } as const
     let residual = this.#embed()
     let normed = 'layer0.attn_norm'
     this.#node(
       'SimplifiedLayerNormalization',
       [residual, this.#vector(normed, 'blk.0.attn_norm.weight')],
       [normed],
-      { ...epsilon, axis: ['int', -1] },
+      { ...epsilon, axis: -1 },
     )
     for (let layer = 0; layer < layers; layer++) {
       const at = `layer${layer}`
@@ -71,7 +72,7 @@ class DecoderBuilder {
       const inner = this.#addAndNorm(residual, mixed, `${at}.mlp_norm`, `${from}.ffn_norm.weight`)
       const gate = this.#linear(`${at}.gate`, inner.normed, [`${from}.ffn_gate.weight`], intermediateSize)
       const up = this.#linear(`${at}.up`, inner.normed, [`${from}.ffn_up.weight`], intermediateSize)
-      this.#node('QuickGelu', [gate], [`${at}.silu`], { alpha: ['float', 1] }, 'com.microsoft')
+      this.#node('QuickGelu', [gate], [`${at}.silu`], { alpha: { float: 1 } }, 'com.microsoft')
       this.#node('Mul', [`${at}.silu`, up], [`${at}.act`])
       const down = this.#linear(`${at}.down`, `${at}.act`, [`${from}.ffn_down.weight`], hiddenSize)
       const isLast = layer === layers - 1
@@ -82,7 +83,7 @@ class DecoderBuilder {
       normed = outer.normed
     }
     this.#node('Gather', [normed, this.#constant('minus_one', 'i64', [1], [-1])], ['last_row'], {
-      axis: ['int', 1],
+      axis: 1,
     })
     this.#linear('logits', 'last_row', ['token_embd.weight'], vocabSize)
   }
@@ -114,11 +115,11 @@ class DecoderBuilder {
       const scales = this.#weight('embed.scales', 'f32', [vocabSize, hiddenSize / BLOCK], async (read) =>
         bytesOf(fourBit(await read(stored)).scales),
       )
-      const attributes: Record<string, Attribute> = {
-        bits: ['int', 4],
-        block_size: ['int', BLOCK],
-        gather_axis: ['int', 0],
-        quantize_axis: ['int', 1],
+      const attributes: Record<string, WrittenAttribute> = {
+        bits: 4,
+        block_size: BLOCK,
+        gather_axis: 0,
+        quantize_axis: 1,
       }
       this.#node('GatherBlockQuantized', [codes, 'ids', scales], ['embed'], attributes, 'com.microsoft')
       return 'embed'
@@ -127,7 +128,7 @@ class DecoderBuilder {
       const table = this.#weight('embed.weight', 'f32', [vocabSize, hiddenSize], async (read) =>
         bytesOf(this.#floats(await read(stored))),
       )
-      this.#node('Gather', [table, 'ids'], ['embed'], { axis: ['int', 0] })
+      this.#node('Gather', [table, 'ids'], ['embed'], { axis: 0 })
       return 'embed'
     }
     const codes = this.#weight('embed.codes', 'i8', [vocabSize, hiddenSize], async (read) =>
@@ -136,9 +137,9 @@ class DecoderBuilder {
     const scales = this.#weight('embed.scales', 'f32', [vocabSize, 1], async (read) =>
       bytesOf(eightBit(await read(stored), hiddenSize).scales),
     )
-    this.#node('Gather', [codes, 'ids'], ['embed.row'], { axis: ['int', 0] })
-    this.#node('Cast', ['embed.row'], ['embed.float'], { to: ['int', 1] })
-    this.#node('Gather', [scales, 'ids'], ['embed.scale'], { axis: ['int', 0] })
+    this.#node('Gather', [codes, 'ids'], ['embed.row'], { axis: 0 })
+    this.#node('Cast', ['embed.row'], ['embed.float'], { to: 1 })
+    this.#node('Gather', [scales, 'ids'], ['embed.scale'], { axis: 0 })
     this.#node('Mul', ['embed.float', 'embed.scale'], ['embed'])
     return 'embed'
   }
@@ -153,11 +154,11 @@ class DecoderBuilder {
     const qkv = this.#linear(`${at}.qkv`, input, matrices, width, biases)
     const tables = [this.#rope('cos', Math.cos), this.#rope('sin', Math.sin)]
     const past = ['past_k', 'past_v'].map((name) => `${name}.${layer}`)
-    const attributes: Record<string, Attribute> = {
-      num_heads: ['int', heads],
-      kv_num_heads: ['int', kvHeads],
-      do_rotary: ['int', 1],
-      rotary_interleaved: ['int', family === 'llama' ? 1 : 0],
+    const attributes: Record<string, WrittenAttribute> = {
+      num_heads: heads,
+      kv_num_heads: kvHeads,
+      do_rotary: 1,
+      rotary_interleaved: family === 'llama' ? 1 : 0,
     }
     this.#node(
       'GroupQueryAttention',
@@ -178,7 +179,7 @@ class DecoderBuilder {
   ): { normed: string; sum: string } {
     const sum = `${name}.sum`
     const inputs = [residual, value, this.#vector(name, stored)]
-    const attributes = { epsilon: ['float', this.#shape.normEpsilon] } as const
+    const attributes = { epsilon: { float: this.#shape.normEpsilon } } as const
     this.#node('SkipSimplifiedLayerNormalization', inputs, [name, '', '', sum], attributes, 'com.microsoft')
     return { normed: name, sum }
   }
@@ -210,12 +211,12 @@ class DecoderBuilder {
       const scales = this.#weight(`${name}.scales`, 'f32', [n, k / BLOCK], async (read) =>
         bytesOf(fourBit(await all(read)).scales),
       )
-      const attributes: Record<string, Attribute> = {
-        N: ['int', n],
-        K: ['int', k],
-        bits: ['int', 4],
-        block_size: ['int', BLOCK],
-        accuracy_level: ['int', 4],
+      const attributes: Record<string, WrittenAttribute> = {
+        N: n,
+        K: k,
+        bits: 4,
+        block_size: BLOCK,
+        accuracy_level: 4,
       }
       const inputs = bias === '' ? [input, codes, scales] : [input, codes, scales, '', '', bias]
       this.#node('MatMulNBits', inputs, [name], attributes, 'com.microsoft')
@@ -286,7 +287,7 @@ class DecoderBuilder {
     op: string,
     inputs: readonly string[],
     outputs: readonly string[],
-    attributes: Readonly<Record<string, Attribute>> = {},
+    attributes: Readonly<Record<string, WrittenAttribute>> = {},
     domain?: 'com.microsoft',
   ): void {
     this.parts.nodes.push({ op, domain, inputs, outputs, attributes })

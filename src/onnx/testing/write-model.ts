@@ -1,4 +1,4 @@
-// ONNX files for tests. In: nodes, constants and values as objects. Out: the bytes of a ModelProto.
+// Writes ONNX files for tests and benches: the bytes of a ModelProto from nodes, constants and values.
 import { PbfWriter } from 'pbf'
 
 export interface WrittenNode {
@@ -37,9 +37,10 @@ export interface WrittenGraph {
   readonly outputs?: readonly (string | WrittenValue)[]
 }
 
-export function modelBytes(graph: WrittenGraph, opset = 17): Uint8Array {
+/** `irVersion`: from 10 on, readers know 4-bit types. */
+export function modelBytes(graph: WrittenGraph, opset = 17, irVersion = 8): Uint8Array {
   const to = new PbfWriter()
-  to.writeVarintField(1, 8)
+  to.writeVarintField(1, irVersion)
   to.writeMessage(7, writeGraph, graph)
   const domains = new Set(graph.nodes.flatMap(({ domain }) => (domain === undefined ? [] : [domain])))
   for (const [domain, version] of [['', opset] as const, ...[...domains].map((name) => [name, 1] as const)])

@@ -64,7 +64,7 @@ test('a local window hides all but the last positions', async () => {
     const graph = decoder(TINY, 'int4')
     const nodes = graph.nodes.map((node) =>
       node.op === 'GroupQueryAttention'
-        ? { ...node, attributes: { ...node.attributes, local_window_size: ['int', window] as const } }
+        ? { ...node, attributes: { ...node.attributes, local_window_size: window } }
         : node,
     )
     const model = modelProto({ ...graph, nodes }, basename(data.pathname))

@@ -7,13 +7,7 @@ import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { decoder, MOST_POSITIONS } from '../../../bench/perf/onnx/decoder.ts'
-import {
-  dataLayout,
-  type ElementType,
-  modelProto,
-  type Node,
-  weightBytes,
-} from '../../../bench/perf/onnx/proto.ts'
+import { dataLayout, type ElementType, modelProto, weightBytes } from '../../../bench/perf/onnx/proto.ts'
 import { onnxFiles } from '../../../bench/perf/onnx/write.ts'
 import { randomModel } from '../../../bench/random-model.ts'
 import { TINY } from '../../../bench/shapes.ts'
@@ -22,6 +16,7 @@ import { blobSource, bufferSource } from '../../../src/base/bytes.ts'
 import { openModel } from '../../../src/formats/open-model.ts'
 import type { ModelFile } from '../../../src/formats/readers.ts'
 import type { MetaValue, TensorIndex, TensorInfo } from '../../../src/formats/tensors.ts'
+import type { WrittenNode } from '../../../src/onnx/testing/write-model.ts'
 import { asFamily } from '../../../src/shrink/match/as-family.ts'
 import { packOfModel } from '../testing/families/matrix-families.ts'
 import { logitsOf, withModel } from '../testing/node-engine.ts'
@@ -62,7 +57,7 @@ const floats = (shape: readonly number[], values: readonly number[]): Constant =
 })
 
 /** The graph with other nodes, and further constants. */
-async function opened(nodes: readonly Node[], constants: Constants): Promise<ModelFile> {
+async function opened(nodes: readonly WrittenNode[], constants: Constants): Promise<ModelFile> {
   const more = Object.entries(constants).map(([name, { type, shape }]) => ({ name, type, shape }))
   const graph = { ...GRAPH, nodes, weights: [...GRAPH.weights, ...more] }
   const { places, sizes } = dataLayout(graph.weights)
@@ -75,13 +70,13 @@ async function opened(nodes: readonly Node[], constants: Constants): Promise<Mod
 }
 
 /** The node that makes `name`, and what is done to that before others read it. */
-function followed(name: string, ...steps: readonly (readonly [string, string?])[]): Node[] {
+function followed(name: string, ...steps: readonly (readonly [string, string?])[]): WrittenNode[] {
   const maker = GRAPH.nodes.find(({ outputs }) => outputs[0] === name)!
   const plain = { ...maker, outputs: [`${name}.0`, ...maker.outputs.slice(1)] }
   return [
     plain,
     ...steps.map(
-      ([op, constant], index): Node => ({
+      ([op, constant], index): WrittenNode => ({
         op,
         inputs: constant === undefined ? [`${name}.${index}`] : [`${name}.${index}`, constant],
         outputs: [index === steps.length - 1 ? name : `${name}.${index + 1}`],
@@ -90,7 +85,7 @@ function followed(name: string, ...steps: readonly (readonly [string, string?])[
   ]
 }
 
-const withSteps = (...all: readonly (readonly Node[])[]): Node[] =>
+const withSteps = (...all: readonly (readonly WrittenNode[])[]): WrittenNode[] =>
   GRAPH.nodes.flatMap((node) => {
     const name = `${node.outputs[0]}.0`
     return all.find(([plain]) => plain?.outputs[0] === name) ?? [node]
@@ -142,9 +137,9 @@ test('layers with a window rotate by a base of their own', async () => {
       [MOST_POSITIONS, HALF],
       Array.from({ length: MOST_POSITIONS * HALF }, (_, at) => of(angle(at))),
     )
-  const nodes = GRAPH.nodes.map((node): Node => {
+  const nodes = GRAPH.nodes.map((node): WrittenNode => {
     if (node.outputs[0] !== 'layer1.attention') return node
-    const attributes = { ...node.attributes, local_window_size: ['int', 4] as const }
+    const attributes = { ...node.attributes, local_window_size: 4 }
     return { ...node, inputs: [...node.inputs.slice(0, 7), 'cos_local', 'sin_local'], attributes }
   })
   const file = await opened(nodes, { cos_local: table(Math.cos), sin_local: table(Math.sin) })
@@ -176,7 +171,7 @@ function withHeadNorms() {
     },
   }
   const tensors = new Map(pack.tensors)
-  const nodes = GRAPH.nodes.flatMap((node): Node[] => {
+  const nodes = GRAPH.nodes.flatMap((node): WrittenNode[] => {
     const [, layer, kind] = /^layer(\d)\.(qkv|attention)$/.exec(node.outputs[0]!) ?? []
     const at = `layer${layer}`
     if (kind === 'attention')
@@ -191,7 +186,7 @@ function withHeadNorms() {
       ] as const)
         constants[`${name}.${what}`] = { type, shape, bytes: rowsOf(`${at}.qkv.${what}`, first, n) }
       first += n
-      const attributes = { ...node.attributes, N: ['int', n] as const }
+      const attributes = { ...node.attributes, N: n }
       const product = [node.inputs[0]!, `${name}.codes`, `${name}.scales`]
       tensors.delete(`layers.${layer}.attn_${part}.bias`)
       if (part === 'v') return [{ ...node, inputs: product, outputs: [name], attributes }]
@@ -214,7 +209,7 @@ function withHeadNorms() {
           op: 'SimplifiedLayerNormalization',
           inputs: [`${name}.1`, `${name}_norm`],
           outputs: [`${name}.2`],
-          attributes: { epsilon: ['float', TINY.normEpsilon], axis: ['int', -1] },
+          attributes: { epsilon: { float: TINY.normEpsilon }, axis: -1 },
         },
         { op: 'Reshape', inputs: [`${name}.2`, `${name}.as_rows`], outputs: [name] },
       ]
@@ -230,7 +225,7 @@ test('queries and keys are normed by head, as onnxruntime-genai writes Qwen3', a
 
 test('rows of normed heads that no attention reads are refused', async () => {
   const { nodes, constants } = withHeadNorms()
-  const doubled = nodes.flatMap((node): Node[] => {
+  const doubled = nodes.flatMap((node): WrittenNode[] => {
     if (node.outputs[0] !== 'layer0.attention') return [node]
     const [q = '', ...others] = node.inputs
     const sum = { op: 'Add', inputs: [q, q], outputs: ['doubled'] }

@@ -1,8 +1,9 @@
 // The graph that onnxruntime-genai's builder writes in int4. In: a shape. Out: its nodes, and what each
 // weight is made of: MatMulNBits in blocks of 32, GroupQueryAttention, one table for embeddings and logits.
+
+import type { WrittenAttribute } from '../../../../src/onnx/testing/write-model.ts'
 import type { Shape } from '../../../shapes.ts'
 import type { Decoder } from '../decoder.ts'
-import type { Attribute } from '../proto.ts'
 import { fourBit } from '../repack.ts'
 import { bytesOf, ExportParts, joined, pastName, presentName } from './parts.ts'
 
@@ -15,7 +16,7 @@ export function genaiDecoder(shape: Shape): Decoder {
   const build = new Genai(shape)
   build.run()
   const { nodes, inputs, outputs, weights, constants } = build.parts
-  return { name: 'main_graph', nodes, inputs, outputs, weights, constants }
+  return { nodes, inputs, outputs, weights, constants }
 }
 
 class Genai {
@@ -36,7 +37,7 @@ class Genai {
       'SimplifiedLayerNormalization',
       [sum, this.#norm('model.layers.0.input_layernorm', 'blk.0.attn_norm')],
       ['/model/layers.0/input_layernorm/output_0'],
-      { ...this.#epsilon, axis: ['int', -1], stash_type: ['int', 1] },
+      { ...this.#epsilon, axis: -1, stash_type: 1 },
     )
     for (let layer = 0; layer < layers; layer++) {
       const at = `model.layers.${layer}`
@@ -66,8 +67,8 @@ class Genai {
   #lengths(): readonly string[] {
     const g = this.parts
     const one = g.ints([1])
-    const sum = g.op('ReduceSum', ['attention_mask', one], { keepdims: ['int', 0] })
-    const total = g.op('Gather', [g.op('Shape', ['attention_mask']), g.int(1)], { axis: ['int', 0] })
+    const sum = g.op('ReduceSum', ['attention_mask', one], { keepdims: 0 })
+    const total = g.op('Gather', [g.op('Shape', ['attention_mask']), g.int(1)], { axis: 0 })
     return [g.cast(g.op('Sub', [sum, one]), 'i32'), g.cast(total, 'i32')]
   }
 
@@ -77,11 +78,11 @@ class Genai {
     const { vocabSize, hiddenSize } = this.#shape
     const { codes, scales } = this.#blocks('lm_head', ['token_embd'], vocabSize, hiddenSize)
     const rows = g.op('Reshape', [codes, g.ints([vocabSize, hiddenSize / 2])])
-    const attributes: Record<string, Attribute> = {
-      bits: ['int', 4],
-      block_size: ['int', BLOCK],
-      gather_axis: ['int', 0],
-      quantize_axis: ['int', 1],
+    const attributes: Record<string, WrittenAttribute> = {
+      bits: 4,
+      block_size: BLOCK,
+      gather_axis: 0,
+      quantize_axis: 1,
     }
     const output = '/model/embed_tokens/GatherBlockQuantized/output_0'
     return g.node('GatherBlockQuantized', [rows, 'input_ids', scales], [output], attributes, MICROSOFT)
@@ -109,14 +110,14 @@ class Genai {
     const kinds = ['key', 'value']
     const pasts = kinds.map((kind) => pastName(layer, kind))
     const tables = [this.#table('cos_cache', Math.cos), this.#table('sin_cache', Math.sin)]
-    const attributes: Record<string, Attribute> = {
-      num_heads: ['int', heads],
-      kv_num_heads: ['int', kvHeads],
-      scale: ['float', headDim ** -0.5],
-      local_window_size: ['int', -1],
-      softcap: ['float', 0],
-      do_rotary: ['int', 1],
-      rotary_interleaved: ['int', family === 'llama' ? 1 : 0],
+    const attributes: Record<string, WrittenAttribute> = {
+      num_heads: heads,
+      kv_num_heads: kvHeads,
+      scale: { float: headDim ** -0.5 },
+      local_window_size: -1,
+      softcap: { float: 0 },
+      do_rotary: 1,
+      rotary_interleaved: family === 'llama' ? 1 : 0,
     }
     const outputs = [`/${at}/GroupQueryAttention`, ...kinds.map((kind) => presentName(layer, kind))]
     const inputs = [biased, '', '', ...pasts, ...lengths, ...tables, '', '', '']
@@ -138,7 +139,7 @@ class Genai {
   }
 
   get #epsilon() {
-    return { epsilon: ['float', this.#shape.normEpsilon] } as const
+    return { epsilon: { float: this.#shape.normEpsilon } } as const
   }
 
   #norm(name: string, stored: string): string {
@@ -152,12 +153,12 @@ class Genai {
     const inner = name.endsWith('.o_proj') ? heads * headDim : hiddenSize
     const k = name.endsWith('.down_proj') ? intermediateSize : inner
     const { codes, scales } = this.#blocks(name, stored, n, k)
-    const attributes: Record<string, Attribute> = {
-      K: ['int', k],
-      N: ['int', n],
-      accuracy_level: ['int', 4],
-      bits: ['int', 4],
-      block_size: ['int', BLOCK],
+    const attributes: Record<string, WrittenAttribute> = {
+      K: k,
+      N: n,
+      accuracy_level: 4,
+      bits: 4,
+      block_size: BLOCK,
     }
     const outputs = [output ?? `/${name}/MatMul/output_0`]
     return this.parts.node('MatMulNBits', [input, codes, scales], outputs, attributes, MICROSOFT)

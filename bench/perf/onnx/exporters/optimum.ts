@@ -18,7 +18,7 @@ export function optimumDecoder(shape: Shape, precision: OptimumPrecision): Decod
   const build = new Optimum(shape, precision)
   build.run()
   const { nodes, inputs, outputs, weights, constants } = build.parts
-  return { name: 'main_graph', nodes, inputs, outputs, weights, constants }
+  return { nodes, inputs, outputs, weights, constants }
 }
 
 class Optimum {
@@ -54,7 +54,7 @@ class Optimum {
   #table(): { readonly rows: string; readonly turned: () => string } {
     const g = this.parts
     const { vocabSize, hiddenSize } = this.#shape
-    const turn = { perm: ['ints', [1, 0]] } as const
+    const turn = { perm: { ints: [1, 0] } } as const
     if (!this.#isEight) {
       const table = g.weight('model.embed_tokens.weight', this.#type, [vocabSize, hiddenSize], async (read) =>
         asType(await valuesOf('token_embd.weight', hiddenSize, undefined, read), this.#type),
@@ -98,8 +98,8 @@ class Optimum {
     const frequencies = Array.from({ length: half }, (_, pair) => Math.fround(ropeBase ** (-pair / half)))
     const positions = g.cast(g.op('Unsqueeze', ['position_ids', g.ints([1])]), 'f32')
     const product = g.op('MatMul', [g.numbers(frequencies, 'f32', [1, half, 1]), positions])
-    const angles = g.op('Transpose', [product], { perm: ['ints', [0, 2, 1]] })
-    const both = g.op('Concat', [angles, angles], { axis: ['int', -1] })
+    const angles = g.op('Transpose', [product], { perm: { ints: [0, 2, 1] } })
+    const both = g.op('Concat', [angles, angles], { axis: -1 })
     return [
       g.op('Unsqueeze', [this.#own(g.op('Cos', [both])), g.ints([1])]),
       g.op('Unsqueeze', [this.#own(g.op('Sin', [both])), g.ints([1])]),
@@ -113,19 +113,19 @@ class Optimum {
     const [q, k, v] = (['q', 'k', 'v'] as const).map((part) => {
       const rows = this.#product(input, `blk.${layer}.attn_${part}`, family === 'qwen2')
       const shaped = g.op('Reshape', [rows, g.ints([0, 0, counts[part], headDim])])
-      return g.op('Transpose', [shaped], { perm: ['ints', [0, 2, 1, 3]] })
+      return g.op('Transpose', [shaped], { perm: { ints: [0, 2, 1, 3] } })
     }) as [string, string, string]
     const own = { key: this.#turned(k, turn), value: v }
     const [keys, values] = (['key', 'value'] as const).map((kind) => {
       const inputs = [pastName(layer, kind), own[kind]]
-      return this.#repeated(g.node('Concat', inputs, [presentName(layer, kind)], { axis: ['int', -2] }))
+      return this.#repeated(g.node('Concat', inputs, [presentName(layer, kind)], { axis: -2 }))
     }) as [string, string]
-    const turned = g.op('Transpose', [keys], { perm: ['ints', [0, 1, 3, 2]] })
+    const turned = g.op('Transpose', [keys], { perm: { ints: [0, 1, 3, 2] } })
     const product = g.op('MatMul', [this.#turned(q, turn), turned])
     const scores = g.op('Mul', [product, g.number(headDim ** -0.5, this.#type)])
     const masked = g.op('Add', [scores, mask])
-    const shares = this.#own(g.op('Softmax', [this.#wide(masked)], { axis: ['int', -1] }))
-    const attended = g.op('Transpose', [g.op('MatMul', [shares, values])], { perm: ['ints', [0, 2, 1, 3]] })
+    const shares = this.#own(g.op('Softmax', [this.#wide(masked)], { axis: -1 }))
+    const attended = g.op('Transpose', [g.op('MatMul', [shares, values])], { perm: { ints: [0, 2, 1, 3] } })
     const rows = g.op('Reshape', [attended, g.ints([0, 0, heads * headDim])])
     return this.#product(rows, `blk.${layer}.attn_output`)
   }
@@ -136,7 +136,7 @@ class Optimum {
     const cut = (from: number, to: number) =>
       g.op('Slice', [heads, g.ints([from]), g.ints([to]), g.ints([3]), g.ints([1])])
     const swapped = g.op('Concat', [g.op('Neg', [cut(headDim / 2, headDim)]), cut(0, headDim / 2)], {
-      axis: ['int', -1],
+      axis: -1,
     })
     return g.op('Add', [g.op('Mul', [heads, cos]), g.op('Mul', [swapped, sin])])
   }
@@ -148,7 +148,7 @@ class Optimum {
     const shape = g.op('Shape', [heads])
     const part = (from: number, to: number) =>
       g.op('Slice', [shape, g.ints([from]), g.ints([to]), g.ints([0])])
-    const wide = g.op('Concat', [part(0, 2), g.ints([count / kvHeads]), part(2, 4)], { axis: ['int', 0] })
+    const wide = g.op('Concat', [part(0, 2), g.ints([count / kvHeads]), part(2, 4)], { axis: 0 })
     const expanded = g.op('Expand', [g.op('Unsqueeze', [heads, g.ints([2])]), wide])
     return g.op('Reshape', [expanded, g.ints([0, count, -1, headDim])])
   }
@@ -166,7 +166,7 @@ class Optimum {
     const { hiddenSize, normEpsilon } = this.#shape
     const rows = this.#wide(input)
     const square = g.op('ReduceMean', [g.op('Pow', [rows, g.number(2)]), g.ints([-1])], {
-      keepdims: ['int', 1],
+      keepdims: 1,
     })
     const root = g.op('Sqrt', [g.op('Add', [square, g.number(normEpsilon)])])
     const scaled = this.#own(g.op('Mul', [rows, g.op('Div', [g.number(1), root])]))

@@ -1,16 +1,17 @@
 // The parts of an exporter's graph. In: operators and the values that they read. Out: nodes, inputs, outputs
 // and weights, under names that exporters give.
 import { floatsToHalves } from '../../../../src/base/half.ts'
+import type { WrittenAttribute, WrittenNode } from '../../../../src/onnx/testing/write-model.ts'
 import type { Shape } from '../../../shapes.ts'
 import type { SourcedWeight } from '../decoder.ts'
-import type { Attribute, ElementType, InlineConstant, Node, Value } from '../proto.ts'
+import type { ElementType, InlineConstant, Value } from '../proto.ts'
 import { floats } from '../repack.ts'
 
-type Attributes = Readonly<Record<string, Attribute>>
+type Attributes = Readonly<Record<string, WrittenAttribute>>
 type Read = (name: string) => Promise<Uint8Array>
 
 export class ExportParts {
-  readonly nodes: Node[] = []
+  readonly nodes: WrittenNode[] = []
   readonly inputs: Value[] = []
   readonly outputs: Value[] = []
   readonly weights: SourcedWeight[] = []
@@ -36,7 +37,7 @@ export class ExportParts {
   }
 
   cast(value: string, type: 'f32' | 'f16' | 'i32' | 'i64' | 'bool'): string {
-    return this.op('Cast', [value], { to: ['int', { f32: 1, f16: 10, i32: 6, i64: 7, bool: 9 }[type]] })
+    return this.op('Cast', [value], { to: { f32: 1, f16: 10, i32: 6, i64: 7, bool: 9 }[type] })
   }
 
   /** A weight by its name, made once however often it is read. */
