@@ -1,4 +1,4 @@
-// Curves. In: series. Out: an SVG whose points lie where the numbers say, with names that cannot break it.
+// Tests that an SVG's points lie where the numbers say, and that no name can break it.
 import { expect, test } from 'vitest'
 import { svgCurves } from './curves.ts'
 
@@ -29,4 +29,30 @@ test('higher values lie higher, in logarithms, and every series has its line and
 
 test('one point alone has a place', () => {
   expect(svgCurves([{ name: 'one', points: [point(0.5, 7)] }], labels)).not.toMatch(/NaN|Infinity/)
+})
+
+test('many points from zero are a line without marks, with round numbers on both axes', () => {
+  const points = Array.from({ length: 41 }, (_, x) => ({ x: x / 20, y: 80 + x }))
+  const svg = svgCurves([{ name: 'memory', points }], { ...labels, fromZero: true })
+  expect(svg).not.toContain('<circle')
+  const texts = [...svg.matchAll(/text-anchor="(end|middle)">(\d[^<]*)</g)].map(([, side, text]) => [
+    side,
+    text,
+  ])
+  expect(texts.flatMap(([side, text]) => (side === 'end' ? [text] : []))).toEqual([
+    '0',
+    '20',
+    '40',
+    '60',
+    '80',
+    '100',
+    '120',
+  ])
+  expect(texts.flatMap(([side, text]) => (side === 'middle' ? [text] : []))).toEqual([
+    '0',
+    '0.5',
+    '1',
+    '1.5',
+    '2',
+  ])
 })

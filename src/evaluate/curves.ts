@@ -1,6 +1,6 @@
-// Draws series of points as an SVG of one panel, with logarithms on the vertical axis.
+// Draws series of points as an SVG of one panel.
+import { fixed, svgDocument, svgText, WIDTH } from './svg.ts'
 
-const WIDTH = 720
 const HEIGHT = 400
 const LEFT = 64
 const RIGHT = 190
@@ -15,13 +15,15 @@ const STYLES = [
   ['#7b6ba8', '1 2'],
   ['#6b6b6b', '10 4'],
 ] as const
+/** Series of more points have no marks, and an axis of more places has round numbers instead of them. */
+const MOST_MARKS = 30
 
 export interface Point {
   readonly x: number
   /** Above 0. */
   readonly y: number
-  /** Half the length of the whisker; 0: none. */
-  readonly error: number
+  /** Half the length of the whisker; default: none. */
+  readonly error?: number
 }
 
 export interface Series {
@@ -36,72 +38,71 @@ export interface CurveLabels {
   readonly y: string
   /** Uses logarithms for x, too. Default false. */
   readonly isLogX?: boolean | undefined
+  /** Begins y at 0 and uses no logarithms for it. Default false. */
+  readonly fromZero?: boolean | undefined
 }
 
 /** Needs at least one point. */
-export function svgCurves(series: readonly Series[], { title, x, y, isLogX = false }: CurveLabels): string {
+export function svgCurves(
+  series: readonly Series[],
+  { title, x, y, isLogX = false, fromZero = false }: CurveLabels,
+): string {
   const points = series.flatMap((each) => each.points)
-  const across = axis(
-    points.map((point) => point.x),
-    isLogX,
-    LEFT,
-    WIDTH - RIGHT,
-  )
-  const up = axis(
-    points.map((point) => point.y),
-    true,
-    HEIGHT - BOTTOM,
-    TOP,
-  )
-  const lines = series.map((each, index) => {
-    const [color, dash] = STYLES[index % STYLES.length]!
-    const path = each.points.map((point, at) => `${at === 0 ? 'M' : 'L'}${across(point.x)} ${up(point.y)}`)
-    const marks = each.points.map((point) => {
-      const whisker = `<path d="M${across(point.x)} ${up(Math.max(point.y - point.error, point.y / 2))}V${up(point.y + point.error)}" stroke="${color}"/>`
-      return `<circle cx="${across(point.x)}" cy="${up(point.y)}" r="3" fill="${color}"/>${point.error > 0 ? whisker : ''}`
-    })
-    const row = TOP + 10 + index * 20
-    return (
-      `<path d="${path.join('')}" fill="none" stroke="${color}" stroke-width="2" stroke-dasharray="${dash}"/>${marks.join('')}` +
-      `<path d="M${WIDTH - RIGHT + 16} ${row}h28" stroke="${color}" stroke-width="2" stroke-dasharray="${dash}"/>` +
-      `<text x="${WIDTH - RIGHT + 50}" y="${row + 4}">${escaped(each.name)}</text>`
-    )
-  })
+  const [xs, ys] = [points.map((point) => point.x), points.map((point) => point.y)]
+  if (fromZero) ys.push(0)
+  const across = axis(xs, isLogX, LEFT, WIDTH - RIGHT)
   const bottom = HEIGHT - BOTTOM
-  const xs = [...new Set(points.map((point) => point.x))].sort((a, b) => a - b)
-  const below = xs.map(
-    (value) => `<text x="${across(value)}" y="${bottom + 16}" text-anchor="middle">${shown(value)}</text>`,
-  )
-  const beside = ticksOf(points.map((point) => point.y)).map(
-    (value) =>
-      `<path d="M${LEFT} ${up(value)}H${WIDTH - RIGHT}" stroke="#ddd"/><text x="${LEFT - 6}" y="${Number(up(value)) + 4}" text-anchor="end">${shown(value)}</text>`,
-  )
+  const up = axis(ys, !fromZero, bottom, TOP)
+  const places = [...new Set(xs)].sort((a, b) => a - b)
+  const below = places.length > MOST_MARKS ? evenTicks(places[0]!, places.at(-1)!) : places
+  const beside = fromZero ? evenTicks(0, Math.max(...ys)) : logTicks(ys)
+  return svgDocument(title, HEIGHT, [
+    svgText('x="8" y="18" font-weight="600"', title),
+    ...beside.map(
+      (value) =>
+        `<path d="M${LEFT} ${up(value)}H${WIDTH - RIGHT}" stroke="#ddd"/>` +
+        svgText(`x="${LEFT - 6}" y="${Number(up(value)) + 4}" text-anchor="end"`, shown(value)),
+    ),
+    `<path d="M${LEFT} ${TOP}V${bottom}H${WIDTH - RIGHT}" fill="none" stroke="#000"/>`,
+    ...below.map((value) =>
+      svgText(`x="${across(value)}" y="${bottom + 16}" text-anchor="middle"`, shown(value)),
+    ),
+    ...series.map((each, index) => curve(each, index, across, up)),
+    svgText(`x="${(LEFT + WIDTH - RIGHT) / 2}" y="${HEIGHT - 10}" text-anchor="middle"`, x),
+    svgText(`x="${LEFT}" y="${TOP - 8}" text-anchor="end"`, y),
+  ])
+}
+
+/** Places a value of an axis, as text. */
+type Place = (value: number) => string
+
+/** The line, marks and whiskers of one series, and its row of the legend. */
+function curve({ name, points }: Series, index: number, across: Place, up: Place): string {
+  const [color, dash] = STYLES[index % STYLES.length]!
+  const path = points.map((point, at) => `${at === 0 ? 'M' : 'L'}${across(point.x)} ${up(point.y)}`)
+  const marks = points.map(({ x, y, error = 0 }) => {
+    const whisker = `<path d="M${across(x)} ${up(Math.max(y - error, y / 2))}V${up(y + error)}" stroke="${color}"/>`
+    return `<circle cx="${across(x)}" cy="${up(y)}" r="3" fill="${color}"/>${error > 0 ? whisker : ''}`
+  })
+  const row = TOP + 10 + index * 20
   return (
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" ` +
-    `font-family="system-ui, sans-serif" font-size="12"><title>${escaped(title)}</title>` +
-    `<rect width="100%" height="100%" fill="#fff"/><text x="8" y="18" font-weight="600">${escaped(title)}</text>` +
-    `${beside.join('')}<path d="M${LEFT} ${TOP}V${bottom}H${WIDTH - RIGHT}" fill="none" stroke="#000"/>` +
-    `${below.join('')}${lines.join('')}` +
-    `<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${HEIGHT - 10}" text-anchor="middle">${escaped(x)}</text>` +
-    `<text x="${LEFT}" y="${TOP - 8}" text-anchor="end">${escaped(y)}</text></svg>\n`
+    `<path d="${path.join('')}" fill="none" stroke="${color}" stroke-width="2" stroke-dasharray="${dash}"/>` +
+    (points.length > MOST_MARKS ? '' : marks.join('')) +
+    `<path d="M${WIDTH - RIGHT + 16} ${row}h28" stroke="${color}" stroke-width="2" stroke-dasharray="${dash}"/>` +
+    svgText(`x="${WIDTH - RIGHT + 50}" y="${row + 4}"`, name)
   )
 }
 
-/** Places a value between `from` and `to`, as text. */
-function axis(
-  values: readonly number[],
-  isLog: boolean,
-  from: number,
-  to: number,
-): (value: number) => string {
+/** Places a value between `from` and `to`. */
+function axis(values: readonly number[], isLog: boolean, from: number, to: number): Place {
   const of = (value: number) => (isLog ? Math.log(value) : value)
   const low = of(Math.min(...values))
   const high = of(Math.max(...values))
-  return (value) => (from + ((of(value) - low) / (high - low || 1)) * (to - from)).toFixed(1)
+  return (value) => fixed(from + ((of(value) - low) / (high - low || 1)) * (to - from))
 }
 
 /** 1, 2 and 5 times powers of ten within the range. */
-function ticksOf(values: readonly number[]): number[] {
+function logTicks(values: readonly number[]): number[] {
   const low = Math.min(...values)
   const high = Math.max(...values)
   const ticks: number[] = []
@@ -110,6 +111,12 @@ function ticksOf(values: readonly number[]): number[] {
   return ticks.filter((tick) => tick >= low && tick <= high)
 }
 
-const shown = (value: number): string => `${Number(value.toPrecision(3))}`
+/** Four to ten multiples of 1, 2 or 5 times a power of ten. */
+function evenTicks(low: number, high: number): number[] {
+  const power = 10 ** Math.floor(Math.log10((high - low || 1) / 4))
+  const step = power * ([1, 2, 5].findLast((factor) => (high - low) / (factor * power) >= 4) ?? 1)
+  const first = Math.ceil(low / step)
+  return Array.from({ length: Math.floor(high / step) - first + 1 }, (_, index) => (first + index) * step)
+}
 
-const escaped = (text: string): string => text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`)
+const shown = (value: number): string => `${Number(value.toPrecision(3))}`

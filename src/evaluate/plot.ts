@@ -2,8 +2,8 @@
 //
 // A bar begins at zero, its whisker is one standard error to each side, a dashed line is chance.
 import { isShare, type ModelReport, type Row, rowsOf, shown } from './report.ts'
+import { fixed, svgDocument, svgText, WIDTH } from './svg.ts'
 
-const WIDTH = 720
 const LABELS = 200
 const VALUES = 130
 const BAR = 16
@@ -20,12 +20,7 @@ export function svgPlot(reports: readonly ModelReport[]): string {
     panels.push(`<g transform="translate(0 ${top})">${panel(row, reports)}</g>`)
     top += TITLE + reports.length * (BAR + GAP) + 14
   }
-  const names = escaped(reports.map(({ model }) => model).join(', '))
-  return (
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${top}" role="img" ` +
-    `font-family="system-ui, sans-serif" font-size="12"><title>Evaluation of ${names}</title>` +
-    `<rect width="100%" height="100%" fill="#fff"/>${panels.join('')}</svg>\n`
-  )
+  return svgDocument(`Evaluation of ${reports.map(({ model }) => model).join(', ')}`, top, panels)
 }
 
 function panel({ task, metric, items, chance, values }: Row, reports: readonly ModelReport[]): string {
@@ -34,7 +29,7 @@ function panel({ task, metric, items, chance, values }: Row, reports: readonly M
   const title = `${task}: ${metric}${isShare(metric) ? ', %' : ''} (${items})`
   const bars = values.map((each, index) => {
     const y = TITLE + index * (BAR + GAP)
-    const name = `<text x="${LABELS - 8}" y="${y + 12}" text-anchor="end">${escaped(short(reports[index]!.model))}</text>`
+    const name = svgText(`x="${LABELS - 8}" y="${y + 12}" text-anchor="end"`, short(reports[index]!.model))
     if (each === undefined) return name
     const end = LABELS + scale(each.value)
     const [low, high] = [each.value - (each.error ?? 0), each.value + (each.error ?? 0)].map(
@@ -43,7 +38,7 @@ function panel({ task, metric, items, chance, values }: Row, reports: readonly M
     return (
       `${name}<rect x="${LABELS}" y="${y}" width="${fixed(end - LABELS)}" height="${BAR}" fill="${COLORS[index % COLORS.length]}"/>` +
       (each.error === undefined ? '' : `<path d="M${fixed(low!)} ${y + 8}H${fixed(high!)}" stroke="#000"/>`) +
-      `<text x="${fixed(Math.max(end, high!) + 6)}" y="${y + 12}">${escaped(shown(metric, each))}</text>`
+      svgText(`x="${fixed(Math.max(end, high!) + 6)}" y="${y + 12}"`, shown(metric, each))
     )
   })
   const x = fixed(LABELS + scale(chance ?? 0))
@@ -52,12 +47,8 @@ function panel({ task, metric, items, chance, values }: Row, reports: readonly M
     chance === undefined
       ? ''
       : `<path d="M${x} ${TITLE - 6}V${bottom}" stroke="#000" stroke-dasharray="4 3"/>`
-  return `<text x="8" y="18" font-weight="600">${escaped(title)}</text>${bars.join('')}${line}`
+  return svgText('x="8" y="18" font-weight="600"', title) + bars.join('') + line
 }
-
-const fixed = (value: number): string => value.toFixed(1)
 
 /** Keeps the end of a name, because that is the file of a path. */
 const short = (name: string): string => (name.length > 28 ? `…${name.slice(-27)}` : name)
-
-const escaped = (text: string): string => text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`)

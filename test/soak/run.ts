@@ -9,10 +9,9 @@ import { Engine } from '../../src/api/engine.ts'
 import { Random } from '../helpers/random.ts'
 import { type Census, reachable, takeCensus } from './census.ts'
 import { soakModels } from './models.ts'
-import { memoryPlot, type Sample } from './plot.ts'
 import { type Check, type Report, resident, share, talk, visit } from './rounds.ts'
 import { provideStorage } from './storage.ts'
-import { trendChecks } from './trend.ts'
+import { memoryPlot, type Sample, trendChecks } from './trend.ts'
 
 const options = new Command('soak')
   .description('Random sessions, loads and unloads; memory, workers and files must come back.')

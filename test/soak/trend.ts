@@ -1,7 +1,14 @@
-// Trends. In: memory over time. Out: whether it has stopped growing.
-
-import type { Sample } from './plot.ts'
+// Tells and draws whether memory has stopped growing, from samples of it over time.
+import { svgCurves } from '../../src/evaluate/curves.ts'
+import type { Census } from './census.ts'
 import type { Check } from './rounds.ts'
+
+export interface Sample extends Census {
+  /** Since the start. */
+  readonly minute: number
+  /** Linear memory of the engines that stay. */
+  readonly wasmBytes: number
+}
 
 /** Each model's word cache fills for a while, up to 6 MB, and hot code is compiled again. */
 const MOST_HEAP_GROWTH = 3e6
@@ -45,4 +52,18 @@ export function trendChecks(samples: readonly Sample[]): Check[] {
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] ?? 0
+}
+
+/** Three lines of megabytes over minutes. */
+export function memoryPlot(samples: readonly Sample[]): string {
+  const line = (name: string, of: (sample: Sample) => number) => ({
+    name,
+    points: samples.map((sample) => ({ x: sample.minute, y: of(sample) / 1e6 })),
+  })
+  const lines = [
+    line('resident', ({ residentBytes }) => residentBytes),
+    line('JavaScript heap', ({ heapBytes }) => heapBytes),
+    line('linear memory', ({ wasmBytes }) => wasmBytes),
+  ]
+  return svgCurves(lines, { title: 'Memory of the soak', x: 'minutes', y: 'MB', fromZero: true })
 }

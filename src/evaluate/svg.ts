@@ -1,0 +1,18 @@
+// What every plot has: the SVG around it, texts, and places as numbers of one decimal.
+
+/** Pixels. */
+export const WIDTH = 720
+
+/** A whole SVG. `title` is read out. */
+export const svgDocument = (title: string, height: number, content: readonly string[]): string =>
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" ` +
+  `font-family="system-ui, sans-serif" font-size="12"><title>${escaped(title)}</title>` +
+  `<rect width="100%" height="100%" fill="#fff"/>${content.join('')}</svg>\n`
+
+/** `attributes` places it, e.g. `x="8" y="18"`. */
+export const svgText = (attributes: string, text: string): string =>
+  `<text ${attributes}>${escaped(text)}</text>`
+
+export const fixed = (value: number): string => value.toFixed(1)
+
+const escaped = (text: string): string => text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`)
