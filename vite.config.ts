@@ -2,7 +2,8 @@
 // one entry per public name). wasm/tools/build.mjs puts the wasm modules there, scripts/types.mjs the types.
 import { existsSync } from 'node:fs'
 import { defineConfig } from 'vite'
-import { packageUrls } from './scripts/package-urls.mjs'
+import { recordPackages } from './scripts/package/notices.mjs'
+import { packageUrls } from './scripts/package/package-urls.mjs'
 
 const entries = {
   index: 'src/index.ts',
@@ -17,7 +18,7 @@ const entries = {
 }
 
 export default defineConfig({
-  plugins: [packageUrls()],
+  plugins: [packageUrls(), recordPackages('library')],
   publicDir: false,
   base: './',
   build: {

@@ -13,6 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { buildCdn, buildReaders } from './cdn.mjs'
+import { forgetPackages, writeNotices } from './package/notices.mjs'
 import { requirePinnedNode, root } from './pinned-node.mjs'
 import { bundleTypes, cleanDeclarations } from './types.mjs'
 
@@ -73,6 +74,7 @@ const asked = process.argv.slice(2)
 const wants = (part) => asked.length === 0 || asked.includes(part)
 
 step('wasm', process.execPath, ['wasm/tools/build.mjs'])
+if (wants('library')) forgetPackages()
 await buildReaders()
 if (wants('library')) {
   cleanLibrary()
@@ -84,6 +86,7 @@ if (wants('library')) {
   copyModels()
   copyLauncher()
   await buildCdn()
+  writeNotices(join(root, 'dist/THIRD_PARTY_NOTICES.md'))
 }
 if (wants('demo'))
   step('demo', bin('vite'), ['build', '--config', 'demo/vite.config.ts', '--logLevel', 'warn'])

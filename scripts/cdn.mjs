@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { recordPackages } from './package/notices.mjs'
 import { root } from './pinned-node.mjs'
 
 /** Files of dist/cdn by their source. Each is built by itself, so none imports another. */
@@ -23,14 +24,14 @@ export const READERS = {
 /** One script with everything in it. */
 export async function buildAlone(fileName, source) {
   const { build } = await import('vite')
-  const { packageUrls } = await import('./package-urls.mjs')
+  const { packageUrls } = await import('./package/package-urls.mjs')
   const { output } = await build({
     root,
     configFile: false,
     logLevel: 'warn',
     publicDir: false,
     base: './',
-    plugins: [packageUrls({ alone: true })],
+    plugins: [packageUrls({ alone: true }), recordPackages(fileName.replaceAll('/', '-'))],
     build: {
       write: false,
       target: 'es2022',

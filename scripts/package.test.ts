@@ -52,6 +52,25 @@ test('the package holds what it needs and nothing else', () => {
   expect(files.filter((name) => /\.(ts|map)$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
 })
 
+test('the notices have the licence of each package that the library and the widget import', async () => {
+  const notices = await readFile(join(app.installed, 'dist/THIRD_PARTY_NOTICES.md'), 'utf8')
+  const sections = notices.split(/^## /m).slice(1)
+  const imported = new Set<string>()
+  for (const name of await readdir(join(ROOT, 'src'), { recursive: true })) {
+    if (!/\.ts$/.test(name) || /\.test\.ts$|(^|\/)(cli|testing)\//.test(name)) continue
+    const source = await readFile(join(ROOT, 'src', name), 'utf8')
+    for (const [, from] of source.matchAll(
+      /^import (?!type )[^;']*?from '(?!node:)((?:@[\w-]+\/)?[a-z][\w.-]*)[^']*'/gm,
+    ))
+      imported.add(from!)
+  }
+  expect([...imported]).toContain('comlink')
+  for (const name of imported) {
+    const [notice] = sections.filter((section) => section.startsWith(`${name} `))
+    expect(notice?.length, name).toBeGreaterThan(400)
+  }
+})
+
 test('each entry has one file of declarations, and no other is shipped', () => {
   const declared = Object.values(manifest.exports).flatMap((target) =>
     typeof target === 'object' && target['types'] !== undefined ? [target['types'].replace('./', '')] : [],

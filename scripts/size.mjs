@@ -12,7 +12,7 @@ import { sizeTexts, writeSizes, wrongSizes } from './size-text.mjs'
 
 requirePinnedNode()
 const { build } = await import('vite')
-const { packageUrls } = await import('./package-urls.mjs')
+const { packageUrls } = await import('./package/package-urls.mjs')
 
 const budget = JSON.parse(readFileSync(join(root, 'budget.json'), 'utf8'))
 const gzipped = (bytes) => gzipSync(bytes, { level: 9 }).length

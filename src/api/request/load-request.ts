@@ -32,7 +32,7 @@ function placeOf(source: ModelSource, base: string | undefined, hub?: Hub): stri
     const address = parseHubAddress(source)
     return address === undefined ? fetchable(absolute(source, base), base) : hubUrl(address, hub)
   }
-  if (source instanceof URL) return fetchable(source.href, base)
+  if (source instanceof URL) return fetchable(absolute(source, base), base)
   if (isObject(source) && 'repo' in source) return hubUrl(repoOf(source as RepoAddress), hub)
   checkList('the model', Array.isArray(source) ? source : [])
   const files = [source].flat() as File[]
@@ -72,8 +72,9 @@ function fetchable(address: string, base: string | undefined): string {
   )
 }
 
-export function absolute(address: string | URL, base: string | undefined): string {
-  if (address instanceof URL) return address.href
+/** Some bundlers make URL objects whose `href` is only a path. */
+export function absolute(given: string | URL, base: string | undefined): string {
+  const address = given instanceof URL ? given.href : given
   if (base === undefined || URL.canParse(address)) return address
   if (URL.canParse(address, base)) return new URL(address, base).href
   throw new HalfbyteError(

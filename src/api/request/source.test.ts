@@ -25,6 +25,11 @@ test.each(['ftp://example.org/m.gguf', 'file:///home/m.gguf', 'wss://example.org
   },
 )
 
+test("a bundler's URL object, whose href is only a path, is resolved like a text", () => {
+  const bundled = Object.defineProperty(new URL('http://n/'), 'href', { value: '/_next/static/m.hbm' })
+  expect(resolveSource(bundled, PAGE)).toBe('https://example.org/_next/static/m.hbm')
+})
+
 test('a page that was opened from the disk may fetch from there', () => {
   expect(resolveSource('m.gguf', 'file:///home/app.html')).toBe('file:///home/m.gguf')
 })

@@ -1,7 +1,7 @@
 // Tests of requests. In: answers of the test's own. Out: what is asked for, bodies that end early,
 // connections that are let go.
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { pieces, request } from './request.ts'
+import { pieces, request, tryRange } from './request.ts'
 
 const URL = 'https://example.org/a.gguf'
 afterEach(() => {
@@ -20,6 +20,16 @@ test('parts go past the cache of the browser, which mixes versions; whole files 
   await request(URL)
   expect(fetched).toHaveBeenLastCalledWith(URL, { headers: {}, signal: null })
 })
+
+test.each(['chrome-extension://abc/m.hbm', 'app://bundle/m.hbm', 'blob:https://example.org/1'])(
+  'no range is asked of %s, which would answer it with 200 and a part of the file',
+  async (url) => {
+    const fetched = vi.fn(async () => new Response('a part'))
+    vi.stubGlobal('fetch', fetched)
+    expect(await tryRange(url, {}, { start: 0, length: 6 })).toBe('refused')
+    expect(fetched).not.toHaveBeenCalled()
+  },
+)
 
 describe('a body', () => {
   const answer = (bytes: number, says: number, type?: ResponseType): Response => {

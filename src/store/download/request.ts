@@ -112,14 +112,15 @@ export async function request(
 }
 
 /**
- * Requests a range. `refused` when the server or the browser refuses the request because of its range;
- * undefined when the file does not exist.
+ * Requests a range. `refused` when the server or the browser refuses the request because of its range, and
+ * for addresses other than HTTP's, which answer a range with 200; undefined when the file does not exist.
  */
 export async function tryRange(
   url: string,
   options: RequestOptions,
   range: Range,
 ): Promise<Response | 'refused' | undefined> {
+  if (!/^https?:/i.test(url)) return 'refused'
   try {
     return await request(url, options, range)
   } catch (error) {

@@ -6,7 +6,7 @@
 // bundlers then miss.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, posix, resolve } from 'node:path'
-import { READERS } from './cdn.mjs'
+import { READERS } from '../cdn.mjs'
 
 const URL_EXPRESSION = /new URL\(\s*(['"])(\.[^'"]*)\1\s*,\s*import\.meta\.url\s*,?\s*\)/g
 const MARK = '__PACKAGE_ROOT__/'

@@ -3,10 +3,10 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test as base, expect, type Frame, type Page } from '@playwright/test'
-import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../test/conformance/testing/golden.ts'
-import { type HttpServer, ISOLATION, serveFolder } from '../test/helpers/http-server.ts'
+import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
+import { type HttpServer, ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
 
-const DIST = fileURLToPath(new URL('../dist', import.meta.url))
+const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' }
 
 /** A page with one script. `at`: where dist lies. */

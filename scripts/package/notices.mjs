@@ -1,0 +1,64 @@
+// Third-party notices: which packages the built scripts contain, and their licences.
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { root } from '../pinned-node.mjs'
+
+/** Lists of packages by build, because each build is a process or a bundle of its own. */
+const LISTS = join(root, 'build/notices')
+const LICENSE_FILE = /^(?:licen[cs]e|copying|notice)(?:[.-].*)?$/i
+/** Helpers of the bundler that end in the scripts have no file. */
+const HELPERS = /^\0(rolldown|vite)\//
+
+/** The folder of the package that a module belongs to; undefined for the project's own modules. */
+export function packageFolder(id) {
+  const helper = HELPERS.exec(id)?.[1]
+  if (helper !== undefined) return join(root, 'node_modules', helper)
+  const path = id.replaceAll('\\', '/').split('?')[0]
+  const [, folder] = /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path) ?? []
+  return folder
+}
+
+/** A plugin that writes down the packages whose code is in the scripts of the build `name`. */
+export const recordPackages = (name) => ({
+  name: 'halfbyte:record-packages',
+  generateBundle(_options, bundle) {
+    const folders = Object.values(bundle)
+      .filter(({ type }) => type === 'chunk')
+      .flatMap(({ modules }) => Object.entries(modules))
+      .filter(([, { renderedLength }]) => renderedLength > 0)
+      .map(([id]) => packageFolder(id))
+    mkdirSync(LISTS, { recursive: true })
+    writeFileSync(join(LISTS, `${name}.json`), JSON.stringify([...new Set(folders)].filter(Boolean)))
+  },
+})
+
+/** To be called before all builds: a build that no longer exists must not leave its list. */
+export const forgetPackages = () => rmSync(LISTS, { recursive: true, force: true })
+
+/** Here a bundler's licence file goes on with its own dependencies, which its helpers do not contain. */
+const OTHERS = /^#+ licenses of bundled dependencies/im
+
+/** Throws for a package without the text of its licence. */
+function noticeOf(folder) {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const files = readdirSync(folder)
+    .filter((file) => LICENSE_FILE.test(file))
+    .sort()
+  const texts = files.map((file) => readFileSync(join(folder, file), 'utf8').split(OTHERS)[0].trim())
+  if (texts.length === 0)
+    throw new Error(`${name} ${version} has no licence file; add its text or leave it out`)
+  return { name, text: [`## ${name} ${version} (${license})`, ...texts].join('\n\n') }
+}
+
+/** Writes the notices of every recorded build to `path`, as Markdown. */
+export function writeNotices(path) {
+  const folders = readdirSync(LISTS).flatMap((file) => JSON.parse(readFileSync(join(LISTS, file), 'utf8')))
+  const notices = [...new Set(folders)].map(noticeOf).sort((a, b) => (a.name < b.name ? -1 : 1))
+  const text = [
+    '# Third-party notices',
+    "The scripts in this folder contain code of the packages below. The WebAssembly modules contain only Halfbyte's " +
+      'own code. `models/CREDITS.md` names the sources of the embedded models.',
+    ...notices.map((notice) => notice.text),
+  ]
+  writeFileSync(path, `${text.join('\n\n')}\n`)
+}
