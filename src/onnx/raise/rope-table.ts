@@ -8,7 +8,7 @@ import { unclaimed } from '../ir/operator.ts'
 import { reader, type Tensor } from '../ir/tensor.ts'
 import type { Rotation } from './meaning.ts'
 import type { StepSizes } from './probe.ts'
-import { prove, provePositions } from './prove.ts'
+import { prove } from './prove.ts'
 import type { Translator } from './translator.ts'
 import { floatsOf } from './weights/block-weights.ts'
 
@@ -18,28 +18,6 @@ const PROMPT_TOKENS = 1024
  * Rows of a table in a file that are read: a table may have more than anybody reads, and has to be loaded.
  */
 const MOST_ROWS = 32_768
-
-/** Throws `unsupported` where the angle is not position times a fixed frequency. */
-export async function proveRope(
-  t: Translator,
-  node: Node,
-  kind: 'all' | 'local',
-  rotation: Rotation,
-): Promise<void> {
-  const { cos, sin, dims, isHalf, positions: chosen } = rotation
-  const table = `${cos} ${sin} ${chosen} ${dims} ${isHalf}`
-  if (t.hasRope(node, kind, table)) return
-  if (chosen === undefined) {
-    t.noteRope(node, kind, { ...(await computedRope(t, node, rotation)), table, dims })
-    return
-  }
-  const tables = [cos, sin].map((each) => t.graph.constants.get(each)) as [Constant, Constant]
-  if (!tables.every((each) => each?.dims.length === 2 && each.dims[1] === dims / 2))
-    throw unclaimed(node, `${cos} and ${sin} are not constant tables of ${dims / 2} angles`)
-  const positions = tables[0].dims[0]!
-  await provePositions(t, node, chosen, positions)
-  t.noteRope(node, kind, { ...(await tableRope(t, node, tables, [cos, sin])), table, dims }, positions)
-}
 
 /** The frequencies of constant tables [position][dims / 2], checked in all rows of the context. */
 export async function tableRope(
@@ -68,7 +46,7 @@ export async function tableRope(
 }
 
 /** The frequencies of rows that the graph computes for a step. */
-async function computedRope(t: Translator, node: Node, rotation: Rotation): Promise<FoundRope> {
+export async function computedRope(t: Translator, node: Node, rotation: Rotation): Promise<FoundRope> {
   const { cos, sin, dims } = rotation
   const half = dims / 2
   const anglesOf = (sizes: StepSizes, values: readonly [Tensor, Tensor]): Angles => ({
@@ -223,7 +201,7 @@ async function rotatesAll({ half, positions, rows }: RopeRows, found: FoundRope)
 }
 
 /** Radians per position of each pair. */
-export const frequenciesOf = (half: number, { theta, scaling }: FoundRope): number[] =>
+export const frequenciesOf = (half: number, { theta, scaling }: Omit<FoundRope, 'precision'>): number[] =>
   Array.from({ length: half }, (_, pair) => {
     const factor = scaling?.type === 'factors' ? scaling.factors[pair]! : 1
     return theta ** (-pair / half) / factor

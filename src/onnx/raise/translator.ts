@@ -225,12 +225,12 @@ export class Translator {
     Object.assign(known, { heads, kvHeads, headDim })
   }
 
-  /** Whether layers before have used these cosines and sines. */
-  hasRope(node: Node, kind: 'all' | 'local', table: string): boolean {
+  /** The rotation by these cosines and sines, where layers before have used them. */
+  knownRope(node: Node, kind: 'all' | 'local', table: string): FoundRotation | undefined {
     const { all, local } = this.findings.ropes
     const known = [all, local].find((each) => each?.table === table)
     if (known !== undefined) this.noteRope(node, kind, known)
-    return known !== undefined
+    return known
   }
 
   /** Layers of a kind rotate alike. Throws `unsupported` for another base. */

@@ -2,9 +2,9 @@
 import type { RopePairing } from '../../../arch/config/config.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
+import { ropeOf } from '../long-rope.ts'
 import type { Heads } from '../meaning.ts'
 import { proveNumbers } from '../prove.ts'
-import { tableRope } from '../rope-table.ts'
 import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { asHeads, headsOf, leave } from './fused.ts'
@@ -135,12 +135,11 @@ function packed(t: Translator, node: Node, heads: number, kvHeads: number): [Hea
 
 /** Rotated dimensions; the tables are compared with the frequencies that they seem to have. */
 async function ropeDims(t: Translator, node: Node, kind: 'all' | 'local'): Promise<number> {
-  const tables = [t.weights.constant(node, COS), t.weights.constant(node, SIN)] as const
-  const [positions = 0, half = 0] = tables[0].dims
-  const names = [node.inputs[COS]!, node.inputs[SIN]!]
+  const names = [node.inputs[COS] ?? '', node.inputs[SIN] ?? ''] as const
   const table = `${names.join(' ')} of GroupQueryAttention`
-  if (t.hasRope(node, kind, table)) return 2 * half
-  const found = await tableRope(t, node, tables, names)
-  t.noteRope(node, kind, { ...found, table, dims: 2 * half }, positions)
-  return 2 * half
+  const known = t.knownRope(node, kind, table)
+  if (known !== undefined) return known.dims
+  const { rope, dims, positions } = await ropeOf(t, node, names)
+  t.noteRope(node, kind, { ...rope, table, dims }, positions)
+  return dims
 }

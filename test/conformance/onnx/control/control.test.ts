@@ -12,6 +12,7 @@ import type { Nodes } from './nodes.ts'
 const SHORT = [3, 9, 20]
 const CAUSAL = { attention: 'multi-head', places: 'none', hasState: false } as const
 const BY_HEAD = { merged: 'by-head', heads: 2, kvHeads: 2 } as const
+const LONG: DecoderForm = { attention: 'group', places: 'op', isLong: from('total', 40) }
 const TWO = { layers: 2, heads: 4, kvHeads: 2 } as const
 
 test.each<[string, DecoderForm, readonly number[]]>([
@@ -26,6 +27,9 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['one mask for each of the heads', { seen: byHead(9, 9) }, SHORT],
   ['one product for queries, keys and values, cut by Slice', { ...TWO, merged: 'slice' }, SHORT],
   ['the same, cut by Split', { ...TWO, merged: 'split' }, SHORT],
+  ['two pairs of tables, as far as the first is taken', LONG, [3, 9, 39]],
+  ['the same, where the second is', LONG, [44, 60]],
+  ['the same for RotaryEmbedding', { ...LONG, attention: 'multi-head' }, [44, 60]],
   ['heads that lie interleaved in one product', BY_HEAD, SHORT],
   ['the same in two layers, with rotations of a part', { ...BY_HEAD, layers: 2, turned: 8 }, SHORT],
   ['the same with rotations of a quarter of each head', { ...BY_HEAD, turned: 4 }, SHORT],
@@ -95,6 +99,13 @@ test.each<[string, DecoderForm, RegExp]>([
     { attention: 'group', places: 'op', tableRows: 400, tableBase: (at) => (at === 333 ? 500 : 10_000) },
     /no rotation by fixed frequencies/,
   ],
+  ['tables that a long prompt chooses', { ...LONG, isLong: from('tokens', 40) }, /takes another branch for/],
+  ['tables that a long state chooses', { ...LONG, isLong: from('past', 40) }, /takes another branch for/],
+  [
+    'tables of three lengths',
+    { ...LONG, isLong: (g, places) => g.op('Equal', [places.total, g.int(40)]) },
+    /takes another branch for/,
+  ],
   ['lengths less 2', { attention: 'group', lengths: offBy(-2) }, /where the positions after it, less one/],
   [
     'lengths that end at 90',
@@ -141,6 +152,10 @@ test.each<[string, DecoderForm, RegExp]>([
   expect(verdict).toMatchObject({ is: 'refused', why: expect.stringMatching(/^node /) })
   expect(verdict).toMatchObject({ why: expect.stringMatching(why) })
 })
+
+function from(by: 'total' | 'tokens' | 'past', size: number): NonNullable<DecoderForm['isLong']> {
+  return (g, places) => g.op('Greater', [places[by], g.int(size)])
+}
 
 type Seen = NonNullable<DecoderForm['seen']>
 

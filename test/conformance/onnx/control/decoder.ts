@@ -69,6 +69,10 @@ export interface DecoderForm {
   readonly angles?: (g: Nodes, angles: string, places: Places) => string
   /** Base of the rotation at a position; one base unless a table changes it. */
   readonly tableBase?: (position: number) => number
+  /**
+   * Whether a step rotates by a second pair of tables, of base 500: an If chooses, as in LongRoPE.
+   */
+  readonly isLong?: (g: Nodes, places: Places) => string
   /** Rows of tables, of rotations and of learned positions. */
   readonly tableRows?: number
   /** `seqlens_k` of GroupQueryAttention, [batch]. */
@@ -430,13 +434,33 @@ class Decoder {
     if (this.#known !== undefined) return this.#known
     const half = HEAD_DIM / 2
     const rows = this.#form.tableRows ?? 64
-    const angles = Array.from({ length: rows * half }, (_, at) => {
-      const position = Math.floor(at / half)
-      const base = this.#form.tableBase?.(position) ?? 10_000
-      return position * base ** (-(at % half) / half)
-    })
-    const table = (of: (angle: number) => number) => this.#g.floats(angles.map(of), [rows, half])
-    this.#known = [table(Math.cos), table(Math.sin)]
+    const { tableBase = () => 10_000, isLong } = this.#form
+    const tablesOf = (g: Nodes, baseOf: (position: number) => number): [string, string] => {
+      const angles = Array.from({ length: rows * half }, (_, at) => {
+        const position = Math.floor(at / half)
+        return position * baseOf(position) ** (-(at % half) / half)
+      })
+      const table = (of: (angle: number) => number) => g.floats(angles.map(of), [rows, half])
+      return [table(Math.cos), table(Math.sin)]
+    }
+    if (isLong === undefined) this.#known = tablesOf(this.#g, tableBase)
+    else {
+      const branch = (prefix: string, baseOf: (position: number) => number) => {
+        const g = new Nodes(prefix)
+        const outputs = tablesOf(g, baseOf)
+        const nodes = g.constants.map((value) => ({
+          op: 'Constant',
+          inputs: [],
+          outputs: [value.name],
+          attributes: { value },
+        }))
+        return { nodes, outputs: outputs.map((name) => ({ name, type: TYPE.f32, dims: [rows, half] })) }
+      }
+      const attributes = { then_branch: branch('long_', () => 500), else_branch: branch('short_', tableBase) }
+      const names = ['chosen_cosines', 'chosen_sines']
+      this.#known = names as [string, string]
+      this.#g.node('If', [isLong(this.#g, this.#places())], names, attributes)
+    }
     return this.#known
   }
 

@@ -67,7 +67,8 @@ async function open(bytes: Uint8Array, vocab: number) {
   try {
     return await openGraph([bufferSource('model.onnx', bytes), byteTokenizer(vocab)])
   } catch (error) {
-    if (isHalfbyteError(error) && error.code === 'unsupported') return error.message
+    // A proof may need more work than a file may cause.
+    if (isHalfbyteError(error) && /^(unsupported|out-of-memory)$/.test(error.code)) return error.message
     throw error
   }
 }

@@ -9,6 +9,8 @@ export interface Kind {
   readonly label: string
   readonly form: DecoderForm
   readonly numbers?: readonly number[]
+  /** Lengths that one context has; default: all. Plans rotate a whole context by one pair of tables. */
+  readonly within?: (length: number) => boolean
   /** It rounds to f16, which plans do not repeat. */
   readonly isRounded?: boolean
 }
@@ -263,6 +265,15 @@ export const TABLES: readonly ((room: Room) => Kind)[] = [
   (room) => {
     const tableRows = numberOf(room) + 8
     return { label: 'tables of some length', form: { tableRows }, numbers: [tableRows] }
+  },
+  (room) => {
+    const from = numberOf(room)
+    const by = room.random.pick(['total', 'total', 'tokens', 'past'] as const)
+    const isLong: DecoderForm['isLong'] = (g, places) => g.op('Greater', [places[by], g.int(from)])
+    const [within, numbers] = room.random.chance(0.5)
+      ? [(length: number) => length < from, [from - 2]]
+      : [(length: number) => length > from + 3, [from + 4]]
+    return { label: `tables that the ${by} chooses`, form: { isLong, tableRows: 1536 }, numbers, within }
   },
 ]
 

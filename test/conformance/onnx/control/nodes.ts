@@ -15,11 +15,17 @@ type Attributes = Readonly<Record<string, WrittenAttribute>>
 export class Nodes {
   readonly nodes: WrittenNode[] = []
   readonly constants: WrittenTensor[] = []
+  readonly #prefix: string
   #made = 0
+
+  /** Names begin with `prefix`. Default: none. */
+  constructor(prefix = '') {
+    this.#prefix = prefix
+  }
 
   /** The first output of a new node. */
   op(op: string, inputs: readonly string[], attributes: Attributes = {}): string {
-    const [output = ''] = this.node(op, inputs, [`${op}_${this.#made++}`], attributes)
+    const [output = ''] = this.node(op, inputs, [`${this.#prefix}${op}_${this.#made++}`], attributes)
     return output
   }
 
@@ -76,7 +82,7 @@ export class Nodes {
   }
 
   #constant(type: number, dims: readonly number[], raw: Uint8Array): string {
-    const name = `c_${this.constants.length}`
+    const name = `${this.#prefix}c_${this.constants.length}`
     this.constants.push({ name, type, dims, raw })
     return name
   }

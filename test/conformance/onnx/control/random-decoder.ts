@@ -36,7 +36,10 @@ export function randomDecoder(seed: number, index: number, most: number): Random
   }
   const numbers = kinds.flatMap((each) => each.numbers ?? [])
   const sides = numbers.flatMap((each) => [each - 1, each, each + 1, each + 2, each + 5])
-  const lengths = [3, 9, ...sides].filter((each) => each > 0 && each <= Math.min(most + 5, TABLE_ROWS - 8))
+  const isAsked = (each: number) => kinds.every(({ within }) => within?.(each) ?? true)
+  const lengths = [3, 9, ...sides].filter(
+    (each) => each > 0 && each <= Math.min(most + 5, TABLE_ROWS - 8) && isAsked(each),
+  )
   const isRounded = kinds.some((each) => each.isRounded === true)
   return { labels: kinds.map(({ label }) => label), form, lengths, isRounded }
 }
