@@ -193,8 +193,11 @@ export interface Scores {
 }
 export interface Mask {
   readonly name: string
-  /** `added` to the scores; `kept` where it is true; `dropped` where it is true. */
-  readonly form: 'added' | 'kept' | 'dropped'
+  /**
+   * `added` to the scores; `besides`, where the operator itself hides later positions; `kept` where it is
+   * true; `dropped` where it is true.
+   */
+  readonly form: 'added' | 'besides' | 'kept' | 'dropped'
 }
 
 /** Frequencies, and the cosines and sines that they were found in. */

@@ -67,6 +67,7 @@ function windowOf(node: Node, { name, form }: Mask, heads: number, tensor: Tenso
   const windows = Array.from({ length: planes }, (_, head) => {
     const plane = head * rows * columns
     return seenOf(node, name, sizes, (row, column) => {
+      if (form === 'besides' && column > past + row) return false
       const at = plane + (rows === 1 ? 0 : row) * columns + (columns === 1 ? 0 : column)
       const found = value(at)
       if (form === 'kept') return found !== 0

@@ -42,11 +42,12 @@ export const QKV = {
   total: 6,
   cos: 7,
   sin: 8,
+  sinks: 11,
 }
 
 export const groupQueryAttention: Operator = defineContrib({
   name: 'GroupQueryAttention',
-  inputs: [7, 11],
+  inputs: [7, 12],
   outputs: [1, 3],
   attributes: {
     num_heads: 'int',
@@ -59,7 +60,7 @@ export const groupQueryAttention: Operator = defineContrib({
     smooth_softmax: 'int',
     qk_output: 'int',
   },
-  dtypes: [FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, ['i32'], ['i32'], FLOATS, FLOATS, ['i64'], FLOATS],
+  dtypes: [FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, ['i32'], ['i32'], FLOATS, FLOATS, ['i64'], FLOATS, FLOATS],
   mapping: 'many-to-many',
   layout: 'ILD fixed',
   infer: inferGroups,
@@ -70,8 +71,12 @@ export function headCounts(node: Node): [heads: number, shared: number] {
   const shared = intOf(node, 'kv_num_heads', 0)
   if (heads < 1 || shared < 1 || heads % shared !== 0)
     throw unfit(node, `${heads} heads cannot share ${shared} heads of keys`)
-  if (flagOf(node, 'smooth_softmax') || intOf(node, 'qk_output', 0) !== 0)
-    throw unclaimed(node, 'its softmax is a smooth one, or its scores are an output')
+  if (flagOf(node, 'smooth_softmax') || hasInput(node, QKV.sinks))
+    throw unclaimed(
+      node,
+      'its softmax has a sink for each head (smooth_softmax, head_sink), where shares sum to 1',
+    )
+  if (intOf(node, 'qk_output', 0) !== 0) throw unclaimed(node, 'its scores are an output (qk_output)')
   return [heads, shared]
 }
 

@@ -2,9 +2,10 @@
 import type { RopePairing } from '../../../arch/config/config.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
+import { headCounts } from '../../operators/contrib/attention.ts'
 import { ropeOf } from '../long-rope.ts'
 import type { Heads } from '../meaning.ts'
-import { proveNumbers } from '../prove.ts'
+import { proveMask, proveNumbers, provePositions } from '../prove.ts'
 import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { asHeads, headsOf, leave } from './fused.ts'
@@ -20,8 +21,8 @@ const LENGTHS = 5
 const TOTAL = 6
 const COS = 7
 const SIN = 8
-/** Attributes that a step honours. All others must have a value that changes nothing. */
-const NEUTRAL: Readonly<Record<string, number>> = { smooth_softmax: 0, qk_output: 0 }
+const POSITIONS = 9
+const BIAS = 10
 
 /**
  * Row i of a step is at position past + i and sees the positions up to its own, or the last
@@ -30,13 +31,12 @@ const NEUTRAL: Readonly<Record<string, number>> = { smooth_softmax: 0, qk_output
  */
 export const groupQueryAttention: Handler = async (t, node) => {
   if (!t.isRows(node, QUERY) && t.read(node, QUERY)?.is !== 'heads') return false
-  const heads = intOf(node, 'num_heads', 0)
-  const kvHeads = intOf(node, 'kv_num_heads', 0)
+  const [heads, kvHeads] = headCounts(node)
   await checkForm(t, node)
   const [q, k, v] = parts(t, node, heads, kvHeads)
   const headDim = q.dim
   const isRotated = intOf(node, 'do_rotary', 0) !== 0
-  const window = windowOf(node)
+  const window = await windowOf(t, node, heads)
   const kind = window > 0 ? 'local' : 'all'
   for (const each of isRotated ? [q, k] : []) checkUnrotated(node, each)
   const pairing = intOf(node, 'rotary_interleaved', 0) === 0 ? 'halves' : 'interleaved'
@@ -64,19 +64,17 @@ export const groupQueryAttention: Handler = async (t, node) => {
   return true
 }
 
-/** 0: it has none. */
-function windowOf(node: Node): number {
+/** The narrower window of its own and of what is added to its scores. 0: it has none. */
+async function windowOf(t: Translator, node: Node, heads: number): Promise<number> {
   const stated = intOf(node, 'local_window_size', -1)
-  if (stated === -1) return 0
-  if (stated > 0) return stated
-  throw unclaimed(node, `its local_window_size is ${stated} where -1 or a number of positions is known`)
+  if (stated !== -1 && stated <= 0)
+    throw unclaimed(node, `its local_window_size is ${stated} where -1 or a number of positions is known`)
+  const mask = hasInput(node, BIAS) ? ({ name: node.inputs[BIAS]!, form: 'besides' } as const) : undefined
+  const windows = [stated, mask ? await proveMask(t, node, mask, heads) : 0].filter((each) => each > 0)
+  return windows.length === 0 ? 0 : Math.min(...windows)
 }
 
 async function checkForm(t: Translator, node: Node): Promise<void> {
-  for (const [name, neutral] of Object.entries(NEUTRAL)) {
-    const value = intOf(node, name, neutral)
-    if (value !== neutral) throw unclaimed(node, `its ${name} is ${value} where only ${neutral} is known`)
-  }
   for (const name of ['k_quant_type', 'v_quant_type', 'kv_cache_bit_width']) {
     if (node.attributes.has(name)) throw unclaimed(node, `its state is quantised (${name})`)
   }
@@ -91,8 +89,7 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
   }
   await proveNumbers(t, node, node.inputs[LENGTHS]!, 'the positions after it, less one')
   await proveNumbers(t, node, node.inputs[TOTAL]!, 'the positions after it')
-  const more = node.inputs.findIndex((name, index) => index > SIN && name !== '')
-  if (more >= 0) throw unclaimed(node, `its input ${more} is given, which no step has`)
+  if (hasInput(node, POSITIONS)) await provePositions(t, node, node.inputs[POSITIONS]!)
 }
 
 /** Queries, keys and values; queries and keys may be normed or rotated. */

@@ -2,11 +2,12 @@
 // their biases.
 import type { Value, WeightRef } from '../../../graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
-import { floatOf, intOf, intsOf, unclaimed } from '../../ir/operator.ts'
+import { floatOf, intOf, intsOf, unclaimed, unfit } from '../../ir/operator.ts'
 import { countOf } from '../../ir/tensor.ts'
 import { limitsOf } from '../../operators/quantise.ts'
 import type { Matrix, Meaning, Quantised, WholeProduct } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
+import { blockOrder } from '../weights/block-weights.ts'
 import type { CodeMatrix } from '../weights/code-matrix.ts'
 import { embedCodes } from './embed.ts'
 import { limited } from './limits.ts'
@@ -221,19 +222,22 @@ export const gemm: Handler = (t, node) => {
   return true
 }
 
-/** Blocks of 4 or 8 bits. `accuracy_level` only says how exact the original would be. */
-export const matMulBlocks: Handler = (t, node) => {
+/** Blocks of 2, 4 or 8 bits. `accuracy_level` only says how exact the original would be. */
+export const matMulBlocks: Handler = async (t, node) => {
   if (!t.isRows(node, 0)) return false
   const n = intOf(node, 'N', 0)
   const k = intOf(node, 'K', 0)
   const bits = intOf(node, 'bits', 4)
   const block = intOf(node, 'block_size', 32)
-  if (hasInput(node, 4)) throw unclaimed(node, 'its inputs are in an order of their own (g_idx)')
   if (intOf(node, 'weight_prepacked', 0) !== 0) throw unclaimed(node, 'its weights are packed for a device')
   const codes = t.weights.constant(node, 1)
   const scales = t.weights.constant(node, 2)
   const zeros = hasInput(node, 3) ? t.weights.constant(node, 3) : undefined
-  const parts = { n, k, bits, block, codes, scales, zeros }
+  const list = hasInput(node, 4) ? t.weights.constant(node, 4) : undefined
+  if (list !== undefined && countOf(list.dims) !== k)
+    throw unfit(node, `its order (g_idx) has ${countOf(list.dims)} numbers for ${k} inputs`)
+  const order = list && (await blockOrder(list, block, t.signal))
+  const parts = { n, k, bits, block, codes, scales, zeros, order }
   product(t, node, t.rows(node, 0), t.weights.blocks(parts, node.inputs[1]!, nameFor(t, node)), 5)
   return true
 }

@@ -1,7 +1,7 @@
 // Weights in blocks, as MatMulNBits and GatherBlockQuantized store them. They are read as rows of Q4_0, Q4_1,
 // Q8_0 or F32.
 //
-//   codes [n][k / block][block * bits / 8], byte j of 4 bits: code 2j | code (2j + 1) << 4
+//   codes [n][k / block][block * bits / 8], byte j of 4 bits: code 2j | code (2j + 1) << 4; of 2 bits alike
 //   scales [n][k / block]; zero points [n][ceil(k / block * bits / 8)], packed as codes are
 //   W = scale * (code - zero point); without zero points that is 2^(bits - 1)
 //   Q4_0, Q4_1: byte j of 32 inputs = code j | code (j + 16) << 4 (src/formats/dtypes.ts)
@@ -9,7 +9,7 @@ import { readInto, release } from '../../../base/bytes.ts'
 import { floatsToHalves, floatToHalf, halfTable } from '../../../base/half.ts'
 import type { DType as StoredDType, TensorInfo } from '../../../formats/tensors.ts'
 import { type Constant, isStored } from '../../ir/graph.ts'
-import { BITS, bfloat16Of, isFloat, numbersOf } from '../../ir/tensor.ts'
+import { BITS, bfloat16Of, countOf, isFloat, numbersOf, type Tensor } from '../../ir/tensor.ts'
 import { originOf } from './code-matrix.ts'
 import { asHalvesAndFloats, computed, unread } from './matrices.ts'
 
@@ -26,19 +26,22 @@ export interface BlockWeight {
   readonly zeros?: Constant | undefined
   /** The zero point of all weights, where there is no list of them. Default 2^(bits - 1). */
   readonly zero?: number | undefined
+  /** The block whose scale each input has, i32 [k]. Default: inputs are in the order of the blocks. */
+  readonly order?: Tensor | undefined
 }
 
 const GROUP = 32
 
 /**
- * Blocks that are multiples of 32 keep their codes: 4 bits as Q4_0, or Q4_1 with zero points; 8 bits as Q8_0.
- * Scales are rounded to f16. Smaller blocks, and 8 bits with zero points, are read as f32 values, which
- * `auto` stores in 8 bits. Throws `unsupported` for other widths.
+ * Blocks that are multiples of 32 keep their codes: 2 and 4 bits as Q4_0, or Q4_1 with zero points; 8 bits as
+ * Q8_0. Scales are rounded to f16. Smaller blocks, inputs in another order, and 8 bits with zero points are
+ * read as f32 values, which `auto` stores in 8 bits, or as f32 where a row is no multiple of 32. Throws
+ * `unsupported` for other widths.
  */
 export function blockTensor(weight: BlockWeight): TensorInfo {
-  const { file, name, n, k, bits, block, scales } = weight
-  if (bits !== 4 && bits !== 8) throw unread(file, name, `has ${bits} bits where 4 and 8 are known`)
-  if (k % GROUP !== 0) throw unread(file, name, `has rows of ${k} inputs where multiples of 32 are known`)
+  const { file, name, n, k, bits, block, scales, order } = weight
+  if (bits !== 2 && bits !== 4 && bits !== 8)
+    throw unread(file, name, `has ${bits} bits where 2, 4 and 8 are known`)
   if (block < 16 || (block & (block - 1)) !== 0)
     throw unread(file, name, `has blocks of ${block} inputs where powers of two from 16 are known`)
   const blocks = Math.ceil(k / block)
@@ -53,11 +56,14 @@ export function blockTensor(weight: BlockWeight): TensorInfo {
     throw unread(file, name, 'has rows of zero points that end in the middle of a byte')
   const middle = 2 ** (bits - 1)
   const isMiddle = zeros === undefined && (weight.zero ?? middle) === middle
-  const holds = block % GROUP === 0 && (bits === 4 || isMiddle)
+  if (order !== undefined && numbersOf(order).some((each) => each < 0 || each >= blocks))
+    throw unread(file, name, `has inputs of other blocks than its ${blocks}`)
+  const hasGroups = k % GROUP === 0
+  const holds = hasGroups && order === undefined && block % GROUP === 0 && (bits < 8 || isMiddle)
   const form: StoredDType = !holds ? 'F32' : bits === 8 ? 'Q8_0' : isMiddle ? 'Q4_0' : 'Q4_1'
   const made = computed(file, name, form, [n, k], (...rows) => fill(weight, form, ...rows))
   const origin = originOf({ bits, block, form, hasZeros: !isMiddle, scales: scales.dtype })
-  return { ...made, origin, ...(!holds && { like: 'Q8_0' as const }) }
+  return { ...made, origin, ...(!holds && hasGroups && { like: 'Q8_0' as const }) }
 }
 
 function checkBytes({ file, name }: BlockWeight, what: string, constant: Constant, due: number): void {
@@ -94,12 +100,14 @@ async function fill(
     middle: zero ?? 2 ** (bits - 1),
   }
   if (form === 'F32') fillFloats(rows, out)
+  else if (bits === 2)
+    fillGroups({ ...rows, bits: 4, packed: widened(packed, form === 'Q4_0' ? UP : 0) }, form, out)
   else fillGroups(rows, form, out)
   for (const each of [packed, scale, zeroPoint]) if (each !== undefined) release(each)
 }
 
 /** What was read of rows. */
-interface ReadRows extends Pick<BlockWeight, 'k' | 'bits' | 'block'> {
+interface ReadRows extends Pick<BlockWeight, 'k' | 'bits' | 'block' | 'order'> {
   readonly rows: number
   /** Blocks of a row. */
   readonly blocks: number
@@ -111,17 +119,18 @@ interface ReadRows extends Pick<BlockWeight, 'k' | 'bits' | 'block'> {
 }
 
 function fillFloats(
-  { k, bits, block, blocks, rows, packed, scale, zeroPoint, middle }: ReadRows,
+  { k, bits, block, blocks, rows, packed, scale, zeroPoint, middle, order }: ReadRows,
   out: Uint8Array,
 ) {
   const codeBytes = (blocks * block * bits) / 8
   const row = new Uint8Array(blocks * block)
+  const own = order?.data as Int32Array | undefined
   const [, floats] = asHalvesAndFloats(out)
   // hot
   for (let r = 0; r < rows; r++) {
     unpack(packed, r * codeBytes, codeBytes, row, bits)
     for (let i = 0; i < k; i++) {
-      const b = r * blocks + Math.floor(i / block)
+      const b = r * blocks + (own?.[i] ?? Math.floor(i / block))
       floats[r * k + i] = scale[b]! * (row[i]! - (zeroPoint?.[b] ?? middle))
     }
   }
@@ -181,15 +190,24 @@ function apart(codes: number): number {
   return (pairs | (pairs << 4)) & 0x0f0f0f0f
 }
 
-/** A row of codes, which takes `length` bytes. Making a view of each row would make half a million arrays. */
+/** Eight times 6: the middle of 2 bits is 2, and that of Q4_0 is 8. */
+const UP = 0x66666666
+
+/** Codes of 2 bits as codes of 4 bits, eight of which `up` is added to. */
+function widened(packed: Uint8Array, up: number): Uint8Array {
+  const halves = new Uint16Array(packed.buffer)
+  const words = Uint32Array.from(halves, (half) => {
+    const pairs = apart(half)
+    return ((pairs | (pairs << 2)) & 0x33333333) + up
+  })
+  return new Uint8Array(words.buffer)
+}
+
+/** A row of codes, which takes `length` bytes. A view of each row would be half a million arrays. */
 function unpack(packed: Uint8Array, from: number, length: number, row: Uint8Array, bits: number): void {
-  for (let j = 0; j < length; j++) {
-    const byte = packed[from + j]!
-    if (bits === 8) row[j] = byte
-    else {
-      row[2 * j] = byte & 15
-      row[2 * j + 1] = byte >> 4
-    }
+  const mask = 2 ** bits - 1
+  for (let j = 0, at = 0; j < length; j++) {
+    for (let shift = 0; shift < 8; shift += bits) row[at++] = (packed[from + j]! >> shift) & mask
   }
 }
 
@@ -236,6 +254,21 @@ async function bytesOf(
     })
   }
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice(from, to)
+}
+
+/**
+ * The block of each of the inputs, from a list of them (`g_idx`). Undefined where they are in the order of
+ * the blocks.
+ */
+export async function blockOrder(
+  list: Constant,
+  block: number,
+  signal?: AbortSignal,
+): Promise<Tensor | undefined> {
+  const { buffer } = await bytesOf(list, 0, countOf(list.dims) * 4, signal)
+  const data = new Int32Array(buffer)
+  const isUsual = data.every((each, at) => each === Math.floor(at / block))
+  return isUsual ? undefined : { dtype: 'i32', dims: [data.length], data }
 }
 
 /** Elements [from, to) of a float constant, as an array of its own. */

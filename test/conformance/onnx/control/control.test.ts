@@ -20,6 +20,14 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['no cache', { hasState: false }, SHORT],
   ['MultiHeadAttention', { attention: 'multi-head', places: 'op' }, SHORT],
   ['GroupQueryAttention with a window', { attention: 'group', places: 'op', window: 5 }, SHORT],
+  ['positions of GroupQueryAttention', { attention: 'group', places: 'op', positions: ofTheStep }, SHORT],
+  ['what it adds to scores', { attention: 'group', places: 'op', seen: windowOf(9) }, [8, 9, 12, 20]],
+  [
+    'the same with a window of its own',
+    { attention: 'group', places: 'op', seen: windowOf(9), window: 5 },
+    [4, 5, 6, 9, 12],
+  ],
+  ['a sum that changes nothing', { attention: 'group', seen: everything }, SHORT],
   ['learned positions', { places: 'learned' }, SHORT],
   ['a mask that keeps', { form: 'kept' }, SHORT],
   ['a mask that drops', { form: 'dropped' }, SHORT],
@@ -34,6 +42,13 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['the same in two layers, with rotations of a part', { ...BY_HEAD, layers: 2, turned: 8 }, SHORT],
   ['the same with rotations of a quarter of each head', { ...BY_HEAD, turned: 4 }, SHORT],
   ['the same without a cache', { ...BY_HEAD, hasState: false, turned: 8 }, SHORT],
+  ['codes of 4 bits in blocks of 32', { heads: 4, blocks: { bits: 4, block: 32 } }, SHORT],
+  ['the same with rows of 48', { heads: 3, blocks: { bits: 4, block: 32 } }, SHORT],
+  ['the same with an order of inputs', { heads: 4, blocks: { bits: 4, block: 16, isMixed: true } }, SHORT],
+  ['codes of 2 bits in blocks of 32', { heads: 4, blocks: { bits: 2, block: 32 } }, SHORT],
+  ['the same with zero points', { heads: 4, blocks: { bits: 2, block: 32, hasZeros: true } }, SHORT],
+  ['the same in rows of 48', { heads: 3, blocks: { bits: 2, block: 16, hasZeros: true } }, SHORT],
+  ['codes of 8 bits in rows of 48', { heads: 3, blocks: { bits: 8, block: 64, hasZeros: true } }, SHORT],
   ['logits by the transposed embeddings', { head: 'transposed' }, SHORT],
   ['logits by a matrix that is cast from f16', { head: 'cast' }, SHORT],
   ['logits by a matrix with another shape', { head: 'reshaped' }, SHORT],
@@ -106,6 +121,13 @@ test.each<[string, DecoderForm, RegExp]>([
     { ...LONG, isLong: (g, places) => g.op('Equal', [places.total, g.int(40)]) },
     /takes another branch for/,
   ],
+  [
+    'positions of GroupQueryAttention that begin at 1',
+    { attention: 'group', places: 'op', positions: (g, each) => g.op('Add', [each, g.int(1)]) },
+    /positions of its tokens/,
+  ],
+  ['slopes of GroupQueryAttention', { attention: 'group', bias: slopes }, /adds -\S+ to a score of head 1/],
+  ['sinks', { attention: 'group', hasSinks: true }, /has a sink for each head/],
   ['lengths less 2', { attention: 'group', lengths: offBy(-2) }, /where the positions after it, less one/],
   [
     'lengths that end at 90',
@@ -155,6 +177,15 @@ test.each<[string, DecoderForm, RegExp]>([
 
 function from(by: 'total' | 'tokens' | 'past', size: number): NonNullable<DecoderForm['isLong']> {
   return (g, places) => g.op('Greater', [places[by], g.int(size)])
+}
+
+function ofTheStep(g: Nodes, _: string, { rows }: Parameters<Seen>[2]): string {
+  return g.unsqueeze(rows, 0)
+}
+
+/** For an operator that hides later positions itself. */
+function everything(g: Nodes, seen: string): string {
+  return g.op('Or', [seen, g.op('Not', [seen])])
 }
 
 type Seen = NonNullable<DecoderForm['seen']>

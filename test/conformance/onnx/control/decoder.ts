@@ -61,6 +61,16 @@ export interface DecoderForm {
    * with another shape. Default: it is a constant of its own.
    */
   readonly head?: 'transposed' | 'cast' | 'reshaped'
+  /**
+   * The product after attention is MatMulNBits. `isMixed`: inputs have the scales of drawn blocks (g_idx).
+   * Default: it is one of floats.
+   */
+  readonly blocks?: {
+    readonly bits: 2 | 4 | 8
+    readonly block: number
+    readonly hasZeros?: boolean
+    readonly isMixed?: boolean
+  }
   /** Keys are transposed with texts and heads on one axis, as torch's exporter does. Default: false. */
   readonly joinsHeads?: boolean
   /** Name of the mask's axis of positions. Default: `past + tokens`. */
@@ -78,6 +88,8 @@ export interface DecoderForm {
   /** `seqlens_k` of GroupQueryAttention, [batch]. */
   readonly lengths?: (g: Nodes, lengths: string, places: Places) => string
   readonly window?: number
+  /** GroupQueryAttention has a sink for each head. Default: false. */
+  readonly hasSinks?: boolean
   /** Rows between a product and its activation. */
   readonly rowsOp?: (g: Nodes, rows: string) => string
   /** The state that keys or values of a layer are joined to, and what comes out for a state. */
@@ -210,7 +222,8 @@ class Decoder {
   /** [1, 1 or heads, tokens, total]: what is added to scores, or what each token sees. */
   #mask(places: Places): string {
     const g = this.#g
-    if (this.#form.attention === 'group') return ''
+    const { seen: change, bias: added } = this.#form
+    if (this.#form.attention === 'group' && change === undefined && added === undefined) return ''
     const { rows, columns } = places
     const causal = g.op('LessOrEqual', [g.unsqueeze(columns, 0), g.unsqueeze(rows, 1)])
     const seen = this.#form.seen?.(g, causal, places) ?? causal
@@ -257,7 +270,30 @@ class Decoder {
     const parts = isByHead ? this.#byHead(x) : this.#products(x, [heads, kv, kv])
     const isFused = this.#form.attention === 'multi-head' || this.#form.attention === 'group'
     const made = isFused ? this.#fused(layer, parts, control) : this.#primitive(layer, parts, control)
+    if (this.#form.blocks !== undefined) return this.#inBlocks(made, heads, this.#form.blocks)
     return g.op('MatMul', [made, this.#matrix(heads, HIDDEN)])
+  }
+
+  /** Rows times a matrix [HIDDEN, k] of codes. */
+  #inBlocks(
+    x: string,
+    k: number,
+    { bits, block, hasZeros, isMixed }: NonNullable<DecoderForm['blocks']>,
+  ): string {
+    const g = this.#g
+    const count = Math.ceil(k / block)
+    const bytes = (size: number) => Uint8Array.from({ length: size }, () => this.#random.below(256))
+    const rowBytes = (block * bits) / 8
+    const zeroBytes = Math.ceil((count * bits) / 8)
+    const inputs = [
+      x,
+      g.bytes(bytes(HIDDEN * count * rowBytes), [HIDDEN, count, rowBytes]),
+      this.#matrix(HIDDEN, count, 2 / Math.sqrt(k) / 2 ** bits),
+      hasZeros ? g.bytes(bytes(HIDDEN * zeroBytes), [HIDDEN * zeroBytes]) : '',
+      isMixed ? g.words(Array.from({ length: k }, () => this.#random.below(count))) : '',
+    ]
+    const attributes = { K: k, N: HIDDEN, bits, block_size: block }
+    return g.node('MatMulNBits', inputs, [`${x}_multiplied`], attributes, MICROSOFT)[0]!
   }
 
   #primitive(
@@ -409,7 +445,11 @@ class Decoder {
       const inputs = [q, k, v, '', '', mask, ...pasts]
       return g.node('MultiHeadAttention', inputs, made, { num_heads: this.#heads }, MICROSOFT)[0]!
     }
-    const inputs = [q, k, v, ...pasts, ...this.#lengths(places), ...(isTurned ? this.#tables() : [])]
+    const tables = isTurned ? this.#tables() : ['', '']
+    const sinks = this.#form.hasSinks ? this.#matrix(1, this.#heads, 1, (values) => g.floats(values)) : ''
+    const own = this.#form.positions !== undefined && isTurned ? positions : ''
+    const inputs = [q, k, v, ...pasts, ...this.#lengths(places), ...tables, own, mask, sinks]
+    while (inputs.at(-1) === '') inputs.pop()
     const attributes = {
       num_heads: this.#heads,
       kv_num_heads: this.#kvHeads,

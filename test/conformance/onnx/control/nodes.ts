@@ -8,7 +8,7 @@ import type {
 } from '../../../../src/onnx/testing/write-model.ts'
 
 /** Numbers of TensorProto.DataType. */
-export const TYPE = { f32: 1, i32: 6, i64: 7, bool: 9, f16: 10 } as const
+export const TYPE = { f32: 1, u8: 2, i32: 6, i64: 7, bool: 9, f16: 10 } as const
 
 type Attributes = Readonly<Record<string, WrittenAttribute>>
 
@@ -67,6 +67,15 @@ export class Nodes {
 
   float(value: number): string {
     return this.floats([value], [])
+  }
+
+  /** Of i32. */
+  words(values: readonly number[]): string {
+    return this.#constant(TYPE.i32, [values.length], new Uint8Array(Int32Array.from(values).buffer))
+  }
+
+  bytes(values: Uint8Array, dims: readonly number[]): string {
+    return this.#constant(TYPE.u8, dims, values)
   }
 
   truths(values: readonly boolean[], dims: readonly number[]): string {

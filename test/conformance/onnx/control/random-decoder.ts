@@ -71,12 +71,12 @@ function fitting({ attention, places, hasState, layers, form, merged, turned }: 
   const masks = MASKS.filter((_, index) => form === 'added' || index < MASKS.length - 2)
   const stateless = masks.filter((_, index) => index !== MASK_OF_RUN)
   return [
-    ...(isGroup ? [LENGTHS, LENGTHS] : hasState ? [masks, masks] : [stateless, stateless]),
+    ...(isGroup ? [LENGTHS, LENGTHS, masks] : hasState ? [masks, masks] : [stateless, stateless]),
     ...(places === 'rope' ? [POSITIONS] : []),
     // These are written for heads that turn as a whole.
     ...(places === 'rope' && turned === undefined ? [ANGLES] : []),
     ...(places === 'op' ? [TABLES] : []),
-    ...(places === 'learned' || (places === 'op' && !isGroup) ? [POSITIONS] : []),
+    ...(places === 'learned' || places === 'op' ? [POSITIONS] : []),
     ...(hasState && layers === 2 ? [STATES, STATES] : []),
     // Plans scale in place, which columns of a product that others read too do not allow.
     ...(merged === undefined ? [ROWS] : []),
