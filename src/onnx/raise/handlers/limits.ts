@@ -52,9 +52,10 @@ const within = (known: Limits | undefined, limits: Limits): Limits =>
 const timesLimits = ({ least, most }: Limits, by: number): Limits =>
   by > 0 ? { least: least * by, most: most * by } : { least: most * by, most: least * by }
 
-/** Scores times a number. */
+/** Scores times a number, which is above 0 for capped ones. */
 export const timesScores = (scores: Scores, by: number): Scores => ({
   ...scores,
   scale: scores.scale * by,
+  cap: scores.cap * by,
   limits: scores.limits && timesLimits(scores.limits, by),
 })

@@ -117,9 +117,44 @@ export const expand: Handler = async (t, node) => {
     t.set(node, 0, input)
     return true
   }
+  const [axis = 0] = changed
+  const copies = to[axis]
+  if (changed.length === 1 && typeof copies === 'number') return repeat(t, node, input, axis, copies)
   if (input.axes !== 'bh1td' || !changed.includes(COPIES)) return false
   if (changed.length > 1) await proveCopies(t, node, input)
   t.set(node, 0, { ...input, axes: 'bhrtd' })
+  return true
+}
+
+/** Each head so many times, along an axis of size one after theirs; or the only head, along theirs. */
+function repeat(t: Translator, node: Node, heads: Heads, axis: number, copies: number): boolean {
+  const { axes, count } = heads
+  if (axes === 'bh1td' && axis === COPIES) t.set(node, 0, { ...heads, axes: 'bhrtd' })
+  else if (axes[axis] === 'h' && count === 1)
+    t.set(node, 0, { ...heads, count: copies, copies: heads.copies * copies })
+  else return false
+  return true
+}
+
+export const tile: Handler = (t, node) => {
+  const input = t.read(node, 0)
+  const repeats = t.known(node, 1)
+  if (input?.is !== 'heads' || repeats?.length !== input.axes.length) return false
+  const [axis, ...others] = repeats.flatMap((times, at) => (times === 1 ? [] : [at]))
+  if (axis === undefined) t.set(node, 0, input)
+  return axis === undefined || (others.length === 0 && repeat(t, node, input, axis, repeats[axis]!))
+}
+
+/** Heads by number, each as often as the others and in their order. */
+export const gatherHeads: Handler = (t, node) => {
+  const input = t.read(node, 0)
+  const chosen = t.known(node, 1)
+  const isList = t.types.get(node.inputs[1] ?? '')?.dims?.length === 1
+  if (input?.is !== 'heads' || chosen === undefined || !isList) return false
+  const copies = chosen.length / input.count
+  const isAll = Number.isInteger(copies) && chosen.every((head, at) => head === Math.floor(at / copies))
+  if (input.axes[axisOf(node, intOf(node, 'axis', 0), input.axes.length)] !== 'h' || !isAll) return false
+  t.set(node, 0, { ...input, count: chosen.length, copies: input.copies * copies })
   return true
 }
 

@@ -30,29 +30,29 @@ export const multiplyMatrices: Handler = async (t, node) => {
 }
 
 /** Scores times a number, before a mask is added. */
-export const scaleScores: Handler = (t, node) => {
-  for (const [one, other] of [
-    [0, 1],
-    [1, 0],
-  ] as const) {
-    const scores = t.read(node, one)
-    const number = t.scalar(node, other)
-    if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || number === undefined)
-      continue
-    checkFactor(node, number)
-    t.set(node, 0, timesScores(scores, number))
-    return true
-  }
-  return false
-}
+export const scaleScores: Handler = (t, node) =>
+  scaledBy(t, node, 0, t.scalar(node, 1)) || scaledBy(t, node, 1, t.scalar(node, 0))
 
 export const divideScores: Handler = (t, node) => {
-  const scores = t.read(node, 0)
   const number = t.scalar(node, 1)
-  if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || number === undefined)
-    return false
-  checkFactor(node, 1 / number)
-  t.set(node, 0, timesScores(scores, 1 / number))
+  return scaledBy(t, node, 0, number === undefined ? undefined : 1 / number)
+}
+
+function scaledBy(t: Translator, node: Node, index: number, by: number | undefined): boolean {
+  const scores = t.read(node, index)
+  if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft || by === undefined) return false
+  if (scores.cap * by < 0) return false
+  checkFactor(node, by)
+  t.set(node, 0, timesScores(scores, by))
+  return true
+}
+
+/** A soft cap: a number times tanh of scores over it. */
+export const capScores: Handler = (t, node) => {
+  const scores = t.read(node, 0)
+  if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft) return false
+  if (scores.cap !== 0 || scores.limits !== undefined) throw unclaimed(node, 'it caps scores a second time')
+  t.set(node, 0, { ...scores, cap: 1 })
   return true
 }
 

@@ -71,6 +71,13 @@ export interface DecoderForm {
     readonly hasZeros?: boolean
     readonly isMixed?: boolean
   }
+  /**
+   * How heads of keys and values are copied: along an axis of their own, by Tile there, by numbers of a list,
+   * or the only one along its axis. Default: expand.
+   */
+  readonly copies?: 'expand' | 'tile' | 'gather' | 'tile heads' | 'expand heads'
+  /** Scores are this number times the tanh of themselves over it. Default: they are not capped. */
+  readonly cap?: number
   /** Keys are transposed with texts and heads on one axis, as torch's exporter does. Default: false. */
   readonly joinsHeads?: boolean
   /** Name of the mask's axis of positions. Default: `past + tokens`. */
@@ -315,7 +322,8 @@ class Decoder {
       ? this.#turnedTogether(keys)
       : g.op('Transpose', [keys], { perm: { ints: [0, 1, 3, 2] } })
     const product = g.op('MatMul', [query, turned])
-    const scores = g.op('Mul', [product, g.float(1 / Math.sqrt(HEAD_DIM))])
+    const scaled = g.op('Mul', [product, g.float(1 / Math.sqrt(HEAD_DIM))])
+    const scores = this.#capped(scaled)
     const least = g.float(LEAST)
     const masked =
       this.#form.form === 'kept'
@@ -326,6 +334,13 @@ class Decoder {
     const shares = g.op('Softmax', [masked], { axis: -1 + 4 })
     const attended = g.op('Transpose', [g.op('MatMul', [shares, values])], { perm: { ints: [0, 2, 1, 3] } })
     return g.op('Reshape', [attended, g.ints([0, 0, this.#heads * HEAD_DIM])])
+  }
+
+  #capped(scores: string): string {
+    const g = this.#g
+    const { cap } = this.#form
+    if (cap === undefined) return scores
+    return g.op('Mul', [g.op('Tanh', [g.op('Div', [scores, g.float(cap)])]), g.float(cap)])
   }
 
   #turnedTogether(keys: string): string {
@@ -401,6 +416,21 @@ class Decoder {
     const g = this.#g
     const copies = this.#heads / this.#kvHeads
     if (copies === 1) return heads
+    switch (this.#form.copies) {
+      case 'gather': {
+        const numbers = Array.from({ length: this.#heads }, (_, head) => Math.floor(head / copies))
+        return g.op('Gather', [heads, g.ints(numbers)], { axis: 1 })
+      }
+      case 'tile heads':
+        return g.op('Tile', [heads, g.ints([1, copies, 1, 1])])
+      case 'expand heads':
+        return g.op('Expand', [heads, g.ints([1, copies, 1, 1])])
+      case 'tile': {
+        const tiled = g.op('Tile', [g.unsqueeze(heads, 2), g.ints([1, 1, copies, 1, 1])])
+        return g.op('Reshape', [tiled, g.ints([0, this.#heads, -1, HEAD_DIM])])
+      }
+      default:
+    }
     const shape = g.op('Shape', [heads])
     const part = (from: number, to: number) =>
       g.op('Slice', [shape, g.ints([from]), g.ints([to]), g.ints([0])])

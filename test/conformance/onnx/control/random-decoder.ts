@@ -61,6 +61,10 @@ function baseOf(random: Random): DecoderForm {
     form: isPrimitive ? random.pick(['added', 'added', 'kept', 'dropped'] as const) : 'added',
     ...(random.chance(0.4) && { merged: random.pick(['slice', 'split'] as const) }),
     ...(isPrimitive && random.chance(0.15) && { merged: 'by-head', kvHeads: 2 }),
+    ...(isPrimitive && random.chance(0.3) && { cap: random.pick([0.5, 2, 30]) }),
+    ...(isPrimitive && {
+      copies: random.pick(['expand', 'tile', 'gather', 'tile heads', 'expand heads'] as const),
+    }),
     ...(places === 'rope' && random.chance(0.4) && { turned: random.pick([4, 8, HEAD_DIM]) }),
   }
 }
