@@ -1,6 +1,7 @@
 // Compiles a family's graph into a Plan: runs every pass, plans memory and lowers nodes to records.
 
 import { HalfbyteError } from '../base/errors.ts'
+import { checkCutRows } from './cut-rows.ts'
 import type { KvFormat, Value } from './ir.ts'
 import { broken, expectForm, sameShape, show } from './node.ts'
 import { type Graph, inferShape, inputsOf, type Node, outputsOf } from './nodes.ts'
@@ -66,13 +67,14 @@ export function optimize(graph: Graph, encodingOf: EncodingOf, orderOf: OrderOf 
 
 /**
  * Throws `internal` for an inconsistent graph or a node that no kernel can run, `architecture` for too many
- * kinds of state.
+ * kinds of state, `unsupported` for columns that share a group with others and are normalised or added to.
  */
 export function compile(graph: Graph, options: CompileOptions): Plan {
   const { encodingOf, orderOf } = options
   const stored = storeStateAs(optimize(graph, encodingOf, orderOf), options.kvCache)
   const isCodes = options.kvCache?.k === 'int8'
   const optimized = isCodes ? subtractStillBias(stored, options.frequencies ?? []) : stored
+  checkCutRows(optimized)
   return lower(optimized, planMemory(optimized, options), encodingOf, options, options.stripBytesOf)
 }
 

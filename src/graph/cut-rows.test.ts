@@ -1,0 +1,45 @@
+// Cut rows. In: products whose columns are cut, and what reads the columns. Out: refused where a kernel would
+// take columns beside them for their own.
+import { describe, expect, test } from 'vitest'
+import { graphBuilder, matrix, vector } from './builder.ts'
+import { checkCutRows } from './cut-rows.ts'
+import type { Value } from './ir.ts'
+
+type Reader = (b: ReturnType<typeof graphBuilder>, cut: Value, other: Value) => Value
+
+const norm: Reader = (b, cut) => b.rmsnorm('norm', cut, vector({ norm: cut.shape[1] }), 1e-5)
+const sum: Reader = (b, cut, other) => b.add('sum', cut, other)
+const gate: Reader = (b, cut, other) => b.swiglu('gate', [cut, other], 'silu')
+
+/** The graph of a product of these columns within each matrix; `reads` gets those of the first and second. */
+function graphOf(matrices: readonly (readonly number[])[], reads: Reader) {
+  const b = graphBuilder()
+  const total = (columns: readonly number[]) => columns.reduce((sum, width) => sum + width, 0)
+  const weight = matrix(32, Object.fromEntries(matrices.map((columns, at) => [`m${at}`, total(columns)])))
+  const product = b.linear('product', b.embed('embed', matrix(32, { embed: 64 })), weight)
+  const [first, second] = b.columns(
+    product,
+    Object.fromEntries(matrices.flat().map((width, at) => [`c${at}`, width])),
+  )
+  const made = reads(b, first!, second!)
+  return b.finish(b.linear('logits', made, matrix(made.shape[1], { output: 64 })))
+}
+
+describe('checkCutRows', () => {
+  test.each([
+    ['a norm', norm],
+    ['a sum', sum],
+  ])('refuses %s of 16 columns that share their group with others', (_, reads) => {
+    expect(() => checkCutRows(graphOf([[16, 16]], reads))).toThrow(
+      expect.objectContaining({ code: 'unsupported', message: expect.stringMatching(/16 columns.*32/) }),
+    )
+  })
+  test.each([
+    ['a gate, which reads no other columns', [[16, 16]], gate],
+    ['a norm of whole groups', [[32, 32]], norm],
+    ['a norm of a whole matrix, after which zeros lie', [[16], [16]], norm],
+    ['a sum of whole matrices', [[48], [48]], sum],
+  ] as const)('lets pass %s', (_, matrices, reads) => {
+    expect(() => checkCutRows(graphOf(matrices, reads))).not.toThrow()
+  })
+})

@@ -1,0 +1,58 @@
+// Cut rows. In: a graph. Throws where a kernel would take columns beside a slice for columns of the slice.
+
+import { ROW_PADDING } from '../abi/encodings.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import type { Value } from './ir.ts'
+import { type Graph, inputsOf, type Node, type NodeOf } from './nodes.ts'
+
+/**
+ * Kernels of these nodes work on whole groups of columns, and expect zeros after the last one. Those of the
+ * others read no more columns than there are, or multiply the rest by weights that are zero.
+ */
+const BY_GROUPS: ReadonlySet<Node['op']> = new Set([
+  'rmsnorm',
+  'layernorm',
+  'quantize',
+  'add',
+  'rescale',
+  'clamp',
+])
+
+/**
+ * Throws `unsupported` where such a node reads a slice that shares its last group with other columns. A matrix
+ * of a merged linear begins a group, so only slices within one matrix can.
+ */
+export function checkCutRows(graph: Graph): void {
+  const linears = new Map<number, NodeOf<'linear'>>()
+  const cut = new Set<number>()
+  for (const node of graph.nodes) {
+    if (BY_GROUPS.has(node.op))
+      for (const value of inputsOf(node)) if (cut.has(value.id)) throw shared(value, node)
+    const linear = node.op === 'exchange' ? linears.get(node.input.id) : node
+    if (linear?.op === 'linear' && node.output !== undefined) linears.set(node.output.id, linear)
+    if (node.op === 'takeRows' && cut.has(node.input.id)) cut.add(node.output.id)
+    if (node.op !== 'slice') continue
+    const parts = linears.get(node.input.id)?.weight.parts.map(({ n }) => n) ?? [node.input.shape[1]]
+    if (cut.has(node.input.id) || !hasOwnGroups(node, parts)) cut.add(node.output.id)
+  }
+}
+
+/** Whether no group of the slice has columns of another one. `parts`: columns of each merged matrix. */
+function hasOwnGroups({ start, width }: NodeOf<'slice'>, parts: readonly number[]): boolean {
+  if (width % ROW_PADDING === 0) return true
+  let first = 0
+  for (const columns of parts) {
+    const end = first + columns
+    if (start < end) return (start - first) % ROW_PADDING === 0 && start + width === end
+    first = end
+  }
+  return false
+}
+
+const shared = (value: Value, { op }: Node): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `${value.label} is ${value.shape[1]} columns of a wider product, and ${op} needs columns in whole groups of ` +
+      `${ROW_PADDING}; export the model with a matrix of its own for them`,
+    { value: value.label, op, columns: value.shape[1] },
+  )
