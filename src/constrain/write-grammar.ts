@@ -39,7 +39,8 @@ export async function writeGrammarInSlices(
   return made && recentMemo(written, key, KEPT_GRAMMARS, () => made)
 }
 
-function newGrammar(spec: ConstraintSpec, key: string): WrittenGrammar {
+/** The same as `writeGrammar`, but written each time and not kept. */
+export function newGrammar(spec: ConstraintSpec, key = keyOf(spec)): WrittenGrammar {
   return bounded(() => {
     const grammar = new Grammar()
     return writtenGrammar(grammar, rootOf(grammar, spec), key)

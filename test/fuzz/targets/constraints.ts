@@ -1,10 +1,14 @@
 // Target: constraints. In: JSON schemas, GBNF, regular expressions and choices, changed. Out: the compiled
-// constraint, walked a few tokens.
+// constraint, written in slices as the engine's pages write it, and walked a few tokens. Where few slices are
+// enough, writing it at once must give the same.
+import { isDeepStrictEqual } from 'node:util'
+import { reasonOf } from '../../../src/base/errors.ts'
 
 import { ConstraintCompiler } from '../../../src/constrain/compile.ts'
 import { RandomSchema } from '../../../src/constrain/testing/random-schema.ts'
 import { allowed, smallVocabulary } from '../../../src/constrain/testing/vocabulary.ts'
-import { writeGrammar } from '../../../src/constrain/write-grammar.ts'
+import { newGrammar, writeGrammarInSlices } from '../../../src/constrain/write-grammar.ts'
+import type { ConstraintSpec, WrittenGrammar } from '../../../src/constrain/written-grammar.ts'
 import { constraintSpec } from '../../../src/engine/reply/constraints.ts'
 import { Random } from '../../helpers/random.ts'
 import { textOf } from '../input.ts'
@@ -56,7 +60,7 @@ export async function openTarget(): Promise<Target> {
           }
       }
     },
-    run(input) {
+    async run(input) {
       const type = textOf(input, 'type')
       const source = textOf(input, 'source')
       const isText = type === 'grammar' || type === 'pattern'
@@ -65,7 +69,7 @@ export async function openTarget(): Promise<Target> {
       const spec = constraintSpec({ [type]: value })
       if (spec === undefined) return 'none'
       // A compiler of its own: nothing is kept from one input to the next.
-      const constraint = new ConstraintCompiler(vocabulary, vocab, endIds).constrain(writeGrammar(spec))
+      const constraint = new ConstraintCompiler(vocabulary, vocab, endIds).constrain(await written(spec))
       const random = new Random(Number(textOf(input, 'walk')))
       for (let step = 0; step < STEPS && !constraint.mustEnd; step++) {
         const ids = allowed(constraint.mask())
@@ -78,6 +82,42 @@ export async function openTarget(): Promise<Target> {
     },
   }
 }
+
+/** More slices take so long that writing all at once again would look like a hang. */
+const MOST_SLICES = 4
+
+async function written(spec: ConstraintSpec): Promise<WrittenGrammar> {
+  let slices = 0
+  const isWanted = () => {
+    slices += 1
+    return true
+  }
+  const inSlices = await settled(() => writeGrammarInSlices(spec, isWanted))
+  if (slices > 0 && slices <= MOST_SLICES) {
+    const atOnce = await settled(() => newGrammar(spec))
+    if (!isDeepStrictEqual(inSlices.value, atOnce.value) || reason(inSlices) !== reason(atOnce))
+      throw new Error(`${slices} slices: ${reason(inSlices)}, but at once: ${reason(atOnce)}`)
+  }
+  if (inSlices.value === undefined) throw inSlices.error
+  return inSlices.value
+}
+
+interface Settled {
+  readonly value?: WrittenGrammar | undefined
+  readonly error?: unknown
+}
+
+const settled = async (
+  write: () => WrittenGrammar | Promise<WrittenGrammar | undefined> | undefined,
+): Promise<Settled> => {
+  try {
+    return { value: await write() }
+  } catch (error) {
+    return { error }
+  }
+}
+
+const reason = ({ value, error }: Settled): string => (value === undefined ? reasonOf(error) : 'written')
 
 /** As a page has it: circles, undefined and functions never reach the worker. */
 function parsed(source: string): unknown {
