@@ -19,8 +19,8 @@ const BY_GROUPS: ReadonlySet<Node['op']> = new Set([
 ])
 
 /**
- * Throws `unsupported` where such a node reads a slice that shares its last group with other columns. A matrix
- * of a merged linear begins a group, so only slices within one matrix can.
+ * Throws `unsupported` where such a node reads a slice that shares its last group with other columns. Each
+ * matrix of a merged linear begins a group, so only slices within one matrix can.
  */
 export function checkCutRows(graph: Graph): void {
   const linears = new Map<number, NodeOf<'linear'>>()

@@ -105,7 +105,7 @@ const USUAL_CONTEXT = 4096
  */
 export async function openOnnx(
   sources: readonly ByteSource[],
-  { newGraph, signal, beside, bfloats = false, dtype }: OnnxOptions,
+  { newGraph, signal, beside, bfloats, dtype }: OnnxOptions,
 ): Promise<ModelFile & { readonly graph: StepGraph }> {
   const chosen = chooseGraph(
     sources.map(({ name }) => name),
@@ -115,6 +115,21 @@ export async function openOnnx(
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
   const find = async (name: string) => files.get(name) ?? (await beside?.(name))
   const model = await readModel(source, { find, signal })
+  return openGraph(model, { source, find, newGraph, signal, bfloats })
+}
+
+/** Where a graph comes from. */
+export interface GraphOrigin extends Omit<OnnxOptions, 'beside' | 'dtype'> {
+  readonly source: ByteSource
+  /** The files beside it: configurations, tokenizer, chat template. */
+  readonly find: FindFile
+}
+
+/** The same for a graph that has been read. */
+export async function openGraph(
+  model: OnnxModel,
+  { source, find, newGraph, signal, bfloats = false }: GraphOrigin,
+): ReturnType<typeof openOnnx> {
   const budget = graphBudget(signal)
   const { graph, reports } = runPasses(withMaskAxis(withCache(model.graph)), PASSES, { budget })
   await budget.turn()

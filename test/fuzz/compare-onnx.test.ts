@@ -1,13 +1,12 @@
 // The comparison of plans with the evaluator. In: exports, one with its states in another order than their
-// outputs. Out: both compute the same, since both pair states as the plan does.
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+// outputs, all seeds of the fuzzer, graphs with codes inside If. Out: both compute the same, since both pair
+// states as the plan does; a graph that no kernel can run is refused.
 import { expect, test } from 'vitest'
+import { Random } from '../helpers/random.ts'
 import { loadAndCompare } from './compare-onnx.ts'
-import { withStateFirst } from './corpus/onnx.ts'
-
-const exported = (name: string) =>
-  new Uint8Array(readFileSync(join(import.meta.dirname, `../conformance/onnx/exports/${name}/model.onnx`)))
+import { withStateFirst, withSumOfColumns } from './corpus/onnx.ts'
+import { mutateGraph } from './mutate/mutate-graph.ts'
+import { DECODERS, exported, exportNames, shortExport, smallDecoder } from './onnx-seeds.ts'
 
 test.each([
   ['states in the order of their outputs', () => exported('multi-head-causal')],
@@ -16,4 +15,37 @@ test.each([
   ['activations that are limited', () => exported('qdq-limits')],
 ])('%s: plan and evaluator give the same logits', async (_, bytes) => {
   expect(await loadAndCompare(bytes(), 'nothing')).toBe('compared')
+})
+
+test.each([
+  ...exportNames().map((name) => [`${name} with one layer`, () => shortExport(name)] as const),
+  ...DECODERS.map((index) => [`small decoder ${index}`, () => smallDecoder(index)] as const),
+])('%s is a good file, in which each change is one of its own', async (_, bytes) => {
+  expect(['compared', 'known']).toContain(await loadAndCompare(bytes(), 'nothing'))
+})
+
+test('a graph that differs only in names is not loaded again, one with another number is', async () => {
+  const good = smallDecoder(10)
+  await loadAndCompare(good, 'nothing')
+  const names = Buffer.from(good).toString('latin1').replaceAll('MatMul_', 'Matmul_')
+  expect(await loadAndCompare(new Uint8Array(Buffer.from(names, 'latin1')), 'names')).toBe('known')
+  const weights = new Uint8Array(good)
+  // A byte in the middle of the file is one of a weight's.
+  weights[good.length >> 1]! ^= 1
+  expect(await loadAndCompare(weights, 'a weight')).toBe('compared')
+})
+
+test('activations whose codes are made inside If are not rounded', async () => {
+  const good = shortExport('dynamic-u8')
+  let wrapped = 0
+  for (let index = 0; wrapped < 3; index++) {
+    const { bytes, change } = mutateGraph(new Random(5, index), good)
+    if (!/^wrappedInIf (DynamicQuantizeLinear|MatMulInteger|Cast)$/.test(change)) continue
+    wrapped++
+    expect(await loadAndCompare(bytes, change)).toBe('compared')
+  }
+})
+
+test('a sum in columns within a product is refused, because the norm after it needs whole groups', async () => {
+  await expect(loadAndCompare(withSumOfColumns(), 'nothing')).rejects.toMatchObject({ code: 'unsupported' })
 })

@@ -1,18 +1,39 @@
 // Graphs without the rounding of activations. In: a graph that is accepted. Out: the same graph with float
 // activations, which is what plans compute (docs/internals/onnx.md, Numerics): they round rows by scales of
 // their own, within the range that codes of a constant scale stand for. Weights stay in codes.
-import { type Constant, type Graph, isStored, type Node } from '../../src/onnx/ir/graph.ts'
+import {
+  type Attribute,
+  type Constant,
+  type Graph,
+  isStored,
+  type Node,
+  readsOf,
+} from '../../src/onnx/ir/graph.ts'
 import { reader, type Tensor, tensorOf } from '../../src/onnx/ir/tensor.ts'
 import { centred, limitsOf } from '../../src/onnx/operators/quantise.ts'
 
-export function unrounded(graph: Graph): Graph {
-  const constants = new Map(graph.constants)
-  const live = new Set(graph.inputs.map(({ name }) => name))
+export const unrounded = (graph: Graph): Graph =>
+  withoutCodes(graph, new Map(), {
+    live: new Set(graph.inputs.map(({ name }) => name)),
+    floats: new Set(),
+  })
+
+interface Scope {
+  /** Values that depend on the inputs. */
+  readonly live: Set<string>
   /** Where codes of activations were: floats. */
-  const floats = new Set<string>()
-  const nodes = graph.nodes.flatMap((node): Node[] => {
-    if (!node.inputs.some((name) => live.has(name))) return [node]
+  readonly floats: Set<string>
+}
+
+/** `outer`: constants of the graphs around this one. Adds to `scope` what the graph makes. */
+function withoutCodes(graph: Graph, outer: ReadonlyMap<string, Constant>, scope: Scope): Graph {
+  const { live, floats } = scope
+  const constants = new Map([...outer, ...graph.constants])
+  const nodes = graph.nodes.map((node): Node => {
+    if (!readsOf(node).some((name) => live.has(name))) return node
     for (const name of node.outputs) live.add(name)
+    if ([...node.attributes.values()].some(({ kind }) => kind === 'graph'))
+      return withinGraphs(node, constants, scope)
     const isOfFloats = floats.has(node.inputs[0]!)
     if (node.op === 'QuantizeLinear' || node.op === 'DynamicQuantizeLinear') {
       const [codes = '', scale, zero] = node.outputs
@@ -27,16 +48,36 @@ export function unrounded(graph: Graph): Graph {
       })
       const inputs = [...node.inputs.slice(0, 1), ...names]
       const limited = { op: names.length === 0 ? 'Identity' : 'Clip', version: CLIP_VERSION }
-      return [{ ...node, ...limited, inputs, outputs: [codes], attributes: NONE }]
+      return { ...node, ...limited, inputs, outputs: [codes], attributes: NONE }
     }
     if (node.op === 'DequantizeLinear' && isOfFloats)
-      return [{ ...node, op: 'Identity', inputs: node.inputs.slice(0, 1), attributes: NONE }]
-    if (node.op !== 'MatMulInteger' || !isOfFloats) return [node]
+      return { ...node, op: 'Identity', inputs: node.inputs.slice(0, 1), attributes: NONE }
+    if (node.op !== 'MatMulInteger' || !isOfFloats) return node
     const name = `${node.outputs[0]} floats`
     constants.set(name, withoutZeros(node, constants))
-    return [{ ...node, op: 'MatMul', inputs: [node.inputs[0]!, name] }]
+    return { ...node, op: 'MatMul', inputs: [node.inputs[0]!, name] }
   })
   return { ...graph, constants, nodes }
+}
+
+/** The node with its graphs changed. Inputs of a loop are those of its body, outputs are its last ones. */
+function withinGraphs(node: Node, constants: ReadonlyMap<string, Constant>, outer: Scope): Node {
+  const attributes = [...node.attributes].map(([key, attribute]): [string, Attribute] => {
+    if (attribute.kind !== 'graph') return [key, attribute]
+    const { inputs, outputs } = attribute.value
+    const within = (known: ReadonlySet<string>) =>
+      new Set([
+        ...known,
+        ...inputs.flatMap(({ name }, index) => (known.has(node.inputs[index] ?? '') ? [name] : [])),
+      ])
+    const scope: Scope = { live: within(outer.live), floats: within(outer.floats) }
+    const value = withoutCodes(attribute.value, constants, scope)
+    const made = outputs.slice(outputs.length - node.outputs.length)
+    for (const [index, name] of made.entries())
+      if (scope.floats.has(name)) outer.floats.add(node.outputs[index]!)
+    return [key, { kind: 'graph', value }]
+  })
+  return { ...node, attributes: new Map(attributes) }
 }
 
 const NONE: Node['attributes'] = new Map()

@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { modelBytes, type WrittenGraph } from '../../../src/onnx/testing/write-model.ts'
 import type { CorpusEntry } from '../corpus.ts'
+import { GRAPH, INPUT, messageOf, NODE, OUTPUT, part, partsOf, textsOf } from '../mutate/proto-parts.ts'
+import { smallDecoder } from '../onnx-seeds.ts'
 
 const entry = (title: string, bytes: () => Uint8Array): CorpusEntry => ({
   title,
@@ -22,7 +24,7 @@ const withTail = (...tail: readonly number[]): Uint8Array =>
   )
 
 /** Tag of the field `graph`: number 7, with a length. */
-const GRAPH = 0x3a
+const GRAPH_TAG = 0x3a
 const I64 = 7
 const counts = (...values: readonly number[]) => ({
   dims: [values.length],
@@ -64,16 +66,29 @@ export function withStateFirst(): Uint8Array {
   ] as const
   return new Uint8Array(Buffer.concat(order.map(([from, to]) => bytes.subarray(from, to))))
 }
+/** A decoder that adds its gates, 16 columns within a product, where the residual was added. */
+export function withSumOfColumns(): Uint8Array {
+  const model = partsOf(smallDecoder(42))
+  const at = model.findIndex(({ number }) => number === GRAPH)
+  const nodes = partsOf(model[at]!.value).map((each) => {
+    const fields = each.number === NODE ? partsOf(each.value) : []
+    if (textsOf(fields, OUTPUT)[0] !== 'Add_29') return each
+    const first = fields.findIndex(({ number }) => number === INPUT)
+    return part(NODE, messageOf(fields.with(first, part(INPUT, 'Slice_23'))))
+  })
+  return messageOf(model.with(at, part(GRAPH, messageOf(nodes))))
+}
 const EXPORTS = join(import.meta.dirname, '../../conformance/onnx/exports')
 /** One of those of the matrix `down` of the first layer. */
 const SCALE = Math.fround(0.000983503065072)
 
 export const CORPUS: readonly CorpusEntry[] = [
   entry('inputs in another order than outputs', withStateFirst),
-  entry('a length whose varint does not end', () => withTail(GRAPH, ...Array(11).fill(0xff))),
-  entry('a length of eleven bytes', () => withTail(GRAPH, ...Array(10).fill(0x80), 1)),
-  entry('a length past the end', () => withTail(GRAPH, 0xff, 0xff, 0x7f)),
-  entry('a length that is negative as 32 bits', () => withTail(GRAPH, 0xff, 0xff, 0xff, 0xff, 0x0f)),
+  entry('a norm of columns within a product', withSumOfColumns),
+  entry('a length whose varint does not end', () => withTail(GRAPH_TAG, ...Array(11).fill(0xff))),
+  entry('a length of eleven bytes', () => withTail(GRAPH_TAG, ...Array(10).fill(0x80), 1)),
+  entry('a length past the end', () => withTail(GRAPH_TAG, 0xff, 0xff, 0x7f)),
+  entry('a length that is negative as 32 bits', () => withTail(GRAPH_TAG, 0xff, 0xff, 0xff, 0xff, 0x0f)),
   graph('a cycle', {
     nodes: [
       { op: 'Add', inputs: ['x', 'b'], outputs: ['a'] },

@@ -1,24 +1,23 @@
-// Target: ONNX. In: decoders as torch exports them, with bytes or fields of the protobuf changed, cut out or
-// put elsewhere, or with nodes, names and constants changed. Out: how far their files are read; what is
-// accepted is loaded and compared with the evaluator.
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+// Target: ONNX. In: decoders as torch exports them, whole or cut to one layer, and small ones. Bytes or
+// fields of the protobuf change, are cut out or put elsewhere, or nodes, names and constants change. Out: how
+// far their files are read; what is accepted is loaded and compared with the evaluator.
 import type { Random } from '../../helpers/random.ts'
 import { loadAndCompare } from '../compare-onnx.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
 import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import { mutateGraph } from '../mutate/mutate-graph.ts'
 import { mutateProto } from '../mutate/mutate-proto.ts'
+import { DECODERS, exported, exportNames, MODEL, shortExport, smallDecoder } from '../onnx-seeds.ts'
 import type { Target } from '../target.ts'
 
-const EXPORTS = join(import.meta.dirname, '../../conformance/onnx/exports')
-const MODEL = 'model.onnx'
 /** Nodes, names and constants change in whole files; most of what is accepted comes from these. */
 const IN_MEANING = 0.4
 /** Of the others; the rest have fields changed and right lengths, and get further. */
 const IN_BYTES = 0.5
-/** Half of the exports have few nodes, and are read in a third of the time. */
-const SHORT = 0.6
+/** Whole exports have two layers and long names, and take the longest to read. */
+const WHOLE = 0.05
+/** Of the others. */
+const DECODER = 0.6
 /** Nodes come before the weights in some files, after them in others: most changes are to be in nodes. */
 const IN_NODES = 0.8
 
@@ -29,17 +28,16 @@ interface Good {
 }
 
 export async function openTarget(): Promise<Target> {
-  const folders = readdirSync(EXPORTS, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  const models = folders.map(({ name }): Good => {
-    const bytes = new Uint8Array(readFileSync(join(EXPORTS, name, MODEL)))
-    return { bytes, nodes: nodesOf(bytes) }
-  })
-  const byLength = models.toSorted((a, b) => lengthOf(a) - lengthOf(b))
-  const short = byLength.slice(0, models.length / 2)
-  const donors = models.map(({ bytes }) => bytes)
+  const names = exportNames()
+  const [whole, short, decoders] = [
+    names.map(exported),
+    names.map(shortExport),
+    DECODERS.map(smallDecoder),
+  ].map((files) => files.map((bytes): Good => ({ bytes, nodes: nodesOf(bytes) })))
+  const donors = [...short!, ...decoders!].map(({ bytes }) => bytes)
   return {
     draw(random) {
-      const good = random.pick(random.chance(SHORT) ? short : models)
+      const good = random.pick(random.chance(WHOLE) ? whole! : random.chance(DECODER) ? decoders! : short!)
       if (random.chance(IN_MEANING)) {
         const { bytes, change } = mutateGraph(random, good.bytes)
         return { [MODEL]: bytes, change }
@@ -51,8 +49,6 @@ export async function openTarget(): Promise<Target> {
     run,
   }
 }
-
-const lengthOf = ({ nodes: [start, end] }: Good): number => end - start
 
 /** Every graph that is accepted is loaded, and answers as the evaluator does. */
 const run = (input: Input): Promise<string> => loadAndCompare(bytesOf(input, MODEL), textOf(input, 'change'))
