@@ -85,6 +85,7 @@ const NORMS: ReadonlySet<string> = new Set([
 const ROW_WISE: ReadonlySet<string> = new Set([
   'MatMul',
   'MatMulNBits',
+  'MatMulBnb4',
   'Gemm',
   'DynamicQuantizeMatMul',
   'MatMulInteger',

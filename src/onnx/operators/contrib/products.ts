@@ -63,6 +63,49 @@ export const matMulNBits: Operator = defineContrib({
   },
 })
 
+const FP4 = [0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4]
+/** What the codes of MatMulBnb4 stand for. */
+export const LEVELS = {
+  FP4: [...FP4, ...FP4.map((level) => -level)],
+  NF4: [
+    -1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+    -0.18477343022823334, -0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725,
+    0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1,
+  ],
+} as const
+
+/** A times the transpose of B, whose codes of 4 bits stand for levels. */
+export const matMulBnb4: Operator = defineContrib({
+  name: 'MatMulBnb4',
+  inputs: [3, 3],
+  attributes: {
+    K: 'int',
+    N: 'int',
+    block_size: 'int',
+    quant_type: 'int',
+    training_mode: 'int',
+    transB: 'int',
+  },
+  dtypes: [FLOATS, ['u8'], FLOATS],
+  mapping: 'many-to-many',
+  layout: 'ILD variable',
+  infer({ node, inputs: [a] }) {
+    const { n } = levelForm(node)
+    return [a && { dtype: a.dtype, dims: a.dims && [...a.dims.slice(0, -1), n] }]
+  },
+})
+
+export function levelForm(node: Node) {
+  const n = intOf(node, 'N', 0)
+  const k = intOf(node, 'K', 0)
+  const block = intOf(node, 'block_size', 0)
+  const kind = (['FP4', 'NF4'] as const)[intOf(node, 'quant_type', 0)]
+  if (n < 1 || k < 1 || block < 1) throw unfit(node, `it has N ${n}, K ${k} and blocks of ${block}`)
+  if (kind === undefined || intOf(node, 'transB', 1) !== 1)
+    throw unclaimed(node, 'its codes are neither FP4 nor NF4, or its matrix is not transposed')
+  return { n, k, block, kind }
+}
+
 /** Rows of quantised weights as floats. Bytes hold two integers of four bits, or one of eight. */
 export const gatherBlockQuantized: Operator = defineContrib({
   name: 'GatherBlockQuantized',
@@ -95,7 +138,7 @@ export const gatheredDims = <D extends Dim>(data: readonly D[], indices: readonl
   ...data.slice(axis + 1),
 ]
 
-export const BLOCKS: readonly Operator[] = [matMulNBits, gatherBlockQuantized]
+export const BLOCKS: readonly Operator[] = [matMulNBits, matMulBnb4, gatherBlockQuantized]
 
 const BYTES = ['i8', 'u8'] as const
 

@@ -4,6 +4,7 @@ import type { Value, WeightRef } from '../../../graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, intsOf, unclaimed, unfit } from '../../ir/operator.ts'
 import { countOf } from '../../ir/tensor.ts'
+import { levelForm } from '../../operators/contrib/products.ts'
 import { limitsOf } from '../../operators/quantise.ts'
 import type { Matrix, Meaning, Quantised, WholeProduct } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
@@ -239,6 +240,18 @@ export const matMulBlocks: Handler = async (t, node) => {
   const order = list && (await blockOrder(list, block, t.signal))
   const parts = { n, k, bits, block, codes, scales, zeros, order }
   product(t, node, t.rows(node, 0), t.weights.blocks(parts, node.inputs[1]!, nameFor(t, node)), 5)
+  return true
+}
+
+/** Codes of 4 bits that stand for levels. */
+export const matMulLevels: Handler = (t, node) => {
+  if (!t.isRows(node, 0)) return false
+  const parts = {
+    ...levelForm(node),
+    codes: t.weights.constant(node, 1),
+    scales: t.weights.constant(node, 2),
+  }
+  product(t, node, t.rows(node, 0), t.weights.levels(parts, node.inputs[1]!, nameFor(t, node)))
   return true
 }
 

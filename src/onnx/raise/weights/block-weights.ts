@@ -46,11 +46,15 @@ export function blockTensor(weight: BlockWeight): TensorInfo {
     throw unread(file, name, `has blocks of ${block} inputs where powers of two from 16 are known`)
   const blocks = Math.ceil(k / block)
   checkBytes(weight, 'codes', weight.codes, n * blocks * ((block * bits) / 8))
-  checkBytes(weight, 'scales', scales, (n * blocks * BITS[scales.dtype]) / 8)
+  checkBytes(weight, 'scales', scales, n * blocks)
   const { zeros } = weight
   if (zeros !== undefined) {
-    const rowBytes = isFloat(zeros.dtype) ? (blocks * BITS[zeros.dtype]) / 8 : Math.ceil((blocks * bits) / 8)
-    checkBytes(weight, 'zero points', zeros, n * rowBytes)
+    checkBytes(
+      weight,
+      'zero points',
+      zeros,
+      n * (isFloat(zeros.dtype) ? blocks : Math.ceil((blocks * bits) / 8)),
+    )
   }
   if (zeros?.dtype === 'u4' && blocks % 2 === 1)
     throw unread(file, name, 'has rows of zero points that end in the middle of a byte')
@@ -66,11 +70,19 @@ export function blockTensor(weight: BlockWeight): TensorInfo {
   return { ...made, origin, ...(!holds && hasGroups && { like: 'Q8_0' as const }) }
 }
 
-function checkBytes({ file, name }: BlockWeight, what: string, constant: Constant, due: number): void {
+/** `count`: how many floats, or bytes of codes. */
+export function checkBytes(
+  { file, name }: { file: string; name: string },
+  what: string,
+  constant: Constant,
+  count: number,
+): void {
+  const size = isFloat(constant.dtype) ? BITS[constant.dtype] / 8 : 1
   const bytes = isStored(constant)
     ? constant.byteLength
     : Math.ceil((constant.data.length * BITS[constant.dtype]) / 8)
-  if (bytes !== due) throw unread(file, name, `has ${bytes} bytes of ${what} where its shape needs ${due}`)
+  if (bytes === count * size) return
+  throw unread(file, name, `has ${bytes} bytes of ${what} where its shape needs ${count * size}`)
 }
 
 /** Rows [first, end). */
@@ -234,7 +246,7 @@ async function zeroPoints(
 }
 
 /** Bytes [from, to) of a constant as files store it, as an array of its own. */
-async function bytesOf(
+export async function bytesOf(
   constant: Constant,
   from: number,
   to: number,

@@ -13,6 +13,7 @@ import { countOf, DTYPES, type DType, isFloat, numbersOf, type Tensor } from '..
 import type { Matrix, StoredMatrix } from '../meaning.ts'
 import { type BlockWeight, blockTensor } from './block-weights.ts'
 import { type CodeMatrix, codeTensor, sizesOf } from './code-matrix.ts'
+import { type LevelWeight, levelTensor } from './level-weights.ts'
 import { floatTensor, matrixTensor, transposed, unread } from './matrices.ts'
 
 /** Names by which `roleOf` of src/arch/tensors/names.ts recognises the kind of a weight. */
@@ -138,6 +139,15 @@ export class WeightTable {
     const zero = zeros === undefined ? (parts.zero ?? 2 ** (bits - 1)) : undefined
     const made = this.#weight(this.#keyOf({ ...parts, zero }), as ?? plain(name), (weight) =>
       blockTensor({ ...parts, file: this.#file, name: weight }),
+    )
+    return { weight: matrix(k, { [made]: n }), n }
+  }
+
+  /** A matrix of levels of 4 bits. */
+  levels(parts: Omit<LevelWeight, 'file' | 'name'>, name: string, as?: string): Matrix {
+    const { n, k } = parts
+    const made = this.#weight(this.#keyOf(parts), as ?? plain(name), (weight) =>
+      levelTensor({ ...parts, file: this.#file, name: weight }),
     )
     return { weight: matrix(k, { [made]: n }), n }
   }

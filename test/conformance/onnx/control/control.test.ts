@@ -5,7 +5,8 @@ import { bufferSource } from '../../../../src/base/bytes.ts'
 import { prepareModel } from '../../../../src/engine/load/prepare.ts'
 import { byteTokenizer } from '../byte-tokenizer.ts'
 import { openGraph } from '../open-graph.ts'
-import { type DecoderForm, decoderBytes, type StatePlace, VOCAB } from './decoder.ts'
+import { decoderBytes, VOCAB } from './decoder.ts'
+import type { DecoderForm, StatePlace } from './form.ts'
 import { judgeDecoder } from './judge.ts'
 import type { Nodes } from './nodes.ts'
 
@@ -54,6 +55,8 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['the same with zero points', { heads: 4, blocks: { bits: 2, block: 32, hasZeros: true } }, SHORT],
   ['the same in rows of 48', { heads: 3, blocks: { bits: 2, block: 16, hasZeros: true } }, SHORT],
   ['codes of 8 bits in rows of 48', { heads: 3, blocks: { bits: 8, block: 64, hasZeros: true } }, SHORT],
+  ['codes of NF4', { heads: 3, blocks: { bits: 4, block: 64, levels: 1 } }, SHORT],
+  ['codes of FP4', { heads: 4, blocks: { bits: 4, block: 16, levels: 0 } }, SHORT],
   ['logits by the transposed embeddings', { head: 'transposed' }, SHORT],
   ['logits by a matrix that is cast from f16', { head: 'cast' }, SHORT],
   ['logits by a matrix with another shape', { head: 'reshaped' }, SHORT],

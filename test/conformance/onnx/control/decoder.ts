@@ -3,6 +3,7 @@
 
 import { modelBytes, type WrittenValue } from '../../../../src/onnx/testing/write-model.ts'
 import { Random } from '../../../helpers/random.ts'
+import type { DecoderForm, Places, StateKind, StatePlace } from './form.ts'
 import { Nodes, TYPE } from './nodes.ts'
 
 export const VOCAB = 96
@@ -11,104 +12,6 @@ const INNER = 16
 /** GroupQueryAttention rotates heads of a multiple of 16. */
 export const HEAD_DIM = 16
 const LEAST = -3.4028234663852886e38
-
-/** What control is made of: scalars, positions of the tokens [tokens], all positions [total]. */
-export interface Places {
-  readonly tokens: string
-  readonly past: string
-  readonly total: string
-  readonly rows: string
-  readonly columns: string
-}
-
-export type StateKind = 'key' | 'value'
-export interface StatePlace {
-  readonly layer: number
-  readonly kind: StateKind
-}
-
-/** Functions write nodes and return the name of what they made. */
-export interface DecoderForm {
-  readonly attention?: 'primitive' | 'multi-head' | 'group'
-  readonly layers?: number
-  readonly heads?: number
-  readonly kvHeads?: number
-  /** Default true. */
-  readonly hasState?: boolean
-  readonly seed?: number
-  /** Which positions each token sees, [tokens, total] or [heads, tokens, total]. Gets the causal one. */
-  readonly seen?: (g: Nodes, seen: string, places: Places) => string
-  /** What is added to the scores of what is seen. Same shapes. */
-  readonly bias?: (g: Nodes, places: Places) => string
-  /** How scores are masked. Default added. */
-  readonly form?: 'added' | 'kept' | 'dropped'
-  /** Positions of the tokens for embeddings and rotations, [1, tokens]. Gets the usual ones. */
-  readonly positions?: (g: Nodes, positions: string, places: Places) => string
-  /** How positions are told: `rope` in primitive operators, `op` with tables, learned, or not at all. */
-  readonly places?: 'rope' | 'op' | 'learned' | 'none'
-  /**
-   * Leading numbers of a head that `rope` turns; the others are cut off and put back. Default: all, uncut.
-   */
-  readonly turned?: number
-  /**
-   * How queries, keys and values, and gate and up, are cut from one product each. `by-head`: each head has
-   * its queries, keys and values side by side, as in GPT-NeoX; there are as many heads of keys. Default:
-   * from products of their own.
-   */
-  readonly merged?: 'slice' | 'split' | 'by-head'
-  /**
-   * How the matrix of the logits is made of one that stays in its file: of the embeddings, of f16, or of rows
-   * with another shape. Default: it is a constant of its own.
-   */
-  readonly head?: 'transposed' | 'cast' | 'reshaped'
-  /**
-   * The product after attention is MatMulNBits. `isMixed`: inputs have the scales of drawn blocks (g_idx).
-   * Default: it is one of floats.
-   */
-  readonly blocks?: {
-    readonly bits: 2 | 4 | 8
-    readonly block: number
-    readonly hasZeros?: boolean
-    readonly isMixed?: boolean
-  }
-  /**
-   * How heads of keys and values are copied: along an axis of their own, by Tile there, by numbers of a list,
-   * or the only one along its axis. Default: expand.
-   */
-  readonly copies?: 'expand' | 'tile' | 'gather' | 'tile heads' | 'expand heads'
-  /** Scores are this number times the tanh of themselves over it. Default: they are not capped. */
-  readonly cap?: number
-  /** Keys are transposed with texts and heads on one axis, as torch's exporter does. Default: false. */
-  readonly joinsHeads?: boolean
-  /** Name of the mask's axis of positions. Default: `past + tokens`. */
-  readonly maskAxis?: string
-  /** Angles of the tokens, [1, tokens, turned / 2]. Gets positions times frequencies. */
-  readonly angles?: (g: Nodes, angles: string, places: Places) => string
-  /** Base of the rotation at a position; one base unless a table changes it. */
-  readonly tableBase?: (position: number) => number
-  /**
-   * Whether a step rotates by a second pair of tables, of base 500: an If chooses, as in LongRoPE.
-   */
-  readonly isLong?: (g: Nodes, places: Places) => string
-  /** Rows of tables, of rotations and of learned positions. */
-  readonly tableRows?: number
-  /** `seqlens_k` of GroupQueryAttention, [batch]. */
-  readonly lengths?: (g: Nodes, lengths: string, places: Places) => string
-  readonly window?: number
-  /** GroupQueryAttention has a sink for each head. Default: false. */
-  readonly hasSinks?: boolean
-  /** Rows between a product and its activation. */
-  readonly rowsOp?: (g: Nodes, rows: string) => string
-  /** The state that keys or values of a layer are joined to, and what comes out for a state. */
-  readonly pastOf?: (place: StatePlace) => StatePlace
-  readonly presentOf?: (place: StatePlace) => StatePlace
-  /** What is done to a state before it comes out. */
-  readonly presentOp?: (g: Nodes, present: string, place: StatePlace) => string
-  /** More inputs of whole numbers, [batch, tokens]. */
-  readonly inputs?: readonly string[]
-  /** What is done to the nodes at the end. */
-  readonly edit?: (g: Nodes) => void
-}
 
 export const pastName = ({ layer, kind }: StatePlace): string => `past_key_values.${layer}.${kind}`
 const presentName = ({ layer, kind }: StatePlace): string => `present.${layer}.${kind}`
@@ -285,11 +188,19 @@ class Decoder {
   #inBlocks(
     x: string,
     k: number,
-    { bits, block, hasZeros, isMixed }: NonNullable<DecoderForm['blocks']>,
+    { bits, block, levels, hasZeros, isMixed }: NonNullable<DecoderForm['blocks']>,
   ): string {
     const g = this.#g
     const count = Math.ceil(k / block)
     const bytes = (size: number) => Uint8Array.from({ length: size }, () => this.#random.below(256))
+    if (levels !== undefined) {
+      const scales = this.#matrix(1, Math.ceil((HIDDEN * k) / block), 1 / Math.sqrt(k), (values) =>
+        g.floats(values.map(Math.abs)),
+      )
+      const parts = [x, g.bytes(bytes((HIDDEN * k) / 2), [(HIDDEN * k) / 2]), scales]
+      const sizes = { K: k, N: HIDDEN, block_size: block, quant_type: levels }
+      return g.node('MatMulBnb4', parts, [`${x}_multiplied`], sizes, MICROSOFT)[0]!
+    }
     const rowBytes = (block * bits) / 8
     const zeroBytes = Math.ceil((count * bits) / 8)
     const inputs = [

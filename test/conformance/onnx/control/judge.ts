@@ -6,16 +6,8 @@ import { isHalfbyteError } from '../../../../src/base/errors.ts'
 import { largestDifference, logitsOf, withModel } from '../../testing/node-engine.ts'
 import { byteTokenizer } from '../byte-tokenizer.ts'
 import { openGraph } from '../open-graph.ts'
-import {
-  type DecoderForm,
-  decoderBytes,
-  HEAD_DIM,
-  kvHeadsOf,
-  layersOf,
-  pastName,
-  VOCAB,
-  vocabOf,
-} from './decoder.ts'
+import { decoderBytes, HEAD_DIM, kvHeadsOf, layersOf, pastName, VOCAB, vocabOf } from './decoder.ts'
+import type { DecoderForm } from './form.ts'
 
 export type Verdict =
   | { readonly is: 'refused'; readonly why: string }

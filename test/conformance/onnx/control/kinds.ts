@@ -1,7 +1,7 @@
 // Kinds of control. In: chance. Out: one way in which decoders mask, place, rotate, count or keep states, at
 // numbers that are drawn; some do what plans do, others do not.
 import type { Random } from '../../../helpers/random.ts'
-import type { DecoderForm, Places, StatePlace } from './decoder.ts'
+import type { DecoderForm, Places, StatePlace } from './form.ts'
 import type { Nodes } from './nodes.ts'
 
 /** A part of a form, and the lengths at which it may change. */

@@ -1,7 +1,8 @@
 // Random decoders. In: a seed and a number. Out: the form of a decoder whose control is drawn, the lengths on
 // both sides of its numbers, and what was drawn.
 import { Random } from '../../../helpers/random.ts'
-import { type DecoderForm, HEAD_DIM } from './decoder.ts'
+import { HEAD_DIM } from './decoder.ts'
+import type { DecoderForm } from './form.ts'
 import { ANGLES, type Kind, LENGTHS, MASKS, POSITIONS, ROWS, type Room, STATES, TABLES } from './kinds.ts'
 
 export interface RandomDecoder {

@@ -2,6 +2,7 @@
 a model, inputs, and the outputs of ONNX Runtime on the CPU, a case per line.
 
 Run with onnx 1.23.1 and onnxruntime 1.30.0: python runtime_cases.py
+The cases of `levels` were made alone, with onnx 1.19.0 and onnxruntime 1.32.0.
 """
 import base64
 import json
@@ -207,7 +208,14 @@ def multi_attention():
     case('mha_causal_past', op, [q, *own, None, None, None, *state], 3, num_heads=2, unidirectional=1)
 
 
-for group in [elementwise, activations, norms, products, blocks, rotary, group_attention, multi_attention]:
+def levels():
+    for kind, (n, k, block) in enumerate([(6, 20, 16), (5, 64, 32)]):
+        weights, scales = bytes_of(n * k // 2), np.abs(floats(-(-n * k // block)))
+        case(f'matmul_bnb4_{kind}', 'MatMulBnb4', [floats(2, 3, k), weights, scales], K=k, N=n, block_size=block,
+             quant_type=kind)
+
+
+for group in [elementwise, activations, norms, products, blocks, rotary, group_attention, multi_attention, levels]:
     group()
 Path(__file__).with_name('runtime-cases.jsonl').write_text('\n'.join(lines) + '\n')
 print(len(lines), 'cases')

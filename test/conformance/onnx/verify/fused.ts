@@ -3,7 +3,7 @@
 import type { Evaluators } from '../../../../src/onnx/evaluate.ts'
 import { axisOf } from '../../../../src/onnx/ir/broadcast.ts'
 import type { Node } from '../../../../src/onnx/ir/graph.ts'
-import { type Evaluation, flagOf, given, intOf, unclaimed, unfit } from '../../../../src/onnx/ir/operator.ts'
+import { type Evaluation, flagOf, given, intOf, unfit } from '../../../../src/onnx/ir/operator.ts'
 import {
   countOf,
   isFloat,
@@ -23,6 +23,9 @@ import {
   formOf,
   gatherBlockQuantized,
   gatheredDims,
+  LEVELS,
+  levelForm,
+  matMulBnb4,
   matMulNBits,
   perElement,
 } from '../../../../src/onnx/operators/contrib/products.ts'
@@ -41,13 +44,25 @@ const unpacked = (data: Tensor['data'], row: number, at: number, bits: number): 
 function evaluateProduct(context: Evaluation): Tensor {
   const { node, inputs } = context
   const a = given(context, 0)
-  if (inputs[4] !== undefined) throw unclaimed(node, 'its groups are in another order')
   const { n, k } = formOf(node)
   const weights = zeros('f32', [k, n])
   const weight = weightsOf(context)
   for (let row = 0; row < n; row++)
     for (let at = 0; at < k; at++) weights.data[at * n + row] = weight(row, at)
   return biased(node, product(context, a, weights), inputs[5])
+}
+
+function evaluateLevels(context: Evaluation): Tensor {
+  const { n, k, block, kind } = levelForm(context.node)
+  const codes = given(context, 1).data
+  const scale = reader(given(context, 2))
+  const weights = zeros('f32', [k, n])
+  for (let at = 0; at < n * k; at++) {
+    const byte = Number(codes[at >> 1])
+    const level = LEVELS[kind][at % 2 === 0 ? byte >> 4 : byte & 15]!
+    weights.data[(at % k) * n + Math.floor(at / k)] = level * scale(Math.floor(at / block))
+  }
+  return product(context, given(context, 0), weights)
 }
 
 /**
@@ -76,10 +91,12 @@ function weightsOf(context: Evaluation): (row: number, at: number) => number {
     if (isFloat(zeros.dtype)) return Number(zeros.data[row * blocks + at])
     return unpacked(zeros.data, row * zeroBytes, at, bits)
   }
+  const order = inputs[4] && reader(inputs[4])
   return (row, at) => {
     const own = Math.floor(at / block)
+    const group = order?.(at) ?? own
     const value = unpacked(data.data, (row * blocks + own) * bytes, at % block, bits)
-    return (value - zero(row, own)) * scale(row * blocks + own)
+    return (value - zero(row, group)) * scale(row * blocks + group)
   }
 }
 
@@ -219,6 +236,7 @@ export const FUSED: Evaluators = new Map([
   [rotaryEmbedding, (context) => [evaluateRotary(context)]],
   [contribRotary, (context) => [evaluateContribRotary(context)]],
   [matMulNBits, (context) => [evaluateProduct(context)]],
+  [matMulBnb4, (context) => [evaluateLevels(context)]],
   [gatherBlockQuantized, (context) => [evaluateGather(context)]],
   [groupQueryAttention, evaluateGroups],
   [multiHeadAttention, evaluateMulti],
