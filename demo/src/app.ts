@@ -164,14 +164,14 @@ export class ChatApp extends LitElement {
       await nextTask()
       this.getBoundingClientRect()
     }
-    if (this.#wide.matches) await this.#chat.part(DIALOGS['conversation-drawer'])
+    if (this.#wide.matches) await this.#chat.parts.load(DIALOGS['conversation-drawer'])
     replaceShell(this)
     // On a phone this would open the keyboard over the page.
     if (!isTouch()) this.querySelector<ChatComposer>('chat-composer')?.focus()
     await nextFrame()
     void started.then(() => onLaunch((launch) => void this.#launch(launch)))
     await idle()
-    await this.#chat.part(() => import('./conversation/message.ts'))
+    await this.#chat.parts.load(() => import('./conversation/message.ts'))
     // On a slow phone these would keep the thread from a model that has come, and from the first answer.
     await Promise.race([this.#chat.model.settled, sleep(MOST_WAIT)])
     for (const load of Object.values(DIALOGS)) {
@@ -213,9 +213,9 @@ export class ChatApp extends LitElement {
   #foot(isReady: boolean, isGrowing: boolean): TemplateResult {
     const chat = this.#chat
     return html`<footer class="foot">
-      ${renderNotice(chat)}
-      <chat-composer ?ready=${isReady} ?busy=${isGrowing} hint=${this.#hint()}
-        @send=${(event: CustomEvent<string>) => this.#send(event.detail)} @stop=${this.#stop}></chat-composer>
+      ${renderNotice(chat, () => this.#openDialog('models-dialog'))}
+      <chat-composer ?ready=${isReady} ?waiting=${!isReady && chat.canAsk} ?busy=${isGrowing} hint=${this.#hint()}
+        @send=${(event: CustomEvent<string>) => this.#send(event.detail)} @stop=${this.#stop} @input=${() => chat.prepare()}></chat-composer>
       ${renderFigures(chat, () => this.#openDialog('runs-dialog'))}
       <div class="visually-hidden" role="status">${announcement(chat)}</div>
     </footer>`
@@ -288,7 +288,7 @@ export class ChatApp extends LitElement {
   }
 
   async #openDialog(tag: keyof typeof DIALOGS): Promise<void> {
-    if (!(await this.#chat.part(DIALOGS[tag]))) return
+    if (!(await this.#chat.parts.load(DIALOGS[tag]))) return
     while (this.#parts < PARTS) await nextFrame()
     await this.updateComplete
     await this.querySelector<Modal>(tag)?.open()
@@ -332,12 +332,15 @@ export class ChatApp extends LitElement {
     ['KeyC', () => this.querySelector<ChatComposer>('chat-composer')?.focus()],
   ])
 
-  readonly #onLeave = (): void => this.#chat.save()
+  readonly #onLeave = (): void => {
+    this.#chat.save()
+    this.querySelector<ChatComposer>('chat-composer')?.keepDraft?.()
+  }
 
   /** The last event that a phone sends before it may close the page. */
   readonly #onVisibility = (): void => {
     if (document.visibilityState !== 'hidden') return
     this.#reveal.goOn()
-    this.#chat.save()
+    this.#onLeave()
   }
 }

@@ -1,6 +1,9 @@
 // In: the built chat page. Out: whether a person can choose the embedded Mamba, talk to it, and use it again
 // offline.
+import { rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { expect, type Page, test } from '@playwright/test'
+import { LLAMA_1B } from '../../bench/shapes.ts'
+import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
 import { answers, ask, kept, openChat, openModels, overflowing, readTokens, ready, set } from './chat-page.ts'
 
 const NAME = 'Halfbyte Mamba'
@@ -66,6 +69,32 @@ test('the memory that is shown does not grow with the conversation', async ({ pa
 
 test.describe('with its service worker', () => {
   test.use({ serviceWorkers: 'allow' })
+
+  test('the page’s own models can be chosen again after a large one', async ({ page }, info) => {
+    test.slow()
+    const { header, size } = hollowModel({ ...LLAMA_1B, layers: 6, vocabSize: 1024 }, 'Q8_0')
+    const large = info.outputPath('large.gguf')
+    writeFileSync(large, header)
+    truncateSync(large, size)
+    await openChat(page)
+    await set(page, { 'Longest answer': '5' })
+    await ask(page, 'Hello!')
+    await page.evaluate(() => navigator.serviceWorker.ready)
+    await page.reload()
+    await ready(page)
+    expect(await page.evaluate(() => navigator.serviceWorker.controller !== null)).toBe(true)
+    for (const name of ['Halfbyte Stories', NAME]) {
+      await openModels(page)
+      await page.getByLabel('Choose files').setInputFiles(large)
+      await expect(modelName(page)).toContainText('large.gguf', { timeout: 60_000 })
+      await ready(page)
+      await choose(page, new RegExp(`^${name}`))
+      await expect(modelName(page)).toHaveText(name)
+      await expect(page.getByRole('alert')).toHaveCount(0)
+      await ask(page, 'Hello!')
+    }
+    rmSync(large)
+  })
 
   test('it is fetched when it is chosen, and then needs no network', async ({ page, context }) => {
     await openChat(page)

@@ -245,16 +245,25 @@ test('one message that does not fit the context is refused in a sentence, and th
 }) => {
   await openChat(page)
   await set(page, { 'Longest answer': '10' })
-  await ask(page, 'Tell me more about it. '.repeat(300))
-  await expect(page.getByRole('alert')).toContainText(/needs \d+ tokens .* context holds 512/)
-  await expect(page.getByRole('alert'), 'names of options are for the details').not.toContainText(
-    'contextLength',
-  )
+  const text = 'Tell me more about it. '.repeat(300).trim()
+  await ask(page, text)
+  const notice = page.getByRole('alert')
+  await expect(notice).toContainText(`yours has ${text.length.toLocaleString('en')}`)
+  await expect(notice, 'this model can have no longer context').not.toContainText('set a longer context')
+  const most = Number(/about ([\d,]+) characters/.exec(await notice.innerText())?.[1]?.replaceAll(',', ''))
+  expect(most).toBeGreaterThan(500)
+  await page.screenshot({ path: 'build/screens/long-message.png' })
+  await page.getByRole('button', { name: 'Choose a larger model' }).click()
+  await expect(page.getByRole('dialog', { name: 'Choose a model' })).toBeVisible()
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'OK', exact: true }).click()
+  await expect(notice).toHaveCount(0)
+  // What it says it reads, it reads.
   await page.getByRole('button', { name: 'Edit', exact: true }).click()
-  await page.getByRole('textbox', { name: 'Edit your message' }).fill('Hello!')
+  await page.getByRole('textbox', { name: 'Edit your message' }).fill(text.slice(0, most))
   await page.getByRole('button', { name: 'Send again' }).click()
   await ready(page)
-  await expect(page.getByRole('alert')).toHaveCount(0)
+  await expect(notice).toHaveCount(0)
   await expect(answers(page).locator('.body')).not.toBeEmpty()
 })
 

@@ -1,11 +1,15 @@
 // An answer. In: a speaker and a conversation that ends with a question. Out: the answer as it grows, the
 // tools that it uses, and the engine's figures.
-import type { GenerationResult } from '../../../src/index.ts'
+import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import type { Settings } from '../shell/settings.ts'
-import { type UsedTool, useTool } from '../tools/tools.ts'
+import type { UsedTool } from '../tools/tools.ts'
+import { calculateAsked, checkedWords, resultsOf, type Said, useTool } from '../tools/use-tool.ts'
+import { t } from '../words/words.ts'
+import { wantsCare } from './care.ts'
 import { type Listener, listen } from './listen.ts'
+import { withoutCalls } from './render/calls.ts'
 import type { Speaker } from './speaker.ts'
-import type { Conversation, Ending } from './store/conversations.ts'
+import type { Conversation, Ending, StoredMessage } from './store/conversations.ts'
 import type { Asked } from './store/versions.ts'
 
 /** What the engine reported about an answer. */
@@ -62,30 +66,83 @@ export async function speakAnswer(
   })
   const listener: Listener = {
     grow(grown, thought) {
-      content = start + grown
+      content = withoutCalls(start + grown, true)
       if (thought !== '') thoughts = thought
       page.grow(soFar())
     },
     save: () => page.save(),
     room: (letters) => page.room(letters),
   }
+  const said = saidBefore(messages)
   try {
     let result = await listen(await speaker.answer(id, messages, settings, begun), stop, listener)
+    let says: string | undefined
     for (let calls = result.toolCalls ?? []; calls.length > 0; calls = result.toolCalls ?? []) {
       if (stop.aborted || used.length >= MOST_TOOLS) break
-      const results = calls.map((call) => ({ ...call, result: useTool(call) }))
+      const uses = calls.map((call) => useTool(call, withResults(said, used)))
+      const results = uses.map((use) => use.used)
       used = [...used, ...results]
+      says = uses.findLast((use) => use.says !== undefined)?.says
       page.grow(soFar())
+      if (says !== undefined) break
       result = await listen(speaker.goOn(results, settings), stop, listener)
     }
-    // The result alone, where the model adds nothing to it.
-    if (content.trim() === '') content = used.at(-1)?.result ?? ''
+    const isWhole = result.finishReason === 'stop' && !stop.aborted
+    if (isWhole && used.length === 0 && speaker.hasTools(settings)) {
+      const own = calculateAsked(said, `page${messages.length}`)
+      if (own !== undefined) used = [own.used]
+      says = own?.says
+    }
+    content = says ?? withoutCalls(content, false)
+    if (isWhole) content = worded(content, thoughts, used, said)
+    // The page shows it as it shows what a model says, from the next frame on.
+    page.grow(soFar())
     page.measured(figuresOf(result, speaker))
     return { ...soFar(), ...endingOf(result) }
   } catch (error) {
-    page.failed(error)
+    page.failed(await explained(error, speaker, said.question, settings))
     return { ...soFar(), ending: 'interrupted' }
   }
+}
+
+/** What the page says instead of any model: help for someone who may be in danger. */
+export const ownAnswer = (messages: readonly StoredMessage[]): string | undefined =>
+  wantsCare(messages) ? t('careAnswer') : undefined
+
+/** A message that is too long is told with what the model would read. */
+async function explained(
+  error: unknown,
+  speaker: Speaker,
+  text: string,
+  settings: Settings,
+): Promise<unknown> {
+  if (!isHalfbyteError(error) || error.code !== 'context-overflow') return error
+  try {
+    const most = await speaker.readable(text, settings)
+    const isOwnLimit = speaker.engine.model.contextLength < settings.contextLength
+    const detail = { ...error.detail, letters: text.length, most, isOwnLimit }
+    return new HalfbyteError(error.code, error.message, detail, { cause: error })
+  } catch {
+    return error
+  }
+}
+
+/** What the calculator may use: the question, and what was worked out before. */
+const saidBefore = (messages: readonly StoredMessage[]): Said => ({
+  question: messages.findLast(({ role }) => role === 'user')?.content ?? '',
+  results: messages.flatMap(({ used = [] }) => resultsOf(used)),
+})
+
+const withResults = ({ question, results }: Said, used: readonly UsedTool[]): Said => ({
+  question,
+  results: [...results, ...resultsOf(used)],
+})
+
+/** An answer to show, also where the model has said nothing, or nothing but the call of a tool. */
+function worded(content: string, thoughts: string, used: readonly UsedTool[], said: Said): string {
+  if (content.trim() !== '') return checkedWords(content, used, said)
+  const result = used.at(-1)?.result
+  return result ?? (thoughts === '' ? t('noAnswer') : content)
 }
 
 function figuresOf({ timings, usage }: GenerationResult, { contextUsed }: Speaker): Figures {

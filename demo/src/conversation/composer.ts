@@ -1,15 +1,20 @@
-// The composer. In: whether the engine is ready or answering. Out: events `send`, with the text and quoted
+// The composer. In: whether a message can be answered, or one is being answered. Out: events `send`, with the text and quoted
 // files, and `stop`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { Composer } from '../../../src/chat-ui/composer.ts'
 import { icon } from '../shell/icons.ts'
+import { sessionItem, writeSessionItem } from '../shell/storage.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
 import { type Attachment, readTexts, withQuotes } from './attachments.ts'
 import { canListen, type Listening, listenTo } from './voice.ts'
 
+/** Key of an unsent text, for this tab alone. */
+const DRAFT = 'halfbyte-draft'
+
 export class ChatComposer extends LitElement {
   static override properties = {
     ready: { type: Boolean },
+    waiting: { type: Boolean },
     busy: { type: Boolean },
     hint: { type: String },
     attached: { state: true },
@@ -17,7 +22,10 @@ export class ChatComposer extends LitElement {
     hears: { state: true },
     listening: { state: true },
   }
+  /** True if a message is answered at once. */
   declare ready: boolean
+  /** True if a message is answered as soon as the model is there. */
+  declare waiting: boolean
   declare busy: boolean
   /** Placeholder of the empty field. */
   declare hint: string
@@ -52,6 +60,16 @@ export class ChatComposer extends LitElement {
     void canListen(navigator.language).then((can) => {
       this.hears = can
     })
+  }
+
+  protected override firstUpdated(): void {
+    const draft = sessionItem(DRAFT)
+    if (draft !== undefined) this.#composer.write(draft)
+  }
+
+  /** Keeps what is written in case the page closes; it is there again after a reload of this tab. */
+  keepDraft(): void {
+    writeSessionItem(DRAFT, this.#composer.field?.value || undefined)
   }
 
   /** Writes what the person says after what is there already. */
@@ -89,7 +107,7 @@ export class ChatComposer extends LitElement {
       placeholder: this.hint,
       stopTitle: t('stopKey'),
       isAnswering: this.busy,
-      canSend: this.ready,
+      canSend: this.ready || this.waiting,
       hasMore: this.attached.length > 0,
       above: this.attached.length === 0 ? nothing : this.#files(),
       before: html`<button type="button" class="quiet" aria-label=${t('attach')} @click=${this.#pick}>${icon('attach')}</button>

@@ -21,6 +21,10 @@ export interface Window {
   readonly maxTokens: number
 }
 
+/** Tokens that are kept for the answer. */
+export const roomForAnswer = ({ contextLength, maxTokens }: Window): number =>
+  Math.min(maxTokens, Math.floor(contextLength * ANSWER))
+
 /**
  * Returns the index of the first message to send: `first` or a later question. `questions` has the indices of
  * all questions, of which the last is the last message. That one is sent even when it does not fit; the
@@ -33,7 +37,7 @@ export async function firstThatFits(
   count: Counter,
 ): Promise<number> {
   const last = questions.at(-1) ?? first
-  const room = contextLength - Math.min(maxTokens, Math.floor(contextLength * ANSWER))
+  const room = contextLength - roomForAnswer({ contextLength, maxTokens })
   if ((await earliest(first, last, room, count)) === first && (await count.from(first)) <= room) return first
   const kept = contextLength * KEPT
   const later = questions.filter((index) => index > first)

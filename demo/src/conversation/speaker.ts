@@ -3,13 +3,15 @@
 import type { Engine, Generation, Message, Session, Tool } from '../../../src/index.ts'
 import { replyOptions, type Settings } from '../shell/settings.ts'
 import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
-import { type Counter, firstThatFits, leftOut } from './context-window.ts'
+import { type Counter, firstThatFits, leftOut, roomForAnswer } from './context-window.ts'
 import type { StoredMessage } from './store/conversations.ts'
 import { keep, type Place, restoreKept } from './store/kept.ts'
 import type { Asked } from './store/versions.ts'
 
 /** Idle milliseconds before a conversation's state is stored. It may be many megabytes. */
 const IDLE = 1500
+/** Characters of a text that tell how many of them a token has. */
+const SAMPLE = 4000
 
 /**
  * Follows one conversation at a time. Another one is restored from its stored state, or read from its
@@ -50,6 +52,9 @@ export class Speaker {
     begun?: Asked['begun'],
   ): Promise<Generation> {
     clearTimeout(this.#waiting)
+    const tools = this.#toolsFor(settings)
+    // A model without tools would imitate the calls that another model has made.
+    const shown = tools.length > 0 ? withTools : plain
     const past = begun === undefined ? messages.slice(0, -1) : messages
     const session = await this.#sessionFor({ conversation, system: settings.system }, past)
     const answer: readonly StoredMessage[] = begun === undefined ? [] : [{ role: 'assistant', ...begun }]
@@ -58,23 +63,22 @@ export class Speaker {
       from: (first) =>
         this.engine.countTokens([
           ...systemMessage(settings.system),
-          ...[...messages.slice(first), ...answer].flatMap(withTools),
+          ...[...messages.slice(first), ...answer].flatMap(shown),
         ]),
       text: (index) => this.#countText(messages[index]?.content ?? ''),
     }
-    const tools = this.#toolsFor(settings)
-    const taken = tools.length === 0 ? 0 : await this.#countText(JSON.stringify(tools))
-    const contextLength = this.engine.model.contextLength - taken
+    const contextLength = await this.#contextBeside(tools)
     // After an edit, messages that were left out may fit again.
     const known = this.#first < messages.length ? this.#first : 0
     this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, count)
     const seen = messages.slice(this.#first)
     const options = { ...replyOptions(settings, this.engine.model.sampling), tools }
     if (begun !== undefined) {
-      session.setMessages([...seen.flatMap(withTools), ...usedMessages(begun.used ?? [])])
+      const used = tools.length > 0 ? usedMessages(begun.used ?? []) : []
+      session.setMessages([...seen.flatMap(shown), ...used])
       return session.regenerate({ ...options, prefix: begun.content })
     }
-    session.setMessages(seen.slice(0, -1).flatMap(withTools))
+    session.setMessages(seen.slice(0, -1).flatMap(shown))
     return session.send(seen.at(-1)?.content ?? '', options)
   }
 
@@ -84,6 +88,29 @@ export class Speaker {
     const options = { ...replyOptions(settings, this.engine.model.sampling), tools: this.#toolsFor(settings) }
     if (this.#session === undefined) throw new Error('an answer goes on without its session')
     return this.#session.send(results, options)
+  }
+
+  /** About how many characters of a text like this the model reads as one message, with room for an answer. */
+  async readable(text: string, settings: Settings): Promise<number> {
+    const sample = text.slice(0, SAMPLE)
+    const contextLength = await this.#contextBeside(this.#toolsFor(settings))
+    const frame = await this.engine.countTokens([
+      ...systemMessage(settings.system),
+      { role: 'user', content: '.' },
+    ])
+    const room = contextLength - frame - roomForAnswer({ ...settings, contextLength })
+    return Math.max(0, (room * sample.length) / (await this.#countText(sample)))
+  }
+
+  /** Tokens of the context that the tools leave. */
+  async #contextBeside(tools: readonly Tool[]): Promise<number> {
+    const taken = tools.length === 0 ? 0 : await this.#countText(JSON.stringify(tools))
+    return this.engine.model.contextLength - taken
+  }
+
+  /** Whether an answer may use the page's tools. */
+  hasTools(settings: Settings): boolean {
+    return this.#toolsFor(settings).length > 0
   }
 
   #toolsFor({ tools }: Settings): readonly Tool[] {
@@ -161,6 +188,8 @@ const withTools = ({ role, content, used = [] }: StoredMessage): readonly Messag
   ...usedMessages(used),
   { role, content },
 ]
+
+const plain = ({ role, content }: StoredMessage): readonly Message[] => [{ role, content }]
 
 /** False for calls and results, which are parts of the answer that follows. */
 const isTurn = ({ role, toolCalls = [] }: Message): boolean => role !== 'tool' && toolCalls.length === 0

@@ -44,16 +44,14 @@ export function askEarly(): void {
 export async function embeddedFile(
   { url, name }: EmbeddedModel,
   signal: AbortSignal,
-  onProgress: (loaded: number, total: number) => void,
+  onProgress: (loaded: number) => void,
 ): Promise<File | undefined> {
   const early = asked?.url === url ? asked.answer : undefined
   asked = undefined
   const { response, isKept } = await (early ?? askFor(url, { signal }))
-  const { ok, body, headers } = response
+  const { ok, body } = response
   if (!ok || body === null) return undefined
   if (isKept) return new File([await response.blob()], `${name}.hbm`)
-  // A compressed body is longer than its header says.
-  const total = headers.has('content-encoding') ? 0 : Number(headers.get('content-length') ?? 0)
   const parts: BlobPart[] = []
   let loaded = 0
   const reader = body.getReader()
@@ -64,7 +62,7 @@ export async function embeddedFile(
     if (done) break
     parts.push(value)
     loaded += value.byteLength
-    onProgress(loaded, total)
+    onProgress(loaded)
   }
   return new File(parts, `${name}.hbm`)
 }

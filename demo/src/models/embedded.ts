@@ -9,6 +9,8 @@ export interface EmbeddedModel {
   readonly kind: 'embedded'
   readonly name: string
   readonly url: string
+  /** Of the file. What a server says of it may be its compressed length. */
+  readonly bytes: number
   /** One sentence that helps a person choose. */
   readonly about: Word
   /** What it does well and what not, for the first screen. */
@@ -30,6 +32,7 @@ export const DEFAULT: EmbeddedModel = {
   kind: 'embedded',
   name: 'Halfbyte Stories',
   url: storiesUrl,
+  bytes: 5_333_184,
   about: 'aboutStories',
   promise: 'promiseStories',
   usesTools: true,
@@ -41,6 +44,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     kind: 'embedded',
     name: 'Halfbyte Mamba',
     url: mambaUrl,
+    bytes: 4_874_432,
     about: 'aboutMamba',
     // A state takes 0.73 MB whatever the conversation's length; the rest is for places to go back to.
     stateBytes: 8e6,

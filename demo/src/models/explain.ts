@@ -5,13 +5,15 @@ import { isOffline } from '../../../src/chat-ui/texts.ts'
 import { type HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import { parseHubAddress } from '../../../src/store/hub.ts'
 import { bytes } from '../shell/units.ts'
-import { reason, t } from '../words/words.ts'
+import { language, reason, t } from '../words/words.ts'
 
 export interface Explained {
   /** What happened, and what to do. */
   readonly text: string
   /** The message as it was, if it says more. */
   readonly details: string | undefined
+  /** True if a larger model could do it. */
+  readonly wantsLarger?: true
 }
 
 /**
@@ -25,10 +27,22 @@ export function explain(error: unknown): Explained {
     const text = reason('internal', {})
     return text === undefined ? { text: sentence(message), details: undefined } : { text, details: message }
   }
+  const { letters, most, isOwnLimit } = error.detail
+  if (typeof letters === 'number' && typeof most === 'number') {
+    const values = { most: rounded(most), count: letters.toLocaleString(language()) }
+    const text = t(isOwnLimit === true ? 'longMessage' : 'longMessageHere', values)
+    return { text, details: message, wantsLarger: true }
+  }
   const [said = message] = message.split(/;\s/, 1)
   // What stands in brackets at the end helps a developer; the details have it.
   const what = reason(error.code, valuesOf(error)) ?? sentence(said.replace(/\s\([^()]*\)$/, ''))
   return { text: `${what} ${t(`step-${error.code}`)}`, details: message }
+}
+
+/** A count of which about two digits are known, as people write it. */
+function rounded(count: number): string {
+  const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, count))) - 1)
+  return (Math.floor(count / unit) * unit).toLocaleString(language())
 }
 
 /** Why an address can never be loaded; undefined if it is worth trying. */

@@ -176,9 +176,12 @@ export class ModelSlot {
     void before?.engine.dispose().catch(() => undefined)
   }
 
-  /** Makes room for a successor, after a look at its header: a wrong file is not worth it. */
+  /**
+   * Makes room for a successor, after a look at its header: a wrong file is not worth it. The page's own models are
+   * right.
+   */
   async #vacate(choice: ModelChoice, settings: EngineSettings, { signal }: AbortController): Promise<void> {
-    await this.#probe(choice, settings, signal)
+    if (choice.kind !== 'embedded') await this.#probe(choice, settings, signal)
     await this.idle()
     if (!signal.aborted) await this.#leave()
   }
@@ -310,7 +313,8 @@ async function sourceOf(
 ): Promise<ModelSource> {
   if (choice.kind !== 'embedded') return choiceSource(choice)
   const start = performance.now()
-  const file = await embeddedFile(choice, signal, (loaded, total) => {
+  const { bytes: total } = choice
+  const file = await embeddedFile(choice, signal, (loaded) => {
     const bytesPerSecond = (loaded / Math.max(1, performance.now() - start)) * 1000
     const secondsLeft = (total - loaded) / bytesPerSecond
     onProgress({
@@ -319,7 +323,7 @@ async function sourceOf(
       total,
       cached: false,
       bytesPerSecond,
-      ...(total > 0 && { secondsLeft }),
+      secondsLeft,
     })
   }).catch(() => undefined)
   signal.throwIfAborted()

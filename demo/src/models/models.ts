@@ -18,9 +18,9 @@ export function choiceName(choice: ModelChoice): string {
   }
 }
 
-/** Empty for a model of which the page knows nothing. */
+/** What to expect of a model; of most the page knows only that they are small. */
 export const promiseOf = (choice: ModelChoice): string =>
-  choice.kind === 'embedded' && choice.promise !== undefined ? t(choice.promise) : ''
+  t((choice.kind === 'embedded' && choice.promise) || 'promiseOther')
 
 export const usesTools = (choice: ModelChoice): boolean =>
   choice.kind === 'embedded' && choice.usesTools === true

@@ -14,12 +14,12 @@ import { choiceName } from './models.ts'
 type Loading = Extract<Phase, { readonly name: 'loading' }>
 
 /** What needs the person's attention, with ways to continue. */
-export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
+export function renderNotice(chat: Chat, larger: () => void): TemplateResult | typeof nothing {
   const { phase, choice } = chat.model
   switch (phase.name) {
     case 'loading':
       if (phase.after !== undefined) return html`<div class="notice error">${reason(phase.after)}</div>`
-      if (phase.verdict === undefined || chat.problem !== undefined) return about(chat)
+      if (phase.verdict === undefined || chat.problem !== undefined) return about(chat, larger)
       return html`<div class="notice">
         <p role="status" dir="auto">${verdictText(choiceName(chat.model.choice), phase.verdict)}</p>
       </div>`
@@ -38,7 +38,7 @@ export function renderNotice(chat: Chat): TemplateResult | typeof nothing {
         </div>
       </div>`
     case 'ready':
-      return about(chat)
+      return about(chat, larger)
     default:
       throw new TypeError(`unknown phase ${JSON.stringify(phase satisfies never)}`)
   }
@@ -51,11 +51,17 @@ function reason({ text, details }: Explained): TemplateResult {
 }
 
 /** What there is to say while a model answers, or soon will. */
-function about(chat: Chat): TemplateResult | typeof nothing {
+function about(chat: Chat, larger: () => void): TemplateResult | typeof nothing {
   if (chat.problem !== undefined) {
-    return html`<div class="notice error">${reason(chat.problem)}</div>`
+    return html`<div class="notice error">
+      ${reason(chat.problem)}
+      <div class="row">
+        ${chat.problem.wantsLarger ? html`<button class="outline" @click=${larger}>${t('larger')}</button>` : nothing}
+        <button class="outline" @click=${() => chat.understand()}>${t('ok')}</button>
+      </div>
+    </div>`
   }
-  if (chat.lacksPart) {
+  if (chat.parts.isMissing) {
     return html`<div class="notice">
       <p role="alert">${t('partMissing')}</p>
       <div class="row"><button class="outline" @click=${() => location.reload()}>${t('reloadPage')}</button></div>
@@ -209,13 +215,11 @@ function loadingSaid(phase: Loading): string {
 const retryOf = ({ progress }: Loading) => (progress?.phase === 'download' ? progress.retry : undefined)
 
 /** The screen reader message: the state, then the answer once it is complete, not token by token. */
-export function announcement({ model, conversation, figures, isAnswering }: Chat): string {
-  if (isAnswering) return t('answering')
+export function announcement({ model, conversation, hasSpoken, isAnswering }: Chat): string {
+  if (isAnswering && model.engine !== undefined) return t('answering')
   if (model.engine === undefined) return model.phase.name === 'loading' ? loadingSaid(model.phase) : ''
   // A notice is read aloud by itself.
   if (model.phase.name === 'failed' || model.phase.name === 'empty') return ''
   const last = conversation.messages.at(-1)
-  return last?.role === 'assistant' && figures !== undefined
-    ? t('says', { text: partsOf(last).answer })
-    : t('ready')
+  return last?.role === 'assistant' && hasSpoken ? t('says', { text: partsOf(last).answer }) : t('ready')
 }

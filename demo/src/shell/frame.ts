@@ -41,9 +41,8 @@ export function renderBar({ model, conversation }: Chat, isWide: boolean, acts: 
 }
 
 /** Nothing until it is known whether there is a conversation to show instead. */
-export function renderWelcome({ model, isOpen }: Chat, acts: Acts): TemplateResult | typeof nothing {
+export function renderWelcome({ model, isOpen, canAsk }: Chat, acts: Acts): TemplateResult | typeof nothing {
   if (!isOpen && isReturning()) return nothing
-  const isReady = model.engine !== undefined
   return html`<div class="empty">
     ${logo()}
     <h2>${t('welcome')}</h2>
@@ -51,7 +50,7 @@ export function renderWelcome({ model, isOpen }: Chat, acts: Acts): TemplateResu
     <div class="starters">
       ${STARTERS.map(
         (text) =>
-          html`<button class="outline" dir="auto" ?disabled=${!isReady} @click=${() => acts.send(text)}>${text}</button>`,
+          html`<button class="outline" dir="auto" ?disabled=${!canAsk} @click=${() => acts.send(text)}>${text}</button>`,
       )}
     </div>
     <p class="promise"><span>${promiseOf(model.shown)}</span> <button class="link"

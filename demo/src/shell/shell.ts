@@ -12,7 +12,8 @@ export function replaceShell(app: HTMLElement): void {
   const hadFocus = typed !== undefined && typed === document.activeElement
   delete app.dataset['shell']
   if (typed && area) {
-    area.value = typed.value
+    // What an earlier visit left is there already.
+    if (typed.value !== '') area.value = typed.value
     // Browsers that cannot size a field by its content do it at this event.
     area.dispatchEvent(new Event('input'))
     if (hadFocus) {

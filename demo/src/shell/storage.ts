@@ -1,19 +1,29 @@
-// Storage. In: a key of localStorage. Out: its text, if the browser grants storage.
+// Storage. In: a key of localStorage, or of this tab's own storage. Out: its text, if the browser grants storage.
 
 /** Undefined also where storage is refused. */
-export function readItem(key: string): string | undefined {
+export const readItem = (key: string): string | undefined => read(() => localStorage, key)
+
+/** `undefined` removes it. */
+export const writeItem = (key: string, value: string | undefined): void =>
+  write(() => localStorage, key, value)
+
+/** The same for this tab alone, until it closes. */
+export const sessionItem = (key: string): string | undefined => read(() => sessionStorage, key)
+export const writeSessionItem = (key: string, value: string | undefined): void =>
+  write(() => sessionStorage, key, value)
+
+function read(storage: () => Storage, key: string): string | undefined {
   try {
-    return localStorage.getItem(key) ?? undefined
+    return storage().getItem(key) ?? undefined
   } catch {
     return undefined
   }
 }
 
-/** `undefined` removes it. */
-export function writeItem(key: string, value: string | undefined): void {
+function write(storage: () => Storage, key: string, value: string | undefined): void {
   try {
-    if (value === undefined) localStorage.removeItem(key)
-    else localStorage.setItem(key, value)
+    if (value === undefined) storage().removeItem(key)
+    else storage().setItem(key, value)
   } catch {
     // A private window may refuse storage. What is kept there is only a convenience.
   }

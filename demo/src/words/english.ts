@@ -38,6 +38,11 @@ export const ENGLISH = {
   toolCalculate: 'Calculator',
   toolDate: 'Date and time',
   toolUnits: 'Unit conversion',
+  sumForeign: 'refused, since nobody named {number}',
+  sumUnread: 'I could not read that sum. Please write it in figures, such as 15 % of 240.',
+  noAnswer: 'The model gave no answer. Ask in other words, or choose a larger model.',
+  careAnswer:
+    'I am sorry that it is this hard right now. You do not have to go through it alone, and talking to a person can help.\n\n- If you or someone else may be in danger now, please call your local emergency number.\n- [findahelpline.com](https://findahelpline.com) lists free and confidential help lines in your country, by phone, text or chat.\n- If you can, tell someone whom you trust how you feel, and stay near them.\n\nThis page is only a small program. The people there will listen to you.',
   newChat: 'New chat',
   search: 'Search conversations',
   searchHint: 'Search',
@@ -126,7 +131,9 @@ export const ENGLISH = {
   remove: 'Remove',
   aboutStories:
     'Comes with this page. It tells stories, makes small talk and uses tools, but knows no facts.',
-  promiseStories: 'It is good at stories, small talk and sums. It knows no facts.',
+  promiseStories:
+    'It tells stories, makes small talk and does plain sums. It knows no facts and makes mistakes.',
+  promiseOther: 'Models of this size make mistakes. Check what matters.',
   aboutMamba: 'Halfbyte Stories without attention: long conversations take no more memory than short ones.',
   file: 'file',
   notLoaded: '{name} was not loaded.',
@@ -143,6 +150,10 @@ export const ENGLISH = {
   'step-context-overflow': 'Shorten the message, or set a longer context in the settings.',
   'step-disposed': 'Load the model again.',
   'step-internal': 'Load the model again. If this happens again, please report the details.',
+  longMessage:
+    'This model reads about {most} characters of one message, and yours has {count}. Shorten it, or choose a larger model.',
+  longMessageHere:
+    'This model reads about {most} characters of one message with the context that is set, and yours has {count}. Shorten it, set a longer context, or choose a larger model.',
   offline: 'This device is offline. Models that are stored on it can be used.',
   noAddress: '{address} is not an address. One looks like https://example.com/model.gguf.',
   noPage:

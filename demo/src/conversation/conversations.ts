@@ -1,0 +1,129 @@
+// Conversations. In: what the person does with them, and what other tabs do. Out: the open one, and all of them.
+import type { Explained } from '../models/explain.ts'
+import type { Figures } from './answer.ts'
+import { ConversationStore } from './store/conversation-store.ts'
+import { type Conversation, newConversation, renamed, withMessages } from './store/conversations.ts'
+import { unkeep } from './store/kept.ts'
+import { forked, turned } from './store/versions.ts'
+
+/** The conversations of one page, of which one is open. It sends `change` when it has changed. */
+export abstract class Conversations extends EventTarget {
+  conversation: Conversation = newConversation()
+  isAnswering = false
+  figures: Figures | undefined
+  /** True if the last message is an answer that was given during this visit. */
+  hasSpoken = false
+  /** The last error in an answer. */
+  problem: Explained | undefined
+  protected readonly store = new ConversationStore()
+
+  constructor() {
+    super()
+    this.store.changedElsewhere = (id, conversation) => this.#follow(id, conversation)
+  }
+
+  /** Resolves when nothing is being answered. */
+  abstract readonly answered: Promise<void>
+
+  /** Ends the answer under way. */
+  abstract stop(): void
+
+  /** Frees what a model holds of a conversation that was removed. */
+  protected abstract forget(id: string): Promise<void>
+
+  /** Newest first. */
+  get conversations(): readonly Conversation[] {
+    return this.store.all
+  }
+
+  /** The conversation that was removed last, which can be brought back. */
+  get removed(): Conversation | undefined {
+    return this.store.removed
+  }
+
+  /** Shows the next newer or older version of message `index`. */
+  async turn(index: number, step: 1 | -1): Promise<void> {
+    if (this.isAnswering) return
+    const turnedTo = withMessages(this.conversation, turned(this.conversation.messages, index, step))
+    this.conversation = turnedTo
+    this.figures = undefined
+    this.hasSpoken = false
+    this.changed()
+    const stored = await this.store.put(turnedTo)
+    if (this.conversation === turnedTo) this.conversation = stored
+    this.changed()
+  }
+
+  /** Goes on from message `index` in a conversation of its own. */
+  async fork(index: number): Promise<void> {
+    if (this.isAnswering) return
+    const fork = forked(this.conversation, index)
+    this.show(fork)
+    await this.store.put(fork)
+    this.changed()
+  }
+
+  fresh(): void {
+    if (this.conversation.messages.length > 0) this.show(newConversation())
+  }
+
+  open(id: string): void {
+    const conversation = this.store.find(id)
+    if (conversation !== undefined && id !== this.conversation.id) this.show(conversation)
+  }
+
+  /** Gives a conversation a title. If it is being answered, this waits for the answer's end. */
+  async rename(id: string, title: string): Promise<void> {
+    if (id === this.conversation.id) await this.answered
+    const conversation = this.store.find(id)
+    if (conversation === undefined) return
+    const stored = this.store.put(renamed(conversation, title))
+    if (id === this.conversation.id) this.conversation = renamed(this.conversation, title)
+    this.changed()
+    await stored
+  }
+
+  /** Stores conversations of a file. One whose id is taken gets another. */
+  async add(conversations: readonly Conversation[]): Promise<void> {
+    await this.store.add(conversations)
+    this.changed()
+  }
+
+  async remove(id: string): Promise<void> {
+    const gone = this.store.remove(id)
+    if (id === this.conversation.id) this.fresh()
+    this.changed()
+    await gone
+    await this.forget(id)
+    await unkeep(id)
+  }
+
+  /** Brings back what was removed last. */
+  async restore(): Promise<void> {
+    const stored = this.store.restore()
+    this.changed()
+    await stored
+  }
+
+  /** Shows what another tab has done. */
+  #follow(id: string, conversation: Conversation | undefined): void {
+    if (id === this.conversation.id) {
+      if (conversation === undefined) this.show(newConversation())
+      else if (!this.isAnswering) this.conversation = conversation
+    }
+    this.changed()
+  }
+
+  protected show(conversation: Conversation): void {
+    this.stop()
+    this.conversation = conversation
+    this.problem = undefined
+    this.figures = undefined
+    this.hasSpoken = false
+    this.changed()
+  }
+
+  protected changed(): void {
+    this.dispatchEvent(new Event('change'))
+  }
+}

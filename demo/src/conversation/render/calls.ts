@@ -1,0 +1,71 @@
+// Calls. In: an answer in which a model wrote calls of tools as text. Out: the answer without them.
+
+/** How a block of calls begins and ends in the forms that models write. */
+const BLOCKS: ReadonlyMap<string, string | undefined> = new Map([
+  ['<tool_call>', '</tool_call>'],
+  ['<tool_response>', '</tool_response>'],
+  ['<function=', '</function>'],
+  ['[TOOL_CALLS]', undefined],
+  ['<|python_tag|>', undefined],
+  ['<|tool_call|>', '<|/tool_call|>'],
+  ['functools[', ']'],
+  ['<|tool_call_start|>', '<|tool_call_end|>'],
+  ['<function_calls>', '</function_calls>'],
+  ['<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>'],
+  ['<｜tool▁call▁begin｜>', '<｜tool▁call▁end｜>'],
+])
+const MARKS = [...BLOCKS.keys()]
+/** Where the marks are special tokens, they are not in the text. */
+const BARE = /^\s*\[?\s*\{\s*"name"\s*:\s*"[^"]*"\s*,\s*"(?:arguments|parameters)"\s*:/
+/** The same while it grows, without blanks. */
+const BARE_START = /^\[?\{"name":(?:"[^"]{0,64}(?:",?(?:"[a-z]{0,10}"?)?)?)?$/
+const BARE_BEGIN = '[{"name":'
+/** Letters of a mark at the very end of an answer that are taken for its beginning. */
+const CUT = 6
+/** Code, in which calls are what a person asked to see. */
+const CODE = /(?:^|\n)\s*(`{3,}|~{3,})[\s\S]*?(?:\n\s*\1|$)|`[^`\n]+`/g
+
+/** The text around calls outside code. `isGrowing`: what may be the beginning of a call is held back. */
+export function withoutCalls(text: string, isGrowing: boolean): string {
+  if (BARE.test(text) || (isGrowing && beginsBare(text))) return ''
+  if (!/[<[]/.test(text)) return text
+  const code = Array.from(text.matchAll(CODE), ({ index, 0: { length } }) => [index, index + length] as const)
+  const isCode = (at: number) => code.some(([begin, end]) => at >= begin && at < end)
+  let shown = ''
+  let from = 0
+  for (let found = nextMark(text, 0, isCode); found !== undefined; found = nextMark(text, from, isCode)) {
+    shown += text.slice(from, found.at)
+    const end = BLOCKS.get(found.mark)
+    const at = end === undefined ? -1 : text.indexOf(end, found.at + found.mark.length)
+    if (end === undefined || at < 0) return shown.trimEnd()
+    from = at + end.length
+  }
+  const rest = text.slice(from)
+  const cut = Math.max(...MARKS.map((mark) => partLength(rest, mark)))
+  const isMark = /^[<[]/.test(rest.slice(rest.length - cut))
+  const isHeld = cut > 0 && !isCode(text.length - cut) && (isGrowing || (isMark && cut >= CUT))
+  return shown + (isHeld ? rest.slice(0, -cut) : rest)
+}
+
+function beginsBare(text: string): boolean {
+  const dense = text.slice(0, 200).replaceAll(/\s/g, '')
+  if (dense === '') return false
+  return BARE_BEGIN.startsWith(dense) || BARE_BEGIN.slice(1).startsWith(dense) || BARE_START.test(dense)
+}
+
+function nextMark(text: string, from: number, isCode: (at: number) => boolean) {
+  let first: { readonly at: number; readonly mark: string } | undefined
+  for (const mark of MARKS) {
+    let at = text.indexOf(mark, from)
+    while (at >= 0 && isCode(at)) at = text.indexOf(mark, at + 1)
+    if (at >= 0 && (first === undefined || at < first.at)) first = { at, mark }
+  }
+  return first
+}
+
+/** Length of the longest end of the text that begins the mark. */
+function partLength(text: string, mark: string): number {
+  for (let length = Math.min(mark.length - 1, text.length); length > 0; length--)
+    if (text.endsWith(mark.slice(0, length))) return length
+  return 0
+}

@@ -1,0 +1,97 @@
+// Sums. In: questions as people ask them. Out: the expression that each spells, or none, and foreign numbers.
+import { describe, expect, test } from 'vitest'
+import { calculate, plainNumber } from './calculate.ts'
+import { askedSum, foreignNumber } from './sums.ts'
+
+const resultFor = (question: string, before?: number) => {
+  const asked = askedSum(question, before)
+  return asked === undefined ? undefined : plainNumber(calculate(asked))
+}
+
+describe('a question that is a sum', () => {
+  test.each([
+    ['What is 17 times 24?', '408'],
+    ['3.5 + 2.25', '5.75'],
+    ['What is 15 % of 240?', '36'],
+    ['what’s 15 percent of 240', '36'],
+    ['(2 + 3) * 4 =', '20'],
+    ['What is 2 + 3 * 4?', '14'],
+    ['7 x 8', '56'],
+    ['7x8?', '56'],
+    ['-5 + 8', '3'],
+    ['9 − 4', '5'],
+    ['What is 1,250 + 750?', '2000'],
+    ['what is twelve times twenty-five?', '300'],
+    ['What is 2 to the power of 10?', '1024'],
+    ['What is 5 squared?', '25'],
+    ['What is half of 90?', '45'],
+    ['Add 45 and 55.', '100'],
+    ['Subtract 18 from 50.', '32'],
+    ['Take 18 away from 50, please.', '32'],
+    ['Multiply 25 by 4.', '100'],
+    ['Divide 84 by 7.', '12'],
+    ['Can you work out 12 + 13 + 14 for me?', '39'],
+    ['Do you know what 81 / 9 is?', '9'],
+    ['100 + 10%', '110'],
+    ['80 - 25 %', '60'],
+  ])('%s', (question, value) => {
+    expect(resultFor(question)).toBe(value)
+  })
+})
+
+describe('a question that goes on from a result', () => {
+  test.each([
+    ['And times 2?', '200'],
+    ['plus 6', '106'],
+    ['minus 25', '75'],
+    ['And minus 4?', '96'],
+    ['Now divide that by 8.', '12.5'],
+    ['Add 10 to that.', '110'],
+    ['Add 10.', '110'],
+    ['Subtract 30.', '70'],
+    ['What is 15 % of that?', '15'],
+    ['What is half of it?', '50'],
+    ['and 14 plus 15?', '29'],
+  ])('%s', (question, value) => {
+    expect(resultFor(question, 100)).toBe(value)
+  })
+
+  test('without one there is nothing to go on from', () => {
+    for (const question of ['And times 2?', 'plus 6', 'Add 10 to that.', 'Add 10.'])
+      expect(askedSum(question, undefined)).toBeUndefined()
+  })
+})
+
+test.each([
+  'Hello!',
+  '42',
+  'What is 7?',
+  'What happened on 9/11?',
+  'I have 5 apples and get 3 more. How many do I have now?',
+  'Tell me a story about 3 + 4 foxes.',
+  'Is it 5 - 3?',
+  'What is 1 / 0?',
+  'What is it?',
+  'a - b',
+  '+',
+  '(2 + 3',
+])('%s is no sum that can be read', (question) => {
+  expect(askedSum(question, 100)).toBeUndefined()
+})
+
+describe('numbers of an expression that nobody named', () => {
+  test.each([
+    ['3.5 + 25', '3.5 + 2.25', [], '25'],
+    ['20 * 2', 'And times 2?', [408], '20'],
+    ['408 * 2', 'And times 2?', [408], undefined],
+    ['5 + 3', 'I have five apples and get 3 more.', [], undefined],
+    ['15 * 240', 'A coat costs 240 and is 15 % off.', [], '15'],
+    ['15% * 240', 'A coat costs 240 and is 15 % off.', [], undefined],
+    ['240 * 15 / 100', 'A coat costs 240 and is 15 percent off.', [], undefined],
+    ['240 * 0.15', 'A coat costs 240 and is 15 % off.', [], undefined],
+    ['24 / 2', 'Half of the 24 eggs are broken.', [], undefined],
+    ['1250 - 50', 'I have 1,250 coins and give 50 away.', [], undefined],
+  ] as const)('%s for "%s"', (expression, question, results, number) => {
+    expect(foreignNumber(expression, question, results)).toBe(number)
+  })
+})
