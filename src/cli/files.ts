@@ -86,9 +86,9 @@ const hubHere = (): Hub => ({ baseUrl: process.env['HF_ENDPOINT'], token: proces
  * names nothing is returned unchanged.
  */
 export async function placeOf(model: string): Promise<string> {
-  if (embeddedModel(model) !== undefined || isUrl(model)) return model
+  if (embeddedModel(model) !== undefined) return model
   // A path that cannot be inspected counts as existing; opening it reports the reason.
-  const isHere = !model.startsWith('hf:') && (await isThere(model).catch(() => true))
+  const isHere = !isUrl(model) && !model.startsWith('hf:') && (await isThere(model).catch(() => true))
   if (isHere) return resolve(model) + (/[\\/]$/.test(model) ? '/' : '')
   const address = parseHubAddress(catalogued(model)?.address ?? model)
   return address === undefined ? model : hubUrl(address, hubHere())

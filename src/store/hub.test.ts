@@ -23,6 +23,52 @@ describe('addresses', () => {
   })
 
   test.each([
+    ['https://huggingface.co/owner/name', ''],
+    ['https://huggingface.co/owner/name/', ''],
+    ['https://huggingface.co/owner/name?library=transformers', ''],
+    ['https://huggingface.co/owner/name#files', ''],
+    ['http://www.huggingface.co/owner/name', ''],
+    ['huggingface.co/owner/name', ''],
+    ['hf.co/owner/name', ''],
+    ['https://huggingface.co/owner/name/tree/main', ''],
+    ['https://huggingface.co/owner/name/blob/main/x.gguf', 'x.gguf'],
+    ['https://huggingface.co/owner/name/resolve/main/x.gguf', 'x.gguf'],
+    ['https://huggingface.co/owner/name/resolve/main/x.gguf?download=true', 'x.gguf'],
+    ['https://huggingface.co/owner/name/raw/main/sub/x%20y.gguf', 'sub/x%20y.gguf'],
+    ['https://huggingface.co/owner/name/resolve/main/', ''],
+  ])('%s is one as people copy it', (text, file) => {
+    const address = parseHubAddress(text)
+    expect(address && hubUrl(address)).toBe(`https://huggingface.co/owner/name/resolve/main/${file}`)
+  })
+
+  test('a page of another revision keeps it', () => {
+    const address = parseHubAddress('https://huggingface.co/owner/name/blob/refs%2Fpr%2F1/x.gguf')
+    expect(address).toEqual({ repo: 'owner/name', file: 'x.gguf', revision: 'refs/pr/1' })
+  })
+
+  test.each([
+    'https://huggingface.co/owner/name/resolve/main/../../../../other/name/resolve/main/x.gguf',
+    'https://huggingface.co/owner/name/blob/main/%2e%2e/x.gguf',
+    'https://huggingface.co/owner/name/blob/main/a//x.gguf',
+    'https://huggingface.co/owner/name/blob/%E0%A4%A/x.gguf',
+  ])('%s leads out of its repository, or nowhere', (text) => {
+    expect(() => {
+      const address = parseHubAddress(text)
+      return address && hubUrl(address)
+    }).toThrow(/is not a hub address/)
+  })
+
+  test.each([
+    'https://huggingface.co/owner',
+    'https://huggingface.co/datasets/owner/name',
+    'https://huggingface.co/owner/name/tree/main/onnx',
+    'https://huggingface.co/owner/name/resolve/main/onnx/',
+    'https://huggingface.co/api/models/name',
+    'https://huggingface.co.example/owner/name',
+    'https://a.example/huggingface.co/owner/name',
+  ])('%s is no page of a model', (text) => expect(parseHubAddress(text)).toBeUndefined())
+
+  test.each([
     'https://a.example/owner/name',
     'models/tiny.gguf',
     'models/TINY.GGUF',

@@ -28,17 +28,40 @@ export const WEIGHTS = /\.(gguf|hbm|safetensors|onnx|(onnx[._])?data(_\d+)?)$/i
 
 const HUGGING_FACE = 'https://huggingface.co/'
 
+/** A page or a file of Hugging Face, as its address is copied: repository, revision, path. */
+const PAGE = new RegExp(
+  '^(?:https?://)?(?:www\\.)?(?:huggingface|hf)\\.co/(?!api/|datasets/|spaces/)([\\w.-]+/[\\w.-]+)' +
+    '(?:/?|/(?:tree|blob|raw|resolve)/([^/?#]+)/?|/(?:blob|raw|resolve)/([^/?#]+)/([^?#]*[^/?#]))(?:[?#].*)?$',
+  'i',
+)
+
 /**
- * Parses `owner/name[:file][@revision]`: two plain names with one slash between them. Without the prefix
+ * Parses `owner/name[:file][@revision]`: two plain names with one slash between them. The address of a page or a file
+ * of Hugging Face means the same, with or without a query. Without the prefix
  * `hf:`, a text with the extension of a model file is not a hub address but a file next to the page. Returns
  * undefined for other kinds of address. Throws `unsupported` for a malformed address after `hf:`.
  */
 export function parseHubAddress(text: string): RepoAddress | undefined {
+  const page = PAGE.exec(text)
+  if (page !== null) return pageAddress(page)
   const [, prefix, repo, file, revision] =
     /^(hf:)?([a-z0-9][\w.-]*\/[a-z0-9][\w.-]*)(?::([^@]+))?(?:@(.+))?$/i.exec(text) ?? []
   if (repo !== undefined && (prefix ?? file ?? !WEIGHTS.test(text))) return { repo, file, revision }
   if (!text.startsWith('hf:')) return undefined
   throw malformed(text)
+}
+
+function pageAddress([text, repo = '', whole, part, file]: RegExpExecArray): RepoAddress {
+  const revision = whole ?? part
+  try {
+    return {
+      repo,
+      file: file && decodeURIComponent(file),
+      revision: revision && decodeURIComponent(revision),
+    }
+  } catch {
+    throw malformed(text)
+  }
 }
 
 const malformed = (text: string): HalfbyteError =>

@@ -9,7 +9,7 @@ import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
 import { t } from '../words/words.ts'
 import { EMBEDDED, type ModelChoice } from './embedded.ts'
-import { addressPlace, choiceName } from './models.ts'
+import { addressPlace, choiceName, typedAddress } from './models.ts'
 import { removeDownload, renderUnfinished, type Unfinished, unfinishedDownloads } from './unfinished.ts'
 
 export class ModelsDialog extends Modal {
@@ -131,7 +131,7 @@ export class ModelsDialog extends Modal {
   #onAddress(event: SubmitEvent): void {
     event.preventDefault()
     const text = this.querySelector<HTMLInputElement>('#address')?.value.trim() ?? ''
-    void this.#choose({ kind: 'address', address: catalogued(text)?.address ?? text })
+    void this.#choose({ kind: 'address', address: typedAddress(text) })
   }
 
   #onFiles(event: Event): void {

@@ -39,6 +39,15 @@ export function choiceSource(choice: ModelChoice): string | readonly File[] {
   }
 }
 
+/** What is typed as an address: a page of the hub by its short name, which has no query and can be remembered. */
+export function typedAddress(text: string): string {
+  const hub = parseHubAddress(text)
+  if (hub === undefined || /^hf:|^[^/]+\/[^/]+$/i.test(text)) return catalogued(text)?.address ?? text
+  const { repo, file, revision = 'main' } = hub
+  const name = `${repo}${file === undefined ? '' : `:${file}`}${revision === 'main' ? '' : `@${revision}`}`
+  return catalogued(name)?.address ?? name
+}
+
 /** In a folder of safetensors, small files lie beside the one with the weights. */
 function weightFile(files: readonly File[]): File | undefined {
   return files.toSorted((a, b) => b.size - a.size)[0]

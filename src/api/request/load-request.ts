@@ -28,11 +28,10 @@ export function resolveSource(
 }
 
 function placeOf(source: ModelSource, base: string | undefined, hub?: Hub): string | readonly File[] {
-  if (typeof source === 'string') {
-    const address = parseHubAddress(source)
+  if (typeof source === 'string' || source instanceof URL) {
+    const address = parseHubAddress(String(source))
     return address === undefined ? fetchable(absolute(source, base), base) : hubUrl(address, hub)
   }
-  if (source instanceof URL) return fetchable(absolute(source, base), base)
   if (isObject(source) && 'repo' in source) return hubUrl(repoOf(source as RepoAddress), hub)
   checkList('the model', Array.isArray(source) ? source : [])
   const files = [source].flat() as File[]

@@ -1,0 +1,25 @@
+// Addresses. In: what people type or paste. Out: the address that the page loads, names and remembers.
+import { expect, test } from 'vitest'
+import { CATALOGUE } from '../../../src/store/catalogue.ts'
+import { typedAddress } from './models.ts'
+
+test.each([
+  ['https://huggingface.co/owner/name/blob/main/x.gguf?download=true', 'owner/name:x.gguf'],
+  ['https://huggingface.co/owner/name/resolve/v1/sub/x.gguf', 'owner/name:sub/x.gguf@v1'],
+  ['huggingface.co/owner/name', 'owner/name'],
+  ['owner/name:x.gguf', 'owner/name:x.gguf'],
+  ['hf:owner/name', 'hf:owner/name'],
+  ['https://a.example/x.gguf?token=1', 'https://a.example/x.gguf?token=1'],
+  ['models/tiny.gguf', 'models/tiny.gguf'],
+])('%s is %s', (text, address) => {
+  expect(typedAddress(text)).toBe(address)
+})
+
+test('the page of a repository of the catalogue is the catalogue’s model', () => {
+  for (const { address } of CATALOGUE) {
+    const repo = address.split(/:|@/, 1)[0] ?? ''
+    expect(typedAddress(`https://huggingface.co/${repo.replace(/^hf:/, '')}`), address).toBe(
+      typedAddress(repo),
+    )
+  }
+})
