@@ -1,4 +1,5 @@
-// Puts sums to the chat page's default model, through the page's own speaker and tools, and counts right answers.
+// Puts sums to the chat page's default model, through the page's own speaker and tools, and counts right
+// answers.
 //
 // npx node bench/sums/main.ts [--seeds 1,2,3]
 import { parseArgs } from 'node:util'

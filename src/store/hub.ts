@@ -36,10 +36,10 @@ const PAGE = new RegExp(
 )
 
 /**
- * Parses `owner/name[:file][@revision]`: two plain names with one slash between them. The address of a page or a file
- * of Hugging Face means the same, with or without a query. Without the prefix
- * `hf:`, a text with the extension of a model file is not a hub address but a file next to the page. Returns
- * undefined for other kinds of address. Throws `unsupported` for a malformed address after `hf:`.
+ * Parses `owner/name[:file][@revision]`: two plain names with one slash between them. The address of a page
+ * or a file of Hugging Face means the same, with or without a query. Without the prefix `hf:`, a text with
+ * the extension of a model file is not a hub address but a file next to the page. Returns undefined for
+ * other kinds of address. Throws `unsupported` for a malformed address after `hf:`.
  */
 export function parseHubAddress(text: string): RepoAddress | undefined {
   const page = PAGE.exec(text)

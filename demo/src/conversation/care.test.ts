@@ -1,4 +1,5 @@
-// Care. In: sentences of people in danger, and sentences that only sound alike. Out: which the page answers itself.
+// Care. In: sentences of people in danger, and sentences that only sound alike. Out: which the page answers
+// itself.
 import { describe, expect, test } from 'vitest'
 import { ENGLISH } from '../words/english.ts'
 import { HEBREW } from '../words/hebrew.ts'

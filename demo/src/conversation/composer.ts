@@ -1,5 +1,5 @@
-// The composer. In: whether a message can be answered, or one is being answered. Out: events `send`, with the text and quoted
-// files, and `stop`.
+// The composer. In: whether a message can be answered, or one is being answered. Out: events `send`, with the
+// text and quoted files, and `stop`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { Composer } from '../../../src/chat-ui/composer.ts'
 import { icon } from '../shell/icons.ts'

@@ -1,4 +1,5 @@
-// Conversations. In: what the person does with them, and what other tabs do. Out: the open one, and all of them.
+// Conversations. In: what the person does with them, and what other tabs do. Out: the open one, and all of
+// them.
 import type { Explained } from '../models/explain.ts'
 import type { Figures } from './answer.ts'
 import { ConversationStore } from './store/conversation-store.ts'

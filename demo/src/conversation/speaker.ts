@@ -90,7 +90,9 @@ export class Speaker {
     return this.#session.send(results, options)
   }
 
-  /** About how many characters of a text like this the model reads as one message, with room for an answer. */
+  /**
+   * About how many characters of a text like this the model reads as one message, with room for an answer.
+   */
   async readable(text: string, settings: Settings): Promise<number> {
     const sample = text.slice(0, SAMPLE)
     const contextLength = await this.#contextBeside(this.#toolsFor(settings))

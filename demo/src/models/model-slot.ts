@@ -177,8 +177,8 @@ export class ModelSlot {
   }
 
   /**
-   * Makes room for a successor, after a look at its header: a wrong file is not worth it. The page's own models are
-   * right.
+   * Makes room for a successor, after a look at its header: a wrong file is not worth it. The page's own
+   * models are right.
    */
   async #vacate(choice: ModelChoice, settings: EngineSettings, { signal }: AbortController): Promise<void> {
     if (choice.kind !== 'embedded') await this.#probe(choice, settings, signal)

@@ -39,7 +39,10 @@ export function choiceSource(choice: ModelChoice): string | readonly File[] {
   }
 }
 
-/** What is typed as an address: a page of the hub by its short name, which has no query and can be remembered. */
+/**
+ * What is typed as an address: a page of the hub by its short name, which has no query and can be
+ * remembered.
+ */
 export function typedAddress(text: string): string {
   const hub = parseHubAddress(text)
   if (hub === undefined || /^hf:|^[^/]+\/[^/]+$/i.test(text)) return catalogued(text)?.address ?? text

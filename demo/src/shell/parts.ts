@@ -1,4 +1,5 @@
-// Parts. In: imports of the page's code that follow later. Out: whether they came, and whether one is missing.
+// Parts. In: imports of the page's code that follow later. Out: whether they came, and whether one is
+// missing.
 
 /** Parts of the page's code; one that does not come may belong to a build that is gone. */
 export class Parts {

@@ -1,4 +1,5 @@
-// Storage. In: a key of localStorage, or of this tab's own storage. Out: its text, if the browser grants storage.
+// Storage. In: a key of localStorage, or of this tab's own storage. Out: its text, if the browser grants
+// storage.
 
 /** Undefined also where storage is refused. */
 export const readItem = (key: string): string | undefined => read(() => localStorage, key)

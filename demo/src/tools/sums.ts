@@ -1,4 +1,5 @@
-// Sums. In: a question, and results before it. Out: the expression that it spells, and the numbers that it names.
+// Sums. In: a question, and results before it. Out: the expression that it spells, and the numbers that it
+// names.
 import { calculate } from './calculate.ts'
 
 const ONES =
@@ -57,8 +58,8 @@ const inFigures = (text: string): string =>
     .replace(TENS_AND_ONES, (_, tens, ones) => String(Number(tens) + Number(ones)))
 
 /**
- * The expression of a question that is a sum and nothing else, such as `What is 15 % of 240?`; undefined for any other.
- * `before` is the result that `that` means, and that `and times 2` goes on from.
+ * The expression of a question that is a sum and nothing else, such as `What is 15 % of 240?`; undefined for
+ * any other. `before` is the result that `that` means, and that `and times 2` goes on from.
  */
 export function askedSum(question: string, before: number | undefined): string | undefined {
   if (question.length > LONGEST) return undefined
@@ -106,7 +107,10 @@ const numbersIn = (text: string): readonly string[] =>
     ([, figures, percent]) => `${Number(figures)}${percent === undefined ? '' : '%'}`,
   )
 
-/** The first number of an expression that neither the question nor `results` have; undefined if there is none. */
+/**
+ * The first number of an expression that neither the question nor `results` have; undefined if there is
+ * none.
+ */
 export function foreignNumber(
   expression: string,
   question: string,

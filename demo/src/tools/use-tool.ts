@@ -33,8 +33,8 @@ export function useTool(call: ToolCall, said: Said, now = new Date()): ToolUse {
 }
 
 /**
- * The sum that the question spells, whatever the model made of it. Where it spells none, the model's, if its numbers
- * are those of the question or of earlier results: small models copy numbers wrongly.
+ * The sum that the question spells, whatever the model made of it. Where it spells none, the model's, if its
+ * numbers are those of the question or of earlier results: small models copy numbers wrongly.
  */
 function calculated(call: ToolCall, { question, results }: Said): ToolUse {
   const expression = String(call.arguments['expression'])

@@ -1,7 +1,7 @@
 // In: the built chat page with its default model, questions for its tools. Out: whether a tool works the
 // answer out, the person sees it, and a later turn still knows it.
 import { expect, test } from '@playwright/test'
-import { answers, ask, openChat, openModels, ready, set } from './chat-page.ts'
+import { answers, ask, openChat, openModels, ready, set } from '../chat-page.ts'
 
 test('a sum is worked out by the calculator, which the answer shows, also after a reload', async ({
   page,

@@ -1,7 +1,7 @@
-// In: the built chat page whose model is slow to come, and a page that is left. Out: whether what a person writes
-// meanwhile is answered or still there.
+// In: the built chat page whose model is slow to come, and a page that is left. Out: whether what a person
+// writes meanwhile is answered or still there.
 import { expect, type Page, test } from '@playwright/test'
-import { answers, composer, loadingLine, openChat, ready, say, sendButton, set } from './chat-page.ts'
+import { answers, composer, loadingLine, openChat, ready, say, sendButton, set } from '../chat-page.ts'
 
 /** Holds the model back until the returned function is called. */
 async function holdModel(page: Page): Promise<() => void> {

@@ -1,7 +1,8 @@
-// In: the built chat page, someone who may be in danger. Out: whether the page itself answers, with help, in its language.
+// In: the built chat page, someone who may be in danger. Out: whether the page itself answers, with help, in
+// its language.
 import { expect, test } from '@playwright/test'
-import { violations } from '../violations.ts'
-import { answers, ask, openChat, overflowing } from './chat-page.ts'
+import { violations } from '../../violations.ts'
+import { answers, ask, openChat, overflowing } from '../chat-page.ts'
 
 test('who writes that they want to die is answered by the page, with places that help, and read aloud', async ({
   page,
