@@ -1,4 +1,4 @@
-// A whole float model to compress. In: where to write. Out: the 0.5B shape as a GGUF of F16 matrices, 1 GB.
+// Writes a whole float model to compress: the 0.5B shape as a GGUF of F16 matrices, 1 GB.
 //
 //   npx node bench/float-shape.ts FILE.gguf
 //

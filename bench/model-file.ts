@@ -1,4 +1,4 @@
-// The bench's model. In: a shape. Out: a GGUF file of random weights of that shape, written once and kept.
+// Writes the bench's model of a shape, a GGUF file of random weights, once and keeps it.
 import { execFile } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { mkdir, rename, stat } from 'node:fs/promises'

@@ -1,5 +1,5 @@
-// How sure a difference of two models is. In: models, a text. Out: each model's perplexity, and how far its
-// loss is from the first model's, in nats per token with a standard error over windows.
+// Tells how sure a difference of two models is: each model's perplexity on a text, and how far its loss is
+// from the first model's, in nats per token with a standard error over windows.
 //
 //   npx node bench/paired-loss.ts TEXT MODEL... [--chunks 60] [--context 256] [--threads 1]
 //

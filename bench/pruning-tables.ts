@@ -1,5 +1,5 @@
-// Tables of pruning. In: lines that bench/pruning.ts printed. Out: Markdown on stdout, and with --svg FILE
-// the curve of perplexity by sparsity, with --damp-svg FILE that by dampening.
+// Makes tables of the lines that bench/pruning.ts printed: Markdown on stdout, and with --svg FILE the curve
+// of perplexity by sparsity, with --damp-svg FILE that by dampening.
 //
 //   node bench/pruning-tables.ts runs.jsonl [--svg FILE] [--damp-svg FILE] [--title TEXT]
 //

@@ -1,5 +1,4 @@
-// What pruning costs. In: a model, calibration text, held-out text. Out: perplexity by method, pattern and
-// sparsity as JSON, one line for each run.
+// Measures what pruning costs: perplexity by method, pattern and sparsity as JSON, one line for each run.
 //
 //   npx node bench/pruning.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24] [--context 256]
 //     [--methods obs,sparsegpt,wanda,magnitude] [--runs 0.5,0.7,2:4,sv32@0.5] [--seeds 3] [--weights f32]

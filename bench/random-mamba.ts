@@ -1,5 +1,4 @@
-// A random Mamba. In: a shape, its source of numbers. Out: the tensors and keys of its GGUF file, as
-// llama.cpp would quantise it.
+// Makes the tensors and keys of a random Mamba's GGUF file, as llama.cpp would quantise it.
 import type { GgufValue } from '../test/conformance/testing/writers/gguf-writer.ts'
 import type { RecurrentShape } from './shapes.ts'
 

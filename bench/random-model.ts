@@ -1,5 +1,5 @@
-// A random model. In: a shape and a seed. Out: a Q4_0 GGUF of that shape, as chunks. Its text means nothing,
-// but it runs at the speed of a real model.
+// Makes a random Q4_0 GGUF of a shape, as chunks. Its text means nothing, but it runs at the speed of a real
+// model.
 
 import type { GgufContents, GgufTensor, GgufValue } from '../test/conformance/testing/writers/gguf-writer.ts'
 import { Random } from '../test/helpers/random.ts'

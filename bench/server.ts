@@ -1,4 +1,4 @@
-// The bench's server. In: a model file, or none. Out: isolated pages and the model on one local address.
+// The bench's server: isolated pages, and a model file if there is one, on one local address.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

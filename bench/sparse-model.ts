@@ -1,5 +1,5 @@
-// node bench/sparse-model.ts FORMAT KEPT. In: a sparse format, the share that is kept. Out: the bench's model
-// with zeros, as a GGUF and a pack.
+// node bench/sparse-model.ts FORMAT KEPT writes the bench's model with zeros in a sparse format, as a GGUF
+// and a pack; KEPT is the share that is kept.
 import { execFile } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'

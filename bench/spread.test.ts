@@ -1,4 +1,4 @@
-// In: made-up samples. Out: whether median, least and most are theirs.
+// Tests that median, least and most are those of the samples.
 import { expect, test } from 'vitest'
 import { spread } from './spread.ts'
 

@@ -1,4 +1,4 @@
-// Spread. In: samples. Out: their median, the least and the most, as numbers and as text.
+// Tells the median, the least and the most of samples, as numbers and as text.
 
 export interface Spread {
   readonly median: number

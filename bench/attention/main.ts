@@ -1,4 +1,4 @@
-// npm run bench:attention. In: options. Out: attention's share of a step by position, as tables.
+// npm run bench:attention prints attention's share of a step by position, as tables.
 
 import { cpus } from 'node:os'
 import { Command } from 'commander'

@@ -1,5 +1,5 @@
-// npm run bench:constrain. In: options. Out: what a mask costs on a vocabulary of 151,936 tokens, for each
-// kind of constraint.
+// npm run bench:constrain prints what a mask costs on a vocabulary of 151,936 tokens, for each kind of
+// constraint.
 
 import { existsSync } from 'node:fs'
 import { cpus } from 'node:os'

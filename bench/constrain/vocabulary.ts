@@ -1,5 +1,4 @@
-// A vocabulary of a size. In: vocabulary files of byte-level BPE models. Out: their tokens in turn, until
-// there are enough.
+// Makes a vocabulary of any size from the tokens of byte-level BPE models in turn.
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { bufferSource } from '../../src/base/bytes.ts'

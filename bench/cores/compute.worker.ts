@@ -1,5 +1,4 @@
-// A compute worker on a simulated core. In: the core's folder, then what a compute worker is told. Out: the
-// same as a compute worker does, within the core's quota.
+// A compute worker that joins a simulated core first, and so keeps within the core's quota.
 import { workerData } from 'node:worker_threads'
 import { joinCore } from './quota.ts'
 import '../../src/cli/compute-worker.ts'

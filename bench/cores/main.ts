@@ -1,6 +1,5 @@
-// The bench of unequal cores: node bench/cores/main.ts. In: speeds of cores. Out: how fast each number of
-// threads decodes on them, how fast the measured number does, and how soon it follows a core that becomes
-// slow.
+// node bench/cores/main.ts measures cores of unequal speeds: how fast each number of threads decodes on them,
+// how fast the measured number does, and how soon it follows a core that becomes slow.
 
 import { openAsBlob } from 'node:fs'
 import { cpus, loadavg } from 'node:os'

@@ -1,5 +1,5 @@
-// CPU quotas for single threads. In: shares of a core. Out: groups that threads join, which get that share
-// and no more. Needs Linux with version 1 of the cpu cgroup, and root.
+// Makes groups that single threads join to get a share of a core and no more. Needs Linux with version 1 of
+// the cpu cgroup, and root.
 import { mkdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,5 +1,5 @@
-// Bare reads. In: the largest file of the origin's private file system. Out: how long reading it takes,
-// without anything else.
+// Measures how long it takes to read the largest file of the origin's private file system, without anything
+// else.
 
 /** Milliseconds, by way of reading. */
 export interface BareRead {

@@ -1,5 +1,4 @@
-// The bundled page. In: the loading bench's page. Out: it as applications ship it, served at
-// /bundle/index.html.
+// Bundles the loading bench's page as applications ship it, served at /bundle/index.html.
 //
 // A development server's modules come with their source maps, and every worker holds them: 11 MB that no
 // application has.

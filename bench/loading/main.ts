@@ -1,5 +1,5 @@
-// The loading bench: npm run bench:loading. In: options. Out: how much memory and time loading a model takes
-// in Chromium, from an address, from storage and from files, as a table and JSON.
+// npm run bench:loading measures how much memory and time loading a model takes in Chromium, from an address,
+// from storage and from files, as a table and JSON.
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { basename, resolve } from 'node:path'

@@ -1,5 +1,5 @@
-// The loading bench's page. In: words from the bench's server. Out: a model loaded from an address, from
-// storage or from files, its first word, and how fast storage alone is.
+// The loading bench's page: loads a model from an address, from storage or from files as the bench's server
+// says, and measures its first word and how fast storage alone is.
 //
 // It asks the server what to do and reports the result, because DevTools, which usually drive browsers, keep
 // everything that is downloaded.

@@ -1,5 +1,4 @@
-// Processes. In: a Chromium that was started. Out: what its renderers hold in memory, now and at most. Linux
-// alone tells.
+// Tells what the renderers of a Chromium hold in memory, now and at most. Linux alone tells.
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 
 /** Bytes of memory, files that are mapped included. */

@@ -1,4 +1,4 @@
-// Visitors. In: a bench server. Out: a Chromium without DevTools that does one job after another on its page.
+// Starts a Chromium without DevTools that does one job of a bench server after another.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// The catalogue. In: an engine's kind. Out: whether its package is here, where, and which version.
+// Tells whether the package of an engine's kind is here, where, and which version.
 
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'

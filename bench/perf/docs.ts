@@ -1,4 +1,4 @@
-// Docs. In: a page of docs/ and Markdown. Out: the page with the Markdown between its two markers.
+// Puts Markdown between the two markers of a page of docs/.
 
 export const BEGIN = '<!-- Written by npm run perf -- --docs: begin -->'
 export const END = '<!-- Written by npm run perf -- --docs: end -->'

@@ -1,5 +1,4 @@
-// npm run perf. In: options. Out: Halfbyte and its peers measured in turn, as JSON, as tables and, if wanted,
-// in docs/.
+// npm run perf measures Halfbyte and its peers in turn, as JSON, as tables and, if wanted, in docs/.
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { pathToFileURL } from 'node:url'

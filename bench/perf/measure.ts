@@ -1,5 +1,4 @@
-// Measuring. In: a shape, a number of threads, engines, seconds. Out: rounds of all engines in turn, saved
-// after each.
+// Measures rounds of all engines in turn, saved after each.
 import { modelFile } from '../model-file.ts'
 import { DOTS_OF } from '../roofline/kernels.ts'
 import type { Shape } from '../shapes.ts'

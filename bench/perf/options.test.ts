@@ -1,5 +1,4 @@
-// In: command lines and prompts. Out: whether they cut the suite as they say, and whether every letter is a
-// token.
+// Tests that command lines cut the suite as they say, and that every letter of a prompt is a token.
 import { expect, test } from 'vitest'
 import { ENGINES } from './engines.ts'
 import { readOptions } from './options.ts'

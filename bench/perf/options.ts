@@ -1,4 +1,4 @@
-// Options. In: a command line. Out: what of the suite to run.
+// Reads from a command line what of the suite to run.
 import { Command, InvalidArgumentError } from 'commander'
 import { SHAPES, type Shape, TINY } from '../shapes.ts'
 import { ENGINES, type EngineKind, type EngineName, OURS } from './engines.ts'

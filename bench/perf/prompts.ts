@@ -1,4 +1,4 @@
-// Prompts. In: a length and a seed. Out: letters that are a token each in the benches' vocabulary, and ids
+// Makes prompts of a length from a seed: letters that are a token each in the benches' vocabulary, or ids
 // from its pieces.
 import { Random } from '../../test/helpers/random.ts'
 

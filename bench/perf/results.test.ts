@@ -1,4 +1,4 @@
-// In: files of earlier runs. Out: whether a later one keeps what is still true, and nothing else.
+// Tests that a later run keeps what is still true of earlier ones, and nothing else.
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,4 @@
-// Results. In: what was measured of one shape with one number of threads. Out: a file that a later run can go
-// on from.
+// Keeps what was measured of one shape with one number of threads in a file that a later run can go on from.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import type { EngineName } from './engines.ts'
 

@@ -1,4 +1,4 @@
-// In: made-up cells. Out: whether rounds are given up in the right order, and no more of them than must be.
+// Tests that rounds are given up in the right order, and no more of them than must be.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ENGINES } from './engines.ts'

@@ -1,5 +1,4 @@
-// The schedule. In: what each cell would take, and the seconds there are. Out: how many rounds of each cell
-// are run.
+// Chooses how many rounds of each cell are run in the seconds there are.
 import { type EngineKind, type EngineName, OURS } from './engines.ts'
 
 /** One engine with one length of prompt. */

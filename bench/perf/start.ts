@@ -1,5 +1,4 @@
-// Starting. In: an engine's kind, a shape, a number of threads. Out: the engine with the model in it, or why
-// there is none.
+// Starts an engine with a model of a shape in it, or says why there is none.
 import { fileURLToPath } from 'node:url'
 import { modelFile } from '../model-file.ts'
 import type { Shape } from '../shapes.ts'

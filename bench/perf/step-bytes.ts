@@ -1,4 +1,4 @@
-// Step bytes. In: a GGUF file. Out: the bytes that one decode step of Halfbyte must read at a position.
+// Counts the bytes of a GGUF file that one decode step of Halfbyte must read at a position.
 import { openAsBlob } from 'node:fs'
 import { blobSource } from '../../src/base/bytes.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'

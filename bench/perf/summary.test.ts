@@ -1,4 +1,4 @@
-// In: made-up samples. Out: whether medians, ratios, shares and tables are theirs, and the docs show what was
+// Tests that medians, ratios, shares and tables are those of their samples, and that the docs show what was
 // summarised.
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'

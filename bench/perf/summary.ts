@@ -1,5 +1,4 @@
-// Summaries. In: groups of samples. Out: medians with their spread, ratios to Halfbyte, shares of what memory
-// allows.
+// Sums samples up: medians with their spread, ratios to Halfbyte, shares of what memory allows.
 import { type Spread, spread } from '../spread.ts'
 import { ENGINES, type EngineKind, type EngineName, OURS } from './engines.ts'
 import type { Agreement, GroupResults, Sample, TurnSample } from './results.ts'

@@ -1,4 +1,4 @@
-// Tables. In: a summary. Out: Markdown: what was measured, beside the peers and beside what memory allows.
+// Writes a summary as Markdown: what was measured, beside the peers and beside what memory allows.
 
 import { parametersOf, SHAPES } from '../shapes.ts'
 import type { Spread } from '../spread.ts'

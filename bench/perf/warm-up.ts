@@ -1,5 +1,4 @@
-// The warm-up. In: an engine that is loaded. Out: its first greedy tokens after some prompts, and about how
-// fast it is.
+// Warms an engine up: its first greedy tokens after some prompts, and about how fast it is.
 import type { EngineName, Run } from './engines.ts'
 import { promptOf } from './prompts.ts'
 import type { Agreement } from './results.ts'

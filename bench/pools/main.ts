@@ -1,5 +1,5 @@
-// The pools bench: node bench/pools/main.ts. In: options. Out: tokens per second of every pool in one run of
-// Chromium, as tables and JSON.
+// node bench/pools/main.ts measures tokens per second of every pool in one run of Chromium, as tables and
+// JSON.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { fileURLToPath, pathToFileURL } from 'node:url'

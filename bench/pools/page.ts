@@ -1,4 +1,4 @@
-// The pools bench's page. In: cases from its driver. Out: tokens per second of each, taken in turns.
+// The pools bench's page: takes the cases of its driver in turns and measures tokens per second of each.
 import { Engine } from '../../src/index.ts'
 import type { StreamRequest } from './stream.worker.ts'
 

@@ -1,4 +1,4 @@
-// Slow compute worker. In: what a compute worker is told. Out: the same, every tile three times. Imported in
-// this order and without waiting, because messages are lost before the worker listens.
+// A compute worker that computes every tile three times. Imported in this order and without waiting, because
+// messages are lost before the worker listens.
 import './slow.ts'
 import '../../workers/compute.worker.ts'

@@ -1,5 +1,4 @@
-// A slow core. In: the global scope of a worker, before it makes an engine. Out: every tile that this worker
-// computes is computed three times.
+// Makes a worker's core slow: every tile that the worker computes is computed three times.
 
 /**
  * (module (type (func (param i32 i32 i32))) (import "e" "f" (func (type 0))) (func (export "g") (type 0)

@@ -1,5 +1,4 @@
-// A worker that reads. In: the module of limits, then how many bytes. Out: in how many milliseconds it read
-// them from memory of its own.
+// Measures in how many milliseconds a worker reads bytes from memory of its own.
 import { SYNC_WORDS } from '../../src/abi/constants.ts'
 import { LIMIT, LIMIT_CODE, LIMIT_WORDS } from '../roofline/kernels.ts'
 

@@ -1,5 +1,5 @@
-// npm run bench:real. In: a GGUF model and a text. Out: its tokens, greedy choices and perplexity beside
-// native llama.cpp's on the same ids, as tables and JSON.
+// npm run bench:real compares a GGUF model's tokens, greedy choices and perplexity with native llama.cpp's on
+// the same ids, as tables and JSON.
 import { existsSync, openAsBlob } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'

@@ -1,5 +1,4 @@
-// F16 copies. In: a small model of quantised weights. Out: whether its copy has the same configuration and
-// the same values.
+// Tests that an F16 copy of a quantised model has the same configuration and the same values.
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

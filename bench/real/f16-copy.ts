@@ -1,4 +1,4 @@
-// F16 copies. In: a GGUF file of one part. Out: a file of the same model whose quantised weights are F16.
+// Writes a GGUF file of one part with its quantised weights as F16.
 //
 // llama.cpp rounds activations to 8 bits beside quantised weights, under one scale for 256 of them, and to
 // F16 beside F16. So its results on the copy show what both engines' rounding does.

@@ -1,5 +1,5 @@
-// llama.cpp in its own process. In: a GGUF file, then prompts and windows, by message. Out: greedy ids with
-// the most likely ones beside them, and log-probabilities of given tokens.
+// Runs llama.cpp in its own process: greedy ids with the most likely ones beside them, and log-probabilities
+// of given tokens.
 //
 // The addon exposes probabilities of all tokens, not logits: their logarithms differ by one constant per row.
 import {

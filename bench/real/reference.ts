@@ -1,5 +1,5 @@
-// llama.cpp as the reference of real models. In: orders. Out: answers, from a process of its own: the addon
-// of node-llama-cpp, or the Python package llama-cpp-python.
+// Asks llama.cpp, as the reference of real models, in a process of its own: the addon of node-llama-cpp, or
+// the Python package llama-cpp-python.
 import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

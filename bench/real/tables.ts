@@ -1,4 +1,4 @@
-// Tables of bench:real. In: what each side found. Out: Markdown.
+// Writes what each side of bench:real found as Markdown.
 
 /** One greedy token: the reference's choice, and whether Halfbyte makes it after the same history. */
 export interface Place {

@@ -1,4 +1,4 @@
-// In: made-up limits and times. Out: whether limits, shares, sums and tables are what they should be.
+// Tests that limits, shares, sums and tables are what they should be for made-up limits and times.
 import { expect, test } from 'vitest'
 import type { OpCost } from '../../src/graph/plan/cost.ts'
 import { analyse, analyseStep, limitMs, readBandwidth } from './analyse.ts'

@@ -1,5 +1,5 @@
-// Analysis. In: a machine's limits and a timed step. Out: each op's limit, the share of it that was reached,
-// totals by kind.
+// Compares a timed step with a machine's limits: each op's limit, the share of it that was reached, totals by
+// kind.
 import type { OpCost } from '../../src/graph/plan/cost.ts'
 import { type Spread, spread } from '../spread.ts'
 import { DOTS_OF, type Peak } from './kernels.ts'

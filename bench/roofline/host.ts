@@ -1,5 +1,4 @@
-// Limits host. In: a browser or Node. Out: the same host, whose modules are those of wasm/limits instead of
-// the engine's.
+// A browser's or Node's host whose modules are those of wasm/limits instead of the engine's.
 import type { Build, MemoryKind } from '../../src/runtime/features.ts'
 import type { Host } from '../../src/runtime/host.ts'
 

@@ -1,5 +1,4 @@
-// In: the limit modules under Node. Out: whether they do the work that is counted, and whether what is
-// measured is possible.
+// Tests that the limit modules do the work that is counted, and that what is measured is possible.
 
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

@@ -1,5 +1,4 @@
-// Limits. In: a host with the limit modules and what to measure. Out: bandwidths, peaks and the cost of
-// waiting, with spread.
+// Measures bandwidths, peaks and the cost of waiting, with spread.
 import { isHalfbyteError } from '../../src/base/errors.ts'
 import type { Build } from '../../src/runtime/features.ts'
 import type { Host } from '../../src/runtime/host.ts'

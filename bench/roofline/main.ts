@@ -1,5 +1,5 @@
-// npm run roofline. In: options. Out: the machine's limits and a model's distance to them, measured in
-// Chromium, as tables and JSON.
+// npm run roofline measures the machine's limits and a model's distance to them in Chromium, as tables and
+// JSON.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { pathToFileURL } from 'node:url'

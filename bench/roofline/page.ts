@@ -1,5 +1,4 @@
-// The roofline's page. In: a call from the bench's driver. Out: everything measured; progress goes to the
-// console.
+// The roofline's page: measures everything when the bench's driver calls; progress goes to the console.
 import { runRoofline } from './run.ts'
 
 declare global {

@@ -1,5 +1,5 @@
-// Roofline worker. In: one job, by message. Out: its progress and its result; this thread is thread 0 of what
-// is measured.
+// The roofline's worker: does one job and tells its progress and result. This thread is thread 0 of what is
+// measured.
 import { storedBytes } from '../../src/api/stored.ts'
 import { type ByteSource, blobSource } from '../../src/base/bytes.ts'
 import { browserHost } from '../../src/engine/browser-host.ts'

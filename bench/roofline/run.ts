@@ -1,5 +1,4 @@
-// Running. In: where a model is, how much to measure, a signal. Out: everything measured, one job after the
-// other.
+// Measures everything of a model, one job after the other.
 import { attendComputeWorkers } from '../../src/engine/wire/compute-workers.ts'
 import { detectFeatures } from '../../src/runtime/features.ts'
 import type { Measured } from './analyse.ts'

@@ -1,5 +1,4 @@
-// Samples. In: work and a clock. Out: how long one call takes, as samples that are each long enough for the
-// clock.
+// Measures how long one call of some work takes, as samples that are each long enough for the clock.
 
 export interface Sampling {
   /** Samples of each measurement. */

@@ -1,5 +1,4 @@
-// In: a small random model under Node. Out: whether every op of its steps is costed and timed, on one thread
-// and on two.
+// Tests that every op of a small model's steps is costed and timed, on one thread and on two.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { nodeHost } from '../../src/cli/node-host.ts'

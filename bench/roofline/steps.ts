@@ -1,5 +1,4 @@
-// Steps. In: a host, a model's files, what to run. Out: the cost of each op of a decode step and of a prefill
-// chunk, and its time.
+// Tells the cost of each op of a decode step and of a prefill chunk, and its time.
 import type { ByteSource } from '../../src/base/bytes.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { openModel } from '../../src/formats/open-model.ts'

@@ -1,4 +1,4 @@
-// Tables. In: limits and analyses. Out: the tables of the roofline as cells, and as Markdown or aligned text.
+// Makes the tables of the roofline as cells, and as Markdown or aligned text.
 import { type Spread, spreadText } from '../spread.ts'
 import { KIND_NAMES, type Line, type StepAnalysis } from './analyse.ts'
 import type { Peak } from './kernels.ts'

@@ -1,5 +1,4 @@
-// The sampler's bench. In: the engine's module. Out: microseconds per token of whole chains and of their
-// kernels, on a large vocabulary.
+// Measures microseconds per token of whole sampler chains and of their kernels, on a large vocabulary.
 import type { TokenConstraint } from '../../src/constrain/written-grammar.ts'
 import { KernelRows } from '../../src/generate/sampler/logit-rows.ts'
 import { Random } from '../../src/generate/sampler/random.ts'

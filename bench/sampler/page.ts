@@ -1,4 +1,4 @@
-// The sampler bench's page. In: a call from the bench's driver. Out: the figures of a build in this browser.
+// The sampler bench's page: measures a build in this browser when the bench's driver calls.
 import relaxed from '../../dist/wasm/halfbyte-relaxed-plain.wasm?url'
 import simd128 from '../../dist/wasm/halfbyte-simd128-plain.wasm?url'
 import type { Build } from '../../src/runtime/features.ts'

@@ -1,4 +1,4 @@
-// Typed arrays. In: a row of logits. Out: its best ids by a heap in JavaScript, to compare the kernel with.
+// Finds the best ids of a row of logits by a heap in JavaScript, to compare the kernel with.
 
 const MAX_VOCAB = 2 ** 21
 const float = new Float32Array(1)

@@ -1,5 +1,5 @@
-// The scheduler bench: node bench/scheduler/main.ts. In: options. Out: sequences together, drafts and
-// background work, measured in Chromium, as a table and JSON.
+// node bench/scheduler/main.ts measures sequences together, drafts and background work in Chromium, as a
+// table and JSON.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { pathToFileURL } from 'node:url'

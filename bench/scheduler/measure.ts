@@ -1,5 +1,4 @@
-// Measuring the scheduler. In: a loaded model. Out: times of sequences together and one by one, of drafts, of
-// background work.
+// Measures times of sequences together and one by one, of drafts, and of background work.
 import type { BuiltModel } from '../../src/engine/load/build-model.ts'
 import { Sampler } from '../../src/generate/sampler/sampler.ts'
 import type { SequenceRequest } from '../../src/generate/schedule/generate-work.ts'

@@ -1,4 +1,4 @@
-// The scheduler bench's page. In: a call from its driver. Out: what its worker measured.
+// The scheduler bench's page: passes on what its worker measured.
 import { attendComputeWorkers } from '../../src/engine/wire/compute-workers.ts'
 import type { Job, Measured, Report } from './measure.ts'
 

@@ -1,4 +1,4 @@
-// Scheduler worker. In: one job, by message. Out: its result; this thread is thread 0 of what is measured.
+// The scheduler bench's worker: does one job. This thread is thread 0 of what is measured.
 import { browserHost } from '../../src/engine/browser-host.ts'
 import { loadModel } from '../../src/engine/load/build-model.ts'
 import { type Job, measure, type Report } from './measure.ts'

@@ -1,5 +1,5 @@
-// Ways to choose sparsities, at equal predicted speed. In: a model, calibration text, held-out text. Out:
-// perplexity of each way, as JSON, one line for each.
+// Compares ways to choose sparsities at equal predicted speed: perplexity of each way, as JSON, one line for
+// each.
 //
 //   npx node bench/sparse/allocation.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24]
 // [--pattern sb84] [--uniform 0.3,0.4,0.5,0.6] [--ways uniform,squares,alone,tuned] [--seeds 1] [--rounds 3]

@@ -1,5 +1,5 @@
-// npm run measure-costs. In: a model. Out: the times of its products in sparse formats in Chromium, as the
-// JSON that `halfbyte prune --costs` reads.
+// npm run measure-costs times a model's products in sparse formats in Chromium, as the JSON that `halfbyte
+// prune --costs` reads.
 import { writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { pathToFileURL } from 'node:url'

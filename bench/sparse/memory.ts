@@ -1,6 +1,5 @@
-// Peak memory: node bench/sparse/memory.ts DENSE SPARSE... In: packs of one model, a text. Out: for each, in
-// a Chromium of its own, the most memory that the page's process held and the linear memory, beside the
-// first.
+// node bench/sparse/memory.ts DENSE SPARSE... measures for each pack, in a Chromium of its own, the most
+// memory that the page's process held and the linear memory, beside the first.
 import { readFile } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import { Command } from 'commander'

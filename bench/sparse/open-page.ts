@@ -1,5 +1,5 @@
-// Opening the page of sparse packs. In: model files. Out: a page in Chromium, the files' addresses, and the
-// processor time of its process.
+// Opens the page of sparse packs in Chromium, with the files' addresses and the processor time of its
+// process.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'

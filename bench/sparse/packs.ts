@@ -1,6 +1,5 @@
-// The bench of sparse packs: node bench/sparse/packs.ts DENSE SPARSE... In: packs of one model, a text. Out:
-// their size, memory, perplexity, speed and processor time in Chromium, beside the first, as a table and
-// JSON.
+// node bench/sparse/packs.ts DENSE SPARSE... compares packs of one model in Chromium with the first: size,
+// memory, perplexity, speed and processor time, as a table and JSON.
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { cpus, loadavg } from 'node:os'
 import { pathToFileURL } from 'node:url'

@@ -1,6 +1,6 @@
-// Predicted against measured: node bench/sparse/predicted.ts DENSE PRUNED... In: packs of one model with
-// matrices in sb84, sv32 or dense. Out: the tokens per second that costs taken in this run predict of each,
-// and those of its own steps.
+// node bench/sparse/predicted.ts DENSE PRUNED... compares the tokens per second that costs taken in this run
+// predict of packs with those of their own steps. The packs are of one model with matrices in sb84, sv32 or
+// dense.
 import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
 import { isSparse, sparseParts } from '../../src/abi/encodings.ts'

@@ -1,5 +1,5 @@
-// Where a token's time goes: node bench/sparse/profile.ts DENSE SPARSE... In: packs of one model. Out:
-// milliseconds of each kind of op in a decoded token, by turns, and of the whole step.
+// node bench/sparse/profile.ts DENSE SPARSE... tells where a token's time goes: milliseconds of each kind of
+// op in a decoded token, by turns, and of the whole step.
 import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
 import { withPrepared } from '../../src/cli/model.ts'

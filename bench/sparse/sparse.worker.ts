@@ -1,5 +1,5 @@
-// Worker of sparse packs. In: one job after the other, by message. Out: costs, scores and tokens a second;
-// this thread is thread 0 of what is measured.
+// The worker of sparse packs: measures costs, scores and tokens a second. This thread is thread 0 of what is
+// measured.
 
 import { browserHost } from '../../src/engine/browser-host.ts'
 import { type BuiltModel, buildModel } from '../../src/engine/load/build-model.ts'

@@ -1,5 +1,4 @@
-// A contiguous cache. In: an arena, bytes per block. Out: one sequence's state in one region that grows by
-// copying it: the baseline.
+// The baseline: a cache that keeps one sequence's state in one region and grows it by copying it.
 import { ABI } from '../../src/abi/constants.ts'
 import { type Arena, offset, type Ptr } from '../../src/runtime/memory/arena.ts'
 

@@ -1,5 +1,4 @@
-// Growth. In: a model, positions. Out: times of steps while state grows, in blocks and in one region that is
-// reallocated.
+// Times steps while state grows, in blocks and in one region that is reallocated.
 import { ropeTables } from '../../src/arch/rope.ts'
 import { openModelFiles } from '../../src/cli/files.ts'
 import { nodeHost } from '../../src/cli/node-host.ts'

@@ -1,4 +1,4 @@
-// npm run bench:state. In: options. Out: a cache of blocks beside one that reallocates, and what kept state
+// npm run bench:state compares a cache of blocks with one that reallocates, and measures what kept state
 // spares of a turn, as tables.
 import { cpus } from 'node:os'
 import { Command } from 'commander'

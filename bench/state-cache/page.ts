@@ -1,5 +1,5 @@
-// The reload bench's page. In: a model, a stored session. Out: time to the first token of its next turn,
-// restored and kept.
+// The reload bench's page: measures the time to the first token of a stored session's next turn, restored and
+// kept.
 
 import { Engine, type LoadOptions, storedSessions } from '../../src/index.ts'
 import { Random } from '../../test/helpers/random.ts'

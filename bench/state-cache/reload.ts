@@ -1,5 +1,5 @@
-// Reloads. In: a model. Out: time to the first token of a stored session's next turn after the page was
-// loaded anew, in Chromium.
+// Measures the time to the first token of a stored session's next turn after the page was loaded anew, in
+// Chromium.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Turns. In: a model. Out: time to the first token of a turn whose past is kept, beside that of reading its
-// new tokens alone.
+// Measures the time to the first token of a turn whose past is kept, beside that of reading its new tokens
+// alone.
 
 import { Engine } from '../../src/api/engine.ts'
 import type { GenerationResult, Session } from '../../src/api/types.ts'

@@ -1,5 +1,5 @@
-// Greedy text on arm64. In: the golden model in every precision. Out: the same text as everywhere else, from
-// both builds and on threads.
+// Tests that the golden model in every precision says on arm64 what it says elsewhere, from both builds and
+// on threads.
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
 import { BUILDS } from '../conformance/testing/builds.ts'

@@ -1,5 +1,4 @@
-// The kernels' machine code on arm64. In: build/test-wasm. Out: one sdot per relaxed dot, tiles for 32
-// registers, no spills.
+// Tests the kernels' machine code on arm64: one sdot per relaxed dot, tiles for 32 registers, no spills.
 import { strict as assert } from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { before, test } from 'node:test'

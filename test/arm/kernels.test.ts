@@ -1,6 +1,6 @@
-// Kernels on arm64. In: each encoding of a matrix, drawn and at its extremes; each format of keys and values.
-// Out: every form of both builds gives the definition's bits, and the relaxed build takes the form for 32
-// registers.
+// Tests kernels on arm64, with each encoding of a matrix, drawn and at its extremes, and each format of keys
+// and values: every form of both builds gives the definition's bits, and the relaxed build takes the form for
+// 32 registers.
 //
 // The definition is scalar WebAssembly, which gives the same bits on every machine. Builds that agree with it
 // here and on x64, where the kernels' own tests run, therefore agree with each other. Only relaxed SIMD could

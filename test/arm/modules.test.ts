@@ -1,4 +1,4 @@
-// The engine's modules on arm64. In: dist/wasm. Out: all four compile, instantiate and report one version.
+// Tests that all four modules of dist/wasm compile and instantiate on arm64 and report one version.
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

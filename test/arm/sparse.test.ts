@@ -1,5 +1,4 @@
-// Sparse kernels on arm64. In: every sparse encoding of a matrix. Out: the definition's bits from every form,
-// as in kernels.test.ts.
+// Tests that every form of the sparse kernels gives the definition's bits on arm64, as in kernels.test.ts.
 
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'

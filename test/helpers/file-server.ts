@@ -1,5 +1,4 @@
-// File server. In: files, faults. Out: a local HTTP server that sends the files to any page, with these
-// faults.
+// A local HTTP server that sends files to any page, with the faults that it is told.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { openServer } from './http-server.ts'

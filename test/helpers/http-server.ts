@@ -1,5 +1,5 @@
-// The HTTP server of tests and benches. In: what answers a request, or a folder. Out: its address on this
-// machine, the paths that were asked for, and a way to end it.
+// The HTTP server of tests and benches: answers by a function or from a folder, and tells its address and the
+// paths that were asked for.
 //
 // Servers that misbehave (file-server.ts), send slowly or change are answers given to `openServer`.
 import { createReadStream, statSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Chance. In: a seed and the number of an input. Out: the same draws for the same two, on every machine.
+// Draws random numbers: the same for the same seed and number of an input, on every machine.
 //
 // All tests, fuzzers, soaks and benches draw from here. Two keep an older generator, because golden values
 // were made from its numbers: test/conformance/testing/writers/random-tensor.ts (the weights behind

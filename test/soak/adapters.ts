@@ -1,5 +1,5 @@
-// Adapters of the soak. In: a model, randomness. Out: its files and what of its adapters goes into them:
-// merged while it loads, one or several, or merged before into a pack.
+// Draws what goes into a model of the soak: no adapter, one or several merged while it loads, or one merged
+// before into a pack.
 import type { LoadOptions } from '../../src/api/types.ts'
 import { blobSource } from '../../src/base/bytes.ts'
 import { openAdapters } from '../../src/engine/load/open/open-any.ts'

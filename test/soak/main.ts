@@ -1,5 +1,5 @@
-// The soak: npm run soak -- --minutes N [--seed S] [--folder PATH]. In: options. Out: test/soak/run.ts in a
-// process whose allocator gives back what is freed.
+// npm run soak -- --minutes N [--seed S] [--folder PATH] runs test/soak/run.ts in a process whose allocator
+// gives back what is freed.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 

@@ -1,5 +1,5 @@
-// Models of the soak. In: a folder for what is written once. Out: tiny models of each kind of state and of
-// each format, as files, and adapters of one of them.
+// Makes the soak's tiny models of each kind of state and of each format, as files, and adapters of one of
+// them.
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'

@@ -1,5 +1,4 @@
-// Rounds of the soak. In: an engine or a model to load, randomness. Out: what was done, the memory before and
-// after, and what did not come back.
+// One round of the soak: what was done, the memory before and after, and what did not come back.
 
 import type { Engine } from '../../src/api/engine.ts'
 import type { LoadOptions } from '../../src/api/types.ts'

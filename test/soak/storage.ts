@@ -1,5 +1,4 @@
-// Storage of the soak. In: a folder of this machine. Out: an origin's private file system in it, for stored
-// sessions.
+// Gives the soak an origin's private file system in a folder of this machine.
 //
 // Handles are real file descriptors, so an unclosed one is noticed.
 import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Tabs of the soak. In: a model, randomness. Out: a site whose tabs share one engine, come and go, the leader
-// too, and whether all that they held came back.
+// A site whose tabs share one engine, come and go, the leader too; tells whether all that they held came
+// back.
 
 import { Engine } from '../../src/api/engine.ts'
 import { loadRequest } from '../../src/api/request/load-request.ts'

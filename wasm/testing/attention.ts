@@ -1,5 +1,4 @@
-// A scene of attention. In: a machine, a shape, parts of sequences. Out: a step of rope_kv and attention over
-// blocks.
+// Places a step of rope_kv and attention over blocks in a machine.
 
 import { PAIRING } from '../../src/abi/constants.ts'
 import { EXACT_KV, type KvFormat } from '../../src/graph/ir.ts'

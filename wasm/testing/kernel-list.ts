@@ -1,5 +1,4 @@
-// The kernels that tests under sanitizers have to run. In: which ones ran, a line for each build and kernel.
-// Out: those missing.
+// Tells which of the kernels that tests under sanitizers have to run did not run.
 
 import { ENCODINGS, groupEncoding, isSparse, type PackedEncoding } from '../../src/abi/encodings.ts'
 import { OPS, type OpName, opEntry } from '../../src/abi/ops.ts'

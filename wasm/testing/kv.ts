@@ -1,5 +1,4 @@
-// Stored keys and values. In: a machine, a block, a format. Out: the values of the codes of one position,
-// read as abi.h describes them.
+// Reads the values of the codes of one stored position, as abi.h describes them.
 
 import { KV_FORMAT } from '../../src/abi/constants.ts'
 import type { KvFormat } from '../../src/graph/ir.ts'

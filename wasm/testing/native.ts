@@ -1,6 +1,5 @@
-// Native kernels. In: a build, a memory and which bytes of it are operands. Out: the exports of the kernels
-// compiled for this machine under sanitizers, called in a separate process where all other memory is poison
-// (wasm/native/host.c).
+// The exports of the kernels compiled for this machine under sanitizers, called in a separate process where
+// all memory but the operands is poison (wasm/native/host.c).
 import { spawn, spawnSync } from 'node:child_process'
 import {
   appendFileSync,

@@ -1,5 +1,4 @@
-// Recurrent ops. In: shapes and values. Out: conv1d, scan and ssd placed in a machine with their weights and
-// slabs.
+// Places conv1d, scan and ssd in a machine with their weights and slabs.
 import { randomFrom } from '../../test/helpers/random.ts'
 import type { Machine, Rows } from './machine.ts'
 

@@ -1,5 +1,4 @@
-// Weights for the kernel tests. In: an encoding and a seed. Out: bytes of a matrix: extreme codes, zero,
-// negative and tiny scales.
+// Makes matrices for the kernel tests: extreme codes, zero, negative and tiny scales.
 
 import { type Encoding, panelBytes } from '../../src/abi/encodings.ts'
 import { floatToHalf } from '../../src/base/half.ts'

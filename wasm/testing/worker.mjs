@@ -1,5 +1,4 @@
-// In: a shared test module, its memory, a stack and a sync block. Out: a compute thread, as workers/ starts
-// one.
+// Starts a compute thread on a shared test module, as workers/ does.
 import { parentPort, workerData } from 'node:worker_threads'
 
 const { module, memory, stackTop, sync, thread, task } = workerData

@@ -1,5 +1,5 @@
-// adb. In: an adb server and a device. Out: the phones that the server lists, and a port of this machine as
-// the device's own. Playwright's client has everything else.
+// Lists the phones of an adb server, and lends a device a port of this machine. Playwright's client has
+// everything else.
 import { connect, type Socket } from 'node:net'
 
 export interface AdbServer {

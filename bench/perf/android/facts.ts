@@ -1,5 +1,4 @@
-// Facts. In: a device's shell. Out: what it is, how warm and how full it is, and whether it can be measured
-// now.
+// Asks a device's shell what it is, how warm and how full it is, and whether it can be measured now.
 
 export interface DeviceFacts {
   readonly model: string

@@ -1,6 +1,5 @@
-// npm run perf:android. In: phones on an adb server, and a model. Out: their speeds, cold and sustained, as
-// JSON, and a table of all phones that were measured so far. Without a phone it says so and exits without an
-// error.
+// npm run perf:android measures phones on an adb server, cold and sustained, as JSON, with a table of all
+// phones that were measured so far. Without a phone it says so and exits without an error.
 import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { _android as android } from '@playwright/test'

@@ -1,5 +1,4 @@
-// Measuring a phone. In: a device, the suite's site and a model. Out: speeds, cold and while it gets warm,
-// and energy where the device tells its current.
+// Measures a model on a phone, cold and while it gets warm, and energy where the device tells its current.
 import type { AndroidDevice, Page } from '@playwright/test'
 import { type AdbServer, reversePort, watchPhone } from './adb.ts'
 import {

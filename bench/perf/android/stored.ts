@@ -1,4 +1,4 @@
-// Stored results. In: a folder, a phone's result. Out: one JSON file for each phone, and all of them again.
+// Stores one JSON file for each phone, and reads all of them again.
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PhoneResult } from './measure.ts'

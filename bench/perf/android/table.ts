@@ -1,4 +1,4 @@
-// The comparison of phones. In: results. Out: a table in Markdown.
+// Compares the results of phones in a table of Markdown.
 import { spread } from '../../spread.ts'
 import type { PhoneResult } from './measure.ts'
 

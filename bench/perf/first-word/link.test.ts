@@ -1,5 +1,4 @@
-// Links. In: a server behind a link. Out: whether all bytes arrive, as slowly as was asked, and none once it
-// is cut.
+// Tests that all bytes arrive over a link as slowly as was asked, and none once it is cut.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type HttpServer, openServer } from '../../../test/helpers/http-server.ts'

@@ -1,4 +1,4 @@
-// A link. In: the port of a server, a speed and a delay. Out: an address that reaches it as over that link.
+// Reaches a server's port as over a link of some speed and delay.
 //
 // Bytes are delayed between two sockets, below HTTP, so workers and service workers are as slow as the page.
 // DevTools' own throttling does not slow workers.

@@ -1,5 +1,5 @@
-// npm run perf:first-word. In: the built chat page, names of its models. Out: the time from navigation to the
-// first word of an answer, for first visits over two links and later ones without a network, as a table.
+// npm run perf:first-word measures the time from navigation to the first word of an answer on the built chat
+// page, for first visits over two links and later ones without a network, as a table.
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'

@@ -1,5 +1,5 @@
-// A visit. In: the chat page's address, the folder of a browser's profile. Out: when it was shown, when it
-// could be asked, and when the first word of its answer stood there.
+// Visits the chat page with a browser's profile, and tells when it was shown, when it could be asked, and
+// when the first word of its answer stood there.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type BrowserContext, chromium, type Page } from '@playwright/test'
 import { chromiumOptions } from '../../../e2e/chromium.ts'

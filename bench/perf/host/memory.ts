@@ -1,4 +1,4 @@
-// Memory. In: process numbers. Out: the bytes that they hold, shared pages counted once; Linux only.
+// Tells the bytes that processes hold, shared pages counted once; Linux only.
 import { readFile } from 'node:fs/promises'
 
 /** Proportional set sizes, summed; undefined where the system does not tell. */

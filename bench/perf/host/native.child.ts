@@ -1,5 +1,4 @@
-// Native llama.cpp, in a process of its own. In: a GGUF file, then prompts, by message. Out: greedy tokens
-// and times.
+// Runs native llama.cpp in a process of its own, which answers prompts with greedy tokens and times.
 //
 // The addon of node-llama-cpp is called directly: its JavaScript would only cost time.
 import {

@@ -1,5 +1,4 @@
-// Pausing. In: process numbers. Out: the processes stand still until they are resumed, at the latest when
-// this one ends.
+// Halts processes until they are resumed, at the latest when this one ends.
 
 const paused = new Set<number>()
 

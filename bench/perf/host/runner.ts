@@ -1,5 +1,4 @@
-// Runners. In: an engine's kind and what it is to load. Out: the engine, loaded, in a browser or a process of
-// its own.
+// Loads an engine of a kind in a browser or in a process of its own.
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,4 @@
-// The suite's site. In: files to serve. Out: the built page, the peers' packages as they are installed and
-// the models, isolated.
+// Serves the built page, the peers' packages as they are installed and the models, isolated.
 
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// Patience. In: a promise and seconds. Out: what it resolves with, or an error once the seconds are over.
+// Waits for a promise, or for an error once the seconds are over.
 
 export function within<T>(seconds: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout

@@ -1,5 +1,5 @@
-// A decoder. In: a shape and a precision. Out: the ONNX graph that ONNX Runtime runs fastest, and what each
-// weight is made of.
+// Makes the ONNX graph of a shape that ONNX Runtime runs fastest in a precision, and says what each weight is
+// made of.
 //
 // Keys and values are inputs and outputs, as in the exports that pages load. One linear makes queries,
 // keys and values; only the last row goes through the vocabulary. `int4`: MatMulNBits, blocks of 32.

@@ -1,4 +1,4 @@
-// In: Q4_0 blocks of random codes. Out: whether the ONNX forms stand for the same numbers.
+// Tests that the ONNX forms of Q4_0 blocks stand for the same numbers.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { floatToHalf, halfToFloat } from '../../../src/base/half.ts'

@@ -1,5 +1,4 @@
-// Repacking. In: rows of Q4_0 blocks. Out: the same numbers as MatMulNBits and GatherBlockQuantized have
-// them, or int8 by channel.
+// Repacks rows of Q4_0 blocks as MatMulNBits and GatherBlockQuantized have them, or as int8 by channel.
 //
 //   Q4_0: per 32 inputs 18 bytes: an f16 scale d, then byte j = code j | code (j + 16) << 4;
 //         a weight is d * (code - 8)

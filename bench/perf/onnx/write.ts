@@ -1,5 +1,5 @@
-// Writing. In: a GGUF file of a shape, a precision. Out: a folder with an ONNX model of the same weights, its
-// data in files of up to 1 GB, and its tokenizer, written once and kept.
+// Writes a folder with an ONNX model of a GGUF file's weights, its data in files of up to 1 GB, and its
+// tokenizer, once and keeps it.
 import { openAsBlob } from 'node:fs'
 import { mkdir, open, stat, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'

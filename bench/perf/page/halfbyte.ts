@@ -1,4 +1,4 @@
-// Halfbyte in the suite's page. In: what to load. Out: runs through the public API.
+// Runs Halfbyte in the suite's page, through the public API.
 import { Engine, type LoadOptions } from '../../../src/index.ts'
 import { CONTEXT, type LoadOrder } from '../engines.ts'
 import type { Loaded } from './main.ts'

@@ -1,5 +1,4 @@
-// The suite's page. In: calls from the suite. Out: an engine that is loaded once, its runs, and this
-// browser's limits.
+// The suite's page: loads an engine once, runs it as the suite calls, and tells this browser's limits.
 import type { LimitOptions, Limits } from '../../roofline/limits.ts'
 import { measureLimitsHere } from '../../roofline/run.ts'
 import type { EngineName, LoadOrder, Run, Turn } from '../engines.ts'

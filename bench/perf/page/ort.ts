@@ -1,5 +1,4 @@
-// ONNX Runtime Web in the suite's page. In: what to load. Out: runs in a worker, as pages that stay alive do
-// it.
+// Runs ONNX Runtime Web in a worker of the suite's page, as pages that stay alive do it.
 import type { LoadOrder, Run } from '../engines.ts'
 import type { Loaded } from './main.ts'
 import type { OrtAnswer, OrtRequest } from './ort.worker.ts'

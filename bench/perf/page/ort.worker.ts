@@ -1,4 +1,4 @@
-// ONNX Runtime Web's worker. In: a decoder of bench/perf/onnx, then prompts. Out: greedy tokens and times.
+// ONNX Runtime Web's worker: answers prompts with greedy tokens and times from a decoder of bench/perf/onnx.
 import type { LoadOrder, Run } from '../engines.ts'
 import { type Ort, type OrtSession, OrtText } from '../onnx/feeds.ts'
 import { promptIds } from '../prompts.ts'

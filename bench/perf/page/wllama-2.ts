@@ -1,5 +1,4 @@
-// wllama 2 in the suite's page. In: what to load. Out: runs through the calls that its createCompletion is
-// made of.
+// Runs wllama 2 in the suite's page, through the calls that its createCompletion is made of.
 import { CONTEXT, type LoadOrder } from '../engines.ts'
 import { promptIds } from '../prompts.ts'
 import type { Loaded } from './main.ts'

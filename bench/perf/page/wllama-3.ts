@@ -1,5 +1,4 @@
-// wllama 3 in the suite's page. In: what to load. Out: runs through createCompletion, timed by the server
-// inside it.
+// Runs wllama 3 in the suite's page through createCompletion, timed by the server inside it.
 import { CONTEXT, type LoadOrder } from '../engines.ts'
 import { idsOf } from '../prompts.ts'
 import type { Loaded } from './main.ts'

@@ -1,5 +1,5 @@
-// An adb server for tests. In: what a phone's shell says. Out: a server on a free port, whose phone's
-// Chrome is this machine's Chromium.
+// An adb server for tests, on a free port, whose phone's shell says what it is told and whose Chrome is this
+// machine's Chromium.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
