@@ -1,5 +1,5 @@
-// Machine. In: a build of the kernels. Out: poisoned memory to place operands in, and ops run by the kernels
-// or their definitions.
+// A build of the kernels with poisoned memory to place operands in, whose ops are run by the kernels or by
+// their definitions.
 import { existsSync, readFileSync } from 'node:fs'
 import { ABI, ROWS, SEQUENCE_WORDS, STEP_WORDS } from '../../src/abi/constants.ts'
 import { type Encoding, matrixBytes, roundUp } from '../../src/abi/encodings.ts'
@@ -281,6 +281,11 @@ export class Machine {
   }
 }
 
+/**
+ * The memory of the last machine that `compare` or `compareAll` has finished with. A new one costs more than
+ * most scenes: its pages are cleared one by one, and an emulated processor never frees them.
+ */
+let used: WebAssembly.Memory | undefined
 const modules = new Map<Build, WebAssembly.Module>()
 /** used: the memory of a machine that no longer runs. */
 export function plainMachine(build: Build, used?: WebAssembly.Memory): Machine {
@@ -303,7 +308,8 @@ export function compare(scene: (machine: Machine) => void): {
   machine.runReference()
   const expected = machine.image()
   for (const build of BUILDS) {
-    const other = plainMachine(build)
+    const other = plainMachine(build, used)
+    used = other.memory
     scene(other)
     other.run()
     const image = other.image()
@@ -315,11 +321,9 @@ export function compare(scene: (machine: Machine) => void): {
   return { machine, difference: undefined }
 }
 
-let used: WebAssembly.Memory | undefined
 /**
- * The same for many scenes, each run before the next is placed, in one memory for all: on an emulated
- * processor, each scene takes tens of megabytes that are never freed. Returns the names of the scenes that
- * differ, with the build.
+ * The same for many scenes, each run before the next is placed, in one memory for all. Returns the names of
+ * the scenes that differ, with the build.
  */
 export function compareAll(
   scenes: Readonly<Record<string, (machine: Machine) => void>>,
