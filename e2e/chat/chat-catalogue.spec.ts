@@ -1,5 +1,5 @@
-// In: the built chat page, a stand-in hub with a tiny model at every address of the catalogue. Out: whether
-// one tap leads from each entry to an answer, with a verdict before the download.
+// Tests the page's catalogue on a stand-in hub with a tiny model at every address: one tap leads from an
+// entry to an answer, with a verdict before the download.
 import { expect, type Page, type Route, test } from '@playwright/test'
 import { LLAMA_1B } from '../../bench/shapes.ts'
 import { CATALOGUE } from '../../src/store/catalogue.ts'
@@ -46,17 +46,22 @@ async function answer(route: Route, file: Uint8Array | undefined, size = file?.b
 const row = (page: Page, title: string) =>
   page.getByRole('list', { name: 'Larger models' }).getByRole('button', { name: new RegExp(`^${title}\\b`) })
 
-for (const model of CATALOGUE) {
-  test(`${model.title} is shown with size and licence, fits, is downloaded by one tap and answers`, async ({
+/** A file and a folder; src/cli/catalogue.test.ts goes from every entry to an answer. */
+const FORMS = [true, false].map(
+  (isFile) => CATALOGUE.find(({ address }) => (parseHubAddress(address)!.file !== undefined) === isFile)!,
+)
+for (const model of FORMS) {
+  test(`${model.title} fits, is downloaded by one tap, answers, and is forgotten by another`, async ({
     page,
   }) => {
     const requests = await standIn(page)
     await openChat(page)
     await set(page, { 'Longest answer': '12' })
     await openModels(page)
-    const entry = row(page, model.title)
-    await expect(entry).toContainText(model.licence)
-    await expect(entry).toContainText(/\d+ MB/)
+    for (const { title, licence } of CATALOGUE) {
+      await expect(row(page, title)).toContainText(licence)
+      await expect(row(page, title)).toContainText(/\d+ MB/)
+    }
     await page.evaluate(() => {
       const seen: string[] = []
       Object.assign(globalThis, { seen })
@@ -64,7 +69,7 @@ for (const model of CATALOGUE) {
         seen.push(document.querySelector('.foot')?.textContent ?? '')
       }).observe(document.body, { subtree: true, childList: true, characterData: true })
     })
-    await entry.click()
+    await row(page, model.title).click()
     await ready(page)
     await expect(page.locator('.bar .model')).toContainText(model.title)
     const seen = await page.evaluate(() => (globalThis as unknown as { seen: string[] }).seen.join('\n'))

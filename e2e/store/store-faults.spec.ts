@@ -1,5 +1,5 @@
-// Faults of network, disk and page. In: a server with every kind of fault. Out: the model or a typed error,
-// and the model at the next attempt.
+// Tests faults of network, disk and page in Chromium: each ends in the model or a typed error, and the next
+// attempt in the model.
 import { expect, type Page } from '@playwright/test'
 import type { Behaviour } from '../../test/helpers/file-server.ts'
 import { FRIENDLY, load, MIB, stored, TEXT, test } from '../golden-server.ts'
@@ -35,6 +35,7 @@ interface Fault {
   readonly file?: string
 }
 
+/** What Chromium's own network and storage can change; src/store/testing/faults.ts has the others. */
 const FAULTS: readonly Fault[] = [
   { title: 'cuts three connections', behaviour: { cutAfter: MIB, cuts: 3 } },
   { title: 'cuts every connection before anything came', behaviour: { cutAfter: 0 }, code: 'network' },
@@ -43,20 +44,7 @@ const FAULTS: readonly Fault[] = [
   { title: 'answers 416 to everything', behaviour: { status: 416 }, code: 'network' },
   { title: 'answers 416 at first', behaviour: { status: 416, refusals: 1 } },
   {
-    title: 'answers 429 twice and says when to come back',
-    behaviour: { status: 429, refusals: 2, retryAfter: 2 },
-  },
-  { title: 'answers 503 twice', behaviour: { status: 503, refusals: 2 } },
-  { title: 'answers 503 for ever', behaviour: { status: 503 }, code: 'network' },
-  { title: 'changes the ETag between two ranges', behaviour: { etags: ['"1"', '"2"'] } },
-  {
-    title: 'changes the ETag with every range',
-    behaviour: { etags: Array.from({ length: 99 }, (_, index) => `"${index}"`) },
-    code: 'integrity',
-  },
-  { title: 'says that the file is longer than it is', behaviour: { liesBy: 5 * MIB }, code: 'network' },
-  {
-    title: 'says so, and knows no ranges',
+    title: 'says that the file is longer than it is, and knows no ranges',
     behaviour: { liesBy: MIB, ranges: false },
     code: 'network',
   },
@@ -72,9 +60,6 @@ const FAULTS: readonly Fault[] = [
     file: 'golden.gguf',
     code: 'format',
   },
-  { title: 'turns over a byte of a header once', behaviour: { flips: 100, flipTimes: 1 }, file: 'tiny.hbm' },
-  { title: 'turns over a byte of a weight once', behaviour: { flips: MIB, flipTimes: 1 }, file: 'tiny.hbm' },
-  { title: 'turns over a byte of a header', behaviour: { flips: 100 }, file: 'tiny.hbm', code: 'integrity' },
   { title: 'turns over a byte of a weight', behaviour: { flips: MIB }, file: 'tiny.hbm', code: 'integrity' },
   { title: 'turns over a byte that has no hash', behaviour: { flips: 0 }, code: 'format' },
 ]
