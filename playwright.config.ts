@@ -19,7 +19,7 @@ const serve = (at: number, isolation: 'on' | 'off') => ({
 const TIMED = [
   'chat/{chat-long,chat-responsive,shell/chat-opening}.spec.ts',
   'store/refused-requests.spec.ts',
-  'faults/{failures,killed-workers,network-faults}.spec.ts',
+  'faults/killed-workers.spec.ts',
   '{perf,pools,roofline,unload}.spec.ts',
 ].map((path) => `**/e2e/${path}`)
 

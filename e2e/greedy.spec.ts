@@ -1,5 +1,5 @@
-// Greedy text in Chromium. In: the golden model, through the public API in a page. Out: the same text as on
-// other machines.
+// Tests that the golden model and the models that talk say in Chromium what they say on other machines,
+// through the public API in a page.
 import { expect, type Page } from '@playwright/test'
 import type { Build, LoadOptions } from '../src/index.ts'
 import { BUILDS } from '../test/conformance/testing/builds.ts'
@@ -35,27 +35,20 @@ const complete = (page: Page, url: string, options: Omit<LoadOptions, 'draft' | 
     { url, options, prompt: GOLDEN_PROMPT, decode: GOLDEN_OPTIONS },
   )
 
-for (const one of GOLDEN_CASES) {
-  test(`${one.name} gives the golden text on both builds, one and two threads`, async ({ page, site }) => {
-    const url = await site.add(await goldenFile(one))
-    await openLibrary(page, site.isolated)
-    expect(await page.evaluate(() => crossOriginIsolated)).toBe(true)
-    for (const { build, threads } of BUILDS) {
-      const reply = await complete(page, url, { build, threads, weights: one.weights })
-      expect(reply).toEqual({ ...goldenReply(one), build, threads })
-    }
-  })
-
-  test(`${one.name} gives the golden text from two shards where no memory is shared`, async ({
-    page,
-    site,
-  }) => {
-    const url = await site.add(await goldenFile(one))
-    await openLibrary(page, site.plain)
-    expect(await page.evaluate(() => crossOriginIsolated)).toBe(false)
-    for (const build of ['relaxed', 'simd128'] as const) {
-      const reply = await complete(page, url, { build, threads: 2, weights: one.weights })
-      expect(reply).toEqual({ ...goldenReply(one), build, threads: 2 })
+const SHARDS = (['relaxed', 'simd128'] as const).map((build) => ({ build, threads: 2 }))
+for (const { where, isIsolated, builds } of [
+  { where: 'on both builds, one and two threads', isIsolated: true, builds: BUILDS },
+  { where: 'from two shards where no memory is shared', isIsolated: false, builds: SHARDS },
+]) {
+  test(`every precision gives the golden text ${where}`, async ({ page, site }) => {
+    await openLibrary(page, isIsolated ? site.isolated : site.plain)
+    expect(await page.evaluate(() => crossOriginIsolated)).toBe(isIsolated)
+    for (const one of GOLDEN_CASES) {
+      const url = await site.add(await goldenFile(one))
+      for (const { build, threads } of builds) {
+        const reply = await complete(page, url, { build, threads, weights: one.weights })
+        expect(reply, one.name).toEqual({ ...goldenReply(one), build, threads })
+      }
     }
   })
 }

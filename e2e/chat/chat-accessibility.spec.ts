@@ -1,5 +1,5 @@
-// In: the built chat page in both themes. Out: whether axe finds problems, and whether keyboard and screen
-// reader suffice.
+// Tests that axe finds no problem on the chat page in either theme, and that keyboard and screen reader
+// suffice.
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../violations.ts'
 import { ask, composer, openChat, openModels, openSettings, ready, set } from './chat-page.ts'
@@ -36,59 +36,60 @@ async function seed(page: Page): Promise<void> {
   await expect(page.locator('.message')).toHaveCount(2)
 }
 
-for (const colorScheme of ['light', 'dark'] as const) {
-  test.describe(`${colorScheme} theme`, () => {
-    test.use({ colorScheme, reducedMotion: 'reduce' })
-
-    test('axe finds nothing wrong on the empty page and with a conversation', async ({ page }) => {
-      await openChat(page)
-      expect(await violations(page)).toEqual([])
-      await seed(page)
-      await page.getByText('Thoughts').click()
-      await expect(page.getByText('What is everything?')).toBeVisible()
-      await expect(page.getByRole('checkbox', { name: 'Done' })).toBeChecked()
-      await expect(page.getByRole('checkbox', { name: 'To do' })).not.toBeChecked()
-      expect(await violations(page)).toEqual([])
-      await page.getByRole('button', { name: 'Edit', exact: true }).click()
-      expect(await violations(page)).toEqual([])
-    })
-
-    test('axe finds nothing wrong in the dialogs', async ({ page }) => {
-      await openChat(page)
-      await seed(page)
-      await page.evaluate(() => localStorage.setItem('halfbyte-models', '["https://models.example/a.gguf"]'))
-      await openModels(page)
-      expect(await violations(page)).toEqual([])
-      await page.keyboard.press('Escape')
-      await openSettings(page)
-      await page.getByLabel('Temperature').fill('9')
-      await page.getByLabel('Threads').fill('1')
-      await page.getByLabel('Threads').blur()
-      expect(await violations(page)).toEqual([])
-      await page.keyboard.press('Escape')
-      await page.getByRole('button', { name: 'Conversations', exact: true }).click()
-      await page.getByRole('button', { name: 'More for Everything' }).click()
-      expect(await violations(page)).toEqual([])
-      await page.getByRole('button', { name: 'Rename Everything' }).click()
-      expect(await violations(page)).toEqual([])
-      await page.keyboard.press('Escape')
-      await page.getByRole('button', { name: 'Delete Everything' }).click()
-      expect(await violations(page)).toEqual([])
-    })
-
-    test('axe finds nothing wrong with an error and an empty slot', async ({ page }) => {
-      await openChat(page)
-      await openModels(page)
-      await page.getByLabel('Choose files').setInputFiles({
-        name: 'not.gguf',
-        mimeType: 'application/octet-stream',
-        buffer: Buffer.alloc(64, 1),
-      })
-      await expect(page.getByRole('alert')).toBeVisible()
-      expect(await violations(page)).toEqual([])
-    })
-  })
+async function expectNoViolations(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    expect(await violations(page), colorScheme).toEqual([])
+  }
 }
+
+test('axe finds nothing wrong on the empty page and with a conversation', async ({ page }) => {
+  await openChat(page)
+  await expectNoViolations(page)
+  await seed(page)
+  await page.getByText('Thoughts').click()
+  await expect(page.getByText('What is everything?')).toBeVisible()
+  await expect(page.getByRole('checkbox', { name: 'Done' })).toBeChecked()
+  await expect(page.getByRole('checkbox', { name: 'To do' })).not.toBeChecked()
+  await expectNoViolations(page)
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await expectNoViolations(page)
+})
+
+test('axe finds nothing wrong in the dialogs', async ({ page }) => {
+  await openChat(page)
+  await seed(page)
+  await page.evaluate(() => localStorage.setItem('halfbyte-models', '["https://models.example/a.gguf"]'))
+  await openModels(page)
+  await expectNoViolations(page)
+  await page.keyboard.press('Escape')
+  await openSettings(page)
+  await page.getByLabel('Temperature').fill('9')
+  await page.getByLabel('Threads').fill('1')
+  await page.getByLabel('Threads').blur()
+  await expectNoViolations(page)
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+  await page.getByRole('button', { name: 'More for Everything' }).click()
+  await expectNoViolations(page)
+  await page.getByRole('button', { name: 'Rename Everything' }).click()
+  await expectNoViolations(page)
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Delete Everything' }).click()
+  await expectNoViolations(page)
+})
+
+test('axe finds nothing wrong with an error and an empty slot', async ({ page }) => {
+  await openChat(page)
+  await openModels(page)
+  await page.getByLabel('Choose files').setInputFiles({
+    name: 'not.gguf',
+    mimeType: 'application/octet-stream',
+    buffer: Buffer.alloc(64, 1),
+  })
+  await expect(page.getByRole('alert')).toBeVisible()
+  await expectNoViolations(page)
+})
 
 test('the page can be used with the keyboard alone', async ({ page }) => {
   await openChat(page)

@@ -1,5 +1,5 @@
-// Killed workers in Chromium. In: a worker of each pool, ended while it loads, reads a prompt, answers,
-// saves, restores, forks and rests. Out: typed errors in time, and the next attempt.
+// Tests that a worker of each pool that ends while it loads, reads a prompt, answers, saves, restores, forks
+// or rests is a typed error, and that the next attempt succeeds.
 import { expect } from '@playwright/test'
 import {
   GOLDEN,
@@ -35,7 +35,7 @@ const OTHERS = {
   'idle time': ['resolved'],
 } as const
 
-for (const { pool, threads, site: kind, workers } of POOLS) {
+for (const { pool, threads, site: kind, workers: count } of POOLS) {
   test(`a worker of ${pool} that is killed in a load, a prompt, an answer or anything else is a typed error, and the next attempt succeeds`, async ({
     page,
     site,
@@ -46,7 +46,7 @@ for (const { pool, threads, site: kind, workers } of POOLS) {
     const golden = await site.add(await goldenFile(GOLDEN))
     await openLibrary(page, site[kind])
     const found = await page.evaluate(
-      async ({ files, pool, threads, workers, others }) => {
+      async ({ files, pool, threads, count, others }) => {
         let started: Worker[] = []
         let onStart: () => unknown = () => {}
         globalThis.Worker = class extends Worker {
@@ -66,8 +66,9 @@ for (const { pool, threads, site: kind, workers } of POOLS) {
           )
         const load = (onProgress: (progress: { phase: string }) => void = () => {}) => {
           started = []
-          const contextLength = 16_384
-          return halfbyte.Engine.load(model, { pool, threads, cache: 'none', contextLength, onProgress })
+          const assets = { worker: workers.impatient }
+          const options = { pool, threads, cache: 'none', contextLength: 16_384, assets } as const
+          return halfbyte.Engine.load(model, { ...options, onProgress })
         }
         /** Kills the last worker in the middle of what `text` makes the engine do. */
         const die = async (text: string, when: 'prompt' | 'answer') => {
@@ -142,22 +143,22 @@ for (const { pool, threads, site: kind, workers } of POOLS) {
             return { what, during, next, last, disposed: await codeOf(engine.dispose()) }
           }
         }
-        // In parallel, so that the patience of 15 and of 20 s is waited for once.
+        // In parallel, so that the patience of the worker is waited for once.
         const deaths: Awaited<ReturnType<typeof dieIn>>[] = []
         for (const what of others) {
           deaths.push(await dieIn(what, 'engine'))
-          if (workers > 1) deaths.push(await dieIn(what, 'last'))
+          if (count > 1) deaths.push(await dieIn(what, 'last'))
         }
         const other = Promise.all(deaths.map((death) => death()))
         const reports = [await die('a'.repeat(12_000), 'prompt'), await die('and then', 'answer')]
         // One that helps dies before it has answered; the engine's own when it has begun to load.
-        const kill = () => void (started.length === workers && started.at(-1)?.terminate())
-        onStart = () => workers > 1 && kill()
-        const loading = codeOf(load(({ phase }) => workers === 1 && phase === 'compile' && kill()))
+        const kill = () => void (started.length === count && started.at(-1)?.terminate())
+        onStart = () => count > 1 && kill()
+        const loading = codeOf(load(({ phase }) => count === 1 && phase === 'compile' && kill()))
         const [prompt, answer] = await Promise.all(reports.map((report) => report()))
         return { load: await loading, prompt, answer, other: await other }
       },
-      { files, pool, threads, workers, others: Object.keys(OTHERS) },
+      { files, pool, threads, count, others: Object.keys(OTHERS) },
     )
     const ends = {
       pool,
@@ -171,7 +172,7 @@ for (const { pool, threads, site: kind, workers } of POOLS) {
       prompt: { ...ends, began: false },
       answer: { ...ends, began: true },
     })
-    expect(found.other).toHaveLength(Object.keys(OTHERS).length * workers)
+    expect(found.other).toHaveLength(Object.keys(OTHERS).length * count)
     for (const { what, during, next, ...rest } of found.other) {
       expect(OTHERS[what as keyof typeof OTHERS], what).toContain(during)
       expect(['internal', 'disposed'], what).toContain(next)

@@ -1,5 +1,5 @@
-// A site that is updated. In: folders of built pages, faults. Out: a server for one build at a time, below
-// /chat/, that redirects, lies, breaks or is not there.
+// Serves one build of the chat page at a time, below /chat/; redirects, lies, breaks or is not there, as
+// told.
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
@@ -8,7 +8,8 @@ import { build, type Plugin } from 'vite'
 import { ISOLATION, openServer, sendBytes } from '../../../test/helpers/http-server.ts'
 
 const CONFIG = fileURLToPath(new URL('../../../demo/vite.config.ts', import.meta.url))
-const BUILDS = fileURLToPath(new URL('../../../build/offline', import.meta.url))
+const FIRST = fileURLToPath(new URL('../../../build/demo', import.meta.url))
+const SECOND = fileURLToPath(new URL('../../../build/offline', import.meta.url))
 const LOGIN = '<!doctype html><title>Log in</title><h1>Log in to this network</h1>'
 
 /** Whether an answer was given; otherwise the file is sent. */
@@ -41,26 +42,23 @@ export const unreachable: Behaviour = (_, response) => {
   return true
 }
 
-/** Builds the page twice; the second build has other texts, so that most of its scripts have other names. */
+/** The built page, and a second build with other texts, so that most of its scripts have other names. */
 export async function twoBuilds(): Promise<readonly [string, string]> {
-  const folders = ['first', 'second'].map((name) => join(BUILDS, name)) as [string, string]
-  for (const [index, outDir] of folders.entries()) {
-    const other: Plugin = {
-      name: 'other-texts',
-      enforce: 'pre',
-      transform: (code, id) =>
-        index === 1 && id.endsWith('/words/english.ts')
-          ? code.replace("'Choose a model'", "'Choose a model (second build)'")
-          : undefined,
-    }
-    await build({
-      configFile: CONFIG,
-      logLevel: 'error',
-      plugins: [other],
-      build: { outDir, emptyOutDir: true },
-    })
+  const other: Plugin = {
+    name: 'other-texts',
+    enforce: 'pre',
+    transform: (code, id) =>
+      id.endsWith('/words/english.ts')
+        ? code.replace("'Choose a model'", "'Choose a model (second build)'")
+        : undefined,
   }
-  return folders
+  await build({
+    configFile: CONFIG,
+    logLevel: 'error',
+    plugins: [other],
+    build: { outDir: SECOND, emptyOutDir: true },
+  })
+  return [FIRST, SECOND]
 }
 
 export interface UpdatingSite {
