@@ -20,6 +20,7 @@ export const COMMON = {
   formula: 'Formula',
   details: 'Details',
   cancel: 'Cancel',
+  left: '{time} left',
 } as const
 
 /** Puts `values` in the place of the names in braces. */

@@ -30,7 +30,6 @@ export const ENGLISH = {
   waiting: 'Waiting for the server',
   downloading: 'Downloading: {loaded} of {total}',
   downloadingUnknown: 'Downloading: {loaded}',
-  left: '{time} left',
   retrying: 'The connection broke off. Trying again in {time} ({attempt} of {attempts})',
   reading: 'Reading the model from this device',
   preparing: 'Preparing the model',

@@ -1,17 +1,14 @@
 // Explaining. In: an error, or an address that cannot work. Out: sentences for people, and the details for
 // those who want them.
 import { reasonOf } from '../../../src/base/errors.ts'
+import type { Explained as CommonExplained } from '../../../src/chat-ui/explained.ts'
 import { isOffline } from '../../../src/chat-ui/texts.ts'
 import { type HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
 import { parseHubAddress } from '../../../src/store/hub.ts'
 import { bytes } from '../shell/units.ts'
 import { language, reason, t } from '../words/words.ts'
 
-export interface Explained {
-  /** What happened, and what to do. */
-  readonly text: string
-  /** The message as it was, if it says more. */
-  readonly details: string | undefined
+export interface Explained extends CommonExplained {
   /** True if a larger model could do it. */
   readonly wantsLarger?: true
 }

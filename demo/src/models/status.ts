@@ -1,11 +1,12 @@
 // Status. In: the chat's state. Out: the notice above the composer, the figures below it, and screen reader
 // messages.
 import { html, nothing, type TemplateResult } from 'lit'
+import { detailsView } from '../../../src/chat-ui/explained.ts'
 import type { LoadProgress, Smaller } from '../../../src/index.ts'
 import type { Chat } from '../conversation/chat.ts'
 import { partsOf } from '../conversation/render/thoughts.ts'
 import { bytes, duration, speed } from '../shell/units.ts'
-import { language, t } from '../words/words.ts'
+import { allWords, language, t } from '../words/words.ts'
 import { DEFAULT } from './embedded.ts'
 import type { Explained } from './explain.ts'
 import type { Phase, Verdict } from './model-slot.ts'
@@ -45,9 +46,9 @@ export function renderNotice(chat: Chat, larger: () => void): TemplateResult | t
 }
 
 /** Sentences, and what only some people want to read folded away. */
-function reason({ text, details }: Explained): TemplateResult {
-  return html`<p role="alert" dir="auto">${text}</p>
-    ${details === undefined ? nothing : html`<details><summary>${t('details')}</summary><p dir="auto">${details}</p></details>`}`
+function reason(explained: Explained): TemplateResult {
+  return html`<p role="alert" dir="auto">${explained.text}</p>
+    ${detailsView(explained, allWords())}`
 }
 
 /** What there is to say while a model answers, or soon will. */

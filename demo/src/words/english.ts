@@ -92,7 +92,6 @@ export const ENGLISH = {
   loading: 'Loading the model',
   reading: 'Reading from this device',
   sizeOf: '{loaded} of {total}',
-  left: '{time} left',
   downloading: 'Downloading',
   brokeOff: 'Connection lost',
   retrying: 'next try in {time} ({attempt} of {attempts})',

@@ -1,18 +1,12 @@
-// Notices. In: the phase of the model, an error. Out: what is asked, shown or offered below the messages.
+// What is asked, shown or offered below the messages, by the phase of the model and what failed.
 import { html, nothing, type TemplateResult } from 'lit'
 import { reasonOf } from '../../base/errors.ts'
+import { detailsView, type Explained } from '../../chat-ui/explained.ts'
 import { bytesText, codeOf, durationText, fill, isOffline } from '../../chat-ui/texts.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
 import type { Phase } from '../loading/loader.ts'
 import type { Words } from '../words.ts'
 import { icon } from './frame.ts'
-
-interface Explained {
-  /** What happened, and what to do. */
-  readonly text: string
-  /** The message as it was. */
-  readonly details: string
-}
 
 export const explain = (error: unknown, words: Words): Explained => ({
   text: isOffline(error) ? words.offline : words[`error-${codeOf(error)}`],
@@ -88,10 +82,10 @@ function progressView(
 }
 
 function errorView({ words, onRetry }: NoticeView, error: unknown): TemplateResult {
-  const { text, details } = explain(error, words)
+  const explained = explain(error, words)
   return html`<div class="notice error" part="notice error" role="alert">
-    <p class="row start">${icon('alert')}<span>${text}</span></p>
-    <details><summary>${words.details}</summary><p class="reason" dir="auto">${details}</p></details>
+    <p class="row start">${icon('alert')}<span>${explained.text}</span></p>
+    ${detailsView(explained, words)}
     <div class="row"><button type="button" class="outline retry" part="button" @click=${onRetry}>${icon('again')}<span>${words.retry}</span></button></div>
   </div>`
 }
