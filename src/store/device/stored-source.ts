@@ -41,24 +41,30 @@ interface Summed {
 function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnType<typeof filledSource> {
   /** Of each chunk. */
   const isRight = sums.map((sum) => sum === null)
-  let passing: Uint8Array | undefined
+  /** For a piece of which a part is wanted. A read has it for itself: others run at the same time. */
+  let spare: Uint8Array | undefined
   /** Reads a whole chunk, and copies those of its bytes to `target` that belong at `offset` of the file. */
   const readChunk = async (index: number, target: Uint8Array, offset: number): Promise<void> => {
     const start = index * CHUNK_BYTES
     const end = start + chunkBytes(index, size)
     let sum = 0
+    let passing: Uint8Array | undefined
     for (let at = start; at < end; ) {
       const next = Math.min(at + pieceBytes, end)
       const from = Math.max(at, offset)
       const to = Math.min(next, offset + target.byteLength)
       const isWhole = from === at && to === next
-      if (!isWhole) passing ??= new Uint8Array(Math.min(pieceBytes, size))
+      if (!isWhole) {
+        passing ??= spare ?? new Uint8Array(Math.min(pieceBytes, size))
+        spare = undefined
+      }
       const piece = isWhole ? target.subarray(at - offset, next - offset) : passing!.subarray(0, next - at)
       await read(piece, at)
       sum = addSum(sum, piece)
       if (!isWhole && from < to) target.set(piece.subarray(from - at, to - at), from - offset)
       at = next
     }
+    spare = passing ?? spare
     if (sum !== sums[index]) throw damaged(name, start, end)
     isRight[index] = true
   }
