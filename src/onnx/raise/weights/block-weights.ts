@@ -167,6 +167,7 @@ function fillGroups(
       at = bits === 8 ? signed(codes, from, halves, at) : nibbles(codes, from, halves, at)
     }
   }
+  release(scales)
 }
 
 /** 32 codes of 8 bits around 128, as signed ones. Returns where the next half goes. */

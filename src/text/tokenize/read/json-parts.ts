@@ -26,7 +26,10 @@ export function readTokens(model: JsonObject, added: readonly AddedToken[]): (st
     while (tokens.length < id) tokens.push(undefined)
     tokens[id] = token
   }
-  for (const [token, id] of Object.entries(objectAt(model, 'vocab'))) {
+  const vocab = objectAt(model, 'vocab')
+  // Entries would be 150,000 arrays, for which the heap would grow and not shrink again.
+  for (const token of Object.keys(vocab)) {
+    const id = vocab[token]
     if (!isId(id)) throw malformed(`has the id ${shown(id)} for ${shown(token)}; ids go to ${MAX_TOKENS - 1}`)
     put(id, token)
   }
