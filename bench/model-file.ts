@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type GgufContents, writeGguf } from '../test/conformance/testing/writers/gguf-writer.ts'
-import { randomModel } from './random-model.ts'
+import { inHalves, randomModel } from './random-model.ts'
 import type { Shape } from './shapes.ts'
 
 /** Where benches keep files between runs. */
@@ -19,6 +19,18 @@ export async function modelFile(shape: Shape): Promise<URL> {
   console.log(`writing ${file.pathname}`)
   const part = new URL(`${shape.name}.part`, BENCH_FOLDER)
   await writeModel(part, randomModel(shape))
+  await rename(part, file)
+  return file
+}
+
+/** The same weights with matrices in F16. */
+export async function halfFile(shape: Shape): Promise<URL> {
+  const file = new URL(`${shape.name}-f16.gguf`, BENCH_FOLDER)
+  if (await stat(file).catch(() => undefined)) return file
+  await mkdir(BENCH_FOLDER, { recursive: true })
+  console.log(`writing ${file.pathname}`)
+  const part = new URL(`${shape.name}-f16.part`, BENCH_FOLDER)
+  await writeModel(part, inHalves(randomModel(shape)))
   await rename(part, file)
   return file
 }

@@ -1,8 +1,10 @@
 // Makes a random Q4_0 GGUF of a shape, as chunks. Its text means nothing, but it runs at the speed of a real
 // model.
 
+import { floatsToHalves } from '../src/base/half.ts'
 import type { GgufContents, GgufTensor, GgufValue } from '../test/conformance/testing/writers/gguf-writer.ts'
 import { Random } from '../test/helpers/random.ts'
+import { floats as valuesOfQ4 } from './perf/onnx/repack.ts'
 import { mambaKeys, mambaLayer } from './random-mamba.ts'
 import type { Shape } from './shapes.ts'
 
@@ -79,6 +81,21 @@ export function randomModel(shape: Shape, seed = 1): GgufContents {
   }
   vector('output_norm.weight', hiddenSize, 1)
   return { metadata: metadata(shape), tensors }
+}
+
+/** The same model with matrices in F16, each value rounded once. */
+export function inHalves({ metadata: stated, tensors }: GgufContents): GgufContents {
+  const halves = function* (chunks: Iterable<Uint8Array>): Generator<Uint8Array> {
+    for (const chunk of chunks) yield new Uint8Array(floatsToHalves(valuesOfQ4(chunk)).buffer)
+  }
+  return {
+    metadata: { ...stated, 'general.file_type': ['u32', 1] },
+    tensors: tensors.map((tensor) =>
+      tensor.dtype === 'Q4_0'
+        ? { ...tensor, dtype: 'F16', data: () => halves(tensor.data() as Iterable<Uint8Array>) }
+        : tensor,
+    ),
+  }
 }
 
 function metadata(shape: Shape): Record<string, GgufValue> {

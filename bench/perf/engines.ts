@@ -1,5 +1,7 @@
 // Engines. Halfbyte and its peers: what each is, what it reads, and how much of the suite it takes part in.
 
+import type { GraphForm } from './onnx/write.ts'
+
 export type EngineName =
   | 'halfbyte'
   | 'halfbyte-simd128'
@@ -7,6 +9,11 @@ export type EngineName =
   | 'halfbyte-onnx-int8'
   | 'halfbyte-onnx-f32'
   | 'halfbyte-onnx-f32-bf16'
+  | 'halfbyte-f16'
+  | 'halfbyte-genai-int4'
+  | 'halfbyte-tjs-q8'
+  | 'halfbyte-optimum-f16'
+  | 'halfbyte-optimum-f32'
   | 'llama.cpp'
   | 'wllama-3'
   | 'wllama-2'
@@ -14,6 +21,9 @@ export type EngineName =
   | 'ort-int4'
   | 'ort-f32'
   | 'ort-f32-bf16'
+  | 'ort-genai-int4'
+  | 'ort-tjs-q8'
+  | 'ort-optimum-f32'
 
 export interface EngineKind {
   readonly name: EngineName
@@ -23,7 +33,7 @@ export interface EngineKind {
   readonly place: 'page' | 'process'
   /** The npm package it comes in, as Node finds it; absent for Halfbyte itself. */
   readonly packageName?: string
-  readonly model: 'gguf' | 'onnx-int4' | 'onnx-int8' | 'onnx-f32' | 'onnx-f32-bf16'
+  readonly model: 'gguf' | 'gguf-f16' | `onnx-${GraphForm}`
   /** Its largest share of the suite. */
   readonly prompts: readonly number[]
   readonly decode: number
@@ -57,6 +67,16 @@ export const ENGINES: readonly EngineKind[] = [
     model: 'onnx-f32-bf16',
     ...SHORT,
   },
+  { name: 'halfbyte-f16', title: 'Halfbyte, GGUF in F16', place: 'page', model: 'gguf-f16', ...SHORT },
+  ...(['genai-int4', 'tjs-q8', 'optimum-f16', 'optimum-f32'] as const).map(
+    (form): EngineKind => ({
+      name: `halfbyte-${form}`,
+      title: `Halfbyte, ${form}`,
+      place: 'page',
+      model: `onnx-${form}`,
+      ...SHORT,
+    }),
+  ),
   {
     name: 'llama.cpp',
     title: 'llama.cpp, native',
@@ -113,6 +133,16 @@ export const ENGINES: readonly EngineKind[] = [
     packageName: 'onnxruntime-web',
     ...SHORT,
   },
+  ...(['genai-int4', 'tjs-q8', 'optimum-f32'] as const).map(
+    (form): EngineKind => ({
+      name: `ort-${form}`,
+      title: `ONNX Runtime Web, ${form}`,
+      place: 'page',
+      model: `onnx-${form}`,
+      packageName: 'onnxruntime-web',
+      ...SHORT,
+    }),
+  ),
 ]
 
 export const isHalfbyte = ({ name }: { readonly name: EngineName }): boolean => name.startsWith('halfbyte')

@@ -1,13 +1,12 @@
 // Starts an engine with a model of a shape in it, or says why there is none.
 import { fileURLToPath } from 'node:url'
-import { modelFile } from '../model-file.ts'
+import { halfFile, modelFile } from '../model-file.ts'
 import type { Shape } from '../shapes.ts'
 import { addonPath, type Package, packageOf } from './catalogue.ts'
 import { type EngineKind, isHalfbyte, type LoadOrder } from './engines.ts'
 import { type Runner, runInPage, runNative } from './host/runner.ts'
 import type { Site } from './host/site.ts'
-import type { Precision } from './onnx/decoder.ts'
-import { onnxFiles } from './onnx/write.ts'
+import { type GraphForm, onnxFiles } from './onnx/write.ts'
 
 /** The current version of an engine. */
 export interface Identity {
@@ -29,13 +28,17 @@ export async function identify(kind: EngineKind, site: Site): Promise<Identity |
 export async function prepareFiles(shape: Shape, kinds: readonly EngineKind[]): Promise<void> {
   const gguf = await modelFile(shape)
   for (const kind of kinds) {
-    const precision = precisionOf(kind)
-    if (precision !== undefined) await onnxFiles(gguf, shape, precision)
+    const form = formOf(kind)
+    if (form === undefined) await ggufOf(kind, shape)
+    else await onnxFiles(gguf, shape, form)
   }
 }
 
-const precisionOf = ({ model }: EngineKind): Precision | undefined =>
-  model === 'gguf' ? undefined : (model.replace('onnx-', '') as Precision)
+const formOf = ({ model }: EngineKind): GraphForm | undefined =>
+  model.startsWith('onnx-') ? (model.slice('onnx-'.length) as GraphForm) : undefined
+
+const ggufOf = ({ model }: EngineKind, shape: Shape): Promise<URL> =>
+  model === 'gguf-f16' ? halfFile(shape) : modelFile(shape)
 
 /** Throws what the engine throws. */
 export async function startEngine(
@@ -44,7 +47,7 @@ export async function startEngine(
   threads: number,
   site: Site,
 ): Promise<Runner> {
-  const gguf = await modelFile(shape)
+  const gguf = await ggufOf(kind, shape)
   const found = await packageOf(kind)
   if (kind.place === 'process') {
     const modelPath = fileURLToPath(gguf)
@@ -66,9 +69,9 @@ async function served(
   const root = new URL('.', gguf)
   const folder = site.add('models', fileURLToPath(root))
   const address = (file: URL) => `${folder}/${file.pathname.slice(root.pathname.length)}`
-  const precision = precisionOf(kind)
-  if (precision === undefined) return { modelUrl: address(gguf) }
-  const { model, data } = await onnxFiles(gguf, shape, precision)
+  const form = formOf(kind)
+  if (form === undefined) return { modelUrl: address(gguf) }
+  const { model, data } = await onnxFiles(gguf, shape, form)
   return { modelUrl: address(model), dataUrls: data.map(address) }
 }
 

@@ -1,7 +1,7 @@
 // The suite's page: loads an engine once, runs it as the suite calls, and tells this browser's limits.
 import type { LimitOptions, Limits } from '../../roofline/limits.ts'
 import { measureLimitsHere } from '../../roofline/run.ts'
-import type { EngineName, LoadOrder, Run, Turn } from '../engines.ts'
+import type { LoadOrder, Run, Turn } from '../engines.ts'
 import { loadHalfbyte } from './halfbyte.ts'
 import { loadOrt } from './ort.ts'
 import { loadWllama2 } from './wllama-2.ts'
@@ -16,20 +16,16 @@ export interface Loaded {
   turn?(history: string, message: string): Promise<Turn>
 }
 
-const LOADERS: Readonly<Record<Exclude<EngineName, 'llama.cpp'>, (order: LoadOrder) => Promise<Loaded>>> = {
-  halfbyte: (order) => loadHalfbyte(order, 'auto'),
-  'halfbyte-simd128': (order) => loadHalfbyte(order, 'simd128'),
-  'halfbyte-onnx-int4': (order) => loadHalfbyte(order, 'auto'),
-  'halfbyte-onnx-int8': (order) => loadHalfbyte(order, 'auto'),
-  'halfbyte-onnx-f32': (order) => loadHalfbyte(order, 'auto'),
-  // Only files on the device are scanned.
-  'halfbyte-onnx-f32-bf16': (order) => loadHalfbyte(order, 'auto', 'opfs'),
-  'wllama-3': loadWllama3,
-  'wllama-2': loadWllama2,
-  'ort-int8': loadOrt,
-  'ort-int4': loadOrt,
-  'ort-f32': loadOrt,
-  'ort-f32-bf16': loadOrt,
+/** Throws for an engine that runs in no page. */
+function load(order: LoadOrder): Promise<Loaded> {
+  const { engine } = order
+  if (engine === 'wllama-3') return loadWllama3(order)
+  if (engine === 'wllama-2') return loadWllama2(order)
+  if (engine.startsWith('ort-')) return loadOrt(order)
+  if (!engine.startsWith('halfbyte')) throw new Error(`${engine} runs in no page`)
+  // Only files on the device are scanned for values of bf16.
+  const cache = engine === 'halfbyte-onnx-f32-bf16' ? 'opfs' : 'none'
+  return loadHalfbyte(order, engine === 'halfbyte-simd128' ? 'simd128' : 'auto', cache)
 }
 
 let loaded: Loaded | undefined
@@ -37,10 +33,9 @@ let loaded: Loaded | undefined
 const perf = {
   /** Milliseconds that it took. */
   async load(order: LoadOrder): Promise<number> {
-    if (order.engine === 'llama.cpp') throw new Error(`${order.engine} runs in no page`)
     if (!crossOriginIsolated) throw new Error('the page is not cross-origin isolated')
     const started = performance.now()
-    loaded = await LOADERS[order.engine](order)
+    loaded = await load(order)
     return performance.now() - started
   },
   async run(prompt: string, decode: number): Promise<Run> {

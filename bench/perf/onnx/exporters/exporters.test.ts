@@ -14,7 +14,7 @@ import {
   withModel,
 } from '../../../../test/conformance/testing/node-engine.ts'
 import { ggufBytes } from '../../../../test/conformance/testing/writers/gguf-writer.ts'
-import { randomModel } from '../../../random-model.ts'
+import { inHalves, randomModel } from '../../../random-model.ts'
 import { type Shape, TINY } from '../../../shapes.ts'
 import { packageOf } from '../../catalogue.ts'
 import { ENGINES } from '../../engines.ts'
@@ -88,13 +88,24 @@ test
   },
 )
 
+const logitsOfGguf = (bytes: Uint8Array) =>
+  withBuilt([new File([bytes as BlobPart], 'tiny.gguf')], { weights: 'auto' }, (built) =>
+    logitsOf(built, IDS),
+  )
+
 test.skipIf(!isInstalled).each([TINY, LLAMA])(
   'the int4 graph of $name gives the logits of its GGUF to the bit',
   async (shape) => {
     const { bytes, files } = await written(shape, 'genai-int4')
-    const due = await withBuilt([new File([bytes as BlobPart], 'tiny.gguf')], { weights: 'auto' }, (built) =>
-      logitsOf(built, IDS),
-    )
-    expect(await withModel(await opened(files), {}, (built) => logitsOf(built, IDS))).toEqual(due)
+    const found = await withModel(await opened(files), {}, (built) => logitsOf(built, IDS))
+    expect(found).toEqual(await logitsOfGguf(bytes))
   },
 )
+
+test.skipIf(!isInstalled)('the f16 graph gives the logits of a GGUF in F16', async () => {
+  const { files } = await written(LARGE, 'optimum-f16')
+  const found = await withModel(await opened(files), {}, (built) => logitsOf(built, IDS))
+  const due = await logitsOfGguf(await ggufBytes(inHalves(randomModel(LARGE))))
+  // Biases are rounded to f16 in the graph.
+  expect(relativeError(found, due)).toBeLessThan(1e-3)
+})
