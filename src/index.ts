@@ -31,6 +31,7 @@ export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from
 export type { LogitProcessorContext, LogitProcessorFactory } from './engine/reply/load-processors.ts'
 export type {
   FinishReason,
+  GraphOffer,
   LoadProgress,
   MemoryUse,
   Message,

@@ -8,7 +8,14 @@ import { fileURLToPath } from 'node:url'
 import { type ByteSource, filledSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { OpenFiles } from '../engine/load/open/requested-files.ts'
-import { COMPANIONS, chooseGraph, GRAPH_FOLDER, type GraphDtype } from '../formats/names/graph-files.ts'
+import {
+  COMPANIONS,
+  chooseGraph,
+  GRAPH_FOLDER,
+  type GraphDtype,
+  type GraphFiles,
+  graphsAmong,
+} from '../formats/names/graph-files.ts'
 import { filesOf } from '../store/address.ts'
 import { catalogued } from '../store/catalogue.ts'
 import { type Peeked, peekAddress } from '../store/download/peek.ts'
@@ -106,7 +113,19 @@ export async function peekModelFiles(
 ): Promise<Peeked> {
   const place = await placeOf(model)
   if (isUrl(place)) return peekAddress(place, { ...options, hub: hubHere(), cache: 'none' })
-  return { ...(await openModelFiles(model, options)), downloadBytes: 0 }
+  const graphs = async () => (embeddedModel(model) === undefined ? graphsIn(model) : [])
+  return { ...(await openModelFiles(model, options)), graphs, downloadBytes: 0 }
+}
+
+/** The graphs of a folder, of those that a load without `dtype` chooses among. */
+async function graphsIn(path: string): Promise<readonly GraphFiles[]> {
+  if (!(await stat(path)).isDirectory()) return []
+  const [graph = ''] = await pathsOf(path)
+  if (!graph.endsWith('.onnx')) return []
+  const folder = dirname(graph)
+  const names = await fileNames(folder)
+  const files = names.map(async (name) => ({ name, size: (await stat(join(folder, name))).size }))
+  return graphsAmong(await Promise.all(files), resolve(path) === folder ? '' : GRAPH_FOLDER)
 }
 
 /** Opens `<model>`. Throws `format` if there is no such file, `network` if a URL cannot be fetched. */

@@ -2,6 +2,7 @@
 // name. Out: which of them is meant.
 import { spawn } from 'node:child_process'
 import { cp, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import { type Ended, ended, folder, GREEDY, halfbyte, MAIN, model, path } from './testing/program.ts'
@@ -42,6 +43,21 @@ describe('a name with one slash', () => {
     ])
     expect(file).toMatchObject({ code: 0, out })
     expect([only.code, fit.code, ids.code]).toEqual([0, 0, 0])
+  }, 120_000)
+
+  test('is a repository of graphs, each of which costs something else', async () => {
+    const graph = join(import.meta.dirname, '../../test/conformance/onnx/exports/qwen2-cache/model.onnx')
+    const at = 'owner/graphs/resolve/main/'
+    hub.files.set(`${at}config.json`, new TextEncoder().encode('{}'))
+    for (const name of ['model_q4.onnx', 'model_fp16.onnx'])
+      hub.files.set(`${at}onnx/${name}`, await readFile(graph))
+    const { code, out } = await there('inspect', 'owner/graphs', '--fit', '--context', '64')
+    expect(code).toBe(0)
+    expect(out).toMatch(/\n--dtype q4 +onnx\/model_q4\.onnx: 173\.5 kB to download, [\d.]+ MB needed, fits\n/)
+    expect(out).toMatch(/\n--dtype fp16 +onnx\/model_fp16\.onnx: 173\.5 kB to download, about [\d.]+ MB/)
+    expect(out).toContain('The default is onnx/model_q4.onnx: the first that is there of the dtypes q8, q4,')
+    const missed = hub.requests.filter((line) => !hub.files.has(line.split(' ')[1]!.slice(1)))
+    expect(missed.filter((line, index) => missed.indexOf(line) !== index)).toEqual([])
   }, 120_000)
 
   test('is a path where there is one, unless the hub is named', async () => {

@@ -67,6 +67,10 @@ test('a folder in the layout of transformers.js is read by its path, its graph a
     code: 1,
     err: expect.stringContaining('they have model.onnx, model_fp16.onnx'),
   })
+  const { out } = await inspect('--fit')
+  expect(out).toMatch(
+    /\n\n--dtype fp16 +onnx\/model_fp16\.onnx: 0\.0 kB to download, [\d.]+ MB needed, fits\n--dtype fp32 +onnx\/model\.onnx: 0\.0 kB to download, about [\d.]+ MB needed, fits\nThe default is onnx\/model_fp16\.onnx: the first /,
+  )
 })
 
 test.each([

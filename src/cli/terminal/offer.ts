@@ -1,7 +1,8 @@
 // Prints, before a model of the hub is downloaded, its size, licence, whether it fits and how fast it would
 // be.
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import type { ProbeReport, Smaller } from '../../engine/wire/protocol.ts'
+import type { GraphOffer, ProbeReport, Smaller } from '../../engine/wire/protocol.ts'
+import { GRAPH_DTYPES } from '../../formats/names/graph-files.ts'
 import { catalogued } from '../../store/catalogue.ts'
 import { parseHubAddress } from '../../store/hub.ts'
 import { probeEngine } from '../command-engine.ts'
@@ -20,7 +21,23 @@ export function describeFit(report: ProbeReport): string {
     ['decode', `about ${decodeTokensPerSecond.toPrecision(2)} tokens/s`],
   ]
   if (!fits) rows.push(['would fit', suggestion === undefined ? 'a smaller model' : flagsOf(suggestion)])
-  return aligned(rows).join('\n')
+  return [...aligned(rows), ...describeGraphs(report.graphs ?? [])].join('\n')
+}
+
+/** One line for each graph, and why the first is the default. */
+function describeGraphs(graphs: readonly GraphOffer[]): string[] {
+  if (graphs.length === 0) return []
+  const rows = graphs.map(
+    ({ file, dtype, fits, neededBytes, downloadBytes, isDefault }): [string, string] => [
+      dtype === undefined ? file : `--dtype ${dtype}`,
+      `${file}: ${bytesText(downloadBytes)} to download, ${isDefault ? '' : 'about '}${bytesText(neededBytes)} needed, ${fits ? 'fits' : 'does not fit'}`,
+    ],
+  )
+  const why =
+    graphs.length === 1
+      ? 'the only graph'
+      : `the first that is there of the dtypes ${GRAPH_DTYPES.join(', ')}, as without --dtype`
+  return ['', ...aligned(rows), `The default is ${graphs[0]?.file}: ${why}.`]
 }
 
 /** In the form in which a person types them. */

@@ -4,6 +4,7 @@ import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import { planTotals } from '../../graph/plan/cost.ts'
+import type { Plan } from '../../graph/plan/plan.ts'
 import { detectFeatures } from '../../runtime/features.ts'
 import type { Host } from '../../runtime/host.ts'
 import { grantedBytes } from '../../runtime/memory/linear-memory.ts'
@@ -13,8 +14,9 @@ import { memoryNeed } from '../load/memory-need.ts'
 import { openAdapters, openAny } from '../load/open/open-any.ts'
 import type { FilePeeker, PeekedFiles } from '../load/open/requested-files.ts'
 import { type PreparedModel, prepareModel } from '../load/prepare.ts'
-import type { LoadRequest, ProbeReport, ProbeRequest, Smaller } from '../wire/protocol.ts'
+import type { GraphOffer, LoadRequest, ProbeReport, ProbeRequest, Smaller } from '../wire/protocol.ts'
 import { gaugeSpeeds } from './gauge.ts'
+import { graphOffers } from './graph-offers.ts'
 
 /** A smaller context than this is too short for a conversation, so it is not suggested. */
 const LEAST_CONTEXT = 512
@@ -68,10 +70,27 @@ export async function probeModel(
       downloadBytes: opened.reduce((sum, { downloadBytes }) => sum + downloadBytes, 0),
       ...speeds,
       suggestion: fits ? undefined : await smallerThat(prepare, models, granted),
+      graphs: await graphsOf(opened[0], request, { plan, neededBytes, granted }),
     }
   } finally {
     for (const files of opened) await files.close()
   }
+}
+
+/** The graphs of the model, if it is one of several and the request names none. */
+async function graphsOf(
+  files: PeekedFiles | undefined,
+  { dtype }: ProbeRequest,
+  {
+    plan,
+    neededBytes,
+    granted,
+  }: { readonly plan: Plan; readonly neededBytes: number; readonly granted: number },
+): Promise<readonly GraphOffer[] | undefined> {
+  const graphs = dtype === undefined ? await files?.graphs?.() : undefined
+  if (graphs === undefined || graphs.length === 0) return undefined
+  const { weightBytes } = planTotals(plan)
+  return graphOffers(graphs, { weightBytes, neededBytes }, granted)
 }
 
 const neededOf = (models: readonly PreparedModel[]): number => memoryNeed(...models).fullBytes + ENGINE_BYTES

@@ -141,6 +141,25 @@ export interface Smaller {
   readonly weights?: 'w4'
 }
 
+/** One of the ONNX graphs of a repository made for transformers.js. */
+export interface GraphOffer {
+  /** Its path in the repository, as `onnx/model_q4.onnx`. */
+  readonly file: string
+  /** What loads it. Absent for a graph that only its own address or path loads. */
+  readonly dtype?: GraphDtype | undefined
+  /** Whether a load without `dtype` takes it. */
+  readonly isDefault: boolean
+  /** Bytes that are not on this device yet. */
+  readonly downloadBytes: number
+  /**
+   * Bytes of memory for the weights, the activations and the state of a full context: those of the report for
+   * the default, else an estimate from the sizes of the files.
+   */
+  readonly neededBytes: number
+  /** Whether this fits. */
+  readonly fits: boolean
+}
+
 /** What is known about a model before its weights are downloaded. */
 export interface ProbeReport {
   /** Whether the weights, the activations and the state of a full context fit in memory. */
@@ -168,6 +187,11 @@ export interface ProbeReport {
    * combinations of these. Undefined if `fits` is true, or if none of them fits.
    */
   readonly suggestion: Smaller | undefined
+  /**
+   * The ONNX graphs that the model has, the preferred one first; absent if it has none, if `dtype` was given,
+   * or if its weights are other files.
+   */
+  readonly graphs?: readonly GraphOffer[] | undefined
 }
 
 /** One turn of a conversation. */

@@ -40,6 +40,32 @@ export function graphNames(dtype?: GraphDtype): readonly string[] {
   ]
 }
 
+/** A graph of a model, with the data files that go with its name. */
+export interface GraphFiles {
+  /** Its path in the model's folder, as `onnx/model_q4.onnx`. */
+  readonly file: string
+  readonly bytes: number
+  /** Those that are not on this device. */
+  readonly downloadBytes: number
+}
+
+/** The precision that the name of a graph states; undefined for other names. */
+export const dtypeOf = (file: string): GraphDtype | undefined =>
+  GRAPH_DTYPES.find((dtype) => graphNames(dtype).includes(baseName(file)))
+
+/** The usual graphs among files of this device, the preferred one first. */
+export function graphsAmong(
+  files: readonly { readonly name: string; readonly size: number }[],
+  folder = '',
+): GraphFiles[] {
+  return graphNames().flatMap((name) => {
+    if (!files.some((each) => baseName(each.name) === name)) return []
+    // The names of data files go on: model.onnx_data, model.onnx.data.
+    const bytes = files.reduce((sum, each) => sum + (baseName(each.name).startsWith(name) ? each.size : 0), 0)
+    return [{ file: folder + name, bytes, downloadBytes: 0 }]
+  })
+}
+
 /** Files that describe a graph's model, and that may lie one level above the folder of the graphs. */
 export const COMPANIONS: ReadonlySet<string> = new Set([
   'config.json',

@@ -2,12 +2,14 @@
 // download.
 import { type ByteSource, checkRange } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { GRAPH_FOLDER, type GraphFiles } from '../../formats/names/graph-files.ts'
 import { fileName, type RemoteFile } from '../address.ts'
 import { Opfs, type StoredFile } from '../device/opfs.ts'
 import { hubHeaders, WEIGHTS } from '../hub.ts'
 import { mendedSource } from '../mended.ts'
 import { absenceOf, lostError } from '../missing.ts'
 import { type OpenOptions, openEach, openUnstored, withoutFile } from '../open-address.ts'
+import { type FileSize, peekGraphs, peekSize } from './peek-graphs.ts'
 import { openRanges } from './ranges.ts'
 import { type BodyOptions, bodyLength, endedEarly, missingFile, pieces, request } from './request.ts'
 
@@ -18,6 +20,8 @@ export interface Peeked {
    * far.
    */
   readonly downloadBytes: number
+  /** The graphs of a folder whose weights are one of them. Default: it has none, or other weights. */
+  readonly graphs?: (() => Promise<readonly GraphFiles[]>) | undefined
   /** Closes the connections. */
   close(): Promise<void>
 }
@@ -37,13 +41,19 @@ export async function peekAddress(address: string, options: PeekOptions = {}): P
   const known = (await store?.known()) ?? []
   const streams: Beginning[] = []
   const opened: ByteSource[] = []
+  /** Sizes of weight files that the server was asked for; undefined for those that it lacks. */
+  const asked = new Map<string, FileSize | undefined>()
   let downloadBytes = 0
   const close = async () => {
     for (const stored of opened) stored.close?.()
     await Promise.all(streams.map((stream) => stream.close()))
   }
+  const toldOf = (url: string) => ({ ...options, headers: hubHeaders(url, options.hub) })
+  /** A file that the server has, of which a part may be stored. */
+  const asWhole = (url: string, bytes: number | undefined): FileSize | undefined =>
+    bytes === undefined ? undefined : { bytes, downloadBytes: bytes - partOf(known, url) }
   const fetched = ({ url }: RemoteFile): Promise<ByteSource | undefined> => {
-    const told = { ...options, headers: hubHeaders(url, options.hub) }
+    const told = toldOf(url)
     return WEIGHTS.test(fileName(url)) ? openWeights(url, told, streams) : openUnstored(url, told)
   }
   const openOne = async (file: RemoteFile): Promise<ByteSource | undefined> => {
@@ -68,13 +78,26 @@ export async function peekAddress(address: string, options: PeekOptions = {}): P
     const absence = absenceOf(address, file, known)
     if (absence === 'noted' || absence === 'assumed') return withoutFile(file)
     const source = await fetched(file)
-    if (isWeights && source !== undefined) downloadBytes += source.size - partOf(known, url)
+    if (isWeights) {
+      const size = asWhole(url, source?.size)
+      asked.set(url, size)
+      downloadBytes += size?.downloadBytes ?? 0
+    }
     return source ?? withoutFile(file)
   }
   try {
     const sources = await openEach(address, options, openOne)
+    const sizeOf = async (url: string): Promise<FileSize | undefined> => {
+      if (asked.has(url)) return asked.get(url)
+      const stored = known.find((each) => each.url === url && each.isComplete)
+      return stored
+        ? { bytes: stored.size, downloadBytes: 0 }
+        : asWhole(url, await peekSize(url, toldOf(url)))
+    }
+    const isOfGraphs = sources.some((each) => each.address?.startsWith(address + GRAPH_FOLDER))
     return {
       sources,
+      graphs: isOfGraphs ? () => peekGraphs(address, sizeOf) : undefined,
       get downloadBytes() {
         return downloadBytes
       },

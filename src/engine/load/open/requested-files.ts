@@ -1,6 +1,7 @@
 // Opens the files that a page's load request names: files that the user picked, or files at an address.
 import { type ByteSource, blobSource } from '../../../base/bytes.ts'
 import type { HalfbyteError } from '../../../base/errors.ts'
+import { type GraphFiles, graphsAmong } from '../../../formats/names/graph-files.ts'
 import { distrust, trust } from '../../../store/device/load-marks.ts'
 import { peekAddress } from '../../../store/download/peek.ts'
 import { openAddress } from '../../../store/open-address.ts'
@@ -30,6 +31,8 @@ export interface PeekedFiles {
   readonly sources: readonly ByteSource[]
   /** Bytes that a load would have to download. */
   readonly downloadBytes: number
+  /** The graphs among which a load chooses. Default: there is no choice. */
+  readonly graphs?: (() => Promise<readonly GraphFiles[]>) | undefined
   close(): Promise<void>
 }
 
@@ -72,5 +75,6 @@ export const peekRequestedFiles: FilePeeker = async ({ source, cache, hub, dtype
     : {
         sources: source.map((file) => blobSource(file.name, file)),
         downloadBytes: 0,
+        graphs: async () => graphsAmong(source),
         async close() {},
       }

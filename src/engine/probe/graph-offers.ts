@@ -1,0 +1,39 @@
+// Says what each graph of a repository would cost, from the sizes of its files and what one of them needs.
+import { dtypeOf, type GraphDtype, type GraphFiles } from '../../formats/names/graph-files.ts'
+import type { GraphOffer } from '../wire/protocol.ts'
+
+/** The graph that was read. */
+export interface ReadGraph {
+  /** Its weights as they are stored. */
+  readonly weightBytes: number
+  readonly neededBytes: number
+}
+
+/** Bytes in memory for each byte of a file: codes of 8 bits get scales for groups of 32. */
+const GROWTH: Partial<Record<GraphDtype, number>> = { q8: 17 / 16, int8: 17 / 16, uint8: 17 / 16 }
+
+/** `graphs` in the order of preference: the first was read. */
+export function graphOffers(
+  graphs: readonly GraphFiles[],
+  read: ReadGraph,
+  grantedBytes: number,
+): GraphOffer[] {
+  const others = read.neededBytes - read.weightBytes
+  const named = new Set<GraphDtype>()
+  return graphs.map(({ file, bytes, downloadBytes }, index) => {
+    const isDefault = index === 0
+    const stated = dtypeOf(file)
+    const dtype = stated && named.has(stated) ? undefined : stated
+    if (dtype) named.add(dtype)
+    const weights = bytes * ((stated && GROWTH[stated]) ?? 1)
+    const neededBytes = isDefault ? read.neededBytes : Math.ceil(others + weights)
+    return {
+      file,
+      dtype,
+      isDefault,
+      downloadBytes,
+      neededBytes,
+      fits: neededBytes <= grantedBytes,
+    }
+  })
+}
