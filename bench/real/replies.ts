@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { type RealModelName, realModel } from '../../scripts/models/real-models.mjs'
-import { makeReplyTask, openTask, type TaskSpec, taskSpec } from '../../src/cli/commands/eval.ts'
+import { makeReplyTask, type TaskSpec, taskSpec } from '../../src/cli/commands/eval.ts'
 import { descriptionOf, withToolText } from '../../src/engine/chat/chat-turns.ts'
 import {
   type MarkedReply,
@@ -62,10 +62,10 @@ const known = await readReplies<ReferenceReply>(options.output, (value) => value
 const reference = await openReference(options.python, { modelPath, threads: 1, context: CONTEXT })
 const tasks: ReplyTask[] = []
 for (const spec of specs) {
-  const task = makeReplyTask(await openTask(spec), options)
+  const task = await makeReplyTask(spec, options)
   if (task === undefined) throw new Error(`the items of ${spec.name} are no replies`)
   tasks.push(task)
-  const items = task.items.slice(0, options.limit)
+  const { items } = task
   for (const [index, item] of items.entries()) {
     const key = `${task.name} ${item.id}`
     if (known.has(key)) continue

@@ -15,28 +15,35 @@ export const piecesOf = (text: TextPieces): Iterable<string> | AsyncIterable<str
 
 /**
  * The lines without their line breaks (LF); what follows the last one is a line if it is not empty. Throws
- * `format` for a line that is too long.
+ * `format` for a line of more than `longest` characters. `name`: what the text is called in the message.
  */
-export async function* linesOf(pieces: TextPieces, longest = LONGEST_LINE): AsyncGenerator<string> {
+export async function* linesOf(
+  pieces: TextPieces,
+  longest = LONGEST_LINE,
+  name = 'the text',
+): AsyncGenerator<string> {
   let begun: string[] = []
   let length = 0
   let number = 1
+  const checkLength = () => {
+    if (length <= longest) return
+    throw new HalfbyteError(
+      'format',
+      `line ${number} of ${name} has more than ${longest} characters; break it into shorter lines`,
+      { line: number, longest },
+    )
+  }
   for await (const piece of piecesOf(pieces)) {
     const [first = '', ...others] = piece.split('\n')
     begun.push(first)
     length += first.length
-    if (length > longest) {
-      throw new HalfbyteError(
-        'format',
-        `line ${number} of the text has more than ${longest} characters; break it into shorter lines`,
-        { line: number, longest },
-      )
-    }
+    checkLength()
     for (const line of others) {
       yield begun.join('')
       number++
       begun = [line]
       length = line.length
+      checkLength()
     }
   }
   if (length > 0) yield begun.join('')

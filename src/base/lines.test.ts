@@ -4,9 +4,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { linesOf } from './bytes.ts'
 
-async function read(pieces: Iterable<string>, longest?: number): Promise<string[]> {
+async function read(pieces: string | Iterable<string>, longest?: number, name?: string): Promise<string[]> {
   const lines: string[] = []
-  for await (const line of linesOf(pieces, longest)) lines.push(line)
+  for await (const line of linesOf(pieces, longest, name)) lines.push(line)
   return lines
 }
 
@@ -20,6 +20,15 @@ test('pieces of any length give the lines of the whole text', async () => {
       expect(await read([pieces.join('')])).toEqual(expected)
     }),
   )
+})
+
+test('a line that is too long within a piece is refused with the name of the text', async () => {
+  for (const text of ['a\nlonger\nb', 'a\nlonger', 'a\nlonger\n']) {
+    await expect(read(text, 5, 'd.jsonl')).rejects.toMatchObject({
+      code: 'format',
+      message: expect.stringMatching(/^line 2 of d\.jsonl has more than 5 characters/),
+    })
+  }
 })
 
 test('a line that does not end is refused with its number', async () => {

@@ -21,7 +21,7 @@ import { type ModelReport, markdownTable, type TaskReport } from '../../evaluate
 import type { EvaluatedModel } from '../../evaluate/score.ts'
 import { DEFAULT_BATCH, runTask, type Task } from '../../evaluate/task.ts'
 import { arc, hellaswag, ownChoices, piqa, winogrande } from '../../evaluate/tasks/choices.ts'
-import type { DataFile } from '../../evaluate/tasks/read.ts'
+import type { DataFile, DataStream } from '../../evaluate/tasks/read.ts'
 import { joinedRows, lambada, type WindowRules, wikitext, windowTask } from '../../evaluate/tasks/texts.ts'
 import { SAMPLER_DEFAULTS } from '../../generate/sampler/sampler-options.ts'
 import { memoryWork, readWork, type WorkFiles } from '../../shrink/calibrate/work-files.ts'
@@ -78,16 +78,20 @@ const TASKS: ReadonlyMap<string, (files: Files) => Task> = new Map(
   } satisfies Record<string, (files: Files) => Task>),
 )
 
+/** The same, read in pieces. */
+type Streams = readonly [DataStream, DataStream?]
+
 /** Tasks whose items are whole replies. */
-const REPLY_TASKS: ReadonlyMap<string, (files: Files, options: Gsm8kOptions) => ReplyTask> = new Map(
-  Object.entries({
-    gsm8k: ([file, examples], options) => gsm8k(file, examples, options),
-    ifeval: ([file], options) => ifeval(file, options),
-    bfcl_simple: ([file, answers], options) => bfcl('bfcl_simple', file, answers!, options),
-    bfcl_multiple: ([file, answers], options) => bfcl('bfcl_multiple', file, answers!, options),
-    bfcl_irrelevance: ([file], options) => bfclIrrelevance(file, options),
-  } satisfies Record<string, (files: Files, options: Gsm8kOptions) => ReplyTask>),
-)
+const REPLY_TASKS: ReadonlyMap<string, (files: Streams, options: Gsm8kOptions) => Promise<ReplyTask>> =
+  new Map(
+    Object.entries({
+      gsm8k: ([file, examples], options) => gsm8k(file, examples, options),
+      ifeval: ([file], options) => ifeval(file, options),
+      bfcl_simple: ([file, answers], options) => bfcl('bfcl_simple', file, answers!, options),
+      bfcl_multiple: ([file, answers], options) => bfcl('bfcl_multiple', file, answers!, options),
+      bfcl_irrelevance: ([file], options) => bfclIrrelevance(file, options),
+    } satisfies Record<string, (files: Streams, options: Gsm8kOptions) => Promise<ReplyTask>>),
+  )
 
 const TASK_NAMES: readonly string[] = [...WINDOW_TASKS, ...TASKS, ...REPLY_TASKS].map(([name]) => name)
 
@@ -119,18 +123,18 @@ export function taskSpec(text: string, before: readonly TaskSpec[] = []): readon
 
 interface OpenedTask {
   readonly spec: TaskSpec
-  /** Undefined for a text that is read in pieces. */
+  /** Undefined for files that are read in pieces. */
   readonly files: Files | undefined
   readonly data: TaskReport['data']
 }
 
 /** Throws `format` for a file that cannot be read, or that must fit into memory but does not. */
-export async function openTask(spec: TaskSpec): Promise<OpenedTask> {
+async function openTask(spec: TaskSpec): Promise<OpenedTask> {
   const paths = spec.paths.slice(0, 2)
   const data = await Promise.all(
     paths.map(async (path) => ({ file: path.replace(/^.*[\\/]/, ''), sha256: await hashFile(path) })),
   )
-  if (WINDOW_TASKS.has(spec.name)) return { spec, data, files: undefined }
+  if (!TASKS.has(spec.name)) return { spec, data, files: undefined }
   const [first, second] = (await Promise.all(
     paths.map(async (name): Promise<DataFile> => ({ name, text: await readText(name) })),
   )) as [DataFile, DataFile?]
@@ -157,10 +161,13 @@ async function makeTask(
 }
 
 /** Undefined for tasks without replies. Throws `format` for lines that are not of the task's form. */
-export const makeReplyTask = (
-  { spec, files }: Pick<OpenedTask, 'spec' | 'files'>,
+export async function makeReplyTask(
+  { name, paths }: TaskSpec,
   options: Gsm8kOptions,
-): ReplyTask | undefined => REPLY_TASKS.get(spec.name)?.(files!, options)
+): Promise<ReplyTask | undefined> {
+  const [first, second] = paths.map((path): DataStream => ({ name: path, pieces: () => readPieces(path) }))
+  return await REPLY_TASKS.get(name)?.([first!, second], options)
+}
 
 /** Greedy, without penalties and drafts, whatever the model's files recommend. */
 const GREEDY: GenerateOptions = { ...SAMPLER_DEFAULTS, seed: undefined, temperature: 0, speculation: 'off' }
@@ -280,7 +287,7 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
       const tasks: TaskReport[] = []
       for (const [index, each] of opened.entries()) {
         const place = { work, file: `${index}.json`, signal, flags }
-        const replies = makeReplyTask(each, flags)
+        const replies = await makeReplyTask(each.spec, flags)
         const { told, results } =
           replies === undefined
             ? await run(await makeTask(each, evaluated, flags.limit), evaluated, each.data, place)

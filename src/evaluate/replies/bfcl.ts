@@ -2,7 +2,8 @@
 // Function-Calling Leaderboard for Python.
 import { isObject, type JsonObject } from '../../base/values.ts'
 import { MARKERS } from '../../text/chat/tool-call-forms.ts'
-import { type DataFile, type Line, readLines, textField, wrong } from '../tasks/read.ts'
+import { type DataStream, type Line, streamLines, textField, wrong } from '../tasks/read.ts'
+import { drawItems } from './draw-items.ts'
 import { matchesCall, type Parameter, type PossibleCall } from './match-call.ts'
 import {
   type Question,
@@ -39,20 +40,29 @@ interface BfclFunction {
   readonly required: readonly string[]
 }
 
-/** `accuracy`: the reply is one call, of the right function with right arguments. */
-export function bfcl(
+/**
+ * `accuracy`: the reply is one call, of the right function with right arguments. Throws `format` for items
+ * that are asked and have no answer.
+ */
+export async function bfcl(
   name: BfclTask,
-  file: DataFile,
-  answers: DataFile,
+  file: DataStream,
+  answers: DataStream,
   options: ReplyTaskOptions,
-): ReplyTask {
-  const right = new Map(readLines(answers).map((line) => [textField(line, 'id'), possibleCall(line)]))
-  const items = readLines(file).map((line): ReplyItem => {
-    const { id, question, functions } = readItem(line)
+): Promise<ReplyTask> {
+  const { items: asked, count } = await drawItems(file, readItem, options)
+  const ids = new Set(asked.map(({ id }) => id))
+  const right = new Map<string, PossibleCall>()
+  for await (const { line } of streamLines(answers)) {
+    const id = textField(line, 'id')
+    const possible = possibleCall(line)
+    if (ids.has(id)) right.set(id, possible)
+  }
+  const items = asked.map(({ place, id, question, functions }): ReplyItem => {
     const possible = right.get(id)
-    if (possible === undefined) throw wrong(line, `has the id "${id}", which ${answers.name} lacks`)
+    if (possible === undefined) throw wrong(place, `has the id "${id}", which ${answers.name} lacks`)
     const called = functions.find((each) => each.name === possible.name)
-    if (called === undefined) throw wrong(line, `has no function "${possible.name}", which is to be called`)
+    if (called === undefined) throw wrong(place, `has no function "${possible.name}", which is to be called`)
     const mark = ({ toolCalls }: Reply) => ({
       accuracy: [
         toolCalls.length === 1 &&
@@ -62,22 +72,29 @@ export function bfcl(
     })
     return { id, question, mark }
   })
-  return replyTask(name, items, options)
+  return replyTask(name, { items, count }, options)
 }
 
 /** `accuracy`: the reply has no call, because no function fits. A call of an unknown function is one too. */
-export function bfclIrrelevance(file: DataFile, options: ReplyTaskOptions): ReplyTask {
-  const items = readLines(file).map((line): ReplyItem => {
+export async function bfclIrrelevance(file: DataStream, options: ReplyTaskOptions): Promise<ReplyTask> {
+  const read = (line: Line): ReplyItem => {
     const { id, question } = readItem(line)
     const mark = ({ text, toolCalls }: Reply) => ({
       accuracy: [toolCalls.length === 0 && !MARKERS.some((marker) => text.includes(marker))],
     })
     return { id, question, mark }
-  })
-  return replyTask('bfcl_irrelevance', items, options)
+  }
+  return replyTask('bfcl_irrelevance', await drawItems(file, read, options), options)
 }
 
-function readItem(line: Line): { id: string; question: Question; functions: readonly BfclFunction[] } {
+interface BfclItem {
+  readonly place: Pick<Line, 'file' | 'number'>
+  readonly id: string
+  readonly question: Question
+  readonly functions: readonly BfclFunction[]
+}
+
+function readItem(line: Line): BfclItem {
   const { question, function: given } = line.value
   const turns = Array.isArray(question) ? question[0] : undefined
   if (!Array.isArray(turns) || !Array.isArray(given) || given.length === 0)
@@ -93,7 +110,12 @@ function readItem(line: Line): { id: string; question: Question; functions: read
     description,
     parameters: asSchema(parameters) as object,
   }))
-  return { id: textField(line, 'id'), question: { messages, tools, maxTokens: MOST_TOKENS }, functions }
+  return {
+    place: { file: line.file, number: line.number },
+    id: textField(line, 'id'),
+    question: { messages, tools, maxTokens: MOST_TOKENS },
+    functions,
+  }
 }
 
 const isRole = (role: unknown): role is 'system' | 'user' | 'assistant' =>

@@ -1,5 +1,6 @@
 // The task GSM8K: looks for the last number of a reply, by the filters of lm-evaluation-harness.
-import { type DataFile, type Line, readLines, textField, wrong } from '../tasks/read.ts'
+import { type DataStream, type Line, textField, wrong } from '../tasks/read.ts'
+import { drawItems } from './draw-items.ts'
 import {
   type Question,
   type ReplyItem,
@@ -23,25 +24,24 @@ const FORM =
  * number of the reply. Examples are the first lines of `examples`; without that file, the last lines of the
  * data, which are then not asked.
  */
-export function gsm8k(
-  file: DataFile,
-  examples: DataFile | undefined,
+export async function gsm8k(
+  file: DataStream,
+  examples: DataStream | undefined,
   { shots = 0, ...options }: Gsm8kOptions,
-): ReplyTask {
-  const lines = readLines(file).map(readLine)
-  const worked =
-    examples === undefined ? lines.slice(lines.length - shots) : readLines(examples).map(readLine)
-  const asked = examples === undefined ? lines.slice(0, lines.length - shots) : lines
-  if (worked.length < shots || asked.length === 0) {
-    const place = { file: (examples ?? file).name, number: lines.length }
+): Promise<ReplyTask> {
+  const spared = examples === undefined ? shots : 0
+  const { items: asked, count, last } = await drawItems(file, readLine, { ...options, spared })
+  const first = examples && (await drawItems(examples, readLine, { limit: shots }))
+  const worked = first?.items ?? last
+  if (worked.length < shots || count === 0) {
+    const number = worked.length < shots ? (first?.count ?? last.length) : count + last.length
+    const place = { file: (worked.length < shots && examples ? examples : file).name, number }
     throw wrong(place, `is the last, too early for ${shots} examples; give fewer --shots`)
   }
-  const before = worked
-    .slice(0, shots)
-    .flatMap(({ question, answer }) => [
-      { role: 'user', content: asQuestion(question) } as const,
-      { role: 'assistant', content: answer } as const,
-    ])
+  const before = worked.flatMap(({ question, answer }) => [
+    { role: 'user', content: asQuestion(question) } as const,
+    { role: 'assistant', content: answer } as const,
+  ])
   const items = asked.map(({ number, question, answer }): ReplyItem => {
     const content = asQuestion(shots === 0 ? `${question}\n${FORM}` : question)
     const messages: Question['messages'] = [...before, { role: 'user', content }]
@@ -54,7 +54,7 @@ export function gsm8k(
       }),
     }
   })
-  return replyTask('gsm8k', items, options)
+  return replyTask('gsm8k', { items, count }, options)
 }
 
 function readLine(line: Line) {

@@ -1,6 +1,7 @@
 // The task IFEval: counts the instructions that a reply follows, strictly and loosely.
 import { isObject } from '../../base/values.ts'
-import { type DataFile, type Line, readLines, textField, wrong } from '../tasks/read.ts'
+import { type DataStream, type Line, textField, wrong } from '../tasks/read.ts'
+import { drawItems } from './draw-items.ts'
 import { type Check, instructionCheck } from './instructions.ts'
 import { type Reply, type ReplyItem, type ReplyTask, type ReplyTaskOptions, replyTask } from './reply-task.ts'
 
@@ -12,8 +13,8 @@ const MOST_TOKENS = 1280
  * asterisks. An instruction that cannot be checked here is left out, and with it its prompt of
  * `prompt_level`. Source: `ifeval` of lm-evaluation-harness.
  */
-export function ifeval(file: DataFile, options: ReplyTaskOptions): ReplyTask {
-  const items = readLines(file).map((line): ReplyItem => {
+export async function ifeval(file: DataStream, options: ReplyTaskOptions): Promise<ReplyTask> {
+  const read = (line: Line): ReplyItem => {
     const checks = readChecks(line)
     const known = checks.filter((check) => check !== undefined)
     return {
@@ -34,8 +35,9 @@ export function ifeval(file: DataFile, options: ReplyTaskOptions): ReplyTask {
       },
       leftOut: checks.length - known.length,
     }
-  })
-  return replyTask('ifeval', items, options, 'instructions about a language that its script does not tell')
+  }
+  const drawn = await drawItems(file, read, options)
+  return replyTask('ifeval', drawn, options, 'instructions about a language that its script does not tell')
 }
 
 /** Undefined for instructions that cannot be checked. */

@@ -13,7 +13,7 @@ const { signal } = new AbortController()
 
 const of = (...lines: readonly unknown[]) => ({
   name: 'data.jsonl',
-  text: lines.map((line) => JSON.stringify(line)).join('\n'),
+  pieces: () => lines.map((line) => JSON.stringify(line)).join('\n'),
 })
 const reply = (text: string, toolCalls: readonly RepliedCall[] = [], finishReason = 'stop'): Reply => ({
   text,
@@ -39,7 +39,7 @@ describe('gsm8k', () => {
 
   test('without examples the question says which form the answer has', async () => {
     const { model, asked } = saying(reply('I think 1, no:\n#### 2\nor 3'))
-    const task = gsm8k(of(...lines), undefined, {})
+    const task = await gsm8k(of(...lines), undefined, {})
     const results = await runTask(model, task, { signal })
     expect(asked).toHaveLength(3)
     expect(asked[0]!.messages).toEqual([
@@ -52,8 +52,8 @@ describe('gsm8k', () => {
     expect(results[2]).toMatchObject({ id: 'line 3', text: 'I think 1, no:\n#### 2\nor 3' })
   })
 
-  test('examples are earlier turns, and lines of the data that are examples are not asked', () => {
-    const task = gsm8k(of(...lines), undefined, { shots: 2 })
+  test('examples are earlier turns, and lines of the data that are examples are not asked', async () => {
+    const task = await gsm8k(of(...lines), undefined, { shots: 2 })
     expect(task.count).toBe(1)
     expect(task.items[0]!.question.messages.map(({ content }) => content)).toEqual([
       'Question: two\nAnswer:',
@@ -62,16 +62,29 @@ describe('gsm8k', () => {
       'so\n#### 2',
       'Question: one\nAnswer:',
     ])
-    expect(gsm8k(of(...lines), of(...lines), { shots: 2 }).count).toBe(3)
-    expect(() => gsm8k(of(...lines), undefined, { shots: 3 })).toThrow(/line 3 is the last, too early for 3/)
+    const apart = await gsm8k(of(...lines), of(...lines), { shots: 2 })
+    expect(apart.count).toBe(3)
+    expect(apart.items[2]!.question.messages.map(({ content }) => content)).toEqual([
+      'Question: one\nAnswer:',
+      'so\n#### 0',
+      'Question: two\nAnswer:',
+      'so\n#### 1',
+      'Question: three\nAnswer:',
+    ])
+    await expect(gsm8k(of(...lines), undefined, { shots: 3 })).rejects.toThrow(
+      /line 3 is the last, too early for 3/,
+    )
+    await expect(gsm8k(of(...lines), of(lines[0]), { shots: 3 })).rejects.toThrow(
+      /line 1 is the last, too early for 3/,
+    )
   })
 
-  test('a seed draws the same order each time, and another seed another', () => {
+  test('a seed draws the same order each time, and another seed another', async () => {
     const many = of(...Array.from({ length: 40 }, (_, at) => ({ question: `q${at}`, answer: '#### 1' })))
-    const order = (seed?: number) => gsm8k(many, undefined, { seed }).items.map(({ id }) => id)
-    expect(order(1)).toEqual(order(1))
-    expect(order(1)).not.toEqual(order(2))
-    expect([...order(1)].sort()).toEqual([...order()].sort())
+    const order = async (seed?: number) => (await gsm8k(many, undefined, { seed })).items.map(({ id }) => id)
+    expect(await order(1)).toEqual(await order(1))
+    expect(await order(1)).not.toEqual(await order(2))
+    expect((await order(1)).sort()).toEqual((await order()).sort())
   })
 })
 
@@ -82,30 +95,30 @@ describe('ifeval', () => {
     instruction_id_list: ids,
     kwargs,
   })
-  const marksOf = (text: string, ids: readonly string[], kwargs: readonly object[]) =>
-    ifeval(of(item(ids, kwargs)), {}).items[0]!.mark(reply(text))
+  const marksOf = async (text: string, ids: readonly string[], kwargs: readonly object[]) =>
+    (await ifeval(of(item(ids, kwargs)), {})).items[0]!.mark(reply(text))
 
-  test('strict marks take the reply as it is, loose ones also without its ends and asterisks', () => {
+  test('strict marks take the reply as it is, loose ones also without its ends and asterisks', async () => {
     const ids = ['punctuation:no_comma', 'startend:quotation']
-    expect(marksOf('Sure, here:\n*"no comma"*', ids, [{}, {}])).toEqual({
+    expect(await marksOf('Sure, here:\n*"no comma"*', ids, [{}, {}])).toEqual({
       prompt_level_strict_acc: [false],
       inst_level_strict_acc: [false, false],
       prompt_level_loose_acc: [true],
       inst_level_loose_acc: [true, true],
     })
-    expect(marksOf('', ids, [{}, {}])['inst_level_loose_acc']).toEqual([false, false])
+    expect((await marksOf('', ids, [{}, {}]))['inst_level_loose_acc']).toEqual([false, false])
   })
 
   test('a language that shares its script is left out, and with it the prompt', async () => {
     const file = of(item(['language:response_language', 'punctuation:no_comma'], [{ language: 'de' }, {}]))
-    const task = ifeval(file, { maxTokens: 9 })
+    const task = await ifeval(file, { maxTokens: 9 })
     const results = await runTask(saying(reply('ja', [], 'length')).model, task, { signal })
     expect(results[0]!.marks).toMatchObject({ prompt_level_strict_acc: [], inst_level_strict_acc: [true] })
     expect(task.notes!(results)).toEqual([
       '1 of 1 replies were cut at 9 tokens',
       '1 instructions about a language that its script does not tell were left out',
     ])
-    expect(marksOf('나는 간다', ['language:response_language'], [{ language: 'ko' }])).toMatchObject({
+    expect(await marksOf('나는 간다', ['language:response_language'], [{ language: 'ko' }])).toMatchObject({
       prompt_level_strict_acc: [true],
     })
   })
@@ -172,8 +185,8 @@ describe('ifeval', () => {
       /lacks an argument/,
     ],
     ['too few arguments', { instruction_id_list: ['punctuation:no_comma'], kwargs: [] }, /as many "kwargs"/],
-  ])('%s is refused with its line', (_, fields, message) => {
-    expect(() => ifeval(of({ key: 1, prompt: 'p', ...fields }), {})).toThrow(
+  ])('%s is refused with its line', async (_, fields, message) => {
+    await expect(ifeval(of({ key: 1, prompt: 'p', ...fields }), {})).rejects.toThrow(
       expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }),
     )
   })
@@ -200,8 +213,8 @@ describe('bfcl', () => {
   }
   const call = (given: RepliedCall['arguments'], name = 'geo.area') => ({ name, arguments: given })
 
-  test('tools have the types of JSON Schema, also where a property is called type', () => {
-    const [item] = bfcl('bfcl_simple', of(question), of(truth), {}).items
+  test('tools have the types of JSON Schema, also where a property is called type', async () => {
+    const [item] = (await bfcl('bfcl_simple', of(question), of(truth), {})).items
     expect(item!.question.tools).toEqual([
       {
         name: 'geo.area',
@@ -231,8 +244,8 @@ describe('bfcl', () => {
     ['another function', [call({ base: 10 }, 'geo.size')], false],
     ['two calls', [call({ base: 10 }), call({ base: 10 })], false],
     ['no call', [], false],
-  ])('%s', (_, calls, isRight) => {
-    const [item] = bfcl('bfcl_multiple', of(question), of(truth), {}).items
+  ])('%s', async (_, calls, isRight) => {
+    const [item] = (await bfcl('bfcl_multiple', of(question), of(truth), {})).items
     expect(item!.mark(reply('', calls))).toEqual({ accuracy: [isRight] })
   })
 
@@ -261,8 +274,8 @@ describe('bfcl', () => {
     expect(matchesCall({ a: value }, callable, { name: 'f', values: { a: answers } })).toBe(isRight)
   })
 
-  test('irrelevance wants no call, not even one of an unknown function', () => {
-    const [item] = bfclIrrelevance(of(question), {}).items
+  test('irrelevance wants no call, not even one of an unknown function', async () => {
+    const [item] = (await bfclIrrelevance(of(question), {})).items
     const marks = [
       reply('I cannot.'),
       reply('', [call({ base: 1 })]),
@@ -296,7 +309,9 @@ describe('bfcl', () => {
       () => bfclIrrelevance(of({ ...question, question: [[{ role: 'user' }]] }), {}),
       /without content/,
     ],
-  ])('%s is refused with its line', (_, make, message) => {
-    expect(make).toThrow(expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }))
+  ])('%s is refused with its line', async (_, make, message) => {
+    await expect(make()).rejects.toThrow(
+      expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }),
+    )
   })
 })

@@ -1,6 +1,5 @@
 // Tasks whose items are whole replies. Each item keeps the reply beside its marks, so every score can be
 // checked.
-import { Random } from '../../generate/sampler/random.ts'
 import { mean, type Task } from '../task.ts'
 
 interface QuestionMessage {
@@ -68,12 +67,15 @@ export interface ReplyItem {
 }
 
 export interface ReplyTask extends Task<ReplyModel, MarkedReply> {
+  /** Those that are asked, in their order: `limit` of `count`. */
   readonly items: readonly ReplyItem[]
 }
 
 export interface ReplyTaskOptions {
   /** Items are taken in an order drawn by this seed. Default: the file's order. */
   readonly seed?: number | undefined
+  /** Most items that are asked; only these are kept in memory. Default: all. */
+  readonly limit?: number | undefined
   /** Most tokens of a reply. Default: the task's own. */
   readonly maxTokens?: number | undefined
 }
@@ -83,21 +85,20 @@ export interface ReplyTaskOptions {
  */
 const KEPT_REPLIES = 16
 
-/** `what`: names the parts that `leftOut` counts. */
+/** `count`: items of the data set. `what`: names the parts that `leftOut` counts. */
 export function replyTask(
   name: string,
-  given: readonly ReplyItem[],
-  { seed, maxTokens }: ReplyTaskOptions,
+  { items: given, count }: { readonly items: readonly ReplyItem[]; readonly count: number },
+  { maxTokens }: ReplyTaskOptions,
   what = 'parts',
 ): ReplyTask {
-  const drawn = seed === undefined ? given : shuffled(given, seed)
-  const items = drawn.map((item) => ({
+  const items = given.map((item) => ({
     ...item,
     question: { ...item.question, maxTokens: maxTokens ?? item.question.maxTokens },
   }))
   return {
     name,
-    count: items.length,
+    count,
     unit: 'replies',
     keptItems: KEPT_REPLIES,
     items,
@@ -131,14 +132,3 @@ export const marked = (item: ReplyItem, reply: Reply): MarkedReply => ({
   marks: item.mark(reply),
   leftOut: item.leftOut ?? 0,
 })
-
-/** Fisher and Yates' shuffle. */
-function shuffled<T>(list: readonly T[], seed: number): T[] {
-  const random = new Random(seed)
-  const copy = [...list]
-  for (let last = copy.length - 1; last > 0; last--) {
-    const at = Math.floor(random.next() * (last + 1))
-    ;[copy[last], copy[at]] = [copy[at]!, copy[last]!]
-  }
-  return copy
-}

@@ -1,4 +1,5 @@
-// Reads the lines of a data set as JSON objects. Errors name the line.
+// Reads the lines of a data set as JSON objects, from a text or piece by piece. Errors name the line.
+import { linesOf, type TextPieces } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
@@ -9,6 +10,12 @@ export interface DataFile {
   readonly text: string
 }
 
+/** A file of a data set that is read in pieces, each time it is needed. */
+export interface DataStream {
+  readonly name: string
+  pieces(): TextPieces
+}
+
 /** An object of a file, and its line. */
 export interface Line {
   readonly file: string
@@ -16,20 +23,39 @@ export interface Line {
   readonly value: JsonObject
 }
 
+/** Characters. The longest lines of published sets have some 20,000. */
+const LONGEST_LINE = 1 << 24
+
 /** Throws `format` for a line that is not an object. */
 export function readLines({ name, text }: DataFile): Line[] {
-  return text.split('\n').flatMap((line, index) => {
-    if (line.trim() === '') return []
-    let value: unknown
-    try {
-      value = parseJson(line)
-    } catch {
-      value = undefined
-    }
-    const read = { file: name, number: index + 1 }
-    if (!isObject(value)) throw wrong(read, 'is not a JSON object')
-    return [{ ...read, value }]
-  })
+  return text.split('\n').flatMap((line, index) => readLine(line, { file: name, number: index + 1 }) ?? [])
+}
+
+/**
+ * The same lines, one after another, with their characters. Throws `format` also for a line that is too long.
+ */
+export async function* streamLines(
+  { name, pieces }: DataStream,
+  longest = LONGEST_LINE,
+): AsyncGenerator<{ readonly line: Line; readonly characters: number }> {
+  let number = 0
+  for await (const text of linesOf(pieces(), longest, name)) {
+    const line = readLine(text, { file: name, number: ++number })
+    if (line !== undefined) yield { line, characters: text.length }
+  }
+}
+
+/** Undefined for a blank line. */
+function readLine(text: string, place: Pick<Line, 'file' | 'number'>): Line | undefined {
+  if (text.trim() === '') return undefined
+  let value: unknown
+  try {
+    value = parseJson(text)
+  } catch {
+    value = undefined
+  }
+  if (!isObject(value)) throw wrong(place, 'is not a JSON object')
+  return { ...place, value }
 }
 
 export function textField(line: Line, key: string): string {

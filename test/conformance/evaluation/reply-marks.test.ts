@@ -75,9 +75,9 @@ describe.skipIf(isMissing)('instructions of IFEval', () => {
 
 test.each(golden.numbers)(
   '%j for %j: both filters find what the harness finds',
-  (text, answer, strict, flexible) => {
-    const file = { name: 'g', text: JSON.stringify({ question: 'q', answer: answer }) }
-    const [item] = gsm8k(file, undefined, {}).items
+  async (text, answer, strict, flexible) => {
+    const file = { name: 'g', pieces: () => JSON.stringify({ question: 'q', answer: answer }) }
+    const [item] = (await gsm8k(file, undefined, {})).items
     const reply = { text, toolCalls: [], finishReason: 'stop', promptTokens: 1, tokens: [] }
     expect(Object.values(item!.mark(reply)).flat().map(Number)).toEqual([strict, flexible])
   },
