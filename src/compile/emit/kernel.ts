@@ -1,0 +1,137 @@
+// Kernels: what a group computes, without its sizes, so that one function serves all of them; and what a step
+// gives to the function.
+import type { Reduction, Ref, Value } from '../loops/program.ts'
+import type { Kind, Tree } from '../loops/tree.ts'
+
+/** How a stream moves along the innermost axis: four at a time, not at all, or by any stride. */
+export type Mode = 'vector' | 'uniform' | 'strided'
+
+/** A place in memory that rows of elements are read from, or written to. */
+export interface Stream {
+  readonly mode: Mode
+  readonly kind: Kind
+  /** The stream of indices that moves it, one for each row. */
+  readonly index?: number | undefined
+}
+
+export type Source = { readonly stream: number } | { readonly cell: number }
+
+/** What is computed at each place, or once for each row. Its number is its place in the list. */
+export type Cell =
+  | {
+      readonly tree: Tree
+      readonly args: readonly Source[]
+      readonly isRow: boolean
+      /** The pass over the row in which it is computed, or, for a row's number, before which. */
+      readonly pass: number
+    }
+  | { readonly how: Reduction; readonly kind: Kind; readonly arg: Source; readonly pass: number }
+
+export interface Store {
+  readonly source: Source
+  readonly stream: number
+  readonly pass: number
+  /** One element for each row, after the last pass. */
+  readonly isRow: boolean
+}
+
+/** A cell that a later pass reads from memory instead of computing it again. */
+export interface Reload {
+  readonly cell: number
+  readonly stream: number
+}
+
+/** Everything that decides the code. Equal kernels are one function. */
+export interface Kernel {
+  /** Axes around the rows; for a product, axes of its batch. */
+  readonly outer: number
+  readonly streams: readonly Stream[]
+  readonly cells: readonly Cell[]
+  readonly stores: readonly Store[]
+  readonly reloads: readonly Reload[]
+  readonly passes: number
+  /** How many numbers that depend on sizes the trees read. */
+  readonly sizes: number
+  /** A product of two matrices first; stream 0 is then its tile. */
+  readonly product?: ProductForm | undefined
+}
+
+export interface ProductForm {
+  /** Whether the numbers along the axis of the sum are neighbours in A. */
+  readonly isUnit: boolean
+  /** `packed`: B lies in panels; `rows`: neighbours along n; `any`. */
+  readonly b: 'packed' | 'rows' | 'any'
+}
+
+/** Where a stream begins: in a value's buffer, or in the scratch memory of the step. */
+export type Place = { readonly value: Value; readonly offset: number } | { readonly scratch: number }
+
+/** A stream's place and its steps, in elements. */
+export interface StreamPlace {
+  readonly at: Place
+  readonly steps: readonly number[]
+  readonly inner: number
+  /** Of gathered streams. */
+  readonly index?: { readonly step: number; readonly size: number } | undefined
+}
+
+/** What a step gives to its kernel. */
+export interface KernelCall {
+  readonly kernel: Kernel
+  /** Sizes of the outer axes. */
+  readonly outer: readonly number[]
+  /** Elements of a row. */
+  readonly inner: number
+  readonly streams: readonly StreamPlace[]
+  readonly sizes: readonly number[]
+  /** Bytes of scratch memory. */
+  readonly scratchBytes: number
+  readonly product?: ProductCall | undefined
+}
+
+export interface ProductCall {
+  readonly m: number
+  readonly n: number
+  readonly k: number
+  readonly a: StreamPlace & { readonly row: number; readonly k: number }
+  readonly b: StreamPlace & { readonly k: number; readonly column: number }
+  /** B as the loop reads it: [..., k, n]. */
+  readonly matrix: Ref
+}
+
+/** Words of a record before the outer sizes: the status, the elements of a row. */
+export const RECORD = { status: 0, inner: 1, outer: 2 } as const
+/** Words of a stream after its base: step, and for gathered ones the step and size of the index. */
+export const STREAM_WORDS = { base: 0, inner: 1, index: 2, size: 3, steps: 4 } as const
+/** Words of a product after everything else. */
+export const PRODUCT_WORDS = {
+  m: 0,
+  k: 1,
+  a: 2,
+  aRow: 3,
+  aK: 4,
+  b: 5,
+  bK: 6,
+  bColumn: 7,
+  tile: 8,
+  panel: 9,
+  aSteps: 10,
+} as const
+
+/** Columns of a panel, and rows of a tile. */
+export const PANEL = 8
+export const TILE_ROWS = 4
+
+/** First word of a stream in the record. */
+export const streamWord = ({ outer }: Pick<Kernel, 'outer'>, stream: number): number =>
+  RECORD.outer + outer + stream * (STREAM_WORDS.steps + axesOf({ outer }))
+
+/** Steps of a stream: one for each outer axis, and one for the rows of a product. */
+export const axesOf = ({ outer }: Pick<Kernel, 'outer'>): number => outer + 1
+
+export const sizesWord = (kernel: Pick<Kernel, 'outer' | 'streams'>): number =>
+  streamWord(kernel, kernel.streams.length)
+export const productWord = (kernel: Pick<Kernel, 'outer' | 'streams' | 'sizes'>): number =>
+  sizesWord(kernel) + kernel.sizes
+export const recordWords = (kernel: Kernel): number =>
+  productWord(kernel) + (kernel.product === undefined ? 0 : PRODUCT_WORDS.aSteps + 2 * kernel.outer)

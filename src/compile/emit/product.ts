@@ -1,0 +1,294 @@
+// The code of a product: panels of eight columns of B, tiles of four rows of A, and then the loops that were
+// fused with it, row by row of the tile.
+//
+// A panel has, for each k, eight neighbouring numbers of a row of B. Constant matrices lie in panels in memory;
+// other ones are copied to scratch memory, panel by panel. Sums run over k in order, in one number for each
+// element; with fused multiply-add, each step rounds once.
+import type { FunctionBody, Local } from '../wasm/assembler.ts'
+import { type Address, emitAddresses } from './addresses.ts'
+import {
+  type Kernel,
+  PANEL,
+  PRODUCT_WORDS,
+  type ProductForm,
+  productWord,
+  RECORD,
+  STREAM_WORDS,
+  streamWord,
+  TILE_ROWS,
+} from './kernel.ts'
+import { RowEmitter } from './row-emitter.ts'
+
+const PANEL_BYTES = 4 * PANEL
+
+export function emitProduct(code: FunctionBody, kernel: Kernel, form: ProductForm, fuse: boolean): void {
+  new ProductEmitter(code, kernel, form, fuse).emit()
+}
+
+class ProductEmitter {
+  readonly #code: FunctionBody
+  readonly #kernel: Kernel
+  readonly #form: ProductForm
+  readonly #fuse: boolean
+  readonly #record: Local
+  readonly #fields: Readonly<Record<'m' | 'k' | 'aRow' | 'aK' | 'bK' | 'bColumn' | 'tile' | 'panel', Local>>
+  readonly #a: Local
+  readonly #b: Local
+  readonly #panel: Local
+  /** Columns of the panel that the product has. */
+  readonly #columns: Local
+
+  constructor(code: FunctionBody, kernel: Kernel, form: ProductForm, fuse: boolean) {
+    this.#code = code
+    this.#kernel = kernel
+    this.#form = form
+    this.#fuse = fuse
+    this.#record = code.parameter(0)
+    const field = (name: keyof typeof PRODUCT_WORDS): Local => {
+      const local = code.local('i32')
+      code
+        .get(this.#record)
+        .load32(4 * (productWord(kernel) + PRODUCT_WORDS[name]))
+        .set(local)
+      return local
+    }
+    this.#fields = {
+      m: field('m'),
+      k: field('k'),
+      aRow: field('aRow'),
+      aK: field('aK'),
+      bK: field('bK'),
+      bColumn: field('bColumn'),
+      tile: field('tile'),
+      panel: field('panel'),
+    }
+    this.#a = code.local('i32')
+    this.#b = code.local('i32')
+    this.#panel = code.local('i32')
+    this.#columns = code.local('i32')
+  }
+
+  emit(): void {
+    const code = this.#code
+    const kernel = this.#kernel
+    const [unit, last] = [code.parameter(1), code.parameter(2)]
+    const rows = new RowEmitter(code, kernel, this.#record, this.#fuse)
+    const [panels, batch, column] = ['i32', 'i32', 'i32'].map(() => code.local('i32')) as [
+      Local,
+      Local,
+      Local,
+    ]
+    const inner = () => code.get(this.#record).load32(4 * RECORD.inner)
+    inner()
+      .number(PANEL - 1)
+      .plain('i32.add')
+      .number(PANEL)
+      .plain('i32.div_u')
+      .set(panels)
+    const starts = kernel.streams.map(() => code.local('i32'))
+    const word = productWord(kernel)
+    const addresses: Address[] = [
+      { local: this.#a, word: word + PRODUCT_WORDS.a, steps: word + PRODUCT_WORDS.aSteps },
+      { local: this.#b, word: word + PRODUCT_WORDS.b, steps: word + PRODUCT_WORDS.aSteps + kernel.outer },
+      ...starts.slice(1).map((local, at) => ({
+        local,
+        word: streamWord(kernel, at + 1) + STREAM_WORDS.base,
+        steps: streamWord(kernel, at + 1) + STREAM_WORDS.steps,
+      })),
+    ]
+    code.whileLess(unit, last, () => {
+      code.get(unit).get(panels).plain('i32.div_u').set(batch)
+      code.get(unit).get(panels).plain('i32.rem_u').number(PANEL).plain('i32.mul').set(column)
+      emitAddresses(code, kernel, this.#record, batch, addresses)
+      for (const [at, local] of starts.entries()) {
+        if (at === 0) continue
+        const step = streamWord(kernel, at) + STREAM_WORDS.inner
+        code
+          .get(local)
+          .get(column)
+          .get(this.#record)
+          .load32(4 * step)
+        code.plain('i32.mul').plain('i32.add').set(local)
+      }
+      inner().get(column).plain('i32.sub').set(this.#columns)
+      code.number(PANEL).get(this.#columns).plain('i32.lt_s')
+      code.when(() => code.number(PANEL).set(this.#columns))
+      this.#takePanel(column)
+      this.#tiles(rows, starts)
+      code.increase(unit, 1)
+    })
+  }
+
+  /** The address of the panel; it is made in scratch memory where B does not lie in panels. */
+  #takePanel(column: Local): void {
+    const code = this.#code
+    const { k, bK, bColumn, panel } = this.#fields
+    if (this.#form.b === 'packed') {
+      // The panels of a matrix follow each other, each 8 k numbers long.
+      code.get(this.#b).get(column).get(k).plain('i32.mul').number(2).plain('i32.shl')
+      code.plain('i32.add').set(this.#panel)
+      return
+    }
+    const [from, to, left] = ['i32', 'i32', 'i32'].map(() => code.local('i32')) as [Local, Local, Local]
+    code.get(panel).set(this.#panel)
+    code.get(this.#b).get(column).get(bColumn).plain('i32.mul').plain('i32.add').set(this.#b)
+    if (this.#form.b === 'rows') {
+      code.get(this.#b).set(from).get(panel).set(to).get(k).set(left)
+      code.loop(() => {
+        code.get(to).get(from).memory('v128.load').memory('v128.store')
+        code.get(to).get(from).memory('v128.load', 16).memory('v128.store', 16)
+        code.get(from).get(bK).plain('i32.add').set(from)
+        code.increase(to, PANEL_BYTES).increase(left, -1).get(left)
+      })
+      return
+    }
+    for (let each = 0; each < PANEL; each++) {
+      // Beyond the last column, the first one stands in.
+      const isThere = () => code.number(each).get(this.#columns).plain('i32.lt_s')
+      code.get(this.#b)
+      isThere().get(bColumn).number(each).plain('i32.mul').plain('i32.mul').plain('i32.add').set(from)
+      code.get(panel).set(to).get(k).set(left)
+      code.loop(() => {
+        code
+          .get(to)
+          .get(from)
+          .load32()
+          .store32(4 * each)
+        code.get(from).get(bK).plain('i32.add').set(from)
+        code.increase(to, PANEL_BYTES).increase(left, -1).get(left)
+      })
+    }
+  }
+
+  /** Four rows at a time, then one at a time; after each tile the loops over its rows. */
+  #tiles(rows: RowEmitter, starts: readonly Local[]): void {
+    const code = this.#code
+    const { m, aRow, tile } = this.#fields
+    const [left, count, bytes, row] = ['i32', 'i32', 'i32', 'i32'].map(() => code.local('i32')) as [
+      Local,
+      Local,
+      Local,
+      Local,
+    ]
+    code.get(this.#columns).number(2).plain('i32.shl').set(bytes)
+    code.get(m).set(left)
+    code.loop(() => {
+      code.number(1).set(count)
+      code
+        .number(TILE_ROWS - 1)
+        .get(left)
+        .plain('i32.lt_s')
+      code.when(() => {
+        this.#tile(TILE_ROWS)
+        code.number(TILE_ROWS).set(count)
+      })
+      code.get(count).number(1).plain('i32.eq')
+      code.when(() => this.#tile(1))
+      code.get(this.#a).get(aRow).get(count).plain('i32.mul').plain('i32.add').set(this.#a)
+      code.get(tile).set(row)
+      code.get(left).get(count).plain('i32.sub').set(left)
+      code.loop(() => {
+        code.get(row).set(rows.row(0))
+        for (const [at, local] of starts.entries()) if (at > 0) code.get(local).set(rows.row(at))
+        rows.emitRow(bytes)
+        for (const [at, local] of starts.entries()) {
+          if (at === 0) continue
+          const step = streamWord(this.#kernel, at) + STREAM_WORDS.steps + this.#kernel.outer
+          code
+            .get(local)
+            .get(this.#record)
+            .load32(4 * step)
+            .plain('i32.add')
+            .set(local)
+        }
+        code.increase(row, PANEL_BYTES).increase(count, -1).get(count)
+      })
+      code.get(left)
+    })
+  }
+
+  /** `rows` rows of A times the panel, to the tile in scratch memory. */
+  #tile(rows: number): void {
+    const code = this.#code
+    const { k, aRow, tile } = this.#fields
+    const sums = Array.from({ length: 2 * rows }, () => code.local('v128'))
+    const at = Array.from({ length: rows }, () => code.local('i32'))
+    const [b, left] = [code.local('i32'), code.local('i32')]
+    for (const sum of sums) code.floats(0).set(sum)
+    for (const [row, local] of at.entries()) {
+      if (row === 0) code.get(this.#a).set(local)
+      else
+        code
+          .get(at[row - 1]!)
+          .get(aRow)
+          .plain('i32.add')
+          .set(local)
+    }
+    code.get(this.#panel).set(b)
+    const unroll = this.#form.isUnit ? 4 : 1
+    if (unroll > 1) {
+      code.get(k).number(-unroll).plain('i32.and').set(left)
+      code.get(left)
+      code.when(() =>
+        code.loop(() => {
+          for (let step = 0; step < unroll; step++) this.#step(sums, at, b, step)
+          this.#advance(at, b, unroll)
+          code.increase(left, -unroll).get(left)
+        }),
+      )
+      code
+        .get(k)
+        .number(unroll - 1)
+        .plain('i32.and')
+        .set(left)
+    } else code.get(k).set(left)
+    code.get(left)
+    code.when(() =>
+      code.loop(() => {
+        this.#step(sums, at, b, 0)
+        this.#advance(at, b, 1)
+        code.increase(left, -1).get(left)
+      }),
+    )
+    for (const [index, sum] of sums.entries())
+      code
+        .get(tile)
+        .get(sum)
+        .memory('v128.store', 16 * index)
+  }
+
+  /** One k: each row's number times the panel's eight. */
+  #step(sums: readonly Local[], at: readonly Local[], b: Local, step: number): void {
+    const code = this.#code
+    const x = code.local('v128')
+    const [low, high] = [code.local('v128'), code.local('v128')]
+    code
+      .get(b)
+      .memory('v128.load', PANEL_BYTES * step)
+      .set(low)
+    code
+      .get(b)
+      .memory('v128.load', PANEL_BYTES * step + 16)
+      .set(high)
+    for (const [row, address] of at.entries()) {
+      code
+        .get(address)
+        .memory('v128.load32_splat', 4 * step)
+        .set(x)
+      for (const [half, numbers] of [low, high].entries()) {
+        const sum = sums[2 * row + half]!
+        if (this.#fuse) code.get(x).get(numbers).get(sum).vector('f32x4.relaxed_madd').set(sum)
+        else code.get(sum).get(x).get(numbers).vector('f32x4.mul').vector('f32x4.add').set(sum)
+      }
+    }
+  }
+
+  #advance(at: readonly Local[], b: Local, steps: number): void {
+    const code = this.#code
+    for (const address of at) {
+      if (this.#form.isUnit) code.increase(address, 4 * steps)
+      else code.get(address).get(this.#fields.aK).plain('i32.add').set(address)
+    }
+    code.increase(b, PANEL_BYTES * steps)
+  }
+}

@@ -1,0 +1,321 @@
+// The code of one row of a kernel: passes over its elements, four at a time, and the numbers between them.
+import type { Reduction } from '../loops/program.ts'
+import { costOf, type Kind, type Tree } from '../loops/tree.ts'
+import type { FunctionBody, Local } from '../wasm/assembler.ts'
+import type { VectorName } from '../wasm/opcodes.ts'
+import { emitTree } from './expression.ts'
+import { type Cell, type Kernel, RECORD, type Source, STREAM_WORDS, sizesWord, streamWord } from './kernel.ts'
+
+/** Bytes of an element and of a vector. */
+const ELEMENT = 4
+const VECTOR = 16
+/** Passes whose elements cost less than this work on two vectors at once: their sums would wait. */
+const SHORT = 12
+
+const COMBINE: Readonly<Record<Kind, Readonly<Record<Reduction, VectorName>>>> = {
+  f32: { sum: 'f32x4.add', max: 'f32x4.max', min: 'f32x4.min', product: 'f32x4.mul' },
+  i32: { sum: 'i32x4.add', max: 'i32x4.max_s', min: 'i32x4.min_s', product: 'i32x4.mul' },
+}
+const START: Readonly<Record<Kind, Readonly<Record<Reduction, number>>>> = {
+  f32: { sum: 0, max: -Infinity, min: Infinity, product: 1 },
+  i32: { sum: 0, max: -(2 ** 31), min: 2 ** 31 - 1, product: 1 },
+}
+
+interface StreamLocals {
+  /** Address of the row's first element. */
+  readonly row: Local
+  /** Address of the next element of a strided stream. */
+  readonly next: Local | undefined
+  readonly step: Local | undefined
+  /** What a uniform stream has in all lanes. */
+  readonly held: Local | undefined
+}
+
+interface Place {
+  readonly pass: number
+  readonly isSingle: boolean
+  /** Bytes from the current element; which of two vectors. */
+  readonly offset: number
+}
+
+export class RowEmitter {
+  readonly #code: FunctionBody
+  readonly #kernel: Kernel
+  readonly #record: Local
+  readonly #fuse: boolean
+  readonly #streams: readonly StreamLocals[]
+  readonly #constants = new Map<string, Local>()
+  readonly #sizes: readonly Local[]
+  /** Numbers of the row: reductions and what is computed from them. */
+  readonly #rowCells = new Map<number, Local>()
+  readonly #at: Local
+  readonly #limit: Local
+
+  /** `record`: the address of the step's record. Constants and steps are read here, once for each call. */
+  constructor(code: FunctionBody, kernel: Kernel, record: Local, fuse: boolean) {
+    this.#code = code
+    this.#kernel = kernel
+    this.#record = record
+    this.#fuse = fuse
+    this.#at = code.local('i32')
+    this.#limit = code.local('i32')
+    this.#streams = kernel.streams.map(({ mode }, stream) => {
+      const isStrided = mode === 'strided' || (mode === 'uniform' && this.#isStored(stream))
+      const step = isStrided ? code.local('i32') : undefined
+      if (step)
+        code
+          .get(record)
+          .load32(ELEMENT * (streamWord(kernel, stream) + STREAM_WORDS.inner))
+          .set(step)
+      return {
+        row: code.local('i32'),
+        next: isStrided ? code.local('i32') : undefined,
+        step,
+        held: mode === 'uniform' && !this.#isStored(stream) ? code.local('v128') : undefined,
+      }
+    })
+    this.#sizes = Array.from({ length: kernel.sizes }, (_, index) => {
+      const local = code.local('v128')
+      code
+        .get(record)
+        .memory('v128.load32_splat', ELEMENT * (sizesWord(kernel) + index))
+        .set(local)
+      return local
+    })
+    for (const cell of kernel.cells) if ('tree' in cell) this.#holdConstants(cell.tree)
+  }
+
+  row(stream: number): Local {
+    return this.#streams[stream]!.row
+  }
+
+  /** Everything of a row whose streams have their addresses; `bytes` of elements. */
+  emitRow(bytes: Local): void {
+    const { kernel, code } = { kernel: this.#kernel, code: this.#code }
+    for (const [stream, { index }] of kernel.streams.entries())
+      if (index !== undefined) this.#move(stream, index)
+    for (const { held, row } of this.#streams)
+      if (held !== undefined) code.get(row).memory('v128.load32_splat').set(held)
+    for (let pass = 0; pass < kernel.passes; pass++) {
+      this.#rowNumbers(pass)
+      this.#pass(pass, bytes)
+    }
+    this.#rowNumbers(kernel.passes)
+    for (const { source, stream, isRow } of kernel.stores) {
+      if (!isRow) continue
+      code.get(this.row(stream))
+      this.#source(source, new Map(), { pass: kernel.passes, isSingle: true, offset: 0 })
+      code.storeLane(0)
+    }
+  }
+
+  #isStored(stream: number): boolean {
+    return this.#kernel.stores.some((store) => store.stream === stream && !store.isRow)
+  }
+
+  #holdConstants(tree: Tree): void {
+    if ('op' in tree) for (const each of tree.of) this.#holdConstants(each)
+    if ('value' in tree) this.#constant(tree.value, tree.kind)
+  }
+
+  #constant(value: number, kind: Kind): Local {
+    const key = `${kind} ${Object.is(value, -0) ? '-0' : value}`
+    const known = this.#constants.get(key)
+    if (known !== undefined) return known
+    const local = this.#code.local('v128')
+    const written = kind === 'f32' ? this.#code.floats(value) : this.#code.integers(value)
+    written.set(local)
+    this.#constants.set(key, local)
+    return local
+  }
+
+  /** An index outside of the table sets the status of the step, and reads the first row. */
+  #move(stream: number, index: number): void {
+    const code = this.#code
+    const word = streamWord(this.#kernel, stream)
+    const at = code.local('i32')
+    const field = (offset: number) => code.get(this.#record).load32(ELEMENT * (word + offset))
+    code.get(this.row(index)).load32().tee(at).number(0).plain('i32.lt_s')
+    code.when(() => {
+      code.get(at)
+      field(STREAM_WORDS.size).plain('i32.add').set(at)
+    })
+    code.get(at)
+    field(STREAM_WORDS.size).plain('i32.ge_u')
+    code.when(() => {
+      code
+        .get(this.#record)
+        .number(1)
+        .store32(ELEMENT * RECORD.status)
+      code.number(0).set(at)
+    })
+    code.get(this.row(stream)).get(at)
+    field(STREAM_WORDS.index).plain('i32.mul').plain('i32.add').set(this.row(stream))
+  }
+
+  /** Numbers of the row that can be computed before a pass. */
+  #rowNumbers(pass: number): void {
+    const code = this.#code
+    for (const [index, cell] of this.#kernel.cells.entries()) {
+      if (!('tree' in cell) || !cell.isRow || cell.pass !== pass) continue
+      const local = code.local('v128')
+      this.#tree(cell, new Map(), { pass, isSingle: true, offset: 0 })
+      code.set(local)
+      this.#rowCells.set(index, local)
+    }
+  }
+
+  #pass(pass: number, bytes: Local): void {
+    const code = this.#code
+    const { cells, stores } = this.#kernel
+    const reduced = cells.flatMap((cell, index) => ('how' in cell && cell.pass === pass ? [index] : []))
+    const isNeeded = reduced.length > 0 || stores.some((store) => store.pass === pass && !store.isRow)
+    if (!isNeeded) return
+    const cost = cells.reduce((sum, cell) => sum + ('tree' in cell && !cell.isRow ? costOf(cell.tree) : 0), 0)
+    const vectors = reduced.length > 0 && cost < SHORT ? 2 : 1
+    const sums = reduced.map((index) => {
+      const { how, kind } = cells[index] as Extract<Cell, { how: Reduction }>
+      return Array.from({ length: vectors }, () => {
+        const sum = code.local('v128')
+        code.get(this.#constant(START[kind][how], kind)).set(sum)
+        return sum
+      })
+    })
+    for (const { next, row } of this.#streams) if (next !== undefined) code.get(row).set(next)
+    code.number(0).set(this.#at)
+    const whole = (mask: number) => code.get(bytes).number(mask).plain('i32.and').set(this.#limit)
+    if (vectors === 2) {
+      whole(-2 * VECTOR)
+      code.whileLess(this.#at, this.#limit, () => {
+        for (let vector = 0; vector < 2; vector++)
+          this.#body(
+            { pass, isSingle: false, offset: vector * VECTOR },
+            reduced,
+            sums.map((each) => each[vector]!),
+          )
+        code.increase(this.#at, 2 * VECTOR)
+      })
+    }
+    const first = sums.map((each) => each[0]!)
+    whole(-VECTOR)
+    code.whileLess(this.#at, this.#limit, () => {
+      this.#body({ pass, isSingle: false, offset: 0 }, reduced, first)
+      code.increase(this.#at, VECTOR)
+    })
+    code.whileLess(this.#at, bytes, () => {
+      this.#body({ pass, isSingle: true, offset: 0 }, reduced, first)
+      code.increase(this.#at, ELEMENT)
+    })
+    for (const [at, index] of reduced.entries()) this.#finish(index, sums[at]!)
+  }
+
+  /** Joins the lanes of a reduction; all lanes have the result. */
+  #finish(index: number, sums: readonly Local[]): void {
+    const code = this.#code
+    const { how, kind } = this.#kernel.cells[index] as Extract<Cell, { how: Reduction }>
+    const combine = COMBINE[kind][how]
+    const [sum] = sums as [Local]
+    for (const other of sums.slice(1)) code.get(sum).get(other).vector(combine).set(sum)
+    for (const lanes of [
+      [2, 3, 0, 1],
+      [1, 0, 3, 2],
+    ])
+      code.get(sum).get(sum).get(sum).shuffle(lanes).vector(combine).set(sum)
+    this.#rowCells.set(index, sum)
+  }
+
+  /** One vector, or one element, of a pass. Everything is read before anything is written. */
+  #body(place: Place, reduced: readonly number[], sums: readonly Local[]): void {
+    const code = this.#code
+    const known = new Map<string, Local>()
+    const { cells } = this.#kernel
+    const held = (source: Source): Local => {
+      const local = code.local('v128')
+      this.#source(source, known, place)
+      code.set(local)
+      return local
+    }
+    const stores = this.#kernel.stores
+      .filter((store) => store.pass === place.pass && !store.isRow)
+      .map(({ source, stream }) => ({ stream, value: held(source) }))
+    const values = reduced.map((index) => held((cells[index] as Extract<Cell, { how: Reduction }>).arg))
+    for (const { stream, value } of stores) this.#write(stream, value, place)
+    for (const [at, index] of reduced.entries()) {
+      const { how, kind } = cells[index] as Extract<Cell, { how: Reduction }>
+      const sum = sums[at]!
+      code.get(sum).get(values[at]!)
+      // Of a single element only the first lane counts.
+      if (place.isSingle)
+        code.get(this.#constant(START[kind][how], kind)).lanes([-1, 0, 0, 0]).vector('v128.bitselect')
+      code.vector(COMBINE[kind][how]).set(sum)
+    }
+  }
+
+  /** Leaves the source's vector on the stack. */
+  #source(source: Source, known: Map<string, Local>, place: Place): void {
+    const code = this.#code
+    const key = 'stream' in source ? `s${source.stream}` : `c${source.cell}`
+    const ready = known.get(key) ?? ('cell' in source ? this.#rowCells.get(source.cell) : undefined)
+    if (ready !== undefined) {
+      code.get(ready)
+      return
+    }
+    if ('stream' in source) this.#read(source.stream, place)
+    else {
+      const reload = this.#kernel.reloads.find(({ cell }) => cell === source.cell)
+      const cell = this.#kernel.cells[source.cell] as Extract<Cell, { tree: Tree }>
+      if (reload !== undefined && cell.pass < place.pass) this.#read(reload.stream, place)
+      else this.#tree(cell, known, place)
+    }
+    const local = code.local('v128')
+    code.tee(local)
+    known.set(key, local)
+  }
+
+  #tree({ tree, args }: Extract<Cell, { tree: Tree }>, known: Map<string, Local>, place: Place): void {
+    const reads = {
+      arg: (index: number) => this.#source(args[index]!, known, place),
+      size: (index: number) => this.#sizes[index]!,
+      constant: (value: number, kind: Kind) => this.#constant(value, kind),
+    }
+    emitTree(this.#code, tree, reads, this.#fuse)
+  }
+
+  #read(stream: number, { isSingle, offset }: Place): void {
+    const code = this.#code
+    const { row, next, step, held } = this.#streams[stream]!
+    if (held !== undefined) {
+      code.get(held)
+      return
+    }
+    if (next === undefined) {
+      code.get(row).get(this.#at).plain('i32.add')
+      code.memory(isSingle ? 'v128.load32_splat' : 'v128.load', offset)
+      return
+    }
+    const advance = () => code.get(next).get(step!).plain('i32.add').set(next)
+    const made = code.local('v128')
+    code.get(next).memory('v128.load32_splat').set(made)
+    advance()
+    for (let lane = 1; lane < 4 && !isSingle; lane++) {
+      code.get(next).get(made).loadLane(lane).set(made)
+      advance()
+    }
+    code.get(made)
+  }
+
+  #write(stream: number, value: Local, { isSingle, offset }: Place): void {
+    const code = this.#code
+    const { row, next, step } = this.#streams[stream]!
+    if (next !== undefined) {
+      for (let lane = 0; lane < (isSingle ? 1 : 4); lane++) {
+        code.get(next).get(value).storeLane(lane)
+        code.get(next).get(step!).plain('i32.add').set(next)
+      }
+      return
+    }
+    code.get(row).get(this.#at).plain('i32.add').get(value)
+    if (isSingle) code.storeLane(0, offset)
+    else code.memory('v128.store', offset)
+  }
+}

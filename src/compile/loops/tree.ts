@@ -1,0 +1,91 @@
+// Trees: what an element of a value is, as arithmetic on elements of other values.
+
+/** How elements lie in memory: four bytes each. Whole numbers of every width, and yes or no (1, 0), are i32. */
+export type Kind = 'f32' | 'i32'
+
+/** One instruction on f32, or on i32 where the name begins with `i.`; comparisons give i32. */
+export type Instruction =
+  | 'add'
+  | 'sub'
+  | 'mul'
+  | 'div'
+  | 'min'
+  | 'max'
+  | 'pow'
+  | 'neg'
+  | 'abs'
+  | 'sqrt'
+  | 'floor'
+  | 'ceil'
+  | 'nearest'
+  | 'exp'
+  | 'log'
+  | 'tanh'
+  | 'erf'
+  | 'sin'
+  | 'cos'
+  | 'eq'
+  | 'lt'
+  | 'le'
+  | 'to f32'
+  | 'to i32'
+  | 'i.add'
+  | 'i.sub'
+  | 'i.mul'
+  | 'i.div'
+  | 'i.min'
+  | 'i.max'
+  | 'i.neg'
+  | 'i.abs'
+  | 'i.and'
+  | 'i.or'
+  | 'i.xor'
+  | 'i.eq'
+  | 'i.lt'
+  | 'i.le'
+  | 'select f32'
+  | 'select i32'
+
+export type Tree =
+  /** The element of an argument at the same place. */
+  | { readonly arg: number; readonly kind: Kind }
+  /** A number of the graph, which is part of the code. */
+  | { readonly value: number; readonly kind: Kind }
+  /** A number that depends on sizes, which the step's record holds. f32. */
+  | { readonly size: number; readonly kind: 'f32' }
+  | { readonly op: Instruction; readonly of: readonly Tree[]; readonly kind: Kind }
+
+const TO_I32: readonly Instruction[] = ['eq', 'lt', 'le', 'to i32', 'select i32']
+
+export const apply = (op: Instruction, ...of: readonly Tree[]): Tree => ({
+  op,
+  of,
+  kind: TO_I32.includes(op) || op.startsWith('i.') ? 'i32' : 'f32',
+})
+export const arg = (index: number, kind: Kind = 'f32'): Tree => ({ arg: index, kind })
+export const number = (value: number, kind: Kind = 'f32'): Tree => ({ value, kind })
+
+export const add = (a: Tree, b: Tree): Tree => apply('add', a, b)
+export const sub = (a: Tree, b: Tree): Tree => apply('sub', a, b)
+export const mul = (a: Tree, b: Tree): Tree => apply('mul', a, b)
+export const div = (a: Tree, b: Tree): Tree => apply('div', a, b)
+
+/** c ? a : b, where c is 1 or 0. */
+export const select = (c: Tree, a: Tree, b: Tree): Tree =>
+  apply(a.kind === 'f32' ? 'select f32' : 'select i32', c, a, b)
+
+/** Replaces each argument by what `of` gives for it. */
+export function withArgs(tree: Tree, of: (index: number, kind: Kind) => Tree): Tree {
+  if ('arg' in tree) return of(tree.arg, tree.kind)
+  if (!('op' in tree)) return tree
+  return { ...tree, of: tree.of.map((each) => withArgs(each, of)) }
+}
+
+/** Instructions that take more than about five cycles. */
+const COSTLY: readonly Instruction[] = ['div', 'sqrt', 'exp', 'log', 'tanh', 'erf', 'sin', 'cos', 'pow']
+
+/** Instructions in a tree; a costly one counts as ten. */
+export function costOf(tree: Tree): number {
+  if (!('op' in tree)) return 0
+  return tree.of.reduce((sum, each) => sum + costOf(each), COSTLY.includes(tree.op) ? 10 : 1)
+}
