@@ -14,6 +14,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['constrain', 'formats', 'store', 'text', 'graph'],
   ['arch'],
   ['onnx'],
+  ['compile'],
   ['weights'],
   ['runtime'],
   ['state'],
@@ -33,7 +34,7 @@ const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly stri
   {
     name: 'WebAssembly',
     pattern: /\bWebAssembly\./,
-    allowed: ['runtime', 'engine', 'shrink', 'cli/node-host.ts'],
+    allowed: ['runtime', 'compile/run', 'engine', 'shrink', 'cli/node-host.ts'],
   },
   {
     name: 'Worker',

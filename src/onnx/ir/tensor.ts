@@ -120,8 +120,11 @@ export function countToMake(dims: readonly number[]): number {
 
 /** Zeros. Throws what `countToMake` throws. */
 export function zeros(dtype: DType, dims: readonly number[]): Tensor {
-  return { dtype, dims, data: new ARRAYS[dtype](countToMake(dims)) }
+  return { dtype, dims, data: arrayOf(dtype, countToMake(dims)) }
 }
+
+/** An array of the dtype's class. */
+export const arrayOf = (dtype: DType, length: number): Elements => new ARRAYS[dtype](length)
 
 /** Integers that do not fit wrap, as in C; bool becomes 0 or 1. Fractions are cut off. */
 export function tensorOf(dtype: DType, dims: readonly number[], values: ArrayLike<number | bigint>): Tensor {

@@ -1,5 +1,5 @@
-// A node test of the ONNX standard. In: its folder, or a line of a file of cases. Out: whether the evaluator
-// gives its outputs, or why it is not claimed.
+// A node test of the ONNX standard. In: its folder, or a line of a file of cases. Out: whether the evaluator, or
+// another way to compute, gives its outputs, or why it is not claimed.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -87,14 +87,27 @@ export const GOLDEN: readonly URL[] = ['node-tests.jsonl', 'runtime-cases.jsonl'
   (name) => new URL(`golden/${name}`, import.meta.url),
 )
 
-export async function judgeCase({ name, model: bytes, sets }: Case, tolerance?: Tolerance): Promise<Verdict> {
+/** Computes the outputs of a graph by name. */
+export type Compute = (
+  graph: Graph,
+  feeds: ReadonlyMap<string, Tensor>,
+) => ReadonlyMap<string, Tensor> | Promise<ReadonlyMap<string, Tensor>>
+
+const evaluated: Compute = (graph, feeds) => evaluate(graph, feeds, { evaluators: FUSED })
+
+/** `compute`: what is judged. Default: the evaluator. */
+export async function judgeCase(
+  { name, model: bytes, sets }: Case,
+  tolerance?: Tolerance,
+  compute = evaluated,
+): Promise<Verdict> {
   try {
     const source = bufferSource(`${name}/model.onnx`, bytes)
     const model = await readModel(source, { inlineBytes: Infinity, oldestOpset: 1 })
     if (sets.length === 0) return { is: 'failed', why: 'it has no data' }
     const types = inferTypes(model.graph)
     for (const set of sets) {
-      const why = judgeSet(model, types, set, tolerance)
+      const why = await judgeSet(model, types, set, compute, tolerance)
       if (why !== undefined) return { is: 'failed', why }
     }
     return { is: 'passed', ops: operatorsIn(model.graph) }
@@ -111,18 +124,19 @@ const operatorsIn = (graph: Graph): string[] =>
     ...[...attributes.values()].flatMap(({ kind, value }) => (kind === 'graph' ? operatorsIn(value) : [])),
   ])
 
-function judgeSet(
+async function judgeSet(
   { graph }: OnnxModel,
   types: Types,
   { inputs, outputs }: Case['sets'][number],
+  compute: Compute,
   tolerance?: Tolerance,
-): string | undefined {
+): Promise<string | undefined> {
   const feeds = new Map<string, Tensor>()
   for (const [index, { name }] of graph.inputs.entries()) {
     const tensor = tensorIn(`input ${index}`, inputs[index])
     if (tensor !== undefined) feeds.set(name, tensor)
   }
-  const made = evaluate(graph, feeds, { evaluators: FUSED })
+  const made = await compute(graph, feeds)
   for (const [index, name] of graph.outputs.entries()) {
     const expected = tensorIn(`output ${index}`, outputs[index])
     if (expected === undefined) continue

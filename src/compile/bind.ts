@@ -1,0 +1,58 @@
+// Gives a graph the sizes of a run: symbols of the inputs become numbers, and the passes run again.
+import { HalfbyteError } from '../base/errors.ts'
+import { graphBudget } from '../onnx/evaluate.ts'
+import { evaluateDim } from '../onnx/ir/dims.ts'
+import type { Graph, Input } from '../onnx/ir/graph.ts'
+import { runPasses } from '../onnx/passes/pass.ts'
+import { PASSES } from '../onnx/passes.ts'
+
+/** Throws `unsupported` for an input that is missing or of another shape, with both shapes. */
+export function boundGraph(graph: Graph, shapes: ReadonlyMap<string, readonly number[]>): Graph {
+  const sizes = sizesOf(graph.inputs, shapes)
+  const inputs = graph.inputs.map((input): Input => {
+    const dims = shapes.get(input.name)!
+    checkDims(input, dims, sizes)
+    return { ...input, type: { dtype: input.type!.dtype, dims } }
+  })
+  return runPasses({ ...graph, inputs }, PASSES, { budget: graphBudget() }).graph
+}
+
+/** Every symbol has one size in a run. */
+function sizesOf(
+  inputs: readonly Input[],
+  shapes: ReadonlyMap<string, readonly number[]>,
+): ReadonlyMap<string, number> {
+  const sizes = new Map<string, number>()
+  for (const { name, type } of inputs) {
+    const given = shapes.get(name)
+    if (given === undefined)
+      throw new HalfbyteError('unsupported', `the input ${name} is missing; give a tensor for it`, { name })
+    for (const [axis, dim] of (type?.dims ?? []).entries()) {
+      const size = given[axis]
+      if (typeof dim === 'string' && size !== undefined && !sizes.has(dim)) sizes.set(dim, size)
+    }
+  }
+  return sizes
+}
+
+function checkDims(
+  { name, type }: Input,
+  given: readonly number[],
+  sizes: ReadonlyMap<string, number>,
+): void {
+  const dims = type?.dims
+  if (dims === undefined) return
+  const isFit =
+    given.length === dims.length &&
+    dims.every((dim, axis) => {
+      const due = typeof dim === 'string' ? (sizes.get(dim) ?? evaluateDim(dim, sizes)) : dim
+      return due === undefined || due === given[axis]
+    })
+  if (isFit) return
+  const known = [...sizes].map(([symbol, size]) => `${symbol} ${size}`).join(', ')
+  throw new HalfbyteError(
+    'unsupported',
+    `the input ${name} has the shape [${given}] where the model takes [${dims.join(', ')}]${known && ` (${known})`}; give it that shape`,
+    { name, given: given.join(), due: dims.join() },
+  )
+}

@@ -1,0 +1,234 @@
+// Grows groups of loops that become one function each.
+import type { Loop, ProductLoop, Program, Ref, Value } from '../loops/program.ts'
+import { isWhole, reshaped, type View } from '../loops/view.ts'
+import { MOST_ROW, PAIRS } from './pairs.ts'
+
+/** Loops over one space, in their order. */
+export interface Group {
+  readonly loops: Loop[]
+  /** The product whose rows the other loops work on as they are made. */
+  readonly product: ProductLoop | undefined
+  /** Sizes without axes of one element. */
+  readonly space: readonly number[]
+  /** Whether the last axis is that of reductions. */
+  isReduced: boolean
+  /** Groups whose values it reads. */
+  readonly before: Set<Group>
+}
+
+export const squeezed = (dims: readonly number[]): readonly number[] => dims.filter((size) => size !== 1)
+
+const isSame = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((size, axis) => size === b[axis])
+
+/** The space over which a loop runs. */
+export const spaceOf = (loop: Loop): readonly number[] =>
+  squeezed(loop.loop === 'reduce' || loop.loop === 'place' ? loop.args[0].view.dims : loop.out.dims)
+
+/** How a loop of the group reads or makes a value: at each place, once for each row, or not in step with it. */
+export type Scope = 'full' | 'row'
+
+export const scopeIn = (
+  group: Pick<Group, 'space' | 'isReduced'>,
+  dims: readonly number[],
+): Scope | undefined => {
+  const own = squeezed(dims)
+  if (isSame(own, group.space)) return 'full'
+  return group.isReduced && isSame(own, group.space.slice(0, -1)) ? 'row' : undefined
+}
+
+/** Without axes of one element. */
+export function squeezedView({ offset, dims, strides }: View): View {
+  const kept = dims.map((_, axis) => axis).filter((axis) => dims[axis] !== 1)
+  return { offset, dims: squeezed(dims), strides: kept.map((axis) => strides[axis]!) }
+}
+
+/** Whether a reference reads each element of a value of the group where the group makes it. */
+function isInStep(group: Group, { value, view }: Ref): boolean {
+  const made = scopeIn(group, value.dims)
+  if (made === undefined) return false
+  const own = squeezedView(view)
+  if (made === 'full') return isSame(own.dims, group.space) && isWhole(own, own.dims)
+  if (isSame(own.dims, group.space.slice(0, -1))) return isWhole(own, own.dims)
+  if (!isSame(own.dims, group.space) || own.strides.at(-1) !== 0) return false
+  const rows = { offset: own.offset, dims: own.dims.slice(0, -1), strides: own.strides.slice(0, -1) }
+  return isWhole(rows, rows.dims)
+}
+
+/**
+ * A view over the axes of a value that a product makes, as one over [..., m, n]. Undefined where the strides
+ * cannot say it.
+ */
+export function overProduct(view: View, { at, out }: ProductLoop): View | undefined {
+  if (isWhole(at, out.dims)) return reshaped(view, at.dims)
+  const to = squeezedView({ ...at })
+  const from = squeezedView({ offset: 0, dims: out.dims, strides: contiguous(out.dims) })
+  const own = squeezedView({ ...view, dims: out.dims })
+  const order = to.strides.map((step) => from.strides.indexOf(step))
+  if (order.some((axis, index) => axis < 0 || from.dims[axis] !== to.dims[index])) return undefined
+  const kept = { offset: view.offset, dims: to.dims, strides: order.map((axis) => own.strides[axis]!) }
+  return reshaped(kept, at.dims)
+}
+
+function contiguous(dims: readonly number[]): number[] {
+  let step = 1
+  return dims
+    .toReversed()
+    .map((size) => {
+      const own = step
+      step *= size
+      return own
+    })
+    .reverse()
+}
+
+export function growGroups({ loops }: Pick<Program, 'loops'>): readonly Group[] {
+  const groups: Group[] = []
+  const makers = new Map<Value, Set<Group>>()
+  for (const loop of loops) {
+    const near = [...new Set(loop.args.flatMap(({ value }) => [...(makers.get(value) ?? [])]))]
+    // The largest intermediate first: it saves most.
+    const sizes = new Map(near.map((group) => [group, savedBy(group, loop)]))
+    near.sort((a, b) => sizes.get(b)! - sizes.get(a)!)
+    const joined = near.find((group) => mayJoin(group, loop, makers)) ?? newGroup(groups, loop)
+    if (joined.loops.at(-1) !== loop) joined.loops.push(loop)
+    if (loop.loop === 'reduce') joined.isReduced = true
+    for (const { value } of loop.args)
+      for (const group of makers.get(value) ?? []) if (group !== joined) joined.before.add(group)
+    // Several groups may make the parts of one value.
+    makers.set(loop.out, (makers.get(loop.out) ?? new Set()).add(joined))
+    for (const other of near) if (mayMerge(joined, other, loop)) merge(groups, makers, joined, other)
+  }
+  return inOrder(groups)
+}
+
+const savedBy = (group: Group, loop: Loop): number =>
+  Math.max(
+    0,
+    ...loop.args
+      .filter(({ value }) => group.loops.some(({ out }) => out === value))
+      .map(({ value }) => value.dims.reduce((count, size) => count * size, 1)),
+  )
+
+function newGroup(groups: Group[], loop: Loop): Group {
+  const product = loop.loop === 'product' ? loop : undefined
+  const group: Group = {
+    loops: [loop],
+    product,
+    space: spaceOf(loop),
+    isReduced: loop.loop === 'reduce',
+    before: new Set(),
+  }
+  groups.push(group)
+  return group
+}
+
+/** Values that one function reads: more would leave no registers. */
+const MOST_READ = 16
+
+/** How many values of other groups the loops read. */
+function readBy(loops: readonly Loop[]): number {
+  const made = new Set(loops.map(({ out }) => out))
+  const read = new Set(loops.flatMap(({ args }) => args.map(({ value }) => value)))
+  return [...read].filter((value) => !made.has(value)).length
+}
+
+function mayJoin(group: Group, loop: Loop, makers: ReadonlyMap<Value, ReadonlySet<Group>>): boolean {
+  if (loop.loop === 'product') return false
+  const known = group.loops.filter(({ out }) => loop.args.some(({ value }) => value === out))
+  const verdicts = known.map(({ mapping }) => PAIRS[mapping][loop.mapping])
+  if (verdicts.includes('never')) return false
+  if (readBy([...group.loops, loop]) > MOST_READ) return false
+  // Tables and indices are read from memory.
+  if (loop.loop === 'gather' && known.length > 0) return false
+  return fits(group, loop) && isLegal(group, loop, makers)
+}
+
+function fits(group: Group, loop: Loop): boolean {
+  const space = spaceOf(loop)
+  if (loop.loop === 'reduce') {
+    if (group.product !== undefined || !isSame(space, group.space)) return false
+    if ((space.at(-1) ?? 1) > MOST_ROW || group.loops.some(isScattered)) return false
+    // In a group without reductions, the last axis is not fixed yet.
+    const next = { ...group, isReduced: true }
+    return loop.args.every((ref) => !isMade(group, ref.value) || isInStep(next, ref))
+  }
+  const isRow = group.isReduced && isSame(space, group.space.slice(0, -1))
+  if (!isRow && !isSame(space, group.space)) return false
+  // Parts of a value are written from each place of the space.
+  if (loop.loop === 'place' && isRow) return false
+  if (!loop.args.every((ref) => !isMade(group, ref.value) || isInStep(group, ref))) return false
+  const { product } = group
+  if (product === undefined) return true
+  const views = loop.args.filter((ref) => !isMade(group, ref.value)).map(({ view }) => view)
+  if (loop.loop === 'place') {
+    views.push(loop.at)
+    if (overProduct({ ...loop.at, dims: loop.args[0].view.dims }, product) === undefined) return false
+    return isSame(loop.args[0].view.dims, product.out.dims)
+  }
+  return (
+    isSame(loop.out.dims, product.out.dims) && views.every((view) => overProduct(view, product) !== undefined)
+  )
+}
+
+/** Whether it gathers elements instead of rows. */
+const isScattered = (loop: Loop): boolean =>
+  loop.loop === 'gather' && (squeezedView(loop.args[1].view).strides.at(-1) ?? 0) !== 0
+
+const isMade = (group: Group, value: Value): boolean => group.loops.some(({ out }) => out === value)
+
+/** Whether no value goes from the group through other groups to the loop. */
+function isLegal(group: Group, loop: Loop, makers: ReadonlyMap<Value, ReadonlySet<Group>>): boolean {
+  const seen = new Set<Group>()
+  const needs = (from: Group): boolean => {
+    if (from === group) return true
+    if (seen.has(from)) return false
+    seen.add(from)
+    return [...from.before].some(needs)
+  }
+  return loop.args.every(({ value }) =>
+    [...(makers.get(value) ?? [])].every((each) => each === group || !needs(each)),
+  )
+}
+
+const reaches = (from: Group, to: Group, seen = new Set<Group>()): boolean =>
+  [...from.before].some((each) => each === to || (!seen.has(each) && reaches(each, to, seen.add(each))))
+
+/** Whether another group, which makes an argument of the loop in step, can be part of the loop's group. */
+function mayMerge(group: Group, other: Group, loop: Loop): boolean {
+  if (other === group || other.product !== undefined || group.product !== undefined) return false
+  if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
+  if (readBy([...group.loops, ...other.loops]) > MOST_READ) return false
+  if ((group.isReduced || other.isReduced) && [...group.loops, ...other.loops].some(isScattered)) return false
+  const next = { ...other, isReduced: group.isReduced || other.isReduced }
+  const own = loop.args.filter(({ value }) => isMade(other, value))
+  if (!own.every((ref) => isInStep(next, ref))) return false
+  // The loop itself is what makes the group read the other one.
+  const rest = { ...group, before: new Set([...group.before].filter((each) => each !== other)) }
+  const isRead = group.loops.some(
+    (each) => each !== loop && each.args.some(({ value }) => isMade(other, value)),
+  )
+  return !isRead && !reaches(rest, other) && !reaches(other, group)
+}
+
+function merge(groups: Group[], makers: Map<Value, Set<Group>>, group: Group, other: Group): void {
+  group.loops.unshift(...other.loops)
+  group.isReduced ||= other.isReduced
+  for (const each of other.before) group.before.add(each)
+  group.before.delete(other)
+  groups.splice(groups.indexOf(other), 1)
+  for (const each of groups) if (each.before.delete(other)) each.before.add(group)
+  for (const set of makers.values()) if (set.delete(other)) set.add(group)
+}
+
+/** Each after those whose values it reads. */
+function inOrder(groups: readonly Group[]): readonly Group[] {
+  const ordered = new Set<Group>()
+  const visit = (group: Group): void => {
+    if (ordered.has(group)) return
+    for (const each of group.before) visit(each)
+    ordered.add(group)
+  }
+  for (const group of groups) visit(group)
+  return [...ordered]
+}

@@ -1,0 +1,316 @@
+// Turns a group into a kernel and the call of it: streams with their strides, cells, passes, stores.
+import {
+  type Cell,
+  type Kernel,
+  type KernelCall,
+  PANEL,
+  type ProductCall,
+  type Reload,
+  type Source,
+  type Store,
+  type Stream,
+  type StreamPlace,
+  TILE_ROWS,
+} from '../emit/kernel.ts'
+import type { Loop, ProductLoop, Ref, Value } from '../loops/program.ts'
+import { costOf, type Kind, type Tree } from '../loops/tree.ts'
+import { type View, whole } from '../loops/view.ts'
+import { type Group, overProduct, scopeIn, squeezedView } from './groups.ts'
+
+/** A cell that is at most as costly is computed again in a later pass. */
+const CHEAP = 2
+
+/** Strides over the space, the last of which are of the rows' elements. */
+interface Axes {
+  readonly dims: readonly number[]
+  /** Each view, over `dims`. */
+  readonly steps: number[][]
+}
+
+/** `isStored`: whether something outside of the group reads the value. */
+export function kernelOf(group: Group, isStored: (value: Value) => boolean): KernelCall {
+  return new KernelMaker(group, isStored).make()
+}
+
+interface StreamDraft {
+  readonly value: Value | undefined
+  readonly offset: number
+  /** Over the group's space, or over [..., m, n] of a product. */
+  readonly steps: readonly number[]
+  readonly kind: Kind
+  readonly index?: { readonly stream: number; readonly step: number; readonly size: number } | undefined
+  /** Elements of scratch memory, where it has no value. */
+  readonly scratch?: number | undefined
+}
+
+class KernelMaker {
+  readonly #group: Group
+  readonly #isStored: (value: Value) => boolean
+  readonly #dims: readonly number[]
+  readonly #drafts: StreamDraft[] = []
+  readonly #known = new Map<string, number>()
+  readonly #cells: Cell[] = []
+  readonly #made = new Map<Value, Source>()
+  readonly #stores: Store[] = []
+  readonly #sizes: number[] = []
+  /** Whether indices change along the rows, so that each element is a row. */
+  #isSingle = false
+
+  constructor(group: Group, isStored: (value: Value) => boolean) {
+    this.#group = group
+    this.#isStored = isStored
+    this.#dims = group.product === undefined ? group.space : group.product.at.dims
+  }
+
+  make(): KernelCall {
+    const { loops, product } = this.#group
+    if (product !== undefined) {
+      this.#drafts.push({
+        value: undefined,
+        offset: 0,
+        steps: this.#dims.map(() => 0),
+        kind: 'f32',
+        scratch: 0,
+      })
+      this.#made.set(product.out, { stream: 0 })
+      if (this.#isStored(product.out)) this.#store(product.out, { stream: 0 }, product.at)
+    }
+    for (const loop of loops) if (loop !== product) this.#cell(loop)
+    const reloads = product === undefined ? this.#reloads() : []
+    const axes = this.#axes()
+    const streams = this.#drafts.map((draft, at) => placeOf(draft, axes.steps[at]!))
+    const kernel: Kernel = {
+      outer: axes.dims.length - (product === undefined ? 1 : 2),
+      streams: streams.map(({ inner }, at) =>
+        streamOf(this.#drafts[at]!, inner, product !== undefined && at === 0),
+      ),
+      cells: this.#cells,
+      stores: this.#stores,
+      reloads: reloads.map(({ cell, stream }) => ({ cell, stream })),
+      passes: 1 + Math.max(0, ...this.#cells.map((cell) => ('tree' in cell && cell.isRow ? 0 : cell.pass))),
+      sizes: this.#sizes.length,
+      product: product && formOf(product),
+    }
+    const inner = axes.dims.at(-1)!
+    const scratch = this.#scratch(streams, inner)
+    return {
+      kernel,
+      outer: axes.dims.slice(0, product === undefined ? -1 : -2),
+      inner,
+      streams: scratch.streams,
+      sizes: this.#sizes,
+      scratchBytes: scratch.bytes + (product === undefined ? 0 : tileBytes(product)),
+      product: product && productCall(product),
+    }
+  }
+
+  #cell(loop: Loop): void {
+    const { out } = loop
+    if (loop.loop === 'product') return
+    const args = loop.loop === 'gather' ? [this.#gathered(loop)] : loop.args.map((ref) => this.#source(ref))
+    if (loop.loop === 'place') {
+      this.#place(loop.out, args[0]!, loop.at)
+      return
+    }
+    const isRow = loop.loop !== 'reduce' && this.#scope(out.dims) === 'row'
+    const pass = Math.max(0, ...args.map((source) => this.#ready(source)))
+    if (loop.loop === 'reduce') this.#cells.push({ how: loop.how, kind: out.kind, arg: args[0]!, pass })
+    else {
+      const tree: Tree =
+        loop.loop === 'gather' ? { arg: 0, kind: out.kind } : this.#sized(loop.tree, loop.sizes)
+      this.#cells.push({ tree, args, isRow, pass })
+    }
+    const source = { cell: this.#cells.length - 1 }
+    this.#made.set(out, source)
+    if (this.#isStored(out)) this.#store(out, source, whole(out.dims))
+  }
+
+  #scope(dims: readonly number[]) {
+    return this.#group.product === undefined ? scopeIn(this.#group, dims) : 'full'
+  }
+
+  /** Numbers of sizes are counted through the whole kernel. */
+  #sized(tree: Tree, sizes: readonly number[]): Tree {
+    if ('size' in tree) {
+      const value = sizes[tree.size]!
+      const at = this.#sizes.indexOf(value)
+      return { ...tree, size: at >= 0 ? at : this.#sizes.push(value) - 1 }
+    }
+    return 'op' in tree ? { ...tree, of: tree.of.map((each) => this.#sized(each, sizes)) } : tree
+  }
+
+  /** The first pass in which a source can be read. */
+  #ready(source: Source): number {
+    if ('stream' in source) return 0
+    const cell = this.#cells[source.cell]!
+    return cell.pass + ('how' in cell ? 1 : 0)
+  }
+
+  #source(ref: Ref): Source {
+    const made = this.#made.get(ref.value)
+    return made ?? { stream: this.#stream(ref.value, ref.view) }
+  }
+
+  /** Strides of a view over the group's space; numbers of rows stand still along the rows. */
+  #steps(view: View): readonly number[] {
+    const { product } = this.#group
+    if (product !== undefined) return overProduct(view, product)!.strides
+    const own = squeezedView(view)
+    const isRow = own.dims.length < this.#dims.length
+    return isRow ? [...own.strides, ...this.#dims.slice(own.dims.length).map(() => 0)] : own.strides
+  }
+
+  #stream(value: Value, view: View, index?: StreamDraft['index']): number {
+    const steps = this.#steps(view)
+    const key = JSON.stringify([value.id, view.offset, steps, index])
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    this.#drafts.push({ value, offset: view.offset, steps, kind: value.kind, index })
+    this.#known.set(key, this.#drafts.length - 1)
+    return this.#drafts.length - 1
+  }
+
+  #gathered({ args: [table, index], step, size }: Extract<Loop, { loop: 'gather' }>): Source {
+    const stream = this.#stream(index.value, index.view)
+    if (this.#drafts[stream]!.steps.at(-1) !== 0) this.#isSingle = true
+    return { stream: this.#stream(table.value, table.view, { stream, step, size }) }
+  }
+
+  #store(value: Value, source: Source, view: View): void {
+    const isRow = this.#scope(value.dims) === 'row'
+    const stream = this.#drafts.length
+    const steps = view === this.#group.product?.at ? view.strides : this.#steps(view)
+    this.#drafts.push({ value, offset: 0, steps, kind: value.kind })
+    const pass = 'stream' in source ? 0 : this.#cells[source.cell]!.pass
+    this.#stores.push({ source, stream, pass, isRow })
+  }
+
+  #place(value: Value, source: Source, at: View): void {
+    const stream = this.#drafts.length
+    this.#drafts.push({ value, offset: at.offset, steps: this.#steps(at), kind: value.kind })
+    this.#stores.push({ source, stream, pass: this.#ready(source), isRow: false })
+  }
+
+  /** Costly cells that a later pass reads: from where they are stored, or from scratch memory. */
+  #reloads(): (Reload & { readonly scratch: boolean })[] {
+    const found: (Reload & { readonly scratch: boolean })[] = []
+    const later = new Set<number>()
+    const note = (source: Source, pass: number): void => {
+      if (!('cell' in source)) return
+      const cell = this.#cells[source.cell]!
+      if ('tree' in cell && !cell.isRow && cell.pass < pass) later.add(source.cell)
+    }
+    for (const cell of this.#cells) {
+      if ('how' in cell) note(cell.arg, cell.pass)
+      else for (const each of cell.args) note(each, cell.pass)
+    }
+    for (const { source, pass } of this.#stores) note(source, pass)
+    for (const index of later) {
+      const cell = this.#cells[index]!
+      if (!('tree' in cell) || this.#costOf(index) <= CHEAP) continue
+      const stored = this.#stores.find(
+        ({ source, stream }) =>
+          'cell' in source && source.cell === index && this.#drafts[stream]!.steps.at(-1) === 1,
+      )
+      if (stored !== undefined) found.push({ cell: index, stream: stored.stream, scratch: false })
+      else {
+        const stream = this.#drafts.length
+        const steps = [...this.#dims.slice(1).map(() => 0), 1]
+        this.#drafts.push({ value: undefined, offset: 0, steps, kind: cell.tree.kind, scratch: stream })
+        this.#stores.push({ source: { cell: index }, stream, pass: cell.pass, isRow: false })
+        found.push({ cell: index, stream, scratch: true })
+      }
+    }
+    return found
+  }
+
+  /** Instructions to compute a cell from memory. */
+  #costOf(index: number): number {
+    const cell = this.#cells[index]!
+    if (!('tree' in cell) || cell.isRow) return 0
+    const own = costOf(cell.tree)
+    return cell.args.reduce((sum, each) => sum + ('cell' in each ? this.#costOf(each.cell) : 0), own)
+  }
+
+  /** The space with as few axes as the strides allow; the last is that of the rows' elements. */
+  #axes(): Axes {
+    const { isReduced, product } = this.#group
+    const steps = this.#drafts.map((draft) => [...draft.steps])
+    if (product !== undefined) return { dims: this.#dims, steps }
+    if (this.#isSingle)
+      return joinedAxes({ dims: [...this.#dims, 1], steps: steps.map((each) => [...each, 0]) }, 1)
+    if (this.#dims.length === 0) return { dims: [1], steps: steps.map(() => [0]) }
+    return joinedAxes({ dims: this.#dims, steps }, isReduced ? 1 : 0)
+  }
+
+  /** Rows in scratch memory begin at multiples of 64 bytes. */
+  #scratch(
+    streams: readonly StreamPlace[],
+    inner: number,
+  ): { streams: readonly StreamPlace[]; bytes: number } {
+    let bytes = 0
+    const placed = streams.map((stream, at) => {
+      if (this.#drafts[at]!.value !== undefined || this.#group.product !== undefined) return stream
+      const made = { ...stream, at: { scratch: bytes } }
+      bytes += Math.ceil((4 * inner + 16) / 64) * 64
+      return made
+    })
+    return { streams: placed, bytes }
+  }
+}
+
+/** Joins neighbouring axes that all streams walk as one; the last `kept` axes stay alone. */
+function joinedAxes({ dims, steps }: Axes, kept: number): Axes {
+  const own = [...dims]
+  const rows = steps.map((each) => [...each])
+  for (let axis = own.length - 2; axis >= 0; axis--) {
+    if (axis + 1 >= own.length - kept && kept > 0) continue
+    const size = own[axis + 1]!
+    const isOne = rows.every((each) => each[axis] === each[axis + 1]! * size)
+    if (!isOne && own[axis] !== 1) continue
+    own.splice(axis, 2, own[axis]! * size)
+    for (const each of rows) each.splice(axis, 2, each[axis + 1]!)
+  }
+  return { dims: own, steps: rows }
+}
+
+const placeOf = ({ value, offset, index, scratch }: StreamDraft, steps: readonly number[]): StreamPlace => ({
+  at: value === undefined ? { scratch: scratch ?? 0 } : { value, offset },
+  steps: steps.slice(0, -1),
+  inner: steps.at(-1)!,
+  index: index && { step: index.step, size: index.size },
+})
+
+const streamOf = ({ kind, index }: StreamDraft, inner: number, isTile: boolean): Stream => ({
+  mode: inner === 1 || isTile ? 'vector' : inner === 0 ? 'uniform' : 'strided',
+  kind,
+  index: index?.stream,
+})
+
+function formOf({ args: [a, b] }: ProductLoop): NonNullable<Kernel['product']> {
+  const isConstant = b.value.given !== undefined && 'constant' in b.value.given
+  return {
+    isUnit: a.view.strides.at(-1) === 1,
+    b: isConstant ? 'packed' : b.view.strides.at(-1) === 1 ? 'rows' : 'any',
+  }
+}
+
+/** The tile, and a panel of B where it is packed as it is read. */
+function tileBytes({ args: [a] }: ProductLoop): number {
+  const k = a.view.dims.at(-1)!
+  return 4 * PANEL * TILE_ROWS + 4 * PANEL * k + 64
+}
+
+function productCall({ args: [a, b] }: ProductLoop): ProductCall {
+  const [m, k] = [a.view.dims.at(-2)!, a.view.dims.at(-1)!]
+  const steps = ({ view }: Ref) => view.strides.slice(0, -2)
+  const at = ({ value, view }: Ref) => ({ value, offset: view.offset })
+  return {
+    m,
+    n: b.view.dims.at(-1)!,
+    k,
+    a: { at: at(a), steps: steps(a), inner: 0, row: a.view.strides.at(-2)!, k: a.view.strides.at(-1)! },
+    b: { at: at(b), steps: steps(b), inner: 0, k: b.view.strides.at(-2)!, column: b.view.strides.at(-1)! },
+    matrix: b,
+  }
+}

@@ -1,0 +1,175 @@
+// The bodies of operators that compute element by element: their arithmetic as trees.
+import type { Node } from '../../onnx/ir/graph.ts'
+import { floatOf, intOf, stringOf, unclaimed } from '../../onnx/ir/operator.ts'
+import {
+  add,
+  apply,
+  div,
+  type Instruction,
+  type Kind,
+  mul,
+  number,
+  select,
+  sub,
+  type Tree,
+} from '../loops/tree.ts'
+
+/** Makes the tree of a node from those of its inputs; an input that is left out is undefined. */
+export type Body = (args: readonly Tree[], node: Node) => Tree
+
+const f =
+  (op: Instruction): Body =>
+  (args) =>
+    apply(op, ...args)
+
+/** Another instruction for whole numbers. */
+const either =
+  (float: Instruction, whole: Instruction): Body =>
+  (args) =>
+    apply(args[0]!.kind === 'f32' ? float : whole, ...args)
+
+/** From left to right over any number of inputs. */
+const folded =
+  (float: Instruction, whole: Instruction): Body =>
+  (args) =>
+    args.reduce((a, b) => apply(a.kind === 'f32' ? float : whole, a, b))
+
+const one = number(1)
+const zero = number(0)
+const whole = (value: number): Tree => number(value, 'i32')
+const not = (x: Tree): Tree => apply('i.xor', x, whole(1))
+const less = (a: Tree, b: Tree): Tree => apply(a.kind === 'f32' ? 'lt' : 'i.lt', a, b)
+const lessOrEqual = (a: Tree, b: Tree): Tree => apply(a.kind === 'f32' ? 'le' : 'i.le', a, b)
+const exp = (x: Tree): Tree => apply('exp', x)
+const neg = (x: Tree): Tree => apply('neg', x)
+const square = (x: Tree): Tree => mul(x, x)
+const sigmoid = (x: Tree): Tree => div(one, add(one, exp(neg(x))))
+const softplus = (x: Tree): Tree =>
+  add(apply('max', x, zero), apply('log', add(one, exp(neg(apply('abs', x))))))
+const limited = (x: Tree): Tree => apply('max', zero, apply('min', one, x))
+
+const gelu: Body = ([x], node) => {
+  const half = mul(number(0.5), x!)
+  if (stringOf(node, 'approximate', 'none') === 'none')
+    return mul(half, add(one, apply('erf', mul(x!, number(Math.SQRT1_2)))))
+  const inner = add(x!, mul(number(0.044715), mul(square(x!), x!)))
+  return mul(half, add(one, apply('tanh', mul(number(Math.sqrt(2 / Math.PI)), inner))))
+}
+
+/** Small whole powers and roots are products and square roots; the rest is exp(y log x). */
+const pow: Body = ([x, y], node) => {
+  if (x!.kind === 'i32') throw unclaimed(node, 'powers of whole numbers are not compiled')
+  const exponent = y!.kind === 'f32' ? y! : apply('to f32', y!)
+  const known = 'value' in y! ? y!.value : undefined
+  switch (known) {
+    case 1:
+      return x!
+    case 2:
+      return square(x!)
+    case 3:
+      return mul(square(x!), x!)
+    case 4:
+      return square(square(x!))
+    case 0.5:
+      return apply('sqrt', x!)
+    case -0.5:
+      return div(one, apply('sqrt', x!))
+    case -1:
+      return div(one, x!)
+    default:
+      return apply('pow', x!, exponent)
+  }
+}
+
+const mod: Body = ([a, b], node) => {
+  const isFloat = a!.kind === 'f32'
+  if (isFloat !== (intOf(node, 'fmod', 0) !== 0)) {
+    if (isFloat) return sub(a!, mul(b!, apply('floor', div(a!, b!))))
+    throw unclaimed(node, 'fmod of whole numbers is not compiled')
+  }
+  if (isFloat) throw unclaimed(node, 'fmod is not compiled')
+  const rest = apply('i.sub', a!, apply('i.mul', b!, apply('i.div', a!, b!)))
+  // The remainder has the sign of the divisor.
+  const differs = apply('i.and', less(apply('i.xor', rest, b!), whole(0)), not(apply('i.eq', rest, whole(0))))
+  return select(differs, apply('i.add', rest, b!), rest)
+}
+
+/** Elu and its like: alpha (e^(x / c) - 1) below 0. */
+const exponential = (x: Tree, alpha: number, scale = 1): Tree =>
+  select(less(x, zero), mul(number(alpha), sub(exp(mul(x, number(1 / scale))), one)), x)
+
+const BODIES: Readonly<Record<string, Body>> = {
+  Identity: ([x]) => x!,
+  Dropout: ([x]) => x!,
+  Add: either('add', 'i.add'),
+  Sub: either('sub', 'i.sub'),
+  Mul: either('mul', 'i.mul'),
+  Div: either('div', 'i.div'),
+  Sum: folded('add', 'i.add'),
+  Mean: (args) => mul(args.reduce(add), number(1 / args.length)),
+  Min: folded('min', 'i.min'),
+  Max: folded('max', 'i.max'),
+  Neg: either('neg', 'i.neg'),
+  Abs: either('abs', 'i.abs'),
+  Sqrt: f('sqrt'),
+  Exp: f('exp'),
+  Log: f('log'),
+  Tanh: f('tanh'),
+  Erf: f('erf'),
+  Sin: f('sin'),
+  Cos: f('cos'),
+  Floor: f('floor'),
+  Ceil: f('ceil'),
+  Round: f('nearest'),
+  Pow: pow,
+  Mod: mod,
+  Reciprocal: ([x]) => div(one, x!),
+  Sigmoid: ([x]) => sigmoid(x!),
+  Softplus: ([x]) => softplus(x!),
+  Softsign: ([x]) => div(x!, add(one, apply('abs', x!))),
+  HardSwish: ([x]) => mul(x!, limited(add(mul(x!, number(1 / 6)), number(0.5)))),
+  HardSigmoid: ([x], node) =>
+    limited(add(mul(number(floatOf(node, 'alpha', 0.2)), x!), number(floatOf(node, 'beta', 0.5)))),
+  Mish: ([x]) => mul(x!, apply('tanh', softplus(x!))),
+  Gelu: gelu,
+  Swish: ([x], node) => mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1)), x!))),
+  // A comparison instead of max: NaN stays NaN, as in the definition.
+  Relu: ([x]) => select(less(x!, number(0, x!.kind)), number(0, x!.kind), x!),
+  LeakyRelu: ([x], node) => select(less(x!, zero), mul(number(floatOf(node, 'alpha', 0.01)), x!), x!),
+  ThresholdedRelu: ([x], node) => select(less(number(floatOf(node, 'alpha', 1)), x!), x!, zero),
+  PRelu: ([x, slope]) => select(less(x!, zero), mul(slope!, x!), x!),
+  Elu: ([x], node) => exponential(x!, floatOf(node, 'alpha', 1)),
+  Celu: ([x], node) => exponential(x!, floatOf(node, 'alpha', 1), floatOf(node, 'alpha', 1)),
+  Selu: ([x], node) =>
+    mul(
+      number(floatOf(node, 'gamma', 1.0507010221481323)),
+      exponential(x!, floatOf(node, 'alpha', 1.6732631921768188)),
+    ),
+  Equal: either('eq', 'i.eq'),
+  Less: ([a, b]) => less(a!, b!),
+  LessOrEqual: ([a, b]) => lessOrEqual(a!, b!),
+  Greater: ([a, b]) => less(b!, a!),
+  GreaterOrEqual: ([a, b]) => lessOrEqual(b!, a!),
+  And: f('i.and'),
+  Or: f('i.or'),
+  Xor: f('i.xor'),
+  Not: ([x]) => not(x!),
+  IsNaN: ([x]) => not(apply('eq', x!, x!)),
+  Where: ([c, a, b]) => select(c!, a!, b!),
+}
+
+/** The body of a one-to-one operator of ONNX's own domain; undefined where it is not compiled. */
+export const bodyOf = (op: string): Body | undefined => (Object.hasOwn(BODIES, op) ? BODIES[op] : undefined)
+
+/** Clip, whose limits may be left out. The upper one wins where they cross. */
+export function clipped(x: Tree, low: Tree | undefined, high: Tree | undefined): Tree {
+  const above = low === undefined ? x : select(less(x, low), low, x)
+  return high === undefined ? above : select(less(high, above), high, above)
+}
+
+/** A cast between floats, whole numbers and yes or no. */
+export function castTree(x: Tree, to: Kind, isBool: boolean): Tree {
+  if (isBool) return not(apply(x.kind === 'f32' ? 'eq' : 'i.eq', x, number(0, x.kind)))
+  if (x.kind === to) return x
+  return apply(to === 'f32' ? 'to f32' : 'to i32', x)
+}

@@ -1,0 +1,69 @@
+// Handlers of quantised operators. Constant codes become floats when they are loaded. Activations are not
+// rounded to codes: their codes stand for the floats themselves, with scale 1 and zero point 0.
+import type { Node } from '../../onnx/ir/graph.ts'
+import { hasInput } from '../../onnx/ir/graph.ts'
+import { intOf, unclaimed } from '../../onnx/ir/operator.ts'
+import { numbersOf, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
+import type { Codes, Ref } from '../loops/program.ts'
+import { apply, arg, mul, number, sub } from '../loops/tree.ts'
+import type { Handler } from './handlers.ts'
+import type { Lowering } from './lowering.ts'
+import { productOf } from './products.ts'
+
+const constantOf = (lowering: Lowering, node: Node, index: number, fallback: number[]): number[] => {
+  if (!hasInput(node, index)) return fallback
+  const tensor = lowering.known(node.inputs[index]!)
+  if (tensor === undefined) throw unclaimed(node, `its input ${index} is computed`)
+  return numbersOf(tensor)
+}
+
+/** Constant codes are floats when they are loaded; computed ones, as rows of a table, become floats in a loop. */
+const dequantize: Handler = (lowering, node) => {
+  if (intOf(node, 'block_size', 0) !== 0) throw unclaimed(node, 'scales of blocks are not compiled')
+  const scale = constantOf(lowering, node, 1, [])
+  const codes: Codes = { axis: 0, scale, zero: constantOf(lowering, node, 2, [0]) }
+  const [name = ''] = node.inputs
+  if (!lowering.graph.constants.has(name)) {
+    const [size = 1, offset = 0] = [codes.scale[0], codes.zero[0]]
+    if (scale.length > 1) throw unclaimed(node, 'computed codes with several scales are not compiled')
+    const x = lowering.ref(node, name)
+    const float = x.value.kind === 'f32' ? arg(0) : apply('to f32', arg(0, 'i32'))
+    const tree = mul(sub(float, number(offset)), number(size))
+    lowering.name(node.outputs[0]!, lowering.map(node, [x], tree, node.outputs[0]!))
+    return
+  }
+  const rank = lowering.dims(node, name).length
+  const axis = intOf(node, 'axis', 1)
+  const ref = lowering.decoded(node, name, { ...codes, axis: axis < 0 ? axis + rank : axis })
+  lowering.name(node.outputs[0]!, ref)
+}
+
+/** x, 1 and 0: what products make of the three is the product of x. */
+const dynamicQuantize: Handler = (lowering, node) => {
+  const [codes = '', scale = '', zero = ''] = node.outputs
+  lowering.name(codes, lowering.ref(node, node.inputs[0]!))
+  lowering.settle(scale, tensorOf('f32', [], [1]))
+  lowering.settle(zero, tensorOf('u8', [], [0]))
+}
+
+/** Codes of a matrix, without their zero points, times rows that were not rounded. */
+const matMulInteger: Handler = (lowering, node) => {
+  const [left = '', right = ''] = node.inputs
+  const a = lowering.ref(node, left)
+  if (a.value.kind !== 'f32')
+    throw unclaimed(node, 'codes that DynamicQuantizeLinear did not make are not compiled')
+  const offset: Tensor | undefined = hasInput(node, 2)
+    ? lowering.known(node.inputs[2]!)
+    : tensorOf('u8', [], [0])
+  if (offset === undefined || numbersOf(offset).some((each) => each !== 0))
+    throw unclaimed(node, 'its rows have a zero point that DynamicQuantizeLinear did not make')
+  const axis = lowering.dims(node, right).length - 1
+  const b: Ref = lowering.decoded(node, right, { axis, scale: [1], zero: constantOf(lowering, node, 3, [0]) })
+  lowering.name(node.outputs[0]!, productOf(lowering, node, a, b))
+}
+
+export const CODE_HANDLERS: Readonly<Record<string, Handler>> = {
+  DequantizeLinear: dequantize,
+  DynamicQuantizeLinear: dynamicQuantize,
+  MatMulInteger: matMulInteger,
+}

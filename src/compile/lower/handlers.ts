@@ -1,0 +1,280 @@
+// Handlers of operators that are more than a body: views, gathers, joins, reductions, norms.
+import { axisOf } from '../../onnx/ir/broadcast.ts'
+import { hasInput, type Node } from '../../onnx/ir/graph.ts'
+import { flagOf, floatOf, intOf, intsOf, unclaimed, unfit, wants } from '../../onnx/ir/operator.ts'
+import { countOf, numbersOf } from '../../onnx/ir/tensor.ts'
+import { dimsOf, type Ref, refTo } from '../loops/program.ts'
+import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
+import { sliced, spread, transposed, whole } from '../loops/view.ts'
+import type { Lowering } from './lowering.ts'
+
+/** Lowers a node, and names its outputs. */
+export type Handler = (lowering: Lowering, node: Node) => void
+
+const output = (node: Node): string => node.outputs[0]!
+const first = (lowering: Lowering, node: Node): Ref => lowering.ref(node, node.inputs[0]!)
+
+/** Throws `unsupported` where the elements of an input are not known. */
+function listOf(lowering: Lowering, node: Node, index: number): number[] {
+  const tensor = lowering.known(node.inputs[index] ?? '')
+  if (tensor === undefined) throw unclaimed(node, `its input ${index} is computed`)
+  return numbersOf(tensor)
+}
+
+/** Every operator whose mapping is `reorganize`: the shape rule says the new dims. */
+export const reorganise: Handler = (lowering, node) => {
+  const ref = lowering.reshape(node, first(lowering, node), lowering.dims(node, output(node)))
+  lowering.viewed(output(node), ref)
+}
+
+const expand: Handler = (lowering, node) => {
+  const ref = first(lowering, node)
+  lowering.viewed(output(node), { ...ref, view: spread(ref.view, lowering.dims(node, output(node))) })
+}
+
+const transpose: Handler = (lowering, node) => {
+  const ref = first(lowering, node)
+  const rank = dimsOf(ref).length
+  const perm = intsOf(node, 'perm', undefined) ?? Array.from({ length: rank }, (_, axis) => rank - 1 - axis)
+  lowering.viewed(output(node), { ...ref, view: transposed(ref.view, perm) })
+}
+
+const slice: Handler = (lowering, node) => {
+  const ref = first(lowering, node)
+  const starts = listOf(lowering, node, 1)
+  const axes = hasInput(node, 3) ? listOf(lowering, node, 3) : starts.map((_, axis) => axis)
+  const steps = hasInput(node, 4) ? listOf(lowering, node, 4) : starts.map(() => 1)
+  const dims = lowering.dims(node, output(node))
+  let { view } = ref
+  for (const [index, axis] of axes.entries()) {
+    const along = axisOf(node, axis, view.dims.length)
+    const size = view.dims[along]!
+    const step = steps[index]!
+    const start = starts[index]!
+    const from = Math.min(step > 0 ? size : size - 1, Math.max(0, start < 0 ? start + size : start))
+    view = sliced(view, along, dims[along]! === 0 ? 0 : from, dims[along]!, step)
+  }
+  lowering.viewed(output(node), { ...ref, view })
+}
+
+const split: Handler = (lowering, node) => {
+  const ref = first(lowering, node)
+  const axis = axisOf(node, intOf(node, 'axis', 0), dimsOf(ref).length)
+  let from = 0
+  for (const name of node.outputs) {
+    if (name === '') throw unclaimed(node, 'one of its parts is left out')
+    const count = lowering.dims(node, name)[axis]!
+    lowering.viewed(name, { ...ref, view: sliced(ref.view, axis, from, count) })
+    from += count
+  }
+}
+
+/** One known index is a part of the data; other indices are read by a loop. */
+const gather: Handler = (lowering, node) => {
+  const data = first(lowering, node)
+  const name = node.inputs[1]!
+  const axis = axisOf(node, intOf(node, 'axis', 0), dimsOf(data).length)
+  const size = dimsOf(data)[axis]!
+  const dims = lowering.dims(node, output(node))
+  const index = lowering.known(name)
+  if (index?.data.length === 1) {
+    const at = numbersOf(index)[0]!
+    const place = at < 0 ? at + size : at
+    if (place < 0 || place >= size) throw unfit(node, `index ${at} is outside of axis ${axis} of ${size}`)
+    const part = sliced(data.view, axis, place, 1)
+    lowering.viewed(output(node), lowering.reshape(node, { ...data, view: part }, dims))
+    return
+  }
+  const indices = lowering.ref(node, name)
+  const own = dimsOf(indices)
+  const ones = own.map(() => 0)
+  const before = data.view.dims.slice(0, axis)
+  const after = data.view.dims.slice(axis + 1)
+  const { strides } = data.view
+  const table = {
+    offset: data.view.offset,
+    dims,
+    strides: [...strides.slice(0, axis), ...ones, ...strides.slice(axis + 1)],
+  }
+  const spreadIndex = {
+    offset: indices.view.offset,
+    dims,
+    strides: [...before.map(() => 0), ...indices.view.strides, ...after.map(() => 0)],
+  }
+  const out = lowering.value(output(node), data.value.kind, dims)
+  lowering.add({
+    loop: 'gather',
+    node: node.name,
+    mapping: 'shuffle',
+    out,
+    args: [
+      { ...data, view: table },
+      { ...indices, view: spreadIndex },
+    ],
+    step: strides[axis]!,
+    size,
+  })
+  lowering.name(output(node), refTo(out))
+}
+
+/** Each part is written where it belongs, by the loops that make it if that is legal. */
+const concat: Handler = (lowering, node) => {
+  const dims = lowering.dims(node, output(node))
+  const axis = axisOf(node, intOf(node, 'axis', 0), dims.length)
+  const parts = node.inputs.map((name) => lowering.ref(node, name))
+  const out = lowering.value(output(node), parts[0]!.value.kind, dims)
+  let from = 0
+  for (const part of parts) {
+    const count = dimsOf(part)[axis]!
+    const at = sliced(whole(dims), axis, from, count)
+    from += count
+    if (countOf(at.dims) === 0) continue
+    lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [part], at })
+  }
+  lowering.viewed(output(node), refTo(out))
+}
+
+const COUNTED = { kind: 'f32', size: 0 } as const
+
+/** A reduction of trees: `before` each element, `after` the sum. */
+function reducing(
+  how: 'sum' | 'max' | 'min' | 'product',
+  before?: (x: Tree) => Tree,
+  after?: (x: Tree, count: Tree) => Tree,
+): Handler {
+  return (lowering, node) => {
+    const ref = first(lowering, node)
+    const rank = dimsOf(ref).length
+    const named =
+      intsOf(node, 'axes', undefined) ?? (hasInput(node, 1) ? listOf(lowering, node, 1) : undefined)
+    const isNone = named === undefined || named.length === 0
+    const all = Array.from({ length: rank }, (_, axis) => axis)
+    const none = flagOf(node, 'noop_with_empty_axes') ? [] : all
+    const axes = isNone ? none : named.map((axis) => axisOf(node, axis, rank)).sort((a, b) => a - b)
+    const kind = ref.value.kind
+    if (kind === 'i32' && (before || after)) throw unclaimed(node, 'it reduces whole numbers')
+    const mapped = before === undefined ? ref : lowering.map(node, [ref], before(arg(0)))
+    const reduced = lowering.reduce(node, mapped, axes, how)
+    const count = countOf(axes.map((axis) => dimsOf(ref)[axis]!))
+    const made =
+      after === undefined ? reduced : lowering.map(node, [reduced], after(arg(0), COUNTED), '', [count])
+    lowering.name(output(node), lowering.reshape(node, made, lowering.dims(node, output(node))))
+  }
+}
+
+const squared = (x: Tree): Tree => mul(x, x)
+const exp = (x: Tree): Tree => apply('exp', x)
+
+/** Softmax along one axis, or, before opset 13, along all axes from one on. */
+function softmaxOf(isLog: boolean): Handler {
+  return (lowering, node) => {
+    const ref = first(lowering, node)
+    const dims = dimsOf(ref)
+    const isFlat = node.version < 13
+    const axis = axisOf(node, intOf(node, 'axis', isFlat ? 1 : -1), dims.length)
+    const axes = dims.map((_, at) => at).filter((at) => (isFlat ? at >= axis : at === axis))
+    const keep = (row: Ref): Ref =>
+      lowering.reshape(
+        node,
+        row,
+        dims.map((size, at) => (axes.includes(at) ? 1 : size)),
+      )
+    const most = keep(lowering.reduce(node, ref, axes, 'max'))
+    const shares = lowering.map(node, [ref, most], exp(sub(arg(0), arg(1))))
+    const total = keep(lowering.reduce(node, shares, axes, 'sum'))
+    const made = isLog
+      ? lowering.map(node, [ref, most, total], sub(sub(arg(0), arg(1)), apply('log', arg(2))), output(node))
+      : lowering.map(node, [shares, total], div(arg(0), arg(1)), output(node))
+    lowering.name(output(node), made)
+  }
+}
+
+interface NormParts {
+  readonly x: Ref
+  readonly axes: readonly number[]
+  readonly scale?: Ref | undefined
+  readonly bias?: Ref | undefined
+}
+
+/** (x - mean) / sqrt(variance + epsilon) * scale + bias, or the same without the mean. */
+function norm(lowering: Lowering, node: Node, { x, axes, scale, bias }: NormParts, isCentred: boolean): Ref {
+  const dims = dimsOf(x)
+  const count = countOf(axes.map((axis) => dims[axis]!))
+  const keep = (row: Ref): Ref =>
+    lowering.reshape(
+      node,
+      row,
+      dims.map((size, at) => (axes.includes(at) ? 1 : size)),
+    )
+  const mean = (ref: Ref, tree: Tree): Ref =>
+    keep(lowering.map(node, [lowering.reduce(node, ref, axes, 'sum')], tree, '', [count]))
+  const size: Tree = COUNTED
+  const centred = isCentred ? lowering.map(node, [x, mean(x, div(arg(0), size))], sub(arg(0), arg(1))) : x
+  const squares = lowering.map(node, [centred], squared(arg(0)))
+  const variance = add(div(arg(0), size), number(floatOf(node, 'epsilon', 1e-5)))
+  const inverse = mean(squares, div(number(1), apply('sqrt', variance)))
+  const args = [centred, inverse]
+  let tree: Tree = mul(arg(0), arg(1))
+  if (scale !== undefined) tree = mul(tree, arg(args.push(scale) - 1))
+  if (bias !== undefined) tree = add(tree, arg(args.push(bias) - 1))
+  return lowering.map(node, args, tree, output(node))
+}
+
+const optional = (lowering: Lowering, node: Node, index: number): Ref | undefined =>
+  hasInput(node, index) ? lowering.ref(node, node.inputs[index]!) : undefined
+
+function normed(isCentred: boolean): Handler {
+  return (lowering, node) => {
+    if (wants(node, 1) || wants(node, 2)) throw unclaimed(node, 'its statistics are outputs')
+    const x = first(lowering, node)
+    const axis = axisOf(node, intOf(node, 'axis', -1), dimsOf(x).length)
+    const axes = dimsOf(x)
+      .map((_, at) => at)
+      .filter((at) => at >= axis)
+    const parts = { x, axes, scale: optional(lowering, node, 1), bias: optional(lowering, node, 2) }
+    lowering.name(output(node), norm(lowering, node, parts, isCentred))
+  }
+}
+
+/** x + skip + bias, then the norm. The sum may be an output. */
+function skipNormed(isCentred: boolean): Handler {
+  return (lowering, node) => {
+    if (wants(node, 1) || wants(node, 2)) throw unclaimed(node, 'its statistics are outputs')
+    const args = [first(lowering, node), lowering.ref(node, node.inputs[1]!)]
+    const bias = optional(lowering, node, isCentred ? 4 : 3)
+    const sum = add(arg(0), arg(1))
+    if (bias !== undefined) args.push(bias)
+    const x = lowering.map(node, args, bias === undefined ? sum : add(sum, arg(2)))
+    if (wants(node, 3)) lowering.name(node.outputs[3]!, x)
+    const scale = lowering.ref(node, node.inputs[2]!)
+    const shift = isCentred ? optional(lowering, node, 3) : undefined
+    const parts = { x, axes: [dimsOf(x).length - 1], scale, bias: shift }
+    lowering.name(output(node), norm(lowering, node, parts, isCentred))
+  }
+}
+
+/** By domain and name. Operators whose mapping says everything are not here. */
+export const HANDLERS: Readonly<Record<string, Handler>> = {
+  Expand: expand,
+  Transpose: transpose,
+  Slice: slice,
+  Split: split,
+  Gather: gather,
+  Concat: concat,
+  ReduceSum: reducing('sum'),
+  ReduceMax: reducing('max'),
+  ReduceMin: reducing('min'),
+  ReduceProd: reducing('product'),
+  ReduceMean: reducing('sum', undefined, (total, count) => div(total, count)),
+  ReduceSumSquare: reducing('sum', squared),
+  ReduceL1: reducing('sum', (x) => apply('abs', x)),
+  ReduceL2: reducing('sum', squared, (total) => apply('sqrt', total)),
+  ReduceLogSum: reducing('sum', undefined, (total) => apply('log', total)),
+  Softmax: softmaxOf(false),
+  LogSoftmax: softmaxOf(true),
+  LayerNormalization: normed(true),
+  RMSNormalization: normed(false),
+  SimplifiedLayerNormalization: normed(false),
+  'com.microsoft SkipLayerNormalization': skipNormed(true),
+  'com.microsoft SkipSimplifiedLayerNormalization': skipNormed(false),
+}

@@ -1,0 +1,87 @@
+// Lowers a graph whose sizes are known to a program of loops. An operator's mapping type says how: bodies for
+// one-to-one operators, views for those that reorganise, handlers for the others.
+import { inferTypes } from '../../onnx/infer.ts'
+import { type Graph, hasInput, type Node, readersOf } from '../../onnx/ir/graph.ts'
+import { intOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
+import { DTYPES, type DType, isFloat } from '../../onnx/ir/tensor.ts'
+import { whyUnclaimed } from '../../onnx/operators.ts'
+import type { Program, Ref } from '../loops/program.ts'
+import type { Tree } from '../loops/tree.ts'
+import { bodyOf, castTree, clipped } from './bodies.ts'
+import { CODE_HANDLERS } from './codes.ts'
+import { HANDLERS, type Handler, reorganise } from './handlers.ts'
+import { kindOf, Lowering, mappingOf } from './lowering.ts'
+import { PRODUCT_HANDLERS } from './products.ts'
+
+/** Whole numbers of other widths would have to wrap. */
+const COMPUTED: readonly DType[] = ['f32', 'f16', 'bf16', 'f64', 'i32', 'i64', 'bool']
+
+/** Throws `unsupported` for a node that is not compiled, with its name and the reason. */
+export function lower(graph: Graph): Program {
+  const types = inferTypes(graph)
+  const lowering = new Lowering(graph, types, readersOf(graph))
+  for (const node of graph.nodes) {
+    const why = whyUnclaimed(
+      node,
+      node.inputs.map((name) => types.get(name)?.dtype),
+    )
+    if (why !== undefined) throw unclaimed(node, why)
+    handlerOf(node)(lowering, node)
+  }
+  return lowering.program()
+}
+
+const ALL: ReadonlyMap<string, Handler> = new Map(
+  Object.entries({ ...HANDLERS, ...PRODUCT_HANDLERS, ...CODE_HANDLERS }),
+)
+
+function handlerOf(node: Node): Handler {
+  const mapping = mappingOf(node)
+  const own = ALL.get(node.domain === '' ? node.op : `${node.domain} ${node.op}`)
+  if (own !== undefined) return own
+  if (mapping === 'reorganize') return reorganise
+  if (mapping === 'one-to-one' && node.domain === '') return elementwise
+  throw unclaimed(node, 'the compiler has no loops for it')
+}
+
+const elementwise: Handler = (lowering, node) => {
+  if (node.outputs.slice(1).some((name) => name !== '') || !wants(node, 0))
+    throw unclaimed(node, 'its second output is not compiled')
+  const args: Ref[] = []
+  const given = node.op === 'CastLike' || node.op === 'Dropout' ? node.inputs.slice(0, 1) : node.inputs
+  const trees = given.map((name) => (name === '' ? undefined : lowering.tree(node, name, args)))
+  const tree = treeOf(lowering, node, trees)
+  const [name = ''] = node.outputs
+  // A number in every place has no shape of its own.
+  if (args.length === 0) throw unclaimed(node, 'all of its inputs are numbers')
+  const made = lowering.map(node, args, tree, name)
+  lowering.name(name, lowering.reshape(node, made, lowering.dims(node, name)))
+}
+
+function treeOf(lowering: Lowering, node: Node, trees: readonly (Tree | undefined)[]): Tree {
+  const [x] = trees
+  if (node.op === 'Clip') return clipped(x!, trees[1], trees[2])
+  if (node.op === 'Cast' || node.op === 'CastLike') return cast(lowering, node, x!)
+  if (
+    node.op === 'Dropout' &&
+    hasInput(node, 2) &&
+    Number(lowering.known(node.inputs[2]!)?.data[0] ?? 1) !== 0
+  )
+    throw unclaimed(node, 'it may drop elements at random')
+  const body = bodyOf(node.op)
+  if (body === undefined) throw unclaimed(node, 'the compiler has no body for it')
+  const dtype = lowering.dtype(node, node.inputs.find((_, index) => hasInput(node, index)) ?? '')
+  if (!COMPUTED.includes(dtype)) throw unclaimed(node, `arithmetic on ${dtype} is not compiled`)
+  return body(trees as readonly Tree[], node)
+}
+
+function cast(lowering: Lowering, node: Node, x: Tree): Tree {
+  const [from, to] = [node.inputs[0]!, node.outputs[0]!].map((name) => lowering.dtype(node, name)) as [
+    DType,
+    DType,
+  ]
+  const isWide = COMPUTED.includes(to) || (!isFloat(from) && (from === to || from === 'bool'))
+  if (!isWide)
+    throw unclaimed(node, `casts from ${from} to ${DTYPES.get(intOf(node, 'to', 0)) ?? to} are not compiled`)
+  return castTree(x, kindOf(node, to), to === 'bool')
+}

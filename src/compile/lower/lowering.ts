@@ -1,0 +1,248 @@
+// Lowering: what handlers of operators use to make loops, and the program that comes out.
+import type { Graph, Node, Type } from '../../onnx/ir/graph.ts'
+import { isStored } from '../../onnx/ir/graph.ts'
+import { intsOf, type Mapping, unclaimed } from '../../onnx/ir/operator.ts'
+import { countOf, type DType, isFloat, numbersOf, type Tensor } from '../../onnx/ir/tensor.ts'
+import { operatorOf } from '../../onnx/operators.ts'
+import {
+  type Codes,
+  dimsOf,
+  isAll,
+  type Loop,
+  type Program,
+  type Reduction,
+  type Ref,
+  refTo,
+  spreadRef,
+  type Value,
+} from '../loops/program.ts'
+import { arg, type Kind, number, type Tree } from '../loops/tree.ts'
+import { reshaped, transposed } from '../loops/view.ts'
+
+/** Dtypes whose numbers i32 holds; 64-bit numbers beyond it are limited to it. */
+const WHOLE: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i32', 'i64', 'bool']
+
+export function kindOf(node: Node, dtype: DType): Kind {
+  if (isFloat(dtype)) return 'f32'
+  if (WHOLE.includes(dtype)) return 'i32'
+  throw unclaimed(node, `values of ${dtype} are not compiled`)
+}
+
+export class Lowering {
+  readonly graph: Graph
+  readonly #types: ReadonlyMap<string, Type>
+  readonly #refs = new Map<string, Ref>()
+  readonly #inputs = new Map<string, Value>()
+  readonly #loops: Loop[] = []
+  readonly #settled = new Map<string, Tensor>()
+  readonly #readers: ReadonlyMap<string, readonly Node[]>
+  #values = 0
+  #viewBytes = 0
+  #viewNodes = 0
+
+  constructor(graph: Graph, types: ReadonlyMap<string, Type>, readers: ReadonlyMap<string, readonly Node[]>) {
+    this.graph = graph
+    this.#types = types
+    this.#readers = readers
+  }
+
+  /** The sizes of a value. Throws `unsupported` where they depend on more than the sizes of the inputs. */
+  dims(node: Node, name: string): readonly number[] {
+    const dims = this.#types.get(name)?.dims
+    if (dims?.every((size) => typeof size === 'number')) return dims as number[]
+    throw unclaimed(node, `the sizes of ${name} depend on what is computed, or are not known`)
+  }
+
+  dtype(node: Node, name: string): DType {
+    const dtype = this.#types.get(name)?.dtype
+    if (dtype !== undefined) return dtype
+    throw unclaimed(node, `the type of ${name} is not known`)
+  }
+
+  /** The elements of a constant in memory. */
+  known(name: string): Tensor | undefined {
+    const settled = this.#settled.get(name)
+    if (settled !== undefined) return settled
+    const constant = this.graph.constants.get(name)
+    return constant === undefined || isStored(constant) ? undefined : constant
+  }
+
+  /** A value that is a number whatever the inputs are. */
+  settle(name: string, tensor: Tensor): void {
+    this.#settled.set(name, tensor)
+  }
+
+  /** Where the value of an input lies. */
+  ref(node: Node, name: string): Ref {
+    const found = this.#refs.get(name)
+    if (found !== undefined) return found
+    const kind = kindOf(node, this.dtype(node, name))
+    const isInput = this.graph.inputs.some((input) => input.name === name)
+    if (!isInput && !this.graph.constants.has(name))
+      throw unclaimed(node, `nothing that is compiled makes ${name}`)
+    const given = isInput ? { input: name } : { constant: name }
+    const value: Value = { id: this.#values++, name, kind, dims: this.dims(node, name), given }
+    if (isInput) this.#inputs.set(name, value)
+    return this.name(name, refTo(value))
+  }
+
+  name(name: string, ref: Ref): Ref {
+    this.#refs.set(name, ref)
+    return ref
+  }
+
+  /** A constant of codes as floats. It must not be read otherwise under the same name. */
+  decoded(node: Node, name: string, codes: Codes): Ref {
+    if (!this.graph.constants.has(name)) throw unclaimed(node, `the codes ${name} are computed`)
+    const given = { constant: name, codes }
+    return refTo({ id: this.#values++, name, kind: 'f32', dims: this.dims(node, name), given })
+  }
+
+  /** The same elements through another view. They do not move. */
+  viewed(output: string, ref: Ref): void {
+    this.#viewNodes++
+    // It would read and write each element.
+    this.#viewBytes += 8 * countOf(dimsOf(ref))
+    this.name(output, ref)
+  }
+
+  value(name: string, kind: Kind, dims: readonly number[]): Value {
+    return { id: this.#values++, name, kind, dims }
+  }
+
+  add(loop: Loop): void {
+    this.#loops.push(loop)
+  }
+
+  /**
+   * A loop over the common shape of some references. `name` is the output for which it is made, whose
+   * reader may ask for another order of axes; '' for a value of its own.
+   */
+  map(node: Node, args: readonly Ref[], tree: Tree, name = '', sizes: readonly number[] = []): Ref {
+    const dims = commonDims(args)
+    const all = args.map((each) => spreadRef(each, dims))
+    const perm = this.#asked(name, dims.length)
+    const turned = perm === undefined ? all : all.map((each) => turnedRef(each, perm))
+    const out = this.value(name || node.name, tree.kind, perm?.map((axis) => dims[axis]!) ?? dims)
+    const isSpread = args.some((each) => countOf(dimsOf(each)) < countOf(dims))
+    const mapping: Mapping = isSpread ? 'one-to-many' : 'one-to-one'
+    this.add({ loop: 'map', node: node.name, mapping, out, args: turned, tree, sizes })
+    return back(refTo(out), perm)
+  }
+
+  /** The reduction over some axes, without them. */
+  reduce(node: Node, ref: Ref, axes: readonly number[], how: Reduction): Ref {
+    const dims = dimsOf(ref)
+    const kept = dims.map((_, axis) => axis).filter((axis) => !axes.includes(axis))
+    const order = { ...ref, view: transposed(ref.view, [...kept, ...axes]) }
+    const outer = kept.map((axis) => dims[axis]!)
+    const count = countOf(axes.map((axis) => dims[axis]!))
+    if (count === 1) return this.reshape(node, order, outer)
+    const rows = this.reshape(node, order, [...outer, count])
+    const out = this.value(node.name, ref.value.kind, outer)
+    this.add({ loop: 'reduce', node: node.name, mapping: 'many-to-many', out, args: [rows], how })
+    return refTo(out)
+  }
+
+  /** The same elements under other dims; a copy where strides cannot say it. */
+  reshape(node: Node, ref: Ref, dims: readonly number[]): Ref {
+    const view = reshaped(ref.view, dims)
+    if (view !== undefined) return { ...ref, view }
+    return this.reshape(node, this.copy(node, ref), dims)
+  }
+
+  /** The elements in row order. */
+  copy(node: Node, ref: Ref): Ref {
+    return this.map(node, [ref], arg(0, ref.value.kind))
+  }
+
+  /**
+   * The view of a product's output, [..., m, n], in a new value, whose axes lie in the order that the only
+   * reader of `name` asks for.
+   */
+  room(name: string, dims: readonly number[]): { readonly out: Value; readonly ref: Ref } {
+    const perm = this.#asked(name, dims.length)
+    const out = this.value(name, 'f32', perm?.map((axis) => dims[axis]!) ?? dims)
+    return { out, ref: back(refTo(out), perm) }
+  }
+
+  /**
+   * The order of axes in which the only reader, a transposition, wants a value. Undefined where there is no
+   * such reader, or where the last axis would move: rows are written as vectors.
+   */
+  #asked(name: string, rank: number): readonly number[] | undefined {
+    const readers = this.#readers.get(name)
+    const [reader] = readers ?? []
+    if (readers?.length !== 1 || reader === undefined || this.graph.outputs.includes(name)) return undefined
+    if (reader.op !== 'Transpose' || reader.domain !== '') return undefined
+    const perm = intsOf(reader, 'perm', undefined)
+    return perm?.length === rank && perm.at(-1) === rank - 1 ? perm : undefined
+  }
+
+  program(): Program {
+    const last = this.graph.nodes.at(-1)
+    const outputs = this.graph.outputs.map((name) => {
+      const node = last ?? {
+        name,
+        op: 'output',
+        domain: '',
+        version: 0,
+        inputs: [],
+        outputs: [],
+        attributes: new Map(),
+      }
+      const ref = this.ref(node, name)
+      const isOwn = ref.value.given === undefined && isAll(ref)
+      return { name, ref: isOwn ? ref : this.copy(node, ref), dtype: this.dtype(node, name) }
+    })
+    return {
+      loops: this.#loops,
+      inputs: this.#inputs,
+      outputs,
+      viewBytes: this.#viewBytes,
+      viewNodes: this.#viewNodes,
+    }
+  }
+
+  /** A tree for an operand: a number where the operand is a constant of one element. */
+  tree(node: Node, name: string, args: Ref[]): Tree {
+    const kind = kindOf(node, this.dtype(node, name))
+    const tensor = this.known(name)
+    const rank = this.dims(node, name).length
+    // A number of more axes than the others would lose them, so that it is read as a tensor.
+    if (tensor?.data.length === 1 && rank <= 1) return number(limited(numbersOf(tensor)[0]!, kind), kind)
+    const ref = this.ref(node, name)
+    args.push(ref)
+    return arg(args.length - 1, ref.value.kind)
+  }
+}
+
+const MOST = 2 ** 31 - 1
+
+/** Files write the largest i64 where they mean "without end". */
+export const limited = (value: number, kind: Kind): number =>
+  kind === 'f32' ? value : Math.max(-MOST - 1, Math.min(MOST, Math.trunc(value)))
+
+const turnedRef = (ref: Ref, perm: readonly number[]): Ref => ({ ...ref, view: transposed(ref.view, perm) })
+
+/** The reference in the graph's order of axes. */
+function back(ref: Ref, perm: readonly number[] | undefined): Ref {
+  if (perm === undefined) return ref
+  const inverse = perm.map((_, axis) => perm.indexOf(axis))
+  return turnedRef(ref, inverse)
+}
+
+function commonDims(args: readonly Ref[]): readonly number[] {
+  const rank = Math.max(0, ...args.map((each) => dimsOf(each).length))
+  return Array.from({ length: rank }, (_, axis) => {
+    const sizes = args.map((each) => dimsOf(each)[axis - rank + dimsOf(each).length] ?? 1)
+    return sizes.find((size) => size !== 1) ?? 1
+  })
+}
+
+/** The mapping type that an operator's entry states. */
+export function mappingOf(node: Node): Mapping {
+  const operator = operatorOf(node)
+  if (operator === undefined) throw unclaimed(node, `no operator ${node.op} of its opset is known`)
+  return operator.mapping
+}

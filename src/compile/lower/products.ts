@@ -1,0 +1,99 @@
+// Handlers of products: MatMul and Gemm as loops over rows, columns and what is added up.
+import type { Node } from '../../onnx/ir/graph.ts'
+import { flagOf, floatOf, unclaimed } from '../../onnx/ir/operator.ts'
+import { dimsOf, type Ref } from '../loops/program.ts'
+import { add, arg, mul, number, type Tree } from '../loops/tree.ts'
+import { reshaped, spread, transposed, type View } from '../loops/view.ts'
+import type { Handler } from './handlers.ts'
+import type { Lowering } from './lowering.ts'
+
+const padded = ({ offset, dims, strides }: View, front: boolean): View =>
+  front
+    ? { offset, dims: [1, ...dims], strides: [0, ...strides] }
+    : { offset, dims: [...dims, 1], strides: [...strides, 0] }
+
+/** [..., m, k] times [..., k, n]. A vector is a row on the left, a column on the right. */
+const matMul: Handler = (lowering, node) => {
+  const [left, right] = node.inputs.map((name) => lowering.ref(node, name)) as [Ref, Ref]
+  if (left.value.kind !== 'f32' || right.value.kind !== 'f32')
+    throw unclaimed(node, 'products of whole numbers are not compiled')
+  lowering.name(node.outputs[0]!, productOf(lowering, node, left, right))
+}
+
+/** The product of two references under the dims of the node's output. */
+export function productOf(lowering: Lowering, node: Node, left: Ref, right: Ref): Ref {
+  const isRow = dimsOf(left).length === 1
+  const isColumn = dimsOf(right).length === 1
+  const a = isRow ? padded(left.view, true) : left.view
+  const b = isColumn ? padded(right.view, false) : right.view
+  const dims = lowering.dims(node, node.outputs[0]!)
+  const batch = dims.slice(0, dims.length - (isRow ? 0 : 1) - (isColumn ? 0 : 1))
+  const [m, n] = [a.dims.at(-2)!, b.dims.at(-1)!]
+  const made = product(lowering, node, isRow || isColumn ? '' : node.outputs[0]!, {
+    a: { ...left, view: spread(a, [...batch, m, a.dims.at(-1)!]) },
+    b: { ...right, view: spread(b, [...batch, b.dims.at(-2)!, n]) },
+    dims: [...batch, m, n],
+  })
+  return lowering.reshape(node, made, dims)
+}
+
+interface Sides {
+  readonly a: Ref
+  readonly b: Ref
+  /** Of the product, [..., m, n]. */
+  readonly dims: readonly number[]
+}
+
+function product(lowering: Lowering, node: Node, name: string, { a, b, dims }: Sides): Ref {
+  if (a.view.dims.at(-1) === 0) throw unclaimed(node, 'it adds up no numbers')
+  const { out, ref } = lowering.room(name, dims)
+  const rows = asRows(a, b, ref)
+  const { view: at } = rows?.at ?? ref
+  const args = rows === undefined ? ([a, b] as const) : ([rows.a, rows.b] as const)
+  lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, args, at })
+  return ref
+}
+
+/** A product with one matrix for the whole batch has all of the batch's rows as its rows. */
+function asRows(a: Ref, b: Ref, at: Ref): { a: Ref; b: Ref; at: Ref } | undefined {
+  const rank = a.view.dims.length
+  const batch = rank - 2
+  if (
+    batch === 0 ||
+    b.view.strides.slice(0, batch).some((step, axis) => step !== 0 && b.view.dims[axis] !== 1)
+  )
+    return undefined
+  const [k, n] = [a.view.dims.at(-1)!, b.view.dims.at(-1)!]
+  const m = a.view.dims.slice(0, -1).reduce((count, size) => count * size, 1)
+  const views = [reshaped(a.view, [m, k]), reshaped(at.view, [m, n])]
+  const [rows, to] = views
+  if (rows === undefined || to === undefined) return undefined
+  const matrix = { offset: b.view.offset, dims: [k, n], strides: b.view.strides.slice(batch) }
+  return { a: { ...a, view: rows }, b: { ...b, view: matrix }, at: { ...at, view: to } }
+}
+
+/** alpha A B + beta C. */
+const gemm: Handler = (lowering, node) => {
+  const [left, right] = node.inputs.slice(0, 2).map((name) => lowering.ref(node, name)) as [Ref, Ref]
+  if (left.value.kind !== 'f32') throw unclaimed(node, 'products of whole numbers are not compiled')
+  const turned = (ref: Ref, is: boolean): Ref => (is ? { ...ref, view: transposed(ref.view, [1, 0]) } : ref)
+  const a = turned(left, flagOf(node, 'transA'))
+  const b = turned(right, flagOf(node, 'transB'))
+  const alpha = floatOf(node, 'alpha', 1)
+  const beta = floatOf(node, 'beta', 1)
+  const third = node.inputs[2] ?? ''
+  const isPlain = alpha === 1 && third === ''
+  const dims = lowering.dims(node, node.outputs[0]!)
+  const made = product(lowering, node, isPlain ? node.outputs[0]! : '', { a, b, dims })
+  const scaled = (tree: Tree, by: number): Tree => (by === 1 ? tree : mul(tree, number(by)))
+  if (isPlain) {
+    lowering.name(node.outputs[0]!, made)
+    return
+  }
+  const args = [made]
+  const tree = scaled(arg(0), alpha)
+  const whole = third === '' ? tree : add(tree, scaled(lowering.tree(node, third, args), beta))
+  lowering.name(node.outputs[0]!, lowering.map(node, args, whole, node.outputs[0]!))
+}
+
+export const PRODUCT_HANDLERS: Readonly<Record<string, Handler>> = { MatMul: matMul, Gemm: gemm }

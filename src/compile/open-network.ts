@@ -1,0 +1,38 @@
+// Opens an ONNX file as a graph that runs.
+import type { ByteSource } from '../base/bytes.ts'
+import { chooseGraph, type GraphDtype } from '../formats/names/graph-files.ts'
+import { baseName } from '../formats/names/named-files.ts'
+import type { Graph } from '../onnx/ir/graph.ts'
+import { type FindFile, readModel } from '../onnx/read-model.ts'
+import { CompiledGraph } from './compiled-graph.ts'
+
+export interface OpenNetworkOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Finds external data that is not among the sources, by its path relative to the graph. Default: there is none. */
+  readonly beside?: FindFile | undefined
+  /** The precision of the graph where the sources have several. */
+  readonly dtype?: GraphDtype | undefined
+}
+
+/** The graph of a model's files. Throws `format` for damaged files, `unsupported` for what is not read. */
+export async function readNetwork(
+  sources: readonly ByteSource[],
+  { signal, beside, dtype }: OpenNetworkOptions = {},
+): Promise<Graph> {
+  const chosen = chooseGraph(
+    sources.map(({ name }) => name),
+    dtype,
+  )
+  const source = sources.find(({ name }) => name === chosen) as ByteSource
+  const files = new Map(sources.map((each) => [baseName(each.name), each]))
+  const find: FindFile = async (name) => files.get(name) ?? (await beside?.(name))
+  return (await readModel(source, { find, signal })).graph
+}
+
+/** The same, ready to run. `fuse`: with instructions of relaxed SIMD. */
+export async function openNetwork(
+  sources: readonly ByteSource[],
+  { fuse, ...options }: OpenNetworkOptions & { readonly fuse: boolean },
+): Promise<CompiledGraph> {
+  return new CompiledGraph(await readNetwork(sources, options), { fuse })
+}

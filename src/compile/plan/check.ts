@@ -1,0 +1,41 @@
+// Checks that no step of a plan reads or writes outside of its values, before it may run.
+import { HalfbyteError } from '../../base/errors.ts'
+import { countOf } from '../../onnx/ir/tensor.ts'
+import type { KernelCall, StreamPlace } from '../emit/kernel.ts'
+
+/** An axis that is walked: its size, and the elements from one place to the next. */
+type Walk = readonly [size: number, step: number]
+
+/** Throws `internal` with the node's name and both numbers. */
+export function checkCall(call: KernelCall, nodes: readonly string[]): void {
+  const { outer, inner, streams, product } = call
+  const rows: readonly number[] = product === undefined ? outer : [...outer, product.m]
+  for (const stream of streams) {
+    const walks: Walk[] = rows.map((size, axis) => [size, stream.steps[axis]!])
+    walks.push([inner, stream.inner])
+    if (stream.index !== undefined) walks.push([stream.index.size, stream.index.step])
+    check(stream, walks, nodes)
+  }
+  if (product === undefined) return
+  const { a, b, m, n, k } = product
+  const batch = (steps: readonly number[]) => outer.map((size, axis): Walk => [size, steps[axis]!])
+  check(a, [...batch(a.steps), [m, a.row], [k, a.k]], nodes)
+  check(b, [...batch(b.steps), [k, b.k], [n, b.column]], nodes)
+}
+
+function check({ at }: Pick<StreamPlace, 'at'>, walks: readonly Walk[], nodes: readonly string[]): void {
+  if (!('value' in at) || walks.some(([size]) => size === 0)) return
+  let low = at.offset
+  let high = at.offset
+  for (const [size, step] of walks) {
+    if (step < 0) low += (size - 1) * step
+    else high += (size - 1) * step
+  }
+  const count = countOf(at.value.dims)
+  if (low >= 0 && high < count && Number.isSafeInteger(high)) return
+  throw new HalfbyteError(
+    'internal',
+    `the compiled step of ${nodes.join(', ')} reaches elements ${low} to ${high} of ${at.value.name}, which has ${count}; report the model`,
+    { low, high, count },
+  )
+}

@@ -1,0 +1,92 @@
+// Plans. In: an encoder as torch exports it, and small graphs. Out: whether layouts cost no copies, groups are as
+// large as they may be, values share places, and no step reaches outside of its values.
+import { expect, test } from 'vitest'
+import { bertBytes } from '../../../bench/graphs/bert.ts'
+import { bufferSource } from '../../base/bytes.ts'
+import type { Node } from '../../onnx/ir/graph.ts'
+import { tensorOf } from '../../onnx/ir/tensor.ts'
+import { readModel } from '../../onnx/read-model.ts'
+import { planGraph } from '../compiled-graph.ts'
+import { randomGraph } from '../testing/random-graph.ts'
+import { checkCall } from './check.ts'
+import { planMemory } from './memory.ts'
+
+const SMALL = { layers: 2, hidden: 32, heads: 4, intermediate: 64, vocabulary: 50, positions: 64 }
+
+async function planOfBert(batch: number, tokens: number) {
+  const { graph } = await readModel(bufferSource('bert.onnx', bertBytes(SMALL)))
+  const shapes = ['input_ids', 'attention_mask', 'token_type_ids'].map(
+    (name) => [name, [batch, tokens]] as const,
+  )
+  return planGraph(graph, new Map(shapes)).plan
+}
+
+test('no layout of an encoder is copied, and its norms, softmax and sums are in few groups', async () => {
+  const { report, steps } = await planOfBert(2, 5)
+  expect(report.viewNodes).toBeGreaterThan(15)
+  expect(report.copiedBytes).toBe(0)
+  // Embeddings, mask, and per layer: three products, scores, softmax, context, output, norm, up, down, norm.
+  expect(steps).toHaveLength(2 + 11 * SMALL.layers)
+  expect(report.movedBytes).toBeLessThan(report.unfusedBytes / 2)
+})
+
+test('one emission serves every length and every layer', async () => {
+  const keysOf = async (batch: number, tokens: number) => {
+    const { steps } = await planOfBert(batch, tokens)
+    return new Set(steps.map(({ key }) => key))
+  }
+  const keys = await keysOf(2, 5)
+  expect(keys.size).toBeLessThanOrEqual(10)
+  expect(await keysOf(2, 17)).toEqual(keys)
+})
+
+test('values share places, but never while both are needed', async () => {
+  const { report, arenaBytes } = await planOfBert(1, 16)
+  expect(arenaBytes).toBeLessThan(report.valueBytes / 3)
+  const intervals = Array.from({ length: 40 }, (_, at) => ({
+    bytes: 100 + ((at * 37) % 900),
+    from: at,
+    to: at + ((at * 7) % 5),
+  }))
+  const { offsets, bytes } = planMemory(intervals)
+  for (const [at, { from, to, bytes: size }] of intervals.entries()) {
+    expect(offsets[at]! + size).toBeLessThanOrEqual(bytes)
+    for (const [other, each] of intervals.entries()) {
+      const isApart = offsets[at]! + size <= offsets[other]! || offsets[other]! + each.bytes <= offsets[at]!
+      expect(other === at || each.from > to || from > each.to || isApart).toBe(true)
+    }
+  }
+})
+
+test('a step that would reach outside of a value is refused', () => {
+  for (let index = 0; index < 20; index++) {
+    const { graph, feeds } = randomGraph(3, index)
+    const { plan } = planGraph(graph, new Map([...feeds].map(([name, { dims }]) => [name, dims])))
+    for (const { call, nodes } of plan.steps) {
+      if (call.inner === 0 || call.outer.includes(0) || call.product !== undefined) continue
+      const longer = { ...call, inner: call.inner + 10_000 }
+      const isMoving = call.streams.some(({ at, inner }) => 'value' in at && inner !== 0)
+      if (isMoving) expect(() => checkCall(longer, nodes)).toThrow('reaches elements')
+    }
+  }
+})
+
+test('a node that is not compiled is refused by its name', () => {
+  const node: Node = {
+    name: 'the convolution',
+    op: 'Conv',
+    domain: '',
+    version: 17,
+    inputs: ['x', 'w'],
+    outputs: ['y'],
+    attributes: new Map(),
+  }
+  const graph = {
+    name: 'conv',
+    inputs: [{ name: 'x', type: { dtype: 'f32', dims: [1, 1, 8] } }] as const,
+    outputs: ['y'],
+    constants: new Map([['w', tensorOf('f32', [1, 1, 3], [1, 2, 3])]]),
+    nodes: [node],
+  }
+  expect(() => planGraph(graph, new Map([['x', [1, 1, 8]]]))).toThrow('the convolution (Conv)')
+})

@@ -1,0 +1,236 @@
+// Plans a program: groups as steps with their kernels, and places for the values between them.
+import { type Kernel, type KernelCall, PANEL, type StreamPlace } from '../emit/kernel.ts'
+import { type Group, growGroups } from '../fuse/groups.ts'
+import { kernelOf } from '../fuse/kernel-of.ts'
+import { bytesOf, type Program, type Value } from '../loops/program.ts'
+import { checkCall } from './check.ts'
+import { aligned, type Interval, planMemory } from './memory.ts'
+
+export interface Step {
+  readonly call: KernelCall
+  /** Equal for steps that one function serves. */
+  readonly key: string
+  /** Rows, or panels of all products of a batch: what threads can share. */
+  readonly units: number
+  /** Names of the nodes of the file that it computes. */
+  readonly nodes: readonly string[]
+}
+
+export interface Plan {
+  readonly program: Program
+  readonly steps: readonly Step[]
+  /** Bytes from the beginning of the arena. Constants have no place there. */
+  readonly places: ReadonlyMap<Value, number>
+  readonly arenaBytes: number
+  readonly scratchBytes: number
+  readonly report: PlanReport
+}
+
+export interface PlanReport {
+  readonly loops: number
+  readonly groups: number
+  /** Bytes of values that groups read and write. */
+  readonly movedBytes: number
+  /** What the same loops would read and write one by one. */
+  readonly unfusedBytes: number
+  /** What Reshape, Transpose, Slice and the like would read and write as copies. */
+  readonly viewBytes: number
+  readonly viewNodes: number
+  /** Bytes that loops which only move elements read and write. */
+  readonly copiedBytes: number
+  /** Bytes of all values between groups, if none shared its place. */
+  readonly valueBytes: number
+}
+
+/** Vectors that end a row may be read beyond it. */
+const PADDING = 64
+
+export function planOf(program: Program): Plan {
+  const groups = growGroups(program)
+  const isRead = readOutside(program, groups)
+  const steps = groups.map((group): Step => {
+    const call = kernelOf(group, isRead)
+    const nodes = [...new Set(group.loops.map(({ node }) => node))]
+    checkCall(call, nodes)
+    return { call, key: JSON.stringify(call.kernel), units: unitsOf(call), nodes }
+  })
+  const { places, bytes, valueBytes } = placesOf(program, steps)
+  return {
+    program,
+    steps,
+    places,
+    arenaBytes: bytes,
+    scratchBytes: Math.max(0, ...steps.map(({ call }) => aligned(call.scratchBytes))),
+    report: reportOf(program, groups, steps, valueBytes),
+  }
+}
+
+/** Values that the caller or another group reads. */
+function readOutside({ outputs }: Program, groups: readonly Group[]): (value: Value) => boolean {
+  const makers = new Map<Value, Group>()
+  for (const group of groups) for (const { out } of group.loops) makers.set(out, group)
+  const read = new Set<Value>(outputs.map(({ ref }) => ref.value))
+  for (const group of groups)
+    for (const { args } of group.loops)
+      for (const { value } of args) if (makers.get(value) !== group) read.add(value)
+  return (value) => read.has(value)
+}
+
+function unitsOf({ outer, inner, product }: KernelCall): number {
+  const count = outer.reduce((product, size) => product * size, 1)
+  if (product === undefined) return inner === 0 ? 0 : count
+  return product.m === 0 ? 0 : count * Math.ceil(product.n / PANEL)
+}
+
+const placedIn = ({ at }: StreamPlace): Value | undefined => ('value' in at ? at.value : undefined)
+
+/** Streams that a kernel writes. */
+export const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
+  new Set(stores.map(({ stream }) => stream))
+
+function placesOf(program: Program, steps: readonly Step[]) {
+  const spans = new Map<Value, { from: number; to: number }>()
+  const touch = (value: Value | undefined, at: number): void => {
+    if (value === undefined || (value.given !== undefined && 'constant' in value.given)) return
+    const span = spans.get(value)
+    if (span === undefined) spans.set(value, { from: at, to: at })
+    else span.to = Math.max(span.to, at)
+  }
+  for (const value of program.inputs.values()) touch(value, 0)
+  for (const [at, { call }] of steps.entries()) {
+    for (const stream of call.streams) touch(placedIn(stream), at)
+    if (call.product !== undefined)
+      for (const side of [call.product.a, call.product.b]) touch(placedIn(side), at)
+  }
+  for (const { ref } of program.outputs) touch(ref.value, steps.length)
+  const shared = sharedPlaces(program, steps, spans)
+  const rootOf = (value: Value): Value => {
+    const next = shared.get(value)
+    return next === undefined ? value : rootOf(next)
+  }
+  const roots = new Map<Value, { from: number; to: number }>()
+  for (const [value, { from, to }] of spans) {
+    const root = roots.get(rootOf(value))
+    if (root === undefined) roots.set(rootOf(value), { from, to })
+    else {
+      root.from = Math.min(root.from, from)
+      root.to = Math.max(root.to, to)
+    }
+  }
+  const list = [...roots]
+  const intervals = list.map(([value, span]): Interval => ({ bytes: bytesOf(value) + PADDING, ...span }))
+  const { offsets, bytes } = planMemory(intervals)
+  const offsetOf = new Map(list.map(([value], index) => [value, offsets[index]!]))
+  const places = new Map([...spans.keys()].map((value) => [value, offsetOf.get(rootOf(value))!]))
+  const valueBytes = [...spans.keys()].reduce((sum, value) => sum + bytesOf(value), 0)
+  return { places, bytes, valueBytes }
+}
+
+/** Values that are written over another one, each element after it was read for the last time. */
+function sharedPlaces(
+  program: Program,
+  steps: readonly Step[],
+  spans: ReadonlyMap<Value, { readonly from: number; readonly to: number }>,
+): ReadonlyMap<Value, Value> {
+  const shared = new Map<Value, Value>()
+  const taken = new Set<Value>(program.outputs.map(({ ref }) => ref.value))
+  const isOutput = new Set(taken)
+  for (const [at, { call }] of steps.entries()) {
+    const { kernel, streams, product } = call
+    for (const { stream, pass, isRow } of kernel.stores) {
+      const to = streams[stream]!
+      const value = placedIn(to)
+      if (value === undefined || isRow || pass !== kernel.passes - 1 || shared.has(value)) continue
+      if (spans.get(value)!.from !== at || !isAlone(kernel, streams, value)) continue
+      const old = streams.find((from, index) => {
+        const other = placedIn(from)
+        if (other === undefined || other === value || taken.has(other) || isOutput.has(other)) return false
+        const span = spans.get(other)
+        if (span === undefined || span.to !== at || bytesOf(other) !== bytesOf(value)) return false
+        if (other === placedIn(product?.a ?? from) && product !== undefined) return false
+        if (product !== undefined && other === placedIn(product.b)) return false
+        return (
+          !writtenStreams(kernel).has(index) &&
+          streams.every((each) => placedIn(each) !== other || isSamePlace(each, to))
+        )
+      })
+      if (old === undefined) continue
+      taken.add(placedIn(old)!)
+      shared.set(value, placedIn(old)!)
+    }
+  }
+  return shared
+}
+
+/** Whether one store makes the whole value. */
+const isAlone = (kernel: Kernel, streams: readonly StreamPlace[], value: Value): boolean =>
+  kernel.stores.filter(({ stream }) => placedIn(streams[stream]!) === value).length === 1
+
+const isSamePlace = (a: StreamPlace, b: StreamPlace): boolean =>
+  'value' in a.at &&
+  'value' in b.at &&
+  a.at.offset === b.at.offset &&
+  a.inner === b.inner &&
+  a.index === undefined &&
+  `${a.steps}` === `${b.steps}`
+
+/** Bytes of values that a step reads and writes, each value once. */
+export function movedBy({ kernel, outer, inner, streams, product }: KernelCall) {
+  const written = writtenStreams(kernel)
+  const rows = outer.reduce((count, size) => count * size, 4 * inner)
+  const read = new Map<Value, number>()
+  const made = new Map<Value, number>()
+  for (const [at, stream] of streams.entries()) {
+    const value = placedIn(stream)
+    // Of a table as much is read as there are rows.
+    const bytes = stream.index === undefined ? (value ? bytesOf(value) : 0) : rows
+    if (value !== undefined) (written.has(at) ? made : read).set(value, bytes)
+  }
+  for (const side of product === undefined ? [] : [product.a, product.b]) {
+    const value = placedIn(side)
+    if (value !== undefined) read.set(value, bytesOf(value))
+  }
+  const sum = (map: ReadonlyMap<Value, number>) =>
+    [...map.values()].reduce((total, bytes) => total + bytes, 0)
+  return { read: sum(read), written: sum(made) }
+}
+
+function reportOf(
+  program: Program,
+  groups: readonly Group[],
+  steps: readonly Step[],
+  valueBytes: number,
+): PlanReport {
+  const values = (list: Iterable<Value | undefined>) =>
+    [...new Set(list)].reduce((sum, value) => sum + (value === undefined ? 0 : bytesOf(value)), 0)
+  const { loops, viewBytes, viewNodes } = program
+  const unfusedBytes = loops.reduce((sum, { loop, args, out }) => {
+    // Of a table as much is read as is written.
+    const [table, ...rest] = args
+    const read = loop === 'gather' ? bytesOf(out) + values(rest.map(({ value }) => value)) : 0
+    return (
+      sum +
+      bytesOf(out) +
+      (loop === 'gather' ? read : values([table.value, ...rest.map(({ value }) => value)]))
+    )
+  }, 0)
+  const movedBytes = steps.reduce((sum, { call }) => {
+    const { read, written } = movedBy(call)
+    return sum + read + written
+  }, 0)
+  const copiedBytes = groups
+    .filter((group) =>
+      group.loops.every((loop) => loop.loop === 'place' || (loop.loop === 'map' && 'arg' in loop.tree)),
+    )
+    .reduce((sum, group) => sum + group.loops.reduce((bytes, { out }) => bytes + 2 * bytesOf(out), 0), 0)
+  return {
+    loops: loops.length,
+    groups: groups.length,
+    movedBytes,
+    unfusedBytes,
+    viewBytes,
+    viewNodes,
+    copiedBytes,
+    valueBytes,
+  }
+}

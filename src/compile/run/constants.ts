@@ -1,0 +1,133 @@
+// The constants of a graph in linear memory: as they are, or, for products, in panels of eight columns.
+import { readInto } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { type Constant, type Graph, isStored } from '../../onnx/ir/graph.ts'
+import { countOf, stridesOf, type Tensor } from '../../onnx/ir/tensor.ts'
+import { tensorFromBytes } from '../../onnx/proto/tensor-proto.ts'
+import { PANEL } from '../emit/kernel.ts'
+import type { Codes, GivenConstant, Ref, Value } from '../loops/program.ts'
+import type { Kind } from '../loops/tree.ts'
+
+/** Loads constants once, whichever plans use them. */
+export class Constants {
+  readonly #allocate: (bytes: number) => number
+  readonly #memory: () => ArrayBuffer
+  /** By the constant itself: two graphs may give one name to two of them. */
+  readonly #addresses = new Map<Constant, Map<string, number>>()
+
+  constructor(memory: () => ArrayBuffer, allocate: (bytes: number) => number) {
+    this.#memory = memory
+    this.#allocate = allocate
+  }
+
+  /** The address of the elements in row order. */
+  plain(graph: Graph, value: Value): number {
+    return this.#known(graph, value, '')
+  }
+
+  /** The address of the panels of a matrix, or of each matrix of a batch. */
+  packed(graph: Graph, { value, view }: Ref): number {
+    return this.#known(graph, value, JSON.stringify(view))
+  }
+
+  async loadPlain(graph: Graph, value: Value, signal?: AbortSignal): Promise<void> {
+    await this.#load(graph, value, '', signal, ({ data }) => {
+      const address = this.#allocate(4 * data.length)
+      fill(this.#memory(), address, value.kind, data)
+      return address
+    })
+  }
+
+  async loadPacked(graph: Graph, { value, view }: Ref, signal?: AbortSignal): Promise<void> {
+    await this.#load(graph, value, JSON.stringify(view), signal, ({ data }) => {
+      const batch = view.dims.slice(0, -2)
+      const [k, n] = view.dims.slice(-2) as [number, number]
+      const panels = Math.ceil(n / PANEL)
+      // Axes along which the matrix repeats have it once.
+      const sizes = batch.map((size, axis) => (view.strides[axis] === 0 ? 1 : size))
+      const address = this.#allocate(4 * countOf(sizes) * panels * k * PANEL)
+      const to = new Float32Array(this.#memory(), address, countOf(sizes) * panels * k * PANEL)
+      const source = data as Float32Array
+      const [kStep, nStep] = view.strides.slice(-2) as [number, number]
+      for (let item = 0; item < countOf(sizes); item++) {
+        let from = view.offset
+        let rest = item
+        for (let axis = sizes.length - 1; axis >= 0; axis--) {
+          from += (rest % sizes[axis]!) * view.strides[axis]!
+          rest = Math.floor(rest / sizes[axis]!)
+        }
+        let next = item * panels * k * PANEL
+        for (let panel = 0; panel < panels; panel++)
+          for (let at = 0; at < k; at++)
+            for (let column = panel * PANEL; column < (panel + 1) * PANEL; column++)
+              to[next++] = column < n ? source[from + at * kStep + column * nStep]! : 0
+      }
+      return address
+    })
+  }
+
+  #known(graph: Graph, value: Value, form: string): number {
+    const { constant, key } = givenOf(value, form)
+    const address = this.#addresses.get(graph.constants.get(constant)!)?.get(key)
+    if (address !== undefined) return address
+    throw new HalfbyteError('internal', `the constant ${constant} is not loaded`, { constant })
+  }
+
+  async #load(
+    graph: Graph,
+    value: Value,
+    form: string,
+    signal: AbortSignal | undefined,
+    place: (tensor: Tensor) => number,
+  ): Promise<void> {
+    const { constant: name, key, codes } = givenOf(value, form)
+    const constant = graph.constants.get(name)!
+    const known = this.#addresses.get(constant) ?? new Map<string, number>()
+    if (known.has(key)) return
+    const tensor = await tensorOf(name, constant, signal)
+    known.set(key, place(codes === undefined ? tensor : decoded(tensor, codes)))
+    this.#addresses.set(constant, known)
+  }
+}
+
+function givenOf({ given }: Value, form: string) {
+  const { constant, codes } = given as GivenConstant
+  return { constant, codes, key: codes === undefined ? form : `${form} ${JSON.stringify(codes)}` }
+}
+
+function decoded({ dims, data }: Tensor, { axis, scale, zero }: Codes): Tensor {
+  const made = new Float32Array(data.length)
+  const step = stridesOf(dims)[axis] ?? 1
+  const size = dims[axis] ?? 1
+  for (let at = 0; at < made.length; at++) {
+    const line = Math.floor(at / step) % size
+    const own = zero.length === 1 ? zero[0]! : zero[line]!
+    made[at] = (Number(data[at]) - own) * (scale.length === 1 ? scale[0]! : scale[line]!)
+  }
+  return { dtype: 'f32', dims, data: made }
+}
+
+async function tensorOf(name: string, constant: Constant, signal?: AbortSignal): Promise<Tensor> {
+  if (!isStored(constant)) return constant
+  const { source, offset, byteLength, dtype, dims } = constant
+  const bytes = new Uint8Array(byteLength)
+  await readInto(source, bytes, offset, signal)
+  return tensorFromBytes(source.name, name, dtype, dims, bytes)
+}
+
+const MOST = 2n ** 31n - 1n
+
+/** Writes elements in the four bytes that loops read. 64-bit numbers are limited to 32 bits. */
+export function fill(memory: ArrayBuffer, address: number, kind: Kind, data: Tensor['data']): void {
+  if (kind === 'f32') {
+    new Float32Array(memory, address, data.length).set(data as Float32Array)
+    return
+  }
+  const to = new Int32Array(memory, address, data.length)
+  if (!(data instanceof BigInt64Array || data instanceof BigUint64Array)) to.set(data as Int32Array)
+  else
+    for (let at = 0; at < data.length; at++) {
+      const value = data[at]!
+      to[at] = Number(value > MOST ? MOST : value < -MOST - 1n ? -MOST - 1n : value)
+    }
+}

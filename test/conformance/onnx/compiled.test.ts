@@ -1,0 +1,50 @@
+// Compiled operators. In: node tests of the ONNX standard and cases of ONNX Runtime. Out: whether what the compiler
+// takes gives their outputs, and which operators it takes.
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { CompiledGraph } from '../../../src/compile/compiled-graph.ts'
+import {
+  type Case,
+  type Compute,
+  GOLDEN,
+  judgeCase,
+  readCase,
+  readPacked,
+  type Tolerance,
+} from './node-case.ts'
+
+const CASES = join(import.meta.dirname, '../../../../shared/fixtures/onnx/node')
+
+/** The functions of f32 have errors of 1e-7 that are absolute. */
+const TOLERANCE: Tolerance = [1e-3, 1e-6]
+
+const compiled: Compute = (graph, feeds) => new CompiledGraph(graph, { fuse: true }).run(feeds)
+
+async function judged(cases: readonly Case[]) {
+  const failed: string[] = []
+  const passed = new Set<string>()
+  for (const each of cases) {
+    const verdict = await judgeCase(each, TOLERANCE, compiled)
+    if (verdict.is === 'failed') failed.push(`${each.name}: ${verdict.why}`)
+    if (verdict.is === 'passed') for (const op of verdict.ops) passed.add(op)
+  }
+  return { failed, passed: [...passed].sort() }
+}
+
+test('compiled graphs give the outputs of the cases in the tree', { timeout: 60_000 }, async () => {
+  const { failed, passed } = await judged((await Promise.all(GOLDEN.map(readPacked))).flat())
+  expect(failed).toEqual([])
+  // Cases give the sizes of Reshape, Slice and the like as inputs, which the compiler takes as constants only.
+  expect(passed.length).toBeGreaterThan(55)
+  expect(passed).toEqual(
+    expect.arrayContaining([':Gemm', ':MatMul', ':Softmax', ':Gather', ':Concat', ':Pow']),
+  )
+})
+
+test.skipIf(!existsSync(CASES))('and of all node tests of the standard', { timeout: 300_000 }, async () => {
+  const names = readdirSync(CASES).filter((each) => existsSync(join(CASES, each, 'model.onnx')))
+  const { failed, passed } = await judged(await Promise.all(names.map((name) => readCase(join(CASES, name)))))
+  expect(failed).toEqual([])
+  expect(passed.length).toBeGreaterThan(60)
+})
