@@ -27,8 +27,8 @@ const wasmRows = () => {
   }))
 }
 
-/** Chunks of the library with everything but `without`. */
-const libraryChunks = async (without) => {
+/** Chunks of the library, or of another entry, with everything but `without`. */
+const libraryChunks = async (without, entry = 'src/index.ts') => {
   const result = await build({
     root,
     configFile: false,
@@ -40,7 +40,7 @@ const libraryChunks = async (without) => {
       target: 'es2022',
       modulePreload: false,
       rolldownOptions: {
-        input: { index: join(root, 'src/index.ts') },
+        input: { index: join(root, entry) },
         preserveEntrySignatures: 'strict',
         external: [/^node:/, ...without],
       },
@@ -99,18 +99,29 @@ const widgetRow = (modules) => ({
   budget: budget.widget.total,
 })
 
+/** What a page that loads networks fetches, and the part of it that compiles. */
+const networkRows = async () => {
+  const { total, compiler } = budget.network
+  const chunks = await libraryChunks([], 'src/api/network/network.ts')
+  const own = await libraryChunks([/\/src\/(?!compile\/)/], 'src/compile/compiled-graph.ts')
+  return [
+    { name: 'halfbyte/network with all that it needs', bytes: sum(chunks), budget: total },
+    { name: 'its compiler without the dialect of ONNX', bytes: sum(own), budget: compiler },
+  ]
+}
+
 const modules = wasmRows()
 const [libraryRow, laterRow] = await libraryRows()
 const readers = readerRows()
 const widget = widgetRow(modules)
-const rows = [...modules, libraryRow, laterRow, ...readers, await cdnRow(), widget]
+const rows = [...modules, libraryRow, laterRow, ...readers, ...(await networkRows()), await cdnRow(), widget]
 for (const { name, bytes, budget: most } of rows) {
   const verdict = bytes <= most ? 'ok  ' : 'OVER'
   console.log(`${verdict} ${String(bytes).padStart(8)} of ${String(most).padStart(8)} bytes gzipped  ${name}`)
 }
-if (rows.length !== 11) {
+if (rows.length !== 13) {
   console.error(
-    `size: expected four wasm modules, two rows of the library, three readers, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
+    `size: expected four wasm modules, two rows of the library, three readers, two rows of networks, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
   )
   process.exit(1)
 }

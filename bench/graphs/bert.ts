@@ -31,8 +31,8 @@ const FLOAT = 1
 const INT64 = 7
 
 /**
- * Inputs: `input_ids`, `attention_mask` and `token_type_ids`, i64 [batch, tokens]. Output: `last_hidden_state`
- * f32 [batch, tokens, hidden].
+ * Inputs: `input_ids`, `attention_mask` and `token_type_ids`, i64 [batch, tokens]. Output:
+ * `last_hidden_state` f32 [batch, tokens, hidden].
  */
 export function bertBytes(shape: BertShape, seed = 1): Uint8Array {
   const writer = new BertWriter(shape, seed)

@@ -11,6 +11,7 @@ import { inspectCommand, modelsCommand } from './commands/inspect.ts'
 import { measureCostsCommand } from './commands/measure-costs.ts'
 import { pruneCommand } from './commands/prune.ts'
 import { quantizeCommand } from './commands/quantize.ts'
+import { runCommand } from './commands/run.ts'
 import { tokenizeCommand } from './commands/tokenize.ts'
 import { EMBEDDED_NAMES, packageVersion } from './options.ts'
 import { report } from './terminal/failure.ts'
@@ -26,6 +27,7 @@ const commands = [
   modelsCommand(),
   inspectCommand(),
   tokenizeCommand(),
+  runCommand(),
   ...evaluateCommands(),
   evalCommand(),
   convertCommand(),

@@ -55,7 +55,9 @@ export class CompiledGraph {
     return (await this.#loaded(shapes, signal)).plan
   }
 
-  /** Every input must be there, with its dtype. Throws what `prepare` throws, and `format` for wrong indices. */
+  /**
+   * Every input must be there, with its dtype. Throws what `prepare` throws, and `format` for wrong indices.
+   */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
     const run = this.#last.then(() => this.#run(feeds, signal))
     this.#last = run.catch(() => undefined)

@@ -8,7 +8,10 @@ import { CompiledGraph } from './compiled-graph.ts'
 
 export interface OpenNetworkOptions {
   readonly signal?: AbortSignal | undefined
-  /** Finds external data that is not among the sources, by its path relative to the graph. Default: there is none. */
+  /**
+   * Finds external data that is not among the sources, by its path relative to the graph. Default: there is
+   * none.
+   */
   readonly beside?: FindFile | undefined
   /** The precision of the graph where the sources have several. */
   readonly dtype?: GraphDtype | undefined

@@ -1,5 +1,5 @@
-// Random graphs. In: graphs and tensors from a seed. Out: whether compiled graphs give what the evaluator gives,
-// in both builds.
+// Random graphs. In: graphs and tensors from a seed. Out: whether compiled graphs give what the evaluator
+// gives, in both builds.
 import { expect, test } from 'vitest'
 import { evaluate } from '../onnx/evaluate.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'

@@ -1,14 +1,21 @@
 // `halfbyte inspect`: describes a model, its tensors and its memory, and prints its plan on request.
-import { Command } from 'commander'
+import { Command, InvalidArgumentError } from 'commander'
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
+import { isHalfbyteError } from '../../base/errors.ts'
+import { planGraph } from '../../compile/compiled-graph.ts'
+import { readNetwork } from '../../compile/open-network.ts'
+import { printNetworkPlan } from '../../compile/plan/print.ts'
 import { memoryNeed } from '../../engine/load/memory-need.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
+import type { GraphDtype } from '../../formats/names/graph-files.ts'
 import type { SamplerOptions } from '../../generate/sampler/sampler-options.ts'
 import { planTotals } from '../../graph/plan/cost.ts'
 import { printPlan } from '../../graph/plan/print.ts'
+import { evaluateDim } from '../../onnx/ir/dims.ts'
 import { CATALOGUE } from '../../store/catalogue.ts'
 import { probeEngine } from '../command-engine.ts'
+import { openModelFiles } from '../files.ts'
 import { withPrepared } from '../model.ts'
 import {
   dtypeOption,
@@ -52,7 +59,9 @@ function list(): string {
 
 interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 'lora'> {
   readonly plan?: true
+  readonly size?: ReadonlyMap<string, number>
   readonly fit?: true
+  readonly dtype?: GraphDtype
 }
 
 export function inspectCommand(): Command {
@@ -64,18 +73,69 @@ export function inspectCommand(): Command {
     .addOption(loraOption())
     .addOption(kvOption())
     .option('--plan', 'show every op of a step with its shapes and bytes')
+    .option(
+      '--size <name=count>',
+      'with --plan, for a graph that is no decoder: a size of its inputs, such as batch=1; default 1 each',
+      sizeFlag,
+    )
     .option('--fit', 'say whether it fits this machine, how fast it would be, and what would fit instead')
     .action(async (model: string, flags: InspectFlags) => {
       const page = await interruptible(async (signal) =>
         flags.fit === true
           ? describeFit(await probeEngine(model, flags, signal))
-          : withPrepared(model, flags, signal, async (prepared) =>
-              flags.plan === true ? describePlan(prepared) : describe(prepared),
-            ),
+          : flags.plan === true
+            ? planPage(model, flags, signal)
+            : withPrepared(model, flags, signal, async (prepared) => describe(prepared)),
       )
       process.stdout.write(visible(page.endsWith('\n') ? page : `${page}\n`))
     })
   return withContextOption(command)
+}
+
+/** The plan of a decoder's step, or of a graph of any other kind. */
+async function planPage(model: string, flags: InspectFlags, signal: AbortSignal): Promise<string> {
+  try {
+    return await withPrepared(model, flags, signal, async (prepared) => describePlan(prepared))
+  } catch (error) {
+    if (!isHalfbyteError(error) || error.code !== 'unsupported') throw error
+    const page = await networkPage(model, flags, signal)
+    if (page === undefined) throw error
+    return `no decoder: ${error.message}\n\n${page}`
+  }
+}
+
+/** Undefined if the files have no graph. */
+async function networkPage(
+  model: string,
+  { size = new Map(), dtype }: InspectFlags,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const files = await openModelFiles(model, { signal, dtype })
+  try {
+    if (!files.sources.some(({ name }) => name.endsWith('.onnx'))) return undefined
+    const graph = await readNetwork(files.sources, { signal, dtype })
+    const shapes = graph.inputs.map(({ name, type }) => {
+      const dims = type?.dims ?? []
+      return [
+        name,
+        dims.map((dim) => (typeof dim === 'number' ? dim : (evaluateDim(dim, size) ?? 1))),
+      ] as const
+    })
+    const { plan } = planGraph(graph, new Map(shapes))
+    const inputs = shapes.map(([name, dims]) => `${name} [${dims.join(', ')}]`)
+    return `network with inputs ${inputs.join(', ')}\n${printNetworkPlan(plan)}`
+  } finally {
+    await files.close()
+  }
+}
+
+function sizeFlag(
+  text: string,
+  before: ReadonlyMap<string, number> = new Map(),
+): ReadonlyMap<string, number> {
+  const [, name = '', count = ''] = /^(.+)=(\d{1,9})$/.exec(text) ?? []
+  if (name === '') throw new InvalidArgumentError('give NAME=COUNT.')
+  return new Map([...before, [name, Number(count)]])
 }
 
 /** The plan. For a model that came as a graph, first what was done to the graph. */

@@ -1,5 +1,5 @@
-// The errors of the vector functions. In: numbers over their ranges. Out: whether each error is as stated, with and
-// without fused multiply-add.
+// The errors of the vector functions. In: numbers over their ranges. Out: whether each error is as stated,
+// with and without fused multiply-add.
 import { expect, test } from 'vitest'
 import { type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
 import { erf } from '../../onnx/operators/unary.ts'

@@ -1,4 +1,5 @@
-// Functions of f32 vectors as instructions: exp, log, tanh, erf, sin, cos, pow, and division of whole numbers.
+// Functions of f32 vectors as instructions: exp, log, tanh, erf, sin, cos, pow, and division of whole
+// numbers.
 //
 // Errors, which a test measures: exp 1.2e-7 relative, from e^-87 to e^88, where it is limited; log 1.5e-7
 // relative or absolute, whichever is larger; tanh and erf 2.5e-7 absolute; sin and cos 2e-7 absolute up to

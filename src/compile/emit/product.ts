@@ -1,9 +1,9 @@
 // The code of a product: panels of eight columns of B, tiles of four rows of A, and then the loops that were
 // fused with it, row by row of the tile.
 //
-// A panel has, for each k, eight neighbouring numbers of a row of B. Constant matrices lie in panels in memory;
-// other ones are copied to scratch memory, panel by panel. Sums run over k in order, in one number for each
-// element; with fused multiply-add, each step rounds once.
+// A panel has, for each k, eight neighbouring numbers of a row of B. Constant matrices lie in panels in
+// memory; other ones are copied to scratch memory, panel by panel. Sums run over k in order, in one number
+// for each element; with fused multiply-add, each step rounds once.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import { type Address, emitAddresses } from './addresses.ts'
 import {

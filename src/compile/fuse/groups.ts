@@ -25,7 +25,9 @@ const isSame = (a: readonly number[], b: readonly number[]): boolean =>
 export const spaceOf = (loop: Loop): readonly number[] =>
   squeezed(loop.loop === 'reduce' || loop.loop === 'place' ? loop.args[0].view.dims : loop.out.dims)
 
-/** How a loop of the group reads or makes a value: at each place, once for each row, or not in step with it. */
+/**
+ * How a loop of the group reads or makes a value: at each place, once for each row, or not in step with it.
+ */
 export type Scope = 'full' | 'row'
 
 export const scopeIn = (

@@ -1,6 +1,8 @@
 // Trees: what an element of a value is, as arithmetic on elements of other values.
 
-/** How elements lie in memory: four bytes each. Whole numbers of every width, and yes or no (1, 0), are i32. */
+/**
+ * How elements lie in memory: four bytes each. Whole numbers of every width, and yes or no (1, 0), are i32.
+ */
 export type Kind = 'f32' | 'i32'
 
 /** One instruction on f32, or on i32 where the name begins with `i.`; comparisons give i32. */

@@ -17,7 +17,9 @@ const constantOf = (lowering: Lowering, node: Node, index: number, fallback: num
   return numbersOf(tensor)
 }
 
-/** Constant codes are floats when they are loaded; computed ones, as rows of a table, become floats in a loop. */
+/**
+ * Constant codes are floats when they are loaded; computed ones, as rows of a table, become floats in a loop.
+ */
 const dequantize: Handler = (lowering, node) => {
   if (intOf(node, 'block_size', 0) !== 0) throw unclaimed(node, 'scales of blocks are not compiled')
   const scale = constantOf(lowering, node, 1, [])

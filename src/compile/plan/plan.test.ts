@@ -1,5 +1,5 @@
-// Plans. In: an encoder as torch exports it, and small graphs. Out: whether layouts cost no copies, groups are as
-// large as they may be, values share places, and no step reaches outside of its values.
+// Plans. In: an encoder as torch exports it, and small graphs. Out: whether layouts cost no copies, groups
+// are as large as they may be, values share places, and no step reaches outside of its values.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../bench/graphs/bert.ts'
 import { bufferSource } from '../../base/bytes.ts'

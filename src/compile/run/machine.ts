@@ -186,20 +186,17 @@ export class Machine {
     if (product === undefined) return
     const word = productWord(kernel)
     const isPacked = kernel.product?.b === 'packed'
-    const fields: Record<Exclude<keyof typeof PRODUCT_WORDS, 'aSteps'>, number> = {
-      m: product.m,
-      k: product.k,
-      a: room.addressOf(product.a),
-      aRow: 4 * product.a.row,
-      aK: 4 * product.a.k,
-      b: isPacked ? this.#constants.packed(room.graph, product.matrix) : room.addressOf(product.b),
-      bK: 4 * product.b.k,
-      bColumn: 4 * product.b.column,
-      tile: room.scratch,
-      panel: room.scratch + 4 * PANEL * TILE_ROWS,
-    }
-    for (const [name, value] of Object.entries(fields))
-      words[word + PRODUCT_WORDS[name as keyof typeof fields]] = value
+    const at = (name: keyof typeof PRODUCT_WORDS): number => word + PRODUCT_WORDS[name]
+    words[at('m')] = product.m
+    words[at('k')] = product.k
+    words[at('a')] = room.addressOf(product.a)
+    words[at('aRow')] = 4 * product.a.row
+    words[at('aK')] = 4 * product.a.k
+    words[at('b')] = isPacked ? this.#constants.packed(room.graph, product.matrix) : room.addressOf(product.b)
+    words[at('bK')] = 4 * product.b.k
+    words[at('bColumn')] = 4 * product.b.column
+    words[at('tile')] = room.scratch
+    words[at('panel')] = room.scratch + 4 * PANEL * TILE_ROWS
     words.set(
       product.a.steps.map((step) => 4 * step),
       word + PRODUCT_WORDS.aSteps,

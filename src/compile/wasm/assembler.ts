@@ -49,7 +49,9 @@ function signedLeb(value: number): number[] {
   }
 }
 
-/** The body of one function. Its parameters are i32. Methods return the body, so that calls can be chained. */
+/**
+ * The body of one function. Its parameters are i32. Methods return the body, so that calls can be chained.
+ */
 export class FunctionBody {
   readonly #bytes: number[] = []
   readonly #locals: ValueType[] = []

@@ -1,5 +1,5 @@
-// Compiled operators. In: node tests of the ONNX standard and cases of ONNX Runtime. Out: whether what the compiler
-// takes gives their outputs, and which operators it takes.
+// Compiled operators. In: node tests of the ONNX standard and cases of ONNX Runtime. Out: whether what the
+// compiler takes gives their outputs, and which operators it takes.
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -35,7 +35,8 @@ async function judged(cases: readonly Case[]) {
 test('compiled graphs give the outputs of the cases in the tree', { timeout: 60_000 }, async () => {
   const { failed, passed } = await judged((await Promise.all(GOLDEN.map(readPacked))).flat())
   expect(failed).toEqual([])
-  // Cases give the sizes of Reshape, Slice and the like as inputs, which the compiler takes as constants only.
+  // Cases give the sizes of Reshape, Slice and the like as inputs, which the compiler takes as constants
+  // only.
   expect(passed.length).toBeGreaterThan(55)
   expect(passed).toEqual(
     expect.arrayContaining([':Gemm', ':MatMul', ':Softmax', ':Gather', ':Concat', ':Pow']),

@@ -1,5 +1,5 @@
-// A node test of the ONNX standard. In: its folder, or a line of a file of cases. Out: whether the evaluator, or
-// another way to compute, gives its outputs, or why it is not claimed.
+// A node test of the ONNX standard. In: its folder, or a line of a file of cases. Out: whether the evaluator,
+// or another way to compute, gives its outputs, or why it is not claimed.
 
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'

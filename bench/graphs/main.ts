@@ -1,0 +1,83 @@
+// Networks beside onnxruntime-web. In: an encoder of MiniLM's shape with random weights, or the files that
+// are named. Out: a table of times on one thread, and how far the outputs differ.
+//
+//   node bench/graphs/main.ts [FILE.onnx ...] [--rounds 9]
+//
+// Files take `input_ids`, `attention_mask` and `token_type_ids`. Both run the same file in this process, one
+// after the other in each round. Times are of the processor, because machines that measure are seldom idle.
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { parseArgs } from 'node:util'
+import { env, InferenceSession, Tensor } from 'onnxruntime-web'
+import { Network } from '../../src/api/network/network.ts'
+import { tensorOf } from '../../src/onnx/ir/tensor.ts'
+import { Random } from '../../test/helpers/random.ts'
+import { spread, spreadText } from '../spread.ts'
+import { bertBytes, MINILM } from './bert.ts'
+
+const SIZES = [
+  [1, 16],
+  [1, 64],
+  [1, 256],
+  [16, 16],
+  [16, 64],
+] as const
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: 'string', default: '9' } },
+})
+env.wasm.numThreads = 1
+console.log(
+  '| graph | batch x tokens | Halfbyte, ms | onnxruntime-web, ms | times as fast | greatest difference |',
+)
+console.log('|---|--:|--:|--:|--:|--:|')
+if (positionals.length === 0) await compare('MiniLM, random f32', bertBytes(MINILM), MINILM.vocabulary)
+for (const file of positionals) await compare(basename(file), new Uint8Array(await readFile(file)), 20_000)
+
+async function compare(name: string, bytes: Uint8Array, vocabulary: number): Promise<void> {
+  const network = await Network.load(new File([new Uint8Array(bytes)], 'model.onnx'))
+  const session = await InferenceSession.create(bytes, { executionProviders: ['wasm'] })
+  const random = new Random(7)
+  for (const [batch, tokens] of SIZES) {
+    const make = (value: () => number) =>
+      tensorOf('i64', [batch, tokens], Float64Array.from({ length: batch * tokens }, value))
+    const inputs = {
+      input_ids: make(() => random.below(vocabulary)),
+      attention_mask: make(() => 1),
+      token_type_ids: make(() => 0),
+    }
+    const feeds = Object.fromEntries(
+      Object.entries(inputs).map(([key, { data }]) => [
+        key,
+        new Tensor('int64', data as BigInt64Array, [batch, tokens]),
+      ]),
+    )
+    const runs = [
+      async () => (await network.run(inputs))['last_hidden_state']!.data as Float32Array,
+      async () => (await session.run(feeds))['last_hidden_state']!.data as Float32Array,
+    ] as const
+    const [found, wanted] = [await runs[0](), await runs[1]()]
+    const difference = found.reduce((most, value, at) => Math.max(most, Math.abs(value - wanted[at]!)), 0)
+    const times: [number[], number[]] = [[], []]
+    for (let round = 0; round < Number(values.rounds); round++) {
+      for (const [index, run] of runs.entries()) {
+        const start = process.threadCpuUsage().user
+        await run()
+        times[index]!.push((process.threadCpuUsage().user - start) / 1000)
+      }
+    }
+    const [ours, theirs] = times.map(spread) as [ReturnType<typeof spread>, ReturnType<typeof spread>]
+    const ratio = (theirs.median / ours.median).toFixed(2)
+    const cells = [
+      name,
+      `${batch} x ${tokens}`,
+      spreadText(ours),
+      spreadText(theirs),
+      ratio,
+      difference.toExponential(1),
+    ]
+    console.log(`| ${cells.join(' | ')} |`)
+  }
+  await network.dispose()
+}

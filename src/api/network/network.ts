@@ -1,0 +1,219 @@
+// Networks: ONNX graphs of any kind (encoders, classifiers, towers) that run in the thread that calls them.
+import { checkChoice, checkKeys, checkSignal, readFrom, signalOf } from '../../base/check-options.ts'
+import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
+import { isObject } from '../../base/values.ts'
+import type { CompiledGraph } from '../../compile/compiled-graph.ts'
+import { openNetwork } from '../../compile/open-network.ts'
+import { type OpenFiles, openRequestedFiles } from '../../engine/load/open/requested-files.ts'
+import { GRAPH_DTYPES, type GraphDtype } from '../../formats/names/graph-files.ts'
+import { addressInside } from '../../formats/names/named-files.ts'
+import { type Build, chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../../runtime/features.ts'
+import type { DownloadProgress } from '../../store/download/tally.ts'
+import type { Hub } from '../../store/hub.ts'
+import { asyncDispose } from '../generation.ts'
+import { resolveSource } from '../request/load-request.ts'
+import type { AbortOptions, ModelSource } from '../types.ts'
+import { checkTensor, type NetworkDType, type NetworkTensor } from './tensors.ts'
+
+export type { NetworkDType, NetworkTensor } from './tensors.ts'
+
+/** Options of `Network.load`; every key is optional. An unknown key rejects the load with `unsupported`. */
+export interface NetworkOptions {
+  /** Aborting rejects the load with the signal's reason. Default: none. */
+  readonly signal?: AbortSignal | undefined
+  /** Called while files arrive. Default: none. */
+  readonly onProgress?: ((event: DownloadProgress) => void) | undefined
+  /** Whether downloads are kept on this device. Default `opfs`: they are kept. */
+  readonly cache?: 'opfs' | 'none' | undefined
+  /**
+   * The precision of the graph where a repository has several. Default: the first of `Engine.load`'s order.
+   */
+  readonly dtype?: GraphDtype | undefined
+  /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
+  readonly hub?: Hub | undefined
+  /**
+   * `relaxed` uses fused multiply-add; `simd128` runs in every browser with SIMD. Default `auto`: relaxed
+   * SIMD if it runs here.
+   */
+  readonly build?: Build | 'auto' | undefined
+}
+
+/** An input or an output of a network. */
+export interface NetworkValue {
+  readonly name: string
+  /** Undefined for an output whose type only a run shows. */
+  readonly dtype: NetworkDType | undefined
+  /**
+   * Sizes; a text is a size that a run may choose, the same in all inputs that name it. Undefined where the
+   * file does not say.
+   */
+  readonly dims: readonly (number | string)[] | undefined
+}
+
+/** Bytes that a network holds. */
+export interface NetworkMemory {
+  /** Linear memory: weights, and the values of the largest run so far. */
+  readonly memoryBytes: number
+  /** WebAssembly that was made for this network. */
+  readonly codeBytes: number
+}
+
+const KEYS = ['signal', 'onProgress', 'cache', 'dtype', 'hub', 'build']
+
+/** A graph that runs in this thread. For a page that stays responsive, load it in a worker of yours. */
+export class Network implements AsyncDisposable {
+  readonly inputs: readonly NetworkValue[]
+  readonly outputs: readonly NetworkValue[]
+  /** Instructions in use. */
+  readonly build: Build
+  // Functions, because pages keep objects in proxies, through which private names cannot be read.
+  private readonly graph: () => CompiledGraph
+  private readonly close: () => Promise<void>
+
+  private constructor(graph: CompiledGraph, build: Build, files: OpenFiles) {
+    let open: CompiledGraph | undefined = graph
+    this.graph = () => {
+      if (open !== undefined) return open
+      throw new HalfbyteError('disposed', 'the network was disposed; load it again')
+    }
+    this.close = async () => {
+      if (open === undefined) return
+      open = undefined
+      await files.close()
+    }
+    this.build = build
+    this.inputs = graph.inputs.map(({ name, type }) => ({ name, dtype: type?.dtype, dims: type?.dims }))
+    this.outputs = graph.outputTypes.map(({ name, type }) => ({ name, dtype: type?.dtype, dims: type?.dims }))
+  }
+
+  /**
+   * Loads an ONNX file. What its graph needs is compiled when a shape of inputs is first run.
+   *
+   * ```ts
+   * const network = await Network.load('/models/minilm.onnx')
+   * ```
+   *
+   * Rejects with a HalfbyteError (`network`, `storage-full`, `format`, `integrity`, `out-of-memory` or
+   * `unsupported`) or with the signal's reason.
+   */
+  static async load(source: ModelSource, options: NetworkOptions = {}): Promise<Network> {
+    const checked = checkedOptions(options)
+    const { signal, cache = 'opfs', hub, dtype } = checked
+    signal?.throwIfAborted()
+    const place = resolveSource(source, globalThis.location?.href, hub)
+    const hooks = {
+      signal: signal ?? new AbortController().signal,
+      onProgress: (event: { readonly phase: string }) => {
+        if (event.phase === 'download') checked.onProgress?.(event as DownloadProgress)
+      },
+    }
+    const open = (from: string | readonly File[]) =>
+      openRequestedFiles({ source: from, cache, hub, dtype }, hooks)
+    const files = await open(place)
+    const others: OpenFiles[] = []
+    const close = async () => void (await Promise.all([files, ...others].map((each) => each.close())))
+    try {
+      return await Network.open({ sources: files.sources, close }, checked, async (name) => {
+        const graph = files.sources.find((each) => each.name.endsWith('.onnx'))?.address
+        if (graph === undefined) return undefined
+        const found = await openIfThere(() => open(addressInside(folderOf(graph), name, graph)))
+        if (found !== undefined) others.push(found)
+        return found?.sources[0]
+      })
+    } catch (error) {
+      await close()
+      throw error
+    }
+  }
+
+  /**
+   * The same from files that are open: for the command line and tests.
+   * @internal
+   */
+  static async open(
+    files: OpenFiles,
+    { signal, dtype, build = 'auto' }: NetworkOptions = {},
+    beside?: Parameters<typeof openNetwork>[1]['beside'],
+  ): Promise<Network> {
+    const chosen = chooseBuild(detectFeatures(globalThis), build)
+    if (!(await mayCompile())) throw new HalfbyteError('unsupported', NO_WASM)
+    const fuse = chosen === 'relaxed'
+    return new Network(await openNetwork(files.sources, { signal, dtype, beside, fuse }), chosen, files)
+  }
+
+  /**
+   * Computes the outputs for one tensor per input, by name.
+   *
+   * ```ts
+   * const { last_hidden_state } = await network.run({ input_ids, attention_mask, token_type_ids })
+   * ```
+   *
+   * The first run with new sizes plans them, which takes some milliseconds. Runs come one after the other.
+   * Rejects with `unsupported` for an input that is missing, unknown or of another dtype or shape, and for a
+   * node that is not compiled; with `format` for an index outside of its table; `out-of-memory`, `disposed`,
+   * or the signal's reason.
+   */
+  async run(
+    inputs: Readonly<Record<string, NetworkTensor>>,
+    options?: AbortOptions,
+  ): Promise<Record<string, NetworkTensor>> {
+    const graph = this.graph()
+    const signal = signalOf(options)
+    const feeds = readFrom('the inputs', () => {
+      if (!isObject(inputs))
+        throw new HalfbyteError('unsupported', 'the inputs are not an object; give tensors by name')
+      checkKeys(
+        'the inputs',
+        inputs,
+        this.inputs.map(({ name }) => name),
+      )
+      return new Map(
+        this.inputs.flatMap(({ name, dtype }) =>
+          Object.hasOwn(inputs, name) && dtype !== undefined
+            ? [[name, checkTensor(name, inputs[name], dtype)] as const]
+            : [],
+        ),
+      )
+    })
+    signal?.throwIfAborted()
+    return Object.fromEntries(await graph.run(feeds, signal))
+  }
+
+  /** Bytes of memory. */
+  memory(): NetworkMemory {
+    const { memoryBytes, codeBytes } = this.graph().sizes
+    return { memoryBytes, codeBytes }
+  }
+
+  /** Frees the memory. Later calls reject with `disposed`. */
+  dispose(): Promise<void> {
+    return this.close()
+  }
+
+  [asyncDispose](): Promise<void> {
+    return this.dispose()
+  }
+}
+
+function checkedOptions(options: NetworkOptions): NetworkOptions {
+  return readFrom('the options', () => {
+    checkKeys('the options', options, KEYS)
+    const { signal, onProgress, cache, dtype, hub, build } = options
+    checkSignal(signal)
+    checkChoice('cache', cache, ['opfs', 'none'])
+    checkChoice('dtype', dtype, GRAPH_DTYPES)
+    checkChoice('build', build, ['auto', 'relaxed', 'simd128'])
+    return { signal, onProgress, cache, dtype, hub, build }
+  })
+}
+
+const folderOf = (address: string): string => address.slice(0, address.lastIndexOf('/') + 1)
+
+async function openIfThere(open: () => Promise<OpenFiles>): Promise<OpenFiles | undefined> {
+  try {
+    return await open()
+  } catch (error) {
+    if (isHalfbyteError(error) && error.detail['status'] === 404) return undefined
+    throw error
+  }
+}
