@@ -17,6 +17,7 @@ import { mergeProducts, nameSteps } from './merge-products.ts'
 import { Prober } from './probe.ts'
 import { Products } from './products.ts'
 import { normedRows } from './recurrence.ts'
+import { whyNoDecoder, whyUnread } from './refusals.ts'
 import { rotatesLike, settled } from './settled.ts'
 import { isRecurrentState, tailOf, wronglyLeft } from './tail.ts'
 import { WeightTable } from './weights/weight-table.ts'
@@ -130,8 +131,9 @@ export class Translator {
     const end = this.graph.nodes.at(-1)
     if (begin === undefined || end === undefined)
       throw new HalfbyteError('unsupported', `${this.file}: the graph has no nodes; give a decoder`)
-    if (this.findings.layers === 0) throw unclaimed(begin, 'the graph has no layer with a state')
     const [first = ''] = this.graph.outputs
+    if (this.findings.layers === 0)
+      throw unclaimed(begin, whyNoDecoder(this.graph, this.types.get(first)?.dims))
     const logits = this.#values.get(first)
     if (logits?.is !== 'rows' || this.#hidden === undefined)
       throw unclaimed(end, `the output ${first} is not made of the rows of a step, as logits are`)
@@ -343,11 +345,8 @@ export class Translator {
       for (const [index, name] of node.outputs.entries()) this.set(node, index, { is: 'control', name })
       return
     }
-    const how = handler === undefined ? 'no step has such an operator' : 'no step has it in this form'
-    throw unclaimed(
-      node,
-      `it reads ${wrong} (${this.meaningOf(wrong)?.is ?? 'no part of a step'}), and ${how}`,
-    )
+    const seen = { name: wrong, meaning: this.meaningOf(wrong), dims: this.types.get(wrong)?.dims }
+    throw unclaimed(node, whyUnread(node, seen, handler !== undefined))
   }
 
   /** A value that is not control and that the node, or a graph in its attributes, reads. */

@@ -8,7 +8,7 @@ import { openGraph } from '../open-graph.ts'
 import { decoderBytes, VOCAB } from './decoder.ts'
 import type { DecoderForm, StatePlace } from './form.ts'
 import { judgeDecoder } from './judge.ts'
-import type { Nodes } from './nodes.ts'
+import { type Nodes, TYPE } from './nodes.ts'
 
 const SHORT = [3, 9, 20]
 const CAUSAL = { attention: 'multi-head', places: 'none', hasState: false } as const
@@ -135,7 +135,21 @@ test.each<[string, DecoderForm, RegExp]>([
     /positions of its tokens/,
   ],
   ['slopes of GroupQueryAttention', { attention: 'group', bias: slopes }, /adds -\S+ to a score of head 1/],
-  ['heads that Tile copies in turn', { ...TWO, copies: 'tile heads' }, /no step has it in this form/],
+  [
+    'heads that Tile copies in turn',
+    { ...TWO, copies: 'tile heads' },
+    /of shape \[batch, 2, .*, 16\] \(heads\), and no step has it in this form: the copies of a head follow/,
+  ],
+  [
+    'two branches that read ids',
+    { edit: chosenEmbeddings },
+    /reads input_ids of shape \[batch, tokens\] \(ids\), .* an If is read on a constant, on use_cache_branch/,
+  ],
+  [
+    'tokens of an encoder',
+    { hasState: false, seen: everything },
+    /lets token 0 see token 1, where masks are causal/,
+  ],
   ['sinks', { attention: 'group', hasSinks: true }, /has a sink for each head/],
   ['lengths less 2', { attention: 'group', lengths: offBy(-2) }, /where the positions after it, less one/],
   [
@@ -186,6 +200,20 @@ test.each<[string, DecoderForm, RegExp]>([
 
 function from(by: 'total' | 'tokens' | 'past', size: number): NonNullable<DecoderForm['isLong']> {
   return (g, places) => g.op('Greater', [places[by], g.int(size)])
+}
+
+/** Embeddings that an If on the length chooses, as a merged decoder does without its usual input. */
+function chosenEmbeddings(g: Nodes): void {
+  const isEmbedding = ({ op, inputs }: { op: string; inputs: readonly string[] }) =>
+    op === 'Gather' && inputs[1] === 'input_ids'
+  g.replace(isEmbedding, ({ inputs, outputs }) => {
+    const branch = (name: string) => ({
+      nodes: [{ op: 'Gather', inputs, outputs: [name] }],
+      outputs: [{ name, type: TYPE.f32 }],
+    })
+    const isLong = g.op('Greater', [g.op('Size', ['attention_mask']), g.int(5)])
+    g.node('If', [isLong], outputs, { then_branch: branch('long'), else_branch: branch('short') })
+  })
 }
 
 function ofTheStep(g: Nodes, _: string, { rows }: Parameters<Seen>[2]): string {
