@@ -19,7 +19,7 @@ import {
   withBuilt,
   withModel,
 } from './testing/node-engine.ts'
-import { type RandomModel, type RandomTensor, randomLlama } from './testing/random-llama.ts'
+import { type RandomModel, randomLlama } from './testing/random-llama.ts'
 import { referenceLogits } from './testing/reference-model.ts'
 import {
   ALPHA,
@@ -31,6 +31,7 @@ import {
   randomLora,
 } from './testing/writers/lora-files.ts'
 import { gptqTensors, intMatrix, intValues } from './testing/writers/quantized-tensors.ts'
+import type { RandomTensor } from './testing/writers/random-tensor.ts'
 import type { StoredTensor } from './testing/writers/safetensors-writer.ts'
 
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { randomFrom } from '../helpers/random.ts'
 import { hubFolder, safetensorsFiles } from './testing/model-files.ts'
 import { logitsOf, relativeError, withBuilt } from './testing/node-engine.ts'
-import { type RandomModel, type RandomTensor, randomLlama } from './testing/random-llama.ts'
+import { type RandomModel, randomLlama } from './testing/random-llama.ts'
 import {
   awqTensors,
   compressedTensors,
@@ -15,6 +15,7 @@ import {
   intMatrix,
   intValues,
 } from './testing/writers/quantized-tensors.ts'
+import type { RandomTensor } from './testing/writers/random-tensor.ts'
 import type { StoredTensor } from './testing/writers/safetensors-writer.ts'
 
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)

@@ -6,7 +6,7 @@ import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
 import { familyCases } from './families/family-cases.ts'
 import { drawFamily, familyGguf } from './families/family-files.ts'
 import { ggufFile } from './model-files.ts'
-import { type RandomTensor, randomLlama } from './random-llama.ts'
+import { randomLlama } from './random-llama.ts'
 import {
   type RandomRecurrent,
   type RecurrentFamily,
@@ -14,6 +14,7 @@ import {
   recurrentGguf,
   recurrentSafetensors,
 } from './random-recurrent.ts'
+import type { RandomTensor } from './writers/random-tensor.ts'
 
 /** Long enough for a chat. */
 const CONTEXT = 4096

@@ -1,10 +1,10 @@
-// Model files. In: a random model and a dtype. Out: its bytes as one GGUF file, or as safetensors with their
-// JSON files.
+// Writes a random model as one GGUF file, or as safetensors with their JSON files.
 import { floatToHalf } from '../../../src/base/half.ts'
 import type { DType } from '../../../src/formats/tensors.ts'
 import { byteLevelSpec, jsonSpec } from '../../../src/text/testing/tiny.ts'
-import { isQwen2, type Llama3Scaling, type RandomModel, type RandomTensor } from './random-llama.ts'
+import { isQwen2, type Llama3Scaling, type RandomModel } from './random-llama.ts'
 import { type GgufContents, type GgufTensor, type GgufValue, ggufBytes } from './writers/gguf-writer.ts'
+import type { RandomTensor } from './writers/random-tensor.ts'
 import { type StoredTensor, safetensorsBytes } from './writers/safetensors-writer.ts'
 
 export type FloatType = Extract<DType, 'F32' | 'F16' | 'BF16'>
@@ -114,7 +114,7 @@ function ggufTensor(name: string, { shape, values }: RandomTensor, dtype: FloatT
   return { name, dtype: stored, shape, data: () => [encode(values, stored)] }
 }
 
-const GGUF_NAMES: readonly (readonly [string, string])[] = [
+const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
   ['model.embed_tokens', 'token_embd'],
   ['model.norm', 'output_norm'],
   ['lm_head', 'output'],
@@ -122,16 +122,15 @@ const GGUF_NAMES: readonly (readonly [string, string])[] = [
   ['input_layernorm', 'attn_norm'],
   ['post_attention_layernorm', 'ffn_norm'],
   ['self_attn.o_proj', 'attn_output'],
-  ['self_attn.q_proj', 'attn_q'],
-  ['self_attn.k_proj', 'attn_k'],
-  ['self_attn.v_proj', 'attn_v'],
-  ['mlp.gate_proj', 'ffn_gate'],
-  ['mlp.up_proj', 'ffn_up'],
-  ['mlp.down_proj', 'ffn_down'],
+  [/self_attn\.([qkv])_proj/, 'attn_$1'],
+  [/self_attn\.([qk])_norm/, 'attn_$1_norm'],
+  [/mlp\.(gate|up|down)_proj/, 'ffn_$1'],
+  ['mlp.gate', 'ffn_gate_inp'],
 ]
 
-export function ggufName(name: string): string {
-  return GGUF_NAMES.reduce((text, [from, to]) => text.replace(from, to), name)
+/** `first`: a family's own names, which are replaced before the common ones. */
+export function ggufName(name: string, first: readonly (readonly [string | RegExp, string])[] = []): string {
+  return [...first, ...GGUF_NAMES].reduce((text, [from, to]) => text.replace(from, to), name)
 }
 
 /**

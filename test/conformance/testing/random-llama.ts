@@ -1,7 +1,6 @@
-// Random models. In: a family, sizes, a seed. Out: weights under Hugging Face's names and config.json, the
-// same on every machine.
+// Makes random Llamas: weights under Hugging Face's names and config.json, the same on every machine.
 import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
-import { randomNormal } from './writers/random-tensor.ts'
+import { drawTensor, type RandomTensor, randomNormal } from './writers/random-tensor.ts'
 
 /** Llama 3's scaling of RoPE's frequencies, with config.json's keys. */
 export interface Llama3Scaling {
@@ -29,12 +28,6 @@ export interface RandomConfig {
   /** Number of positions that each layer attends to. */
   readonly sliding_window?: number
   readonly tie_word_embeddings: boolean
-}
-
-export interface RandomTensor {
-  /** Outermost first. */
-  readonly shape: readonly number[]
-  readonly values: Float32Array
 }
 
 export interface RandomModel {
@@ -102,13 +95,11 @@ function drawWeights(config: RandomConfig, options: RandomOptions): Map<string, 
   const { seed, gain = 1, speaks = false } = options
   const normal = randomNormal(seed)
   const weights = new Map<string, RandomTensor>()
-  const draw = (name: string, shape: readonly number[], deviation: number, mean = 0) => {
-    const count = shape.reduce((product, size) => product * size, 1)
-    weights.set(name, {
-      shape,
-      values: Float32Array.from({ length: count }, () => mean + deviation * normal()),
-    })
-  }
+  const draw = (name: string, shape: readonly number[], deviation: number, mean = 0) =>
+    weights.set(
+      name,
+      drawTensor(shape, () => mean + deviation * normal()),
+    )
   const matrix = (name: string, n: number, k: number) => draw(`${name}.weight`, [n, k], gain / Math.sqrt(k))
   const norm = (name: string) => draw(`${name}.weight`, [hidden], 0.2, 1)
   draw('model.embed_tokens.weight', [config.vocab_size, hidden], 0.125)

@@ -1,11 +1,9 @@
-// Random recurrent models. In: a family and a seed. Out: the same weights as GGUF and in the layouts of
-// Hugging Face and mamba_ssm.
+// Makes random recurrent models: the same weights as GGUF and in the layouts of Hugging Face and mamba_ssm.
 import type { MetaValue } from '../../../src/formats/tensors.ts'
 import { byteLevelSpec } from '../../../src/text/testing/tiny.ts'
 import { hubFolder, newFile, tokenizerMetadata } from './model-files.ts'
-import type { RandomTensor } from './random-llama.ts'
 import { type GgufValue, ggufBytes } from './writers/gguf-writer.ts'
-import { randomNormal } from './writers/random-tensor.ts'
+import { drawTensor, type RandomTensor, randomNormal } from './writers/random-tensor.ts'
 import type { StoredTensor } from './writers/safetensors-writer.ts'
 
 export type RecurrentFamily = 'mamba' | 'mamba2' | 'granitehybrid'
@@ -54,10 +52,8 @@ export function randomRecurrent(
   const vocab = byteLevelSpec().tokens.length
   const normal = randomNormal(seed)
   const tensors: Tensor[] = []
-  const draw = (shape: readonly number[], deviation: number, mean = 0): RandomTensor => {
-    const length = shape.reduce((product, size) => product * size, 1)
-    return { shape, values: Float32Array.from({ length }, () => mean + deviation * normal()) }
-  }
+  const draw = (shape: readonly number[], deviation: number, mean = 0) =>
+    drawTensor(shape, () => mean + deviation * normal())
   const put = (gguf: string, name: string, tensor: RandomTensor, inGguf?: RandomTensor) =>
     tensors.push({ gguf, name, ...tensor, ...(inGguf && { inGguf }) })
   const matrix = (gguf: string, name: string, n: number, k: number) =>

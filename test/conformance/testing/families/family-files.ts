@@ -1,10 +1,9 @@
-// Family files. In: a family's case and a seed. Out: its random weights as GGUF, in the layout of llama.cpp's
-// converter, and as safetensors.
+// Draws the weights of a family's case, and writes them as GGUF, in the layout of llama.cpp's converter, and
+// as safetensors.
 
-import { hubFolder, interleaved, tokenizerMetadata } from '../model-files.ts'
-import type { RandomTensor } from '../random-llama.ts'
+import { ggufName, hubFolder, interleaved, tokenizerMetadata } from '../model-files.ts'
 import { type GgufTensor, type GgufValue, ggufBytes } from '../writers/gguf-writer.ts'
-import { randomNormal } from '../writers/random-tensor.ts'
+import { drawTensor, type RandomTensor, randomNormal } from '../writers/random-tensor.ts'
 import type { StoredTensor } from '../writers/safetensors-writer.ts'
 import { type CaseTensor, type FamilyCase, familyParts } from './family-tensors.ts'
 
@@ -29,15 +28,7 @@ export function drawFamily({ tensors }: FamilyCase, seed: number): Weights {
         return (1.4 * normal()) / Math.sqrt(Math.min(...shape))
     }
   }
-  return new Map(
-    tensors.map((tensor) => {
-      const count = tensor.shape.reduce((product, size) => product * size, 1)
-      return [
-        tensor.name,
-        { shape: tensor.shape, values: Float32Array.from({ length: count }, () => draw(tensor)) },
-      ]
-    }),
-  )
+  return new Map(tensors.map((tensor) => [tensor.name, drawTensor(tensor.shape, () => draw(tensor))]))
 }
 
 export function familySafetensors({ config }: FamilyCase, weights: Weights): File[] {
@@ -54,7 +45,7 @@ export async function familyGguf(one: FamilyCase, weights: Weights): Promise<Uin
   const stacked = new Map<string, RandomTensor[]>()
   for (const [name, tensor] of weights) {
     const expert = /^(.*)\.mlp\.experts\.\d+\.(gate|up|down)_proj\.weight$/.exec(name)
-    if (expert === null) add(ggufName(one, name), converted(one, name, tensor))
+    if (expert === null) add(ggufName(name, one.gguf.names), converted(one, name, tensor))
     else {
       const key = `${expert[1]?.replace('model.layers', 'blk')}.ffn_${expert[2]}_exps.weight`
       stacked.set(key, [...(stacked.get(key) ?? []), tensor])
@@ -101,23 +92,6 @@ function ungrouped({ shape, values }: RandomTensor, heads: number, headDim: numb
   }
   return { shape, values: moved }
 }
-
-const COMMON_NAMES: readonly (readonly [string | RegExp, string])[] = [
-  ['model.embed_tokens', 'token_embd'],
-  ['model.norm', 'output_norm'],
-  ['lm_head', 'output'],
-  ['model.layers', 'blk'],
-  ['input_layernorm', 'attn_norm'],
-  ['post_attention_layernorm', 'ffn_norm'],
-  ['self_attn.o_proj', 'attn_output'],
-  [/self_attn\.([qkv])_proj/, 'attn_$1'],
-  [/self_attn\.([qk])_norm/, 'attn_$1_norm'],
-  [/mlp\.(gate|up|down)_proj/, 'ffn_$1'],
-  ['mlp.gate', 'ffn_gate_inp'],
-]
-
-const ggufName = ({ gguf }: FamilyCase, name: string): string =>
-  [...(gguf.names ?? []), ...COMMON_NAMES].reduce((text, [from, to]) => text.replace(from, to), name)
 
 function metadata({ config, gguf, sizes }: FamilyCase): Record<string, GgufValue> {
   const { hidden, heads, kvHeads, headDim, wide, context } = sizes

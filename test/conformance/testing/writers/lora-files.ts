@@ -2,8 +2,9 @@
 // the merged model.
 
 import { ggufName, interleaved, jsonFile, newFile } from '../model-files.ts'
-import type { RandomModel, RandomTensor } from '../random-llama.ts'
+import type { RandomModel } from '../random-llama.ts'
 import { ggufBytes } from './gguf-writer.ts'
+import type { RandomTensor } from './random-tensor.ts'
 import { randomNormal } from './random-tensor.ts'
 import { type StoredTensor, safetensorsBytes } from './safetensors-writer.ts'
 

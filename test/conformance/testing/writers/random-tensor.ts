@@ -1,5 +1,4 @@
-// Random tensors. In: a dtype, a shape, a seed. Out: stored bytes of weights near a normal distribution, in
-// chunks.
+// Draws random tensors near a normal distribution, as values or as stored bytes in chunks.
 import { floatToHalf } from '../../../../src/base/half.ts'
 import { BLOCKS } from '../../../../src/formats/dtypes.ts'
 import type { DType } from '../../../../src/formats/tensors.ts'
@@ -31,6 +30,18 @@ export function randomNormal(seed: number, deviation = 1): () => number {
     }
     return sum * unit
   }
+}
+
+export interface RandomTensor {
+  /** Outermost first. */
+  readonly shape: readonly number[]
+  readonly values: Float32Array
+}
+
+/** Takes `draw` for each value. */
+export function drawTensor(shape: readonly number[], draw: () => number): RandomTensor {
+  const length = shape.reduce((product, size) => product * size, 1)
+  return { shape, values: Float32Array.from({ length }, draw) }
 }
 
 /**
