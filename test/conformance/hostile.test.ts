@@ -8,6 +8,7 @@ import { nodeHost } from '../../src/cli/node-host.ts'
 import { loadModel } from '../../src/engine/load/build-model.ts'
 import { createService } from '../../src/engine/service.ts'
 import { localConnection } from '../../src/engine/wire/connection.ts'
+import { turns } from '../helpers/turns.ts'
 import { ggufFile } from './testing/model-files.ts'
 import { nodeService, openEngine } from './testing/node-engine.ts'
 import { randomLlama } from './testing/random-llama.ts'
@@ -88,7 +89,7 @@ describe('an aborted load', () => {
         if (offset > bytes.length / 2) {
           reads += 1
           controller.abort(reason)
-          await new Promise((resolve) => setTimeout(resolve, 20))
+          await turns(50)
         }
         return whole.read(offset, length)
       },

@@ -11,6 +11,7 @@ import type { LoadedModel } from '../../src/engine/load/loaded-model.ts'
 import type { LoadRequest } from '../../src/engine/wire/protocol.ts'
 import { EXACT_KV } from '../../src/graph/ir.ts'
 import type { PoolKind } from '../../src/runtime/pool.ts'
+import { turns } from '../helpers/turns.ts'
 import { GOLDEN, goldenFile, TINY_PATH } from './testing/golden.ts'
 
 setFlagsFromString('--expose-gc')
@@ -21,10 +22,13 @@ const FILES = {
   'golden.gguf': async () => (await goldenFile(GOLDEN)).arrayBuffer(),
 }
 
+/** Collections before something counts as held. */
+const MOST_COLLECTIONS = 40
+
 /** True once the target of `reference` is collected. */
 async function isGone(reference: WeakRef<object>): Promise<boolean> {
-  for (let round = 0; round < 10 && reference.deref() !== undefined; round++) {
-    await new Promise((resolve) => setTimeout(resolve, 20))
+  for (let round = 0; round < MOST_COLLECTIONS && reference.deref() !== undefined; round++) {
+    await turns(10)
     collect()
   }
   return reference.deref() === undefined

@@ -25,7 +25,19 @@ export interface Link {
 /** About what a packet holds, several at a time: smaller parts would cost timers, larger ones fairness. */
 const PART_BYTES = 8192
 
-export async function openLink(port: number, speed: LinkSpeed): Promise<Link> {
+/** A clock in milliseconds. */
+export interface LinkTime {
+  now(): number
+  sleep(ms: number): Promise<unknown>
+}
+
+const REAL_TIME: LinkTime = { now: () => performance.now(), sleep }
+
+export async function openLink(
+  port: number,
+  speed: LinkSpeed,
+  { now, sleep }: LinkTime = REAL_TIME,
+): Promise<Link> {
   const sockets = new Set<Socket>()
   /** When the link has sent everything that was given to it so far. */
   let freeAt = 0
@@ -39,9 +51,9 @@ export async function openLink(port: number, speed: LinkSpeed): Promise<Link> {
       await sleep(roundTripMs / 2)
     })
     pass(origin, browser, async (length) => {
-      const now = performance.now()
-      freeAt = Math.max(now, freeAt) + (1000 * length) / link.speed.bytesPerSecond
-      await sleep(freeAt - now + roundTripMs / 2)
+      const start = now()
+      freeAt = Math.max(start, freeAt) + (1000 * length) / link.speed.bytesPerSecond
+      await sleep(freeAt - start + roundTripMs / 2)
       link.bytes += length
     })
     for (const socket of [browser, origin]) {

@@ -1,6 +1,7 @@
 // Shared engines. In: several tabs in one process, each with the real service over a toy model. Out: whether
 // one engine answers all of them, and what happens when it goes.
 import { afterEach, expect, test, vi } from 'vitest'
+import { turns } from '../../../test/helpers/turns.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { createService } from '../../engine/service.ts'
 import { DEAD_POOL, toyModel } from '../../engine/testing/toy-model.ts'
@@ -36,9 +37,9 @@ interface Tab {
   readonly tab: TabService
 }
 
-/** A model takes a while, in which questions arrive. */
+/** A model takes some turns, in which questions arrive. */
 async function slowToy(): Promise<ReturnType<typeof toyModel>> {
-  await new Promise((resolve) => setTimeout(resolve, 30))
+  await turns(50)
   return toyModel()
 }
 

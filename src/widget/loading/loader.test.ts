@@ -1,6 +1,7 @@
 // The phases of a model. In: plans, toy engines, and what the outside says. Out: the phases that are shown,
 // and how many engines there are.
 import { expect, test } from 'vitest'
+import { turns } from '../../../test/helpers/turns.ts'
 import type { Engine } from '../../api/engine.ts'
 import { errorOf, openToy } from '../../api/testing/toy-engine.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -102,7 +103,7 @@ test('an engine ends with its last user, and one that the page gave does not', a
   await Promise.all([one.loader.load(PLAN), two.loader.load(PLAN)])
   const { engine } = one.loader
   one.loader.leave()
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  await turns(50)
   expect(await engine?.countTokens('a')).toBeGreaterThan(0)
   two.loader.leave()
   const asked = () => errorOf(engine?.countTokens('a') as Promise<number>)

@@ -1,5 +1,5 @@
 // In: requests to paint, and frames on a fake clock. Out: how often the page paints.
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { Repaint } from './repaint.ts'
 
 const FRAME_MS = 10
@@ -22,9 +22,13 @@ function openPage(): { frames: number } {
 }
 let close = () => {}
 
+beforeEach(() => {
+  vi.useFakeTimers()
+})
 afterEach(() => {
   close()
   delete page.requestAnimationFrame
+  vi.useRealTimers()
 })
 
 test('a request during or right after a painting causes one more painting, never two in a frame', async () => {
@@ -38,8 +42,8 @@ test('a request during or right after a painting causes one more painting, never
     if (paintedIn.length % 3 === 0) more()
   }, more)
   for (let i = 0; i < 5; i++) repaint.request()
-  while (paintedIn.length < 8) await sleep(FRAME_MS)
-  await sleep(5 * FRAME_MS)
+  await vi.advanceTimersByTimeAsync(30 * FRAME_MS)
+  expect(paintedIn).toHaveLength(8)
   expect(new Set(paintedIn).size, `paintings in frames ${paintedIn}`).toBe(paintedIn.length)
 })
 
@@ -49,17 +53,17 @@ test('a slow painting is followed by an equally long pause, unless the person is
   const repaint = new Repaint(
     async () => {
       starts.push(performance.now())
-      const end = performance.now() + 30
-      while (performance.now() < end);
+      await sleep(30)
     },
     () => {
       if (starts.length < 3) repaint.request(starts.length > 1)
     },
   )
   repaint.request()
-  while (starts.length < 3) await sleep(FRAME_MS)
-  await sleep(5 * FRAME_MS)
+  await vi.advanceTimersByTimeAsync(30 * FRAME_MS)
+  expect(starts).toHaveLength(3)
   const [first = 0, second = 0, third = 0] = starts
-  expect(second - first).toBeGreaterThanOrEqual(59)
-  expect(third - second).toBeLessThan(second - first)
+  // The layout takes 30 ms and the frame after it up to 10; the pause is as long as what they took.
+  expect(second - first).toBeGreaterThanOrEqual(60)
+  expect(third - second).toBeLessThanOrEqual(30 + FRAME_MS + 1)
 })
