@@ -100,7 +100,7 @@ const SUITES = {
     'test/fuzz/main.ts',
     'all',
     '--minutes',
-    process.env.HALFBYTE_FUZZ_MINUTES ?? '0.05',
+    process.env.HALFBYTE_FUZZ_MINUTES ?? '0.1',
     '--jobs',
     '2',
     '--seed',
