@@ -18,6 +18,7 @@ import { Loader, type Outside, type Phase } from './loading/loader.ts'
 import { baseStyles } from './styles/base.ts'
 import { conversationStyles } from './styles/conversation.ts'
 import { messageStyles } from './styles/messages.ts'
+import { Cover } from './view/cover.ts'
 import { barView, launcherView, waitingView } from './view/frame.ts'
 import { entriesView } from './view/log.ts'
 import { isFatal, noticeView } from './view/notice.ts'
@@ -61,6 +62,11 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   readonly #markdown = new GrowingMarkdown()
   readonly #log = new Log(this)
   readonly #composer = new Composer(this)
+  readonly #cover = new Cover(
+    this,
+    () => this.mode === 'bubble' && this.open,
+    () => this.focus(),
+  )
   #kept: Kept | undefined
   #words: Words = ENGLISH
   /** Read out by screen readers. */
@@ -90,6 +96,8 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
   }
 
   async load(): Promise<Engine> {
+    // A model that was set in this task ends the load of the one before it.
+    if (this.isConnected) await this.updateComplete
     await this.#loading.load(planOf(this))
     const { phase } = this.#loading
     if (phase.name === 'ready') return phase.engine
@@ -140,10 +148,11 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
 
   override disconnectedCallback(): void {
     super.disconnectedCallback()
-    void this.#conversation.dispose()
     // Frameworks move elements: what is back by the next task has only been moved.
     setTimeout(() => {
-      if (!this.isConnected) this.#loader?.leave()
+      if (this.isConnected) return
+      void this.#conversation.dispose()
+      this.#loader?.leave()
     })
   }
 
@@ -166,7 +175,8 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     const isBubble = this.mode === 'bubble'
     return html`
       <section class="panel" part="panel" id="panel" role=${isBubble ? 'dialog' : 'region'} aria-label=${heading}
-        ?hidden=${isBubble && !this.open} @keydown=${this.#onKey}>
+        aria-modal=${this.#cover.isCovering ? 'true' : nothing} ?hidden=${isBubble && !this.open}
+        @keydown=${this.#onKey} @focusout=${this.#cover.onFocusOut}>
         ${barView({
           words,
           heading,

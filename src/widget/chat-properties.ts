@@ -19,6 +19,7 @@ export function planOf({
     throw new HalfbyteError(
       'unsupported',
       'no model is given; set the attribute model or the property engine',
+      { model: 'none' },
     )
   return { source: model, options: loadOptions, bytes: downloadBytes }
 }

@@ -48,8 +48,11 @@ export const ENGLISH = {
     'Answer the question from these passages. Say so if they do not answer it.\n\n{passages}\n\nQuestion: {question}',
 
   offline: 'You are offline. Connect to the internet, then try again.',
-  'error-unsupported':
-    'This chat cannot run here. Use a current version of Chrome, Edge, Firefox or Safari; if you do, tell the site.',
+  oldBrowser:
+    'This browser is too old for the chat. Use a current version of Chrome, Edge, Firefox or Safari.',
+  noModel: 'This chat has no model. Tell the site.',
+  notFound: 'The server does not have the model. Tell the site.',
+  'error-unsupported': 'The chat’s model or its settings cannot be used here. Tell the site.',
   'error-worker': 'The chat could not start. Reload the page; if this happens again, tell the site.',
   'error-network': 'The model could not be downloaded. Check the connection, then try again.',
   'error-integrity': 'The download was damaged. Try again: only the damaged parts are fetched.',

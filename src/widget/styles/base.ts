@@ -10,6 +10,10 @@ export const baseStyles = css`
 
     display: block;
     box-sizing: border-box;
+  }
+  /* A rule of the page for everything applies to the element too, and would win over one for the host. */
+  .panel,
+  .launcher {
     color: var(--ink);
     font-family: var(--halfbyte-font, system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif);
     font-size: var(--halfbyte-font-size, 16px);
@@ -49,6 +53,12 @@ export const baseStyles = css`
   }
   [hidden] {
     display: none !important;
+  }
+  @supports (color: lch(from red l c h)) {
+    :host {
+      /* Black or white, whichever has more contrast to the accent of a page. */
+      --on-accent: var(--halfbyte-on-accent, lch(from var(--accent) calc((49.44 - l) * infinity) 0 0));
+    }
   }
   .panel {
     display: grid;

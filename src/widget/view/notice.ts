@@ -1,6 +1,6 @@
 // What is asked, shown or offered below the messages, by the phase of the model and what failed.
 import { html, nothing, type TemplateResult } from 'lit'
-import { reasonOf } from '../../base/errors.ts'
+import { isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import { detailsView, type Explained } from '../../chat-ui/explained.ts'
 import { bytesText, codeOf, durationText, fill, isOffline } from '../../chat-ui/texts.ts'
 import type { LoadProgress } from '../../engine/wire/protocol.ts'
@@ -9,9 +9,17 @@ import type { Words } from '../words.ts'
 import { icon } from './frame.ts'
 
 export const explain = (error: unknown, words: Words): Explained => ({
-  text: isOffline(error) ? words.offline : words[`error-${codeOf(error)}`],
+  text: words[isOffline(error) ? 'offline' : (specialWord(error) ?? `error-${codeOf(error)}`)],
   details: reasonOf(error),
 })
+
+/** Causes that have a sentence of their own, by what only their errors tell. */
+function specialWord(error: unknown): 'oldBrowser' | 'noModel' | 'notFound' | undefined {
+  const { status, safari, model } = isHalfbyteError(error) ? error.detail : {}
+  if (safari !== undefined) return 'oldBrowser'
+  if (model === 'none') return 'noModel'
+  return status === 404 || status === 410 ? 'notFound' : undefined
+}
 
 /** Errors after which an engine answers nothing more, so that it must be loaded again. */
 export const isFatal = (error: unknown): boolean =>

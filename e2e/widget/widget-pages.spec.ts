@@ -1,0 +1,136 @@
+// The widget on pages as they are. In: pages with rules for everything, accents, moves, wrong models. Out: a widget
+// that looks and answers as it does elsewhere.
+import { answersOf, chat, expect, field, MODEL, send, test } from './widget-site.ts'
+
+const RULES = `
+const sheet = new CSSStyleSheet()
+sheet.replaceSync('* { color: #111; font: italic 700 40px/3 serif; letter-spacing: 5px; word-spacing: 9px; text-transform: uppercase; text-align: right; text-indent: 9px; white-space: pre }')
+document.adoptedStyleSheets = [sheet]
+`
+const LOOK = [
+  'color',
+  'fontFamily',
+  'fontSize',
+  'fontStyle',
+  'fontWeight',
+  'lineHeight',
+  'letterSpacing',
+  'wordSpacing',
+  'textTransform',
+  'textAlign',
+  'textIndent',
+  'whiteSpace',
+]
+
+test.describe('on a dark device', () => {
+  test.use({ colorScheme: 'dark' })
+
+  test('rules of the page for everything change neither colours nor type', async ({ page, sites }) => {
+    const look = async (script: string) => {
+      await sites.open(page, {
+        markup: `<halfbyte-chat model="${MODEL}" suggestions="Hello"></halfbyte-chat>`,
+        script,
+      })
+      await expect(chat(page).getByText('It is answered on this device')).toBeVisible()
+      return chat(page).evaluate(
+        (element, names) =>
+          ['h2', '.empty p', 'textarea', '.suggestions button'].map((selector) => {
+            const style = getComputedStyle(element.shadowRoot?.querySelector(selector) as Element)
+            return names.map((name) => `${name} ${style[name as 'color']}`)
+          }),
+        LOOK,
+      )
+    }
+    expect(await look(RULES)).toEqual(await look(''))
+    await page.screenshot({ path: 'build/screens/widget-rules.png' })
+  })
+})
+
+test('text on an accent of the page is black or white, whichever can be read', async ({ page, sites }) => {
+  await sites.open(page, { markup: `<halfbyte-chat mode="bubble"></halfbyte-chat>` })
+  for (const [accent, on] of [
+    ['#ffe066', 0],
+    ['#202020', 100],
+    ['#c8f0ff', 0],
+    ['#7a0019', 100],
+  ] as const) {
+    const colour = await chat(page).evaluate((element: HTMLElement, value) => {
+      element.style.setProperty('--halfbyte-accent', value)
+      return getComputedStyle(element.shadowRoot?.querySelector('.launcher') as Element).color
+    }, accent)
+    expect(colour, accent).toBe(`lch(${on} 0 0)`)
+  }
+})
+
+test('a model that is set is the one that a load in the same task is for', async ({ page, sites }) => {
+  await sites.open(page, { markup: `<halfbyte-chat model="/models/none.gguf"></halfbyte-chat>` })
+  const loaded = await chat(page).evaluate(async (element, model) => {
+    const widget = element as HTMLElement & { model: string; load(): Promise<{ model: { id: string } }> }
+    const first = widget.load().catch((error: unknown) => String(error))
+    widget.model = model
+    const engine = await widget.load()
+    await first
+    return engine.model.id
+  }, MODEL)
+  expect(loaded).toContain('stories')
+})
+
+test('an element that is moved goes on with its answer', async ({ page, sites }) => {
+  await sites.open(page, {
+    markup: `<halfbyte-chat model="${MODEL}" autoload></halfbyte-chat><div id="place"></div>`,
+    script: `document.querySelector('halfbyte-chat').generateOptions = { seed: 1, temperature: 0 }`,
+  })
+  await send(page, 'Tell me a story about a fox.')
+  await expect(answersOf(chat(page))).not.toBeEmpty()
+  await page.evaluate(() =>
+    document.querySelector('#place')?.append(document.querySelector('halfbyte-chat') as Element),
+  )
+  await expect(chat(page).getByRole('button', { name: 'Answer again' })).toBeVisible()
+  await expect(chat(page).locator('.ending')).toHaveCount(0)
+  await expect(field(page)).toBeVisible()
+})
+
+test('no model, one that the server lacks, and an old browser have sentences of their own', async ({
+  page,
+  sites,
+}) => {
+  await sites.open(page, { markup: '<halfbyte-chat></halfbyte-chat>' })
+  await send(page, 'Hello')
+  await expect(chat(page).getByRole('alert')).toContainText('has no model')
+  await sites.open(page, { markup: '<halfbyte-chat model="/models/none.gguf"></halfbyte-chat>' })
+  await send(page, 'Hello')
+  await expect(chat(page).getByRole('alert')).toContainText('The server does not have the model')
+  await page.addInitScript(() => {
+    WebAssembly.validate = () => false
+  })
+  await sites.open(page, { markup: `<halfbyte-chat model="${MODEL}"></halfbyte-chat>` })
+  await send(page, 'Hello')
+  await expect(chat(page).getByRole('alert')).toContainText('This browser is too old')
+})
+
+test('a panel that covers a phone keeps the focus, and ends above the keyboard', async ({ page, sites }) => {
+  await sites.open(page, {
+    markup: `<a href="#a">Before</a><halfbyte-chat mode="bubble"></halfbyte-chat><a href="#b">After</a>`,
+  })
+  const panel = chat(page).locator('.panel')
+  await chat(page).getByRole('button', { name: 'Open the chat' }).click()
+  await expect(panel).toHaveAttribute('aria-modal', 'true')
+  await expect(field(page)).toBeFocused()
+  for (const key of ['Tab', 'Tab', 'Tab', 'Tab', 'Shift+Tab', 'Shift+Tab', 'Shift+Tab']) {
+    await page.keyboard.press(key)
+    expect(await page.evaluate(() => document.activeElement?.localName), key).not.toBe('a')
+  }
+  await page.evaluate(() => {
+    Object.defineProperty(visualViewport, 'height', { value: 400, configurable: true })
+    visualViewport?.dispatchEvent(new Event('resize'))
+  })
+  await expect(panel).toHaveCSS('height', '400px')
+  await page.screenshot({ path: 'build/screens/widget-keyboard.png' })
+  await page.keyboard.press('Escape')
+  await expect(chat(page).getByRole('button', { name: 'Open the chat' })).toBeFocused()
+  await expect(panel).not.toHaveAttribute('aria-modal', 'true')
+  // Wide enough, the panel stands beside the page.
+  await page.setViewportSize({ width: 900, height: 740 })
+  await chat(page).getByRole('button', { name: 'Open the chat' }).click()
+  await expect(panel).not.toHaveAttribute('aria-modal', 'true')
+})
