@@ -1,7 +1,7 @@
 // The page. In: the chat's state. Out: header, conversation, composer and dialogs, for touch, keyboard and
 // screen reader.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
-import { areTexts } from './conversation/attachments.ts'
+import { areAttached } from './conversation/attachments.ts'
 import type { ChatComposer } from './conversation/composer.ts'
 import './conversation/composer.ts'
 import { DropTarget } from './conversation/drop.ts'
@@ -252,7 +252,7 @@ export class ChatApp extends LitElement {
 
   /** Attaches texts, loads models. */
   #take(files: readonly File[]): void {
-    if (areTexts(files)) void this.querySelector<ChatComposer>('chat-composer')?.attach(files)
+    if (areAttached(files)) void this.querySelector<ChatComposer>('chat-composer')?.attach(files)
     else void this.#chat.load({ kind: 'files', files })
   }
 

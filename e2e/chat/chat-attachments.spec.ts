@@ -6,11 +6,11 @@ import { violations } from '../violations.ts'
 import { composer, openChat, overflowing, ready, sendButton, set } from './chat-page.ts'
 
 /** Sends a file to the page as `type` would bring it. */
-const bring = (page: Page, type: 'drop' | 'paste', name: string, text: string) =>
+const bring = (page: Page, type: 'drop' | 'paste', name: string, text: string, mime = 'text/plain') =>
   page.evaluate(
-    ([kind, fileName, content]) => {
+    ([kind, fileName, content, mimeType]) => {
       const dataTransfer = new DataTransfer()
-      dataTransfer.items.add(new File([content], fileName, { type: 'text/plain' }))
+      dataTransfer.items.add(new File([content], fileName, { type: mimeType }))
       const init = { bubbles: true, cancelable: true }
       const event =
         kind === 'drop'
@@ -18,7 +18,7 @@ const bring = (page: Page, type: 'drop' | 'paste', name: string, text: string) =
           : new ClipboardEvent('paste', { ...init, clipboardData: dataTransfer })
       document.querySelector('chat-composer textarea')?.dispatchEvent(event)
     },
-    [type, name, text] as const,
+    [type, name, text, mime] as const,
   )
 
 test('text files are picked, dropped and pasted, and the model reads them', async ({ page }) => {
@@ -58,9 +58,27 @@ test('text files are picked, dropped and pasted, and the model reads them', asyn
   await page.screenshot({ path: 'build/screens/attached-sent.png' })
   expect(await violations(page)).toEqual([])
   await page.getByRole('button', { name: 'Edit', exact: true }).click()
-  const asked = 'What is red?\n\nfox.txt:\n\n```\nThe fox is red.\n```\n\nbear.py:\n\n```\nbear = 1\n```'
-  await expect(page.getByRole('textbox', { name: 'Edit your message' })).toHaveValue(asked)
+  const editor = page.getByRole('textbox', { name: 'Edit your message' })
+  await expect(editor).toHaveValue('What is red?')
+  await page.screenshot({ path: 'build/screens/attached-edit.png' })
+  await editor.fill('Who is red?')
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await ready(page)
+  await expect(question).toContainText('Who is red?')
+  await expect(question.locator('summary')).toHaveText([/fox\.txt/, /bear\.py/])
   expect(problems).toEqual([])
+})
+
+test('a picture or a PDF that is dropped is told as one that is picked', async ({ page }) => {
+  await openChat(page)
+  for (const [name, type] of [
+    ['fox.png', 'image/png'],
+    ['fox.pdf', 'application/pdf'],
+  ] as const) {
+    await bring(page, 'drop', name, '\0', type)
+    await expect(page.getByRole('alert')).toHaveText(new RegExp(`${name} is not a text file`))
+  }
+  await expect(page.locator('.bar .model')).toHaveText('Halfbyte Stories')
 })
 
 test('speech is written where the device itself recognises it, and is not offered elsewhere', async ({

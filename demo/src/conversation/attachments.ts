@@ -12,7 +12,9 @@ export interface Attachment {
 export const MOST_BYTES = 200_000
 export const MOST_FILES = 8
 
-const MODEL = /\.(gguf|hbm|safetensors|bin)$/i
+const MODEL = /\.(gguf|hbm|safetensors|bin|onnx)$/i
+/** What is neither a model nor a text, so that a person meant to show it. */
+const SHOWN = /^(?:image|audio|video|font)\/|pdf|zip|msword|officedocument|opendocument|epub|rtf/
 const TEXT =
   /\.(txt|md|markdown|csv|tsv|log|ya?ml|toml|ini|html?|css|xml|svg|[cm]?[jt]sx?|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|sql|tex|srt|diff|patch)$/i
 
@@ -22,6 +24,12 @@ export function areTexts(files: readonly File[]): boolean {
   return files.every(
     ({ name, type }) => type.startsWith('text/') || TEXT.test(name) || /\.jsonl?$/i.test(name),
   )
+}
+
+/** True for files that a person means to attach: texts, and what the page cannot read, of which it then says so. */
+export function areAttached(files: readonly File[]): boolean {
+  if (areTexts(files)) return true
+  return files.some(({ type }) => SHOWN.test(type)) && !files.some(({ name }) => MODEL.test(name))
 }
 
 /**

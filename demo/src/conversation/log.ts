@@ -51,6 +51,18 @@ export class ChatLog extends LitElement {
     return this
   }
 
+  override connectedCallback(): void {
+    super.connectedCallback()
+    window.addEventListener('keydown', this.#onKey)
+    window.addEventListener('beforeprint', this.#showWhole)
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    window.removeEventListener('keydown', this.#onKey)
+    window.removeEventListener('beforeprint', this.#showWhole)
+  }
+
   /** Scrolls to the end in the next frame, after layout, and stays there. */
   toEnd(): void {
     this.#log.toEnd()
@@ -121,6 +133,26 @@ export class ChatLog extends LitElement {
     if (this.#log.isFollowing) return this.follow()
     // What the person reads stays where it is.
     this.#log.keepBelow(left)
+  }
+
+  /** Before the browser searches the page, or goes to its beginning, all of the conversation must be there. */
+  readonly #onKey = (event: KeyboardEvent): void => {
+    const isSearch = event.code === 'KeyF' && (event.ctrlKey || event.metaKey)
+    const isField = event.composedPath().some((each) => each instanceof HTMLTextAreaElement)
+    if (isSearch || (event.key === 'Home' && !isField)) this.#showWhole()
+  }
+
+  /** In the task of its event: a browser prints what is there when the event ends. */
+  readonly #showWhole = (): void => {
+    if (this.#opening.isWhole) return
+    const log = this.#log.element
+    const left = log === null ? 0 : log.scrollHeight - log.scrollTop
+    this.#opening.finish()
+    this.requestUpdate()
+    this.performUpdate()
+    for (const message of this.querySelectorAll<ChatMessage>('chat-message')) message.showNow()
+    if (this.#log.isFollowing) this.follow()
+    else this.#log.keepBelow(left)
   }
 
   /** Messages render themselves. The log is complete when the newest message is. */

@@ -8,7 +8,7 @@ import { messageView, thoughtsView, WAITING } from '../../../src/chat-ui/message
 import { icon } from '../shell/icons.ts'
 import { toolLabel, type UsedTool } from '../tools/tools.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
-import { splitQuotes } from './attachments.ts'
+import { type Attachment, splitQuotes, withQuotes } from './attachments.ts'
 import { partsOf } from './render/thoughts.ts'
 import { RichText } from './rich/rich-text.ts'
 import type { Ending, StoredMessage } from './store/conversations.ts'
@@ -117,6 +117,11 @@ export class ChatMessage extends LitElement {
     })
   }
 
+  /** Renders what has changed in this task. */
+  showNow(): void {
+    if (this.isUpdatePending) this.performUpdate()
+  }
+
   /** Parses for about `ms` milliseconds. Returns true once everything is parsed and more can be shown. */
   read(ms: number): boolean {
     const { answer: content } = partsOf(this.message)
@@ -177,8 +182,10 @@ export class ChatMessage extends LitElement {
   }
 
   #editor(): TemplateResult {
+    const { text, files } = splitQuotes(this.message.content)
     return html`<form class="edit" @submit=${this.#resend} @keydown=${this.#onKey}>
-      <textarea name="text" rows="3" dir="auto" aria-label=${t('editor')} .value=${this.message.content}></textarea>
+      <textarea name="text" rows="3" dir="auto" aria-label=${t('editor')} .value=${text}></textarea>
+      ${filesView(files)}
       <div class="row">
         <button type="button" class="outline" @click=${this.#cancel}>${t('cancel')}</button>
         <button class="primary">${t('sendAgain')}</button>
@@ -212,7 +219,9 @@ export class ChatMessage extends LitElement {
 
   #resend(event: Event): void {
     event.preventDefault()
-    const content = this.querySelector('textarea')?.value.trim() ?? ''
+    const { files } = splitQuotes(this.message.content)
+    // The files go with it as before.
+    const content = withQuotes(this.querySelector('textarea')?.value.trim() ?? '', files)
     if (content === '' || this.busy) return
     this.editing = false
     void this.updateComplete.then(() => this.#focusAction(1))
@@ -223,11 +232,14 @@ export class ChatMessage extends LitElement {
 /** A question as it was typed, with its files folded. */
 function question(content: string): TemplateResult {
   const { text, files } = splitQuotes(content)
-  return html`${text}${files.map(
+  return html`${text}${filesView(files)}`
+}
+
+const filesView = (files: readonly Attachment[]) =>
+  files.map(
     (file) =>
       html`<details class="file"><summary dir="auto">${icon('file')}${file.name}</summary><div dir="auto">${file.text}</div></details>`,
-  )}`
-}
+  )
 
 /** Index of the first of the last parts that together have `letters` characters; at least one part. */
 function firstOfEnd(parts: readonly (readonly Block[])[], letters: number): number {

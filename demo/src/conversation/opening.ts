@@ -52,6 +52,12 @@ export class Opening {
     }
   }
 
+  /** Shows all with the next frame, however long that takes. */
+  finish(): void {
+    this.first = 0
+    this.#letters = Number.POSITIVE_INFINITY
+  }
+
   /** Call it with the time that a frame took. */
   took(ms: number): void {
     this.#pace.took(ms, !this.isWhole)

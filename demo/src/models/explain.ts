@@ -24,7 +24,8 @@ export function explain(error: unknown): Explained {
     const text = reason('internal', {})
     return text === undefined ? { text: sentence(message), details: undefined } : { text, details: message }
   }
-  const { letters, most, isOwnLimit } = error.detail
+  const { letters, most, isOwnLimit, safari } = error.detail
+  if (safari !== undefined) return { text: t('oldBrowser'), details: message }
   if (typeof letters === 'number' && typeof most === 'number') {
     const values = { most: rounded(most), count: letters.toLocaleString(language()) }
     const text = t(isOwnLimit === true ? 'longMessage' : 'longMessageHere', values)

@@ -149,6 +149,8 @@ export const ENGLISH = {
   'step-context-overflow': 'Shorten the message, or set a longer context in the settings.',
   'step-disposed': 'Load the model again.',
   'step-internal': 'Load the model again. If this happens again, please report the details.',
+  oldBrowser:
+    'This browser is too old for the page. Use a current version of Chrome, Edge, Firefox or Safari.',
   longMessage:
     'This model reads about {most} characters of one message, and yours has {count}. Shorten it, or choose a larger model.',
   longMessageHere:

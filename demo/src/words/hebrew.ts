@@ -165,6 +165,7 @@ export const HEBREW: Words = {
   'step-context-overflow': 'קצרו את ההודעה, או הגדילו את ההקשר בהגדרות.',
   'step-disposed': 'טענו את המודל שוב.',
   'step-internal': 'טענו את המודל שוב. אם זה קורה שוב, דווחו על הפרטים.',
+  oldBrowser: 'הדפדפן הזה ישן מדי לדף. השתמשו בגרסה עדכנית של Chrome,‏ Edge,‏ Firefox או Safari.',
   longMessage:
     'המודל הזה קורא בערך {most} תווים בהודעה אחת, ובהודעה שלך יש {count}. קצרו אותה, או בחרו מודל גדול יותר.',
   longMessageHere:

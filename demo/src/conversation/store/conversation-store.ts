@@ -77,9 +77,11 @@ export class ConversationStore {
     return put
   }
 
-  /** Stores conversations of a file. One whose id is taken gets another. */
+  /** Stores conversations of a file. One whose id is taken gets another, unless it is the same. */
   async add(conversations: readonly Conversation[]): Promise<void> {
     for (const conversation of conversations) {
+      const known = this.#known.get(conversation.id)
+      if (known !== undefined && isSame(known, conversation)) continue
       const { id } = this.#known.has(conversation.id) ? newConversation() : conversation
       if (id === this.removed?.id) this.removed = undefined
       await this.#putBack({ ...conversation, id })
@@ -160,6 +162,9 @@ export class ConversationStore {
     }
   }
 }
+
+const isSame = (one: Conversation, other: Conversation): boolean =>
+  one.title === other.title && JSON.stringify(one.messages) === JSON.stringify(other.messages)
 
 async function openDatabase(): Promise<IDBPDatabase<Schema> | undefined> {
   try {

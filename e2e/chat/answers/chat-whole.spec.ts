@@ -1,0 +1,42 @@
+// In: the built chat page with a long conversation. Out: whether Home, a search and paper have all of it.
+import { expect, test } from '@playwright/test'
+import { openChat, ready } from '../chat-page.ts'
+import { storeChats, turns } from '../stored-chats.ts'
+
+test.beforeEach(async ({ page }) => {
+  await openChat(page)
+  await storeChats(page, [{ id: 'long', messages: turns(120) }])
+  await page.reload()
+  await ready(page)
+  await expect(page.getByText('Answer 119')).toBeInViewport()
+  await expect(page.getByText('Question 0 about')).toHaveCount(0)
+})
+
+test('Home goes to the beginning of a long conversation, and End to its end', async ({ page }) => {
+  await page.locator('.log').focus()
+  await page.keyboard.press('Home')
+  await expect(page.getByText('Question 0 about')).toBeInViewport()
+  await page.keyboard.press('End')
+  await expect(page.getByText('Answer 119')).toBeInViewport()
+})
+
+test('a search of the browser finds what was said first', async ({ page }) => {
+  await page.keyboard.press('ControlOrMeta+f')
+  await expect(page.getByText('Question 0 about')).toHaveCount(1)
+  await expect(page.getByText('Answer 119')).toBeInViewport()
+})
+
+test('what is printed is the whole conversation, without what belongs to the screen', async ({ page }) => {
+  const printed = await page.evaluate(() => {
+    dispatchEvent(new Event('beforeprint'))
+    // A browser prints what is there now.
+    return document.querySelectorAll('.message .body').length
+  })
+  expect(printed).toBe(120)
+  await page.emulateMedia({ media: 'print' })
+  const log = await page
+    .locator('.log')
+    .evaluate(({ clientHeight, scrollHeight }) => scrollHeight - clientHeight)
+  expect(log, 'pixels that are cut off').toBe(0)
+  await expect(page.locator('.foot')).toBeHidden()
+})
