@@ -26,7 +26,10 @@ export function areTexts(files: readonly File[]): boolean {
   )
 }
 
-/** True for files that a person means to attach: texts, and what the page cannot read, of which it then says so. */
+/**
+ * True for files that a person means to attach: texts, and what the page cannot read, of which it then says
+ * so.
+ */
 export function areAttached(files: readonly File[]): boolean {
   if (areTexts(files)) return true
   return files.some(({ type }) => SHOWN.test(type)) && !files.some(({ name }) => MODEL.test(name))

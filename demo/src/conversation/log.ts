@@ -135,7 +135,9 @@ export class ChatLog extends LitElement {
     this.#log.keepBelow(left)
   }
 
-  /** Before the browser searches the page, or goes to its beginning, all of the conversation must be there. */
+  /**
+   * Before the browser searches the page, or goes to its beginning, all of the conversation must be there.
+   */
   readonly #onKey = (event: KeyboardEvent): void => {
     const isSearch = event.code === 'KeyF' && (event.ctrlKey || event.metaKey)
     const isField = event.composedPath().some((each) => each instanceof HTMLTextAreaElement)

@@ -1,5 +1,5 @@
-// The cover. In: a bubble that is open on a phone, its keyboard. Out: a panel of the visible size, which keeps the
-// focus, since it covers the page.
+// The cover. In: a bubble that is open on a phone, its keyboard. Out: a panel of the visible size, which
+// keeps the focus, since it covers the page.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 
 /** The width up to which the panel covers the page. The style sheet has the same value. */
