@@ -2,15 +2,15 @@
 // keeps the focus, since it covers the page.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 
-/** The width up to which the panel covers the page. The style sheet has the same value. */
-const PHONE = '(max-width: 480px)'
+/** The width in pixels up to which the panel covers the page. The style sheet has the same value. */
+const PHONE = 480
+
+const EVENTS = ['resize', 'scroll'] as const
 
 export class Cover implements ReactiveController {
   readonly #host: ReactiveControllerHost & HTMLElement
   readonly #isOpen: () => boolean
   readonly #refocus: () => void
-  readonly #phone = window.matchMedia(PHONE)
-  #listening = new AbortController()
 
   /** `isOpen`: whether the panel is one that opens, and is open. */
   constructor(host: ReactiveControllerHost & HTMLElement, isOpen: () => boolean, refocus: () => void) {
@@ -22,39 +22,37 @@ export class Cover implements ReactiveController {
 
   /** True while the panel covers the page. */
   get isCovering(): boolean {
-    return this.#isOpen() && this.#phone.matches
+    return this.#isOpen() && innerWidth <= PHONE
   }
 
   hostConnected(): void {
-    this.#listening = new AbortController()
-    const { signal } = this.#listening
-    this.#phone.addEventListener('change', () => this.#host.requestUpdate(), { signal })
-    for (const name of ['resize', 'scroll'])
-      window.visualViewport?.addEventListener(name, () => this.hostUpdated(), { signal })
+    for (const name of EVENTS) visualViewport?.addEventListener(name, this.#onChange)
   }
 
   hostDisconnected(): void {
-    this.#listening.abort()
+    for (const name of EVENTS) visualViewport?.removeEventListener(name, this.#onChange)
   }
 
   /** A keyboard covers a part of the page that style sheets of some browsers do not know of. */
   hostUpdated(): void {
     const panel = this.#panel
-    const { visualViewport: visible } = window
-    if (panel === null || visible === null) return
-    const isFitted = this.isCovering && visible.scale === 1
-    panel.style.height = isFitted ? `${visible.height}px` : ''
-    panel.style.top = isFitted ? `${visible.offsetTop}px` : ''
+    if (!panel || !visualViewport) return
+    const { height, offsetTop, scale } = visualViewport
+    const isFitted = this.isCovering && scale === 1
+    panel.style.height = isFitted ? `${height}px` : ''
+    panel.style.top = isFitted ? `${offsetTop}px` : ''
   }
 
   /** Takes back the focus that leaves for the covered page. */
   readonly onFocusOut = ({ relatedTarget: next }: FocusEvent): void => {
     if (!this.isCovering || !(next instanceof Node)) return
-    if (this.#host.contains(next) && next !== this.#host) return
-    if (this.#panel?.contains(next) !== true) this.#refocus()
+    const isInside = this.#panel?.contains(next) || (next !== this.#host && this.#host.contains(next))
+    if (!isInside) this.#refocus()
   }
 
-  get #panel(): HTMLElement | null {
-    return this.#host.shadowRoot?.querySelector<HTMLElement>('.panel') ?? null
+  readonly #onChange = (): void => this.#host.requestUpdate()
+
+  get #panel(): HTMLElement | null | undefined {
+    return this.#host.shadowRoot?.querySelector<HTMLElement>('.panel')
   }
 }
