@@ -18,7 +18,7 @@ import type { MetaValue } from '../formats/tensors.ts'
 import type { GraphBuilder } from '../graph/builder.ts'
 import type { Graph as StepGraph } from '../graph/nodes.ts'
 import { graphBudget } from './evaluate.ts'
-import { addDims } from './ir/dims.ts'
+import { addDims, type Dim } from './ir/dims.ts'
 import { type Graph, type Input, isStored, type StoredTensor } from './ir/graph.ts'
 import { isFloat } from './ir/tensor.ts'
 import { withCache } from './passes/branches.ts'
@@ -163,9 +163,12 @@ export async function openGraph(
   }
 }
 
+const isName = (size: Dim | undefined): size is string => typeof size === 'string' && /^\w+$/.test(size)
+
 /**
- * A run gives masks [batch, positions] of all positions of the text. Exporters name this axis as they like;
- * here it is the sum that joined keys have, so that shapes made of either are the same.
+ * A run gives masks [batch, positions] of all positions of the text, and states of one length. Exporters
+ * name these axes as they like. Here that of masks is the sum that joined keys have, and that of states the
+ * same for all, so that shapes made of any are the same.
  */
 function withMaskAxis(graph: Graph): Graph {
   const axisOf = (isMeant: (input: Input) => boolean, axis: number) =>
@@ -178,7 +181,9 @@ function withMaskAxis(graph: Graph): Graph {
   const inputs = graph.inputs.map((input) => {
     const { name, type } = input
     const [batch, positions] = type?.dims ?? []
-    const isFree = typeof positions === 'string' && /^\w+$/.test(positions) && positions !== past
+    const isFree = isName(positions) && positions !== past
+    if (type?.dims !== undefined && isState(input) && isName(past) && isName(type.dims.at(-2)))
+      return { ...input, type: { ...type, dims: type.dims.with(-2, past) } }
     if (type?.dims?.length !== 2 || !/mask/.test(name) || batch === undefined || !isFree) return input
     return { ...input, type: { ...type, dims: [batch, total] } }
   })

@@ -3,7 +3,7 @@
 import { inferTypes, type Types } from '../infer.ts'
 import { type Attribute, type Graph, isStored, type Node, producersOf, readOnce } from '../ir/graph.ts'
 import { flagOf, intsOf } from '../ir/operator.ts'
-import { isFloat, numbersOf } from '../ir/tensor.ts'
+import { type DType, isFloat, numbersOf } from '../ir/tensor.ts'
 import type { Pass } from './pass.ts'
 
 /** The opset that brought the operator. */
@@ -32,6 +32,11 @@ interface Room {
 }
 
 const CLOSE = 1e-6
+/** A number of a formula is this close, as a part of it, where a type of few bits rounds it. */
+const ROUNDED: Partial<Record<DType, number>> = { f16: 2 ** -11, bf16: 2 ** -8 }
+const isNear = (room: Room, x: string, found: number, wanted: number): boolean =>
+  Math.abs(found - wanted) <= wanted * (ROUNDED[room.types.get(x)?.dtype ?? 'f32'] ?? CLOSE)
+
 /** Nested products or sums that are looked through; a chain of x * x would have 2^n factors. */
 const DEEPEST = 4
 
@@ -90,13 +95,13 @@ function geluOf(room: Room, node: Node): Node | undefined {
 
 function isScaled(room: Room, name: string, x: string, by: number): boolean {
   const { names, number } = parts(room, name, 'Mul')
-  return names.length === 1 && names[0] === x && Math.abs(number - by) < CLOSE
+  return names.length === 1 && names[0] === x && isNear(room, x, number, by)
 }
 
 /** sqrt(2 / pi) (x + 0.044715 x^3) */
 function isCubic(room: Room, name: string, x: string): boolean {
   const outer = parts(room, name, 'Mul')
-  if (outer.names.length !== 1 || Math.abs(outer.number - Math.sqrt(2 / Math.PI)) > CLOSE) return false
+  if (outer.names.length !== 1 || !isNear(room, x, outer.number, Math.sqrt(2 / Math.PI))) return false
   const sum = parts(room, outer.names[0]!, 'Add')
   const rest = sum.names.filter((each) => each !== x)
   if (sum.names.length !== 2 || sum.number !== 0 || rest.length !== 1) return false
@@ -104,7 +109,7 @@ function isCubic(room: Room, name: string, x: string): boolean {
   const power = room.makers.get(cube.names[0] ?? '')
   const isPower =
     power?.op === 'Pow' && power.inputs[0] === x && parts(room, power.inputs[1]!, 'Mul').number === 3
-  return Math.abs(cube.number - 0.044715) < CLOSE && (isPower || `${cube.names}` === `${[x, x, x]}`)
+  return isNear(room, x, cube.number, 0.044715) && (isPower || `${cube.names}` === `${[x, x, x]}`)
 }
 
 export const joinGemms: Pass = {

@@ -2,6 +2,7 @@
 // whether they become one node with the same outputs, and whether what only looks like them stays.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../base/bytes.ts'
+import { floatToHalf } from '../../base/half.ts'
 import { evaluate } from '../evaluate.ts'
 import type { Graph } from '../ir/graph.ts'
 import { type Tensor, tensorOf } from '../ir/tensor.ts'
@@ -24,8 +25,12 @@ const matrix = (dims: readonly number[], seed: number): Tensor =>
     Array.from({ length: dims.reduce((a, b) => a * b, 1) }, (_, at) => Math.sin(seed + 3 * at)),
   )
 
-/** The operators that are left, after both graphs gave the same. */
-async function left(graph: WrittenGraph, feeds: Readonly<Record<string, Tensor>>): Promise<string[]> {
+/** The operators that are left, after both graphs gave the same, in so many digits. */
+async function left(
+  graph: WrittenGraph,
+  feeds: Readonly<Record<string, Tensor>>,
+  digits = 5,
+): Promise<string[]> {
   const read = (await readModel(bufferSource('model.onnx', modelBytes(graph, 17)))).graph
   const typed: Graph = {
     ...read,
@@ -41,7 +46,7 @@ async function left(graph: WrittenGraph, feeds: Readonly<Record<string, Tensor>>
   for (const [name, { dims, data }] of expected) {
     expect(found.get(name)?.dims).toEqual(dims)
     for (const [at, value] of [...(data as Float32Array)].entries())
-      expect(Number(found.get(name)?.data[at])).toBeCloseTo(Number(value), 5)
+      expect(Number(found.get(name)?.data[at])).toBeCloseTo(Number(value), digits)
   }
   return after.nodes.map(({ op }) => op)
 }
@@ -99,6 +104,23 @@ const TANH = [
   node('Mul', ['x', 'f'], 'g'),
   node('Mul', ['half', 'g'], 'y'),
 ]
+
+const half = (name: string, value: number) => ({
+  name,
+  type: 10,
+  dims: [],
+  raw: new Uint8Array(Uint16Array.of(floatToHalf(value)).buffer),
+})
+
+test('GELU in f16, whose numbers are rounded, is one node, and what has another number is not', async () => {
+  const rest = [half('one', 1), half('half', 0.5), half('outer', Math.sqrt(2 / Math.PI))]
+  const wanted = { nodes: TANH, inputs: ['x'], outputs: ['y'] }
+  const x = tensorOf('f16', [2, 5], [...matrix([2, 5], 4).data].map(Number).map(Math.fround))
+  const rounded = { ...wanted, constants: [half('small', 0.044715), ...rest] }
+  expect(await left(rounded, { x }, 3)).toEqual(['Gelu'])
+  const other = { ...wanted, constants: [half('small', 0.0448), ...rest] }
+  expect(await left(other, { x }, 3)).toHaveLength(TANH.length)
+})
 
 test('GELU is one node where its input is a product too, as products of codes are', async () => {
   const scaled = { nodes: [node('Mul', ['codes', 'scale'], 'x')], inputs: ['codes', 'scale'], outputs: ['y'] }

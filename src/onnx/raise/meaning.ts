@@ -25,7 +25,7 @@ export type Meaning =
   | { readonly is: 'control'; readonly name: string }
   | { readonly is: 'constant'; readonly name: string }
   | StoredMatrix
-  | { readonly is: 'codes'; readonly name: string }
+  | { readonly is: 'codes'; readonly name: string; readonly byPosition?: boolean }
   | { readonly is: 'scales'; readonly name: string }
   | Rounded
   | Quantised

@@ -3,6 +3,7 @@ import type { Value } from '../../../graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
 import { isFloat } from '../../ir/tensor.ts'
+import type { Matrix } from '../meaning.ts'
 import { proveNumbers, provePositions } from '../prove.ts'
 import type { Handler, Translator } from '../translator.ts'
 import type { CodeMatrix } from '../weights/code-matrix.ts'
@@ -15,7 +16,11 @@ export const embedLayerNorm: Handler = async (t, node) => {
   if (hasInput(node, 1) || hasInput(node, 4)) throw unclaimed(node, 'it adds embeddings of segments')
   if (hasInput(node, 8)) await provePositions(t, node, node.inputs[8]!, t.weights.constant(node, 3).dims[0])
   const tokens = embedTokens(t, node, 2)
-  const sum = t.b.add(node.outputs[2] || `${node.name}.sum`, tokens, embedPositions(t, node, 3))
+  const sum = t.b.add(
+    node.outputs[2] || `${node.name}.sum`,
+    tokens,
+    embedPositions(t, t.weights.float(node, 3, true, POSITIONS)),
+  )
   t.setRows(node, 2, sum)
   t.setRows(node, 0, layer(t, node, sum, 5, 6))
   return true
@@ -101,8 +106,10 @@ export const gather: Handler = async (t, node) => {
   }
   const isPositions = indices?.is === 'control' && t.dimsOf(node)?.length === 3
   if (data?.is === 'constant' && axis === 0 && isPositions && t.weights.typeOf(node, 0).dims.length === 2) {
-    await provePositions(t, node, node.inputs[1]!, t.weights.typeOf(node, 0).dims[0])
-    t.setRows(node, 0, embedPositions(t, node, 0))
+    const { dtype, dims } = t.weights.typeOf(node, 0)
+    await provePositions(t, node, node.inputs[1]!, dims[0])
+    if (isFloat(dtype)) t.setRows(node, 0, embedPositions(t, t.weights.float(node, 0, true, POSITIONS)))
+    else t.set(node, 0, { is: 'codes', name: node.inputs[0]!, byPosition: true })
     return true
   }
   if (t.isRows(node, 0) && indices?.is === 'constant') {
@@ -117,9 +124,14 @@ export function embedTokens(t: Translator, node: Node, index: number): Value {
   return t.b.embed('embed', t.weights.float(node, index, true, TOKENS).weight)
 }
 
-/** Rows of a table of codes [tokens, k], with scales for all of it or for each row. */
-export function embedCodes(t: Translator, parts: Omit<CodeMatrix, 'isTurned' | 'block'>): Value {
-  return t.b.embed('embed', t.weights.codes({ ...parts, isTurned: true, block: 0 }, TOKENS).weight)
+/** Rows of a table of codes [tokens or positions, k], with scales for all of it or for each row. */
+export function embedCodes(
+  t: Translator,
+  parts: Omit<CodeMatrix, 'isTurned' | 'block'>,
+  byPosition = false,
+): Value {
+  const table = t.weights.codes({ ...parts, isTurned: true, block: 0 }, byPosition ? POSITIONS : TOKENS)
+  return byPosition ? embedPositions(t, table) : t.b.embed('embed', table.weight)
 }
 
 /** A step keeps only the wanted rows, so taking the last row needs no node. */
@@ -156,8 +168,7 @@ export const gatherBlocks: Handler = (t, node) => {
 }
 
 /** Learned embeddings, which are added to those of tokens. */
-export function embedPositions(t: Translator, node: Node, index: number): Value {
-  const { weight, n } = t.weights.float(node, index, true, POSITIONS)
+function embedPositions(t: Translator, { weight, n }: Matrix): Value {
   t.findings.hasPositions = true
   t.findings.tablePositions = Math.min(t.findings.tablePositions ?? n, n)
   return t.b.embedPositions('positions', weight)

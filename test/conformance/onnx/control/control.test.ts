@@ -5,7 +5,7 @@ import { bufferSource } from '../../../../src/base/bytes.ts'
 import { prepareModel } from '../../../../src/engine/load/prepare.ts'
 import { byteTokenizer } from '../byte-tokenizer.ts'
 import { openGraph } from '../open-graph.ts'
-import { decoderBytes, VOCAB } from './decoder.ts'
+import { decoderBytes, HIDDEN, VOCAB } from './decoder.ts'
 import type { DecoderForm, StatePlace } from './form.ts'
 import { judgeDecoder } from './judge.ts'
 import { type Nodes, TYPE } from './nodes.ts'
@@ -30,6 +30,7 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ],
   ['a sum that changes nothing', { attention: 'group', seen: everything }, SHORT],
   ['learned positions', { places: 'learned' }, SHORT],
+  ['learned positions in codes of 8 bits', { places: 'learned', edit: codedPositions(64) }, SHORT],
   ['a mask that keeps', { form: 'kept' }, SHORT],
   ['a mask that drops', { form: 'dropped' }, SHORT],
   ['a window of 40', { seen: windowOf(40) }, [39, 40, 41, 60]],
@@ -62,6 +63,11 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['logits by a matrix with another shape', { head: 'reshaped' }, SHORT],
   ['keys that are transposed with all heads on one axis', { ...TWO, joinsHeads: true }, SHORT],
   ['a mask whose axis has a name of its own', { ...TWO, maskAxis: 'everything' }, SHORT],
+  [
+    'states whose axes have names of their own',
+    { ...TWO, stateAxis: ({ layer, kind }) => `past_${layer}_${kind}` },
+    SHORT,
+  ],
   ['rotations of the first half of each head', { ...TWO, turned: 8 }, SHORT],
   ['an empty rest after rotations of whole heads', { turned: 16 }, SHORT],
   ['rows that are cast to f16 and back', { rowsOp: throughCast('f16') }, SHORT],
@@ -296,6 +302,20 @@ function scaledFrom(from: number): NonNullable<DecoderForm['angles']> {
 
 function clippedTo(last: number): NonNullable<DecoderForm['positions']> {
   return (g, positions) => g.op('Min', [positions, g.int(last)])
+}
+
+/** The table of positions as codes with one scale and a zero point, as ONNX Runtime's quantisers write it. */
+function codedPositions(rows: number) {
+  return (g: Nodes) =>
+    g.replace(
+      ({ op, inputs }) => op === 'Gather' && inputs[1] === 'position_ids',
+      ({ outputs }) => {
+        const codes = Array.from({ length: rows * HIDDEN }, (_, at) => (at * 97 + ((at * at) % 31) * 7) % 256)
+        const found = g.op('Gather', [g.bytes(Uint8Array.from(codes), [rows, HIDDEN]), 'position_ids'])
+        const parts = [found, g.floats([0.0078125], []), g.bytes(Uint8Array.of(120), [])]
+        g.node('DequantizeLinear', parts, outputs)
+      },
+    )
 }
 
 function offBy(count: number): NonNullable<DecoderForm['lengths']> {

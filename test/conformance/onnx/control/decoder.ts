@@ -7,7 +7,7 @@ import type { DecoderForm, Places, StateKind, StatePlace } from './form.ts'
 import { Nodes, TYPE } from './nodes.ts'
 
 export const VOCAB = 96
-const HIDDEN = 16
+export const HIDDEN = 16
 const INNER = 16
 /** GroupQueryAttention rotates heads of a multiple of 16. */
 export const HEAD_DIM = 16
@@ -100,13 +100,14 @@ class Decoder {
     inputs.push({ name: 'attention_mask', type: TYPE.i64, dims: ['batch', maskAxis] })
     inputs.push({ name: 'position_ids', type: TYPE.i64, dims: ['batch', 'tokens'] })
     for (const place of this.#states()) {
-      const dims = ['batch', this.#kvHeads, 'past', HEAD_DIM]
+      const axis = this.#form.stateAxis?.(place) ?? 'past'
+      const dims = ['batch', this.#kvHeads, axis, HEAD_DIM]
       inputs.push({ name: pastName(place), type: TYPE.f32, dims })
       const { presentOf = (same) => same, presentOp } = this.#form
       const made = this.#presents.get(presentName(presentOf(place)))!
       const kept = presentOp?.(this.#g, made, place) ?? made
       this.#g.node('Identity', [kept], [presentName(place)])
-      outputs.push({ name: presentName(place), type: TYPE.f32, dims: dims.with(2, 'past + tokens') })
+      outputs.push({ name: presentName(place), type: TYPE.f32, dims: dims.with(2, `${axis} + tokens`) })
     }
     return { inputs, outputs }
   }
@@ -217,7 +218,7 @@ class Decoder {
   #primitive(
     layer: number,
     rows: readonly string[],
-    { mask, turn }: { mask: string; turn: Turn | undefined },
+    { mask, turn, places }: { mask: string; turn: Turn | undefined; places: Places },
   ): string {
     const g = this.#g
     const counts = [this.#heads, this.#kvHeads, this.#kvHeads]
@@ -227,8 +228,8 @@ class Decoder {
       return g.op('Transpose', [shaped], { perm: { ints: [0, 2, 1, 3] } })
     })
     const [query, key] = turn === undefined ? [q, k] : [this.#rotated(q, turn), this.#rotated(k, turn)]
-    const keys = this.#copied(this.#joined(layer, 'key', key))
-    const values = this.#copied(this.#joined(layer, 'value', v))
+    const keys = this.#copied(this.#joined(layer, 'key', key), places.total)
+    const values = this.#copied(this.#joined(layer, 'value', v), places.total)
     const turned = this.#form.joinsHeads
       ? this.#turnedTogether(keys)
       : g.op('Transpose', [keys], { perm: { ints: [0, 1, 3, 2] } })
@@ -323,7 +324,7 @@ class Decoder {
   }
 
   /** Each head of keys or values as often as it is read. */
-  #copied(heads: string): string {
+  #copied(heads: string, total: string): string {
     const g = this.#g
     const copies = this.#heads / this.#kvHeads
     if (copies === 1) return heads
@@ -345,11 +346,12 @@ class Decoder {
     const shape = g.op('Shape', [heads])
     const part = (from: number, to: number) =>
       g.op('Slice', [shape, g.ints([from]), g.ints([to]), g.ints([0])])
-    const wide = g.op('Concat', [part(0, 2), g.ints([copies]), part(2, 4)], { axis: 0 })
-    return g.op('Reshape', [
-      g.op('Expand', [g.unsqueeze(heads, 2), wide]),
-      g.ints([0, this.#heads, -1, HEAD_DIM]),
-    ])
+    const isOfFirst = this.#form.stateAxis !== undefined
+    const rest = isOfFirst ? [g.unsqueeze(total, 0), g.ints([HEAD_DIM])] : [part(2, 4)]
+    const wide = g.op('Concat', [part(0, 2), g.ints([copies]), ...rest], { axis: 0 })
+    const joined = [g.ints([1, this.#heads]), ...rest]
+    const sizes = isOfFirst ? g.op('Concat', joined, { axis: 0 }) : g.ints([0, this.#heads, -1, HEAD_DIM])
+    return g.op('Reshape', [g.op('Expand', [g.unsqueeze(heads, 2), wide]), sizes])
   }
 
   #fused(

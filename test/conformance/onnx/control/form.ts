@@ -73,6 +73,11 @@ export interface DecoderForm {
   readonly joinsHeads?: boolean
   /** Name of the mask's axis of positions. Default: `past + tokens`. */
   readonly maskAxis?: string
+  /**
+   * Name of a state's axis of positions. Where it is given, sizes of all layers are made of the first state,
+   * as torch's exporter makes them. Default: `past` for all.
+   */
+  readonly stateAxis?: (place: StatePlace) => string
   /** Angles of the tokens, [1, tokens, turned / 2]. Gets positions times frequencies. */
   readonly angles?: (g: Nodes, angles: string, places: Places) => string
   /** Base of the rotation at a position; one base unless a table changes it. */

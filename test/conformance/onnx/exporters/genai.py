@@ -4,12 +4,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 
 import floats
 from models import save_model
 from jobs import run_jobs
 
+# Versions write different graphs, and each needs a transformers of its time.
+VERSION = ".".join(version("onnxruntime-genai").split(".")[:2])
 # family: precision, target, what the builder is told besides
 F32 = ("llama", "llama-3", "smollm2", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "phi3-long", "mistral",
        "mistral-window", "granite", "olmo", "smollm3", "olmo2")
@@ -39,12 +42,12 @@ def build(target, family, precision, provider, options):
             raise RuntimeError((made.stderr.strip().splitlines() or ["the builder ended"])[-1])
     shutil.rmtree(target / "cache_dir", ignore_errors=True)
     form = " ".join([precision, provider, *options])
-    floats.write(target, exporter="onnxruntime-genai", family=family, form=form, kind=KINDS.get(precision, precision))
+    floats.write(target, exporter=f"onnxruntime-genai {VERSION}", family=family, form=form, kind=KINDS.get(precision, precision))
 
 
 def name_of(family, precision, provider, options):
     words = [family, precision, *([provider] if provider != "cpu" else []), *options]
-    return "genai-" + "-".join(words).replace("=", "-").replace("/", "-")
+    return f"genai{VERSION}-" + "-".join(words).replace("=", "-").replace("/", "-")
 
 
 if __name__ == "__main__":

@@ -8,8 +8,10 @@ import type { Export } from './folder.ts'
 import { bounds, largestRelative, type Verdict, verdictOf } from './verdict.ts'
 
 export async function judgeExport({ meta, sources, tokens, logits, floats }: Export): Promise<Verdict> {
+  // A graph may rotate texts of more tokens by other frequencies, and a plan does by its context.
+  const options = (weights: 'f32' | 'auto') => ({ weights, contextLength: tokens.length })
   const rows = async (weights: 'f32' | 'auto') =>
-    withModel(await openGraph(sources, { bfloats: weights === 'auto' }), { weights }, (built) =>
+    withModel(await openGraph(sources, { bfloats: weights === 'auto' }), options(weights), (built) =>
       stepsOf(built, tokens, meta.prompt),
     )
   try {

@@ -71,7 +71,8 @@ def dynamo(target, family, opset, attention, kind):
     shapes = ({0: auto, 1: auto}, {0: auto, 1: auto}, {0: auto, 1: auto}, tuple({0: auto, 2: auto} for _ in inputs[3:]))
     with torch.no_grad():
         torch.onnx.export(Step(model), inputs, str(target / "model.onnx"), dynamo=True, opset_version=opset,
-                          input_names=given, output_names=made, dynamic_shapes=shapes, external_data=False)
+                          input_names=given, output_names=made, dynamic_shapes=shapes, external_data=False,
+                          verbose=False)
     write(target, "torch dynamo", family, opset, attention, kind)
 
 
