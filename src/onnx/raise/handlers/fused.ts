@@ -40,7 +40,9 @@ export function headsOf(t: Translator, node: Node, index: number, count: number)
       throw unclaimed(node, `it reads rows of ${meaning.count} heads as ${count} heads`)
     return { ...meaning, axes: 'bthd' }
   }
-  if (meaning !== undefined) return meaning.axes === 'bhtd' || meaning.axes === 'bthd' ? meaning : undefined
+  // In four axes, heads come before tokens.
+  const isApart = t.types.get(node.inputs[index] ?? '')?.dims?.length === 4
+  if (meaning !== undefined) return meaning.axes === (isApart ? 'bhtd' : 'bthd') ? meaning : undefined
   if (!t.isRows(node, index) || count === 0) return undefined
   return asHeads(node, t.rows(node, index), count)
 }
@@ -59,7 +61,7 @@ const PAST_KEY = 4
 const PAST_VALUE = 5
 
 export const attention: Handler = async (t, node) => {
-  const isFlat = t.isRows(node, QUERY)
+  const isFlat = t.types.get(node.inputs[QUERY] ?? '')?.dims?.length === 3
   const counts = [
     intOf(node, 'q_num_heads', 0),
     intOf(node, 'kv_num_heads', 0),
@@ -67,8 +69,6 @@ export const attention: Handler = async (t, node) => {
   ]
   const [q, k, v] = [QUERY, KEY, VALUE].map((index) => headsOf(t, node, index, counts[index]!))
   if (q === undefined || k === undefined || v === undefined) return false
-  if (intOf(node, 'qk_matmul_output_mode', 0) !== 0 || (node.outputs[3] ?? '') !== '')
-    throw unclaimed(node, 'its scores are an output')
   for (const name of ['left_window_size', 'right_window_size'])
     if (intOf(node, name, -1) >= 0) throw unclaimed(node, `it has a window of its own (${name})`)
   if (hasInput(node, 6)) throw unclaimed(node, 'it is told how many positions count')

@@ -44,6 +44,12 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['the same in two layers, with rotations of a part', { ...BY_HEAD, layers: 2, turned: 8 }, SHORT],
   ['the same with rotations of a quarter of each head', { ...BY_HEAD, turned: 4 }, SHORT],
   ['the same without a cache', { ...BY_HEAD, hasState: false, turned: 8 }, SHORT],
+  ['Attention on rows', { ...TWO, attention: 'standard', places: 'op' }, SHORT],
+  ['the same in a window', { attention: 'standard', places: 'op', seen: windowOf(9) }, [8, 9, 12, 20]],
+  ['the same that is causal', { ...TWO, attention: 'standard', places: 'op', isCausal: true }, SHORT],
+  ['the same without a cache', { attention: 'standard', hasState: false, isCausal: true }, SHORT],
+  ['the same with scores that nobody reads', { attention: 'standard', givesScores: true }, SHORT],
+  ['the same with a cap', { attention: 'standard', cap: 0.5 }, SHORT],
   ['heads that Tile copies', { ...TWO, copies: 'tile' }, SHORT],
   ['heads that a list of numbers copies', { ...TWO, copies: 'gather' }, SHORT],
   ['one head that Tile copies', { heads: 4, copies: 'tile heads' }, SHORT],
@@ -152,6 +158,11 @@ test.each<[string, DecoderForm, RegExp]>([
     /reads input_ids of shape \[batch, tokens\] \(ids\), .* an If is read on a constant, on use_cache_branch/,
   ],
   [
+    'heads that Attention reads as tokens',
+    { attention: 'standard', hasState: false, isCausal: true, heads: 2, kvHeads: 2, edit: tokensAsHeads },
+    /\(heads\), and no step has it in this form: attention is that of tokens/,
+  ],
+  [
     'tokens of an encoder',
     { hasState: false, seen: everything },
     /lets token 0 see token 1, where masks are causal/,
@@ -206,6 +217,18 @@ test.each<[string, DecoderForm, RegExp]>([
 
 function from(by: 'total' | 'tokens' | 'past', size: number): NonNullable<DecoderForm['isLong']> {
   return (g, places) => g.op('Greater', [places[by], g.int(size)])
+}
+
+/** Heads [batch, tokens, heads, numbers], where Attention has heads before tokens. */
+function tokensAsHeads(g: Nodes): void {
+  g.replace(
+    ({ op }) => op === 'Attention',
+    ({ inputs, outputs }) => {
+      const heads = inputs.map((name) => g.op('Reshape', [name, g.ints([0, 0, 2, 16])]))
+      const [made = ''] = g.node('Attention', heads, ['apart'], { is_causal: 1 })
+      g.node('Reshape', [made, g.ints([0, 0, -1])], outputs)
+    },
+  )
 }
 
 /** Embeddings that an If on the length chooses, as a merged decoder does without its usual input. */

@@ -69,7 +69,8 @@ class Decoder {
     g.node('MatMul', [this.#norm(x), this.#head(table, vocab)], ['logits'])
     const values = this.#values()
     this.#form.edit?.(g)
-    return modelBytes({ ...values, nodes: g.nodes, constants: g.constants })
+    const graph = { ...values, nodes: g.nodes, constants: g.constants }
+    return modelBytes(graph, this.#form.attention === 'standard' ? 23 : 17)
   }
 
   #head(table: string, vocab: number): string {
@@ -179,7 +180,7 @@ class Decoder {
     const g = this.#g
     const isByHead = this.#form.merged === 'by-head'
     const parts = isByHead ? this.#byHead(x) : this.#products(x, [heads, kv, kv])
-    const isFused = this.#form.attention === 'multi-head' || this.#form.attention === 'group'
+    const isFused = this.#form.attention !== undefined && this.#form.attention !== 'primitive'
     const made = isFused ? this.#fused(layer, parts, control) : this.#primitive(layer, parts, control)
     if (this.#form.blocks !== undefined) return this.#inBlocks(made, heads, this.#form.blocks)
     return g.op('MatMul', [made, this.#matrix(heads, HIDDEN)])
@@ -372,6 +373,7 @@ class Decoder {
     const kinds = ['key', 'value'] as const
     const pasts = kinds.map((kind) => pastName(this.#form.pastOf?.({ layer, kind }) ?? { layer, kind }))
     const made = [`attended_${layer}`, ...kinds.map((kind) => `joined_${layer}_${kind}`)]
+    if (this.#form.attention === 'standard') return this.#standard(layer, [q, k, v], mask, pasts)
     if (!this.#hasState) {
       const attributes = { num_heads: this.#heads }
       return g.node(
@@ -400,6 +402,30 @@ class Decoder {
       ...(this.#form.window !== undefined && { local_window_size: this.#form.window }),
     }
     return g.node('GroupQueryAttention', inputs, made, attributes, MICROSOFT)[0]!
+  }
+
+  /** Outputs that nothing reads are left out, or named. */
+  #standard(layer: number, rows: readonly string[], mask: string, pasts: readonly string[]): string {
+    const { isCausal = false, givesScores = false, cap } = this.#form
+    const kinds = ['key', 'value'] as const
+    const joined = kinds.map((kind) => `joined_${layer}_${kind}`)
+    if (this.#hasState)
+      for (const [index, kind] of kinds.entries())
+        this.#presents.set(presentName({ layer, kind }), joined[index]!)
+    const inputs = [...rows, isCausal ? '' : mask, ...(this.#hasState ? pasts : [])]
+    const outputs = [
+      `attended_${layer}`,
+      ...(this.#hasState ? joined : givesScores ? ['', ''] : []),
+      ...(givesScores ? [`scores_${layer}`] : []),
+    ]
+    const attributes = {
+      q_num_heads: this.#heads,
+      kv_num_heads: this.#kvHeads,
+      ...(isCausal && { is_causal: 1 }),
+      ...(cap !== undefined && { softcap: { float: cap } }),
+    }
+    while (inputs.at(-1) === '') inputs.pop()
+    return this.#g.node('Attention', inputs, outputs, attributes)[0]!
   }
 
   #lengths(places: Places): [string, string] {

@@ -18,7 +18,8 @@ export interface StatePlace {
 
 /** Functions write nodes and return the name of what they made. */
 export interface DecoderForm {
-  readonly attention?: 'primitive' | 'multi-head' | 'group'
+  /** `standard`: Attention of opset 23 on rows. */
+  readonly attention?: 'primitive' | 'multi-head' | 'group' | 'standard'
   readonly layers?: number
   readonly heads?: number
   readonly kvHeads?: number
@@ -91,6 +92,9 @@ export interface DecoderForm {
   /** `seqlens_k` of GroupQueryAttention, [batch]. */
   readonly lengths?: (g: Nodes, lengths: string, places: Places) => string
   readonly window?: number
+  /** Attention hides later positions by itself and has no mask, and gives its scores out. Default: false. */
+  readonly isCausal?: boolean
+  readonly givesScores?: boolean
   /** GroupQueryAttention has a sink for each head. Default: false. */
   readonly hasSinks?: boolean
   /** Rows between a product and its activation. */

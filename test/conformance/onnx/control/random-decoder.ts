@@ -46,7 +46,7 @@ export function randomDecoder(seed: number, index: number, most: number): Random
 }
 
 function baseOf(random: Random): DecoderForm {
-  const attention = random.pick(['primitive', 'primitive', 'multi-head', 'group'] as const)
+  const attention = random.pick(['primitive', 'primitive', 'multi-head', 'group', 'standard'] as const)
   const isPrimitive = attention === 'primitive'
   const places = isPrimitive
     ? random.pick(['rope', 'rope', 'learned', 'none'] as const)
