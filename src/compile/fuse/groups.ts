@@ -47,6 +47,8 @@ export function squeezedView({ offset, dims, strides }: View): View {
 
 /** Whether a reference reads each element of a value of the group where the group makes it. */
 function isInStep(group: Group, { value, view }: Ref): boolean {
+  // Parts of a value are written where they belong, and not held.
+  if (group.loops.some(({ loop, out }) => loop === 'place' && out === value)) return false
   const made = scopeIn(group, value.dims)
   if (made === undefined) return false
   const own = squeezedView(view)

@@ -12,6 +12,7 @@ import { CODE_HANDLERS } from './codes.ts'
 import { HANDLERS, type Handler, reorganise } from './handlers.ts'
 import { kindOf, Lowering, mappingOf } from './lowering.ts'
 import { PRODUCT_HANDLERS } from './products.ts'
+import { CONV_HANDLERS } from './windows.ts'
 
 /** Whole numbers of other widths would have to wrap. */
 const COMPUTED: readonly DType[] = ['f32', 'f16', 'bf16', 'f64', 'i32', 'i64', 'bool']
@@ -32,7 +33,7 @@ export function lower(graph: Graph): Program {
 }
 
 const ALL: ReadonlyMap<string, Handler> = new Map(
-  Object.entries({ ...HANDLERS, ...PRODUCT_HANDLERS, ...CODE_HANDLERS }),
+  Object.entries({ ...HANDLERS, ...PRODUCT_HANDLERS, ...CONV_HANDLERS, ...CODE_HANDLERS }),
 )
 
 function handlerOf(node: Node): Handler {

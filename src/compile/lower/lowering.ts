@@ -17,7 +17,7 @@ import {
   type Value,
 } from '../loops/program.ts'
 import { arg, type Kind, number, type Tree } from '../loops/tree.ts'
-import { reshaped, transposed } from '../loops/view.ts'
+import { reshaped, sliced, transposed, type View, whole } from '../loops/view.ts'
 
 /** Dtypes whose numbers i32 holds; 64-bit numbers beyond it are limited to it. */
 const WHOLE: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i32', 'i64', 'bool']
@@ -120,14 +120,70 @@ export class Lowering {
    */
   map(node: Node, args: readonly Ref[], tree: Tree, name = '', sizes: readonly number[] = []): Ref {
     const dims = commonDims(args)
+    const perm = this.#asked(name, dims.length) ?? ownOrder(args, dims)
+    return this.#map(node, args, tree, { name, sizes, dims, perm })
+  }
+
+  #map(
+    node: Node,
+    args: readonly Ref[],
+    tree: Tree,
+    {
+      name = '',
+      sizes = [],
+      dims,
+      perm,
+    }: {
+      readonly name?: string
+      readonly sizes?: readonly number[]
+      readonly dims: readonly number[]
+      readonly perm?: readonly number[] | undefined
+    },
+  ): Ref {
     const all = args.map((each) => spreadRef(each, dims))
-    const perm = this.#asked(name, dims.length)
     const turned = perm === undefined ? all : all.map((each) => turnedRef(each, perm))
     const out = this.value(name || node.name, tree.kind, perm?.map((axis) => dims[axis]!) ?? dims)
     const isSpread = args.some((each) => countOf(dimsOf(each)) < countOf(dims))
     const mapping: Mapping = isSpread ? 'one-to-many' : 'one-to-one'
     this.add({ loop: 'map', node: node.name, mapping, out, args: turned, tree, sizes })
     return back(refTo(out), perm)
+  }
+
+  /** A value with a border of one number; `around` has its sizes before and after each axis. */
+  padded(node: Node, ref: Ref, around: readonly (readonly [number, number])[], fill: number): Ref {
+    const own = dimsOf(ref)
+    const dims = own.map((size, axis) => size + around[axis]![0] + around[axis]![1])
+    const { kind } = ref.value
+    const out = this.value(node.name, kind, dims)
+    const place = (from: Ref, at: View): void =>
+      this.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [from], at })
+    let rest = whole(dims)
+    for (const [axis, [before, after]] of around.entries()) {
+      const size = own[axis]!
+      // What is before and after the input along this axis; along the axes before it, only beside the input.
+      for (const [start, count] of [
+        [0, before],
+        [before + size, after],
+      ] as const) {
+        const at = sliced(rest, axis, start, count)
+        if (countOf(at.dims) === 0) continue
+        const border = this.value(node.name, kind, at.dims)
+        const tree = number(fill, kind)
+        this.add({
+          loop: 'map',
+          node: node.name,
+          mapping: 'one-to-many',
+          out: border,
+          args: [],
+          tree,
+          sizes: [],
+        })
+        place(refTo(border), at)
+      }
+      rest = sliced(rest, axis, before, size)
+    }
+    if (countOf(own) > 0) place(ref, rest)
+    return refTo(out)
   }
 
   /** The reduction over some axes, without them. */
@@ -153,7 +209,7 @@ export class Lowering {
 
   /** The elements in row order. */
   copy(node: Node, ref: Ref): Ref {
-    return this.map(node, [ref], arg(0, ref.value.kind))
+    return this.#map(node, [ref], arg(0, ref.value.kind), { dims: dimsOf(ref) })
   }
 
   /**
@@ -222,6 +278,19 @@ const MOST = 2 ** 31 - 1
 /** Files write the largest i64 where they mean "without end". */
 export const limited = (value: number, kind: Kind): number =>
   kind === 'f32' ? value : Math.max(-MOST - 1, Math.min(MOST, Math.trunc(value)))
+
+/**
+ * The order in which the axes of the largest argument lie, if it has all of its value in another order than
+ * the graph's, and no argument as large lies in the graph's order.
+ */
+function ownOrder(args: readonly Ref[], dims: readonly number[]): readonly number[] | undefined {
+  const whole = args.filter((each) => countOf(dimsOf(each)) === countOf(dims))
+  const [first] = whole
+  if (first === undefined || whole.some(isAll) || dimsOf(first).length !== dims.length) return undefined
+  const { value, view } = first
+  const perm = dims.map((_, axis) => axis).sort((a, b) => view.strides[b]! - view.strides[a]! || a - b)
+  return isAll({ value, view: transposed(view, perm) }) ? perm : undefined
+}
 
 const turnedRef = (ref: Ref, perm: readonly number[]): Ref => ({ ...ref, view: transposed(ref.view, perm) })
 

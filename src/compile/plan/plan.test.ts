@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import { bertBytes } from '../../../bench/graphs/bert.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
-import { tensorOf } from '../../onnx/ir/tensor.ts'
 import { readModel } from '../../onnx/read-model.ts'
 import { planGraph } from '../compiled-graph.ts'
 import { randomGraph } from '../testing/random-graph.ts'
@@ -73,20 +72,20 @@ test('a step that would reach outside of a value is refused', () => {
 
 test('a node that is not compiled is refused by its name', () => {
   const node: Node = {
-    name: 'the convolution',
-    op: 'Conv',
+    name: 'the places',
+    op: 'NonZero',
     domain: '',
     version: 17,
-    inputs: ['x', 'w'],
+    inputs: ['x'],
     outputs: ['y'],
     attributes: new Map(),
   }
   const graph = {
-    name: 'conv',
-    inputs: [{ name: 'x', type: { dtype: 'f32', dims: [1, 1, 8] } }] as const,
+    name: 'places',
+    inputs: [{ name: 'x', type: { dtype: 'f32', dims: [8] } }] as const,
     outputs: ['y'],
-    constants: new Map([['w', tensorOf('f32', [1, 1, 3], [1, 2, 3])]]),
+    constants: new Map(),
     nodes: [node],
   }
-  expect(() => planGraph(graph, new Map([['x', [1, 1, 8]]]))).toThrow('the convolution (Conv)')
+  expect(() => planGraph(graph, new Map([['x', [8]]]))).toThrow('the places (NonZero)')
 })

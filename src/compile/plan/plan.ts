@@ -206,13 +206,8 @@ function reportOf(
   const { loops, viewBytes, viewNodes } = program
   const unfusedBytes = loops.reduce((sum, { loop, args, out }) => {
     // Of a table as much is read as is written.
-    const [table, ...rest] = args
-    const read = loop === 'gather' ? bytesOf(out) + values(rest.map(({ value }) => value)) : 0
-    return (
-      sum +
-      bytesOf(out) +
-      (loop === 'gather' ? read : values([table.value, ...rest.map(({ value }) => value)]))
-    )
+    const read = loop === 'gather' ? args.slice(1) : args
+    return sum + bytesOf(out) * (loop === 'gather' ? 2 : 1) + values(read.map(({ value }) => value))
   }, 0)
   const movedBytes = steps.reduce((sum, { call }) => {
     const { read, written } = movedBy(call)

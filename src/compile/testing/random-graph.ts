@@ -138,6 +138,8 @@ class GraphMaker {
       () => this.#product(),
       () => this.#choose(),
       () => this.#gather(),
+      () => this.#conv(),
+      () => this.#pad(),
     ]
     this.#pick(kinds)()
   }
@@ -271,6 +273,43 @@ class GraphMaker {
     const inputs = [value.name, this.#constant(this.#floats([size]))]
     if (this.#random.unit() < 0.5) this.#node('RMSNormalization', inputs, value.dims)
     else this.#node('LayerNormalization', [...inputs, this.#constant(this.#floats([size]))], value.dims)
+  }
+
+  /** Along one or two axes, in groups or not, with borders, strides and dilations. */
+  #conv(): void {
+    const value = this.#value(({ dims }) => (dims.length === 3 || dims.length === 4) && countOf(dims) < 3000)
+    if (value === undefined) return
+    const { name, dims } = value
+    const channels = dims[1]!
+    const sizes = dims.slice(2)
+    const group = this.#pick([1, 1, channels, channels % 2 === 0 ? 2 : 1])
+    const count = group * this.#pick([1, 2, 5])
+    const kernel = sizes.map((size) => Math.min(size, this.#pick([1, 2, 3])))
+    const strides = sizes.map(() => this.#pick([1, 1, 2]))
+    const pads = [...sizes, ...sizes].map(() => this.#pick([0, 1]))
+    const places = sizes.map(
+      (size, at) =>
+        Math.floor((size + pads[at]! + pads[at + sizes.length]! - kernel[at]!) / strides[at]!) + 1,
+    )
+    const filters = this.#constant(this.#floats([count, channels / group, ...kernel], 0.5))
+    const inputs = [
+      name,
+      filters,
+      ...(this.#random.chance(0.5) ? [this.#constant(this.#floats([count]))] : []),
+    ]
+    this.#node('Conv', inputs, [dims[0]!, count, ...places], {
+      group: int(group),
+      strides: ints(strides),
+      pads: ints(pads),
+    })
+  }
+
+  #pad(): void {
+    const { name, dims } = this.#value()!
+    if (dims.length === 0 || countOf(dims) > 2000) return
+    const pads = [...dims, ...dims].map(() => this.#pick([0, 0, 1, 2]))
+    const to = dims.map((size, axis) => size + pads[axis]! + pads[axis + dims.length]!)
+    this.#node('Pad', [name, this.#list(pads), this.#constant(this.#floats([]))], to)
   }
 
   /** By a constant matrix, or by another value, perhaps transposed. */

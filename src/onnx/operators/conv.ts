@@ -14,7 +14,8 @@ import {
 } from '../ir/operator.ts'
 import { countOf, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
 
-interface Axis {
+/** How the window moves along one axis of the input. */
+export interface Axis {
   readonly kernel: number
   readonly stride: number
   readonly dilation: number
@@ -50,7 +51,7 @@ const conv: Operator = define({
 })
 
 /** Undefined if the border depends on an unknown size. */
-function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly number[]): Axis[] | undefined {
+export function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly number[]): Axis[] | undefined {
   const rank = sizes.length
   const ones = sizes.map(() => 1)
   const strides = intsOf(node, 'strides', ones)
