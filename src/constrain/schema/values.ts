@@ -13,11 +13,14 @@ import { type ObjectParts, objectNode } from './objects.ts'
 import { type Schema, SchemaDocument } from './references.ts'
 import { Schemas } from './schemas.ts'
 import { areSchemasApart } from './subtract.ts'
+import { listedValues, mostTaken } from './unique.ts'
 
 /** Most items that `contains` may ask for. */
 const MAX_CONTAINED = 64
 /** Most values of unique items for which a grammar can say which are left. */
 const MAX_PERMUTED = 8
+/** Most listed values of an item, and most items before it, for which it is exact how many may be taken. */
+const MAX_MATCHED = { values: 16, items: 64 }
 /** Most rules: one for each part of a schema and each way of writing it. */
 const MAX_RULES = 1 << 12
 
@@ -137,17 +140,16 @@ class SchemaWriter implements ObjectParts {
   #arrayNode(one: ArrayCase): NodeId {
     const contained = one.contains === undefined ? one : this.#withContained(one, one.contains)
     if (!one.isUnique || one.maxItems < 2) return this.#itemsNode(contained)
-    const listed = this.#listed(one)
-    return listed === undefined || listed.length > MAX_PERMUTED
+    const lists = this.#listed(one)
+    return lists === undefined
       ? this.#itemsNode(this.#withinCounts(contained))
-      : this.#permutedNode(one, listed)
+      : this.#permutedNode(one, lists)
   }
 
   #itemsNode(one: ArrayCase): NodeId {
     const grammar = this.#grammar
-    const { prefix, rest, restWeight, minItems, maxItems } = one
-    const isOpen =
-      rest !== undefined && this.isPossible(rest) && (restWeight !== 'unlikely' || minItems > prefix.length)
+    const { prefix, rest, minItems, maxItems } = one
+    const isOpen = rest !== undefined && this.isPossible(rest) && isRestWritten(one)
     const end = (count: number) =>
       count < minItems || count > maxItems
         ? grammar.never
@@ -204,10 +206,20 @@ class SchemaWriter implements ObjectParts {
   #withinCounts(one: ArrayCase): ArrayCase {
     const { prefix, rest, minItems } = one
     const casesOf = (conjunction: Conjunction) => this.#schemas.cases(conjunction)
-    const rivals = (item: Conjunction, count: number) =>
-      prefix.slice(0, count).filter((other) => !areSchemasApart(item, other, this.#schemas)).length
-    const full = prefix.findIndex((item, at) => countOf(item, casesOf) <= rivals(item, at))
-    const others = rest === undefined ? 0 : countOf(rest, casesOf) - rivals(rest, prefix.length)
+    const cases = prefix.map(casesOf)
+    /** Values that are sure to be left for an item after `count` of the prefix. */
+    const left = (item: Conjunction, count: number) => {
+      const values = listedValues(likely(casesOf(item)), MAX_MATCHED.values)
+      if (values !== undefined && count <= MAX_MATCHED.items) {
+        const canTake = (value: number, at: number) =>
+          cases[at]!.some((other) => this.#schemas.accepts(other, values[value]!))
+        return values.length - mostTaken(values.length, count, canTake)
+      }
+      const rivals = prefix.slice(0, count).filter((other) => !areSchemasApart(item, other, this.#schemas))
+      return countOf(item, casesOf) - rivals.length
+    }
+    const full = prefix.findIndex((item, at) => left(item, at) <= 0)
+    const others = rest === undefined ? 0 : left(rest, prefix.length)
     const most = full < 0 ? prefix.length + Math.max(0, others) : full
     if (minItems > most) {
       this.refuse(
@@ -218,37 +230,54 @@ class SchemaWriter implements ObjectParts {
     return { ...one, maxItems: Math.min(one.maxItems, most) }
   }
 
-  /** The values of items that are listed; undefined if others are allowed. */
-  #listed({ prefix, rest, contains }: ArrayCase): readonly Json[] | undefined {
-    if (prefix.length > 0 || contains !== undefined) return undefined
-    const cases = rest === undefined ? [] : this.#schemas.cases(rest)
-    const values = cases.map((one): readonly Json[] | undefined => {
-      if (one.type === 'literal') return [one.value]
-      if (one.type === 'boolean') return [true, false]
-      return one.type === 'null' ? [null] : undefined
-    })
-    if (values.includes(undefined)) return undefined
-    const listed = values.flatMap((list): readonly Json[] => list ?? [])
-    return [...new Map(listed.map((value) => [canonical(value), value])).values()]
+  /** The values of all items, if they are listed and few; undefined otherwise. */
+  #listed(one: ArrayCase): Listed | undefined {
+    const { prefix, rest, contains } = one
+    if (contains !== undefined) return undefined
+    const written = rest === undefined || !isRestWritten(one) ? [] : [rest]
+    const union = new Map<string, Json>()
+    const lists: (readonly string[])[] = []
+    for (const item of [...prefix, ...written]) {
+      const values = listedValues(likely(this.#schemas.cases(item)), MAX_PERMUTED)
+      if (values === undefined) return undefined
+      for (const value of values) union.set(canonical(value), value)
+      if (union.size > MAX_PERMUTED) return undefined
+      lists.push(values.map(canonical))
+    }
+    return { values: union, prefix: lists.slice(0, prefix.length), rest: lists[prefix.length] ?? [] }
   }
 
   /** Arrays of a few listed values: the node of what may follow depends on those that are left. */
-  #permutedNode({ minItems, maxItems }: ArrayCase, values: readonly Json[]): NodeId {
+  #permutedNode({ minItems, maxItems }: ArrayCase, { values, prefix, rest }: Listed): NodeId {
     const grammar = this.#grammar
     const known = new Map<string, NodeId>()
     const close = grammar.text(']')
-    /** After `count` items, with these left. */
-    const after = (left: readonly Json[], count: number): NodeId =>
-      memo(known, `${left.map((value) => values.indexOf(value)).join()} ${count}`, () => {
+    /** After all values but these, one an item. */
+    const after = (left: readonly string[]): NodeId =>
+      memo(known, left.join(), () => {
+        const count = values.size - left.length
         const end =
           count < minItems ? grammar.never : count === 0 ? close : grammar.seq(space(grammar), close)
         if (count >= maxItems) return end
+        const allowed = prefix[count] ?? rest
         const items = left.map((value, at) => {
-          const written = grammar.seq(literal(grammar, value), after(left.toSpliced(at, 1), count + 1))
+          if (!allowed.includes(value)) return grammar.never
+          const written = grammar.seq(literal(grammar, values.get(value)!), after(left.toSpliced(at, 1)))
           return count === 0 ? written : grammar.seq(comma(grammar), written)
         })
         return grammar.alt(end, ...items)
       })
-    return grammar.seq(grammar.text('['), space(grammar), after(values, 0))
+    return grammar.seq(grammar.text('['), space(grammar), after([...values.keys()]))
   }
 }
+
+/** Canonical texts of the values that each item may be. */
+interface Listed {
+  /** All of them, by their canonical texts. */
+  readonly values: ReadonlyMap<string, Json>
+  readonly prefix: readonly (readonly string[])[]
+  readonly rest: readonly string[]
+}
+
+const isRestWritten = ({ prefix, restWeight, minItems }: ArrayCase): boolean =>
+  restWeight !== 'unlikely' || minItems > prefix.length
