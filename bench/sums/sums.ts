@@ -54,6 +54,6 @@ export const SUMS: readonly Sum[] = [
 /** `refused`: the answer names no other result, but says that it has none. */
 export function verdictOf(answer: string, result: number): 'right' | 'wrong' | 'refused' {
   const numbers = (answer.replaceAll(/(\d),(?=\d{3})/g, '$1').match(/\d+(?:\.\d+)?/g) ?? []).map(Number)
-  if (numbers.includes(result)) return 'right'
+  if (numbers.includes(Math.abs(result))) return 'right'
   return /cannot|could not|can't|not sure|do not know|don't know/i.test(answer) ? 'refused' : 'wrong'
 }

@@ -25,6 +25,8 @@ describe('a question that is a sum', () => {
     ['What is 2 to the power of 10?', '1024'],
     ['What is 5 squared?', '25'],
     ['What is half of 90?', '45'],
+    ['What is 3/4 of 80?', '60'],
+    ['15 - 20', '-5'],
     ['Add 45 and 55.', '100'],
     ['Subtract 18 from 50.', '32'],
     ['Take 18 away from 50, please.', '32'],

@@ -29,7 +29,7 @@ const VERBS: readonly (readonly [RegExp, string])[] = [
 
 const SIGNS: readonly (readonly [RegExp, string])[] = [
   [/\s*(?:%|per ?cent\b)/g, '%'],
-  [/% of\b/g, '% *'],
+  [/(?<=[\d%])\s*of\b/g, ' *'],
   [/\bhalf(?: of)?\b/g, '0.5 *'],
   [/\ba quarter of\b/g, '0.25 *'],
   [/\ba third of\b/g, '1 / 3 *'],
