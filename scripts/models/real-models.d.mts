@@ -7,6 +7,7 @@ export type RealModelName =
   | 'qwen2.5-coder-1.5b'
   | 'tinyllama'
   | 'minimind2'
+  | 'minilm'
 export declare const REAL_MODELS: Readonly<
   Record<
     RealModelName,

