@@ -23,7 +23,10 @@ export interface NetworkOptions {
   readonly signal?: AbortSignal | undefined
   /** Called while files arrive. Default: none. */
   readonly onProgress?: ((event: DownloadProgress) => void) | undefined
-  /** Whether downloads are kept on this device. Default `opfs`: they are kept. */
+  /**
+   * Whether downloads are kept on this device, which only workers can do. Default `opfs`: they are kept where
+   * that works.
+   */
   readonly cache?: 'opfs' | 'none' | undefined
   /**
    * The precision of the graph where a repository has several. Default: the first of `Engine.load`'s order.
