@@ -117,6 +117,19 @@ class Twin:
         weights = self.weights(codes, scales, zeros, 1 << (bits - 1)).reshape(outputs, -1)[:, :inputs]
         self.product(node, weights.T, node.input[5] if len(node.input) > 5 else "")
 
+    def MatMulBnb4(self, node):
+        """Its weights are what it makes of the identity."""
+        inputs = next(each.i for each in node.attribute if each.name == "K")
+        scales = numpy_helper.from_array(self.moved(self.array(node.input[2])), node.input[2])
+        ends = [helper.make_tensor_value_info(name, F32, None) for name in (node.input[0], node.output[0])]
+        graph = helper.make_graph([node], "part", ends[:1], ends[1:], [self.stored(node.input[1]), scales])
+        opsets = [each for each in self.model.opset_import]
+        if not any(each.domain == node.domain for each in opsets):
+            opsets.append(helper.make_opsetid(node.domain, 1))
+        part = helper.make_model(graph, opset_imports=opsets, ir_version=self.model.ir_version)
+        rows = {node.input[0]: np.eye(inputs, dtype=np.float32)}
+        self.product(node, reference.session_of(part).run(None, rows)[0])
+
     def GatherBlockQuantized(self, node):
         has = {each.name: helper.get_attribute_value(each) for each in node.attribute}
         codes, bits = self.array(node.input[0]), has.get("bits", 4)
