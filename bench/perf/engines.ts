@@ -67,7 +67,14 @@ export const ENGINES: readonly EngineKind[] = [
     model: 'onnx-f32-bf16',
     ...SHORT,
   },
-  { name: 'halfbyte-f16', title: 'Halfbyte, GGUF in F16', place: 'page', model: 'gguf-f16', ...SHORT },
+  {
+    name: 'halfbyte-f16',
+    title: 'Halfbyte, GGUF in F16',
+    place: 'page',
+    model: 'gguf-f16',
+    ...SHORT,
+    rounds: 5,
+  },
   ...(['genai-int4', 'tjs-q8', 'optimum-f16', 'optimum-f32'] as const).map(
     (form): EngineKind => ({
       name: `halfbyte-${form}`,
@@ -75,6 +82,7 @@ export const ENGINES: readonly EngineKind[] = [
       place: 'page',
       model: `onnx-${form}`,
       ...SHORT,
+      rounds: 5,
     }),
   ),
   {

@@ -59,7 +59,9 @@ export function eightBit(q4: Uint8Array, k: number): EightBit {
 export function eightBits(values: Float32Array): { readonly codes: Int8Array; readonly scale: number } {
   const most = values.reduce((found, value) => Math.max(found, Math.abs(value)), 0)
   const inverse = most === 0 ? 0 : 127 / most
-  return { codes: Int8Array.from(values, (value) => Math.round(value * inverse)), scale: most / 127 }
+  const codes = new Int8Array(values.length)
+  for (let index = 0; index < values.length; index++) codes[index] = Math.round(values[index]! * inverse)
+  return { codes, scale: most / 127 }
 }
 
 /** The weights themselves, in their order. */
