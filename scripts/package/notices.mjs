@@ -18,17 +18,16 @@ export function packageFolder(id) {
   return folder
 }
 
-/** A plugin that writes down the packages whose code is in the scripts of the build `name`. */
+/**
+ * A plugin that writes down the packages that the build `name` reads. A package of which only parts of others
+ * remain, as of `lit`, counts too.
+ */
 export const recordPackages = (name) => ({
   name: 'halfbyte:record-packages',
-  generateBundle(_options, bundle) {
-    const folders = Object.values(bundle)
-      .filter(({ type }) => type === 'chunk')
-      .flatMap(({ modules }) => Object.entries(modules))
-      .filter(([, { renderedLength }]) => renderedLength > 0)
-      .map(([id]) => packageFolder(id))
+  generateBundle() {
+    const folders = [...this.getModuleIds()].map(packageFolder).filter(Boolean)
     mkdirSync(LISTS, { recursive: true })
-    writeFileSync(join(LISTS, `${name}.json`), JSON.stringify([...new Set(folders)].filter(Boolean)))
+    writeFileSync(join(LISTS, `${name}.json`), JSON.stringify([...new Set(folders)]))
   },
 })
 
