@@ -1,5 +1,5 @@
-# Exports of torch itself. In: a folder. Out: a folder in it for each family, exporter (of torch.export, or by
-# tracing), opset and attention, with the logits of ONNX Runtime. `python torch_export.py FOLDER [NAME...]`
+# Exports of torch.export. In: a folder. Out: a folder in it for each family, opset and attention, with the
+# logits of ONNX Runtime. `python torch_export.py FOLDER [NAME...]`
 import shutil
 import sys
 from pathlib import Path
@@ -20,10 +20,6 @@ DYNAMO += [(family, 18, "sdpa", "f32") for family in ("starcoder2", "granite", "
 DYNAMO += [("llama", 20, "eager", "f32"), ("llama", 23, "eager", "f32")]
 DYNAMO += [("llama", 18, "sdpa", "f16"), ("llama", 23, "sdpa", "f16"), ("llama", 18, "sdpa", "bf16"),
            ("qwen3", 23, "sdpa", "bf16")]
-TRACED = [(family, 17, attention, "f32") for attention in ("sdpa", "eager") for family in ("llama", "qwen2")]
-TRACED += [(family, 17, "sdpa", "f32") for family in ("starcoder2", "olmo2", "smollm3")]
-TRACED += [("gemma2-capped", 17, "eager", "f32"), ("gemma3", 17, "eager", "f32"), ("llama", 17, "sdpa", "f16"),
-           ("llama", 14, "sdpa", "f32")]
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -56,11 +52,11 @@ def parts_of(model, dtype):
     return inputs, given, ["logits", *(f"present.{name}" for name in names)]
 
 
-def write(target, exporter, family, opset, attention, kind):
+def write(target, family, opset, attention, kind):
     form = f"{kind} opset {opset} {attention}"
     save_tokenizer(target)
     how = reference.write if kind == "f32" else floats.write
-    how(target, exporter=exporter, family=family, form=form, kind=kind)
+    how(target, exporter="torch dynamo", family=family, form=form, kind=kind)
 
 
 def dynamo(target, family, opset, attention, kind):
@@ -73,27 +69,11 @@ def dynamo(target, family, opset, attention, kind):
         torch.onnx.export(Step(model), inputs, str(target / "model.onnx"), dynamo=True, opset_version=opset,
                           input_names=given, output_names=made, dynamic_shapes=shapes, external_data=False,
                           verbose=False)
-    write(target, "torch dynamo", family, opset, attention, kind)
-
-
-def traced(target, family, opset, attention, kind):
-    target.mkdir(parents=True, exist_ok=True)
-    model = model_of(family, attention, TYPES[kind])
-    inputs, given, made = parts_of(model, TYPES[kind])
-    axes = {name: {0: "batch", 1: "tokens"} for name in ("input_ids", "position_ids", "logits")}
-    axes["attention_mask"] = {0: "batch", 1: "total"}
-    axes |= {name: {0: "batch", 2: "past"} for name in given[3:]}
-    axes |= {name: {0: "batch", 2: "total"} for name in made[1:]}
-    with torch.no_grad():
-        torch.onnx.export(Step(model), inputs, str(target / "model.onnx"), dynamo=False, opset_version=opset,
-                          input_names=given, output_names=made, dynamic_axes=axes)
-    write(target, "torch traced", family, opset, attention, kind)
-
-
-def jobs_of(start, make, jobs):
-    return [(f"{start}{opset}-{family}-{attention}-{kind}", make, (family, opset, attention, kind))
-            for family, opset, attention, kind in jobs]
+    write(target, family, opset, attention, kind)
 
 
 if __name__ == "__main__":
-    run_jobs(Path(sys.argv[1]), sys.argv[2:], [*jobs_of("dynamo", dynamo, DYNAMO), *jobs_of("traced", traced, TRACED)])
+    run_jobs(Path(sys.argv[1]), sys.argv[2:], [
+        (f"dynamo{opset}-{family}-{attention}-{kind}", dynamo, (family, opset, attention, kind))
+        for family, opset, attention, kind in DYNAMO
+    ])
