@@ -21,6 +21,8 @@ export interface NoteValues {
   'trained-context': { readonly tokens: number; readonly asked: number }
   /** The graph of an ONNX file is known to be right for fewer tokens. */
   'proven-context': { readonly tokens: number; readonly asked: number }
+  /** LongRoPE rotates texts of up to so many tokens like longer ones, because the context is longer. */
+  'long-rotation': { readonly tokens: number; readonly context: number }
   /** The model's files have sampling settings that are not possible. */
   'ignored-sampling': { readonly settings: string }
   /** `weights: 'w4_channel'` rounds matrices again whose weights the file has in groups. */

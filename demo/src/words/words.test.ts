@@ -41,6 +41,7 @@ const VALUES: { readonly [Code in NoteCode]: Extract<EngineNote, { code: Code }>
   'failed-shards': { reason: 'why' },
   'trained-context': { tokens: 1, asked: 2 },
   'proven-context': { tokens: 1, asked: 2 },
+  'long-rotation': { tokens: 1, context: 2 },
   'ignored-sampling': { settings: 'temperature -1' },
   'coarser-scales': { matrices: 7 },
   'unreadable-template': { reason: 'why' },

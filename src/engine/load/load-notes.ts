@@ -1,5 +1,6 @@
 // Notes of a load. In: what was asked for, what the files hold. Out: what the load does otherwise.
 import type { PackedEncoding } from '../../abi/encodings.ts'
+import type { ModelConfig } from '../../arch/config/config.ts'
 import type { Weights } from '../../arch/tensors/names.ts'
 import type { EngineNote } from '../../base/engine-notes.ts'
 import { isFloat } from '../../weights/choose-encoding.ts'
@@ -24,6 +25,24 @@ export function provenContext(asked: number, tokens: number): EngineNote[] {
         `the context has ${tokens} tokens instead of ${asked}, because the graph of the file may change after ` +
         'them; halfbyte inspect --plan names the node',
       values: { tokens, asked },
+    },
+  ]
+}
+
+/** LongRoPE has a rotation for short texts and one for long ones, and a context has one of them throughout. */
+export function longRotation({ rope, localRope }: ModelConfig, context: number): EngineNote[] {
+  const lengths = [rope, localRope].map((each) =>
+    each?.scaling?.type === 'longrope' ? each.scaling.originalContextLength : Number.POSITIVE_INFINITY,
+  )
+  const tokens = Math.min(...lengths)
+  if (context <= tokens) return []
+  return [
+    {
+      code: 'long-rotation',
+      text:
+        `texts of up to ${tokens} tokens are rotated like longer ones, because the context has ${context} tokens; ` +
+        `a contextLength of ${tokens} rotates them as the model was trained`,
+      values: { tokens, context },
     },
   ]
 }

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { PackedEncoding } from '../../abi/encodings.ts'
-import type { Family, ModelConfig } from '../../arch/config/config.ts'
+import type { Family, ModelConfig, RopeConfig } from '../../arch/config/config.ts'
 import { FAMILIES } from '../../arch/families.ts'
 import { roleOf } from '../../arch/tensors/names.ts'
 import { expectedTensors } from '../../arch/tensors/tensor-names.ts'
@@ -102,8 +102,12 @@ async function outcome(config: ModelConfig, packed: readonly PackedEncoding[] = 
 }
 
 /** The sampling defaults and the notes of a model with random shapes and these settings in its files. */
-async function preparedWith(generationConfig: MetaObject, contextLength?: number) {
-  const config: ModelConfig = { ...BASE, family: 'llama', ...PARTS['llama'] }
+async function preparedWith(
+  generationConfig: MetaObject,
+  contextLength?: number,
+  rope: RopeConfig = BASE.rope,
+) {
+  const config: ModelConfig = { ...BASE, family: 'llama', ...PARTS['llama'], rope }
   const shapes = [...expectedTensors('hbm', config)].map(({ place, shape }) => [place.tensor, shape] as const)
   const file = { ...hbmFile(config), tensors: new Map(), generationConfig }
   const { sampling, notes } = await prepareModel(withTensors(file, Object.fromEntries(shapes)), {
@@ -131,6 +135,18 @@ test('what differs from what was asked for stands in notes', async () => {
       values: { settings: 'temperature -1' },
     },
   ])
+})
+
+test('a context that is longer than the short texts of LongRoPE is noted', async () => {
+  const factors = { shortFactors: Array(8).fill(1), longFactors: Array(8).fill(2), magnitude: 1 }
+  const scaling = { type: 'longrope', originalContextLength: 16, ...factors } as const
+  const notesAt = async (context: number) =>
+    (await preparedWith({}, context, { ...BASE.rope, scaling })).notes.map(({ code, values }) => ({
+      code,
+      values,
+    }))
+  expect(await notesAt(16)).toEqual([])
+  expect(await notesAt(17)).toEqual([{ code: 'long-rotation', values: { tokens: 16, context: 17 } }])
 })
 
 /** The codes of the notes of a small Llama whose matrices the file stores as `form`. */

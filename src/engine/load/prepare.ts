@@ -31,7 +31,7 @@ import type { Plan } from '../../graph/plan/plan.ts'
 import { shardGraph } from '../../graph/shard/shard.ts'
 import { adaptWeights, type ScaledAdapter } from '../../weights/adapt.ts'
 import { chooseEncoding, type WeightPolicy } from '../../weights/choose-encoding.ts'
-import { coarserScales, provenContext, refusedSampling, shorterContext } from './load-notes.ts'
+import { coarserScales, longRotation, provenContext, refusedSampling, shorterContext } from './load-notes.ts'
 
 /** The dtypes of each weight. The experts of a layer are one weight, however each of them is stored. */
 function encodings(
@@ -255,6 +255,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
       ...(contextLength < mostPositions
         ? shorterContext(options.contextLength, contextLength)
         : provenContext(options.contextLength ?? DEFAULT_CONTEXT, contextLength)),
+      ...longRotation(config, contextLength),
       ...refusedSampling(refused),
       ...coarserScales(weights, encodingOf),
     ],
