@@ -12,6 +12,7 @@ import { measureCostsCommand } from './commands/measure-costs.ts'
 import { pruneCommand } from './commands/prune.ts'
 import { quantizeCommand } from './commands/quantize.ts'
 import { runCommand } from './commands/run.ts'
+import { serveCommand } from './commands/serve.ts'
 import { tokenizeCommand } from './commands/tokenize.ts'
 import { EMBEDDED_NAMES, packageVersion } from './options.ts'
 import { report } from './terminal/failure.ts'
@@ -24,6 +25,7 @@ const program = new Command('halfbyte')
 const commands = [
   generateCommand(),
   chatCommand(),
+  serveCommand(),
   modelsCommand(),
   inspectCommand(),
   tokenizeCommand(),

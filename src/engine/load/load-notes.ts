@@ -29,7 +29,7 @@ export function provenContext(asked: number, tokens: number): EngineNote[] {
   ]
 }
 
-/** LongRoPE has a rotation for short texts and one for long ones, and a context has one of them throughout. */
+/** LongRoPE has one rotation for short texts and another for long ones. A context has one of the two. */
 export function longRotation({ rope, localRope }: ModelConfig, context: number): EngineNote[] {
   const lengths = [rope, localRope].map((each) =>
     each?.scaling?.type === 'longrope' ? each.scaling.originalContextLength : Number.POSITIVE_INFINITY,
