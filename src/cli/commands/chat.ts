@@ -1,12 +1,13 @@
 // `halfbyte chat`: answers lines that are typed in a terminal, or piped. Ctrl-C stops an answer; twice exits.
 import { createInterface } from 'node:readline/promises'
 import { Command } from 'commander'
-import type { Generation } from '../../api/types.ts'
+import type { Generation, Session } from '../../api/types.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { openEngine } from '../command-engine.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
 import { type SamplerFlags, samplerFlags, withSamplerOptions } from '../sampler-flags.ts'
-import { errorLine, interruptible, replyPiece } from '../terminal/failure.ts'
+import { runChatCommand } from '../terminal/chat-commands.ts'
+import { dimmed, errorLine, interruptible, replyPiece, visible } from '../terminal/failure.ts'
 import { offer } from '../terminal/offer.ts'
 
 interface ChatFlags extends EngineFlags, SamplerFlags {
@@ -20,7 +21,7 @@ const TWICE_MS = 1500
 export function chatCommand(): Command {
   const command = new Command('chat')
     .description(
-      'Talk to a model. Ctrl-C stops an answer; pressed twice it exits, like Ctrl-D. Piped lines are answered too.',
+      'Talk to a model. Ctrl-C stops an answer; pressed twice it exits, like Ctrl-D. Piped lines are answered too. /help lists the commands of a conversation.',
     )
     .argument('<model>', MODEL)
     .option('--system <text>', 'instructions for the model')
@@ -39,7 +40,7 @@ async function chat(model: string, flags: ChatFlags): Promise<void> {
   const session = engine.createSession({ system: flags.system })
   const options = { ...samplerFlags(flags), maxTokens: flags.maxTokens }
   const answer: Answer = (line, signal) => session.send(line, { ...options, signal })
-  if (process.stdin.isTTY && process.stdout.isTTY) await talk(answer)
+  if (process.stdin.isTTY && process.stdout.isTTY) await talk(session, answer)
   else await interruptible((signal) => answerLines(answer, signal))
 }
 
@@ -53,7 +54,7 @@ async function answerLines(answer: Answer, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
 }
 
-async function talk(answer: Answer): Promise<void> {
+async function talk(session: Session, answer: Answer): Promise<void> {
   // While a terminal is read, Ctrl-C goes to readline; otherwise it reaches the process as a signal.
   const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' })
   let running: Generation | undefined
@@ -75,9 +76,12 @@ async function talk(answer: Answer): Promise<void> {
   terminal.prompt()
   for await (const line of terminal) {
     if (line.trim() !== '' && !isOver) {
-      running = answer(line)
-      await printTurn(running)
-      running = undefined
+      const told = await commandResult(line, session)
+      if (told === undefined) {
+        running = answer(line)
+        await printTurn(running)
+        running = undefined
+      } else process.stdout.write(`${visible(told)}\n`)
     }
     if (isOver) break
     terminal.prompt()
@@ -85,13 +89,20 @@ async function talk(answer: Answer): Promise<void> {
   process.stdout.write('\n')
 }
 
+/** A command that fails, for example because a disk is full, does not end the conversation. */
+const commandResult = (line: string, session: Session): Promise<string | undefined> =>
+  runChatCommand(line, session).catch((error) => {
+    if (!isHalfbyteError(error)) throw error
+    return errorLine(error)
+  })
+
 /** A prompt that no longer fits leaves the conversation unchanged; other errors end it. */
 async function printTurn(generation: Generation): Promise<void> {
   try {
     await print(generation)
     const { finishReason, timings } = await generation.result
     const rate = timings.decodeTokensPerSecond.toFixed(1)
-    process.stdout.write(`\n\x1b[2m[${finishReason}, ${rate} tokens/s]\x1b[22m\n`)
+    process.stdout.write(`\n${dimmed(`[${finishReason}, ${rate} tokens/s]`)}\n`)
   } catch (error) {
     if (!isHalfbyteError(error) || error.code !== 'context-overflow') throw error
     process.stdout.write(`${errorLine(error)}\n`)

@@ -14,6 +14,14 @@ const startEndless = () =>
   start('generate', model, '--raw', '--prompt', 'ab', '--max-tokens', '16000', '--temperature', '0')
 
 describe.concurrent('generate', () => {
+  test('reads a prompt from stdin', async () => {
+    const options = ['--raw', '--temperature', '0', '--max-tokens', '12']
+    const piped = await ended(start('generate', model, ...options, '--prompt', '-'), 'ab')
+    const given = await halfbyte('generate', model, ...options, '--prompt', 'ab')
+    expect(piped).toEqual(given)
+    expect(given).toMatchObject({ code: 0, out: expect.stringMatching(/\S/) })
+  })
+
   test('prints one JSON object with what it promises, the same on one thread and on two', async () => {
     const runs = await Promise.all(
       ['1', '2'].map((threads) => halfbyte('generate', model, ...GREEDY, '--threads', threads, '--json')),

@@ -2,6 +2,7 @@
 import { Command } from 'commander'
 import type { GenerationResult } from '../../api/types.ts'
 import { openEngine } from '../command-engine.ts'
+import { readText } from '../files.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
 import {
   type ConstraintFlags,
@@ -26,7 +27,7 @@ export function generateCommand(): Command {
   const command = new Command('generate')
     .description('Continue a prompt.')
     .argument('<model>', MODEL)
-    .requiredOption('--prompt <text>', 'what to say, or with --raw what to continue')
+    .requiredOption('--prompt <text>', 'what to say, or with --raw what to continue; - reads it from stdin')
     .option('--max-tokens <n>', 'most tokens to generate', whole(1), 128)
     .option(
       '--stop <text>',
@@ -45,6 +46,7 @@ export function generateCommand(): Command {
 async function generate(model: string, flags: GenerateFlags, signal: AbortSignal): Promise<void> {
   const started = performance.now()
   const constraint = await constraintOptions(flags)
+  const prompt = flags.prompt === '-' ? await readText(undefined) : flags.prompt
   await using engine = await openEngine(model, flags, signal)
   const loadMs = performance.now() - started
   const options = {
@@ -56,9 +58,7 @@ async function generate(model: string, flags: GenerateFlags, signal: AbortSignal
     signal,
   }
   const generation =
-    flags.raw === true
-      ? engine.complete(flags.prompt, options)
-      : engine.createSession().send(flags.prompt, options)
+    flags.raw === true ? engine.complete(prompt, options) : engine.createSession().send(prompt, options)
   if (flags.json === true) {
     const result = await generation.result
     const { totalBytes } = await engine.memory()

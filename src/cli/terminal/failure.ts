@@ -14,10 +14,15 @@ export const visible = (text: string): string =>
 /** For names. Line breaks are escaped too, so that a name cannot look like another line. */
 export const visibleLine = (text: string): string => visible(text).replaceAll('\n', '\\n')
 
+/** Dimmed for a terminal that has styles, unless `NO_COLOR` asks for none. */
+export function dimmed(text: string, { NO_COLOR = '', TERM }: NodeJS.ProcessEnv = process.env): string {
+  return NO_COLOR !== '' || TERM === 'dumb' ? text : `\x1b[2m${text}\x1b[22m`
+}
+
 /** A piece of a reply. A terminal has the thought dimmed; pipes and files get the answer alone, unchanged. */
 export function replyPiece({ text, reasoning }: Pick<TextChunk, 'text' | 'reasoning'>): string {
   if (!process.stdout.isTTY) return text
-  return reasoning === undefined ? visible(text) : `\x1b[2m${visible(reasoning)}\x1b[22m`
+  return reasoning === undefined ? visible(text) : dimmed(visible(reasoning))
 }
 
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -12,7 +12,7 @@ export const clearProgress = (): void => overwrite('')
 
 /** Replaces the terminal's last line. */
 export function overwrite(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
+  if (process.stderr.isTTY && process.env['TERM'] !== 'dumb') process.stderr.write(`\r\x1b[K${text}`)
 }
 
 function describe(event: LoadProgress): string {

@@ -5,7 +5,13 @@ import { ggufFile } from '../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { ended, halfbyte, model, path, start } from '../testing/program.ts'
-import { errorLine, visible, visibleLine } from './failure.ts'
+import { dimmed, errorLine, visible, visibleLine } from './failure.ts'
+
+test('text is dimmed unless NO_COLOR or a dumb terminal forbid it', () => {
+  expect(dimmed('thought', { TERM: 'xterm', NO_COLOR: '' })).toBe('\x1b[2mthought\x1b[22m')
+  expect(dimmed('thought', { TERM: 'xterm', NO_COLOR: '1' })).toBe('thought')
+  expect(dimmed('thought', { TERM: 'dumb' })).toBe('thought')
+})
 
 test('control characters and turns of direction are written out, line breaks and tabs stay', () => {
   expect(visible('a\tb\nc\x1b[2J\x9b2J\r\x7f\u202edcba')).toBe(
