@@ -21,7 +21,7 @@ export const shortExport = (name: string): Uint8Array => shortened(exported(name
 const SEED = 26
 /** Decoders of this seed that load: three kinds of attention, windows, slopes, tables, states that move. */
 export const DECODERS = [
-  0, 1, 3, 6, 9, 10, 11, 14, 15, 16, 20, 25, 27, 30, 33, 42, 44, 45, 46, 47, 49, 54, 59,
+  0, 1, 2, 3, 6, 9, 11, 13, 15, 16, 17, 18, 21, 22, 26, 27, 28, 29, 30, 31, 33, 34, 40, 41, 42, 44,
 ] as const
 /** Numbers that control compares with; the prompts of the comparison have six tokens. */
 const MOST_NUMBER = 5

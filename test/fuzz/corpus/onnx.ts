@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { modelBytes, type WrittenGraph } from '../../../src/onnx/testing/write-model.ts'
+import { decoderBytes } from '../../conformance/onnx/control/decoder.ts'
+import type { DecoderForm } from '../../conformance/onnx/control/form.ts'
 import type { CorpusEntry } from '../corpus.ts'
 import { GRAPH, INPUT, messageOf, NODE, OUTPUT, part, partsOf, textsOf } from '../mutate/proto-parts.ts'
-import { smallDecoder } from '../onnx-seeds.ts'
 
 const entry = (title: string, bytes: () => Uint8Array): CorpusEntry => ({
   title,
@@ -66,9 +67,20 @@ export function withStateFirst(): Uint8Array {
   ] as const
   return new Uint8Array(Buffer.concat(order.map(([from, to]) => bytes.subarray(from, to))))
 }
+/** Its gates are cut from one product, as `Slice_23`. */
+const CUT: DecoderForm = {
+  attention: 'group',
+  places: 'op',
+  layers: 2,
+  kvHeads: 1,
+  merged: 'slice',
+  seed: 24,
+  tableRows: 64,
+}
+
 /** A decoder that adds its gates, 16 columns within a product, where the residual was added. */
 export function withSumOfColumns(): Uint8Array {
-  const model = partsOf(smallDecoder(42))
+  const model = partsOf(decoderBytes(CUT))
   const at = model.findIndex(({ number }) => number === GRAPH)
   const nodes = partsOf(model[at]!.value).map((each) => {
     const fields = each.number === NODE ? partsOf(each.value) : []

@@ -252,9 +252,12 @@ export class WeightTable {
 
   /** The same for the same sizes, and the same bytes of codes, scales and zero points. */
   #keyOf(parts: object): string {
-    const texts = Object.entries(parts).map(([key, part]: [string, Constant | number]) =>
-      part === undefined ? '' : `${key} ${typeof part === 'object' ? this.#bytesOf(part) : part}`,
-    )
+    const texts = Object.entries(parts)
+      .filter(([, part]) => part !== undefined)
+      .map(
+        ([key, part]: [string, Constant | number]) =>
+          `${key} ${typeof part === 'object' ? this.#bytesOf(part) : part}`,
+      )
     return texts.sort().join()
   }
 
