@@ -98,7 +98,7 @@ test('an answer streams, is stopped by Escape, and is answered again', async ({ 
 test('an error says what to do, and the retry goes on with the question', async ({ page, sites }) => {
   await sites.open(page, { markup: '<halfbyte-chat model="/missing.hbm"></halfbyte-chat>' })
   await send(page, 'Hello')
-  await expect(chat(page).getByRole('alert')).toContainText('The model could not be downloaded.')
+  await expect(chat(page).getByRole('alert')).toContainText('The server does not have the model.')
   const [error] = (await reported(page)).filter(({ name }) => name === 'error')
   expect(error?.detail).toMatchObject({ code: 'network' })
   await page.evaluate((model) => {
