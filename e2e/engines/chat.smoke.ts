@@ -50,7 +50,9 @@ function look(browser: Browser): Promise<View> {
 
 async function untilReady(browser: Browser): Promise<View> {
   let last: View | undefined
-  const isSettled = ({ canSend, alert, problems }: View) => canSend || alert !== '' || problems.length > 0
+  // A message can be sent before the model is there, and before the page replaces its first field.
+  const isSettled = ({ canSend, figures, alert, problems }: View) =>
+    (canSend && figures !== '') || alert !== '' || problems.length > 0
   const view = await vi
     .waitUntil(
       async () => {

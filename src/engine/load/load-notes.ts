@@ -30,18 +30,13 @@ export function provenContext(asked: number, tokens: number): EngineNote[] {
 }
 
 /** LongRoPE has one rotation for short texts and another for long ones. A context has one of the two. */
-export function longRotation({ rope, localRope }: ModelConfig, context: number): EngineNote[] {
-  const lengths = [rope, localRope].map((each) =>
-    each?.scaling?.type === 'longrope' ? each.scaling.originalContextLength : Number.POSITIVE_INFINITY,
-  )
-  const tokens = Math.min(...lengths)
-  if (context <= tokens) return []
+export function longRotation({ rope: { scaling } }: ModelConfig, context: number): EngineNote[] {
+  if (scaling?.type !== 'longrope' || context <= scaling.originalContextLength) return []
+  const tokens = scaling.originalContextLength
   return [
     {
       code: 'long-rotation',
-      text:
-        `texts of up to ${tokens} tokens are rotated like longer ones, because the context has ${context} tokens; ` +
-        `a contextLength of ${tokens} rotates them as the model was trained`,
+      text: `texts of up to ${tokens} tokens are rotated like longer ones; a context of ${tokens} tokens avoids that`,
       values: { tokens, context },
     },
   ]
