@@ -12,9 +12,9 @@ import { measureCostsCommand } from './commands/measure-costs.ts'
 import { pruneCommand } from './commands/prune.ts'
 import { quantizeCommand } from './commands/quantize.ts'
 import { runCommand } from './commands/run.ts'
-import { serveCommand } from './commands/serve.ts'
 import { tokenizeCommand } from './commands/tokenize.ts'
 import { EMBEDDED_NAMES, packageVersion } from './options.ts'
+import { serveCommand } from './serve/serve.ts'
 import { report } from './terminal/failure.ts'
 
 const program = new Command('halfbyte')

@@ -10,42 +10,44 @@ interface ChatCommand {
   run(session: Session, argument: string): string | Promise<string>
 }
 
-const COMMANDS: Readonly<Record<string, ChatCommand>> = {
-  help: { form: '/help', about: 'list the commands', run: () => help() },
-  reset: {
-    form: '/reset',
-    about: 'forget the conversation, but not the system text',
-    run(session) {
-      session.setMessages([])
-      return 'the conversation begins again'
+const COMMANDS: ReadonlyMap<string, ChatCommand> = new Map(
+  Object.entries({
+    help: { form: '/help', about: 'list the commands', run: () => help() },
+    reset: {
+      form: '/reset',
+      about: 'forget the conversation, but not the system text',
+      run(session) {
+        session.setMessages([])
+        return 'the conversation begins again'
+      },
     },
-  },
-  save: {
-    form: '/save FILE',
-    about: 'write the conversation as JSON',
-    async run(session, path) {
-      if (path === '') return '/save needs a file, as in /save chat.json'
-      const { messages } = session
-      await writeOutput(path, [new TextEncoder().encode(`${JSON.stringify({ messages }, null, 2)}\n`)])
-      return `${messages.length} messages are in ${path}`
+    save: {
+      form: '/save FILE',
+      about: 'write the conversation as JSON',
+      async run(session, path) {
+        if (path === '') return '/save needs a file, as in /save chat.json'
+        const { messages } = session
+        await writeOutput(path, [new TextEncoder().encode(`${JSON.stringify({ messages }, null, 2)}\n`)])
+        return `${messages.length} messages are in ${path}`
+      },
     },
-  },
-}
+  } satisfies Record<string, ChatCommand>),
+)
 
 function help(): string {
-  const commands = Object.values(COMMANDS)
+  const commands = [...COMMANDS.values()]
   const width = Math.max(...commands.map(({ form }) => form.length))
   return commands.map(({ form, about }) => `${form.padEnd(width)}  ${about}`).join('\n')
 }
 
 /**
- * What a command prints; undefined for a line that is a message. A line with a blank before the slash, or with
- * more than a word after it, is one: paths begin with a slash too.
+ * What a command prints; undefined for a line that is a message. A line with a blank before the slash is one,
+ * and so is a path.
  */
 export async function runChatCommand(line: string, session: Session): Promise<string | undefined> {
   const [, name, argument = ''] = /^\/([a-z]+)(?:\s+(.*?))?\s*$/.exec(line) ?? []
   if (name === undefined) return undefined
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  const command = COMMANDS.get(name)
   if (command !== undefined) return command.run(session, argument)
   return argument === '' ? `there is no command /${name}; /help lists them` : undefined
 }

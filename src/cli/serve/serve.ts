@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { Command } from 'commander'
 import { openEngine } from '../command-engine.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
-import { isLoopback, type RequestLine, serveEngine } from '../serve/http-server.ts'
 import { interruptible, visibleLine } from '../terminal/failure.ts'
+import { isLoopback, type RequestLine, serveEngine } from './http-server.ts'
 
 interface ServeFlags extends EngineFlags {
   readonly port: number
