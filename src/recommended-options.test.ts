@@ -43,9 +43,11 @@ const wrongValues = ({ path, text }: Sentence): string[] =>
 /** Flags of every command of the command line. */
 async function flagsOfCommands(): Promise<Set<string>> {
   const commands: Command[] = []
-  for (const path of filesIn('cli/commands')) {
-    const name = path.replace(/\.ts$/, '')
-    const exports: Readonly<Record<string, unknown>> = await import(`./cli/commands/${name}.ts`)
+  const paths = ['commands', 'serve'].flatMap((folder) =>
+    filesIn(`cli/${folder}`).map((name) => [folder, name.replace(/\.ts$/, '')]),
+  )
+  for (const [folder, name] of paths) {
+    const exports: Readonly<Record<string, unknown>> = await import(`./cli/${folder}/${name}.ts`)
     for (const [exported, make] of Object.entries(exports))
       if (/Commands?$/.test(exported) && typeof make === 'function') commands.push(...[make()].flat())
   }
