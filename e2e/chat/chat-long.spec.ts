@@ -2,7 +2,7 @@
 // it renders only what is near, and the times to show and to answer them.
 import { expect, type Page, test } from '@playwright/test'
 import { openChat, ready, say, slowDown } from './chat-page.ts'
-import { storeChats, turns } from './stored-chats.ts'
+import { openLongChat, storeChats, turns } from './stored-chats.ts'
 
 const messages = (page: Page) => page.locator('.message')
 
@@ -81,12 +81,7 @@ test('a conversation of 600 messages renders what is near, and answers like a sh
 test('earlier messages come when the person scrolls to them, and what is read does not move', async ({
   page,
 }) => {
-  await openChat(page)
-  await storeChats(page, [{ id: 'long', messages: turns(120) }])
-  await page.reload()
-  await ready(page)
-  await expect(page.getByText('Answer 119')).toBeInViewport()
-  await expect(page.getByText('Question 0 about')).toHaveCount(0)
+  await openLongChat(page)
   const log = page.locator('.log')
   // A message in the middle of the screen stays there while others are added above.
   await log.evaluate((element) => element.scrollBy(0, -element.scrollTop + 10))

@@ -1,5 +1,6 @@
 // Stored chats. In: conversations as records. Out: a page whose database holds them, as after earlier visits.
-import type { Page } from '@playwright/test'
+import { expect, type Page } from '@playwright/test'
+import { openChat, ready } from './chat-page.ts'
 
 export interface StoredChat {
   readonly id: string
@@ -53,3 +54,13 @@ export const storedTitles = (page: Page): Promise<string[]> =>
     opening.result.close()
     return all.result.map(({ title }: { title: string }) => title)
   })
+
+/** Opens a stored conversation of 120 messages, of which the page shows the last ones. */
+export async function openLongChat(page: Page): Promise<void> {
+  await openChat(page)
+  await storeChats(page, [{ id: 'long', messages: turns(120) }])
+  await page.reload()
+  await ready(page)
+  await expect(page.getByText('Answer 119')).toBeInViewport()
+  await expect(page.getByText('Question 0 about')).toHaveCount(0)
+}

@@ -1,16 +1,8 @@
 // In: the built chat page with a long conversation. Out: whether Home, a search and paper have all of it.
 import { expect, test } from '@playwright/test'
-import { openChat, ready } from '../chat-page.ts'
-import { storeChats, turns } from '../stored-chats.ts'
+import { openLongChat } from '../stored-chats.ts'
 
-test.beforeEach(async ({ page }) => {
-  await openChat(page)
-  await storeChats(page, [{ id: 'long', messages: turns(120) }])
-  await page.reload()
-  await ready(page)
-  await expect(page.getByText('Answer 119')).toBeInViewport()
-  await expect(page.getByText('Question 0 about')).toHaveCount(0)
-})
+test.beforeEach(({ page }) => openLongChat(page))
 
 test('Home goes to the beginning of a long conversation, and End to its end', async ({ page }) => {
   await page.locator('.log').focus()
