@@ -86,7 +86,8 @@ export class Log implements ReactiveController {
   view({ words, role, hasMessages, content }: LogView): TemplateResult {
     this.#hasMessages = hasMessages
     return html`<div class="log" part="log" role=${role} aria-live=${role === 'log' ? 'off' : nothing} tabindex="0"
-        aria-label=${words.conversation} @scroll=${this.#onScroll}><div class="log-inside">${content}</div></div>
+        aria-label=${words.conversation} @scroll=${this.#onScroll}
+        @keydown=${this.#onKey}><div class="log-inside">${content}</div></div>
       ${
         this.#isFollowing || !hasMessages
           ? nothing
@@ -104,6 +105,22 @@ export class Log implements ReactiveController {
     this.toEnd()
     // The button goes, and the keys that scroll are wanted next.
     this.element?.focus()
+  }
+
+  /**
+   * The browser's own scrolling takes some frames, and aims at where the end was: the end moves while messages
+   * take their real heights.
+   */
+  readonly #onKey = (event: KeyboardEvent): void => {
+    const { element } = this
+    if (element === null || event.target !== element || (event.key !== 'Home' && event.key !== 'End')) return
+    event.preventDefault()
+    if (event.key === 'End') this.toEnd()
+    else {
+      this.#follow(element.scrollHeight - element.clientHeight < AT_END)
+      element.scrollTop = 0
+      this.#top = 0
+    }
   }
 
   #stayAtEnd(): void {

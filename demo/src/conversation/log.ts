@@ -53,13 +53,13 @@ export class ChatLog extends LitElement {
 
   override connectedCallback(): void {
     super.connectedCallback()
-    window.addEventListener('keydown', this.#onKey)
+    window.addEventListener('keydown', this.#onKey, true)
     window.addEventListener('beforeprint', this.#showWhole)
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback()
-    window.removeEventListener('keydown', this.#onKey)
+    window.removeEventListener('keydown', this.#onKey, true)
     window.removeEventListener('beforeprint', this.#showWhole)
   }
 
@@ -136,7 +136,8 @@ export class ChatLog extends LitElement {
   }
 
   /**
-   * Before the browser searches the page, or goes to its beginning, all of the conversation must be there.
+   * Before the browser searches the page, or the log goes to its beginning, all of the conversation must be
+   * there.
    */
   readonly #onKey = (event: KeyboardEvent): void => {
     const isSearch = event.code === 'KeyF' && (event.ctrlKey || event.metaKey)
