@@ -19,7 +19,8 @@ export async function storedSource(
     // Each read of a Blob takes long, even of a few bytes.
     return { ...summedSource({ name, size: blob.size, sums, read, pieceBytes: CHUNK_BYTES }), isChecked }
   }
-  const read = (target: Uint8Array, offset: number) => fill(reader, name, target, offset)
+  const passage = new Uint8Array(PIECE_BYTES)
+  const read = (target: Uint8Array, offset: number) => fill(reader, name, passage, target, offset)
   return {
     ...summedSource({ name, size: reader.getSize(), sums, read, pieceBytes: PIECE_BYTES }),
     isChecked,
@@ -88,10 +89,24 @@ const damaged = (name: string, start: number, end: number): HalfbyteError =>
     { file: name, start, end },
   )
 
-function fill(reader: SyncReader, name: string, target: Uint8Array, offset: number): void {
+/**
+ * Chromium keeps the memory of each array that it reads into until its own collector runs, even of one whose
+ * memory was released. So the bytes of an array that may be short-lived come through `passage`. Shared memory
+ * is the engine's own, which lasts.
+ */
+function fill(
+  reader: SyncReader,
+  name: string,
+  passage: Uint8Array,
+  target: Uint8Array,
+  offset: number,
+): void {
+  const isLasting = !(target.buffer instanceof ArrayBuffer)
   let done = 0
   while (done < target.byteLength) {
-    const count = reader.read(target.subarray(done), { at: offset + done })
+    const rest = target.subarray(done)
+    const piece = isLasting ? rest : passage.subarray(0, rest.byteLength)
+    const count = reader.read(piece, { at: offset + done })
     if (count === 0) {
       throw new HalfbyteError(
         'integrity',
@@ -99,6 +114,7 @@ function fill(reader: SyncReader, name: string, target: Uint8Array, offset: numb
         { file: name },
       )
     }
+    if (!isLasting) rest.set(piece.subarray(0, count))
     done += count
   }
 }

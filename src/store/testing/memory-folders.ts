@@ -27,6 +27,7 @@ class Entry {
     return {
       mode: options?.mode ?? 'readwrite',
       read: (target: Uint8Array, { at }: { readonly at: number }) => {
+        this.#folder.readInto.add(target.buffer)
         const found = this.bytes.subarray(at, at + target.byteLength)
         target.set(found)
         return found.byteLength
@@ -79,6 +80,8 @@ class Folder {
   readonly entries = new Map<string, Entry>()
   /** Names of the files that were read as a File, in order. */
   readonly reads: string[] = []
+  /** Memory that handles have read into. A browser may keep it for as long as it likes. */
+  readonly readInto = new Set<ArrayBufferLike>()
   /** Changes to files in order, e.g. `write` and the file's extension. Repeated changes are listed once. */
   readonly changes: string[] = []
 
