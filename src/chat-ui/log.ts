@@ -108,8 +108,8 @@ export class Log implements ReactiveController {
   }
 
   /**
-   * The browser's own scrolling takes some frames, and aims at where the end was: the end moves while messages
-   * take their real heights.
+   * The browser's own scrolling takes some frames, and aims at where the end was: the end moves while
+   * messages take their real heights.
    */
   readonly #onKey = (event: KeyboardEvent): void => {
     const { element } = this
