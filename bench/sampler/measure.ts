@@ -141,5 +141,6 @@ const always = (mask: Uint32Array): TokenConstraint => ({
   accept: () => undefined,
   canEnd: false,
   mustEnd: false,
+  acceptText: () => false,
   copy: () => always(mask),
 })

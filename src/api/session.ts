@@ -157,7 +157,7 @@ class OpenSession {
         // Asking through the client makes this wait end if the engine's worker dies.
         await this.#client.call(() => turnBefore)
         if (!isWanted()) return undefined
-        const decode = await this.#client.call(() => decodeRequest(reply.decode, isWanted))
+        const decode = await this.#client.call(() => decodeRequest(reply.decode, isWanted, reply.tools))
         if (decode === undefined || !isWanted()) return undefined
         this.#check()
         const changed = change(this.messages)

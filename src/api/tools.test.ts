@@ -90,6 +90,96 @@ describe('a reply with tools', () => {
   })
 })
 
+describe('a reply with strict tools', () => {
+  const strict = [
+    {
+      name: 'add',
+      strict: true,
+      parameters: { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] },
+    },
+    { name: 'any' },
+  ]
+
+  test('is held to a whole call from the marker on, and is free before and after it', async () => {
+    const session = (await openToy()).createSession()
+    const wrong = '<tool_call>{"name": "rm", "arguments": {"a": "x"}}</tool_call>'
+    const {
+      text,
+      toolCalls = [],
+      finishReason,
+    } = await session.send(`so: ${wrong}`, { ...GREEDY, tools: strict }).result
+    expect(text).toBe('You said so: ')
+    expect(toolCalls).toHaveLength(1)
+    expect(['add', 'any']).toContain(toolCalls[0]?.name)
+    expect(finishReason).toBe('stop')
+    const free = await session.send(`${wrong.replace('tool_call', 'call')} [x] {"name"`, {
+      ...GREEDY,
+      tools: strict,
+    }).result
+    expect(free.text).toBe(`You said ${wrong.replace('tool_call', 'call')} [x] {"name"`)
+  })
+
+  test('has what the schema asks for, in every form that is held', async () => {
+    const session = (await openToy()).createSession()
+    const written = [
+      `<tool_call>\n{"name": "add", "arguments": {"a": 7, "b": 1}}\n</tool_call>`,
+      '<tool_call>{"name": "add", "arguments": {}}</tool_call>',
+      '<tool_call><function=add><parameter=a>7</parameter></function></tool_call>',
+      '<function=add>{"a": 7}</function>',
+      '[TOOL_CALLS] [{"name": "add", "arguments": {"a": 7}}]',
+      '<|python_tag|>{"name": "add", "parameters": {"a": 7}}',
+      'functools[{"name": "add", "arguments": {"a": 7}}]',
+      '<|tool_call|>[{"name": "add", "arguments": {"a": 7}}]',
+      // Half of a call that its writer would end here.
+      '<tool_call>{"name": "add", "arg',
+      '<tool_call>',
+    ]
+    for (const text of written) {
+      session.setMessages([])
+      const { toolCalls = [], ...reply } = await session.send(text, {
+        ...GREEDY,
+        tools: strict,
+        maxTokens: 400,
+      }).result
+      // The toy says what is left of its text at the place that it has reached.
+      expect([text, reply.finishReason]).toEqual([text, 'stop'])
+      expect(reply.text).not.toMatch(/tool_call|functools|function=|TOOL|python|"name"/)
+      expect(toolCalls).toHaveLength(1)
+      const [{ name, arguments: given }] = toolCalls as [(typeof toolCalls)[0]]
+      if (name === 'add') expect(Object.entries(given)).toEqual([['a', expect.any(Number)]])
+    }
+  })
+
+  test('is read as it was written in forms whose calls are no JSON, or that no call follows', async () => {
+    const session = (await openToy()).createSession()
+    const python = await session.send('<|tool_call_start|>[add(a=1)]<|tool_call_end|>', {
+      ...GREEDY,
+      tools: strict,
+    }).result
+    expect(python.toolCalls).toMatchObject([{ name: 'add', arguments: { a: 1 } }])
+    const words = await session.send('functools are no calls', { ...GREEDY, tools: strict }).result
+    expect(words).toMatchObject({ text: 'You said functools are no calls', toolCalls: [] })
+  })
+
+  test('is one that a constraint of its own limits, where there is one', async () => {
+    const session = (await openToy()).createSession()
+    const one = await session.send('x', { ...GREEDY, tools: strict, choices: ['You said <tool_call>'] })
+      .result
+    expect(one).toMatchObject({ text: 'You said ', toolCalls: [] })
+  })
+
+  test('names what cannot be enforced, and what strict may be', async () => {
+    const session = (await openToy()).createSession()
+    for (const wrong of [
+      { name: 'f', strict: true, parameters: { properties: { a: { $dynamicRef: '#a' } } } },
+      { name: 'f', strict: 'yes' },
+    ]) {
+      const { result } = session.send('x', { tools: [wrong] as never })
+      await expect(result).rejects.toMatchObject({ code: 'unsupported' })
+    }
+  })
+})
+
 describe('a reply with a constraint', () => {
   test('is what it must be and ends there', async () => {
     const session = (await openToy()).createSession()

@@ -58,6 +58,12 @@ function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTo
         }
         state = next
       },
+      acceptText(text) {
+        masks.automaton.work.renew()
+        const next = step(text)
+        if (next !== DEAD) state = next
+        return next !== DEAD
+      },
       get canEnd() {
         return closure().hasEnd
       },
@@ -71,7 +77,12 @@ function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTo
     /** The state after the bytes of a token; DEAD for a token without bytes. */
     function read(id: number): StateId {
       const bytes = trie.bytesOf(id)
-      let next = bytes.length === 0 ? DEAD : state
+      return bytes.length === 0 ? DEAD : step(bytes)
+    }
+
+    function step(bytes: Uint8Array): StateId {
+      // hot
+      let next = state
       for (let at = 0; at < bytes.length && next !== DEAD; at++) next = masks.automaton.step(next, bytes[at]!)
       return next
     }

@@ -74,11 +74,17 @@ export class Grammar extends GrammarNodes {
   readonly tokens: TokenName[] = []
   /** Whether JSON is written without blanks between its parts. */
   isCompact = false
+  /** Whether values that must differ are not compared, because the text around them is not JSON. */
+  isLoose = false
   readonly #tokenIds = new Map<string, number>()
   readonly #named = new Map<string, NodeId>()
   readonly #spelled = new Map<string, NodeId>()
   /** For each byte: the node that matches only it. */
   readonly #single: (NodeId | undefined)[] = []
+
+  override distinct(value: NodeId): NodeId {
+    return this.isLoose ? value : super.distinct(value)
+  }
 
   /** Exactly this text, in UTF-8. */
   text(text: string): NodeId {

@@ -7,11 +7,10 @@ import { recentMemo } from '../base/values.ts'
 import { parseGbnf } from './gbnf.ts'
 import { Grammar, type NodeId, oneOf } from './grammar.ts'
 import { bounded, refused, tooLarge } from './refuse.ts'
-import { whole } from './regex/anchors.ts'
-import { regexNode } from './regex/dfa.ts'
-import { parseRegex } from './regex/syntax.ts'
+import { patternNode } from './regex/pattern-node.ts'
 import { schemaNode } from './schema/values.ts'
 import { inSlices } from './slices.ts'
+import { callsNode } from './write-calls.ts'
 import { type ConstraintSpec, type WrittenGrammar, writtenGrammar } from './written-grammar.ts'
 
 /** Most grammars that are kept. */
@@ -59,6 +58,8 @@ function rootOf(grammar: Grammar, spec: ConstraintSpec): NodeId {
     case 'choices':
       if (spec.choices.length === 0) throw refused('has no choices', 'give at least one')
       return oneOf(grammar, spec.choices)
+    case 'calls':
+      return callsNode(grammar, spec.tools)
     default:
       return spec satisfies never
   }
@@ -77,9 +78,4 @@ function keyOf(spec: ConstraintSpec): string {
   }
   if (key.length > MAX_LENGTH) throw tooLarge('characters', key.length, MAX_LENGTH)
   return key
-}
-
-/** The texts that a pattern matches as a whole. */
-export function patternNode(grammar: Grammar, pattern: string): NodeId {
-  return regexNode(grammar, whole(parseRegex(pattern)), (set) => grammar.chars(set))
 }

@@ -13,6 +13,28 @@ export type ConstraintSpec =
   | { readonly type: 'pattern'; readonly pattern: string }
   /** One of these texts. */
   | { readonly type: 'choices'; readonly choices: readonly string[] }
+  /** What follows the marker of a call of one of these tools. */
+  | { readonly type: 'calls'; readonly tools: readonly CallTool[] }
+
+/** A tool that may be called. */
+export interface CallTool {
+  readonly name: string
+  /** JSON Schema of the arguments. Undefined: any object. */
+  readonly parameters?: ToolParameters | undefined
+}
+
+/** The parts of a tool's schema that forms without JSON need. */
+export interface ToolParameters {
+  readonly properties?: { readonly [name: string]: boolean | ToolParameter } | undefined
+  readonly required?: readonly string[] | undefined
+  readonly $defs?: object | undefined
+  readonly definitions?: object | undefined
+}
+
+interface ToolParameter {
+  readonly type?: unknown
+  readonly enum?: readonly unknown[]
+}
 
 /** What may come next in one reply. Holds the position of the reply; the grammar itself is shared. */
 export interface TokenConstraint {
@@ -28,6 +50,8 @@ export interface TokenConstraint {
    * the mask forbids.
    */
   accept(id: number): void
+  /** Adds a text that was written before the constraint began. False, and nothing is added, if it cannot. */
+  acceptText(text: Uint8Array): boolean
   /** True if the accepted text is complete and may end here. */
   readonly canEnd: boolean
   /** True if only the end may follow. */
@@ -36,8 +60,10 @@ export interface TokenConstraint {
   copy(): TokenConstraint
 }
 
-/** The part of a constraint that a sampler uses. */
-export type ReplyConstraint = Omit<TokenConstraint, 'copy'>
+/** The part of a constraint that a sampler uses. Without a mask every token may be next. */
+export interface ReplyConstraint extends Pick<TokenConstraint, 'accept' | 'canEnd' | 'mustEnd'> {
+  mask(): Uint32Array | undefined
+}
 
 /** Nodes as `GrammarNodes` has them. Lists are flat, because messages are searched for what is nested. */
 export interface WrittenGrammar {

@@ -7,32 +7,37 @@ export interface UsedTool extends ToolCall {
   readonly result: string
 }
 
-/** Their names and descriptions are those that the default model was trained with. */
-export const TOOLS: readonly Tool[] = [
-  {
-    name: 'calculate',
-    description: 'Works out an arithmetic expression.',
-    parameters: {
-      type: 'object',
-      properties: { expression: { type: 'string' } },
-      required: ['expression'],
+/**
+ * Their names and descriptions are those that the default model was trained with. A call that was begun is
+ * held to their parameters, so half of a call is never an answer.
+ */
+export const TOOLS: readonly Tool[] = (
+  [
+    {
+      name: 'calculate',
+      description: 'Works out an arithmetic expression.',
+      parameters: {
+        type: 'object',
+        properties: { expression: { type: 'string' } },
+        required: ['expression'],
+      },
     },
-  },
-  {
-    name: 'current_date',
-    description: "Tells today's date and the time.",
-    parameters: { type: 'object', properties: {} },
-  },
-  {
-    name: 'convert_units',
-    description: 'Converts a value from one unit to another.',
-    parameters: {
-      type: 'object',
-      properties: { value: { type: 'number' }, from: { type: 'string' }, to: { type: 'string' } },
-      required: ['value', 'from', 'to'],
+    {
+      name: 'current_date',
+      description: "Tells today's date and the time.",
+      parameters: { type: 'object', properties: {} },
     },
-  },
-]
+    {
+      name: 'convert_units',
+      description: 'Converts a value from one unit to another.',
+      parameters: {
+        type: 'object',
+        properties: { value: { type: 'number' }, from: { type: 'string' }, to: { type: 'string' } },
+        required: ['value', 'from', 'to'],
+      },
+    },
+  ] satisfies readonly Tool[]
+).map((tool) => ({ ...tool, strict: true }))
 
 /** What a person sees of a tool, by its name. */
 const LABELS: ReadonlyMap<string, Word> = new Map(

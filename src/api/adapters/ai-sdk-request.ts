@@ -113,8 +113,8 @@ function schemaOf(format: CallOptions['responseFormat']): object | undefined {
   return isObjectOrList(format.schema) ? format.schema : ANY_OBJECT
 }
 
-function readTool({ name, description, inputSchema }: FunctionTool): Tool {
-  return { name, description, parameters: isObjectOrList(inputSchema) ? inputSchema : undefined }
+function readTool({ name, description, inputSchema, strict }: FunctionTool): Tool {
+  return { name, description, parameters: isObjectOrList(inputSchema) ? inputSchema : undefined, strict }
 }
 
 function choiceOf(choice: CallOptions['toolChoice'] = { type: 'auto' }): ToolChoice {

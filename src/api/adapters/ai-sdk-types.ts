@@ -37,6 +37,7 @@ export interface FunctionTool {
   readonly name: string
   readonly description?: string
   readonly inputSchema: unknown
+  readonly strict?: boolean
 }
 
 export interface CallOptions {

@@ -248,8 +248,8 @@ function readLogprobs({ logprobs, top_logprobs }: ChatCompletionParams): number 
 function readTool(tool: NonNullable<ChatCompletionParams['tools']>[number]): Tool {
   if (!('function' in tool))
     throw refused('tools', `a tool has the type ${shown(tool.type)} but only functions can be called`)
-  const { name, description, parameters } = tool.function
-  return { name, description, parameters }
+  const { name, description, parameters, strict } = tool.function
+  return { name, description, parameters, strict: strict ?? undefined }
 }
 
 const CHOICES: readonly string[] = ['auto', 'none', 'required'] satisfies ToolChoice[]

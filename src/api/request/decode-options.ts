@@ -4,7 +4,7 @@ import { checkList, checkSignal, plainOf, readFrom, wrongOption } from '../../ba
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { checkLevels } from '../../base/json.ts'
 import { isObject, unwrap } from '../../base/values.ts'
-import type { WrittenGrammar } from '../../constrain/written-grammar.ts'
+import type { ConstraintSpec, WrittenGrammar } from '../../constrain/written-grammar.ts'
 import { CONSTRAINT_KEYS, constraintSpec } from '../../engine/reply/constraints.ts'
 import type { DecodeOptions, Message, Tool } from '../../engine/wire/protocol.ts'
 import type { Sink } from '../../engine/wire/reply-stream.ts'
@@ -49,6 +49,7 @@ export function saidMessages(input: unknown): Message[] {
 interface DecodeRequest {
   readonly options: DecodeOptions
   readonly constraint?: WrittenGrammar | undefined
+  readonly calls?: WrittenGrammar | undefined
 }
 
 /**
@@ -59,8 +60,9 @@ interface DecodeRequest {
 export async function decodeRequest(
   given: DecodeOptions,
   isWanted: () => boolean,
+  tools?: readonly Tool[],
 ): Promise<DecodeRequest | undefined> {
-  const constraint = readFrom('the options', () => constraintSpec(given))
+  const constraint = readFrom('the options', () => constraintSpec(given) ?? callSpec(tools))
   const options: Record<string, unknown> = { ...given }
   // A validator is not sent; its JSON Schema is.
   if (constraint !== undefined) for (const key of [...CONSTRAINT_KEYS, 'compact']) delete options[key]
@@ -70,7 +72,16 @@ export async function decodeRequest(
   if (spec === undefined) return { options: given }
   const { writeGrammarInSlices } = await import('../../constrain/write-grammar.ts').catch(notLoaded)
   const written = await writeGrammarInSlices(spec, isWanted)
-  return written && { options, constraint: written }
+  return written && { options, [constraint?.type === 'calls' ? 'calls' : 'constraint']: written }
+}
+
+/** The constraint on calls, if a tool asks for it. The worker refuses what are no tools. */
+function callSpec(tools?: readonly Tool[]): ConstraintSpec | undefined {
+  if (!Array.isArray(tools) || !tools.some((tool) => tool?.strict === true)) return undefined
+  return {
+    type: 'calls',
+    tools: tools.map(({ name, parameters = {}, strict }) => ({ name, ...(strict && { parameters }) })),
+  }
 }
 
 function notLoaded(cause: unknown): never {

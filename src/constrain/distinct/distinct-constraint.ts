@@ -69,14 +69,20 @@ class DistinctConstraint implements TokenConstraint {
   accept(id: number): void {
     // hot
     const { trie, endIds } = this.#shared
-    const { reader } = this.#masks
     if (this.canEnd && endIds.has(id)) return
-    reader.automaton.work.renew()
     const bytes = trie.bytesOf(id)
+    if (bytes.length === 0 || !this.acceptText(bytes)) throw forbidden(id)
+  }
+
+  acceptText(text: Uint8Array): boolean {
+    // hot
+    const { reader } = this.#masks
+    reader.automaton.work.renew()
     let next = this.#position
-    for (const byte of bytes) if (next.state !== DEAD) next = reader.read(next, byte)
-    if (bytes.length === 0 || next.state === DEAD) throw forbidden(id)
+    for (const byte of text) if (next.state !== DEAD) next = reader.read(next, byte)
+    if (next.state === DEAD) return false
     this.#position = next
+    return true
   }
 
   get canEnd(): boolean {

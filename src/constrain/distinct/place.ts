@@ -106,7 +106,12 @@ function between(place: Place, byte: number): Place {
       return { ...START, container: opened(container, byte === 0x5b) }
     case ']':
     case '}':
-      return { ...START, mode: 'ended', container: container?.outer, text: closed(container!) }
+      return {
+        ...START,
+        mode: 'ended',
+        container: container?.outer,
+        text: container ? closed(container) : '',
+      }
     case '"':
       return { ...START, mode: 'string', container }
     default:

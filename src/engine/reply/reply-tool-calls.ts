@@ -23,13 +23,18 @@ export interface ReplyToolCalls {
 export function checkTools(tools: unknown): asserts tools is readonly Tool[] {
   checkList('tools', tools)
   for (const [index, tool] of tools.entries()) {
-    const { name, description = '', parameters = {} }: Record<string, unknown> = isObject(tool) ? tool : {}
-    if (typeof name === 'string' && name !== '' && typeof description === 'string' && isObject(parameters))
-      continue
+    const {
+      name,
+      description = '',
+      parameters = {},
+      strict = false,
+    }: Record<string, unknown> = isObject(tool) ? tool : {}
+    const isNamed = typeof name === 'string' && name !== '' && typeof description === 'string'
+    if (isNamed && isObject(parameters) && typeof strict === 'boolean') continue
     throw wrongOption(
       `tool ${index}`,
       tool,
-      'a name, and where it has them a text as description and an object as parameters',
+      'a name, and where it has them a text as description, an object as parameters and true or false as strict',
     )
   }
   const names = tools.map((tool) => (tool as Tool).name)

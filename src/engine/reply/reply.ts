@@ -15,6 +15,7 @@ import { openCompanions } from '../load/open/companions.ts'
 import type { DecodeOptions, FinishReason, GenerateRequest, Outcome, Prompt } from '../wire/protocol.ts'
 import type { Outlet } from '../wire/reply-stream.ts'
 import { CONSTRAINT_KEYS } from './constraints.ts'
+import { HeldCalls } from './held-calls.ts'
 import { loadProcessors } from './load-processors.ts'
 import { aroundThought, openReasoning } from './reply-reasoning.ts'
 import { checkTools, toolCallsOf } from './reply-tool-calls.ts'
@@ -143,7 +144,14 @@ export async function reply(
   const fit = fitPrompt(model, request, prompt)
   const reasoning = openReasoning(model, request.prompt, text, options)
   const given = request.constraint && model.constraints.constrain(request.constraint)
-  const constraint = reasoning ? aroundThought(model, reasoning, given, options.maxReasoningTokens) : given
+  // A bare prompt is continued as it stands, and a constraint has decided about the space itself.
+  const after = given === undefined && request.prompt.type !== 'text' ? prompt.at(-1) : undefined
+  const around = reasoning ? aroundThought(model, reasoning, given, options.maxReasoningTokens) : given
+  const { calls } = request
+  const constraint =
+    given === undefined && calls !== undefined
+      ? new HeldCalls(model, () => model.constraints.constrain(calls), around, after)
+      : around
   const sampler = new Sampler(model.logitRows, options, {
     constraint,
     processors: await loadProcessors(processors, model, outlet.signal),
@@ -156,14 +164,7 @@ export async function reply(
   const { guide, drafter, release } = openCompanions(model, request.prompt, read, options)
   const writer = new ReplyWriter(
     model,
-    // A bare prompt is continued as it stands, and a constraint has decided about the space itself.
-    {
-      stop,
-      constraint,
-      reasoning,
-      calls: toolCallsOf(request.prompt, maxToolCalls),
-      after: given === undefined && request.prompt.type !== 'text' ? prompt.at(-1) : undefined,
-    },
+    { stop, constraint, reasoning, calls: toolCallsOf(request.prompt, maxToolCalls), after },
     sampler.logprobs,
     outlet,
   )

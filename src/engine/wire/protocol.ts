@@ -218,6 +218,11 @@ export interface Tool {
   readonly description?: string | undefined
   /** JSON Schema of the arguments, which are an object. Default: no arguments. */
   readonly parameters?: object | undefined
+  /**
+   * From the marker of a call on, the reply is held to a whole call, with arguments that `parameters` allow.
+   * If one tool has it, calls of the others are held to their form. Default false.
+   */
+  readonly strict?: boolean | undefined
 }
 
 /** Facts about a loaded model. */
@@ -443,6 +448,8 @@ export interface GenerateRequest extends Overflow {
   readonly options: DecodeOptions
   /** The constraint on the reply, as its page has written it. */
   readonly constraint?: WrittenGrammar | undefined
+  /** The constraint on what follows the marker of a call. */
+  readonly calls?: WrittenGrammar | undefined
 }
 
 /** To the worker, on a generation's port. */

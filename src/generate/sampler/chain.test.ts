@@ -60,6 +60,7 @@ test('a constraint leaves the distribution of what it allows', () => {
     accept: (id) => void accepted.push(id),
     canEnd: false,
     mustEnd: false,
+    acceptText: () => false,
     copy: () => constraint,
   }
   const counts = draws(given, { temperature: 1.1 }, { constraint })

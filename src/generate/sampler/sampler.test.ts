@@ -156,6 +156,7 @@ test('forced tokens open the reply whatever their logits, and the constraint hea
     accept: (id) => void accepted.push(id),
     canEnd: false,
     mustEnd: false,
+    acceptText: () => false,
     copy: () => only(id),
   })
   const sampler = samplerOf(4, { forcedTokens: [2, 2], temperature: 0 }, { constraint: only(2) })

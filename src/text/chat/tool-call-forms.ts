@@ -58,8 +58,24 @@ export type BlockReader = (held: string, isOver: boolean) => BlockState
 /** `cut`: the text ends within a call. */
 type Parse = (text: string, tools: CallableTools) => readonly ParsedCall[] | 'cut' | undefined
 
+/** How a call that follows a marker can be held to a grammar. */
+interface HeldParts {
+  /** First characters, apart from blanks, of the calls that the grammar knows. Undefined: all of them. */
+  readonly starts?: string
+  /** The part of the marker that the grammar reads, too. */
+  readonly begins?: string
+  /** What follows the call. */
+  readonly end?: string
+}
+
+export interface HeldForm extends HeldParts {
+  readonly marker: string
+}
+
 interface Form {
   readonly marker: string
+  /** Undefined: the grammar of calls does not know this form. */
+  readonly held?: HeldParts
   /** Texts that may end a block. */
   readonly ends: readonly string[]
   /** The reader of a block whose first character that is not blank is `first`. */
@@ -80,6 +96,7 @@ const FUNCTION_END = '</function>'
 const FORMS: readonly Form[] = [
   {
     marker: '<tool_call>',
+    held: { end: HERMES_END },
     ends: [HERMES_END],
     open: (start, first, tools) =>
       first === '<'
@@ -88,28 +105,33 @@ const FORMS: readonly Form[] = [
   },
   {
     marker: FUNCTION,
+    held: { begins: FUNCTION },
     ends: [FUNCTION_END],
     open: (start, _, tools) =>
       delimited(start, FUNCTION_END, (text) => functionTags(`${FUNCTION}${text}`, tools), tools),
   },
   {
     marker: '[TOOL_CALLS]',
+    held: { starts: '[{' },
     ends: ['[ARGS]', '[CALL_ID]'],
     open: (start, first, tools) =>
       first === '[' || first === '{' ? jsonBlock(start, tools) : namedArguments(start, tools),
   },
   {
     marker: '<|python_tag|>',
+    held: { starts: '{' },
     ends: [],
     open: (start, first, tools) => (first === '{' ? jsonRun(start, tools) : never),
   },
   {
     marker: '<|tool_call|>',
+    held: { starts: '[{' },
     ends: [PHI_END],
     open: (start, _, tools) => jsonBlock(start, tools, { end: PHI_END, isOptional: true }),
   },
   {
     marker: 'functools',
+    held: { starts: '[' },
     ends: [],
     open: (start, first, tools) => (first === '[' ? jsonBlock(start, tools) : never),
   },
@@ -136,6 +158,11 @@ const FORMS: readonly Form[] = [
 ]
 
 export const MARKERS: readonly string[] = FORMS.map(({ marker }) => marker)
+
+/** The forms whose calls a grammar can hold. */
+export const HELD_FORMS: readonly HeldForm[] = FORMS.flatMap(({ marker, held }) =>
+  held === undefined ? [] : [{ marker, ...held }],
+)
 
 /** Tokens that must be written as text to find calls, although some vocabularies mark them as special. */
 export const TOOL_CALL_TEXTS: readonly string[] = FORMS.flatMap(({ marker, ends }) => [marker, ...ends])
