@@ -1,14 +1,13 @@
-// In: e2e/*.spec.ts and the built page in build/demo. Out: the tests' runs in Chromium, as a phone and as a
-// desktop, and in `timed` those of the phone that need the machine to themselves.
+// Runs the specs of e2e in Chromium, as a phone and as a desktop. The project `timed` has those that need the
+// machine to themselves.
 import { defineConfig } from '@playwright/test'
 import { chromiumOptions } from './e2e/chromium.ts'
 
 const port = Number(process.env.HALFBYTE_PORT ?? 4173)
 
 const serve = (at: number, isolation: 'on' | 'off') => ({
-  command: `npx vite preview --config demo/vite.config.ts --host 127.0.0.1 --port ${at} --strictPort`,
+  command: `node e2e/page-server.ts ${at} ${isolation}`,
   url: `http://127.0.0.1:${at}/`,
-  env: { HALFBYTE_ISOLATION: isolation },
   reuseExistingServer: false,
   timeout: 60_000,
 })
@@ -31,6 +30,8 @@ export default defineConfig({
   testMatch: '**/*.spec.ts',
   outputDir: 'build/test-results',
   timeout: 120_000,
+  // It ends a wait that hangs. A page load takes over 5 seconds, the default, on a machine with other work.
+  expect: { timeout: 30_000 },
   workers: 1,
   forbidOnly: process.env.CI !== undefined,
   reporter: [['list']],

@@ -1,21 +1,13 @@
-// Sites of the library. In: e2e/library and model files. Out: a built page with the public API, isolated and
-// not, and its models.
+// Builds and serves a page with the public API and model files, isolated and not.
 
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { test as base, type Page } from '@playwright/test'
-import { build, type Plugin, type PreviewServer, preview } from 'vite'
-import { ISOLATION } from '../test/helpers/http-server.ts'
+import { test as base, expect, type Page } from '@playwright/test'
+import { build } from 'vite'
+import { type HttpServer, ISOLATION, openServer, sendFile } from '../test/helpers/http-server.ts'
 
-const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
-
-const CONFIG = {
-  configFile: false,
-  root: path('library'),
-  base: './',
-  publicDir: false,
-  logLevel: 'warn',
-  worker: { format: 'es' },
-} as const
+const BUILDS = fileURLToPath(new URL('../build/library-page', import.meta.url))
 
 export interface LibrarySite {
   /** The page with COOP and COEP: memory can be shared. */
@@ -31,16 +23,13 @@ interface SiteFile {
   readonly bytes: Uint8Array
 }
 
-/** One build serves all specs of a Playwright worker. */
 export const test = base.extend<object, { site: LibrarySite }>({
   site: [
-    async ({ browserName: _ }, use, { parallelIndex }) => {
-      // A worker that begins must not empty the folder that another one serves.
-      const outDir = path(`../build/library-page/${parallelIndex}`)
-      await build({ ...CONFIG, build: { target: 'es2022', outDir, emptyOutDir: true, assetsInlineLimit: 0 } })
+    async ({ browserName: _ }, use) => {
+      const folder = await builtOnce()
       const files = new Map<string, SiteFile>()
-      const servers = [await serve(outDir, ISOLATION, files), await serve(outDir, {}, files)]
-      const [isolated, plain] = servers.map(address) as [string, string]
+      const servers = [await serve(folder, ISOLATION, files), await serve(folder, {}, files)]
+      const [isolated, plain] = servers.map(({ address }) => address) as [string, string]
       await use({
         isolated,
         plain,
@@ -56,6 +45,40 @@ export const test = base.extend<object, { site: LibrarySite }>({
   ],
 })
 
+/** The folder of the page. One build serves all workers of a run: the first that needs it makes it. */
+async function builtOnce(): Promise<string> {
+  const folder = join(BUILDS, String(process.ppid))
+  const mark = join(folder, 'built')
+  mkdirSync(BUILDS, { recursive: true })
+  for (const name of readdirSync(BUILDS)) {
+    if (!isRunning(Number(name))) rmSync(join(BUILDS, name), { recursive: true, force: true })
+  }
+  if (mkdirSync(folder, { recursive: true }) === undefined) {
+    const message = 'the build of the library page by another worker'
+    await expect.poll(() => existsSync(mark), { timeout: 100_000, message }).toBe(true)
+    return folder
+  }
+  await build({
+    configFile: false,
+    root: fileURLToPath(new URL('library', import.meta.url)),
+    base: './',
+    publicDir: false,
+    logLevel: 'warn',
+    worker: { format: 'es' },
+    build: { target: 'es2022', outDir: folder, emptyOutDir: true, assetsInlineLimit: 0 },
+  })
+  writeFileSync(mark, '')
+  return folder
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 /** Opens a page of the site and waits for the API. */
 export async function openLibrary(page: Page, url: string): Promise<void> {
   await page.goto(url)
@@ -63,35 +86,16 @@ export async function openLibrary(page: Page, url: string): Promise<void> {
 }
 
 function serve(
-  outDir: string,
-  headers: Record<string, string>,
+  folder: string,
+  headers: Readonly<Record<string, string>>,
   files: ReadonlyMap<string, SiteFile>,
-): Promise<PreviewServer> {
-  const models: Plugin = {
-    name: 'models',
-    configurePreviewServer({ middlewares }) {
-      middlewares.use((request, response, next) => {
-        const file = files.get(request.url ?? '')
-        if (file === undefined) return next()
-        const type = file.type === '' ? {} : { 'Content-Type': file.type }
-        response
-          .writeHead(200, { ...headers, ...type, 'Content-Length': file.bytes.byteLength })
-          .end(file.bytes)
-      })
-    },
-  }
-  return preview({
-    ...CONFIG,
-    // Missing files must give a 404, not the page.
-    appType: 'mpa',
-    plugins: [models],
-    build: { outDir },
-    preview: { host: '127.0.0.1', port: 0, headers },
+): Promise<HttpServer> {
+  return openServer((request, response, path) => {
+    response.setHeaders(new Map(Object.entries(headers)))
+    const file = files.get(path)
+    if (file === undefined)
+      return sendFile(request, response, join(folder, path === '/' ? 'index.html' : path))
+    const type = file.type === '' ? {} : { 'Content-Type': file.type }
+    return response.writeHead(200, { ...type, 'Content-Length': file.bytes.byteLength }).end(file.bytes)
   })
-}
-
-function address({ httpServer }: PreviewServer): string {
-  const found = httpServer.address()
-  if (typeof found !== 'object' || found === null) throw new Error('the preview server has no port')
-  return `http://127.0.0.1:${found.port}/`
 }

@@ -1,0 +1,25 @@
+// Serves the built chat page to the browser tests: `node page-server.ts PORT on|off`, with or without COOP and
+// COEP.
+//
+// Vite's preview compresses each answer anew, which was a tenth of the processor time of a page load.
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ISOLATION, openServer, sendFile } from '../test/helpers/http-server.ts'
+
+const FOLDER = fileURLToPath(new URL('../build/demo', import.meta.url))
+
+const [port, isolation] = process.argv.slice(2)
+
+await openServer((request, response, path) => {
+  if (isolation === 'on') response.setHeaders(new Map(Object.entries(ISOLATION)))
+  const file = join(FOLDER, path.endsWith('/') ? `${path}index.html` : path)
+  const found = statSync(file, { throwIfNoEntry: false })
+  if (found?.isFile() === true) {
+    // The second visit asks whether its files have changed, as it does of most hosts.
+    const tag = `"${found.size}-${found.mtimeMs}"`
+    response.setHeader('Cache-Control', 'no-cache').setHeader('ETag', tag)
+    if (request.headers['if-none-match'] === tag) return response.writeHead(304).end()
+  }
+  return sendFile(request, response, file)
+}, Number(port))
