@@ -1,5 +1,5 @@
-// Serves the built chat page to the browser tests: `node page-server.ts PORT on|off`, with or without COOP and
-// COEP.
+// Serves the built chat page to the browser tests: `node page-server.ts PORT on|off`. With `on` it sends COOP
+// and COEP.
 //
 // Vite's preview compresses each answer anew, which was a tenth of the processor time of a page load.
 import { statSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Runs suites in steps, those of a step in lanes beside each other, and counts what they report. A run that is
-// interrupted ends the processes of all suites.
+// Runs suites in steps, those of a step in lanes beside each other, and counts what they report. A run that
+// is interrupted ends the processes of all suites.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,5 +1,5 @@
-// Runs every check and suite of a clone, then prints what failed and why. The last line is "N passed, N failed,
-// N skipped". A suite that runs no test counts as failed.
+// Runs every check and suite of a clone, then prints what failed and why. The last line is "N passed, N
+// failed, N skipped". A suite that runs no test counts as failed.
 //
 // npm test NAME... runs only the suites named.
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
