@@ -4,7 +4,7 @@ import { mkdtemp, openAsBlob, rm, writeFile } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { blobSource, bufferSource, filledSource } from './bytes.ts'
 
 const BYTES = Uint8Array.from({ length: 100 }, (_, index) => index)
@@ -13,6 +13,7 @@ let folder: string
 beforeAll(async () => {
   folder = await promisify(mkdtemp)(join(tmpdir(), 'halfbyte-bytes-'))
 })
+afterEach(() => vi.restoreAllMocks())
 afterAll(() => promisify(rm)(folder, { recursive: true }))
 
 const filled = filledSource('a.bin', 100, (target, offset) =>
@@ -54,4 +55,62 @@ test('a file that was changed after it was opened is refused by name', async () 
     code: 'integrity',
     message: expect.stringMatching(/^model\.gguf was changed or removed .*open it again$/),
   })
+})
+
+/** The bytes of memory that reads of Blobs have been given so far; memory that came back counts once. */
+function givenMemory(): () => number {
+  const back = new WeakSet<ArrayBufferLike>()
+  let given = 0
+  const read = ReadableStreamBYOBReader.prototype.read
+  vi.spyOn(ReadableStreamBYOBReader.prototype, 'read').mockImplementation(async function (
+    this: ReadableStreamBYOBReader,
+    view,
+    ...rest
+  ) {
+    if (!back.has(view.buffer)) given += view.buffer.byteLength
+    const result = await read.call(this, view, ...rest)
+    if (result.value !== undefined) back.add(result.value.buffer)
+    return result as never
+  })
+  return () => given
+}
+
+test('reads of a Blob of any sizes go through one array, and reads at once through one each', async () => {
+  const bytes = Uint8Array.from({ length: 5_000_000 }, (_, index) => (index * 31 + (index >> 9)) & 255)
+  const blob = new Blob([bytes])
+  const whole = vi.spyOn(Blob.prototype, 'arrayBuffer')
+  const given = givenMemory()
+  const source = blobSource('a.bin', blob)
+  const isRight = async (offset: number, length: number) =>
+    Buffer.compare(await source.read(offset, length), bytes.subarray(offset, offset + length)) === 0
+  for (const [offset, length] of [
+    [0, 5_000_000],
+    [1, 3_333_333],
+    [4_999_999, 1],
+    [70, 0],
+    [1_000_000, 1 << 20],
+  ] as const)
+    expect(await isRight(offset, length)).toBe(true)
+  expect(given()).toBe(1 << 20)
+  expect(await Promise.all([1, 2, 3].map((offset) => isRight(offset, 2_500_000)))).toEqual([true, true, true])
+  expect(await isRight(0, 5_000_000)).toBe(true)
+  expect(given()).toBe(3 << 20)
+  expect(whole).not.toHaveBeenCalled()
+})
+
+test('a Blob whose streams fill no arrays of their reader is read as a whole range', async () => {
+  const blob = new Blob([BYTES])
+  vi.spyOn(Blob.prototype, 'stream').mockImplementation(() => new ReadableStream())
+  expect(Array.from(await blobSource('a.bin', blob).read(90, 10))).toEqual(Array.from(BYTES.subarray(90)))
+})
+
+test('a Blob that ends early is refused, and an abort on the way rejects with its reason', async () => {
+  const short = new Blob([BYTES.subarray(0, 50)]).stream()
+  const source = blobSource('a.bin', new Blob([BYTES]))
+  vi.spyOn(Blob.prototype, 'stream').mockImplementationOnce(() => short)
+  await expect(source.read(0, 100)).rejects.toMatchObject({ code: 'integrity' })
+  const stop = new AbortController()
+  const reading = source.read(0, 100, stop.signal)
+  stop.abort(new Error('enough'))
+  await expect(reading).rejects.toBe(stop.signal.reason)
 })

@@ -188,28 +188,66 @@ export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
   }
 }
 
+/** Bytes of a Blob that arrive at once. */
+const PASSAGE_BYTES = 1 << 20
+
 /**
  * A source of a Blob or File. Only the requested ranges are read into memory. Reads that fail throw what
  * `failure` returns. Default: `integrity`, because browsers refuse to read a File that was changed or removed
  * after it was opened.
  */
 export function blobSource(name: string, blob: Blob, failure = changed): ByteSource {
-  return {
-    name,
-    size: blob.size,
-    async read(offset, length, signal) {
+  /** Arrays that no read uses now. */
+  const spare: ArrayBuffer[] = []
+  return filledSource(name, blob.size, async (target, offset, signal) => {
+    const part = blob.slice(offset, offset + target.byteLength)
+    const reader = byteReader(part)
+    try {
+      if (reader === undefined) target.set(new Uint8Array(await part.arrayBuffer()))
+      else {
+        const passage = spare.pop() ?? new ArrayBuffer(Math.min(PASSAGE_BYTES, blob.size))
+        spare.push(await readThrough(passage, reader, target, signal))
+      }
+    } catch (cause) {
       signal?.throwIfAborted()
-      checkRange({ name, size: blob.size }, offset, length)
-      const part = await blob
-        .slice(offset, offset + length)
-        .arrayBuffer()
-        .catch((cause) => {
-          throw failure(name, cause)
-        })
-      signal?.throwIfAborted()
-      return new Uint8Array(part)
-    },
+      throw failure(name, cause)
+    } finally {
+      reader?.cancel().catch(() => undefined)
+    }
+    signal?.throwIfAborted()
+  })
+}
+
+/** Undefined in browsers that give each piece of a Blob an array of its own. */
+function byteReader(blob: Blob): ReadableStreamBYOBReader | undefined {
+  try {
+    return blob.stream().getReader({ mode: 'byob' })
+  } catch {
+    return undefined
   }
+}
+
+/**
+ * Fills `target` and returns the passage, whose memory is the only one that the browser reads into. It frees
+ * arrays late, and Chromium also those late that are released.
+ */
+async function readThrough(
+  passage: ArrayBuffer,
+  reader: ReadableStreamBYOBReader,
+  target: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<ArrayBuffer> {
+  let free = passage
+  for (let done = 0; done < target.byteLength; ) {
+    const min = Math.min(free.byteLength, target.byteLength - done)
+    const { value } = await reader.read(new Uint8Array(free, 0, min), { min })
+    signal?.throwIfAborted()
+    if (value === undefined || value.byteLength === 0) throw new Error(`only ${done} bytes came`)
+    target.set(value, done)
+    done += value.byteLength
+    free = value.buffer
+  }
+  return free
 }
 
 const changed = (name: string, cause: unknown): HalfbyteError =>
