@@ -1,7 +1,7 @@
 // Networks beside onnxruntime-web. In: an encoder of MiniLM's shape with random weights, or the files that
 // are named. Out: a table of times on one thread, and how far the outputs differ.
 //
-//   node bench/graphs/main.ts [FILE.onnx ...] [--rounds 9]
+//   node bench/graphs/main.ts [FILE.onnx ...] [--rounds 9] [--weights auto]
 //
 // Files take `input_ids`, `attention_mask` and `token_type_ids`. Both run the same file in this process, one
 // after the other in each round. Times are of the processor, because machines that measure are seldom idle.
@@ -9,7 +9,7 @@ import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { env, InferenceSession, Tensor } from 'onnxruntime-web'
-import { Network } from '../../src/api/network/network.ts'
+import { Network, type NetworkOptions } from '../../src/api/network/network.ts'
 import { tensorOf } from '../../src/onnx/ir/tensor.ts'
 import { Random } from '../../test/helpers/random.ts'
 import { spread, spreadText } from '../spread.ts'
@@ -25,7 +25,7 @@ const SIZES = [
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: 'string', default: '9' } },
+  options: { rounds: { type: 'string', default: '9' }, weights: { type: 'string', default: 'auto' } },
 })
 env.wasm.numThreads = 1
 console.log(
@@ -36,7 +36,8 @@ if (positionals.length === 0) await compare('MiniLM, random f32', bertBytes(MINI
 for (const file of positionals) await compare(basename(file), new Uint8Array(await readFile(file)), 20_000)
 
 async function compare(name: string, bytes: Uint8Array, vocabulary: number): Promise<void> {
-  const network = await Network.load(new File([new Uint8Array(bytes)], 'model.onnx'))
+  const weights = values.weights as NonNullable<NetworkOptions['weights']>
+  const network = await Network.load(new File([new Uint8Array(bytes)], 'model.onnx'), { weights })
   const session = await InferenceSession.create(bytes, { executionProviders: ['wasm'] })
   const random = new Random(7)
   for (const [batch, tokens] of SIZES) {

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { mostThreads } from '../api/request/load-request.ts'
+import { NETWORK_WEIGHTS } from '../compile/lower/policy.ts'
 import { GRAPH_DTYPES, type GraphDtype } from '../formats/names/graph-files.ts'
 import { EXACT_KV, KEY_FORMATS, type KvFormat, VALUE_FORMATS } from '../graph/ir.ts'
 import { WEIGHT_POLICIES, type WeightPolicy } from '../weights/choose-encoding.ts'
@@ -130,6 +131,16 @@ export function loraOption(): Option {
 export function weightsOption(): Option {
   return new Option('--weights <policy>', "precision of the weights; auto keeps the file's own")
     .choices(WEIGHT_POLICIES)
+    .default('auto')
+}
+
+/** Of graphs that are no decoders. */
+export function networkWeightsOption(): Option {
+  return new Option(
+    '--weights <policy>',
+    "how constant matrices are multiplied; auto keeps the file's own codes, and floats as f32",
+  )
+    .choices(NETWORK_WEIGHTS)
     .default('auto')
 }
 

@@ -8,6 +8,7 @@ import { runPasses } from '../onnx/passes/pass.ts'
 import { PASSES } from '../onnx/passes.ts'
 import { boundGraph } from './bind.ts'
 import { lower } from './lower/lower.ts'
+import type { WeightPolicy } from './lower/policy.ts'
 import { type Plan, planOf } from './plan/plan.ts'
 import { type LoadedPlan, Machine, type MachineOptions } from './run/machine.ts'
 
@@ -15,22 +16,45 @@ import { type LoadedPlan, Machine, type MachineOptions } from './run/machine.ts'
 const MOST_PLANS = 32
 
 /** A plan for inputs of these shapes. Throws `unsupported` with the node that is not compiled. */
-export function planGraph(graph: Graph, shapes: ReadonlyMap<string, readonly number[]>) {
+export function planGraph(
+  graph: Graph,
+  shapes: ReadonlyMap<string, readonly number[]>,
+  weights: WeightPolicy = 'f32',
+) {
   const bound = boundGraph(graph, shapes)
-  return { graph: bound, plan: planOf(lower(bound)) }
+  return { graph: bound, plan: planOf(lower(bound, weights)) }
+}
+
+/** Operators whose constant codes the engine's kernels can multiply by. */
+const CODED = ['MatMulInteger', 'DequantizeLinear', 'MatMulNBits']
+
+/** Whether plans with this policy may have steps that the engine's kernels run. */
+const needsKernels = ({ nodes }: Graph, weights: WeightPolicy): boolean =>
+  weights === 'auto' ? nodes.some(({ op }) => CODED.includes(op)) : weights !== 'f32'
+
+export interface CompileOptions extends Pick<MachineOptions, 'fuse'> {
+  /** Default `auto`. */
+  readonly weights?: WeightPolicy | undefined
+  /** Loads the engine's module, when plans need it. Default: everything is multiplied in f32. */
+  readonly loadKernels?: (() => Promise<NonNullable<MachineOptions['kernels']>>) | undefined
 }
 
 export class CompiledGraph {
   readonly #graph: Graph
-  readonly #machine: Machine
+  readonly #options: CompileOptions
+  readonly #weights: WeightPolicy
+  #machine: Machine | undefined
   readonly #plans = new Map<string, LoadedPlan>()
   /** The last run that was asked for: runs share one arena, and come one after the other. */
   #last: Promise<unknown> = Promise.resolve()
 
   /** Runs the passes on the graph, which may have inputs of unknown sizes. */
-  constructor(graph: Graph, options: MachineOptions) {
+  constructor(graph: Graph, options: CompileOptions) {
     this.#graph = runPasses(graph, PASSES, { budget: graphBudget() }).graph
-    this.#machine = new Machine(options)
+    this.#options = options
+    const { weights = 'auto', loadKernels } = options
+    const isByKernels = loadKernels !== undefined && needsKernels(this.#graph, weights)
+    this.#weights = isByKernels ? weights : 'f32'
   }
 
   get inputs(): readonly Input[] {
@@ -44,7 +68,7 @@ export class CompiledGraph {
   }
 
   get sizes(): Machine['sizes'] {
-    return this.#machine.sizes
+    return this.#machine?.sizes ?? { memoryBytes: 0, codeBytes: 0, functions: 0 }
   }
 
   /**
@@ -78,15 +102,22 @@ export class CompiledGraph {
     const shapes = new Map([...feeds].map(([name, { dims }]) => [name, dims]))
     const loaded = await this.#loaded(shapes, signal)
     signal?.throwIfAborted()
-    return this.#machine.run(loaded, feeds)
+    return this.#machine!.run(loaded, feeds)
+  }
+
+  async #opened(): Promise<Machine> {
+    const { fuse, loadKernels } = this.#options
+    const isByKernels = this.#weights !== 'f32'
+    this.#machine ??= new Machine({ fuse, kernels: isByKernels ? await loadKernels!() : undefined })
+    return this.#machine
   }
 
   async #loaded(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<LoadedPlan> {
     const key = JSON.stringify(this.#graph.inputs.map(({ name }) => shapes.get(name)))
     const known = this.#plans.get(key)
     if (known !== undefined) return known
-    const { plan, graph } = planGraph(this.#graph, shapes)
-    const loaded = await this.#machine.load(plan, graph, signal)
+    const { plan, graph } = planGraph(this.#graph, shapes, this.#weights)
+    const loaded = await (await this.#opened()).load(plan, graph, signal)
     this.#plans.set(key, loaded)
     if (this.#plans.size > MOST_PLANS) this.#plans.delete(this.#plans.keys().next().value!)
     return loaded

@@ -4,7 +4,7 @@ import { chooseGraph, type GraphDtype } from '../formats/names/graph-files.ts'
 import { baseName } from '../formats/names/named-files.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
 import { type FindFile, readModel } from '../onnx/read-model.ts'
-import { CompiledGraph } from './compiled-graph.ts'
+import { CompiledGraph, type CompileOptions } from './compiled-graph.ts'
 
 export interface OpenNetworkOptions {
   readonly signal?: AbortSignal | undefined
@@ -35,7 +35,7 @@ export async function readNetwork(
 /** The same, ready to run. `fuse`: with instructions of relaxed SIMD. */
 export async function openNetwork(
   sources: readonly ByteSource[],
-  { fuse, ...options }: OpenNetworkOptions & { readonly fuse: boolean },
+  { fuse, weights, loadKernels, ...options }: OpenNetworkOptions & CompileOptions,
 ): Promise<CompiledGraph> {
-  return new CompiledGraph(await readNetwork(sources, options), { fuse })
+  return new CompiledGraph(await readNetwork(sources, options), { fuse, weights, loadKernels })
 }

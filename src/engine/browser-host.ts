@@ -150,8 +150,25 @@ export function prepareModule(assets: HostAssets): void {
   moduleAt(moduleAddress(chooseBuild(features), memory, assets)).catch(() => undefined)
 }
 
+/**
+ * One of the engine's modules, for what runs them without a host. In Node, the files lie beside the library.
+ */
+export const engineModule = (
+  build: Build,
+  memory: MemoryKind,
+  assets: HostAssets = {},
+): Promise<WebAssembly.Module> => moduleAt(moduleAddress(build, memory, assets))
+
+/** What Node's `process` has, which reads the files that its `fetch` cannot. */
+interface NodeProcess {
+  getBuiltinModule(name: 'fs/promises'): { readFile(address: URL): Promise<Uint8Array<ArrayBuffer>> }
+}
+
 async function loadModule(address: URL): Promise<WebAssembly.Module> {
   try {
+    const { process } = globalThis as { readonly process?: NodeProcess }
+    if (address.protocol === 'file:' && process !== undefined)
+      return await WebAssembly.compile(await process.getBuiltinModule('fs/promises').readFile(address))
     const response = await fetch(address)
     if (!response.ok) throw new Error(`the server answered ${response.status}`)
     const typed = response.headers.get('content-type')?.startsWith('application/wasm') === true

@@ -93,3 +93,22 @@ test('wrong options and files get typed errors', async () => {
   const cut = new File([new Uint8Array(BYTES.subarray(0, 900))], 'x.onnx')
   await expect(Network.load(cut)).rejects.toMatchObject({ code: 'format' })
 })
+
+test('weights in 8 bits change outputs a little', async () => {
+  const shape = { ...SHAPE, hidden: 96, intermediate: 128 }
+  const file = () => new File([new Uint8Array(bertBytes(shape))], 'bert.onnx')
+  const [exact, rounded] = [await Network.load(file()), await Network.load(file(), { weights: 'w8' })]
+  const inputs = inputsOf(2, 9)
+  const [wanted, found] = [await exact.run(inputs), await rounded.run(inputs)].map(({ last_hidden_state }) =>
+    Array.from(last_hidden_state!.data, Number),
+  ) as [number[], number[]]
+  const size = (of: number[]) => Math.sqrt(of.reduce((sum, value) => sum + value ** 2, 0))
+  const error = size(wanted.map((value, at) => value - found[at]!)) / size(wanted)
+  expect(error).toBeGreaterThan(1e-4)
+  expect(error).toBeLessThan(0.02)
+  await Promise.all([exact.dispose(), rounded.dispose()])
+  await expect(Network.load(file(), { weights: 'w5' } as never)).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringContaining('weights is "w5"'),
+  })
+})

@@ -3,16 +3,19 @@ import { checkChoice, checkKeys, checkSignal, readFrom, signalOf } from '../../b
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import type { CompiledGraph } from '../../compile/compiled-graph.ts'
+import { NETWORK_WEIGHTS, type WeightPolicy } from '../../compile/lower/policy.ts'
 import { openNetwork } from '../../compile/open-network.ts'
+import { engineModule } from '../../engine/browser-host.ts'
 import { type OpenFiles, openRequestedFiles } from '../../engine/load/open/requested-files.ts'
 import { GRAPH_DTYPES, type GraphDtype } from '../../formats/names/graph-files.ts'
 import { addressInside } from '../../formats/names/named-files.ts'
 import { type Build, chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../../runtime/features.ts'
+import type { Host } from '../../runtime/host.ts'
 import type { DownloadProgress } from '../../store/download/tally.ts'
 import type { Hub } from '../../store/hub.ts'
 import { asyncDispose } from '../generation.ts'
-import { resolveSource } from '../request/load-request.ts'
-import type { AbortOptions, ModelSource } from '../types.ts'
+import { prepareRequest, resolveSource } from '../request/load-request.ts'
+import type { AbortOptions, Assets, ModelSource } from '../types.ts'
 import { checkTensor, type NetworkDType, type NetworkTensor } from './tensors.ts'
 
 export type { NetworkDType, NetworkTensor } from './tensors.ts'
@@ -39,6 +42,14 @@ export interface NetworkOptions {
    * SIMD if it runs here.
    */
   readonly build?: Build | 'auto' | undefined
+  /**
+   * How constant matrices are multiplied. `f32`: in f32. `w8` and `w4`: rounded to 8 or 4 bits, by rows that
+   * are rounded to 8 bits, each 32 numbers with a scale of their own. Default `auto`: so where the file has
+   * 8-bit or 4-bit codes, which are kept; floats stay f32.
+   */
+  readonly weights?: WeightPolicy | undefined
+  /** Address of the folder of the engine's `halfbyte-*.wasm`. Default: where the library lies. */
+  readonly assets?: Pick<Assets, 'wasm'> | undefined
 }
 
 /** An input or an output of a network. */
@@ -61,7 +72,14 @@ export interface NetworkMemory {
   readonly codeBytes: number
 }
 
-const KEYS = ['signal', 'onProgress', 'cache', 'dtype', 'hub', 'build']
+/** What the command line and tests may replace. */
+interface Inside {
+  /** Finds external data beside the graph. */
+  readonly beside?: Parameters<typeof openNetwork>[1]['beside']
+  readonly loadModule?: Host['loadModule']
+}
+
+const KEYS = ['signal', 'onProgress', 'cache', 'dtype', 'hub', 'build', 'weights', 'assets']
 
 /** A graph that runs in this thread. For a page that stays responsive, load it in a worker of yours. */
 export class Network implements AsyncDisposable {
@@ -116,13 +134,14 @@ export class Network implements AsyncDisposable {
     const others: OpenFiles[] = []
     const close = async () => void (await Promise.all([files, ...others].map((each) => each.close())))
     try {
-      return await Network.open({ sources: files.sources, close }, checked, async (name) => {
+      const beside: Inside['beside'] = async (name) => {
         const graph = files.sources.find((each) => each.name.endsWith('.onnx'))?.address
         if (graph === undefined) return undefined
         const found = await openIfThere(() => open(addressInside(folderOf(graph), name, graph)))
         if (found !== undefined) others.push(found)
         return found?.sources[0]
-      })
+      }
+      return await Network.open({ sources: files.sources, close }, checked, { beside })
     } catch (error) {
       await close()
       throw error
@@ -135,13 +154,24 @@ export class Network implements AsyncDisposable {
    */
   static async open(
     files: OpenFiles,
-    { signal, dtype, build = 'auto' }: NetworkOptions = {},
-    beside?: Parameters<typeof openNetwork>[1]['beside'],
+    { signal, dtype, build = 'auto', weights, assets }: NetworkOptions = {},
+    { beside, loadModule }: Inside = {},
   ): Promise<Network> {
     const chosen = chooseBuild(detectFeatures(globalThis), build)
     if (!(await mayCompile())) throw new HalfbyteError('unsupported', NO_WASM)
-    const fuse = chosen === 'relaxed'
-    return new Network(await openNetwork(files.sources, { signal, dtype, beside, fuse }), chosen, files)
+    const place = prepareRequest({ assets })
+    const graph = await openNetwork(files.sources, {
+      signal,
+      dtype,
+      beside,
+      fuse: chosen === 'relaxed',
+      weights,
+      loadKernels: () =>
+        loadModule === undefined
+          ? engineModule(chosen, 'plain', { wasm: place.assets.wasm })
+          : loadModule(chosen, 'plain'),
+    })
+    return new Network(graph, chosen, files)
   }
 
   /**
@@ -201,12 +231,14 @@ export class Network implements AsyncDisposable {
 function checkedOptions(options: NetworkOptions): NetworkOptions {
   return readFrom('the options', () => {
     checkKeys('the options', options, KEYS)
-    const { signal, onProgress, cache, dtype, hub, build } = options
+    const { signal, onProgress, cache, dtype, hub, build, weights, assets } = options
     checkSignal(signal)
     checkChoice('cache', cache, ['opfs', 'none'])
     checkChoice('dtype', dtype, GRAPH_DTYPES)
     checkChoice('build', build, ['auto', 'relaxed', 'simd128'])
-    return { signal, onProgress, cache, dtype, hub, build }
+    checkChoice('weights', weights, NETWORK_WEIGHTS)
+    if (assets !== undefined) checkKeys('assets', assets, ['wasm'])
+    return { signal, onProgress, cache, dtype, hub, build, weights, assets }
   })
 }
 

@@ -2,8 +2,10 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
+import { wrongOption } from '../../base/check-options.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { planGraph } from '../../compile/compiled-graph.ts'
+import { NETWORK_WEIGHTS } from '../../compile/lower/policy.ts'
 import { readNetwork } from '../../compile/open-network.ts'
 import { printNetworkPlan } from '../../compile/plan/print.ts'
 import { memoryNeed } from '../../engine/load/memory-need.ts'
@@ -107,7 +109,7 @@ async function planPage(model: string, flags: InspectFlags, signal: AbortSignal)
 /** Undefined if the files have no graph. */
 async function networkPage(
   model: string,
-  { size = new Map(), dtype }: InspectFlags,
+  { size = new Map(), dtype, weights }: InspectFlags,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const files = await openModelFiles(model, { signal, dtype })
@@ -121,7 +123,10 @@ async function networkPage(
         dims.map((dim) => (typeof dim === 'number' ? dim : (evaluateDim(dim, size) ?? 1))),
       ] as const
     })
-    const { plan } = planGraph(graph, new Map(shapes))
+    const own = NETWORK_WEIGHTS.find((policy) => policy === weights)
+    if (own === undefined)
+      throw wrongOption('--weights', weights, `one of ${NETWORK_WEIGHTS.join(', ')} for a graph`)
+    const { plan } = planGraph(graph, new Map(shapes), own)
     const inputs = shapes.map(([name, dims]) => `${name} [${dims.join(', ')}]`)
     return `network with inputs ${inputs.join(', ')}\n${printNetworkPlan(plan)}`
   } finally {

@@ -5,10 +5,12 @@ import { Command, InvalidArgumentError } from 'commander'
 import { Network } from '../../api/network/network.ts'
 import type { NetworkTensor } from '../../api/network/tensors.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import type { WeightPolicy } from '../../compile/lower/policy.ts'
 import type { GraphDtype } from '../../formats/names/graph-files.ts'
 import { openModelFiles } from '../files.ts'
+import { nodeHost } from '../node-host.ts'
 import { npyBytes, readNpy } from '../npy.ts'
-import { dtypeOption } from '../options.ts'
+import { dtypeOption, networkWeightsOption } from '../options.ts'
 import { interruptible, systemError, visible } from '../terminal/failure.ts'
 import { aligned } from '../terminal/offer.ts'
 import { clearProgress, showProgress, writeOutput } from '../terminal/output.ts'
@@ -22,6 +24,7 @@ interface RunFlags {
   readonly input?: readonly InputFlag[]
   readonly output?: string
   readonly dtype?: GraphDtype
+  readonly weights?: WeightPolicy
 }
 
 export function runCommand(): Command {
@@ -30,6 +33,7 @@ export function runCommand(): Command {
     .argument('<model>', 'an .onnx file, a folder with one, or its URL')
     .option('--input <name=file>', 'a tensor for an input; repeat it for each input', inputFlag)
     .option('--output <folder>', 'where each output is written as NAME.npy; default: they are only described')
+    .addOption(networkWeightsOption())
     .addOption(dtypeOption())
     .action((model: string, flags: RunFlags) => interruptible((signal) => run(model, flags, signal)))
 }
@@ -42,7 +46,7 @@ function inputFlag(text: string, before: readonly InputFlag[] = []): readonly In
 
 async function run(
   model: string,
-  { input = [], output, dtype }: RunFlags,
+  { input = [], output, dtype, weights }: RunFlags,
   signal: AbortSignal,
 ): Promise<void> {
   const files = await openModelFiles(model, {
@@ -50,7 +54,7 @@ async function run(
     dtype,
     onProgress: showProgress,
   }).finally(clearProgress)
-  const network = await Network.open(files, { signal, dtype }).catch(async (error) => {
+  const network = await Network.open(files, { signal, dtype, weights }, nodeHost()).catch(async (error) => {
     await files.close()
     throw error
   })

@@ -1,5 +1,12 @@
 // Grows groups of loops that become one function each.
-import type { Loop, ProductLoop, Program, Ref, Value } from '../loops/program.ts'
+import {
+  isKernelLoop,
+  type Loop,
+  type ProductLoop,
+  type Program,
+  type Ref,
+  type Value,
+} from '../loops/program.ts'
 import { isWhole, reshaped, type View } from '../loops/view.ts'
 import { MOST_ROW, PAIRS } from './pairs.ts'
 
@@ -106,6 +113,9 @@ export function growGroups({ loops }: Pick<Program, 'loops'>): readonly Group[] 
   return inOrder(groups)
 }
 
+/** Whether a kernel of the engine runs the group, which has one loop then. */
+const isByKernel = ({ loops }: Group): boolean => isKernelLoop(loops[0]!)
+
 const savedBy = (group: Group, loop: Loop): number =>
   Math.max(
     0,
@@ -138,7 +148,7 @@ function readBy(loops: readonly Loop[]): number {
 }
 
 function mayJoin(group: Group, loop: Loop, makers: ReadonlyMap<Value, ReadonlySet<Group>>): boolean {
-  if (loop.loop === 'product') return false
+  if (loop.loop === 'product' || isKernelLoop(loop) || isByKernel(group)) return false
   const known = group.loops.filter(({ out }) => loop.args.some(({ value }) => value === out))
   const verdicts = known.map(({ mapping }) => PAIRS[mapping][loop.mapping])
   if (verdicts.includes('never')) return false
@@ -201,6 +211,7 @@ const reaches = (from: Group, to: Group, seen = new Set<Group>()): boolean =>
 /** Whether another group, which makes an argument of the loop in step, can be part of the loop's group. */
 function mayMerge(group: Group, other: Group, loop: Loop): boolean {
   if (other === group || other.product !== undefined || group.product !== undefined) return false
+  if (isByKernel(other) || isByKernel(group)) return false
   if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
   if (readBy([...group.loops, ...other.loops]) > MOST_READ) return false
   if ((group.isReduced || other.isReduced) && [...group.loops, ...other.loops].some(isScattered)) return false

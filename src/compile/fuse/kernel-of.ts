@@ -12,7 +12,7 @@ import {
   type StreamPlace,
   TILE_ROWS,
 } from '../emit/kernel.ts'
-import type { Loop, ProductLoop, Ref, Value } from '../loops/program.ts'
+import { isKernelLoop, type Loop, type ProductLoop, type Ref, type Value } from '../loops/program.ts'
 import { costOf, type Kind, type Tree } from '../loops/tree.ts'
 import { type View, whole } from '../loops/view.ts'
 import { type Group, overProduct, scopeIn, squeezedView } from './groups.ts'
@@ -106,7 +106,7 @@ class KernelMaker {
 
   #cell(loop: Loop): void {
     const { out } = loop
-    if (loop.loop === 'product') return
+    if (loop.loop === 'product' || isKernelLoop(loop)) return
     const args = loop.loop === 'gather' ? [this.#gathered(loop)] : loop.args.map((ref) => this.#source(ref))
     if (loop.loop === 'place') {
       this.#place(loop.out, args[0]!, loop.at)

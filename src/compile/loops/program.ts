@@ -1,4 +1,5 @@
 // Programs: the values of a graph whose sizes are known, and the loops that make them.
+import { roundUp } from '../../abi/encodings.ts'
 import type { Mapping } from '../../onnx/ir/operator.ts'
 import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import type { Kind, Tree } from './tree.ts'
@@ -18,7 +19,7 @@ export interface Value {
 /** A constant of the file. Codes become floats when they are loaded: (code - zero) * scale. */
 export interface GivenConstant {
   readonly constant: string
-  readonly codes?: Codes | undefined
+  readonly codes?: Codes | BlockCodes | undefined
 }
 
 /** One number for all, or one for each index of the axis. */
@@ -26,6 +27,19 @@ export interface Codes {
   readonly axis: number
   readonly scale: readonly number[]
   readonly zero: readonly number[]
+}
+
+/**
+ * Rows [n, k] whose blocks have a scale each: codes [n][k / block], of 4 bits two in a byte, the first in its
+ * low half.
+ */
+export interface BlockCodes {
+  readonly bits: 4 | 8
+  readonly block: number
+  readonly k: number
+  /** Constants: scales [n][k / block]; zero points as codes are, by default 2^(bits - 1). */
+  readonly scales: string
+  readonly zeros?: string | undefined
 }
 
 /** A value as a loop reads it. `view.dims` are the dims that the graph sees. */
@@ -84,7 +98,36 @@ export interface ProductLoop extends LoopBase {
   readonly at: View
 }
 
-export type Loop = MapLoop | ReduceLoop | GatherLoop | PlaceLoop | ProductLoop
+/** The encodings of matrices that the engine's kernels multiply by. */
+export type MatrixEncoding = 'w8_g32' | 'w4_g32'
+
+/** out = the rows of arg, f32 [m, k], as 8-bit codes with a scale for each 32 of them: i32 [m, words]. */
+export interface QuantizeLoop extends LoopBase {
+  readonly loop: 'quantize'
+  /** Numbers of a row are neighbours, and k is a multiple of 32. */
+  readonly args: readonly [Ref]
+}
+
+/** out[m, n] = sum over k of x[m, k] * matrix[k, n], by a kernel of the engine. f32 [m, n up to 32]. */
+export interface LinearLoop extends LoopBase {
+  readonly loop: 'linear'
+  /** Rows that a quantize loop made. */
+  readonly args: readonly [Ref]
+  readonly m: number
+  /** The constant as the product reads it: [k, n]. */
+  readonly matrix: Ref
+  readonly encoding: MatrixEncoding
+}
+
+export type KernelLoop = QuantizeLoop | LinearLoop
+export type Loop = MapLoop | ReduceLoop | GatherLoop | PlaceLoop | ProductLoop | KernelLoop
+
+/** Whether a kernel of the engine runs the loop, which is then a group of its own. */
+export const isKernelLoop = (loop: Loop): loop is KernelLoop =>
+  loop.loop === 'quantize' || loop.loop === 'linear'
+
+/** Bytes of a quantised row of `k` numbers: codes, then a scale and a sum for each 32. */
+export const codedRowBytes = (k: number): number => roundUp(k + (8 * k) / 32, 16)
 
 export interface Program {
   readonly loops: readonly Loop[]

@@ -1,11 +1,14 @@
-// Handlers of quantised operators. Constant codes become floats when they are loaded. Activations are not
-// rounded to codes: their codes stand for the floats themselves, with scale 1 and zero point 0.
+// Handlers of quantised operators. Constant codes become floats when they are loaded, or matrices of the
+// engine's kernels. Activations are rounded by these kernels alone: for the graph, their codes stand for the
+// floats themselves, with scale 1 and zero point 0.
 import type { Node } from '../../onnx/ir/graph.ts'
 import { hasInput } from '../../onnx/ir/graph.ts'
 import { intOf, unclaimed } from '../../onnx/ir/operator.ts'
 import { numbersOf, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
+import { formOf } from '../../onnx/operators/contrib/products.ts'
 import type { Codes, Ref } from '../loops/program.ts'
-import { apply, arg, mul, number, sub } from '../loops/tree.ts'
+import { add, apply, arg, mul, number, sub } from '../loops/tree.ts'
+import { transposed } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import type { Lowering } from './lowering.ts'
 import { productOf } from './products.ts'
@@ -64,8 +67,31 @@ const matMulInteger: Handler = (lowering, node) => {
   lowering.name(node.outputs[0]!, productOf(lowering, node, a, b))
 }
 
+/** A times the transpose of rows whose blocks of codes have a scale each. */
+const matMulNBits: Handler = (lowering, node) => {
+  const [left = '', right = '', scales = '', zeros = '', order = '', bias = ''] = node.inputs
+  const { n, k, bits, block } = formOf(node)
+  if (bits !== 4 && bits !== 8) throw unclaimed(node, `weights of ${bits} bits are not compiled`)
+  if (k % block !== 0) throw unclaimed(node, `its rows of ${k} are not whole blocks of ${block}`)
+  if (order !== '') throw unclaimed(node, 'blocks in another order are not compiled')
+  const constants = [right, scales, ...(zeros === '' ? [] : [zeros])]
+  if (constants.some((name) => !lowering.graph.constants.has(name)))
+    throw unclaimed(node, 'its codes, scales or zero points are computed')
+  if (zeros !== '' && lowering.dtype(node, zeros) !== 'u8')
+    throw unclaimed(node, 'zero points that are no codes are not compiled')
+  const codes = { bits, block, k, scales, ...(zeros !== '' && { zeros }) } as const
+  const rows = lowering.decoded(node, right, codes, [n, k])
+  const b = { ...rows, view: transposed(rows.view, [1, 0]) }
+  const made = productOf(lowering, node, lowering.ref(node, left), b)
+  const args = [made]
+  const whole = bias === '' ? undefined : add(arg(0), lowering.tree(node, bias, args))
+  const [name = ''] = node.outputs
+  lowering.name(name, whole === undefined ? made : lowering.map(node, args, whole, name))
+}
+
 export const CODE_HANDLERS: Readonly<Record<string, Handler>> = {
   DequantizeLinear: dequantize,
   DynamicQuantizeLinear: dynamicQuantize,
   MatMulInteger: matMulInteger,
+  'com.microsoft MatMulNBits': matMulNBits,
 }

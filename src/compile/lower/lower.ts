@@ -11,6 +11,7 @@ import { bodyOf, castTree, clipped } from './bodies.ts'
 import { CODE_HANDLERS } from './codes.ts'
 import { HANDLERS, type Handler, reorganise } from './handlers.ts'
 import { kindOf, Lowering, mappingOf } from './lowering.ts'
+import type { WeightPolicy } from './policy.ts'
 import { PRODUCT_HANDLERS } from './products.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
@@ -18,9 +19,9 @@ import { CONV_HANDLERS } from './windows.ts'
 const COMPUTED: readonly DType[] = ['f32', 'f16', 'bf16', 'f64', 'i32', 'i64', 'bool']
 
 /** Throws `unsupported` for a node that is not compiled, with its name and the reason. */
-export function lower(graph: Graph): Program {
+export function lower(graph: Graph, weights: WeightPolicy): Program {
   const types = inferTypes(graph)
-  const lowering = new Lowering(graph, types, readersOf(graph))
+  const lowering = new Lowering(graph, types, readersOf(graph), weights)
   for (const node of graph.nodes) {
     const why = whyUnclaimed(
       node,
@@ -53,10 +54,10 @@ const elementwise: Handler = (lowering, node) => {
   const trees = given.map((name) => (name === '' ? undefined : lowering.tree(node, name, args)))
   const tree = treeOf(lowering, node, trees)
   const [name = ''] = node.outputs
-  // A number in every place has no shape of its own.
-  if (args.length === 0) throw unclaimed(node, 'all of its inputs are numbers')
-  const made = lowering.map(node, args, tree, name)
-  lowering.name(name, lowering.reshape(node, made, lowering.dims(node, name)))
+  const dims = lowering.dims(node, name)
+  // Numbers have no shape of their own.
+  if (args.length === 0) lowering.name(name, lowering.filled(node, tree, dims))
+  else lowering.name(name, lowering.reshape(node, lowering.map(node, args, tree, name), dims))
 }
 
 function treeOf(lowering: Lowering, node: Node, trees: readonly (Tree | undefined)[]): Tree {

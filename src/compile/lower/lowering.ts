@@ -5,6 +5,7 @@ import { intsOf, type Mapping, unclaimed } from '../../onnx/ir/operator.ts'
 import { countOf, type DType, isFloat, numbersOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { operatorOf } from '../../onnx/operators.ts'
 import {
+  type BlockCodes,
   type Codes,
   dimsOf,
   isAll,
@@ -18,6 +19,7 @@ import {
 } from '../loops/program.ts'
 import { arg, type Kind, number, type Tree } from '../loops/tree.ts'
 import { reshaped, sliced, transposed, type View, whole } from '../loops/view.ts'
+import type { WeightPolicy } from './policy.ts'
 
 /** Dtypes whose numbers i32 holds; 64-bit numbers beyond it are limited to it. */
 const WHOLE: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i32', 'i64', 'bool']
@@ -30,18 +32,26 @@ export function kindOf(node: Node, dtype: DType): Kind {
 
 export class Lowering {
   readonly graph: Graph
+  readonly weights: WeightPolicy
   readonly #types: ReadonlyMap<string, Type>
   readonly #refs = new Map<string, Ref>()
   readonly #inputs = new Map<string, Value>()
   readonly #loops: Loop[] = []
   readonly #settled = new Map<string, Tensor>()
+  readonly #once = new Map<string, Ref>()
   readonly #readers: ReadonlyMap<string, readonly Node[]>
   #values = 0
   #viewBytes = 0
   #viewNodes = 0
 
-  constructor(graph: Graph, types: ReadonlyMap<string, Type>, readers: ReadonlyMap<string, readonly Node[]>) {
+  constructor(
+    graph: Graph,
+    types: ReadonlyMap<string, Type>,
+    readers: ReadonlyMap<string, readonly Node[]>,
+    weights: WeightPolicy,
+  ) {
     this.graph = graph
+    this.weights = weights
     this.#types = types
     this.#readers = readers
   }
@@ -91,11 +101,14 @@ export class Lowering {
     return ref
   }
 
-  /** A constant of codes as floats. It must not be read otherwise under the same name. */
-  decoded(node: Node, name: string, codes: Codes): Ref {
+  /**
+   * A constant of codes as floats. It must not be read otherwise under the same name. `dims`: of the floats,
+   * where those of the constant are other ones.
+   */
+  decoded(node: Node, name: string, codes: Codes | BlockCodes, dims = this.dims(node, name)): Ref {
     if (!this.graph.constants.has(name)) throw unclaimed(node, `the codes ${name} are computed`)
     const given = { constant: name, codes }
-    return refTo({ id: this.#values++, name, kind: 'f32', dims: this.dims(node, name), given })
+    return refTo({ id: this.#values++, name, kind: 'f32', dims, given })
   }
 
   /** The same elements through another view. They do not move. */
@@ -108,6 +121,13 @@ export class Lowering {
 
   value(name: string, kind: Kind, dims: readonly number[]): Value {
     return { id: this.#values++, name, kind, dims }
+  }
+
+  /** What `make` gives, which is made once for each key. */
+  once(key: string, make: () => Ref): Ref {
+    const made = this.#once.get(key) ?? make()
+    this.#once.set(key, made)
+    return made
   }
 
   add(loop: Loop): void {
@@ -149,6 +169,13 @@ export class Lowering {
     return back(refTo(out), perm)
   }
 
+  /** A value that is the same number everywhere. */
+  filled(node: Node, tree: Tree, dims: readonly number[]): Ref {
+    const out = this.value(node.name, tree.kind, dims)
+    this.add({ loop: 'map', node: node.name, mapping: 'one-to-many', out, args: [], tree, sizes: [] })
+    return refTo(out)
+  }
+
   /** A value with a border of one number; `around` has its sizes before and after each axis. */
   padded(node: Node, ref: Ref, around: readonly (readonly [number, number])[], fill: number): Ref {
     const own = dimsOf(ref)
@@ -167,18 +194,7 @@ export class Lowering {
       ] as const) {
         const at = sliced(rest, axis, start, count)
         if (countOf(at.dims) === 0) continue
-        const border = this.value(node.name, kind, at.dims)
-        const tree = number(fill, kind)
-        this.add({
-          loop: 'map',
-          node: node.name,
-          mapping: 'one-to-many',
-          out: border,
-          args: [],
-          tree,
-          sizes: [],
-        })
-        place(refTo(border), at)
+        place(this.filled(node, number(fill, kind), at.dims), at)
       }
       rest = sliced(rest, axis, before, size)
     }

@@ -1,10 +1,12 @@
 // Handlers of products: MatMul and Gemm as loops over rows, columns and what is added up.
 import type { Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, unclaimed } from '../../onnx/ir/operator.ts'
+import { countOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, type Ref } from '../loops/program.ts'
 import { add, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { reshaped, spread, transposed, type View } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
+import { encodingOf, linear } from './linear.ts'
 import type { Lowering } from './lowering.ts'
 
 const padded = ({ offset, dims, strides }: View, front: boolean): View =>
@@ -46,6 +48,8 @@ interface Sides {
 
 function product(lowering: Lowering, node: Node, name: string, { a, b, dims }: Sides): Ref {
   if (a.view.dims.at(-1) === 0) throw unclaimed(node, 'it adds up no numbers')
+  const byKernel = linearOf(lowering, node, { a, b, dims })
+  if (byKernel !== undefined) return byKernel
   const { out, ref } = lowering.room(name, dims)
   const rows = asRows(a, b, ref)
   const { view: at } = rows?.at ?? ref
@@ -54,22 +58,36 @@ function product(lowering: Lowering, node: Node, name: string, { a, b, dims }: S
   return ref
 }
 
+/** Undefined where the engine has no kernel for it. */
+function linearOf(lowering: Lowering, node: Node, { a, b, dims }: Sides): Ref | undefined {
+  const matrix = isOneMatrix(b) ? { ...b, view: matrixOf(b.view) } : undefined
+  const encoding = matrix && encodingOf(matrix, lowering.weights)
+  if (matrix === undefined || encoding === undefined || countOf(dims) === 0) return undefined
+  const rows = lowering.reshape(node, a, [rowsOf(a), a.view.dims.at(-1)!])
+  return lowering.reshape(node, linear(lowering, node, rows, matrix, encoding), dims)
+}
+
+/** Whether the whole batch has one matrix. */
+const isOneMatrix = ({ view: { dims, strides } }: Ref): boolean =>
+  strides.slice(0, -2).every((step, axis) => step === 0 || dims[axis] === 1)
+
+const matrixOf = ({ offset, dims, strides }: View): View => ({
+  offset,
+  dims: dims.slice(-2),
+  strides: strides.slice(-2),
+})
+
+const rowsOf = ({ view }: Ref): number => countOf(view.dims.slice(0, -1))
+
 /** A product with one matrix for the whole batch has all of the batch's rows as its rows. */
 function asRows(a: Ref, b: Ref, at: Ref): { a: Ref; b: Ref; at: Ref } | undefined {
-  const rank = a.view.dims.length
-  const batch = rank - 2
-  if (
-    batch === 0 ||
-    b.view.strides.slice(0, batch).some((step, axis) => step !== 0 && b.view.dims[axis] !== 1)
-  )
-    return undefined
+  if (a.view.dims.length === 2 || !isOneMatrix(b)) return undefined
   const [k, n] = [a.view.dims.at(-1)!, b.view.dims.at(-1)!]
-  const m = a.view.dims.slice(0, -1).reduce((count, size) => count * size, 1)
+  const m = rowsOf(a)
   const views = [reshaped(a.view, [m, k]), reshaped(at.view, [m, n])]
   const [rows, to] = views
   if (rows === undefined || to === undefined) return undefined
-  const matrix = { offset: b.view.offset, dims: [k, n], strides: b.view.strides.slice(batch) }
-  return { a: { ...a, view: rows }, b: { ...b, view: matrix }, at: { ...at, view: to } }
+  return { a: { ...a, view: rows }, b: { ...b, view: matrixOf(b.view) }, at: { ...at, view: to } }
 }
 
 /** alpha A B + beta C. */

@@ -1,7 +1,9 @@
 // Checks that no step of a plan reads or writes outside of its values, before it may run.
+import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
 import type { KernelCall, StreamPlace } from '../emit/kernel.ts'
+import { codedRowBytes, dimsOf, type KernelLoop } from '../loops/program.ts'
 
 /** An axis that is walked: its size, and the elements from one place to the next. */
 type Walk = readonly [size: number, step: number]
@@ -21,6 +23,39 @@ export function checkCall(call: KernelCall, nodes: readonly string[]): void {
   const batch = (steps: readonly number[]) => outer.map((size, axis): Walk => [size, steps[axis]!])
   check(a, [...batch(a.steps), [m, a.row], [k, a.k]], nodes)
   check(b, [...batch(b.steps), [k, b.k], [n, b.column]], nodes)
+}
+
+/** The same for a kernel of the engine, which reads and writes whole groups of 32. */
+export function checkKernel(loop: KernelLoop): void {
+  const [{ value, view }] = loop.args
+  const at = (of: StreamPlace['at']) => ({ at: of })
+  const nodes = [loop.node]
+  const write = (...walks: Walk[]) => check(at({ value: loop.out, offset: 0 }), walks, nodes)
+  if (loop.loop === 'quantize') {
+    const [m, k] = dimsOf(loop.args[0]) as [number, number]
+    check(
+      at({ value, offset: view.offset }),
+      [
+        [m, view.strides[0]!],
+        [roundUp(k, 32), view.strides[1]!],
+      ],
+      nodes,
+    )
+    const words = codedRowBytes(k) / 4
+    write([m, words], [words, 1])
+    return
+  }
+  const [k, n] = dimsOf(loop.matrix) as [number, number]
+  const words = codedRowBytes(k) / 4
+  check(
+    at({ value, offset: 0 }),
+    [
+      [loop.m, words],
+      [words, 1],
+    ],
+    nodes,
+  )
+  write([loop.m, roundUp(n, 32)], [roundUp(n, 32), 1])
 }
 
 function check({ at }: Pick<StreamPlace, 'at'>, walks: readonly Walk[], nodes: readonly string[]): void {

@@ -9,6 +9,7 @@ import { planGraph } from '../compiled-graph.ts'
 import { randomGraph } from '../testing/random-graph.ts'
 import { checkCall } from './check.ts'
 import { planMemory } from './memory.ts'
+import { emitted } from './plan.ts'
 
 const SMALL = { layers: 2, hidden: 32, heads: 4, intermediate: 64, vocabulary: 50, positions: 64 }
 
@@ -32,7 +33,7 @@ test('no layout of an encoder is copied, and its norms, softmax and sums are in 
 test('one emission serves every length and every layer', async () => {
   const keysOf = async (batch: number, tokens: number) => {
     const { steps } = await planOfBert(batch, tokens)
-    return new Set(steps.map(({ key }) => key))
+    return new Set(emitted(steps).map(({ key }) => key))
   }
   const keys = await keysOf(2, 5)
   expect(keys.size).toBeLessThanOrEqual(10)
@@ -61,7 +62,7 @@ test('a step that would reach outside of a value is refused', () => {
   for (let index = 0; index < 20; index++) {
     const { graph, feeds } = randomGraph(3, index)
     const { plan } = planGraph(graph, new Map([...feeds].map(([name, { dims }]) => [name, dims])))
-    for (const { call, nodes } of plan.steps) {
+    for (const { call, nodes } of emitted(plan.steps)) {
       if (call.inner === 0 || call.outer.includes(0) || call.product !== undefined) continue
       const longer = { ...call, inner: call.inner + 10_000 }
       const isMoving = call.streams.some(({ at, inner }) => 'value' in at && inner !== 0)

@@ -1,19 +1,39 @@
 // Plans a program: groups as steps with their kernels, and places for the values between them.
+import { matrixBytes } from '../../abi/encodings.ts'
 import { type Kernel, type KernelCall, PANEL, type StreamPlace } from '../emit/kernel.ts'
 import { type Group, growGroups } from '../fuse/groups.ts'
 import { kernelOf } from '../fuse/kernel-of.ts'
-import { bytesOf, type Program, type Value } from '../loops/program.ts'
-import { checkCall } from './check.ts'
+import {
+  bytesOf,
+  dimsOf,
+  isKernelLoop,
+  type KernelLoop,
+  type LinearLoop,
+  type Program,
+  type Value,
+} from '../loops/program.ts'
+import { checkCall, checkKernel } from './check.ts'
 import { aligned, type Interval, planMemory } from './memory.ts'
 
-export interface Step {
+export type Step = EmittedStep | KernelStep
+
+interface StepBase {
+  /** Names of the nodes of the file that it computes. */
+  readonly nodes: readonly string[]
+}
+
+/** A function that was emitted. */
+export interface EmittedStep extends StepBase {
   readonly call: KernelCall
   /** Equal for steps that one function serves. */
   readonly key: string
   /** Rows, or panels of all products of a batch: what threads can share. */
   readonly units: number
-  /** Names of the nodes of the file that it computes. */
-  readonly nodes: readonly string[]
+}
+
+/** A kernel of the engine. */
+export interface KernelStep extends StepBase {
+  readonly kernel: KernelLoop
 }
 
 export interface Plan {
@@ -49,6 +69,11 @@ export function planOf(program: Program): Plan {
   const groups = growGroups(program)
   const isRead = readOutside(program, groups)
   const steps = groups.map((group): Step => {
+    const [first] = group.loops
+    if (isKernelLoop(first!)) {
+      checkKernel(first)
+      return { kernel: first, nodes: [first.node] }
+    }
     const call = kernelOf(group, isRead)
     const nodes = [...new Set(group.loops.map(({ node }) => node))]
     checkCall(call, nodes)
@@ -60,7 +85,7 @@ export function planOf(program: Program): Plan {
     steps,
     places,
     arenaBytes: bytes,
-    scratchBytes: Math.max(0, ...steps.map(({ call }) => aligned(call.scratchBytes))),
+    scratchBytes: Math.max(0, ...emitted(steps).map(({ call }) => aligned(call.scratchBytes))),
     report: reportOf(program, groups, steps, valueBytes),
   }
 }
@@ -82,6 +107,10 @@ function unitsOf({ outer, inner, product }: KernelCall): number {
   return product.m === 0 ? 0 : count * Math.ceil(product.n / PANEL)
 }
 
+/** Steps whose functions are emitted. */
+export const emitted = (steps: readonly Step[]): readonly EmittedStep[] =>
+  steps.filter((step) => 'call' in step)
+
 const placedIn = ({ at }: StreamPlace): Value | undefined => ('value' in at ? at.value : undefined)
 
 /** Streams that a kernel writes. */
@@ -97,11 +126,7 @@ function placesOf(program: Program, steps: readonly Step[]) {
     else span.to = Math.max(span.to, at)
   }
   for (const value of program.inputs.values()) touch(value, 0)
-  for (const [at, { call }] of steps.entries()) {
-    for (const stream of call.streams) touch(placedIn(stream), at)
-    if (call.product !== undefined)
-      for (const side of [call.product.a, call.product.b]) touch(placedIn(side), at)
-  }
+  for (const [at, step] of steps.entries()) for (const value of valuesOf(step)) touch(value, at)
   for (const { ref } of program.outputs) touch(ref.value, steps.length)
   const shared = sharedPlaces(program, steps, spans)
   const rootOf = (value: Value): Value => {
@@ -126,6 +151,13 @@ function placesOf(program: Program, steps: readonly Step[]) {
   return { places, bytes, valueBytes }
 }
 
+/** Values that a step reads or writes. */
+function valuesOf(step: Step): readonly (Value | undefined)[] {
+  if ('kernel' in step) return [step.kernel.args[0].value, step.kernel.out]
+  const { streams, product } = step.call
+  return [...streams, ...(product === undefined ? [] : [product.a, product.b])].map(placedIn)
+}
+
 /** Values that are written over another one, each element after it was read for the last time. */
 function sharedPlaces(
   program: Program,
@@ -135,8 +167,9 @@ function sharedPlaces(
   const shared = new Map<Value, Value>()
   const taken = new Set<Value>(program.outputs.map(({ ref }) => ref.value))
   const isOutput = new Set(taken)
-  for (const [at, { call }] of steps.entries()) {
-    const { kernel, streams, product } = call
+  for (const [at, step] of steps.entries()) {
+    if ('kernel' in step) continue
+    const { kernel, streams, product } = step.call
     for (const { stream, pass, isRow } of kernel.stores) {
       const to = streams[stream]!
       const value = placedIn(to)
@@ -175,7 +208,13 @@ const isSamePlace = (a: StreamPlace, b: StreamPlace): boolean =>
   `${a.steps}` === `${b.steps}`
 
 /** Bytes of values that a step reads and writes, each value once. */
-export function movedBy({ kernel, outer, inner, streams, product }: KernelCall) {
+export function movedBy(step: Step) {
+  if ('kernel' in step) {
+    const { args, out } = step.kernel
+    const weights = step.kernel.loop === 'linear' ? weightBytes(step.kernel) : 0
+    return { read: bytesOf(args[0].value) + weights, written: bytesOf(out) }
+  }
+  const { kernel, outer, inner, streams, product } = step.call
   const written = writtenStreams(kernel)
   const rows = outer.reduce((count, size) => count * size, 4 * inner)
   const read = new Map<Value, number>()
@@ -195,6 +234,12 @@ export function movedBy({ kernel, outer, inner, streams, product }: KernelCall) 
   return { read: sum(read), written: sum(made) }
 }
 
+/** Of a matrix as kernels read it. */
+function weightBytes({ matrix, encoding }: LinearLoop): number {
+  const [k, n] = dimsOf(matrix) as [number, number]
+  return matrixBytes(encoding, n, k)
+}
+
 function reportOf(
   program: Program,
   groups: readonly Group[],
@@ -204,13 +249,15 @@ function reportOf(
   const values = (list: Iterable<Value | undefined>) =>
     [...new Set(list)].reduce((sum, value) => sum + (value === undefined ? 0 : bytesOf(value)), 0)
   const { loops, viewBytes, viewNodes } = program
-  const unfusedBytes = loops.reduce((sum, { loop, args, out }) => {
+  const unfusedBytes = loops.reduce((sum, each) => {
+    const { loop, args, out } = each
     // Of a table as much is read as is written.
     const read = loop === 'gather' ? args.slice(1) : args
-    return sum + bytesOf(out) * (loop === 'gather' ? 2 : 1) + values(read.map(({ value }) => value))
+    const weights = loop === 'linear' ? weightBytes(each) : 0
+    return sum + weights + bytesOf(out) * (loop === 'gather' ? 2 : 1) + values(read.map(({ value }) => value))
   }, 0)
-  const movedBytes = steps.reduce((sum, { call }) => {
-    const { read, written } = movedBy(call)
+  const movedBytes = steps.reduce((sum, step) => {
+    const { read, written } = movedBy(step)
     return sum + read + written
   }, 0)
   const copiedBytes = groups

@@ -2,11 +2,13 @@
 import { readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { type Constant, type Graph, isStored } from '../../onnx/ir/graph.ts'
-import { countOf, stridesOf, type Tensor } from '../../onnx/ir/tensor.ts'
+import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { tensorFromBytes } from '../../onnx/proto/tensor-proto.ts'
 import { PANEL } from '../emit/kernel.ts'
-import type { Codes, GivenConstant, Ref, Value } from '../loops/program.ts'
+import type { BlockCodes, Codes, GivenConstant, MatrixEncoding, Ref, Value } from '../loops/program.ts'
 import type { Kind } from '../loops/tree.ts'
+import { type Coded, codedBy, codedInBlocks } from './coded.ts'
+import { laidMatrix } from './matrices.ts'
 
 /** Loads constants once, whichever plans use them. */
 export class Constants {
@@ -31,7 +33,8 @@ export class Constants {
   }
 
   async loadPlain(graph: Graph, value: Value, signal?: AbortSignal): Promise<void> {
-    await this.#load(graph, value, '', signal, ({ data }) => {
+    await this.#load(graph, value, '', signal, (tensor) => {
+      const { data } = tensor()
       const address = this.#allocate(4 * data.length)
       fill(this.#memory(), address, value.kind, data)
       return address
@@ -39,7 +42,8 @@ export class Constants {
   }
 
   async loadPacked(graph: Graph, { value, view }: Ref, signal?: AbortSignal): Promise<void> {
-    await this.#load(graph, value, JSON.stringify(view), signal, ({ data }) => {
+    await this.#load(graph, value, JSON.stringify(view), signal, (tensor) => {
+      const { data } = tensor()
       const batch = view.dims.slice(0, -2)
       const [k, n] = view.dims.slice(-2) as [number, number]
       const panels = Math.ceil(n / PANEL)
@@ -66,6 +70,26 @@ export class Constants {
     })
   }
 
+  /** The address of a matrix as kernels of the engine read it. */
+  matrix(graph: Graph, { value, view }: Ref, encoding: string): number {
+    return this.#known(graph, value, `${encoding} ${JSON.stringify(view)}`)
+  }
+
+  async loadMatrix(
+    graph: Graph,
+    { value, view }: Ref,
+    encoding: MatrixEncoding,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const form = `${encoding} ${JSON.stringify(view)}`
+    await this.#load(graph, value, form, signal, (tensor, coded) => {
+      const laid = laidMatrix(coded ?? tensor().data, view, encoding)
+      const address = this.#allocate(laid.byteLength)
+      new Uint8Array(this.#memory(), address).set(laid)
+      return address
+    })
+  }
+
   #known(graph: Graph, value: Value, form: string): number {
     const { constant, key } = givenOf(value, form)
     const address = this.#addresses.get(graph.constants.get(constant)!)?.get(key)
@@ -78,15 +102,31 @@ export class Constants {
     value: Value,
     form: string,
     signal: AbortSignal | undefined,
-    place: (tensor: Tensor) => number,
+    place: (floats: () => Tensor, coded: Coded | undefined) => number,
   ): Promise<void> {
     const { constant: name, key, codes } = givenOf(value, form)
     const constant = graph.constants.get(name)!
     const known = this.#addresses.get(constant) ?? new Map<string, number>()
     if (known.has(key)) return
     const tensor = await tensorOf(name, constant, signal)
-    known.set(key, place(codes === undefined ? tensor : decoded(tensor, codes)))
+    const coded = codes && (await this.#coded(graph, tensor, codes, signal))
+    known.set(
+      key,
+      place(() => (coded === undefined ? tensor : decoded(value.dims, coded)), coded),
+    )
     this.#addresses.set(constant, known)
+  }
+
+  async #coded(
+    graph: Graph,
+    tensor: Tensor,
+    codes: Codes | BlockCodes,
+    signal?: AbortSignal,
+  ): Promise<Coded> {
+    if (!('block' in codes)) return codedBy(tensor, codes)
+    const read = (name: string) => tensorOf(name, graph.constants.get(name)!, signal)
+    const zeros = codes.zeros === undefined ? undefined : await read(codes.zeros)
+    return codedInBlocks(tensor, codes, await read(codes.scales), zeros)
   }
 }
 
@@ -95,16 +135,9 @@ function givenOf({ given }: Value, form: string) {
   return { constant, codes, key: codes === undefined ? form : `${form} ${JSON.stringify(codes)}` }
 }
 
-function decoded({ dims, data }: Tensor, { axis, scale, zero }: Codes): Tensor {
-  const made = new Float32Array(data.length)
-  const step = stridesOf(dims)[axis] ?? 1
-  const size = dims[axis] ?? 1
-  for (let at = 0; at < made.length; at++) {
-    const line = Math.floor(at / step) % size
-    const own = zero.length === 1 ? zero[0]! : zero[line]!
-    made[at] = (Number(data[at]) - own) * (scale.length === 1 ? scale[0]! : scale[line]!)
-  }
-  return { dtype: 'f32', dims, data: made }
+function decoded(dims: readonly number[], { code, scale }: Coded): Tensor {
+  const data = Float32Array.from({ length: countOf(dims) }, (_, at) => code(at) * scale(at))
+  return { dtype: 'f32', dims, data }
 }
 
 async function tensorOf(name: string, constant: Constant, signal?: AbortSignal): Promise<Tensor> {

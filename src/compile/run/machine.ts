@@ -1,26 +1,18 @@
 // Runs plans: the functions of their kernels, the constants, and one arena for the values of a run.
+import { SYNC_WORDS } from '../../abi/constants.ts'
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Graph } from '../../onnx/ir/graph.ts'
 import { arrayOf, countOf, rounder, type Tensor } from '../../onnx/ir/tensor.ts'
+import { createMemory } from '../../runtime/memory/linear-memory.ts'
+import { type EngineExports, instantiateEngine } from '../../runtime/module.ts'
 import { emitKernel, PARAMETERS } from '../emit/emit.ts'
-import {
-  type KernelCall,
-  PANEL,
-  PRODUCT_WORDS,
-  productWord,
-  RECORD,
-  recordWords,
-  STREAM_WORDS,
-  type StreamPlace,
-  sizesWord,
-  streamWord,
-  TILE_ROWS,
-} from '../emit/kernel.ts'
+import type { StreamPlace } from '../emit/kernel.ts'
 import type { Value } from '../loops/program.ts'
 import { aligned } from '../plan/memory.ts'
-import type { Plan, Step } from '../plan/plan.ts'
+import { emitted, type Plan, type Step } from '../plan/plan.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
 import { Constants, fill } from './constants.ts'
+import { type Room, recordBytes, rowsOfRecord, writeRecord } from './records.ts'
 
 type KernelFunction = (record: number, first: number, last: number) => void
 
@@ -32,6 +24,8 @@ const MOST_BYTES = 2 ** 32 - PAGE
 export interface MachineOptions {
   /** Whether functions may use fused multiply-add, an instruction of relaxed SIMD. */
   readonly fuse: boolean
+  /** The engine's module, for plans with steps that its kernels run. Default: there are none. */
+  readonly kernels?: WebAssembly.Module | undefined
 }
 
 /** A plan whose functions and constants are there. */
@@ -41,8 +35,10 @@ export interface LoadedPlan {
 }
 
 export class Machine {
-  readonly #memory = new WebAssembly.Memory({ initial: 1 })
+  readonly #memory: WebAssembly.Memory
   readonly #fuse: boolean
+  readonly #engine: EngineExports | undefined
+  readonly #sync: number
   readonly #functions = new Map<string, KernelFunction>()
   readonly #constants: Constants
   #top = START
@@ -50,12 +46,19 @@ export class Machine {
   #current: { readonly plan: Plan; readonly base: number; readonly records: readonly number[] } | undefined
   #codeBytes = 0
 
-  constructor({ fuse }: MachineOptions) {
+  /** Throws `out-of-memory`, and `internal` where the module is of another release. */
+  constructor({ fuse, kernels }: MachineOptions) {
     this.#fuse = fuse
+    this.#memory =
+      kernels === undefined ? new WebAssembly.Memory({ initial: 1 }) : createMemory('plain', PAGE)
+    this.#engine = kernels && instantiateEngine(kernels, this.#memory)
+    // The engine's data and stack come first.
+    if (this.#engine !== undefined) this.#top = Number(this.#engine.__heap_base.value)
     this.#constants = new Constants(
       () => this.#memory.buffer,
       (bytes) => this.#allocate(bytes),
     )
+    this.#sync = this.#allocate(4 * SYNC_WORDS)
   }
 
   /** Bytes of linear memory, and of the functions that were made. */
@@ -66,32 +69,33 @@ export class Machine {
 
   /** Makes the functions that the plan lacks, and loads its constants. */
   async load(plan: Plan, graph: Graph, signal?: AbortSignal): Promise<LoadedPlan> {
-    for (const { call } of plan.steps) {
-      for (const { at } of call.streams) {
-        if ('value' in at && isConstant(at.value)) await this.#constants.loadPlain(graph, at.value, signal)
+    const plain = async ({ at }: Pick<StreamPlace, 'at'>): Promise<void> => {
+      if ('value' in at && isConstant(at.value)) await this.#constants.loadPlain(graph, at.value, signal)
+    }
+    for (const step of plan.steps) {
+      if ('kernel' in step) {
+        const { kernel } = step
+        await plain({ at: { value: kernel.args[0].value, offset: 0 } })
+        if (kernel.loop === 'linear')
+          await this.#constants.loadMatrix(graph, kernel.matrix, kernel.encoding, signal)
+        continue
       }
-      await this.#loadSides(call, graph, signal)
+      const { kernel, streams, product } = step.call
+      for (const stream of streams) await plain(stream)
+      if (product === undefined) continue
+      await plain(product.a)
+      if (kernel.product?.b === 'packed') await this.#constants.loadPacked(graph, product.matrix, signal)
+      else await plain(product.b)
     }
     await this.#emit(plan)
     return { plan, graph }
   }
 
-  async #loadSides({ kernel, product }: KernelCall, graph: Graph, signal?: AbortSignal): Promise<void> {
-    if (product === undefined) return
-    for (const [side, { at }] of [
-      ['a', product.a],
-      ['b', product.b],
-    ] as const) {
-      if (!('value' in at) || !isConstant(at.value)) continue
-      if (side === 'b' && kernel.product?.b === 'packed')
-        await this.#constants.loadPacked(graph, product.matrix, signal)
-      else await this.#constants.loadPlain(graph, at.value, signal)
-    }
-  }
-
-  async #emit({ steps }: Plan): Promise<void> {
+  async #emit(plan: Plan): Promise<void> {
     const missing = new Map(
-      steps.filter(({ key }) => !this.#functions.has(key)).map(({ key, call }) => [key, call.kernel]),
+      emitted(plan.steps)
+        .filter(({ key }) => !this.#functions.has(key))
+        .map(({ key, call }) => [key, call.kernel]),
     )
     if (missing.size === 0) return
     const bodies = [...missing.values()].map((kernel) => emitKernel(kernel, this.#fuse))
@@ -112,16 +116,16 @@ export class Machine {
       if (plan.places.has(value)) fill(buffer, addressOf(value), value.kind, feeds.get(name)!.data)
     }
     const words = new Int32Array(buffer)
-    for (const [index, { key, units, call, nodes }] of plan.steps.entries()) {
+    for (const [index, step] of plan.steps.entries()) {
       const record = records[index]!
-      this.#functions.get(key)!(record, 0, units)
-      if (call.kernel.streams.some((stream) => stream.index !== undefined) && words[record / 4] !== 0) {
+      if ('kernel' in step) {
+        this.#engine!.run(this.#sync, record, rowsOfRecord(record), 0, 1, 0, 1)
+        continue
+      }
+      this.#functions.get(step.key)!(record, 0, step.units)
+      if (step.call.kernel.streams.some((stream) => stream.index !== undefined) && words[record / 4] !== 0) {
         words[record / 4] = 0
-        throw new HalfbyteError(
-          'format',
-          `an index of ${nodes.join(', ')} is outside of its table; check the ids that the inputs have`,
-          { nodes: nodes.join() },
-        )
+        throw wrongIndex(step)
       }
     }
     return new Map(
@@ -136,75 +140,29 @@ export class Machine {
   #place(plan: Plan, graph: Graph) {
     const base = aligned(this.#top)
     if (this.#current?.plan === plan && this.#current.base === base) return this.#current
-    const recordBytes = plan.steps.map(({ call }) => aligned(4 * recordWords(call.kernel)))
-    const total = recordBytes.reduce((sum, bytes) => sum + bytes, plan.arenaBytes + plan.scratchBytes)
-    this.#grow(base + total)
+    const sizes = plan.steps.map((step) => aligned(recordBytes(step)))
+    this.#grow(sizes.reduce((sum, bytes) => sum + bytes, base + plan.arenaBytes + plan.scratchBytes))
     const scratch = base + plan.arenaBytes
     let next = scratch + plan.scratchBytes
-    const records = recordBytes.map((bytes) => {
+    const records = sizes.map((bytes) => {
       next += bytes
       return next - bytes
     })
-    for (const [index, step] of plan.steps.entries()) {
-      const addressOf = ({ at }: Pick<StreamPlace, 'at'>): number => {
+    const room: Room = {
+      scratch,
+      addressOf: ({ at }) => {
         if (!('value' in at)) return scratch + at.scratch
         const { value, offset } = at
         const start = isConstant(value) ? this.#constants.plain(graph, value) : base + plan.places.get(value)!
         return start + 4 * offset
-      }
-      this.#write(step, records[index]!, { scratch, addressOf, graph })
+      },
+      packed: (matrix) => this.#constants.packed(graph, matrix),
+      matrix: (matrix, encoding) => this.#constants.matrix(graph, matrix, encoding),
     }
+    for (const [index, step] of plan.steps.entries())
+      writeRecord(this.#memory.buffer, step, records[index]!, room)
     this.#current = { plan, base, records }
     return this.#current
-  }
-
-  #write(
-    { call }: Step,
-    record: number,
-    room: {
-      readonly scratch: number
-      readonly addressOf: (place: Pick<StreamPlace, 'at'>) => number
-      readonly graph: Graph
-    },
-  ): void {
-    const { kernel, outer, inner, streams, sizes, product } = call
-    const words = new Int32Array(this.#memory.buffer, record, recordWords(kernel)).fill(0)
-    words[RECORD.inner] = inner
-    words.set(outer, RECORD.outer)
-    for (const [index, stream] of streams.entries()) {
-      const word = streamWord(kernel, index)
-      words[word + STREAM_WORDS.base] = room.addressOf(stream)
-      words[word + STREAM_WORDS.inner] = 4 * stream.inner
-      words[word + STREAM_WORDS.index] = 4 * (stream.index?.step ?? 0)
-      words[word + STREAM_WORDS.size] = stream.index?.size ?? 0
-      words.set(
-        stream.steps.map((step) => 4 * step),
-        word + STREAM_WORDS.steps,
-      )
-    }
-    new Float32Array(this.#memory.buffer, record).set(sizes, sizesWord(kernel))
-    if (product === undefined) return
-    const word = productWord(kernel)
-    const isPacked = kernel.product?.b === 'packed'
-    const at = (name: keyof typeof PRODUCT_WORDS): number => word + PRODUCT_WORDS[name]
-    words[at('m')] = product.m
-    words[at('k')] = product.k
-    words[at('a')] = room.addressOf(product.a)
-    words[at('aRow')] = 4 * product.a.row
-    words[at('aK')] = 4 * product.a.k
-    words[at('b')] = isPacked ? this.#constants.packed(room.graph, product.matrix) : room.addressOf(product.b)
-    words[at('bK')] = 4 * product.b.k
-    words[at('bColumn')] = 4 * product.b.column
-    words[at('tile')] = room.scratch
-    words[at('panel')] = room.scratch + 4 * PANEL * TILE_ROWS
-    words.set(
-      product.a.steps.map((step) => 4 * step),
-      word + PRODUCT_WORDS.aSteps,
-    )
-    words.set(
-      (isPacked ? packedSteps(product) : product.b.steps).map((step) => 4 * step),
-      word + PRODUCT_WORDS.aSteps + kernel.outer,
-    )
   }
 
   #allocate(bytes: number): number {
@@ -234,16 +192,12 @@ export class Machine {
 
 const isConstant = ({ given }: Value): boolean => given !== undefined && 'constant' in given
 
-/** Steps from one packed matrix of a batch to the next. */
-function packedSteps({ k, n, b, matrix }: NonNullable<KernelCall['product']>): number[] {
-  let step = Math.ceil(n / PANEL) * PANEL * k
-  const steps: number[] = []
-  for (let axis = b.steps.length - 1; axis >= 0; axis--) {
-    steps[axis] = b.steps[axis] === 0 ? 0 : step
-    if (b.steps[axis] !== 0) step *= matrix.view.dims[axis]!
-  }
-  return steps
-}
+const wrongIndex = ({ nodes }: Step): HalfbyteError =>
+  new HalfbyteError(
+    'format',
+    `an index of ${nodes.join(', ')} is outside of its table; check the ids that the inputs have`,
+    { nodes: nodes.join() },
+  )
 
 function readTensor(
   memory: ArrayBuffer,
