@@ -16,6 +16,12 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['"b"', '12', 'false'],
   ],
   [
+    'an enum of numbers with fractions',
+    { type: 'object', properties: { a: { type: 'number', enum: [0.5, 1.25, 2] } }, required: ['a'] },
+    ['{"a":0.5}', '{"a":1.25}', '{"a":2}'],
+    ['{"a":0.25}', '{"a":1}'],
+  ],
+  [
     'an enum within other limits',
     { enum: ['a', 'abc', 5, 50], type: ['string', 'integer'], minLength: 2, maximum: 10 },
     ['"abc"', '5'],

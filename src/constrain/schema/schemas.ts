@@ -49,9 +49,11 @@ export class Schemas implements Judge, Oracle {
       case 'number': {
         const { min, max, isInteger, step } = one
         const number = value as number
+        // A number without multipleOf has a step of 1 as well, and may have any fraction.
+        const isFree = !isInteger && step.digits === 0
         return (
           (!isInteger || Number.isInteger(number)) &&
-          isMultiple(number, step) &&
+          (isFree ? Number.isFinite(number) : isMultiple(number, step)) &&
           (min === undefined || (min.exclusive ? number > min.value : number >= min.value)) &&
           (max === undefined || (max.exclusive ? number < max.value : number <= max.value))
         )
