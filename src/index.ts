@@ -15,6 +15,7 @@ export {
 } from './api/stored.ts'
 export type {
   Assets,
+  ExecuteOptions,
   GenerateOptions,
   Generation,
   GenerationResult,
@@ -22,9 +23,13 @@ export type {
   ModelSource,
   PrepareOptions,
   ProbeOptions,
+  ReplyChunk,
+  ReplyStep,
+  RunnableTool,
   Session,
   SessionOptions,
   Support,
+  ToolRun,
 } from './api/types.ts'
 export type { EngineNote, NoteCode } from './base/engine-notes.ts'
 export { type ErrorCode, type ErrorDetail, HalfbyteError, isHalfbyteError } from './base/errors.ts'

@@ -40,9 +40,15 @@ export async function run(signal: AbortSignal): Promise<string> {
 export async function chat(engine: Engine): Promise<string> {
   await defined
   const widget: HalfbyteChat = document.createElement('halfbyte-chat')
-  const tool: WidgetTool = { name: 'now', run: (args, { signal }) => (signal.aborted ? args : Date.now()) }
+  const tool: WidgetTool = {
+    name: 'now',
+    execute: (args, { signal }) => (signal.aborted ? args : Date.now()),
+  }
   Object.assign(widget, { messages: { ...ENGLISH, send: 'Senden' } })
   widget.tools = [tool]
+  const { steps = [] } = await engine.createSession().send('What time is it?', { tools: [tool], maxSteps: 2 })
+    .result
+  console.log(steps.flatMap(({ toolRuns }) => toolRuns.map(({ value, error }) => value ?? error)))
   widget.engine = engine
   widget.addEventListener('halfbyte-error', ({ detail }) => console.log(detail.code))
   widget.addEventListener('halfbyte-message', ({ detail }) => console.log(detail.content))

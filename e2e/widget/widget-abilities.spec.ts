@@ -10,7 +10,7 @@ test('the model calls a function of the page, and the call is shown', async ({ p
       tools: [{
         name: 'calculate', label: 'Calculator', description: 'Works out an arithmetic expression.',
         parameters: { type: 'object', properties: { expression: { type: 'string' } }, required: ['expression'] },
-        run: ({ expression }) => {
+        execute: ({ expression }) => {
           const [, left, right] = /^(\\d+) \\* (\\d+)$/.exec(expression)
           return { result: left * right }
         },

@@ -114,7 +114,7 @@ test('whatever a page sets, the widget keeps to what its types allow, runs no sc
         { length: 2 ** 32 },
         new Array(2 ** 32 - 1),
         [{ name: 'f' }],
-        [{ name: 'f', run: 1 }],
+        [{ name: 'f', execute: 1 }],
         ['x', 3],
         { toString: 1, valueOf: 2 },
         { [Symbol.toPrimitive]: trap, toJSON: trap },

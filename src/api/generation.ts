@@ -1,7 +1,7 @@
 // A reply that the caller can iterate over, await or cancel.
-import type { Outcome, TextChunk } from '../engine/wire/protocol.ts'
+import type { Outcome } from '../engine/wire/protocol.ts'
 import type { Feed, Sink } from '../engine/wire/reply-stream.ts'
-import type { Generation, GenerationResult } from './types.ts'
+import type { Generation, GenerationResult, ReplyChunk } from './types.ts'
 
 /** Compiled `await using` falls back to the same registered symbol. */
 export const asyncDispose: typeof Symbol.asyncDispose =
@@ -76,7 +76,7 @@ class RunningGeneration {
   readonly settled: Promise<unknown>
   readonly #signal: AbortSignal | undefined
   readonly #onSettle: ((result: GenerationResult | undefined) => void) | undefined
-  readonly #chunks: TextChunk[] = []
+  readonly #chunks: ReplyChunk[] = []
   readonly #wakes: (() => void)[] = []
   #feed: Feed | undefined
   /** A caller waits for the end, so credits are returned as chunks arrive. */
@@ -125,7 +125,7 @@ class RunningGeneration {
     else this.#feed.cancel()
   }
 
-  async next(): Promise<IteratorResult<TextChunk, undefined>> {
+  async next(): Promise<IteratorResult<ReplyChunk, undefined>> {
     for (;;) {
       const chunk = this.#chunks.shift()
       if (chunk !== undefined) {
@@ -150,7 +150,7 @@ class RunningGeneration {
     this.#chunks.length = 0
   }
 
-  #take(chunk: TextChunk): void {
+  #take(chunk: ReplyChunk): void {
     if (this.#isSettled) return
     this.#chunks.push(chunk)
     if (this.#isDraining) this.#credit(1)

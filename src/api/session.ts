@@ -4,24 +4,19 @@ import { plainOf, signalOf, wrongOption } from '../base/check-options.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { isCount } from '../base/values.ts'
 import type { EngineClient, LongAsk } from '../engine/wire/client.ts'
-import type { Message, Overflow, Prompt, SavedSession } from '../engine/wire/protocol.ts'
+import type { Message, Outcome, Overflow, Prompt, SavedSession } from '../engine/wire/protocol.ts'
+import type { Feed, Sink } from '../engine/wire/reply-stream.ts'
 import { asyncDispose } from './generation.ts'
 import {
   checkVariables,
   decodeRequest,
+  notLoaded,
   plainMessages,
   type ReplyOptions,
   saidMessages,
   startReply,
 } from './request/decode-options.ts'
-import type {
-  AbortOptions,
-  GenerateOptions,
-  Generation,
-  GenerationResult,
-  Session,
-  SessionOptions,
-} from './types.ts'
+import type { AbortOptions, GenerateOptions, Generation, Session, SessionOptions } from './types.ts'
 
 /** The start of a new session. */
 export interface SessionSeed extends SessionOptions {
@@ -151,6 +146,7 @@ class OpenSession {
   ): Generation {
     const turnBefore = this.#turn
     let before: readonly Message[] | undefined
+    let hasSaid = false
     const generation = startReply(
       options,
       async (reply, sink, isWanted) => {
@@ -164,21 +160,42 @@ class OpenSession {
         checkAnswerable(changed)
         before = this.messages
         this.messages = changed
-        return this.#client.generate(
-          { session: this.#id, prompt: this.#promptOf(reply), ...this.#overflow, ...decode },
-          {
-            ...sink,
-            end: (outcome, used) => {
-              this.contextUsed = used
-              sink.end(outcome, used)
+        const ask = (asked: ReplyOptions, to: Sink): Feed =>
+          this.#client.generate(
+            {
+              session: this.#id,
+              prompt: this.#promptOf(asked),
+              ...this.#overflow,
+              ...decode,
+              // Without tools nothing is a call, so nothing is held to the form of one.
+              calls: asked.tools && decode.calls,
             },
+            {
+              ...to,
+              end: (outcome, used) => {
+                this.contextUsed = used
+                to.end(outcome, used)
+              },
+            },
+          )
+        if (!reply.isRun) return ask(reply, sink)
+        const { startSteps } = await import('./tools/tool-steps.ts').catch(notLoaded('runs tools'))
+        return startSteps({
+          reply,
+          sink,
+          ask,
+          say: (outcome, prefix, results) => {
+            if (!isWanted()) return
+            hasSaid = true
+            this.messages = [...withReply(this.messages, outcome, prefix), ...results]
           },
-        )
+        })
       },
       (result, { prefix }) => {
         this.#running.delete(generation)
-        if (before !== undefined)
-          this.messages = result === undefined ? before : withReply(this.messages, result, prefix)
+        if (before === undefined) return
+        if (result === undefined) this.messages = before
+        else if (!hasSaid) this.messages = withReply(this.messages, result, prefix)
       },
     )
     this.#running.add(generation)
@@ -226,7 +243,7 @@ export async function restoreSession(
 
 const withReply = (
   messages: readonly Message[],
-  { text, reasoning = '', toolCalls = [] }: GenerationResult,
+  { text, reasoning = '', toolCalls = [] }: Outcome,
   prefix = '',
 ): readonly Message[] => [
   ...messages,

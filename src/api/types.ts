@@ -7,6 +7,7 @@ import type {
   Overflow,
   TextChunk,
   Tool,
+  ToolCall,
   WeightPolicy,
 } from '../engine/wire/protocol.ts'
 import type { GraphDtype } from '../formats/names/graph-files.ts'
@@ -142,6 +143,54 @@ export interface AbortOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** What the function of a tool gets besides its arguments. */
+export interface ExecuteOptions {
+  /** The id of the call, unique in the conversation. */
+  readonly callId: string
+  /** Aborts when the reply ends early, or when the tool's time is over. */
+  readonly signal: AbortSignal
+}
+
+/** A function that the model may ask to call, with or without the code that runs. */
+export interface RunnableTool extends Tool {
+  /**
+   * Runs a call. The arguments fit `parameters`; calls that do not are answered with what is wrong in them.
+   * The model reads what it returns: a text, or another value as JSON; `done` for nothing. What it throws is
+   * told to the model as `error: MESSAGE`, and the reply goes on. Must not wait for its own session. Default:
+   * none; the caller answers the calls.
+   */
+  execute?(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
+  /** Milliseconds that `execute` may take; `Infinity` for no limit. Default: 60,000. */
+  readonly timeoutMs?: number | undefined
+  /**
+   * Most characters of a result that the model reads. Where it has more, a line says so. Default: 8,000.
+   */
+  readonly maxResultLength?: number | undefined
+}
+
+/** A call whose tool has `execute`. */
+export interface ToolRun extends ToolCall {
+  readonly state: 'running' | 'done' | 'failed'
+  /** What the model reads: the result, or `error: MESSAGE`. Absent while it runs. */
+  readonly result?: string | undefined
+  /** What `execute` returned, if it is done. */
+  readonly value?: unknown
+  /** What `execute` threw, a TimeoutError, or a HalfbyteError about the arguments, if it failed. */
+  readonly error?: unknown
+}
+
+/** A piece of a reply, or a call that began or ended in it. */
+export interface ReplyChunk extends TextChunk {
+  /** The call; `text` is then empty. Each call comes twice: as it begins, and as it ends. */
+  readonly toolRun?: ToolRun | undefined
+}
+
+/** One of the replies of the model in a generation with tools that run. */
+export interface ReplyStep extends Outcome {
+  /** Calls of this reply that were run, in their order. */
+  readonly toolRuns: readonly ToolRun[]
+}
+
 /**
  * Options of one reply; every key is optional. A number outside its range rejects the generation with
  * `unsupported`.
@@ -157,10 +206,16 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   readonly signal?: AbortSignal | undefined
   /**
    * Functions that the model may ask to call. The chat template tells the model about them; if it cannot, the
-   * system text does. Only for `send`, `edit` and `regenerate`. The result then has `toolCalls`; answer them
-   * with messages of the role `tool`. Default: none.
+   * system text does. Only for `send`, `edit` and `regenerate`. Calls of tools with `execute` are run, and
+   * the reply goes on from their results. Other calls end the reply and are in the result's `toolCalls`;
+   * answer them with messages of the role `tool`. Default: none.
    */
-  readonly tools?: readonly Tool[] | undefined
+  readonly tools?: readonly RunnableTool[] | undefined
+  /**
+   * Most times that the model replies where tools have `execute`, 2 to 100. The last reply is asked for
+   * without tools, so that it is an answer. Default: 6.
+   */
+  readonly maxSteps?: number | undefined
   /**
    * How the reply begins; the model continues it. Only for `send`, `edit` and `regenerate`. The result's
    * text is what comes after it; the message in the session is both. `regenerate({ prefix })` with the last
@@ -192,6 +247,12 @@ export interface Support {
 
 /** How a reply ended. */
 export interface GenerationResult extends Outcome {
+  /**
+   * The replies of the model one by one, if a tool has `execute`; absent otherwise. `text` and `reasoning`
+   * are then those of all steps with an empty line between them, as they were streamed. `usage` and
+   * `timings` are sums, and `toolCalls` are the calls that were not run.
+   */
+  readonly steps?: readonly ReplyStep[] | undefined
   /** The value that was passed to `cancel`; undefined if the reply was not cancelled. */
   readonly reason?: unknown
 }
@@ -201,7 +262,7 @@ export interface GenerationResult extends Outcome {
  * `result`. If it is only iterated, it runs at most 32 chunks ahead of the loop. There is only one iteration:
  * a second loop continues where the first stopped. Leaving the loop cancels the reply.
  */
-export interface Generation extends AsyncIterable<TextChunk> {
+export interface Generation extends AsyncIterable<ReplyChunk> {
   /** The whole reply. If it was cancelled, the text up to then. Rejects as `result` does. */
   text(): Promise<string>
   /**

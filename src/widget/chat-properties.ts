@@ -127,8 +127,8 @@ const KINDS: { readonly [Name in Exclude<keyof HalfbyteChatProps, 'model' | 'eng
   suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
   tools: list(
     MOST_TOOLS,
-    'objects with a name and a function run',
-    (tool) => isObject(tool) && isText(tool['name']) && typeof tool['run'] === 'function',
+    'objects with a name and a function execute',
+    (tool) => isObject(tool) && isText(tool['name']) && typeof tool['execute'] === 'function',
   ),
   documents: list(
     MOST_DOCUMENTS,

@@ -63,7 +63,7 @@ test('a property that cannot be so is refused with what it must be, and others a
     ['downloadBytes', Number.NaN, /^downloadBytes is NaN/],
     ['keep', '__proto__', /must be none or tab or device;/],
     ['suggestions', 'a', /must be a list of up to 100 texts/],
-    ['tools', [{ name: 'f' }], /a name and a function run;/],
+    ['tools', [{ name: 'f' }], /a name and a function execute;/],
     ['messages', { send: 5 }, /an object of texts/],
     ['heading', 'x'.repeat(10_001), /up to 10000 characters;/],
   ]

@@ -9,7 +9,7 @@ import { CONSTRAINT_KEYS, constraintSpec } from '../../engine/reply/constraints.
 import type { DecodeOptions, Message, Tool } from '../../engine/wire/protocol.ts'
 import type { Sink } from '../../engine/wire/reply-stream.ts'
 import { type LiveGeneration, startGeneration } from '../generation.ts'
-import type { GenerateOptions, GenerationResult } from '../types.ts'
+import type { GenerateOptions, GenerationResult, RunnableTool } from '../types.ts'
 import { absolute } from './load-request.ts'
 
 /**
@@ -70,7 +70,9 @@ export async function decodeRequest(
   // Refuses what a worker could not be sent, such as functions.
   const spec = structuredClone(plain)
   if (spec === undefined) return { options: given }
-  const { writeGrammarInSlices } = await import('../../constrain/write-grammar.ts').catch(notLoaded)
+  const { writeGrammarInSlices } = await import('../../constrain/write-grammar.ts').catch(
+    notLoaded('writes grammars'),
+  )
   const written = await writeGrammarInSlices(spec, isWanted)
   return written && { options, [constraint?.type === 'calls' ? 'calls' : 'constraint']: written }
 }
@@ -84,19 +86,25 @@ function callSpec(tools?: readonly Tool[]): ConstraintSpec | undefined {
   }
 }
 
-function notLoaded(cause: unknown): never {
-  throw new HalfbyteError(
-    'network',
-    `the part of the library that writes grammars did not load: ${reasonOf(cause)}; ` +
-      'load the page again, and check that all files of the build are on the server',
-    {},
-    { cause },
-  )
-}
+/** Throws `network` for a part of the library that cannot be imported. `does` says what it is for. */
+export const notLoaded =
+  (does: string) =>
+  (cause: unknown): never => {
+    throw new HalfbyteError(
+      'network',
+      `the part of the library that ${does} did not load: ${reasonOf(cause)}; ` +
+        'load the page again, and check that all files of the build are on the server',
+      {},
+      { cause },
+    )
+  }
 
 export interface ReplyOptions {
   readonly signal: AbortSignal | undefined
-  readonly tools: readonly Tool[] | undefined
+  readonly tools: readonly RunnableTool[] | undefined
+  /** Whether a tool has a function. */
+  readonly isRun: boolean
+  readonly maxSteps: number | undefined
   readonly prefix: string | undefined
   readonly templateArguments: GenerateOptions['templateArguments']
   /** Addresses are absolute. The worker checks the values. */
@@ -109,17 +117,20 @@ export interface ReplyOptions {
 export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
   return readFrom('the options', () => {
     if (!isObject(given)) throw wrongOption('the options', given, 'an object')
-    const { signal, tools, prefix, templateArguments, processors, ...decode }: GenerateOptions = given
+    const { signal, tools, maxSteps, prefix, templateArguments, processors, ...decode }: GenerateOptions =
+      given
+    const isRun = Array.isArray(tools) && tools.some((tool) => tool?.execute !== undefined)
+    const own = { signal, tools, isRun, maxSteps, prefix, templateArguments }
     checkSignal(signal)
     checkVariables(templateArguments)
-    if (processors === undefined) return { signal, tools, prefix, templateArguments, decode }
+    if (processors === undefined) return { ...own, decode }
     checkList('processors', processors)
     const addresses = processors.map((address) => {
       if (typeof address === 'string' || address instanceof URL)
         return absolute(address, globalThis.location?.href)
       throw wrongOption('an address in processors', address, 'an address')
     })
-    return { signal, tools, prefix, templateArguments, decode: { ...decode, processors: addresses } }
+    return { ...own, decode: { ...decode, processors: addresses } }
   })
 }
 

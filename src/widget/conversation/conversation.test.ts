@@ -6,8 +6,8 @@ import { openToy, PLAIN } from '../../api/testing/toy-engine.ts'
 import type { Session } from '../../api/types.ts'
 import type { Message } from '../../engine/wire/protocol.ts'
 import { ENGLISH } from '../words.ts'
-import { Conversation, runTools } from './conversation.ts'
-import type { Entry, Settings, ToolRun } from './entries.ts'
+import { Conversation } from './conversation.ts'
+import type { Entry, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { Kept } from './keep.ts'
 import { cut } from './passages.ts'
 
@@ -142,46 +142,53 @@ test('documents are cut at paragraphs and sentences, and nothing of them is lost
   expect(cut(' \n\n ')).toEqual([])
 })
 
-const call = (name: string, args = {}) => ({ id: `id-${name}`, name, arguments: args })
+const call = (name: string, args = {}) =>
+  `<tool_call>${JSON.stringify({ name, arguments: args })}</tool_call>`
 
-test('tools run in order, and their errors are told to the model', async () => {
-  const tools = [
-    { name: 'add', run: ({ a, b }: { readonly [name: string]: unknown }) => Number(a) + Number(b) },
+test('tools run in order, and the answer is made from their results and errors', async () => {
+  const { it, runs } = conversation()
+  const tools: WidgetTool[] = [
+    { name: 'add', execute: ({ a, b }) => Number(a) + Number(b) },
     {
       name: 'fail',
       label: 'Failing',
-      run: () => {
+      execute: () => {
         throw new RangeError('no such order')
       },
     },
   ]
-  const runs: string[] = []
-  const asked = [call('add', { a: 1, b: 2 }), call('fail'), call('other')]
-  const messages = await runTools(asked, tools, new AbortController().signal, (place, run) =>
-    runs.push(`${place} ${run.label} ${run.state}`),
-  )
-  expect(messages.map(({ content }) => content)).toEqual([
-    '3',
-    'error: no such order',
-    'error: there is no tool other',
+  it.ask(`${call('add', { a: 1, b: 2 })}${call('fail')}`)
+  const settings = { ...SETTINGS, tools, generateOptions: { ...PLAIN, maxTokens: 200 } }
+  const answer = await it.answer(await openToy(), settings)
+  expect(runs.map(({ label, state, result }) => `${label} ${state} ${result}`)).toEqual([
+    'add running undefined',
+    'add done 3',
+    'Failing running undefined',
+    'Failing failed error: no such order',
   ])
-  expect(messages.map(({ toolCallId }) => toolCallId)).toEqual(['id-add', 'id-fail', 'id-other'])
-  expect(runs).toEqual([
-    '0 add running',
-    '0 add done',
-    '1 Failing running',
-    '1 Failing failed',
-    '2 other running',
-    '2 other failed',
-  ])
+  expect(answer?.toolRuns).toEqual([runs[1], runs[3]])
+  expect(answer?.content).toContain('error: no such order')
 })
 
 test('a tool that ignores the signal does not hold the conversation', async () => {
-  const stop = new AbortController()
-  const tools = [{ name: 'wait', run: () => new Promise(() => undefined) }]
-  const running = runTools([call('wait')], tools, stop.signal, () => undefined)
-  stop.abort(new Error('enough'))
-  await expect(running).rejects.toThrow('enough')
+  const { it, runs } = conversation()
+  const engine = await openToy()
+  const tools: WidgetTool[] = [
+    {
+      name: 'wait',
+      execute: () => {
+        it.stop()
+        return new Promise(() => undefined)
+      },
+    },
+  ]
+  it.ask(call('wait'))
+  const settings = { ...SETTINGS, tools, generateOptions: { ...PLAIN, maxTokens: 200 } }
+  const answer = await it.answer(engine, settings)
+  expect(answer).toMatchObject({ ending: 'stopped' })
+  expect(runs.map(({ state }) => state)).toEqual(['running', 'failed'])
+  it.ask('hi')
+  expect((await it.answer(engine, SETTINGS))?.content).toBe('You said hi')
 })
 
 test('what is kept is read back, and what is damaged or foreign is left out', () => {

@@ -1,66 +1,12 @@
 // A conversation. In: questions, an engine, what the page says of the replies. Out: the entries to show, as
 // they grow.
 import type { Engine } from '../../api/engine.ts'
-import type { Generation, Session } from '../../api/types.ts'
-import { reasonOf } from '../../base/errors.ts'
+import type { ToolRun as CoreToolRun, Generation, Session } from '../../api/types.ts'
+import { memo } from '../../base/values.ts'
 import { fill } from '../../chat-ui/texts.ts'
-import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
 import type { Entry, Passage, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { PassageIndex } from './passages.ts'
 
-/** Characters of a result that the model is told. */
-const MOST_RESULT = 8000
-
-/** Runs the calls in order. `onRun` gets the state of the call at a place, twice each. */
-export async function runTools(
-  calls: readonly ToolCall[],
-  tools: readonly WidgetTool[],
-  signal: AbortSignal,
-  onRun: (place: number, run: ToolRun) => void,
-): Promise<Message[]> {
-  const messages: Message[] = []
-  for (const [place, call] of calls.entries()) {
-    signal.throwIfAborted()
-    const tool = tools.find(({ name }) => name === call.name)
-    const run = { name: call.name, label: tool?.label ?? call.name, arguments: call.arguments } as const
-    onRun(place, { ...run, state: 'running' })
-    const outcome = await resultOf(tool, call, signal)
-    onRun(place, { ...run, ...outcome })
-    messages.push({ role: 'tool', content: outcome.result, toolCallId: call.id, name: call.name })
-  }
-  return messages
-}
-
-async function resultOf(
-  tool: WidgetTool | undefined,
-  call: ToolCall,
-  signal: AbortSignal,
-): Promise<{ readonly state: 'done' | 'failed'; readonly result: string }> {
-  try {
-    if (tool === undefined) throw new Error(`there is no tool ${call.name}`)
-    const value = await untilAborted(
-      Promise.resolve().then(() => tool.run(call.arguments, { signal })),
-      signal,
-    )
-    const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'done')
-    return { state: 'done', result: text.slice(0, MOST_RESULT) }
-  } catch (error) {
-    signal.throwIfAborted()
-    return { state: 'failed', result: `error: ${reasonOf(error)}`.slice(0, MOST_RESULT) }
-  }
-}
-
-/** A function that ignores the signal must not hold the conversation. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
-}
-
-/** Times that the results of tools go back to the model for one answer. */
-const MOST_ROUNDS = 5
 /** Share of the context that passages may take. */
 const PASSAGES_SHARE = 0.5
 
@@ -207,34 +153,26 @@ export class Conversation {
     const show = () => {
       if (!signal.aborted) this.#show({ name: 'answering' }, [...asked, entry()])
     }
-    let next: string | readonly Message[] = withPassages(question, passages, settings)
-    for (let round = 0; ; round++) {
-      signal.throwIfAborted()
-      // A model that only ever calls is made to answer.
-      const tools =
-        round < MOST_ROUNDS && settings.tools.length > 0 ? settings.tools.map(described) : undefined
-      const generation = session.send(next, { ...settings.generateOptions, tools })
-      this.#generation = generation
-      const before = text === '' ? '' : `${text}\n\n`
-      let said = ''
-      for await (const chunk of generation) {
-        said += chunk.text
-        thoughts += chunk.reasoning ?? ''
-        text = before + said
-        show()
-      }
-      const { text: whole, finishReason, toolCalls = [] } = await generation.result
-      text = whole.trim() === '' ? before.trimEnd() : before + whole
-      if (finishReason === 'cancelled') return { ...entry(), ending: 'stopped' }
-      if (toolCalls.length === 0)
-        return finishReason === 'length' ? { ...entry(), ending: 'length' } : entry()
-      const first = toolRuns.length
-      next = await runTools(toolCalls satisfies readonly ToolCall[], settings.tools, signal, (place, run) => {
-        toolRuns[first + place] = run
-        show()
+    const places = new Map<string, number>()
+    const tools = settings.tools.length > 0 ? settings.tools : undefined
+    signal.throwIfAborted()
+    const given = withPassages(question, passages, settings)
+    const generation = session.send(given, { ...settings.generateOptions, tools })
+    this.#generation = generation
+    for await (const { text: said, reasoning = '', toolRun } of generation) {
+      text += said
+      thoughts += reasoning
+      if (toolRun !== undefined) {
+        const run = shownRun(toolRun, settings.tools)
+        toolRuns[memo(places, toolRun.id, () => toolRuns.length)] = run
         this.#events.onToolRun(run)
-      })
+      }
+      show()
     }
+    const { text: whole, finishReason } = await generation.result
+    text = whole.trimEnd()
+    if (finishReason === 'cancelled') return { ...entry(), ending: 'stopped' }
+    return finishReason === 'length' ? { ...entry(), ending: 'length' } : entry()
   }
 
   /**
@@ -301,11 +239,11 @@ export class Conversation {
   }
 }
 
-const described = ({ name, description, parameters }: Settings['tools'][number]) => ({
-  name,
-  description,
-  parameters,
-})
+function shownRun(run: CoreToolRun, tools: readonly WidgetTool[]): ToolRun {
+  const { name, arguments: given, state, result } = run
+  const label = tools.find((tool) => tool.name === name)?.label ?? name
+  return { name, label, arguments: given, state, ...(result !== undefined && { result }) }
+}
 
 function withPassages(question: string, passages: readonly Passage[], settings: Settings): string {
   if (passages.length === 0) return question

@@ -1,16 +1,11 @@
 // Entries. The types of what a conversation shows, and of what a page gives it.
-import type { GenerateOptions } from '../../api/types.ts'
-import type { Tool } from '../../engine/wire/protocol.ts'
+import type { ExecuteOptions, GenerateOptions, RunnableTool } from '../../api/types.ts'
 
 /** A function of the page that the model may call. */
-export interface WidgetTool extends Tool {
+export interface WidgetTool extends RunnableTool {
   /** Shown instead of `name`. */
   readonly label?: string | undefined
-  /**
-   * Runs the call. The model reads what it returns: a text, or another value as JSON. The arguments are what
-   * the model wrote: check them. An error is told to the model, and the conversation goes on.
-   */
-  run(args: { readonly [name: string]: unknown }, options: { readonly signal: AbortSignal }): unknown
+  execute(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
 }
 
 /** A text that answers are looked up in. */
