@@ -175,6 +175,17 @@ export function joinedSource(name: string, ranges: readonly SourceRange[]): Retu
   })
 }
 
+/** The parts one after the other, in bytes of their own. */
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(parts.reduce((sum, { byteLength }) => sum + byteLength, 0))
+  let at = 0
+  for (const part of parts) {
+    bytes.set(part, at)
+    at += part.byteLength
+  }
+  return bytes
+}
+
 /** A source of bytes that are already in memory. */
 export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
   return {

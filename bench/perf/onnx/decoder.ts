@@ -294,7 +294,8 @@ class DecoderBuilder {
   }
 }
 
-async function joined(
+/** Rows of several tensors of Q4_0, one after the other. */
+export async function joined(
   names: readonly string[],
   read: (name: string) => Promise<Uint8Array>,
 ): Promise<Uint8Array> {
@@ -303,5 +304,5 @@ async function joined(
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : new Uint8Array(Buffer.concat(parts))
 }
 
-const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
+export const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)

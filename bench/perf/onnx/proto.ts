@@ -1,10 +1,9 @@
 // Lays out the weights of a graph in data files, and writes its ModelProto, which names their places.
-import { modelBytes, type WrittenNode } from '../../../src/onnx/testing/write-model.ts'
+import { TYPE } from '../../../src/onnx/testing/node-writer.ts'
+import { modelBytes, type WrittenNode, type WrittenTensor } from '../../../src/onnx/testing/write-model.ts'
 
-/** Element types by their numbers in TensorProto. */
-const ELEMENT_TYPES = { f32: 1, u8: 2, i8: 3, i32: 6, i64: 7, f16: 10 } as const
 const ELEMENT_BYTES = { f32: 4, f16: 2, u8: 1, i8: 1, i32: 4, i64: 8 } as const
-export type ElementType = keyof typeof ELEMENT_TYPES
+export type ElementType = keyof typeof ELEMENT_BYTES
 
 /** A graph's input or output; a name stands for a size that runs choose. */
 export interface Value {
@@ -19,18 +18,13 @@ export interface Weight {
   readonly shape: readonly number[]
 }
 
-/** A constant that lies in the file of the graph. */
-export interface InlineConstant extends Weight {
-  readonly bytes: Uint8Array
-}
-
 export interface Graph {
   readonly nodes: readonly WrittenNode[]
   readonly inputs: readonly Value[]
   readonly outputs: readonly Value[]
   readonly weights: readonly Weight[]
-  /** Default: none. */
-  readonly constants?: readonly InlineConstant[]
+  /** Those that lie in the file of the graph. Default: none. */
+  readonly constants?: readonly WrittenTensor[]
 }
 
 const ALIGNMENT = 64
@@ -81,11 +75,10 @@ export function modelProto(graph: Graph, dataFile: string): Uint8Array {
       external: { location: dataName(dataFile, file), offset: `${offset}`, length },
     }
   })
-  const inline = constants.map((each) => ({ ...written(each), raw: each.bytes }))
   return modelBytes(
     {
       nodes,
-      constants: [...inline, ...stored],
+      constants: [...constants, ...stored],
       inputs: inputs.map(written<number | string>),
       outputs: outputs.map(written<number | string>),
     },
@@ -104,6 +97,6 @@ const written = <Size>({
   shape: readonly Size[]
 }) => ({
   name,
-  type: ELEMENT_TYPES[type],
+  type: TYPE[type],
   dims: shape,
 })

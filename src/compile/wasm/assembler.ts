@@ -1,4 +1,5 @@
 // Writes WebAssembly modules: functions as lists of instructions, and the sections around them.
+import { joinBytes } from '../../base/bytes.ts'
 import {
   EXTRACT_LANE,
   LOAD_LANE,
@@ -233,19 +234,9 @@ export function moduleBytes(
   const codes = bodies.map((body) => Uint8Array.from(body.encoded()))
   const count = leb(bodies.length)
   const length = codes.reduce((sum, { byteLength }) => sum + byteLength, count.length)
-  return joined([
+  return joinBytes([
     ...parts.map((part) => Uint8Array.from(part)),
     Uint8Array.from([10, ...leb(length), ...count]),
     ...codes,
   ])
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(parts.reduce((sum, { byteLength }) => sum + byteLength, 0))
-  let at = 0
-  for (const part of parts) {
-    bytes.set(part, at)
-    at += part.byteLength
-  }
-  return bytes
 }

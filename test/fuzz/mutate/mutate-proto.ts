@@ -1,6 +1,7 @@
 // Protocol buffers. In: a good message, and others of its kind. Out: the message with fields changed, cut
 // out, doubled, moved or taken from another one. Lengths stay right, so that readers reach what changed.
 import { PbfReader, PbfWriter } from 'pbf'
+import { joinBytes } from '../../../src/base/bytes.ts'
 import type { Random } from '../../helpers/random.ts'
 import { mutateBytes } from './mutate-bytes.ts'
 
@@ -72,7 +73,7 @@ function mutateOnce(
   const before = message.subarray(0, field.start)
   const after = message.subarray(field.end)
   const own = message.subarray(field.start, field.end)
-  const withValue = (value: Uint8Array) => joined(before, written(field.number, value), after)
+  const withValue = (value: Uint8Array) => joinBytes([before, written(field.number, value), after])
   const inner = [...path, field.number]
   if (field.type === BYTES && random.chance(DEEPER)) {
     const donor = random.chance(0.5) ? valueAt(random, random.pick(donors), inner) : undefined
@@ -82,23 +83,23 @@ function mutateOnce(
   }
   switch (random.below(field.type === VARINT ? 6 : 4)) {
     case 0:
-      return joined(before, after)
+      return joinBytes([before, after])
     case 1:
-      return joined(before, own, own, after)
+      return joinBytes([before, own, own, after])
     case 2: {
       const at = random.pick(fields).start
-      const rest = joined(before, after)
+      const rest = joinBytes([before, after])
       const place = at > field.start ? at - own.length : at
-      return joined(rest.subarray(0, place), own, rest.subarray(place))
+      return joinBytes([rest.subarray(0, place), own, rest.subarray(place)])
     }
     case 3: {
       const donor = valueAt(random, random.pick(donors), inner)
-      return donor === undefined || field.type !== BYTES ? joined(before, after, own) : withValue(donor)
+      return donor === undefined || field.type !== BYTES ? joinBytes([before, after, own]) : withValue(donor)
     }
     default: {
       const to = new PbfWriter()
       to.writeVarintField(field.number, random.pick(NUMBERS))
-      return joined(before, to.finish(), after)
+      return joinBytes([before, to.finish(), after])
     }
   }
 }
@@ -146,15 +147,5 @@ function written(number: number, value: Uint8Array): Uint8Array {
   const to = new PbfWriter()
   to.writeTag(number, BYTES)
   to.writeVarint(value.length)
-  return joined(to.finish(), value)
-}
-
-function joined(...parts: readonly Uint8Array[]): Uint8Array {
-  const made = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) {
-    made.set(part, at)
-    at += part.length
-  }
-  return made
+  return joinBytes([to.finish(), value])
 }

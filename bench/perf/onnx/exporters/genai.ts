@@ -1,11 +1,11 @@
-// The graph that onnxruntime-genai's builder writes in int4. In: a shape. Out: its nodes, and what each
-// weight is made of: MatMulNBits in blocks of 32, GroupQueryAttention, one table for embeddings and logits.
+// The graph that onnxruntime-genai's builder writes in int4: MatMulNBits in blocks of 32,
+// GroupQueryAttention, one table for embeddings and logits.
 
 import type { WrittenAttribute } from '../../../../src/onnx/testing/write-model.ts'
 import type { Shape } from '../../../shapes.ts'
-import type { Decoder } from '../decoder.ts'
+import { bytesOf, type Decoder, joined } from '../decoder.ts'
 import { fourBit } from '../repack.ts'
-import { bytesOf, ExportParts, joined, pastName, presentName } from './parts.ts'
+import { ExportParts, pastName, presentName } from './parts.ts'
 
 const BLOCK = 32
 /** Rows of the tables of the rotation; the builder writes one for each position of the context. */

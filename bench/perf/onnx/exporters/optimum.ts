@@ -1,14 +1,13 @@
-// The graph that optimum exports in primitive operators. In: a shape and a precision. Out: its nodes, and
-// what each weight is made of. `f16`: norms, angles and shares of attention are in f32, as the model has
-// them. `q8`: as transformers.js quantises the f32 graph, with one scale for a matrix, MatMulInteger, and a
-// table of int8.
+// The graph that optimum exports in primitive operators. `f16`: norms, angles and shares of attention are in
+// f32, as the model has them. `q8`: as transformers.js quantises the f32 graph, with one scale for a matrix,
+// MatMulInteger, and a table of int8.
 //
 // The logits are the product with the transposed table of embeddings. The mask is that of positions and of
 // `attention_mask`; keys and values are repeated for the heads that read them.
 import type { Shape } from '../../../shapes.ts'
-import type { Decoder } from '../decoder.ts'
+import { bytesOf, type Decoder } from '../decoder.ts'
 import { eightBits, transposed } from '../repack.ts'
-import { asType, bytesOf, ExportParts, pastName, presentName, valuesOf } from './parts.ts'
+import { asType, ExportParts, pastName, presentName, valuesOf } from './parts.ts'
 
 export type OptimumPrecision = 'f32' | 'f16' | 'q8'
 
@@ -87,7 +86,7 @@ class Optimum {
     const causal = g.op('Unsqueeze', [g.op('LessOrEqual', [columns, rows]), g.ints([0, 1])])
     const kept = g.op('Unsqueeze', [g.cast('attention_mask', 'bool'), g.ints([1, 2])])
     const seen = g.op('And', [causal, kept])
-    return g.op('Where', [seen, g.number(0, this.#type), g.number(LEAST[this.#type], this.#type)])
+    return g.op('Where', [seen, this.#number(0), this.#number(LEAST[this.#type])])
   }
 
   /** Cosines and sines [batch, 1, tokens, headDim]. */
@@ -97,7 +96,7 @@ class Optimum {
     const half = headDim / 2
     const frequencies = Array.from({ length: half }, (_, pair) => Math.fround(ropeBase ** (-pair / half)))
     const positions = g.cast(g.op('Unsqueeze', ['position_ids', g.ints([1])]), 'f32')
-    const product = g.op('MatMul', [g.numbers(frequencies, 'f32', [1, half, 1]), positions])
+    const product = g.op('MatMul', [g.floats(frequencies, [1, half, 1]), positions])
     const angles = g.op('Transpose', [product], { perm: { ints: [0, 2, 1] } })
     const both = g.op('Concat', [angles, angles], { axis: -1 })
     return [
@@ -122,7 +121,7 @@ class Optimum {
     }) as [string, string]
     const turned = g.op('Transpose', [keys], { perm: { ints: [0, 1, 3, 2] } })
     const product = g.op('MatMul', [this.#turned(q, turn), turned])
-    const scores = g.op('Mul', [product, g.number(headDim ** -0.5, this.#type)])
+    const scores = g.op('Mul', [product, this.#number(headDim ** -0.5)])
     const masked = g.op('Add', [scores, mask])
     const shares = this.#own(g.op('Softmax', [this.#wide(masked)], { axis: -1 }))
     const attended = g.op('Transpose', [g.op('MatMul', [shares, values])], { perm: { ints: [0, 2, 1, 3] } })
@@ -165,11 +164,11 @@ class Optimum {
     const g = this.parts
     const { hiddenSize, normEpsilon } = this.#shape
     const rows = this.#wide(input)
-    const square = g.op('ReduceMean', [g.op('Pow', [rows, g.number(2)]), g.ints([-1])], {
+    const square = g.op('ReduceMean', [g.op('Pow', [rows, g.float(2)]), g.ints([-1])], {
       keepdims: 1,
     })
-    const root = g.op('Sqrt', [g.op('Add', [square, g.number(normEpsilon)])])
-    const scaled = this.#own(g.op('Mul', [rows, g.op('Div', [g.number(1), root])]))
+    const root = g.op('Sqrt', [g.op('Add', [square, g.float(normEpsilon)])])
+    const scaled = this.#own(g.op('Mul', [rows, g.op('Div', [g.float(1), root])]))
     const weight = g.weight(`${stored}.weight`, this.#type, [hiddenSize], async (read) =>
       asType(floatsOf(await read(`${stored}.weight`)), this.#type),
     )
@@ -235,6 +234,11 @@ class Optimum {
   #headsOf(stored: string): number | undefined {
     const { family, headDim } = this.#shape
     return family === 'llama' && /attn_[qk]$/.test(stored) ? headDim : undefined
+  }
+
+  /** A constant in the type of rows. */
+  #number(value: number): string {
+    return this.#type === 'f16' ? this.parts.halves([value], []) : this.parts.float(value)
   }
 
   /** A value of f16 as f32. */

@@ -1,44 +1,19 @@
-// The parts of an exporter's graph. In: operators and the values that they read. Out: nodes, inputs, outputs
-// and weights, under names that exporters give.
+// The parts of an exporter's graph, under names that exporters give.
 import { floatsToHalves } from '../../../../src/base/half.ts'
-import type { WrittenAttribute, WrittenNode } from '../../../../src/onnx/testing/write-model.ts'
+import { NodeWriter } from '../../../../src/onnx/testing/node-writer.ts'
 import type { Shape } from '../../../shapes.ts'
-import type { SourcedWeight } from '../decoder.ts'
-import type { ElementType, InlineConstant, Value } from '../proto.ts'
+import { bytesOf, type SourcedWeight } from '../decoder.ts'
+import type { ElementType, Value } from '../proto.ts'
 import { floats } from '../repack.ts'
 
-type Attributes = Readonly<Record<string, WrittenAttribute>>
 type Read = (name: string) => Promise<Uint8Array>
 
-export class ExportParts {
-  readonly nodes: WrittenNode[] = []
+export class ExportParts extends NodeWriter {
   readonly inputs: Value[] = []
   readonly outputs: Value[] = []
   readonly weights: SourcedWeight[] = []
-  /** Numbers that lie in the file of the graph. */
-  readonly constants: InlineConstant[] = []
   readonly #names = new Set<string>()
-  #made = 0
-
-  /** The first output of a new node. */
-  op(op: string, inputs: readonly string[], attributes: Attributes = {}): string {
-    return this.node(op, inputs, [`${op}_${this.#made++}`], attributes)
-  }
-
-  node(
-    op: string,
-    inputs: readonly string[],
-    outputs: readonly string[],
-    attributes: Attributes = {},
-    domain?: 'com.microsoft',
-  ): string {
-    this.nodes.push({ op, domain, inputs, outputs, attributes })
-    return outputs[0]!
-  }
-
-  cast(value: string, type: 'f32' | 'f16' | 'i32' | 'i64' | 'bool'): string {
-    return this.op('Cast', [value], { to: { f32: 1, f16: 10, i32: 6, i64: 7, bool: 9 }[type] })
-  }
+  readonly #shared = new Map<string, string>()
 
   /** A weight by its name, made once however often it is read. */
   weight(name: string, type: ElementType, shape: readonly number[], make: SourcedWeight['make']): string {
@@ -47,35 +22,11 @@ export class ExportParts {
     return name
   }
 
-  ints(values: readonly number[], shape: readonly number[] = [values.length]): string {
-    return this.#constant(values, 'i64', shape, bytesOf(BigInt64Array.from(values, BigInt)))
-  }
-
-  int(value: number): string {
-    return this.ints([value], [])
-  }
-
-  numbers(
-    values: readonly number[],
-    type: 'f32' | 'f16' = 'f32',
-    shape: readonly number[] = [values.length],
-  ): string {
-    return this.#constant(values, type, shape, asType(Float32Array.from(values), type))
-  }
-
-  number(value: number, type: 'f32' | 'f16' = 'f32'): string {
-    return this.numbers([value], type, [])
-  }
-
-  #constant(
-    values: readonly number[],
-    type: ElementType,
-    shape: readonly number[],
-    bytes: Uint8Array,
-  ): string {
-    const name = `${type} ${values} [${shape}]`
-    if (!this.#names.has(name)) this.constants.push({ name, type, shape, bytes })
-    this.#names.add(name)
+  /** Those that are alike are one. */
+  protected override constant(type: number, dims: readonly number[], raw: Uint8Array): string {
+    const key = `${type} [${dims}] ${raw}`
+    const name = this.#shared.get(key) ?? super.constant(type, dims, raw)
+    this.#shared.set(key, name)
     return name
   }
 
@@ -99,13 +50,6 @@ export class ExportParts {
 export const pastName = (layer: number, kind: string): string => `past_key_values.${layer}.${kind}`
 export const presentName = (layer: number, kind: string): string => `present.${layer}.${kind}`
 
-/** Rows of several tensors of Q4_0, one after the other. */
-export async function joined(names: readonly string[], read: Read): Promise<Uint8Array> {
-  const parts: Uint8Array[] = []
-  for (const name of names) parts.push(await read(name))
-  return parts.length === 1 ? parts[0]! : new Uint8Array(Buffer.concat(parts))
-}
-
 /**
  * The values of a matrix of Q4_0. The heads of llama's queries and keys lie in a GGUF as neighbours that
  * rotate together, and in an export as two halves: with `headDim`, they are put into the latter order.
@@ -125,6 +69,3 @@ export async function valuesOf(name: string, k: number, headDim: number | undefi
 
 export const asType = (values: Float32Array, type: 'f32' | 'f16'): Uint8Array =>
   bytesOf(type === 'f32' ? values : floatsToHalves(values))
-
-export const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
-  new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength)

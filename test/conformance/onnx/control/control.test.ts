@@ -3,12 +3,12 @@
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../../src/base/bytes.ts'
 import { prepareModel } from '../../../../src/engine/load/prepare.ts'
+import { type NodeWriter, TYPE } from '../../../../src/onnx/testing/node-writer.ts'
 import { byteTokenizer } from '../byte-tokenizer.ts'
 import { openGraph } from '../open-graph.ts'
 import { decoderBytes, HIDDEN, VOCAB } from './decoder.ts'
 import type { DecoderForm, StatePlace } from './form.ts'
 import { judgeDecoder } from './judge.ts'
-import { type Nodes, TYPE } from './nodes.ts'
 
 const SHORT = [3, 9, 20]
 const CAUSAL = { attention: 'multi-head', places: 'none', hasState: false } as const
@@ -220,19 +220,19 @@ function from(by: 'total' | 'tokens' | 'past', size: number): NonNullable<Decode
 }
 
 /** Heads [batch, tokens, heads, numbers], where Attention has heads before tokens. */
-function tokensAsHeads(g: Nodes): void {
+function tokensAsHeads(g: NodeWriter): void {
   g.replace(
     ({ op }) => op === 'Attention',
     ({ inputs, outputs }) => {
       const heads = inputs.map((name) => g.op('Reshape', [name, g.ints([0, 0, 2, 16])]))
-      const [made = ''] = g.node('Attention', heads, ['apart'], { is_causal: 1 })
+      const made = g.node('Attention', heads, ['apart'], { is_causal: 1 })
       g.node('Reshape', [made, g.ints([0, 0, -1])], outputs)
     },
   )
 }
 
 /** Embeddings that an If on the length chooses, as a merged decoder does without its usual input. */
-function chosenEmbeddings(g: Nodes): void {
+function chosenEmbeddings(g: NodeWriter): void {
   const isEmbedding = ({ op, inputs }: { op: string; inputs: readonly string[] }) =>
     op === 'Gather' && inputs[1] === 'input_ids'
   g.replace(isEmbedding, ({ inputs, outputs }) => {
@@ -245,19 +245,19 @@ function chosenEmbeddings(g: Nodes): void {
   })
 }
 
-function ofTheStep(g: Nodes, _: string, { rows }: Parameters<Seen>[2]): string {
+function ofTheStep(g: NodeWriter, _: string, { rows }: Parameters<Seen>[2]): string {
   return g.unsqueeze(rows, 0)
 }
 
 /** For an operator that hides later positions itself. */
-function everything(g: Nodes, seen: string): string {
+function everything(g: NodeWriter, seen: string): string {
   return g.op('Or', [seen, g.op('Not', [seen])])
 }
 
 type Seen = NonNullable<DecoderForm['seen']>
 
 /** Positions of the token and of what it may see, and the distance of both. [tokens, total] */
-function distance(g: Nodes, { rows, columns }: Parameters<Seen>[2]): string {
+function distance(g: NodeWriter, { rows, columns }: Parameters<Seen>[2]): string {
   return g.op('Sub', [g.unsqueeze(rows, 1), g.unsqueeze(columns, 0)])
 }
 
@@ -275,19 +275,19 @@ function windowFrom(from: number, size: number): Seen {
 }
 
 /** A window of two positions where something is true. */
-function windowIn(isOther: (g: Nodes, places: Parameters<Seen>[2]) => string): Seen {
+function windowIn(isOther: (g: NodeWriter, places: Parameters<Seen>[2]) => string): Seen {
   return (g, seen, places) => {
     const isNear = g.op('Less', [distance(g, places), g.int(2)])
     return g.op('And', [seen, g.op('Or', [g.op('Not', [isOther(g, places)]), isNear])])
   }
 }
 
-function longChunk(g: Nodes, { tokens, past }: Parameters<Seen>[2]): string {
+function longChunk(g: NodeWriter, { tokens, past }: Parameters<Seen>[2]): string {
   return g.op('And', [g.op('Greater', [tokens, g.int(30)]), g.op('Greater', [past, g.int(0)])])
 }
 
 /** Whether the total is one of 80 that lie apart. */
-function listed(g: Nodes, { total }: Parameters<Seen>[2]): string {
+function listed(g: NodeWriter, { total }: Parameters<Seen>[2]): string {
   const list = g.ints(Array.from({ length: 80 }, (_, at) => 505 + 40 * at))
   const isListed = g.cast(g.op('Equal', [total, list]), 'i64')
   return g.op('Greater', [g.op('ReduceSum', [isListed, g.ints([0])], { keepdims: 0 }), g.int(0)])
@@ -310,7 +310,7 @@ function byHead(...sizes: readonly number[]): Seen {
     ])
 }
 
-function slopes(g: Nodes, places: Parameters<Seen>[2]): string {
+function slopes(g: NodeWriter, places: Parameters<Seen>[2]): string {
   const away = g.unsqueeze(g.cast(g.op('Neg', [distance(g, places)]), 'f32'), 0)
   return g.op('Mul', [away, g.floats([0, 0.0625], [2, 1, 1])])
 }
@@ -329,7 +329,7 @@ function clippedTo(last: number): NonNullable<DecoderForm['positions']> {
 
 /** The table of positions as codes with one scale and a zero point, as ONNX Runtime's quantisers write it. */
 function codedPositions(rows: number) {
-  return (g: Nodes) =>
+  return (g: NodeWriter) =>
     g.replace(
       ({ op, inputs }) => op === 'Gather' && inputs[1] === 'position_ids',
       ({ outputs }) => {
@@ -380,7 +380,7 @@ function biasedNorm(...seeds: readonly number[]): NonNullable<DecoderForm['edit'
 const isOf = (op: string) => (node: { readonly op: string }) => node.op === op
 
 /** Attention that is causal by itself, over texts of one token each. */
-function tokensAsTexts(g: Nodes): void {
+function tokensAsTexts(g: NodeWriter): void {
   g.replace(isOf('MultiHeadAttention'), ({ inputs: [q = '', k = '', v = ''], outputs: [made = ''] }) => {
     const alone = [q, k, v].map((each) => g.op('Reshape', [each, g.ints([-1, 1, 32])]))
     const attributes = { num_heads: 2, unidirectional: 1 }
@@ -390,7 +390,7 @@ function tokensAsTexts(g: Nodes): void {
 }
 
 /** Embeddings of tokens are added to those of ids that another input gives. */
-function otherIds(g: Nodes): void {
+function otherIds(g: NodeWriter): void {
   g.replace(
     ({ inputs }) => inputs[1] === 'input_ids',
     ({ inputs: [table = ''], outputs }) => {
@@ -401,7 +401,7 @@ function otherIds(g: Nodes): void {
 }
 
 /** What a norm tells of its rows beside them is added to the mask. */
-function maskOfRows(g: Nodes): void {
+function maskOfRows(g: NodeWriter): void {
   g.replace(isOf('SimplifiedLayerNormalization'), (node) =>
     g.nodes.push({ ...node, outputs: [...node.outputs, 'variance_of_rows'] }),
   )

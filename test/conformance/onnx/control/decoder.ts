@@ -1,10 +1,10 @@
 // Small decoders. In: how a decoder masks, places, rotates, counts and keeps states. Out: the bytes of its
 // ONNX file. What is not said is as exporters write it.
 
+import { NodeWriter, TYPE } from '../../../../src/onnx/testing/node-writer.ts'
 import { modelBytes, type WrittenValue } from '../../../../src/onnx/testing/write-model.ts'
 import { Random } from '../../../helpers/random.ts'
 import type { DecoderForm, Places, StateKind, StatePlace } from './form.ts'
-import { Nodes, TYPE } from './nodes.ts'
 
 export const VOCAB = 96
 export const HIDDEN = 16
@@ -35,7 +35,7 @@ interface Turn {
 
 class Decoder {
   readonly #form: DecoderForm
-  readonly #g = new Nodes()
+  readonly #g = new NodeWriter()
   readonly #random: Random
   readonly #presents = new Map<string, string>()
   readonly #heads: number
@@ -201,7 +201,7 @@ class Decoder {
       )
       const parts = [x, g.bytes(bytes((HIDDEN * k) / 2), [(HIDDEN * k) / 2]), scales]
       const sizes = { K: k, N: HIDDEN, block_size: block, quant_type: levels }
-      return g.node('MatMulBnb4', parts, [`${x}_multiplied`], sizes, MICROSOFT)[0]!
+      return g.node('MatMulBnb4', parts, [`${x}_multiplied`], sizes, MICROSOFT)
     }
     const rowBytes = (block * bits) / 8
     const zeroBytes = Math.ceil((count * bits) / 8)
@@ -213,7 +213,7 @@ class Decoder {
       isMixed ? g.words(Array.from({ length: k }, () => this.#random.below(count))) : '',
     ]
     const attributes = { K: k, N: HIDDEN, bits, block_size: block }
-    return g.node('MatMulNBits', inputs, [`${x}_multiplied`], attributes, MICROSOFT)[0]!
+    return g.node('MatMulNBits', inputs, [`${x}_multiplied`], attributes, MICROSOFT)
   }
 
   #primitive(
@@ -312,7 +312,8 @@ class Decoder {
     if (merged === 'slice')
       return widths.map((width, index) => this.#cut(whole, 2, starts[index]!, starts[index]! + width))
     const names = widths.map((_, index) => `${whole}_${index}`)
-    return [...g.node('Split', [whole, g.ints(widths)], names, { axis: 2 })]
+    g.node('Split', [whole, g.ints(widths)], names, { axis: 2 })
+    return names
   }
 
   #joined(layer: number, kind: StateKind, own: string): string {
@@ -368,7 +369,7 @@ class Decoder {
       if (!isTurned || index === 2 || isGroup) return each
       const attributes = { num_heads: counts[index]!, rotary_embedding_dim: HEAD_DIM }
       const inputs = [each, positions, ...this.#tables()]
-      return g.node('RotaryEmbedding', inputs, [`turned_${layer}_${index}`], attributes, 'com.microsoft')[0]!
+      return g.node('RotaryEmbedding', inputs, [`turned_${layer}_${index}`], attributes, 'com.microsoft')
     }) as [string, string, string]
     const kinds = ['key', 'value'] as const
     const pasts = kinds.map((kind) => pastName(this.#form.pastOf?.({ layer, kind }) ?? { layer, kind }))
@@ -376,19 +377,13 @@ class Decoder {
     if (this.#form.attention === 'standard') return this.#standard(layer, [q, k, v], mask, pasts)
     if (!this.#hasState) {
       const attributes = { num_heads: this.#heads }
-      return g.node(
-        'MultiHeadAttention',
-        [q, k, v, '', '', mask],
-        made.slice(0, 1),
-        attributes,
-        MICROSOFT,
-      )[0]!
+      return g.node('MultiHeadAttention', [q, k, v, '', '', mask], made.slice(0, 1), attributes, MICROSOFT)
     }
     for (const [index, kind] of kinds.entries())
       this.#presents.set(presentName({ layer, kind }), made[index + 1]!)
     if (!isGroup) {
       const inputs = [q, k, v, '', '', mask, ...pasts]
-      return g.node('MultiHeadAttention', inputs, made, { num_heads: this.#heads }, MICROSOFT)[0]!
+      return g.node('MultiHeadAttention', inputs, made, { num_heads: this.#heads }, MICROSOFT)
     }
     const tables = isTurned ? this.#tables() : ['', '']
     const sinks = this.#form.hasSinks ? this.#matrix(1, this.#heads, 1, (values) => g.floats(values)) : ''
@@ -401,7 +396,7 @@ class Decoder {
       do_rotary: isTurned ? 1 : 0,
       ...(this.#form.window !== undefined && { local_window_size: this.#form.window }),
     }
-    return g.node('GroupQueryAttention', inputs, made, attributes, MICROSOFT)[0]!
+    return g.node('GroupQueryAttention', inputs, made, attributes, MICROSOFT)
   }
 
   /** Outputs that nothing reads are left out, or named. */
@@ -425,7 +420,7 @@ class Decoder {
       ...(cap !== undefined && { softcap: { float: cap } }),
     }
     while (inputs.at(-1) === '') inputs.pop()
-    return this.#g.node('Attention', inputs, outputs, attributes)[0]!
+    return this.#g.node('Attention', inputs, outputs, attributes)
   }
 
   #lengths(places: Places): [string, string] {
@@ -444,7 +439,7 @@ class Decoder {
     const half = HEAD_DIM / 2
     const rows = this.#form.tableRows ?? 64
     const { tableBase = () => 10_000, isLong } = this.#form
-    const tablesOf = (g: Nodes, baseOf: (position: number) => number): [string, string] => {
+    const tablesOf = (g: NodeWriter, baseOf: (position: number) => number): [string, string] => {
       const angles = Array.from({ length: rows * half }, (_, at) => {
         const position = Math.floor(at / half)
         return position * baseOf(position) ** (-(at % half) / half)
@@ -455,7 +450,7 @@ class Decoder {
     if (isLong === undefined) this.#known = tablesOf(this.#g, tableBase)
     else {
       const branch = (prefix: string, baseOf: (position: number) => number) => {
-        const g = new Nodes(prefix)
+        const g = new NodeWriter(prefix)
         const outputs = tablesOf(g, baseOf)
         const nodes = g.constants.map((value) => ({
           op: 'Constant',

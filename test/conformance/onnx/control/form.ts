@@ -1,5 +1,5 @@
 // What small decoders may have: how they mask, place, rotate, count, copy and keep states.
-import type { Nodes } from './nodes.ts'
+import type { NodeWriter } from '../../../../src/onnx/testing/node-writer.ts'
 
 /** What control is made of: scalars, positions of the tokens [tokens], all positions [total]. */
 export interface Places {
@@ -27,13 +27,13 @@ export interface DecoderForm {
   readonly hasState?: boolean
   readonly seed?: number
   /** Which positions each token sees, [tokens, total] or [heads, tokens, total]. Gets the causal one. */
-  readonly seen?: (g: Nodes, seen: string, places: Places) => string
+  readonly seen?: (g: NodeWriter, seen: string, places: Places) => string
   /** What is added to the scores of what is seen. Same shapes. */
-  readonly bias?: (g: Nodes, places: Places) => string
+  readonly bias?: (g: NodeWriter, places: Places) => string
   /** How scores are masked. Default added. */
   readonly form?: 'added' | 'kept' | 'dropped'
   /** Positions of the tokens for embeddings and rotations, [1, tokens]. Gets the usual ones. */
-  readonly positions?: (g: Nodes, positions: string, places: Places) => string
+  readonly positions?: (g: NodeWriter, positions: string, places: Places) => string
   /** How positions are told: `rope` in primitive operators, `op` with tables, learned, or not at all. */
   readonly places?: 'rope' | 'op' | 'learned' | 'none'
   /**
@@ -80,17 +80,17 @@ export interface DecoderForm {
    */
   readonly stateAxis?: (place: StatePlace) => string
   /** Angles of the tokens, [1, tokens, turned / 2]. Gets positions times frequencies. */
-  readonly angles?: (g: Nodes, angles: string, places: Places) => string
+  readonly angles?: (g: NodeWriter, angles: string, places: Places) => string
   /** Base of the rotation at a position; one base unless a table changes it. */
   readonly tableBase?: (position: number) => number
   /**
    * Whether a step rotates by a second pair of tables, of base 500: an If chooses, as in LongRoPE.
    */
-  readonly isLong?: (g: Nodes, places: Places) => string
+  readonly isLong?: (g: NodeWriter, places: Places) => string
   /** Rows of tables, of rotations and of learned positions. */
   readonly tableRows?: number
   /** `seqlens_k` of GroupQueryAttention, [batch]. */
-  readonly lengths?: (g: Nodes, lengths: string, places: Places) => string
+  readonly lengths?: (g: NodeWriter, lengths: string, places: Places) => string
   readonly window?: number
   /** Attention hides later positions by itself and has no mask, and gives its scores out. Default: false. */
   readonly isCausal?: boolean
@@ -98,14 +98,14 @@ export interface DecoderForm {
   /** GroupQueryAttention has a sink for each head. Default: false. */
   readonly hasSinks?: boolean
   /** Rows between a product and its activation. */
-  readonly rowsOp?: (g: Nodes, rows: string) => string
+  readonly rowsOp?: (g: NodeWriter, rows: string) => string
   /** The state that keys or values of a layer are joined to, and what comes out for a state. */
   readonly pastOf?: (place: StatePlace) => StatePlace
   readonly presentOf?: (place: StatePlace) => StatePlace
   /** What is done to a state before it comes out. */
-  readonly presentOp?: (g: Nodes, present: string, place: StatePlace) => string
+  readonly presentOp?: (g: NodeWriter, present: string, place: StatePlace) => string
   /** More inputs of whole numbers, [batch, tokens]. */
   readonly inputs?: readonly string[]
   /** What is done to the nodes at the end. */
-  readonly edit?: (g: Nodes) => void
+  readonly edit?: (g: NodeWriter) => void
 }

@@ -1,8 +1,9 @@
 // Kinds of control. In: chance. Out: one way in which decoders mask, place, rotate, count or keep states, at
 // numbers that are drawn; some do what plans do, others do not.
+
+import type { NodeWriter } from '../../../../src/onnx/testing/node-writer.ts'
 import type { Random } from '../../../helpers/random.ts'
 import type { DecoderForm, Places, StatePlace } from './form.ts'
-import type { Nodes } from './nodes.ts'
 
 /** A part of a form, and the lengths at which it may change. */
 export interface Kind {
@@ -29,16 +30,16 @@ function numberOf({ random, most }: Room): number {
 
 type SeenOf = NonNullable<DecoderForm['seen']>
 
-const row = (g: Nodes, { rows }: Places): string => g.unsqueeze(rows, 1)
-const column = (g: Nodes, { columns }: Places): string => g.unsqueeze(columns, 0)
+const row = (g: NodeWriter, { rows }: Places): string => g.unsqueeze(rows, 1)
+const column = (g: NodeWriter, { columns }: Places): string => g.unsqueeze(columns, 0)
 /** How far back each position lies. [tokens, total] */
-const distance = (g: Nodes, places: Places): string => g.op('Sub', [row(g, places), column(g, places)])
-const within = (g: Nodes, places: Places, size: number): string =>
+const distance = (g: NodeWriter, places: Places): string => g.op('Sub', [row(g, places), column(g, places)])
+const within = (g: NodeWriter, places: Places, size: number): string =>
   g.op('Less', [distance(g, places), g.int(size)])
 
 /** Where `isOther` is true, only a window is seen. */
 const windowWhere =
-  (size: number, isOther: (g: Nodes, places: Places) => string): SeenOf =>
+  (size: number, isOther: (g: NodeWriter, places: Places) => string): SeenOf =>
   (g, seen, places) =>
     g.op('And', [seen, g.op('Or', [g.op('Not', [isOther(g, places)]), within(g, places, size)])])
 
@@ -90,7 +91,7 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
     const times = 2 + room.random.below(4)
     const size = 1 + room.random.below(8)
     const form = room.random.pick(['times', 'over', 'plus'] as const)
-    const changed = (g: Nodes, { total }: Places) =>
+    const changed = (g: NodeWriter, { total }: Places) =>
       form === 'times'
         ? g.op('Mul', [total, g.int(times)])
         : form === 'over'
@@ -156,7 +157,7 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
   (room) => {
     const slope = room.random.pick([0, 0, 0.0625])
     const other = room.random.pick([0, 0, 0.25])
-    const bias = (g: Nodes, places: Places) => {
+    const bias = (g: NodeWriter, places: Places) => {
       const away = g.unsqueeze(g.cast(g.op('Neg', [distance(g, places)]), 'f32'), 0)
       return g.op('Mul', [away, g.floats([slope, other], [2, 1, 1])])
     }
@@ -165,7 +166,7 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
   (room) => {
     const from = numberOf(room)
     const added = room.random.pick([-0.5, -100, -1e5, -1e9])
-    const bias = (g: Nodes, places: Places) => {
+    const bias = (g: NodeWriter, places: Places) => {
       const isFar = g.op('GreaterOrEqual', [distance(g, places), g.int(from)])
       return g.op('Where', [isFar, g.float(added), g.float(0)])
     }
@@ -321,13 +322,13 @@ export const STATES: readonly ((room: Room) => Kind)[] = [
   (room) => {
     const factor = room.random.pick([1, 2])
     const of = room.random.pick(['key', 'value'] as const)
-    const presentOp = (g: Nodes, present: string, { kind }: StatePlace) =>
+    const presentOp = (g: NodeWriter, present: string, { kind }: StatePlace) =>
       kind === of ? g.op('Mul', [present, g.float(factor)]) : present
     return { label: 'states times a number', form: { presentOp } }
   },
   (room) => {
     const type = room.random.pick(['f16', 'i32'] as const)
-    const presentOp = (g: Nodes, present: string) => g.cast(g.cast(present, type), 'f32')
+    const presentOp = (g: NodeWriter, present: string) => g.cast(g.cast(present, type), 'f32')
     return { label: `states through ${type}`, form: { presentOp }, isRounded: type === 'f16' }
   },
 ]
@@ -335,7 +336,7 @@ export const STATES: readonly ((room: Room) => Kind)[] = [
 export const ROWS: readonly ((room: Room) => Kind)[] = [
   (room) => {
     const type = room.random.pick(['f16', 'i32', 'i64', 'bool', 'f32'] as const)
-    const rowsOp = (g: Nodes, rows: string) => g.cast(g.cast(rows, type), 'f32')
+    const rowsOp = (g: NodeWriter, rows: string) => g.cast(g.cast(rows, type), 'f32')
     return { label: `rows through ${type}`, form: { rowsOp }, isRounded: type === 'f16' }
   },
   (room) => {

@@ -1,18 +1,13 @@
-// Nodes for tests. In: operators and the values that they read. Out: the parts of a graph, each value with a
-// name of its own.
-import { floatToHalf } from '../../../../src/base/half.ts'
-import type {
-  WrittenAttribute,
-  WrittenNode,
-  WrittenTensor,
-} from '../../../../src/onnx/testing/write-model.ts'
+// Writes the nodes and constants of a graph, each value under a name of its own.
+import { floatToHalf } from '../../base/half.ts'
+import type { WrittenAttribute, WrittenNode, WrittenTensor } from './write-model.ts'
 
 /** Numbers of TensorProto.DataType. */
-export const TYPE = { f32: 1, u8: 2, i32: 6, i64: 7, bool: 9, f16: 10 } as const
+export const TYPE = { f32: 1, u8: 2, i8: 3, i32: 6, i64: 7, bool: 9, f16: 10 } as const
 
 type Attributes = Readonly<Record<string, WrittenAttribute>>
 
-export class Nodes {
+export class NodeWriter {
   readonly nodes: WrittenNode[] = []
   readonly constants: WrittenTensor[] = []
   readonly #prefix: string
@@ -25,19 +20,19 @@ export class Nodes {
 
   /** The first output of a new node. */
   op(op: string, inputs: readonly string[], attributes: Attributes = {}): string {
-    const [output = ''] = this.node(op, inputs, [`${this.#prefix}${op}_${this.#made++}`], attributes)
-    return output
+    return this.node(op, inputs, [`${this.#prefix}${op}_${this.#made++}`], attributes)
   }
 
+  /** Adds a node. Returns its first output. */
   node(
     op: string,
     inputs: readonly string[],
     outputs: readonly string[],
     attributes: Attributes = {},
     domain?: 'com.microsoft',
-  ): readonly string[] {
+  ): string {
     this.nodes.push({ op, domain, inputs, outputs, attributes })
-    return outputs
+    return outputs[0] as string
   }
 
   /** Puts what `make` makes in the place of a node. */
@@ -50,7 +45,7 @@ export class Nodes {
   }
 
   ints(values: readonly number[], dims: readonly number[] = [values.length]): string {
-    return this.#constant(TYPE.i64, dims, new Uint8Array(BigInt64Array.from(values, BigInt).buffer))
+    return this.constant(TYPE.i64, dims, new Uint8Array(BigInt64Array.from(values, BigInt).buffer))
   }
 
   int(value: number): string {
@@ -58,11 +53,11 @@ export class Nodes {
   }
 
   floats(values: ArrayLike<number>, dims: readonly number[] = [values.length]): string {
-    return this.#constant(TYPE.f32, dims, new Uint8Array(Float32Array.from(values).buffer))
+    return this.constant(TYPE.f32, dims, new Uint8Array(Float32Array.from(values).buffer))
   }
 
   halves(values: ArrayLike<number>, dims: readonly number[] = [values.length]): string {
-    return this.#constant(TYPE.f16, dims, new Uint8Array(Uint16Array.from(values, floatToHalf).buffer))
+    return this.constant(TYPE.f16, dims, new Uint8Array(Uint16Array.from(values, floatToHalf).buffer))
   }
 
   float(value: number): string {
@@ -71,15 +66,15 @@ export class Nodes {
 
   /** Of i32. */
   words(values: readonly number[]): string {
-    return this.#constant(TYPE.i32, [values.length], new Uint8Array(Int32Array.from(values).buffer))
+    return this.constant(TYPE.i32, [values.length], new Uint8Array(Int32Array.from(values).buffer))
   }
 
   bytes(values: Uint8Array, dims: readonly number[]): string {
-    return this.#constant(TYPE.u8, dims, values)
+    return this.constant(TYPE.u8, dims, values)
   }
 
   truths(values: readonly boolean[], dims: readonly number[]): string {
-    return this.#constant(TYPE.bool, dims, Uint8Array.from(values, Number))
+    return this.constant(TYPE.bool, dims, Uint8Array.from(values, Number))
   }
 
   cast(value: string, type: keyof typeof TYPE): string {
@@ -90,7 +85,7 @@ export class Nodes {
     return this.op('Unsqueeze', [value, this.ints(axes)])
   }
 
-  #constant(type: number, dims: readonly number[], raw: Uint8Array): string {
+  protected constant(type: number, dims: readonly number[], raw: Uint8Array): string {
     const name = `${this.#prefix}c_${this.constants.length}`
     this.constants.push({ name, type, dims, raw })
     return name
