@@ -91,7 +91,8 @@ function serve(
   files: ReadonlyMap<string, SiteFile>,
 ): Promise<HttpServer> {
   return openServer((request, response, path) => {
-    response.setHeaders(new Map(Object.entries(headers)))
+    // Pages of other origins import the bundle.
+    response.setHeaders(new Map(Object.entries({ ...headers, 'Access-Control-Allow-Origin': '*' })))
     const file = files.get(path)
     if (file === undefined)
       return sendFile(request, response, join(folder, path === '/' ? 'index.html' : path))
