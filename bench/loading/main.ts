@@ -11,7 +11,7 @@ import { SHAPES } from '../shapes.ts'
 import { spread } from '../spread.ts'
 import type { BareRead } from './bare.worker.ts'
 import { bundlePage, serveBundle, serveFiles } from './bundle.ts'
-import type { Kept, Loaded } from './page.ts'
+import type { Kept, Loaded, Rested } from './page.ts'
 import { forgetPeak, held, renderers } from './processes.ts'
 import { Exchange, newProfile, removeProfile, visit } from './visitor.ts'
 
@@ -28,6 +28,10 @@ const options = new Command('bench:loading')
   .addOption(new Option('--sources <list...>', 'where to load from').choices(SOURCES).default(SOURCES))
   .option('--rounds <n>', 'rounds, each with a browser profile of its own', Number, 3)
   .option('--threads <n>', 'threads', Number, 2)
+  .option(
+    '--kept',
+    'also what is held after a first load, once the browser has collected garbage (20 s each)',
+  )
   .option('--json <file>', 'where the figures go', 'build/bench/loading.json')
   .parse()
   .opts<{
@@ -37,6 +41,7 @@ const options = new Command('bench:loading')
     sources: readonly Source[]
     rounds: number
     threads: number
+    kept?: true
     json: string
   }>()
 
@@ -44,6 +49,8 @@ const options = new Command('bench:loading')
 interface Figures extends Loaded {
   readonly idleBytes: number
   readonly peakBytes: number
+  /** After garbage was collected, with the model loaded. */
+  readonly keptBytes?: number
 }
 
 interface Round {
@@ -100,9 +107,16 @@ async function loads(pid: number, from: Source, cache: 'opfs' | 'none', times: n
     const { threads } = options
     const kind = from === 'file' ? 'files' : 'address'
     const loaded = await exchange.run<Loaded>({ type: 'load', from: kind, url: address, cache, threads })
-    const grown = await Promise.all(pids.map(async (each) => (await held(each)).peak - (idle.get(each) ?? 0)))
+    const above = (what: 'now' | 'peak') =>
+      Promise.all(pids.map(async (each) => (await held(each))[what] - (idle.get(each) ?? 0)))
+    const grown = await above('peak')
     const peakBytes = Math.max(...grown)
-    found.push({ ...loaded, peakBytes, idleBytes: idle.get(pids[grown.indexOf(peakBytes)] ?? 0) ?? 0 })
+    const idleBytes = idle.get(pids[grown.indexOf(peakBytes)] ?? 0) ?? 0
+    const isRested = options.kept === true && time === 0
+    if (isRested) await exchange.run<Rested>({ type: 'rest' })
+    const kept = isRested && { keptBytes: Math.max(...(await above('now'))) }
+    found.push({ ...loaded, peakBytes, idleBytes, ...kept })
+    await exchange.run<Kept>({ type: 'unload' })
   }
   return found
 }
@@ -146,12 +160,26 @@ const cell = (values: readonly number[], digits = 0) => {
   const { median, min, max } = spread(values)
   return `${median.toFixed(digits)} (${min.toFixed(digits)}-${max.toFixed(digits)})`
 }
+function keptCells(figures: readonly Figures[]): string[] {
+  if (options.kept === undefined) return []
+  const rested = figures.flatMap(({ keptBytes, peakBytes }) =>
+    keptBytes === undefined ? [] : [{ keptBytes, peakBytes }],
+  )
+  if (rested.length === 0) return ['', '']
+  return [
+    cell(rested.map(({ keptBytes }) => keptBytes / MB)),
+    cell(
+      rested.map(({ keptBytes, peakBytes }) => peakBytes / keptBytes),
+      2,
+    ),
+  ]
+}
 const rate = (ms: number) => size / MB / (ms / 1000)
 const lines = [
   `${basename(options.model ?? options.shape)}, ${(size / MB).toFixed(1)} MB, ${options.threads} threads, ${options.rounds} rounds, median (least-most)`,
   '',
-  '| from | load, ms | weights into memory, MB/s | first word, ms | peak above the idle page, MB |',
-  '| --- | --: | --: | --: | --: |',
+  `| from | load, ms | weights into memory, MB/s | first word, ms | peak above the idle page, MB |${options.kept ? ' kept, MB | peak / kept |' : ''}`,
+  `| --- | --: | --: | --: | --: |${options.kept ? ' --: | --: |' : ''}`,
   ...Object.keys(rounds[0]?.loads ?? {}).map((key) => {
     const figures = rounds.flatMap(({ loads }) => loads[key] ?? [])
     const cells = [
@@ -159,6 +187,7 @@ const lines = [
       cell(figures.map(({ weightsMs }) => rate(weightsMs))),
       cell(figures.map(({ firstWordMs }) => firstWordMs)),
       cell(figures.map(({ peakBytes }) => peakBytes / MB)),
+      ...keptCells(figures),
     ]
     return `| ${key} | ${cells.join(' | ')} |`
   }),

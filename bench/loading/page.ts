@@ -15,6 +15,10 @@ export type Job =
       readonly cache: 'opfs' | 'none'
       readonly threads: number
     }
+  /** Resolves after the browser has collected garbage, which may take 20 s. */
+  | { readonly type: 'rest' }
+  /** Unloads what `load` has loaded. */
+  | { readonly type: 'unload' }
   | { readonly type: 'keep'; readonly urls: readonly string[] }
   | { readonly type: 'bare' }
 
@@ -31,7 +35,12 @@ export interface Kept {
   readonly kept: number
 }
 
-export type Outcome = Loaded | Kept | BareRead | { readonly error: string }
+export interface Rested {
+  /** Bytes of the page and its workers as the browser counts them. */
+  readonly counted: number
+}
+
+export type Outcome = Loaded | Rested | Kept | BareRead | { readonly error: string }
 
 const KEPT = 'bench-files'
 const QUESTION = 'What is the capital of France?'
@@ -57,6 +66,8 @@ async function keptFiles(): Promise<File[]> {
   return files
 }
 
+let loaded: Engine | undefined
+
 async function load({ from, url, cache, threads }: Job & { type: 'load' }): Promise<Loaded> {
   const source = from === 'files' ? await keptFiles() : url
   const start = performance.now()
@@ -73,8 +84,22 @@ async function load({ from, url, cache, threads }: Job & { type: 'load' }): Prom
   const totalMs = performance.now() - start
   await firstWord(engine)
   const firstWordMs = performance.now() - start
-  await engine.dispose()
+  loaded = engine
   return { totalMs, weightsMs: placed - opened, firstWordMs }
+}
+
+async function rest(): Promise<Rested> {
+  // TypeScript's DOM library lacks it.
+  const measured = performance as Performance & {
+    measureUserAgentSpecificMemory(): Promise<{ readonly bytes: number }>
+  }
+  return { counted: (await measured.measureUserAgentSpecificMemory()).bytes }
+}
+
+async function unload(): Promise<Kept> {
+  await loaded?.dispose()
+  loaded = undefined
+  return { kept: 0 }
 }
 
 /** Models without a chat template continue the text. */
@@ -97,8 +122,18 @@ function readBare(): Promise<BareRead> {
 }
 
 function outcomeOf(job: Job): Promise<Outcome> {
-  if (job.type === 'load') return load(job)
-  return job.type === 'keep' ? keep(job.urls) : readBare()
+  switch (job.type) {
+    case 'load':
+      return load(job)
+    case 'rest':
+      return rest()
+    case 'unload':
+      return unload()
+    case 'keep':
+      return keep(job.urls)
+    case 'bare':
+      return readBare()
+  }
 }
 
 for (;;) {
