@@ -101,7 +101,11 @@ describe('a whole file', () => {
   test('that the browser drops again is an error that says how to go on', async () => {
     const source = await open('small.gguf')
     const reason = new DOMException('out of room', 'NotReadableError')
-    const read = vi.spyOn(Blob.prototype, 'arrayBuffer').mockRejectedValue(reason)
+    const read = vi
+      .spyOn(Blob.prototype, 'stream')
+      .mockImplementation(
+        () => new ReadableStream({ type: 'bytes', start: (stream) => stream.error(reason) }),
+      )
     await expect(whole(source)).rejects.toEqual(
       failure('out-of-memory', /small\.gguf: .* 1000 bytes .*out of room.* ranges$/),
     )
