@@ -178,7 +178,8 @@ class Run {
     const compute = operator.evaluate ?? this.#evaluators.get(operator)
     if (compute === undefined) throw unclaimed(node, 'it is not computed while a model is read')
     const budget = this.#budget
-    budget.spend(NODE_UNITS + unitsOf(inputs))
+    // A slice reads no more than it makes.
+    budget.spend(NODE_UNITS + (node.op === 'Slice' ? 0 : unitsOf(inputs)))
     // Values that its inner graphs made, until the node itself is done.
     const carried = new Map<Tensor, number>()
     const count = (tensor: Tensor, by: number) => carried.set(tensor, (carried.get(tensor) ?? 0) + by)

@@ -46,22 +46,41 @@ function infer(
     types.set(name, isStored(constant) ? { dtype: constant.dtype, dims: constant.dims } : typeOf(constant))
   }
   const lookup: Lookup = (name) => types.get(name) ?? outerType(name)
-  for (const node of graph.nodes) {
-    const made = inferNode(node, {
-      node,
-      inputs: node.inputs.map((name) => (name === '' ? undefined : lookup(name))),
-      constant: (index) => constantOf(node.inputs[index] ?? ''),
-      subgraph(inner, given) {
-        const within = infer(inner, given, lookup, constantOf)
-        return inner.outputs.map((name) => within.get(name) ?? lookup(name))
-      },
-    })
-    for (const [index, name] of node.outputs.entries()) {
-      const type = made[index]
-      if (name !== '' && type !== undefined) types.set(name, type)
-    }
-  }
+  for (const node of graph.nodes) inferOutputs(node, types, lookup, constantOf)
   return types
+}
+
+/** The outputs of a node, once more is known of its inputs. */
+export const inferAgain = ({ constants }: Graph, types: Map<string, Type>, node: Node): void =>
+  inferOutputs(
+    node,
+    types,
+    (name) => types.get(name),
+    (name) => {
+      const constant = constants.get(name)
+      return constant === undefined || isStored(constant) ? undefined : constant
+    },
+  )
+
+function inferOutputs(
+  node: Node,
+  types: Map<string, Type>,
+  lookup: Lookup,
+  constantOf: (name: string) => Tensor | undefined,
+): void {
+  const made = inferNode(node, {
+    node,
+    inputs: node.inputs.map((name) => (name === '' ? undefined : lookup(name))),
+    constant: (index) => constantOf(node.inputs[index] ?? ''),
+    subgraph(inner, given) {
+      const within = infer(inner, given, lookup, constantOf)
+      return inner.outputs.map((name) => within.get(name) ?? lookup(name))
+    },
+  })
+  for (const [index, name] of node.outputs.entries()) {
+    const type = made[index]
+    if (name !== '' && type !== undefined) types.set(name, type)
+  }
 }
 
 function inferNode(node: Node, context: Inference): readonly (Type | undefined)[] {

@@ -190,7 +190,7 @@ export type FindFile = (name: string) => Promise<ByteSource | undefined>
 export interface ReadOptions {
   /** Finds external data by its path relative to the model. Default: there is none. */
   readonly find?: FindFile | undefined
-  /** Bytes of the largest constant that is held in memory. Default 65,536. */
+  /** Bytes of the largest constant that is held in memory. Default 65,536, and 4 MB of truths. */
   readonly inlineBytes?: number | undefined
   /**
    * The oldest opset that is read. Default 11. Operators say for themselves which definitions they follow.
@@ -200,6 +200,8 @@ export interface ReadOptions {
 }
 
 const INLINE_BYTES = 65_536
+/** Truths are masks, which proofs compute with: at most those of 2048 positions and as many tokens. */
+const INLINE_TRUTHS = 2 ** 22
 /** Bytes of everything but weights. */
 const MOST_STRUCTURE = 2 ** 28
 /** Bytes of a TensorProto whose elements are a list of numbers: these are not stored as bytes. */
@@ -278,12 +280,13 @@ class ModelReader {
   async #constant(range: FieldRange, constants: Map<string, Constant>): Promise<void> {
     const file = this.#source.name
     const raw = await this.#rawData(range)
-    const inline = this.#options.inlineBytes ?? INLINE_BYTES
     // Without its raw data a tensor is a few names and numbers.
     const header = raw === undefined ? await this.#bytes(range, MOST_LIST) : await this.#around(range, raw)
     const fields = readTensorFields(new Message(file, header))
     const { name, dtype, dims, byteLength, data } = fields
     if (constants.has(name)) throw malformed(file, `two constants are called ${name}`)
+    const usual = dtype === 'bool' ? INLINE_TRUTHS : INLINE_BYTES
+    const inline = this.#options.inlineBytes ?? usual
     const due = (length: number) => {
       if (length !== byteLength)
         throw malformed(

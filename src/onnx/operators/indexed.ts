@@ -247,17 +247,26 @@ const nonZero: Operator = define({
   dtypes: [ALL_DTYPES],
   mapping: 'many-to-many',
   layout: 'ILD fixed',
-  infer: () => [{ dtype: 'i64' }],
+  infer({ constant }) {
+    const known = constant(0)
+    return [{ dtype: 'i64', ...(known && { dims: [known.dims.length, placesOf(known).length] }) }]
+  },
   evaluate(context) {
     const input = given(context, 0)
-    const found: number[] = []
-    for (let at = 0; at < input.data.length; at++) if (Number(input.data[at]) !== 0) found.push(at)
+    const found = placesOf(input)
     const coordinates = stridesOf(input.dims).flatMap((stride, axis) =>
       found.map((at) => Math.floor(at / stride) % input.dims[axis]!),
     )
     return [tensorOf('i64', [input.dims.length, found.length], coordinates)]
   },
 })
+
+/** Where elements are not 0. */
+function placesOf({ data }: Tensor): number[] {
+  const found: number[] = []
+  for (let at = 0; at < data.length; at++) if (Number(data[at]) !== 0) found.push(at)
+  return found
+}
 
 /** Writes the tokens of a step into a cache, from a place of each sequence on. */
 const tensorScatter: Operator = define({

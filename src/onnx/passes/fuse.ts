@@ -17,6 +17,7 @@ export const joinGelus: Pass = {
       makers: producersOf(graph),
       once: readOnce(graph),
       types: inferTypes(graph),
+      axes: 0,
     }
     const nodes = graph.nodes.map((node) => (node.op === 'Mul' ? (geluOf(room, node) ?? node) : node))
     return nodes.every((node, at) => node === graph.nodes[at]) ? graph : { ...graph, nodes }
@@ -29,6 +30,8 @@ interface Room {
   /** Values that one node reads once. */
   readonly once: ReadonlySet<string>
   readonly types: Types
+  /** Most axes of the numbers that formulas were found to have. */
+  axes: number
 }
 
 const CLOSE = 1e-6
@@ -53,8 +56,10 @@ function parts(
   const { graph, makers } = room
   const neutral = op === 'Mul' ? 1 : 0
   const constant = graph.constants.get(name)
-  if (constant !== undefined && !isStored(constant) && constant.data.length === 1)
+  if (constant !== undefined && !isStored(constant) && constant.data.length === 1) {
+    room.axes = Math.max(room.axes, constant.dims.length)
     return { names: [], number: numbersOf(constant)[0]! }
+  }
   const node = makers.get(name)
   const isQuotient = op === 'Mul' && node?.op === 'Div'
   const isPair = node?.domain === '' && (node.op === op || isQuotient) && node.inputs.length === 2
@@ -75,17 +80,18 @@ function parts(
 }
 
 function geluOf(room: Room, node: Node): Node | undefined {
+  room.axes = 0
   const { names, number } = parts(room, node.outputs[0]!, 'Mul')
   if (names.length !== 2 || Math.abs(number - 0.5) > CLOSE) return undefined
   for (const [x = '', other = ''] of [names, names.toReversed()]) {
     const [from, to] = [x, node.outputs[0]!].map((name) => room.types.get(name)?.dims)
-    // A constant [1, 1, 1] would add axes.
-    if (from === undefined || `${from}` !== `${to}`) continue
     const sum = parts(room, other, 'Add')
     const inner = room.makers.get(sum.names[0] ?? '')
     if (sum.names.length !== 1 || sum.number !== 1 || inner === undefined) continue
     const isTanh = inner.op === 'Tanh' && isCubic(room, inner.inputs[0]!, x)
     if (!isTanh && !(inner.op === 'Erf' && isScaled(room, inner.inputs[0]!, x, Math.SQRT1_2))) continue
+    // A constant [1, 1, 1] would add axes.
+    if (from === undefined ? room.axes > 0 : `${from}` !== `${to}`) continue
     const value = isTanh ? 'tanh' : 'none'
     const attributes: Node['attributes'] = new Map([['approximate', { kind: 'string', value }]])
     return { ...node, op: 'Gelu', version: VERSION, inputs: [x], attributes }

@@ -27,8 +27,8 @@ export async function proveRope(
   kind: 'all' | 'local',
   rotation: Rotation,
 ): Promise<void> {
-  const { cos, sin, dims, isHalf, positions: chosen } = rotation
-  const table = `${cos} ${sin} ${chosen} ${dims} ${isHalf}`
+  const { cos, sin, dims, positions: chosen } = rotation
+  const table = JSON.stringify(rotation)
   if (t.knownRope(node, kind, table) !== undefined) return
   if (chosen === undefined) {
     t.noteRope(node, kind, { ...(await computedRope(t, node, rotation)), table, dims })

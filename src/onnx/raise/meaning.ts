@@ -11,7 +11,8 @@ import type { CodeMatrix } from './weights/code-matrix.ts'
  * positions, lengths, and all that is computed of them and of shapes. `constant`: a weight that is not read
  * yet. `gate`: an activation of rows that a product may still join. `sigmoid`: of rows, until they are
  * multiplied by it. `scaled`: rows times a number that the one node that reads them takes with it. `matrix`:
- * a constant in codes, with its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id.
+ * a constant in codes, with its scales. `codes`, `scales`: rows of a table of codes, or of its scales, by id,
+ * or by position, of which the first has the row `from`.
  * `terms`: what a recurrent layer computes between its matrices.
  */
 export type Meaning =
@@ -25,7 +26,7 @@ export type Meaning =
   | { readonly is: 'control'; readonly name: string }
   | { readonly is: 'constant'; readonly name: string }
   | StoredMatrix
-  | { readonly is: 'codes'; readonly name: string; readonly byPosition?: boolean }
+  | { readonly is: 'codes'; readonly name: string; readonly from?: number }
   | { readonly is: 'scales'; readonly name: string }
   | Rounded
   | Quantised
@@ -34,6 +35,8 @@ export type Meaning =
   | Normed
   | Heads
   | HeadPart
+  | HeadPairs
+  | EveryOther
   | Turned
   | RotatedPart
   | Scores
@@ -142,6 +145,8 @@ export interface Rotation {
   readonly dims: number
   /** Rows have dims / 2 numbers, not each of them twice. */
   readonly isHalf: boolean
+  /** They have an axis of heads between tokens and numbers. Default: it is before the tokens. */
+  readonly isBetween?: boolean
   readonly pairing: RopePairing
   readonly positions?: string | undefined
 }
@@ -155,14 +160,36 @@ export interface HeadPart {
   readonly sign: 1 | -1
 }
 
+/** The numbers [from, to) of each head as pairs of neighbours, [.., (to - from) / 2, 2]. */
+export interface HeadPairs {
+  readonly is: 'pairs'
+  readonly of: Heads
+  readonly from: number
+  readonly to: number
+}
+
+/** The first numbers of such pairs, or the second ones. */
+export interface EveryOther extends Omit<HeadPairs, 'is'> {
+  readonly is: 'every other'
+  readonly isSecond: boolean
+  readonly sign: 1 | -1
+  /** They have an axis of size one at the end. */
+  readonly isApart: boolean
+}
+
 /**
- * Heads whose halves have changed places, the new first one negated; or heads on the way to their rotation.
+ * Heads whose halves, or neighbours, have changed places, the new first one negated; or heads on the way to
+ * their rotation.
  */
 export interface Turned {
   readonly is: 'turned'
   readonly of: Heads
-  /** `plain`: x times `by`. `half`: the turned x, times `by` where it is there. */
-  readonly form: 'plain' | 'half'
+  /**
+   * `plain`: x times `by`. `half`: the turned x, times `by` where it is there. `pairs`: the same as pairs,
+   * which have an axis of their own.
+   */
+  readonly form: 'plain' | 'half' | 'pairs'
+  readonly pairing: RopePairing
   /** The numbers [from, from + dims) of a head turn. */
   readonly from: number
   readonly dims: number
@@ -187,8 +214,8 @@ export interface Scores {
   readonly cap: number
   /** What they are limited to after `scale`. */
   readonly limits?: Limits | undefined
-  /** `causal`: the operator itself hides later positions. */
-  readonly mask?: Mask | 'causal' | undefined
+  /** `causal`: the operator itself hides later positions. Several hide what any of them hides. */
+  readonly mask?: readonly Mask[] | 'causal' | undefined
   readonly isSoft: boolean
 }
 export interface Mask {

@@ -39,6 +39,11 @@ export class Prober {
     this.#budget = budget
   }
 
+  /** More is known of the shapes of values. */
+  readTypes(): void {
+    this.#shapeless = undefined
+  }
+
   /**
    * Ids are 0, masks are 1, positions and lengths are those of the step, and states are zeros. Throws what
    * the evaluator throws, `unsupported` for an operator without an entry, or the reason of an abort.

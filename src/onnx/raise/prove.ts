@@ -19,25 +19,30 @@ const HIDDEN = -1e4
 export async function proveMask(
   t: Translator,
   node: Node,
-  mask: Mask | undefined,
+  masks: readonly Mask[] = [],
   heads: number,
 ): Promise<number> {
-  if (mask === undefined) throw unclaimed(node, 'its scores have no mask, so rows see later positions')
-  const key = `${mask.form} ${heads} ${mask.name}`
+  if (masks.length === 0) throw unclaimed(node, 'its scores have no mask, so rows see later positions')
+  const alone = masks.length > 1 ? await windowsAlone(t, node, masks, heads) : undefined
+  if (alone !== undefined) return narrowest(alone)
+  const names = masks.map(({ name }) => name)
+  const label = names.join(' and ')
+  const key = `${heads} ${JSON.stringify(masks)}`
   const known = t.masks.get(key)
   if (known !== undefined) return known
   let window = 0
   let longest = 0
-  await prove(t, node, [mask.name], {
+  await prove(t, node, names, {
     shape: 'square',
-    check([value], sizes) {
+    check(values, sizes) {
       const total = sizes.tokens + sizes.past
-      const seen = windowOf(node, mask, heads, value!, sizes)
+      const views = masks.map((mask, at) => viewOf(node, mask, heads, values[at]!, sizes))
+      const seen = windowOf(node, label, views, sizes)
       const isOther = window === 0 ? seen > 0 && seen < longest : total > window && seen !== window
       if (isOther)
         throw unclaimed(
           node,
-          `its mask ${mask.name} shows ${seen || total} positions after ${total} and ` +
+          `its mask ${label} shows ${seen || total} positions after ${total} and ` +
             `${window || longest} before, where one window is known`,
         )
       if (window === 0) window = seen
@@ -48,9 +53,43 @@ export async function proveMask(
   return window
 }
 
-/** The window that one step shows; 0 if every earlier position is visible. */
-function windowOf(node: Node, { name, form }: Mask, heads: number, tensor: Tensor, sizes: StepSizes): number {
-  const { tokens, past } = sizes
+/** The smallest of windows, of which 0 is none. */
+export const narrowest = (windows: readonly number[]): number =>
+  windows.reduce((least, each) => (least === 0 || (each > 0 && each < least) ? each : least), 0)
+
+/** The window of each mask; undefined where one is no mask of a decoder without the others. */
+async function windowsAlone(
+  t: Translator,
+  node: Node,
+  masks: readonly Mask[],
+  heads: number,
+): Promise<number[] | undefined> {
+  const windows: number[] = []
+  try {
+    for (const mask of masks) windows.push(await proveMask(t, node, [mask], heads))
+  } catch (error) {
+    t.budget.check()
+    if (isHalfbyteError(error)) return undefined
+    throw error
+  }
+  return windows
+}
+
+/** A mask in one step. */
+interface View {
+  /** 1, or as many as there are heads. */
+  readonly planes: number
+  isSeen(head: number, row: number, column: number): boolean
+}
+
+/** Throws `unsupported` for a mask of another shape, or with other numbers than masks have. */
+function viewOf(
+  node: Node,
+  { name, form }: Mask,
+  heads: number,
+  tensor: Tensor,
+  { tokens, past }: StepSizes,
+): View {
   const total = past + tokens
   const [columns = 1, rows = 1, planes = 1, ...outer] = tensor.dims.toReversed()
   const isPlaced =
@@ -64,22 +103,33 @@ function windowOf(node: Node, { name, form }: Mask, heads: number, tensor: Tenso
       `its mask ${name} has the shape [${tensor.dims}] for ${tokens} tokens after ${past}`,
     )
   const value = reader(tensor)
-  const windows = Array.from({ length: planes }, (_, head) => {
-    const plane = head * rows * columns
-    return seenOf(node, name, sizes, (row, column) => {
-      if (form === 'besides' && column > past + row) return false
-      const at = plane + (rows === 1 ? 0 : row) * columns + (columns === 1 ? 0 : column)
-      const found = value(at)
-      if (form === 'kept') return found !== 0
-      if (form === 'dropped') return found === 0
-      if (found === 0) return true
-      if (found <= HIDDEN) return false
-      throw unclaimed(
-        node,
-        `its mask ${name} adds ${found} to a score of head ${head}, where 0 or a large negative number is due`,
-      )
-    })
-  })
+  const isSeen = (head: number, row: number, column: number): boolean => {
+    if (form === 'besides' && column > past + row) return false
+    const plane = planes === 1 ? 0 : head * rows * columns
+    const found = value(plane + (rows === 1 ? 0 : row) * columns + (columns === 1 ? 0 : column))
+    if (form === 'kept') return found !== 0
+    if (form === 'dropped') return found === 0
+    if (found === 0) return true
+    if (found <= HIDDEN) return false
+    throw unclaimed(
+      node,
+      `its mask ${name} adds ${found} to a score of head ${head}, where 0 or a large negative number is due; ` +
+        'positions are read as rotations or as learned rows, and not as slopes of scores (ALiBi)',
+    )
+  }
+  return { planes, isSeen }
+}
+
+/** The window that one step shows; 0 if every earlier position is visible. */
+function windowOf(node: Node, name: string, views: readonly View[], sizes: StepSizes): number {
+  const planes = Math.max(...views.map((view) => view.planes))
+  const total = sizes.tokens + sizes.past
+  // Each mask is asked, so that each is known to have no other numbers.
+  const windows = Array.from({ length: planes }, (_, head) =>
+    seenOf(node, name, sizes, (row, column) =>
+      views.map((view) => view.isSeen(head, row, column)).every((each) => each),
+    ),
+  )
   const [first = 0] = windows
   const other = windows.findIndex((each) => each !== first)
   if (other < 0) return first
@@ -139,20 +189,24 @@ const DUE = {
   'ones, which hide nothing': ({ tokens, past }: StepSizes) => ({ count: past + tokens, first: 1, step: 0 }),
 } as const
 
-/** Throws `unsupported` for other numbers. `end`: positions that the table they choose from has. */
+/**
+ * Throws `unsupported` for other numbers. `end`: positions that the table they choose from has. `from`: what
+ * is added to each number. Default 0.
+ */
 export function proveNumbers(
   t: Translator,
   node: Node,
   name: string,
   due: keyof typeof DUE,
-  end?: number,
+  { end, from = 0 }: { readonly end?: number | undefined; readonly from?: number } = {},
 ): Promise<void> {
   return prove(t, node, [name], {
     shape: { width: 1 },
     end,
     check([value], sizes) {
       const found = numbersOf(value!)
-      const { count, first, step } = DUE[due](sizes)
+      const { count, step, ...each } = DUE[due](sizes)
+      const first = each.first + from
       if (found.length === count && found.every((each, at) => each === first + at * step)) return
       const wrong = Math.max(
         0,
@@ -164,7 +218,7 @@ export function proveNumbers(
       throw unclaimed(
         node,
         `${name} is [${found.slice(wrong, wrong + 8)}] from place ${wrong} on for ${sizes.tokens} tokens ` +
-          `after ${sizes.past}, where ${due} are known`,
+          `after ${sizes.past}, where ${due}${from === 0 ? '' : `, plus ${from},`} are known`,
       )
     },
   })
@@ -172,7 +226,15 @@ export function proveNumbers(
 
 /** Throws `unsupported` for other numbers than past, past + 1, .. */
 export const provePositions = (t: Translator, node: Node, name: string, end?: number): Promise<void> =>
-  proveNumbers(t, node, name, 'the positions of its tokens', end)
+  proveNumbers(t, node, name, 'the positions of its tokens', { end })
+
+/** The row of a table for position 0, as far as the one after it is that of position 1, and so on. */
+export async function firstRow(t: Translator, node: Node, name: string, rows: number): Promise<number> {
+  const [from = 0] = numbersOf(await t.prober.value(name, { tokens: 1, past: 0 }))
+  if (!(from >= 0 && from < rows)) throw unclaimed(node, `its first position has the row ${from} of ${rows}`)
+  await proveNumbers(t, node, name, 'the positions of its tokens', { end: rows - from, from })
+  return from
+}
 
 /**
  * From this length on, a value that becomes wrong only limits the context. A value that is wrong earlier is
@@ -183,7 +245,7 @@ const LEAST_CONTEXT = 1024
 /** What is proven of a control value. */
 export interface Claim {
   readonly shape: ValueShape
-  /** Positions that a step may have at most; default: the context. */
+  /** Positions that a step may have at most; default: those of the context and of tables that were read. */
   readonly end?: number | undefined
   /** Throws if the values differ from those of a plan in that step. */
   check(values: readonly Tensor[], sizes: StepSizes): void
@@ -199,7 +261,7 @@ export async function prove(
   names: readonly string[],
   { shape, end = t.end, check }: Claim,
 ): Promise<void> {
-  const last = Math.min(end, t.end)
+  const last = Math.min(end, t.end, t.findings.tablePositions ?? Infinity)
   const thresholds = thresholdsOf(names.map((name) => t.prober.part(name).graph))
   const { steps, reach } = stepsAround(thresholds, { end: last, hasState: t.hasState, shape })
   // Totals for which every step was right: the current one, and the one before it.

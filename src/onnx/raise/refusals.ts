@@ -7,7 +7,7 @@ import type { Meaning } from './meaning.ts'
 const NEAREST: readonly (readonly [RegExp, string])[] = [
   [
     /^(\w*Relu|Elu|Celu|Selu|Mish|Erf|Hard\w+|Softsign|Clip)$/,
-    'activations are SiLU and GELU, alone or of a gate',
+    'activations are SiLU, GELU and ReLU, alone or of a gate',
   ],
   [/MoE|TopK|Scatter|NonZero/, 'experts are read from GGUF and safetensors'],
   [/Conv/, 'convolutions are those of Mamba, in a step of one token'],
@@ -17,7 +17,7 @@ const NEAREST: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /^(Slice|Split|Gather\w*)$/,
-    'rows are cut along their last axis, heads into runs of their numbers, and tables are read by ids and positions',
+    'rows are cut along their last axis, heads into runs of their numbers or pairs of neighbours, and tables are read by ids and positions',
   ],
   [
     /^(Reshape|Transpose|Squeeze|Unsqueeze|Flatten)$/,
@@ -28,7 +28,7 @@ const NEAREST: readonly (readonly [RegExp, string])[] = [
   [/Norm/, 'norms are over the last axis, of rows or of each head'],
   [
     /^(Mul|Div|Add|Sub|Neg|Concat)$/,
-    'rows are added, and multiplied by a number, a gate or the weight of a norm; heads are rotated by halves',
+    'rows are added, and multiplied by a number, a gate or the weight of a norm; heads are rotated by halves or neighbours',
   ],
   [/Attention/, 'attention is that of tokens to themselves and to the state of the step before'],
 ]

@@ -81,24 +81,35 @@ export async function computedRope(t: Translator, node: Node, rotation: Rotation
   return found
 }
 
-/** The angles of each token: all of a row, or its first half, where the second half has the same. */
+/** The angles of each token: all of a row, or one of each two that are the same. */
 function rowsOf(
   node: Node,
   name: string,
   tensor: Tensor,
   { tokens }: StepSizes,
-  { dims, isHalf }: Rotation,
+  { dims, isHalf, isBetween = false, pairing }: Rotation,
 ): Float32Array {
   const dim = isHalf ? dims / 2 : dims
-  const [width = 1, rows = 1] = tensor.dims.toReversed()
+  const [width = 1, ...outer] = tensor.dims.toReversed()
+  const rows = outer[isBetween ? 1 : 0] ?? 1
   if (rows !== tokens || width !== dim || tensor.data.length !== rows * width)
-    throw unclaimed(node, `${name} has the shape [${tensor.dims}] where [${tokens}, ${dim}] is due`)
+    throw unclaimed(
+      node,
+      `${name} has the shape [${tensor.dims}] where [${tokens}, ${isBetween ? '1, ' : ''}${dim}] is due`,
+    )
   const value = reader(tensor)
   const half = dims / 2
+  const isPaired = pairing === 'interleaved' && !isHalf
+  const [step, apart] = isPaired ? [2, 1] : [1, half]
   return Float32Array.from({ length: tokens * half }, (_, at) => {
-    const first = value(Math.floor(at / half) * dim + (at % half))
-    if (isHalf || first === value(Math.floor(at / half) * dim + half + (at % half))) return first
-    throw unclaimed(node, `${name} rotates neighbours, where halves are known`)
+    const index = Math.floor(at / half) * dim + (at % half) * step
+    const first = value(index)
+    if (isHalf || first === value(index + apart)) return first
+    throw unclaimed(
+      node,
+      `${name} has ${first} and ${value(index + apart)} for both numbers that it rotates together, ` +
+        `${apart} apart, where one angle for both is known`,
+    )
   })
 }
 

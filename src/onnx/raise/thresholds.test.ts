@@ -66,6 +66,11 @@ describe('steps', () => {
     expect(reach).toBe(Number.POSITIVE_INFINITY)
   })
 
+  test('end within the context', () => {
+    const { steps } = stepsAround(thresholds, { end: 302, hasState: true, shape: { width: 8 } })
+    expect(Math.max(...steps.map(({ tokens, past }) => tokens + past))).toBe(302)
+  })
+
   test('speak for positions before a number that is beyond the context', () => {
     const far = { ...thresholds, numbers: [5000] }
     expect(stepsAround(far, { end: 4096, hasState: true, shape: 'square' }).reach).toBe(4999)

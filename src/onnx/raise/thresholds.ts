@@ -160,7 +160,7 @@ export function stepsAround(
   const prompts = promptsOf(totals, ends, shape, hasState)
   const steps = [
     ...prompts.map((tokens) => ({ tokens, past: 0 })),
-    ...(hasState ? [...totals.flatMap(stepsTo), ...prompts.flatMap(chunksOf)] : []),
+    ...(hasState ? [...totals.flatMap(stepsTo), ...prompts.flatMap((tokens) => chunksOf(tokens, end))] : []),
     ...walked,
   ].sort((left, right) => left.past + left.tokens - right.past - right.tokens)
   const most = steps.reduce((sum, { tokens, past }) => Math.max(sum, tokens + past), 0)
@@ -175,8 +175,9 @@ const stepsTo = (total: number): StepSizes[] => [
   ...(total > 3 && total <= LONGEST_SQUARE ? [{ tokens: 3, past: total - 3 }] : []),
 ]
 
-/** A chunk of so many tokens after a few positions, where that does not take long. */
-const chunksOf = (tokens: number): StepSizes[] => (tokens > LONGEST_CHUNK ? [] : [{ tokens, past: 3 }])
+/** A chunk of so many tokens after a few positions, where that does not take long and the context has it. */
+const chunksOf = (tokens: number, end: number): StepSizes[] =>
+  tokens > LONGEST_CHUNK || tokens + 3 > end ? [] : [{ tokens, past: 3 }]
 
 function promptsOf(
   totals: readonly number[],

@@ -6,9 +6,9 @@ import type { GraphBuilder } from '../../graph/builder.ts'
 import type { Limits, Value } from '../../graph/ir.ts'
 import type { Graph as StepGraph } from '../../graph/nodes.ts'
 import { graphBudget } from '../evaluate.ts'
-import { inferTypes, type Types } from '../infer.ts'
+import { inferAgain, inferTypes, type Types } from '../infer.ts'
 import type { Dim } from '../ir/dims.ts'
-import { type Graph, type Input, isStored, type Node, readersOf, readsOf } from '../ir/graph.ts'
+import { type Graph, type Input, isStored, type Node, readersOf, readsOf, type Type } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
@@ -66,8 +66,9 @@ export class Translator {
     norms: new Set(),
     hasPositions: false,
   }
-  /** The inferred type of each value. */
-  readonly types: Types
+  readonly #types: Map<string, Type>
+  /** Whether handlers know more of types than inference. */
+  #hasLearned = false
   readonly #handlers: Handlers
   readonly #values = new Map<string, Meaning>()
   readonly #readers: ReadonlyMap<string, readonly Node[]>
@@ -109,7 +110,7 @@ export class Translator {
     this.weights = new WeightTable(file, graph)
     this.products = new Products(b, this.weights)
     this.signal = signal
-    this.types = inferTypes(graph)
+    this.#types = new Map(inferTypes(graph))
     this.budget = budget
     this.prober = new Prober(graph, this.types, budget)
     this.end = positions
@@ -125,6 +126,10 @@ export class Translator {
     this.#checkIds()
     for (const node of this.graph.nodes) {
       await this.budget.turn()
+      if (this.#hasLearned && this.dimsOf(node) === undefined) {
+        inferAgain(this.graph, this.#types, node)
+        this.prober.readTypes()
+      }
       if (!this.#done.has(node)) await this.#translate(node)
     }
     const begin = this.graph.nodes[0]
@@ -178,6 +183,19 @@ export class Translator {
 
   setRows(node: Node, output: number, value: Value): void {
     this.set(node, output, { is: 'rows', value })
+  }
+
+  /** The type of each value, as far as it is known. */
+  get types(): Types {
+    return this.#types
+  }
+
+  /** An output has the shape of an input, though inference does not know it. */
+  learnShape(node: Node, index: number): void {
+    const type = this.#types.get(node.inputs[index] ?? '')
+    if (this.dimsOf(node) !== undefined || type?.dims === undefined) return
+    this.#types.set(node.outputs[0] ?? '', type)
+    this.#hasLearned = true
   }
 
   /** Dims of an output; undefined if they are unknown. */

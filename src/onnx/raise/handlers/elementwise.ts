@@ -16,18 +16,20 @@ export interface AxisCut {
   readonly size: number
 }
 
-/** Undefined for a Slice of another kind, and along an axis of unknown size. */
+/** Undefined for a Slice of another kind or step, and along an axis of unknown size. */
 export function axisCut(
   t: Translator,
   node: Node,
   rank: number,
   sizeOf: (axis: number) => Dim | undefined,
+  step = 1,
 ): AxisCut | undefined {
   const starts = t.known(node, 1)
   const ends = t.known(node, 2)
   const axes = hasInput(node, 3) ? t.known(node, 3) : [0]
   const steps = hasInput(node, 4) ? t.known(node, 4) : [1]
-  if (starts?.length !== 1 || ends?.length !== 1 || axes?.length !== 1 || steps?.[0] !== 1) return undefined
+  if (starts?.length !== 1 || ends?.length !== 1 || axes?.length !== 1 || steps?.[0] !== step)
+    return undefined
   const axis = axisOf(node, axes[0]!, rank)
   const size = sizeOf(axis)
   if (typeof size !== 'number') return undefined
@@ -158,6 +160,18 @@ export const multiplyRows: Handler = (t, node) => {
   if (left === right || left.shape[1] !== right.shape[1]) return false
   t.findings.intermediateSize = Math.max(t.findings.intermediateSize, right.shape[1])
   t.setRows(node, 0, t.b.swiglu(node.outputs[0] ?? node.name, [left, right], 'none'))
+  return true
+}
+
+/** The largest float. */
+const MOST = 3.4028234663852886e38
+
+/** What is above 0 of rows, and 0 for the rest. */
+export const relu: Handler = (t, node) => {
+  if (!t.isRows(node, 0)) return false
+  const input = t.rows(node, 0)
+  t.findings.intermediateSize = Math.max(t.findings.intermediateSize, input.shape[1])
+  t.setRows(node, 0, t.b.clamp(node.outputs[0] ?? node.name, input, { least: 0, most: MOST }))
   return true
 }
 

@@ -4,7 +4,7 @@ import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
 import { isFloat } from '../../ir/tensor.ts'
 import type { Matrix } from '../meaning.ts'
-import { proveNumbers, provePositions } from '../prove.ts'
+import { firstRow, proveNumbers, provePositions } from '../prove.ts'
 import type { Handler, Translator } from '../translator.ts'
 import type { CodeMatrix } from '../weights/code-matrix.ts'
 import { leave } from './fused.ts'
@@ -107,9 +107,10 @@ export const gather: Handler = async (t, node) => {
   const isPositions = indices?.is === 'control' && t.dimsOf(node)?.length === 3
   if (data?.is === 'constant' && axis === 0 && isPositions && t.weights.typeOf(node, 0).dims.length === 2) {
     const { dtype, dims } = t.weights.typeOf(node, 0)
-    await provePositions(t, node, node.inputs[1]!, dims[0])
-    if (isFloat(dtype)) t.setRows(node, 0, embedPositions(t, t.weights.float(node, 0, true, POSITIONS)))
-    else t.set(node, 0, { is: 'codes', name: node.inputs[0]!, byPosition: true })
+    const from = await firstRow(t, node, node.inputs[1]!, dims[0]!)
+    if (isFloat(dtype))
+      t.setRows(node, 0, embedPositions(t, t.weights.float(node, 0, true, nameOf(from)), from))
+    else t.set(node, 0, { is: 'codes', name: node.inputs[0]!, from })
     return true
   }
   if (t.isRows(node, 0) && indices?.is === 'constant') {
@@ -124,14 +125,18 @@ export function embedTokens(t: Translator, node: Node, index: number): Value {
   return t.b.embed('embed', t.weights.float(node, index, true, TOKENS).weight)
 }
 
-/** Rows of a table of codes [tokens or positions, k], with scales for all of it or for each row. */
+/**
+ * Rows of a table of codes [tokens or positions, k], with scales for all of it or for each row. `from`: the
+ * row of position 0. Default: rows are those of ids.
+ */
 export function embedCodes(
   t: Translator,
   parts: Omit<CodeMatrix, 'isTurned' | 'block'>,
-  byPosition = false,
+  from?: number,
 ): Value {
-  const table = t.weights.codes({ ...parts, isTurned: true, block: 0 }, byPosition ? POSITIONS : TOKENS)
-  return byPosition ? embedPositions(t, table) : t.b.embed('embed', table.weight)
+  const name = from === undefined ? TOKENS : nameOf(from)
+  const table = t.weights.codes({ ...parts, isTurned: true, block: 0 }, name)
+  return from === undefined ? t.b.embed('embed', table.weight) : embedPositions(t, table, from)
 }
 
 /** A step keeps only the wanted rows, so taking the last row needs no node. */
@@ -167,9 +172,14 @@ export const gatherBlocks: Handler = (t, node) => {
   return true
 }
 
-/** Learned embeddings, which are added to those of tokens. */
-function embedPositions(t: Translator, { weight, n }: Matrix): Value {
+/** The rows of positions get the name of the table, if they are not all of it. */
+const nameOf = (from: number): string => (from === 0 ? POSITIONS : `whole ${POSITIONS}`)
+
+/** Learned embeddings, which are added to those of tokens. The row `from` is that of position 0. */
+function embedPositions(t: Translator, { weight, n }: Matrix, from = 0): Value {
+  const count = n - from
   t.findings.hasPositions = true
-  t.findings.tablePositions = Math.min(t.findings.tablePositions ?? n, n)
-  return t.b.embedPositions('positions', weight)
+  t.findings.tablePositions = Math.min(t.findings.tablePositions ?? count, count)
+  const rows = from === 0 ? weight : t.weights.rowsOf(weight, [[from, count]], POSITIONS)
+  return t.b.embedPositions('positions', rows)
 }

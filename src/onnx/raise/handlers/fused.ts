@@ -126,7 +126,7 @@ export function leave(t: Translator, node: Node, inputs: readonly number[]): voi
 }
 
 /** `causal` if the operator itself hides later positions. */
-function maskOf(t: Translator, node: Node, k: Heads): Mask | 'causal' | undefined {
+function maskOf(t: Translator, node: Node, k: Heads): readonly Mask[] | 'causal' | undefined {
   const isCausal = intOf(node, 'is_causal', 0) !== 0
   if (isCausal && hasInput(node, MASK)) throw unclaimed(node, 'it has a mask and is causal as well')
   // Keys that were joined to a state before are counted from their first.
@@ -134,5 +134,5 @@ function maskOf(t: Translator, node: Node, k: Heads): Mask | 'causal' | undefine
   if (isCausal) return 'causal'
   if (!hasInput(node, MASK)) return undefined
   const name = node.inputs[MASK]!
-  return { name, form: t.types.get(name)?.dtype === 'bool' ? 'kept' : 'added' }
+  return [{ name, form: t.types.get(name)?.dtype === 'bool' ? 'kept' : 'added' }]
 }

@@ -5,7 +5,7 @@ import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
 import { headCounts } from '../../operators/contrib/attention.ts'
 import { ropeOf } from '../long-rope.ts'
 import type { Heads } from '../meaning.ts'
-import { proveMask, proveNumbers, provePositions } from '../prove.ts'
+import { narrowest, proveMask, proveNumbers, provePositions } from '../prove.ts'
 import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { asHeads, headsOf, leave } from './fused.ts'
@@ -70,8 +70,7 @@ async function windowOf(t: Translator, node: Node, heads: number): Promise<numbe
   if (stated !== -1 && stated <= 0)
     throw unclaimed(node, `its local_window_size is ${stated} where -1 or a number of positions is known`)
   const mask = hasInput(node, BIAS) ? ({ name: node.inputs[BIAS]!, form: 'besides' } as const) : undefined
-  const windows = [stated, mask ? await proveMask(t, node, mask, heads) : 0].filter((each) => each > 0)
-  return windows.length === 0 ? 0 : Math.min(...windows)
+  return narrowest([Math.max(0, stated), mask ? await proveMask(t, node, [mask], heads) : 0])
 }
 
 async function checkForm(t: Translator, node: Node): Promise<void> {

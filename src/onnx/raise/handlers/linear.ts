@@ -58,7 +58,7 @@ export const dequantize: Handler = (t, node) => {
   const isOne = countOf(scales.dims) === 1
   if (input?.is === 'codes') {
     if (!isOne) throw unclaimed(node, 'it has more than one scale for rows of a table')
-    t.setRows(node, 0, embedCodes(t, { name, codes, scales, zeros }, input.byPosition))
+    t.setRows(node, 0, embedCodes(t, { name, codes, scales, zeros }, input.from))
     return true
   }
   const isTransposed = view?.isTurned === true
@@ -122,7 +122,7 @@ function scale(
   }
   if (left?.is === 'codes' && right?.is === 'scales') {
     const [codes, scales] = [left, right].map(({ name }) => t.graph.constants.get(name)!)
-    t.setRows(node, 0, embedCodes(t, { name: left.name, codes: codes!, scales: scales! }, left.byPosition))
+    t.setRows(node, 0, embedCodes(t, { name: left.name, codes: codes!, scales: scales! }, left.from))
     return true
   }
   if (left?.is !== 'product') return false

@@ -43,11 +43,11 @@ export const multiHeadAttention: Handler = async (t, node) => {
 }
 
 /** `unidirectional` counts from the end of the earlier state, so it alone hides later positions. */
-function maskOf(t: Translator, node: Node): Mask | 'causal' | undefined {
+function maskOf(t: Translator, node: Node): readonly Mask[] | 'causal' | undefined {
   const isCausal = intOf(node, 'unidirectional', 0) !== 0
   if (!hasInput(node, ADDED)) return isCausal ? 'causal' : undefined
   if (isCausal) throw unclaimed(node, 'it has a mask and is causal as well')
   const is = t.read(node, ADDED)?.is
   if (is !== 'control' && is !== 'constant') throw unclaimed(node, 'its mask depends on tokens')
-  return { name: node.inputs[ADDED]!, form: 'added' }
+  return [{ name: node.inputs[ADDED]!, form: 'added' }]
 }

@@ -30,19 +30,22 @@ const set = (
 }
 
 /** x^2 */
-export const power: Handler = (t, node) => {
-  const found = subject(t.read(node, 0))
-  return found !== undefined && t.scalar(node, 1) === 2 && set(t, node, 'square', found.of, found.isCentred)
-}
+export const power: Handler = (t, node) => t.scalar(node, 1) === 2 && square(t, node)
 
 /** x * x */
-export const squared: Handler = (t, node) => {
+export const squared: Handler = (t, node) => node.inputs[0] === node.inputs[1] && square(t, node)
+
+/** The first step of a norm; or rows times themselves, where no mean is taken of them, as after ReLU. */
+function square(t: Translator, node: Node): boolean {
   const found = subject(t.read(node, 0))
-  return (
-    found !== undefined &&
-    node.inputs[0] === node.inputs[1] &&
-    set(t, node, 'square', found.of, found.isCentred)
-  )
+  if (found === undefined) return false
+  const { of, isCentred } = found
+  let reader = t.onlyReader(node)
+  while (reader?.op === 'Cast') reader = t.onlyReader(reader)
+  if (reader?.op === 'ReduceMean' || of.is !== 'rows' || isCentred)
+    return set(t, node, 'square', of, isCentred)
+  t.setRows(node, 0, t.b.swiglu(node.outputs[0] ?? node.name, [of.value, of.value], 'none'))
+  return true
 }
 
 /** Over the last axis, which is kept. Axes are an attribute up to opset 17, an input from 18. */

@@ -222,7 +222,7 @@ function narrowed(t: Translator, node: Node, of: Heads, from: number, to: number
 }
 
 /** Heads, all of their numbers; or a part of them. */
-function partOf(input: Meaning | undefined): HeadPart | undefined {
+export function partOf(input: Meaning | undefined): HeadPart | undefined {
   if (input?.is === 'heads' && input.axes.endsWith('d'))
     return { is: 'part', of: input, from: 0, to: input.dim, sign: 1 }
   return input?.is === 'part' && input.sign === 1 ? input : undefined
@@ -283,7 +283,7 @@ function turn(t: Translator, node: Node, first: HeadPart, second: HeadPart): boo
     first.from === second.to &&
     second.to === from + dims / 2 &&
     joinsNumbers(node, first.of)
-  if (isTurn) t.set(node, 0, { is: 'turned', of: first.of, form: 'half', from, dims })
+  if (isTurn) t.set(node, 0, { is: 'turned', of: first.of, form: 'half', from, dims, pairing: 'halves' })
   return isTurn
 }
 
@@ -297,6 +297,9 @@ function complete(t: Translator, node: Node, { of, from, rope }: RotatedPart, re
 
 const joinsNumbers = (node: Node, { axes }: Heads): boolean =>
   axes[axisOf(node, intOf(node, 'axis', 0), axes.length)] === 'd'
+
+/** Orders of axes in which cosines of each token, [tokens, 1, numbers] or [tokens, numbers], meet heads. */
+const TURNING = /^b(ht|th)d$/
 
 /** x * cos, turned x * sin, or x * a number. */
 export const multiplyHeads: Handler = (t, node) => {
@@ -315,15 +318,14 @@ export const multiplyHeads: Handler = (t, node) => {
     }
     if (right?.is !== 'control' && right?.is !== 'constant') continue
     const by = node.inputs[other] ?? ''
-    // In cosines, tokens come before the numbers of a head, so heads must have the same order.
     const part = partOf(left)
-    if (part?.of.axes === 'bhtd') {
+    if (part !== undefined && TURNING.test(part.of.axes)) {
       const { of, from, to } = part
-      t.set(node, 0, { is: 'turned', of, form: 'plain', from, dims: to - from, by })
+      t.set(node, 0, { is: 'turned', of, form: 'plain', from, dims: to - from, pairing: 'halves', by })
       return true
     }
     const isFree = left?.is === 'turned' && left.form === 'half' && left.by === undefined
-    if (isFree && left.of.axes === 'bhtd') {
+    if (isFree && TURNING.test(left.of.axes)) {
       t.set(node, 0, { ...left, by })
       return true
     }
@@ -349,7 +351,9 @@ export const addTurned: Handler = (t, node) => {
   const { of, from, dims } = plain
   if (half.from !== from || half.dims !== dims) return false
   checkUnrotated(node, of)
-  const rope: Rotation = { cos: plain.by, sin: half.by, dims, isHalf: false, pairing: 'halves' }
+  const isBetween = of.axes === 'bthd'
+  const { pairing } = half
+  const rope: Rotation = { cos: plain.by, sin: half.by, dims, isHalf: false, isBetween, pairing }
   t.set(node, 0, dims === of.dim ? { ...of, rope } : { is: 'rotated', of, from, rope })
   return true
 }

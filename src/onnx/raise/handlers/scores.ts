@@ -64,7 +64,7 @@ export const addMask: Handler = (t, node) => {
     const scores = t.read(node, one)
     const mask = t.read(node, other)
     if (scores?.is !== 'scores' || (mask?.is !== 'control' && mask?.is !== 'constant')) continue
-    setMask(t, node, scores, { name: node.inputs[other]!, form: 'added' })
+    setMask(t, node, one, scores, { name: node.inputs[other]!, form: 'added' })
     return true
   }
   return false
@@ -79,7 +79,7 @@ export const chooseByMask: Handler = (t, node) => {
     const scores = t.read(node, one)
     const number = t.scalar(node, other)
     if (scores?.is !== 'scores' || number === undefined || !(number <= -1e4)) continue
-    setMask(t, node, scores, { name: node.inputs[0]!, form })
+    setMask(t, node, one, scores, { name: node.inputs[0]!, form })
     return true
   }
   return false
@@ -102,9 +102,11 @@ export const fillGaps: Handler = (t, node) => {
   return true
 }
 
-function setMask(t: Translator, node: Node, scores: Scores, mask: Mask): void {
-  if (scores.mask !== undefined || scores.isSoft) throw unclaimed(node, 'it masks scores a second time')
-  t.set(node, 0, { ...scores, mask })
+/** `index`: the input that is the scores. The mask is proven to have no other shape. */
+function setMask(t: Translator, node: Node, index: number, scores: Scores, mask: Mask): void {
+  if (scores.isSoft || scores.mask === 'causal') throw unclaimed(node, 'it masks shares of attention')
+  t.learnShape(node, index)
+  t.set(node, 0, { ...scores, mask: [...(scores.mask ?? []), mask] })
 }
 
 /** Over the last axis, the positions. Before opset 13 the default was the axis 1. */

@@ -209,7 +209,7 @@ export class WeightTable {
   }
 
   /** A weight of the rows `runs` of another, in their order. */
-  rowsOf({ parts: [whole], k, kind }: WeightRef, runs: StoredRuns): WeightRef {
+  rowsOf({ parts: [whole], k, kind }: WeightRef, runs: StoredRuns, as?: string): WeightRef {
     const { name = '' } = whole ?? {}
     const tensor = this.#tensors.get(name)!
     const n = runs.reduce((sum, [, count]) => sum + count, 0)
@@ -222,8 +222,8 @@ export class WeightTable {
     const source = joinedSource(tensor.source.name, ranges)
     const shape = [n, ...tensor.shape.slice(1)]
     const piece = { ...tensor, shape, source, offset: 0, byteLength: n * bytes }
-    const wanted = `rows from ${runs[0]?.[0]} on of ${name}`
-    const made = this.#weight(`${name} ${runs}`, wanted, (as) => ({ ...piece, name: as }))
+    const wanted = as ?? `rows from ${runs[0]?.[0]} on of ${name}`
+    const made = this.#weight(`${name} ${runs}`, wanted, (own) => ({ ...piece, name: own }))
     this.#cut.add(name)
     return kind === 'vector' ? vector({ [made]: n }) : matrix(k, { [made]: n })
   }

@@ -30,6 +30,12 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ],
   ['a sum that changes nothing', { attention: 'group', seen: everything }, SHORT],
   ['learned positions', { places: 'learned' }, SHORT],
+  ['learned positions from row 2 on', { places: 'learned', positions: laterBy(2) }, SHORT],
+  [
+    'the same in codes of 8 bits',
+    { places: 'learned', positions: laterBy(2), edit: codedPositions(64) },
+    SHORT,
+  ],
   ['learned positions in codes of 8 bits', { places: 'learned', edit: codedPositions(64) }, SHORT],
   ['a mask that keeps', { form: 'kept' }, SHORT],
   ['a mask that drops', { form: 'dropped' }, SHORT],
@@ -76,6 +82,26 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ],
   ['rotations of the first half of each head', { ...TWO, turned: 8 }, SHORT],
   ['an empty rest after rotations of whole heads', { turned: 16 }, SHORT],
+  ['neighbours that Slice takes apart', { ...TWO, neighbours: 'slice' }, SHORT],
+  ['neighbours that Split takes apart', { ...TWO, neighbours: 'split' }, SHORT],
+  ['neighbours that Gather takes apart', { ...TWO, neighbours: 'gather' }, SHORT],
+  ['neighbours of the first half of each head', { ...TWO, neighbours: 'slice', turned: 8 }, SHORT],
+  [
+    'neighbours that turn before heads and tokens change places',
+    { ...TWO, neighbours: 'slice', turned: 8, turnsFirst: true },
+    SHORT,
+  ],
+  ['halves that turn before heads and tokens change places', { ...TWO, turnsFirst: true }, SHORT],
+  ['ReLU of a gate', { activation: 'relu' }, SHORT],
+  ['ReLU times itself', { ...TWO, activation: 'relu squared' }, SHORT],
+  ['the square of ReLU', { activation: 'relu power' }, SHORT],
+  ['a second mask of the run', { ...TWO, again: { form: 'added', seen: maskOfRun } }, SHORT],
+  ['a second mask with a window', { again: { form: 'kept', seen: nearer(9) } }, [8, 9, 10, 20]],
+  [
+    'two masks with windows',
+    { form: 'dropped', seen: windowOf(12), again: { form: 'added', seen: causalIn(9) } },
+    [8, 9, 10, 11, 12, 13, 20],
+  ],
   ['rows that are cast to f16 and back', { rowsOp: throughCast('f16') }, SHORT],
   ['a bias after a sum of two products', { edit: biasedNorm(7, 5) }, SHORT],
   ['lengths that 0 is added to', { attention: 'group', lengths: offBy(0) }, SHORT],
@@ -91,6 +117,7 @@ test('a window of 1200 without a cache is read up to the longest prompt that was
 test.each<[string, DecoderForm, number]>([
   ['rotations that change at 1200', { angles: scaledFrom(1200) }, 1200],
   ['chunks of 1100', { seen: chunksOf(1100) }, 1100],
+  ['a second mask of 1100 positions in the file', { again: { form: 'kept', seen: tableOf(1100) } }, 1100],
   ['a table of 1500 positions', { places: 'learned', tableRows: 1500, positions: clippedTo(1400) }, 1401],
 ])('%s end the context there', async (_, form, positions) => {
   expect(await judgeDecoder(form, [positions - 1, positions])).toEqual({ is: 'equal', positions })
@@ -148,6 +175,21 @@ test.each<[string, DecoderForm, RegExp]>([
   ],
   ['slopes of GroupQueryAttention', { attention: 'group', bias: slopes }, /adds -\S+ to a score of head 1/],
   [
+    'neighbours with the angles of halves',
+    { neighbours: 'slice', angleOrder: 'halves' },
+    /both numbers that it rotates together, 1 apart, where one angle for both/,
+  ],
+  [
+    'halves with the angles of neighbours',
+    { angleOrder: 'neighbours' },
+    /both numbers that it rotates together, 8 apart, where one angle for both/,
+  ],
+  [
+    'angles of tokens that meet heads',
+    { turnsFirst: true, edit: anglesByHead },
+    /has the shape \[1,1,\d+,16\] where \[\d+, 1, 16\] is due/,
+  ],
+  [
     'heads that Tile copies in turn',
     { ...TWO, copies: 'tile heads' },
     /of shape \[batch, 2, .*, 16\] \(heads\), and no step has it in this form: the copies of a head follow/,
@@ -180,9 +222,29 @@ test.each<[string, DecoderForm, RegExp]>([
     /where the positions of its tokens/,
   ],
   [
-    'positions that begin at 2',
-    { places: 'learned', positions: (g, each) => g.op('Add', [each, g.int(2)]) },
-    /positions of its tokens/,
+    'positions that begin at 2 and end at 20',
+    { places: 'learned', positions: (g, each) => g.op('Min', [g.op('Add', [each, g.int(2)]), g.int(20)]) },
+    /where the positions of its tokens, plus 2, are known/,
+  ],
+  [
+    'positions that begin after their table',
+    { places: 'learned', positions: laterBy(70) },
+    /its first position has the row 70 of 64/,
+  ],
+  [
+    'second masks of single heads',
+    { again: { form: 'kept', seen: (g, places) => byHead(4, 3)(g, causalIn(99)(g, places), places) } },
+    /shows head 0 4 positions and head 1 3/,
+  ],
+  [
+    'second masks that hide the token itself',
+    { again: { form: 'kept', seen: (g, places) => g.op('Greater', [distance(g, places), g.int(0)]) } },
+    /hides every position from token 0/,
+  ],
+  [
+    'second masks that add slopes',
+    { again: { form: 'added', seen: nearer(9) }, bias: slopes },
+    /adds -\S+ to a score of head 1, .* not as slopes of scores \(ALiBi\)/,
   ],
   ['states of another layer', { ...TWO, pastOf: otherLayer }, /is not what the step makes of the state/],
   ['states that come out for another layer', { ...TWO, presentOf: otherLayer }, /is not what the step makes/],
@@ -214,6 +276,17 @@ test.each<[string, DecoderForm, RegExp]>([
   expect(verdict).toMatchObject({ is: 'refused', why: expect.stringMatching(/^node /) })
   expect(verdict).toMatchObject({ why: expect.stringMatching(why) })
 })
+
+/** Cosines and sines [1, 1, tokens, numbers], where heads still come after tokens. */
+function anglesByHead(g: NodeWriter): void {
+  for (const op of ['Cos', 'Sin']) {
+    const made = g.nodes.find(isOf(op))?.outputs[0] ?? ''
+    g.replace(
+      ({ op, inputs }) => op === 'Unsqueeze' && inputs[0] === made,
+      ({ outputs }) => g.node('Unsqueeze', [made, g.ints([1])], outputs),
+    )
+  }
+}
 
 function from(by: 'total' | 'tokens' | 'past', size: number): NonNullable<DecoderForm['isLong']> {
   return (g, places) => g.op('Greater', [places[by], g.int(size)])
@@ -263,6 +336,37 @@ function distance(g: NodeWriter, { rows, columns }: Parameters<Seen>[2]): string
 
 function windowOf(size: number): Seen {
   return (g, seen, places) => g.op('And', [seen, g.op('Less', [distance(g, places), g.int(size)])])
+}
+
+function laterBy(rows: number): NonNullable<DecoderForm['positions']> {
+  return (g, positions) => g.op('Add', [positions, g.int(rows)])
+}
+
+type Again = NonNullable<DecoderForm['again']>['seen']
+
+/** All positions that the run does not leave out. [1, total] */
+function maskOfRun(g: NodeWriter): string {
+  return g.cast('attention_mask', 'bool')
+}
+
+/** A window that shows later positions, which another mask hides. */
+function nearer(size: number): Again {
+  return (g, places) => g.op('Less', [distance(g, places), g.int(size)])
+}
+
+function causalIn(size: number): Again {
+  return (g, places) =>
+    g.op('And', [nearer(size)(g, places), g.op('GreaterOrEqual', [distance(g, places), g.int(0)])])
+}
+
+/** A causal mask that is cut from a table. */
+function tableOf(size: number): Again {
+  return (g, { past, total }) => {
+    const seen = Array.from({ length: size ** 2 }, (_, at) => at % size <= Math.floor(at / size))
+    const ends = [past, total].map((each) => g.unsqueeze(each, 0))
+    const rows = g.op('Slice', [g.truths(seen, [size, size]), ...ends, g.ints([0])])
+    return g.op('Slice', [rows, g.ints([0]), ends[1]!, g.ints([1])])
+  }
 }
 
 /** A window of one size in contexts of more than `from` positions. */
@@ -331,10 +435,11 @@ function clippedTo(last: number): NonNullable<DecoderForm['positions']> {
 function codedPositions(rows: number) {
   return (g: NodeWriter) =>
     g.replace(
-      ({ op, inputs }) => op === 'Gather' && inputs[1] === 'position_ids',
-      ({ outputs }) => {
+      ({ op, inputs: [table] }) =>
+        op === 'Gather' && g.constants.some(({ name, dims }) => name === table && dims[0] === rows),
+      ({ inputs: [, positions = ''], outputs }) => {
         const codes = Array.from({ length: rows * HIDDEN }, (_, at) => (at * 97 + ((at * at) % 31) * 7) % 256)
-        const found = g.op('Gather', [g.bytes(Uint8Array.from(codes), [rows, HIDDEN]), 'position_ids'])
+        const found = g.op('Gather', [g.bytes(Uint8Array.from(codes), [rows, HIDDEN]), positions])
         const parts = [found, g.floats([0.0078125], []), g.bytes(Uint8Array.of(120), [])]
         g.node('DequantizeLinear', parts, outputs)
       },

@@ -5,13 +5,14 @@ import { NodeWriter, TYPE } from '../../../../src/onnx/testing/node-writer.ts'
 import { modelBytes, type WrittenValue } from '../../../../src/onnx/testing/write-model.ts'
 import { Random } from '../../../helpers/random.ts'
 import type { DecoderForm, Places, StateKind, StatePlace } from './form.ts'
+import { activated, asForm, LEAST, masked } from './layers.ts'
+import { turnedNeighbours, twice } from './turns.ts'
 
 export const VOCAB = 96
 export const HIDDEN = 16
 const INNER = 16
 /** GroupQueryAttention rotates heads of a multiple of 16. */
 export const HEAD_DIM = 16
-const LEAST = -3.4028234663852886e38
 
 export const pastName = ({ layer, kind }: StatePlace): string => `past_key_values.${layer}.${kind}`
 const presentName = ({ layer, kind }: StatePlace): string => `present.${layer}.${kind}`
@@ -163,10 +164,12 @@ class Decoder {
     const frequencies = Array.from({ length: half }, (_, pair) => 10_000 ** (-pair / half))
     const usual = g.op('Mul', [g.unsqueeze(g.cast(positions, 'f32'), 2), g.floats(frequencies)])
     const made = angles?.(g, usual, places) ?? usual
-    const both = g.op('Concat', [made, made], { axis: 2 })
+    const { neighbours, angleOrder = neighbours === undefined ? 'halves' : 'neighbours' } = this.#form
+    const both = twice(g, made, 2 * half, angleOrder)
+    const ofHeads = this.#form.turnsFirst ? 2 : 1
     return {
-      cos: g.unsqueeze(g.op('Cos', [both]), 1),
-      sin: g.unsqueeze(g.op('Sin', [both]), 1),
+      cos: g.unsqueeze(g.op('Cos', [both]), ofHeads),
+      sin: g.unsqueeze(g.op('Sin', [both]), ofHeads),
     }
   }
 
@@ -223,12 +226,15 @@ class Decoder {
   ): string {
     const g = this.#g
     const counts = [this.#heads, this.#kvHeads, this.#kvHeads]
+    const isFirst = this.#form.turnsFirst === true
     const [q = '', k = '', v = ''] = rows.map((each, index) => {
       if (this.#form.merged === 'by-head') return each
       const shaped = g.op('Reshape', [each, g.ints([0, 0, counts[index]!, HEAD_DIM])])
-      return g.op('Transpose', [shaped], { perm: { ints: [0, 2, 1, 3] } })
+      const turned = turn !== undefined && isFirst && index < 2 ? this.#rotated(shaped, turn) : shaped
+      return g.op('Transpose', [turned], { perm: { ints: [0, 2, 1, 3] } })
     })
-    const [query, key] = turn === undefined ? [q, k] : [this.#rotated(q, turn), this.#rotated(k, turn)]
+    const isTurned = turn === undefined || isFirst
+    const [query, key] = isTurned ? [q, k] : [this.#rotated(q, turn), this.#rotated(k, turn)]
     const keys = this.#copied(this.#joined(layer, 'key', key), places.total)
     const values = this.#copied(this.#joined(layer, 'value', v), places.total)
     const turned = this.#form.joinsHeads
@@ -237,14 +243,13 @@ class Decoder {
     const product = g.op('MatMul', [query, turned])
     const scaled = g.op('Mul', [product, g.float(1 / Math.sqrt(HEAD_DIM))])
     const scores = this.#capped(scaled)
-    const least = g.float(LEAST)
-    const masked =
-      this.#form.form === 'kept'
-        ? g.op('Where', [mask, scores, least])
-        : this.#form.form === 'dropped'
-          ? g.op('Where', [mask, least, scores])
-          : g.op('Add', [scores, mask])
-    const shares = g.op('Softmax', [masked], { axis: -1 + 4 })
+    const { form = 'added', again } = this.#form
+    const once = masked(g, scores, mask, form)
+    const twice =
+      again === undefined
+        ? once
+        : masked(g, once, asForm(g, this.#asMask(again.seen(g, places)), again.form), again.form)
+    const shares = g.op('Softmax', [twice], { axis: -1 + 4 })
     const attended = g.op('Transpose', [g.op('MatMul', [shares, values])], { perm: { ints: [0, 2, 1, 3] } })
     return g.op('Reshape', [attended, g.ints([0, 0, this.#heads * HEAD_DIM])])
   }
@@ -281,9 +286,15 @@ class Decoder {
 
   #turned(x: string, { cos, sin }: Turn, dims: number): string {
     const g = this.#g
-    const [first, second] = [this.#cut(x, 3, 0, dims / 2), this.#cut(x, 3, dims / 2, dims)]
-    const turned = g.op('Concat', [g.op('Neg', [second]), first], { axis: 3 })
+    const { neighbours } = this.#form
+    const turned = neighbours === undefined ? this.#halves(x, dims) : turnedNeighbours(g, x, dims, neighbours)
     return g.op('Add', [g.op('Mul', [x, cos]), g.op('Mul', [turned, sin])])
+  }
+
+  #halves(x: string, dims: number): string {
+    const g = this.#g
+    const [first, second] = [this.#cut(x, 3, 0, dims / 2), this.#cut(x, 3, dims / 2, dims)]
+    return g.op('Concat', [g.op('Neg', [second]), first], { axis: 3 })
   }
 
   #cut(x: string, axis: number, from: number, to: number): string {
@@ -472,8 +483,8 @@ class Decoder {
     const g = this.#g
     const [gate = '', up = ''] = this.#products(x, [INNER, INNER])
     const changed = this.#form.rowsOp?.(g, gate) ?? gate
-    const active = g.op('Mul', [changed, g.op('Sigmoid', [changed])])
-    return g.op('MatMul', [g.op('Mul', [active, up]), this.#matrix(INNER, HIDDEN)])
+    const active = activated(g, changed, up, this.#form.activation ?? 'silu')
+    return g.op('MatMul', [active, this.#matrix(INNER, HIDDEN)])
   }
 
   #norm(x: string): string {

@@ -1,5 +1,7 @@
 // What small decoders may have: how they mask, place, rotate, count, copy and keep states.
 import type { NodeWriter } from '../../../../src/onnx/testing/node-writer.ts'
+import type { Activation } from './layers.ts'
+import type { Neighbours } from './turns.ts'
 
 /** What control is made of: scalars, positions of the tokens [tokens], all positions [total]. */
 export interface Places {
@@ -32,6 +34,13 @@ export interface DecoderForm {
   readonly bias?: (g: NodeWriter, places: Places) => string
   /** How scores are masked. Default added. */
   readonly form?: 'added' | 'kept' | 'dropped'
+  /** A second mask, after the first, of primitive operators. `seen`: as above, or [1, total]. */
+  readonly again?: {
+    readonly form: 'added' | 'kept' | 'dropped'
+    readonly seen: (g: NodeWriter, places: Places) => string
+  }
+  /** Default silu. */
+  readonly activation?: Activation
   /** Positions of the tokens for embeddings and rotations, [1, tokens]. Gets the usual ones. */
   readonly positions?: (g: NodeWriter, positions: string, places: Places) => string
   /** How positions are told: `rope` in primitive operators, `op` with tables, learned, or not at all. */
@@ -40,6 +49,12 @@ export interface DecoderForm {
    * Leading numbers of a head that `rope` turns; the others are cut off and put back. Default: all, uncut.
    */
   readonly turned?: number
+  /** `rope` turns neighbours together, whose pairs are taken apart so. Default: halves of a head. */
+  readonly neighbours?: Neighbours
+  /** How each angle is written twice. Default: as heads turn. */
+  readonly angleOrder?: 'halves' | 'neighbours'
+  /** `rope` turns heads before they change places with tokens. Default: after that. */
+  readonly turnsFirst?: boolean
   /**
    * How queries, keys and values, and gate and up, are cut from one product each. `by-head`: each head has
    * its queries, keys and values side by side, as in GPT-NeoX; there are as many heads of keys. Default:

@@ -174,6 +174,34 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
   },
 ]
 
+type Again = NonNullable<DecoderForm['again']>
+
+/** Second masks, of primitive operators. */
+export const AGAIN: readonly ((room: Room) => Kind)[] = [
+  (room) => again(room, 'a second mask of the run', [], (g) => g.cast('attention_mask', 'bool')),
+  (room) => {
+    const size = numberOf(room)
+    return again(room, 'a second mask with a window', [size], (g, places) => within(g, places, size))
+  },
+  (room) => {
+    const sizes = [numberOf(room), numberOf(room)]
+    return again(room, 'second windows by head', sizes, (g, places) =>
+      g.op('Less', [g.unsqueeze(distance(g, places), 0), g.ints(sizes, [2, 1, 1])]),
+    )
+  },
+  (room) => {
+    const size = numberOf(room)
+    return again(room, 'a second mask of first positions', [size], (g, places) =>
+      g.op('Less', [column(g, places), g.int(size)]),
+    )
+  },
+]
+
+function again({ random }: Room, label: string, numbers: readonly number[], seen: Again['seen']): Kind {
+  const form = random.pick(['added', 'kept', 'dropped'] as const)
+  return { label, numbers, form: { again: { form, seen } } }
+}
+
 type PositionsOf = NonNullable<DecoderForm['positions']>
 
 const placed = (label: string, numbers: readonly number[], positions: PositionsOf): Kind => ({
@@ -248,6 +276,10 @@ export const ANGLES: readonly ((room: Room) => Kind)[] = [
   (room) => {
     const more = room.random.pick([0, 0.1])
     return turned('angles plus a number', [], (g, angles) => g.op('Add', [angles, g.float(more)]))
+  },
+  (room) => {
+    const angleOrder = room.random.pick(['halves', 'neighbours'] as const)
+    return { label: `angles of ${angleOrder}`, form: { angleOrder } }
   },
   () => turned('angles through f16', [], (g, angles) => g.cast(g.cast(angles, 'f16'), 'f32')),
 ]

@@ -3,7 +3,18 @@
 import { Random } from '../../../helpers/random.ts'
 import { HEAD_DIM } from './decoder.ts'
 import type { DecoderForm } from './form.ts'
-import { ANGLES, type Kind, LENGTHS, MASKS, POSITIONS, ROWS, type Room, STATES, TABLES } from './kinds.ts'
+import {
+  AGAIN,
+  ANGLES,
+  type Kind,
+  LENGTHS,
+  MASKS,
+  POSITIONS,
+  ROWS,
+  type Room,
+  STATES,
+  TABLES,
+} from './kinds.ts'
 
 export interface RandomDecoder {
   readonly labels: readonly string[]
@@ -51,7 +62,7 @@ function baseOf(random: Random): DecoderForm {
   const places = isPrimitive
     ? random.pick(['rope', 'rope', 'learned', 'none'] as const)
     : random.pick(['op', 'op', 'learned', 'none'] as const)
-  return {
+  const form: DecoderForm = {
     attention,
     places,
     seed: 1 + random.below(1000),
@@ -67,16 +78,28 @@ function baseOf(random: Random): DecoderForm {
       copies: random.pick(['expand', 'tile', 'gather', 'tile heads', 'expand heads'] as const),
     }),
     ...(places === 'rope' && random.chance(0.4) && { turned: random.pick([4, 8, HEAD_DIM]) }),
+    ...(places === 'rope' &&
+      random.chance(0.4) && { neighbours: random.pick(['slice', 'split', 'gather'] as const) }),
+    ...(places === 'rope' && random.chance(0.3) && { turnsFirst: true }),
+    ...(random.chance(0.4) && {
+      activation: random.pick(['relu', 'relu squared', 'relu power'] as const),
+    }),
   }
+  // Heads that lie by head in one product are cut apart after they change places.
+  if (form.merged === 'by-head') return { ...form, turnsFirst: false }
+  // ReLU limits whole groups of columns, and a cut of 16 is none.
+  return form.merged === undefined ? form : { ...form, activation: 'silu' }
 }
 
 /** Kinds that change something in such a decoder. */
 function fitting({ attention, places, hasState, layers, form, merged, turned }: DecoderForm) {
+  const hasAgain = attention === 'primitive' && hasState
   const isGroup = attention === 'group'
   const masks = MASKS.filter((_, index) => form === 'added' || index < MASKS.length - 2)
   const stateless = masks.filter((_, index) => index !== MASK_OF_RUN)
   return [
     ...(isGroup ? [LENGTHS, LENGTHS, masks] : hasState ? [masks, masks] : [stateless, stateless]),
+    ...(hasAgain ? [AGAIN] : []),
     ...(places === 'rope' ? [POSITIONS] : []),
     // These are written for heads that turn as a whole.
     ...(places === 'rope' && turned === undefined ? [ANGLES] : []),
