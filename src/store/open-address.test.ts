@@ -1,6 +1,6 @@
 // Opening addresses. In: a real server, well-behaved or not. Out: the very bytes, or a typed error, never
 // half a file.
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import type { ByteSource } from '../base/bytes.ts'
 import type { DownloadProgress } from './download/tally.ts'
@@ -113,6 +113,13 @@ describe('a whole file', () => {
   })
 })
 
+/** The number of blocks whose memory has been given back since. */
+function freedBlocks(): () => number {
+  const freed = vi.spyOn(ArrayBuffer.prototype, 'transfer')
+  onTestFinished(() => freed.mockRestore())
+  return () => freed.mock.contexts.length
+}
+
 describe('a file on a server with ranges', () => {
   test('is fetched only where it is read, each block once', async () => {
     const seen: DownloadProgress[] = []
@@ -138,13 +145,18 @@ describe('a file on a server with ranges', () => {
 
   test('can be read as a whole, and again in any order', async () => {
     const source = await open('large.gguf')
+    const freed = freedBlocks()
     expect(Buffer.compare(await whole(source), LARGE)).toBe(0)
-    // No answer is longer than what is kept, and what is kept is not the whole file.
+    // Answers are short, because they are held beside what is kept, and what is kept is not the whole file.
     expect(server.requests.splice(0)).toEqual([
       'GET /large.gguf bytes=0-4194303',
-      'GET /large.gguf bytes=4194304-37748735',
+      'GET /large.gguf bytes=4194304-12582911',
+      'GET /large.gguf bytes=12582912-20971519',
+      'GET /large.gguf bytes=20971520-29360127',
+      'GET /large.gguf bytes=29360128-37748735',
       `GET /large.gguf bytes=37748736-${LARGE.length - 1}`,
     ])
+    expect(freed(), 'of ten blocks, four are kept').toBe(6)
     await source.read(0, 10)
     expect(server.requests).toHaveLength(1)
     for (const block of [9, 0, 5, 1]) {
