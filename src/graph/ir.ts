@@ -127,12 +127,20 @@ export interface ScanInputs {
   readonly c: Value
 }
 
+/** As `after`: attention sees every row of the sequence. */
+export const EVERY_POSITION = 2 ** 32 - 1
+
 export interface AttentionShape {
   readonly layer: number
   readonly heads: number
   readonly kvHeads: number
   readonly headDim: number
   readonly window: number
+  /**
+   * Positions of the step after its own that a row attends to; `EVERY_POSITION`: all. All rows of a sequence
+   * must then be in one step. Default 0.
+   */
+  readonly after?: number | undefined
   /** Query heads per KV head. Default: the query heads are divided evenly. */
   readonly ratio?: number | undefined
   /** Query heads of the first KV head that this shard does not hold. Default 0. */

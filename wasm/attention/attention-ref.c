@@ -90,9 +90,12 @@ static void block__ref(struct state *state, const struct op_attention *op, uint8
 /* definition: OP_ATTENTION */
 void attention__ref(const struct op_attention *op, const struct step *step, uint32_t m) {
     const struct sequence *seqs = AT(const struct sequence *, step->seqs);
-    const uint32_t *table = table_of(op, &seqs[AT(const uint32_t *, step->sequence_of)[m]]);
-    const uint32_t to = AT(const uint32_t *, step->positions)[m] + 1, from = first_seen(op, to), dim = op->head_dim;
-    const uint32_t length = segment_length(to - 1);
+    const struct sequence *seq = &seqs[AT(const uint32_t *, step->sequence_of)[m]];
+    const uint32_t *table = table_of(op, seq);
+    const uint32_t position = AT(const uint32_t *, step->positions)[m], last = seq->position + seq->rows - 1;
+    const uint32_t from = first_seen(op, position + 1), dim = op->head_dim;
+    const uint32_t to = op->after < last - position ? position + op->after + 1 : last + 1;
+    const uint32_t length = segment_length(op->after ? last : position);
     for (uint32_t h = 0; h < op->heads; h++) {
         const uint32_t kv = (h + op->absent) / op->ratio;
         const float *q = AT(const float *, op->q + m * op->q_stride) + h * dim;

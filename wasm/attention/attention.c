@@ -1,7 +1,8 @@
 /* attention: y[m] = softmax(scale * q[m] K^T) V over the positions a row sees. In: f32 rows, KV blocks.
  *            Out: f32 rows and/or a8 rows.                                                                     exact
  *
- *   query   one head of one row; it sees positions [from, to): to = positions[m] + 1, from = max(0, to - window) or 0
+ *   query   one head of one row; it sees positions [from, to): from = max(0, positions[m] + 1 - window) or 0,
+ *           to = positions[m] + 1 + after, but not past the sequence's last row in the step
  *   head h of `heads` reads KV head (h + absent) / ratio; head_dim % 4 == 0, at most 256
  *   K, V    as they are stored, also at the row's own position: kv.h, abi.h
  *
@@ -22,7 +23,7 @@
  *              y[d] = y[d] * old + (sum_p u[p] * V[p][d]) * (new * (most / 16383))       the sum is exact
  *              offset[l] = offset[l] * old + (w[l] * v_offset[l] + w[l + 4] * v_offset[l + 4] ...) * new
  *   Segments, ascending: 4 blocks each, or the smallest larger power of two with which 16 segments reach the row's
- *   position. `all` starts as the first segment. Each later segment is merged: `all` times 2^(all_top - top'), the
+ *   position (with `after`: the sequence's last). `all` starts as the first segment. Each later segment is merged: `all` times 2^(all_top - top'), the
  *   segment times 2^(top - top').
  *   Then (y[d] + sum4(offset)) * (1 / sum4(sum)). Values that are not seen are never multiplied as floats: their memory
  *   may hold anything.
@@ -69,21 +70,23 @@ static uint32_t rows_per_tile(const struct op_attention *op) {
     while (rows < 16 && 2 * rows * heads <= most) rows *= 2;
     return rows;
 }
-/* Larger steps have enough tiles without splitting, and their parts would not fit in `parts`. */
+/* Larger steps have enough tiles without splitting, and their parts would not fit in `parts`. Rows that see later rows
+ * see only rows of the step, of which a small step has few. */
 static int is_split(const struct op_attention *op, const struct step *step) {
-    return op->parts && step->tokens <= SPLIT_ROWS;
+    return op->parts && !op->after && step->tokens <= SPLIT_ROWS;
 }
 
 /* The runs of rows of a sequence, and the segments that run `run` has a tile for. */
 static uint32_t runs_of(const struct sequence *seq, uint32_t rows) {
     return seq->rows ? (seq->position + seq->rows - 1) / rows - seq->position / rows + 1 : 0;
 }
-struct run { uint32_t first, last, length, segment0, segments; };
+struct run { uint32_t first, last, seen, length, segment0, segments; }; /* seen: the last position that a row sees */
 static struct run run_of(const struct op_attention *op, const struct sequence *seq, uint32_t rows, uint32_t run) {
     const uint32_t from = (seq->position / rows + run) * rows, end = seq->position + seq->rows;
     const uint32_t first = max_u32(from, seq->position), last = min_u32(from + rows, end) - 1;
-    const uint32_t length = segment_length(last), segment0 = first_seen(op, first + 1) / length;
-    return (struct run){first, last, length, segment0, last / length - segment0 + 1};
+    const uint32_t seen = seen_end(op, last, end) - 1, length = segment_length(op->after ? end - 1 : last);
+    const uint32_t segment0 = first_seen(op, first + 1) / length;
+    return (struct run){first, last, seen, length, segment0, seen / length - segment0 + 1};
 }
 
 static uint32_t tiles(const struct op *o, const struct step *step) {
@@ -184,8 +187,8 @@ static void init_tile(struct tile *tile, const struct op_attention *op, const st
             query->m = seq->row0 + position - seq->position;
             query->head = h;
             query->q = AT(const float *, op->q + query->m * op->q_stride) + h * op->head_dim;
-            query->to = position + 1;
-            query->from = first_seen(op, query->to);
+            query->to = seen_end(op, position, seq->position + seq->rows);
+            query->from = first_seen(op, position + 1);
             if (op->k_format == KV_INT8) put_query_codes(tile, tile->count);
             tile->count++;
         }
@@ -212,18 +215,18 @@ static void tile_attention(const struct op *o, const struct step *step, uint32_t
 
     struct tile tile;
     init_tile(&tile, op, seq, run, heads.from, heads.to);
-    tile.last_block = run.last / BLOCK_POSITIONS;
+    tile.last_block = run.seen / BLOCK_POSITIONS;
     tile.heads_ahead = heads_ahead(op, kv, &run, split);
     const uint32_t s0 = run.segment0 + (split ? left : 0), s1 = split ? s0 + 1 : run.segment0 + run.segments;
     for (uint32_t s = s0; s < s1; s++) {
-        const uint32_t from = max_u32(s * run.length, tile.queries[0].from), to = min_u32((s + 1) * run.length, run.last + 1);
+        const uint32_t from = max_u32(s * run.length, tile.queries[0].from), to = min_u32((s + 1) * run.length, run.seen + 1);
         begin_segment(&tile);
         visit_blocks(&tile, table_of(op, seq), kv, from / BLOCK_POSITIONS, (to + BLOCK_POSITIONS - 1) / BLOCK_POSITIONS);
         for (uint32_t i = 0; i < tile.count; i++) {
             struct query *query = &tile.queries[i];
-            const uint32_t first = query->from / run.length;
+            const uint32_t first = query->from / run.length, last = (query->to - 1) / run.length;
             v128_t *all = tile.all_y + i * (op->head_dim / 4);
-            if (s < first) continue;
+            if (s < first || s > last) continue;
             query->segment.top = load_splat(&tile.top[i]);
             if (split && run.segments > 1) {
                 v128_t *part = part_of(op, query->m, query->head, s - run.segment0);
@@ -234,7 +237,7 @@ static void tile_attention(const struct op *o, const struct step *step, uint32_t
                 continue;
             }
             merge_segment(query, all, y_of(&tile, i), op->head_dim, s == first);
-            if (s == run.last / run.length) put_query(op, query, all);
+            if (s == last) put_query(op, query, all);
         }
     }
 }

@@ -24,6 +24,10 @@ INLINE const uint32_t *table_of(const struct op_attention *op, const struct sequ
 INLINE uint32_t first_seen(const struct op_attention *op, uint32_t to) {
     return op->window && to > op->window ? to - op->window : 0;
 }
+/* The end of the positions that the row at `position` sees; its sequence ends at `end`. */
+INLINE uint32_t seen_end(const struct op_attention *op, uint32_t position, uint32_t end) {
+    return op->after < end - position ? position + 1 + op->after : end;
+}
 /* Positions of a segment of the row at `position`. */
 INLINE uint32_t segment_length(uint32_t position) {
     uint32_t blocks = 4;

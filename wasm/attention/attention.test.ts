@@ -9,6 +9,8 @@ import { FORMATS } from '../testing/kv.ts'
 import { BUILDS, type Build, compare, plainMachine } from '../testing/machine.ts'
 
 const QWEN: Shape = { heads: 14, kvHeads: 2, dim: 64, quantized: true }
+/** Every position of the step. */
+const ALL = 2 ** 32 - 1
 const STORIES: Shape = { heads: 8, kvHeads: 4, dim: 8, pairing: PAIRING.interleaved }
 
 describe('rope_kv and attention', () => {
@@ -56,6 +58,35 @@ describe('rope_kv and attention', () => {
       [[{ position: 0, rows: 66 }]],
     ],
     ['a window of one', { ...STORIES, window: 1 }, [[{ position: 0, rows: 66 }]]],
+    ['both sides', { ...QWEN, after: ALL }, [[{ position: 0, rows: 130 }]]],
+    ['both sides of few rows', { ...STORIES, after: ALL }, [[{ position: 0, rows: 7 }]]],
+    ['both sides in two segments', { heads: 2, kvHeads: 2, dim: 8, after: ALL }, [[{ position: 0, rows: 300 }]]],
+    [
+      'both sides of int8 keys and values',
+      { ...QWEN, after: ALL, format: { k: 'int8', v: 'int8' } },
+      [[{ position: 0, rows: 70 }]],
+    ],
+    [
+      'a window on both sides that ends in different segments',
+      { heads: 2, kvHeads: 1, dim: 8, window: 21, after: 20 },
+      [[{ position: 0, rows: 300 }]],
+    ],
+    [
+      'both sides of several sequences',
+      { heads: 6, kvHeads: 2, dim: 32, after: ALL },
+      [
+        [
+          { position: 0, rows: 65 },
+          { position: 0, rows: 1 },
+          { position: 0, rows: 7 },
+        ],
+      ],
+    ],
+    [
+      'both sides after earlier steps',
+      { heads: 4, kvHeads: 2, dim: 16, after: 3 },
+      [[{ position: 0, rows: 61 }], [{ position: 61, rows: 8 }]],
+    ],
     [
       'several sequences',
       { heads: 6, kvHeads: 2, dim: 32 },
@@ -75,7 +106,7 @@ describe('rope_kv and attention', () => {
   ])('are their definitions to the bit: %s', (_, shape, steps) => {
     let laid: Laid | undefined
     const { machine, difference } = compare((each) => {
-      const states = steps[0]!.map(() => layState(each, shape, 192))
+      const states = steps[0]!.map(() => layState(each, shape, 320))
       for (const [index, step] of steps.entries()) {
         laid = layStep(each, shape, step, states)
         // All but the last step fill the blocks, by the definition; `compare` runs the last.
@@ -90,9 +121,11 @@ describe('rope_kv and attention', () => {
     ['halves', { heads: 4, kvHeads: 2, dim: 32, ropeDims: 16 }],
     ['interleaved', { heads: 4, kvHeads: 1, dim: 16, pairing: PAIRING.interleaved }],
     ['a window', { heads: 2, kvHeads: 2, dim: 16, window: 30 }],
+    ['both sides', { heads: 4, kvHeads: 2, dim: 32, after: ALL }],
+    ['a window on both sides', { heads: 2, kvHeads: 2, dim: 16, window: 12, after: 25 }],
     ['ranges', { heads: 4, kvHeads: 2, dim: 16, scoreLimits: [-0.5, 1.5], keyLimits: [-0.6, 0.7] }],
   ])('are a rotation and a softmax: %s', (_, shape) => {
-    const { heads, kvHeads, dim, ropeDims = dim, pairing = PAIRING.halves, window = 0 } = shape
+    const { heads, kvHeads, dim, ropeDims = dim, pairing = PAIRING.halves, window = 0, after = 0 } = shape
     const within = (x: number, [least, most]: readonly number[] = [-Infinity, Infinity]) =>
       Math.min(most!, Math.max(least!, x))
     const positions = 100
@@ -124,7 +157,8 @@ describe('rope_kv and attention', () => {
         const kv = Math.floor((h * kvHeads) / heads)
         const query = rotated([...original[m]!.subarray(h * dim, h * dim + dim)], m)
         const first = window === 0 ? 0 : Math.max(0, m + 1 - window)
-        const seen = Array.from({ length: m + 1 - first }, (_, i) => first + i)
+        const end = Math.min(positions, m + 1 + after)
+        const seen = Array.from({ length: end - first }, (_, i) => first + i)
         const scores = seen.map((p) => {
           const key = rotated(head(1, p, kv), p).map((x) => within(x, shape.keyLimits))
           const dot = query.reduce((sum, value, d) => sum + value * key[d]!, 0)
@@ -169,6 +203,21 @@ describe('rope_kv and attention', () => {
       expect(cut('relaxed', new Array(positions).fill(1))).toEqual(whole)
       expect(cut('relaxed', [33, 2, 3, 5, 1, 7, 9, 4, 16])).toEqual(whole)
     }
+  })
+
+  test('give the rows of a sequence the same bits beside other sequences, on both sides', () => {
+    const shape: Shape = { heads: 3, kvHeads: 3, dim: 16, after: ALL }
+    const rowsOf = (build: Build, lengths: readonly number[]) => {
+      const machine = plainMachine(build)
+      const states = lengths.map(() => layState(machine, shape, 128))
+      const parts = lengths.map((rows) => ({ position: 0, rows }))
+      const { y } = layStep(machine, shape, parts, states)
+      machine.run()
+      return Array.from({ length: lengths[0]! }, (_, m) => machine.rowBytes(y, m, 'f32'))
+    }
+    const alone = rowsOf('relaxed', [77])
+    expect(rowsOf('relaxed', [77, 3, 90])).toEqual(alone)
+    expect(rowsOf('simd128', [77, 1])).toEqual(alone)
   })
 
   test('never read positions that are not seen', () => {

@@ -149,13 +149,15 @@ struct op_rope_kv {
  * parts: room for [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32. Steps of up to SPLIT_ROWS rows then also
  * split the positions of a row among tiles. 0: they do not. The result is the same.
  * ratio: query heads for each KV head. The first `absent` query heads of the first KV head are not here; the last KV
- * head may lack its last query heads. */
+ * head may lack its last query heads.
+ * after: how many positions after its own a row also sees, but none past the last row of its sequence in the step. */
 struct op_attention {
     uint32_t code, rows, q, q_stride, y, y_stride, a8, a8_stride, heads, kv_heads, head_dim;
     uint32_t group, k_offset, v_offset, k_format, v_format, window;
     float scale, cap;
     uint32_t parts, ratio, absent;
     float least, most;
+    uint32_t after;
 };
 
 /* y = act(gate) * up, or act(gate) when up is 0, as f32 rows (y) and/or a8 rows (q). y may be gate: the memory plan

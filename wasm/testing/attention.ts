@@ -24,6 +24,8 @@ export interface Shape {
   /** Ranges that scores, and rotated keys, are limited to. */
   readonly scoreLimits?: readonly [number, number]
   readonly keyLimits?: readonly [number, number]
+  /** Positions after its own that a row sees. Default 0. */
+  readonly after?: number
   /** Leave out the memory for parts, so no step splits positions among tiles. */
   readonly unsplit?: boolean
 }
@@ -157,6 +159,7 @@ export function layStep(
     ...rangeFields(scoreLimits),
     scale: dim ** -0.5,
     parts: shape.unsplit ? 0 : states[0]!.parts,
+    after: shape.after ?? 0,
   })
   return { q, y, a8 }
 }

@@ -108,7 +108,7 @@ function readerOf(plan: Plan, { fields }: PlanOp, shape: StepShape): OpReader {
     positionBytes: group === undefined ? 0 : blockBytes(group) / BLOCK_POSITIONS / group.layers.length,
     // Only attention needs this. The sum covers all rows.
     get attended() {
-      return attended(shape, number('window'))
+      return attended(shape, number('window'), number('after'))
     },
   }
 }
@@ -126,12 +126,12 @@ function bytesOf(read: OpReader, operands: Readonly<Record<string, Columns>>): n
 
 /**
  * The positions that rows attend to: their sum over all rows, and how many are distinct. A `window` of 0 has
- * no limit.
+ * no limit. `after`: positions after its own that a row attends to.
  */
-function attended({ tokens, position }: StepShape, window: number): OpReader['attended'] {
+function attended({ tokens, position }: StepShape, window: number, after: number): OpReader['attended'] {
   const reach = (row: number) =>
     Math.min(position + row + 1, window === 0 ? Number.POSITIVE_INFINITY : window)
   let sum = 0
-  for (let row = 0; row < tokens; row++) sum += reach(row)
+  for (let row = 0; row < tokens; row++) sum += reach(row) + Math.min(after, tokens - row - 1)
   return { sum, distinct: tokens === 0 ? 0 : Math.min(position + tokens, reach(0) + tokens - 1) }
 }
