@@ -10,6 +10,7 @@ const entries = {
   openai: 'src/api/adapters/openai.ts',
   'ai-sdk': 'src/api/adapters/ai-sdk.ts',
   'prompt-api': 'src/api/adapters/prompt-api.ts',
+  embedder: 'src/api/embedder/embedder.ts',
   network: 'src/api/network/network.ts',
   tabs: 'src/api/tabs/shared-engine.ts',
   widget: 'src/widget/index.ts',

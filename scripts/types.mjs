@@ -17,6 +17,7 @@ const ENTRIES = {
   openai: 'api/adapters/openai',
   'ai-sdk': 'api/adapters/ai-sdk',
   'prompt-api': 'api/adapters/prompt-api',
+  embedder: 'api/embedder/embedder',
   network: 'api/network/network',
   tabs: 'api/tabs/shared-engine',
   widget: 'widget/index',

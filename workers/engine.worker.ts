@@ -4,7 +4,8 @@ import { browserHost, prepareModule } from '../src/engine/browser-host.ts'
 import { loadModel } from '../src/engine/load/build-model.ts'
 import { peekRequestedFiles } from '../src/engine/load/open/requested-files.ts'
 import { probeModel } from '../src/engine/probe/probe.ts'
-import { createService, serveConnection } from '../src/engine/service.ts'
+import { serveConnection } from '../src/engine/serve.ts'
+import { createService } from '../src/engine/service.ts'
 
 serveConnection(
   createService(

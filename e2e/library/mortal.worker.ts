@@ -3,7 +3,8 @@
 
 import { browserHost } from '../../src/engine/browser-host.ts'
 import { loadModel } from '../../src/engine/load/build-model.ts'
-import { createService, serveConnection } from '../../src/engine/service.ts'
+import { serveConnection } from '../../src/engine/serve.ts'
+import { createService } from '../../src/engine/service.ts'
 
 serveConnection(
   createService((request, hooks) => loadModel(request, hooks, browserHost(request.assets))),

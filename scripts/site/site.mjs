@@ -34,7 +34,7 @@ const PAPERS = {
   'demo/models/README.md': 'project/embedded-models.md',
   'train/README.md': 'project/training.md',
 }
-const ENTRIES = ['.', './widget', './openai', './ai-sdk', './prompt-api', './network', './tabs']
+const ENTRIES = ['.', './widget', './openai', './ai-sdk', './prompt-api', './embedder', './network', './tabs']
 
 const fail = (message) => {
   console.error(`site: ${message}`)

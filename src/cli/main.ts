@@ -4,6 +4,7 @@ import { calibrateCommand } from './commands/calibrate.ts'
 import { chatCommand } from './commands/chat.ts'
 import { compareCommand } from './commands/compare.ts'
 import { convertCommand } from './commands/convert.ts'
+import { embedCommand } from './commands/embed.ts'
 import { evalCommand } from './commands/eval.ts'
 import { evaluateCommands } from './commands/evaluate.ts'
 import { generateCommand } from './commands/generate.ts'
@@ -29,6 +30,7 @@ const commands = [
   modelsCommand(),
   inspectCommand(),
   tokenizeCommand(),
+  embedCommand(),
   runCommand(),
   ...evaluateCommands(),
   evalCommand(),

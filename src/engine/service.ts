@@ -1,6 +1,5 @@
 // The engine service: answers a page's calls for one model, its sessions and its streams.
 
-import { expose } from 'comlink'
 import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { checkList, shown, wrongOption } from '../base/check-options.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -10,17 +9,14 @@ import { type Score, score } from '../evaluate/score.ts'
 import type { Sequence } from '../generate/schedule/sequence.ts'
 import { disposedError } from '../runtime/pool.ts'
 import { noStorage, SessionStore, type StoredSession } from '../store/device/sessions.ts'
-import type { HostAssets } from './browser-host.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
 import { promptText, reply } from './reply/reply.ts'
 import { savedConversation, type Transcript, transcriptOf } from './reply/transcript.ts'
+import { abortable, checkText, loadReports, textsOf } from './serve.ts'
 import type {
   EngineInfo,
   EngineService,
   GenerateRequest,
-  LoadCommand,
-  LoadProgress,
-  LoadReport,
   LoadRequest,
   MemoryUse,
   Outcome,
@@ -30,31 +26,6 @@ import type {
   SavedSession,
 } from './wire/protocol.ts'
 import { type Outlet, openOutlet } from './wire/reply-stream.ts'
-import type { LifeMessage } from './wire/script.ts'
-import { keepErrorClasses } from './wire/wire-failure.ts'
-
-/**
- * The worker's side of `workerConnection`: answers with `service`, in the worker whose global scope this is.
- * `prepare` is called if the worker starts before there is something to load.
- */
-export function serveConnection(service: EngineService, prepare: (assets: HostAssets) => void): void {
-  keepErrorClasses()
-  globalThis.addEventListener('messageerror', () =>
-    globalThis.postMessage({ type: 'unread' } satisfies LifeMessage),
-  )
-  globalThis.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
-    if (data?.type === 'ping') globalThis.postMessage({ type: 'pong' } satisfies LifeMessage)
-    if (data?.type === 'prepare') prepare(data.assets)
-    if (data?.type !== 'hold') return
-    const forLife = () => {
-      globalThis.postMessage({ type: 'held' } satisfies LifeMessage)
-      return new Promise<never>(() => undefined)
-    }
-    // A sandboxed frame may have locks while its workers have none.
-    navigator.locks?.request(data.lock, forLife).catch(() => undefined)
-  })
-  expose(service)
-}
 
 /** The implementation of `probe`. */
 export type ModelProber = (request: ProbeRequest, hooks: Pick<LoaderHooks, 'signal'>) => Promise<ProbeReport>
@@ -70,9 +41,6 @@ const cannotProbe: ModelProber = async () => {
 
 /** More than any context holds. */
 const MOST_IDS = 1 << 24
-
-/** Milliseconds between two reports of a download. A page keeps what messages allocate for a long time. */
-const REPORT_MS = 50
 
 /** The state of a session between turns. */
 interface Conversation {
@@ -96,24 +64,8 @@ class Service implements EngineService {
   }
 
   async load(request: LoadRequest, port: MessagePort): Promise<EngineInfo> {
-    let latest: LoadProgress
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const report = () => {
-      clearTimeout(timer)
-      timer = undefined
-      port.postMessage({ type: 'progress', progress: latest } satisfies LoadReport)
-    }
-    const onProgress = (progress: LoadProgress) => {
-      const isRetry = progress.phase === 'download' && progress.retry !== undefined
-      const mayWait = progress.phase === 'download' && !isRetry && progress.loaded !== progress.total
-      if (timer && !mayWait) report()
-      latest = progress
-      if (mayWait) timer ??= setTimeout(report, REPORT_MS)
-      else report()
-    }
-    const onNeed = (neededBytes: number) =>
-      port.postMessage({ type: 'need', neededBytes } satisfies LoadReport)
-    this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, onProgress, onNeed }))
+    const reports = loadReports(port)
+    this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, ...reports }))
     return this.#model.info
   }
 
@@ -325,18 +277,6 @@ class Service implements EngineService {
   }
 }
 
-function checkText(name: string, text: unknown): asserts text is string {
-  if (typeof text !== 'string') throw wrongOption(name, text, 'a text')
-}
-
-function textsOf(name: string, texts: unknown): readonly string[] {
-  checkList(name, texts)
-  return Array.from(texts, (text) => {
-    checkText(`a text of ${name}`, text)
-    return text
-  })
-}
-
 /** A list or a typed array. */
 function idsOf(ids: unknown): number[] {
   const given = ids instanceof Uint32Array || ids instanceof Int32Array ? [...ids] : ids
@@ -366,19 +306,6 @@ async function openStore(): Promise<SessionStore> {
   const store = await SessionStore.open()
   if (store === undefined) throw noStorage()
   return store
-}
-
-/** Runs `work` with a signal that the other end of `port` can abort, then closes the port. */
-async function abortable<T>(port: MessagePort, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const abort = new AbortController()
-  port.onmessage = ({ data }: MessageEvent<LoadCommand>) => {
-    if (data.type === 'abort') abort.abort()
-  }
-  try {
-    return await work(abort.signal)
-  } finally {
-    port.close()
-  }
 }
 
 /** Runs `work` after all earlier requests of the conversation, however those ended. */

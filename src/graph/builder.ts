@@ -202,7 +202,7 @@ function stateGroups(nodes: readonly Node[]): StateGroup[] {
     const { layer, kvHeads, headDim, window } = node.attention
     const key = `${kvHeads} ${headDim} ${window}`
     const group = groups.get(key) ?? { kvHeads, headDim, window, format: EXACT_KV, layers: [] }
-    group.layers.push(layer)
+    if (!group.layers.includes(layer)) group.layers.push(layer)
     groups.set(key, group)
   }
   return [...groups.values()]

@@ -23,8 +23,8 @@
  *              y[d] = y[d] * old + (sum_p u[p] * V[p][d]) * (new * (most / 16383))       the sum is exact
  *              offset[l] = offset[l] * old + (w[l] * v_offset[l] + w[l + 4] * v_offset[l + 4] ...) * new
  *   Segments, ascending: 4 blocks each, or the smallest larger power of two with which 16 segments reach the row's
- *   position (with `after`: the sequence's last). `all` starts as the first segment. Each later segment is merged: `all` times 2^(all_top - top'), the
- *   segment times 2^(top - top').
+ *   position (with `after`: the sequence's last). `all` starts as the first segment. Each later segment is merged:
+ *   `all` times 2^(all_top - top'), the segment times 2^(top - top').
  *   Then (y[d] + sum4(offset)) * (1 / sum4(sum)). Values that are not seen are never multiplied as floats: their memory
  *   may hold anything.
  *

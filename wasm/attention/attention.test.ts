@@ -60,7 +60,11 @@ describe('rope_kv and attention', () => {
     ['a window of one', { ...STORIES, window: 1 }, [[{ position: 0, rows: 66 }]]],
     ['both sides', { ...QWEN, after: ALL }, [[{ position: 0, rows: 130 }]]],
     ['both sides of few rows', { ...STORIES, after: ALL }, [[{ position: 0, rows: 7 }]]],
-    ['both sides in two segments', { heads: 2, kvHeads: 2, dim: 8, after: ALL }, [[{ position: 0, rows: 300 }]]],
+    [
+      'both sides in two segments',
+      { heads: 2, kvHeads: 2, dim: 8, after: ALL },
+      [[{ position: 0, rows: 300 }]],
+    ],
     [
       'both sides of int8 keys and values',
       { ...QWEN, after: ALL, format: { k: 'int8', v: 'int8' } },

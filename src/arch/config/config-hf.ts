@@ -95,7 +95,7 @@ export function hfConfig(name: string, stated: Fields, unset: readonly MetaValue
 }
 
 /** Under all the names that transformers has for them. */
-const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
+export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
   Object.entries({
     silu: 'silu',
     swish: 'silu',

@@ -134,7 +134,10 @@ export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
   return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/.test(name) ? 'vector' : 'matrix'
 }
 
-function requireTensor(model: Pick<ModelFile, 'name' | 'format' | 'tensors'>, fileName: string): TensorInfo {
+export function requireTensor(
+  model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,
+  fileName: string,
+): TensorInfo {
   // GPT-2's original files omit the prefix `transformer.`.
   const names = fileName.split('|').flatMap((name) => [name, name.replace(/^transformer\./, '')])
   const found = names.find((name) => model.tensors.has(name))
@@ -148,7 +151,8 @@ function requireTensor(model: Pick<ModelFile, 'name' | 'format' | 'tensors'>, fi
   )
 }
 
-function checkShape(file: string, tensor: TensorInfo, shape: readonly number[]): void {
+/** Throws `architecture` for a tensor of another shape. */
+export function checkShape(file: string, tensor: TensorInfo, shape: readonly number[]): void {
   // Some writers store a vector as a matrix of one row. Torch keeps the single input channel of a
   // convolution.
   const found =

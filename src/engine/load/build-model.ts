@@ -1,24 +1,21 @@
 // Builds a model that is ready to generate, with memory and threads of its own.
 
-import { type EngineNote, PLAIN_NOTES } from '../../base/engine-notes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { ConstraintCompiler } from '../../constrain/compile.ts'
-import { probeStep, warmStep } from '../../generate/probe-step.ts'
 import { KernelRows } from '../../generate/sampler/logit-rows.ts'
 import { Scheduler } from '../../generate/schedule/scheduler.ts'
 import { Sequence } from '../../generate/schedule/sequence.ts'
 import { DraftModel } from '../../generate/speculate/draft-model.ts'
-import { type Build, detectFeatures } from '../../runtime/features.ts'
+import type { Build } from '../../runtime/features.ts'
 import type { Host, Note } from '../../runtime/host.ts'
-import { ENGINE_BYTES, openPool, openRuntime, type Runtime, retuner } from '../../runtime/open-runtime.ts'
-import { type AsyncPool, type Pool, type PoolKind, SinglePool } from '../../runtime/pool.ts'
-import { ShardsPool } from '../../runtime/shards/shards-pool.ts'
-import { SharedPool } from '../../runtime/shared.ts'
+import { ENGINE_BYTES, openRuntime, type Runtime } from '../../runtime/open-runtime.ts'
+import type { Pool, PoolKind } from '../../runtime/pool.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import type { LoadRequest, MemoryUse, ModelInfo } from '../wire/protocol.ts'
 import { modelFingerprint, type ShardedPlans, type WeightHooks } from './load-weights.ts'
 import type { DraftSource, LoadedModel, LoaderHooks } from './loaded-model.ts'
 import { memoryNeed, withStateBudget } from './memory-need.ts'
+import { type ModelPool, openModelPool, shortfallOf } from './model-pool.ts'
 import { modelText, modelTokenizer } from './model-text.ts'
 import { openAdapters, openAny } from './open/open-any.ts'
 import { openShards } from './open/open-shards.ts'
@@ -113,57 +110,6 @@ function otherVocabulary(how: string): HalfbyteError {
     'unsupported',
     `the draft model has another vocabulary: ${how}; choose a smaller model of the same family`,
   )
-}
-
-interface ModelPoolOptions {
-  readonly host: Host
-  readonly threads: number | 'auto'
-  /** Earlier measurements. */
-  readonly note?: Note | undefined
-  /** Called once when a thread dies, except while `auto` measures. */
-  readonly onDeath: (error: HalfbyteError) => void
-}
-
-interface ModelPool {
-  /** Runs the model. */
-  readonly pool: Pool | AsyncPool
-  /** Runs work on this thread's memory only: moves of positions, a draft model. */
-  readonly local: Pool
-  readonly kind: PoolKind
-  /**
-   * Measures the number of threads again, or lets the next load do so. Absent if there is nothing to measure.
-   * Resolves to whether there are fewer threads than before.
-   */
-  readonly retune?: (() => Promise<boolean>) | undefined
-}
-
-/** Throws `internal` if a requested thread cannot be started, or `out-of-memory`. */
-async function openModelPool(
-  runtime: Runtime,
-  { plan, written, step, cache }: PlacedModel,
-  sharded: ShardedPlans | undefined,
-  { host, threads, note, onDeath }: ModelPoolOptions,
-): Promise<ModelPool> {
-  const { engine, arena } = runtime
-  if (sharded === undefined) {
-    const probe = (candidate: Pool): void => probeStep(candidate, written, step, cache)
-    const pool = await openPool(runtime, { host, threads, probe, note, onDeath })
-    const mayChange = threads === 'auto' && pool instanceof SharedPool
-    return {
-      pool,
-      local: pool,
-      kind: pool.threads > 1 ? 'shared' : 'single',
-      retune: mayChange ? retuner(pool, runtime, { host, probe, note }) : undefined,
-    }
-  }
-  const { group } = sharded
-  const pool = new ShardsPool({ engine, arena, plan, written, group, onDeath })
-  await warmStep(pool, written, step, cache)
-  const forget = async (): Promise<boolean> => {
-    void note?.write(undefined)
-    return false
-  }
-  return { pool, local: new SinglePool(engine, arena), kind: 'shards', retune: forget }
 }
 
 export interface BuildOptions {
@@ -319,22 +265,6 @@ function memoryUse({ main, draft }: PlacedModels, arena: Runtime['arena']): Memo
     arenaBytes: main.plan.arenaBytes + (draft?.plan.arenaBytes ?? 0),
     totalBytes: arena.memoryBytes,
   }
-}
-
-/** Why there are fewer threads than requested, or another pool; undefined if there are not. */
-function shortfallOf(
-  { host, threads, pool: asked = 'auto' }: BuildOptions,
-  { memoryKind }: Runtime,
-  got: number,
-  kind: PoolKind,
-): EngineNote | undefined {
-  const isFewer = threads !== 'auto' && got < threads
-  const isOther = asked !== 'auto' && asked !== kind && threads !== 1
-  if (!isFewer && !isOther) return undefined
-  if (asked === 'single') return PLAIN_NOTES['single-pool']
-  if (host.startWorker === undefined) return PLAIN_NOTES['no-workers']
-  if (memoryKind === 'shared') return PLAIN_NOTES['one-thread']
-  return PLAIN_NOTES[detectFeatures(host.globals).sharedMemory ? 'no-shared-memory' : 'not-isolated']
 }
 
 /** Stored measurements for this model in the same kind of runtime. */

@@ -3,7 +3,6 @@ import { type Endpoint, expose } from 'comlink'
 import { HalfbyteError } from '../../base/errors.ts'
 import { randomId } from '../../base/values.ts'
 import { attendComputeWorkers } from './compute-workers.ts'
-import type { EngineService } from './protocol.ts'
 import { addressOf, type LifeMessage, refusalOf, takeEngineWorker } from './script.ts'
 import { keepErrorClasses } from './wire-failure.ts'
 
@@ -118,7 +117,7 @@ function watchSilence(worker: Worker, fellSilent: () => void): () => void {
 }
 
 /** A service in this thread behind a channel: the same protocol without a worker. */
-export function localConnection(service: EngineService): Connection {
+export function localConnection(service: object): Connection {
   const { port1, port2 } = new MessageChannel()
   keepErrorClasses()
   expose(service, port2)

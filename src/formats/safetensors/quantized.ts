@@ -60,8 +60,8 @@ function scaledBytes(
 
 type Scheme = Omit<PackedInts, 'name' | 'codes' | 'scales' | 'zeros' | 'groupOf'>
 
-/** Scales of activations and caches, which Halfbyte quantises in its own way. */
-const IGNORED = /\.(input_scale|input_zero_point|output_scale|[kqv]_scale|weight_shape)$/
+/** Scales of activations and caches, which Halfbyte quantises in its own way, and numbers that it counts. */
+const IGNORED = /\.(input_scale|input_zero_point|output_scale|[kqv]_scale|weight_shape|position_ids)$/
 
 /**
  * Makes `X.weight` from GPTQ's and AWQ's `X.qweight`, from compressed-tensors' `X.weight_packed`, and from

@@ -73,7 +73,7 @@ export const attention: KernelKind<Attention> = {
   record({ input, output, quantized, scale, cap, attention, limits }, { rowsAt, stateOf, room }) {
     const { heads, kvHeads, headDim, window, after = 0, ratio = heads / kvHeads, absent = 0 } = attention
     const size = { heads, kv_heads: kvHeads, head_dim: headDim, ratio, absent }
-    const scores = { window, after, scale, cap, ...rangeOf(limits), parts: after > 0 ? 0 : room() }
+    const scores = { window, after, scale, cap, ...rangeOf(limits), parts: after === 0 ? room() : 0 }
     const rows = rowsAt({ q: input, y: output, a8: quantized })
     return opRecord('attention', { ...rows, ...size, ...scores, ...stateOf(attention) })
   },

@@ -101,7 +101,8 @@ class Homes {
       this.#homes.set(output.id, home ?? { region: this.#fresh(node, output, index), column: 0 })
     }
     for (const value of [...inputsOf(node), ...outputsOf(node)]) this.#keep(value, index)
-    if (node.op === 'attention') this.rooms.set(node, this.#region(partsBytes(node.attention), 0, index))
+    if (node.op === 'attention' && !node.attention.after)
+      this.rooms.set(node, this.#region(partsBytes(node.attention), 0, index))
     if (node.op === 'exchange') {
       const { region } = this.#homeOf(node.input)
       const bytes = rowCount(node.input.shape[0], this.#capacity) * region.stride

@@ -326,13 +326,14 @@ function attend(
   position: number,
 ): Float64Array {
   const { layer, heads, kvHeads, headDim, window, ratio = heads / kvHeads, absent = 0 } = node.attention
+  const { after = 0 } = node.attention
   const { k, v } = machine.state.get(layer) ?? { k: [], v: [] }
   const from = window === 0 ? 0 : Math.max(0, position + 1 - window)
   const y = new Float64Array(heads * headDim)
   for (let head = 0; head < heads; head++) {
     const at = head * headDim
     const kv = Math.floor((head + absent) / ratio) * headDim
-    const weights = k.slice(from, position + 1).map((key) => {
+    const weights = k.slice(from, position + 1 + after).map((key) => {
       let dot = 0
       for (let d = 0; d < headDim; d++) dot += key[kv + d]! * q[at + d]!
       const score = capped(dot * node.scale, node.cap)

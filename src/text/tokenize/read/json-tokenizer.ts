@@ -182,7 +182,8 @@ interface LibraryParts {
   readonly words: (text: string, isFirst: boolean) => readonly string[]
 }
 
-function libraryParts(normalizer: unknown, preTokenizer: JsonObject | null): LibraryParts {
+/** The library's steps before the model. Throws `unsupported` for unknown ones. */
+export function libraryParts(normalizer: unknown, preTokenizer: JsonObject | null): LibraryParts {
   const library = ask(
     () =>
       new Library(

@@ -1,0 +1,189 @@
+// The embedder: a sentence encoder in a worker of this page, which turns texts into vectors.
+import type { Remote } from 'comlink'
+import { checkKeys, plainOf, readFrom, signalOf, wrongOption } from '../../base/check-options.ts'
+import type { EngineNote } from '../../base/engine-notes.ts'
+import type {
+  EmbedderInfo,
+  EmbedderService,
+  EmbedReport,
+  EmbedResult,
+  EncoderInfo,
+} from '../../engine/embed/embed-protocol.ts'
+import { EngineClient } from '../../engine/wire/client.ts'
+import type { Connection } from '../../engine/wire/connection.ts'
+import { startEmbedderWorker } from '../../engine/wire/embedder-script.ts'
+import type { MemoryUse } from '../../engine/wire/protocol.ts'
+import type { Build } from '../../runtime/features.ts'
+import type { PoolKind } from '../../runtime/pool.ts'
+import { asyncDispose } from '../generation.ts'
+import { checkedLoad, loadRequest, workerAddress } from '../request/load-request.ts'
+import type { AbortOptions, LoadOptions, ModelSource } from '../types.ts'
+
+export type { EmbedResult, EncoderInfo } from '../../engine/embed/embed-protocol.ts'
+export type { Pooling } from '../../engine/embed/embed-settings.ts'
+
+/**
+ * Options of `Embedder.load`; every key is optional and means what it means for `Engine.load`. The script
+ * `assets.worker` is that of the embedder's own worker. An unknown key rejects the load with `unsupported`.
+ */
+export interface EmbedderOptions
+  extends Pick<
+    LoadOptions,
+    'signal' | 'onProgress' | 'threads' | 'pool' | 'weights' | 'cache' | 'build' | 'assets' | 'hub'
+  > {
+  /** Most tokens of a text. Default: what the model's files say, which is also the most. */
+  readonly maxTokens?: number | undefined
+}
+
+/** Options of `Embedder.embed`; every key is optional. */
+export interface EmbedTextsOptions extends AbortOptions {
+  /**
+   * What the texts are: some models read another prompt before a question than before a passage. Default: the
+   * model's own default, usually no prompt.
+   */
+  readonly kind?: 'query' | 'document' | undefined
+  /** A text before each text, instead of the model's prompt. */
+  readonly prompt?: string | undefined
+  /**
+   * Length of the vectors: their first values, scaled again. Only models that were trained for it stay good
+   * (Matryoshka). Default: the whole vector.
+   */
+  readonly dimensions?: number | undefined
+  /** Scales each vector to length 1: a dot product is then the cosine. Default: as the model's files say. */
+  readonly normalize?: boolean | undefined
+  /** Called after each step with the number of texts that are done. A throw rejects the call with it. */
+  readonly onProgress?: ((event: { readonly done: number; readonly total: number }) => void) | undefined
+}
+
+const LOAD_KEYS = [
+  ...['signal', 'onProgress', 'threads', 'pool', 'weights', 'cache', 'build', 'assets', 'hub'],
+  'maxTokens',
+]
+const EMBED_KEYS = ['signal', 'kind', 'prompt', 'dimensions', 'normalize', 'onProgress']
+
+/** A loaded sentence encoder in a worker of its own. */
+export class Embedder implements AsyncDisposable {
+  readonly model: EncoderInfo
+  /** Number of threads that compute. */
+  readonly threads: number
+  /** As for an engine: `shared`, `shards` or `single`. */
+  readonly pool: PoolKind
+  /** How the embedder differs from the request, and why. */
+  readonly notes: readonly EngineNote[]
+  /** Kernels in use. */
+  readonly build: Build
+  // A function, because pages keep objects in proxies, through which a private name cannot be read.
+  private readonly client: () => EngineClient
+
+  private constructor(client: EngineClient, { model, threads, pool, notes, build }: EmbedderInfo) {
+    this.client = () => client
+    this.model = model
+    this.threads = threads
+    this.pool = pool
+    this.notes = notes
+    this.build = build
+  }
+
+  /**
+   * Starts a worker and loads an encoder in it: a folder that sentence-transformers wrote, by an address that
+   * ends with a slash or as Files, or a GGUF file.
+   *
+   * ```ts
+   * const embedder = await Embedder.load('/models/all-MiniLM-L6-v2/')
+   * const { vectors } = await embedder.embed(['a cat', 'a dog'])
+   * ```
+   *
+   * Rejects as `Engine.load` does. The worker has then ended, and load may be called again.
+   */
+  static async load(source: ModelSource, options: EmbedderOptions = {}): Promise<Embedder> {
+    const checked = checkedOptions(options)
+    checked.signal?.throwIfAborted()
+    return Embedder.open(startEmbedderWorker(workerAddress(checked)), source, options)
+  }
+
+  /**
+   * The same through a service that runs elsewhere.
+   * @internal
+   */
+  static async open(
+    connection: Connection,
+    source: ModelSource,
+    options: EmbedderOptions = {},
+  ): Promise<Embedder> {
+    const client = new EngineClient(connection)
+    try {
+      const checked = checkedOptions(options)
+      // The service of an embedder answers with what it has loaded.
+      const info: unknown = await client.load(loadRequest(source, checked), checked)
+      return new Embedder(client, info as EmbedderInfo)
+    } catch (error) {
+      client.close()
+      throw error
+    }
+  }
+
+  /**
+   * One vector for each text, in order, with the tokens that were read of it. Of a text that is too long only
+   * the beginning is read, and the result's `truncated` names it. An empty text has a vector too.
+   *
+   * Rejects with `unsupported` for a wrong option, `integrity` if a vector is not made of numbers,
+   * `out-of-memory`, or the signal's reason.
+   */
+  async embed(texts: readonly string[], options: EmbedTextsOptions = {}): Promise<EmbedResult> {
+    const signal = signalOf(options)
+    const { onProgress, ...request } = readFrom('the options', () => {
+      checkKeys('the options', options, EMBED_KEYS)
+      const { kind, prompt, dimensions, normalize, onProgress } = options
+      if (onProgress !== undefined && typeof onProgress !== 'function')
+        throw wrongOption('onProgress', onProgress, 'a function')
+      return { kind, prompt, dimensions, normalize, onProgress }
+    })
+    const plain = plainOf('texts', texts)
+    const ended = new AbortController()
+    const abort = () => ended.abort(signal?.reason)
+    signal?.addEventListener('abort', abort)
+    const listen = (port: MessagePort) => {
+      port.onmessage = ({ data }: MessageEvent<EmbedReport>) => {
+        try {
+          if (!ended.signal.aborted) onProgress?.({ done: data.done, total: plain.length })
+        } catch (error) {
+          ended.abort(error)
+        }
+      }
+    }
+    try {
+      return await this.client().callAbortable(
+        ended.signal,
+        (service, port) => embedderOf(service).embed({ ...request, texts: plain }, port),
+        listen,
+      )
+    } finally {
+      signal?.removeEventListener('abort', abort)
+    }
+  }
+
+  /** Bytes of linear memory by purpose. */
+  memory(): Promise<MemoryUse> {
+    return this.client().call((service) => service.memory())
+  }
+
+  /** Ends the worker. Pending and later calls reject with `disposed`. */
+  dispose(): Promise<void> {
+    return this.client().dispose()
+  }
+
+  [asyncDispose](): Promise<void> {
+    return this.dispose()
+  }
+}
+
+function checkedOptions(options: EmbedderOptions): LoadOptions {
+  const { maxTokens, ...others } = readFrom('the options', () => {
+    checkKeys('the options', options, LOAD_KEYS)
+    return { ...options }
+  })
+  return checkedLoad({ ...others, contextLength: maxTokens }, 'onProgress')
+}
+
+/** The service at the other end of an embedder's connection. */
+const embedderOf = (service: unknown): Remote<EmbedderService> => service as Remote<EmbedderService>

@@ -1,0 +1,275 @@
+// BERT: reads the configuration and the tensors of an encoder from safetensors and GGUF.
+import { filledSource } from '../../base/bytes.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { readVector } from '../../formats/dequantize.ts'
+import { shown } from '../../formats/malformed.ts'
+import type { ModelFile } from '../../formats/readers.ts'
+import type { MetaValue, TensorInfo } from '../../formats/tensors.ts'
+import type { ModelConfig } from '../config/config.ts'
+import { ACTIVATIONS } from '../config/config-hf.ts'
+import { Fields, unbuiltVariant } from '../config/fields.ts'
+import { checkShape, pieceOf, requireTensor, type Weights } from '../tensors/names.ts'
+
+type EncoderFamily = 'bert' | 'roberta'
+
+/** By the classes of transformers; where no class is named, by `model_type`. */
+const CLASSES: ReadonlyMap<string, EncoderFamily> = new Map([
+  ['BertModel', 'bert'],
+  ['BertForMaskedLM', 'bert'],
+  ['RobertaModel', 'roberta'],
+  ['RobertaForMaskedLM', 'roberta'],
+])
+const MODEL_TYPES: ReadonlyMap<string, EncoderFamily> = new Map([
+  ['bert', 'bert'],
+  ['roberta', 'roberta'],
+])
+
+/** How a family's tables begin: RoBERTa's positions follow the id of padding. */
+interface Placed {
+  readonly config: ModelConfig
+  readonly firstPosition: number
+  readonly types: number
+}
+
+/** What each name of a tensor is in the files; N is the layer. */
+const MODULES: readonly (readonly [name: string, gguf: string, safetensors: string])[] = [
+  ['layers.N.attn_q', 'blk.N.attn_q', 'encoder.layer.N.attention.self.query'],
+  ['layers.N.attn_k', 'blk.N.attn_k', 'encoder.layer.N.attention.self.key'],
+  ['layers.N.attn_v', 'blk.N.attn_v', 'encoder.layer.N.attention.self.value'],
+  ['layers.N.attn_output', 'blk.N.attn_output', 'encoder.layer.N.attention.output.dense'],
+  ['layers.N.attn_post_norm', 'blk.N.attn_output_norm', 'encoder.layer.N.attention.output.LayerNorm'],
+  ['layers.N.mlp_up', 'blk.N.ffn_up', 'encoder.layer.N.intermediate.dense'],
+  ['layers.N.mlp_down', 'blk.N.ffn_down', 'encoder.layer.N.output.dense'],
+  ['layers.N.mlp_post_norm', 'blk.N.layer_output_norm', 'encoder.layer.N.output.LayerNorm'],
+]
+
+/** Heads for other tasks, and numbers that can be computed. */
+const UNUSED = /(^|\.)(pooler|cls|lm_head)\.|position_ids$|^cls\.|^classifier/
+
+/** The family, or undefined for a file of another one. */
+function familyOf(file: ModelFile, fields: Fields): EncoderFamily | undefined {
+  if (file.format === 'gguf') return fields.text('general.architecture', '') === 'bert' ? 'bert' : undefined
+  const [listed = ''] = fields.textList('architectures')
+  const named = CLASSES.get(listed)
+  const type = fields.text('model_type', '')
+  return named ?? (listed === '' ? MODEL_TYPES.get(type) : undefined)
+}
+
+/** The names of the encoders that are read, for errors. */
+const ENCODERS = 'BERT (MiniLM, BGE, E5, GTE) and RoBERTa'
+
+/**
+ * The configuration of an encoder. Throws `architecture` for another family and for numbers that are missing
+ * or impossible, `unsupported` for variants that are not built.
+ */
+export function encoderConfig(file: ModelFile): Placed {
+  const all = new Fields(file.name, (key) => file.metadata.get(key))
+  const isGguf = file.format === 'gguf'
+  const fields = isGguf ? all : (all.record('config') ?? Fields.of(file.name, {}))
+  const family = familyOf(file, fields)
+  if (family === undefined) {
+    const found = isGguf ? fields.text('general.architecture', '') : fields.list('architectures')[0]
+    throw new HalfbyteError(
+      'architecture',
+      `${file.name}: ${shown((found ?? fields.text('model_type', '')) as MetaValue)} is no encoder that Halfbyte ` +
+        `reads; choose one of ${ENCODERS}, or load a chat model with Engine`,
+      { file: file.name },
+    )
+  }
+  const placed = isGguf ? ggufConfig(file) : hfConfig(file, fields, family)
+  checkSizes(file.name, placed)
+  return placed
+}
+
+const NO_ROPE = { theta: 10_000, dims: 0, pairing: 'halves' } as const
+
+function ggufConfig(file: ModelFile): Placed {
+  const fields = new Fields(file.name, (key) => file.metadata.get(`bert.${key}`))
+  if (fields.fact('attention.causal', false)) {
+    throw unbuiltVariant(file.name, 'attention to earlier positions only', 'attention to both sides')
+  }
+  const heads = fields.number('attention.head_count')
+  const hiddenSize = fields.number('embedding_length')
+  return {
+    firstPosition: 0,
+    types: requireTensor(file, 'token_types.weight').shape[0] ?? 0,
+    config: {
+      family: 'bert',
+      name: file.name,
+      hiddenSize,
+      layers: fields.number('block_count'),
+      heads,
+      kvHeads: heads,
+      headDim: hiddenSize / heads,
+      intermediateSize: fields.number('feed_forward_length'),
+      vocabSize: requireTensor(file, 'token_embd.weight').shape[0] ?? 0,
+      normEpsilon: fields.number('attention.layer_norm_epsilon'),
+      rope: NO_ROPE,
+      contextLength: fields.number('context_length'),
+      tiedEmbeddings: true,
+      activation: 'gelu_exact',
+    },
+  }
+}
+
+function hfConfig(file: ModelFile, fields: Fields, family: EncoderFamily): Placed {
+  const kind = fields.text('position_embedding_type', 'absolute')
+  if (kind !== 'absolute') throw unbuiltVariant(file.name, `positions of the kind "${kind}"`, 'absolute ones')
+  if (fields.fact('is_decoder', false)) {
+    throw unbuiltVariant(file.name, 'attention to earlier positions only', 'attention to both sides')
+  }
+  const name = fields.text('hidden_act', 'gelu')
+  const activation = ACTIVATIONS.get(name)
+  if (activation === undefined) {
+    throw unbuiltVariant(file.name, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))
+  }
+  const heads = fields.number('num_attention_heads', 12)
+  const hiddenSize = fields.number('hidden_size', 768)
+  const firstPosition = family === 'roberta' ? fields.number('pad_token_id', 1) + 1 : 0
+  return {
+    firstPosition,
+    types: fields.number('type_vocab_size', 2),
+    config: {
+      family,
+      name: file.name,
+      hiddenSize,
+      layers: fields.number('num_hidden_layers', 12),
+      heads,
+      kvHeads: heads,
+      headDim: hiddenSize / heads,
+      intermediateSize: fields.number('intermediate_size', 3072),
+      vocabSize: fields.number('vocab_size', 30_522),
+      normEpsilon: fields.number('layer_norm_eps', family === 'roberta' ? 1e-5 : 1e-12),
+      rope: NO_ROPE,
+      contextLength: fields.number('max_position_embeddings', 512) - firstPosition,
+      tiedEmbeddings: true,
+      activation,
+    },
+  }
+}
+
+/** No encoder has ever exceeded these: a header that says more is lying. */
+const MOST = {
+  hiddenSize: 1 << 14,
+  layers: 1 << 8,
+  heads: 1 << 9,
+  intermediateSize: 1 << 17,
+  vocabSize: 1 << 22,
+  contextLength: 1 << 16,
+} as const
+
+function checkSizes(file: string, { config, firstPosition, types }: Placed): void {
+  for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) wholeUpTo(key, config[key], MOST[key])
+  wholeUpTo('the first position', firstPosition + 1, 1 << 16)
+  wholeUpTo('type_vocab_size', types, 1 << 10)
+  const { headDim, normEpsilon } = config
+  if (!Number.isInteger(headDim) || headDim % 4 !== 0 || headDim > 256) {
+    throw unbuiltVariant(file, `heads of ${headDim}`, 'heads of a multiple of 4 up to 256')
+  }
+  if (!(normEpsilon >= 0 && normEpsilon < 1)) throw wrong(`the epsilon of norms is ${normEpsilon}`)
+
+  function wholeUpTo(key: string, value: number, most: number): void {
+    if (Number.isSafeInteger(value) && value > 0 && value <= most) return
+    throw wrong(`${key} is ${value} but must be a whole number from 1 to ${most}`)
+  }
+  function wrong(sentence: string): HalfbyteError {
+    return new HalfbyteError(
+      'architecture',
+      `${file}: ${sentence}; the configuration is wrong, so fetch or convert the model again`,
+      { file },
+    )
+  }
+}
+
+/**
+ * Every tensor of the encoder's graph by its name there. Reads nothing yet. Throws `architecture` for a
+ * tensor that is missing or of another shape, `unsupported` for tensors that the graph would ignore.
+ */
+export function encoderWeights(file: ModelFile, { config, firstPosition, types }: Placed): Weights {
+  const { hiddenSize, vocabSize, contextLength, intermediateSize, layers } = config
+  const isGguf = file.format === 'gguf'
+  const used = new Set<string>()
+  /** Files of classes with a head begin the names of the encoder with its family. */
+  const prefix = isGguf
+    ? ''
+    : (['', 'bert.', 'roberta.'].find((each) =>
+        file.tensors.has(`${each}embeddings.word_embeddings.weight`),
+      ) ?? '')
+  const stored = (gguf: string, safetensors: string, shape: readonly number[]): TensorInfo => {
+    const old = safetensors
+      .replace('LayerNorm.weight', 'LayerNorm.gamma')
+      .replace('LayerNorm.bias', 'LayerNorm.beta')
+    const tensor = requireTensor(file, isGguf ? gguf : `${prefix}${safetensors}|${prefix}${old}`)
+    checkShape(file.name, tensor, shape)
+    used.add(tensor.name)
+    return tensor
+  }
+  const weights = new Map<string, TensorInfo>()
+  const norm = (name: string, gguf: string, safetensors: string): void => {
+    for (const kind of ['weight', 'bias'])
+      weights.set(`${name}.${kind}`, stored(`${gguf}.${kind}`, `${safetensors}.${kind}`, [hiddenSize]))
+  }
+  weights.set(
+    'embed.weight',
+    stored('token_embd.weight', 'embeddings.word_embeddings.weight', [vocabSize, hiddenSize]),
+  )
+  const rows = firstPosition + contextLength
+  const positions = stored('position_embd.weight', 'embeddings.position_embeddings.weight', [
+    rows,
+    hiddenSize,
+  ])
+  const kinds = stored('token_types.weight', 'embeddings.token_type_embeddings.weight', [types, hiddenSize])
+  weights.set('positions.weight', withFirstRow(positions, firstPosition, contextLength, kinds))
+  norm('embed_norm', 'token_embd_norm', 'embeddings.LayerNorm')
+  const widths: ReadonlyMap<string, readonly [number, number]> = new Map([
+    ['mlp_up', [intermediateSize, hiddenSize]],
+    ['mlp_down', [hiddenSize, intermediateSize]],
+  ])
+  for (let layer = 0; layer < layers; layer++) {
+    for (const module of MODULES) {
+      const [name, gguf, safetensors] = module.map((each) => each.replace('.N.', `.${layer}.`)) as [
+        string,
+        string,
+        string,
+      ]
+      if (name.endsWith('norm')) {
+        norm(name, gguf, safetensors)
+        continue
+      }
+      const shape = widths.get(name.split('.')[2] ?? '') ?? [hiddenSize, hiddenSize]
+      weights.set(`${name}.weight`, stored(`${gguf}.weight`, `${safetensors}.weight`, shape))
+      weights.set(`${name}.bias`, stored(`${gguf}.bias`, `${safetensors}.bias`, shape.slice(0, 1)))
+    }
+  }
+  const strangers = [...file.tensors.keys()].filter((name) => !used.has(name) && !UNUSED.test(name))
+  if (strangers.length === 0) return weights
+  throw unbuiltVariant(
+    file.name,
+    `${strangers.length} tensors, ${shown(strangers[0]!)} the first, that an encoder of this kind does not use`,
+    `the ${used.size} tensors of the plain architecture`,
+  )
+}
+
+/**
+ * `count` rows of `table` from `first` on, each plus the first row of `added`, as f32. A text of one part has
+ * tokens of the first kind only, so their embedding is part of the position's.
+ */
+function withFirstRow(table: TensorInfo, first: number, count: number, added: TensorInfo): TensorInfo {
+  const width = table.shape[1] ?? 0
+  const shape = [count, width]
+  const byteLength = count * width * 4
+  const read = async (tensor: TensorInfo, from: number, rows: number, signal?: AbortSignal) => {
+    const piece = pieceOf(tensor, { tensor: tensor.name, runs: [[from, rows]] }, [rows, width])
+    return readVector({ ...piece, shape: [rows * width] }, signal)
+  }
+  const source = filledSource(table.source.name, byteLength, async (target, offset, signal) => {
+    const begin = Math.floor(offset / 4 / width)
+    const end = Math.ceil((offset + target.length) / 4 / width)
+    const values = await read(table, first + begin, end - begin, signal)
+    const row = await read(added, 0, 1, signal)
+    for (let i = 0; i < values.length; i++) values[i] = values[i]! + row[i % width]!
+    const skipped = offset - begin * width * 4
+    target.set(new Uint8Array(values.buffer).subarray(skipped, skipped + target.length))
+  })
+  return { name: table.name, dtype: 'F32', shape, offset: 0, byteLength, source }
+}

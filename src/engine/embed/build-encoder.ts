@@ -1,0 +1,225 @@
+// Loads a sentence encoder, with memory and threads of its own.
+
+import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { isObject } from '../../base/values.ts'
+import { readText } from '../../formats/json-files.ts'
+import { openFiles as openModelFiles } from '../../formats/open-files.ts'
+import type { ModelFile } from '../../formats/readers.ts'
+import type { Host } from '../../runtime/host.ts'
+import { ENGINE_BYTES, openRuntime, type Runtime } from '../../runtime/open-runtime.ts'
+import { type EncoderTokenizer, encoderTokenizer } from '../../text/tokenize/read/encoder-tokenizer.ts'
+import type { LoaderHooks } from '../load/loaded-model.ts'
+import { memoryNeed } from '../load/memory-need.ts'
+import { type ModelPool, openModelPool, shortfallOf } from '../load/model-pool.ts'
+import { openShards } from '../load/open/open-shards.ts'
+import { type FileOpener, type OpenFiles, openRequestedFiles } from '../load/open/requested-files.ts'
+import { type PlacedModel, placeModel } from '../load/place-model.ts'
+import type { PreparedModel } from '../load/prepare.ts'
+import type { LoadRequest, MemoryUse } from '../wire/protocol.ts'
+import type { EmbedderInfo } from './embed-protocol.ts'
+import { type EmbedSettings, folderSettings, ggufSettings, type ReadJson } from './embed-settings.ts'
+import { type EmbedRun, type EncodedText, embedTexts } from './embed-texts.ts'
+import { prepareEncoder } from './prepare-encoder.ts'
+
+/** An encoder that is ready. */
+export interface LoadedEncoder {
+  readonly info: EmbedderInfo
+  readonly settings: EmbedSettings
+  readonly tokenizer: EncoderTokenizer
+  /** One call at a time. */
+  embed(texts: readonly EncodedText[], run: EmbedRun): Promise<Float32Array[]>
+  memory(): MemoryUse
+  dispose(): void
+}
+
+/** Implements the service's `load`. After a typed error or the signal's reason nothing is left allocated. */
+export type EncoderLoader = (request: LoadRequest, hooks: LoaderHooks) => Promise<LoadedEncoder>
+
+/** Throws what `Embedder.load` documents. */
+export async function loadEncoder(
+  request: LoadRequest,
+  hooks: LoaderHooks,
+  host: Host,
+  openFiles: FileOpener = openRequestedFiles,
+): Promise<LoadedEncoder> {
+  const { signal } = hooks
+  const opened: OpenFiles[] = []
+  const open = async (source: LoadRequest['source']) => {
+    const files = await openFiles({ ...request, source }, hooks)
+    opened.push(files)
+    return files
+  }
+  try {
+    const { own, readJson } = await placesOf(request.source, open, signal)
+    const { sources } = await open(own)
+    const file = await openModelFiles(sources, host, signal)
+    const settings = file.format === 'gguf' ? ggufSettings(file) : await folderSettings(file.name, readJson)
+    const most = Math.min(
+      settings.mostTokens ?? Number.POSITIVE_INFINITY,
+      request.contextLength ?? Number.POSITIVE_INFINITY,
+    )
+    const mostTokens = most === Number.POSITIVE_INFINITY ? undefined : most
+    const prepared = prepareEncoder(file, { weights: request.weights, mostTokens })
+    return await buildEncoder(prepared, settings, { ...request, host }, hooks)
+  } catch (error) {
+    if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
+    throw error
+  } finally {
+    for (const files of opened) await files.close()
+  }
+}
+
+/** Two files of a picked folder are called config.json: the model's, and the one of its pooling. */
+async function splitPicked(files: readonly File[]): Promise<{ own: readonly File[]; pooling?: File }> {
+  for (const file of files.filter(({ name, size }) => name === 'config.json' && size < MOST_POOLING_BYTES)) {
+    if (/"pooling_mode/.test(await file.text()))
+      return { own: files.filter((other) => other !== file), pooling: file }
+  }
+  return { own: files }
+}
+
+const MOST_POOLING_BYTES = 1 << 16
+
+/** The model's own files, and a reader of the JSON files of its folder, at its address or picked. */
+async function placesOf(
+  source: LoadRequest['source'],
+  open: (source: LoadRequest['source']) => Promise<OpenFiles>,
+  signal: AbortSignal,
+): Promise<{ readonly own: LoadRequest['source']; readonly readJson: ReadJson }> {
+  const picked = typeof source === 'string' ? undefined : await splitPicked(source)
+  const filesAt = async (path: string): Promise<OpenFiles | undefined> => {
+    if (typeof source === 'string') return source.endsWith('/') ? open(source + path) : undefined
+    const isPooling = path.includes('/')
+    const found = isPooling ? picked?.pooling : source.find(({ name }) => name === path)
+    return found && open([found])
+  }
+  const readJson: ReadJson = async (path) => {
+    const files = await filesAt(path).catch((error: unknown) => {
+      if (isHalfbyteError(error) && isMissing(error)) return undefined
+      throw error
+    })
+    const [found] = files?.sources ?? []
+    return found && parsed(found.name, await readText(found, signal))
+  }
+  return { own: picked?.own ?? source, readJson }
+}
+
+function parsed(file: string, text: string): Awaited<ReturnType<ReadJson>> {
+  try {
+    const value = parseJson(text)
+    return isObject(value) || Array.isArray(value) ? value : undefined
+  } catch (cause) {
+    const sentence = `${file} is no JSON (${reasonOf(cause)}); download the model again`
+    throw new HalfbyteError('format', sentence, { file }, { cause })
+  }
+}
+
+const isMissing = ({ detail }: HalfbyteError): boolean =>
+  detail['status'] === 404 || detail['missing'] === true
+
+interface BuildOptions extends Pick<LoadRequest, 'threads' | 'pool' | 'build'> {
+  readonly host: Host
+}
+
+async function buildEncoder(
+  prepared: PreparedModel,
+  settings: EmbedSettings,
+  options: BuildOptions,
+  hooks: LoaderHooks,
+): Promise<LoadedEncoder> {
+  const { file, config } = prepared
+  const { host } = options
+  const tokenizer = tokenizerOf(file, config.vocabSize)
+  hooks.onProgress({ phase: 'compile' })
+  const need = memoryNeed(prepared)
+  hooks.onNeed?.(need.fullBytes + ENGINE_BYTES)
+  const runtime = await openRuntime({ ...options, ...need })
+  hooks.signal.throwIfAborted()
+  const shards = runtime.maxShards > 1 ? await openShards(prepared, runtime, options) : undefined
+  let running: ModelPool | undefined
+  try {
+    const total = prepared.plan.slots.length
+    hooks.onProgress({ phase: 'convert', done: 0, total })
+    const placed = await placeModel(
+      runtime.arena,
+      prepared,
+      {
+        signal: hooks.signal,
+        yieldTask: () => host.yieldTask(),
+        onWeight: (done) => hooks.onProgress({ phase: 'convert', done, total }),
+      },
+      shards?.sharded,
+    )
+    hooks.onProgress({ phase: 'warmup' })
+    const { threads } = options
+    // A dead thread makes the next run reject.
+    running = await openModelPool(runtime, placed, shards?.sharded, {
+      host,
+      threads,
+      onDeath: () => undefined,
+    })
+    hooks.signal.throwIfAborted()
+    const { pool, kind } = running
+    const shortfall = shards?.note ?? shortfallOf(options, runtime, pool.threads, kind)
+    return {
+      info: {
+        model: {
+          id: file.name,
+          architecture: config.family,
+          parameters: prepared.parameters,
+          dimensions: config.hiddenSize,
+          maxTokens: prepared.contextLength,
+          pooling: settings.pooling,
+          prompts: Object.keys(settings.prompts),
+        },
+        threads: pool.threads,
+        pool: kind,
+        notes: shortfall === undefined ? [] : [shortfall],
+        build: runtime.build,
+      },
+      settings,
+      tokenizer,
+      embed: (texts, run) => embedTexts({ ...placed, pool, host }, texts, run),
+      memory: () => memoryUse(placed, runtime),
+      dispose: () => pool.dispose(),
+    }
+  } catch (error) {
+    running?.pool.dispose()
+    shards?.sharded?.group.dispose()
+    throw error
+  }
+}
+
+function memoryUse({ weightsBytes, cache, plan }: PlacedModel, { arena }: Runtime): MemoryUse {
+  return {
+    weightsBytes,
+    stateBytes: cache.heldBytes,
+    keptBytes: cache.retainedBytes,
+    arenaBytes: plan.arenaBytes,
+    totalBytes: arena.memoryBytes,
+  }
+}
+
+/** Throws `format` if it is missing, malformed or of another model. */
+function tokenizerOf(file: ModelFile, rows: number): EncoderTokenizer {
+  if (file.tokenizer === undefined) {
+    throw new HalfbyteError(
+      'format',
+      `${file.name} comes without a tokenizer; give its tokenizer.json with it`,
+    )
+  }
+  const idAt = (name: string) => file.metadata.get(`tokenizer.ggml.${name}_token_id`)
+  const tokenizer = encoderTokenizer(file.tokenizer, {
+    cls: idAt('cls'),
+    // The key is spelled like that in files of llama.cpp.
+    sep: idAt('seperator') ?? idAt('separator'),
+    rows,
+  })
+  if (tokenizer.vocabSize <= rows) return tokenizer
+  throw new HalfbyteError(
+    'format',
+    `the tokenizer has ${tokenizer.vocabSize} tokens but the encoder has ${rows}; it belongs to another model`,
+    { tokens: tokenizer.vocabSize, rows },
+  )
+}

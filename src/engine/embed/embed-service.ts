@@ -1,0 +1,113 @@
+// The service of an embedder: answers a page's calls for one encoder.
+import { checkChoice, shown, wrongOption } from '../../base/check-options.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+import { isCount } from '../../base/values.ts'
+import { encodeWhole } from '../../text/tokenize/read/encoder-tokenizer.ts'
+import { abortable, loadReports, textsOf } from '../serve.ts'
+import type { LoadRequest, MemoryUse } from '../wire/protocol.ts'
+import type { EncoderLoader, LoadedEncoder } from './build-encoder.ts'
+import type {
+  EmbedderInfo,
+  EmbedderService,
+  EmbedReport,
+  EmbedRequest,
+  EmbedResult,
+} from './embed-protocol.ts'
+import type { EmbedSettings } from './embed-settings.ts'
+import type { EncodedText } from './embed-texts.ts'
+
+/** A service without a model; `loadModel` implements its `load`. */
+export function createEmbedderService(loadModel: EncoderLoader): EmbedderService {
+  return new Service(loadModel)
+}
+
+class Service implements EmbedderService {
+  readonly #loadModel: EncoderLoader
+  #model: LoadedEncoder | undefined
+  /** Resolves when all earlier calls are done: they share one step. */
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(loadModel: EncoderLoader) {
+    this.#loadModel = loadModel
+  }
+
+  async load(request: LoadRequest, port: MessagePort): Promise<EmbedderInfo> {
+    const reports = loadReports(port)
+    this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, ...reports }))
+    return this.#model.info
+  }
+
+  embed(request: EmbedRequest, port: MessagePort): Promise<EmbedResult> {
+    return abortable(port, async (signal) => {
+      const model = this.#loaded()
+      const { settings, info } = model
+      const texts = textsOf('texts', request.texts)
+      const dimensions = dimensionsOf(request.dimensions, info.model.dimensions)
+      const prompt = promptOf(settings, request)
+      const encoded = texts.map((text) => encodeWhole(model.tokenizer, prompt + text, info.model.maxTokens))
+      const skipped = skippedRows(model, prompt)
+      const run = {
+        pooling: settings.pooling,
+        normalize: request.normalize ?? settings.normalize,
+        dimensions,
+        signal,
+        onDone: (done: number) => port.postMessage({ type: 'done', done } satisfies EmbedReport),
+      }
+      const all = encoded.map(({ ids }): EncodedText => ({ ids: nonEmpty(ids), skipped }))
+      const work = this.#turn.then(() => model.embed(all, run))
+      this.#turn = work.catch(() => undefined)
+      return {
+        vectors: await work,
+        tokens: encoded.map(({ ids }) => ids.length),
+        truncated: encoded.flatMap(({ isTruncated }, index) => (isTruncated ? [index] : [])),
+      }
+    })
+  }
+
+  memory(): MemoryUse {
+    return this.#loaded().memory()
+  }
+
+  async dispose(): Promise<void> {
+    const model = this.#model
+    this.#model = undefined
+    await this.#turn
+    model?.dispose()
+  }
+
+  #loaded(): LoadedEncoder {
+    if (this.#model !== undefined) return this.#model
+    throw new HalfbyteError('disposed', 'this embedder has no model; load one')
+  }
+}
+
+function dimensionsOf(asked: unknown, most: number): number | undefined {
+  if (asked === undefined || (isCount(asked) && asked >= 1 && asked <= most)) return asked
+  throw wrongOption(
+    'dimensions',
+    asked,
+    `a whole number from 1 to ${most}, the length of the model's vectors`,
+  )
+}
+
+/** The text before each text. A kind that the model's files have no prompt for has none. */
+function promptOf({ prompts, defaultPrompt }: EmbedSettings, { kind, prompt }: EmbedRequest): string {
+  checkChoice('kind', kind, ['query', 'document'])
+  if (prompt !== undefined) {
+    if (typeof prompt !== 'string') throw wrongOption('prompt', prompt, 'a text')
+    return prompt
+  }
+  if (kind === undefined) return defaultPrompt
+  return (kind === 'query' ? prompts['query'] : (prompts['document'] ?? prompts['passage'])) ?? ''
+}
+
+/** Rows of the prompt, with the ids before each text, if the model does not pool them. */
+function skippedRows({ settings, tokenizer }: LoadedEncoder, prompt: string): number {
+  if (settings.poolsPrompt || prompt === '') return 0
+  return tokenizer.prefix.length + tokenizer.encode(prompt).length
+}
+
+function nonEmpty(ids: readonly number[]): readonly number[] {
+  if (ids.length > 0) return ids
+  throw new HalfbyteError('unsupported', `the text ${shown('')} has no tokens in this model; give it a word`)
+}

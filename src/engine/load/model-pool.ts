@@ -1,0 +1,87 @@
+// Starts the threads or shards that run a placed model, and says why they are fewer than asked for.
+import { type EngineNote, PLAIN_NOTES } from '../../base/engine-notes.ts'
+import type { HalfbyteError } from '../../base/errors.ts'
+import { probeStep, warmStep } from '../../generate/probe-step.ts'
+import { detectFeatures } from '../../runtime/features.ts'
+import type { Host, Note } from '../../runtime/host.ts'
+import { openPool, type Runtime, retuner } from '../../runtime/open-runtime.ts'
+import { type AsyncPool, type Pool, type PoolKind, SinglePool } from '../../runtime/pool.ts'
+import { ShardsPool } from '../../runtime/shards/shards-pool.ts'
+import { SharedPool } from '../../runtime/shared.ts'
+import type { ShardedPlans } from './load-weights.ts'
+import type { PlacedModel } from './place-model.ts'
+
+interface ModelPoolOptions {
+  readonly host: Host
+  readonly threads: number | 'auto'
+  /** Earlier measurements. */
+  readonly note?: Note | undefined
+  /** Called once when a thread dies, except while `auto` measures. */
+  readonly onDeath: (error: HalfbyteError) => void
+}
+
+export interface ModelPool {
+  /** Runs the model. */
+  readonly pool: Pool | AsyncPool
+  /** Runs work on this thread's memory only: moves of positions, a draft model. */
+  readonly local: Pool
+  readonly kind: PoolKind
+  /**
+   * Measures the number of threads again, or lets the next load do so. Absent if there is nothing to measure.
+   * Resolves to whether there are fewer threads than before.
+   */
+  readonly retune?: (() => Promise<boolean>) | undefined
+}
+
+/** Throws `internal` if a requested thread cannot be started, or `out-of-memory`. */
+export async function openModelPool(
+  runtime: Runtime,
+  { plan, written, step, cache }: PlacedModel,
+  sharded: ShardedPlans | undefined,
+  { host, threads, note, onDeath }: ModelPoolOptions,
+): Promise<ModelPool> {
+  const { engine, arena } = runtime
+  if (sharded === undefined) {
+    const probe = (candidate: Pool): void => probeStep(candidate, written, step, cache)
+    const pool = await openPool(runtime, { host, threads, probe, note, onDeath })
+    const mayChange = threads === 'auto' && pool instanceof SharedPool
+    return {
+      pool,
+      local: pool,
+      kind: pool.threads > 1 ? 'shared' : 'single',
+      retune: mayChange ? retuner(pool, runtime, { host, probe, note }) : undefined,
+    }
+  }
+  const { group } = sharded
+  const pool = new ShardsPool({ engine, arena, plan, written, group, onDeath })
+  await warmStep(pool, written, step, cache)
+  const forget = async (): Promise<boolean> => {
+    void note?.write(undefined)
+    return false
+  }
+  return { pool, local: new SinglePool(engine, arena), kind: 'shards', retune: forget }
+}
+
+/** What a caller asks for. */
+export interface PoolRequest {
+  readonly host: Host
+  readonly threads: number | 'auto'
+  /** Default `auto`. */
+  readonly pool?: PoolKind | 'auto' | undefined
+}
+
+/** Why there are fewer threads than requested, or another pool; undefined if there are not. */
+export function shortfallOf(
+  { host, threads, pool: asked = 'auto' }: PoolRequest,
+  { memoryKind }: Runtime,
+  got: number,
+  kind: PoolKind,
+): EngineNote | undefined {
+  const isFewer = threads !== 'auto' && got < threads
+  const isOther = asked !== 'auto' && asked !== kind && threads !== 1
+  if (!isFewer && !isOther) return undefined
+  if (asked === 'single') return PLAIN_NOTES['single-pool']
+  if (host.startWorker === undefined) return PLAIN_NOTES['no-workers']
+  if (memoryKind === 'shared') return PLAIN_NOTES['one-thread']
+  return PLAIN_NOTES[detectFeatures(host.globals).sharedMemory ? 'no-shared-memory' : 'not-isolated']
+}

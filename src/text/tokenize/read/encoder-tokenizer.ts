@@ -1,0 +1,148 @@
+// Makes the text side of a sentence encoder: WordPiece from tokenizer.json or GGUF, or the tokenizer of a
+// decoder.
+import { isObject } from '../../../base/values.ts'
+import {
+  type GgufTokenizerSpec,
+  type JsonTokenizerSpec,
+  malformed,
+  shown,
+  type TokenizerSpec,
+} from '../../spec.ts'
+import { AddedTokens } from '../tokenizer.ts'
+import { Vocabulary } from '../vocabulary.ts'
+import { createWordPiece } from '../word-piece.ts'
+import { checkedSpec } from './check-steps.ts'
+import { createTokenizer } from './create.ts'
+import { objectAt, readAdded, readAffixes, readTokens } from './json-parts.ts'
+import { libraryParts } from './json-tokenizer.ts'
+
+/** Turns a text into the ids that an encoder reads. */
+export interface EncoderTokenizer {
+  readonly vocabSize: number
+  /** Ids before and after each text, as [CLS] and [SEP]. */
+  readonly prefix: readonly number[]
+  readonly suffix: readonly number[]
+  /** The ids of a text without these. */
+  encode(text: string): readonly number[]
+}
+
+/** Longest word of WordPiece, in characters, where a file does not say. */
+const LONGEST_WORD = 100
+/** Begins words in GGUF's vocabularies, where llama.cpp's converter has removed the `##` of other pieces. */
+const PHANTOM_SPACE = '\u2581'
+/** What a text becomes before it is cut: BERT's own rules, without case and accents. */
+const UNCASED = { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, lowercase: true }
+const CASED = { ...UNCASED, lowercase: false, strip_accents: false }
+
+/**
+ * Special tokens that a text contains are read as such, as the encoders' own programs do. `cls` and `sep` are
+ * the ids that a GGUF file names. Throws `format` or `unsupported`.
+ */
+export function encoderTokenizer(
+  spec: TokenizerSpec,
+  { cls, sep, rows }: { readonly cls?: unknown; readonly sep?: unknown; readonly rows?: number } = {},
+): EncoderTokenizer {
+  if (spec.kind === 'json') {
+    const { model } = spec.tokenizer
+    if (isObject(model) && model['type'] === 'WordPiece')
+      return jsonWordPiece(checkedSpec(spec) as JsonTokenizerSpec)
+  } else if (spec.model === 'bert') return ggufWordPiece(checkedSpec(spec) as GgufTokenizerSpec, cls, sep)
+  const tokenizer = createTokenizer(spec, { rows })
+  const { vocabSize, prefix, suffix } = tokenizer
+  return {
+    vocabSize,
+    prefix,
+    suffix,
+    encode: (text) => tokenizer.encode(text, { parseSpecial: true }),
+  }
+}
+
+function jsonWordPiece({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer {
+  const model = objectAt(json, 'model')
+  const added = readAdded(json, objectAt(model, 'vocab'))
+  const tokens = readTokens(model, added)
+  const vocabulary = new Vocabulary(tokens, new Uint8Array(tokens.length), {
+    byteLevel: false,
+    replacements: [],
+  })
+  const {
+    unk_token: unknown = '[UNK]',
+    continuing_subword_prefix: inner = '##',
+    max_input_chars_per_word: longestWord = LONGEST_WORD,
+  } = model
+  if (typeof inner !== 'string')
+    throw malformed(`marks parts of words with ${shown(inner)} instead of a text`)
+  if (typeof longestWord !== 'number')
+    throw malformed(`has words of ${shown(longestWord)} characters at most`)
+  const unknownId = typeof unknown === 'string' ? vocabulary.idOf(unknown) : undefined
+  if (unknownId === undefined)
+    throw malformed(`names ${shown(unknown)} as unknown, which is not among its tokens`)
+  const preTokenizer = json['pre_tokenizer'] ?? null
+  const { normalize, words } = libraryParts(json['normalizer'], isObject(preTokenizer) ? preTokenizer : null)
+  const literal = new AddedTokens(added.filter(({ normalized }) => !normalized))
+  const alike = new AddedTokens(
+    added.filter(({ normalized }) => normalized).map((token) => ({ ...token, text: normalize(token.text) })),
+  )
+  const encodeWord = createWordPiece(vocabulary, { first: '', inner, unknownId, longestWord })
+  return {
+    vocabSize: vocabulary.size,
+    ...readAffixes(json['post_processor']),
+    encode(text) {
+      const ids: number[] = []
+      for (const part of literal.split(text, true)) {
+        for (const piece of typeof part === 'number' ? [part] : alike.split(normalize(part), true)) {
+          if (typeof piece === 'number') ids.push(piece)
+          else for (const word of words(piece, true)) encodeWord(word, ids)
+        }
+      }
+      return ids
+    },
+  }
+}
+
+function ggufWordPiece(spec: GgufTokenizerSpec, cls: unknown, sep: unknown): EncoderTokenizer {
+  const { tokens, types, addBos = true, addEos = true } = spec
+  const vocabulary = new Vocabulary(tokens, new Uint8Array(tokens.length), {
+    byteLevel: false,
+    replacements: [],
+  })
+  const hasPhantom = tokens.some((token) => token.startsWith(PHANTOM_SPACE))
+  const [first, inner] = hasPhantom ? [PHANTOM_SPACE, ''] : ['', '##']
+  const idOf = (name: string, id: unknown): number => {
+    const found = typeof id === 'number' && id >= 0 && id < tokens.length ? id : vocabulary.idOf(name)
+    if (found === undefined) throw malformed(`does not say which of its ${tokens.length} tokens is ${name}`)
+    return found
+  }
+  const unknownId = idOf('[UNK]', spec.unknownId)
+  const encodeWord = createWordPiece(vocabulary, { first, inner, unknownId, longestWord: LONGEST_WORD })
+  // No key says whether a vocabulary has capital letters; its words do.
+  const isCased = tokens.some((token, id) => types?.[id] !== 3 && /^\u2581?[A-Z][a-z]+$/.test(token))
+  const { normalize, words } = libraryParts(isCased ? CASED : UNCASED, { type: 'BertPreTokenizer' })
+  const special = tokens.flatMap((text, id) => (types?.[id] === 3 ? [{ id, text, special: true }] : []))
+  const added = new AddedTokens(special)
+  return {
+    vocabSize: vocabulary.size,
+    prefix: addBos ? [idOf('[CLS]', cls ?? spec.bosId)] : [],
+    suffix: addEos ? [idOf('[SEP]', sep ?? spec.eosId)] : [],
+    encode(text) {
+      const ids: number[] = []
+      for (const piece of added.split(text, true)) {
+        if (typeof piece === 'number') ids.push(piece)
+        else for (const word of words(normalize(piece), true)) encodeWord(word, ids)
+      }
+      return ids
+    },
+  }
+}
+
+/** The ids of a text with those around it; of a longer one, the first that fit into `most`. */
+export function encodeWhole(
+  tokenizer: EncoderTokenizer,
+  text: string,
+  most: number,
+): { readonly ids: readonly number[]; readonly isTruncated: boolean } {
+  const { prefix, suffix } = tokenizer
+  const own = tokenizer.encode(text)
+  const room = Math.max(0, most - prefix.length - suffix.length)
+  return { ids: [...prefix, ...own.slice(0, room), ...suffix], isTruncated: own.length > room }
+}

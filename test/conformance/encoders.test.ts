@@ -1,0 +1,229 @@
+// Sentence encoders. In: random BERTs of odd shapes. Out: the vectors of a definition in f64, from every
+// format, pooling and pool.
+import { describe, expect, test } from 'vitest'
+import { Embedder, type EmbedderOptions } from '../../src/api/embedder/embedder.ts'
+import { nodeHost } from '../../src/cli/node-host.ts'
+import { loadEncoder } from '../../src/engine/embed/build-encoder.ts'
+import { createEmbedderService } from '../../src/engine/embed/embed-service.ts'
+import { localConnection } from '../../src/engine/wire/connection.ts'
+import {
+  bertFolder,
+  bertGguf,
+  bertStates,
+  pooled,
+  type RandomBert,
+  randomBert,
+  scaled,
+  wordPieces,
+} from './testing/random-bert.ts'
+
+async function withEmbedder<T>(
+  files: readonly File[],
+  options: EmbedderOptions,
+  use: (embedder: Embedder) => Promise<T>,
+): Promise<T> {
+  const service = createEmbedderService((request, hooks) => loadEncoder(request, hooks, nodeHost()))
+  const embedder = await Embedder.open(localConnection(service), [...files], { threads: 1, ...options })
+  try {
+    return await use(embedder)
+  } finally {
+    await embedder.dispose()
+  }
+}
+
+/** The largest difference, as a part of the vector's length. */
+const distance = (found: ArrayLike<number>, right: Float64Array): number =>
+  Math.max(...right.map((value, i) => Math.abs(value - found[i]!))) / Math.hypot(...right)
+
+const cosine = (a: ArrayLike<number>, b: ArrayLike<number>): number => {
+  const dot = (x: ArrayLike<number>, y: ArrayLike<number>) =>
+    Array.from(x).reduce((sum, value, i) => sum + value * y[i]!, 0)
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+}
+
+const TEXTS = [
+  'the cat',
+  'The running cats, 12 of the runners.',
+  '',
+  'a',
+  `${'abc the runner '.repeat(13)}x`,
+  '中 the [MASK] 中',
+]
+/** The brackets of a special token are cut by the definition, so it is given the ids. */
+const idsOf = (text: string): number[] =>
+  text.includes('[MASK]')
+    ? [2, ...wordPieces('中 the').slice(1, -1), 4, ...wordPieces('中').slice(1, -1), 3]
+    : wordPieces(text)
+const meansOf = (model: RandomBert, texts = TEXTS) =>
+  texts.map((text) => scaled(pooled(bertStates(model, idsOf(text)), () => 1)))
+
+describe('the vectors of the definition', () => {
+  test.each(Array.from({ length: 40 }, (_, seed) => seed))('of a random BERT, %i', async (seed) => {
+    const model = randomBert(seed)
+    const files =
+      seed % 4 === 3 ? [await bertGguf(model)] : bertFolder(model, { prefix: seed % 4 === 1 ? 'bert.' : '' })
+    const { vectors, tokens, truncated } = await withEmbedder(files, {}, (embedder) => embedder.embed(TEXTS))
+    const right = meansOf(model)
+    for (const [index, vector] of vectors.entries())
+      expect(distance(vector, right[index]!)).toBeLessThan(1e-5)
+    expect(tokens).toEqual(TEXTS.map((text) => idsOf(text).length))
+    expect(truncated).toEqual([])
+  })
+
+  test.each<[string, object, (rows: number) => (row: number) => number]>([
+    ['cls', { pooling_mode_cls_token: true }, () => (row) => (row === 0 ? 1 : 0)],
+    ['last', { pooling_mode_lasttoken: true }, (rows) => (row) => (row === rows - 1 ? 1 : 0)],
+    ['weighted mean', { pooling_mode_weightedmean_tokens: true }, () => (row) => row + 1],
+    ['mean, in the new form', { pooling_mode: 'mean' }, () => () => 1],
+  ])('by the pooling %s, as long as they are', async (_, pooling, weights) => {
+    const model = randomBert(3)
+    const { vectors } = await withEmbedder(
+      bertFolder(model, { pooling, isNormalized: false }),
+      {},
+      (embedder) => embedder.embed(TEXTS),
+    )
+    for (const [index, text] of TEXTS.entries()) {
+      const rows = bertStates(model, idsOf(text))
+      expect(distance(vectors[index]!, pooled(rows, weights(rows.length)))).toBeLessThan(1e-5)
+    }
+  })
+
+  test('by the pooling that GGUF numbers', async () => {
+    const model = randomBert(5)
+    const { vectors } = await withEmbedder([await bertGguf(model, 2)], {}, (embedder) =>
+      embedder.embed(TEXTS),
+    )
+    for (const [index, text] of TEXTS.entries())
+      expect(distance(vectors[index]!, scaled(bertStates(model, idsOf(text))[0]!))).toBeLessThan(1e-5)
+  })
+
+  test('in int8 and int4, nearly', async () => {
+    const model = randomBert(8)
+    const right = meansOf(model)
+    for (const [weights, least] of [
+      ['w8', 0.999],
+      ['w4', 0.97],
+    ] as const) {
+      const { vectors } = await withEmbedder(bertFolder(model), { weights }, (embedder) =>
+        embedder.embed(TEXTS),
+      )
+      for (const [index, vector] of vectors.entries())
+        expect(cosine(vector, right[index]!)).toBeGreaterThan(least)
+    }
+  })
+})
+
+describe('a text', () => {
+  test('has the same bits alone and beside others, and on two threads', async () => {
+    const files = bertFolder(randomBert(11))
+    const many = Array.from({ length: 50 }, (_, n) => `the cat ${'runner '.repeat(n % 17)}${n}`)
+    const together = await withEmbedder(files, {}, (embedder) => embedder.embed(many))
+    await withEmbedder(files, {}, async (embedder) => {
+      for (const index of [0, 16, 49])
+        expect((await embedder.embed([many[index]!])).vectors[0]).toEqual(together.vectors[index])
+    })
+    const threaded = await withEmbedder(files, { threads: 2, pool: 'shared' }, async (embedder) => {
+      expect(embedder.pool).toBe('shared')
+      return embedder.embed(many)
+    })
+    expect(threaded.vectors).toEqual(together.vectors)
+    const single = await withEmbedder(files, { build: 'simd128' }, (embedder) => embedder.embed(many))
+    expect(single.vectors).toEqual(together.vectors)
+  })
+
+  test('is read by one thread where shards would have to, and a note says why', async () => {
+    await withEmbedder(bertFolder(randomBert(4)), { threads: 2, pool: 'shards' }, async (embedder) => {
+      expect(embedder.pool).toBe('single')
+      expect(embedder.notes).toMatchObject([{ code: 'uncut-model' }])
+    })
+  })
+
+  test('that is too long is cut, and the result says so', async () => {
+    const model = randomBert(2)
+    await withEmbedder(bertFolder(model, { mostTokens: 9 }), {}, async (embedder) => {
+      expect(embedder.model.maxTokens).toBe(9)
+      const { vectors, tokens, truncated } = await embedder.embed(['cat', 'the cat the cat the cat the cat'])
+      expect([tokens, truncated]).toEqual([[3, 9], [1]])
+      const ids = [...wordPieces('the cat the cat the cat the').slice(0, 8), 3]
+      expect(distance(vectors[1]!, scaled(pooled(bertStates(model, ids), () => 1)))).toBeLessThan(1e-5)
+    })
+  })
+
+  test('gets the prompt of its kind, and a shorter vector that is scaled again', async () => {
+    const model = randomBert(6)
+    const files = bertFolder(model, { prompts: { query: 'run: ', passage: 'the ' } })
+    await withEmbedder(files, {}, async (embedder) => {
+      const width = embedder.model.dimensions
+      const [query, document, plain] = meansOf(model, ['run: cat', 'the cat', 'cat'])
+      for (const [kind, right] of [
+        ['query', query],
+        ['document', document],
+        [undefined, plain],
+      ] as const) {
+        const { vectors } = await embedder.embed(['cat'], { kind, dimensions: width - 3 })
+        expect(distance(vectors[0]!, scaled(right!.slice(0, width - 3)))).toBeLessThan(1e-5)
+      }
+    })
+  })
+
+  test('leaves no scratch memory in use', async () => {
+    await withEmbedder(bertFolder(randomBert(1)), {}, async (embedder) => {
+      await embedder.embed(TEXTS)
+      expect((await embedder.memory()).stateBytes).toBe(0)
+    })
+  })
+})
+
+describe('a call', () => {
+  const files = bertFolder(randomBert(7))
+  const many = Array.from({ length: 200 }, () => 'the cat runs '.repeat(5))
+
+  test('tells its progress, and ends when its signal is aborted', async () => {
+    await withEmbedder(files, {}, async (embedder) => {
+      const told: number[] = []
+      const abort = new AbortController()
+      const first = embedder.embed(many, {
+        signal: abort.signal,
+        onProgress: ({ done, total }) => {
+          told.push(done / total)
+          abort.abort(new Error('enough'))
+        },
+      })
+      await expect(first).rejects.toThrow('enough')
+      expect(told).toHaveLength(1)
+      const { vectors } = await embedder.embed(['cat'])
+      expect(vectors).toHaveLength(1)
+    })
+  })
+
+  test('waits for the calls before it', async () => {
+    await withEmbedder(files, {}, async (embedder) => {
+      const all = await Promise.all([embedder.embed(many), embedder.embed(['cat']), embedder.embed(many)])
+      expect(all[2].vectors).toEqual(all[0].vectors)
+    })
+  })
+
+  test.each([
+    [{ dimensions: 0 }, 'dimensions'],
+    [{ dimensions: 1e6 }, 'dimensions'],
+    [{ kind: 'passage' }, 'kind'],
+    [{ pooling: 'mean' }, 'pooling'],
+  ])('refuses %o', async (options, name) => {
+    await withEmbedder(files, {}, async (embedder) => {
+      const asked = embedder.embed(['cat'], options as object)
+      await expect(asked).rejects.toMatchObject({
+        code: 'unsupported',
+        message: expect.stringContaining(name),
+      })
+    })
+  })
+
+  test('of a chat model is refused at load', async () => {
+    const config = new File([JSON.stringify({ architectures: ['LlamaForCausalLM'] })], 'config.json')
+    const others = files.filter(({ name, size }) => name !== 'config.json' || size < 100)
+    await expect(withEmbedder([...others, config], {}, async () => undefined)).rejects.toMatchObject({
+      code: 'architecture',
+      message: expect.stringContaining('LlamaForCausalLM'),
+    })
+  })
+})

@@ -1,0 +1,322 @@
+// Makes random BERTs with their WordPiece vocabulary, and computes their embeddings by definition in f64.
+import { Random } from '../../helpers/random.ts'
+import { jsonFile, newFile } from './model-files.ts'
+import { type GgufValue, ggufBytes } from './writers/gguf-writer.ts'
+import { safetensorsBytes } from './writers/safetensors-writer.ts'
+
+export interface RandomBert {
+  readonly config: Readonly<Record<string, unknown>> & {
+    readonly hidden_size: number
+    readonly num_hidden_layers: number
+    readonly num_attention_heads: number
+    readonly intermediate_size: number
+    readonly max_position_embeddings: number
+    readonly layer_norm_eps: number
+    readonly type_vocab_size: number
+  }
+  /** By the names of transformers. */
+  readonly weights: ReadonlyMap<string, { readonly shape: readonly number[]; readonly values: Float32Array }>
+}
+
+const LETTERS = [...'abcdefghijklmnopqrstuvwxyz']
+/** Special tokens, letters, and some longer pieces. */
+export const VOCABULARY: readonly string[] = [
+  ...['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'],
+  ...LETTERS,
+  ...LETTERS.map((letter) => `##${letter}`),
+  ...['the', 'cat', '##ing', '##er', 'run', '.', ',', '1', '##2', '中'],
+]
+const idOf = (token: string): number => VOCABULARY.indexOf(token)
+
+/** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
+export function randomBert(seed: number): RandomBert {
+  const random = new Random(seed)
+  const heads = random.between(1, 5)
+  const hidden = heads * 4 * random.between(1, 9)
+  const config = {
+    architectures: ['BertModel'],
+    model_type: 'bert',
+    hidden_act: 'gelu',
+    hidden_size: hidden,
+    num_hidden_layers: random.between(1, 3),
+    num_attention_heads: heads,
+    intermediate_size: random.between(5, 150),
+    vocab_size: VOCABULARY.length,
+    max_position_embeddings: random.between(100, 140),
+    type_vocab_size: random.between(1, 3),
+    layer_norm_eps: 1e-12,
+    pad_token_id: 0,
+  }
+  const weights = new Map<string, { shape: readonly number[]; values: Float32Array }>()
+  const draw = (name: string, shape: readonly number[], scale: number, middle = 0) => {
+    const count = shape.reduce((product, size) => product * size, 1)
+    weights.set(name, {
+      shape,
+      values: Float32Array.from({ length: count }, () => middle + scale * random.signed()),
+    })
+  }
+  const linear = (name: string, n: number, k: number) => {
+    draw(`${name}.weight`, [n, k], 1.7 / Math.sqrt(k))
+    draw(`${name}.bias`, [n], 0.3)
+  }
+  const norm = (name: string) => {
+    draw(`${name}.weight`, [hidden], 0.4, 1)
+    draw(`${name}.bias`, [hidden], 0.3)
+  }
+  draw('embeddings.word_embeddings.weight', [VOCABULARY.length, hidden], 1)
+  draw('embeddings.position_embeddings.weight', [config.max_position_embeddings, hidden], 0.5)
+  draw('embeddings.token_type_embeddings.weight', [config.type_vocab_size, hidden], 0.5)
+  norm('embeddings.LayerNorm')
+  for (let layer = 0; layer < config.num_hidden_layers; layer++) {
+    const at = `encoder.layer.${layer}`
+    for (const part of ['query', 'key', 'value']) linear(`${at}.attention.self.${part}`, hidden, hidden)
+    linear(`${at}.attention.output.dense`, hidden, hidden)
+    norm(`${at}.attention.output.LayerNorm`)
+    linear(`${at}.intermediate.dense`, config.intermediate_size, hidden)
+    linear(`${at}.output.dense`, hidden, config.intermediate_size)
+    norm(`${at}.output.LayerNorm`)
+  }
+  return { config, weights }
+}
+
+const tokenizerJson = {
+  version: '1.0',
+  added_tokens: ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'].map((content) => ({
+    ...{ id: idOf(content), content, special: true, normalized: false },
+    ...{ single_word: false, lstrip: false, rstrip: false },
+  })),
+  normalizer: {
+    ...{ type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true },
+    ...{ strip_accents: null, lowercase: true },
+  },
+  pre_tokenizer: { type: 'BertPreTokenizer' },
+  post_processor: {
+    type: 'TemplateProcessing',
+    single: [
+      { SpecialToken: { id: '[CLS]', type_id: 0 } },
+      { Sequence: { id: 'A', type_id: 0 } },
+      { SpecialToken: { id: '[SEP]', type_id: 0 } },
+    ],
+    special_tokens: Object.fromEntries(
+      ['[CLS]', '[SEP]'].map((id) => [id, { id, ids: [idOf(id)], tokens: [id] }]),
+    ),
+  },
+  decoder: { type: 'WordPiece', prefix: '##', cleanup: true },
+  model: {
+    ...{
+      type: 'WordPiece',
+      unk_token: '[UNK]',
+      continuing_subword_prefix: '##',
+      max_input_chars_per_word: 100,
+    },
+    vocab: Object.fromEntries(VOCABULARY.map((token, id) => [token, id])),
+  },
+}
+
+export interface FolderParts {
+  readonly pooling?: object
+  readonly isNormalized?: boolean
+  readonly mostTokens?: number
+  readonly prompts?: Readonly<Record<string, string>>
+  /** What the names of tensors begin with. */
+  readonly prefix?: string
+}
+
+/** The files that sentence-transformers writes. Default: mean pooling, normalised. */
+export function bertFolder({ config, weights }: RandomBert, parts: FolderParts = {}): File[] {
+  const {
+    pooling = { pooling_mode_mean_tokens: true },
+    isNormalized = true,
+    mostTokens,
+    prompts,
+    prefix = '',
+  } = parts
+  const tensors = [...weights].map(([name, { shape, values }]) => [
+    prefix + name,
+    { dtype: 'F32', shape, data: new Uint8Array(values.buffer) } as const,
+  ])
+  const modules = [
+    ['Transformer', ''],
+    ['Pooling', '1_Pooling'],
+    ...(isNormalized ? [['Normalize', '2_Normalize']] : []),
+  ].map(([kind, path], idx) => ({
+    idx,
+    name: String(idx),
+    path,
+    type: `sentence_transformers.models.${kind}`,
+  }))
+  return [
+    newFile('model.safetensors', safetensorsBytes(Object.fromEntries(tensors))),
+    jsonFile('config.json', config),
+    jsonFile('tokenizer.json', tokenizerJson),
+    jsonFile('modules.json', modules),
+    jsonFile('config.json', { word_embedding_dimension: config.hidden_size, ...pooling }),
+    ...(mostTokens === undefined
+      ? []
+      : [jsonFile('sentence_bert_config.json', { max_seq_length: mostTokens })]),
+    ...(prompts === undefined ? [] : [jsonFile('config_sentence_transformers.json', { prompts })]),
+  ]
+}
+
+const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
+  ['embeddings.word_embeddings', 'token_embd'],
+  ['embeddings.position_embeddings', 'position_embd'],
+  ['embeddings.token_type_embeddings', 'token_types'],
+  ['embeddings.LayerNorm', 'token_embd_norm'],
+  [/encoder\.layer\.(\d+)/, 'blk.$1'],
+  ['attention.self.query', 'attn_q'],
+  ['attention.self.key', 'attn_k'],
+  ['attention.self.value', 'attn_v'],
+  ['attention.output.dense', 'attn_output'],
+  ['attention.output.LayerNorm', 'attn_output_norm'],
+  ['intermediate.dense', 'ffn_up'],
+  ['output.dense', 'ffn_down'],
+  ['output.LayerNorm', 'layer_output_norm'],
+]
+
+/** As llama.cpp's converter writes it: words begin with a phantom space, and parts of words have no mark. */
+export async function bertGguf({ config, weights }: RandomBert, pooling = 1): Promise<File> {
+  const number = (key: string, value: unknown): [string, GgufValue] => [
+    `bert.${key}`,
+    ['u32', value as number],
+  ]
+  const metadata: Record<string, GgufValue> = {
+    'general.architecture': ['string', 'bert'],
+    'general.name': ['string', 'random'],
+    ...Object.fromEntries([
+      number('block_count', config.num_hidden_layers),
+      number('context_length', config.max_position_embeddings),
+      number('embedding_length', config.hidden_size),
+      number('feed_forward_length', config.intermediate_size),
+      number('attention.head_count', config.num_attention_heads),
+      number('pooling_type', pooling),
+    ]),
+    'bert.attention.causal': ['bool', false],
+    'bert.attention.layer_norm_epsilon': ['f32', config.layer_norm_eps],
+    'tokenizer.ggml.model': ['string', 'bert'],
+    'tokenizer.ggml.tokens': [
+      'string[]',
+      VOCABULARY.map((token) =>
+        token.startsWith('[') && token.length > 1
+          ? token
+          : token.startsWith('##')
+            ? token.slice(2)
+            : `\u2581${token}`,
+      ),
+    ],
+    'tokenizer.ggml.token_type': ['i32[]', VOCABULARY.map((_, id) => (id < 5 ? 3 : 1))],
+    'tokenizer.ggml.unknown_token_id': ['u32', idOf('[UNK]')],
+    'tokenizer.ggml.cls_token_id': ['u32', idOf('[CLS]')],
+    'tokenizer.ggml.seperator_token_id': ['u32', idOf('[SEP]')],
+  }
+  const tensors = [...weights].map(([name, { shape, values }]) => ({
+    name: GGUF_NAMES.reduce((text, [from, to]) => text.replace(from, to), name),
+    dtype: 'F32' as const,
+    shape,
+    data: () => [new Uint8Array(values.buffer)],
+  }))
+  return newFile('random.gguf', await ggufBytes({ metadata, tensors }))
+}
+
+/** The ids of a text of the vocabulary's own words and of letters, by the definition of WordPiece. */
+export function wordPieces(text: string): number[] {
+  const words = text.toLowerCase().match(/[a-z0-9]+|[^\sa-z0-9]/g) ?? []
+  const ids = words.flatMap((word) => {
+    const found: number[] = []
+    for (let start = 0; start < word.length; ) {
+      let end = word.length
+      const piece = () => (start > 0 ? '##' : '') + word.slice(start, end)
+      while (end > start && idOf(piece()) < 0) end--
+      if (end === start) return [idOf('[UNK]')]
+      found.push(idOf(piece()))
+      start = end
+    }
+    return found
+  })
+  return [idOf('[CLS]'), ...ids, idOf('[SEP]')]
+}
+
+/** The error function by its series and, where it converges slowly, by its continued fraction. */
+function erf(x: number): number {
+  if (Math.abs(x) > 3) {
+    let fraction = 0
+    for (let n = 60; n > 0; n--) fraction = n / 2 / (Math.abs(x) + fraction)
+    return Math.sign(x) * (1 - Math.exp(-x * x) / ((Math.abs(x) + fraction) * Math.sqrt(Math.PI)))
+  }
+  let term = x
+  let sum = x
+  for (let n = 1; n < 80; n++) {
+    term *= (-x * x) / n
+    sum += term / (2 * n + 1)
+  }
+  return (2 / Math.sqrt(Math.PI)) * sum
+}
+
+/** The hidden states of `ids` [rows][hidden size]. */
+export function bertStates({ config, weights }: RandomBert, ids: readonly number[]): Float64Array[] {
+  const { hidden_size: width, num_attention_heads: heads, layer_norm_eps: epsilon } = config
+  const dim = width / heads
+  const valuesOf = (name: string) => weights.get(name)!.values
+  const rowOf = (name: string, row: number) =>
+    valuesOf(`embeddings.${name}`).subarray(row * width, (row + 1) * width)
+  const linear = (name: string, x: Float64Array) => {
+    const matrix = valuesOf(`${name}.weight`)
+    return Float64Array.from(valuesOf(`${name}.bias`), (bias, n) =>
+      x.reduce((sum, value, k) => sum + value * matrix[n * x.length + k]!, bias),
+    )
+  }
+  const norm = (name: string, x: Float64Array) => {
+    const mean = x.reduce((sum, value) => sum + value, 0) / width
+    const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width
+    const weight = valuesOf(`${name}.weight`)
+    const bias = valuesOf(`${name}.bias`)
+    return x.map((value, i) => ((value - mean) / Math.sqrt(variance + epsilon)) * weight[i]! + bias[i]!)
+  }
+  const plus = (a: Float64Array, b: Float64Array) => a.map((value, i) => value + b[i]!)
+  let rows = ids.map((id, position) => {
+    const [word, place, type] = [
+      rowOf('word_embeddings.weight', id),
+      rowOf('position_embeddings.weight', position),
+      rowOf('token_type_embeddings.weight', 0),
+    ]
+    const sum = Float64Array.from(word, (value, i) => value + place[i]! + type[i]!)
+    return norm('embeddings.LayerNorm', sum)
+  })
+  for (let layer = 0; layer < config.num_hidden_layers; layer++) {
+    const at = `encoder.layer.${layer}`
+    const [q, k, v] = ['query', 'key', 'value'].map((part) =>
+      rows.map((x) => linear(`${at}.attention.self.${part}`, x)),
+    )
+    rows = rows.map((x, m) => {
+      const y = new Float64Array(width)
+      for (let head = 0; head < heads; head++) {
+        const inHead = Array.from({ length: dim }, (_, d) => head * dim + d)
+        const scores = k!.map(
+          (key) => inHead.reduce((sum, i) => sum + q![m]![i]! * key[i]!, 0) / Math.sqrt(dim),
+        )
+        const top = Math.max(...scores)
+        const shares = scores.map((score) => Math.exp(score - top))
+        const total = shares.reduce((sum, share) => sum + share, 0)
+        for (const i of inHead) y[i] = shares.reduce((sum, share, p) => sum + (share / total) * v![p]![i]!, 0)
+      }
+      const mixed = norm(
+        `${at}.attention.output.LayerNorm`,
+        plus(x, linear(`${at}.attention.output.dense`, y)),
+      )
+      const up = linear(`${at}.intermediate.dense`, mixed).map((u) => (u * (1 + erf(u / Math.SQRT2))) / 2)
+      return norm(`${at}.output.LayerNorm`, plus(mixed, linear(`${at}.output.dense`, up)))
+    })
+  }
+  return rows
+}
+
+/** A weighted mean of rows. */
+export function pooled(rows: readonly Float64Array[], weightOf: (row: number) => number): Float64Array {
+  const total = rows.reduce((sum, _, row) => sum + weightOf(row), 0)
+  return rows[0]!.map((_, i) => rows.reduce((sum, row, m) => sum + (weightOf(m) / total) * row[i]!, 0))
+}
+
+export function scaled(vector: Float64Array): Float64Array {
+  const length = Math.hypot(...vector)
+  return vector.map((value) => value / length)
+}
