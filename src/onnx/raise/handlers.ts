@@ -134,7 +134,7 @@ export const HANDLERS: Handlers = new Map([
   [':Expand', expand],
   [':Slice', any(slice, pairs.slice, sliceRows, recurrent.slice)],
   [':Split', any(split, pairs.split, splitRows, recurrent.split)],
-  [':Neg', any(negate, pairs.negate, recurrent.negative)],
+  [':Neg', any(negate, recurrent.negative)],
   [':Concat', any(concat, pairs.concat, recurrent.concat)],
   [':Where', any(fillGaps, chooseByMask)],
   [':IsNaN', findGaps],

@@ -114,7 +114,7 @@ function viewOf(
     throw unclaimed(
       node,
       `its mask ${name} adds ${found} to a score of head ${head}, where 0 or a large negative number is due; ` +
-        'positions are read as rotations or as learned rows, and not as slopes of scores (ALiBi)',
+        'slopes (ALiBi) are not read, and positions are rotations or learned rows',
     )
   }
   return { planes, isSeen }
@@ -267,6 +267,7 @@ export async function prove(
   // Totals for which every step was right: the current one, and the one before it.
   let proven = 0
   let trying = 0
+  let prompt = 0
   for (const sizes of steps) {
     const total = sizes.tokens + sizes.past
     if (total > trying) [proven, trying] = [trying, total]
@@ -274,10 +275,13 @@ export async function prove(
       const values: Tensor[] = []
       for (const name of names) values.push(await t.prober.value(name, sizes))
       check(values, sizes)
+      if (sizes.past === 0) prompt = total
     } catch (error) {
       t.budget.check()
-      if (!isHalfbyteError(error) || proven < LEAST_CONTEXT) throw error
-      t.limit(proven, error.message)
+      // Between two prompts, only single tokens and chunks were tried.
+      const right = sizes.past === 0 ? Math.min(proven, prompt) : proven
+      if (!isHalfbyteError(error) || right < LEAST_CONTEXT) throw error
+      t.limit(right, error.message)
       return
     }
   }

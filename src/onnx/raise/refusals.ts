@@ -17,7 +17,7 @@ const NEAREST: readonly (readonly [RegExp, string])[] = [
   ],
   [
     /^(Slice|Split|Gather\w*)$/,
-    'rows are cut along their last axis, heads into runs of their numbers or pairs of neighbours, and tables are read by ids and positions',
+    'rows are cut along their last axis, heads into runs or pairs of their numbers, and tables are read by ids and positions',
   ],
   [
     /^(Reshape|Transpose|Squeeze|Unsqueeze|Flatten)$/,

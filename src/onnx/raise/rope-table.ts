@@ -107,8 +107,7 @@ function rowsOf(
     if (isHalf || first === value(index + apart)) return first
     throw unclaimed(
       node,
-      `${name} has ${first} and ${value(index + apart)} for both numbers that it rotates together, ` +
-        `${apart} apart, where one angle for both is known`,
+      `${name} has ${first} and ${value(index + apart)} for numbers ${apart} apart, where one angle turns both`,
     )
   })
 }

@@ -66,6 +66,13 @@ describe('steps', () => {
     expect(reach).toBe(Number.POSITIVE_INFINITY)
   })
 
+  test('try prompts on both sides of a number rather than of what is made of it', () => {
+    const long = { numbers: [1200, 7], pairs: [1193, 1207], tableRows: 0 }
+    const { steps } = stepsAround(long, { end: 4096, hasState: true, shape: 'square' })
+    const prompts = steps.filter(({ past }) => past === 0).map(({ tokens }) => tokens)
+    expect(prompts).toEqual(expect.arrayContaining([7, 9, 1200, 1202]))
+  })
+
   test('end within the context', () => {
     const { steps } = stepsAround(thresholds, { end: 302, hasState: true, shape: { width: 8 } })
     expect(Math.max(...steps.map(({ tokens, past }) => tokens + past))).toBe(302)

@@ -157,7 +157,10 @@ export function stepsAround(
   const within = (total: number) => total >= 1 && total <= end
   const totals = [...new Set([...near, ...SPREAD, end])].filter(within).sort((left, right) => left - right)
   const walked = tableRows > 0 ? walk(Math.min(tableRows, end), shape, hasState) : []
-  const prompts = promptsOf(totals, ends, shape, hasState)
+  // Where not all prompts are tried, those on both sides of the numbers themselves are.
+  const own = new Set(numbers.flatMap((each) => [each, each + 2]))
+  const ordered = totals.toSorted((one, other) => Number(own.has(other)) - Number(own.has(one)))
+  const prompts = promptsOf(ordered, ends, shape, hasState)
   const steps = [
     ...prompts.map((tokens) => ({ tokens, past: 0 })),
     ...(hasState ? [...totals.flatMap(stepsTo), ...prompts.flatMap((tokens) => chunksOf(tokens, end))] : []),

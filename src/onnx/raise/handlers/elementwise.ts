@@ -163,8 +163,8 @@ export const multiplyRows: Handler = (t, node) => {
   return true
 }
 
-/** The largest float. */
-const MOST = 3.4028234663852886e38
+/** No float of a model is larger. */
+const MOST = 3e38
 
 /** What is above 0 of rows, and 0 for the rest. */
 export const relu: Handler = (t, node) => {

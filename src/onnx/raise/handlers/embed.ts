@@ -164,8 +164,9 @@ export const gatherBlocks: Handler = (t, node) => {
   if (codes.dims.length !== 2 || intOf(node, 'gather_axis', 0) !== 0 || (last !== 1 && last !== -1))
     throw unclaimed(node, `it gathers from [${codes.dims}] with blocks along axis ${last}`)
   if (!['u8', 'u4', 'i4'].includes(codes.dtype)) throw unclaimed(node, `its codes are ${codes.dtype}`)
-  if (codes.dtype === 'i4') throw unclaimed(node, 'its codes are signed')
   const zeros = hasInput(node, 3) ? t.weights.constant(node, 3) : undefined
+  if (codes.dtype === 'i4' && zeros !== undefined)
+    throw unclaimed(node, 'its codes are signed and have zero points')
   const zero = codes.dtype === 'u4' ? 0 : undefined
   const table = t.weights.blocks({ n, k, bits, block, codes, scales, zeros, zero }, node.inputs[0]!, TOKENS)
   t.setRows(node, 0, t.b.embed('embed', table.weight))

@@ -13,11 +13,12 @@ export const rotaryEmbedding: Handler = (t, node) => rotate(t, node, { cos: 1, s
 export const contribRotaryEmbedding: Handler = (t, node) => rotate(t, node, { cos: 2, sin: 3, positions: 1 })
 
 function rotate(t: Translator, node: Node, at: { cos: number; sin: number; positions: number }): boolean {
-  const heads = headsOf(t, node, 0, intOf(node, 'num_heads', 0))
+  const stated = intOf(node, 'rotary_embedding_dim', 0)
+  const count = intOf(node, 'num_heads', 0) || (stated === 0 ? headsOfTables(t, node, at.cos) : 0)
+  const heads = headsOf(t, node, 0, count)
   if (heads === undefined) return false
   checkUnrotated(node, heads)
   if (floatOf(node, 'scale', 1) !== 1) throw unclaimed(node, 'it scales its angles')
-  const stated = intOf(node, 'rotary_embedding_dim', 0)
   t.set(node, 0, {
     ...heads,
     rope: {
@@ -30,6 +31,12 @@ function rotate(t: Translator, node: Node, at: { cos: number; sin: number; posit
     },
   })
   return true
+}
+
+/** Heads of rows that are rotated as a whole, by tables of half of a head's numbers; 0: it is not known. */
+function headsOfTables(t: Translator, node: Node, index: number): number {
+  const half = t.types.get(node.inputs[index] ?? '')?.dims?.at(-1)
+  return typeof half === 'number' && t.isRows(node, 0) ? t.rows(node, 0).shape[1] / half / 2 : 0
 }
 
 /** Heads [b, h, t, d], or rows [b, t, h * d] of a known number of heads. */

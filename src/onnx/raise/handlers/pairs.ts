@@ -95,13 +95,6 @@ const atEnd =
 export const apart: Handler = atEnd(true)
 export const together: Handler = atEnd(false)
 
-export const negate: Handler = (t, node) => {
-  const input = t.read(node, 0)
-  if (input?.is !== 'every other') return false
-  t.set(node, 0, { ...input, sign: input.sign === 1 ? -1 : 1 })
-  return true
-}
-
 /** (-second, first) of each pair. */
 export const concat: Handler = (t, node) => {
   const [first, second] = [t.read(node, 0), t.read(node, 1)]
@@ -109,7 +102,8 @@ export const concat: Handler = (t, node) => {
   const { of, from, to } = first
   const rank = of.axes.length + 1
   const isTurn =
-    [first, second].every(({ isApart }) => isApart) &&
+    first.isApart &&
+    second.isApart &&
     second.of === of &&
     second.from === from &&
     second.to === to &&

@@ -245,7 +245,7 @@ export const split: Handler = (t, node) => {
 
 export const negate: Handler = (t, node) => {
   const input = t.read(node, 0)
-  if (input?.is !== 'part') return false
+  if (input?.is !== 'part' && input?.is !== 'every other') return false
   t.set(node, 0, { ...input, sign: input.sign === 1 ? -1 : 1 })
   return true
 }

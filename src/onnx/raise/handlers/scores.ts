@@ -104,7 +104,7 @@ export const fillGaps: Handler = (t, node) => {
 
 /** `index`: the input that is the scores. The mask is proven to have no other shape. */
 function setMask(t: Translator, node: Node, index: number, scores: Scores, mask: Mask): void {
-  if (scores.isSoft || scores.mask === 'causal') throw unclaimed(node, 'it masks shares of attention')
+  if (scores.isSoft || scores.mask === 'causal') throw unclaimed(node, 'it masks shares')
   t.learnShape(node, index)
   t.set(node, 0, { ...scores, mask: [...(scores.mask ?? []), mask] })
 }

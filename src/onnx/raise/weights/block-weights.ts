@@ -102,6 +102,8 @@ async function fill(
     floatsOf(scales, first * blocks, end * blocks, signal),
     zeros && zeroPoints(weight, zeros, blocks, first, end, signal),
   ])
+  // Signed codes, plus 8.
+  if (codes.dtype === 'i4') for (let at = 0; at < packed.length; at++) packed[at]! ^= 0x88
   const rows = {
     ...weight,
     blocks,

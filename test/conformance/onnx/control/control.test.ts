@@ -11,6 +11,8 @@ import type { DecoderForm, StatePlace } from './form.ts'
 import { judgeDecoder } from './judge.ts'
 
 const SHORT = [3, 9, 20]
+/** The number of int4 in TensorProto.DataType. */
+const I4 = 22
 const CAUSAL = { attention: 'multi-head', places: 'none', hasState: false } as const
 const BY_HEAD = { merged: 'by-head', heads: 2, kvHeads: 2 } as const
 const LONG: DecoderForm = { attention: 'group', places: 'op', isLong: from('total', 40) }
@@ -29,6 +31,12 @@ test.each<[string, DecoderForm, readonly number[]]>([
     [4, 5, 6, 9, 12],
   ],
   ['a sum that changes nothing', { attention: 'group', seen: everything }, SHORT],
+  [
+    'rotations whose tables say how many heads there are',
+    { ...TWO, attention: 'standard', places: 'op', countsHeads: false },
+    SHORT,
+  ],
+  ['embeddings in signed codes of 4 bits', { edit: signedEmbeddings() }, SHORT],
   ['learned positions', { places: 'learned' }, SHORT],
   ['learned positions from row 2 on', { places: 'learned', positions: laterBy(2) }, SHORT],
   [
@@ -118,7 +126,7 @@ test.each<[string, DecoderForm, number]>([
   ['rotations that change at 1200', { angles: scaledFrom(1200) }, 1200],
   ['chunks of 1100', { seen: chunksOf(1100) }, 1100],
   ['a second mask of 1100 positions in the file', { again: { form: 'kept', seen: tableOf(1100) } }, 1100],
-  ['a table of 1500 positions', { places: 'learned', tableRows: 1500, positions: clippedTo(1400) }, 1401],
+  ['a table of 1500 positions', { places: 'learned', tableRows: 1500, positions: clippedTo(1400) }, 1400],
 ])('%s end the context there', async (_, form, positions) => {
   expect(await judgeDecoder(form, [positions - 1, positions])).toEqual({ is: 'equal', positions })
 })
@@ -177,12 +185,12 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'neighbours with the angles of halves',
     { neighbours: 'slice', angleOrder: 'halves' },
-    /both numbers that it rotates together, 1 apart, where one angle for both/,
+    /for numbers 1 apart, where one angle turns both/,
   ],
   [
     'halves with the angles of neighbours',
     { angleOrder: 'neighbours' },
-    /both numbers that it rotates together, 8 apart, where one angle for both/,
+    /for numbers 8 apart, where one angle turns both/,
   ],
   [
     'angles of tokens that meet heads',
@@ -244,7 +252,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'second masks that add slopes',
     { again: { form: 'added', seen: nearer(9) }, bias: slopes },
-    /adds -\S+ to a score of head 1, .* not as slopes of scores \(ALiBi\)/,
+    /adds -\S+ to a score of head 1, .* slopes \(ALiBi\) are not read, and positions are rotations or learned rows/,
   ],
   ['states of another layer', { ...TWO, pastOf: otherLayer }, /is not what the step makes of the state/],
   ['states that come out for another layer', { ...TWO, presentOf: otherLayer }, /is not what the step makes/],
@@ -258,6 +266,11 @@ test.each<[string, DecoderForm, RegExp]>([
     'a state that comes out twice as large',
     { presentOp: (g, present, { kind }) => (kind === 'key' ? g.op('Mul', [present, g.float(2)]) : present) },
     /is not what the step makes of the state/,
+  ],
+  [
+    'embeddings in signed codes with zero points',
+    { edit: signedEmbeddings(true) },
+    /signed and have zero points/,
   ],
   ['rows that are cast to whole numbers', { rowsOp: throughCast('i64') }, /makes i64 of rows/],
   ['rows that are cast to truths', { rowsOp: throughCast('bool') }, /makes bool of rows/],
@@ -442,6 +455,32 @@ function codedPositions(rows: number) {
         const found = g.op('Gather', [g.bytes(Uint8Array.from(codes), [rows, HIDDEN]), positions])
         const parts = [found, g.floats([0.0078125], []), g.bytes(Uint8Array.of(120), [])]
         g.node('DequantizeLinear', parts, outputs)
+      },
+    )
+}
+
+/** Embeddings in codes of 4 bits around 0, as onnxruntime-genai writes them; they may have zero points. */
+function signedEmbeddings(hasZeros = false): NonNullable<DecoderForm['edit']> {
+  return (g) =>
+    g.replace(
+      ({ inputs }) => inputs[1] === 'input_ids',
+      ({ outputs }) => {
+        const bytes = Uint8Array.from(
+          { length: (VOCAB * HIDDEN) / 2 },
+          (_, at) => (at * 89 + (at >> 3) * 7) % 256,
+        )
+        const constant = (name: string, dims: readonly number[], raw: Uint8Array) => {
+          g.constants.push({ name, type: I4, dims, raw })
+          return name
+        }
+        const scales = g.floats(
+          Array.from({ length: VOCAB }, (_, at) => (1 + (at % 7)) / 16),
+          [VOCAB, 1],
+        )
+        const zeros = hasZeros ? [constant('signed_zeros', [VOCAB, 1], new Uint8Array(VOCAB / 2))] : []
+        const inputs = [constant('signed_codes', [VOCAB, HIDDEN], bytes), 'input_ids', scales, ...zeros]
+        const attributes = { block_size: 16, gather_axis: 0, quantize_axis: 1 }
+        g.node('GatherBlockQuantized', inputs, outputs, attributes, 'com.microsoft')
       },
     )
 }

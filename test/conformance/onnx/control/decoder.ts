@@ -378,7 +378,10 @@ class Decoder {
     const counts = [this.#heads, this.#kvHeads, this.#kvHeads]
     const [q, k, v] = rows.map((each, index) => {
       if (!isTurned || index === 2 || isGroup) return each
-      const attributes = { num_heads: counts[index]!, rotary_embedding_dim: HEAD_DIM }
+      const { countsHeads = true } = this.#form
+      const attributes: Record<string, number> = countsHeads
+        ? { num_heads: counts[index]!, rotary_embedding_dim: HEAD_DIM }
+        : {}
       const inputs = [each, positions, ...this.#tables()]
       return g.node('RotaryEmbedding', inputs, [`turned_${layer}_${index}`], attributes, 'com.microsoft')
     }) as [string, string, string]

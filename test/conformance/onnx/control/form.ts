@@ -102,6 +102,8 @@ export interface DecoderForm {
    * Whether a step rotates by a second pair of tables, of base 500: an If chooses, as in LongRoPE.
    */
   readonly isLong?: (g: NodeWriter, places: Places) => string
+  /** RotaryEmbedding is told how many heads its rows have. Default true. */
+  readonly countsHeads?: boolean
   /** Rows of tables, of rotations and of learned positions. */
   readonly tableRows?: number
   /** `seqlens_k` of GroupQueryAttention, [batch]. */
