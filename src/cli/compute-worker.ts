@@ -1,8 +1,12 @@
-// The compute worker in Node: runs kernels for the engine until the pool ends.
+// The compute worker in Node: runs kernels for the engine, or functions of a network, until the pool ends.
 import { parentPort } from 'node:worker_threads'
+import { functionThread, isFunctionRequest } from '../runtime/functions/function-thread.ts'
+import type { WorkerReply, WorkerRequest } from '../runtime/host.ts'
 import { workerThread } from '../runtime/worker-thread.ts'
 
-parentPort?.on(
-  'message',
-  workerThread((reply) => parentPort?.postMessage(reply)),
+const post = (reply: WorkerReply): void => parentPort?.postMessage(reply)
+const [model, network] = [workerThread(post), functionThread(post)]
+
+parentPort?.on('message', (request: WorkerRequest) =>
+  isFunctionRequest(request) ? network(request) : model(request),
 )

@@ -32,7 +32,7 @@ const CODED = ['MatMulInteger', 'DequantizeLinear', 'MatMulNBits']
 const needsKernels = ({ nodes }: Graph, weights: WeightPolicy): boolean =>
   weights === 'auto' ? nodes.some(({ op }) => CODED.includes(op)) : weights !== 'f32'
 
-export interface CompileOptions extends Pick<MachineOptions, 'fuse'> {
+export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'workers'> {
   /** Default `auto`. */
   readonly weights?: WeightPolicy | undefined
   /** Loads the engine's module, when plans need it. Default: everything is multiplied in f32. */
@@ -65,6 +65,16 @@ export class CompiledGraph {
   get outputTypes(): readonly Input[] {
     const types = inferTypes(this.#graph)
     return this.#graph.outputs.map((name) => ({ name, type: types.get(name) }))
+  }
+
+  /** Threads that share a run; 1 before the first one. */
+  get threads(): number {
+    return this.#machine?.threads ?? 1
+  }
+
+  /** Ends the workers. Nothing can be run afterwards. */
+  dispose(): void {
+    this.#machine?.dispose()
   }
 
   get sizes(): Machine['sizes'] {
@@ -106,9 +116,13 @@ export class CompiledGraph {
   }
 
   async #opened(): Promise<Machine> {
-    const { fuse, loadKernels } = this.#options
-    const isByKernels = this.#weights !== 'f32'
-    this.#machine ??= new Machine({ fuse, kernels: isByKernels ? await loadKernels!() : undefined })
+    const { fuse, loadKernels, workers } = this.#options
+    const needs = this.#weights !== 'f32' || workers !== undefined
+    this.#machine ??= await Machine.open({
+      fuse,
+      kernels: needs ? await loadKernels?.() : undefined,
+      workers,
+    })
     return this.#machine
   }
 

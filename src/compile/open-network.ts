@@ -35,7 +35,7 @@ export async function readNetwork(
 /** The same, ready to run. `fuse`: with instructions of relaxed SIMD. */
 export async function openNetwork(
   sources: readonly ByteSource[],
-  { fuse, weights, loadKernels, ...options }: OpenNetworkOptions & CompileOptions,
+  { fuse, weights, loadKernels, workers, ...options }: OpenNetworkOptions & CompileOptions,
 ): Promise<CompiledGraph> {
-  return new CompiledGraph(await readNetwork(sources, options), { fuse, weights, loadKernels })
+  return new CompiledGraph(await readNetwork(sources, options), { fuse, weights, loadKernels, workers })
 }

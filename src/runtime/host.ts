@@ -6,10 +6,13 @@ import type { GraphBuilder } from '../graph/builder.ts'
 import type { Notes } from '../store/device/notes.ts'
 import type { ComputeReply, ComputeRequest } from './compute-thread.ts'
 import type { Build, FeatureGlobals, MemoryKind } from './features.ts'
+import type { FunctionRequest } from './functions/function-thread.ts'
 import type { ShardReply, ShardRequest } from './shards/shard-messages.ts'
 
 /** A request to a compute worker. Its first message makes it a thread on shared memory or a shard. */
-export type WorkerRequest = ComputeRequest | ShardRequest
+export type ModelRequest = ComputeRequest | ShardRequest
+/** Workers of a network are threads that run its functions. */
+export type WorkerRequest = ModelRequest | FunctionRequest
 export type WorkerReply = ComputeReply | ShardReply
 
 /** A compute worker as the pool sees it. */

@@ -1,10 +1,10 @@
 // The entry of a compute worker. Its first message decides whether it is a thread or a shard.
 import { computeThread } from './compute-thread.ts'
-import type { WorkerReply, WorkerRequest } from './host.ts'
+import type { ModelRequest, WorkerReply } from './host.ts'
 import { shardThread } from './shards/thread.ts'
 
 /** Handles the requests to a compute worker. `post` sends replies to the engine. */
-export function workerThread(post: (reply: WorkerReply) => void): (request: WorkerRequest) => void {
+export function workerThread(post: (reply: WorkerReply) => void): (request: ModelRequest) => void {
   const thread = computeThread(post)
   const shard = shardThread(post)
   return (request) => {

@@ -77,6 +77,9 @@ interface Inside {
   /** Finds external data beside the graph. */
   readonly beside?: Parameters<typeof openNetwork>[1]['beside']
   readonly loadModule?: Host['loadModule']
+  /** Threads that share a run, with memory that can be shared and `startWorker`. Default: 1. */
+  readonly threads?: number | undefined
+  readonly startWorker?: Host['startWorker']
 }
 
 const KEYS = ['signal', 'onProgress', 'cache', 'dtype', 'hub', 'build', 'weights', 'assets']
@@ -100,6 +103,7 @@ export class Network implements AsyncDisposable {
     this.close = async () => {
       if (open === undefined) return
       open = undefined
+      graph.dispose()
       await files.close()
     }
     this.build = build
@@ -155,11 +159,14 @@ export class Network implements AsyncDisposable {
   static async open(
     files: OpenFiles,
     { signal, dtype, build = 'auto', weights, assets }: NetworkOptions = {},
-    { beside, loadModule }: Inside = {},
+    { beside, loadModule, threads = 1, startWorker }: Inside = {},
   ): Promise<Network> {
-    const chosen = chooseBuild(detectFeatures(globalThis), build)
+    const features = detectFeatures(globalThis)
+    const chosen = chooseBuild(features, build)
     if (!(await mayCompile())) throw new HalfbyteError('unsupported', NO_WASM)
     const place = prepareRequest({ assets })
+    const isShared = threads > 1 && features.sharedMemory && startWorker !== undefined
+    const memory = isShared ? 'shared' : 'plain'
     const graph = await openNetwork(files.sources, {
       signal,
       dtype,
@@ -168,8 +175,9 @@ export class Network implements AsyncDisposable {
       weights,
       loadKernels: () =>
         loadModule === undefined
-          ? engineModule(chosen, 'plain', { wasm: place.assets.wasm })
-          : loadModule(chosen, 'plain'),
+          ? engineModule(chosen, memory, { wasm: place.assets.wasm })
+          : loadModule(chosen, memory),
+      workers: isShared ? { threads, start: startWorker } : undefined,
     })
     return new Network(graph, chosen, files)
   }

@@ -22,11 +22,11 @@ beforeAll(async () => {
   for (const [name, tensor] of Object.entries(INPUTS)) await writeFile(path(`${name}.npy`), npyBytes(tensor))
 })
 
-test('outputs are written as .npy', async () => {
-  const folder = path('outputs')
+test.each(['1', '2'])('outputs are written as .npy with %s threads', async (threads) => {
+  const folder = path(`outputs-${threads}`)
   await mkdir(folder)
   const given = Object.keys(INPUTS).flatMap((name) => ['--input', `${name}=${path(`${name}.npy`)}`])
-  const ended = await halfbyte('run', model, ...given, '--output', folder)
+  const ended = await halfbyte('run', model, ...given, '--threads', threads, '--output', folder)
   expect(ended).toMatchObject({ code: 0, out: expect.stringContaining('last_hidden_state  f32 [1, 3, 16]') })
   const written = readNpy('x', await readFile(join(folder, 'last_hidden_state.npy')))
   const network = await Network.load(new File([await readFile(model)], 'bert.onnx'))

@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
 import { Network } from '../../api/network/network.ts'
 import type { NetworkTensor } from '../../api/network/tensors.ts'
+import { mostThreads } from '../../api/request/load-request.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { WeightPolicy } from '../../compile/lower/policy.ts'
 import type { GraphDtype } from '../../formats/names/graph-files.ts'
 import { openModelFiles } from '../files.ts'
 import { nodeHost } from '../node-host.ts'
 import { npyBytes, readNpy } from '../npy.ts'
-import { dtypeOption, networkWeightsOption } from '../options.ts'
+import { dtypeOption, networkWeightsOption, whole } from '../options.ts'
 import { interruptible, systemError, visible } from '../terminal/failure.ts'
 import { aligned } from '../terminal/offer.ts'
 import { clearProgress, showProgress, writeOutput } from '../terminal/output.ts'
@@ -25,6 +26,7 @@ interface RunFlags {
   readonly output?: string
   readonly dtype?: GraphDtype
   readonly weights?: WeightPolicy
+  readonly threads?: number
 }
 
 export function runCommand(): Command {
@@ -34,6 +36,7 @@ export function runCommand(): Command {
     .option('--input <name=file>', 'a tensor for an input; repeat it for each input', inputFlag)
     .option('--output <folder>', 'where each output is written as NAME.npy; default: they are only described')
     .addOption(networkWeightsOption())
+    .option('--threads <n>', 'threads that share the work', whole(1, mostThreads()), 1)
     .addOption(dtypeOption())
     .action((model: string, flags: RunFlags) => interruptible((signal) => run(model, flags, signal)))
 }
@@ -46,7 +49,7 @@ function inputFlag(text: string, before: readonly InputFlag[] = []): readonly In
 
 async function run(
   model: string,
-  { input = [], output, dtype, weights }: RunFlags,
+  { input = [], output, dtype, weights, threads }: RunFlags,
   signal: AbortSignal,
 ): Promise<void> {
   const files = await openModelFiles(model, {
@@ -54,7 +57,8 @@ async function run(
     dtype,
     onProgress: showProgress,
   }).finally(clearProgress)
-  const network = await Network.open(files, { signal, dtype, weights }, nodeHost()).catch(async (error) => {
+  const inside = { ...nodeHost(), threads }
+  const network = await Network.open(files, { signal, dtype, weights }, inside).catch(async (error) => {
     await files.close()
     throw error
   })

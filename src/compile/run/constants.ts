@@ -13,11 +13,11 @@ import { laidMatrix } from './matrices.ts'
 /** Loads constants once, whichever plans use them. */
 export class Constants {
   readonly #allocate: (bytes: number) => number
-  readonly #memory: () => ArrayBuffer
+  readonly #memory: () => ArrayBufferLike
   /** By the constant itself: two graphs may give one name to two of them. */
   readonly #addresses = new Map<Constant, Map<string, number>>()
 
-  constructor(memory: () => ArrayBuffer, allocate: (bytes: number) => number) {
+  constructor(memory: () => ArrayBufferLike, allocate: (bytes: number) => number) {
     this.#memory = memory
     this.#allocate = allocate
   }
@@ -151,7 +151,7 @@ async function tensorOf(name: string, constant: Constant, signal?: AbortSignal):
 const MOST = 2n ** 31n - 1n
 
 /** Writes elements in the four bytes that loops read. 64-bit numbers are limited to 32 bits. */
-export function fill(memory: ArrayBuffer, address: number, kind: Kind, data: Tensor['data']): void {
+export function fill(memory: ArrayBufferLike, address: number, kind: Kind, data: Tensor['data']): void {
   if (kind === 'f32') {
     new Float32Array(memory, address, data.length).set(data as Float32Array)
     return

@@ -1,8 +1,19 @@
 // Runs plans: the functions of their kernels, the constants, and one arena for the values of a run.
 import { SYNC_WORDS } from '../../abi/constants.ts'
+import { rowsAfter, SINGLE_OP_BYTES, writeSingleOp } from '../../abi/records.ts'
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import type { Graph } from '../../onnx/ir/graph.ts'
 import { arrayOf, countOf, rounder, type Tensor } from '../../onnx/ir/tensor.ts'
+import { FunctionPool } from '../../runtime/functions/function-pool.ts'
+import {
+  addFunctions,
+  ENGINE_OP,
+  STEP_ENTRY,
+  STEP_ENTRY_WORDS,
+  type StepFunction,
+  type StepList,
+} from '../../runtime/functions/step-list.ts'
+import type { ComputePort } from '../../runtime/host.ts'
 import { createMemory } from '../../runtime/memory/linear-memory.ts'
 import { type EngineExports, instantiateEngine } from '../../runtime/module.ts'
 import { emitKernel, PARAMETERS } from '../emit/emit.ts'
@@ -12,20 +23,36 @@ import { aligned } from '../plan/memory.ts'
 import { emitted, type Plan, type Step } from '../plan/plan.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
 import { Constants, fill } from './constants.ts'
-import { type Room, recordBytes, rowsOfRecord, writeRecord } from './records.ts'
-
-type KernelFunction = (record: number, first: number, last: number) => void
+import { type Room, recordBytes, writeRecord } from './records.ts'
 
 const PAGE = 65_536
 /** The first bytes stay empty, so that no address is 0. */
 const START = 64
+const MOST_PAGES = 65_536
 const MOST_BYTES = 2 ** 32 - PAGE
+/** A device that reserves shared memory as a whole must grant this. */
+const LEAST_SHARED = 256 * 1024 * 1024
+/** Kernels need little stack. */
+const STACK_BYTES = 65_536
 
 export interface MachineOptions {
   /** Whether functions may use fused multiply-add, an instruction of relaxed SIMD. */
   readonly fuse: boolean
-  /** The engine's module, for plans with steps that its kernels run. Default: there are none. */
+  /**
+   * The engine's module, for plans with steps that its kernels run, and for threads. Default: there are none.
+   */
   readonly kernels?: WebAssembly.Module | undefined
+  /** Starts a worker for each thread but the first. The module is then the one for shared memory. */
+  readonly workers?: { readonly threads: number; readonly start: () => ComputePort } | undefined
+}
+
+/** A plan whose records are in the arena. */
+interface PlacedPlan {
+  readonly plan: Plan
+  readonly base: number
+  /** Addresses by thread, then by step. */
+  readonly records: readonly (readonly number[])[]
+  readonly lists: readonly StepList[]
 }
 
 /** A plan whose functions and constants are there. */
@@ -39,18 +66,21 @@ export class Machine {
   readonly #fuse: boolean
   readonly #engine: EngineExports | undefined
   readonly #sync: number
-  readonly #functions = new Map<string, KernelFunction>()
+  /** Functions of kernels by their numbers, which are the same on every thread. */
+  readonly #functions: StepFunction[] = []
+  readonly #numbers = new Map<string, number>()
   readonly #constants: Constants
+  #pool: FunctionPool | undefined
   #top = START
-  /** The plan whose records are in the arena, and the addresses of these. */
-  #current: { readonly plan: Plan; readonly base: number; readonly records: readonly number[] } | undefined
+  #current: PlacedPlan | undefined
   #codeBytes = 0
 
-  /** Throws `out-of-memory`, and `internal` where the module is of another release. */
-  constructor({ fuse, kernels }: MachineOptions) {
+  private constructor({ fuse, kernels, workers }: MachineOptions) {
     this.#fuse = fuse
     this.#memory =
-      kernels === undefined ? new WebAssembly.Memory({ initial: 1 }) : createMemory('plain', PAGE)
+      kernels === undefined
+        ? new WebAssembly.Memory({ initial: 1 })
+        : createMemory(workers === undefined ? 'plain' : 'shared', LEAST_SHARED, MOST_BYTES)
     this.#engine = kernels && instantiateEngine(kernels, this.#memory)
     // The engine's data and stack come first.
     if (this.#engine !== undefined) this.#top = Number(this.#engine.__heap_base.value)
@@ -61,10 +91,40 @@ export class Machine {
     this.#sync = this.#allocate(4 * SYNC_WORDS)
   }
 
+  /**
+   * Throws `out-of-memory`, and `internal` where the module is of another release or a worker does not start.
+   */
+  static async open(options: MachineOptions): Promise<Machine> {
+    const machine = new Machine(options)
+    const { kernels, workers } = options
+    if (kernels === undefined || workers === undefined || workers.threads < 2) return machine
+    machine.#pool = await FunctionPool.start({
+      engine: machine.#engine!,
+      sync: machine.#sync,
+      memory: machine.#memory,
+      module: kernels,
+      stackTops: Array.from(
+        { length: workers.threads - 1 },
+        () => machine.#allocate(STACK_BYTES) + STACK_BYTES,
+      ),
+      startWorker: workers.start,
+    })
+    return machine
+  }
+
+  /** Ends the workers. */
+  dispose(): void {
+    this.#pool?.dispose()
+  }
+
+  get threads(): number {
+    return this.#pool?.threads ?? 1
+  }
+
   /** Bytes of linear memory, and of the functions that were made. */
   get sizes(): { readonly memoryBytes: number; readonly codeBytes: number; readonly functions: number } {
     const { byteLength } = this.#memory.buffer
-    return { memoryBytes: byteLength, codeBytes: this.#codeBytes, functions: this.#functions.size }
+    return { memoryBytes: byteLength, codeBytes: this.#codeBytes, functions: this.#numbers.size }
   }
 
   /** Makes the functions that the plan lacks, and loads its constants. */
@@ -94,40 +154,32 @@ export class Machine {
   async #emit(plan: Plan): Promise<void> {
     const missing = new Map(
       emitted(plan.steps)
-        .filter(({ key }) => !this.#functions.has(key))
+        .filter(({ key }) => !this.#numbers.has(key))
         .map(({ key, call }) => [key, call.kernel]),
     )
     if (missing.size === 0) return
     const bodies = [...missing.values()].map((kernel) => emitKernel(kernel, this.#fuse))
-    const bytes = moduleBytes(bodies, { parameters: PARAMETERS })
+    const sharedPages = this.#memory.buffer instanceof ArrayBuffer ? undefined : MOST_PAGES
+    const bytes = moduleBytes(bodies, { parameters: PARAMETERS, sharedPages })
+    const code = await WebAssembly.compile(bytes)
     this.#codeBytes += bytes.byteLength
-    const { instance } = await WebAssembly.instantiate(bytes, { env: { memory: this.#memory } })
-    for (const [index, key] of [...missing.keys()].entries())
-      this.#functions.set(key, instance.exports[`f${index}`] as KernelFunction)
+    for (const key of missing.keys()) this.#numbers.set(key, this.#numbers.size)
+    if (this.#pool === undefined) addFunctions({ functions: this.#functions, memory: this.#memory }, code)
+    else this.#pool.add(code)
   }
 
-  /** Throws `format` for an index outside of its table, `out-of-memory`. */
+  /** Throws `format` for an index outside of its table, `out-of-memory`, `internal` where a thread died. */
   run({ plan, graph }: LoadedPlan, feeds: ReadonlyMap<string, Tensor>): Map<string, Tensor> {
-    const { base, records } = this.#place(plan, graph)
+    const placed = this.#place(plan, graph)
     const { buffer } = this.#memory
-    const addressOf = (value: Value): number => base + plan.places.get(value)!
+    const addressOf = (value: Value): number => placed.base + plan.places.get(value)!
     for (const [name, value] of plan.program.inputs) {
       // Inputs that nothing reads have no place.
       if (plan.places.has(value)) fill(buffer, addressOf(value), value.kind, feeds.get(name)!.data)
     }
-    const words = new Int32Array(buffer)
-    for (const [index, step] of plan.steps.entries()) {
-      const record = records[index]!
-      if ('kernel' in step) {
-        this.#engine!.run(this.#sync, record, rowsOfRecord(record), 0, 1, 0, 1)
-        continue
-      }
-      this.#functions.get(step.key)!(record, 0, step.units)
-      if (step.call.kernel.streams.some((stream) => stream.index !== undefined) && words[record / 4] !== 0) {
-        words[record / 4] = 0
-        throw wrongIndex(step)
-      }
-    }
+    if (this.#pool === undefined) this.#runAlone(plan, placed)
+    else this.#pool.run(placed.lists)
+    this.#checkIndices(plan, placed)
     return new Map(
       plan.program.outputs.map(({ name, ref, dtype }) => [
         name,
@@ -136,33 +188,82 @@ export class Machine {
     )
   }
 
-  /** Writes the plan's records, unless they are there. */
-  #place(plan: Plan, graph: Graph) {
+  #runAlone({ steps }: Plan, { records }: PlacedPlan): void {
+    for (const [index, step] of steps.entries()) {
+      const record = records[0]![index]!
+      if ('kernel' in step) this.#engine!.run(this.#sync, record, rowsAfter(record), 0, 1, 0, 1)
+      else this.#functions[this.#numbers.get(step.key)!]!(record, 0, step.units)
+    }
+  }
+
+  /** Functions read nothing outside of a table, and note that they would have. */
+  #checkIndices({ steps }: Plan, { records }: PlacedPlan): void {
+    const words = new Int32Array(this.#memory.buffer)
+    const wrong = steps.filter((step, index) => {
+      if ('kernel' in step || step.call.kernel.streams.every((stream) => stream.index === undefined))
+        return false
+      const own = records.map((each) => each[index]! / 4)
+      const isWrong = own.some((word) => words[word] !== 0)
+      for (const word of own) words[word] = 0
+      return isWrong
+    })
+    if (wrong.length > 0) throw wrongIndex(wrong[0]!)
+  }
+
+  /** Writes the plan's records, for each thread its own, unless they are there. */
+  #place(plan: Plan, graph: Graph): PlacedPlan {
     const base = aligned(this.#top)
     if (this.#current?.plan === plan && this.#current.base === base) return this.#current
-    const sizes = plan.steps.map((step) => aligned(recordBytes(step)))
-    this.#grow(sizes.reduce((sum, bytes) => sum + bytes, base + plan.arenaBytes + plan.scratchBytes))
-    const scratch = base + plan.arenaBytes
-    let next = scratch + plan.scratchBytes
-    const records = sizes.map((bytes) => {
-      next += bytes
-      return next - bytes
-    })
-    const room: Room = {
-      scratch,
-      addressOf: ({ at }) => {
-        if (!('value' in at)) return scratch + at.scratch
-        const { value, offset } = at
-        const start = isConstant(value) ? this.#constants.plain(graph, value) : base + plan.places.get(value)!
-        return start + 4 * offset
-      },
-      packed: (matrix) => this.#constants.packed(graph, matrix),
-      matrix: (matrix, encoding) => this.#constants.matrix(graph, matrix, encoding),
+    let next = base + plan.arenaBytes
+    const take = (bytes: number): number => {
+      next += aligned(bytes)
+      return next - aligned(bytes)
     }
-    for (const [index, step] of plan.steps.entries())
-      writeRecord(this.#memory.buffer, step, records[index]!, room)
-    this.#current = { plan, base, records }
+    const threads = Array.from({ length: this.threads }, () => ({
+      scratch: take(plan.scratchBytes),
+      records: plan.steps.map((step) => take(recordBytes(step))),
+      entries: take(4 * STEP_ENTRY_WORDS * plan.steps.length),
+    }))
+    const shared = { claims: take(4 * plan.steps.length), barrier: take(SINGLE_OP_BYTES) }
+    this.#grow(next)
+    for (const { scratch, records } of threads) {
+      const room: Room = {
+        scratch,
+        addressOf: ({ at }) => {
+          if (!('value' in at)) return scratch + at.scratch
+          const { value, offset } = at
+          const isOwn = isConstant(value)
+          return (isOwn ? this.#constants.plain(graph, value) : base + plan.places.get(value)!) + 4 * offset
+        },
+        packed: (matrix) => this.#constants.packed(graph, matrix),
+        matrix: (matrix, encoding) => this.#constants.matrix(graph, matrix, encoding),
+      }
+      for (const [index, step] of plan.steps.entries())
+        writeRecord(this.#memory.buffer, step, records[index]!, room)
+    }
+    const lists = threads.map(({ entries }) => ({ entries, count: plan.steps.length, ...shared }))
+    if (this.#pool !== undefined) this.#writeLists(plan, threads, shared)
+    this.#current = { plan, base, records: threads.map(({ records }) => records), lists }
     return this.#current
+  }
+
+  #writeLists(
+    { steps }: Plan,
+    threads: readonly { readonly entries: number; readonly records: readonly number[] }[],
+    { claims, barrier }: Pick<StepList, 'claims' | 'barrier'>,
+  ): void {
+    const words = new Int32Array(this.#memory.buffer)
+    for (const { entries, records } of threads)
+      for (const [index, step] of steps.entries()) {
+        const entry = entries / 4 + index * STEP_ENTRY_WORDS
+        const isOp = 'kernel' in step
+        words[entry + STEP_ENTRY.function] = isOp ? ENGINE_OP : this.#numbers.get(step.key)!
+        words[entry + STEP_ENTRY.record] = records[index]!
+        words[entry + STEP_ENTRY.units] = isOp ? 0 : step.units
+      }
+    words.fill(0, claims / 4, claims / 4 + steps.length)
+    const op = words.subarray(barrier / 4, (barrier + SINGLE_OP_BYTES) / 4).fill(0)
+    writeSingleOp(op, 'quantize', 0, {})
   }
 
   #allocate(bytes: number): number {
@@ -200,7 +301,7 @@ const wrongIndex = ({ nodes }: Step): HalfbyteError =>
   )
 
 function readTensor(
-  memory: ArrayBuffer,
+  memory: ArrayBufferLike,
   address: number,
   kind: Value['kind'],
   dtype: Tensor['dtype'],

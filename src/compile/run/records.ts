@@ -1,7 +1,6 @@
 // Records: what a step gives to its function or to a kernel of the engine, as words in linear memory.
-import { ROWS, STEP, STEP_WORDS } from '../../abi/constants.ts'
 import { ENCODINGS, roundUp } from '../../abi/encodings.ts'
-import { OPS, type OpName } from '../../abi/ops.ts'
+import { SINGLE_OP_BYTES, writeSingleOp } from '../../abi/records.ts'
 import {
   type KernelCall,
   PANEL,
@@ -29,14 +28,8 @@ export interface Room {
   matrix(matrix: Ref, encoding: string): number
 }
 
-/** Words of an op, and of the description of its rows after it. */
-const OP_WORDS = 32
-
 export const recordBytes = (step: Step): number =>
-  4 * ('kernel' in step ? OP_WORDS + STEP_WORDS : recordWords(step.call.kernel))
-
-/** The address of the rows' description, where the step is a kernel's. */
-export const rowsOfRecord = (record: number): number => record + 4 * OP_WORDS
+  'kernel' in step ? SINGLE_OP_BYTES : 4 * recordWords(step.call.kernel)
 
 export function writeRecord(memory: ArrayBufferLike, step: Step, record: number, room: Room): void {
   const words = new Int32Array(memory, record, recordBytes(step) / 4).fill(0)
@@ -48,15 +41,15 @@ function writeOp(words: Int32Array, loop: KernelLoop, room: Room): void {
   const [ref] = loop.args
   const x = room.addressOf({ at: { value: ref.value, offset: ref.view.offset } })
   const out = room.addressOf({ at: { value: loop.out, offset: 0 } })
-  words[OP_WORDS + STEP.tokens] = dimsOf(ref)[0]!
+  const m = dimsOf(ref)[0]!
   if (loop.loop === 'quantize') {
     const k = dimsOf(ref)[1]!
     const fields = { x, x_stride: 4 * ref.view.strides[0]!, n: k, q: out, q_stride: codedRowBytes(k) }
-    writeFields(words, 'quantize', fields)
+    writeSingleOp(words, 'quantize', m, fields)
     return
   }
   const [k, n] = dimsOf(loop.matrix) as [number, number]
-  writeFields(words, ENCODINGS[loop.encoding].linear, {
+  writeSingleOp(words, ENCODINGS[loop.encoding].linear, m, {
     w: room.matrix(loop.matrix, loop.encoding),
     n,
     k,
@@ -65,12 +58,6 @@ function writeOp(words: Int32Array, loop: KernelLoop, room: Room): void {
     y: out,
     y_stride: 4 * roundUp(n, 32),
   })
-}
-
-function writeFields(words: Int32Array, op: OpName, fields: Readonly<Record<string, number>>): void {
-  words[0] = OPS[op].code
-  words[1] = ROWS.tokens
-  for (const [index, field] of OPS[op].fields.entries()) words[2 + index] = fields[field] ?? 0
 }
 
 const bytesFrom = (steps: readonly number[]): number[] => steps.map((step) => 4 * step)

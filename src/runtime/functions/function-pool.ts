@@ -1,0 +1,114 @@
+// The pool of a network: compute workers that run its steps together with the caller's thread.
+import { reasonOf } from '../../base/errors.ts'
+import type { ComputePort } from '../host.ts'
+import { diedError, disposedError } from '../pool.ts'
+import type { FunctionRequest } from './function-thread.ts'
+import { addFunctions, runSteps, type StepList, type ThreadState } from './step-list.ts'
+
+/** A worker that fails silently never answers. */
+const START_TIMEOUT_MS = 15_000
+
+export interface FunctionPoolOptions extends Omit<ThreadState, 'functions'> {
+  readonly module: WebAssembly.Module
+  /** Ends of the workers' stacks; there is one worker for each. */
+  readonly stackTops: readonly number[]
+  readonly startWorker: () => ComputePort
+}
+
+export class FunctionPool {
+  readonly threads: number
+  readonly #state: ThreadState
+  readonly #ports: ComputePort[] = []
+  #death: string | undefined
+  #ended = false
+
+  private constructor({ engine, sync, memory, stackTops }: FunctionPoolOptions) {
+    this.#state = { engine, sync, memory, functions: [] }
+    this.threads = stackTops.length + 1
+  }
+
+  /** Rejects with `internal` when a worker cannot be started or does not answer in time. */
+  static async start(options: FunctionPoolOptions): Promise<FunctionPool> {
+    const pool = new FunctionPool(options)
+    try {
+      await Promise.all(options.stackTops.map((_, index) => pool.#start(options, index)))
+      return pool
+    } catch (error) {
+      pool.dispose()
+      throw diedError(reasonOf(error))
+    }
+  }
+
+  /** Functions of a module get the next numbers, on every thread. */
+  add(code: WebAssembly.Module): void {
+    addFunctions(this.#state, code)
+    this.#post(() => ({ type: 'code', code }))
+  }
+
+  /**
+   * Runs the steps on all threads; `lists` has one for each, the caller's first. Returns when they are done.
+   * Throws `internal` when a thread died. After that, and after `dispose`, throws `disposed`.
+   */
+  run(lists: readonly StepList[]): void {
+    this.#check()
+    const { claims, count } = lists[0]!
+    new Int32Array(this.#state.memory.buffer).fill(0, claims / 4, claims / 4 + count)
+    this.#post((index) => ({ type: 'steps', list: lists[index + 1]! }))
+    let done = false
+    try {
+      done = runSteps(this.#state, lists[0]!, 0, this.threads)
+    } catch (cause) {
+      this.#die(reasonOf(cause))
+    }
+    if (!done) this.#die('another thread stopped answering')
+    this.#check()
+  }
+
+  dispose(): void {
+    this.#ended = true
+    this.#state.engine.poison(this.#state.sync)
+    for (const port of this.#ports.splice(0)) port.terminate()
+  }
+
+  #post(request: (index: number) => FunctionRequest): void {
+    for (const [index, port] of this.#ports.entries()) port.postMessage(request(index))
+  }
+
+  #check(): void {
+    const death = this.#death
+    this.#death = undefined
+    if (death !== undefined) throw diedError(death)
+    if (this.#ended) throw disposedError()
+  }
+
+  #die(reason: string): void {
+    if (this.#ended) return
+    this.#death = reason
+    this.dispose()
+  }
+
+  async #start(
+    { module, memory, sync, stackTops, startWorker }: FunctionPoolOptions,
+    index: number,
+  ): Promise<void> {
+    const port = startWorker()
+    this.#ports.push(port)
+    let timer: ReturnType<typeof setTimeout> | undefined
+    await new Promise<void>((resolve, reject) => {
+      const fail = (reason: string): void => {
+        reject(new Error(reason))
+        if (this.#ports.includes(port)) this.#die(reason)
+      }
+      timer = setTimeout(() => fail(`it did not start within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS)
+      port.onError(({ message }) => fail(message))
+      port.onMessage((reply) => {
+        if (reply.type === 'ready') resolve()
+        else fail(reply.type === 'failed' ? reply.message : `it said ${reply.type} out of turn`)
+      })
+      const thread = index + 1
+      const stackTop = stackTops[index]!
+      const { threads } = this
+      port.postMessage({ type: 'functions', module, memory, stackTop, sync, thread, threads })
+    }).finally(() => clearTimeout(timer))
+  }
+}

@@ -1,0 +1,50 @@
+// The part of a compute worker that runs a network's steps together with the thread that holds the network.
+import { reasonOf } from '../../base/errors.ts'
+import type { ComputeReply } from '../compute-thread.ts'
+import { instantiateEngine } from '../module.ts'
+import { addFunctions, runSteps, type StepList, type ThreadState } from './step-list.ts'
+
+/** From a pool to a compute worker. `functions` comes first, and only once. */
+export type FunctionRequest =
+  | {
+      readonly type: 'functions'
+      readonly module: WebAssembly.Module
+      readonly memory: WebAssembly.Memory
+      /** End of this thread's stack, which grows downward. */
+      readonly stackTop: number
+      readonly sync: number
+      readonly thread: number
+      readonly threads: number
+    }
+  /** Functions of a network, to be used by their numbers from now on. */
+  | { readonly type: 'code'; readonly code: WebAssembly.Module }
+  /** Takes part in one run. */
+  | { readonly type: 'steps'; readonly list: StepList }
+
+export const isFunctionRequest = <Other extends { readonly type: string }>(
+  request: Other | FunctionRequest,
+): request is FunctionRequest =>
+  request.type === 'functions' || request.type === 'code' || request.type === 'steps'
+
+/** Handles these requests. `post` sends replies to the pool. */
+export function functionThread(post: (reply: ComputeReply) => void): (request: FunctionRequest) => void {
+  let state: (ThreadState & { readonly thread: number; readonly threads: number }) | undefined
+  return (request) => {
+    try {
+      if (request.type === 'functions') {
+        const { module, memory, stackTop, sync, thread, threads } = request
+        const engine = instantiateEngine(module, memory)
+        engine.__stack_pointer.value = stackTop
+        state = { engine, functions: [], sync, memory, thread, threads }
+        post({ type: 'ready' })
+        return
+      }
+      if (state === undefined) throw new Error(`${request.type} came before functions`)
+      if (request.type === 'code') addFunctions(state, request.code)
+      else runSteps(state, request.list, state.thread, state.threads)
+    } catch (error) {
+      if (state !== undefined) state.engine.poison(state.sync)
+      post({ type: 'failed', message: reasonOf(error) })
+    }
+  }
+}

@@ -1,0 +1,71 @@
+// Runs a list of steps on several threads: functions that were made for one network, and ops of the engine.
+import { rowsAfter } from '../../abi/records.ts'
+import type { EngineExports } from '../module.ts'
+
+/** A function of a record's address and a range of its units. */
+export type StepFunction = (record: number, first: number, last: number) => void
+
+/** Words of a step in a list. `function`: its number, or ENGINE_OP. */
+export const STEP_ENTRY = { function: 0, record: 1, units: 2 } as const
+export const STEP_ENTRY_WORDS = 3
+export const ENGINE_OP = -1
+
+/** Addresses of what the threads of a run share, and of one thread's list. */
+export interface StepList {
+  /** Entries; each thread has its own, whose records have its own scratch memory. */
+  readonly entries: number
+  readonly count: number
+  /** One word for each step: units that were taken. */
+  readonly claims: number
+  /** An op without tiles, at whose end threads meet. */
+  readonly barrier: number
+}
+
+/** Units that a thread takes at once: a part of its share, so that a slow thread holds up nobody for long. */
+const PARTS = 4
+
+/** One thread's part; all threads of the pool run it at once. Returns false when the pool is poisoned. */
+export function runSteps(
+  { engine, functions, sync, memory }: ThreadState,
+  { entries, count, claims, barrier }: StepList,
+  thread: number,
+  threads: number,
+): boolean {
+  const words = new Int32Array(memory.buffer)
+  const meet = (op: number): boolean => engine.run(sync, op, rowsAfter(op), 0, 1, thread, threads) === 0
+  for (let step = 0; step < count; step++) {
+    const entry = entries / 4 + step * STEP_ENTRY_WORDS
+    const record = words[entry + STEP_ENTRY.record]!
+    const number = words[entry + STEP_ENTRY.function]!
+    if (number === ENGINE_OP) {
+      if (!meet(record)) return false
+      continue
+    }
+    const units = words[entry + STEP_ENTRY.units]!
+    const part = Math.ceil(units / (PARTS * threads))
+    for (;;) {
+      const first = Atomics.add(words, claims / 4 + step, part)
+      if (first >= units) break
+      functions[number]!(record, first, Math.min(units, first + part))
+    }
+    if (!meet(barrier)) return false
+  }
+  return true
+}
+
+export interface ThreadState {
+  readonly engine: EngineExports
+  /** In the order in which they were added. */
+  readonly functions: StepFunction[]
+  readonly sync: number
+  readonly memory: WebAssembly.Memory
+}
+
+/** Adds the functions of a module, which are exported as `f0`, `f1` and so on. */
+export function addFunctions(
+  { functions, memory }: Pick<ThreadState, 'functions' | 'memory'>,
+  code: WebAssembly.Module,
+): void {
+  const { exports } = new WebAssembly.Instance(code, { env: { memory } })
+  for (let index = 0; `f${index}` in exports; index++) functions.push(exports[`f${index}`] as StepFunction)
+}
