@@ -1,6 +1,7 @@
 // In: the built chat page on a phone. Out: whether a person can talk to the embedded model and find the
 // conversation again.
 import { expect, test } from '@playwright/test'
+import { violations } from '../violations.ts'
 import {
   answers,
   ask,
@@ -243,6 +244,34 @@ test('a chat that is longer than the context continues without its oldest turns'
   const [used, length] =
     (await page.locator('[data-stat=context]').innerText()).match(/\d+/g)?.map(Number) ?? []
   expect(used).toBeLessThanOrEqual(length ?? 0)
+
+  // A line says where the model's view begins, once, above a question, and is still there after a reload.
+  const line = page.getByText('The model no longer sees what is above.')
+  await expect(line).toHaveCount(1)
+  const seen = () =>
+    line.evaluate((element) => {
+      const { DOCUMENT_POSITION_FOLLOWING } = Node
+      const isBelow = (message: Element) =>
+        (element.compareDocumentPosition(message) & DOCUMENT_POSITION_FOLLOWING) > 0
+      return [...document.querySelectorAll('.message')].filter(isBelow).length
+    })
+  const count = await seen()
+  expect(count).toBeGreaterThan(1)
+  expect(count).toBeLessThan(18)
+  expect(count % 2).toBe(0)
+  await line.scrollIntoViewIfNeeded()
+  expect(await violations(page)).toEqual([])
+  await page.screenshot({ path: 'build/screens/unseen.png' })
+  await page.reload()
+  await ready(page)
+  expect(await seen()).toBe(count)
+  // An edit of what was said before makes the conversation short again.
+  await page.keyboard.press('Home')
+  await page.getByRole('button', { name: 'Edit', exact: true }).first().click()
+  await page.getByRole('textbox', { name: 'Edit your message' }).fill('Hello!')
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await ready(page)
+  await expect(line).toHaveCount(0)
 })
 
 test('one message that does not fit the context is refused in a sentence, and the next is answered', async ({

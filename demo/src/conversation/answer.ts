@@ -28,6 +28,7 @@ export interface Answer {
   readonly content: string
   readonly thoughts?: string
   readonly used?: readonly UsedTool[]
+  readonly seenFrom?: number
   readonly ending?: Ending
 }
 
@@ -59,8 +60,10 @@ export async function speakAnswer(
   let content = start
   let thoughts = begun?.thoughts ?? ''
   let used: readonly UsedTool[] = usedBefore
+  let seenFrom = 0
   const soFar = (): Answer => ({
     content,
+    ...(seenFrom > 0 && { seenFrom }),
     ...(thoughts !== '' && { thoughts }),
     ...(used.length > 0 && { used }),
   })
@@ -75,7 +78,9 @@ export async function speakAnswer(
   }
   const said = saidBefore(messages)
   try {
-    let result = await listen(await speaker.answer(id, messages, settings, begun), stop, listener)
+    const generation = await speaker.answer(id, messages, settings, begun)
+    seenFrom = speaker.seenFrom
+    let result = await listen(generation, stop, listener)
     let says: string | undefined
     for (let calls = result.toolCalls ?? []; calls.length > 0; calls = result.toolCalls ?? []) {
       if (stop.aborted || used.length >= MOST_TOOLS) break

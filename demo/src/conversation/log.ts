@@ -1,9 +1,9 @@
 // The log. In: a conversation. Out: its messages, with the growing end in view until the person scrolls up.
-import { html, LitElement, type nothing, type PropertyValues, type TemplateResult } from 'lit'
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit'
 import { keyed } from 'lit/directives/keyed.js'
 import { repeat } from 'lit/directives/repeat.js'
 import { Log } from '../../../src/chat-ui/log.ts'
-import { allWords, Speaks } from '../words/words.ts'
+import { allWords, Speaks, t } from '../words/words.ts'
 import type { ChatMessage, MessageActs } from './message.ts'
 import { Opening } from './opening.ts'
 import { Repaint } from './render/repaint.ts'
@@ -77,6 +77,7 @@ export class ChatLog extends LitElement {
     const { id, messages } = this.conversation
     const isMixed = this.#isMixed
     const places = [...messages.keys()].slice(this.#opening.first)
+    const seenFrom = messages.findLast(({ model }) => model !== undefined)?.seenFrom || -1
     return this.#log.view({
       words: allWords(),
       role: 'main',
@@ -86,7 +87,7 @@ export class ChatLog extends LitElement {
           ? this.welcome
           : keyed(
               id,
-              repeat(places, String, (index) => this.#message(index, isMixed)),
+              repeat(places, String, (index) => this.#message(index, isMixed, index === seenFrom)),
             ),
     })
   }
@@ -96,10 +97,11 @@ export class ChatLog extends LitElement {
     return this.conversation.messages.some(({ model }) => model !== undefined && model !== this.model)
   }
 
-  #message(index: number, isMixed: boolean): TemplateResult {
+  /** `isFirstSeen`: the model no longer reads what is above. */
+  #message(index: number, isMixed: boolean, isFirstSeen: boolean): TemplateResult {
     const { messages } = this.conversation
     const isLast = index === messages.length - 1
-    return html`<chat-message .message=${messages[index]} ?mixed=${isMixed} ?last=${isLast} ?busy=${this.busy || this.streaming}
+    return html`${isFirstSeen ? html`<p class="unseen">${t('unseen')}</p>` : nothing}<chat-message .message=${messages[index]} ?mixed=${isMixed} ?last=${isLast} ?busy=${this.busy || this.streaming}
       ?streaming=${this.streaming && isLast} .tail=${this.#opening.tail(index)}
       .index=${index} .acts=${this.acts}></chat-message>`
   }
@@ -161,7 +163,7 @@ export class ChatLog extends LitElement {
   /** Messages render themselves. The log is complete when the newest message is. */
   protected override async getUpdateComplete(): Promise<boolean> {
     const isComplete = await super.getUpdateComplete()
-    await this.querySelector<LitElement>('.log-inside > :last-of-type')?.updateComplete
+    await this.querySelector<LitElement>('.log-inside > chat-message:last-of-type')?.updateComplete
     return isComplete
   }
 }

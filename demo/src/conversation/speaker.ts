@@ -37,6 +37,11 @@ export class Speaker {
     this.#knowsTools = knowsTools
   }
 
+  /** Index of the first message that the last answer was given to. */
+  get seenFrom(): number {
+    return this.#first
+  }
+
   get contextUsed(): number {
     return this.#session?.contextUsed ?? 0
   }

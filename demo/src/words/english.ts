@@ -21,6 +21,7 @@ export const ENGLISH = {
   endingCancelled: 'Stopped',
   endingLength: 'Reached the length limit',
   endingInterrupted: 'Interrupted',
+  unseen: 'The model no longer sees what is above.',
   model: 'Model',
   edit: 'Edit',
   answer: 'Answer',

@@ -28,6 +28,7 @@ export const HEBREW: Words = {
   endingLength: 'הגיעה למגבלת האורך',
   endingInterrupted: 'נקטעה',
   you: 'את/ה',
+  unseen: 'המודל כבר אינו רואה את מה שלמעלה.',
   model: 'המודל',
   copy: 'העתקה',
   copied: 'הועתק',

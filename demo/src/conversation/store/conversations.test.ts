@@ -70,7 +70,7 @@ describe('a record of the database', () => {
     updated: 5,
     messages: [
       { role: 'user', content: 'Hello' },
-      { role: 'assistant', content: 'Hi', ending: 'length', model: 'a.gguf' },
+      { role: 'assistant', content: 'Hi', ending: 'length', model: 'a.gguf', seenFrom: 2 },
     ],
   }
 

@@ -13,6 +13,8 @@ export interface StoredMessage {
   readonly ending?: Ending
   /** Name of the model that answered. Absent for questions. */
   readonly model?: string
+  /** Index of the first message that the model read for the answer. Absent: it read all. */
+  readonly seenFrom?: number
   /** Tools that were used for the answer, in order. Absent if there were none. */
   readonly used?: readonly UsedTool[]
   /** Other versions of this message, oldest first, each with what followed it. */
@@ -68,12 +70,14 @@ function isUsedTool(value: unknown): value is UsedTool {
   return texts.every((text) => typeof text === 'string') && typeof given === 'object' && given !== null
 }
 
+/** No conversation has as many. */
+const MOST_MESSAGES = 2 ** 32
 /** Versions within versions, which a damaged record may nest without end. */
 const MOST_DEPTH = 32
 
 function readMessages(messages: readonly unknown[], depth: number): StoredMessage[] {
   return messages.flatMap((message): StoredMessage[] => {
-    const { role, content, thoughts, ending, model, used, others, place } = fields(message)
+    const { role, content, thoughts, ending, model, seenFrom, used, others, place } = fields(message)
     if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
     const versions = depth < MOST_DEPTH && Array.isArray(others) ? others.filter(Array.isArray) : []
     const read = versions.map((version) => readMessages(version, depth + 1))
@@ -86,6 +90,7 @@ function readMessages(messages: readonly unknown[], depth: number): StoredMessag
         ...(ENDINGS.includes(ending) && { ending: ending as Ending }),
         ...(typeof model === 'string' && model !== '' && { model }),
         ...(typeof thoughts === 'string' && { thoughts }),
+        ...(isBelow(seenFrom, MOST_MESSAGES) && { seenFrom }),
         ...(tools.length > 0 && { used: tools }),
         ...(whole.length > 0 && { others: whole }),
         ...(isBelow(place, whole.length) && { place }),
