@@ -224,7 +224,7 @@ export class ChatApp extends LitElement {
   #dialogs(): TemplateResult {
     const chat = this.#chat
     return html`<conversation-drawer .conversations=${chat.conversations} current=${chat.conversation.id}
-        .removed=${chat.removed} .acts=${this.#listActs}></conversation-drawer>
+        .removed=${chat.removed} ?unkept=${!chat.keeps} .acts=${this.#listActs}></conversation-drawer>
       <models-dialog .current=${chat.model.shown}
         @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
       <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
@@ -241,7 +241,7 @@ export class ChatApp extends LitElement {
     return html`<nav class="side" aria-label=${t('conversations')}>
       <div class="brand">${logo()}<span>Halfbyte</span></div>
       <conversation-list .conversations=${conversations} current=${conversation.id}
-        .removed=${chat.removed} .acts=${this.#listActs}></conversation-list>
+        .removed=${chat.removed} ?unkept=${!chat.keeps} .acts=${this.#listActs}></conversation-list>
     </nav>`
   }
 

@@ -44,3 +44,16 @@ test('each conversation keeps its own, other instructions read it again, and wha
   await page.getByRole('button', { name: /^Delete.*Hello!/ }).click()
   await expect.poll(() => kept(page)).toBe(1)
 })
+
+test('where the browser refuses storage, the list says how long conversations last', async ({ page }) => {
+  await page.addInitScript(() => {
+    IDBFactory.prototype.open = () => {
+      throw new DOMException('refused', 'SecurityError')
+    }
+  })
+  await openChat(page)
+  await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+  const drawer = page.getByRole('dialog', { name: 'Conversations' })
+  await expect(drawer).toContainText('This browser keeps nothing of this page.')
+  await expect(drawer).not.toContainText('kept here')
+})

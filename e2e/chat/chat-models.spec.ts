@@ -6,6 +6,7 @@ import { LLAMA_1B } from '../../bench/shapes.ts'
 import { hollowModel } from '../../test/conformance/testing/writers/hollow-model.ts'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
+import { violations } from '../violations.ts'
 import {
   answers,
   ask,
@@ -13,6 +14,7 @@ import {
   loadingLine,
   openChat,
   openModels,
+  overflowing,
   ready,
   say,
   set,
@@ -330,6 +332,11 @@ test('an address that cannot be had is refused with a sentence, and is not loade
   await expect(page.getByRole('alert')).toContainText('nowhere.gguf does not exist on the server.')
   await loadAddress(page, `${server.address}broken.gguf`)
   await expect(page.getByRole('alert')).toContainText('broken.gguf')
+  // What is no model leaves nothing on the device, and is not listed.
+  await expect.poll(() => storedFiles(page)).toBe(0)
+  await openModels(page)
+  await expect(page.getByRole('dialog').getByText('broken.gguf')).toHaveCount(0)
+  await page.keyboard.press('Escape')
   await page.reload()
   await ready(page)
   await expect(modelName(page)).toContainText('Halfbyte Stories')
@@ -351,11 +358,21 @@ test('hopeless addresses are refused without a try, and a device without a netwo
     await expect(page.getByRole('button', { name: 'Try again' })).toHaveCount(0)
   }
   await context.setOffline(true)
-  await loadAddress(page, `${server.address}tiny.hbm`)
+  // It is known at once: nothing is asked for, and nothing is waited for.
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url()))
+  await loadAddress(page, 'https://models.example/tiny.hbm')
   await expect(page.getByRole('alert')).toContainText('This device is offline')
+  expect(asked.filter((address) => address.includes('models.example'))).toEqual([])
+  await page.screenshot({ path: 'build/screens/offline-load.png' })
+  // What could be on this device is tried, and goes on by itself when there is a connection.
+  await loadAddress(page, `${server.address}tiny.hbm`)
+  await expect(page.getByRole('alert')).toContainText(
+    'The load goes on by itself when the connection is back',
+  )
   await context.setOffline(false)
-  await page.getByRole('button', { name: 'Try again' }).click()
   await expect(modelName(page)).toContainText('tiny.hbm')
+  await ready(page)
 })
 
 test('a repository of the hub is loaded by its name, and one that cannot be had says what it was taken for', async ({
@@ -386,7 +403,24 @@ test('where storage is full, the models used longest ago make room with one tap'
     session.send('Storage.overrideQuotaForOrigin', { origin: new URL(page.url()).origin, quotaSize })
   await quota(200_000)
   await loadAddress(page, `${server.address}tiny.hbm`)
-  await expect(page.getByRole('alert')).toContainText('of storage but')
+  await expect(page.getByRole('alert')).toContainText(
+    /^1\.6 MB of storage are needed, (?:but only [\d.]+ [kKM]?B are free|which the browser does not give)\./,
+  )
+  expect(await overflowing(page)).toEqual([])
+  expect(await violations(page)).toEqual([])
+  await page.screenshot({ path: 'build/screens/storage-full.png' })
+  // Without storing it, the model answers, and the page does not say that it is kept.
+  await page.getByRole('button', { name: 'Load without keeping it' }).click()
+  await ready(page)
+  await expect(modelName(page)).toContainText('tiny.hbm')
+  await ask(page, 'Hello!')
+  await openModels(page)
+  await expect(page.getByRole('dialog').getByText('tiny.hbm')).toHaveCount(0)
+  await page.getByRole('button', { name: /^Halfbyte Stories/ }).click()
+  await ready(page)
+  await expect(modelName(page)).toContainText('Halfbyte Stories')
+  await loadAddress(page, `${server.address}tiny.hbm`)
+  await expect(page.getByRole('alert')).toContainText('of storage are needed')
   await quota(1e9)
   await page.getByRole('button', { name: 'Remove models used longest ago' }).click()
   await ready(page)

@@ -1,7 +1,7 @@
 // In: the built chat page where it is not isolated, not secure, or offline. Out: whether it still answers.
 import { networkInterfaces } from 'node:os'
 import { expect, type Page, test } from '@playwright/test'
-import { answers, ask, openChat, ready, set } from './chat-page.ts'
+import { answers, ask, openChat, openModels, ready, set } from './chat-page.ts'
 
 /** The second server of the configuration sends no COOP and COEP. */
 const notIsolated = (baseURL: string | undefined) => {
@@ -104,6 +104,11 @@ test('over plain HTTP, where there is no secure context, it answers and copies',
   try {
     const { problems } = await openChat(page, `http://${host}:${port}/`)
     expect(await page.evaluate(() => isSecureContext)).toBe(false)
+    // Nothing is said to be kept that cannot be.
+    await openModels(page)
+    await expect(page.getByRole('dialog')).toContainText('It is downloaded at each visit')
+    await expect(page.getByRole('dialog')).not.toContainText('kept on this device')
+    await page.keyboard.press('Escape')
     await answersHere(page)
     await page.getByRole('button', { name: 'Copy', exact: true }).last().click()
     await expect(page.getByRole('button', { name: 'Copied' })).toBeVisible()

@@ -52,6 +52,11 @@ export class Chat extends Conversations {
   #spoken: Promise<void> = Promise.resolve()
   #stopping = new AbortController()
 
+  /** True if conversations stay on this device. */
+  get keeps(): boolean {
+    return !this.store.isRefused
+  }
+
   get answered(): Promise<void> {
     return this.#answered
   }
@@ -70,6 +75,10 @@ export class Chat extends Conversations {
   constructor() {
     super()
     this.model.idle = () => this.#spoken
+    window.addEventListener('online', () => {
+      const { phase, choice } = this.model
+      if (phase.name === 'failed' && phase.isOffline) void this.load(choice)
+    })
   }
 
   /** Brings back the newest conversation and the last model. */
@@ -88,12 +97,12 @@ export class Chat extends Conversations {
 
   /**
    * Replaces the loaded model, which answers until the new one can. `unasked`: loads it even if it does not
-   * seem to fit.
+   * seem to fit. `isKept`: whether its files stay on this device.
    */
-  async load(choice: ModelChoice, unasked = false): Promise<void> {
+  async load(choice: ModelChoice, unasked = false, isKept?: boolean): Promise<void> {
     this.problem = undefined
     this.lost = undefined
-    await this.model.load(choice, this.settings, unasked)
+    await this.model.load(choice, this.settings, unasked, isKept)
     const { engine } = this.model
     if (engine === undefined || engine === this.#speaker?.engine) return
     this.#speaker = new Speaker(engine, usesTools(this.model.shown))
@@ -107,6 +116,11 @@ export class Chat extends Conversations {
 
   async reload(): Promise<void> {
     await this.load(this.model.choice, true)
+  }
+
+  /** Loads the chosen model and stores nothing of it. */
+  async loadUnkept(): Promise<void> {
+    await this.load(this.model.choice, true, false)
   }
 
   /** Loads the model that did not fit, with settings that make it fit. */

@@ -38,6 +38,18 @@ describe('in Hebrew', () => {
     vi.stubGlobal('document', { documentElement: { lang: 'he' } })
     await speak('he')
   })
+  test('a full storage is told in sizes that people read, in English too', async () => {
+    await speak('en')
+    const text = (detail: Record<string, number>) =>
+      explain(new HalfbyteError('storage-full', 'the model needs 5e8 bytes of storage', detail)).text
+    expect(text({ size: 5e8, free: 2e6 })).toMatch(
+      /^500 MB of storage are needed, but only 2\.0 MB are free\. /,
+    )
+    expect(text({ size: 5e8, free: 0 })).toContain('only 0.0 MB are free')
+    expect(text({ size: 5e8 })).toContain('500 MB of storage are needed, which the browser does not give.')
+    expect(text({ size: 0 })).toMatch(/^The storage of this device is full\. /)
+  })
+
   afterEach(async () => {
     await speak('en')
     vi.unstubAllGlobals()

@@ -51,22 +51,34 @@ export function hopeless(address: string): string | undefined {
   if (!['https:', 'http:', 'blob:', 'data:'].includes(url.protocol)) {
     return t('noPage', { address })
   }
-  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
-  if (url.protocol === 'http:' && location.protocol === 'https:' && !isLocal) {
+  if (url.protocol === 'http:' && location.protocol === 'https:' && !isLocal(url)) {
     return t('notSecure', { address })
   }
   return undefined
 }
 
+const isLocal = ({ hostname }: URL): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
+
+/** False for an address of this device. */
+export function needsNetwork(address: string): boolean {
+  if (parseHubAddress(address) !== undefined) return true
+  const url = new URL(address, document.baseURI)
+  return url.protocol.startsWith('http') && !isLocal(url)
+}
+
+/** Why a load failed. Without a network it goes on by itself later. */
+export const explainLoad = (error: unknown): Explained =>
+  isOffline(error) ? { text: t('offlineLoad'), details: reasonOf(error) } : explain(error)
+
 const IN_BYTES = /bytes$|^(?:size|free|loaded|total)$/i
 
-/** What a sentence can name. A size of 0 is one that nobody told. */
+/** What a sentence can name. A size of 0 is one that nobody told; nothing may be free. */
 const valuesOf = ({ detail }: HalfbyteError): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(detail).flatMap(([name, value]) => {
       if (typeof value === 'string') return [[name, value]]
-      if (typeof value !== 'number' || value === 0) return []
-      return [[name, IN_BYTES.test(name) ? bytes(value) : value]]
+      if (typeof value !== 'number' || (value === 0 && name !== 'free')) return []
+      return [[name, IN_BYTES.test(name) ? bytes(Math.max(0, value)) : value]]
     }),
   )
 

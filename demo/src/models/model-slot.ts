@@ -1,23 +1,31 @@
 // The model slot. In: which model to load, and how. Out: its engine, loading progress, and the reason for a
 // failure.
+
+import { isOffline } from '../../../src/chat-ui/texts.ts'
 import {
   Engine,
-  type HalfbyteError,
+  HalfbyteError,
   isHalfbyteError,
   type LoadProgress,
   type ModelSource,
   type ProbeReport,
   type Smaller,
   storedBytes,
+  unstore,
 } from '../../../src/index.ts'
-import { rememberAddress, rememberChoice } from '../conversation/store/remember.ts'
+import {
+  forgetAddress,
+  recentAddresses,
+  rememberAddress,
+  rememberChoice,
+} from '../conversation/store/remember.ts'
 import { DEFAULT_SETTINGS, type EngineSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
 import { bytes } from '../shell/units.ts'
 import { t } from '../words/words.ts'
 import { embeddedFile } from './early.ts'
 import type { ModelChoice } from './embedded.ts'
-import { type Explained, explain, hopeless } from './explain.ts'
+import { type Explained, explain, explainLoad, hopeless, needsNetwork } from './explain.ts'
 import { lastChoice } from './last-choice.ts'
 import { choiceName, choiceSource } from './models.ts'
 import { canStay, tryOut } from './successor.ts'
@@ -38,9 +46,15 @@ export type Phase =
   | { readonly name: 'ready' }
   /**
    * `lacks`: missing bytes of storage, if that was the reason. `isHopeless`: another try would fail in the
-   * same way.
+   * same way. `isOffline`: the network was the reason.
    */
-  | { readonly name: 'failed'; readonly why: Explained; readonly lacks?: number; readonly isHopeless?: true }
+  | {
+      readonly name: 'failed'
+      readonly why: Explained
+      readonly lacks?: number
+      readonly isHopeless?: true
+      readonly isOffline?: boolean
+    }
 
 /** What is known of a model that fits before it is downloaded. */
 export type Verdict = Pick<ProbeReport, 'neededBytes' | 'decodeTokensPerSecond'>
@@ -50,6 +64,8 @@ export interface Used {
   readonly engine: Engine
   readonly choice: ModelChoice
   readonly settings: EngineSettings
+  /** False if its files were not kept on this device. */
+  readonly isKept: boolean
 }
 
 /**
@@ -92,10 +108,16 @@ export class ModelSlot {
   }
 
   /** Replaces the loaded model. Never rejects: a failure becomes the phase, and the model in use stays. */
-  async load(choice: ModelChoice, settings: EngineSettings, unasked: boolean): Promise<void> {
+  async load(
+    choice: ModelChoice,
+    settings: EngineSettings,
+    unasked: boolean,
+    isKept = this.used?.choice !== choice || this.used.isKept,
+  ): Promise<void> {
     this.#loading?.abort()
     const loading = new AbortController()
     this.#loading = loading
+    const isNew = choice.kind === 'address' && !recentAddresses().includes(choice.address)
     this.choice = choice
     const before = this.used
     const never = choice.kind === 'address' ? hopeless(choice.address) : undefined
@@ -108,30 +130,32 @@ export class ModelSlot {
       await nextTask()
       // Embedded models are small, so checking the header is not worth a request.
       const isSmall = unasked || choice.kind === 'embedded'
+      if (await lacksNetwork(choice)) throw new HalfbyteError('network', 'this device is offline')
       const verdict = isSmall ? undefined : await this.#fits(choice, settings, loading.signal)
       if (verdict === false) return
       if (before !== undefined && !(await canStay(before.engine)))
         await this.#vacate(choice, settings, loading)
       if (loading.signal.aborted) return
       this.#enter({ name: 'loading', progress: undefined, verdict })
-      const engine = await this.#open(choice, settings, loading)
+      const engine = await this.#open({ choice, settings, isKept }, loading)
       if (before !== undefined) await this.#replace(engine, loading.signal)
       if (loading.signal.aborted) return await engine.dispose()
-      rememberChoice(choice)
-      this.#use({ engine, choice, settings })
+      if (isKept) rememberChoice(choice)
+      this.#use({ engine, choice, settings, isKept })
     } catch (error) {
       if (loading.signal.aborted) return
+      if (isNew && isNoModel(error)) await forget(choice)
       await this.#fall(error)
     }
   }
 
   /** Loads an engine; where two have no room, in the place of the one in use. */
-  async #open(choice: ModelChoice, settings: EngineSettings, loading: AbortController): Promise<Engine> {
+  async #open({ choice, settings, isKept }: Omit<Used, 'engine'>, loading: AbortController): Promise<Engine> {
     const onProgress = (progress: LoadProgress) => {
       if (loading.signal.aborted || this.phase.name !== 'loading') return
       const isFirst = progress.phase === 'download' && this.phase.progress?.phase !== 'download'
       // A page that is closed now leaves a part of the file on this device.
-      if (isFirst) rememberAddress(choice)
+      if (isFirst && isKept) rememberAddress(choice)
       this.phase = { ...this.phase, checking: undefined, progress }
       this.#progressed()
     }
@@ -142,7 +166,7 @@ export class ModelSlot {
         ...loadOptions(settings),
         ...(choice.kind === 'embedded' && { stateBytes: choice.stateBytes }),
         // The browser's HTTP cache already keeps it.
-        cache: choice.kind === 'embedded' ? 'none' : 'opfs',
+        cache: choice.kind === 'embedded' || !isKept ? 'none' : 'opfs',
         onProgress,
       })
     try {
@@ -196,9 +220,14 @@ export class ModelSlot {
 
   /** Says why a load failed. */
   async #fall(error: unknown): Promise<void> {
-    const why = explain(error)
+    const why = explainLoad(error)
     const isFull = isHalfbyteError(error) && error.code === 'storage-full'
-    const failed: Phase = { name: 'failed', why, ...(isFull && { lacks: Number(error.detail['size']) }) }
+    const failed: Phase = {
+      name: 'failed',
+      why,
+      isOffline: isOffline(error),
+      ...(isFull && { lacks: Number(error.detail['size']) }),
+    }
     const wanted = this.choice
     await this.#comeBack(why)
     if (this.choice !== wanted && this.choice !== this.used?.choice) return
@@ -216,7 +245,7 @@ export class ModelSlot {
     this.#loading = loading
     this.#enter({ name: 'loading', progress: undefined, ...(why !== undefined && { after: why }) })
     try {
-      const engine = await this.#open(last.choice, last.settings, loading)
+      const engine = await this.#open(last, loading)
       if (loading.signal.aborted) await engine.dispose()
       else this.#use({ ...last, engine })
     } catch (error) {
@@ -301,6 +330,24 @@ export class ModelSlot {
     if (phase.name !== 'loading') this.#settle()
     this.#changed()
   }
+}
+
+/** True for what is neither on this device nor within its reach. */
+const lacksNetwork = async (choice: ModelChoice): Promise<boolean> =>
+  choice.kind === 'address' &&
+  navigator.onLine === false &&
+  needsNetwork(choice.address) &&
+  (await storedBytes(choice.address).catch(() => 0)) === 0
+
+/** True if what was loaded is not a model, or not one of a kind that is known. */
+const isNoModel = (error: unknown): boolean =>
+  isHalfbyteError(error) && ['format', 'architecture'].includes(error.code)
+
+/** Leaves nothing of a model on this device. */
+async function forget(choice: ModelChoice): Promise<void> {
+  if (choice.kind !== 'address') return
+  forgetAddress(choice.address)
+  await unstore(choice.address).catch(() => undefined)
 }
 
 /**

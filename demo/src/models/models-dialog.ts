@@ -73,7 +73,7 @@ export class ModelsDialog extends Modal {
             placeholder="https://…/model.gguf" aria-describedby="address-hint" />
           <button class="primary">${t('load')}</button>
         </div>
-        <p class="hint" id="address-hint">${t('addressMore')}</p>
+        <p class="hint" id="address-hint">${t('addressMore')} ${t(canKeep() ? 'addressKept' : 'addressUnkept')}</p>
       </form>`,
       html`<label class="over" for="files">${t('device')}</label>
       <label class="pick">
@@ -148,5 +148,8 @@ export class ModelsDialog extends Modal {
     this.dispatchEvent(new CustomEvent('model', { detail: choice }))
   }
 }
+
+/** Whether the browser has files for this page. Without encryption it has none. */
+const canKeep = (): boolean => navigator.storage?.getDirectory !== undefined
 
 customElements.define('models-dialog', ModelsDialog)

@@ -28,7 +28,7 @@ export function renderNotice(chat: Chat, larger: () => void): TemplateResult | t
       return html`<div class="notice error">
         ${reason(phase.why)}
         <div class="row">
-          ${roomButton(chat, phase.lacks)}${phase.isHopeless ? nothing : loadButton(chat, t('tryAgain'))}${otherButton(chat)}
+          ${phase.lacks === undefined ? nothing : roomButtons(chat, phase.lacks)}${phase.isHopeless ? nothing : loadButton(chat, t('tryAgain'))}${otherButton(chat)}
         </div>
       </div>`
     case 'empty':
@@ -88,11 +88,11 @@ function loadButton(chat: Chat, label: string): TemplateResult {
   return html`<button class="outline" @click=${() => void chat.reload()}>${label}</button>`
 }
 
-function roomButton(chat: Chat, lacks: number | undefined): TemplateResult | typeof nothing {
-  if (lacks === undefined) return nothing
+function roomButtons(chat: Chat, lacks: number): TemplateResult {
   return html`<button class="outline" @click=${() => void chat.makeRoom(lacks)}>
-    ${t('makeRoom')}
-  </button>`
+      ${t('makeRoom')}
+    </button>
+    <button class="outline" @click=${() => void chat.loadUnkept()}>${t('loadUnkept')}</button>`
 }
 
 function smallerButton(chat: Chat, smaller: Smaller | undefined): TemplateResult | typeof nothing {

@@ -11,11 +11,13 @@ export class ConversationDrawer extends Modal {
     conversations: { attribute: false },
     current: { type: String },
     removed: { attribute: false },
+    unkept: { type: Boolean },
     acts: { attribute: false },
   }
   declare conversations: readonly Conversation[]
   declare current: string
   declare removed: Conversation | undefined
+  declare unkept: boolean
   declare acts: ListActs
   protected override heading = 'conversations' as const
   protected override kind = 'drawer'
@@ -23,7 +25,7 @@ export class ConversationDrawer extends Modal {
   protected override pieces(): readonly TemplateResult[] {
     return [
       html`<conversation-list .conversations=${this.conversations} current=${this.current} .removed=${this.removed}
-        .acts=${this.#acts}></conversation-list>`,
+        ?unkept=${this.unkept} .acts=${this.#acts}></conversation-list>`,
     ]
   }
 

@@ -48,6 +48,7 @@ export const ENGLISH = {
   search: 'Search conversations',
   searchHint: 'Search',
   noConversations: 'Your conversations are kept here, on this device.',
+  unkeptConversations: 'This browser keeps nothing of this page. Conversations last until it is closed.',
   found: '{found} of {all} conversations',
   deleted: 'Deleted',
   undoMore: 'Undo: bring back {title}',
@@ -82,6 +83,7 @@ export const ENGLISH = {
     'A part of this page could not be loaded. The page was updated meanwhile, or there is no connection. Reload the page to go on; your conversations stay on this device.',
   reloadPage: 'Reload the page',
   makeRoom: 'Remove models used longest ago',
+  loadUnkept: 'Load without keeping it',
   loadWith: 'Load with {ways}',
   wayContext: 'a context of {count} tokens',
   wayMemory: '8-bit conversation memory',
@@ -117,7 +119,10 @@ export const ENGLISH = {
   address: 'From an address',
   load: 'Load',
   addressMore:
-    'A .gguf or .hbm file, a folder of safetensors that ends with a slash, or owner/name or owner/name:file of the Hugging Face hub. It is downloaded once and kept on this device; a download that was cut off goes on where it stopped.',
+    'A .gguf or .hbm file, a folder of safetensors that ends with a slash, or owner/name or owner/name:file of the Hugging Face hub.',
+  addressKept:
+    'It is downloaded once and kept on this device; a download that was cut off goes on where it stopped.',
+  addressUnkept: 'It is downloaded at each visit, because this browser keeps no files of this page.',
   device: 'From this device',
   files: 'Choose files',
   filesMore:
@@ -146,7 +151,7 @@ export const ENGLISH = {
   'step-format': 'The file may be damaged or incomplete: fetch it again, or choose another one.',
   'step-architecture': 'Choose another file of this model, or another model.',
   'step-out-of-memory': 'Close other tabs, choose a smaller model, or set a shorter context in the settings.',
-  'step-storage-full': 'Remove a model that you no longer use.',
+  'step-storage-full': 'Remove a model that you no longer use, or load this one without keeping it.',
   'step-context-overflow': 'Shorten the message, or set a longer context in the settings.',
   'step-disposed': 'Load the model again.',
   'step-internal': 'Load the model again. If this happens again, please report the details.',
@@ -157,6 +162,8 @@ export const ENGLISH = {
   longMessageHere:
     'This model reads about {most} characters of one message with the context that is set, and yours has {count}. Shorten it, set a longer context, or choose a larger model.',
   offline: 'This device is offline. Models that are stored on it can be used.',
+  offlineLoad:
+    'This device is offline. The load goes on by itself when the connection is back; models that are stored here can be used.',
   noAddress: '{address} is not an address. One looks like https://example.com/model.gguf.',
   noPage:
     '{address} cannot be loaded by a page. Use an address that starts with https://, or choose the file from this device.',
@@ -287,6 +294,15 @@ export const ENGLISH = {
   tooLong: '{name} has {size}; a file may have {most}. Attach a part of it.',
   noText: '{name} is not a text file. Attach files of plain text.',
   drop: 'Drop a model to load it, or text to attach it',
+} as const
+
+/** Messages of the library that count in bytes. */
+export const ENGLISH_REASONS = {
+  'storage-full': [
+    '{size} of storage are needed, but only {free} are free.',
+    '{size} of storage are needed, which the browser does not give.',
+    'The storage of this device is full.',
+  ],
 } as const
 
 export type Words = { readonly [Name in keyof typeof ENGLISH]: string }

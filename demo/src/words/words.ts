@@ -2,7 +2,7 @@
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 import { fill } from '../../../src/chat-ui/texts.ts'
 import type { EngineNote, ErrorCode, NoteCode } from '../../../src/index.ts'
-import { ENGLISH, type Words } from './english.ts'
+import { ENGLISH, ENGLISH_REASONS, type Words } from './english.ts'
 
 export type Language = 'en' | 'he'
 export type Word = keyof Words
@@ -18,13 +18,13 @@ export type Notes = Readonly<Record<NoteCode, string>>
 
 interface Catalogue {
   readonly words: Words
-  /** Undefined for English, in which the library writes its messages. */
-  readonly reasons: Reasons | undefined
+  /** Without those whose English messages of the library are for people, too. */
+  readonly reasons: Partial<Reasons>
   /** Undefined for English. A code of a later library is missing from them. */
   readonly notes: Partial<Notes> | undefined
 }
 
-const IN_ENGLISH: Catalogue = { words: ENGLISH, reasons: undefined, notes: undefined }
+const IN_ENGLISH: Catalogue = { words: ENGLISH, reasons: ENGLISH_REASONS, notes: undefined }
 /** Every language but English loads when it is used. */
 const OTHERS: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Catalogue>>> = {
   he: async () => {
@@ -56,7 +56,7 @@ export const reason = (
   code: ErrorCode,
   values: Readonly<Record<string, string | number>>,
 ): string | undefined =>
-  catalogue.reasons?.[code].map((text) => fill(text, values)).find((text) => !/\{\w+\}/.test(text))
+  catalogue.reasons[code]?.map((text) => fill(text, values)).find((text) => !/\{\w+\}/.test(text))
 
 /**
  * A note of an engine in the page's language, or the library's sentence where the language lacks its code.

@@ -28,6 +28,7 @@ export class ConversationList extends LitElement {
     conversations: { attribute: false },
     current: { type: String },
     removed: { attribute: false },
+    unkept: { type: Boolean },
     acts: { attribute: false },
     query: { state: true },
     chosen: { state: true },
@@ -37,6 +38,8 @@ export class ConversationList extends LitElement {
   declare current: string
   /** The conversation that was removed last. Its row offers to bring it back. */
   declare removed: Conversation | undefined
+  /** True if the browser keeps nothing of the page. */
+  declare unkept: boolean
   declare acts: ListActs
   declare query: string
   /** The conversation whose actions are shown, or whose title is edited. */
@@ -73,7 +76,7 @@ export class ConversationList extends LitElement {
         ({ name, conversations: members }) => html`<div class="group" aria-hidden="true">${name}</div>
           <ul class="list" aria-label=${name}>${members.map((conversation) => this.#row(conversation))}</ul>`,
       )}
-      ${all.length === 0 ? html`<p class="hint">${t('noConversations')}</p>` : nothing}
+      ${all.length === 0 ? html`<p class="hint">${t(this.unkept ? 'unkeptConversations' : 'noConversations')}</p>` : nothing}
       <p class="hint" role="status">${query === '' ? '' : t('found', { found: found.length, all: all.length })}</p>
       ${this.#foot()}
     `

@@ -29,6 +29,9 @@ export class ConversationStore {
   /** The conversation that this page removed last, which can be brought back until it closes. */
   removed: Conversation | undefined
 
+  /** True if the browser refuses storage. Known once it is open. */
+  isRefused = false
+
   /** Called when another tab has changed a conversation, or removed it. */
   changedElsewhere: (id: string, conversation: Conversation | undefined) => void = () => undefined
 
@@ -48,6 +51,7 @@ export class ConversationStore {
   /** Reads what is stored. */
   async open(): Promise<void> {
     const database = await this.#database
+    this.isRefused = database === undefined
     const stored = await database?.getAll('conversations').catch(() => [])
     for (const record of stored ?? []) this.#learn(record)
     this.#mark()
