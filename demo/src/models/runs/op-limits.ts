@@ -15,7 +15,7 @@ type State =
   | { readonly phase: 'failed'; readonly why: string }
 
 /** Fires `measured` with the steps. */
-export class OpLimits extends LitElement {
+class OpLimits extends LitElement {
   static override properties = {
     used: { attribute: false },
     weightBytes: { attribute: false },
@@ -104,3 +104,5 @@ function renderStep(step: StepAnalysis): TemplateResult {
     )}</tbody>
   </table>`
 }
+
+customElements.define('op-limits', OpLimits)

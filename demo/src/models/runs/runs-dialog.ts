@@ -19,7 +19,6 @@ import {
   readRate,
   report,
 } from './how-it-runs.ts'
-import { OpLimits } from './op-limits.ts'
 
 /** How long the button shows that it has copied, in milliseconds. */
 const COPIED_MS = 1500
@@ -48,6 +47,8 @@ export class RunsDialog extends Modal {
 
   override async open(): Promise<void> {
     this.copied = false
+    // Few people measure, so this is no part of what every visit fetches. Without it the rest is shown.
+    void import('./op-limits.ts').catch(() => undefined)
     this.memory = await this.used?.engine.memory().catch(() => undefined)
     await super.open()
   }
@@ -105,5 +106,4 @@ export class RunsDialog extends Modal {
 const list = (facts: readonly Fact[]): TemplateResult =>
   html`<dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`)}</dl>`
 
-customElements.define('op-limits', OpLimits)
 customElements.define('runs-dialog', RunsDialog)
