@@ -83,7 +83,8 @@ test('a reply goes on in the next tab when the tab with the engine is killed in 
   const second = await openTab(context, site.address)
   await second.evaluate(() => {
     Object.assign(document.querySelector('#one') as Chat, {
-      generateOptions: { maxTokens: 600, seed: 3 },
+      // More than is written before the tab ends, however late that is seen.
+      generateOptions: { maxTokens: 4000, seed: 3 },
     })
   })
   await say(second, 'one', 'Go on.')

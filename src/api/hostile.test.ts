@@ -72,7 +72,8 @@ describe('options', () => {
   test.each<[string, object, RegExp]>([
     ['tools that are no list', { tools: 'f' }, /tools is "f" but must be a list/],
     ['tools that are null', { tools: null }, /tools is null/],
-    ['tools that run themselves', { tools: [{ name: 'f', execute() {} }] }, /plain data only: .*execute/],
+    ['functions of tools that are none', { tools: [{ name: 'f', execute: 'f' }] }, /must be a function/],
+    ['tools with functions elsewhere', { tools: [{ name: 'f', run() {} }] }, /plain data only: .*run/],
   ])('%s are refused', async (_, options, sentence) => {
     const session = (await openToy()).createSession()
     const error = await errorOf(session.send('a', { ...GREEDY, ...options }).result)

@@ -21,7 +21,7 @@ export const shortExport = (name: string): Uint8Array => shortened(exported(name
 const SEED = 26
 /** Decoders of this seed that load: three kinds of attention, windows, slopes, tables, states that move. */
 export const DECODERS = [
-  0, 1, 2, 3, 6, 9, 11, 13, 15, 16, 17, 18, 21, 22, 26, 27, 28, 29, 30, 31, 33, 34, 40, 41, 42, 44,
+  0, 1, 2, 3, 7, 9, 12, 13, 14, 16, 17, 21, 23, 24, 26, 28, 30, 32, 33, 50, 51, 56, 57, 58, 59,
 ] as const
 /** Numbers that control compares with; the prompts of the comparison have six tokens. */
 const MOST_NUMBER = 5
