@@ -7,6 +7,7 @@ import { packageUrls } from './scripts/package/package-urls.mjs'
 
 const entries = {
   index: 'src/index.ts',
+  node: 'src/node.ts',
   openai: 'src/api/adapters/openai.ts',
   'ai-sdk': 'src/api/adapters/ai-sdk.ts',
   'prompt-api': 'src/api/adapters/prompt-api.ts',

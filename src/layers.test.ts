@@ -26,6 +26,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['chat-ui'],
   ['widget', 'cli'],
   ['index.ts'],
+  ['node.ts'],
 ]
 
 /** What only some folders or files may name, and how it looks in the source. */

@@ -80,6 +80,8 @@ export interface FileOptions {
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined
   /** The precision of the ONNX graph where a model has several. */
   readonly dtype?: GraphDtype | undefined
+  /** Replaces the hub's address and token of the environment. */
+  readonly hub?: Hub | undefined
 }
 
 export const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
@@ -112,7 +114,7 @@ export async function peekModelFiles(
   options: Omit<FileOptions, 'onProgress'>,
 ): Promise<Peeked> {
   const place = await placeOf(model)
-  if (isUrl(place)) return peekAddress(place, { ...options, hub: hubHere(), cache: 'none' })
+  if (isUrl(place)) return peekAddress(place, { ...options, hub: options.hub ?? hubHere(), cache: 'none' })
   const graphs = async () => (embeddedModel(model) === undefined ? graphsIn(model) : [])
   return { ...(await openModelFiles(model, options)), graphs, downloadBytes: 0 }
 }
@@ -132,7 +134,7 @@ async function graphsIn(path: string): Promise<readonly GraphFiles[]> {
 export async function openModelFiles(model: string, options: FileOptions = {}): Promise<OpenFiles> {
   const place = await placeOf(model)
   if (isUrl(place)) {
-    const sources = await openAddress(place, { ...options, hub: hubHere(), cache: 'none' })
+    const sources = await openAddress(place, { ...options, hub: options.hub ?? hubHere(), cache: 'none' })
     return { sources, async close() {} }
   }
   const handles: FileHandle[] = []

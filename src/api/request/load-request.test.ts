@@ -9,7 +9,7 @@ import { openToy } from '../testing/toy-engine.ts'
 import { mostThreads } from './load-request.ts'
 
 const NO_WORKERS =
-  'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node use the command halfbyte'
+  'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node import the package unbundled'
 
 /** Code and sentence of what `act` throws or rejects with. */
 async function sentenceOf(act: () => unknown): Promise<string> {

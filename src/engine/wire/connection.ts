@@ -33,7 +33,7 @@ const PING_MS = 5000
 const SILENT_PINGS = 12
 
 export const NO_WORKERS =
-  'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node use the command halfbyte'
+  'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node import the package unbundled'
 
 /**
  * Starts the engine worker, from the script at `address` if it is given, or takes the one that was prepared.

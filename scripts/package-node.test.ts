@@ -1,0 +1,103 @@
+// The package in a Node program. In: the packed package. Out: engines that load, reply and end there.
+import { execFile } from 'node:child_process'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type PackedApp, packedApp } from '../e2e/packed-app.ts'
+
+const run = promisify(execFile)
+
+let app: PackedApp
+
+beforeAll(async () => {
+  app = await packedApp()
+  await mkdir(join(app.folder, 'models'))
+  await copyFile(
+    join(app.installed, 'dist/models/halfbyte-stories.hbm'),
+    join(app.folder, 'models/stories.hbm'),
+  )
+})
+
+afterAll(() => app?.remove())
+
+/** What the program prints as JSON. It has to end by itself. */
+async function told(name: string, body: string): Promise<unknown> {
+  const path = join(app.folder, `${name}.mjs`)
+  await writeFile(path, `import { Engine, isHalfbyteError } from 'halfbyte'\n${body}`)
+  const { stdout, stderr } = await run(process.execPath, [path], { cwd: app.folder })
+  expect(stderr).toBe('')
+  return JSON.parse(stdout)
+}
+
+const TEXT = `const options = { temperature: 0, maxTokens: 24, speculation: 'off' }
+const textOf = (engine) => engine.complete('Once upon a time', options).text()
+`
+
+test.each([
+  ['a path', `'models/stories.hbm'`],
+  ['a path with a dot', `'./models/stories.hbm'`],
+  ['a file URL', `new URL('models/stories.hbm', import.meta.url)`],
+  ['a file', `new File([await (await import('node:fs')).openAsBlob('models/stories.hbm')], 'stories.hbm')`],
+  ['a Blob', `await (await import('node:fs')).openAsBlob('models/stories.hbm')`],
+])('a model is loaded from %s, on threads and without', async (what, source) => {
+  const found = await told(
+    what.replaceAll(' ', '-'),
+    `${TEXT}const told = []
+for (const threads of [1, 2]) {
+  await using engine = await Engine.load(${source}, { threads })
+  told.push([engine.threads, engine.pool, await textOf(engine)])
+}
+console.log(JSON.stringify(told))`,
+  )
+  const [[, , text] = []] = found as [unknown[]]
+  expect(text).toMatch(/there was a little girl/)
+  expect(found).toEqual([
+    [1, 'single', text],
+    [2, 'shared', text],
+  ])
+})
+
+test('tools, constraints and saved sessions work, and support says what there is', async () => {
+  const found = await told(
+    'abilities',
+    `const { supported, sharedMemory, reason } = await Engine.support()
+Engine.prepare()
+await using engine = await Engine.load('embedded', { threads: 2 })
+const tools = [{
+  name: 'calculate', description: 'Computes an arithmetic expression.',
+  parameters: { type: 'object', properties: { expression: { type: 'string' } }, required: ['expression'] },
+  execute: ({ expression }) => expression.split('*').reduce((product, each) => product * each, 1),
+}]
+const session = engine.createSession()
+const { text } = await session.send('What is 12 * 7?', { tools, temperature: 0, maxTokens: 80 }).result
+const restored = await engine.restoreSession(await session.save())
+const json = await engine.complete('x', { schema: { const: { a: 0.5 } }, compact: true }).text()
+const { fits } = await Engine.probe('models/stories.hbm')
+console.log(JSON.stringify({ supported, sharedMemory, reason, text, json, fits, kept: restored.messages.length }))`,
+  )
+  expect(found).toEqual({
+    supported: true,
+    sharedMemory: true,
+    text: expect.stringContaining('84'),
+    json: '{"a":0.5}',
+    fits: true,
+    kept: 4,
+  })
+})
+
+test('what fails has its code, and ends the program like anything else', async () => {
+  const found = await told(
+    'failures',
+    `const codeOf = (promise) => promise.then(() => 'loaded', (error) => isHalfbyteError(error) ? error.code : error.name)
+const aborted = AbortSignal.abort()
+console.log(JSON.stringify([
+  await codeOf(Engine.load('./models/none.gguf')),
+  await codeOf(Engine.load('failures.mjs')),
+  await codeOf(Engine.load('embedded', { treads: 2 })),
+  await codeOf(Engine.load('embedded', { signal: aborted })),
+  await codeOf(Engine.probe('./models/none.gguf')),
+]))`,
+  )
+  expect(found).toEqual(['format', 'format', 'unsupported', 'AbortError', 'format'])
+})

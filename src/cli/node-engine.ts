@@ -1,0 +1,82 @@
+// Engines of a Node program: the ways of `Engine` to start, with the service in this process and threads as
+// workers of Node.
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { Engine } from '../api/engine.ts'
+import { checkedLoad } from '../api/request/load-request.ts'
+import type { LoadOptions, ModelSource, ProbeOptions, Support } from '../api/types.ts'
+import { blobSource } from '../base/bytes.ts'
+import { loadModel } from '../engine/load/build-model.ts'
+import type { FileOpener } from '../engine/load/open/requested-files.ts'
+import { probeModel } from '../engine/probe/probe.ts'
+import { createService } from '../engine/service.ts'
+import { localConnection } from '../engine/wire/connection.ts'
+import type { ProbeReport } from '../engine/wire/protocol.ts'
+import { chooseBuild, detectFeatures } from '../runtime/features.ts'
+import { openModelFiles, peekModelFiles, placeOf } from './files.ts'
+import { nodeHost } from './node-host.ts'
+
+/** Gives `Engine` the ways to start that Node has. */
+export function startEnginesInThisProcess(): void {
+  Object.assign(Engine, { load, probe, support, prepare: checkPrepare })
+}
+
+async function load(source: ModelSource, options: LoadOptions = {}): Promise<Engine> {
+  const checked = checkedLoad(options, 'onProgress')
+  checked.signal?.throwIfAborted()
+  const { place, ...others } = await placed(source, checked)
+  const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
+  return Engine.open(localConnection(service), place, { ...checked, ...others })
+}
+
+async function probe(source: ModelSource, options: ProbeOptions = {}): Promise<ProbeReport> {
+  const checked = checkedLoad(options, 'limitBytes')
+  checked.signal?.throwIfAborted()
+  const { place, ...others } = await placed(source, checked)
+  const noModel = () => Promise.reject(new Error('nothing is loaded here'))
+  const service = createService(noModel, (request, hooks) =>
+    probeModel(request, hooks, nodeHost(), async ({ source: asked, hub, dtype }, { signal }) =>
+      typeof asked === 'string'
+        ? peekModelFiles(asked, { signal, hub, dtype })
+        : { ...blobFiles(asked), downloadBytes: 0 },
+    ),
+  )
+  return Engine.ask(localConnection(service), place, { ...checked, ...others })
+}
+
+async function support(): Promise<Support> {
+  const features = detectFeatures(globalThis)
+  return {
+    supported: features.simd,
+    reason: features.simd ? undefined : 'WebAssembly has no SIMD here; use Node 22 or later',
+    build: features.simd ? chooseBuild(features) : undefined,
+    sharedMemory: features.sharedMemory,
+    cores: availableParallelism(),
+  }
+}
+
+/** There is no worker that could be started beforehand. */
+function checkPrepare(): void {}
+
+const openFiles: FileOpener = async ({ source, hub, dtype }, { signal, onProgress }) =>
+  typeof source === 'string' ? openModelFiles(source, { signal, hub, dtype, onProgress }) : blobFiles(source)
+
+const blobFiles = (files: readonly File[]) => ({
+  sources: files.map((file) => blobSource(file.name, file)),
+  async close() {},
+})
+
+/** Paths and names of models as places that no longer depend on the working folder. */
+async function placed(source: ModelSource, { draft, lora }: Pick<LoadOptions, 'draft' | 'lora'>) {
+  const [place, draftPlace, adapters] = await Promise.all([
+    placeOfSource(source),
+    draft === undefined ? undefined : placeOfSource(draft),
+    lora && Promise.all(lora.map(async (each) => ({ ...each, source: await placeOfSource(each.source) }))),
+  ])
+  return { place, draft: draftPlace, lora: adapters }
+}
+
+async function placeOfSource(source: ModelSource): Promise<ModelSource> {
+  if (source instanceof URL && source.protocol === 'file:') return fileURLToPath(source)
+  return typeof source === 'string' ? placeOf(source) : source
+}

@@ -1,0 +1,7 @@
+// The public names in Node, where engines start as those of the command line do. The package's condition
+// `node` leads here.
+import { startEnginesInThisProcess } from './cli/node-engine.ts'
+
+startEnginesInThisProcess()
+
+export * from './index.ts'
