@@ -10,6 +10,7 @@ type Reader = (b: ReturnType<typeof graphBuilder>, cut: Value, other: Value) => 
 const norm: Reader = (b, cut) => b.rmsnorm('norm', cut, vector({ norm: cut.shape[1] }), 1e-5)
 const sum: Reader = (b, cut, other) => b.add('sum', cut, other)
 const gate: Reader = (b, cut, other) => b.swiglu('gate', [cut, other], 'silu')
+const normOfGate: Reader = (b, cut, other) => norm(b, gate(b, cut, other), other)
 
 /** The graph of a product of these columns within each matrix; `reads` gets those of the first and second. */
 function graphOf(matrices: readonly (readonly number[])[], reads: Reader) {
@@ -29,6 +30,7 @@ describe('checkCutRows', () => {
   test.each([
     ['a norm', norm],
     ['a sum', sum],
+    ['a norm of a gate', normOfGate],
   ])('refuses %s of 16 columns that share their group with others', (_, reads) => {
     expect(() => checkCutRows(graphOf([[16, 16]], reads))).toThrow(
       expect.objectContaining({ code: 'unsupported', message: expect.stringMatching(/16 columns.*32/) }),
@@ -38,6 +40,7 @@ describe('checkCutRows', () => {
     ['a gate, which reads no other columns', [[16, 16]], gate],
     ['a norm of whole groups', [[32, 32]], norm],
     ['a norm of a whole matrix, after which zeros lie', [[16], [16]], norm],
+    ['a norm of a gate of whole matrices', [[16], [16]], normOfGate],
     ['a sum of whole matrices', [[48], [48]], sum],
   ] as const)('lets pass %s', (_, matrices, reads) => {
     expect(() => checkCutRows(graphOf(matrices, reads))).not.toThrow()

@@ -1,4 +1,4 @@
-// Cut rows. In: a graph. Throws where a kernel would take columns beside a slice for columns of the slice.
+// Throws where a kernel would take columns beside a slice of a product for columns of the slice.
 
 import { ROW_PADDING } from '../abi/encodings.ts'
 import { HalfbyteError } from '../base/errors.ts'
@@ -23,17 +23,42 @@ const BY_GROUPS: ReadonlySet<Node['op']> = new Set([
  * matrix of a merged linear begins a group, so only slices within one matrix can.
  */
 export function checkCutRows(graph: Graph): void {
+  const cut = cutValuesOf(graph)
+  for (const node of graph.nodes) {
+    if (!BY_GROUPS.has(node.op)) continue
+    for (const value of inputsOf(node)) if (cut.has(value.id)) throw shared(value, node)
+  }
+}
+
+/** Ids of the values that have other columns in their last group, or in the group in which they begin. */
+export function cutValuesOf(graph: Graph): ReadonlySet<number> {
   const linears = new Map<number, NodeOf<'linear'>>()
   const cut = new Set<number>()
+  const isCut = (value: Value | undefined) => value !== undefined && cut.has(value.id)
   for (const node of graph.nodes) {
-    if (BY_GROUPS.has(node.op))
-      for (const value of inputsOf(node)) if (cut.has(value.id)) throw shared(value, node)
     const linear = node.op === 'exchange' ? linears.get(node.input.id) : node
     if (linear?.op === 'linear' && node.output !== undefined) linears.set(node.output.id, linear)
-    if (node.op === 'takeRows' && cut.has(node.input.id)) cut.add(node.output.id)
-    if (node.op !== 'slice') continue
-    const parts = linears.get(node.input.id)?.weight.parts.map(({ n }) => n) ?? [node.input.shape[1]]
-    if (cut.has(node.input.id) || !hasOwnGroups(node, parts)) cut.add(node.output.id)
+    if (node.op === 'slice') {
+      const parts = linears.get(node.input.id)?.weight.parts.map(({ n }) => n) ?? [node.input.shape[1]]
+      if (isCut(node.input) || !hasOwnGroups(node, parts)) cut.add(node.output.id)
+    } else if (node.output !== undefined && keepsOthers(node, isCut)) cut.add(node.output.id)
+  }
+  return cut
+}
+
+/** Whether what lies beside an input in its group lies beside the output too. */
+function keepsOthers(node: Node, isCut: (value: Value | undefined) => boolean): boolean {
+  switch (node.op) {
+    case 'takeRows':
+      return isCut(node.input)
+    case 'swiglu':
+      // It writes whole groups, and zeros of either factor make zeros.
+      return isCut(node.gate) && isCut(node.up ?? node.gate)
+    case 'linear':
+    case 'exchange':
+      return isCut(node.residual)
+    default:
+      return false
   }
 }
 

@@ -6,6 +6,7 @@ import { isHalfbyteError } from '../../src/base/errors.ts'
 import { nodeHost } from '../../src/cli/node-host.ts'
 import { placeModel } from '../../src/engine/load/place-model.ts'
 import { type PreparedModel, prepareModel } from '../../src/engine/load/prepare.ts'
+import type { ModelFile } from '../../src/formats/readers.ts'
 import { Scheduler } from '../../src/generate/schedule/scheduler.ts'
 import { Sequence } from '../../src/generate/schedule/sequence.ts'
 import { graphBuilder } from '../../src/graph/builder.ts'
@@ -32,8 +33,11 @@ const ENDS = [3, 5, 6]
 const TOLERANCE = 2e-3
 /** Larger logits are sums in f32 that differ by their order. */
 const MOST_LOGIT = 1e4
-/** The squares of sums of larger weights leave f32, in which plans compute; the evaluator has f64. */
-const MOST_WEIGHT = 1e6
+/**
+ * The squares of sums of larger weights leave f32, in which plans compute; the evaluator has f64. A scale of
+ * codes is multiplied by up to 255.
+ */
+const MOST_WEIGHT = 1e4
 /** In a graph of f16 squares of rows end at 65504, and the evaluator's become infinite; plans have f32. */
 const MOST_HALF = 8
 
@@ -89,10 +93,15 @@ export async function loadAndCompare(bytes: Uint8Array, change: string): Promise
   return outcome
 }
 
-async function loadAndJudge(source: ByteSource, model: OnnxModel, change: string): Promise<string> {
+/** Opens a graph whose context is that of the comparison. Throws a typed error where it is refused. */
+export async function openDecoder(source: ByteSource, model?: OnnxModel): Promise<ModelFile> {
   const config = bufferSource('config.json', CONFIG)
   const find = async (name: string) => (name === config.name ? config : undefined)
-  const file = await openGraph(model, { source, find, newGraph: graphBuilder })
+  return openGraph(model ?? (await readModel(source)), { source, find, newGraph: graphBuilder })
+}
+
+async function loadAndJudge(source: ByteSource, model: OnnxModel, change: string): Promise<string> {
+  const file = await openDecoder(source, model)
   const prepared = await prepareModel(file, { weights: 'f32' })
   const vocab = prepared.plan.logits.width
   const ids = IDS.map((id) => id % vocab)

@@ -148,6 +148,15 @@ describe('planMemory', () => {
     expect(arenaSlots.get(graph.output.id)).toEqual(arenaSlots.get(inner.id))
   })
 
+  test('gives what comes out of a gate within a product a place of its own', () => {
+    const b = graphBuilder()
+    const inner = b.linear('inner', b.embed('embed', matrix(32, { embed: VOCAB })), matrix(32, { both: 32 }))
+    const [up, gate] = b.columns(inner, { up: 16, gate: 16 }) as [Value, Value]
+    const act = b.swiglu('act', [gate, up])
+    // A tile writes 32 columns from the gate's first on: ups of the next row, which another tile reads.
+    expect(overlap(act, inner, planMemory(b.finish(act), CAPACITY))).toBe(false)
+  })
+
   test('keeps gates that are read again', () => {
     const b = graphBuilder()
     const weight = matrix(32, { gate: 32, up: 32 })

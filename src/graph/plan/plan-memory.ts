@@ -2,6 +2,7 @@
 import { ABI } from '../../abi/constants.ts'
 import { ROW_PADDING, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { cutValuesOf } from '../cut-rows.ts'
 import type { AttentionShape, Dim, Value } from '../ir.ts'
 import { type Graph, inputsOf, type Node, type NodeOf, outputsOf } from '../nodes.ts'
 import { a8Stride, floatStride } from './layouts.ts'
@@ -75,10 +76,12 @@ class Homes {
   readonly #merged = new Map<number, NodeOf<'linear'>>()
   /** Widths to which later nodes widen the rows of a value. */
   readonly #widened: ReadonlyMap<number, number>
+  readonly #cut: ReadonlySet<number>
 
   constructor(graph: Graph, capacity: Capacity) {
     this.#capacity = capacity
     this.#lastReads = lastReadsOf(graph)
+    this.#cut = cutValuesOf(graph)
     this.#widened = new Map(
       graph.nodes.flatMap((node) =>
         node.op === 'collect' || node.op === 'renorm' ? [[node.input.id, node.output.shape[1]]] : [],
@@ -176,8 +179,10 @@ class Homes {
       case 'clamp':
         return this.#isFree(node.input, index) ? this.#homeOf(node.input) : undefined
       case 'swiglu':
-        // A tile reads the gates and ups that it replaces before it writes.
-        return this.#isFree(node.gate, index) ? this.#homeOf(node.gate) : undefined
+        // A tile reads the gates and ups that it replaces before it writes. It writes whole groups, and
+        // those of a cut gate have columns that other tiles read, of this row or of the next one.
+        if (this.#cut.has(node.gate.id) || !this.#isFree(node.gate, index)) return undefined
+        return this.#homeOf(node.gate)
       default:
         return undefined
     }

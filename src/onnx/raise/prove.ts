@@ -190,8 +190,9 @@ const DUE = {
 } as const
 
 /**
- * Throws `unsupported` for other numbers. `end`: positions that the table they choose from has. `from`: what
- * is added to each number. Default 0.
+ * Throws `unsupported` for other numbers, and where they do not lie along the last axis: rows that
+ * [tokens, 1] chooses are a batch. `end`: positions that the table they choose from has. `from`: what is
+ * added to each number. Default 0.
  */
 export function proveNumbers(
   t: Translator,
@@ -207,6 +208,9 @@ export function proveNumbers(
       const found = numbersOf(value!)
       const { count, step, ...each } = DUE[due](sizes)
       const first = each.first + from
+      const { dims } = value!
+      if (found.length === count && count !== (dims.at(-1) ?? 1))
+        throw unclaimed(node, `${name} has the shape [${dims}], where ${due} are its last axis`)
       if (found.length === count && found.every((each, at) => each === first + at * step)) return
       const wrong = Math.max(
         0,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { modelBytes, type WrittenGraph } from '../../../src/onnx/testing/write-model.ts'
 import { decoderBytes } from '../../conformance/onnx/control/decoder.ts'
 import type { DecoderForm } from '../../conformance/onnx/control/form.ts'
+import { gateLast } from '../../conformance/onnx/control/kinds.ts'
 import type { CorpusEntry } from '../corpus.ts'
 import { GRAPH, INPUT, messageOf, NODE, OUTPUT, part, partsOf, textsOf } from '../mutate/proto-parts.ts'
 
@@ -90,6 +91,10 @@ export function withSumOfColumns(): Uint8Array {
   })
   return messageOf(model.with(at, part(GRAPH, messageOf(nodes))))
 }
+/** Tokens whose positions lie one below the other are tokens of a batch, and get the rows of all. */
+const belowEachOther: DecoderForm['positions'] = (g, each) =>
+  g.op('Transpose', [each], { perm: { ints: [1, 0] } })
+
 const EXPORTS = join(import.meta.dirname, '../../conformance/onnx/exports')
 /** One of those of the matrix `down` of the first layer. */
 const SCALE = Math.fround(0.000983503065072)
@@ -97,6 +102,12 @@ const SCALE = Math.fround(0.000983503065072)
 export const CORPUS: readonly CorpusEntry[] = [
   entry('inputs in another order than outputs', withStateFirst),
   entry('a norm of columns within a product', withSumOfColumns),
+  entry('positions along the axis of the batch', () =>
+    decoderBytes({ places: 'learned', tableRows: 64, positions: belowEachOther }),
+  ),
+  entry('a gate that ends its product', () =>
+    decoderBytes({ merged: 'split', tableRows: 64, edit: gateLast }),
+  ),
   entry('a length whose varint does not end', () => withTail(GRAPH_TAG, ...Array(11).fill(0xff))),
   entry('a length of eleven bytes', () => withTail(GRAPH_TAG, ...Array(10).fill(0x80), 1)),
   entry('a length past the end', () => withTail(GRAPH_TAG, 0xff, 0xff, 0x7f)),

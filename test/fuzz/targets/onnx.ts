@@ -7,7 +7,7 @@ import { bytesOf, type Input, textOf } from '../input.ts'
 import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import { mutateGraph } from '../mutate/mutate-graph.ts'
 import { mutateProto } from '../mutate/mutate-proto.ts'
-import { DECODERS, exported, exportNames, MODEL, shortExport, smallDecoder } from '../onnx-seeds.ts'
+import { exported, exportNames, MODEL, shortExport, smallDecoders } from '../onnx-seeds.ts'
 import type { Target } from '../target.ts'
 
 /** Nodes, names and constants change in whole files; most of what is accepted comes from these. */
@@ -32,7 +32,7 @@ export async function openTarget(): Promise<Target> {
   const [whole, short, decoders] = [
     names.map(exported),
     names.map(shortExport),
-    DECODERS.map(smallDecoder),
+    [...(await smallDecoders()).values()],
   ].map((files) => files.map((bytes): Good => ({ bytes, nodes: nodesOf(bytes) })))
   const donors = [...short!, ...decoders!].map(({ bytes }) => bytes)
   return {

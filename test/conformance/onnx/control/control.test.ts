@@ -9,6 +9,7 @@ import { openGraph } from '../open-graph.ts'
 import { decoderBytes, HIDDEN, VOCAB } from './decoder.ts'
 import type { DecoderForm, StatePlace } from './form.ts'
 import { judgeDecoder } from './judge.ts'
+import { gateLast } from './kinds.ts'
 
 const SHORT = [3, 9, 20]
 /** The number of int4 in TensorProto.DataType. */
@@ -51,6 +52,7 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['one mask for each of the heads', { seen: byHead(9, 9) }, SHORT],
   ['one product for queries, keys and values, cut by Slice', { ...TWO, merged: 'slice' }, SHORT],
   ['the same, cut by Split', { ...TWO, merged: 'split' }, SHORT],
+  ['gates that are the last columns of their product', { merged: 'split', edit: gateLast }, SHORT],
   ['two pairs of tables, as far as the first is taken', LONG, [3, 9, 39]],
   ['the same, where the second is', LONG, [44, 60]],
   ['the same for RotaryEmbedding', { ...LONG, attention: 'multi-head' }, [44, 60]],
@@ -233,6 +235,11 @@ test.each<[string, DecoderForm, RegExp]>([
     'positions that begin at 2 and end at 20',
     { places: 'learned', positions: (g, each) => g.op('Min', [g.op('Add', [each, g.int(2)]), g.int(20)]) },
     /where the positions of its tokens, plus 2, are known/,
+  ],
+  [
+    'positions one below the other',
+    { places: 'learned', positions: (g, each) => g.op('Transpose', [each], { perm: { ints: [1, 0] } }) },
+    /has the shape \[\d+,1\], where the positions of its tokens are its last axis/,
   ],
   [
     'positions that begin after their table',

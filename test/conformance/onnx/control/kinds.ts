@@ -377,3 +377,10 @@ export const ROWS: readonly ((room: Room) => Kind)[] = [
     return { label: `rows ${op} ${by}`, form: { rowsOp: (g, rows) => g.op(op, [rows, g.float(by)]) } }
   },
 ]
+
+/** The gate becomes the last columns of its product with the rows that it gates. */
+export const gateLast: NonNullable<DecoderForm['edit']> = (g) =>
+  g.replace(
+    ({ op, outputs }) => op === 'Split' && outputs.length === 2,
+    ({ op, inputs, outputs, attributes }) => g.node(op, inputs, [...outputs].reverse(), attributes),
+  )
