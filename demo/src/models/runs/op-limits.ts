@@ -15,7 +15,7 @@ type State =
   | { readonly phase: 'failed'; readonly why: string }
 
 /** Fires `measured` with the steps. */
-class OpLimits extends LitElement {
+export class OpLimits extends LitElement {
   static override properties = {
     used: { attribute: false },
     weightBytes: { attribute: false },
@@ -104,5 +104,3 @@ function renderStep(step: StepAnalysis): TemplateResult {
     )}</tbody>
   </table>`
 }
-
-customElements.define('op-limits', OpLimits)

@@ -47,8 +47,8 @@ export class RunsDialog extends Modal {
 
   override async open(): Promise<void> {
     this.copied = false
-    // Few people measure, so this is no part of what every visit fetches. Without it the rest is shown.
-    void import('./op-limits.ts').catch(() => undefined)
+    // Without it the rest is shown.
+    void defineOpLimits().catch(() => undefined)
     this.memory = await this.used?.engine.memory().catch(() => undefined)
     await super.open()
   }
@@ -101,6 +101,13 @@ export class RunsDialog extends Modal {
       this.copied = false
     }, COPIED_MS)
   }
+}
+
+/** Few people measure, so the element is no part of what every visit fetches. */
+async function defineOpLimits(): Promise<void> {
+  if (customElements.get('op-limits') !== undefined) return
+  const { OpLimits } = await import('./op-limits.ts')
+  customElements.define('op-limits', OpLimits)
 }
 
 const list = (facts: readonly Fact[]): TemplateResult =>
