@@ -19,12 +19,14 @@ const openFolder = (name: string) => {
 }
 
 test.skipIf(!existsSync(MODELS)).each([
-  ['tiny-random-gpt2-fp32', 2e-6],
-  // ONNX Runtime computes this one in f16.
-  ['tiny-random-gpt2-fp16-cuda', 2e-3],
-])('%s', async (name, most) => {
+  ['tiny-random-gpt2-fp32', { family: 'gpt2', contextLength: 512, layers: 5 }, 2e-6],
+  // ONNX Runtime computes these in f16.
+  ['tiny-random-gpt2-fp16-cuda', { family: 'gpt2', contextLength: 512, layers: 5 }, 2e-3],
+  // Its logits are 0.015 at most.
+  ['tiny-qwen35-cuda', { family: 'gpt_neox', contextLength: 128, layers: 2 }, 2e-5],
+] as const)('%s', async (name, config, most) => {
   const file = await openFolder(name)
-  expect(file.metadata.get('config')).toMatchObject({ family: 'gpt2', contextLength: 512, layers: 5 })
+  expect(file.metadata.get('config')).toMatchObject(config)
   const { ids, logits } = EXPECTED[name]
   const found = await withModel(file, {}, (built) => logitsOf(built, ids))
   expect(
@@ -35,10 +37,11 @@ test.skipIf(!existsSync(MODELS)).each([
   ).toBeLessThan(most)
 })
 
-test.skipIf(!existsSync(MODELS)).each([
-  ['tiny-qwen35-cuda', /l0\.act.*Relu/],
-  ['tiny-random-lfm2-fp32', /input_ids, position_ids, .* attends or keeps a state, as decoders of text do/],
-])('%s is refused by name', async (name, what) => {
+test
+  .skipIf(!existsSync(MODELS))
+  .each([
+    ['tiny-random-lfm2-fp32', /input_ids, position_ids, .* attends or keeps a state, as decoders of text do/],
+  ])('%s is refused by name', async (name, what) => {
   await expect(openFolder(name)).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringMatching(what),
