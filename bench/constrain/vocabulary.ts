@@ -8,6 +8,7 @@ import { createTokenizer } from '../../src/text/tokenize/read/create.ts'
 
 export interface JoinedVocabulary extends TokenBytes {
   idOf(text: string): number | undefined
+  encode(text: string): readonly number[]
 }
 
 /**
@@ -41,5 +42,6 @@ export async function joinedVocabulary(paths: readonly string[], size: number): 
     tokenBytes: (id) => tokens[id] ?? new Uint8Array(0),
     isSpecial: (id) => id === size - 1,
     idOf: (text) => ids.get(new TextEncoder().encode(text).join()),
+    encode: () => [],
   }
 }

@@ -142,5 +142,6 @@ const always = (mask: Uint32Array): TokenConstraint => ({
   canEnd: false,
   mustEnd: false,
   acceptText: () => false,
+  expectedIds: () => [],
   copy: () => always(mask),
 })

@@ -5,6 +5,7 @@ import { type Analysed, analyse } from './analyse.ts'
 import { Automaton, DEAD, type StackId, type StateId } from './automaton.ts'
 import { CharacterWalks } from './character-walk.ts'
 import { distinctConstraints, type ModelTokens } from './distinct/distinct-constraint.ts'
+import { BlankHabits, expectedText } from './expected-text.ts'
 import type { TokenName } from './grammar.ts'
 import { Masks } from './masks.ts'
 import { bounded, forbidden, gbnfFault } from './refuse.ts'
@@ -15,13 +16,17 @@ import { readGrammar, type TokenConstraint, type WrittenGrammar } from './writte
  * Constraints by one grammar, each on a new text. All of them reuse the masks computed so far. When those
  * have grown too large, they are discarded and computed anew.
  */
-function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTokens): () => TokenConstraint {
+function grammarConstraints(
+  analysed: Analysed,
+  { trie, walks, endIds, encode }: ModelTokens,
+): () => TokenConstraint {
   const inVocab = [...endIds].filter((id) => id < trie.vocab)
   const newMasks = () => new Masks(new Automaton(analysed), trie, walks, inVocab)
   let shared = newMasks()
+  const encoded = new Map<string, readonly number[]>()
   return () => {
     const masks = masksNow()
-    return constraintFrom(masks, masks.automaton.start)
+    return constraintFrom(masks, masks.automaton.start, new BlankHabits())
   }
 
   function masksNow(): Masks {
@@ -29,7 +34,7 @@ function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTo
     return shared
   }
 
-  function constraintFrom(masks: Masks, state: StateId): TokenConstraint {
+  function constraintFrom(masks: Masks, state: StateId, habits: BlankHabits): TokenConstraint {
     const closure = () => masks.automaton.closure(state)
     return {
       mask() {
@@ -57,11 +62,15 @@ function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTo
           throw forbidden(id)
         }
         state = next
+        habits.read(trie.bytesOf(id))
       },
       acceptText(text) {
         masks.automaton.work.renew()
         const next = step(text)
-        if (next !== DEAD) state = next
+        if (next !== DEAD) {
+          state = next
+          habits.read(text)
+        }
         return next !== DEAD
       },
       get canEnd() {
@@ -71,7 +80,16 @@ function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTo
         const { hasEnd, sets, tokens } = closure()
         return hasEnd && sets.length === 0 && tokens.length === 0
       },
-      copy: () => constraintFrom(masks, state),
+      expectedIds() {
+        // hot
+        masks.automaton.work.renew()
+        const bytes = expectedText(masks.automaton, state, habits)
+        if (bytes.length === 0) return NO_IDS
+        // Of a character that is cut, nothing comes out.
+        const text = new TextDecoder().decode(bytes, { stream: true })
+        return recentMemo(encoded, text, KEPT_TEXTS, () => encode(text))
+      },
+      copy: () => constraintFrom(masks, state, habits.copy()),
     }
 
     /** The state after the bytes of a token; DEAD for a token without bytes. */
@@ -89,10 +107,16 @@ function grammarConstraints(analysed: Analysed, { trie, walks, endIds }: ModelTo
   }
 }
 
+const NO_IDS: readonly number[] = []
+/** Most expected texts of one grammar whose ids are kept. */
+const KEPT_TEXTS = 256
+
 /** The functions of a tokenizer that constraints need. */
 export interface ModelVocabulary extends TokenBytes {
   /** The id of the token with this spelling; undefined if no single token has it. */
   idOf(text: string): number | undefined
+  /** Ids of a text that continues another. */
+  encode(text: string, options: { readonly continues: true }): readonly number[]
 }
 
 /** Most grammars of one model that are kept, with their masks. */
@@ -140,7 +164,8 @@ export class ConstraintCompiler {
   #modelTokens(): ModelTokens {
     if (this.#tokens === undefined) {
       const trie = new TokenTrie(this.#source, this.#vocab, this.#endIds)
-      this.#tokens = { trie, walks: new CharacterWalks(trie), endIds: this.#endIds }
+      const encode = (text: string) => this.#source.encode(text, { continues: true })
+      this.#tokens = { trie, walks: new CharacterWalks(trie), endIds: this.#endIds, encode }
     }
     return this.#tokens
   }

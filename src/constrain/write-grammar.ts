@@ -4,7 +4,7 @@
 // what it has written, because a worker cannot load a part of itself under every bundler.
 import { reasonOf } from '../base/errors.ts'
 import { recentMemo } from '../base/values.ts'
-import { parseGbnf } from './gbnf.ts'
+import { parseGbnf } from './gbnf/gbnf.ts'
 import { Grammar, type NodeId, oneOf } from './grammar.ts'
 import { bounded, refused, tooLarge } from './refuse.ts'
 import { patternNode } from './regex/pattern-node.ts'

@@ -56,12 +56,18 @@ export interface TokenConstraint {
   readonly canEnd: boolean
   /** True if only the end may follow. */
   readonly mustEnd: boolean
+  /**
+   * Ids that are likely next, because the constraint leaves no choice but in blanks and in how a text is cut
+   * into tokens. Empty where it leaves another choice. It may forbid some of them.
+   */
+  expectedIds(): readonly number[]
   /** A copy in the same state, for forks and for speculation. */
   copy(): TokenConstraint
 }
 
 /** The part of a constraint that a sampler uses. Without a mask every token may be next. */
-export interface ReplyConstraint extends Pick<TokenConstraint, 'accept' | 'canEnd' | 'mustEnd'> {
+export interface ReplyConstraint
+  extends Pick<TokenConstraint, 'accept' | 'canEnd' | 'mustEnd' | 'expectedIds'> {
   mask(): Uint32Array | undefined
 }
 

@@ -82,3 +82,29 @@ test('config.json names the id that ends a reply', async () => {
   )
   expect([text, finishReason]).toEqual(['', 'stop'])
 })
+
+const NAMES = ['temperature', 'precipitation', 'humidity']
+const SCHEMA = {
+  type: 'object',
+  properties: Object.fromEntries(NAMES.map((name) => [name, { enum: [1, 2] }])),
+  required: NAMES,
+  additionalProperties: false,
+}
+
+test.each([0, 1])(
+  'names of a schema are drafted at temperature %d, and the text is the same',
+  async (temperature) => {
+    const engine = await openEngine([await ggufFile(randomLlama({ seed: 38, gain: 1.5, speaks: true }))])
+    try {
+      const resultOf = (speculation: 'off' | 'lookup') =>
+        engine.complete('hello', { schema: SCHEMA, compact: true, temperature, seed: 5, speculation }).result
+      const [plain, drafted] = [await resultOf('off'), await resultOf('lookup')]
+      expect(drafted.text).toBe(plain.text)
+      expect(Object.keys(JSON.parse(drafted.text))).toEqual(NAMES)
+      expect(plain.usage.draftedTokens).toBe(0)
+      expect(drafted.usage.acceptedTokens).toBeGreaterThan(NAMES.length)
+    } finally {
+      await engine.dispose()
+    }
+  },
+)

@@ -14,6 +14,8 @@ export interface ModelTokens {
   readonly trie: TokenTrie
   readonly walks: CharacterWalks
   readonly endIds: ReadonlySet<number>
+  /** Ids of a text that stands in the middle of another. */
+  readonly encode: (text: string) => readonly number[]
 }
 
 /** Constraints by one grammar, each on a new text. All of them reuse the states and masks found so far. */
@@ -92,6 +94,11 @@ class DistinctConstraint implements TokenConstraint {
   get mustEnd(): boolean {
     const { hasEnd, sets } = this.#masks.reader.automaton.closure(this.#position.state)
     return hasEnd && sets.length === 0
+  }
+
+  /** None: the values before decide what may follow. */
+  expectedIds(): readonly number[] {
+    return []
   }
 
   copy(): TokenConstraint {

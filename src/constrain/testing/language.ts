@@ -2,7 +2,7 @@
 // vocabulary.
 import { analyse } from '../analyse.ts'
 import { Automaton, DEAD, type StateId } from '../automaton.ts'
-import { parseGbnf } from '../gbnf.ts'
+import { parseGbnf } from '../gbnf/gbnf.ts'
 import { Grammar, type NodeId } from '../grammar.ts'
 import { schemaNode } from '../schema/values.ts'
 

@@ -104,6 +104,12 @@ export class HeldCalls implements ReplyConstraint {
     this.#text = ''
   }
 
+  expectedIds(): readonly number[] {
+    // hot
+    if (this.#closing.length > 0) return this.#closing
+    return (this.#call ?? this.#around)?.expectedIds() ?? []
+  }
+
   get canEnd(): boolean {
     return this.#call === undefined && this.#closing.length === 0 && this.#around?.canEnd !== false
   }

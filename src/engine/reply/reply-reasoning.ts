@@ -174,6 +174,14 @@ class ThoughtConstraint implements ReplyConstraint {
     if (this.#mayAnswer) this.#answer.accept(id)
   }
 
+  expectedIds(): readonly number[] {
+    // hot
+    const { phase } = this.#splitter
+    if (phase === 'thought') return this.#thought >= this.#most ? this.#closeIds.slice(this.#forced) : []
+    const isFree = phase === 'answer' ? this.#isAfterThought : this.#mayOpen || !this.#mayAnswer
+    return isFree ? [] : (this.#answer?.expectedIds() ?? [])
+  }
+
   get canEnd(): boolean {
     if (this.#answer === undefined) return true
     return this.#isInAnswer && this.#answer.canEnd

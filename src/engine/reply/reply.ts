@@ -161,7 +161,7 @@ export async function reply(
   const cachedTokens = sequence.setTokens(prompt, fit)
   const read = [...sequence.tokens]
   sequence.state.markAt(messageEnds(read, model.text.endIds))
-  const { guide, drafter, release } = openCompanions(model, request.prompt, read, options)
+  const { guide, drafter, release } = openCompanions(model, request.prompt, read, options, constraint)
   const writer = new ReplyWriter(
     model,
     { stop, constraint, reasoning, calls: toolCallsOf(request.prompt, maxToolCalls), after },

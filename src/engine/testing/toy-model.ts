@@ -165,6 +165,7 @@ const toyTokens = {
   tokenBytes: (id: number) => toyText.tokenBytes(id),
   isSpecial: (id: number) => id === END,
   idOf: () => undefined,
+  encode: (text: string) => toyText.encode(text, false),
 }
 
 class ToyPool implements Pool {

@@ -61,6 +61,7 @@ test('a constraint leaves the distribution of what it allows', () => {
     canEnd: false,
     mustEnd: false,
     acceptText: () => false,
+    expectedIds: () => [],
     copy: () => constraint,
   }
   const counts = draws(given, { temperature: 1.1 }, { constraint })

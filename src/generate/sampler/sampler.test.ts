@@ -157,6 +157,7 @@ test('forced tokens open the reply whatever their logits, and the constraint hea
     canEnd: false,
     mustEnd: false,
     acceptText: () => false,
+    expectedIds: () => [],
     copy: () => only(id),
   })
   const sampler = samplerOf(4, { forcedTokens: [2, 2], temperature: 0 }, { constraint: only(2) })

@@ -4,9 +4,12 @@ import type { StepCost } from './step-cost.ts'
 import type { BareStep } from './work.ts'
 
 /** Number of grades: drafts are graded by certainty, from 0 to this minus 1. */
-const GRADES = 5
-/** Initial probability that a draft is right. */
+const GRADES = 6
+/** The grade of drafts that a constraint leaves no choice about. */
+export const EXPECTED_GRADE = GRADES - 1
+/** Initial probability that a draft is right, and that one of `EXPECTED_GRADE` is. */
 const FIRST_RATE = 0.5
+const FIRST_EXPECTED_RATE = 0.7
 /** Least weight of a new outcome, so about the last twenty count. */
 const LEAST_WEIGHT = 0.05
 /** Drafts must promise this much more than none; otherwise noise in the times decides. */
@@ -27,6 +30,10 @@ interface DraftCost {
 export class DraftLength {
   readonly #rates = new Float64Array(GRADES).fill(FIRST_RATE)
   readonly #counts = new Float64Array(GRADES)
+
+  constructor() {
+    this.#rates[EXPECTED_GRADE] = FIRST_EXPECTED_RATE
+  }
 
   /** Records whether a draft was right. All drafts before it in its step were. */
   observe(grade: number, isRight: boolean): void {

@@ -1,7 +1,9 @@
 // The extra sequences of a reply, for its negative prompt and its draft model.
 import { HalfbyteError, isHalfbyteError } from '../../../base/errors.ts'
+import type { ReplyConstraint } from '../../../constrain/written-grammar.ts'
 import type { Sequence } from '../../../generate/schedule/sequence.ts'
 import type { Drafter } from '../../../generate/schedule/speculation.ts'
+import { ExpectedDrafter } from '../../../generate/speculate/draft-expected.ts'
 import { LookupDrafter } from '../../../generate/speculate/draft-lookup.ts'
 import type { DecodeOptions, Message, Prompt } from '../../wire/protocol.ts'
 import type { LoadedModel } from '../loaded-model.ts'
@@ -22,6 +24,7 @@ export function openCompanions(
   prompt: Prompt,
   ids: readonly number[],
   options: Pick<DecodeOptions, 'cfgScale' | 'negativePrompt' | 'speculation'>,
+  constraint?: ReplyConstraint,
 ): Companions {
   const { cfgScale = 1, negativePrompt = '', speculation } = options
   const opened: Sequence[] = []
@@ -36,7 +39,8 @@ export function openCompanions(
   }
   try {
     const guide = cfgScale === 1 ? undefined : open(model, guideIds(model, prompt, ids, negativePrompt))
-    const drafter = openDrafter(model, speculation, (draft) => open(draft, ids))
+    const found = openDrafter(model, speculation, (draft) => open(draft, ids))
+    const drafter = found && constraint ? new ExpectedDrafter(constraint, found) : found
     return { guide, drafter, release }
   } catch (error) {
     release()

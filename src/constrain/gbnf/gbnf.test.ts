@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { gbnf } from './testing/language.ts'
+import { gbnf } from '../testing/language.ts'
 
 /** What a grammar takes, and what it does not. */
 const LANGUAGES: readonly [string, string, readonly string[], readonly string[]][] = [

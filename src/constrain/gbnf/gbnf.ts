@@ -1,7 +1,7 @@
 // Reads a grammar in llama.cpp's notation (GBNF). Errors have line and column.
-import { ANY, type CodePoints, codePoints, complement, ofText, union } from './code-points.ts'
-import { type Grammar, type NodeId, UNBOUNDED } from './grammar.ts'
-import { gbnfFault, refused } from './refuse.ts'
+import { ANY, type CodePoints, codePoints, complement, ofText, union } from '../code-points.ts'
+import { type Grammar, type NodeId, UNBOUNDED } from '../grammar.ts'
+import { gbnfFault, refused } from '../refuse.ts'
 
 const MAX_LENGTH = 1 << 20
 const MAX_DEPTH = 200

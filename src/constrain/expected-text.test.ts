@@ -1,0 +1,88 @@
+// Expected text. In: grammars over a small vocabulary, and beginnings of their texts. Out: what must follow,
+// with blanks as the text before has them; it never leaves the grammar.
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { ConstraintCompiler } from './compile.ts'
+import { smallVocabulary } from './testing/vocabulary.ts'
+import { writeGrammar } from './write-grammar.ts'
+import type { ConstraintSpec, TokenConstraint } from './written-grammar.ts'
+
+const VOCABULARY = smallVocabulary(['{"', '":', ', "', '": "', '\n  "', 'name', 'age', 'true', 'città'])
+const compiler = new ConstraintCompiler(VOCABULARY, VOCABULARY.vocab, VOCABULARY.endIds)
+const encoder = new TextEncoder()
+
+const SCHEMA = {
+  type: 'object',
+  properties: { name: { type: 'string' }, age: { type: 'integer' }, città: { const: true } },
+  required: ['name', 'age', 'città'],
+  additionalProperties: false,
+}
+
+function after(spec: ConstraintSpec, text: string): TokenConstraint {
+  const constraint = compiler.constrain(writeGrammar(spec))
+  expect(constraint.acceptText(encoder.encode(text))).toBe(true)
+  return constraint
+}
+
+const textOf = (ids: readonly number[]): string =>
+  new TextDecoder().decode(Uint8Array.from(ids.flatMap((id) => [...VOCABULARY.tokenBytes(id)])))
+const expected = (text: string, compact = false): string =>
+  textOf(after({ type: 'schema', schema: SCHEMA, compact }, text).expectedIds())
+
+test.each([
+  ['', '{"name": "'],
+  ['{"na', 'me": "'],
+  ['{"name":', ' "'],
+  ['{"name":"Eve",', '"age":'],
+  ['{"name": "Eve"', ', "age":'],
+  ['{\n  "name": "Eve",', '\n  "age":'],
+  ['{\n  "name": "Eve",\n ', ' "age":'],
+  ['{"name": "Eve", "age": 4, "c', 'ittà": true}'],
+  ['{"name": "Eve', ''],
+  ['{"name": "Eve", "age": 4', ''],
+])('after %j comes %j', (text, next) => {
+  expect(expected(text)).toBe(next)
+})
+
+test('a compact text has no blanks to guess', () => {
+  expect(expected('', true)).toBe('{"name":"')
+  expect(expected('{"name":"Eve",', true)).toBe('"age":')
+})
+
+test('nothing is expected where the text may end, and nothing beside tokens that are no text', () => {
+  expect(expected('{"name": "Eve", "age": 4, "città": true}')).toBe('')
+  expect(textOf(after({ type: 'choices', choices: ['one', 'once'] }, '').expectedIds())).toBe('on')
+  expect(textOf(after({ type: 'grammar', grammar: 'root ::= "a" | <think>' }, '').expectedIds())).toBe('')
+})
+
+test('a copy goes on with the blanks of its own text', () => {
+  const one = after({ type: 'schema', schema: SCHEMA }, '{"name":"Eve"')
+  const other = one.copy()
+  expect(one.acceptText(encoder.encode(',"'))).toBe(true)
+  expect(other.acceptText(encoder.encode(',\n"'))).toBe(true)
+  for (const each of [one, other]) expect(each.acceptText(encoder.encode('age": 4,'))).toBe(true)
+  expect(textOf(one.expectedIds())).toBe('"città": true}')
+  expect(textOf(other.expectedIds())).toBe('\n"città": true}')
+})
+
+test('of any texts, the expected one begins with all that they share, and can be read', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.string({ unit: fc.constantFrom('a', 'b', 'é', '漢'), maxLength: 9 }), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+      (choices) => {
+        const constraint = compiler.constrain(writeGrammar({ type: 'choices', choices }))
+        const text = textOf(constraint.expectedIds())
+        // Halves of characters are left out.
+        const shared = [...choices[0]!].findIndex((_, at) =>
+          choices.some((choice) => [...choice][at] !== [...choices[0]!][at]),
+        )
+        const most = shared < 0 ? choices[0]! : [...choices[0]!].slice(0, shared).join('')
+        expect(text).toBe(most)
+        expect(constraint.acceptText(encoder.encode(text))).toBe(true)
+      },
+    ),
+  )
+})

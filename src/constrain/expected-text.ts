@@ -1,0 +1,96 @@
+// The text that a grammar leaves no choice about, but for blanks, which are guessed from those before.
+
+import { type Automaton, type Closure, DEAD, type StateId } from './automaton.ts'
+import { addSet, type ByteSet, emptySet, hasByte } from './grammar-nodes.ts'
+
+/** Some thirty tokens; no step verifies more. */
+const MOST_BYTES = 96
+const [SPACE, COMMA, COLON, BRACE] = [0x20, 0x2c, 0x3a, 0x7b]
+const BLANKS = [SPACE, 0x0a, 0x09, 0x0d] as const
+const isBlank = (byte: number): boolean => (BLANKS as readonly number[]).includes(byte)
+const NO_BLANKS: readonly number[] = []
+
+/** The blanks that a text has after each byte. Models write JSON in one way from its beginning to its end. */
+export class BlankHabits {
+  readonly #after = new Map<number, readonly number[]>([[COLON, [SPACE]]])
+  #last = 0
+  #blanks: number[] = []
+
+  // hot
+  read(bytes: Uint8Array): void {
+    for (const byte of bytes) {
+      if (isBlank(byte)) this.#blanks.push(byte)
+      else {
+        const isTold = this.#blanks.length > 0 || this.#after.has(this.#last)
+        if (isTold || this.#last === COMMA) {
+          this.#after.set(this.#last, this.#blanks)
+          this.#blanks = []
+        }
+        this.#last = byte
+      }
+    }
+  }
+
+  /** The last byte that is no blank, and the number of blanks after it. */
+  get end(): { readonly last: number; readonly blanks: number } {
+    return { last: this.#last, blanks: this.#blanks.length }
+  }
+
+  /** A first comma is taken for one that begins a line, if the text began one before, or for a colon. */
+  after(byte: number): readonly number[] {
+    const own = this.#after.get(byte)
+    if (own !== undefined || byte !== COMMA) return own ?? NO_BLANKS
+    return this.#after.get(BRACE) ?? this.after(COLON)
+  }
+
+  copy(): BlankHabits {
+    const copied = new BlankHabits()
+    for (const [byte, blanks] of this.#after) copied.#after.set(byte, blanks)
+    copied.#last = this.#last
+    copied.#blanks = [...this.#blanks]
+    return copied
+  }
+}
+
+/**
+ * The bytes that follow `state` as long as the grammar allows one byte, or one beside blanks. Empty where a
+ * text may end, or may go on in several ways.
+ */
+export function expectedText(automaton: Automaton, state: StateId, habits: BlankHabits): Uint8Array {
+  const bytes: number[] = []
+  let { last, blanks } = habits.end
+  for (let at = state; at !== DEAD && bytes.length < MOST_BYTES; at = automaton.step(at, bytes.at(-1)!)) {
+    const allowed = allowedBytes(automaton.closure(at))
+    const only = allowed && onlyByte(allowed)
+    if (allowed === undefined || only === undefined) break
+    const blank = habits.after(last)[blanks]
+    const next = blank !== undefined && hasByte(allowed, blank) ? blank : only
+    bytes.push(next)
+    if (isBlank(next)) blanks++
+    else {
+      last = next
+      blanks = 0
+    }
+  }
+  return Uint8Array.from(bytes)
+}
+
+/** Undefined where the text may end, or a token may follow that is no text. */
+function allowedBytes({ sets, tokens, hasEnd }: Closure): ByteSet | undefined {
+  if (hasEnd || tokens.length > 0) return undefined
+  const allowed = emptySet()
+  for (const set of sets) addSet(allowed, set)
+  return allowed
+}
+
+/** The one byte of a set that is no blank, or else its one blank; undefined if there are more. */
+function onlyByte(set: ByteSet): number | undefined {
+  const words = set.slice()
+  const found = BLANKS.filter((byte) => hasByte(set, byte))
+  for (const byte of found) words[byte >> 5] = words[byte >> 5]! & ~(1 << (byte & 31))
+  const filled = words.findIndex((word) => word !== 0)
+  if (filled < 0) return found.length === 1 ? found[0] : undefined
+  const word = words[filled]!
+  const isOne = (word & (word - 1)) === 0 && words.every((other, index) => index === filled || other === 0)
+  return isOne ? filled * 32 + (31 - Math.clz32(word)) : undefined
+}

@@ -1,0 +1,28 @@
+// Drafts of a constraint. In: what it expects, and a text. Out: its ids, or the other drafter's where it
+// expects none or where that one is sure.
+import { expect, test } from 'vitest'
+import { EXPECTED_GRADE } from '../schedule/speculation.ts'
+import { ExpectedDrafter } from './draft-expected.ts'
+import { LookupDrafter } from './draft-lookup.ts'
+
+/** The drafts after `text`, and their grade. */
+function draftsAfter(text: readonly number[], expectedIds: readonly number[]) {
+  const drafter = new ExpectedDrafter({ expectedIds: () => expectedIds }, new LookupDrafter())
+  const found = drafter.look(text)
+  const out = new Int32Array(16)
+  const count = drafter.draft(Math.min(found, 4), out)
+  return { ids: [...out.subarray(0, found > 0 ? count : 0)], grade: drafter.grade, ms: drafter.msPerDraft }
+}
+
+test('what the constraint expects is drafted, whatever a short match says', () => {
+  const expected = { ids: [7, 8], grade: EXPECTED_GRADE, ms: 0 }
+  expect(draftsAfter([1, 2, 3], [7, 8])).toEqual(expected)
+  expect(draftsAfter([1, 2, 3, 4, 1, 2], [7, 8])).toEqual(expected)
+})
+
+test('a long match goes before it, and any match where nothing is expected', () => {
+  const text = [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6]
+  expect(draftsAfter(text, [9])).toEqual({ ids: [7, 8, 1, 2], grade: 3, ms: 0 })
+  expect(draftsAfter([1, 2, 3, 4, 1, 2], [])).toEqual({ ids: [3, 4, 1, 2], grade: 0, ms: 0 })
+  expect(draftsAfter([1, 2, 3], []).ids).toEqual([])
+})
