@@ -192,7 +192,7 @@ test('a script of a compute worker that is missing is named, and fewer threads h
 })
 
 const NO_WORKERS =
-  'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node use the command halfbyte'
+  'no workers can be started here; load the engine in a page or in a dedicated worker, and in Node import the package unbundled'
 
 test('a shared worker is told what to use, and a dedicated worker loads', async ({ page, serve }) => {
   const script = attempt('/cdn/halfbyte.js')
