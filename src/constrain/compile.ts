@@ -83,11 +83,13 @@ function grammarConstraints(
       expectedIds() {
         // hot
         masks.automaton.work.renew()
-        const bytes = expectedText(masks.automaton, state, habits)
+        const { bytes, ends } = expectedText(masks.automaton, state, habits)
         if (bytes.length === 0) return NO_IDS
         // Of a character that is cut, nothing comes out.
         const text = new TextDecoder().decode(bytes, { stream: true })
-        return recentMemo(encoded, text, KEPT_TEXTS, () => encode(text))
+        const ids = recentMemo(encoded, text, KEPT_TEXTS, () => encode(text))
+        // The last one is picked from the row before it. Its own row would be state after the end.
+        return ends ? ids.slice(0, -1) : ids
       },
       copy: () => constraintFrom(masks, state, habits.copy()),
     }

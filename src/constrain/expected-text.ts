@@ -52,14 +52,21 @@ export class BlankHabits {
   }
 }
 
+export interface ExpectedText {
+  readonly bytes: Uint8Array
+  /** True if the text must end after them. */
+  readonly ends: boolean
+}
+
 /**
  * The bytes that follow `state` as long as the grammar allows one byte, or one beside blanks. Empty where a
  * text may end, or may go on in several ways.
  */
-export function expectedText(automaton: Automaton, state: StateId, habits: BlankHabits): Uint8Array {
+export function expectedText(automaton: Automaton, state: StateId, habits: BlankHabits): ExpectedText {
   const bytes: number[] = []
   let { last, blanks } = habits.end
-  for (let at = state; at !== DEAD && bytes.length < MOST_BYTES; at = automaton.step(at, bytes.at(-1)!)) {
+  let at = state
+  for (; at !== DEAD && bytes.length < MOST_BYTES; at = automaton.step(at, bytes.at(-1)!)) {
     const allowed = allowedBytes(automaton.closure(at))
     const only = allowed && onlyByte(allowed)
     if (allowed === undefined || only === undefined) break
@@ -72,7 +79,8 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
       blanks = 0
     }
   }
-  return Uint8Array.from(bytes)
+  const { hasEnd, sets, tokens } = automaton.closure(at)
+  return { bytes: Uint8Array.from(bytes), ends: hasEnd && sets.length === 0 && tokens.length === 0 }
 }
 
 /** Undefined where the text may end, or a token may follow that is no text. */
