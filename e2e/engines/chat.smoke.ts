@@ -37,7 +37,7 @@ function look(browser: Browser): Promise<View> {
   return browser.evaluate(() => {
     const text = (selector: string) => document.querySelector(selector)?.textContent?.trim() ?? ''
     return {
-      canSend: document.querySelector('button[aria-label=Send]:enabled') !== null,
+      canSend: document.querySelector('chat-composer[ready] button[aria-label=Send]:enabled') !== null,
       question: text('.message.user .body'),
       answer: text('.message.assistant .body'),
       figures: text('.stats span:last-child'),
