@@ -42,6 +42,8 @@ export async function say(page: Page, text: string): Promise<void> {
 /** Says something and waits for the whole answer. */
 export async function ask(page: Page, text: string): Promise<void> {
   await say(page, text)
+  // On a busy machine the question can be there before its answer begins.
+  await expect(page.locator('.message').last()).not.toHaveClass(/\buser\b/)
   await ready(page)
 }
 

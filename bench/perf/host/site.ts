@@ -1,14 +1,14 @@
 // Serves the built page, the peers' packages as they are installed and the models, isolated.
 
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import { join, normalize } from 'node:path'
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'vite'
 import { ISOLATION, openServer, sendFile } from '../../../test/helpers/http-server.ts'
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
-const SITE = path('../../../build/perf/site')
+const SITES = path('../../../build/perf/site-')
 
 const HEADERS = {
   ...ISOLATION,
@@ -25,8 +25,10 @@ export interface Site {
   close(): Promise<void>
 }
 
-/** Builds the page and serves it on a free port. */
+/** Builds the page into a folder of its own, as tests do at the same time, and serves it on a free port. */
 export async function openSite(): Promise<Site> {
+  await mkdir(dirname(SITES), { recursive: true })
+  const folder = await mkdtemp(SITES)
   await build({
     configFile: false,
     root: path('../page'),
@@ -34,26 +36,29 @@ export async function openSite(): Promise<Site> {
     publicDir: false,
     logLevel: 'warn',
     worker: { format: 'es' },
-    build: { target: 'es2022', outDir: SITE, emptyOutDir: true, assetsInlineLimit: 0 },
+    build: { target: 'es2022', outDir: folder, emptyOutDir: true, assetsInlineLimit: 0 },
   })
-  const places = new Map([['', SITE]])
+  const places = new Map([['', folder]])
   const server = await openServer((request, response, path) => {
     const [, mount = '', ...rest] = path.split('/')
     const added = mount === '' ? undefined : places.get(mount)
-    const file = added === undefined ? join(SITE, mount || 'index.html', ...rest) : join(added, ...rest)
+    const file = added === undefined ? join(folder, mount || 'index.html', ...rest) : join(added, ...rest)
     response.setHeaders(new Map(Object.entries(HEADERS)))
-    if (normalize(file).startsWith(added ?? SITE)) sendFile(request, response, file)
+    if (normalize(file).startsWith(added ?? folder)) sendFile(request, response, file)
     else response.writeHead(404).end()
   })
   const url = server.address
   return {
     url,
-    fingerprint: await fingerprintOf(SITE),
+    fingerprint: await fingerprintOf(folder),
     add(name, place) {
       places.set(name, place)
       return url + name
     },
-    close: server.close,
+    async close() {
+      await server.close()
+      await rm(folder, { recursive: true })
+    },
   }
 }
 
