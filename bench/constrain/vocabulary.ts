@@ -2,20 +2,15 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { bufferSource } from '../../src/base/bytes.ts'
-import type { TokenBytes } from '../../src/constrain/token-trie.ts'
+import type { ModelVocabulary } from '../../src/constrain/compile.ts'
 import { openModel } from '../../src/formats/open-model.ts'
 import { createTokenizer } from '../../src/text/tokenize/read/create.ts'
-
-export interface JoinedVocabulary extends TokenBytes {
-  idOf(text: string): number | undefined
-  encode(text: string): readonly number[]
-}
 
 /**
  * The distinct tokens of all files, in order, up to `size`; when they are too few, pairs of them, as merges
  * would make. The last id is the end of a text.
  */
-export async function joinedVocabulary(paths: readonly string[], size: number): Promise<JoinedVocabulary> {
+export async function joinedVocabulary(paths: readonly string[], size: number): Promise<ModelVocabulary> {
   const tokens: Uint8Array[] = []
   const seen = new Set<string>()
   const add = (bytes: Uint8Array) => {

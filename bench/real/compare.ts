@@ -5,13 +5,13 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { Command } from 'commander'
-import { type RealModelName, realModel } from '../../scripts/models/real-models.mjs'
 import { forwardRows } from '../../src/cli/model.ts'
 import type { BuiltModel } from '../../src/engine/load/build-model.ts'
 import { negativeLogLikelihood } from '../../src/evaluate/perplexity.ts'
 import { ChatTemplate, chatTemplateOf, chatTokens, encodeChat } from '../../src/text/chat/chat-template.ts'
 import { type BuildOptions, withBuilt } from '../../test/conformance/testing/node-engine.ts'
 import { writeF16Copy } from './f16-copy.ts'
+import { modelPathOf } from './model-path.ts'
 import { CHATS, TEXTS } from './prompts.ts'
 import { type Candidate, openReference, type Reference } from './reference.ts'
 import { greedyTable, type Place, perplexityTable, type Side } from './tables.ts'
@@ -60,8 +60,7 @@ interface Asked {
   readonly losses: readonly number[]
 }
 
-const modelPath = existsSync(options.model) ? options.model : realModel(options.model as RealModelName)
-if (modelPath === undefined) throw new Error(`run "npm run setup -- ${options.model}" first`)
+const modelPath = modelPathOf(options.model)
 const text = await readFile(options.text, 'utf8')
 const file = new File([await openAsBlob(modelPath)], basename(modelPath))
 const machine = `${cpus().length} x ${cpus()[0]?.model}`

@@ -5,11 +5,11 @@ import { readFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { basename } from 'node:path'
 import { Command } from 'commander'
-import { realModel } from '../../scripts/models/real-models.mjs'
 import type { Engine } from '../../src/api/engine.ts'
 import type { GenerateOptions } from '../../src/api/types.ts'
 import { openEngine } from '../../test/conformance/testing/node-engine.ts'
 import { spread, spreadText } from '../spread.ts'
+import { modelPathOf } from './model-path.ts'
 
 const PERSON = {
   type: 'object',
@@ -59,18 +59,18 @@ async function measure(engine: Engine, { label, question, options }: Case): Prom
     await session.dispose()
     return result
   }
-  const ratios: number[] = []
-  for (let round = 0; round <= rounds; round++) {
-    const [plain, drafted] = [await replyOf('off'), await replyOf('lookup')]
+  const roundOf = async () => {
+    const plain = await replyOf('off')
+    const drafted = await replyOf('lookup')
     if (plain.text !== drafted.text) throw new Error(`${label}: the text differs with drafts`)
-    // The first round reads the prompt and learns the times of steps.
-    if (round > 0) ratios.push(plain.timings.decodeMs / drafted.timings.decodeMs)
-    if (round < rounds) continue
-    const { completionTokens, draftedTokens, acceptedTokens } = drafted.usage
-    const counts = [completionTokens, draftedTokens, acceptedTokens].join(' | ')
-    return `| ${label} | ${counts} | ${spreadText(spread(ratios), 2)} |`
+    return { ratio: plain.timings.decodeMs / drafted.timings.decodeMs, usage: drafted.usage }
   }
-  throw new Error('no rounds')
+  // The first round reads the prompt and learns the times of steps.
+  const { usage } = await roundOf()
+  const ratios: number[] = []
+  for (let round = 0; round < rounds; round++) ratios.push((await roundOf()).ratio)
+  const counts = [usage.completionTokens, usage.draftedTokens, usage.acceptedTokens].join(' | ')
+  return `| ${label} | ${counts} | ${spreadText(spread(ratios), 2)} |`
 }
 
 const options = new Command('bench:drafts')
@@ -83,7 +83,7 @@ const options = new Command('bench:drafts')
   .parse()
   .opts<{ model: string; text: string; threads: number; rounds: number; tokens: number }>()
 const { threads, rounds, tokens: most } = options
-const path = realModel(options.model as Parameters<typeof realModel>[0]) ?? options.model
+const path = modelPathOf(options.model)
 const file = new File([await openAsBlob(path)], basename(path))
 const article = (await readFile(options.text, 'utf8')).slice(0, 6000)
 const engine = await openEngine([file], { threads })

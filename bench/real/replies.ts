@@ -3,7 +3,6 @@
 import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { type RealModelName, realModel } from '../../scripts/models/real-models.mjs'
 import { makeReplyTask, type TaskSpec, taskSpec } from '../../src/cli/commands/eval.ts'
 import { descriptionOf, withToolText } from '../../src/engine/chat/chat-turns.ts'
 import {
@@ -15,6 +14,7 @@ import {
 } from '../../src/evaluate/replies/reply-task.ts'
 import { shown } from '../../src/evaluate/report.ts'
 import { ToolCallParser } from '../../src/text/chat/tool-calls.ts'
+import { modelPathOf } from './model-path.ts'
 import { openReference, type Reference } from './reference.ts'
 
 interface SampleLine {
@@ -56,8 +56,7 @@ const command = new Command('bench:replies')
 const options = command.opts<Options>()
 const [specs] = command.processedArgs as [readonly TaskSpec[]]
 
-const modelPath = existsSync(options.model) ? options.model : realModel(options.model as RealModelName)
-if (modelPath === undefined) throw new Error(`run "npm run setup -- ${options.model}" first`)
+const modelPath = modelPathOf(options.model)
 const known = await readReplies<ReferenceReply>(options.output, (value) => value)
 const reference = await openReference(options.python, { modelPath, threads: 1, context: CONTEXT })
 const tasks: ReplyTask[] = []

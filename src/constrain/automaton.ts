@@ -44,6 +44,10 @@ export interface Closure {
   readonly checked: readonly StackId[]
 }
 
+/** Whether a text must end there: nothing may follow. */
+export const mustEnd = ({ hasEnd, sets, tokens }: Closure): boolean =>
+  hasEnd && sets.length === 0 && tokens.length === 0
+
 /** What becomes of a state when the value that ends there is compared with the others. */
 export interface Verdict {
   /** It differs from them. */

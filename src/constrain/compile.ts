@@ -2,7 +2,7 @@
 
 import { recentMemo } from '../base/values.ts'
 import { type Analysed, analyse } from './analyse.ts'
-import { Automaton, DEAD, type StackId, type StateId } from './automaton.ts'
+import { Automaton, DEAD, mustEnd, type StackId, type StateId } from './automaton.ts'
 import { CharacterWalks } from './character-walk.ts'
 import { distinctConstraints, type ModelTokens } from './distinct/distinct-constraint.ts'
 import { BlankHabits, expectedText } from './expected-text.ts'
@@ -52,17 +52,16 @@ function grammarConstraints(
         const { tokens, hasEnd } = closure()
         if (hasEnd && endIds.has(id)) return
         automaton.work.renew()
-        let next = read(id)
+        const bytes = trie.bytesOf(id)
+        let next = bytes.length === 0 ? DEAD : step(bytes)
         if (tokens.length > 0) {
           const stacks: StackId[] = []
           for (const token of tokens) if ((token.id === id) !== token.negated) stacks.push(token.next)
           next = automaton.state([...automaton.stacks(next), ...stacks])
         }
-        if (next === DEAD) {
-          throw forbidden(id)
-        }
+        if (next === DEAD) throw forbidden(id)
         state = next
-        habits.read(trie.bytesOf(id))
+        habits.read(bytes)
       },
       acceptText(text) {
         masks.automaton.work.renew()
@@ -77,8 +76,7 @@ function grammarConstraints(
         return closure().hasEnd
       },
       get mustEnd() {
-        const { hasEnd, sets, tokens } = closure()
-        return hasEnd && sets.length === 0 && tokens.length === 0
+        return mustEnd(closure())
       },
       expectedIds() {
         // hot
@@ -92,12 +90,6 @@ function grammarConstraints(
         return ends ? ids.slice(0, -1) : ids
       },
       copy: () => constraintFrom(masks, state, habits.copy()),
-    }
-
-    /** The state after the bytes of a token; DEAD for a token without bytes. */
-    function read(id: number): StateId {
-      const bytes = trie.bytesOf(id)
-      return bytes.length === 0 ? DEAD : step(bytes)
     }
 
     function step(bytes: Uint8Array): StateId {

@@ -1,13 +1,11 @@
 // The text that a grammar leaves no choice about, but for blanks, which are guessed from those before.
 
-import { type Automaton, type Closure, DEAD, type StateId } from './automaton.ts'
-import { addSet, type ByteSet, emptySet, hasByte } from './grammar-nodes.ts'
+import { type Automaton, type Closure, DEAD, mustEnd, type StateId } from './automaton.ts'
+import { BLANKS, type ByteSet, hasByte, isBlank, unionOf } from './grammar-nodes.ts'
 
 /** Some thirty tokens; no step verifies more. */
 const MOST_BYTES = 96
 const [SPACE, COMMA, COLON, BRACE] = [0x20, 0x2c, 0x3a, 0x7b]
-const BLANKS = [SPACE, 0x0a, 0x09, 0x0d] as const
-const isBlank = (byte: number): boolean => (BLANKS as readonly number[]).includes(byte)
 const NO_BLANKS: readonly number[] = []
 
 /** The blanks that a text has after each byte. Models write JSON in one way from its beginning to its end. */
@@ -68,8 +66,8 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
   let at = state
   for (; at !== DEAD && bytes.length < MOST_BYTES; at = automaton.step(at, bytes.at(-1)!)) {
     const allowed = allowedBytes(automaton.closure(at))
-    const only = allowed && onlyByte(allowed)
-    if (allowed === undefined || only === undefined) break
+    const only = onlyByte(allowed)
+    if (only === undefined) break
     const blank = habits.after(last)[blanks]
     const next = blank !== undefined && hasByte(allowed, blank) ? blank : only
     bytes.push(next)
@@ -79,19 +77,14 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
       blanks = 0
     }
   }
-  const { hasEnd, sets, tokens } = automaton.closure(at)
-  return { bytes: Uint8Array.from(bytes), ends: hasEnd && sets.length === 0 && tokens.length === 0 }
+  return { bytes: Uint8Array.from(bytes), ends: mustEnd(automaton.closure(at)) }
 }
 
-/** Undefined where the text may end, or a token may follow that is no text. */
-function allowedBytes({ sets, tokens, hasEnd }: Closure): ByteSet | undefined {
-  if (hasEnd || tokens.length > 0) return undefined
-  const allowed = emptySet()
-  for (const set of sets) addSet(allowed, set)
-  return allowed
-}
+/** None where the text may end, or a token may follow that is no text. */
+const allowedBytes = ({ sets, tokens, hasEnd }: Closure): ByteSet =>
+  unionOf(hasEnd || tokens.length > 0 ? [] : sets)
 
-/** The one byte of a set that is no blank, or else its one blank; undefined if there are more. */
+/** The one byte of a set that is no blank, or else its one blank; undefined if there are more, or none. */
 function onlyByte(set: ByteSet): number | undefined {
   const words = set.slice()
   const found = BLANKS.filter((byte) => hasByte(set, byte))

@@ -34,6 +34,21 @@ export function addSet(set: ByteSet, other: ByteSet): void {
   for (let word = 0; word < 8; word++) set[word] = set[word]! | other[word]!
 }
 
+/** The bytes that are in any of the sets. */
+export function unionOf(sets: readonly ByteSet[]): ByteSet {
+  const union = emptySet()
+  for (const set of sets) addSet(union, set)
+  return union
+}
+
+/** Space, line feed, tab and carriage return, which JSON allows between its parts (RFC 8259, section 2). */
+export const BLANKS: readonly number[] = [0x20, 0x0a, 0x09, 0x0d]
+
+export function isBlank(byte: number): boolean {
+  // hot
+  return byte === 0x20 || byte === 0x0a || byte === 0x09 || byte === 0x0d
+}
+
 /** Keeps the bytes that are also in the other set. */
 function keepSet(set: ByteSet, other: ByteSet): void {
   for (let word = 0; word < 8; word++) set[word] = set[word]! & other[word]!

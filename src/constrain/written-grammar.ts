@@ -65,7 +65,7 @@ export interface TokenConstraint {
   copy(): TokenConstraint
 }
 
-/** The part of a constraint that a sampler uses. Without a mask every token may be next. */
+/** The part of a constraint that a reply uses. Without a mask every token may be next. */
 export interface ReplyConstraint
   extends Pick<TokenConstraint, 'accept' | 'canEnd' | 'mustEnd' | 'expectedIds'> {
   mask(): Uint32Array | undefined

@@ -93,18 +93,15 @@ const SCHEMA = {
 
 test.each([0, 1])(
   'names of a schema are drafted at temperature %d, and the text is the same',
-  async (temperature) => {
-    const engine = await openEngine([await ggufFile(randomLlama({ seed: 38, gain: 1.5, speaks: true }))])
-    try {
+  (temperature) =>
+    withFiles(safetensorsFiles(model), async (engine) => {
       const resultOf = (speculation: 'off' | 'lookup') =>
         engine.complete('hello', { schema: SCHEMA, compact: true, temperature, seed: 5, speculation }).result
-      const [plain, drafted] = [await resultOf('off'), await resultOf('lookup')]
+      const plain = await resultOf('off')
+      const drafted = await resultOf('lookup')
       expect(drafted.text).toBe(plain.text)
       expect(Object.keys(JSON.parse(drafted.text))).toEqual(NAMES)
       expect(plain.usage.draftedTokens).toBe(0)
       expect(drafted.usage.acceptedTokens).toBeGreaterThan(NAMES.length)
-    } finally {
-      await engine.dispose()
-    }
-  },
+    }),
 )

@@ -1,6 +1,6 @@
 // Constraints where values must differ. In: a grammar and a vocabulary. Out: constraints on one reply each.
 import type { Analysed } from '../analyse.ts'
-import { Automaton, DEAD } from '../automaton.ts'
+import { Automaton, DEAD, mustEnd } from '../automaton.ts'
 import type { CharacterWalks } from '../character-walk.ts'
 import { Masks } from '../masks.ts'
 import { forbidden } from '../refuse.ts'
@@ -92,8 +92,7 @@ class DistinctConstraint implements TokenConstraint {
   }
 
   get mustEnd(): boolean {
-    const { hasEnd, sets } = this.#masks.reader.automaton.closure(this.#position.state)
-    return hasEnd && sets.length === 0
+    return mustEnd(this.#masks.reader.automaton.closure(this.#position.state))
   }
 
   /** None: the values before decide what may follow. */

@@ -2,7 +2,7 @@
 // the JSON text; and whether a position can still be completed with values that differ from those before it.
 import type { Analysed } from '../analyse.ts'
 import { Automaton, DEAD, type StateId } from '../automaton.ts'
-import { addSet, emptySet, hasByte } from '../grammar-nodes.ts'
+import { hasByte, isBlank, unionOf } from '../grammar-nodes.ts'
 import { budgetOf } from '../refuse.ts'
 import { leastBytes } from './least-bytes.ts'
 import { checked, ended, isNew, mayEqual, type Place, START, step } from './place.ts'
@@ -88,18 +88,15 @@ export class DistinctReader {
   }
 
   #nextBytes({ state, place }: Position): number[] {
-    const set = emptySet()
-    for (const each of this.automaton.closure(state).sets) addSet(set, each)
+    const set = unionOf(this.automaton.closure(state).sets)
     const isText = place.mode === 'string'
     const bytes: number[] = []
     for (let byte = 0; byte < 256; byte++) {
-      if (hasByte(set, byte) && (isText || !BLANKS.has(byte))) bytes.push(byte)
+      if (hasByte(set, byte) && (isText || !isBlank(byte))) bytes.push(byte)
     }
     return bytes
   }
 }
-
-const BLANKS: ReadonlySet<number> = new Set([0x20, 0x0a, 0x09, 0x0d])
 
 /** Takes the items of the lowest rank first; of those, the last one. */
 class Queue<Item> {

@@ -3,6 +3,7 @@
 // A place is never changed, so forks and searches share it. Values are compared as canonical texts: strings
 // decoded, numbers by value, the properties of an object sorted.
 import { utf8 } from '../code-points.ts'
+import { isBlank } from '../grammar-nodes.ts'
 import { Taken } from './taken.ts'
 
 export interface Container {
@@ -50,8 +51,6 @@ export const START: Place = {
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-const LINE = 0x0a
-const isBlank = (byte: number) => byte === 0x20 || byte === LINE || byte === 0x09 || byte === 0x0d
 const ESCAPES: ReadonlyMap<string, string> = new Map(
   Object.entries({ b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }),
 )

@@ -121,7 +121,7 @@ class ThoughtConstraint implements ReplyConstraint {
   #thoughtMask(): Uint32Array {
     this.#isAfterThought = true
     this.#answer = this.#fresh
-    const forced = this.#thought >= this.#most ? this.#closeIds[this.#forced] : undefined
+    const forced = this.#isCut ? this.#closeIds[this.#forced] : undefined
     const { closing } = this.#splitter
     if (forced === undefined && (closing === 0 || this.#answer === undefined)) return this.#free
     if (forced === undefined) {
@@ -155,7 +155,7 @@ class ThoughtConstraint implements ReplyConstraint {
     // hot
     const { phase } = this.#splitter
     if (phase === 'thought') {
-      if (this.#thought >= this.#most) this.#forced++
+      if (this.#isCut) this.#forced++
       this.#thought++
       return
     }
@@ -177,9 +177,14 @@ class ThoughtConstraint implements ReplyConstraint {
   expectedIds(): readonly number[] {
     // hot
     const { phase } = this.#splitter
-    if (phase === 'thought') return this.#thought >= this.#most ? this.#closeIds.slice(this.#forced) : []
+    if (phase === 'thought') return this.#isCut ? this.#closeIds.slice(this.#forced) : []
     const isFree = phase === 'answer' ? this.#isAfterThought : this.#mayOpen || !this.#mayAnswer
     return isFree ? [] : (this.#answer?.expectedIds() ?? [])
+  }
+
+  /** Whether the thought has all the tokens that it may have. */
+  get #isCut(): boolean {
+    return this.#thought >= this.#most
   }
 
   get canEnd(): boolean {

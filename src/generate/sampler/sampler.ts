@@ -9,10 +9,12 @@ import { Random, randomSeed } from './random.ts'
 import { type SamplerOptions, type SamplerSettings, samplerSettings } from './sampler-options.ts'
 import { Mirostat, type Stage, stagesOf } from './stages.ts'
 
+type Masks = Pick<ReplyConstraint, 'mask' | 'accept'>
+
 /** Dependencies of a sampler besides its options. */
 export interface SamplerParts {
   /** Says what may come next. Its `accept` is called for every id. */
-  readonly constraint?: ReplyConstraint | undefined
+  readonly constraint?: Masks | undefined
   readonly processors?: readonly LogitProcessor[] | undefined
   /** Defaults from the model's files. Default: none. */
   readonly defaults?: SamplerOptions | undefined
@@ -37,7 +39,7 @@ export class Sampler {
   readonly logprobs: LogProbabilities | undefined
   readonly #rows: LogitRows
   readonly #settings: SamplerSettings
-  readonly #constraint: ReplyConstraint | undefined
+  readonly #constraint: Masks | undefined
   readonly #processors: readonly LogitProcessor[]
   readonly #adjustments: readonly Adjustment[]
   readonly #stages: readonly Stage[]

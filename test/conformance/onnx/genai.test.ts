@@ -37,13 +37,11 @@ test.skipIf(!existsSync(MODELS)).each([
   ).toBeLessThan(most)
 })
 
-test
-  .skipIf(!existsSync(MODELS))
-  .each([
-    ['tiny-random-lfm2-fp32', /input_ids, position_ids, .* attends or keeps a state, as decoders of text do/],
-  ])('%s is refused by name', async (name, what) => {
-  await expect(openFolder(name)).rejects.toMatchObject({
+test.skipIf(!existsSync(MODELS))('tiny-random-lfm2-fp32 is refused by name', async () => {
+  await expect(openFolder('tiny-random-lfm2-fp32')).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(what),
+    message: expect.stringMatching(
+      /input_ids, position_ids, .* attends or keeps a state, as decoders of text do/,
+    ),
   })
 })
