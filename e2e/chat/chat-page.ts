@@ -93,6 +93,17 @@ export const keptStamp = (page: Page): Promise<string> =>
     return stamps.sort().join()
   })
 
+/** Waits until the conversations are stored as the page has them: a transaction waits for those before it. */
+export const conversationsStored = (page: Page): Promise<void> =>
+  page.evaluate(async () => {
+    const opening = indexedDB.open('halfbyte-chat')
+    await new Promise((done) => opening.addEventListener('success', done))
+    const change = opening.result.transaction('conversations', 'readwrite')
+    change.objectStore('conversations').count()
+    await new Promise((done) => change.addEventListener('complete', done))
+    opening.result.close()
+  })
+
 /** Tokens of the last prompt that were run, and all of its tokens. */
 export async function readTokens(page: Page): Promise<readonly [number, number]> {
   const title = (await page.locator('[data-stat=speed]').getAttribute('title')) ?? ''

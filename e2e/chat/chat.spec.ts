@@ -7,6 +7,7 @@ import {
   ask,
   bodies,
   composer,
+  conversationsStored,
   kept,
   keptStamp,
   openChat,
@@ -124,6 +125,7 @@ test('an edited message is answered again, and what came after it is one tap awa
   await expect(page.locator('.versions [role=status]')).toHaveText('Version 2/2')
   await earlier.click()
   await expect(page.locator('.message.user .body')).toHaveText(['Hello!', 'What is your name?'])
+  await conversationsStored(page)
   await page.reload()
   await expect(page.locator('.message.user .body')).toHaveText(['Hello!', 'What is your name?'])
   await ready(page)
