@@ -16,8 +16,8 @@ import { modelTokenizer } from '../src/engine/load/model-text.ts'
 import { type PreparedModel, prepareModel } from '../src/engine/load/prepare.ts'
 import { perplexity } from '../src/evaluate/perplexity.ts'
 import { openModel } from '../src/formats/open-model.ts'
+import { calibrationWindows } from '../src/shrink/calibrate/calibration-windows.ts'
 import { pruneModel } from '../src/shrink/calibrate/prune-model.ts'
-import { calibrationWindows } from '../src/shrink/calibrate/walk.ts'
 import { memoryWork } from '../src/shrink/calibrate/work-files.ts'
 import { parsePattern, sparsityOf } from '../src/shrink/prune/mask.ts'
 import type { PruneMethod } from '../src/shrink/prune/prune-matrix.ts'
@@ -55,9 +55,10 @@ const tokenizer = modelTokenizer(prepared.file, prepared.plan.logits.width)
 const texts = readFileSync(calibration, 'utf8')
   .split('\n')
   .filter((line) => line !== '')
+const textOf = (line: string) => ({ form: 'text', text: [JSON.parse(line).text as string] }) as const
 const windowsOf = (seed: number) =>
   calibrationWindows(
-    texts.filter((_, at) => at % 3 === seed % 3).map((line) => (JSON.parse(line) as { text: string }).text),
+    texts.filter((_, at) => at % 3 === seed % 3).map((line) => textOf(line)),
     tokenizer,
     { windows: Number(values.windows), length: context },
   )

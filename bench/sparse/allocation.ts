@@ -19,10 +19,10 @@ import { perplexity } from '../../src/evaluate/perplexity.ts'
 import { openModel } from '../../src/formats/open-model.ts'
 import type { TensorInfo } from '../../src/formats/tensors.ts'
 import { allocateSparsity } from '../../src/shrink/calibrate/allocate-sparsity.ts'
+import { calibrationWindows } from '../../src/shrink/calibrate/calibration-windows.ts'
 import { pruneModel } from '../../src/shrink/calibrate/prune-model.ts'
 import { type Lost, SPARSITIES, surveySparsities } from '../../src/shrink/calibrate/survey-sparsity.ts'
 import { lossWith, wholeModel } from '../../src/shrink/calibrate/tune-allocation.ts'
-import { calibrationWindows } from '../../src/shrink/calibrate/walk.ts'
 import { memoryWork } from '../../src/shrink/calibrate/work-files.ts'
 import { DEFAULT_DAMP } from '../../src/shrink/matrix/factor.ts'
 import { allocate } from '../../src/shrink/prune/allocate.ts'
@@ -81,7 +81,8 @@ const msAt = ({ n, k }: Lost, index: number) => {
 }
 
 for (let seed = 0; seed < Number(values.seeds); seed++) {
-  const texts = lines.filter((_, at) => at % 3 === seed % 3).map((line) => JSON.parse(line).text as string)
+  const own = lines.filter((_, at) => at % 3 === seed % 3)
+  const texts = own.map((line) => ({ form: 'text', text: [JSON.parse(line).text as string] }) as const)
   const shared = {
     ...({ method: 'obs', pattern: parsePattern(values.pattern), sparsity: 0, damp: DEFAULT_DAMP } as const),
     ...({ drift: 0, sweeps: 8, format: 'w4_g32', sparseFormat, solver, host, signal, threads: 1 } as const),

@@ -124,16 +124,14 @@ export function chatRequest(
   sampling: SamplerOptions,
   onWarning: OnWarning,
 ): ChatRequest {
-  if (Array.isArray(params?.messages)) checkList('messages', params.messages)
+  const given = readMessages(params?.messages)
   if (params?.tools != null) checkList('tools', params.tools)
-  if (!Array.isArray(params?.messages) || params.messages.some((each) => !isObject(each)))
-    throw wrongOption('messages', params?.messages, 'a list of messages, the conversation so far')
   warnOfUnread(params, FIELDS, onWarning)
   for (const name of new Set(params.messages.flatMap((message) => unreadFields(message, MESSAGE_FIELDS)))) {
     onWarning(`halfbyte/openai ignores "${name}" of a message: chat templates have nothing like it`)
   }
   const count = replyCount(params.n)
-  const { messages, prefix } = splitPrefix(withToolNames(params.messages.map(readMessage)))
+  const { messages, prefix } = splitPrefix(given)
   return {
     messages,
     options: { prefix, ...options(params, sampling) },
@@ -228,7 +226,7 @@ function schemaOf(format: ChatCompletionParams['response_format']): object | und
 
 function formOf(params: ChatCompletionParams): GenerateOptions {
   const form = {
-    tools: (params.tools ?? []).map(readTool),
+    tools: readTools(params.tools),
     choice: readChoice(params.tool_choice),
     schema: schemaOf(params.response_format),
   }
@@ -243,6 +241,13 @@ function readLogprobs({ logprobs, top_logprobs }: ChatCompletionParams): number 
   if (logprobs === true) return top_logprobs ?? 0
   if (top_logprobs == null) return undefined
   throw refused('top_logprobs', `top_logprobs is ${shown(top_logprobs)} but logprobs is not true; set that`)
+}
+
+/** Tools in the form of the API, none if absent. Throws `unsupported` for what is no list of functions. */
+export function readTools(tools: unknown): Tool[] {
+  if (tools == null) return []
+  checkList('tools', tools)
+  return (tools as NonNullable<ChatCompletionParams['tools']>).map(readTool)
 }
 
 function readTool(tool: NonNullable<ChatCompletionParams['tools']>[number]): Tool {
@@ -262,6 +267,14 @@ function readChoice(choice: ChatCompletionParams['tool_choice']): ToolChoice {
   }
   if (isObject(choice) && 'function' in choice) return { tool: choice.function.name }
   throw wrongOption('tool_choice', choice, 'a function')
+}
+
+/** Messages in the form of the API. Throws `unsupported` for anything else. */
+export function readMessages(messages: unknown): readonly Message[] {
+  if (Array.isArray(messages)) checkList('messages', messages)
+  if (!Array.isArray(messages) || messages.some((each) => !isObject(each)))
+    throw wrongOption('messages', messages, 'a list of messages, the conversation so far')
+  return withToolNames(messages.map(readMessage))
 }
 
 function readMessage(message: ChatMessageParam, index: number): Message {

@@ -35,7 +35,7 @@ export function calibrateCommand(): Command {
       'Show what the inputs of each matrix are like on a text: their size, outliers, inputs that are never used.',
     )
     .argument('<model>', MODEL)
-    .argument('<text file>', 'UTF-8, or .jsonl with a text in each line')
+    .argument('<text file>', 'UTF-8, or .jsonl with a text or messages in each line')
     .addOption(loraOption())
     .option('--output <file>', 'write means, largest magnitudes and mean squares of every input as JSON')
   return withCalibrationOptions(command).action(calibrate)

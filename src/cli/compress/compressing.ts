@@ -3,18 +3,14 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
-import { linesOf, type TextPieces } from '../../base/bytes.ts'
-import { HalfbyteError } from '../../base/errors.ts'
-import { parseJson } from '../../base/json.ts'
-import { isObject } from '../../base/values.ts'
 import { modelTokenizer } from '../../engine/load/model-text.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import type { PackContents } from '../../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import { calibrationWindows, type WalkOptions } from '../../shrink/calibrate/walk.ts'
+import { calibrationWindows } from '../../shrink/calibrate/calibration-windows.ts'
+import type { WalkOptions } from '../../shrink/calibrate/walk.ts'
 import { DEFAULT_DAMP } from '../../shrink/matrix/factor.ts'
 import { DEFAULT_SWEEPS } from '../../shrink/matrix/refine.ts'
-import { readPieces } from '../files.ts'
 import { withPrepared } from '../model.ts'
 import { nodeHost } from '../node-host.ts'
 import { type EngineFlags, loraOption, real, threadCount, whole } from '../options.ts'
@@ -23,6 +19,7 @@ import { clearProgress, overwrite } from '../terminal/output.ts'
 import { checkOutput, forceOption } from '../write/check-output.ts'
 import { hashOf, hashWeights, type JobKey, jobKey, openWork } from '../write/work-folder.ts'
 import { type ModelOutput, WEIGHTS_FILE, writeModel } from '../write/write-model.ts'
+import { calibrationTexts } from './calibration-file.ts'
 
 export interface CalibrationFlags {
   readonly windows: number
@@ -57,37 +54,7 @@ export async function readWindows(
 ): Promise<number[][]> {
   const tokenizer = modelTokenizer(prepared.file, prepared.plan.logits.width)
   const length = flags.context ?? Math.min(WINDOW_TOKENS, prepared.config.contextLength)
-  return calibrationWindows(textsOf(path), tokenizer, { windows: flags.windows, length })
-}
-
-/** A text, or the `text` of each line of a .jsonl file. */
-async function* textsOf(path: string): AsyncGenerator<TextPieces> {
-  if (!path.endsWith('.jsonl')) {
-    yield readPieces(path)
-    return
-  }
-  let number = 0
-  for await (const line of linesOf(readPieces(path))) {
-    number++
-    if (line.trim() === '') continue
-    const value = parsed(line)
-    if (isObject(value) && typeof value['text'] === 'string') yield [value['text']]
-    else {
-      throw new HalfbyteError(
-        'format',
-        `${path}: line ${number} is not an object with a text; give lines like {"text": "..."}, or plain text under another name`,
-        { line: number },
-      )
-    }
-  }
-}
-
-function parsed(line: string): unknown {
-  try {
-    return parseJson(line)
-  } catch {
-    return undefined
-  }
+  return calibrationWindows(calibrationTexts(path, tokenizer), tokenizer, { windows: flags.windows, length })
 }
 
 export interface CompressFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
@@ -102,7 +69,7 @@ export interface CompressFlags extends CalibrationFlags, Pick<EngineFlags, 'lora
 export const calibrationOption = (): Option =>
   new Option(
     '--calibration <file>',
-    'text like the model will see: UTF-8, or .jsonl with a text in each line',
+    'text like the model will see: UTF-8, or .jsonl with a text or messages in each line',
   )
 
 export const dampOption = (): Option =>

@@ -55,6 +55,8 @@ export interface TurnOptions {
   readonly tools?: readonly Tool[] | undefined
   /** Further variables of the template. */
   readonly templateArguments?: JsonObject | undefined
+  /** Whether the reply's beginning follows the last turn. Default true. */
+  readonly addGenerationPrompt?: boolean | undefined
 }
 
 /**
@@ -65,7 +67,7 @@ export function renderTurns(
   { template: usual, toolTemplate, documentTemplate, mergesSystem = false }: TurnTemplates,
   tokenizer: Tokenizer,
   messages: readonly Message[],
-  { tools = [], templateArguments }: TurnOptions = {},
+  { tools = [], templateArguments, addGenerationPrompt }: TurnOptions = {},
   quotes = turnQuotes(usual, tokenizer),
 ): string {
   const template = (hasDocuments(templateArguments) ? documentTemplate : undefined) ?? usual
@@ -77,7 +79,11 @@ export function renderTurns(
       return forBlocks ? withBlocks(turn) : turn
     })
   const turns = turnsOf(messages)
-  const options = { ...chatTokens(tokenizer), templateArguments }
+  const options = {
+    ...chatTokens(tokenizer),
+    templateArguments,
+    ...(addGenerationPrompt !== undefined && { addGenerationPrompt }),
+  }
   if (tools.length === 0) return renderContent(template, turns, options)
   const described = tools.map((tool) => quoted(descriptionOf(tool), quotes.given) as object)
   const prompt = renderContent(toolTemplate ?? template, turns, { ...options, tools: described })

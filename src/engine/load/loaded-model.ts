@@ -6,6 +6,7 @@ import type { Scheduler } from '../../generate/schedule/scheduler.ts'
 import type { Sequence, SequenceOptions } from '../../generate/schedule/sequence.ts'
 import type { Drafter } from '../../generate/schedule/speculation.ts'
 import type { ReasoningForm } from '../../text/chat/reasoning.ts'
+import type { TurnOptions } from '../chat/chat-turns.ts'
 import type { EngineInfo, LoadProgress, LoadRequest, MemoryUse, Message, Prompt } from '../wire/protocol.ts'
 
 /** Loads what a request names. After a typed error or the signal's reason nothing is left allocated. */
@@ -22,7 +23,8 @@ export interface LoaderHooks {
 export type PromptOptions = Pick<
   Extract<Prompt, { readonly type: 'messages' }>,
   'tools' | 'prefix' | 'templateArguments'
->
+> &
+  Pick<TurnOptions, 'addGenerationPrompt'>
 
 /** A model that is ready to generate. */
 export interface LoadedModel {

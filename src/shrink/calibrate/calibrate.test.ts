@@ -18,10 +18,11 @@ import { openModel } from '../../formats/open-model.ts'
 import type { NodeOf } from '../../graph/nodes.ts'
 import { interpret } from '../../graph/testing/interpret.ts'
 import type { InputStats } from '../matrix/hessian.ts'
+import { calibrationWindows } from './calibration-windows.ts'
 import { readMatrix } from './gram.ts'
 import { type QuantizeOptions, quantizeModel, scaledModel } from './quantize-model.ts'
 import { survey } from './survey.ts'
-import { calibrationWindows, walk } from './walk.ts'
+import { walk } from './walk.ts'
 import { memoryWork, type WorkFiles } from './work-files.ts'
 
 const { signal } = new AbortController()
@@ -320,11 +321,12 @@ describe('what cannot be calibrated', () => {
     const encode = (text: string) => [...text].map(Number)
     const tokenizer = { encode, prefix: [], suffix: [], addsBos: true, bosId: 99 }
     const options = { windows: 2, length: 3 }
+    const plain = (texts: readonly string[]) => texts.map((text) => ({ form: 'text', text: [text] }) as const)
     for (const texts of [[], [''], ['12']])
-      await expect(calibrationWindows(texts, tokenizer, options)).rejects.toThrow(
+      await expect(calibrationWindows(plain(texts), tokenizer, options)).rejects.toThrow(
         /has \d tokens and one window takes 3/,
       )
-    expect(await calibrationWindows(['1234', '56789'], tokenizer, options)).toEqual([
+    expect(await calibrationWindows(plain(['1234', '56789']), tokenizer, options)).toEqual([
       [99, 2, 3],
       [99, 5, 6],
     ])

@@ -7,13 +7,11 @@
 import { groupEncoding, type PackedEncoding } from '../../abi/encodings.ts'
 import { buildGraph } from '../../arch/families.ts'
 import { roleOf, type Weights } from '../../arch/tensors/names.ts'
-import { bufferSource, type TextPieces } from '../../base/bytes.ts'
+import { bufferSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { compile } from '../../graph/compile-graph.ts'
-import { collectIds, encodeStream, takeIds } from '../../text/tokenize/encode-stream.ts'
-import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import { type InputStats, InputSums } from '../matrix/hessian.ts'
 import {
   PLACEHOLDER,
@@ -25,46 +23,6 @@ import {
   type Window,
 } from './segment-runner.ts'
 import type { WorkFiles } from './work-files.ts'
-
-interface WindowOptions {
-  /** Most windows. */
-  readonly windows: number
-  /** Tokens of a window. */
-  readonly length: number
-}
-
-/**
- * The texts one after the other, cut into windows from the start; what is left at the end is not used, and
- * what comes after the last window is not read. Each window begins as the model's texts do. Throws `format`
- * when there is not one window of text.
- */
-export async function calibrationWindows(
-  texts: Iterable<TextPieces> | AsyncIterable<TextPieces>,
-  tokenizer: Pick<Tokenizer, 'encode' | 'prefix' | 'suffix' | 'addsBos' | 'bosId'>,
-  { windows, length }: WindowOptions,
-): Promise<number[][]> {
-  const { ids } = await collectIds(takeIds(encodeTexts(texts, tokenizer), windows * length))
-  const count = Math.min(windows, Math.floor(ids.length / length))
-  if (count < 1) {
-    throw new HalfbyteError(
-      'format',
-      `the calibration text has ${ids.length} tokens and one window takes ${length}; give more text, or a smaller --context`,
-      { tokens: ids.length, window: length },
-    )
-  }
-  return Array.from({ length: count }, (_, window) => {
-    const own = [...ids.subarray(window * length, (window + 1) * length)]
-    if (tokenizer.addsBos && tokenizer.bosId !== undefined) own[0] = tokenizer.bosId
-    return own
-  })
-}
-
-async function* encodeTexts(
-  texts: Iterable<TextPieces> | AsyncIterable<TextPieces>,
-  tokenizer: Pick<Tokenizer, 'encode' | 'prefix' | 'suffix'>,
-): AsyncGenerator<number[]> {
-  for await (const text of texts) yield* encodeStream(tokenizer, text, { addSpecial: true })
-}
 
 /** The matrices of one product, which share their inputs. */
 export interface Product {

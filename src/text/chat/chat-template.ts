@@ -170,7 +170,10 @@ export function chatTokens(tokenizer: Tokenizer): Pick<ChatOptions, 'bosToken' |
  * Encodes a rendered prompt. Special tokens are parsed, BOS is present once if the model uses it, and no EOS
  * is added.
  */
-export function encodeChat(tokenizer: Tokenizer, prompt: string): number[] {
+export function encodeChat(
+  tokenizer: Pick<Tokenizer, 'encode' | 'bosId' | 'addsBos'>,
+  prompt: string,
+): number[] {
   const ids = tokenizer.encode(prompt, { parseSpecial: true })
   const { bosId, addsBos } = tokenizer
   return bosId === undefined || !addsBos || ids[0] === bosId ? ids : [bosId, ...ids]
