@@ -24,7 +24,7 @@ import {
   withBudgetOptions,
 } from '../compress/sparsity-budget.ts'
 import { loadSolver, startSolver } from '../node-host.ts'
-import { MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
+import { MODEL, real, type SparseFlags, sparseOption } from '../options.ts'
 import { visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite } from '../terminal/output.ts'
 
@@ -35,7 +35,6 @@ interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly damp: number
   readonly drift: number
   readonly sweeps: number
-  readonly rounds: number
   readonly scope?: 'row' | 'matrix'
   readonly as: 'hbm' | 'safetensors'
 }
@@ -74,12 +73,6 @@ export function pruneCommand(): Command {
     .addOption(sparseOption())
     .addOption(calibrationOption())
     .addOption(dampOption())
-    .option(
-      '--rounds <n>',
-      'obs: in how many steps weights are dropped, scored again after each',
-      whole(1),
-      1,
-    )
     .addOption(
       new Option(
         '--scope <scope>',
@@ -158,7 +151,7 @@ function checkFlags({ method, calibration, as, weights }: PruneFlags): void {
 
 /** What the result depends on: the work of an unfinished run is used only if it is the same. */
 function settingsOf({ flags, pattern, sparsity, allocating }: PruneJob): object {
-  const { method, tune, weights, damp, drift, sweeps, rounds, scope } = flags
+  const { method, tune, weights, damp, drift, sweeps, scope } = flags
   return {
     prune: method,
     pattern: pattern.name,
@@ -170,14 +163,13 @@ function settingsOf({ flags, pattern, sparsity, allocating }: PruneJob): object 
     damp,
     drift,
     sweeps,
-    rounds,
     scope,
   }
 }
 
 async function optionsOf(job: PruneJob, shared: SharedOptions<PrunedReport>): Promise<PruneModelOptions> {
   const { flags, pattern, sparsity } = job
-  const { method, calibration, weights, damp, drift, sweeps, rounds, scope, name, sparse } = flags
+  const { method, calibration, weights, damp, drift, sweeps, scope, name, sparse } = flags
   return {
     ...shared,
     method,
@@ -186,7 +178,6 @@ async function optionsOf(job: PruneJob, shared: SharedOptions<PrunedReport>): Pr
     damp,
     drift,
     sweeps,
-    rounds,
     scope,
     format: FORMATS[weights],
     solver: calibration === undefined ? undefined : await loadSolver(),

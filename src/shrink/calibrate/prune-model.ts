@@ -108,7 +108,7 @@ function solveAll(job: Job, encoding: PrunedFormat | 'rows'): Promise<void> {
       encodingOf: () => encoding,
       know(crew, product, stats) {
         const [widest] = widestFirst(product)
-        const bytes = pruneBytes(widest?.n ?? 0, product.k, options)
+        const bytes = pruneBytes(widest?.n ?? 0, product.k)
         return crew.knowForGroups(product.name, stats, { damp, bytes, withInverse: method === 'obs' })
       },
       solve: (crew, task) => pruneMatrix(job, crew, task),

@@ -108,7 +108,7 @@ export type Scope = 'row' | 'matrix'
 
 /**
  * The mask that drops the units of lowest score. `scores`: mean score of each unit's weights, [rows of
- * units][units]. `part`: of N:M, the share of a group's drops that are made.
+ * units][units].
  */
 export function maskOf(
   scores: Float64Array,
@@ -117,7 +117,6 @@ export function maskOf(
   pattern: Pattern,
   sparsity: number,
   scope: Scope,
-  part = 1,
 ): Mask {
   const [rows, width] = unitGrid(n, k, pattern)
   const mask = fullMask(n, k)
@@ -126,7 +125,7 @@ export function maskOf(
   for (let row = 0; row < rows * width; row += length) {
     for (let first = 0; first < length; first += span) {
       const size = Math.min(span, length - first)
-      const count = nm ? Math.round(dropsOf(nm, size) * part) : Math.round(size * sparsity)
+      const count = nm ? dropsOf(nm, size) : Math.round(size * sparsity)
       const kept = keepHighest(scores, row + first, size, count)
       for (let i = 0; i < size; i++) {
         if (kept[i] === 0) dropUnit(mask, pattern, width, row + first + i)

@@ -240,20 +240,6 @@ test('methods that look at inputs cost less, and OBS costs least', () => {
   }
 })
 
-test('selecting again after each step costs less', () => {
-  const problem = randomProblem(32, 64, 200, 1)
-  for (const pattern of PATTERNS) {
-    const sparsity = sparsityOf(pattern, pattern.nm ? undefined : 0.5)
-    const [once = 0, often = 0] = [1, 8].map((rounds) => {
-      const options = { method: 'obs', pattern, sparsity, rounds } as const
-      const { values, mask } = prune(problem.weights, 32, 64, options, knownOf(problem))
-      expect(Math.abs(droppedShare(mask) - sparsity)).toBeLessThan(0.05)
-      return measuredLoss(problem, values)
-    })
-    expect(often).toBeLessThanOrEqual(once * 1.001)
-  }
-})
-
 test('each output drops the same share of single weights, and strips compete, unless it is said otherwise', () => {
   const problem = randomProblem(64, 40, 200, 29)
   const keptOf = (pattern: Pattern, scope?: 'row' | 'matrix') => {

@@ -16,17 +16,8 @@ import {
   reserveGroup,
   solveGroup,
 } from './group-tasks.ts'
-import { inverseOf, keptFactor } from './inverse.ts'
-import {
-  fullMask,
-  type Mask,
-  maskOf,
-  type Pattern,
-  type RowGroup,
-  rowGroups,
-  type Scope,
-  unitGrid,
-} from './mask.ts'
+import { inverseOf } from './inverse.ts'
+import { type Mask, maskOf, type Pattern, type Scope, unitGrid } from './mask.ts'
 import { sparseGpt } from './sparsegpt.ts'
 import { updateWork } from './update.ts'
 
@@ -54,42 +45,34 @@ export function plainScores(
 const normsOf = ({ gram, k }: Pick<InputStats, 'gram' | 'k'>): Float64Array =>
   Float64Array.from({ length: k }, (_, i) => gram[i * (k + 1)]!)
 
-/** The inverse of H_KK: values [K][K], of the inputs K. */
-interface PartInverse {
-  readonly values: Float64Array
-  readonly kept: Uint32Array
-}
-
 /**
- * Adds what dropping each unit costs the rows of a group. Inputs that were dropped before cost nothing, and
- * neither do dead ones.
+ * Mean cost per weight of dropping each unit alone, w^T ([H^-1]_UU)^-1 w over its rows, [rows of
+ * units][units]. Dead inputs cost nothing.
  */
-function addObsScores(
-  scores: Float64Array,
-  values: ArrayLike<number>,
-  { n, k }: Pick<Mask, 'n' | 'k'>,
-  { rows }: Pick<RowGroup, 'rows'>,
-  { values: inverse, kept }: PartInverse,
+function obsScores(
+  weights: ArrayLike<number>,
+  n: number,
+  k: number,
+  inverse: ArrayLike<number>,
   pattern: Pattern,
   isDead: (input: number) => boolean,
-): void {
-  const [, width] = unitGrid(n, k, pattern)
-  const size = kept.length
-  for (let first = 0; first < size; ) {
-    const unit = Math.floor(kept[first]! / pattern.inputs)
-    let end = first
-    while (end < size && Math.floor(kept[end]! / pattern.inputs) === unit) end++
-    const own = Array.from({ length: end - first }, (_, i) => first + i).filter((i) => !isDead(kept[i]!))
-    const form = invert(own.map((a) => own.map((b) => inverse[a * size + b]!)))
-    for (const row of rows) {
-      const w = own.map((i) => values[row * k + kept[i]!]!)
+): Float64Array {
+  const [rows, width] = unitGrid(n, k, pattern)
+  const scores = new Float64Array(rows * width)
+  for (let unit = 0; unit < width; unit++) {
+    const first = unit * pattern.inputs
+    const size = Math.min(pattern.inputs, k - first)
+    const own = Array.from({ length: size }, (_, i) => first + i).filter((i) => !isDead(i))
+    const form = invert(own.map((a) => own.map((b) => inverse[a * k + b]!)))
+    for (let row = 0; row < n; row++) {
+      const w = own.map((i) => weights[row * k + i]!)
       let cost = 0
       for (let a = 0; a < w.length; a++)
         for (let b = 0; b < w.length; b++) cost += w[a]! * w[b]! * form[a]![b]!
       scores[Math.floor(row / pattern.rows) * width + unit]! += cost
     }
-    first = end
   }
+  return meanOf(scores, n, k, pattern)
 }
 
 /** Divides sums by the number of weights of each unit, which is smaller at the edges. */
@@ -128,11 +111,6 @@ export interface PruneOptions {
   /** Share of weights to drop, 0 to 1. */
   readonly sparsity: number
   /**
-   * In how many equal steps OBS drops them. After each, what is left is scored again with its new weights and
-   * the inverse of its own Hessian. Default 1.
-   */
-  readonly rounds?: number | undefined
-  /**
    * OBS: whether rows compete for weights, or each drops the same share. Default: `row` for single weights,
    * `matrix` for strips and blocks. The energy that rows lose says little of small outputs, which lose nearly
    * everything where they compete.
@@ -141,8 +119,8 @@ export interface PruneOptions {
 }
 
 /** Bytes of a `Dense` for matrices of up to `n` outputs, factor and codes included. */
-export const pruneBytes = (n: number, k: number, { rounds = 1 }: Pick<PruneOptions, 'rounds'> = {}): number =>
-  groupBytes(k) + 8 * ((rounds > 1 ? 4 : 3) * k * k + 3 * n * k + n * SUMS + 64 * (n + k) + 64)
+export const pruneBytes = (n: number, k: number): number =>
+  groupBytes(k) + 8 * (3 * k * k + 3 * n * k + n * SUMS + 64 * (n + k) + 64)
 
 /** Most inputs whose sums a solver takes together. */
 const SUMS = 128
@@ -246,24 +224,15 @@ function* pruneObs(
   n: number,
   k: number,
   options: PruneOptions & { readonly coding?: Coding | undefined },
-  { stats, factor, inverse }: Known,
+  { stats, inverse }: Known,
 ): GroupSteps<Pruned> {
-  const { pattern, sparsity, rounds = 1 } = options
+  const { pattern, sparsity, coding } = options
   const { scope = pattern.rows * pattern.inputs === 1 ? 'row' : 'matrix' } = options
   if (inverse === undefined) throw new HalfbyteError('internal', 'obs was called without an inverse')
-  if (rounds > 1) reserve(factor, n)
-  const isDead = deadOf(stats)
-  let mask = fullMask(n, k)
-  let found: Pick<Pruned, 'values' | 'coded'> = { values: Float64Array.from(weights) }
-  let work = 0
-  for (let round = 1; round <= rounds; round++) {
-    const scores = obsScores(found.values, mask, inverse, pattern, factor, isDead)
-    mask = maskOf(scores, n, k, pattern, (sparsity * round) / rounds, scope, round / rounds)
-    const coding = round === rounds ? options.coding : undefined
-    work += updateWork(mask, coding !== undefined)
-    found = yield* solved(weights, mask, { isUpdated: true, coding })
-  }
-  return { ...found, mask, work }
+  const scores = obsScores(weights, n, k, inverse, pattern, deadOf(stats))
+  const mask = maskOf(scores, n, k, pattern, sparsity, scope)
+  const found = yield* solved(weights, mask, { isUpdated: true, coding })
+  return { ...found, mask, work: updateWork(mask, coding !== undefined) }
 }
 
 /** The whole matrix, from its groups. */
@@ -292,24 +261,6 @@ function takeRow(to: CodedMatrix, row: number, from: CodedMatrix, at: number): v
   const groups = groupCount(to.format, k)
   to.codes.set(from.codes.subarray(at * k, (at + 1) * k), row * k)
   to.scales.set(from.scales.subarray(at * groups, (at + 1) * groups), row * groups)
-}
-
-/** Mean cost of each unit. Dropped units cost nothing, so a later round drops them again. */
-function obsScores(
-  values: Float64Array,
-  mask: Mask,
-  inverse: Float64Array,
-  pattern: Pattern,
-  factor: Factor,
-  isDead: (input: number) => boolean,
-): Float64Array {
-  const { n, k } = mask
-  const scores = new Float64Array(Math.ceil(n / pattern.rows) * Math.ceil(k / pattern.inputs))
-  for (const group of rowGroups(mask)) {
-    const own = group.dropped.length === 0 ? inverse : inverseOf(keptFactor(factor, group.kept), 'part')
-    addObsScores(scores, values, mask, group, { values: own, kept: group.kept }, pattern, isDead)
-  }
-  return meanOf(scores, n, k, pattern)
 }
 
 /**
