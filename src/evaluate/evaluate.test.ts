@@ -11,6 +11,7 @@ import {
   joinedRows,
   lambada,
   pagesOf,
+  pageWindows,
   rollingWindows,
   windowTask,
 } from './tasks/texts.ts'
@@ -45,11 +46,19 @@ describe('requests', () => {
     expect(encodePair(model(), 'xa', 'bc')).toEqual({ context: codes('xa'), continuation: codes('c') })
   })
 
-  test('an empty context is BOS, and BOS goes before others when asked for', () => {
+  test('an empty context is BOS, and BOS goes before others where the tokenizer adds it', () => {
     expect(encodePair(model(), '', ' y')).toEqual({ context: [1], continuation: codes(' y') })
     expect(encodePair(model(true), '', 'y')).toEqual({ context: [1], continuation: codes('y') })
     expect(encodePair(model(true), 'x', 'y')).toEqual({ context: [1, 120], continuation: codes('y') })
   })
+})
+
+test('a page begins with BOS after the prefix token, as in the harness, where the tokenizer adds it', () => {
+  const page = [120, 121, 122]
+  expect(pageWindows(model(true), 'xyz')).toEqual([{ context: [1], continuation: [1, ...page] }])
+  expect(pageWindows(model(), 'xyz')).toEqual([{ context: [1], continuation: page }])
+  const without = { ...model(true), tokenizer: { ...tokenizer, addsBos: false } }
+  expect(pageWindows(without, 'xyz')).toEqual([{ context: [1], continuation: page }])
 })
 
 test('rolling windows score each token once, the last with as much context as fits', () => {

@@ -11,8 +11,8 @@ export interface EvaluatedModel extends ScoringModel {
   /** Most tokens that the model reads at once. */
   readonly maxTokens: number
   /**
-   * Puts BOS before every context, if the model's texts begin with it. The harness does not, unless it is
-   * told to.
+   * Whether texts are encoded as the tokenizer does it by itself: with BOS, if the model's texts begin with
+   * it. Since 0.4.9.2 the harness does, unless it is told `add_bos_token=False`.
    */
   readonly addBos: boolean
 }
@@ -37,7 +37,8 @@ export function encodePair(model: EvaluatedModel, context: string, continuation:
   return { context: [prefix], continuation: whole[0] === prefix ? whole.slice(1) : whole }
 }
 
-function encodeText({ tokenizer, addBos }: EvaluatedModel, text: string): number[] {
+/** The ids of a text, with BOS as `addBos` says. */
+export function encodeText({ tokenizer, addBos }: EvaluatedModel, text: string): number[] {
   const ids = tokenizer.encode(text)
   const { addsBos, bosId } = tokenizer
   return addBos && addsBos && bosId !== undefined ? [bosId, ...ids] : ids

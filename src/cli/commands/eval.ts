@@ -200,7 +200,7 @@ interface EvalFlags extends EngineFlags {
   readonly maxTokens?: number
   readonly shots: number
   readonly batch: number
-  readonly bos?: true
+  readonly bos: boolean
   readonly name?: string
   readonly output?: string
   readonly resume?: true
@@ -235,7 +235,7 @@ export function evalCommand(): Command {
       whole(4),
     )
     .option('--batch <n>', 'items that are scored at the same time', whole(1), DEFAULT_BATCH)
-    .option('--bos', 'put BOS before the context of each request, where the model has one')
+    .option('--no-bos', 'leave out BOS, which a context has where the tokenizer adds it by itself')
     .option('--name <name>', 'what the model is called in table and plot; default: its file')
     .option('--output <file>', 'write JSON; until then <file>.work holds the finished part')
     .option('--resume', 'continue an unfinished run')
@@ -269,10 +269,10 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
         scheduler: built.scheduler,
         newSequence: () => built.newSequence(),
         maxTokens,
-        addBos: flags.bos === true,
+        addBos: flags.bos,
         context: flags.context,
       }
-      const settings = settingsOf(flags, maxTokens)
+      const settings = settingsOf(flags, maxTokens, flags.bos && tokenizer.addsBos)
       if (path !== undefined) {
         const key = jobKey({
           settings: { ...settings, limit: flags.limit ?? 'all' },
@@ -354,10 +354,10 @@ async function run<Model, Result>(
   return { told, results }
 }
 
-const settingsOf = (flags: EvalFlags, maxTokens: number): ModelReport['settings'] => ({
+const settingsOf = (flags: EvalFlags, maxTokens: number, bos: boolean): ModelReport['settings'] => ({
   maxTokens,
   context: flags.context ?? 'default',
-  bos: flags.bos === true,
+  bos,
   seed: flags.seed ?? 'none',
   replyTokens: flags.maxTokens ?? 'default',
   shots: flags.shots,

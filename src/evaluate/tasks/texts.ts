@@ -3,7 +3,14 @@
 import { linesOf, type TextPieces } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { type ForwardRows, type Ids, perplexityOfTokens, scoreWindow } from '../perplexity.ts'
-import { type EncodedPair, encodePair, prefixToken, scorePairs } from '../score.ts'
+import {
+  type EncodedPair,
+  type EvaluatedModel,
+  encodePair,
+  encodeText,
+  prefixToken,
+  scorePairs,
+} from '../score.ts'
 import { mean, perplexityOf, type Task } from '../task.ts'
 import { type DataFile, readLines, textField, wrong } from './read.ts'
 
@@ -69,6 +76,13 @@ export function rollingWindows(ids: readonly number[], prefix: number, maxTokens
   }
   return windows
 }
+
+/**
+ * The windows of a page. Where the tokenizer adds BOS, it is a token of the page that is scored after the
+ * prefix token, as in `HFLM.loglikelihood_rolling` of the harness.
+ */
+export const pageWindows = (model: EvaluatedModel, page: string): EncodedPair[] =>
+  rollingWindows(encodeText(model, detokenizeWikitext(page)), prefixToken(model), model.maxTokens)
 
 /** How a text is cut into windows that do not overlap. */
 export interface WindowRules {
@@ -142,9 +156,8 @@ export function wikitext(file: DataFile): Task {
     count: pages.length,
     unit: 'pages',
     async score(model, index, signal) {
-      const ids = model.tokenizer.encode(detokenizeWikitext(pages[index]!))
       let logLikelihood = 0
-      for (const { context, continuation } of rollingWindows(ids, prefixToken(model), model.maxTokens)) {
+      for (const { context, continuation } of pageWindows(model, pages[index]!)) {
         const [score] = await scorePairs(model, context, [continuation], signal)
         logLikelihood += score!.logProbability
       }
