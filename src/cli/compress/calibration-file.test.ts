@@ -1,4 +1,4 @@
-// Calibration files. In: plain text and JSON lines, a tokenizer with ChatML. Out: windows of ids, and refusals.
+// Calibration files. In: plain text and JSON lines, a tokenizer with ChatML. Out: windows of ids, refusals.
 import { mkdtempSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
