@@ -3,12 +3,17 @@ import { Command } from 'commander'
 import { type Product, walk } from '../../shrink/calibrate/walk.ts'
 import { memoryWork } from '../../shrink/calibrate/work-files.ts'
 import type { InputStats } from '../../shrink/matrix/hessian.ts'
-import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../compress/compressing.ts'
+import {
+  type CalibrationFlags,
+  progressOf,
+  readWindows,
+  withCalibrationOptions,
+} from '../compress/compressing.ts'
 import { withPrepared } from '../model.ts'
 import { nodeHost } from '../node-host.ts'
 import { type EngineFlags, loraOption, MODEL } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
-import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
+import { clearProgress, writeOutput } from '../terminal/output.ts'
 
 interface CalibrateFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
   readonly output?: string
@@ -53,8 +58,7 @@ async function calibrate(model: string, path: string, flags: CalibrateFlags): Pr
         host: nodeHost(),
         threads: flags.threads,
         work: memoryWork(),
-        onProgress: ({ segment, segments, what, done, total }) =>
-          overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`),
+        onProgress: progressOf(flags.output !== undefined),
         async visit(product, stats) {
           const found = tell(product, await stats())
           told.push(found)

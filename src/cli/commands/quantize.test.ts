@@ -17,12 +17,17 @@ describe('quantize', () => {
     expect(code).toBe(0)
     expect(out).toMatch(/^layers\.0\.attn_q\.weight \[64,64\] w4m_g32: [\d.]+ % of the error of rounding$/m)
     expect(out).toContain(`${solved}: ${(await readFile(solved)).length} bytes, 14 matrices, `)
+    expect(out).toMatch(
+      /^on 376 held-out tokens: perplexity [\d.]+, original [\d.]+ \([+-][\d.]+ %, .*nats a token\)/m,
+    )
+    expect(out).toMatch(/divergence 0\.\d+ nats, same first choice \d+\.\d %\n[a-z].* the original/)
     const inspected = (await halfbyte('inspect', solved)).out
     expect(inspected).toMatch(/^layers\.1\.mlp_down\.weight .* -> w4m_g32/m)
     const json = JSON.parse(
       (await halfbyte('quantize', model, rounded, '--method', 'rtn', '--json', '--license', 'MIT')).out,
     )
     expect(json).toMatchObject({ output: rounded, loss: 0, matrices: { length: 14 } })
+    expect(json.reason).toMatch(/^no text was left to judge it by; give --calibration FILE/)
     const converted = path('converted.hbm')
     await halfbyte('convert', model, converted, '--weights', 'w4')
     // Rounding is what convert does too.
@@ -38,7 +43,10 @@ describe('quantize', () => {
     expect((await halfbyte('quantize', model, whole, ...asked)).code).toBe(0)
     const child = start('quantize', model, output, ...asked)
     void appears(`${output}.work/rows-1`).then(() => child.kill('SIGINT'))
-    expect(await ended(child)).toMatchObject({ code: 130, err: expect.stringContaining('stopped') })
+    expect(await ended(child)).toMatchObject({
+      code: 130,
+      err: `${output}.work has the finished part; give the same command with --resume to continue\nstopped\n`,
+    })
     expect(existsSync(output)).toBe(false)
     expect(await halfbyte('quantize', model, output, ...asked)).toMatchObject({
       code: 1,
@@ -52,6 +60,22 @@ describe('quantize', () => {
     expect((await readFile(output)).equals(await readFile(whole))).toBe(true)
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
+
+  test('two formats are judged on the same held-out windows, eight bits as better', async () => {
+    const judged = async (weights: string, ...more: readonly string[]) => {
+      const asked = [...few, '--weights', weights, '--json', ...more]
+      return JSON.parse((await halfbyte('quantize', model, path(`judged-${weights}.hbm`), ...asked)).out)
+    }
+    const [four, eight] = [await judged('w4_channel'), await judged('w8')]
+    expect(eight.quality.before).toBe(four.quality.before)
+    expect(eight.quality.tokens).toBe(8 * 47)
+    expect(four.quality.kl.value).toBeGreaterThan(10 * eight.quality.kl.value)
+    expect(eight.quality.kl.value).toBeGreaterThan(0)
+    expect(eight.quality.sameTop.value).toBeGreaterThan(four.quality.sameTop.value)
+    const without = await judged('w4', '--held-out', '0')
+    expect(without).not.toHaveProperty('quality')
+    expect(without).not.toHaveProperty('reason')
+  }, 120_000)
 
   test('writes GGUF and GPTQ folders, and says when a model is of another kind', async () => {
     const gguf = path('q.gguf')

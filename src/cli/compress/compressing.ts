@@ -20,6 +20,8 @@ import { checkOutput, forceOption } from '../write/check-output.ts'
 import { hashOf, hashWeights, type JobKey, jobKey, openWork } from '../write/work-folder.ts'
 import { type ModelOutput, WEIGHTS_FILE, writeModel } from '../write/write-model.ts'
 import { calibrationTexts } from './calibration-file.ts'
+import { HELD_OUT, judged, qualityText, splitWindows } from './held-out.ts'
+import { runProgress } from './run-progress.ts'
 
 export interface CalibrationFlags {
   readonly windows: number
@@ -50,7 +52,7 @@ export function withCalibrationOptions(command: Command): Command {
 export async function readWindows(
   path: string,
   prepared: PreparedModel,
-  flags: CalibrationFlags,
+  flags: Pick<CalibrationFlags, 'windows' | 'context'>,
 ): Promise<number[][]> {
   const tokenizer = modelTokenizer(prepared.file, prepared.plan.logits.width)
   const length = flags.context ?? Math.min(WINDOW_TOKENS, prepared.config.contextLength)
@@ -59,6 +61,7 @@ export async function readWindows(
 
 export interface CompressFlags extends CalibrationFlags, Pick<EngineFlags, 'lora'> {
   readonly calibration?: string
+  readonly heldOut: number
   readonly resume?: true
   readonly force?: true
   readonly name?: string
@@ -86,6 +89,12 @@ export const sweepsOption = (): Option =>
 export function withCompressOptions(command: Command): Command {
   return withCalibrationOptions(
     command
+      .option(
+        '--held-out <n>',
+        'most windows of the text, after those of --windows, by which the result is compared with the original',
+        whole(0),
+        HELD_OUT,
+      )
       .option('--resume', 'continue an unfinished run')
       .addOption(forceOption())
       .addOption(loraOption())
@@ -122,51 +131,98 @@ export interface Made<Report> {
   readonly matrices: readonly Report[]
 }
 
-/** Throws what `make` and the writers throw, and `unsupported` for a work folder of another job. */
+/**
+ * Throws what `make` and the writers throw, and `unsupported` for a work folder of another job. Tells how to
+ * continue a run that is stopped.
+ */
 export async function compress<Report>(job: CompressJob<Report>): Promise<void> {
   const { model, output, as, flags } = job
-  const { calibration, json } = flags
   const started = performance.now()
-  const path = `${output}.work`
   await checkOutput({ model, output, force: flags.force })
-  const matrices = await interruptible((signal) =>
-    withPrepared(
+  const { matrices, result } = await interruptible(async (signal) => {
+    const { matrices, held } = await withPrepared(
       model,
       { weights: job.policy, lora: flags.lora, forPack: true },
       signal,
-      async (prepared) => {
-        const windows = calibration === undefined ? [] : await readWindows(calibration, prepared, flags)
-        const work = await openWork(path, await keyOf(prepared, windows, job, signal), flags.resume === true)
-        const { contents, tensors, matrices } = await job.make(prepared, {
-          windows,
-          work,
-          signal,
-          host: nodeHost(),
-          threads: flags.threads,
-          onProgress: ({ segment, segments, what, done, total }) =>
-            overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`),
-          onMatrix: (report) => {
-            if (json === true) return
-            clearProgress()
-            process.stdout.write(visible(`${job.lineOf(report)}\n`))
-          },
-        })
-        clearProgress()
-        await writeModel({ model, output, as, prepared, contents, tensors, signal })
-        await work.removeAll()
-        return matrices
-      },
-    ),
-  ).finally(clearProgress)
+      (prepared) => solve(job, prepared, signal),
+    )
+    const { threads, lora } = flags
+    const isJudged = flags.heldOut > 0
+    return {
+      matrices,
+      result: isJudged ? await judged({ model, output, held, threads, lora, signal }) : undefined,
+    }
+  }).finally(clearProgress)
   const isFolder = as === 'gptq' || as === 'safetensors'
   const { size: bytes } = await stat(isFolder ? join(output, WEIGHTS_FILE) : output)
   const seconds = Math.round((performance.now() - started) / 100) / 10
+  if (flags.json === true) {
+    const summary = { output, bytes, seconds, ...result, ...job.totals(matrices), matrices }
+    process.stdout.write(`${JSON.stringify(summary)}\n`)
+    return
+  }
+  process.stdout.write(`${output}: ${bytes} bytes, ${matrices.length} matrices, ${seconds} s\n`)
+  if (result === undefined) return
   process.stdout.write(
-    json === true
-      ? `${JSON.stringify({ output, bytes, seconds, ...job.totals(matrices), matrices })}\n`
-      : `${output}: ${bytes} bytes, ${matrices.length} matrices, ${seconds} s\n`,
+    'quality' in result
+      ? qualityText(result.quality)
+      : visible(`not compared with the original: ${result.reason}\n`),
   )
 }
+
+/** Makes and writes the output. */
+async function solve<Report>(
+  job: CompressJob<Report>,
+  prepared: PreparedModel,
+  signal: AbortSignal,
+): Promise<{ readonly matrices: readonly Report[]; readonly held: readonly (readonly number[])[] }> {
+  const { model, output, as, flags } = job
+  const { calibration, json } = flags
+  const all =
+    calibration === undefined
+      ? []
+      : await readWindows(calibration, prepared, { ...flags, windows: flags.windows + flags.heldOut })
+  const { windows, held } = splitWindows(all, flags)
+  const key = await keyOf(prepared, windows, job, signal)
+  const work = await openWork(`${output}.work`, key, flags.resume === true)
+  try {
+    const { contents, tensors, matrices } = await job.make(prepared, {
+      windows,
+      work,
+      signal,
+      host: nodeHost(),
+      threads: flags.threads,
+      onProgress: progressOf(json === true),
+      onMatrix: (report) => {
+        if (json === true) return
+        clearProgress()
+        process.stdout.write(visible(`${job.lineOf(report)}\n`))
+      },
+    })
+    clearProgress()
+    await writeModel({ model, output, as, prepared, contents, tensors, signal })
+    await work.removeAll()
+    return { matrices, held }
+  } catch (error) {
+    if (signal.aborted) {
+      clearProgress()
+      process.stderr.write(
+        visible(`${output}.work has the finished part; give the same command with --resume to continue\n`),
+      )
+    }
+    throw error
+  }
+}
+
+/** Without a terminal, lines go to stdout, or to stderr where stdout has something else to say. */
+export const progressOf = (toStderr: boolean) =>
+  runProgress({
+    now: () => performance.now(),
+    overwrite,
+    line: process.stderr.isTTY
+      ? undefined
+      : (text) => (toStderr ? process.stderr : process.stdout).write(visible(`${text}\n`)),
+  })
 
 /** The weights include adapters, and the windows depend on the tokenizer. */
 async function keyOf<Report>(
