@@ -1,4 +1,4 @@
-// Divergence of two models. In: logits that are given. Out: perplexities, KL and agreement of the definitions.
+// Divergence of two models. In: given logits. Out: perplexities, KL and agreement of the definitions.
 import { expect, test } from 'vitest'
 import type { Sequence } from '../generate/schedule/sequence.ts'
 import { divergence } from './divergence.ts'

@@ -28,7 +28,7 @@ export interface DivergenceOptions {
 /** Tokens of a step: their logits of the original are in memory together. */
 const STEP = 32
 
-/** Both models have one vocabulary. Throws errors of the schedulers, `integrity` for NaN, the signal's reason. */
+/** Both have one vocabulary. Throws errors of the schedulers, `integrity` for NaN, the signal's reason. */
 export async function divergence(
   original: ScoringModel,
   changed: ScoringModel,
