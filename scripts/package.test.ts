@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => app?.remove())
 
 test('the package holds what it needs and nothing else', () => {
-  const outside = files.filter((name) => !name.startsWith('dist/')).sort()
+  const outside = files.filter((name) => !/^(?:dist|docs\/guide)\//.test(name)).sort()
   expect(outside).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
   expect(files).toContain('dist/cli.js')
   expect(files).toContain('dist/compute-worker.js')
@@ -50,6 +50,19 @@ test('the package holds what it needs and nothing else', () => {
   expect(files).toContain('dist/workers/compute.worker.js')
   expect(files.filter((name) => name.endsWith('.wasm'))).toHaveLength(9)
   expect(files.filter((name) => /\.(ts|map)$/.test(name) && !name.endsWith('.d.ts'))).toEqual([])
+})
+
+test('a document that a message names is in the package', async () => {
+  const named = new Set<string>()
+  for (const name of files.filter((name) => /^dist\/.*\.js$/.test(name))) {
+    const source = (await readFile(join(app.installed, name), 'utf8')).replaceAll(
+      /^ *(?:\/?\*|\/\/).*$/gm,
+      '',
+    )
+    for (const [path] of source.matchAll(/\bdocs\/[\w/-]+\.md\b/g)) named.add(path)
+  }
+  expect([...named]).toContain('docs/guide/bundlers.md')
+  for (const path of named) expect(files).toContain(path)
 })
 
 test('the notices have the licence of each package that the library and the widget import', async () => {

@@ -49,6 +49,13 @@ export const BUNDLERS: readonly Bundler[] = [
     dev: [`${modules}/vite/bin/vite.js`, '--host', '127.0.0.1', '--port', 'PORT', '--strictPort'],
   },
   {
+    name: 'Angular 22',
+    app: 'angular',
+    build: [`${modules}/@angular/cli/bin/ng.js`, 'build'],
+    out: 'dist',
+    dev: ['dev.js', 'PORT'],
+  },
+  {
     name: 'Parcel 2',
     app: 'parcel',
     build: [`${modules}/parcel/lib/bin.js`, 'build', 'index.html', '--no-cache', '--public-url', './'],

@@ -112,13 +112,14 @@ test('Trusted Types without the policy halfbyte are named', async ({ page, serve
   )
   const { loaded, probed } = await outcomeOf(page, server.address)
   expect(loaded).toMatch(
-    /^worker: the browser refused to start a worker \(.+\); allow the Trusted Types policy "halfbyte" and give assets\.worker and assets\.compute$/,
+    /^worker: the browser refused to start a worker \(.+\); allow the Trusted Types policy "halfbyte"$/,
   )
   expect(probed).toBe(loaded)
 })
 
 const CHECK =
-  "did not load; check the bundler (docs/guide/bundlers.md), the server (404?) and the page's policy (worker-src)"
+  'did not load; check that the build has this file (node_modules/halfbyte/docs/guide/bundlers.md), ' +
+  "the server (404? CORS?) and the page's policy (worker-src)"
 
 test("a worker's script that is missing is named with its address", async ({ page, serve }) => {
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-static-'))
@@ -138,18 +139,41 @@ test("a worker's script that a policy refuses is named", async ({ page, serve })
   expect([loaded, probed]).toEqual([expect.stringContaining(CHECK), expect.stringContaining(CHECK)])
 })
 
-test('a bundle of another origin says to give its address', async ({ page, serve, site }) => {
-  const html = await (await fetch(site.plain)).text()
-  const [, script] = /<script[^>]* src="\.\/([^"]+)"/.exec(html) as RegExpExecArray
-  const run = attempt('').replace("import { Engine } from ''", 'const { Engine } = globalThis.halfbyte')
-  const server = await serve({
-    '/': `<!doctype html><title>App</title><script type="module">import '${site.plain}${script}'\n${run}globalThis.outcome = outcome</script>`,
-  })
-  const { loaded, probed } = await outcomeOf(page, server.address)
-  expect(loaded).toMatch(
-    /^worker: the browser refused to start a worker \(.+cannot be accessed from origin.+\); give assets\.worker and assets\.compute, which may be of another origin$/,
+/** The script of the built page of the library. */
+const bundledScript = async (address: string): Promise<string> => {
+  const [, script] = /<script[^>]* src="\.\/([^"]+)"/.exec(
+    await (await fetch(address)).text(),
+  ) as RegExpExecArray
+  return script as string
+}
+
+const BUNDLED = attempt('', { threads: 2 }).replace(
+  "import { Engine } from ''",
+  'const { Engine } = globalThis.halfbyte',
+)
+
+test("a bundle's worker script that is missing is named with its address", async ({ page, site }) => {
+  await page.context().route(/engine\.worker/, (route) => route.fulfill({ status: 404 }))
+  const workers: string[] = []
+  page.context().on('request', (request) => workers.push(request.url()))
+  await page.goto(site.plain)
+  await page.waitForFunction(() => globalThis.halfbyte !== undefined)
+  const loaded = await page.evaluate(() =>
+    halfbyte.Engine.load('model.gguf').catch((error) => `${error.code}: ${error.message}`),
   )
-  expect(probed).toBe(loaded)
+  const address = workers.find((url) => url.includes('engine.worker'))
+  expect(loaded).toBe(`worker: the engine's worker script ${address} ${CHECK}`)
+})
+
+test('a bundle of another origin starts its workers by scripts of the page', async ({
+  page,
+  serve,
+  site,
+}) => {
+  const script = `import '${site.plain}${await bundledScript(site.plain)}'\n${BUNDLED}`
+  const server = await serve({ '/': pageOf(script) })
+  expect(await outcomeOf(page, server.address)).toEqual({ loaded: 'loaded 2', probed: 'probed' })
+  expect(server.requests.filter((path) => path.endsWith('.js'))).toEqual([])
 })
 
 test('a script of a compute worker that is missing is named, and fewer threads have a note', async ({

@@ -11,7 +11,7 @@ import { READERS } from '../cdn.mjs'
 const URL_EXPRESSION = /new URL\(\s*(['"])(\.[^'"]*)\1\s*,\s*import\.meta\.url\s*,?\s*\)/g
 const MARK = '__PACKAGE_ROOT__/'
 const WORKER_START = new RegExp(
-  `new Worker\\(\\s*(new URL\\(/\\* @vite-ignore \\*/ '${MARK}[^']*', import\\.meta\\.url\\)), { type: 'module' }\\)`,
+  `startBundled\\(\\s*\\(\\) =>\\s*new Worker\\(\\s*(new URL\\(/\\* @vite-ignore \\*/ '${MARK}[^']*', import\\.meta\\.url\\)), { type: 'module' }\\),?\\s*\\)`,
   'g',
 )
 

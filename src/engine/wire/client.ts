@@ -203,8 +203,8 @@ export class EngineClient {
 const notLoaded = (address: string): HalfbyteError =>
   new HalfbyteError(
     'worker',
-    `the engine's worker script ${address} did not load; check the bundler (docs/guide/bundlers.md), ` +
-      "the server (404?) and the page's policy (worker-src)",
+    `the engine's worker script ${address} did not load; check that the build has this file ` +
+      "(node_modules/halfbyte/docs/guide/bundlers.md), the server (404? CORS?) and the page's policy (worker-src)",
     { address },
   )
 

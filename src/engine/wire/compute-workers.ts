@@ -1,6 +1,6 @@
 // Lets an engine worker ask its page for compute workers, and ends them.
 import type { ComputeStart, ToEngine, ToPage } from '../browser-host.ts'
-import { addressOf, refusalOf, startScript } from './script.ts'
+import { addressOf, refusalOf, startBundled, startScript } from './script.ts'
 
 /** The page's part: starts the workers that `engine` asks for. Returns a function that ends all of them. */
 export function attendComputeWorkers(engine: Worker): () => void {
@@ -38,6 +38,8 @@ export function attendComputeWorkers(engine: Worker): () => void {
 
 function newWorker(script: string | undefined): Worker {
   return script === undefined
-    ? new Worker(new URL('../../../workers/compute.worker.ts', import.meta.url), { type: 'module' })
+    ? startBundled(
+        () => new Worker(new URL('../../../workers/compute.worker.ts', import.meta.url), { type: 'module' }),
+      )
     : startScript(new URL(script))
 }

@@ -31,8 +31,29 @@ export function takeEngineWorker(script?: string): Worker {
 
 const start = (script: string | undefined): Worker =>
   script === undefined
-    ? new Worker(new URL('../../../workers/engine.worker.ts', import.meta.url), { type: 'module' })
+    ? startBundled(
+        () => new Worker(new URL('../../../workers/engine.worker.ts', import.meta.url), { type: 'module' }),
+      )
     : startScript(new URL(script))
+
+/**
+ * Calls `start`, which constructs a worker at an address that its bundler chose, as `startScript` starts one.
+ * Bundlers find only `new Worker(new URL(...))`, and a browser tells no address of a script that did not load.
+ * So the constructor is another one for the time of this call.
+ */
+export function startBundled(start: () => Worker): Worker {
+  const { Worker } = globalThis
+  function Bundled(address: string | URL, options?: WorkerOptions) {
+    globalThis.Worker = Worker
+    return startScript(new URL(address, location.href), options ?? {})
+  }
+  globalThis.Worker = Bundled as unknown as typeof Worker
+  try {
+    return start()
+  } finally {
+    globalThis.Worker = Worker
+  }
+}
 
 /**
  * Messages beside Comlink's. The page names a lock; the worker takes it for its whole life and confirms.
@@ -50,18 +71,20 @@ export type LifeMessage =
   | { readonly type: 'missing' }
 
 /** Browsers refuse worker scripts of another origin, but accept a script of this origin that imports one. */
-export function startScript(address: URL): Worker {
+export function startScript(address: URL, options: WorkerOptions = { type: 'module' }): Worker {
   // A sandboxed frame has an origin of its own, which only `origin` says.
   const { origin } = globalThis
   const { href } = address
-  const start = (script: string, options?: WorkerOptions) => {
-    const worker = new Worker(trusted(script) as string, options)
+  const start = (script: string, given?: WorkerOptions) => {
+    const worker = new Worker(trusted(script) as string, given)
     addresses.set(worker, href)
     return worker
   }
-  if (address.origin === origin || address.protocol === 'blob:') return start(href, { type: 'module' })
+  if (address.origin === origin || address.protocol === 'blob:') return start(href, options)
   const name = JSON.stringify(href)
-  if (origin !== 'null') return start(blobOf(`import ${name}`), { type: 'module' })
+  // A bundler's script that is no module imports others as such scripts do.
+  if (options.type !== 'module') return start(blobOf(`importScripts(${name})`))
+  if (origin !== 'null') return start(blobOf(`import ${name}`), options)
   // There a blob must not be a module. Messages that arrive before the script runs are kept for it.
   return start(
     blobOf(`let kept = []
@@ -75,7 +98,7 @@ import(${name}).then(() => {
 
 const addresses = new WeakMap<Worker, string>()
 
-/** The address with which a worker was started; empty if its bundler chose one. */
+/** The address with which a worker was started. */
 export const addressOf = (worker: Worker): string => addresses.get(worker) ?? ''
 
 const blobOf = (source: string) => URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
@@ -100,7 +123,7 @@ function trusted(address: string): unknown {
 export function refusalOf(cause: unknown): string {
   const reason = reasonOf(cause)
   const next = /trusted/i.test(reason)
-    ? 'allow the Trusted Types policy "halfbyte" and give assets.worker and assets.compute'
+    ? 'allow the Trusted Types policy "halfbyte"'
     : 'give assets.worker and assets.compute, which may be of another origin'
   return `the browser refused to start a worker (${reason}); ${next}`
 }

@@ -1,0 +1,11 @@
+// `ng serve` with or without the headers of isolation.
+const configuration = process.env.ISOLATION === 'on' ? 'isolated' : 'plain'
+process.argv.splice(
+  2,
+  1,
+  'serve',
+  '--host=127.0.0.1',
+  `--port=${process.argv[2]}`,
+  `--configuration=${configuration}`,
+)
+await import('@angular/cli/bin/ng.js')

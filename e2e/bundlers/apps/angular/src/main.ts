@@ -1,0 +1,11 @@
+// An Angular application whose page has the code that all apps share.
+import { Component } from '@angular/core'
+import { bootstrapApplication } from '@angular/platform-browser'
+import '../main.js'
+
+@Component({ selector: 'app-root', template: '<h1>{{ title }}</h1>' })
+class App {
+  readonly title = 'App'
+}
+
+bootstrapApplication(App)
