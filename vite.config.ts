@@ -13,6 +13,7 @@ const entries = {
   'prompt-api': 'src/api/adapters/prompt-api.ts',
   embedder: 'src/api/embedder/embedder.ts',
   network: 'src/api/network/network.ts',
+  testing: 'src/api/fake/fake-engine.ts',
   tabs: 'src/api/tabs/shared-engine.ts',
   widget: 'src/widget/index.ts',
   command: 'src/cli/main.ts',

@@ -154,7 +154,7 @@ test('types and programs agree in every way of resolving modules', async () => {
   expect(found.filter((problem) => !expected.has(problem))).toEqual([])
 })
 
-test.each(['index', 'openai', 'ai-sdk', 'prompt-api', 'embedder', 'network', 'tabs', 'widget'])(
+test.each(['index', 'openai', 'ai-sdk', 'prompt-api', 'embedder', 'network', 'tabs', 'testing', 'widget'])(
   'what %s exports is as docs/api has it',
   async (entry) => {
     const declared = await readFile(join(app.installed, `dist/${entry}.d.ts`), 'utf8')

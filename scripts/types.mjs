@@ -19,6 +19,7 @@ const ENTRIES = {
   'prompt-api': 'api/adapters/prompt-api',
   embedder: 'api/embedder/embedder',
   network: 'api/network/network',
+  testing: 'api/fake/fake-engine',
   tabs: 'api/tabs/shared-engine',
   widget: 'widget/index',
 }

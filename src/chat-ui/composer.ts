@@ -126,7 +126,7 @@ export class Composer implements ReactiveController {
 
 /** Grows with its text in browsers whose CSS cannot. A policy takes a set property for no inline style. */
 function grow(area: HTMLTextAreaElement): void {
-  if (CSS.supports('field-sizing', 'content')) return
+  if (globalThis.CSS?.supports('field-sizing', 'content')) return
   area.style.height = 'auto'
   area.style.height = `${area.scrollHeight + 2}px`
 }

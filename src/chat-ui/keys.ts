@@ -1,7 +1,7 @@
 // Keys. In: what a person presses. Out: what it means.
 
 /** True where a finger types: there Enter makes a new line, as in other apps of a phone. */
-export const isTouch = (): boolean => window.matchMedia('(hover: none) and (pointer: coarse)').matches
+export const isTouch = (): boolean => !!window.matchMedia?.('(hover: none) and (pointer: coarse)').matches
 
 /**
  * True for a key that belongs to an input method, such as the Enter that ends a composition. In Safari that

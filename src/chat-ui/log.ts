@@ -20,7 +20,8 @@ const AT_END = 4
 export class Log implements ReactiveController {
   readonly #host: ChatHost
   readonly #onScrolled: () => void
-  readonly #sizes: ResizeObserver
+  /** Absent in the documents of unit tests, which have no layout. */
+  readonly #sizes: ResizeObserver | undefined
   #isFollowing = true
   #hasMessages = false
   #watched: Element | null = null
@@ -31,7 +32,7 @@ export class Log implements ReactiveController {
   constructor(host: ChatHost, onScrolled: () => void = () => undefined) {
     this.#host = host
     this.#onScrolled = onScrolled
-    this.#sizes = new ResizeObserver(() => this.#stayAtEnd())
+    if (globalThis.ResizeObserver) this.#sizes = new ResizeObserver(() => this.#stayAtEnd())
     host.addController(this)
   }
 
@@ -75,11 +76,11 @@ export class Log implements ReactiveController {
     const { element } = this
     if (element === this.#watched || element === null) return
     this.#watched = element
-    for (const part of [element, ...element.children]) this.#sizes.observe(part)
+    for (const part of [element, ...element.children]) this.#sizes?.observe(part)
   }
 
   hostDisconnected(): void {
-    this.#sizes.disconnect()
+    this.#sizes?.disconnect()
     this.#watched = null
   }
 

@@ -1,20 +1,19 @@
 // The whole life of one reply: prepares the prompt, runs the scheduler, sends chunks, and reports the end.
 
-import { checkChoice, checkKeys, checkList, checkTexts, wrongOption } from '../../base/check-options.ts'
+import { checkList, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { countValues } from '../../base/json.ts'
 import { perSecond, steadyClock } from '../../base/time/clocks.ts'
-import { isCount, isObject } from '../../base/values.ts'
+import { isObject } from '../../base/values.ts'
 import { Sampler } from '../../generate/sampler/sampler.ts'
-import { SAMPLER_DEFAULTS } from '../../generate/sampler/sampler-options.ts'
 import type { SequenceRequest, WorkTimings } from '../../generate/schedule/generate-work.ts'
 import type { Sequence } from '../../generate/schedule/sequence.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'
 import { openCompanions } from '../load/open/companions.ts'
-import type { DecodeOptions, FinishReason, GenerateRequest, Outcome, Prompt } from '../wire/protocol.ts'
+import type { FinishReason, GenerateRequest, Outcome, Prompt } from '../wire/protocol.ts'
 import type { Outlet } from '../wire/reply-stream.ts'
-import { CONSTRAINT_KEYS } from './constraints.ts'
+import { checkedOptions } from './checked-options.ts'
 import { HeldCalls } from './held-calls.ts'
 import { loadProcessors } from './load-processors.ts'
 import { aroundThought, openReasoning } from './reply-reasoning.ts'
@@ -59,47 +58,6 @@ function checkScalar(key: string, value: unknown): void {
     Number.isFinite(value)
   if (!isScalar) throw wrongOption(key, value, 'a JSON value')
 }
-
-/** Options that are one of a few words. */
-const CHOICES: Readonly<Partial<Record<keyof DecodeOptions, readonly string[]>>> = {
-  priority: ['foreground', 'background'],
-  speculation: ['off', 'lookup', 'draft'],
-}
-
-const OPTION_KEYS = [
-  'maxTokens',
-  'stop',
-  'processors',
-  ...CONSTRAINT_KEYS,
-  'compact',
-  'negativePrompt',
-  'maxToolCalls',
-  'reasoning',
-  'maxReasoningTokens',
-  ...Object.keys(CHOICES),
-  ...Object.keys(SAMPLER_DEFAULTS),
-]
-
-/** Throws `unsupported` for an unknown option or an invalid value. The sampler checks its own options. */
-function checkedOptions(options: DecodeOptions): DecodeOptions {
-  checkKeys('the options', options, OPTION_KEYS)
-  for (const [key, choices] of Object.entries(CHOICES))
-    checkChoice(key, options[key as keyof DecodeOptions], choices)
-  const { maxTokens = 1, maxToolCalls = 1, stop = [], negativePrompt = '' } = options
-  const { reasoning = false, maxReasoningTokens = 0 } = options
-  if (typeof negativePrompt !== 'string') throw wrongOption('negativePrompt', negativePrompt, 'a text')
-  for (const [name, count] of Object.entries({ maxTokens, maxToolCalls })) {
-    if (!Number.isInteger(count) || count < 1) throw wrongOption(name, count, 'a whole number from 1')
-  }
-  if (!isCount(maxReasoningTokens))
-    throw wrongOption('maxReasoningTokens', maxReasoningTokens, 'a whole number from 0')
-  if (reasoning !== false && !(isMark(reasoning?.open) && isMark(reasoning.close)))
-    throw wrongOption('reasoning', reasoning, 'false, or an object with texts as open and close')
-  checkTexts('stop', stop)
-  return options
-}
-
-const isMark = (text: unknown): boolean => typeof text === 'string' && text.trim() !== ''
 
 /**
  * The prompt as the model reads it: plain text unchanged, a conversation through the template. Throws

@@ -37,9 +37,9 @@ const start = (script: string | undefined): Worker =>
     : startScript(new URL(script))
 
 /**
- * Calls `start`, which constructs a worker at an address that its bundler chose, as `startScript` starts one.
- * Bundlers find only `new Worker(new URL(...))`, and a browser tells no address of a script that did not load.
- * So the constructor is another one for the time of this call.
+ * Starts the worker that `start` constructs at an address of its bundler, as `startScript` does. Bundlers
+ * find only `new Worker(new URL(...))`, and a browser does not tell the address of a script that did not
+ * load. So `start` is called while `Worker` is another constructor, which takes the address.
  */
 export function startBundled(start: () => Worker): Worker {
   const { Worker } = globalThis

@@ -26,16 +26,17 @@ export class Cover implements ReactiveController {
   }
 
   hostConnected(): void {
-    for (const name of EVENTS) visualViewport?.addEventListener(name, this.#onChange)
+    for (const name of EVENTS) window.visualViewport?.addEventListener(name, this.#onChange)
   }
 
   hostDisconnected(): void {
-    for (const name of EVENTS) visualViewport?.removeEventListener(name, this.#onChange)
+    for (const name of EVENTS) window.visualViewport?.removeEventListener(name, this.#onChange)
   }
 
   /** A keyboard covers a part of the page that style sheets of some browsers do not know of. */
   hostUpdated(): void {
     const panel = this.#panel
+    const { visualViewport } = window
     if (!panel || !visualViewport) return
     const { height, offsetTop, scale } = visualViewport
     const isFitted = this.isCovering && scale === 1
