@@ -14,6 +14,8 @@ export interface LibrarySite {
   readonly isolated: string
   /** The same page without. */
   readonly plain: string
+  /** Starts a server of the isolated page with a Content-Security-Policy. Returns its address. */
+  under(policy: string): Promise<string>
   /** Serves a file to both pages. Returns its address relative to them. */
   add(file: File): Promise<string>
 }
@@ -33,6 +35,12 @@ export const test = base.extend<object, { site: LibrarySite }>({
       await use({
         isolated,
         plain,
+        async under(policy) {
+          const headers = { ...ISOLATION, 'Content-Security-Policy': policy }
+          const server = await serve(folder, headers, files)
+          servers.push(server)
+          return server.address
+        },
         async add(file) {
           const name = `models/${files.size}/${file.name}`
           files.set(`/${name}`, { type: file.type, bytes: new Uint8Array(await file.arrayBuffer()) })

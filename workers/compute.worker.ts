@@ -1,14 +1,20 @@
-// Compute worker. In: a port to an engine worker, from the page. Out: kernels run on requests through it,
-// until the pool ends.
+// Compute worker. In: a port to the worker of an engine or a network, from the page. Out: kernels or
+// functions run on requests through it, until the pool ends.
 import type { ComputeStart } from '../src/engine/browser-host.ts'
-import type { ModelRequest } from '../src/runtime/host.ts'
+import { functionThread } from '../src/runtime/functions/function-thread.ts'
+import type { WorkerReply, WorkerRequest } from '../src/runtime/host.ts'
 import { workerThread } from '../src/runtime/worker-thread.ts'
 
 self.addEventListener('message', ({ data: { port } }: MessageEvent<ComputeStart>) => {
-  const handle = workerThread((reply) => port.postMessage(reply))
+  const post = (reply: WorkerReply) => port.postMessage(reply)
+  // The first request decides for whom the worker computes.
+  let handle: ((request: never) => void) | undefined
   // The page sees this as a failed script and tells the engine.
   port.onmessageerror = () => {
     throw new Error('a message could not be read')
   }
-  port.onmessage = ({ data }: MessageEvent<ModelRequest>) => handle(data)
+  port.onmessage = ({ data }: MessageEvent<WorkerRequest>) => {
+    handle ??= data.type === 'functions' ? functionThread(post) : workerThread(post)
+    handle(data as never)
+  }
 })

@@ -1,6 +1,9 @@
-// A page that uses the library. The public API, engines for all tabs and faulty workers, accessible to tests.
+// A page that uses the library. The public API, networks, engines for all tabs and faulty workers, for tests.
+import { Network } from '../../src/api/network/network.ts'
 import { loadForTabs } from '../../src/api/tabs/shared-engine.ts'
 import * as library from '../../src/index.ts'
+import compute from '../../workers/compute.worker.ts?worker&url'
+import network from '../../workers/network.worker.ts?worker&url'
 import halting from './halting.worker.ts?worker&url'
 import hasty from './hasty.worker.ts?worker&url'
 import impatient from './impatient.worker.ts?worker&url'
@@ -16,6 +19,8 @@ const scripts = {
   impatient,
   mortal,
   mortalCompute,
+  compute,
+  network,
   private: privateWorker,
   silent,
   trapping,
@@ -24,7 +29,8 @@ const scripts = {
 declare global {
   var halfbyte: typeof library
   var forTabs: typeof loadForTabs
+  var networks: typeof Network
   var workers: Readonly<Record<keyof typeof scripts, string>>
 }
 
-Object.assign(globalThis, { halfbyte: library, forTabs: loadForTabs, workers: scripts })
+Object.assign(globalThis, { halfbyte: library, forTabs: loadForTabs, networks: Network, workers: scripts })

@@ -67,7 +67,15 @@ export class CompiledGraph {
     return this.#graph.outputs.map((name) => ({ name, type: types.get(name) }))
   }
 
-  /** Threads that share a run; 1 before the first one. */
+  /**
+   * Starts the threads, which the first run would do. Throws `internal` where one does not start, and
+   * `out-of-memory`.
+   */
+  async start(): Promise<void> {
+    await this.#opened()
+  }
+
+  /** Threads that share a run; 1 before they are started. */
   get threads(): number {
     return this.#machine?.threads ?? 1
   }

@@ -1,23 +1,25 @@
-// Networks: ONNX graphs of any kind (encoders, classifiers, towers) that run in the thread that calls them.
-import { checkChoice, checkKeys, checkSignal, readFrom, signalOf } from '../../base/check-options.ts'
-import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
+// Networks: ONNX graphs of any kind (encoders, classifiers, towers), in this thread or in a worker.
+import { checkChoice, checkKeys, readFrom, signalOf, wrongOption } from '../../base/check-options.ts'
+import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
-import type { CompiledGraph } from '../../compile/compiled-graph.ts'
 import { NETWORK_WEIGHTS, type WeightPolicy } from '../../compile/lower/policy.ts'
-import { openNetwork } from '../../compile/open-network.ts'
+import type { OpenNetworkOptions } from '../../compile/open-network.ts'
 import { engineModule } from '../../engine/browser-host.ts'
-import { type OpenFiles, openRequestedFiles } from '../../engine/load/open/requested-files.ts'
-import { GRAPH_DTYPES, type GraphDtype } from '../../formats/names/graph-files.ts'
-import { addressInside } from '../../formats/names/named-files.ts'
-import { type Build, chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../../runtime/features.ts'
-import type { Host } from '../../runtime/host.ts'
+import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
+import type { LoadedNetwork, NetworkHost } from '../../engine/network/load-network.ts'
+import type { NetworkMemory, NetworkRequest, NetworkValue } from '../../engine/network/network-protocol.ts'
+import type { LoadHooks } from '../../engine/wire/client.ts'
+import type { Connection } from '../../engine/wire/connection.ts'
+import type { GraphDtype } from '../../formats/names/graph-files.ts'
+import type { Build } from '../../runtime/features.ts'
 import type { DownloadProgress } from '../../store/download/tally.ts'
 import type { Hub } from '../../store/hub.ts'
 import { asyncDispose } from '../generation.ts'
-import { prepareRequest, resolveSource } from '../request/load-request.ts'
-import type { AbortOptions, Assets, ModelSource } from '../types.ts'
-import { checkTensor, type NetworkDType, type NetworkTensor } from './tensors.ts'
+import { checkedLoad, loadRequest, workerAddress } from '../request/load-request.ts'
+import type { AbortOptions, Assets, LoadOptions, ModelSource } from '../types.ts'
+import { checkTensor, type NetworkTensor } from './tensors.ts'
 
+export type { NetworkMemory, NetworkValue } from '../../engine/network/network-protocol.ts'
 export type { NetworkDType, NetworkTensor } from './tensors.ts'
 
 /** Options of `Network.load`; every key is optional. An unknown key rejects the load with `unsupported`. */
@@ -26,6 +28,16 @@ export interface NetworkOptions {
   readonly signal?: AbortSignal | undefined
   /** Called while files arrive. Default: none. */
   readonly onProgress?: ((event: DownloadProgress) => void) | undefined
+  /**
+   * Whether the network runs in a worker of its own, so that the page stays responsive. Default: whether
+   * `threads` asks for more than one.
+   */
+  readonly worker?: boolean | undefined
+  /**
+   * Threads that share a run, which take a worker and a page that is cross-origin isolated; elsewhere it is
+   * one. `auto`: one for each core, at most eight. Default: one.
+   */
+  readonly threads?: number | 'auto' | undefined
   /**
    * Whether downloads are kept on this device, which only workers can do. Default `opfs`: they are kept where
    * that works.
@@ -48,106 +60,104 @@ export interface NetworkOptions {
    * 8-bit or 4-bit codes, which are kept; floats stay f32.
    */
   readonly weights?: WeightPolicy | undefined
-  /** Address of the folder of the engine's `halfbyte-*.wasm`. Default: where the library lies. */
-  readonly assets?: Pick<Assets, 'wasm'> | undefined
-}
-
-/** An input or an output of a network. */
-export interface NetworkValue {
-  readonly name: string
-  /** Undefined for an output whose type only a run shows. */
-  readonly dtype: NetworkDType | undefined
   /**
-   * Sizes; a text is a size that a run may choose, the same in all inputs that name it. Undefined where the
-   * file does not say.
+   * Addresses of the folder of the engine's `halfbyte-*.wasm`, and of the scripts of a network's own worker
+   * and of the threads. Default: where the library lies.
    */
-  readonly dims: readonly (number | string)[] | undefined
-}
-
-/** Bytes that a network holds. */
-export interface NetworkMemory {
-  /** Linear memory: weights, and the values of the largest run so far. */
-  readonly memoryBytes: number
-  /** WebAssembly that was made for this network. */
-  readonly codeBytes: number
+  readonly assets?: Assets | undefined
 }
 
 /** What the command line and tests may replace. */
-interface Inside {
+interface Inside extends Partial<Omit<NetworkHost, 'cores'>> {
   /** Finds external data beside the graph. */
-  readonly beside?: Parameters<typeof openNetwork>[1]['beside']
-  readonly loadModule?: Host['loadModule']
-  /** Threads that share a run, with memory that can be shared and `startWorker`. Default: 1. */
+  readonly beside?: OpenNetworkOptions['beside']
+  /** Threads that share a run, with `startWorker`. Default: 1. */
   readonly threads?: number | undefined
-  readonly startWorker?: Host['startWorker']
 }
 
-const KEYS = ['signal', 'onProgress', 'cache', 'dtype', 'hub', 'build', 'weights', 'assets']
+const KEYS = [
+  'signal',
+  'onProgress',
+  'worker',
+  'threads',
+  'cache',
+  'dtype',
+  'hub',
+  'build',
+  'weights',
+  'assets',
+]
 
-/** A graph that runs in this thread. For a page that stays responsive, load it in a worker of yours. */
+/** A graph that runs in this thread, or in a worker of its own. */
 export class Network implements AsyncDisposable {
   readonly inputs: readonly NetworkValue[]
   readonly outputs: readonly NetworkValue[]
   /** Instructions in use. */
   readonly build: Build
+  /** Number of threads that share a run. */
+  readonly threads: number
   // Functions, because pages keep objects in proxies, through which private names cannot be read.
-  private readonly graph: () => CompiledGraph
+  private readonly loaded: () => LoadedNetwork
   private readonly close: () => Promise<void>
 
-  private constructor(graph: CompiledGraph, build: Build, files: OpenFiles) {
-    let open: CompiledGraph | undefined = graph
-    this.graph = () => {
+  private constructor(loaded: LoadedNetwork) {
+    let open: LoadedNetwork | undefined = loaded
+    this.loaded = () => {
       if (open !== undefined) return open
       throw new HalfbyteError('disposed', 'the network was disposed; load it again')
     }
     this.close = async () => {
       if (open === undefined) return
       open = undefined
-      graph.dispose()
-      await files.close()
+      await loaded.dispose()
     }
+    const { inputs, outputs, build, threads } = loaded.info
+    this.inputs = inputs
+    this.outputs = outputs
     this.build = build
-    this.inputs = graph.inputs.map(({ name, type }) => ({ name, dtype: type?.dtype, dims: type?.dims }))
-    this.outputs = graph.outputTypes.map(({ name, type }) => ({ name, dtype: type?.dtype, dims: type?.dims }))
+    this.threads = threads
   }
 
   /**
    * Loads an ONNX file. What its graph needs is compiled when a shape of inputs is first run.
    *
    * ```ts
-   * const network = await Network.load('/models/minilm.onnx')
+   * const network = await Network.load('/models/minilm.onnx', { worker: true })
    * ```
    *
-   * Rejects with a HalfbyteError (`network`, `storage-full`, `format`, `integrity`, `out-of-memory` or
-   * `unsupported`) or with the signal's reason.
+   * Rejects with a HalfbyteError (`network`, `storage-full`, `format`, `integrity`, `out-of-memory`,
+   * `unsupported`, `worker` or `internal`) or with the signal's reason.
    */
   static async load(source: ModelSource, options: NetworkOptions = {}): Promise<Network> {
     const checked = checkedOptions(options)
-    const { signal, cache = 'opfs', hub, dtype } = checked
-    signal?.throwIfAborted()
-    const place = resolveSource(source, globalThis.location?.href, hub)
-    const hooks = {
-      signal: signal ?? new AbortController().signal,
-      onProgress: (event: { readonly phase: string }) => {
-        if (event.phase === 'download') checked.onProgress?.(event as DownloadProgress)
-      },
+    checked.signal?.throwIfAborted()
+    const { worker = isSeveral(checked.threads) } = checked
+    if (worker) {
+      const { startNetworkWorker } = await import('./remote-network.ts')
+      return Network.through(startNetworkWorker(workerAddress(checked)), source, options)
     }
-    const open = (from: string | readonly File[]) =>
-      openRequestedFiles({ source: from, cache, hub, dtype }, hooks)
-    const files = await open(place)
-    const others: OpenFiles[] = []
-    const close = async () => void (await Promise.all([files, ...others].map((each) => each.close())))
+    const request = networkRequest(source, checked)
+    const { loadNetwork } = await import('../../engine/network/load-network.ts')
+    const { signal = new AbortController().signal, onProgress = () => undefined } = hooksOf(checked)
+    return new Network(await loadNetwork(request, { signal, onProgress }, hostHere(request.assets)))
+  }
+
+  /**
+   * The same through a service that runs elsewhere.
+   * @internal
+   */
+  static async through(
+    connection: Connection,
+    source: ModelSource,
+    options: NetworkOptions = {},
+  ): Promise<Network> {
+    const checked = checkedOptions(options)
     try {
-      const beside: Inside['beside'] = async (name) => {
-        const graph = files.sources.find((each) => each.name.endsWith('.onnx'))?.address
-        if (graph === undefined) return undefined
-        const found = await openIfThere(() => open(addressInside(folderOf(graph), name, graph)))
-        if (found !== undefined) others.push(found)
-        return found?.sources[0]
-      }
-      return await Network.open({ sources: files.sources, close }, checked, { beside })
+      const request = networkRequest(source, checked)
+      const { loadRemotely } = await import('./remote-network.ts')
+      return new Network(await loadRemotely(connection, request, hooksOf(checked)))
     } catch (error) {
-      await close()
+      connection.close()
       throw error
     }
   }
@@ -158,28 +168,13 @@ export class Network implements AsyncDisposable {
    */
   static async open(
     files: OpenFiles,
-    { signal, dtype, build = 'auto', weights, assets }: NetworkOptions = {},
-    { beside, loadModule, threads = 1, startWorker }: Inside = {},
+    { signal, dtype, build = 'auto', weights = 'auto' }: NetworkOptions = {},
+    { beside, threads = 1, ...others }: Inside = {},
   ): Promise<Network> {
-    const features = detectFeatures(globalThis)
-    const chosen = chooseBuild(features, build)
-    if (!(await mayCompile())) throw new HalfbyteError('unsupported', NO_WASM)
-    const place = prepareRequest({ assets })
-    const isShared = threads > 1 && features.sharedMemory && startWorker !== undefined
-    const memory = isShared ? 'shared' : 'plain'
-    const graph = await openNetwork(files.sources, {
-      signal,
-      dtype,
-      beside,
-      fuse: chosen === 'relaxed',
-      weights,
-      loadKernels: () =>
-        loadModule === undefined
-          ? engineModule(chosen, memory, { wasm: place.assets.wasm })
-          : loadModule(chosen, memory),
-      workers: isShared ? { threads, start: startWorker } : undefined,
-    })
-    return new Network(graph, chosen, files)
+    const { buildNetwork } = await import('../../engine/network/load-network.ts')
+    const host = { ...hostHere({}), ...others }
+    const how = { build, weights, threads }
+    return new Network(await buildNetwork(files, how, host, { signal, dtype, beside }))
   }
 
   /**
@@ -198,7 +193,7 @@ export class Network implements AsyncDisposable {
     inputs: Readonly<Record<string, NetworkTensor>>,
     options?: AbortOptions,
   ): Promise<Record<string, NetworkTensor>> {
-    const graph = this.graph()
+    const loaded = this.loaded()
     const signal = signalOf(options)
     const feeds = readFrom('the inputs', () => {
       if (!isObject(inputs))
@@ -217,16 +212,15 @@ export class Network implements AsyncDisposable {
       )
     })
     signal?.throwIfAborted()
-    return Object.fromEntries(await graph.run(feeds, signal))
+    return Object.fromEntries(await loaded.run(feeds, signal))
   }
 
-  /** Bytes of memory. */
+  /** Bytes of memory after the load or the last run. */
   memory(): NetworkMemory {
-    const { memoryBytes, codeBytes } = this.graph().sizes
-    return { memoryBytes, codeBytes }
+    return this.loaded().memory()
   }
 
-  /** Frees the memory. Later calls reject with `disposed`. */
+  /** Frees the memory, and ends the worker. Later calls reject with `disposed`. */
   dispose(): Promise<void> {
     return this.close()
   }
@@ -236,27 +230,39 @@ export class Network implements AsyncDisposable {
   }
 }
 
+/** The thread of the caller starts no threads, because a page may not wait for them. */
+const hostHere = (assets: NetworkRequest['assets']): NetworkHost => ({
+  loadModule: (build, memory) => engineModule(build, memory, assets),
+  cores: 1,
+})
+
+const isSeveral = (threads: NetworkOptions['threads']): boolean => threads !== undefined && threads !== 1
+
 function checkedOptions(options: NetworkOptions): NetworkOptions {
-  return readFrom('the options', () => {
+  const { worker, onProgress, ...others } = readFrom('the options', () => {
     checkKeys('the options', options, KEYS)
-    const { signal, onProgress, cache, dtype, hub, build, weights, assets } = options
-    checkSignal(signal)
-    checkChoice('cache', cache, ['opfs', 'none'])
-    checkChoice('dtype', dtype, GRAPH_DTYPES)
-    checkChoice('build', build, ['auto', 'relaxed', 'simd128'])
-    checkChoice('weights', weights, NETWORK_WEIGHTS)
-    if (assets !== undefined) checkKeys('assets', assets, ['wasm'])
-    return { signal, onProgress, cache, dtype, hub, build, weights, assets }
+    return { ...options }
   })
+  checkChoice('weights', others.weights, NETWORK_WEIGHTS)
+  if (worker !== undefined && typeof worker !== 'boolean')
+    throw wrongOption('worker', worker, 'true or false')
+  const checked = checkedLoad(
+    { ...others, onProgress: onProgress as LoadOptions['onProgress'] },
+    'onProgress',
+  )
+  if (worker === false && isSeveral(others.threads))
+    throw wrongOption('worker', worker, `true with ${others.threads} threads`)
+  return { ...others, onProgress, worker, assets: checked.assets }
 }
 
-const folderOf = (address: string): string => address.slice(0, address.lastIndexOf('/') + 1)
-
-async function openIfThere(open: () => Promise<OpenFiles>): Promise<OpenFiles | undefined> {
-  try {
-    return await open()
-  } catch (error) {
-    if (isHalfbyteError(error) && error.detail['status'] === 404) return undefined
-    throw error
-  }
+function networkRequest(source: ModelSource, options: NetworkOptions): NetworkRequest {
+  const { threads = 1, weights = 'auto', onProgress: _, ...others } = options
+  const { source: place, cache, hub, dtype, build, assets } = loadRequest(source, others)
+  return { source: place, cache, hub, dtype, build, assets, threads, weights }
 }
+
+/** Only downloads are told. */
+const hooksOf = ({ signal, onProgress }: NetworkOptions): LoadHooks => ({
+  signal,
+  onProgress: (event) => (event.phase === 'download' ? onProgress?.(event) : undefined),
+})

@@ -37,12 +37,19 @@ export const NO_WORKERS =
 
 /**
  * Starts the engine worker, from the script at `address` if it is given, or takes the one that was prepared.
- * Throws `unsupported` where there are no workers, and `worker` if the browser refuses this one.
+ * Throws what `startedConnection` throws.
  */
-export function startEngineWorker(address?: string): Connection {
+export const startEngineWorker = (address?: string): Connection =>
+  startedConnection(() => takeEngineWorker(address))
+
+/**
+ * A connection to the worker that `start` starts. Throws `unsupported` where there are no workers, and
+ * `worker` if the browser refuses this one.
+ */
+export function startedConnection(start: () => Worker): Connection {
   if (globalThis.Worker === undefined) throw new HalfbyteError('unsupported', NO_WORKERS)
   try {
-    return workerConnection(takeEngineWorker(address))
+    return workerConnection(start())
   } catch (cause) {
     throw new HalfbyteError('worker', refusalOf(cause), {}, { cause })
   }

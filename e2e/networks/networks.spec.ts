@@ -1,0 +1,197 @@
+// Networks in Chromium. In: a small encoder, in the page and in a worker, isolated and not, under strict
+// policies. Out: equal outputs, progress, aborts and typed errors, and a page that goes on meanwhile.
+import { expect, type Page } from '@playwright/test'
+import { bertBytes } from '../../bench/graphs/bert.ts'
+import { openLibrary, test } from '../library-site.ts'
+
+const SHAPE = { layers: 2, hidden: 64, heads: 4, intermediate: 128, vocabulary: 60, positions: 128 }
+const file = () => new File([new Uint8Array(bertBytes(SHAPE))], 'bert.onnx')
+
+type Options = NonNullable<Parameters<typeof networks.load>[1]>
+
+/** The outputs of one run as numbers, what the network says of itself, and the phases that were told. */
+const outcome = (page: Page, model: string, options: Options, tokens = 20) =>
+  page.evaluate(
+    async ({ model, options, tokens }) => {
+      const told: number[] = []
+      const network = await networks.load(model, {
+        ...options,
+        onProgress: ({ loaded }) => told.push(loaded),
+      })
+      const ids = (value: (at: number) => number) => ({
+        dtype: 'i64' as const,
+        dims: [1, tokens],
+        data: BigInt64Array.from({ length: tokens }, (_, at) => BigInt(value(at))),
+      })
+      const inputs = {
+        input_ids: ids((at) => (at * 7) % 60),
+        attention_mask: ids(() => 1),
+        token_type_ids: ids(() => 0),
+      }
+      const { last_hidden_state } = await network.run(inputs)
+      const { threads, build } = network
+      await network.dispose()
+      return { values: Array.from(last_hidden_state!.data, Number), threads, build, loaded: told.at(-1) }
+    },
+    { model, options, tokens },
+  )
+
+test('in a worker, on one thread and on two, a network gives what it gives in the page', async ({
+  page,
+  site,
+}) => {
+  const model = await site.add(file())
+  await openLibrary(page, site.isolated)
+  const here = await outcome(page, model, { cache: 'none' })
+  expect(here.values).toHaveLength(20 * SHAPE.hidden)
+  expect(here).toMatchObject({ threads: 1, build: 'relaxed', loaded: bertBytes(SHAPE).length })
+  expect(await outcome(page, model, { cache: 'none', worker: true })).toEqual(here)
+  expect(await outcome(page, model, { cache: 'none', threads: 2 })).toEqual({ ...here, threads: 2 })
+  const plain = await outcome(page, model, { cache: 'none', threads: 2, build: 'simd128' })
+  expect(plain).toMatchObject({ threads: 2, build: 'simd128' })
+  for (const [at, value] of plain.values.entries()) expect(value).toBeCloseTo(here.values[at]!, 4)
+})
+
+test('a page that is not isolated has one thread', async ({ page, site }) => {
+  const model = await site.add(file())
+  await openLibrary(page, site.plain)
+  const here = await outcome(page, model, { cache: 'none' })
+  expect(await outcome(page, model, { cache: 'none', threads: 2 })).toEqual(here)
+})
+
+test('a worker keeps downloads for the next load', async ({ page, site }) => {
+  const model = await site.add(file())
+  await openLibrary(page, site.isolated)
+  let asked = 0
+  page.context().on('request', (request) => {
+    if (request.url().endsWith(model)) asked++
+  })
+  const first = await outcome(page, model, { worker: true })
+  expect(asked).toBeGreaterThan(0)
+  asked = 0
+  expect((await outcome(page, model, { worker: true })).values).toEqual(first.values)
+  expect(asked).toBe(0)
+})
+
+test('a strict policy that lets the engine compile lets networks compile, and weights in 8 bits', async ({
+  page,
+  site,
+}) => {
+  const model = await site.add(file())
+  const address = await site.under("default-src 'self'; script-src 'self' 'wasm-unsafe-eval'")
+  await page.addInitScript(() => {
+    const refused: string[] = []
+    Object.assign(globalThis, { refused })
+    addEventListener('securitypolicyviolation', ({ effectiveDirective }) => refused.push(effectiveDirective))
+  })
+  await openLibrary(page, address)
+  const here = await outcome(page, model, { cache: 'none' })
+  expect((await outcome(page, model, { cache: 'none', threads: 2 })).values).toEqual(here.values)
+  const rounded = await outcome(page, model, { cache: 'none', threads: 2, weights: 'w8' })
+  expect(rounded.values).not.toEqual(here.values)
+  for (const [at, value] of rounded.values.entries())
+    expect(Math.abs(value - here.values[at]!)).toBeLessThan(0.2)
+  expect(await page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused)).toEqual([])
+})
+
+test('under Trusted Types, a worker and threads start from the addresses of their scripts', async ({
+  page,
+  site,
+}) => {
+  const model = await site.add(file())
+  await openLibrary(
+    page,
+    await site.under(
+      "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; require-trusted-types-for 'script'; trusted-types halfbyte",
+    ),
+  )
+  const { network: worker, compute } = await page.evaluate(() => workers)
+  const { threads, values } = await outcome(page, model, {
+    cache: 'none',
+    threads: 2,
+    assets: { worker, compute },
+  })
+  expect(threads).toBe(2)
+  expect(values).toEqual((await outcome(page, model, { cache: 'none' })).values)
+})
+
+test('a policy without wasm-unsafe-eval is named, in the page and in a worker', async ({ page, site }) => {
+  const model = await site.add(file())
+  await openLibrary(page, await site.under("default-src 'self'; script-src 'self'"))
+  for (const worker of [false, true]) {
+    const why = await page.evaluate(
+      ({ model, worker }) =>
+        networks.load(model, { worker, cache: 'none' }).then(
+          () => 'loaded',
+          ({ code, message }) => `${code}: ${message}`,
+        ),
+      { model, worker },
+    )
+    expect(why).toBe(
+      "unsupported: the page's Content-Security-Policy forbids WebAssembly; add 'wasm-unsafe-eval' to its script-src",
+    )
+  }
+})
+
+/** The code, or the name, and the message of what `networks.load` or a run rejects with. */
+declare global {
+  var reasonOf: (work: Promise<unknown>) => Promise<string>
+}
+
+const giveReasons = (page: Page) =>
+  page.addInitScript(() => {
+    globalThis.reasonOf = (work) =>
+      work.then(
+        () => 'no error',
+        ({ code, name, message }) => `${code ?? name}: ${message}`,
+      )
+  })
+
+test('an abort, a missing file and a missing script reject with their reasons', async ({ page, site }) => {
+  const model = await site.add(file())
+  await giveReasons(page)
+  await openLibrary(page, site.isolated)
+  const found = await page.evaluate(async (model) => {
+    const control = new AbortController()
+    const aborted = networks.load(model, { worker: true, signal: control.signal })
+    control.abort(new Error('the tab was closed'))
+    return {
+      aborted: await reasonOf(aborted),
+      absent: await reasonOf(networks.load('models/none.onnx', { worker: true, cache: 'none' })),
+      script: await reasonOf(networks.load(model, { worker: true, assets: { worker: '/none.js' } })),
+    }
+  }, model)
+  expect(found.aborted).toBe('Error: the tab was closed')
+  expect(found.absent).toMatch(/^network: .*404/)
+  expect(found.script).toMatch(/^worker: the engine's worker script .*none\.js did not load/)
+})
+
+test('an id outside of its table is an error, and a worker that dies rejects the run', async ({
+  page,
+  site,
+}) => {
+  const model = await site.add(file())
+  await giveReasons(page)
+  await openLibrary(page, site.isolated)
+  const found = await page.evaluate(async (model) => {
+    const started: Worker[] = []
+    globalThis.Worker = class extends Worker {
+      constructor(...how: ConstructorParameters<typeof Worker>) {
+        super(...how)
+        started.push(this)
+      }
+    }
+    const network = await networks.load(model, { threads: 2, cache: 'none' })
+    const ids = { dtype: 'i64' as const, dims: [1, 2], data: new BigInt64Array(2) }
+    const inputs = { input_ids: ids, attention_mask: ids, token_type_ids: ids }
+    const wrong = { ...ids, data: new BigInt64Array(2).fill(1000n) }
+    const outside = await reasonOf(network.run({ ...inputs, input_ids: wrong }))
+    const right = await reasonOf(network.run(inputs))
+    started[0]!.terminate()
+    return { outside, right, dead: await reasonOf(network.run(inputs)), workers: started.length }
+  }, model)
+  expect(found.outside).toMatch(/^format: an index of /)
+  expect(found.right).toBe('no error')
+  expect(found.dead).toMatch(/^internal: the engine's worker failed: it ended/)
+  expect(found.workers).toBe(2)
+})
