@@ -97,6 +97,9 @@ export interface Factor {
 
 /** Rows of C that are applied to the rest of H together. */
 const BLOCK = 32
+
+/** Most columns of the room `panel`. */
+export const PANEL_INPUTS = BLOCK
 /** A pivot below this share of the mean diagonal is what rounding leaves of zero. */
 export const LEAST_PIVOT = 1e-13
 

@@ -1,6 +1,7 @@
 // Solves rows that share a mask: updates their weights and chooses codes. Groups do not depend on each other,
 // so any thread gives the same values.
 
+import { GROUP_SIZE } from '../../abi/encodings.ts'
 import {
   CODES,
   type CodedMatrix,
@@ -9,7 +10,7 @@ import {
   groupCount,
   groupSize,
 } from '../codes/coded-matrix.ts'
-import type { Factor } from '../matrix/factor.ts'
+import { type Factor, PANEL_INPUTS } from '../matrix/factor.ts'
 import { SLAB_ROWS, type SolveOptions, solveCodes } from '../matrix/gptq.ts'
 import { rtn } from '../matrix/grid.ts'
 import { takeRows } from '../matrix/mixed.ts'
@@ -93,6 +94,8 @@ export function reserveGroup({ dense, k }: Factor, rows = SLAB_ROWS): void {
   dense.room('compact', k * k)
   dense.room('cross', CROSS_ROWS * k)
   for (const key of ['weights', 'products', 'errors']) dense.room(key, rows * k)
+  dense.room('panel', PANEL_INPUTS * k)
+  dense.room('sums', rows * GROUP_SIZE)
 }
 
 export function groupTasks(

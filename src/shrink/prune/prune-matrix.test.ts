@@ -4,7 +4,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Random } from '../../../test/helpers/random.ts'
-import { factorize } from '../matrix/factor.ts'
+import { type Dense, factorize, plainDense } from '../matrix/factor.ts'
 import { inputStats } from '../matrix/hessian.ts'
 import {
   hessianOf,
@@ -15,6 +15,7 @@ import {
   rowLoss,
 } from '../testing/obs.ts'
 import { obsLosses, obsUpdate } from '../testing/obs-update.ts'
+import { groupBytes, groupTasks, reserveGroup, solveGroup } from './group-tasks.ts'
 import { inverseOf } from './inverse.ts'
 import { droppedShare, type Mask, type Pattern, parsePattern, rowGroups, sparsityOf } from './mask.ts'
 import { PRUNE_METHODS, prune, pruneLoss } from './prune-matrix.ts'
@@ -264,6 +265,35 @@ test('dead inputs are dropped first', () => {
     const { mask } = prune(problem.weights, 32, 40, options, knownOf(problem))
     for (let row = 0; row < 32; row++)
       for (const i of [3, 17, 30, 31]) expect(mask.kept[row * 40 + i]).toBe(0)
+  }
+})
+
+test('the rooms of a thread that solves groups never grow, in whatever order groups come', () => {
+  const k = 96
+  const problem = randomProblem(24, k, 300, 31)
+  const { factor } = knownOf(problem)
+  const sizes = new Map<string, number>()
+  let isReserved = false
+  const dense: Dense = {
+    ...plainDense,
+    room(key, length) {
+      if (isReserved) expect(length, key).toBeLessThanOrEqual(sizes.get(key) ?? 0)
+      else sizes.set(key, Math.max(length, sizes.get(key) ?? 0))
+      return new Float64Array(length)
+    },
+  }
+  reserveGroup({ ...factor, dense })
+  isReserved = true
+  expect(8 * [...sizes.values()].reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(groupBytes(k))
+  for (const [share, isUpdated] of [
+    [0.9, true],
+    [0.5, false],
+    [0.1, true],
+    [0.1, false],
+  ] as const) {
+    const mask = randomMask(24, k, parsePattern('sb84'), share, 3)
+    const tasks = groupTasks(problem.weights, mask, { isUpdated, coding: { format: 'w4_g32', sweeps: 2 } })
+    for (const task of tasks) solveGroup(task, { ...factor, dense }, undefined)
   }
 })
 

@@ -120,7 +120,7 @@ export interface PruneOptions {
 
 /** Bytes of a `Dense` for matrices of up to `n` outputs, factor and codes included. */
 export const pruneBytes = (n: number, k: number): number =>
-  groupBytes(k) + 8 * (3 * k * k + 3 * n * k + n * SUMS + 64 * (n + k) + 64)
+  groupBytes(k) + 8 * (3 * k * k + 3 * n * k + (n + SLAB_ROWS) * SUMS + 64 * (n + k) + 64)
 
 /** Most inputs whose sums a solver takes together. */
 const SUMS = 128
@@ -128,8 +128,8 @@ const SUMS = 128
 /** Rooms of their largest size: one that grows leaves its old bytes unused. */
 function reserve(factor: Factor, n: number): void {
   const { dense } = factor
+  dense.room('sums', Math.max(n, SLAB_ROWS) * SUMS)
   reserveGroup(factor, Math.max(n, SLAB_ROWS))
-  dense.room('sums', n * SUMS)
 }
 
 /** What calibration knows. `factor` must be in the model's order. */
@@ -185,7 +185,11 @@ export function* pruning(
 ): GroupSteps<Pruned> {
   checkWeights(weights, n, k)
   const { method, coding } = options
-  if (known !== undefined && method === 'obs') return yield* pruneObs(weights, n, k, options, known)
+  if (known !== undefined && method === 'obs') {
+    const mask = obsMask(weights, n, k, options, known)
+    const found = yield* solved(weights, mask, { isUpdated: true, coding })
+    return { ...found, mask, work: updateWork(mask, coding !== undefined) }
+  }
   const found = { ...withoutGroups(weights, n, k, options, known), work: 0 }
   if (coding === undefined) return found
   return { ...found, ...(yield* solved(found.values, found.mask, { isUpdated: false, coding })) }
@@ -219,20 +223,16 @@ const zeroed = (weights: ArrayLike<number>, mask: Mask): Pick<Pruned, 'values' |
   mask,
 })
 
-function* pruneObs(
+function obsMask(
   weights: ArrayLike<number>,
   n: number,
   k: number,
-  options: PruneOptions & { readonly coding?: Coding | undefined },
+  { pattern, sparsity, scope = pattern.rows * pattern.inputs === 1 ? 'row' : 'matrix' }: PruneOptions,
   { stats, inverse }: Known,
-): GroupSteps<Pruned> {
-  const { pattern, sparsity, coding } = options
-  const { scope = pattern.rows * pattern.inputs === 1 ? 'row' : 'matrix' } = options
+): Mask {
   if (inverse === undefined) throw new HalfbyteError('internal', 'obs was called without an inverse')
   const scores = obsScores(weights, n, k, inverse, pattern, deadOf(stats))
-  const mask = maskOf(scores, n, k, pattern, sparsity, scope)
-  const found = yield* solved(weights, mask, { isUpdated: true, coding })
-  return { ...found, mask, work: updateWork(mask, coding !== undefined) }
+  return maskOf(scores, n, k, pattern, sparsity, scope)
 }
 
 /** The whole matrix, from its groups. */
