@@ -3,18 +3,21 @@ import { HalfbyteError } from '../base/errors.ts'
 import { graphBudget } from '../onnx/evaluate.ts'
 import { evaluateDim } from '../onnx/ir/dims.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
-import { runPasses } from '../onnx/passes/pass.ts'
-import { PASSES } from '../onnx/passes.ts'
+import { type Pass, runPasses } from '../onnx/passes/pass.ts'
 
 /** Throws `unsupported` for an input that is missing or of another shape, with both shapes. */
-export function boundGraph(graph: Graph, shapes: ReadonlyMap<string, readonly number[]>): Graph {
+export function boundGraph(
+  graph: Graph,
+  shapes: ReadonlyMap<string, readonly number[]>,
+  passes: readonly Pass[],
+): Graph {
   const sizes = sizesOf(graph.inputs, shapes)
   const inputs = graph.inputs.map((input): Input => {
     const dims = shapes.get(input.name)!
     checkDims(input, dims, sizes)
     return { ...input, type: { dtype: input.type!.dtype, dims } }
   })
-  return runPasses({ ...graph, inputs }, PASSES, { budget: graphBudget() }).graph
+  return runPasses({ ...graph, inputs }, passes, { budget: graphBudget() }).graph
 }
 
 /** Every symbol has one size in a run. */

@@ -5,12 +5,13 @@ import { inferTypes } from '../onnx/infer.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import { runPasses } from '../onnx/passes/pass.ts'
-import { PASSES } from '../onnx/passes.ts'
+import { NEEDED_PASSES, PASSES } from '../onnx/passes.ts'
 import { boundGraph } from './bind.ts'
 import { lower } from './lower/lower.ts'
 import type { WeightPolicy } from './lower/policy.ts'
 import { type Plan, planOf } from './plan/plan.ts'
 import { type LoadedPlan, Machine, type MachineOptions } from './run/machine.ts'
+import { type LeftOut, NOTHING } from './stages.ts'
 
 /** Plans that are kept; the oldest goes first. */
 const MOST_PLANS = 32
@@ -20,10 +21,13 @@ export function planGraph(
   graph: Graph,
   shapes: ReadonlyMap<string, readonly number[]>,
   weights: WeightPolicy = 'f32',
+  leftOut = NOTHING,
 ) {
-  const bound = boundGraph(graph, shapes)
-  return { graph: bound, plan: planOf(lower(bound, weights)) }
+  const bound = boundGraph(graph, shapes, passesWithout(leftOut))
+  return { graph: bound, plan: planOf(lower(bound, weights, leftOut), leftOut) }
 }
+
+const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASSES : PASSES)
 
 /** Operators whose constant codes the engine's kernels can multiply by. */
 const CODED = ['MatMulInteger', 'DequantizeLinear', 'MatMulNBits']
@@ -37,12 +41,15 @@ export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'workers'>
   readonly weights?: WeightPolicy | undefined
   /** Loads the engine's module, when plans need it. Default: everything is multiplied in f32. */
   readonly loadKernels?: (() => Promise<NonNullable<MachineOptions['kernels']>>) | undefined
+  /** For tests and measurements. Default: nothing. */
+  readonly leftOut?: LeftOut | undefined
 }
 
 export class CompiledGraph {
   readonly #graph: Graph
   readonly #options: CompileOptions
   readonly #weights: WeightPolicy
+  readonly #leftOut: LeftOut
   #machine: Machine | undefined
   readonly #plans = new Map<string, LoadedPlan>()
   /** The last run that was asked for: runs share one arena, and come one after the other. */
@@ -50,9 +57,10 @@ export class CompiledGraph {
 
   /** Runs the passes on the graph, which may have inputs of unknown sizes. */
   constructor(graph: Graph, options: CompileOptions) {
-    this.#graph = runPasses(graph, PASSES, { budget: graphBudget() }).graph
+    const { weights = 'auto', loadKernels, leftOut = NOTHING } = options
+    this.#graph = runPasses(graph, passesWithout(leftOut), { budget: graphBudget() }).graph
     this.#options = options
-    const { weights = 'auto', loadKernels } = options
+    this.#leftOut = leftOut
     const isByKernels = loadKernels !== undefined && needsKernels(this.#graph, weights)
     this.#weights = isByKernels ? weights : 'f32'
   }
@@ -138,7 +146,7 @@ export class CompiledGraph {
     const key = JSON.stringify(this.#graph.inputs.map(({ name }) => shapes.get(name)))
     const known = this.#plans.get(key)
     if (known !== undefined) return known
-    const { plan, graph } = planGraph(this.#graph, shapes, this.#weights)
+    const { plan, graph } = planGraph(this.#graph, shapes, this.#weights, this.#leftOut)
     const loaded = await (await this.#opened()).load(plan, graph, signal)
     this.#plans.set(key, loaded)
     if (this.#plans.size > MOST_PLANS) this.#plans.delete(this.#plans.keys().next().value!)

@@ -11,7 +11,9 @@ import type { ComputePort } from '../runtime/host.ts'
 import { CompiledGraph, type CompileOptions } from './compiled-graph.ts'
 import { randomGraph } from './testing/random-graph.ts'
 
-const GRAPHS = 8
+/** HALFBYTE_SEED and HALFBYTE_GRAPHS draw other graphs, and more. */
+const SEED = Number(process.env['HALFBYTE_SEED'] ?? 21)
+const GRAPHS = Number(process.env['HALFBYTE_GRAPHS'] ?? 8)
 const SHAPE = { layers: 2, hidden: 96, heads: 4, intermediate: 160, vocabulary: 50, positions: 64 }
 
 const host = nodeHost()
@@ -46,16 +48,22 @@ const feedsOf = (batch: number, tokens: number, vocabulary: number): ReadonlyMap
 
 const encoder = async () => (await readModel(bufferSource('bert.onnx', bertBytes(SHAPE)))).graph
 
-test.each([2, 3])('%d threads compute random graphs as one does', async (threads) => {
-  for (let index = 0; index < GRAPHS; index++) {
-    const { graph, feeds } = randomGraph(21, index)
-    const [alone, together] = [open(graph, 1), open(graph, threads)]
-    const wanted = await alone.run(feeds)
-    expect(await together.run(feeds)).toEqual(wanted)
-    expect(together.threads).toBe(threads)
-    together.dispose()
-  }
-})
+test.each([2, 3])(
+  `%d threads compute random graphs as one does (seed ${SEED}, ${GRAPHS} graphs)`,
+  {
+    timeout: 3_600_000,
+  },
+  async (threads) => {
+    for (let index = 0; index < GRAPHS; index++) {
+      const { graph, feeds } = randomGraph(SEED, index)
+      const [alone, together] = [open(graph, 1), open(graph, threads)]
+      const wanted = await alone.run(feeds)
+      expect(await together.run(feeds)).toEqual(wanted)
+      expect(together.threads).toBe(threads)
+      together.dispose()
+    }
+  },
+)
 
 test.each(['f32', 'w8', 'w4'] as const)(
   'two threads compute an encoder in %s as one does',

@@ -6,6 +6,9 @@ import { joinGelus, joinGemms } from './passes/fuse.ts'
 import type { Pass } from './passes/pass.ts'
 import { removeDead, shareCommon } from './passes/redundant.ts'
 
+/** Those without which sizes stay unknown. */
+export const NEEDED_PASSES: readonly Pass[] = [foldConstants, foldShapes, takeBranches, removeDead]
+
 export const PASSES: readonly Pass[] = [
   foldConstants,
   foldShapes,

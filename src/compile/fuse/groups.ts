@@ -93,7 +93,8 @@ function contiguous(dims: readonly number[]): number[] {
     .reverse()
 }
 
-export function growGroups({ loops }: Pick<Program, 'loops'>): readonly Group[] {
+/** Without `fuses`, each loop is a group of its own. */
+export function growGroups({ loops }: Pick<Program, 'loops'>, fuses: boolean): readonly Group[] {
   const groups: Group[] = []
   const makers = new Map<Value, Set<Group>>()
   for (const loop of loops) {
@@ -101,14 +102,14 @@ export function growGroups({ loops }: Pick<Program, 'loops'>): readonly Group[] 
     // The largest intermediate first: it saves most.
     const sizes = new Map(near.map((group) => [group, savedBy(group, loop)]))
     near.sort((a, b) => sizes.get(b)! - sizes.get(a)!)
-    const joined = near.find((group) => mayJoin(group, loop, makers)) ?? newGroup(groups, loop)
+    const joined = near.find((group) => fuses && mayJoin(group, loop, makers)) ?? newGroup(groups, loop)
     if (joined.loops.at(-1) !== loop) joined.loops.push(loop)
     if (loop.loop === 'reduce') joined.isReduced = true
     for (const { value } of loop.args)
       for (const group of makers.get(value) ?? []) if (group !== joined) joined.before.add(group)
     // Several groups may make the parts of one value.
     makers.set(loop.out, (makers.get(loop.out) ?? new Set()).add(joined))
-    for (const other of near) if (mayMerge(joined, other, loop)) merge(groups, makers, joined, other)
+    for (const other of near) if (fuses && mayMerge(joined, other, loop)) merge(groups, makers, joined, other)
   }
   return inOrder(groups)
 }

@@ -27,9 +27,12 @@ interface Axes {
   readonly steps: number[][]
 }
 
-/** `isStored`: whether something outside of the group reads the value. */
-export function kernelOf(group: Group, isStored: (value: Value) => boolean): KernelCall {
-  return new KernelMaker(group, isStored).make()
+/**
+ * `isStored`: whether something outside of the group reads the value. `packs`: whether constant matrices are
+ * laid out in panels.
+ */
+export function kernelOf(group: Group, isStored: (value: Value) => boolean, packs: boolean): KernelCall {
+  return new KernelMaker(group, isStored, packs).make()
 }
 
 interface StreamDraft {
@@ -46,6 +49,7 @@ interface StreamDraft {
 class KernelMaker {
   readonly #group: Group
   readonly #isStored: (value: Value) => boolean
+  readonly #packs: boolean
   readonly #dims: readonly number[]
   readonly #drafts: StreamDraft[] = []
   readonly #known = new Map<string, number>()
@@ -56,8 +60,9 @@ class KernelMaker {
   /** Whether indices change along the rows, so that each element is a row. */
   #isSingle = false
 
-  constructor(group: Group, isStored: (value: Value) => boolean) {
+  constructor(group: Group, isStored: (value: Value) => boolean, packs: boolean) {
     this.#group = group
+    this.#packs = packs
     this.#isStored = isStored
     this.#dims = group.product === undefined ? group.space : group.product.at.dims
   }
@@ -89,7 +94,7 @@ class KernelMaker {
       reloads: reloads.map(({ cell, stream }) => ({ cell, stream })),
       passes: 1 + Math.max(0, ...this.#cells.map((cell) => ('tree' in cell && cell.isRow ? 0 : cell.pass))),
       sizes: this.#sizes.length,
-      product: product && formOf(product),
+      product: product && formOf(product, this.#packs),
     }
     const inner = axes.dims.at(-1)!
     const scratch = this.#scratch(streams, inner)
@@ -287,11 +292,11 @@ const streamOf = ({ kind, index }: StreamDraft, inner: number, isTile: boolean):
   index: index?.stream,
 })
 
-function formOf({ args: [a, b] }: ProductLoop): NonNullable<Kernel['product']> {
-  const isConstant = b.value.given !== undefined && 'constant' in b.value.given
+function formOf({ args: [a, b] }: ProductLoop, packs: boolean): NonNullable<Kernel['product']> {
+  const isPacked = packs && b.value.given !== undefined && 'constant' in b.value.given
   return {
     isUnit: a.view.strides.at(-1) === 1,
-    b: isConstant ? 'packed' : b.view.strides.at(-1) === 1 ? 'rows' : 'any',
+    b: isPacked ? 'packed' : b.view.strides.at(-1) === 1 ? 'rows' : 'any',
   }
 }
 

@@ -24,19 +24,19 @@ function listOf(lowering: Lowering, node: Node, index: number): number[] {
 /** Every operator whose mapping is `reorganize`: the shape rule says the new dims. */
 export const reorganise: Handler = (lowering, node) => {
   const ref = lowering.reshape(node, first(lowering, node), lowering.dims(node, output(node)))
-  lowering.viewed(output(node), ref)
+  lowering.viewed(node, output(node), ref)
 }
 
 const expand: Handler = (lowering, node) => {
   const ref = first(lowering, node)
-  lowering.viewed(output(node), { ...ref, view: spread(ref.view, lowering.dims(node, output(node))) })
+  lowering.viewed(node, output(node), { ...ref, view: spread(ref.view, lowering.dims(node, output(node))) })
 }
 
 const transpose: Handler = (lowering, node) => {
   const ref = first(lowering, node)
   const rank = dimsOf(ref).length
   const perm = intsOf(node, 'perm', undefined) ?? Array.from({ length: rank }, (_, axis) => rank - 1 - axis)
-  lowering.viewed(output(node), { ...ref, view: transposed(ref.view, perm) })
+  lowering.viewed(node, output(node), { ...ref, view: transposed(ref.view, perm) })
 }
 
 const slice: Handler = (lowering, node) => {
@@ -54,7 +54,7 @@ const slice: Handler = (lowering, node) => {
     const from = Math.min(step > 0 ? size : size - 1, Math.max(0, start < 0 ? start + size : start))
     view = sliced(view, along, dims[along]! === 0 ? 0 : from, dims[along]!, step)
   }
-  lowering.viewed(output(node), { ...ref, view })
+  lowering.viewed(node, output(node), { ...ref, view })
 }
 
 const split: Handler = (lowering, node) => {
@@ -64,7 +64,7 @@ const split: Handler = (lowering, node) => {
   for (const name of node.outputs) {
     if (name === '') throw unclaimed(node, 'one of its parts is left out')
     const count = lowering.dims(node, name)[axis]!
-    lowering.viewed(name, { ...ref, view: sliced(ref.view, axis, from, count) })
+    lowering.viewed(node, name, { ...ref, view: sliced(ref.view, axis, from, count) })
     from += count
   }
 }
@@ -82,7 +82,7 @@ const gather: Handler = (lowering, node) => {
     const place = at < 0 ? at + size : at
     if (place < 0 || place >= size) throw unfit(node, `index ${at} is outside of axis ${axis} of ${size}`)
     const part = sliced(data.view, axis, place, 1)
-    lowering.viewed(output(node), lowering.reshape(node, { ...data, view: part }, dims))
+    lowering.viewed(node, output(node), lowering.reshape(node, { ...data, view: part }, dims))
     return
   }
   const indices = lowering.ref(node, name)
@@ -131,7 +131,7 @@ const concat: Handler = (lowering, node) => {
     if (countOf(at.dims) === 0) continue
     lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [part], at })
   }
-  lowering.viewed(output(node), refTo(out))
+  lowering.viewed(node, output(node), refTo(out))
 }
 
 const COUNTED = { kind: 'f32', size: 0 } as const

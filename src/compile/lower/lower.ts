@@ -7,6 +7,7 @@ import { DTYPES, type DType, isFloat } from '../../onnx/ir/tensor.ts'
 import { whyUnclaimed } from '../../onnx/operators.ts'
 import type { Program, Ref } from '../loops/program.ts'
 import type { Tree } from '../loops/tree.ts'
+import type { LeftOut } from '../stages.ts'
 import { bodyOf, castTree, clipped } from './bodies.ts'
 import { CODE_HANDLERS } from './codes.ts'
 import { HANDLERS, type Handler, reorganise } from './handlers.ts'
@@ -19,9 +20,9 @@ import { CONV_HANDLERS } from './windows.ts'
 const COMPUTED: readonly DType[] = ['f32', 'f16', 'bf16', 'f64', 'i32', 'i64', 'bool']
 
 /** Throws `unsupported` for a node that is not compiled, with its name and the reason. */
-export function lower(graph: Graph, weights: WeightPolicy): Program {
+export function lower(graph: Graph, weights: WeightPolicy, leftOut: LeftOut): Program {
   const types = inferTypes(graph)
-  const lowering = new Lowering(graph, types, readersOf(graph), weights)
+  const lowering = new Lowering(graph, types, readersOf(graph), { weights, leftOut })
   for (const node of graph.nodes) {
     const why = whyUnclaimed(
       node,

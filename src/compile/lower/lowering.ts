@@ -19,6 +19,7 @@ import {
 } from '../loops/program.ts'
 import { arg, type Kind, number, type Tree } from '../loops/tree.ts'
 import { reshaped, sliced, transposed, type View, whole } from '../loops/view.ts'
+import type { LeftOut } from '../stages.ts'
 import type { WeightPolicy } from './policy.ts'
 
 /** Dtypes whose numbers i32 holds; 64-bit numbers beyond it are limited to it. */
@@ -33,6 +34,7 @@ export function kindOf(node: Node, dtype: DType): Kind {
 export class Lowering {
   readonly graph: Graph
   readonly weights: WeightPolicy
+  readonly #leftOut: LeftOut
   readonly #types: ReadonlyMap<string, Type>
   readonly #refs = new Map<string, Ref>()
   readonly #inputs = new Map<string, Value>()
@@ -48,10 +50,11 @@ export class Lowering {
     graph: Graph,
     types: ReadonlyMap<string, Type>,
     readers: ReadonlyMap<string, readonly Node[]>,
-    weights: WeightPolicy,
+    { weights, leftOut }: { readonly weights: WeightPolicy; readonly leftOut: LeftOut },
   ) {
     this.graph = graph
     this.weights = weights
+    this.#leftOut = leftOut
     this.#types = types
     this.#readers = readers
   }
@@ -112,11 +115,12 @@ export class Lowering {
   }
 
   /** The same elements through another view. They do not move. */
-  viewed(output: string, ref: Ref): void {
+  viewed(node: Node, output: string, ref: Ref): void {
     this.#viewNodes++
     // It would read and write each element.
     this.#viewBytes += 8 * countOf(dimsOf(ref))
-    this.name(output, ref)
+    const isCopied = this.#leftOut.has('views') && !isConstant(ref)
+    this.name(output, isCopied ? this.copy(node, ref) : ref)
   }
 
   value(name: string, kind: Kind, dims: readonly number[]): Value {
@@ -140,8 +144,12 @@ export class Lowering {
    */
   map(node: Node, args: readonly Ref[], tree: Tree, name = '', sizes: readonly number[] = []): Ref {
     const dims = commonDims(args)
-    const perm = this.#asked(name, dims.length) ?? ownOrder(args, dims)
+    const perm = this.#asked(name, dims.length) ?? this.#ownOrder(args, dims)
     return this.#map(node, args, tree, { name, sizes, dims, perm })
+  }
+
+  #ownOrder(args: readonly Ref[], dims: readonly number[]): readonly number[] | undefined {
+    return this.#leftOut.has('orders') ? undefined : ownOrder(args, dims)
   }
 
   #map(
@@ -245,6 +253,7 @@ export class Lowering {
   #asked(name: string, rank: number): readonly number[] | undefined {
     const readers = this.#readers.get(name)
     const [reader] = readers ?? []
+    if (this.#leftOut.has('orders')) return undefined
     if (readers?.length !== 1 || reader === undefined || this.graph.outputs.includes(name)) return undefined
     if (reader.op !== 'Transpose' || reader.domain !== '') return undefined
     const perm = intsOf(reader, 'perm', undefined)
@@ -288,6 +297,8 @@ export class Lowering {
     return arg(args.length - 1, ref.value.kind)
   }
 }
+
+const isConstant = ({ value: { given } }: Ref): boolean => given !== undefined && 'constant' in given
 
 const MOST = 2 ** 31 - 1
 

@@ -6,6 +6,7 @@ import { bufferSource } from '../../base/bytes.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { readModel } from '../../onnx/read-model.ts'
 import { planGraph } from '../compiled-graph.ts'
+import type { Stage } from '../stages.ts'
 import { randomGraph } from '../testing/random-graph.ts'
 import { checkCall } from './check.ts'
 import { planMemory } from './memory.ts'
@@ -13,12 +14,12 @@ import { emitted } from './plan.ts'
 
 const SMALL = { layers: 2, hidden: 32, heads: 4, intermediate: 64, vocabulary: 50, positions: 64 }
 
-async function planOfBert(batch: number, tokens: number) {
+async function planOfBert(batch: number, tokens: number, leftOut: readonly Stage[] = []) {
   const { graph } = await readModel(bufferSource('bert.onnx', bertBytes(SMALL)))
   const shapes = ['input_ids', 'attention_mask', 'token_type_ids'].map(
     (name) => [name, [batch, tokens]] as const,
   )
-  return planGraph(graph, new Map(shapes)).plan
+  return planGraph(graph, new Map(shapes), 'f32', new Set(leftOut)).plan
 }
 
 test('no layout of an encoder is copied, and its norms, softmax and sums are in few groups', async () => {
@@ -28,6 +29,21 @@ test('no layout of an encoder is copied, and its norms, softmax and sums are in 
   // Embeddings, mask, and per layer: three products, scores, softmax, context, output, norm, up, down, norm.
   expect(steps).toHaveLength(2 + 11 * SMALL.layers)
   expect(report.movedBytes).toBeLessThan(report.unfusedBytes / 2)
+})
+
+test('a stage that is left out is not done', async () => {
+  const all = await planOfBert(2, 5)
+  const without = (stage: Stage) => planOfBert(2, 5, [stage])
+  const isPacked = ({ steps }: typeof all) =>
+    emitted(steps).some(({ call }) => call.kernel.product?.b === 'packed')
+  expect((await without('passes')).report.loops).toBeGreaterThan(all.report.loops)
+  expect((await without('views')).report.copiedBytes).toBeGreaterThan(0)
+  expect((await without('orders')).report.copiedBytes).toBeGreaterThan(0)
+  const alone = await without('groups')
+  expect(alone.report.groups).toBe(alone.report.loops)
+  expect(alone.report.movedBytes).toBe(alone.report.unfusedBytes)
+  expect([isPacked(all), isPacked(await without('panels'))]).toEqual([true, false])
+  expect((await without('places')).arenaBytes).toBeGreaterThan(all.report.valueBytes)
 })
 
 test('one emission serves every length and every layer', async () => {

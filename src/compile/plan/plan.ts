@@ -12,6 +12,7 @@ import {
   type Program,
   type Value,
 } from '../loops/program.ts'
+import type { LeftOut } from '../stages.ts'
 import { checkCall, checkKernel } from './check.ts'
 import { aligned, type Interval, planMemory } from './memory.ts'
 
@@ -65,8 +66,8 @@ export interface PlanReport {
 /** Vectors that end a row may be read beyond it. */
 const PADDING = 64
 
-export function planOf(program: Program): Plan {
-  const groups = growGroups(program)
+export function planOf(program: Program, leftOut: LeftOut): Plan {
+  const groups = growGroups(program, !leftOut.has('groups'))
   const isRead = readOutside(program, groups)
   const steps = groups.map((group): Step => {
     const [first] = group.loops
@@ -74,12 +75,12 @@ export function planOf(program: Program): Plan {
       checkKernel(first)
       return { kernel: first, nodes: [first.node] }
     }
-    const call = kernelOf(group, isRead)
+    const call = kernelOf(group, isRead, !leftOut.has('panels'))
     const nodes = [...new Set(group.loops.map(({ node }) => node))]
     checkCall(call, nodes)
     return { call, key: JSON.stringify(call.kernel), units: unitsOf(call), nodes }
   })
-  const { places, bytes, valueBytes } = placesOf(program, steps)
+  const { places, bytes, valueBytes } = placesOf(program, steps, !leftOut.has('places'))
   return {
     program,
     steps,
@@ -117,7 +118,7 @@ const placedIn = ({ at }: StreamPlace): Value | undefined => ('value' in at ? at
 export const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
   new Set(stores.map(({ stream }) => stream))
 
-function placesOf(program: Program, steps: readonly Step[]) {
+function placesOf(program: Program, steps: readonly Step[], mayShare: boolean) {
   const spans = new Map<Value, { from: number; to: number }>()
   const touch = (value: Value | undefined, at: number): void => {
     if (value === undefined || (value.given !== undefined && 'constant' in value.given)) return
@@ -128,7 +129,7 @@ function placesOf(program: Program, steps: readonly Step[]) {
   for (const value of program.inputs.values()) touch(value, 0)
   for (const [at, step] of steps.entries()) for (const value of valuesOf(step)) touch(value, at)
   for (const { ref } of program.outputs) touch(ref.value, steps.length)
-  const shared = sharedPlaces(program, steps, spans)
+  const shared = mayShare ? sharedPlaces(program, steps, spans) : new Map<Value, Value>()
   const rootOf = (value: Value): Value => {
     const next = shared.get(value)
     return next === undefined ? value : rootOf(next)
@@ -143,7 +144,12 @@ function placesOf(program: Program, steps: readonly Step[]) {
     }
   }
   const list = [...roots]
-  const intervals = list.map(([value, span]): Interval => ({ bytes: bytesOf(value) + PADDING, ...span }))
+  const intervals = list.map(
+    ([value, span]): Interval => ({
+      bytes: bytesOf(value) + PADDING,
+      ...(mayShare ? span : { from: 0, to: steps.length }),
+    }),
+  )
   const { offsets, bytes } = planMemory(intervals)
   const offsetOf = new Map(list.map(([value], index) => [value, offsets[index]!]))
   const places = new Map([...spans.keys()].map((value) => [value, offsetOf.get(rootOf(value))!]))
