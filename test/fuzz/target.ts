@@ -25,6 +25,7 @@ export const TARGETS = [
   'safetensors',
   'hbm',
   'onnx',
+  'networks',
   'config',
   'tokenizer',
   'adapters',

@@ -6,7 +6,7 @@ import { countOf, numbersOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, type Ref, refTo } from '../loops/program.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
 import { sliced, spread, transposed, whole } from '../loops/view.ts'
-import type { Lowering } from './lowering.ts'
+import { checkSpread, type Lowering, misfit } from './lowering.ts'
 
 /** Lowers a node, and names its outputs. */
 export type Handler = (lowering: Lowering, node: Node) => void
@@ -29,7 +29,9 @@ export const reorganise: Handler = (lowering, node) => {
 
 const expand: Handler = (lowering, node) => {
   const ref = first(lowering, node)
-  lowering.viewed(node, output(node), { ...ref, view: spread(ref.view, lowering.dims(node, output(node))) })
+  const dims = lowering.dims(node, output(node))
+  checkSpread(node, dimsOf(ref), dims)
+  lowering.viewed(node, output(node), { ...ref, view: spread(ref.view, dims) })
 }
 
 const transpose: Handler = (lowering, node) => {
@@ -125,10 +127,17 @@ const concat: Handler = (lowering, node) => {
   const out = lowering.value(output(node), parts[0]!.value.kind, dims)
   let from = 0
   for (const part of parts) {
-    const count = dimsOf(part)[axis]!
+    const count = dimsOf(part)[axis] ?? 0
+    // Exporters join an empty list of any rank.
+    if (countOf(dimsOf(part)) === 0) {
+      from += count
+      continue
+    }
+    const isFit = `${dimsOf(part)}` === `${dims.with(axis, count)}`
+    if (!isFit || part.value.kind !== out.kind)
+      throw misfit(node, `the part [${dimsOf(part).join(', ')}] is no part of [${dims.join(', ')}]`)
     const at = sliced(whole(dims), axis, from, count)
     from += count
-    if (countOf(at.dims) === 0) continue
     lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [part], at })
   }
   lowering.viewed(node, output(node), refTo(out))
@@ -150,7 +159,9 @@ function reducing(
     const isNone = named === undefined || named.length === 0
     const all = Array.from({ length: rank }, (_, axis) => axis)
     const none = flagOf(node, 'noop_with_empty_axes') ? [] : all
-    const axes = isNone ? none : named.map((axis) => axisOf(node, axis, rank)).sort((a, b) => a - b)
+    const axes = isNone
+      ? none
+      : [...new Set(named.map((axis) => axisOf(node, axis, rank)))].sort((a, b) => a - b)
     const kind = ref.value.kind
     if (kind === 'i32' && (before || after)) throw unclaimed(node, 'it reduces whole numbers')
     const mapped = before === undefined ? ref : lowering.map(node, [ref], before(arg(0)))

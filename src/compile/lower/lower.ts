@@ -11,7 +11,7 @@ import type { LeftOut } from '../stages.ts'
 import { bodyOf, castTree, clipped } from './bodies.ts'
 import { CODE_HANDLERS } from './codes.ts'
 import { HANDLERS, type Handler, reorganise } from './handlers.ts'
-import { kindOf, Lowering, mappingOf } from './lowering.ts'
+import { kindOf, Lowering, mappingOf, misfit } from './lowering.ts'
 import type { WeightPolicy } from './policy.ts'
 import { PRODUCT_HANDLERS } from './products.ts'
 import { CONV_HANDLERS } from './windows.ts'
@@ -56,6 +56,8 @@ const elementwise: Handler = (lowering, node) => {
   const tree = treeOf(lowering, node, trees)
   const [name = ''] = node.outputs
   const dims = lowering.dims(node, name)
+  if (tree.kind !== kindOf(node, lowering.dtype(node, name)))
+    throw misfit(node, 'its inputs are of different types')
   // Numbers have no shape of their own.
   if (args.length === 0) lowering.name(name, lowering.filled(node, tree, dims))
   else lowering.name(name, lowering.reshape(node, lowering.map(node, args, tree, name), dims))
@@ -71,6 +73,7 @@ function treeOf(lowering: Lowering, node: Node, trees: readonly (Tree | undefine
     Number(lowering.known(node.inputs[2]!)?.data[0] ?? 1) !== 0
   )
     throw unclaimed(node, 'it may drop elements at random')
+  if (trees.includes(undefined)) throw unclaimed(node, 'an input is left out')
   const body = bodyOf(node.op)
   if (body === undefined) throw unclaimed(node, 'the compiler has no body for it')
   const dtype = lowering.dtype(node, node.inputs.find((_, index) => hasInput(node, index)) ?? '')

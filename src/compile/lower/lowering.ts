@@ -1,4 +1,5 @@
 // Lowering: what handlers of operators use to make loops, and the program that comes out.
+import { HalfbyteError } from '../../base/errors.ts'
 import type { Graph, Node, Type } from '../../onnx/ir/graph.ts'
 import { isStored } from '../../onnx/ir/graph.ts'
 import { intsOf, type Mapping, unclaimed } from '../../onnx/ir/operator.ts'
@@ -143,7 +144,7 @@ export class Lowering {
    * reader may ask for another order of axes; '' for a value of its own.
    */
   map(node: Node, args: readonly Ref[], tree: Tree, name = '', sizes: readonly number[] = []): Ref {
-    const dims = commonDims(args)
+    const dims = commonDims(node, args)
     const perm = this.#asked(name, dims.length) ?? this.#ownOrder(args, dims)
     return this.#map(node, args, tree, { name, sizes, dims, perm })
   }
@@ -228,6 +229,9 @@ export class Lowering {
   reshape(node: Node, ref: Ref, dims: readonly number[]): Ref {
     const view = reshaped(ref.view, dims)
     if (view !== undefined) return { ...ref, view }
+    const count = countOf(dimsOf(ref))
+    if (count !== countOf(dims))
+      throw misfit(node, `${count} elements cannot have the shape [${dims.join(', ')}]`)
     return this.reshape(node, this.copy(node, ref), dims)
   }
 
@@ -328,13 +332,33 @@ function back(ref: Ref, perm: readonly number[] | undefined): Ref {
   return turnedRef(ref, inverse)
 }
 
-function commonDims(args: readonly Ref[]): readonly number[] {
+function commonDims(node: Node, args: readonly Ref[]): readonly number[] {
   const rank = Math.max(0, ...args.map((each) => dimsOf(each).length))
   return Array.from({ length: rank }, (_, axis) => {
     const sizes = args.map((each) => dimsOf(each)[axis - rank + dimsOf(each).length] ?? 1)
-    return sizes.find((size) => size !== 1) ?? 1
+    const own = sizes.filter((size) => size !== 1)
+    if (new Set(own).size > 1)
+      throw misfit(
+        node,
+        `the shapes ${args.map((each) => `[${dimsOf(each).join(', ')}]`).join(' and ')} differ`,
+      )
+    return own[0] ?? 1
   })
 }
+
+/** Throws where an axis would have to repeat that has more than one element. */
+export function checkSpread(node: Node, from: readonly number[], to: readonly number[]): void {
+  const isFit = from.every((size, axis) => size === 1 || size === to[axis + to.length - from.length])
+  if (!isFit) throw misfit(node, `the shape [${from.join(', ')}] does not extend to [${to.join(', ')}]`)
+}
+
+/** A graph leaves sizes open, so that its file may be right and a run's sizes wrong. */
+export const misfit = (node: Node, what: string): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `node ${node.name} (${node.op}): ${what}; give inputs of other sizes, or export the model again`,
+    { node: node.name, op: node.op },
+  )
 
 /** The mapping type that an operator's entry states. */
 export function mappingOf(node: Node): Mapping {

@@ -21,8 +21,9 @@ export function checkCall(call: KernelCall, nodes: readonly string[]): void {
   if (product === undefined) return
   const { a, b, m, n, k } = product
   const batch = (steps: readonly number[]) => outer.map((size, axis): Walk => [size, steps[axis]!])
-  check(a, [...batch(a.steps), [m, a.row], [k, a.k]], nodes)
-  check(b, [...batch(b.steps), [k, b.k], [n, b.column]], nodes)
+  // Without rows or columns nothing is read.
+  check(a, [...batch(a.steps), [m, a.row], [k, a.k], [n, 0]], nodes)
+  check(b, [...batch(b.steps), [k, b.k], [n, b.column], [m, 0]], nodes)
 }
 
 /** The same for a kernel of the engine, which reads and writes whole groups of 32. */

@@ -1,6 +1,6 @@
 // Operators that change axes: the same elements, or some of them, in another layout.
 
-import { axisOf, broadcast, broadcastIndices, walk } from '../ir/broadcast.ts'
+import { axisOf, broadcast, broadcastDims, broadcastIndices, walk } from '../ir/broadcast.ts'
 import { type Dim, maxDims, minDims, subtractDims } from '../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../ir/graph.ts'
 import {
@@ -139,11 +139,9 @@ const expand: Operator = {
   schema: { inputs: [2, 2], outputs: [1, 1], attributes: {}, dtypes: [ALL_DTYPES, ['i64']] },
   mapping: 'one-to-many',
   layout: 'ILI variable',
-  infer({ inputs: [input, shape] }) {
+  infer({ node, inputs: [input, shape] }) {
     if (input === undefined) return [undefined]
-    return [
-      { dtype: input.dtype, dims: input.dims && shape?.elements && expanded(input.dims, shape.elements) },
-    ]
+    return [{ dtype: input.dtype, dims: broadcastDims(node, [input.dims, shape?.elements]) }]
   },
   evaluate(context) {
     const input = given(context, 0)
@@ -151,20 +149,6 @@ const expand: Operator = {
     const dims = broadcast(context.node, [input.dims, numbersOf(shape)])
     return [pick(input, dims, broadcastIndices(input.dims, dims))]
   },
-}
-
-/** Undefined if two symbols meet that may differ. */
-function expanded(own: readonly Dim[], shape: readonly Dim[]): Dim[] | undefined {
-  const rank = Math.max(own.length, shape.length)
-  const dims = Array.from({ length: rank }, (_, axis): Dim | undefined => {
-    const a = own[axis - rank + own.length] ?? 1
-    const b = shape[axis - rank + shape.length] ?? 1
-    if (a === b || b === 1) return a
-    if (a === 1) return b
-    // One size is known and above one. The other must be equal, or one.
-    return typeof a === 'number' ? a : typeof b === 'number' ? b : undefined
-  })
-  return dims.every((size) => size !== undefined) ? dims : undefined
 }
 
 const slice: Operator = {

@@ -51,9 +51,10 @@ function reduction(name: string, fold: Fold): Operator {
   }
 }
 
-/** If no axes are named: all of them, unless the node says that nothing is reduced then. */
+/** Each once. If no axes are named: all of them, unless the node says that nothing is reduced then. */
 function axesOf(node: Node, rank: number, named: readonly number[] | undefined): number[] {
-  if (named !== undefined && named.length > 0) return named.map((axis) => axisOf(node, axis, rank))
+  if (named !== undefined && named.length > 0)
+    return [...new Set(named.map((axis) => axisOf(node, axis, rank)))]
   return flagOf(node, 'noop_with_empty_axes') ? [] : Array.from({ length: rank }, (_, axis) => axis)
 }
 

@@ -1,0 +1,68 @@
+// Graphs that contradict themselves, or the sizes of a run. In: shapes that do not fit together, axes that
+// are named twice. Out: typed errors that name node and shapes, or what the evaluator gives.
+import { expect, test } from 'vitest'
+import { evaluate } from '../onnx/evaluate.ts'
+import type { Attribute, Graph, Node } from '../onnx/ir/graph.ts'
+import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
+import { CompiledGraph } from './compiled-graph.ts'
+
+const list = (values: readonly number[]): Tensor => tensorOf('i64', [values.length], values)
+
+/** A graph of one node of the input `x`, whose sizes a run chooses, and of constants. */
+function graphOf(
+  op: string,
+  constants: Readonly<Record<string, Tensor>>,
+  attributes: Readonly<Record<string, Attribute>> = {},
+): Graph {
+  const inputs = ['x', ...Object.keys(constants)]
+  const all = new Map(Object.entries(attributes))
+  const node: Node = { name: op, op, domain: '', version: 20, inputs, outputs: ['y'], attributes: all }
+  return {
+    name: 'misfit',
+    inputs: [{ name: 'x', type: { dtype: 'f32', dims: ['rows', 'columns'] } }],
+    outputs: ['y'],
+    constants: new Map(Object.entries(constants)),
+    nodes: [node],
+  }
+}
+
+const x = tensorOf(
+  'f32',
+  [2, 3],
+  Float32Array.from({ length: 6 }, (_, at) => at),
+)
+const run = async (graph: Graph) => new CompiledGraph(graph, { fuse: true }).run(new Map([['x', x]]))
+
+test.each([
+  ['Reshape', { shape: list([4, 2]) }, '6 elements cannot have the shape [4, 2]'],
+  ['Add', { other: tensorOf('f32', [4], new Float32Array(4)) }, '3'],
+  ['MatMul', { matrix: tensorOf('f32', [4, 2], new Float32Array(8)) }, '3'],
+  ['Expand', { shape: list([2, 5]) }, '5'],
+  ['Concat', { other: tensorOf('f32', [4], new Float32Array(4)) }, '[4] is no part of'],
+  ['Concat', { other: tensorOf('f32', [], [1]) }, '[] is no part of'],
+  ['Concat', { other: list([1, 2, 3]) }, '[3] is no part of'],
+  ['Slice', { starts: list([0]), ends: list([1]), axes: list([4]) }, '4'],
+])('%s of sizes that do not fit is an error with the node and the sizes', async (op, constants, text) => {
+  const error: unknown = await run(graphOf(op, constants)).catch((thrown) => thrown)
+  expect(error).toMatchObject({ code: expect.stringMatching(/^(?:format|unsupported)$/) })
+  expect(error).toMatchObject({ message: expect.stringContaining(`(${op})`) })
+  expect(error).toMatchObject({ message: expect.stringContaining(text) })
+})
+
+test('an axis that is named twice is reduced once', async () => {
+  const graph = graphOf('ReduceMax', { axes: list([1, -1]) }, { keepdims: { kind: 'int', value: 0 } })
+  const wanted = evaluate(graph, new Map([['x', x]]))
+  expect(await run(graph)).toEqual(wanted)
+})
+
+test('a product without rows reads nothing', async () => {
+  const graph = graphOf('MatMul', { matrix: tensorOf('f32', [3, 2], new Float32Array(6)) })
+  const none = tensorOf('f32', [0, 3], new Float32Array(0))
+  const made = await new CompiledGraph(graph, { fuse: true }).run(new Map([['x', none]]))
+  expect(made.get('y')).toMatchObject({ dims: [0, 2], data: new Float32Array(0) })
+  const squared = { ...graph, nodes: graph.nodes.map((node) => ({ ...node, inputs: ['x', 'x'] })) }
+  const batch: Graph = { ...squared, inputs: [{ name: 'x', type: { dtype: 'f32', dims: ['batch', 2, 2] } }] }
+  const empty = tensorOf('f32', [0, 2, 2], new Float32Array(0))
+  const products = await new CompiledGraph(batch, { fuse: true }).run(new Map([['x', empty]]))
+  expect(products.get('y')!.dims).toEqual([0, 2, 2])
+})

@@ -1,0 +1,95 @@
+// Compiled graphs. In: the bytes of an ONNX file. Out: whether the graph, compiled in both builds, gives what
+// the evaluator gives.
+import { bufferSource } from '../../../src/base/bytes.ts'
+import { isHalfbyteError } from '../../../src/base/errors.ts'
+import { CompiledGraph } from '../../../src/compile/compiled-graph.ts'
+import { evaluate } from '../../../src/onnx/evaluate.ts'
+import type { Graph } from '../../../src/onnx/ir/graph.ts'
+import { countOf, isFloat, type Tensor, tensorOf } from '../../../src/onnx/ir/tensor.ts'
+import { readModel } from '../../../src/onnx/read-model.ts'
+import { Random } from '../../helpers/random.ts'
+
+/** The size of every axis that a run chooses. */
+const FREE_SIZE = 3
+/** Larger runs would end the process that reads the inputs. */
+const MOST_ELEMENTS = 1 << 18
+const MOST_ARENA = 64 << 20
+/** Differences over the size of an output: sums are in f32, those of the evaluator in f64. */
+const TOLERANCE = 5e-3
+/** Larger numbers are sums whose order matters. */
+const MOST_VALUE = 1e3
+/** What jumps, so that two orders of a sum may differ by any amount. */
+const JUMPS =
+  /^(?:Floor|Ceil|Round|Sign|Less|LessOrEqual|Greater|GreaterOrEqual|Equal|ArgMax|ArgMin|Cast|CastLike|Mod|TopK|NonZero|IsNaN|IsInf|Div|Reciprocal|Log|Pow|Sqrt|Tan|HardSwish)$/
+
+/** Throws a typed error where the file is refused, and an `Error` called `WrongOutputs` where they differ. */
+export async function compileAndCompare(bytes: Uint8Array, change: string): Promise<string> {
+  const { graph } = await readModel(bufferSource('model.onnx', bytes))
+  const feeds = feedsOf(graph)
+  if (feeds === undefined) return 'inputs too large'
+  const outputs: ReadonlyMap<string, Tensor>[] = []
+  for (const fuse of [false, true]) {
+    const compiled = new CompiledGraph(graph, { fuse })
+    const { arenaBytes } = await compiled.prepare(new Map([...feeds].map(([name, { dims }]) => [name, dims])))
+    if (arenaBytes > MOST_ARENA) return 'planned, too large'
+    outputs.push(await compiled.run(feeds))
+  }
+  const wanted = evaluated(graph, feeds)
+  if (wanted === undefined) return 'run, not computed'
+  if (graph.nodes.some(({ op }) => JUMPS.test(op))) return 'run, jumps'
+  for (const found of outputs) {
+    const word = judge(wanted, found, change)
+    if (word !== 'compared') return word
+  }
+  return 'compared'
+}
+
+function feedsOf({ inputs, constants }: Graph): ReadonlyMap<string, Tensor> | undefined {
+  const random = new Random(1)
+  const feeds = new Map<string, Tensor>()
+  for (const { name, type } of inputs) {
+    if (type?.dims === undefined || constants.has(name)) continue
+    const dims = type.dims.map((size) => (typeof size === 'number' ? size : FREE_SIZE))
+    const count = countOf(dims)
+    if (!(count <= MOST_ELEMENTS)) return undefined
+    const value = () => (isFloat(type.dtype) ? random.signed() : random.below(2))
+    feeds.set(name, tensorOf(type.dtype, dims, Float64Array.from({ length: count }, value)))
+  }
+  return feeds
+}
+
+/** Undefined where the evaluator cannot compute an operator, or not so much. */
+function evaluated(graph: Graph, feeds: ReadonlyMap<string, Tensor>) {
+  try {
+    return evaluate(graph, feeds)
+  } catch (error) {
+    if (isHalfbyteError(error) && error.code !== 'internal') return undefined
+    throw error
+  }
+}
+
+function judge(
+  wanted: ReadonlyMap<string, Tensor>,
+  found: ReadonlyMap<string, Tensor>,
+  change: string,
+): string {
+  for (const [name, tensor] of wanted) {
+    const own = found.get(name)
+    if (`${own?.dims}` !== `${tensor.dims}`)
+      throw wrong(`${name} has dims [${own?.dims}] instead of [${tensor.dims}]`, change)
+    let errors = 0
+    let squares = 0
+    for (let at = 0; at < tensor.data.length; at++) {
+      const value = Number(tensor.data[at])
+      if (!(Math.abs(value) < MOST_VALUE)) return 'run, too large'
+      errors += (Number(own!.data[at]) - value) ** 2
+      squares += value ** 2
+    }
+    const error = Math.sqrt(errors / Math.max(squares, 1e-3))
+    if (!(error <= TOLERANCE)) throw wrong(`${name} differs by ${error.toPrecision(3)} of its size`, change)
+  }
+  return 'compared'
+}
+
+const wrong = (why: string, change: string): Error =>
+  Object.assign(new Error(`${why} after: ${change}`), { name: `WrongOutputs after ${change}` })
