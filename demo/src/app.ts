@@ -1,6 +1,7 @@
 // The page. In: the chat's state. Out: header, conversation, composer and dialogs, for touch, keyboard and
 // screen reader.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
+import { ConversationAddress } from './conversation/address.ts'
 import { areAttached } from './conversation/attachments.ts'
 import type { ChatComposer } from './conversation/composer.ts'
 import './conversation/composer.ts'
@@ -26,10 +27,14 @@ import { idle, nextFrame, nextTask, sleep } from './shell/tasks.ts'
 import { languageFor, Speaks, speak, t } from './words/words.ts'
 
 /** Dialogs load after the page, each in its own task. */
-const DIALOGS = {
+const USUAL_DIALOGS = {
   'conversation-drawer': () => import('./shell/drawer.ts'),
   'models-dialog': () => import('./models/models-dialog.ts'),
   'settings-dialog': () => import('./shell/settings-dialog.ts'),
+}
+/** Those that few people open load when they are opened. */
+const DIALOGS = {
+  ...USUAL_DIALOGS,
   'runs-dialog': () => import('./models/runs/runs-dialog.ts'),
   'storage-dialog': () => import('./models/storage-dialog.ts'),
 }
@@ -81,8 +86,10 @@ export class ChatApp extends LitElement {
     remove: (id) => void this.#chat.remove(id),
     restore: () => void this.#chat.restore(),
     rename: (id, title) => void this.#chat.rename(id, title),
+    pin: (id, isPinned) => void this.#chat.pin(id, isPinned),
     add: (conversations) => void this.#chat.add(conversations),
   }
+  readonly #address = new ConversationAddress(this, (id) => this.#visit(id))
   readonly #reveal = new Reveal()
   readonly #repaint = new Repaint(
     () => this.#paint(),
@@ -174,7 +181,7 @@ export class ChatApp extends LitElement {
     await this.#chat.parts.load(() => import('./conversation/message.ts'))
     // On a slow phone these would keep the thread from a model that has come, and from the first answer.
     await Promise.race([this.#chat.model.settled, sleep(MOST_WAIT)])
-    for (const load of Object.values(DIALOGS)) {
+    for (const load of Object.values(USUAL_DIALOGS)) {
       await idle()
       await this.#chat.answered
       // Who opens the dialog is told.
@@ -294,6 +301,13 @@ export class ChatApp extends LitElement {
     await this.querySelector<Modal>(tag)?.open()
   }
 
+  /** Shows what an address names, if it is still there. */
+  #visit(id: string): void {
+    if (id === '') this.#chat.fresh()
+    else this.#listActs.open(id)
+    this.#onChange()
+  }
+
   #onFresh(): void {
     this.#chat.fresh()
     this.querySelector<ChatComposer>('chat-composer')?.focus()
@@ -302,7 +316,10 @@ export class ChatApp extends LitElement {
   /**
    * Renders before the event that caused the change ends, so a second click cannot hit an outdated button.
    */
-  readonly #onChange = (): void => this.requestUpdate()
+  readonly #onChange = (): void => {
+    if (this.#chat.isOpen) this.#address.follow(this.#chat.conversation)
+    this.requestUpdate()
+  }
 
   readonly #onProgress = (): void => {
     this.#isBehind = true

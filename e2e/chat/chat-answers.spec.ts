@@ -64,7 +64,7 @@ test('code is highlighted and formulas are set, by libraries that load for the f
   const libraries = () => loaded.filter((url) => /(highlight|formulas)-[^/]*\.js$/.test(url)).length
   expect(libraries(), 'libraries for plain text').toBe(0)
   await page.getByRole('button', { name: 'Conversations', exact: true }).click()
-  await page.getByRole('button', { name: 'rich', exact: true }).click()
+  await page.getByRole('link', { name: 'rich', exact: true }).click()
   const answer = answers(page)
   await expect(answer.locator('.hljs-keyword').first()).toHaveText('const')
   await expect(answer.locator('pre').first()).toContainText('<b>twice</b>')

@@ -2,7 +2,7 @@
 // and imported.
 import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
-import { openChat, overflowing, ready } from './chat-page.ts'
+import { ask, conversationsStored, openChat, overflowing, ready } from './chat-page.ts'
 import { storeChats, storedTitles, turns } from './stored-chats.ts'
 
 const DAY_MS = 864e5
@@ -32,6 +32,9 @@ test('conversations stand under their dates and can be searched', async ({ page 
   await search.fill('bees RIVER')
   await expect(drawer.getByRole('listitem')).toHaveText([/Bees/])
   await expect(drawer.getByRole('status').first()).toHaveText('1 of 6 conversations')
+  await expect(drawer.locator('.passage')).toHaveText('Question 0 about the river and the moon')
+  await expect(drawer.locator('.passage mark')).toHaveText('river')
+  await page.screenshot({ path: 'build/screens/search.png' })
   expect(await overflowing(page)).toEqual([])
   await page.keyboard.press('Escape')
   await expect(drawer.getByRole('listitem')).toHaveCount(6)
@@ -51,7 +54,55 @@ test('a new title stays after a reload', async ({ page }) => {
   await expect.poll(() => storedTitles(page)).toContain('The moon')
   await page.reload()
   await page.getByRole('button', { name: 'Conversations', exact: true }).click()
-  await expect(drawer.getByRole('button', { name: 'The moon', exact: true })).toBeVisible()
+  await expect(drawer.getByRole('link', { name: 'The moon', exact: true })).toBeVisible()
+})
+
+test('a pinned conversation stands first, also after a reload', async ({ page }) => {
+  const drawer = await openList(page)
+  await drawer.getByRole('button', { name: 'More for Bees' }).click()
+  await drawer.getByRole('button', { name: 'Pin Bees' }).click()
+  await expect(drawer.getByRole('button', { name: 'More for Bees' })).toBeFocused()
+  await expect(drawer.getByRole('listitem').first()).toHaveText(/Bees/)
+  await expect(drawer.getByRole('list', { name: 'Pinned' }).getByRole('listitem')).toHaveCount(1)
+  await conversationsStored(page)
+  await page.reload()
+  await ready(page)
+  await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+  await expect(drawer.getByRole('list', { name: 'Pinned' })).toContainText('Bees')
+  await drawer.getByRole('button', { name: 'More for Bees' }).click()
+  await drawer.getByRole('button', { name: 'Pin Bees', pressed: true }).click()
+  await expect(drawer.getByRole('listitem').last()).toHaveText(/Bees/)
+})
+
+test('each conversation has an address: for a reload, for Back and for another tab', async ({
+  page,
+  context,
+}) => {
+  const drawer = await openList(page)
+  await drawer.getByRole('link', { name: 'Owls', exact: true }).click()
+  await expect(drawer).toBeHidden()
+  await expect(page).toHaveURL(/#Owls$/)
+  await page.reload()
+  await ready(page)
+  await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+  const owls = drawer.getByRole('link', { name: 'Owls', exact: true })
+  await expect(owls).toHaveAttribute('aria-current', 'true')
+  await drawer.getByRole('button', { name: 'New chat' }).click()
+  await expect(page.locator('.message')).toHaveCount(0)
+  expect(new URL(page.url()).hash).toBe('')
+  await ask(page, 'Hello!')
+  await expect(page).toHaveURL(/#[0-9a-f]{32}$/)
+  await page.goBack()
+  await expect(page).toHaveURL(/#Owls$/)
+  await expect(page.locator('.message')).toHaveCount(2)
+  await page.goForward()
+  await expect(page.locator('.message').first()).toContainText('Hello!')
+
+  const [other] = await Promise.all([context.waitForEvent('page'), page.evaluate(() => void open('#Foxes'))])
+  await ready(other)
+  await expect(other).toHaveURL(/#Foxes$/)
+  await other.evaluate(() => location.assign('#nowhere'))
+  await expect(other).toHaveURL(/#Foxes$/)
 })
 
 test('what was exported can be imported after it was deleted', async ({ page }) => {
@@ -69,14 +120,14 @@ test('what was exported can be imported after it was deleted', async ({ page }) 
   ])
   await drawer.getByRole('button', { name: 'Delete Moons' }).click()
   await drawer.getByRole('button', { name: 'Delete Owls' }).click()
-  await expect(drawer.getByRole('button', { name: 'Moons', exact: true })).toHaveCount(0)
+  await expect(drawer.getByRole('link', { name: 'Moons', exact: true })).toHaveCount(0)
   const input = drawer.getByLabel('Import conversations')
   const buffer = Buffer.from(await readFile(await json.path()))
   await input.setInputFiles({ name: 'Moons.json', mimeType: 'application/json', buffer })
   await expect(drawer.getByText('Imported 1 conversation.')).toBeVisible()
   await input.setInputFiles({ name: 'Moons.json', mimeType: 'application/json', buffer })
-  await expect(drawer.getByRole('button', { name: 'Moons', exact: true })).toHaveCount(1)
-  await drawer.getByRole('button', { name: 'Moons', exact: true }).click()
+  await expect(drawer.getByRole('link', { name: 'Moons', exact: true })).toHaveCount(1)
+  await drawer.getByRole('link', { name: 'Moons', exact: true }).click()
   await expect(page.locator('.message.user .body')).toHaveText(/Question 0/)
 })
 

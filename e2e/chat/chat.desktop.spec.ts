@@ -12,7 +12,7 @@ test('conversations stand beside the chat', async ({ page }) => {
   await expect(composer(page)).toBeFocused()
   await ask(page, 'Second conversation')
   await expect(side.getByRole('listitem')).toHaveText([/Second conversation/, /First conversation/])
-  await side.getByRole('button', { name: 'First conversation', exact: true }).click()
+  await side.getByRole('link', { name: 'First conversation', exact: true }).click()
   await expect(page.locator('.message.user .body')).toHaveText('First conversation')
   await side.getByRole('button', { name: 'Delete First conversation', exact: true }).click()
   await expect(side.getByRole('listitem')).toHaveText([/Second conversation/, /Deleted/])

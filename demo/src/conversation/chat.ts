@@ -9,6 +9,7 @@ import { keepForOffline, nameBuild } from '../shell/offline.ts'
 import { Parts } from '../shell/parts.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
+import { addressedId } from './address.ts'
 import type { AnswerPage, Figures } from './answer.ts'
 import { Conversations } from './conversations.ts'
 import { Speaker } from './speaker.ts'
@@ -81,7 +82,7 @@ export class Chat extends Conversations {
     })
   }
 
-  /** Brings back the newest conversation and the last model. */
+  /** Brings back the conversation of the page's address, or the newest, and the last model. */
   async start(): Promise<void> {
     nameBuild()
     const { choice, crashed, lost } = await startChoice()
@@ -90,8 +91,8 @@ export class Chat extends Conversations {
     this.lost = lost
     await this.store.open()
     this.isOpen = true
-    const newest = this.conversations[0]
-    if (newest !== undefined && this.conversation.messages.length === 0) this.conversation = newest
+    const first = this.store.find(addressedId()) ?? this.conversations[0]
+    if (first !== undefined && this.conversation.messages.length === 0) this.conversation = first
     this.changed()
   }
 

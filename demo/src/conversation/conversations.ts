@@ -3,7 +3,7 @@
 import type { Explained } from '../models/explain.ts'
 import type { Figures } from './answer.ts'
 import { ConversationStore } from './store/conversation-store.ts'
-import { type Conversation, newConversation, renamed, withMessages } from './store/conversations.ts'
+import { type Conversation, newConversation, pinned, renamed, withMessages } from './store/conversations.ts'
 import { unkeep } from './store/kept.ts'
 import { forked, turned } from './store/versions.ts'
 
@@ -75,11 +75,21 @@ export abstract class Conversations extends EventTarget {
 
   /** Gives a conversation a title. If it is being answered, this waits for the answer's end. */
   async rename(id: string, title: string): Promise<void> {
+    await this.#change(id, (conversation) => renamed(conversation, title))
+  }
+
+  /** Puts a conversation above the others, or back. While it is answered, this waits for the answer's end. */
+  async pin(id: string, isPinned: boolean): Promise<void> {
+    await this.#change(id, (conversation) => pinned(conversation, isPinned))
+  }
+
+  /** Changes what is stored beside the messages. */
+  async #change(id: string, change: (conversation: Conversation) => Conversation): Promise<void> {
     if (id === this.conversation.id) await this.answered
     const conversation = this.store.find(id)
     if (conversation === undefined) return
-    const stored = this.store.put(renamed(conversation, title))
-    if (id === this.conversation.id) this.conversation = renamed(this.conversation, title)
+    const stored = this.store.put(change(conversation))
+    if (id === this.conversation.id) this.conversation = change(this.conversation)
     this.changed()
     await stored
   }

@@ -5,7 +5,7 @@
 
 import { expect } from '@playwright/test'
 import { openServer } from '../../../test/helpers/http-server.ts'
-import { ask, openModels, ready } from '../chat-page.ts'
+import { ask, openModels, ready, say } from '../chat-page.ts'
 import type { Scene } from './scene.ts'
 import { failing, portal, redirecting } from './updating-site.ts'
 
@@ -47,19 +47,24 @@ const breaksUpdate = (behaviour: Scene['site']['behaviour']) => async (scene: Sc
 /** Someone else's page in the place of all files; it goes away later. */
 const takesOver = (behaviour: Scene['site']['behaviour']) => async (scene: Scene) => {
   const { site } = scene
+  // There is no answer if the page had not fetched the code of answers before.
+  const wish = async (text: string) => {
+    await say(scene.page, text)
+    await ready(scene.page)
+  }
   await scene.page.goto(site.address)
   await ready(scene.page)
   // The browser itself fetches the script of the service worker.
   site.behaviour = (path, ...rest) => !path.endsWith('/sw.js') && behaviour(path, ...rest)
   const session = await scene.context.newCDPSession(scene.page)
   await session.send('Network.clearBrowserCache')
-  await ask(scene.page, 'Hello!')
+  await wish('Hello!')
   await expect.poll(() => site.asked.filter((each) => each.includes('icon-')).length).toBeGreaterThan(0)
   // Whatever comes now is not what the build made.
   await scene.page.waitForTimeout(1000)
   expect(await scene.files()).toEqual([])
   site.behaviour = () => false
-  await ask(scene.page, 'Hello again!')
+  await wish('Hello again!')
   await expect.poll(() => scene.kept()).toEqual([scene.version(0)])
   expect(await scene.wrong()).toEqual([])
   await scene.opensOffline()

@@ -3,8 +3,9 @@
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { icon } from '../../shell/icons.ts'
 import { Speaks, t } from '../../words/words.ts'
+import { addressOf } from '../address.ts'
 import { type Conversation, MOST_TITLE } from '../store/conversations.ts'
-import { byDate, matching } from './groups.ts'
+import { byDate } from './groups.ts'
 import { canShare, saveFile, share } from './hand-out.ts'
 
 /** What is done with conversations. */
@@ -16,6 +17,8 @@ export interface ListActs {
   /** Brings back what was removed last. */
   restore(): void
   rename(id: string, title: string): void
+  /** Puts it above the others, or back. */
+  pin(id: string, isPinned: boolean): void
   /** Stores those of a file. */
   add(conversations: readonly Conversation[]): void
 }
@@ -47,6 +50,8 @@ export class ConversationList extends LitElement {
   /** What came of the last import, or why one action failed. */
   declare said: { readonly text: string; readonly isError: boolean } | undefined
 
+  #search: Awaited<ReturnType<typeof search>> | undefined
+
   constructor() {
     super()
     new Speaks(this)
@@ -63,7 +68,7 @@ export class ConversationList extends LitElement {
       removed === undefined
         ? conversations
         : [...conversations, removed].sort((a, b) => b.updated - a.updated)
-    const found = matching(all, query)
+    const found = query === '' ? all : (this.#search?.matching(all, query) ?? all)
     return html`
       <button class="outline wide" @click=${() => this.acts.fresh()}>${icon('plus')}${t('newChat')}</button>
       ${
@@ -91,7 +96,7 @@ export class ConversationList extends LitElement {
     const isChosen = this.chosen?.id === id
     if (isChosen && this.chosen?.isNaming) return this.#editor(conversation)
     return html`<li data-id=${id}>
-      <button class="choice" dir="auto" aria-current=${id === this.current} @click=${() => this.acts.open(id)}>${title}</button>
+      <a class="choice" href=${addressOf(id)} aria-current=${id === this.current} @click=${(event: MouseEvent) => this.#open(event, id)}><span dir="auto">${title}</span>${this.#excerpt(conversation)}</a>
       <button class="quiet more" aria-label=${t('moreFor', { title })} aria-expanded=${isChosen}
         @click=${() => this.#choose(isChosen ? undefined : { id, isNaming: false })}>${icon('dots')}</button>
       <button class="quiet remove" aria-label=${t('deleteTitle', { title })} @click=${() => this.#remove(id)}>${icon('trash')}</button>
@@ -99,10 +104,26 @@ export class ConversationList extends LitElement {
     ${isChosen ? this.#actions(conversation) : nothing}`
   }
 
+  /** Where the words of the search stand, unless the title has them. */
+  #excerpt(conversation: Conversation): TemplateResult | typeof nothing {
+    const excerpt = this.#search?.excerptOf(conversation, this.query)
+    if (excerpt === undefined) return nothing
+    const { before, match, after } = excerpt
+    return html`<small class="passage" dir="auto">${before}<mark>${match}</mark>${after}</small>`
+  }
+
+  /** A click that opens a new tab or window is the browser's. */
+  #open(event: MouseEvent, id: string): void {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return
+    event.preventDefault()
+    this.acts.open(id)
+  }
+
   #actions(conversation: Conversation): TemplateResult {
-    const { id, title } = conversation
+    const { id, title, isPinned = false } = conversation
     return html`<li class="more-actions" @keydown=${this.#onEscape}>
       <button class="small" aria-label=${t('renameTitle', { title })} @click=${() => this.#choose({ id, isNaming: true })}>${t('rename')}</button>
+      <button class="small" aria-label=${t('pinTitle', { title })} aria-pressed=${isPinned} @click=${() => this.#pin(id, !isPinned)}>${t('pin')}</button>
       <button class="small" aria-label=${t('markdownOf', { title })} @click=${() => this.#saveMarkdown(conversation)}>Markdown</button>
       <button class="small" aria-label=${t('jsonOf', { title })} @click=${() => this.#saveJson([conversation], title)}>JSON</button>
       ${
@@ -165,24 +186,27 @@ export class ConversationList extends LitElement {
     void this.#choose(undefined)
   }
 
+  async #pin(id: string, isPinned: boolean): Promise<void> {
+    this.chosen = undefined
+    this.acts.pin(id, isPinned)
+    await this.#focusNext(`[data-id="${id}"] .more`)
+  }
+
   async #remove(id: string): Promise<void> {
     this.chosen = undefined
     this.acts.remove(id)
-    // The app hands the removed one down in its own update.
-    await new Promise(requestAnimationFrame)
-    await this.updateComplete
-    this.#focus('.gone button')
+    await this.#focusNext('.gone button')
   }
 
   async #restore(id: string): Promise<void> {
     this.acts.restore()
-    await new Promise(requestAnimationFrame)
-    await this.updateComplete
-    this.#focus(`[data-id="${id}"] .remove`)
+    await this.#focusNext(`[data-id="${id}"] .remove`)
   }
 
-  #onSearch(event: Event): void {
-    this.query = (event.target as HTMLInputElement).value
+  async #onSearch(event: Event): Promise<void> {
+    const { value } = event.target as HTMLInputElement
+    this.#search ??= await search().catch((error) => this.#fail(error))
+    this.query = value
   }
 
   #onSearchKey(event: KeyboardEvent): void {
@@ -224,8 +248,15 @@ export class ConversationList extends LitElement {
     }
   }
 
-  #fail(error: unknown): void {
+  #fail(error: unknown): undefined {
     this.said = { text: error instanceof Error ? error.message : String(error), isError: true }
+  }
+
+  /** The app hands what was changed down in its own update. */
+  async #focusNext(selector: string): Promise<void> {
+    await new Promise(requestAnimationFrame)
+    await this.updateComplete
+    this.#focus(selector)
   }
 
   #focus(selector: string): void {
@@ -235,3 +266,4 @@ export class ConversationList extends LitElement {
 
 /** What few people need loads when it is asked for. */
 const exchange = () => import('./exchange.ts')
+const search = () => import('./search.ts')

@@ -1,7 +1,7 @@
-// In: conversations of several days. Out: whether they stand under the right date and can be found by words.
+// In: conversations of several days. Out: whether they stand under the right date.
 import { expect, test } from 'vitest'
 import { newConversation } from '../store/conversations.ts'
-import { byDate, matching } from './groups.ts'
+import { byDate } from './groups.ts'
 
 const NOW = new Date(2026, 10, 23, 0, 30).getTime()
 const on = (title: string, ...date: [number, number, number, number]) => ({
@@ -37,13 +37,12 @@ test('a clock that was set back leaves a conversation under today', () => {
   expect(byDate([on('a', 2026, 10, 25, 1)], NOW)[0]?.name).toBe('Today')
 })
 
-test('all words must be there, in the title or in any message, whatever case and accents', () => {
-  const cafe = {
-    ...on('Café', 2026, 10, 23, 0),
-    messages: [{ role: 'user' as const, content: 'Where IS it?' }],
-  }
-  const other = on('Other', 2026, 10, 23, 0)
-  expect(matching([cafe, other], ' cafe  where ')).toEqual([cafe])
-  expect(matching([cafe, other], 'cafe other')).toEqual([])
-  expect(matching([cafe, other], ' ')).toEqual([cafe, other])
+test('what is pinned stands first, under a heading of its own', () => {
+  const old = { ...on('old', 2025, 9, 1, 1), isPinned: true as const }
+  const groups = byDate([on('a', 2026, 10, 23, 0), on('b', 2026, 10, 22, 23), old], NOW)
+  expect(groups.map(({ name, conversations }) => [name, conversations.map(({ title }) => title)])).toEqual([
+    ['Pinned', ['old']],
+    ['Today', ['a']],
+    ['Yesterday', ['b']],
+  ])
 })

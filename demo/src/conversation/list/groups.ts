@@ -1,4 +1,4 @@
-// Groups. In: conversations, newest first, and what the person looks for. Out: those that match, by date.
+// Groups. In: conversations, newest first. Out: the same under their dates, after those that are pinned.
 
 import { t } from '../../words/words.ts'
 import type { Conversation } from '../store/conversations.ts'
@@ -10,15 +10,19 @@ export interface Group {
 
 const DAY_MS = 864e5
 
-/** Groups of conversations, in their order. Months have the names of `locale`; default: the browser's. */
+/**
+ * Pinned conversations, then the others by date, in their order. Months have the names of `locale`; default:
+ * the browser's.
+ */
 export function byDate(
   conversations: readonly Conversation[],
   now: number,
   locale?: string,
 ): readonly Group[] {
   const groups = new Map<string, Conversation[]>()
-  for (const conversation of conversations) {
-    const name = dateName(conversation.updated, now, locale)
+  const pinnedFirst = conversations.toSorted((a, b) => Number(!!b.isPinned) - Number(!!a.isPinned))
+  for (const conversation of pinnedFirst) {
+    const name = conversation.isPinned ? t('pinned') : dateName(conversation.updated, now, locale)
     groups.set(name, [...(groups.get(name) ?? []), conversation])
   }
   return [...groups].map(([name, members]) => ({ name, conversations: members }))
@@ -37,15 +41,3 @@ function dateName(time: number, now: number, locale: string | undefined): string
 function daysBetween(time: number, now: number): number {
   return Math.round((new Date(now).setHours(0, 0, 0, 0) - new Date(time).setHours(0, 0, 0, 0)) / DAY_MS)
 }
-
-/** Conversations with all words of `query` in the title or the messages, whatever their case and accents. */
-export function matching(conversations: readonly Conversation[], query: string): readonly Conversation[] {
-  const words = plain(query).split(/\s+/).filter(Boolean)
-  if (words.length === 0) return conversations
-  return conversations.filter(({ title, messages }) => {
-    const text = plain([title, ...messages.map(({ content }) => content)].join('\n'))
-    return words.every((word) => text.includes(word))
-  })
-}
-
-const plain = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()

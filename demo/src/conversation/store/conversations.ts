@@ -28,6 +28,8 @@ export interface Conversation {
   readonly title: string
   /** Present if the person gave the title, so that it stays when the first message changes. */
   readonly isNamed?: true
+  /** Present if it stands above the others in the list. */
+  readonly isPinned?: true
   /** Time of the last change, in milliseconds since 1970. */
   readonly updated: number
   readonly messages: readonly StoredMessage[]
@@ -58,6 +60,11 @@ export function renamed(conversation: Conversation, title: string): Conversation
   const line = title.trim().replace(/\s+/g, ' ').slice(0, MOST_TITLE)
   if (line === '') return { ...withMessages(plain, conversation.messages), updated }
   return { ...plain, title: line, isNamed: true }
+}
+
+/** The same conversation, pinned or not. */
+export function pinned({ isPinned: _, ...plain }: Conversation, isPinned: boolean): Conversation {
+  return isPinned ? { ...plain, isPinned } : plain
 }
 
 const ENDINGS: readonly unknown[] = ['cancelled', 'length', 'interrupted'] satisfies Ending[]
@@ -107,12 +114,13 @@ const isBelow = (value: unknown, end: number): value is number =>
  * messages are left out. A record without an id or a list of messages is not a conversation.
  */
 export function readConversation(record: unknown): Conversation | undefined {
-  const { id, title, isNamed, updated, messages } = fields(record)
+  const { id, title, isNamed, isPinned, updated, messages } = fields(record)
   if (typeof id !== 'string' || id === '' || !Array.isArray(messages)) return undefined
   const read = readMessages(messages, 0)
   return {
     ...withMessages({ ...newConversation(), id }, read),
     ...(typeof title === 'string' && title !== '' && { title, ...(isNamed === true && { isNamed }) }),
+    ...(isPinned === true && { isPinned }),
     updated: Number.isFinite(updated) ? (updated as number) : 0,
   }
 }

@@ -1,0 +1,47 @@
+// In: conversations, and what a person looks for. Out: whether they are found, and the passage that is shown.
+import { expect, test } from 'vitest'
+import { newConversation, withMessages } from '../store/conversations.ts'
+import { excerptOf, matching } from './search.ts'
+
+const chat = (title: string, ...contents: string[]) => ({
+  ...withMessages(
+    newConversation(),
+    contents.map((content) => ({ role: 'user' as const, content })),
+  ),
+  title,
+})
+
+test('all words must be there, in the title or in any message, whatever case and accents', () => {
+  const cafe = chat('Café', 'Where IS it?')
+  const other = chat('Other')
+  expect(matching([cafe, other], ' cafe  where ')).toEqual([cafe])
+  expect(matching([cafe, other], 'cafe other')).toEqual([])
+  expect(matching([cafe, other], ' ')).toEqual([cafe, other])
+})
+
+test('the passage is the first that has a word, cut where it matches', () => {
+  const found = chat('Trips', 'Hello', 'By train\nto the sea,  and back', 'The train is late')
+  expect(excerptOf(found, 'TRAIN late')).toEqual({
+    before: 'By ',
+    match: 'train',
+    after: ' to the sea, and back',
+  })
+  expect(excerptOf(found, '')).toBeUndefined()
+  expect(excerptOf(found, 'trip')).toBeUndefined()
+  expect(excerptOf(found, 'trips sea')?.match).toBe('sea')
+})
+
+test('a passage far inside a long message is cut on both sides', () => {
+  const excerpt = excerptOf(chat('Long', `${'a '.repeat(500)}needle ${'b '.repeat(500)}`), 'needle')
+  expect(excerpt).toEqual({ before: `…${'a '.repeat(12)}`, match: 'needle', after: ` ${'b '.repeat(39)}b` })
+})
+
+test.each([
+  ['un café noir', 'cafe', 'café'],
+  ['decomposed cafe\u0301 here', 'café', 'cafe\u0301'],
+  ['die Straße hier', 'STRA', 'Stra'],
+  ['half \ufb01sh', 'fish', '\ufb01sh'],
+  ['😀😀 moon', 'moon', 'moon'],
+])('in %j, %j is marked as %j', (content, query, match) => {
+  expect(excerptOf(chat('x', content), query)?.match).toBe(match)
+})

@@ -1,0 +1,64 @@
+// Search. In: conversations, and what the person looks for. Out: those that match, and where.
+import type { Conversation } from '../store/conversations.ts'
+
+/** A passage, cut where it matches. */
+export interface Excerpt {
+  readonly before: string
+  readonly match: string
+  readonly after: string
+}
+
+/** Characters that are shown before and after what matches. */
+const [BEFORE, AFTER] = [24, 80]
+
+/** Conversations with all words of `query` in the title or the messages, whatever their case and accents. */
+export function matching(conversations: readonly Conversation[], query: string): readonly Conversation[] {
+  const words = wordsOf(query)
+  if (words.length === 0) return conversations
+  return conversations.filter(({ title, messages }) => {
+    const text = plain([title, ...messages.map(({ content }) => content)].join('\n'))
+    return words.every((word) => text.includes(word))
+  })
+}
+
+/**
+ * The first passage of the messages that has a word of `query`, on one line. Words that the title has do not
+ * count. Undefined if there is none.
+ */
+export function excerptOf({ title, messages }: Conversation, query: string): Excerpt | undefined {
+  const shown = plain(title)
+  const words = wordsOf(query).filter((word) => !shown.includes(word))
+  for (const { content } of words.length === 0 ? [] : messages) {
+    const text = plain(content)
+    const found = words.map((word) => ({ word, at: text.indexOf(word) })).filter(({ at }) => at >= 0)
+    const first = found.sort((a, b) => a.at - b.at)[0]
+    if (first === undefined) continue
+    const [from, to] = placesOf(content, first.at, first.at + first.word.length)
+    return {
+      before: `${from > BEFORE ? '…' : ''}${onOneLine(content.slice(Math.max(0, from - BEFORE), from))}`,
+      match: content.slice(from, to),
+      after: onOneLine(content.slice(to, to + AFTER)),
+    }
+  }
+  return undefined
+}
+
+const wordsOf = (query: string): string[] => plain(query).split(/\s+/).filter(Boolean)
+
+const plain = (text: string): string => text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
+
+const onOneLine = (text: string): string => text.replace(/\s+/g, ' ')
+
+/** The places in `text` of the characters from `start` to `end` of `plain(text)`, which may be shorter. */
+function placesOf(text: string, start: number, end: number): readonly [number, number] {
+  let [read, at, from] = [0, 0, 0]
+  for (const character of text) {
+    const { length } = plain(character)
+    // A mark belongs to the letter before it.
+    if (read >= end && length > 0) break
+    if (read <= start && length > 0) from = at
+    read += length
+    at += character.length
+  }
+  return [from, at]
+}
