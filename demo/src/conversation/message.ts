@@ -53,6 +53,8 @@ export class ChatMessage extends LitElement {
     mixed: { type: Boolean },
     tail: { attribute: false },
     editing: { state: true },
+    reading: { state: true },
+    voiceless: { state: true },
   }
   declare message: StoredMessage
   declare index: number
@@ -71,8 +73,14 @@ export class ChatMessage extends LitElement {
    */
   declare tail: number
   declare editing: boolean
+  /** True while it is read aloud. */
+  declare reading: boolean
+  /** True once it is known that this device has no voice. */
+  declare voiceless: boolean
   readonly #markdown = new GrowingMarkdown()
   readonly #rich = new RichText(this)
+  /** Ends the reading. */
+  #silence = new AbortController()
   /** Characters parsed so far. */
   #read = 0
 
@@ -152,12 +160,39 @@ export class ChatMessage extends LitElement {
         role === 'user'
           ? nothing
           : html`<button class="small" ?disabled=${this.busy} @click=${() => this.acts.fork(this.index)}
-              aria-label=${t('forkMore')}>${icon('fork')}${t('fork')}</button>`
+              aria-label=${t('forkMore')}>${icon('fork')}${t('fork')}</button>
+            ${'speechSynthesis' in window ? this.#reader() : nothing}`
       }
       ${this.#versions()}
       ${ending === undefined ? nothing : html`<span class="ending">${t(ENDINGS[ending])}</span>`}
       ${this.mixed && model !== undefined ? html`<span class="by" dir="auto" title=${t('by')}>${model}</span>` : nothing}
     </div>`
+  }
+
+  #reader(): TemplateResult {
+    if (this.voiceless) return html`<span class="ending" role="status">${t('noVoice')}</span>`
+    const [drawn, label] = this.reading
+      ? (['stop', 'stopReading'] as const)
+      : (['sound', 'readAloud'] as const)
+    return html`<button class="small" @click=${this.#toggleReading}>${icon(drawn)}${t(label)}</button>`
+  }
+
+  async #toggleReading(): Promise<void> {
+    if (this.reading) return this.#silence.abort()
+    this.#silence = new AbortController()
+    this.reading = true
+    try {
+      const { readAloud } = await import('./read-aloud.ts')
+      const body = this.querySelector('.body')
+      this.voiceless = body !== null && !(await readAloud(body, this.#silence.signal))
+    } finally {
+      this.reading = false
+    }
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback()
+    this.#silence.abort()
   }
 
   #versions(): TemplateResult | typeof nothing {

@@ -1,0 +1,23 @@
+// In: texts of answers. Out: the sentences that are read, and their language.
+import { afterEach, expect, test, vi } from 'vitest'
+import { languageOf, sentencesOf } from './read-aloud.ts'
+
+afterEach(() => vi.unstubAllGlobals())
+
+test('each sentence and each line is read by itself, and what has no letters is not', () => {
+  expect(sentencesOf('One. Two? Yes!\n\nA title\n---\n 3.5 km away. ')).toEqual([
+    'One.',
+    'Two?',
+    'Yes!',
+    'A title',
+    '3.5 km away.',
+  ])
+})
+
+test('Hebrew letters have a Hebrew voice, others one that the person reads', () => {
+  vi.stubGlobal('navigator', { languages: ['he-IL', 'fr'] })
+  expect(languageOf('שלום')).toBe('he')
+  expect(languageOf('Bonjour')).toBe('fr')
+  vi.stubGlobal('navigator', { languages: ['he'] })
+  expect(languageOf('Hello')).toBe('en')
+})
