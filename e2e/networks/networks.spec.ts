@@ -166,6 +166,15 @@ test('an abort, a missing file and a missing script reject with their reasons', 
   expect(found.script).toMatch(/^worker: the engine's worker script .*none\.js did not load/)
 })
 
+test("a bundle's missing script is named with its address", async ({ page, site }) => {
+  const model = await site.add(file())
+  await giveReasons(page)
+  await page.context().route(/network\.worker/, (route) => route.fulfill({ status: 404 }))
+  await openLibrary(page, site.isolated)
+  const why = await page.evaluate((model) => reasonOf(networks.load(model, { worker: true })), model)
+  expect(why).toMatch(/^worker: the engine's worker script http\S+network\.worker\S+ did not load/)
+})
+
 test('an id outside of its table is an error, and a worker that dies rejects the run', async ({
   page,
   site,
