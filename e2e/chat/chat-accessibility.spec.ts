@@ -163,3 +163,30 @@ test('a screen reader hears that the model answers, and then the answer once', a
   expect(heard[0]).toBe('The model is answering')
   expect(heard[1]?.replace(/\s+/g, ' ')).toContain(answer.split('\n')[0])
 })
+
+test('forced colours show who said what, and which conversation is open', async ({ page }) => {
+  await page.emulateMedia({ forcedColors: 'active' })
+  await openChat(page)
+  await ask(page, 'Hello!')
+  const edge = (selector: string, property: string) =>
+    page
+      .locator(selector)
+      .evaluate((element, name) => getComputedStyle(element).getPropertyValue(name), property)
+  const ground = await edge('body', 'background-color')
+  expect(await edge('.message.user .body', 'outline-style')).toBe('solid')
+  expect(await edge('.message.user .body', 'outline-color')).not.toBe(ground)
+  await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+  const current = page.getByRole('dialog').getByRole('link', { name: 'Hello!' })
+  await expect(current).toHaveCSS('border-top-style', 'solid')
+  expect(await violations(page)).toEqual([])
+  await page.screenshot({ path: 'build/screens/forced-colours.png' })
+})
+
+test('more contrast makes soft text and lines as strong as text', async ({ page }) => {
+  await page.emulateMedia({ contrast: 'more' })
+  await openChat(page)
+  await ask(page, 'Hello!')
+  const text = await page.locator('body').evaluate((body) => getComputedStyle(body).color)
+  await expect(page.locator('.message.assistant .actions button').first()).toHaveCSS('color', text)
+  await expect(page.locator('.bar')).toHaveCSS('border-bottom-color', text)
+})

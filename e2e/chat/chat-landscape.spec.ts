@@ -4,7 +4,16 @@ import { expect, test } from '@playwright/test'
 import { endlessModel } from '../endless-model.ts'
 import { type ModelServer, serveModels } from '../model-server.ts'
 import { violations } from '../violations.ts'
-import { ask, composer, loadingLine, openChat, openModels, openSettings, overflowing } from './chat-page.ts'
+import {
+  ask,
+  composer,
+  loadingLine,
+  openChat,
+  openModels,
+  openSettings,
+  overflowing,
+  sendButton,
+} from './chat-page.ts'
 
 test.use({ viewport: { width: 740, height: 360 }, reducedMotion: 'reduce' })
 
@@ -13,6 +22,24 @@ test.beforeAll(async () => {
   server = await serveModels(endlessModel())
 })
 test.afterAll(() => server.close())
+
+for (const { name, viewport } of [
+  { name: 'a page at 400 %', viewport: { width: 320, height: 256 } },
+  { name: 'a phone on its side with a keyboard', viewport: { width: 740, height: 170 } },
+]) {
+  test(`${name} keeps the composer and a part of the conversation`, async ({ page }) => {
+    await page.setViewportSize(viewport)
+    await openChat(page)
+    await ask(page, 'Hello!')
+    await expect(composer(page)).toBeInViewport({ ratio: 1 })
+    await expect(sendButton(page)).toBeInViewport({ ratio: 1 })
+    await expect(page.locator('.message.assistant .actions')).toBeInViewport()
+    expect(await overflowing(page)).toEqual([])
+    await openSettings(page)
+    await expect(page.getByRole('button', { name: 'Done' })).toBeInViewport({ ratio: 1 })
+    await expect(page.getByLabel('Instructions for the model')).toBeInViewport()
+  })
+}
 
 test('the first screen begins at its beginning, and nothing of it is cut', async ({ page }) => {
   await openChat(page)

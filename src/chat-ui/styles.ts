@@ -22,6 +22,14 @@ const tokens = css`
     --shadow: 0 8px 28px light-dark(rgb(20 40 30 / 14%), rgb(0 0 0 / 55%));
     --touch: 44px;
   }
+  @media (prefers-contrast: more) {
+    :root,
+    :host {
+      --ink-soft: var(--ink);
+      --line: var(--edge);
+      --edge: var(--ink);
+    }
+  }
 `
 
 const controls = css`
@@ -249,6 +257,8 @@ const messages = css`
     padding: 8px 14px;
     border-radius: 18px;
     border-end-end-radius: 4px;
+    /* Forced colours leave no ground, but show this. */
+    outline: 1px solid transparent;
     background: var(--mine);
     color: var(--on-mine);
     white-space: pre-wrap;
