@@ -2,7 +2,7 @@
 // suffice.
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../violations.ts'
-import { ask, composer, openChat, openModels, openSettings, ready, set } from './chat-page.ts'
+import { ask, composer, openChat, openModels, openSettings, ready, set, unfoldSettings } from './chat-page.ts'
 
 const MARKDOWN = [
   '<think>\nWhat is everything?\n</think>\n\n# Title\n\nSome **bold** text with `code` and a [link](https://example.com).\n',
@@ -64,6 +64,8 @@ test('axe finds nothing wrong in the dialogs', async ({ page }) => {
   await expectNoViolations(page)
   await page.keyboard.press('Escape')
   await openSettings(page)
+  await expectNoViolations(page)
+  await unfoldSettings(page)
   await page.getByLabel('Temperature').fill('9')
   await page.getByLabel('Threads').fill('1')
   await page.getByLabel('Threads').blur()

@@ -52,9 +52,18 @@ export async function openSettings(page: Page): Promise<void> {
   await expect(page.getByRole('dialog', { name: 'Settings' })).toBeVisible()
 }
 
+/** Unfolds the settings that few people change. */
+export async function unfoldSettings(page: Page): Promise<void> {
+  // The dialog is filled in several tasks.
+  await expect(page.locator('settings-dialog dialog.filling')).toHaveCount(0)
+  const closed = page.locator('settings-dialog details:not([open]) > summary')
+  while ((await closed.count()) > 0) await closed.first().click()
+}
+
 /** Changes settings by their labels. */
 export async function set(page: Page, values: Readonly<Record<string, string>>): Promise<void> {
   await openSettings(page)
+  await unfoldSettings(page)
   for (const [label, value] of Object.entries(values))
     await page.getByLabel(label, { exact: true }).fill(value)
   await page.getByRole('button', { name: 'Done' }).click()

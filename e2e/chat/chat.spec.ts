@@ -16,6 +16,7 @@ import {
   ready,
   set,
   slowDown,
+  unfoldSettings,
   watch,
 } from './chat-page.ts'
 import { storeChats } from './stored-chats.ts'
@@ -321,7 +322,11 @@ test('a setting outside its bounds is rejected, and the dialog states the bounds
   await openChat(page)
   await page.getByRole('button', { name: 'Settings', exact: true }).click()
   const temperature = page.getByLabel('Temperature', { exact: true })
+  const sampling = page.getByText('How words are chosen')
+  await sampling.click()
   await temperature.fill('9')
+  await sampling.click()
+  await expect(temperature).toBeHidden()
   await page.getByRole('button', { name: 'Done' }).click()
   await expect(page.getByText('From 0 to 2.')).toBeVisible()
   await expect(temperature).toBeFocused()
@@ -343,6 +348,7 @@ test('the sampler is set by keyboard, changes what is said, and goes back to its
   await ask(page, STORY)
   const first = await reply.innerText()
   await openSettings(page)
+  await unfoldSettings(page)
   const names = ['Temperature', 'Top k', 'Top p', 'Min p', 'Repeat penalty', 'Longest answer', 'Seed']
   const field = (name: string) => page.getByLabel(name, { exact: true })
   await field('Temperature').focus()

@@ -12,6 +12,7 @@ import {
   DEFAULT_SETTINGS,
   ENGINE_FIELDS,
   LANGUAGE_FIELD,
+  LENGTH_FIELD,
   MEMORY_FIELD,
   type NumberField,
   SAMPLER_FIELDS,
@@ -59,25 +60,11 @@ export class SettingsDialog extends Modal {
       </section>`,
       html`<section aria-labelledby="answers-title">
         <h3 id="answers-title">${t('answers')}</h3>
-        ${SAMPLER_FIELDS.map((field) => this.#number(field))}
-      </section>`,
-      html`<section aria-labelledby="engine-title">
-        <h3 id="engine-title">${t('engine')}</h3>
-        ${ENGINE_FIELDS.map((field) => this.#number(field))}
-        ${this.#choice(WEIGHTS_FIELD)}
-        ${this.#choice(MEMORY_FIELD)}
-        <div class="apply" role="status">
-          ${
-            this.stale
-              ? html`<span>${t('staleHint')}</span>
-                <button type="button" class="outline" @click=${this.#reload}>${t('reload')}</button>`
-              : nothing
-          }
-        </div>
+        ${this.#number(LENGTH_FIELD)}
+        ${this.#choice(TOOLS_FIELD)}
       </section>`,
       html`<section aria-labelledby="page-title">
         <h3 id="page-title">${t('page')}</h3>
-        ${this.#choice(TOOLS_FIELD)}
         ${this.#choice(THEME_FIELD)}
         ${this.#choice(LANGUAGE_FIELD)}
         ${
@@ -96,7 +83,25 @@ export class SettingsDialog extends Modal {
         <button type="button" class="row-link" @click=${() => this.#show('runs-dialog')}>${t('howItRuns')}</button>
         <button type="button" class="row-link" @click=${() => this.#show('storage-dialog')}>${t('storage')}</button>
         <a class="row-link" href="./roofline.html" target="_blank">${t('roofline')}</a>
-      </section>
+      </section>`,
+      html`<details>
+        <summary>${t('sampling')}</summary>
+        ${SAMPLER_FIELDS.map((field) => this.#number(field))}
+      </details>
+      <details>
+        <summary>${t('engine')}</summary>
+        ${ENGINE_FIELDS.map((field) => this.#number(field))}
+        ${this.#choice(WEIGHTS_FIELD)}
+        ${this.#choice(MEMORY_FIELD)}
+      </details>
+      <div class="apply" role="status">
+        ${
+          this.stale
+            ? html`<span>${t('staleHint')}</span>
+              <button type="button" class="outline" @click=${this.#reload}>${t('reload')}</button>`
+            : nothing
+        }
+      </div>
       <footer class="sheet-foot">
         <button type="button" class="outline" @click=${() => this.#emit(DEFAULT_SETTINGS)}>${t('reset')}</button>
         <button class="primary">${t('done')}</button>
@@ -150,7 +155,10 @@ export class SettingsDialog extends Modal {
   #onSubmit(event: Event): void {
     if (this.wrong === undefined) return
     event.preventDefault()
-    this.querySelector<HTMLElement>(`#setting-${this.wrong}`)?.focus()
+    const field = this.querySelector<HTMLElement>(`#setting-${this.wrong}`)
+    const folded = field?.closest('details')
+    if (folded) folded.open = true
+    field?.focus()
   }
 
   #reload(): void {

@@ -4,13 +4,14 @@ import {
   checkNumber,
   DEFAULT_SETTINGS,
   ENGINE_FIELDS,
+  LENGTH_FIELD,
   parseSettings,
   replyOptions,
   SAMPLER_FIELDS,
   sameEngineSettings,
 } from './settings.ts'
 
-const fields = [...SAMPLER_FIELDS, ...ENGINE_FIELDS]
+const fields = [LENGTH_FIELD, ...SAMPLER_FIELDS, ...ENGINE_FIELDS]
 
 describe('the options of a reply', () => {
   const settings = { ...DEFAULT_SETTINGS, temperature: 0.3 }

@@ -71,6 +71,15 @@ export const DEFAULT_SETTINGS: Settings = Object.freeze({
   language: 'auto',
 })
 
+export const LENGTH_FIELD: NumberField = {
+  key: 'maxTokens',
+  label: 'set-maxTokens',
+  hint: 'set-maxTokens-hint',
+  min: 1,
+  max: 8192,
+  step: 1,
+}
+
 export const SAMPLER_FIELDS: readonly NumberField[] = [
   {
     key: 'temperature',
@@ -105,7 +114,6 @@ export const SAMPLER_FIELDS: readonly NumberField[] = [
     max: 2,
     step: 0.05,
   },
-  { key: 'maxTokens', label: 'set-maxTokens', hint: 'set-maxTokens-hint', min: 1, max: 8192, step: 1 },
   {
     key: 'seed',
     label: 'set-seed',
@@ -200,7 +208,7 @@ export function parseSettings(text: string): Settings {
     // The next change replaces an unreadable record.
   }
   const settings: Record<string, unknown> = { ...DEFAULT_SETTINGS }
-  for (const field of [...SAMPLER_FIELDS, ...ENGINE_FIELDS]) {
+  for (const field of [LENGTH_FIELD, ...SAMPLER_FIELDS, ...ENGINE_FIELDS]) {
     settings[field.key] = checkNumber(field, stored[field.key]) ?? DEFAULT_SETTINGS[field.key]
   }
   for (const { key, choices } of [WEIGHTS_FIELD, MEMORY_FIELD, TOOLS_FIELD, THEME_FIELD, LANGUAGE_FIELD]) {

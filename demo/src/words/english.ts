@@ -223,6 +223,7 @@ export const ENGLISH = {
   systemHint: 'For example: Answer in one sentence.',
   answers: 'Answers',
   engine: 'Engine',
+  sampling: 'How words are chosen',
   staleHint: 'These take effect when the model is loaded again.',
   page: 'Page',
   keys: 'Keys',

@@ -233,6 +233,7 @@ export const HEBREW: Words = {
   systemHint: 'לדוגמה: ענו במשפט אחד.',
   answers: 'תשובות',
   engine: 'מנוע',
+  sampling: 'איך המילים נבחרות',
   staleHint: 'אלה ייכנסו לתוקף כשהמודל ייטען שוב.',
   page: 'דף',
   keys: 'מקשים',
