@@ -6,22 +6,13 @@ import { bufferSource } from '../../base/bytes.ts'
 import { evaluate } from '../../onnx/evaluate.ts'
 import { readModel } from '../../onnx/read-model.ts'
 import { Network } from './network.ts'
-import type { NetworkTensor } from './tensors.ts'
+import { encoderInputs, ids } from './testing/encoder-inputs.ts'
 
 const SHAPE = { layers: 1, hidden: 16, heads: 2, intermediate: 24, vocabulary: 30, positions: 12 }
 const BYTES = bertBytes(SHAPE)
 
-const ids = (dims: readonly number[], value: (at: number) => number): NetworkTensor => ({
-  dtype: 'i64',
-  dims,
-  data: BigInt64Array.from({ length: dims.reduce((a, b) => a * b, 1) }, (_, at) => BigInt(value(at))),
-})
-
-const inputsOf = (batch: number, tokens: number) => ({
-  input_ids: ids([batch, tokens], (at) => (at * 7) % SHAPE.vocabulary),
-  attention_mask: ids([batch, tokens], (at) => (at % tokens < tokens - 1 ? 1 : 0)),
-  token_type_ids: ids([batch, tokens], (at) => at % 2),
-})
+const inputsOf = (batch: number, tokens: number) =>
+  encoderInputs(SHAPE.vocabulary, [batch, tokens], (at) => (at % tokens < tokens - 1 ? 1 : 0))
 
 const load = () => Network.load(new File([new Uint8Array(BYTES)], 'bert.onnx'))
 

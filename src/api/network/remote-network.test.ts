@@ -7,22 +7,12 @@ import { loadNetwork } from '../../engine/network/load-network.ts'
 import { createNetworkService } from '../../engine/network/network-service.ts'
 import { localConnection } from '../../engine/wire/connection.ts'
 import { Network, type NetworkOptions } from './network.ts'
-import type { NetworkTensor } from './tensors.ts'
+import { encoderInputs, ids } from './testing/encoder-inputs.ts'
 
 const SHAPE = { layers: 1, hidden: 64, heads: 2, intermediate: 96, vocabulary: 30, positions: 40 }
 const BYTES = bertBytes(SHAPE)
 
-const ids = (dims: readonly number[], value: (at: number) => number): NetworkTensor => ({
-  dtype: 'i64',
-  dims,
-  data: BigInt64Array.from({ length: dims.reduce((a, b) => a * b, 1) }, (_, at) => BigInt(value(at))),
-})
-
-const inputsOf = (batch: number, tokens: number) => ({
-  input_ids: ids([batch, tokens], (at) => (at * 7) % SHAPE.vocabulary),
-  attention_mask: ids([batch, tokens], () => 1),
-  token_type_ids: ids([batch, tokens], (at) => at % 2),
-})
+const inputsOf = (batch: number, tokens: number) => encoderInputs(SHAPE.vocabulary, [batch, tokens])
 
 const file = () => new File([new Uint8Array(BYTES)], 'bert.onnx')
 

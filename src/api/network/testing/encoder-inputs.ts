@@ -1,0 +1,20 @@
+// Inputs of small encoders, for tests of networks.
+import type { NetworkTensor } from '../tensors.ts'
+
+/** A tensor of whole numbers; `value` gets the flat index of each. */
+export const ids = (dims: readonly number[], value: (at: number) => number): NetworkTensor => ({
+  dtype: 'i64',
+  dims,
+  data: BigInt64Array.from({ length: dims.reduce((a, b) => a * b, 1) }, (_, at) => BigInt(value(at))),
+})
+
+/** Texts of a BERT with `vocabulary` tokens. `mask` is 1 for a token that is read. Default: all. */
+export const encoderInputs = (
+  vocabulary: number,
+  [batch, tokens]: readonly [batch: number, tokens: number],
+  mask: (at: number) => number = () => 1,
+) => ({
+  input_ids: ids([batch, tokens], (at) => (at * 7) % vocabulary),
+  attention_mask: ids([batch, tokens], mask),
+  token_type_ids: ids([batch, tokens], (at) => at % 2),
+})
