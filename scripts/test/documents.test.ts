@@ -36,6 +36,32 @@ const lineCount = (path: string) => read(path).split('\n').length
 /** A path as documents write it, perhaps with lines; no blanks, patterns or places to fill in. */
 const PATH = /^([\w@.-]+(?:\/[\w@.-]+)*)\/?(?::(\d+)(?:-(\d+))?)?$/
 
+/** What people look for in the site's search, which finds words of its pages. */
+const SOUGHT = [
+  ...['Angular', 'React', 'Vue', 'Svelte', 'Next.js', 'Electron', 'browser extension'],
+  ...[
+    'CORS',
+    'memory',
+    'iPhone',
+    'Safari',
+    'offline',
+    'service worker',
+    'privacy',
+    'WebGPU',
+    'Content-Security-Policy',
+  ],
+  ...[
+    'wllama',
+    'transformers.js',
+    'web-llm',
+    'Prompt API',
+    'unit tests',
+    'tool',
+    'JSON Schema',
+    'embeddings',
+  ],
+]
+
 /** A part that stands for many, as in `corpus/TARGET.ts`. */
 const PLACEHOLDER = /(?:^|\/)[A-Z]+(?:\.[a-z]+|\/|$)/
 
@@ -120,6 +146,11 @@ test('the check sees what does not exist', () => {
 test('the tour follows a token through at least twenty files', () => {
   const files = [...read('docs/tour.md').matchAll(/\[`\w+`\]\(\.\.\/([^)]+)\)/g)].map(([, file]) => file)
   expect(new Set(files).size).toBeGreaterThanOrEqual(20)
+})
+
+test.each(SOUGHT)('a search for %s finds a page of the guide', (word) => {
+  const guide = FILES.filter((path) => path.startsWith('docs/guide/')).map(read)
+  expect(guide.some((text) => text.toLowerCase().includes(word.toLowerCase()))).toBe(true)
 })
 
 describe('numbers of the source', () => {
