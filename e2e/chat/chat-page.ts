@@ -31,12 +31,12 @@ export async function ready(page: Page): Promise<void> {
 }
 
 export async function say(page: Page, text: string): Promise<void> {
-  // Other questions may come from another tab meanwhile.
+  // Others may come meanwhile: from another tab, or from the device after a reload.
   const questions = page.locator('.message.user', { hasText: text })
   const before = await questions.count()
   await composer(page).fill(text)
   await sendButton(page).click()
-  await expect(questions).toHaveCount(before + 1)
+  await expect.poll(() => questions.count()).toBeGreaterThan(before)
 }
 
 /** Says something and waits for the whole answer. */
