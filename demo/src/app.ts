@@ -83,8 +83,8 @@ export class ChatApp extends LitElement {
       this.#chat.open(id)
       this.#toEnd()
     },
-    remove: (id) => void this.#chat.remove(id),
-    restore: () => void this.#chat.restore(),
+    remove: (ids) => void this.#chat.remove(ids),
+    restore: (id) => void this.#chat.restore(id),
     rename: (id, title) => void this.#chat.rename(id, title),
     pin: (id, isPinned) => void this.#chat.pin(id, isPinned),
     add: (conversations) => void this.#chat.add(conversations),

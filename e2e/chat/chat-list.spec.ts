@@ -2,6 +2,7 @@
 // and imported.
 import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
+import { violations } from '../violations.ts'
 import { ask, conversationsStored, openChat, overflowing, ready } from './chat-page.ts'
 import { storeChats, storedTitles, turns } from './stored-chats.ts'
 
@@ -72,6 +73,27 @@ test('a pinned conversation stands first, also after a reload', async ({ page })
   await drawer.getByRole('button', { name: 'More for Bees' }).click()
   await drawer.getByRole('button', { name: 'Pin Bees', pressed: true }).click()
   await expect(drawer.getByRole('listitem').last()).toHaveText(/Bees/)
+})
+
+test('several conversations are deleted at once, and each can be brought back', async ({ page }) => {
+  const drawer = await openList(page)
+  await drawer.getByRole('button', { name: 'Select' }).click()
+  await expect(drawer.getByRole('checkbox', { name: 'Rivers' })).toBeFocused()
+  await expect(drawer.getByRole('button', { name: 'Delete 0' })).toBeDisabled()
+  await page.keyboard.press('Escape')
+  await expect(drawer.getByRole('button', { name: 'Select' })).toBeFocused()
+  await page.keyboard.press('Enter')
+  for (const name of ['Moons', 'Owls', 'Bees', 'Owls']) await drawer.getByRole('checkbox', { name }).click()
+  expect(await violations(page)).toEqual([])
+  await page.screenshot({ path: 'build/screens/select.png' })
+  await drawer.getByRole('button', { name: 'Delete 2' }).click()
+  await expect(drawer.getByRole('button', { name: 'Undo: bring back Moons' })).toBeFocused()
+  await drawer.getByRole('button', { name: 'Undo: bring back Bees' }).click()
+  await expect(drawer.getByRole('link', { name: 'Bees', exact: true })).toBeVisible()
+  expect(await overflowing(page)).toEqual([])
+  await page.reload()
+  await page.getByRole('button', { name: 'Conversations', exact: true }).click()
+  await expect(drawer.getByRole('listitem')).toHaveText([/Rivers/, /Foxes/, /Bears/, /Owls/, /Bees/])
 })
 
 test('each conversation has an address: for a reload, for Back and for another tab', async ({

@@ -37,8 +37,8 @@ export abstract class Conversations extends EventTarget {
     return this.store.all
   }
 
-  /** The conversation that was removed last, which can be brought back. */
-  get removed(): Conversation | undefined {
+  /** The conversations that were removed last, which can be brought back. */
+  get removed(): readonly Conversation[] {
     return this.store.removed
   }
 
@@ -100,18 +100,20 @@ export abstract class Conversations extends EventTarget {
     this.changed()
   }
 
-  async remove(id: string): Promise<void> {
-    const gone = this.store.remove(id)
-    if (id === this.conversation.id) this.fresh()
+  async remove(ids: readonly string[]): Promise<void> {
+    const gone = this.store.remove(ids)
+    if (ids.includes(this.conversation.id)) this.fresh()
     this.changed()
     await gone
-    await this.forget(id)
-    await unkeep(id)
+    for (const id of ids) {
+      await this.forget(id)
+      await unkeep(id)
+    }
   }
 
-  /** Brings back what was removed last. */
-  async restore(): Promise<void> {
-    const stored = this.store.restore()
+  /** Brings back one of those that were removed last. */
+  async restore(id: string): Promise<void> {
+    const stored = this.store.restore(id)
     this.changed()
     await stored
   }

@@ -16,7 +16,7 @@ export class ConversationDrawer extends Modal {
   }
   declare conversations: readonly Conversation[]
   declare current: string
-  declare removed: Conversation | undefined
+  declare removed: readonly Conversation[]
   declare unkept: boolean
   declare acts: ListActs
   protected override heading = 'conversations' as const

@@ -54,6 +54,8 @@ export const ENGLISH = {
   unkeptConversations: 'This browser keeps nothing of this page. Conversations last until it is closed.',
   found: '{found} of {all} conversations',
   deleted: 'Deleted',
+  select: 'Select',
+  deleteMany: 'Delete {count}',
   undoMore: 'Undo: bring back {title}',
   undo: 'Undo',
   moreFor: 'More for {title}',

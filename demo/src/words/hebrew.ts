@@ -70,6 +70,8 @@ export const HEBREW: Words = {
   unkeptConversations: 'הדפדפן הזה אינו שומר דבר מהדף. השיחות נשארות עד שהוא נסגר.',
   found: '{found} מתוך {all} שיחות',
   deleted: 'נמחקה',
+  select: 'בחירה',
+  deleteMany: 'מחיקת {count}',
   undoMore: 'ביטול: החזרת {title}',
   undo: 'ביטול',
   moreFor: 'עוד עבור {title}',

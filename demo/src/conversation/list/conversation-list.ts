@@ -13,9 +13,9 @@ export interface ListActs {
   /** Begins one. */
   fresh(): void
   open(id: string): void
-  remove(id: string): void
-  /** Brings back what was removed last. */
-  restore(): void
+  remove(ids: readonly string[]): void
+  /** Brings back one of those that were removed last. */
+  restore(id: string): void
   rename(id: string, title: string): void
   /** Puts it above the others, or back. */
   pin(id: string, isPinned: boolean): void
@@ -35,18 +35,21 @@ export class ConversationList extends LitElement {
     acts: { attribute: false },
     query: { state: true },
     chosen: { state: true },
+    marked: { state: true },
     said: { state: true },
   }
   declare conversations: readonly Conversation[]
   declare current: string
-  /** The conversation that was removed last. Its row offers to bring it back. */
-  declare removed: Conversation | undefined
+  /** The conversations that were removed last. Their rows offer to bring them back. */
+  declare removed: readonly Conversation[]
   /** True if the browser keeps nothing of the page. */
   declare unkept: boolean
   declare acts: ListActs
   declare query: string
   /** The conversation whose actions are shown, or whose title is edited. */
   declare chosen: { readonly id: string; readonly isNaming: boolean } | undefined
+  /** Those that are marked to be deleted together; undefined while none can be marked. */
+  declare marked: ReadonlySet<string> | undefined
   /** What came of the last import, or why one action failed. */
   declare said: { readonly text: string; readonly isError: boolean } | undefined
 
@@ -65,9 +68,9 @@ export class ConversationList extends LitElement {
   protected override render(): TemplateResult {
     const { conversations, removed, query } = this
     const all =
-      removed === undefined
+      removed.length === 0
         ? conversations
-        : [...conversations, removed].sort((a, b) => b.updated - a.updated)
+        : [...conversations, ...removed].sort((a, b) => b.updated - a.updated)
     const found = query === '' ? all : (this.#search?.matching(all, query) ?? all)
     return html`
       <button class="outline wide" @click=${() => this.acts.fresh()}>${icon('plus')}${t('newChat')}</button>
@@ -89,12 +92,13 @@ export class ConversationList extends LitElement {
 
   #row(conversation: Conversation): TemplateResult {
     const { id, title } = conversation
-    if (id === this.removed?.id) {
+    if (this.removed.some((removed) => removed.id === id)) {
       return html`<li class="gone"><span>${t('deleted')}</span>
         <button class="outline" aria-label=${t('undoMore', { title })} @click=${() => this.#restore(id)}>${t('undo')}</button></li>`
     }
     const isChosen = this.chosen?.id === id
     if (isChosen && this.chosen?.isNaming) return this.#editor(conversation)
+    if (this.marked !== undefined) return this.#markable(conversation, this.marked)
     return html`<li data-id=${id}>
       <a class="choice" href=${addressOf(id)} aria-current=${id === this.current} @click=${(event: MouseEvent) => this.#open(event, id)}><span dir="auto">${title}</span>${this.#excerpt(conversation)}</a>
       <button class="quiet more" aria-label=${t('moreFor', { title })} aria-expanded=${isChosen}
@@ -102,6 +106,17 @@ export class ConversationList extends LitElement {
       <button class="quiet remove" aria-label=${t('deleteTitle', { title })} @click=${() => this.#remove(id)}>${icon('trash')}</button>
     </li>
     ${isChosen ? this.#actions(conversation) : nothing}`
+  }
+
+  #markable({ id, title }: Conversation, marked: ReadonlySet<string>): TemplateResult {
+    return html`<li @keydown=${this.#onEscape}><label class="choice mark"><input type="checkbox" .checked=${marked.has(id)} @change=${() => this.#mark(id)} />
+      <span dir="auto">${title}</span></label></li>`
+  }
+
+  #mark(id: string): void {
+    const marked = new Set(this.marked)
+    if (!marked.delete(id)) marked.add(id)
+    this.marked = marked
   }
 
   /** Where the words of the search stand, unless the title has them. */
@@ -144,13 +159,21 @@ export class ConversationList extends LitElement {
   }
 
   #foot(): TemplateResult {
+    const { marked } = this
+    if (marked !== undefined) {
+      return html`<div class="list-foot" @keydown=${this.#onEscape}>
+        <button class="small" @click=${() => this.#endMarking()}>${t('cancel')}</button>
+        <button class="danger" ?disabled=${marked.size === 0} @click=${() => this.#removeMarked([...marked])}>${t('deleteMany', { count: marked.size })}</button>
+      </div>`
+    }
     return html`<div class="list-foot">
       <label class="small-pick">${t('import')}<input class="visually-hidden" type="file" accept=".json,application/json"
         aria-label=${t('importMore')} @change=${this.#onImport} /></label>
       ${
         this.conversations.length === 0
           ? nothing
-          : html`<button class="small" @click=${() => this.#saveJson(this.conversations, 'conversations')}>${t('exportAll')}</button>`
+          : html`<button class="small" @click=${() => this.#saveJson(this.conversations, 'conversations')}>${t('exportAll')}</button>
+            ${this.conversations.length > 1 ? html`<button class="small" @click=${() => this.#startMarking()}>${t('select')}</button>` : nothing}`
       }
     </div>
     ${
@@ -176,7 +199,7 @@ export class ConversationList extends LitElement {
   #onEscape(event: KeyboardEvent): void {
     if (event.key !== 'Escape') return
     event.preventDefault()
-    void this.#choose(undefined)
+    void (this.marked === undefined ? this.#choose(undefined) : this.#endMarking())
   }
 
   #rename(event: Event, id: string): void {
@@ -192,14 +215,33 @@ export class ConversationList extends LitElement {
     await this.#focusNext(`[data-id="${id}"] .more`)
   }
 
+  async #startMarking(): Promise<void> {
+    this.chosen = undefined
+    this.marked = new Set()
+    await this.updateComplete
+    this.#focus('.mark input')
+  }
+
+  async #endMarking(): Promise<void> {
+    this.marked = undefined
+    await this.updateComplete
+    this.#focus('.list-foot button:last-child')
+  }
+
+  async #removeMarked(ids: readonly string[]): Promise<void> {
+    this.marked = undefined
+    this.acts.remove(ids)
+    await this.#focusNext('.gone button')
+  }
+
   async #remove(id: string): Promise<void> {
     this.chosen = undefined
-    this.acts.remove(id)
+    this.acts.remove([id])
     await this.#focusNext('.gone button')
   }
 
   async #restore(id: string): Promise<void> {
-    this.acts.restore()
+    this.acts.restore(id)
     await this.#focusNext(`[data-id="${id}"] .remove`)
   }
 

@@ -26,8 +26,8 @@ export class ConversationStore {
   /** Tells other tabs the ids of conversations that have changed. */
   readonly #channel = typeof indexedDB === 'undefined' ? undefined : new BroadcastChannel(NAME)
 
-  /** The conversation that this page removed last, which can be brought back until it closes. */
-  removed: Conversation | undefined
+  /** The conversations that this page removed last, which can be brought back until it closes. */
+  removed: readonly Conversation[] = []
 
   /** True if the browser refuses storage. Known once it is open. */
   isRefused = false
@@ -87,26 +87,31 @@ export class ConversationStore {
       const known = this.#known.get(conversation.id)
       if (known !== undefined && isSame(known, conversation)) continue
       const { id } = this.#known.has(conversation.id) ? newConversation() : conversation
-      if (id === this.removed?.id) this.removed = undefined
+      this.removed = this.removed.filter((removed) => removed.id !== id)
       await this.#putBack({ ...conversation, id })
     }
   }
 
-  /** `removed` holds it until another one is removed. */
-  async remove(id: string): Promise<void> {
-    this.removed = this.find(id)
-    this.#removed.add(id)
-    this.#known.delete(id)
+  /** `removed` holds them until others are removed. */
+  async remove(ids: readonly string[]): Promise<void> {
+    this.removed = ids.flatMap((id) => this.find(id) ?? [])
+    for (const id of ids) {
+      this.#removed.add(id)
+      this.#known.delete(id)
+    }
     this.#mark()
-    await (await this.#database)?.delete('conversations', id).catch(() => undefined)
-    this.#channel?.postMessage(id)
+    const database = await this.#database
+    for (const id of ids) {
+      await database?.delete('conversations', id).catch(() => undefined)
+      this.#channel?.postMessage(id)
+    }
   }
 
-  /** Stores what was removed last again. */
-  async restore(): Promise<void> {
-    const { removed } = this
-    this.removed = undefined
-    if (removed !== undefined) await this.#putBack(removed)
+  /** Stores one of those that were removed last again. */
+  async restore(id: string): Promise<void> {
+    const restored = this.removed.find((removed) => removed.id === id)
+    this.removed = this.removed.filter((removed) => removed.id !== id)
+    if (restored !== undefined) await this.#putBack(restored)
   }
 
   /**
