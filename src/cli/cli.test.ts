@@ -28,6 +28,28 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
     expect(fit).toMatch(/^decode +about \d\S* tokens\/s$/m)
   })
 
+  test('inspect and models print the same as JSON', async () => {
+    const facts = JSON.parse((await halfbyte('inspect', model, '--context', '128', '--json')).out)
+    expect(facts).toMatchObject({
+      architecture: 'llama',
+      hiddenSize: 64,
+      contextLength: 128,
+      isTied: expect.any(Boolean),
+    })
+    expect(facts.state.contextBytes).toBe(Math.ceil(128 / facts.state.blockTokens) * facts.state.blockBytes)
+    expect(facts.tensors[0]).toMatchObject({ names: ['embed.weight'], stored: ['F32'], encoding: 'f32' })
+    const fit = JSON.parse((await halfbyte('inspect', model, '--fit', '--context', '128', '--json')).out)
+    expect(fit).toMatchObject({ fits: true, contextLength: 128 })
+    const list = JSON.parse((await halfbyte('models', '--json')).out)
+    expect(list[0]).toMatchObject({ isEmbedded: true, about: expect.any(String) })
+    expect(list.at(-1)).toMatchObject({
+      isEmbedded: false,
+      sizeBytes: expect.any(Number),
+      licence: expect.any(String),
+    })
+    expect((await halfbyte('inspect', model, '--plan', '--json')).code).toBe(2)
+  })
+
   test('tokenize reads a file or stdin', async () => {
     await writeFile(path('ab.txt'), 'ab c\n')
     const ids = JSON.parse((await halfbyte('tokenize', model, '--file', path('ab.txt'), '--json')).out)

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { calibrateCommand } from './commands/calibrate.ts'
 import { chatCommand } from './commands/chat.ts'
 import { compareCommand } from './commands/compare.ts'
+import { completionCommand } from './commands/completion.ts'
 import { convertCommand } from './commands/convert.ts'
 import { embedCommand } from './commands/embed.ts'
 import { evalCommand } from './commands/eval.ts'
@@ -23,7 +24,7 @@ const program = new Command('halfbyte')
     `Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name that "halfbyte models" lists, or an embedded model: ${EMBEDDED_NAMES}.`,
   )
   .version(packageVersion(), '--version', 'print the version')
-const commands = [
+const commands: Command[] = [
   generateCommand(),
   chatCommand(),
   serveCommand(),
@@ -40,6 +41,7 @@ const commands = [
   pruneCommand(),
   measureCostsCommand(),
   compareCommand(),
+  completionCommand(() => commands),
 ]
 for (const command of commands) program.addCommand(command)
 for (const command of [program, ...commands]) {

@@ -1,18 +1,14 @@
 // `halfbyte inspect`: describes a model, its tensors and its memory, and prints its plan on request.
-import { Command, InvalidArgumentError } from 'commander'
-import { BLOCK_POSITIONS } from '../../abi/constants.ts'
-import { weightOf } from '../../arch/tensors/names.ts'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { wrongOption } from '../../base/check-options.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { planGraph } from '../../compile/compiled-graph.ts'
 import { NETWORK_WEIGHTS } from '../../compile/lower/policy.ts'
 import { readNetwork } from '../../compile/open-network.ts'
 import { printNetworkPlan } from '../../compile/plan/print.ts'
-import { memoryNeed } from '../../engine/load/memory-need.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import type { GraphDtype } from '../../formats/names/graph-files.ts'
 import type { SamplerOptions } from '../../generate/sampler/sampler-options.ts'
-import { planTotals } from '../../graph/plan/cost.ts'
 import { printPlan } from '../../graph/plan/print.ts'
 import { evaluateDim } from '../../onnx/ir/dims.ts'
 import { CATALOGUE } from '../../store/catalogue.ts'
@@ -32,14 +28,26 @@ import {
 import { flagOf } from '../sampler-flags.ts'
 import { interruptible, visible, visibleLine } from '../terminal/failure.ts'
 import { aligned, bytesText, describeFit } from '../terminal/offer.ts'
+import { type ModelFacts, modelFacts } from './model-facts.ts'
 
 export function modelsCommand(): Command {
   return new Command('models')
     .description(
       'List the embedded models and small open ones that "halfbyte chat NAME" fetches. "halfbyte inspect NAME --fit" says how one would run here.',
     )
-    .action(() => void process.stdout.write(`${list()}\n`))
+    .option('--json', 'print the list as one JSON array')
+    .action(
+      ({ json }: { json?: true }) => void process.stdout.write(`${json ? jsonText(listed()) : list()}\n`),
+    )
 }
+
+const jsonText = (value: unknown): string => JSON.stringify(value, undefined, 2)
+
+/** The same as an array of objects. */
+const listed = () => [
+  ...EMBEDDED.map(({ id, about }) => ({ id, isEmbedded: true, about })),
+  ...CATALOGUE.map((entry) => ({ ...entry, isEmbedded: false })),
+]
 
 function list(): string {
   const embedded = EMBEDDED.map(({ id, about }) => ({ id, lines: ['embedded, nothing to fetch', about] }))
@@ -63,6 +71,7 @@ interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 
   readonly plan?: true
   readonly size?: ReadonlyMap<string, number>
   readonly fit?: true
+  readonly json?: true
   readonly dtype?: GraphDtype
 }
 
@@ -81,17 +90,22 @@ export function inspectCommand(): Command {
       sizeFlag,
     )
     .option('--fit', 'say whether it fits this machine, how fast it would be, and what would fit instead')
+    .addOption(new Option('--json', 'print what is told as one JSON object').conflicts('plan'))
     .action(async (model: string, flags: InspectFlags) => {
-      const page = await interruptible(async (signal) =>
-        flags.fit === true
-          ? describeFit(await probeEngine(model, flags, signal))
-          : flags.plan === true
-            ? planPage(model, flags, signal)
-            : withPrepared(model, flags, signal, async (prepared) => describe(prepared)),
-      )
+      const page = await interruptible((signal) => pageOf(model, flags, signal))
       process.stdout.write(visible(page.endsWith('\n') ? page : `${page}\n`))
     })
   return withContextOption(command)
+}
+
+async function pageOf(model: string, flags: InspectFlags, signal: AbortSignal): Promise<string> {
+  if (flags.plan === true) return planPage(model, flags, signal)
+  if (flags.fit === true) {
+    const report = await probeEngine(model, flags, signal)
+    return flags.json ? jsonText(report) : describeFit(report)
+  }
+  const facts = await withPrepared(model, flags, signal, async (prepared) => modelFacts(prepared))
+  return flags.json ? jsonText(facts) : describe(facts)
 }
 
 /** The plan of a decoder's step, or of a graph of any other kind. */
@@ -147,33 +161,31 @@ function sizeFlag(
 const describePlan = ({ file, plan }: PreparedModel): string =>
   [...(file.history ?? []), ...(file.history ? [''] : []), printPlan(plan)].join('\n')
 
-function describe(prepared: PreparedModel): string {
-  const { file, config, plan, parameters, contextLength, sampling } = prepared
-  const { weightBytes, arenaBytes, blockBytes, slabBytes, decodeBytes } = planTotals(plan)
-  const block = blockBytes.reduce((sum, bytes) => sum + bytes, 0)
-  const state = Math.ceil(contextLength / BLOCK_POSITIONS) * block
-  const blocks = `${bytesText(block)} per ${BLOCK_POSITIONS} tokens, ${bytesText(state)} for ${contextLength}`
-  const parts = [block > 0 ? blocks : '', slabBytes > 0 ? `${bytesText(slabBytes)} however long it is` : '']
-  const rows: [string, string][] = [
-    ['name', file.name],
-    ['format', [file.format, file.quantization].filter(Boolean).join(', ')],
-    ['architecture', config.family],
-    ['parameters', parameters.toLocaleString('en')],
-    [
-      'layers',
-      `${config.layers} of ${config.hiddenSize} wide, ${config.intermediateSize || config.ssm?.innerSize} inside`,
-    ],
-    ...headRows(prepared),
-    ['vocabulary', `${config.vocabSize}${config.tiedEmbeddings ? ', tied' : ''}`],
-    ['trained context', `${config.contextLength} tokens`],
-    ['sampling', samplingText(sampling)],
-    ['weights', bytesText(weightBytes)],
-    ['read per token', bytesText(decodeBytes)],
-    ['activations', bytesText(arenaBytes)],
-    ['state', parts.filter((part) => part !== '').join(', and ')],
-    ['memory', `${bytesText(memoryNeed(prepared).fullBytes)} with a full context`],
+function describe(facts: ModelFacts): string {
+  const { format, quantization, parameters, layers, hiddenSize, intermediateSize, state, sampling } = facts
+  const { blockTokens, blockBytes, contextBytes, fixedBytes } = state
+  const blocks = `${bytesText(blockBytes)} per ${blockTokens} tokens, ${bytesText(contextBytes)} for ${facts.contextLength}`
+  const parts = [
+    blockBytes > 0 ? blocks : '',
+    fixedBytes > 0 ? `${bytesText(fixedBytes)} however long it is` : '',
   ]
-  return [...aligned(rows), '', ...tensorLines(prepared)].join('\n')
+  const rows: [string, string][] = [
+    ['name', facts.name],
+    ['format', [format, quantization].filter(Boolean).join(', ')],
+    ['architecture', facts.architecture],
+    ['parameters', parameters.toLocaleString('en')],
+    ['layers', `${layers} of ${hiddenSize} wide, ${intermediateSize} inside`],
+    ...headRows(facts),
+    ['vocabulary', `${facts.vocabularySize}${facts.isTied ? ', tied' : ''}`],
+    ['trained context', `${facts.trainedContext} tokens`],
+    ['sampling', samplingText(sampling)],
+    ['weights', bytesText(facts.weightBytes)],
+    ['read per token', bytesText(facts.readPerTokenBytes)],
+    ['activations', bytesText(facts.activationBytes)],
+    ['state', parts.filter((part) => part !== '').join(', and ')],
+    ['memory', `${bytesText(facts.memoryBytes)} with a full context`],
+  ]
+  return [...aligned(rows), '', ...tensorLines(facts)].join('\n')
 }
 
 /** The model's own defaults as flags of the command line. */
@@ -182,11 +194,13 @@ function samplingText(sampling: SamplerOptions): string {
   return flags.length > 0 ? `${flags.join(' ')}, as its files recommend` : 'the defaults of the command'
 }
 
-function headRows({ config }: PreparedModel): [string, string][] {
-  const { heads, headDim, kvHeads, ssm, attentionLayers } = config
-  const where = attentionLayers === undefined ? '' : ` in layers ${attentionLayers.join(', ')}`
+function headRows({ attention, recurrence: ssm }: ModelFacts): [string, string][] {
   const rows: [string, string][] = []
-  if (heads > 0) rows.push(['heads', `${heads} of ${headDim}, ${kvHeads} for keys and values${where}`])
+  if (attention !== undefined) {
+    const { heads, headDim, kvHeads, layers } = attention
+    const where = layers === undefined ? '' : ` in layers ${layers.join(', ')}`
+    rows.push(['heads', `${heads} of ${headDim}, ${kvHeads} for keys and values${where}`])
+  }
   if (ssm === undefined) return rows
   const shared =
     ssm.kind === 'mamba2' ? `${ssm.heads} heads in ${ssm.groups} groups` : `steps of rank ${ssm.timeStepRank}`
@@ -197,15 +211,8 @@ function headRows({ config }: PreparedModel): [string, string][] {
   return rows
 }
 
-/** One line for each slot: how it is stored in the file and in memory. */
-function tensorLines({ plan, weights }: PreparedModel): string[] {
-  return plan.slots.map((slot) => {
-    const names = slot.ref.parts.map((part) => part.name).join(' + ')
-    const forms = slot.ref.parts.map(({ name }) => weightOf(weights, name))
-    const stored = [...new Set(forms.map(({ dtype, like }) => like ?? dtype))].join(' + ')
-    const shape = slot.ref.kind === 'vector' ? `[${slot.n}]` : `[${slot.n}, ${slot.ref.k}]`
-    const origins = [...new Set(forms.flatMap(({ origin }) => origin ?? []))].join('; ')
-    const read = origins === '' ? '' : `  (${origins})`
-    return `${visibleLine(names)}  ${shape}  ${stored} -> ${slot.encoding}  ${bytesText(slot.bytes)}${read}`
+const tensorLines = ({ tensors }: ModelFacts): string[] =>
+  tensors.map(({ names, shape, stored, encoding, bytes, origins }) => {
+    const read = origins.length === 0 ? '' : `  (${origins.join('; ')})`
+    return `${visibleLine(names.join(' + '))}  [${shape.join(', ')}]  ${stored.join(' + ')} -> ${encoding}  ${bytesText(bytes)}${read}`
   })
-}
