@@ -49,6 +49,18 @@ test.each([
   expect(error).toMatchObject({ message: expect.stringContaining(text) })
 })
 
+test.each([
+  [tensorOf('f32', [0, 2], new Float32Array(0)), 'its inputs have 3 and 0 numbers along the axis of the sum'],
+  [tensorOf('f32', [1, 2], new Float32Array(2)), 'its inputs have 3 and 1 numbers along the axis of the sum'],
+  [
+    tensorOf('f32', [5, 2], new Float32Array(10)),
+    'its inputs have 3 and 5 numbers along the axis of the sum',
+  ],
+])('a matrix of %j for rows whose width a run chooses is an error', async (matrix, text) => {
+  const error: unknown = await run(graphOf('MatMul', { matrix })).catch((thrown) => thrown)
+  expect(error).toMatchObject({ message: expect.stringContaining(text) })
+})
+
 test('an axis that is named twice is reduced once', async () => {
   const graph = graphOf('ReduceMax', { axes: list([1, -1]) }, { keepdims: { kind: 'int', value: 0 } })
   const wanted = evaluate(graph, new Map([['x', x]]))

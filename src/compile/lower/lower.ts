@@ -64,9 +64,10 @@ const elementwise: Handler = (lowering, node) => {
 }
 
 function treeOf(lowering: Lowering, node: Node, trees: readonly (Tree | undefined)[]): Tree {
-  const [x] = trees
-  if (node.op === 'Clip') return clipped(x!, trees[1], trees[2])
-  if (node.op === 'Cast' || node.op === 'CastLike') return cast(lowering, node, x!)
+  const [x, low, high] = trees
+  if (x === undefined) throw unclaimed(node, 'its first input is left out')
+  if (node.op === 'Clip') return clipped(x, low, high)
+  if (node.op === 'Cast' || node.op === 'CastLike') return cast(lowering, node, x)
   if (
     node.op === 'Dropout' &&
     hasInput(node, 2) &&

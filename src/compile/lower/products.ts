@@ -7,7 +7,7 @@ import { add, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { reshaped, spread, transposed, type View } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import { encodingOf, linear } from './linear.ts'
-import type { Lowering } from './lowering.ts'
+import { checkSpread, type Lowering, misfit } from './lowering.ts'
 
 const padded = ({ offset, dims, strides }: View, front: boolean): View =>
   front
@@ -31,9 +31,14 @@ export function productOf(lowering: Lowering, node: Node, left: Ref, right: Ref)
   const dims = lowering.dims(node, node.outputs[0]!)
   const batch = dims.slice(0, dims.length - (isRow ? 0 : 1) - (isColumn ? 0 : 1))
   const [m, n] = [a.dims.at(-2)!, b.dims.at(-1)!]
+  const extended = (view: View): View => {
+    const to = [...batch, ...view.dims.slice(-2)]
+    checkSpread(node, view.dims, to)
+    return spread(view, to)
+  }
   const made = product(lowering, node, isRow || isColumn ? '' : node.outputs[0]!, {
-    a: { ...left, view: spread(a, [...batch, m, a.dims.at(-1)!]) },
-    b: { ...right, view: spread(b, [...batch, b.dims.at(-2)!, n]) },
+    a: { ...left, view: extended(a) },
+    b: { ...right, view: extended(b) },
     dims: [...batch, m, n],
   })
   return lowering.reshape(node, made, dims)
@@ -47,7 +52,10 @@ interface Sides {
 }
 
 function product(lowering: Lowering, node: Node, name: string, { a, b, dims }: Sides): Ref {
-  if (a.view.dims.at(-1) === 0) throw unclaimed(node, 'it adds up no numbers')
+  const [summed, others] = [a.view.dims.at(-1), b.view.dims.at(-2)]
+  if (summed !== others)
+    throw misfit(node, `its inputs have ${summed} and ${others} numbers along the axis of the sum`)
+  if (summed === 0) throw unclaimed(node, 'it adds up no numbers')
   const byKernel = linearOf(lowering, node, { a, b, dims })
   if (byKernel !== undefined) return byKernel
   const { out, ref } = lowering.room(name, dims)

@@ -38,6 +38,12 @@ export const CORPUS: readonly CorpusEntry[] = [
     g.op('Add', ['x', g.op('Clip', [g.ints([9]), g.float(-4), g.float(4)])]),
   ),
   entry('a product whose first input is left out', [2], (g) => g.op('Mul', ['', 'x'])),
+  entry('limits of a number that is left out', [2], (g) =>
+    g.op('Add', ['x', g.op('Clip', ['', g.float(-4), g.float(4)])]),
+  ),
+  entry('a cast of a number that is left out', [2], (g) =>
+    g.op('Add', ['x', g.op('Cast', [''], { to: TYPE.f32 })]),
+  ),
   entry('a product of two empty values', [1, 4, 3], (g) => {
     const none = g.op('Slice', ['x', g.ints([1]), g.ints([1]), g.ints([0])])
     return g.op('MatMul', [none, g.op('Transpose', [none], { perm: { ints: [0, 2, 1] } })])
