@@ -36,8 +36,8 @@ const stop = (page: Page) => page.getByRole('button', { name: 'Stop', exact: tru
 const field = (page: Page) => page.getByRole('textbox', { name: 'Message' })
 
 /**
- * Clicks Stop 200 ms after the message was sent, as the second click of a double click would, and, once the
- * answer has grown by 50 characters, 900 ms after. It does so in the page, because a busy machine's answer may
+ * Clicks Stop 200 ms after the message was sent, as the second click of a double click would, and, once
+ * the answer has grown by 50 characters, 900 ms after. It does so in the page: a busy machine's answer may
  * be over before a test has seen it grow.
  */
 const clickTwice = (button: Locator) =>

@@ -15,6 +15,7 @@ import { CATALOGUE } from '../../store/catalogue.ts'
 import { probeEngine } from '../command-engine.ts'
 import { openModelFiles } from '../files.ts'
 import { withPrepared } from '../model.ts'
+import { type ModelFacts, modelFacts } from '../model-facts.ts'
 import {
   dtypeOption,
   EMBEDDED,
@@ -28,7 +29,6 @@ import {
 import { flagOf } from '../sampler-flags.ts'
 import { interruptible, visible, visibleLine } from '../terminal/failure.ts'
 import { aligned, bytesText, describeFit } from '../terminal/offer.ts'
-import { type ModelFacts, modelFacts } from './model-facts.ts'
 
 export function modelsCommand(): Command {
   return new Command('models')
