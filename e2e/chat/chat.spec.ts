@@ -14,6 +14,7 @@ import {
   openSettings,
   overflowing,
   ready,
+  say,
   set,
   slowDown,
   unfoldSettings,
@@ -283,7 +284,7 @@ test('one message that does not fit the context is refused in a sentence, and th
   await openChat(page)
   await set(page, { 'Longest answer': '10' })
   const text = 'Tell me more about it. '.repeat(300).trim()
-  await ask(page, text)
+  await say(page, text)
   const notice = page.getByRole('alert')
   await expect(notice).toContainText(`yours has ${text.length.toLocaleString('en')}`)
   await expect(notice, 'this model can have no longer context').not.toContainText('set a longer context')

@@ -11,7 +11,7 @@ import { READERS } from '../cdn.mjs'
 const URL_EXPRESSION = /new URL\(\s*(['"])(\.[^'"]*)\1\s*,\s*import\.meta\.url\s*,?\s*\)/g
 const MARK = '__PACKAGE_ROOT__/'
 const WORKER_START = new RegExp(
-  `startBundled\\(\\s*\\(\\) =>\\s*new Worker\\(\\s*(new URL\\(/\\* @vite-ignore \\*/ '${MARK}[^']*', import\\.meta\\.url\\)), { type: 'module' }\\),?\\s*\\)`,
+  `startWorker\\(\\s*(\\w+),\\s*\\(\\) =>\\s*new Worker\\(\\s*(new URL\\(/\\* @vite-ignore \\*/ '${MARK}[^']*', import\\.meta\\.url\\)), { type: 'module' }\\),?\\s*\\)`,
   'g',
 )
 
@@ -39,7 +39,7 @@ export const packageUrls = ({ alone = false } = {}) => ({
       this.emitFile({ type: 'asset', fileName: `assets/${name}`, source: readFileSync(target) })
       return mark(`assets/${name}`)
     })
-    const output = alone ? marked.replaceAll(WORKER_START, 'startScript($1)') : marked
+    const output = alone ? marked.replaceAll(WORKER_START, 'startWorker($1 ?? $2.href)') : marked
     return output === code ? undefined : { code: output, map: null }
   },
   renderChunk(code, chunk) {

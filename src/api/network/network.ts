@@ -134,7 +134,7 @@ export class Network implements AsyncDisposable {
     const { worker = isSeveral(checked.threads) } = checked
     if (worker) {
       const { startNetworkWorker } = await import('./remote-network.ts')
-      return Network.through(startNetworkWorker(workerAddress(checked)), source, options)
+      return Network.remote(startNetworkWorker(workerAddress(checked)), source, checked)
     }
     const request = networkRequest(source, checked)
     const { loadNetwork } = await import('../../engine/network/load-network.ts')
@@ -151,7 +151,15 @@ export class Network implements AsyncDisposable {
     source: ModelSource,
     options: NetworkOptions = {},
   ): Promise<Network> {
-    const checked = checkedOptions(options)
+    return Network.remote(connection, source, checkedOptions(options))
+  }
+
+  /** @internal */
+  private static async remote(
+    connection: Connection,
+    source: ModelSource,
+    checked: NetworkOptions,
+  ): Promise<Network> {
     try {
       const request = networkRequest(source, checked)
       const { loadRemotely } = await import('./remote-network.ts')

@@ -12,7 +12,14 @@ import {
   type StreamPlace,
   TILE_ROWS,
 } from '../emit/kernel.ts'
-import { isKernelLoop, type Loop, type ProductLoop, type Ref, type Value } from '../loops/program.ts'
+import {
+  isConstant,
+  isKernelLoop,
+  type Loop,
+  type ProductLoop,
+  type Ref,
+  type Value,
+} from '../loops/program.ts'
 import { costOf, type Kind, type Tree } from '../loops/tree.ts'
 import { type View, whole } from '../loops/view.ts'
 import { type Group, overProduct, scopeIn, squeezedView } from './groups.ts'
@@ -293,7 +300,7 @@ const streamOf = ({ kind, index }: StreamDraft, inner: number, isTile: boolean):
 })
 
 function formOf({ args: [a, b] }: ProductLoop, packs: boolean): NonNullable<Kernel['product']> {
-  const isPacked = packs && b.value.given !== undefined && 'constant' in b.value.given
+  const isPacked = packs && isConstant(b.value)
   return {
     isUnit: a.view.strides.at(-1) === 1,
     b: isPacked ? 'packed' : b.view.strides.at(-1) === 1 ? 'rows' : 'any',

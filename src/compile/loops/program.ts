@@ -22,6 +22,10 @@ export interface GivenConstant {
   readonly codes?: Codes | BlockCodes | undefined
 }
 
+/** Whether the value is one of the file's. */
+export const isConstant = (value: Value): value is Value & { readonly given: GivenConstant } =>
+  value.given !== undefined && 'constant' in value.given
+
 /** One number for all, or one for each index of the axis. */
 export interface Codes {
   readonly axis: number

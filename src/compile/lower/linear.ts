@@ -8,6 +8,7 @@ import {
   type Codes,
   codedRowBytes,
   dimsOf,
+  isConstant,
   type MatrixEncoding,
   type Ref,
   refTo,
@@ -23,7 +24,7 @@ const LEAST_ELEMENTS = 4096
 
 /** Undefined where a matrix [k, n] is multiplied in f32. */
 export function encodingOf({ value, view }: Ref, policy: WeightPolicy): MatrixEncoding | undefined {
-  if (policy === 'f32' || value.given === undefined || !('constant' in value.given)) return undefined
+  if (policy === 'f32' || !isConstant(value)) return undefined
   const { codes } = value.given
   if (view.dims.length !== 2 || view.dims[0]! % GROUP !== 0 || countOf(view.dims) < LEAST_ELEMENTS)
     return undefined

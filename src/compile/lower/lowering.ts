@@ -10,6 +10,7 @@ import {
   type Codes,
   dimsOf,
   isAll,
+  isConstant,
   type Loop,
   type Program,
   type Reduction,
@@ -120,7 +121,7 @@ export class Lowering {
     this.#viewNodes++
     // It would read and write each element.
     this.#viewBytes += 8 * countOf(dimsOf(ref))
-    const isCopied = this.#leftOut.has('views') && !isConstant(ref)
+    const isCopied = this.#leftOut.has('views') && !isConstant(ref.value)
     this.name(output, isCopied ? this.copy(node, ref) : ref)
   }
 
@@ -301,8 +302,6 @@ export class Lowering {
     return arg(args.length - 1, ref.value.kind)
   }
 }
-
-const isConstant = ({ value: { given } }: Ref): boolean => given !== undefined && 'constant' in given
 
 const MOST = 2 ** 31 - 1
 

@@ -6,6 +6,7 @@ import { kernelOf } from '../fuse/kernel-of.ts'
 import {
   bytesOf,
   dimsOf,
+  isConstant,
   isKernelLoop,
   type KernelLoop,
   type LinearLoop,
@@ -121,7 +122,7 @@ export const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
 function placesOf(program: Program, steps: readonly Step[], mayShare: boolean) {
   const spans = new Map<Value, { from: number; to: number }>()
   const touch = (value: Value | undefined, at: number): void => {
-    if (value === undefined || (value.given !== undefined && 'constant' in value.given)) return
+    if (value === undefined || isConstant(value)) return
     const span = spans.get(value)
     if (span === undefined) spans.set(value, { from: at, to: at })
     else span.to = Math.max(span.to, at)

@@ -18,7 +18,7 @@ import { createMemory } from '../../runtime/memory/linear-memory.ts'
 import { type EngineExports, instantiateEngine } from '../../runtime/module.ts'
 import { emitKernel, PARAMETERS } from '../emit/emit.ts'
 import type { StreamPlace } from '../emit/kernel.ts'
-import type { Value } from '../loops/program.ts'
+import { isConstant, type Value } from '../loops/program.ts'
 import { aligned } from '../plan/memory.ts'
 import { emitted, type Plan, type Step } from '../plan/plan.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
@@ -290,8 +290,6 @@ export class Machine {
     }
   }
 }
-
-const isConstant = ({ given }: Value): boolean => given !== undefined && 'constant' in given
 
 const wrongIndex = ({ nodes }: Step): HalfbyteError =>
   new HalfbyteError(

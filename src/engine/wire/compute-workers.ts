@@ -1,6 +1,6 @@
 // Lets an engine worker ask its page for compute workers, and ends them.
 import type { ComputeStart, ToEngine, ToPage } from '../browser-host.ts'
-import { addressOf, refusalOf, startBundled, startScript } from './script.ts'
+import { addressOf, refusalOf, startWorker } from './script.ts'
 
 /** The page's part: starts the workers that `engine` asks for. Returns a function that ends all of them. */
 export function attendComputeWorkers(engine: Worker): () => void {
@@ -36,10 +36,8 @@ export function attendComputeWorkers(engine: Worker): () => void {
   }
 }
 
-function newWorker(script: string | undefined): Worker {
-  return script === undefined
-    ? startBundled(
-        () => new Worker(new URL('../../../workers/compute.worker.ts', import.meta.url), { type: 'module' }),
-      )
-    : startScript(new URL(script))
-}
+const newWorker = (script: string | undefined): Worker =>
+  startWorker(
+    script,
+    () => new Worker(new URL('../../../workers/compute.worker.ts', import.meta.url), { type: 'module' }),
+  )

@@ -57,6 +57,16 @@ test('an answer after a long step starts the minute anew', () => {
   expect(deaths).toEqual([])
 })
 
+test('a failure before anyone listens is told to each who listens later', () => {
+  const worker = new RemoteWorker()
+  const connection = workerConnection(worker as unknown as Worker)
+  worker.dispatchEvent(Object.assign(new Event('error'), { message: '' }))
+  const deaths: string[] = []
+  connection.onDeath((why) => deaths.push(`first: ${why}`))
+  connection.onDeath((why) => deaths.push(`second: ${why}`))
+  expect(deaths).toEqual(['first: its script did not load', 'second: its script did not load'])
+})
+
 test('nothing is asked and nothing noticed once the watch is over', () => {
   const { worker, deaths, unwatch } = watched()
   unwatch()

@@ -6,14 +6,16 @@ import { attendComputeWorkers } from './compute-workers.ts'
 import { addressOf, type LifeMessage, refusalOf, takeEngineWorker } from './script.ts'
 import { keepErrorClasses } from './wire-failure.ts'
 
+type DeathListener = (why: string, missing?: { readonly address: string }) => void
+
 /** A connection to an engine service, wherever it runs. */
 export interface Connection {
   readonly endpoint: Endpoint
   /**
-   * Calls `listener` with the reason when the other side has failed or ended, possibly more than once.
-   * `missing`: its script did not load, so it never began.
+   * Calls `listener` with the reason when the other side has failed or ended, possibly more than once, and
+   * at once if that was earlier. `missing`: its script did not load, so it never began.
    */
-  onDeath(listener: (why: string, missing?: { readonly address: string }) => void): void
+  onDeath(listener: DeathListener): void
   /**
    * From now on silence counts as death, until the returned function is called. For long calls: their answer
    * ends the watch.
@@ -63,29 +65,33 @@ export function workerConnection(worker: Worker): Connection {
   const closed = new AbortController()
   let hasBegun = false
   const endComputeWorkers = attendComputeWorkers(worker)
-  const deaths: ((why: string) => void)[] = []
+  const listeners: DeathListener[] = []
+  let death: Parameters<DeathListener> | undefined
+  const die = (...how: Parameters<DeathListener>) => {
+    death ??= how
+    for (const listener of listeners) listener(...how)
+  }
+  const missing = () => die('its script did not load', { address: addressOf(worker) })
+  // From the start, because a browser tells a failure once, which may be before anyone asks for it.
+  worker.addEventListener('error', ({ message }) =>
+    // A browser says nothing more of a script that it could not fetch.
+    message || hasBegun ? die(message || 'it failed') : missing(),
+  )
+  worker.addEventListener('messageerror', () => die(UNREAD))
+  worker.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
+    hasBegun = true
+    if (data?.type === 'unread') die(UNREAD)
+    if (data?.type === 'missing') missing()
+  })
+  watchLife(worker, closed.signal, () => die('it ended'))
   return {
     endpoint: worker,
     onDeath(listener) {
-      deaths.push(listener)
-      const missing = () => listener('its script did not load', { address: addressOf(worker) })
-      // A browser says nothing more of a script that it could not fetch.
-      worker.addEventListener('error', ({ message }) =>
-        message || hasBegun ? listener(message || 'it failed') : missing(),
-      )
-      worker.addEventListener('messageerror', () => listener(UNREAD))
-      worker.addEventListener('message', ({ data }: MessageEvent<LifeMessage | undefined>) => {
-        hasBegun = true
-        if (data?.type === 'unread') listener(UNREAD)
-        if (data?.type === 'missing') missing()
-      })
-      watchLife(worker, closed.signal, () => listener('it ended'))
+      listeners.push(listener)
+      if (death !== undefined) listener(...death)
     },
     watch: () =>
-      watchSilence(worker, () => {
-        for (const listener of deaths)
-          listener(`it has said nothing for ${(PING_MS * SILENT_PINGS) / 1000} s`)
-      }),
+      watchSilence(worker, () => die(`it has said nothing for ${(PING_MS * SILENT_PINGS) / 1000} s`)),
     close() {
       closed.abort()
       worker.terminate()

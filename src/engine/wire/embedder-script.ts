@@ -1,14 +1,12 @@
 // Starts the worker of an embedder.
 import { type Connection, startedConnection } from './connection.ts'
-import { startBundled, startScript } from './script.ts'
+import { startWorker } from './script.ts'
 
 /** Starts it from the script at `address` if it is given. Throws what `startedConnection` throws. */
 export const startEmbedderWorker = (address?: string): Connection =>
   startedConnection(() =>
-    address === undefined
-      ? startBundled(
-          () =>
-            new Worker(new URL('../../../workers/embedder.worker.ts', import.meta.url), { type: 'module' }),
-        )
-      : startScript(new URL(address)),
+    startWorker(
+      address,
+      () => new Worker(new URL('../../../workers/embedder.worker.ts', import.meta.url), { type: 'module' }),
+    ),
   )

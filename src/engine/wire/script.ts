@@ -30,18 +30,21 @@ export function takeEngineWorker(script?: string): Worker {
 }
 
 const start = (script: string | undefined): Worker =>
-  script === undefined
-    ? startBundled(
-        () => new Worker(new URL('../../../workers/engine.worker.ts', import.meta.url), { type: 'module' }),
-      )
-    : startScript(new URL(script))
+  startWorker(
+    script,
+    () => new Worker(new URL('../../../workers/engine.worker.ts', import.meta.url), { type: 'module' }),
+  )
+
+/** Starts the worker at the address `script`; without one, the worker that `bundled` constructs. */
+export const startWorker = (script: string | undefined, bundled: () => Worker): Worker =>
+  script === undefined ? startBundled(bundled) : startScript(new URL(script))
 
 /**
  * Starts the worker that `start` constructs at an address of its bundler, as `startScript` does. Bundlers
  * find only `new Worker(new URL(...))`, and a browser does not tell the address of a script that did not
  * load. So `start` is called while `Worker` is another constructor, which takes the address.
  */
-export function startBundled(start: () => Worker): Worker {
+function startBundled(start: () => Worker): Worker {
   const { Worker } = globalThis
   function Bundled(address: string | URL, options?: WorkerOptions) {
     globalThis.Worker = Worker
@@ -71,7 +74,7 @@ export type LifeMessage =
   | { readonly type: 'missing' }
 
 /** Browsers refuse worker scripts of another origin, but accept a script of this origin that imports one. */
-export function startScript(address: URL, options: WorkerOptions = { type: 'module' }): Worker {
+function startScript(address: URL, options: WorkerOptions = { type: 'module' }): Worker {
   // A sandboxed frame has an origin of its own, which only `origin` says.
   const { origin } = globalThis
   const { href } = address
