@@ -1,7 +1,9 @@
 // Converts f16 bit patterns to numbers, exactly, and numbers to patterns, rounded to nearest even.
 
 const ROUNDER = 2 ** 52
-const bits = new DataView(new ArrayBuffer(8))
+const double = new Float64Array(1)
+/** Its low and its high half. */
+const words = new Uint32Array(double.buffer)
 let table: Float32Array | undefined
 
 /** The value of each of the 65536 bit patterns. Made at first use. */
@@ -25,18 +27,19 @@ export function halfToFloat(pattern: number): number {
 
 /** Rounds to nearest even; magnitudes of 65520 and above become infinity. */
 export function floatToHalf(value: number): number {
-  const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0
-  const magnitude = Math.abs(value)
+  double[0] = value
+  const sign = (words[1]! >>> 16) & 0x8000
+  // What the low half holds only decides between two neighbours, for which one bit is enough.
+  const bits = (words[1]! & 0x7fffffff) | (words[0] === 0 ? 0 : 1)
+  // From 2^-14, the least normal f16, to below 65520, which becomes infinity. A mantissa that rounds up
+  // carries into the exponent, which is correct.
+  if (bits >= 0x3f100000 && bits < 0x40effe00)
+    return sign | (((bits + 0x1ff + ((bits >>> 10) & 1)) >>> 10) - (1008 << 10))
   if (Number.isNaN(value)) return 0x7e00
-  if (magnitude >= 65520) return sign | 0x7c00
-  if (magnitude < 2 ** -14) return sign | roundToEven(magnitude * 2 ** 24)
-  bits.setFloat64(0, magnitude)
-  const exponent = (bits.getUint16(0) >>> 4) - 1023
-  // A mantissa that rounds up to 2048 carries into the exponent, which is correct.
-  return sign | (((exponent + 15) << 10) + roundToEven(magnitude * 2 ** (10 - exponent)) - 1024)
+  return bits < 0x3f100000 ? sign | roundToEven(Math.abs(value) * 2 ** 24) : sign | 0x7c00
 }
 
-/** The same for many numbers that are already f32, about five times as fast. */
+/** The same for many numbers that are already f32, about twice as fast. */
 export function floatsToHalves(values: Float32Array): Uint16Array {
   const patterns = new Uint32Array(values.buffer, values.byteOffset, values.length)
   const halves = new Uint16Array(values.length)

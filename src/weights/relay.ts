@@ -1,4 +1,5 @@
-// Rearranges stored Q4_0, Q4_1 and Q8_0 rows into panels. Codes and scales do not change.
+// Rearranges stored Q4_0, Q4_1, Q4_K, Q5_0 and Q8_0 rows into panels. Codes do not change. Nor do
+// scales, except that those of Q4_K, which are products, are rounded to f16.
 //
 // A block of a panel, in 32-bit words (wasm/core/abi.h):   scales 4 | minimums 4 (w4m only) | vectors
 //   w4: 8 vectors of 4 words, word r of vector j = inputs 4j..4j+3 of row r (low nibbles), row r + 4 (high)
@@ -7,6 +8,7 @@
 // high half.
 
 import { halfTable } from '../base/half.ts'
+import { minimumOf, scaleOf } from '../formats/coded-group.ts'
 import type { StoredRows } from '../formats/dtypes.ts'
 import { shiftedFloat, shiftedHalf } from './quantize-weights.ts'
 
@@ -104,6 +106,79 @@ export function relayQ4_0AsW8(rows: StoredRows, count: number, k: number, out: U
           const codes = u16[from + 2 * q]! | (u16[from + 2 * q + 1]! << 16)
           out[block + 4 + 8 * q + r] = (codes & LOW) + 0x78787878
           out[block + 36 + 8 * q + r] = ((codes >>> 4) & LOW) + 0x78787878
+        }
+      }
+    }
+  }
+}
+
+/**
+ * Q4_K -> w4m_g32. Blocks of 144 bytes: f16 d | f16 dmin | 12 bytes of scales | 128 bytes of codes; 8
+ * groups.
+ */
+export function relayQ4_K(rows: StoredRows, count: number, k: number, out: Uint32Array): void {
+  const { u8, u16 } = rows
+  const half = halfTable()
+  const blocks = k / 256
+  const scale = (at: number, group: number) => shiftedFloat(half[u16[at / 2]!]! * scaleOf(u8, at + 4, group))
+  const minimum = (at: number, group: number) =>
+    shiftedFloat(-half[u16[at / 2 + 1]!]! * minimumOf(u8, at + 4, group))
+  let block = 0
+  for (let n = 0; n < count; n += 8) {
+    for (let g = 0; g < 8 * blocks; g++, block += 40) {
+      const group = g & 7
+      for (let r = 0; r < 4; r++) {
+        const a = ((n + r) * blocks + (g >>> 3)) * 144
+        const b = a + 4 * blocks * 144
+        out[block + r] = scale(a, group) | (scale(b, group) << 16)
+        out[block + 4 + r] = minimum(a, group) | (minimum(b, group) << 16)
+        const codes = 8 + 16 * (group >>> 1)
+        layHalfBytes(u16, a / 2 + codes, b / 2 + codes, 4 * (group & 1), out, block + 8 + r)
+      }
+    }
+  }
+}
+
+/** Moves the low or, at a shift of 4, the high nibbles of 32 bytes at `a` and `b`, as `layNibbles` does. */
+function layHalfBytes(
+  u16: Uint16Array,
+  a: number,
+  b: number,
+  shift: number,
+  out: Uint32Array,
+  at: number,
+): void {
+  for (let j = 0; j < 8; j++) {
+    const low = (u16[a + 2 * j]! | (u16[a + 2 * j + 1]! << 16)) >>> shift
+    const high = (u16[b + 2 * j]! | (u16[b + 2 * j + 1]! << 16)) >>> shift
+    out[at + 4 * j] = (low & LOW) | ((high & LOW) << 4)
+  }
+}
+
+/** Bit i of the index as bit 4 of byte i. */
+const FIFTH_BITS = Uint32Array.from({ length: 16 }, (_, bits) =>
+  [0, 1, 2, 3].reduce((word, i) => word + ((bits >>> i) & 1) * 2 ** (8 * i + 4), 0),
+)
+
+/**
+ * Q5_0 -> w8_g32: the code - 16 under the same scale. Blocks: f16 scale | 32 fifth bits | nibbles as in
+ * Q4_0.
+ */
+export function relayQ5_0(rows: StoredRows, count: number, k: number, out: Uint32Array): void {
+  const groups = k / 32
+  const { u16 } = rows
+  let block = 0
+  for (let n = 0; n < count; n += 8) {
+    for (let g = 0; g < groups; g++, block += 68) {
+      layScales8(u16, (n * groups + g) * 11, groups * 11, out, block)
+      for (let r = 0; r < 8; r++) {
+        const from = ((n + r) * groups + g) * 11 + 1
+        for (let q = 0; q < 4; q++) {
+          const codes = u16[from + 2 + 2 * q]! | (u16[from + 3 + 2 * q]! << 16)
+          const low = FIFTH_BITS[(u16[from]! >>> (4 * q)) & 15]!
+          const high = FIFTH_BITS[(u16[from + 1]! >>> (4 * q)) & 15]!
+          out[block + 4 + 8 * q + r] = ((codes & LOW) | low) + 0x70707070
+          out[block + 36 + 8 * q + r] = (((codes >>> 4) & LOW) | high) + 0x70707070
         }
       }
     }

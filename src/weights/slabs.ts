@@ -21,7 +21,7 @@ import { shown } from '../formats/malformed.ts'
 import type { DType, TensorInfo, ValueChange } from '../formats/tensors.ts'
 import { keepsCodes, packCoded, packFloats, packHalves, packQuantized } from './pack/pack-panels.ts'
 import { checkMatrix, type StreamOptions, type StreamPart } from './part.ts'
-import { relayQ4_0, relayQ4_0AsW8, relayQ4_1, relayQ8_0 } from './relay.ts'
+import { relayQ4_0, relayQ4_0AsW8, relayQ4_1, relayQ4_K, relayQ5_0, relayQ8_0 } from './relay.ts'
 import { densePanels, stripRuns } from './sparse/matrix.ts'
 import { unpackPanels } from './unpack.ts'
 
@@ -85,6 +85,8 @@ function packPanels(
   else if (encoding === 'w4_g32' && dtype === 'Q4_0') relayQ4_0(rows, count, k, words, false)
   else if (encoding === 'w4m_g32' && dtype === 'Q4_0') relayQ4_0(rows, count, k, words, true)
   else if (encoding === 'w4m_g32' && dtype === 'Q4_1') relayQ4_1(rows, count, k, words)
+  else if (encoding === 'w4m_g32' && dtype === 'Q4_K') relayQ4_K(rows, count, k, words)
+  else if (encoding === 'w8_g32' && dtype === 'Q5_0') relayQ5_0(rows, count, k, words)
   else if (keepsCodes(dtype, encoding)) packCoded(rows, dtype, encoding, count, k, words)
   else if (encoding === 'w8_g32' || encoding === 'w4_g32' || encoding === 'w4_channel')
     packQuantized(rows, count, k, encoding, words)

@@ -1,6 +1,13 @@
 // Reads 32 elements of a stored row as codes and scales, without rounding, by ggml's definitions.
 import { halfTable } from '../../base/half.ts'
-import type { CodedGroup, Coding, GroupReader, RowViews } from '../coded-group.ts'
+import {
+  type CodedGroup,
+  type Coding,
+  type GroupReader,
+  minimumOf,
+  type RowViews,
+  scaleOf,
+} from '../coded-group.ts'
 import type { CodedDType, DType } from '../tensors.ts'
 import { readIQ1M, readIQ1S, readIQ2S, readIQ2XS, readIQ2XXS, readIQ3S, readIQ3XXS } from './iq-quants.ts'
 
@@ -71,14 +78,8 @@ function readNibbles(u8: Uint8Array, at: number, group: number, codes: Int16Arra
 
 function readScales(u8: Uint8Array, u16: Uint16Array, at: number, j: number, out: CodedGroup): void {
   const half = halfTable()
-  const from = at + 4
-  const isFirst = j < 4
-  const a = u8[from + j]!
-  const b = u8[from + j + 4]!
-  const scale = isFirst ? a & 63 : (b & 15) | ((u8[from + j - 4]! >>> 6) << 4)
-  const minimum = isFirst ? b & 63 : (b >>> 4) | ((a >>> 6) << 4)
-  out.scales.fill(half[u16[at / 2]!]! * scale)
-  out.minimums.fill(-half[u16[at / 2 + 1]!]! * minimum)
+  out.scales.fill(half[u16[at / 2]!]! * scaleOf(u8, at + 4, j))
+  out.minimums.fill(-half[u16[at / 2 + 1]!]! * minimumOf(u8, at + 4, j))
 }
 
 function readQ6K({ u8, i8, u16 }: RowViews, index: number, { codes, scales }: CodedGroup): void {

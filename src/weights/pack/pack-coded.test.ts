@@ -10,6 +10,7 @@ import { CODED_DTYPES, randomBlocks } from '../../formats/testing/random-blocks.
 import { chooseEncoding } from '../choose-encoding.ts'
 import { packRows } from '../slabs.ts'
 import { unpackPanels } from '../unpack.ts'
+import { packCoded } from './pack-panels.ts'
 
 const K = 512
 const ROWS = 11
@@ -61,6 +62,19 @@ describe.each(CODED_DTYPES)('%s', (dtype) => {
       /Q4_K|IQ3_S|IQ1_S/.test(dtype) ? 'w4m_g32' : /TQ|Q1_0|Q2_0/.test(dtype) ? 'w4_g32' : 'w8_g32',
     )
   })
+})
+
+test.each([
+  ['Q4_K', 'w4m_g32'],
+  ['Q5_0', 'w8_g32'],
+] as const)('%s is moved by words as it is by codes', (dtype, encoding) => {
+  const source = randomBlocks(dtype, (32 * K) / BLOCKS[dtype].elements, 6)
+  const target = new Uint8Array(matrixBytes(encoding, 32, K))
+  const coding = codingOf(dtype)
+  packRows({ dtype, coding, encoding, k: K, rows: 32, source, target })
+  const byCodes = new Uint32Array(target.length / 4)
+  packCoded(storedRows(dtype, source, coding), dtype, encoding, 32, K, byCodes)
+  expect(target).toEqual(new Uint8Array(byCodes.buffer))
 })
 
 test.each([
