@@ -14,6 +14,7 @@ import { pruneCommand } from './commands/prune.ts'
 import { quantizeCommand } from './commands/quantize.ts'
 import { runCommand } from './commands/run.ts'
 import { tokenizeCommand } from './commands/tokenize.ts'
+import { trimCommand } from './compress/trim.ts'
 import { EMBEDDED_NAMES, packageVersion } from './options.ts'
 import { serveCommand } from './serve/serve.ts'
 import { completionCommand } from './terminal/completion.ts'
@@ -39,6 +40,7 @@ const commands: Command[] = [
   calibrateCommand(),
   quantizeCommand(),
   pruneCommand(),
+  trimCommand(),
   measureCostsCommand(),
   compareCommand(),
   completionCommand(() => commands),

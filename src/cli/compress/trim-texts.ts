@@ -1,0 +1,129 @@
+// The texts of `trim`: in, files; out, counts of their tokens, held-out pieces, and the proof that a trimmed
+// tokenizer reads and writes them.
+import { piecesOf } from '../../base/bytes.ts'
+import type { PreparedModel } from '../../engine/load/prepare.ts'
+import { commonPlaces, type TwiceEncoded } from '../../evaluate/divergence-across.ts'
+import { roundTrip } from '../../shrink/vocabulary/trim-model.ts'
+import { encodeChat } from '../../text/chat/chat-template.ts'
+import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
+import { overwrite } from '../terminal/output.ts'
+import { calibrationTexts } from './calibration-file.ts'
+
+/** A piece of a text, or a conversation. */
+export interface HeldText {
+  readonly form: 'text' | 'chat'
+  readonly text: string
+}
+
+/** UTF-16 units of a piece, about 500 tokens of English. */
+const PIECE = 2048
+/** Of so many pieces of a file, the last is held out, until there are enough. */
+const HELD_OF = 8
+
+/** Plain text is cut at the ends of lines or words where there are any. */
+async function* piecesOfFile(file: string, tokenizer: Tokenizer): AsyncGenerator<HeldText> {
+  for await (const { form, text } of calibrationTexts(file, tokenizer)) {
+    if (form === 'chat') {
+      yield { form, text }
+      continue
+    }
+    let rest = ''
+    for await (const piece of piecesOf(text)) {
+      rest += piece
+      while (rest.length >= 2 * PIECE) {
+        const cut = placeToCut(rest)
+        yield { form, text: rest.slice(0, cut) }
+        rest = rest.slice(cut)
+      }
+    }
+    if (rest !== '') yield { form, text: rest }
+  }
+}
+
+function placeToCut(text: string): number {
+  const line = text.lastIndexOf('\n', PIECE)
+  if (line > 0) return line + 1
+  const word = text.lastIndexOf(' ', PIECE)
+  if (word > 0) return word
+  // Two units may be one character.
+  return PIECE - (/[\ud800-\udbff]/.test(text.charAt(PIECE - 1)) ? 1 : 0)
+}
+
+const idsOf = ({ form, text }: HeldText, tokenizer: Tokenizer): number[] =>
+  form === 'chat'
+    ? encodeChat(tokenizer, text)
+    : tokenizer.encode(text, { addSpecial: true, parseSpecial: true })
+
+/** How often the pieces that are not held out have each token. Throws what reading them throws. */
+export async function countTokens(
+  files: readonly string[],
+  tokenizer: Tokenizer,
+  heldOut: number,
+  signal: AbortSignal,
+): Promise<{ readonly counts: ReadonlyMap<number, number>; readonly held: readonly HeldText[] }> {
+  const counts = new Map<number, number>()
+  const held: HeldText[] = []
+  let total = 0
+  for (const [index, file] of files.entries()) {
+    const due = Math.round(((index + 1) * heldOut) / files.length)
+    let number = 0
+    for await (const piece of piecesOfFile(file, tokenizer)) {
+      signal.throwIfAborted()
+      const ids = idsOf(piece, tokenizer)
+      if (++number % HELD_OF === 0 && held.length < due && ids.length > 1) {
+        held.push(piece)
+        continue
+      }
+      for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1)
+      total += ids.length
+      overwrite(`counting tokens: ${total}`)
+    }
+  }
+  return { counts, held }
+}
+
+/** Every script and many kinds of characters, most of which a text in one language does not have. */
+const SAMPLES = [
+  ...Array.from({ length: 0x30 }, (_, row) =>
+    Array.from({ length: 64 }, (_, column) => String.fromCodePoint(0x20 + row * 997 + column * 13)).join(''),
+  ),
+  Array.from({ length: 0x250 - 0x20 }, (_, at) => String.fromCodePoint(0x20 + at)).join(''),
+  '\t\r\n  \n\n\n   \u00a0\u3000\u200b\u200d\ufeff end',
+  '👩‍👩‍👧‍👦🏳️‍🌈 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 漢字かな交じり文 한국어 العربية עברית हिन्दी ไทย Ελληνικά Русский',
+  'x = {"a": [1, 2.5e-10, null]}; // 12345678901234567890\n\tif (a <= b && !c) { return -d; }',
+]
+
+/** Reads all files again. Throws `internal` where a text changes. */
+export async function provenTexts(
+  files: readonly string[],
+  tokenizer: Tokenizer,
+  trimmed: PreparedModel,
+  kept: readonly number[],
+  signal: AbortSignal,
+): Promise<{ readonly texts: number; readonly samePieces: number }> {
+  const { after, proof } = roundTrip(tokenizer, trimmed, kept)
+  const check = (text: HeldText) => {
+    signal.throwIfAborted()
+    proof.check(idsOf(text, tokenizer), idsOf(text, after))
+    overwrite(`reading and writing texts: ${proof.texts}`)
+  }
+  for (const text of SAMPLES) check({ form: 'text', text })
+  for (const file of files) for await (const text of piecesOfFile(file, tokenizer)) check(text)
+  return { texts: proof.texts, samePieces: proof.samePieces }
+}
+
+/** Both cover the same text: of a longer one, the start up to a place where a token begins in both. */
+export function twiceEncoded(
+  text: HeldText,
+  before: Tokenizer,
+  after: Tokenizer,
+  most: number,
+): TwiceEncoded {
+  const [own, other] = [idsOf(text, before), idsOf(text, after)]
+  const bytes = (tokenizer: Tokenizer, ids: readonly number[]) => ids.map((id) => tokenizer.tokenBytes(id))
+  const places = commonPlaces(bytes(before, own), bytes(after, other)).filter(
+    ([i, j]) => i < most && j < most,
+  )
+  const [i, j] = places.at(-1) ?? [own.length - 1, other.length - 1]
+  return { before: own.slice(0, i + 1), after: other.slice(0, j + 1), places: places.slice(0, -1) }
+}

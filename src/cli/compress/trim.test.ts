@@ -1,0 +1,102 @@
+// halfbyte trim. In: the real program on the embedded model, and on real ones where they are there. Out:
+// packs that say what the original says, and what mistakes are answered with.
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { halfbyte, path } from '../testing/program.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
+const text = path('stories.txt')
+const other = path('other.jsonl')
+const PARTS = [
+  'Once upon a time there was a little girl named Lily. She had a red ball and a small dog.\n',
+  'One day the dog ran into the big garden, and Lily could not find him. "Where are you?" she said.\n',
+  'Then she saw him under a tree. They were both very happy, and they played until the sun went down.\n',
+]
+
+const START = 'Once upon a time'
+const GREEDY = ['--prompt', START, '--raw', '--temperature', '0', '--max-tokens', '24'] as const
+const said = async (model: string) => (await halfbyte('generate', model, ...GREEDY)).out
+let original: string
+
+beforeAll(async () => {
+  original = await said('embedded')
+  await writeFile(text, [...PARTS, `${START}${original}\n`].join('').repeat(100))
+  await writeFile(
+    other,
+    '{"messages": [{"role": "user", "content": "Quetzalcoatl?"}]}\n{"text": "Xylophone"}\n',
+  )
+})
+
+describe('trim', () => {
+  test('a text of kept tokens has the same predictions, and the same text is generated', async () => {
+    const output = path('trimmed.hbm')
+    const { code, out, err } = await halfbyte('trim', 'embedded', output, '--keep-text', text, '--json')
+    expect([code, err]).toEqual([0, ''])
+    const { bytes, tokens, table, texts, quality } = JSON.parse(out)
+    expect(bytes).toBe((await readFile(output)).length)
+    expect(tokens.after).toBe(tokens.fixed + tokens.counted + tokens.merged)
+    expect(tokens.after).toBeLessThan(tokens.before / 4)
+    expect(table.after / table.before).toBeCloseTo(tokens.after / tokens.before, 2)
+    expect(texts.samePieces).toBeGreaterThan(10)
+    // What the original gave to tokens that are gone is shared out among the others.
+    expect(quality.kl.value).toBeLessThan(1e-5)
+    expect(quality.change.value).toBeLessThan(0)
+    expect(quality.tokensAfter).toBe(quality.tokens)
+    expect(await said(output)).toBe(original)
+    expect(original).toMatch(/Lily/)
+  }, 120_000)
+
+  test('fewer tokens and other codes lose more, which is told; all texts are counted', async () => {
+    const output = path('small.hbm')
+    const flags = ['--keep-text', text, '--keep-text', other, '--keep', '40', '--table', 'w4'] as const
+    const { code, out } = await halfbyte('trim', 'embedded', output, ...flags)
+    expect(code).toBe(0)
+    expect(out).toMatch(
+      /^\d+ of 6144 tokens: \d+ bytes, special .*, 40 more of the text, \d+ to merge them of$/m,
+    )
+    expect(out).toMatch(
+      /^on \d+ held-out tokens: perplexity .*\(\+[\d.]+ %, .*divergence [\d.]*[1-9]\d* nats/m,
+    )
+    expect((await halfbyte('inspect', output)).out).toMatch(/^embed\.weight .*Q4_0 -> w4_g32/m)
+    const again = await halfbyte('trim', 'embedded', output, ...flags)
+    expect(again).toMatchObject({ code: 1, err: expect.stringContaining('--force to replace it') })
+    const all = ['--keep-text', text, '--keep-text', other, '--force', '--json', '--held-out', '0'] as const
+    const both = JSON.parse((await halfbyte('trim', 'embedded', output, ...all)).out)
+    const one = JSON.parse(
+      (await halfbyte('trim', 'embedded', output, ...all.slice(0, 2), ...all.slice(4))).out,
+    )
+    expect(both.tokens.counted).toBeGreaterThan(one.tokens.counted)
+    expect(both).not.toHaveProperty('quality')
+  }, 120_000)
+
+  test.each([
+    [[], 2, /required option '--keep-text <file>'/],
+    [['--keep-text', path('none.txt')], 1, /none\.txt cannot be read: .*check the path/],
+  ])('%j ends with %i and a line that says why', async (flags, code, message) => {
+    const ended = await halfbyte('trim', 'embedded', path('wrong.hbm'), ...flags)
+    expect(ended).toMatchObject({ code, err: expect.stringMatching(message) })
+    expect(existsSync(path('wrong.hbm'))).toBe(false)
+  })
+})
+
+const REAL: readonly (readonly [name: string, file: string, most: number])[] = [
+  ['stories260k', join(ROOT, '../shared/fixtures/stories260k/stories260K-f32.gguf'), 512],
+  ['SmolLM2', join(ROOT, 'build/models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf'), 1500],
+]
+describe.each(REAL)('%s', (_, file, most) => {
+  test.skipIf(!existsSync(file))(
+    'keeps its predictions with the tokens of a text',
+    async () => {
+      const flags = ['--keep-text', text, '--held-out', '1', '--json'] as const
+      const { code, out } = await halfbyte('trim', file, path('real.hbm'), ...flags, '--force')
+      expect(code).toBe(0)
+      const { tokens, quality } = JSON.parse(out)
+      expect(tokens.after).toBeLessThan(most)
+      expect(quality.kl.value).toBeLessThan(1e-5)
+      expect(quality.change.value).toBeLessThanOrEqual(0)
+    },
+    180_000,
+  )
+})
