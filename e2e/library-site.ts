@@ -18,6 +18,8 @@ export interface LibrarySite {
   under(policy: string): Promise<string>
   /** Serves a file to both pages. Returns its address relative to them. */
   add(file: File): Promise<string>
+  /** Serves files by their paths in a folder. Returns the folder's address, which ends with a slash. */
+  addFolder(files: ReadonlyMap<string, File>): Promise<string>
 }
 
 interface SiteFile {
@@ -31,6 +33,12 @@ export const test = base.extend<object, { site: LibrarySite }>({
       const folder = await builtOnce()
       const files = new Map<string, SiteFile>()
       const servers = [await serve(folder, ISOLATION, files), await serve(folder, {}, files)]
+      const add = async (own: ReadonlyMap<string, File>) => {
+        const name = `models/${files.size}/`
+        for (const [path, file] of own)
+          files.set(`/${name}${path}`, { type: file.type, bytes: new Uint8Array(await file.arrayBuffer()) })
+        return name
+      }
       const [isolated, plain] = servers.map(({ address }) => address) as [string, string]
       await use({
         isolated,
@@ -42,10 +50,9 @@ export const test = base.extend<object, { site: LibrarySite }>({
           return server.address
         },
         async add(file) {
-          const name = `models/${files.size}/${file.name}`
-          files.set(`/${name}`, { type: file.type, bytes: new Uint8Array(await file.arrayBuffer()) })
-          return name
+          return `${await add(new Map([[file.name, file]]))}${file.name}`
         },
+        addFolder: add,
       })
       await Promise.all(servers.map((server) => server.close()))
     },

@@ -1,4 +1,6 @@
-// A page that uses the library. The public API, networks, engines for all tabs and faulty workers, for tests.
+// A page that uses the library. In: the public API, networks, encoders, engines for all tabs and faulty
+// workers. Out: globals for tests.
+import { Embedder } from '../../src/api/embedder/embedder.ts'
 import { Network } from '../../src/api/network/network.ts'
 import { loadForTabs } from '../../src/api/tabs/shared-engine.ts'
 import * as library from '../../src/index.ts'
@@ -30,7 +32,14 @@ declare global {
   var halfbyte: typeof library
   var forTabs: typeof loadForTabs
   var networks: typeof Network
+  var embedders: typeof Embedder
   var workers: Readonly<Record<keyof typeof scripts, string>>
 }
 
-Object.assign(globalThis, { halfbyte: library, forTabs: loadForTabs, networks: Network, workers: scripts })
+Object.assign(globalThis, {
+  halfbyte: library,
+  forTabs: loadForTabs,
+  networks: Network,
+  embedders: Embedder,
+  workers: scripts,
+})

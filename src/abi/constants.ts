@@ -12,6 +12,8 @@ export const ABI = {
   PANEL: 8,
   /** A stored f16 scale is 2^SCALE_EXPONENT times the scale in the file. */
   SCALE_EXPONENT: 8,
+  /** A token's word holds its id in this many bits and its kind above them. */
+  ID_BITS: 24,
   /** Block tables of one sequence. */
   MAX_STATE_GROUPS: 4,
   MAX_ROPES: 4,
@@ -28,6 +30,9 @@ export const ROWS = { tokens: 0, logits: 1, routed: 2 } as const
 
 /** The activation function of a gate: `enum activation`. */
 export const ACTIVATION = { silu: 0, gelu: 1, none: 2, gelu_exact: 3 } as const
+
+/** What selects a row of a table: `enum selector`. */
+export const SELECTOR = { id: 0, position: 1, kind: 2 } as const
 
 /** Where the two numbers of a rotated pair are in a head: `enum pairing`. */
 export const PAIRING = { halves: 0, interleaved: 1 } as const

@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. It rises with every
  * change of wasm/core/abi.h. The build of the kernels reads this line.
  */
-export const ABI_VERSION = 14
+export const ABI_VERSION = 15
 
 /** One record, as the cost functions below read it. */
 export interface OpReader {
@@ -126,7 +126,7 @@ const KV_HEADS = ['kv_heads', 'head_dim'] as const
 export const OPS = {
   embed: {
     code: 0,
-    fields: ['table', 'encoding', 'vocab', 'n', 'y', 'y_stride', 'scale', 'first', 'whole', 'by_position'],
+    fields: ['table', 'encoding', 'vocab', 'n', 'y', 'y_stride', 'scale', 'first', 'whole', 'by'],
     reads: {},
     writes: { y: ['n'] },
     work: perElement(1, 'n'),

@@ -9,10 +9,10 @@ const ONE_LAYER = 0
 
 /**
  * The graph of BERT: embeddings of tokens and positions, layer norms after each block, biases everywhere. Its
- * output is the hidden states of the wanted rows, after the last norm. `positions.weight` contains the
- * embedding of the first kind of token.
+ * output is the hidden states of the wanted rows, after the last norm. `kinds`: how many kinds of tokens have
+ * an embedding of their own; without it, `positions.weight` contains that of the first kind.
  */
-export function encoder(config: ModelConfig): Graph {
+export function encoder(config: ModelConfig, kinds?: number): Graph {
   const { hiddenSize, vocabSize, contextLength, heads, headDim, intermediateSize, normEpsilon } = config
   const { activation = 'gelu_exact' } = config
   const b = graphBuilder()
@@ -33,7 +33,12 @@ export function encoder(config: ModelConfig): Graph {
     )
   const words = b.embed('embed', matrix(hiddenSize, { 'embed.weight': vocabSize }))
   const places = b.embedPositions('positions', matrix(hiddenSize, { 'positions.weight': contextLength }))
-  let x = norm('embed_norm', b.add('embedded', words, places))
+  const placed = b.add('embedded', words, places)
+  const typed =
+    kinds === undefined
+      ? placed
+      : b.add('typed', placed, b.embedKinds('kinds', matrix(hiddenSize, { 'kinds.weight': kinds })))
+  let x = norm('embed_norm', typed)
   const shape = { layer: ONE_LAYER, heads, kvHeads: heads, headDim, window: 0, after: EVERY_POSITION }
   const rope = { table: 0, dims: 0, pairing: 'halves' } as const
   for (let layer = 0; layer < config.layers; layer++) {

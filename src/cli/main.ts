@@ -4,7 +4,7 @@ import { calibrateCommand } from './commands/calibrate.ts'
 import { chatCommand } from './commands/chat.ts'
 import { compareCommand } from './commands/compare.ts'
 import { convertCommand } from './commands/convert.ts'
-import { embedCommand } from './commands/embed.ts'
+import { embedCommand, rerankCommand } from './commands/embed.ts'
 import { evalCommand } from './commands/eval.ts'
 import { evaluateCommands } from './commands/evaluate.ts'
 import { generateCommand } from './commands/generate.ts'
@@ -33,6 +33,7 @@ const commands: Command[] = [
   inspectCommand(),
   tokenizeCommand(),
   embedCommand(),
+  rerankCommand(),
   runCommand(),
   ...evaluateCommands(),
   evalCommand(),

@@ -63,6 +63,8 @@ export interface GraphBuilder {
   embed(label: string, table: WeightRef, scale?: number): Value
   /** Rows of a table by position. */
   embedPositions(label: string, table: WeightRef): Value
+  /** Rows of a table by the kind of token, as 0 in the first text of a pair and 1 in the second. */
+  embedKinds(label: string, table: WeightRef): Value
   /** `parts`: equal parts of a row, each normalised separately. Default: one. */
   rmsnorm(label: string, input: Value, weight: WeightRef, epsilon: number, parts?: number): Value
   layernorm(
@@ -134,6 +136,7 @@ export function graphBuilder(): GraphBuilder {
   return {
     embed: (label, table, scale = 1) => push(label, { op: 'embed', table, scale, by: 'id' }),
     embedPositions: (label, table) => push(label, { op: 'embed', table, scale: 1, by: 'position' }),
+    embedKinds: (label, table) => push(label, { op: 'embed', table, scale: 1, by: 'kind' }),
     rmsnorm: (label, input, weight, epsilon, parts) =>
       push(label, {
         op: 'rmsnorm',

@@ -9,6 +9,7 @@ import { localConnection } from '../../src/engine/wire/connection.ts'
 import {
   bertFolder,
   bertGguf,
+  bertScore,
   bertStates,
   pooled,
   type RandomBert,
@@ -171,6 +172,107 @@ describe('a text', () => {
       await embedder.embed(TEXTS)
       expect((await embedder.memory()).stateBytes).toBe(0)
     })
+  })
+})
+
+describe('a reranker', () => {
+  const DOCUMENTS = ['the cat', '', 'The running cats, 12 of the runners.', `${'abc the runner '.repeat(5)}x`]
+  const sigmoid = (score: number) => 1 / (1 + Math.exp(-score))
+
+  test.each(Array.from({ length: 12 }, (_, seed) => seed))('scores as defined, %i', async (seed) => {
+    const model = randomBert(seed, { isReranker: true })
+    // Half of the files say that scores are left as they are, in either form.
+    const activation = [{}, { sentence_transformers: { activation_fn: 'torch.nn.Identity' } }][seed % 2]!
+    const files = bertFolder({ ...model, config: { ...model.config, ...activation } }, { prefix: 'bert.' })
+    await withEmbedder(files, {}, async (embedder) => {
+      expect(embedder.model.task).toBe('rerank')
+      const { results, tokens, truncated } = await embedder.rerank('a running cat', DOCUMENTS)
+      const right = DOCUMENTS.map((document) => bertScore(model, 'a running cat', document))
+      for (const { index, score } of results)
+        expect(score).toBeCloseTo(seed % 2 === 0 ? sigmoid(right[index]!) : right[index]!, 4)
+      const order = DOCUMENTS.map((_, index) => index).sort((a, b) => right[b]! - right[a]!)
+      expect(results.map(({ index }) => index)).toEqual(order)
+      const { results: best } = await embedder.rerank('a running cat', DOCUMENTS, { topN: 2 })
+      expect(best).toEqual(results.slice(0, 2))
+      const between = wordPieces('a running cat').length - 1
+      expect(tokens).toEqual(DOCUMENTS.map((document) => between + wordPieces(document).length))
+      expect(truncated).toEqual([])
+    })
+  })
+
+  test('cuts the longer text of a pair that is too long', async () => {
+    const model = randomBert(2, { isReranker: true })
+    await withEmbedder(bertFolder(model, { prefix: 'bert.' }), { maxTokens: 12 }, async (embedder) => {
+      const score = async (query: string, document: string) => {
+        const { results, truncated } = await embedder.rerank(query, [document])
+        expect(truncated).toEqual([0])
+        return results[0]!.score
+      }
+      const rightOf = (...texts: readonly [string, string]) => sigmoid(bertScore(model, ...texts))
+      // Nine ids of both texts fit.
+      expect(await score('the cat', 'the '.repeat(20))).toBeCloseTo(rightOf('the cat', 'the '.repeat(7)), 4)
+      expect(await score('the '.repeat(20), 'cat')).toBeCloseTo(rightOf('the '.repeat(8), 'cat'), 4)
+      const both = rightOf('cat '.repeat(4), 'the '.repeat(5))
+      expect(await score('cat '.repeat(30), 'the '.repeat(40))).toBeCloseTo(both, 4)
+    })
+  })
+
+  test('makes no vectors, and an encoder no scores', async () => {
+    const reranker = bertFolder(randomBert(1, { isReranker: true }), { prefix: 'bert.' })
+    const refusal = { code: 'unsupported' }
+    await withEmbedder(reranker, {}, (embedder) =>
+      expect(embedder.embed(['cat'])).rejects.toMatchObject({
+        ...refusal,
+        message: expect.stringContaining('call rerank'),
+      }),
+    )
+    await withEmbedder(bertFolder(randomBert(1)), {}, (embedder) =>
+      expect(embedder.rerank('cat', ['cat'])).rejects.toMatchObject({
+        ...refusal,
+        message: expect.stringContaining('call embed'),
+      }),
+    )
+  })
+
+  test.each<[string, (model: RandomBert) => RandomBert, RegExp]>([
+    [
+      'several labels',
+      ({ config, weights }) => {
+        const shape = [3, config.hidden_size]
+        const head = { shape, values: new Float32Array(3 * config.hidden_size) }
+        return { config, weights: new Map([...weights, ['classifier.weight', head]]) }
+      },
+      /a head of 3 labels/,
+    ],
+    [
+      'another activation',
+      ({ config, weights }) => ({
+        weights,
+        config: { ...config, sbert_ce_default_activation_function: 'torch.nn.modules.activation.Tanh' },
+      }),
+      /scores by .*Tanh/,
+    ],
+  ])('with %s is refused', async (_, change, message) => {
+    const model = change(randomBert(1, { isReranker: true }))
+    const load = withEmbedder(bertFolder(model, { prefix: 'bert.' }), {}, async () => undefined)
+    await expect(load).rejects.toMatchObject({ code: 'unsupported', message: expect.stringMatching(message) })
+  })
+
+  test.each([
+    [{ topN: 0 }, 'topN'],
+    [{ top: 1 }, 'top'],
+  ])('refuses %o', async (options, name) => {
+    await withEmbedder(
+      bertFolder(randomBert(1, { isReranker: true }), { prefix: 'bert.' }),
+      {},
+      async (embedder) => {
+        const asked = embedder.rerank('cat', ['cat'], options as object)
+        await expect(asked).rejects.toMatchObject({
+          code: 'unsupported',
+          message: expect.stringContaining(name),
+        })
+      },
+    )
   })
 })
 

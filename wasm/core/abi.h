@@ -43,7 +43,7 @@
 #include <stdint.h>
 
 enum {
-    OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8,
+    OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8, ID_BITS = 24,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128, SPLIT_ROWS = 8, MAX_SEGMENTS = 16,
     PART_SUMS = 12
 };
@@ -106,12 +106,16 @@ enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 /* Every record begins with its code and the kind of rows it works on, and is OP_BYTES long. */
 struct op { uint32_t code, rows; };
 
-/* y[m] = scale * table[ids[m]], or scale * table[positions[m]] when by_position is 1. The table holds the rows
- * [first, first + vocab) of `whole`. An id outside of them gives zeros. */
+/* What selects a row of a table: the token's id, its position, or its kind, such as the part of a pair of texts. A
+ * token's word is its id with its kind above the lowest ID_BITS. */
+enum selector { BY_ID = 0, BY_POSITION = 1, BY_KIND = 2 };
+
+/* y[m] = scale * table[id], where `by` selects the id. The table holds the rows [first, first + vocab) of `whole`. An
+ * id outside of them gives zeros. */
 struct op_embed {
     uint32_t code, rows, table, encoding, vocab, n, y, y_stride;
     float scale;
-    uint32_t first, whole, by_position;
+    uint32_t first, whole, by;
 };
 
 /* y[m] = x[m] * weight / sqrt(mean(x[m]^2) + eps), as f32 rows (y) and/or a8 rows (q); 0 means not wanted. With `parts`

@@ -1,4 +1,4 @@
-/* embed: y[m] = scale * table[ids[m]]. In: ids or positions, a matrix [vocab, n] of any encoding. Out: f32 rows.  exact
+/* embed: y[m] = scale * table[id]. In: ids, positions or kinds, a matrix [vocab, n]. Out: f32 rows.  exact
  *
  *   table  panels of 8 rows as in abi.h; token id is row id % 8 of panel id / 8
  *   ids    an id at or past `whole` reads the last row: nothing outside the table is ever read
@@ -29,8 +29,9 @@ INLINE float element(const uint8_t *panel, uint32_t encoding, uint32_t row, uint
 }
 
 INLINE void row(const struct op_embed *op, const struct step *step, uint32_t m, uint32_t encoding) {
-    const uint32_t *ids = AT(const uint32_t *, op->by_position ? step->positions : step->ids);
-    const uint32_t id = min_u32(ids[m], op->whole - 1) - op->first;
+    const uint32_t word = AT(const uint32_t *, op->by == BY_POSITION ? step->positions : step->ids)[m];
+    const uint32_t selected = op->by == BY_KIND ? word >> ID_BITS : op->by == BY_ID ? word & ((1u << ID_BITS) - 1) : word;
+    const uint32_t id = min_u32(selected, op->whole - 1) - op->first;
     const uint32_t groups = round_up(op->n, GROUP) / GROUP;
     float *y = AT(float *, op->y + m * op->y_stride);
     if (id >= op->vocab) { /* also when id is less than `first`: the difference wraps */

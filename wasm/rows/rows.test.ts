@@ -2,7 +2,7 @@
 // the true values.
 
 import { describe, expect, test } from 'vitest'
-import { ROWS } from '../../src/abi/constants.ts'
+import { ABI, ROWS, SELECTOR } from '../../src/abi/constants.ts'
 import type { PackedEncoding } from '../../src/abi/encodings.ts'
 import { ENCODINGS, type Encoding, groupEncoding, matrixBytes, roundUp } from '../../src/abi/encodings.ts'
 import { packedMatrix } from '../../src/weights/testing/reference.ts'
@@ -60,6 +60,23 @@ describe('embed', () => {
         expect(machine.floats({ ...y, width: 96 }, row).subarray(80)).toEqual(new Float32Array(16))
       }
     }
+  })
+
+  test('reads a row by the id or the kind of a token', () => {
+    const n = 40
+    const machine = plainMachine('simd128')
+    const table = machine.matrix('f32', 3, n, fillMatrix('f32', 12))
+    const ids = [2, 1 + 2 ** ABI.ID_BITS, 2 * 2 ** ABI.ID_BITS]
+    const [byId, byKind] = [machine.rows(3, n), machine.rows(3, n)]
+    machine.setStep({ sequences: [{ position: 0, rows: 3 }], ids })
+    for (const [y, by] of [[byId, SELECTOR.id] as const, [byKind, SELECTOR.kind] as const]) {
+      const size = { encoding: 0, vocab: 3, n, first: 0, whole: 3, scale: 1 }
+      machine.op('embed', { table, ...size, by, y: y.at, y_stride: y.stride })
+    }
+    machine.run()
+    const rows = (y: typeof byId) => ids.map((_, row) => machine.floats(y, row))
+    expect(rows(byId)).toEqual(rows(byKind).toReversed())
+    expect(new Set(rows(byKind).map(String)).size).toBe(3)
   })
 
   test('makes zeros for ids whose rows are elsewhere', () => {

@@ -2,6 +2,7 @@
 import type { Remote } from 'comlink'
 import { checkKeys, plainOf, readFrom, signalOf, wrongOption } from '../../base/check-options.ts'
 import type { EngineNote } from '../../base/engine-notes.ts'
+import { isCount } from '../../base/values.ts'
 import type {
   EmbedderInfo,
   EmbedderService,
@@ -35,8 +36,13 @@ export interface EmbedderOptions
   readonly maxTokens?: number | undefined
 }
 
+interface Progress {
+  /** Called after each step with the number of texts that are done. A throw rejects the call with it. */
+  readonly onProgress?: ((event: { readonly done: number; readonly total: number }) => void) | undefined
+}
+
 /** Options of `Embedder.embed`; every key is optional. */
-export interface EmbedTextsOptions extends AbortOptions {
+export interface EmbedTextsOptions extends AbortOptions, Progress {
   /**
    * What the texts are: some models read another prompt before a question than before a passage. Default: the
    * model's own default, usually no prompt.
@@ -51,14 +57,31 @@ export interface EmbedTextsOptions extends AbortOptions {
   readonly dimensions?: number | undefined
   /** Scales each vector to length 1: a dot product is then the cosine. Default: as the model's files say. */
   readonly normalize?: boolean | undefined
-  /** Called after each step with the number of texts that are done. A throw rejects the call with it. */
-  readonly onProgress?: ((event: { readonly done: number; readonly total: number }) => void) | undefined
+}
+
+/** Options of `Embedder.rerank`; every key is optional. */
+export interface RerankOptions extends AbortOptions, Progress {
+  /** Most results, the best ones. Default: one for each document. */
+  readonly topN?: number | undefined
+}
+
+export interface RerankResult {
+  /**
+   * Best first. `index`: the document's, among those given. `score`: as the model's files say, often 0
+   * to 1.
+   */
+  readonly results: readonly { readonly index: number; readonly score: number }[]
+  /** Tokens that were read of each document with the query, in the order given. */
+  readonly tokens: readonly number[]
+  /** Indices of the documents that were too long with the query. Only the beginning was read. */
+  readonly truncated: readonly number[]
 }
 
 const LOAD_KEYS = [
   ...['signal', 'onProgress', 'threads', 'pool', 'weights', 'cache', 'build', 'assets', 'hub'],
   'maxTokens',
 ]
+const RERANK_KEYS = ['signal', 'topN', 'onProgress']
 const EMBED_KEYS = ['signal', 'kind', 'prompt', 'dimensions', 'normalize', 'onProgress']
 
 /** A loaded sentence encoder in a worker of its own. */
@@ -130,22 +153,67 @@ export class Embedder implements AsyncDisposable {
    * `out-of-memory`, or the signal's reason.
    */
   async embed(texts: readonly string[], options: EmbedTextsOptions = {}): Promise<EmbedResult> {
-    const signal = signalOf(options)
-    const { onProgress, ...request } = readFrom('the options', () => {
+    const request = readFrom('the options', () => {
       checkKeys('the options', options, EMBED_KEYS)
-      const { kind, prompt, dimensions, normalize, onProgress } = options
-      if (onProgress !== undefined && typeof onProgress !== 'function')
-        throw wrongOption('onProgress', onProgress, 'a function')
-      return { kind, prompt, dimensions, normalize, onProgress }
+      const { kind, prompt, dimensions, normalize } = options
+      return { kind, prompt, dimensions, normalize }
     })
     const plain = plainOf('texts', texts)
+    return this.told(options, plain.length, (service, port) =>
+      service.embed({ ...request, texts: plain }, port),
+    )
+  }
+
+  /**
+   * Scores each document for the query with a reranker, best first. Of a pair that is too long, the
+   * longer text loses its end, and the result's `truncated` names the document.
+   *
+   * ```ts
+   * const { results } = await reranker.rerank('How tall are giraffes?', passages, { topN: 3 })
+   * ```
+   *
+   * Rejects as `embed` does, and with `unsupported` if the model is no reranker.
+   */
+  async rerank(
+    query: string,
+    documents: readonly string[],
+    options: RerankOptions = {},
+  ): Promise<RerankResult> {
+    const topN = readFrom('the options', () => {
+      checkKeys('the options', options, RERANK_KEYS)
+      return options.topN
+    })
+    if (topN !== undefined && !(isCount(topN) && topN >= 1))
+      throw wrongOption('topN', topN, 'a whole number from 1')
+    const plain = plainOf('documents', documents)
+    const { scores, tokens, truncated } = await this.told(options, plain.length, (service, port) =>
+      service.rerank({ query, documents: plain }, port),
+    )
+    const results = scores.map((score, index) => ({ index, score }))
+    results.sort((a, b) => b.score - a.score || a.index - b.index)
+    return { results: results.slice(0, topN), tokens, truncated }
+  }
+
+  /**
+   * Makes a call that tells its progress and can be aborted.
+   * @internal
+   */
+  private async told<T>(
+    options: AbortOptions & Progress,
+    total: number,
+    ask: (service: Remote<EmbedderService>, port: MessagePort) => Promise<T>,
+  ): Promise<T> {
+    const signal = signalOf(options)
+    const { onProgress } = readFrom('the options', () => ({ onProgress: options.onProgress }))
+    if (onProgress !== undefined && typeof onProgress !== 'function')
+      throw wrongOption('onProgress', onProgress, 'a function')
     const ended = new AbortController()
     const abort = () => ended.abort(signal?.reason)
     signal?.addEventListener('abort', abort)
     const listen = (port: MessagePort) => {
       port.onmessage = ({ data }: MessageEvent<EmbedReport>) => {
         try {
-          if (!ended.signal.aborted) onProgress?.({ done: data.done, total: plain.length })
+          if (!ended.signal.aborted) onProgress?.({ done: data.done, total })
         } catch (error) {
           ended.abort(error)
         }
@@ -154,7 +222,7 @@ export class Embedder implements AsyncDisposable {
     try {
       return await this.client().callAbortable(
         ended.signal,
-        (service, port) => embedderOf(service).embed({ ...request, texts: plain }, port),
+        (service, port) => ask(embedderOf(service), port),
         listen,
       )
     } finally {

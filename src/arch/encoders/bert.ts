@@ -1,4 +1,6 @@
 // BERT: reads the configuration and the tensors of an encoder from safetensors and GGUF.
+//
+// A reranker is an encoder that reads two texts at once and has a head that scores them.
 import { filledSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { readVector } from '../../formats/dequantize.ts'
@@ -12,24 +14,25 @@ import { checkShape, pieceOf, requireTensor, type Weights } from '../tensors/nam
 
 type EncoderFamily = 'bert' | 'roberta'
 
-/** By the classes of transformers; where no class is named, by `model_type`. */
-const CLASSES: ReadonlyMap<string, EncoderFamily> = new Map([
-  ['BertModel', 'bert'],
-  ['BertForMaskedLM', 'bert'],
-  ['RobertaModel', 'roberta'],
-  ['RobertaForMaskedLM', 'roberta'],
-])
+/** What the names of a class begin with, and what they end with. */
+const CLASSES = /^(Bert|Roberta)(?:Model|ForMaskedLM|(ForSequenceClassification))$/
 const MODEL_TYPES: ReadonlyMap<string, EncoderFamily> = new Map([
   ['bert', 'bert'],
   ['roberta', 'roberta'],
 ])
 
-/** How a family's tables begin: RoBERTa's positions follow the id of padding. */
-interface Placed {
+/** A configuration, and how a family's tables begin: RoBERTa's positions follow the id of padding. */
+export interface Placed {
   readonly config: ModelConfig
   readonly firstPosition: number
   readonly types: number
+  /** It reads pairs of texts, and its head scores them. */
+  readonly isReranker: boolean
 }
+
+/** The kinds of tokens that have an embedding of their own: in pairs, if there are two. */
+export const kindsOf = ({ isReranker, types }: Placed): number | undefined =>
+  isReranker && types > 1 ? types : undefined
 
 /** What each name of a tensor is in the files; N is the layer. */
 const MODULES: readonly (readonly [name: string, gguf: string, safetensors: string])[] = [
@@ -46,13 +49,21 @@ const MODULES: readonly (readonly [name: string, gguf: string, safetensors: stri
 /** Heads for other tasks, and numbers that can be computed. */
 const UNUSED = /(^|\.)(pooler|cls|lm_head)\.|position_ids$|^cls\.|^classifier/
 
-/** The family, or undefined for a file of another one. */
-function familyOf(file: ModelFile, fields: Fields): EncoderFamily | undefined {
-  if (file.format === 'gguf') return fields.text('general.architecture', '') === 'bert' ? 'bert' : undefined
+interface Kind {
+  readonly family: EncoderFamily
+  readonly isReranker: boolean
+}
+
+/** The kind of encoder, or undefined for a file of another architecture. */
+function kindOf(file: ModelFile, fields: Fields): Kind | undefined {
+  const plain = (family: EncoderFamily | undefined) => family && { family, isReranker: false }
+  if (file.format === 'gguf')
+    return plain(fields.text('general.architecture', '') === 'bert' ? 'bert' : undefined)
   const [listed = ''] = fields.textList('architectures')
-  const named = CLASSES.get(listed)
-  const type = fields.text('model_type', '')
-  return named ?? (listed === '' ? MODEL_TYPES.get(type) : undefined)
+  if (listed === '') return plain(MODEL_TYPES.get(fields.text('model_type', '')))
+  const [, family = '', head] = CLASSES.exec(listed) ?? []
+  const named = MODEL_TYPES.get(family.toLowerCase())
+  return named && { family: named, isReranker: head !== undefined }
 }
 
 /** The names of the encoders that are read, for errors. */
@@ -66,8 +77,8 @@ export function encoderConfig(file: ModelFile): Placed {
   const all = new Fields(file.name, (key) => file.metadata.get(key))
   const isGguf = file.format === 'gguf'
   const fields = isGguf ? all : (all.record('config') ?? Fields.of(file.name, {}))
-  const family = familyOf(file, fields)
-  if (family === undefined) {
+  const kind = kindOf(file, fields)
+  if (kind === undefined) {
     const found = isGguf ? fields.text('general.architecture', '') : fields.list('architectures')[0]
     throw new HalfbyteError(
       'architecture',
@@ -76,7 +87,7 @@ export function encoderConfig(file: ModelFile): Placed {
       { file: file.name },
     )
   }
-  const placed = isGguf ? ggufConfig(file) : hfConfig(file, fields, family)
+  const placed = isGguf ? ggufConfig(file) : hfConfig(file, fields, kind)
   checkSizes(file.name, placed)
   return placed
 }
@@ -92,6 +103,7 @@ function ggufConfig(file: ModelFile): Placed {
   const hiddenSize = fields.number('embedding_length')
   return {
     firstPosition: 0,
+    isReranker: false,
     types: requireTensor(file, 'token_types.weight').shape[0] ?? 0,
     config: {
       family: 'bert',
@@ -112,7 +124,7 @@ function ggufConfig(file: ModelFile): Placed {
   }
 }
 
-function hfConfig(file: ModelFile, fields: Fields, family: EncoderFamily): Placed {
+function hfConfig(file: ModelFile, fields: Fields, { family, isReranker }: Kind): Placed {
   const kind = fields.text('position_embedding_type', 'absolute')
   if (kind !== 'absolute') throw unbuiltVariant(file.name, `positions of the kind "${kind}"`, 'absolute ones')
   if (fields.fact('is_decoder', false)) {
@@ -128,6 +140,7 @@ function hfConfig(file: ModelFile, fields: Fields, family: EncoderFamily): Place
   const firstPosition = family === 'roberta' ? fields.number('pad_token_id', 1) + 1 : 0
   return {
     firstPosition,
+    isReranker,
     types: fields.number('type_vocab_size', 2),
     config: {
       family,
@@ -185,16 +198,12 @@ function checkSizes(file: string, { config, firstPosition, types }: Placed): voi
  * Every tensor of the encoder's graph by its name there. Reads nothing yet. Throws `architecture` for a
  * tensor that is missing or of another shape, `unsupported` for tensors that the graph would ignore.
  */
-export function encoderWeights(file: ModelFile, { config, firstPosition, types }: Placed): Weights {
+export function encoderWeights(file: ModelFile, placed: Placed): Weights {
+  const { config, firstPosition, types } = placed
   const { hiddenSize, vocabSize, contextLength, intermediateSize, layers } = config
   const isGguf = file.format === 'gguf'
   const used = new Set<string>()
-  /** Files of classes with a head begin the names of the encoder with its family. */
-  const prefix = isGguf
-    ? ''
-    : (['', 'bert.', 'roberta.'].find((each) =>
-        file.tensors.has(`${each}embeddings.word_embeddings.weight`),
-      ) ?? '')
+  const prefix = isGguf ? '' : prefixOf(file)
   const stored = (gguf: string, safetensors: string, shape: readonly number[]): TensorInfo => {
     const old = safetensors
       .replace('LayerNorm.weight', 'LayerNorm.gamma')
@@ -219,7 +228,9 @@ export function encoderWeights(file: ModelFile, { config, firstPosition, types }
     hiddenSize,
   ])
   const kinds = stored('token_types.weight', 'embeddings.token_type_embeddings.weight', [types, hiddenSize])
-  weights.set('positions.weight', withFirstRow(positions, firstPosition, contextLength, kinds))
+  if (kindsOf(placed) !== undefined) weights.set('kinds.weight', kinds)
+  const added = kindsOf(placed) === undefined ? kinds : undefined
+  weights.set('positions.weight', rowsWith(positions, firstPosition, contextLength, added))
   norm('embed_norm', 'token_embd_norm', 'embeddings.LayerNorm')
   const widths: ReadonlyMap<string, readonly [number, number]> = new Map([
     ['mlp_up', [intermediateSize, hiddenSize]],
@@ -250,11 +261,15 @@ export function encoderWeights(file: ModelFile, { config, firstPosition, types }
   )
 }
 
+/** Files of classes with a head begin the names of the encoder with its family. */
+export const prefixOf = ({ tensors }: ModelFile): string =>
+  ['', 'bert.', 'roberta.'].find((each) => tensors.has(`${each}embeddings.word_embeddings.weight`)) ?? ''
+
 /**
  * `count` rows of `table` from `first` on, each plus the first row of `added`, as f32. A text of one part has
  * tokens of the first kind only, so their embedding is part of the position's.
  */
-function withFirstRow(table: TensorInfo, first: number, count: number, added: TensorInfo): TensorInfo {
+function rowsWith(table: TensorInfo, first: number, count: number, added?: TensorInfo): TensorInfo {
   const width = table.shape[1] ?? 0
   const shape = [count, width]
   const byteLength = count * width * 4
@@ -266,8 +281,10 @@ function withFirstRow(table: TensorInfo, first: number, count: number, added: Te
     const begin = Math.floor(offset / 4 / width)
     const end = Math.ceil((offset + target.length) / 4 / width)
     const values = await read(table, first + begin, end - begin, signal)
-    const row = await read(added, 0, 1, signal)
-    for (let i = 0; i < values.length; i++) values[i] = values[i]! + row[i % width]!
+    if (added !== undefined) {
+      const row = await read(added, 0, 1, signal)
+      for (let i = 0; i < values.length; i++) values[i] = values[i]! + row[i % width]!
+    }
     const skipped = offset - begin * width * 4
     target.set(new Uint8Array(values.buffer).subarray(skipped, skipped + target.length))
   })

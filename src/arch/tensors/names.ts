@@ -130,7 +130,7 @@ export function embeddingTable(
  * that only recurrent kernels read are f32 vectors, and so are routers.
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'vector' {
-  if (/^(embed|positions|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
+  if (/^(embed|positions|kinds|output)\.weight$|ssm_(select_\w+|dt)\.weight$/.test(name)) return 'table'
   return /(norm|router)\.weight$|\.bias$|ssm_(decay|skip)$|conv\.weight$/.test(name) ? 'vector' : 'matrix'
 }
 

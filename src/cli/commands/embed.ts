@@ -1,4 +1,5 @@
-// `halfbyte embed`: prints the vectors of texts, one JSON object a line.
+// `halfbyte embed` prints the vectors of texts, and `halfbyte rerank` documents in the order of their
+// scores: one JSON object a line.
 import { existsSync, statSync } from 'node:fs'
 import { Command, Option } from 'commander'
 import { Embedder } from '../../api/embedder/embedder.ts'
@@ -14,14 +15,24 @@ import { threadCount, weightsOption, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { clearProgress, showProgress, writeOutput } from '../terminal/output.ts'
 
-interface EmbedFlags {
+interface LoadFlags {
+  readonly maxTokens?: number
+  readonly threads: number | 'auto'
+  readonly weights: WeightPolicy
+}
+
+interface EmbedFlags extends LoadFlags {
   readonly text?: readonly string[]
   readonly file?: string
   readonly kind?: 'query' | 'document'
   readonly dimensions?: number
-  readonly maxTokens?: number
-  readonly threads: number | 'auto'
-  readonly weights: WeightPolicy
+}
+
+interface RerankFlags extends LoadFlags {
+  readonly query: string
+  readonly document?: readonly string[]
+  readonly file?: string
+  readonly top?: number
 }
 
 export function embedCommand(): Command {
@@ -35,14 +46,29 @@ export function embedCommand(): Command {
     )
     .option('--dimensions <n>', 'first values of a vector that are kept', whole(1))
     .option('--max-tokens <n>', "most tokens of a text; default: the model's", whole(1))
-    .addOption(
-      new Option('--threads <n>', 'threads that compute; auto measures which number is fastest')
-        .argParser(threadCount)
-        .default('auto'),
-    )
+    .addOption(threadsOption())
     .addOption(weightsOption())
     .action((model: string, flags: EmbedFlags) => interruptible((signal) => embed(model, flags, signal)))
 }
+
+export function rerankCommand(): Command {
+  return new Command('rerank')
+    .description('Print documents in the order of how well they answer a query, one JSON object a line.')
+    .argument('<model>', 'a folder of a reranker, its URL or owner/name')
+    .requiredOption('--query <text>', 'what is asked')
+    .option('--document <text...>', 'documents')
+    .option('--file <file>', 'UTF-8, a document a line; default: stdin, without --document')
+    .option('--top <n>', 'most documents; default: all', whole(1))
+    .option('--max-tokens <n>', "most tokens of query and document together; default: the model's", whole(1))
+    .addOption(threadsOption())
+    .addOption(weightsOption())
+    .action((model: string, flags: RerankFlags) => interruptible((signal) => rerank(model, flags, signal)))
+}
+
+const threadsOption = (): Option =>
+  new Option('--threads <n>', 'threads that compute; auto measures which number is fastest')
+    .argParser(threadCount)
+    .default('auto')
 
 /** A local folder of sentence-transformers has files that may be missing. */
 const openFiles: FileOpener = ({ source }, { signal, onProgress }) => {
@@ -55,10 +81,17 @@ const openFiles: FileOpener = ({ source }, { signal, onProgress }) => {
   return openModelFiles(place, { signal, onProgress })
 }
 
-async function embed(model: string, flags: EmbedFlags, signal: AbortSignal): Promise<void> {
-  const { text, file, kind, dimensions, maxTokens, threads, weights } = flags
-  const lines = text !== undefined && file === undefined ? '' : await readText(file)
-  const texts = [...(text ?? []), ...lines.split(/\r?\n/).filter((line) => line !== '')]
+/** The texts that were given, then the lines of the file; of stdin if there is neither. */
+async function textsOf(given: readonly string[] | undefined, file: string | undefined): Promise<string[]> {
+  const lines = given !== undefined && file === undefined ? '' : await readText(file)
+  return [...(given ?? []), ...lines.split(/\r?\n/).filter((line) => line !== '')]
+}
+
+async function openEmbedder(
+  model: string,
+  { maxTokens, threads, weights }: LoadFlags,
+  signal: AbortSignal,
+): Promise<Embedder> {
   const place = await placeOf(model)
   const isFolder = !isUrl(place) && existsSync(place) && statSync(place).isDirectory()
   const service = createEmbedderService(async (request, hooks) =>
@@ -66,17 +99,42 @@ async function embed(model: string, flags: EmbedFlags, signal: AbortSignal): Pro
   )
   const source = isFolder && !place.endsWith('/') ? `${place}/` : place
   const options = { signal, threads, weights, maxTokens, onProgress: showProgress }
-  const embedder = await Embedder.open(localConnection(service), source, options).finally(clearProgress)
-  try {
-    const { vectors, tokens, truncated } = await embedder.embed(texts, { kind, dimensions, signal })
-    const cut = new Set(truncated)
-    const encoder = new TextEncoder()
-    const written = vectors.map((vector, index) => {
-      const facts = { index, tokens: tokens[index], ...(cut.has(index) && { truncated: true }) }
-      return encoder.encode(`${JSON.stringify({ ...facts, vector: [...vector] })}\n`)
-    })
-    await writeOutput(undefined, written, signal)
-  } finally {
-    await embedder.dispose()
-  }
+  return Embedder.open(localConnection(service), source, options).finally(clearProgress)
+}
+
+async function embed(model: string, flags: EmbedFlags, signal: AbortSignal): Promise<void> {
+  const { kind, dimensions } = flags
+  const texts = await textsOf(flags.text, flags.file)
+  await using embedder = await openEmbedder(model, flags, signal)
+  const { vectors, tokens, truncated } = await embedder.embed(texts, { kind, dimensions, signal })
+  const facts = factsOf(tokens, truncated)
+  await writeLines(
+    vectors.map((vector, index) => ({ ...facts(index), vector: [...vector] })),
+    signal,
+  )
+}
+
+async function rerank(model: string, flags: RerankFlags, signal: AbortSignal): Promise<void> {
+  const documents = await textsOf(flags.document, flags.file)
+  await using embedder = await openEmbedder(model, flags, signal)
+  const { results, tokens, truncated } = await embedder.rerank(flags.query, documents, {
+    topN: flags.top,
+    signal,
+  })
+  const facts = factsOf(tokens, truncated)
+  await writeLines(
+    results.map(({ index, score }) => ({ ...facts(index), score, document: documents[index] })),
+    signal,
+  )
+}
+
+function factsOf(tokens: readonly number[], truncated: readonly number[]) {
+  const cut = new Set(truncated)
+  return (index: number) => ({ index, tokens: tokens[index], ...(cut.has(index) && { truncated: true }) })
+}
+
+async function writeLines(objects: readonly object[], signal: AbortSignal): Promise<void> {
+  const encoder = new TextEncoder()
+  const lines = objects.map((each) => encoder.encode(`${JSON.stringify(each)}\n`))
+  await writeOutput(undefined, lines, signal)
 }

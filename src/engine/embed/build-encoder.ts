@@ -1,5 +1,6 @@
 // Loads a sentence encoder, with memory and threads of its own.
 
+import { type RankHead, readRankHead } from '../../arch/encoders/rank-head.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { isObject } from '../../base/values.ts'
@@ -15,18 +16,19 @@ import { type ModelPool, openModelPool, shortfallOf } from '../load/model-pool.t
 import { openShards } from '../load/open/open-shards.ts'
 import { type FileOpener, type OpenFiles, openRequestedFiles } from '../load/open/requested-files.ts'
 import { type PlacedModel, placeModel } from '../load/place-model.ts'
-import type { PreparedModel } from '../load/prepare.ts'
 import type { LoadRequest, MemoryUse } from '../wire/protocol.ts'
 import type { EmbedderInfo } from './embed-protocol.ts'
 import { type EmbedSettings, folderSettings, ggufSettings, type ReadJson } from './embed-settings.ts'
 import { type EmbedRun, type EncodedText, embedTexts } from './embed-texts.ts'
-import { prepareEncoder } from './prepare-encoder.ts'
+import { type PreparedEncoder, prepareEncoder } from './prepare-encoder.ts'
 
 /** An encoder that is ready. */
 export interface LoadedEncoder {
   readonly info: EmbedderInfo
   readonly settings: EmbedSettings
   readonly tokenizer: EncoderTokenizer
+  /** A reranker's score of the hidden state of a pair's first token; undefined for other encoders. */
+  readonly score: RankHead | undefined
   /** One call at a time. */
   embed(texts: readonly EncodedText[], run: EmbedRun): Promise<Float32Array[]>
   memory(): MemoryUse
@@ -61,7 +63,9 @@ export async function loadEncoder(
     )
     const mostTokens = most === Number.POSITIVE_INFINITY ? undefined : most
     const prepared = prepareEncoder(file, { weights: request.weights, mostTokens })
-    return await buildEncoder(prepared, settings, { ...request, host }, hooks)
+    const { placed } = prepared
+    const score = placed.isReranker ? await readRankHead(file, placed, signal) : undefined
+    return await buildEncoder(prepared, { settings, score }, { ...request, host }, hooks)
   } catch (error) {
     if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
     throw error
@@ -123,8 +127,8 @@ interface BuildOptions extends Pick<LoadRequest, 'threads' | 'pool' | 'build'> {
 }
 
 async function buildEncoder(
-  prepared: PreparedModel,
-  settings: EmbedSettings,
+  prepared: PreparedEncoder,
+  { settings, score }: Pick<LoadedEncoder, 'settings' | 'score'>,
   options: BuildOptions,
   hooks: LoaderHooks,
 ): Promise<LoadedEncoder> {
@@ -170,6 +174,7 @@ async function buildEncoder(
           parameters: prepared.parameters,
           dimensions: config.hiddenSize,
           maxTokens: prepared.contextLength,
+          task: score === undefined ? 'embed' : 'rerank',
           pooling: settings.pooling,
           prompts: Object.keys(settings.prompts),
         },
@@ -180,6 +185,7 @@ async function buildEncoder(
       },
       settings,
       tokenizer,
+      score,
       embed: (texts, run) => embedTexts({ ...placed, pool, host }, texts, run),
       memory: () => memoryUse(placed, runtime),
       dispose: () => pool.dispose(),

@@ -13,6 +13,8 @@ export interface EncoderInfo {
   readonly dimensions: number
   /** Most tokens of a text, with those that are added around it. */
   readonly maxTokens: number
+  /** Whether it makes vectors or, as a reranker, scores documents for a query. */
+  readonly task: 'embed' | 'rerank'
   readonly pooling: Pooling
   /** Names of the prompts that the model's files have. */
   readonly prompts: readonly string[]
@@ -43,7 +45,21 @@ export interface EmbedResult {
   readonly truncated: number[]
 }
 
-/** Told through the port of a call of `embed`. */
+export interface RerankRequest {
+  readonly query: string
+  readonly documents: readonly string[]
+}
+
+export interface RerankScores {
+  /** One for each document, in order. */
+  readonly scores: number[]
+  /** Tokens that were read of each pair, with those around it. */
+  readonly tokens: number[]
+  /** Indices of the documents that were too long with the query. Only the beginning was read. */
+  readonly truncated: number[]
+}
+
+/** Told through the port of a call of `embed` or `rerank`. */
 export interface EmbedReport {
   readonly type: 'done'
   readonly done: number
@@ -53,6 +69,7 @@ export interface EmbedReport {
 export interface EmbedderService {
   load(request: LoadRequest, port: MessagePort): Promise<EmbedderInfo>
   embed(request: EmbedRequest, port: MessagePort): Promise<EmbedResult>
+  rerank(request: RerankRequest, port: MessagePort): Promise<RerankScores>
   memory(): MemoryUse
   dispose(): Promise<void>
 }

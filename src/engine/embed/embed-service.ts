@@ -2,8 +2,8 @@
 import { checkChoice, shown, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isCount } from '../../base/values.ts'
-import { encodeWhole } from '../../text/tokenize/read/encoder-tokenizer.ts'
-import { abortable, loadReports, textsOf } from '../serve.ts'
+import { encodePair, encodeWhole } from '../../text/tokenize/read/encoder-tokenizer.ts'
+import { abortable, checkText, loadReports, textsOf } from '../serve.ts'
 import type { LoadRequest, MemoryUse } from '../wire/protocol.ts'
 import type { EncoderLoader, LoadedEncoder } from './build-encoder.ts'
 import type {
@@ -12,6 +12,9 @@ import type {
   EmbedReport,
   EmbedRequest,
   EmbedResult,
+  EncoderInfo,
+  RerankRequest,
+  RerankScores,
 } from './embed-protocol.ts'
 import type { EmbedSettings } from './embed-settings.ts'
 import type { EncodedText } from './embed-texts.ts'
@@ -39,7 +42,7 @@ class Service implements EmbedderService {
 
   embed(request: EmbedRequest, port: MessagePort): Promise<EmbedResult> {
     return abortable(port, async (signal) => {
-      const model = this.#loaded()
+      const model = this.#loaded('embed')
       const { settings, info } = model
       const texts = textsOf('texts', request.texts)
       const dimensions = dimensionsOf(request.dimensions, info.model.dimensions)
@@ -54,12 +57,31 @@ class Service implements EmbedderService {
         onDone: (done: number) => port.postMessage({ type: 'done', done } satisfies EmbedReport),
       }
       const all = encoded.map(({ ids }): EncodedText => ({ ids: nonEmpty(ids), skipped }))
-      const work = this.#turn.then(() => model.embed(all, run))
-      this.#turn = work.catch(() => undefined)
       return {
-        vectors: await work,
+        vectors: await this.#inTurn(() => model.embed(all, run)),
         tokens: encoded.map(({ ids }) => ids.length),
         truncated: encoded.flatMap(({ isTruncated }, index) => (isTruncated ? [index] : [])),
+      }
+    })
+  }
+
+  rerank(request: RerankRequest, port: MessagePort): Promise<RerankScores> {
+    return abortable(port, async (signal) => {
+      const { tokenizer, info, score, embed } = this.#loaded('rerank')
+      checkText('query', request.query)
+      const first = tokenizer.encode(request.query)
+      const form = tokenizer.pair ?? noPairs(info.model.id)
+      const pairs = textsOf('documents', request.documents).map((document) =>
+        encodePair(form, first, tokenizer.encode(document), info.model.maxTokens),
+      )
+      const all = pairs.map(({ words }): EncodedText => ({ ids: words, skipped: 0 }))
+      const onDone = (done: number) => port.postMessage({ type: 'done', done } satisfies EmbedReport)
+      const run = { pooling: 'cls', normalize: false, signal, onDone } as const
+      const states = await this.#inTurn(() => embed(all, run))
+      return {
+        scores: states.map((state) => score!(state)),
+        tokens: pairs.map(({ words }) => words.length),
+        truncated: pairs.flatMap(({ isTruncated }, index) => (isTruncated ? [index] : [])),
       }
     })
   }
@@ -75,10 +97,32 @@ class Service implements EmbedderService {
     model?.dispose()
   }
 
-  #loaded(): LoadedEncoder {
-    if (this.#model !== undefined) return this.#model
-    throw new HalfbyteError('disposed', 'this embedder has no model; load one')
+  #inTurn<T>(task: () => Promise<T>): Promise<T> {
+    const work = this.#turn.then(task)
+    this.#turn = work.catch(() => undefined)
+    return work
   }
+
+  /** Throws `unsupported` if the model does not do `task`. */
+  #loaded(task?: EncoderInfo['task']): LoadedEncoder {
+    if (this.#model === undefined) throw new HalfbyteError('disposed', 'this embedder has no model; load one')
+    const { id, task: own } = this.#model.info.model
+    if (task === undefined || task === own) return this.#model
+    throw new HalfbyteError(
+      'unsupported',
+      own === 'rerank'
+        ? `${id} is a reranker and makes no vectors; call rerank, or load a sentence encoder`
+        : `${id} makes vectors and scores no pairs; call embed, or load a reranker such as ms-marco-MiniLM`,
+      { task: own },
+    )
+  }
+}
+
+function noPairs(model: string): never {
+  throw new HalfbyteError(
+    'unsupported',
+    `the tokenizer of ${model} does not say how a query and a document are joined; give a tokenizer.json whose post-processor has a template of pairs`,
+  )
 }
 
 function dimensionsOf(asked: unknown, most: number): number | undefined {

@@ -1,7 +1,7 @@
 // Prepares a sentence encoder from its headers: everything that can be known before a weight is read.
 import type { PackedEncoding } from '../../abi/encodings.ts'
 import { encoder } from '../../arch/encoder.ts'
-import { encoderConfig, encoderWeights } from '../../arch/encoders/bert.ts'
+import { encoderConfig, encoderWeights, kindsOf, type Placed } from '../../arch/encoders/bert.ts'
 import { roleOf, weightOf } from '../../arch/tensors/names.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import { compile } from '../../graph/compile-graph.ts'
@@ -22,6 +22,10 @@ export interface EncoderOptions {
   readonly mostTokens?: number | undefined
 }
 
+export interface PreparedEncoder extends PreparedModel {
+  readonly placed: Placed
+}
+
 /**
  * All rows of a text are in one step, so a step has room for the longest text. Throws `architecture` or
  * `unsupported`.
@@ -29,7 +33,7 @@ export interface EncoderOptions {
 export function prepareEncoder(
   file: ModelFile,
   { weights: policy, mostTokens }: EncoderOptions,
-): PreparedModel {
+): PreparedEncoder {
   const placed = encoderConfig(file)
   const { config } = placed
   const weights = encoderWeights(file, placed)
@@ -40,13 +44,14 @@ export function prepareEncoder(
   const contextLength = Math.min(mostTokens ?? config.contextLength, config.contextLength)
   const rows = Math.max(STEP_ROWS, contextLength)
   const sizes = { tokens: rows, logitRows: rows, encodingOf }
-  const graph = encoder(config)
+  const graph = encoder(config, kindsOf(placed))
   const parameters = [...weights.values()].reduce(
     (sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1),
     0,
   )
   return {
     file,
+    placed,
     config,
     plan: compile(graph, sizes),
     shardPlan: (shares, shard): Plan => compile(shardGraph(graph, { shares, shard, encodingOf }), sizes),

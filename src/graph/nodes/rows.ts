@@ -1,7 +1,7 @@
 // The nodes on rows: embedding, norms, elementwise arithmetic, quantization, views, and the exchanges of
 // shards.
 
-import { ACTIVATION } from '../../abi/constants.ts'
+import { ACTIVATION, SELECTOR } from '../../abi/constants.ts'
 import { ENCODINGS, GROUP_SIZE, groupEncoding, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Activation, Limits, Quantizable, Value, WeightRef } from '../ir.ts'
@@ -63,8 +63,8 @@ export interface Embed {
   readonly output: Value
   readonly table: WeightRef
   readonly scale: number
-  /** What selects a row of the table: the token's id or its position. */
-  readonly by: 'id' | 'position'
+  /** What selects a row of the table: the token's id, its position, or the part of a pair that it is in. */
+  readonly by: keyof typeof SELECTOR
 }
 
 export const embed: KernelKind<Embed> = {
@@ -87,8 +87,7 @@ export const embed: KernelKind<Embed> = {
       first: run?.first ?? 0,
       whole,
     }
-    const by_position = node.by === 'position' ? 1 : 0
-    const size = { n: node.table.k, scale: node.scale, by_position }
+    const size = { n: node.table.k, scale: node.scale, by: SELECTOR[node.by] }
     return opRecord('embed', { ...table, ...size, ...rowsAt({ y: node.output }) })
   },
 }

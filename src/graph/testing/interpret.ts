@@ -1,6 +1,7 @@
 // The interpreter. In: a graph, weights, a state, the tokens of a step. Out: its logits in f64, node by node,
 // by definition.
 
+import { ABI } from '../../abi/constants.ts'
 import { GROUP_SIZE, isQuantized } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Limits, ScanInputs, Value, WeightRef } from '../ir.ts'
@@ -79,7 +80,8 @@ function compute(
       const first = node.table.parts[0]?.rows?.runs[0]?.first ?? 0
       const zeros = new Float64Array(node.table.k)
       return step.ids.map((id, row) => {
-        const at = node.by === 'id' ? id : step.position + row
+        const words = { id: id % 2 ** ABI.ID_BITS, position: step.position + row, kind: id >>> ABI.ID_BITS }
+        const at = words[node.by]
         return (table[at - first] ?? zeros).map((weight) => weight * node.scale)
       })
     }

@@ -28,13 +28,13 @@ export const VOCABULARY: readonly string[] = [
 ]
 const idOf = (token: string): number => VOCABULARY.indexOf(token)
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
-export function randomBert(seed: number): RandomBert {
+/** Sizes that are odd for kernels of 4, 8 and 32 lanes. With `isReranker` it has a head that scores pairs. */
+export function randomBert(seed: number, { isReranker = false } = {}): RandomBert {
   const random = new Random(seed)
   const heads = random.between(1, 5)
   const hidden = heads * 4 * random.between(1, 9)
   const config = {
-    architectures: ['BertModel'],
+    architectures: [isReranker ? 'BertForSequenceClassification' : 'BertModel'],
     model_type: 'bert',
     hidden_act: 'gelu',
     hidden_size: hidden,
@@ -76,6 +76,10 @@ export function randomBert(seed: number): RandomBert {
     linear(`${at}.output.dense`, hidden, config.intermediate_size)
     norm(`${at}.output.LayerNorm`)
   }
+  if (isReranker) {
+    linear('pooler.dense', hidden, hidden)
+    linear('classifier', 1, hidden)
+  }
   return { config, weights }
 }
 
@@ -96,6 +100,13 @@ const tokenizerJson = {
       { SpecialToken: { id: '[CLS]', type_id: 0 } },
       { Sequence: { id: 'A', type_id: 0 } },
       { SpecialToken: { id: '[SEP]', type_id: 0 } },
+    ],
+    pair: [
+      { SpecialToken: { id: '[CLS]', type_id: 0 } },
+      { Sequence: { id: 'A', type_id: 0 } },
+      { SpecialToken: { id: '[SEP]', type_id: 0 } },
+      { Sequence: { id: 'B', type_id: 1 } },
+      { SpecialToken: { id: '[SEP]', type_id: 1 } },
     ],
     special_tokens: Object.fromEntries(
       ['[CLS]', '[SEP]'].map((id) => [id, { id, ids: [idOf(id)], tokens: [id] }]),
@@ -132,7 +143,7 @@ export function bertFolder({ config, weights }: RandomBert, parts: FolderParts =
     prefix = '',
   } = parts
   const tensors = [...weights].map(([name, { shape, values }]) => [
-    prefix + name,
+    name.startsWith('classifier') ? name : prefix + name,
     { dtype: 'F32', shape, data: new Uint8Array(values.buffer) } as const,
   ])
   const modules = [
@@ -156,6 +167,13 @@ export function bertFolder({ config, weights }: RandomBert, parts: FolderParts =
       : [jsonFile('sentence_bert_config.json', { max_seq_length: mostTokens })]),
     ...(prompts === undefined ? [] : [jsonFile('config_sentence_transformers.json', { prompts })]),
   ]
+}
+
+/** The files of `bertFolder` by their paths in a real folder, where the pooling has one of its own. */
+export function byPath(files: readonly File[]): Map<string, File> {
+  const paths = new Map<string, File>()
+  for (const file of files) paths.set(paths.has(file.name) ? `1_Pooling/${file.name}` : file.name, file)
+  return paths
 }
 
 const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
@@ -252,8 +270,12 @@ function erf(x: number): number {
   return (2 / Math.sqrt(Math.PI)) * sum
 }
 
-/** The hidden states of `ids` [rows][hidden size]. */
-export function bertStates({ config, weights }: RandomBert, ids: readonly number[]): Float64Array[] {
+/** The hidden states of `ids` [rows][hidden size]. `kinds`: of tokens, by row. Default: all 0. */
+export function bertStates(
+  { config, weights }: RandomBert,
+  ids: readonly number[],
+  kinds: readonly number[] = [],
+): Float64Array[] {
   const { hidden_size: width, num_attention_heads: heads, layer_norm_eps: epsilon } = config
   const dim = width / heads
   const valuesOf = (name: string) => weights.get(name)!.values
@@ -277,7 +299,7 @@ export function bertStates({ config, weights }: RandomBert, ids: readonly number
     const [word, place, type] = [
       rowOf('word_embeddings.weight', id),
       rowOf('position_embeddings.weight', position),
-      rowOf('token_type_embeddings.weight', 0),
+      rowOf('token_type_embeddings.weight', kinds[position] ?? 0),
     ]
     const sum = Float64Array.from(word, (value, i) => value + place[i]! + type[i]!)
     return norm('embeddings.LayerNorm', sum)
@@ -308,6 +330,20 @@ export function bertStates({ config, weights }: RandomBert, ids: readonly number
     })
   }
   return rows
+}
+
+/** What a reranker scores for two texts, before its activation. */
+export function bertScore(model: RandomBert, first: string, second: string): number {
+  const [a, b] = [wordPieces(first), wordPieces(second).slice(1)]
+  const kinds = [...a.map(() => 0), ...b.map(() => Math.min(1, model.config.type_vocab_size - 1))]
+  const [state] = bertStates(model, [...a, ...b], kinds)
+  const valuesOf = (name: string) => model.weights.get(name)!.values
+  const dense = valuesOf('pooler.dense.weight')
+  const out = valuesOf('classifier.weight')
+  const pooled = Array.from(valuesOf('pooler.dense.bias'), (bias, n) =>
+    Math.tanh(state!.reduce((sum, x, k) => sum + x * dense[n * state!.length + k]!, bias)),
+  )
+  return pooled.reduce((sum, value, n) => sum + value * out[n]!, valuesOf('classifier.bias')[0]!)
 }
 
 /** A weighted mean of rows. */

@@ -1,5 +1,6 @@
 // Makes the text side of a sentence encoder: WordPiece from tokenizer.json or GGUF, or the tokenizer of a
 // decoder.
+import { ABI } from '../../../abi/constants.ts'
 import { isObject } from '../../../base/values.ts'
 import {
   type GgufTokenizerSpec,
@@ -15,6 +16,7 @@ import { checkedSpec } from './check-steps.ts'
 import { createTokenizer } from './create.ts'
 import { objectAt, readAdded, readAffixes, readTokens } from './json-parts.ts'
 import { libraryParts } from './json-tokenizer.ts'
+import { type PairPart, readPairForm } from './pair-form.ts'
 
 /** Turns a text into the ids that an encoder reads. */
 export interface EncoderTokenizer {
@@ -22,6 +24,8 @@ export interface EncoderTokenizer {
   /** Ids before and after each text, as [CLS] and [SEP]. */
   readonly prefix: readonly number[]
   readonly suffix: readonly number[]
+  /** How two texts are joined; undefined where the file does not say. */
+  readonly pair: readonly PairPart[] | undefined
   /** The ids of a text without these. */
   encode(text: string): readonly number[]
 }
@@ -53,6 +57,7 @@ export function encoderTokenizer(
     vocabSize,
     prefix,
     suffix,
+    pair: spec.kind === 'json' ? readPairForm(spec.tokenizer['post_processor']) : undefined,
     encode: (text) => tokenizer.encode(text, { parseSpecial: true }),
   }
 }
@@ -87,6 +92,7 @@ function jsonWordPiece({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer
   return {
     vocabSize: vocabulary.size,
     ...readAffixes(json['post_processor']),
+    pair: readPairForm(json['post_processor']),
     encode(text) {
       const ids: number[] = []
       for (const part of literal.split(text, true)) {
@@ -124,6 +130,7 @@ function ggufWordPiece(spec: GgufTokenizerSpec, cls: unknown, sep: unknown): Enc
     vocabSize: vocabulary.size,
     prefix: addBos ? [idOf('[CLS]', cls ?? spec.bosId)] : [],
     suffix: addEos ? [idOf('[SEP]', sep ?? spec.eosId)] : [],
+    pair: undefined,
     encode(text) {
       const ids: number[] = []
       for (const piece of added.split(text, true)) {
@@ -145,4 +152,34 @@ export function encodeWhole(
   const own = tokenizer.encode(text)
   const room = Math.max(0, most - prefix.length - suffix.length)
   return { ids: [...prefix, ...own.slice(0, room), ...suffix], isTruncated: own.length > room }
+}
+
+/**
+ * The words of a pair, which hold each token's id and its kind (abi.h), from `tokenizer`'s form. Where both
+ * texts with what joins them exceed `most`, the longer one loses its end until they fit or are equally long,
+ * then both do, as in Hugging Face's `longest_first`.
+ */
+export function encodePair(
+  form: readonly PairPart[],
+  first: readonly number[],
+  second: readonly number[],
+  most: number,
+): { readonly words: readonly number[]; readonly isTruncated: boolean } {
+  const joining = form.reduce((sum, part) => sum + ('ids' in part ? part.ids.length : 0), 0)
+  const kept = fittingPair(first.length, second.length, Math.max(0, most - joining))
+  const words = form.flatMap((part) => {
+    const ids =
+      'ids' in part ? part.ids : part.text === 'first' ? first.slice(0, kept[0]) : second.slice(0, kept[1])
+    return ids.map((id) => id + part.kind * 2 ** ABI.ID_BITS)
+  })
+  return { words, isTruncated: kept[0] < first.length || kept[1] < second.length }
+}
+
+/** How much of two lengths is kept in `room`. */
+function fittingPair(first: number, second: number, room: number): readonly [number, number] {
+  if (first + second <= room) return [first, second]
+  const shorter = Math.min(first, second)
+  const half = Math.floor(room / 2)
+  const [small, large] = shorter <= room - shorter ? [shorter, room - shorter] : [half, room - half]
+  return first <= second ? [small, large] : [large, small]
 }

@@ -158,7 +158,6 @@ export function readAffixes(processor: unknown): Affixes {
 }
 
 function readTemplate(json: JsonObject): Affixes {
-  const special = isObject(json['special_tokens']) ? json['special_tokens'] : {}
   const prefix: number[] = []
   const suffix: number[] = []
   let side = prefix
@@ -168,18 +167,24 @@ function readTemplate(json: JsonObject): Affixes {
       continue
     }
     const name = isObject(part) && isObject(part['SpecialToken']) ? part['SpecialToken']['id'] : undefined
-    const token = typeof name === 'string' && Object.hasOwn(special, name) ? special[name] : undefined
-    const ids = isObject(token) ? token['ids'] : undefined
-    if (!Array.isArray(ids) || !ids.every(isId)) {
-      throw malformed(`adds ${shown(name)} to every text but does not say which token that is`)
-    }
-    if (ids.length > MAX_STEPS) throw malformed(`adds ${ids.length} ids for ${shown(name)} to every text`)
-    side.push(...ids)
+    side.push(...idsOfSpecial(json, name))
   }
   return { prefix, suffix }
 }
 
-function idOfPair(pair: unknown): number {
+/** The ids of a special token of a template. */
+export function idsOfSpecial(json: JsonObject, name: unknown): readonly number[] {
+  const special = isObject(json['special_tokens']) ? json['special_tokens'] : {}
+  const token = typeof name === 'string' && Object.hasOwn(special, name) ? special[name] : undefined
+  const ids = isObject(token) ? token['ids'] : undefined
+  if (!Array.isArray(ids) || !ids.every(isId)) {
+    throw malformed(`adds ${shown(name)} to every text but does not say which token that is`)
+  }
+  if (ids.length > MAX_STEPS) throw malformed(`adds ${ids.length} ids for ${shown(name)} to every text`)
+  return ids
+}
+
+export function idOfPair(pair: unknown): number {
   const id: unknown = Array.isArray(pair) ? pair[1] : undefined
   if (isId(id)) return id
   throw malformed(`adds ${shown(pair)} to every text, which names no token`)

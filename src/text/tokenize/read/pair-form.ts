@@ -1,0 +1,59 @@
+// How a tokenizer.json says that two texts are joined for a model that reads both at once.
+import { isObject, type JsonObject } from '../../../base/values.ts'
+import { malformed, shown } from '../../spec.ts'
+import { idOfPair, idsOfSpecial, stepsAt } from './json-parts.ts'
+
+/** Ids that stand between the texts, or one of the texts; `kind`: the kind of these tokens. */
+export type PairPart = { readonly kind: number } & (
+  | { readonly ids: readonly number[] }
+  | { readonly text: 'first' | 'second' }
+)
+
+/** Kinds of tokens are told apart by a model's own table, which never has more. */
+const MAX_KINDS = 16
+
+/** The parts of a pair in order; undefined for a post-processor that joins no texts. Throws `format`. */
+export function readPairForm(processor: unknown): readonly PairPart[] | undefined {
+  const json = isObject(processor) ? processor : {}
+  switch (json['type']) {
+    case 'Sequence':
+      return stepsAt(json, 'processors')
+        .map(readPairForm)
+        .find((form) => form !== undefined)
+    case 'BertProcessing':
+    case 'RobertaProcessing': {
+      const [cls, sep] = [idOfPair(json['cls']), idOfPair(json['sep'])]
+      const [between, kind] = json['type'] === 'BertProcessing' ? [[sep], 1] : [[sep, sep], 0]
+      return [
+        { ids: [cls], kind: 0 },
+        { text: 'first', kind: 0 },
+        { ids: between, kind: 0 },
+        { text: 'second', kind },
+        { ids: [sep], kind },
+      ]
+    }
+    case 'TemplateProcessing':
+      return json['pair'] === undefined ? undefined : templatePair(json)
+    default:
+      return undefined
+  }
+}
+
+function templatePair(json: JsonObject): readonly PairPart[] {
+  const parts = stepsAt(json, 'pair').map((part): PairPart => {
+    const { Sequence: sequence, SpecialToken: token } = isObject(part) ? part : {}
+    const found = isObject(sequence) ? sequence : isObject(token) ? token : {}
+    const kind = found['type_id'] ?? 0
+    if (typeof kind !== 'number' || !Number.isInteger(kind) || kind < 0 || kind >= MAX_KINDS)
+      throw malformed(`has tokens of the kind ${shown(kind)} in pairs; kinds go to ${MAX_KINDS - 1}`)
+    if (found === token) return { ids: idsOfSpecial(json, found['id']), kind }
+    const text = found['id'] === 'A' ? 'first' : found['id'] === 'B' ? 'second' : undefined
+    if (text === undefined) throw malformed(`joins ${shown(found['id'])} in pairs, which are made of A and B`)
+    return { text, kind }
+  })
+  for (const text of ['first', 'second'] as const) {
+    const count = parts.filter((part) => 'text' in part && part.text === text).length
+    if (count !== 1) throw malformed(`has the ${text} text ${count} times in a pair instead of once`)
+  }
+  return parts
+}
