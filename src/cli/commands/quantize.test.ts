@@ -61,6 +61,47 @@ describe('quantize', () => {
     expect(existsSync(`${output}.work`)).toBe(false)
   }, 240_000)
 
+  test('stores tables as it is asked, and says where it cannot', async () => {
+    const output = path('tables.hbm')
+    const asked = [
+      'embedded',
+      output,
+      '--method',
+      'rtn',
+      '--weights',
+      'w8',
+      '--table',
+      'w4',
+      '--head',
+      'w4m',
+    ] as const
+    expect((await halfbyte('quantize', ...asked)).code).toBe(0)
+    const inspected = (await halfbyte('inspect', output)).out
+    expect(inspected).toMatch(/^embed\.weight .*-> w4_g32/m)
+    expect(inspected).toMatch(/^output\.weight .*-> w4m_g32/m)
+    expect((await halfbyte('generate', output, '--prompt', 'a', '--max-tokens', '2')).code).toBe(0)
+    const folder = ['quantize', path('folder'), path('tables'), '--as', 'gptq', '--method', 'rtn'] as const
+    expect(await halfbyte(...folder, '--table', 'w4')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/keeps its tables as they are; leave --table out, or write a \.hbm/),
+    })
+    const mixed = [
+      'quantize',
+      model,
+      output,
+      '--weights',
+      'mixed',
+      '--budget',
+      '1MB',
+      '--head',
+      'w8',
+    ] as const
+    expect(await halfbyte(...mixed)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/leave --head out/),
+    })
+  }, 60_000)
+
   test('two formats are judged on the same held-out windows, eight bits as better', async () => {
     const judged = async (weights: string, ...more: readonly string[]) => {
       const asked = [...few, '--weights', weights, '--json', ...more]

@@ -5,6 +5,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { type MatrixReport, quantizeModel } from '../../shrink/calibrate/quantize-model.ts'
 import type { Format } from '../../shrink/codes/coded-matrix.ts'
 import { DEFAULT_DRIFT } from '../../shrink/matrix/targets.ts'
+import { withTables } from '../../shrink/vocabulary/coded-tables.ts'
 import {
   type CompressFlags,
   calibrationOption,
@@ -14,10 +15,11 @@ import {
   sweepsOption,
   withCompressOptions,
 } from '../compress/compressing.ts'
+import { type TableFlags, tableFormats, withTableOptions } from '../compress/table-option.ts'
 import { loadSolver, startSolver } from '../node-host.ts'
 import { MODEL, real, size } from '../options.ts'
 
-interface QuantizeFlags extends CompressFlags {
+interface QuantizeFlags extends CompressFlags, TableFlags {
   readonly method: 'rtn' | 'gptq' | 'awq'
   readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel' | 'mixed'
   readonly budget?: number
@@ -80,12 +82,15 @@ export function quantizeCommand(): Command {
         "what to write; default: by the output's name. gguf needs a model in GGUF, gptq a folder with safetensors",
       ).choices(['hbm', 'gguf', 'gptq']),
     )
-  return withCompressOptions(command).action(quantize)
+  return withCompressOptions(withTableOptions(command)).action(quantize)
 }
 
 async function quantize(model: string, output: string, flags: QuantizeFlags): Promise<void> {
   const { method, calibration, weights, budget, actOrder, damp, drift, sweeps } = flags
   const isMixed = weights === 'mixed'
+  const as = flags.as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm')
+  const tables = tableFormats(flags)
+  checkTables(flags, as)
   if ((method !== 'rtn' || isMixed) && calibration === undefined) {
     throw new HalfbyteError(
       'unsupported',
@@ -107,11 +112,11 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
     output,
     flags,
     lineOf,
-    as: flags.as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm'),
+    as,
     policy: weights === 'w4m' || isMixed ? 'w4' : weights,
-    settings: { method, weights, budget, actOrder: actOrder === true, damp, drift, sweeps },
-    make: async (prepared, shared) =>
-      quantizeModel(prepared, {
+    settings: { method, weights, budget, actOrder: actOrder === true, damp, drift, sweeps, ...tables },
+    make: async (prepared, shared) => {
+      const made = await quantizeModel(prepared, {
         ...shared,
         method,
         damp,
@@ -123,9 +128,23 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
         solver: method === 'gptq' ? await loadSolver() : undefined,
         startSolver,
         card: { name: flags.name, about: aboutOf(flags), signal: shared.signal },
-      }),
+      })
+      return { ...made, contents: withTables(made.contents, prepared.weights, tables, shared.signal) }
+    },
     totals: (matrices) => ({ loss: sum(matrices, 'loss'), lossBefore: sum(matrices, 'lossBefore') }),
   })
+}
+
+/** Throws `unsupported` for formats of tables that the output or the budget knows nothing of. */
+function checkTables({ table, head, weights }: QuantizeFlags, as: string): void {
+  const given = table === undefined ? head && '--head' : '--table'
+  if (given === undefined || (as !== 'gptq' && weights !== 'mixed')) return
+  throw new HalfbyteError(
+    'unsupported',
+    as === 'gptq'
+      ? `a GPTQ folder keeps its tables as they are; leave ${given} out, or write a .hbm`
+      : `--budget counts tables as they are; leave ${given} out, or choose other --weights`,
+  )
 }
 
 const aboutOf = ({ license, method, weights }: QuantizeFlags) => ({

@@ -1,15 +1,30 @@
-// `--table`: in which codes the embedding and the logits matrix are stored.
-import { Option } from 'commander'
-import type { Format } from '../../shrink/codes/coded-matrix.ts'
+// `--table` and `--head`: in which codes the embedding and the logits matrix are stored.
+import { type Command, Option } from 'commander'
+import type { TableFormats } from '../../shrink/vocabulary/coded-tables.ts'
 
-export const TABLE_FORMATS = { w4: 'w4_g32', w4m: 'w4m_g32', w8: 'w8_g32' } as const satisfies Readonly<
-  Record<string, Format>
->
+const FORMATS = { w4: 'w4_g32', w4m: 'w4m_g32', w8: 'w8_g32' } as const
 
-export type TableFormat = keyof typeof TABLE_FORMATS
+export interface TableFlags {
+  readonly table?: keyof typeof FORMATS
+  readonly head?: keyof typeof FORMATS
+}
 
-export const tableOption = (): Option =>
-  new Option(
-    '--table <format>',
-    "codes of the embedding and the logits matrix: w4 or w4m (4 bits, w4m with a minimum too), or w8; default: the model's own, or w8",
-  ).choices(Object.keys(TABLE_FORMATS))
+export const withTableOptions = (command: Command): Command =>
+  command
+    .addOption(
+      new Option(
+        '--table <format>',
+        "codes of the embedding and the logits matrix: w4 or w4m (4 bits, w4m with a minimum too), or w8; default: the model's own if they have as few bits, or w8",
+      ).choices(Object.keys(FORMATS)),
+    )
+    .addOption(
+      new Option(
+        '--head <format>',
+        'codes of the logits matrix, which becomes a matrix of its own if it was the embedding; default: those of --table',
+      ).choices(Object.keys(FORMATS)),
+    )
+
+export const tableFormats = ({ table, head = table }: TableFlags): TableFormats => ({
+  table: table && FORMATS[table],
+  head: head && FORMATS[head],
+})

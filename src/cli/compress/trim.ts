@@ -15,16 +15,15 @@ import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 import { checkOutput, forceOption } from '../write/check-output.ts'
 import { HELD_OUT, qualityText } from './held-out.ts'
-import { TABLE_FORMATS, type TableFormat, tableOption } from './table-option.ts'
+import { type TableFlags, tableFormats, withTableOptions } from './table-option.ts'
 import { countTokens, type HeldText, provenTexts, twiceEncoded } from './trim-texts.ts'
 
 /** Most tokens of a held-out text. */
 const HELD_TOKENS = 1024
 
-interface TrimFlags {
+interface TrimFlags extends TableFlags {
   readonly keepText: readonly string[]
   readonly keep?: number
-  readonly table?: TableFormat
   readonly heldOut: number
   readonly threads: number | 'auto'
   readonly force?: true
@@ -34,7 +33,7 @@ interface TrimFlags {
 }
 
 export function trimCommand(): Command {
-  return new Command('trim')
+  const command = new Command('trim')
     .description(
       'Write a model that knows the tokens of a text only, as a .hbm pack. Its embedding is smaller by the rows of all others; it still reads and writes every text.',
     )
@@ -53,7 +52,6 @@ export function trimCommand(): Command {
       'of the tokens of the text, how many of the most frequent to keep; default: all. Bytes, special tokens and what they are merged of come on top',
       whole(0),
     )
-    .addOption(tableOption())
     .option(
       '--held-out <n>',
       'most pieces of the texts that are not counted, by which the result is compared with the original',
@@ -70,7 +68,7 @@ export function trimCommand(): Command {
     .option('--name <name>', "the model's name; default: its own")
     .option('--license <text>', 'licence to state in the pack')
     .option('--json', 'print one JSON object')
-    .action(trim)
+  return withTableOptions(command).action(trim)
 }
 
 async function trim(model: string, output: string, flags: TrimFlags): Promise<void> {
@@ -138,19 +136,14 @@ async function write(
   flags: TrimFlags,
   signal: AbortSignal,
 ): Promise<Made> {
-  const { keepText: files, keep, table, license, name } = flags
+  const { keepText: files, keep, license, name } = flags
   const tokenizer = modelTokenizer(prepared.file, prepared.config.vocabSize)
   const { counts, held } = await countTokens(files, tokenizer, flags.heldOut, signal)
   const kept = chooseTokens(prepared, counts, keep)
   const trimmed = await trimModel(prepared, kept.ids, signal)
   const proof = await provenTexts(files, tokenizer, trimmed, kept.ids, signal)
   const card = { name, about: license === undefined ? undefined : { license }, signal }
-  const contents = withTables(
-    await packContents(trimmed, card),
-    trimmed.weights,
-    table && TABLE_FORMATS[table],
-    signal,
-  )
+  const contents = withTables(await packContents(trimmed, card), trimmed.weights, tableFormats(flags), signal)
   await writeOutput(output, writePack(contents, signal), signal)
   const rows = prepared.config.vocabSize
   const whole = tableBytesOf(await packContents(prepared, card))

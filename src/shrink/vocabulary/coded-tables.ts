@@ -11,26 +11,40 @@ import { layMatrix } from '../codes/lay.ts'
 import { rtn } from '../matrix/grid.ts'
 import { gatherRows } from './gather-rows.ts'
 
+const EMBEDDING = 'embed.weight'
+const LOGITS = 'output.weight'
 /** The embedding, and the logits matrix where it is another. */
-export const TABLES: readonly string[] = ['embed.weight', 'output.weight']
+export const TABLES: readonly string[] = [EMBEDDING, LOGITS]
 
 /** Rows that are in memory as floats: a multiple of the rows to which matrices are padded. */
 const SLAB = 2048
 
-/** `weights`: those that the contents were made of. Without a `format` the contents are returned. */
+/** Codes of the embedding, and of the logits matrix. */
+export interface TableFormats {
+  /** Default: as the contents have it. */
+  readonly table?: Format | undefined
+  /** Default: `table`. Another one makes the logits matrix a matrix of its own where it was the embedding. */
+  readonly head?: Format | undefined
+}
+
+/** `weights`: those that the contents were made of. */
 export function withTables(
   contents: PackContents,
   weights: Weights,
-  format: Format | undefined,
+  { table, head = table }: TableFormats,
   signal: AbortSignal,
 ): PackContents {
-  if (format === undefined) return contents
-  const tensors = contents.tensors.map((tensor) =>
-    TABLES.includes(tensor.name)
-      ? codedTable(tensor, weightOf(weights, tensor.name), format, signal)
-      : tensor,
-  )
-  return { ...contents, tensors }
+  const coded = (own: PackTensor, format: Format | undefined, name = own.name) =>
+    format === undefined ? own : codedTable({ ...own, name }, weightOf(weights, own.name), format, signal)
+  const isTied = !contents.tensors.some(({ name }) => name === LOGITS)
+  const unties = isTied && head !== table
+  const tensors = contents.tensors.flatMap((own) => {
+    if (own.name === LOGITS) return [coded(own, head)]
+    if (own.name !== EMBEDDING) return [own]
+    return unties ? [coded(own, table), coded(own, head, LOGITS)] : [coded(own, table)]
+  })
+  const config = unties ? { ...contents.config, tiedEmbeddings: false } : contents.config
+  return { ...contents, config, tensors }
 }
 
 function codedTable(

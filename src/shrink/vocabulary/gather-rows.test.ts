@@ -7,7 +7,6 @@ import { DTYPE_OF } from '../../formats/hbm/hbm.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { packMatrix } from '../../weights/sparse/pack.ts'
 import { readMatrix } from '../calibrate/gram.ts'
-import { TABLES, withTables } from './coded-tables.ts'
 import { gatherRows } from './gather-rows.ts'
 
 const [N, K] = [2083, 40]
@@ -91,33 +90,3 @@ function fourBit(): TensorInfo {
   const source = bufferSource('table', bytes)
   return { name: 'table', dtype: 'Q4_1', shape: [N, 64], source, offset: 0, byteLength: source.size }
 }
-
-test('tables become codes of the format that is asked for, and nothing else does', async () => {
-  const table = floats()
-  const contents = (format?: 'w4_g32' | 'w8_g32') =>
-    withTables(
-      {
-        name: 'x',
-        config: {},
-        tensors: ['embed.weight', 'other'].map((name) => packMatrix(name, table, 'f32')),
-      },
-      new Map(TABLES.map((name) => [name, table])),
-      format,
-      signal,
-    )
-  const errorOf = async (format: 'w4_g32' | 'w8_g32') => {
-    const [first, second] = contents(format).tensors
-    expect([first?.encoding, second?.encoding]).toEqual([format, 'f32'])
-    const parts: Uint8Array[] = []
-    for await (const chunk of first?.data() ?? []) parts.push(chunk)
-    const source = bufferSource('coded', parts[0] as Uint8Array<ArrayBuffer>)
-    expect(source.size).toBe(first?.bytes)
-    const coded = { ...table, dtype: DTYPE_OF[format], packed: format, source, byteLength: source.size }
-    const [own, due] = [await readMatrix(coded, signal), await readMatrix(table, signal)]
-    return own.reduce((most, value, at) => Math.max(most, Math.abs(value - due[at]!)), 0)
-  }
-  expect(await errorOf('w8_g32')).toBeLessThan(0.005)
-  expect(await errorOf('w4_g32')).toBeLessThan(0.15)
-  expect(await errorOf('w4_g32')).toBeGreaterThan(0.02)
-  expect(contents(undefined).tensors.map(({ encoding }) => encoding)).toEqual(['f32', 'f32'])
-})
