@@ -71,6 +71,17 @@ describe('the vectors of the definition', () => {
     expect(truncated).toEqual([])
   })
 
+  test.each(['Roberta', 'XLMRoberta'] as const)(
+    'of a random %s, whose positions begin later',
+    async (family) => {
+      const model = randomBert(21, { family })
+      const { vectors } = await withEmbedder(bertFolder(model), {}, (embedder) => embedder.embed(TEXTS))
+      const right = meansOf(model)
+      for (const [index, vector] of vectors.entries())
+        expect(distance(vector, right[index]!)).toBeLessThan(1e-5)
+    },
+  )
+
   test.each<[string, object, (rows: number) => (row: number) => number]>([
     ['cls', { pooling_mode_cls_token: true }, () => (row) => (row === 0 ? 1 : 0)],
     ['last', { pooling_mode_lasttoken: true }, (rows) => (row) => (row === rows - 1 ? 1 : 0)],
@@ -180,10 +191,12 @@ describe('a reranker', () => {
   const sigmoid = (score: number) => 1 / (1 + Math.exp(-score))
 
   test.each(Array.from({ length: 12 }, (_, seed) => seed))('scores as defined, %i', async (seed) => {
-    const model = randomBert(seed, { isReranker: true })
+    const family = seed < 8 ? 'Bert' : 'XLMRoberta'
+    const model = randomBert(seed, { isReranker: true, family })
+    const prefix = family === 'Bert' ? 'bert.' : 'roberta.'
     // Half of the files say that scores are left as they are, in either form.
     const activation = [{}, { sentence_transformers: { activation_fn: 'torch.nn.Identity' } }][seed % 2]!
-    const files = bertFolder({ ...model, config: { ...model.config, ...activation } }, { prefix: 'bert.' })
+    const files = bertFolder({ ...model, config: { ...model.config, ...activation } }, { prefix })
     await withEmbedder(files, {}, async (embedder) => {
       expect(embedder.model.task).toBe('rerank')
       const { results, tokens, truncated } = await embedder.rerank('a running cat', DOCUMENTS)

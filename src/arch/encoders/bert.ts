@@ -15,10 +15,12 @@ import { checkShape, pieceOf, requireTensor, type Weights } from '../tensors/nam
 type EncoderFamily = 'bert' | 'roberta'
 
 /** What the names of a class begin with, and what they end with. */
-const CLASSES = /^(Bert|Roberta)(?:Model|ForMaskedLM|(ForSequenceClassification))$/
+const CLASSES = /^(Bert|Roberta|XLMRoberta)(?:Model|ForMaskedLM|(ForSequenceClassification))$/
 const MODEL_TYPES: ReadonlyMap<string, EncoderFamily> = new Map([
   ['bert', 'bert'],
   ['roberta', 'roberta'],
+  ['xlm-roberta', 'roberta'],
+  ['xlmroberta', 'roberta'],
 ])
 
 /** A configuration, and how a family's tables begin: RoBERTa's positions follow the id of padding. */
@@ -67,7 +69,7 @@ function kindOf(file: ModelFile, fields: Fields): Kind | undefined {
 }
 
 /** The names of the encoders that are read, for errors. */
-const ENCODERS = 'BERT (MiniLM, BGE, E5, GTE) and RoBERTa'
+const ENCODERS = 'BERT (MiniLM, BGE, E5, GTE), RoBERTa and XLM-RoBERTa'
 
 /**
  * The configuration of an encoder. Throws `architecture` for another family and for numbers that are missing

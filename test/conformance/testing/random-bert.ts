@@ -13,6 +13,8 @@ export interface RandomBert {
     readonly max_position_embeddings: number
     readonly layer_norm_eps: number
     readonly type_vocab_size: number
+    readonly model_type: string
+    readonly pad_token_id: number
   }
   /** By the names of transformers. */
   readonly weights: ReadonlyMap<string, { readonly shape: readonly number[]; readonly values: Float32Array }>
@@ -28,14 +30,22 @@ export const VOCABULARY: readonly string[] = [
 ]
 const idOf = (token: string): number => VOCABULARY.indexOf(token)
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes. With `isReranker` it has a head that scores pairs. */
-export function randomBert(seed: number, { isReranker = false } = {}): RandomBert {
+export interface BertKind {
+  /** It has a head that scores pairs. Default: false. */
+  readonly isReranker?: boolean
+  /** How the classes of transformers begin. Default: Bert. */
+  readonly family?: 'Bert' | 'Roberta' | 'XLMRoberta'
+}
+
+/** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
+export function randomBert(seed: number, { isReranker = false, family = 'Bert' }: BertKind = {}): RandomBert {
+  const isBert = family === 'Bert'
   const random = new Random(seed)
   const heads = random.between(1, 5)
   const hidden = heads * 4 * random.between(1, 9)
   const config = {
-    architectures: [isReranker ? 'BertForSequenceClassification' : 'BertModel'],
-    model_type: 'bert',
+    architectures: [`${family}${isReranker ? 'ForSequenceClassification' : 'Model'}`],
+    model_type: { Bert: 'bert', Roberta: 'roberta', XLMRoberta: 'xlm-roberta' }[family],
     hidden_act: 'gelu',
     hidden_size: hidden,
     num_hidden_layers: random.between(1, 3),
@@ -45,7 +55,7 @@ export function randomBert(seed: number, { isReranker = false } = {}): RandomBer
     max_position_embeddings: random.between(100, 140),
     type_vocab_size: random.between(1, 3),
     layer_norm_eps: 1e-12,
-    pad_token_id: 0,
+    pad_token_id: isBert ? 0 : 1,
   }
   const weights = new Map<string, { shape: readonly number[]; values: Float32Array }>()
   const draw = (name: string, shape: readonly number[], scale: number, middle = 0) => {
@@ -77,11 +87,15 @@ export function randomBert(seed: number, { isReranker = false } = {}): RandomBer
     norm(`${at}.output.LayerNorm`)
   }
   if (isReranker) {
-    linear('pooler.dense', hidden, hidden)
-    linear('classifier', 1, hidden)
+    const [dense, out] = headNames(isBert)
+    linear(dense, hidden, hidden)
+    linear(out, 1, hidden)
   }
   return { config, weights }
 }
+
+const headNames = (isBert: boolean): readonly [string, string] =>
+  isBert ? ['pooler.dense', 'classifier'] : ['classifier.dense', 'classifier.out_proj']
 
 const tokenizerJson = {
   version: '1.0',
@@ -278,6 +292,7 @@ export function bertStates(
 ): Float64Array[] {
   const { hidden_size: width, num_attention_heads: heads, layer_norm_eps: epsilon } = config
   const dim = width / heads
+  const firstPosition = config.model_type === 'bert' ? 0 : config.pad_token_id + 1
   const valuesOf = (name: string) => weights.get(name)!.values
   const rowOf = (name: string, row: number) =>
     valuesOf(`embeddings.${name}`).subarray(row * width, (row + 1) * width)
@@ -298,7 +313,7 @@ export function bertStates(
   let rows = ids.map((id, position) => {
     const [word, place, type] = [
       rowOf('word_embeddings.weight', id),
-      rowOf('position_embeddings.weight', position),
+      rowOf('position_embeddings.weight', firstPosition + position),
       rowOf('token_type_embeddings.weight', kinds[position] ?? 0),
     ]
     const sum = Float64Array.from(word, (value, i) => value + place[i]! + type[i]!)
@@ -338,12 +353,13 @@ export function bertScore(model: RandomBert, first: string, second: string): num
   const kinds = [...a.map(() => 0), ...b.map(() => Math.min(1, model.config.type_vocab_size - 1))]
   const [state] = bertStates(model, [...a, ...b], kinds)
   const valuesOf = (name: string) => model.weights.get(name)!.values
-  const dense = valuesOf('pooler.dense.weight')
-  const out = valuesOf('classifier.weight')
-  const pooled = Array.from(valuesOf('pooler.dense.bias'), (bias, n) =>
+  const [denseName, outName] = headNames(model.config.model_type === 'bert')
+  const dense = valuesOf(`${denseName}.weight`)
+  const out = valuesOf(`${outName}.weight`)
+  const pooled = Array.from(valuesOf(`${denseName}.bias`), (bias, n) =>
     Math.tanh(state!.reduce((sum, x, k) => sum + x * dense[n * state!.length + k]!, bias)),
   )
-  return pooled.reduce((sum, value, n) => sum + value * out[n]!, valuesOf('classifier.bias')[0]!)
+  return pooled.reduce((sum, value, n) => sum + value * out[n]!, valuesOf(`${outName}.bias`)[0]!)
 }
 
 /** A weighted mean of rows. */

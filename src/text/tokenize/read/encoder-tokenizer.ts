@@ -1,7 +1,7 @@
-// Makes the text side of a sentence encoder: WordPiece from tokenizer.json or GGUF, or the tokenizer of a
-// decoder.
+// Makes the text side of a sentence encoder: WordPiece from tokenizer.json or GGUF, a unigram model from
+// tokenizer.json, or the tokenizer of a decoder.
 import { ABI } from '../../../abi/constants.ts'
-import { isObject } from '../../../base/values.ts'
+import { isObject, type JsonObject } from '../../../base/values.ts'
 import {
   type GgufTokenizerSpec,
   type JsonTokenizerSpec,
@@ -10,11 +10,22 @@ import {
   type TokenizerSpec,
 } from '../../spec.ts'
 import { AddedTokens } from '../tokenizer.ts'
+import { createUnigram } from '../unigram.ts'
 import { Vocabulary } from '../vocabulary.ts'
 import { createWordPiece } from '../word-piece.ts'
+import { charactersMap } from './characters-map.ts'
 import { checkedSpec } from './check-steps.ts'
 import { createTokenizer } from './create.ts'
-import { objectAt, readAdded, readAffixes, readTokens } from './json-parts.ts'
+import {
+  isId,
+  type JsonAddedToken,
+  listAt,
+  objectAt,
+  readAdded,
+  readAffixes,
+  readTokens,
+  stepsAt,
+} from './json-parts.ts'
 import { libraryParts } from './json-tokenizer.ts'
 import { type PairPart, readPairForm } from './pair-form.ts'
 
@@ -48,8 +59,9 @@ export function encoderTokenizer(
 ): EncoderTokenizer {
   if (spec.kind === 'json') {
     const { model } = spec.tokenizer
-    if (isObject(model) && model['type'] === 'WordPiece')
-      return jsonWordPiece(checkedSpec(spec) as JsonTokenizerSpec)
+    const type = isObject(model) ? model['type'] : undefined
+    if (type === 'WordPiece') return jsonWordPiece(checkedSpec(spec) as JsonTokenizerSpec)
+    if (type === 'Unigram') return jsonUnigram(checkedSpec(spec) as JsonTokenizerSpec)
   } else if (spec.model === 'bert') return ggufWordPiece(checkedSpec(spec) as GgufTokenizerSpec, cls, sep)
   const tokenizer = createTokenizer(spec, { rows })
   const { vocabSize, prefix, suffix } = tokenizer
@@ -66,10 +78,7 @@ function jsonWordPiece({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer
   const model = objectAt(json, 'model')
   const added = readAdded(json, objectAt(model, 'vocab'))
   const tokens = readTokens(model, added)
-  const vocabulary = new Vocabulary(tokens, new Uint8Array(tokens.length), {
-    byteLevel: false,
-    replacements: [],
-  })
+  const vocabulary = plainVocabulary(tokens)
   const {
     unk_token: unknown = '[UNK]',
     continuing_subword_prefix: inner = '##',
@@ -82,13 +91,74 @@ function jsonWordPiece({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer
   const unknownId = typeof unknown === 'string' ? vocabulary.idOf(unknown) : undefined
   if (unknownId === undefined)
     throw malformed(`names ${shown(unknown)} as unknown, which is not among its tokens`)
+  return wordsTokenizer(json, vocabulary, added, {
+    normalize: libraryParts(json['normalizer'], null).normalize,
+    encodeWord: createWordPiece(vocabulary, { first: '', inner, unknownId, longestWord }),
+  })
+}
+
+/** How SentencePiece's unigram models are written, as for XLM-RoBERTa: pieces with scores, by id. */
+function jsonUnigram({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer {
+  const model = objectAt(json, 'model')
+  const pieces = listAt(model, 'vocab').map((entry, id) => {
+    const [piece, score] = Array.isArray(entry) ? entry : []
+    if (typeof piece === 'string' && Number.isFinite(score)) return { piece, score: score as number }
+    throw malformed(`has ${shown(entry)} as piece ${id} instead of a text with its score`)
+  })
+  const own = Object.fromEntries(pieces.map(({ piece }, id) => [piece, id]))
+  const added = readAdded(json, own)
+  const tokens = pieces.map(({ piece }): string | undefined => piece)
+  for (const { id, text } of added) {
+    while (tokens.length < id) tokens.push(undefined)
+    tokens[id] ??= text
+  }
+  const vocabulary = plainVocabulary(tokens)
+  const { unk_id: unknownId } = model
+  if (!isId(unknownId) || unknownId >= pieces.length)
+    throw malformed(`has ${shown(unknownId)} for unk_id; ids go to ${pieces.length - 1}`)
+  return wordsTokenizer(json, vocabulary, added, {
+    normalize: normaliser(json['normalizer']),
+    encodeWord: createUnigram(plainVocabulary(pieces.map(({ piece }) => piece)), {
+      scores: pieces.map(({ score }) => score),
+      unknownId,
+      byteFallback: model['byte_fallback'] === true,
+    }),
+  })
+}
+
+/**
+ * SentencePiece's table is ours, because the library only approximates it; the other steps are the
+ * library's.
+ */
+function normaliser(json: unknown): (text: string) => string {
+  if (!isObject(json)) return (text) => text
+  if (json['type'] === 'Precompiled') return charactersMap(json['precompiled_charsmap'])
+  if (json['type'] !== 'Sequence') return libraryParts(json, null).normalize
+  const steps = stepsAt(json, 'normalizers').map(normaliser)
+  return (text) => steps.reduce((done, step) => step(done), text)
+}
+
+const plainVocabulary = (tokens: readonly (string | undefined)[]): Vocabulary =>
+  new Vocabulary(tokens, new Uint8Array(tokens.length), { byteLevel: false, replacements: [] })
+
+interface WordSteps {
+  readonly normalize: (text: string) => string
+  readonly encodeWord: (word: string, out: number[]) => void
+}
+
+/** Looks for added tokens first, then cuts the normalised rest into words. */
+function wordsTokenizer(
+  json: JsonObject,
+  vocabulary: Vocabulary,
+  added: readonly JsonAddedToken[],
+  { normalize, encodeWord }: WordSteps,
+): EncoderTokenizer {
   const preTokenizer = json['pre_tokenizer'] ?? null
-  const { normalize, words } = libraryParts(json['normalizer'], isObject(preTokenizer) ? preTokenizer : null)
+  const { words } = libraryParts(null, isObject(preTokenizer) ? preTokenizer : null)
   const literal = new AddedTokens(added.filter(({ normalized }) => !normalized))
   const alike = new AddedTokens(
     added.filter(({ normalized }) => normalized).map((token) => ({ ...token, text: normalize(token.text) })),
   )
-  const encodeWord = createWordPiece(vocabulary, { first: '', inner, unknownId, longestWord })
   return {
     vocabSize: vocabulary.size,
     ...readAffixes(json['post_processor']),
@@ -108,10 +178,7 @@ function jsonWordPiece({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer
 
 function ggufWordPiece(spec: GgufTokenizerSpec, cls: unknown, sep: unknown): EncoderTokenizer {
   const { tokens, types, addBos = true, addEos = true } = spec
-  const vocabulary = new Vocabulary(tokens, new Uint8Array(tokens.length), {
-    byteLevel: false,
-    replacements: [],
-  })
+  const vocabulary = plainVocabulary(tokens)
   const hasPhantom = tokens.some((token) => token.startsWith(PHANTOM_SPACE))
   const [first, inner] = hasPhantom ? [PHANTOM_SPACE, ''] : ['', '##']
   const idOf = (name: string, id: unknown): number => {

@@ -1,0 +1,78 @@
+// SentencePiece's unigram model: cuts a text into the pieces whose scores have the largest sum.
+import { cachedWords } from './merge.ts'
+import { byteName, type Vocabulary } from './vocabulary.ts'
+
+/** How much worse than the worst piece a character is that has none; `kUnkPenalty` of SentencePiece. */
+const UNKNOWN_PENALTY = 10
+
+export interface UnigramOptions {
+  /** Logarithms of probabilities, by id. */
+  readonly scores: ArrayLike<number>
+  readonly unknownId: number
+  /** Characters without a piece are spelled in bytes, if the vocabulary has all of them. */
+  readonly byteFallback: boolean
+}
+
+/**
+ * Returns a function that adds the ids of a word to `out`: the best path through all pieces by
+ * Viterbi's algorithm (Kudo 2018, "Subword Regularization", section 3.1). Of equal paths the one whose
+ * last piece begins first counts. Neighbouring characters without a piece are unknown together.
+ */
+export function createUnigram(
+  vocabulary: Vocabulary,
+  { scores, unknownId, byteFallback }: UnigramOptions,
+): (word: string, out: number[]) => void {
+  const unknownScore =
+    Array.from(scores).reduce((least, score) => Math.min(least, score), 0) - UNKNOWN_PENALTY
+  const spell = byteFallback ? bytesIn(vocabulary) : () => undefined
+  return cachedWords((word) => {
+    const { from, piece } = bestPath(word)
+    const ids: number[] = []
+    for (let end = word.length; end > 0; ) {
+      let start = from[end]!
+      if (piece[end] !== unknownId) {
+        ids.push(piece[end]!)
+      } else {
+        while (start > 0 && piece[start] === unknownId) start = from[start]!
+        ids.push(...(spell(word.slice(start, end))?.toReversed() ?? [unknownId]))
+      }
+      end = start
+    }
+    return ids.reverse()
+  })
+
+  /** By the unit where a piece of the best path may end: where it begins, and its id. */
+  function bestPath(word: string): { readonly from: Int32Array; readonly piece: Int32Array } {
+    const from = new Int32Array(word.length + 1).fill(-1)
+    const piece = new Int32Array(word.length + 1)
+    const best = new Float64Array(word.length + 1)
+    const offer = (start: number, end: number, id: number, score: number): void => {
+      if (from[end] !== -1 && !(score > best[end]!)) return
+      from[end] = start
+      piece[end] = id
+      best[end] = score
+    }
+    for (let start = 0; start < word.length; ) {
+      const next = start + (word.codePointAt(start)! > 0xffff ? 2 : 1)
+      const last = Math.min(word.length, start + vocabulary.longest)
+      let hasOne = false
+      for (let end = start + 1; end <= last; end++) {
+        const id = vocabulary.idOf(word.slice(start, end))
+        if (id === undefined) continue
+        offer(start, end, id, best[start]! + scores[id]!)
+        if (end === next) hasOne = true
+      }
+      if (!hasOne) offer(start, next, unknownId, best[start]! + unknownScore)
+      start = next
+    }
+    return { from, piece }
+  }
+}
+
+function bytesIn(vocabulary: Vocabulary): (text: string) => number[] | undefined {
+  const encoder = new TextEncoder()
+  return (text) => {
+    const ids = Array.from(encoder.encode(text), (byte) => vocabulary.idOf(byteName(byte)))
+    return ids.every((id) => id !== undefined) ? ids : undefined
+  }
+}
