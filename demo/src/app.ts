@@ -21,6 +21,7 @@ import { announcement, renderFigures, renderNotice } from './models/status.ts'
 import { type Acts, renderBar, renderWelcome } from './shell/frame.ts'
 import { type Launch, onLaunch } from './shell/launch.ts'
 import type { Modal } from './shell/modal.ts'
+import type { OwnSettings } from './shell/own-settings.ts'
 import type { Settings } from './shell/settings.ts'
 import { replaceShell } from './shell/shell.ts'
 import { idle, nextFrame, nextTask, sleep } from './shell/tasks.ts'
@@ -234,8 +235,11 @@ export class ChatApp extends LitElement {
         .removed=${chat.removed} ?unkept=${!chat.keeps} .acts=${this.#listActs}></conversation-drawer>
       <models-dialog .current=${chat.model.shown}
         @model=${(event: CustomEvent<ModelChoice>) => void chat.load(event.detail)}></models-dialog>
-      <settings-dialog .settings=${chat.settings} ?stale=${chat.needsReload}
+      <settings-dialog .settings=${chat.settings} .sampling=${chat.model.engine?.model.sampling ?? {}}
+        ?own=${chat.hasOwn} ?stale=${chat.needsReload}
         @settings=${(event: CustomEvent<Settings>) => chat.configure(event.detail)}
+        @apply=${(event: CustomEvent<OwnSettings>) => void chat.adapt(event.detail)}
+        @for-new=${() => chat.useForNew()}
         @reload=${() => void chat.reload()}
         @show=${(event: CustomEvent<'runs-dialog' | 'storage-dialog'>) => void this.#openDialog(event.detail)}></settings-dialog>
       <runs-dialog .used=${chat.model.used} .idle=${chat.model.idle} .answers=${chat.history}></runs-dialog>

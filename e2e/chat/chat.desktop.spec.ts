@@ -1,7 +1,7 @@
 // In: the built chat page on a desktop. Out: whether the conversation list is beside the chat and everything
 // fits.
 import { expect, test } from '@playwright/test'
-import { ask, bodies, composer, openChat, overflowing, ready, set } from './chat-page.ts'
+import { ask, bodies, composer, openChat, openSettings, overflowing, ready, set } from './chat-page.ts'
 
 test('conversations stand beside the chat', async ({ page }) => {
   await openChat(page)
@@ -61,4 +61,21 @@ test('bubbles, answers and the composer have the same edges', async ({ page }) =
   const [left, right] = await edges('.composer')
   expect((await edges('.message.user .body'))[1]).toBe(right)
   expect((await edges('.message.assistant'))[0]).toBe(left)
+})
+
+test('what is set in one conversation does not hold in the other', async ({ page }) => {
+  await openChat(page)
+  await set(page, { 'Longest answer': '8' })
+  await ask(page, 'First conversation')
+  await set(page, { 'Instructions for the model': 'Be brief.' })
+  const instructions = page.getByLabel('Instructions for the model')
+  await page.getByRole('navigation').getByRole('button', { name: 'New chat' }).click()
+  await openSettings(page)
+  await expect(instructions).toHaveValue('')
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('link', { name: 'First conversation', exact: true }).click()
+  await openSettings(page)
+  await expect(instructions).toHaveValue('Be brief.')
+  expect(await overflowing(page)).toEqual([])
+  await page.screenshot({ path: 'build/screens/presets-desktop.png' })
 })

@@ -6,6 +6,7 @@ import { explain } from '../models/explain.ts'
 import { ModelSlot } from '../models/model-slot.ts'
 import { choiceName, usesTools } from '../models/models.ts'
 import { keepForOffline, nameBuild } from '../shell/offline.ts'
+import { type Change, keepForModel, modelSettings, sorted } from '../shell/own-settings.ts'
 import { Parts } from '../shell/parts.ts'
 import { readSettings, type Settings, sameEngineSettings, writeSettings } from '../shell/settings.ts'
 import { nextTask } from '../shell/tasks.ts'
@@ -33,7 +34,6 @@ export class Chat extends Conversations {
   )
   /** Parts of the page's code that load later. */
   readonly parts = new Parts(() => this.changed())
-  settings: Settings = readSettings()
   /** True once the stored conversations were read. */
   isOpen = false
   /** Those of the model's last answers, oldest first. */
@@ -47,11 +47,22 @@ export class Chat extends Conversations {
    */
   room: (letters: number) => Promise<void> | undefined = () => undefined
 
+  #page: Settings = readSettings()
   #speaker: Speaker | undefined
   #answered: Promise<void> = Promise.resolve()
   /** Resolves when the engine is not needed for an answer. */
   #spoken: Promise<void> = Promise.resolve()
   #stopping = new AbortController()
+
+  /** What holds for the next answer of the open conversation. */
+  get settings(): Settings {
+    return this.#settingsOf(this.conversation)
+  }
+
+  /** True if a change of instructions, tools or sampling is for the open conversation alone. */
+  get hasOwn(): boolean {
+    return this.conversation.messages.length > 0 || this.conversation.settings !== undefined
+  }
 
   /** True if conversations stay on this device. */
   get keeps(): boolean {
@@ -174,10 +185,31 @@ export class Chat extends Conversations {
     this.changed()
   }
 
+  /** Changes settings: those of the conversation, or the defaults for new ones. */
   configure(settings: Settings): void {
-    this.settings = settings
-    writeSettings(settings)
+    const { conversation } = this
+    const model = choiceName(this.model.shown)
+    const before: Change = { page: this.#page, model: modelSettings(model), own: conversation.settings }
+    const after = sorted(before, this.settings, settings, this.hasOwn)
+    this.#page = after.page
+    writeSettings(after.page)
+    keepForModel(model, after.model)
+    if (after.own !== before.own) void this.adapt(after.own)
     this.changed()
+  }
+
+  /** Makes what holds in this conversation the default for new ones. */
+  useForNew(): void {
+    const none: Change = { page: this.#page, model: {}, own: undefined }
+    const { page, model } = sorted(none, this.#page, this.settings, false)
+    this.#page = page
+    writeSettings(this.#page)
+    keepForModel(choiceName(this.model.shown), model)
+    this.changed()
+  }
+
+  #settingsOf({ settings }: Conversation): Settings {
+    return { ...this.#page, ...modelSettings(choiceName(this.model.shown)), ...settings }
   }
 
   /** Saves the unfinished answer, or the model's state if there is none. */
@@ -197,7 +229,11 @@ export class Chat extends Conversations {
 
   /** `change` makes the messages to answer from those that there are, also if another tab has added some. */
   async #answer(change: (messages: readonly StoredMessage[]) => Asked): Promise<void> {
-    const before = this.conversation
+    // From its first message on, a conversation keeps the instructions and tools that it began with.
+    const { system, tools } = this.settings
+    const isFirst = this.conversation.messages.length === 0
+    const settings = { system, tools, ...this.conversation.settings }
+    const before = isFirst ? { ...this.conversation, settings } : this.conversation
     let turn = change(before.messages)
     let home = withMessages(before, turn.messages)
     if (this.isAnswering || !this.canAsk || home.messages.length === 0) return
@@ -262,7 +298,7 @@ export class Chat extends Conversations {
     try {
       const growing = { model: choiceName(this.model.shown), ...turn.versions }
       const page = this.#pageFor(speaker.engine, home, growing)
-      const said = await speakAnswer(speaker, home, turn.begun, this.settings, stop, page)
+      const said = await speakAnswer(speaker, home, turn.begun, this.#settingsOf(home), stop, page)
       return { ...growing, ...said }
     } finally {
       spoken.resolve()

@@ -1,6 +1,7 @@
 // Conversations. In: what the person does with them, and what other tabs do. Out: the open one, and all of
 // them.
 import type { Explained } from '../models/explain.ts'
+import type { OwnSettings } from '../shell/own-settings.ts'
 import type { Figures } from './answer.ts'
 import { ConversationStore } from './store/conversation-store.ts'
 import { type Conversation, newConversation, pinned, renamed, withMessages } from './store/conversations.ts'
@@ -65,7 +66,8 @@ export abstract class Conversations extends EventTarget {
   }
 
   fresh(): void {
-    if (this.conversation.messages.length > 0) this.show(newConversation())
+    const { messages, settings } = this.conversation
+    if (messages.length > 0 || settings !== undefined) this.show(newConversation())
   }
 
   open(id: string): void {
@@ -81,6 +83,18 @@ export abstract class Conversations extends EventTarget {
   /** Puts a conversation above the others, or back. While it is answered, this waits for the answer's end. */
   async pin(id: string, isPinned: boolean): Promise<void> {
     await this.#change(id, (conversation) => pinned(conversation, isPinned))
+  }
+
+  /** Gives the open conversation settings of its own. While it is answered, they are stored at the end. */
+  async adapt(settings: OwnSettings | undefined): Promise<void> {
+    const { id, messages } = this.conversation
+    const change = ({ settings: before, ...plain }: Conversation): Conversation => ({
+      ...plain,
+      ...(settings && { settings: { ...before, ...settings } }),
+    })
+    this.conversation = change(this.conversation)
+    this.changed()
+    if (messages.length > 0) await this.#change(id, change)
   }
 
   /** Changes what is stored beside the messages. */

@@ -1,7 +1,9 @@
 // The settings dialog. In: settings. Out: an event `settings` with the new ones at each change, `reload`,
-// and `show` with the dialog to open.
+// `show` with the dialog to open, `apply` with a preset, and `for-new` when new conversations take over what
+// holds here.
 import { html, nothing, type TemplateResult } from 'lit'
 import { isTouch } from '../../../src/chat-ui/keys.ts'
+import type { SamplerOptions } from '../../../src/index.ts'
 import { t } from '../words/words.ts'
 import { canInstall, install, onOffer } from './install.ts'
 import { SHORTCUTS } from './keys.ts'
@@ -15,25 +17,41 @@ import {
   LENGTH_FIELD,
   MEMORY_FIELD,
   type NumberField,
+  RECOMMENDED,
+  type Recommended,
   SAMPLER_FIELDS,
   type Settings,
   THEME_FIELD,
   TOOLS_FIELD,
+  usualValue,
   WEIGHTS_FIELD,
 } from './settings.ts'
+
+/** Loads when the dialog is opened. */
+const PRESETS = () => import('./presets.ts')
 
 export class SettingsDialog extends Modal {
   static override properties = {
     ...Modal.properties,
     settings: { attribute: false },
+    sampling: { attribute: false },
+    own: { type: Boolean },
     stale: { type: Boolean },
+    presets: { state: true },
     wrong: { state: true },
   }
+  /** What holds for the open conversation. */
   declare settings: Settings
+  /** What the loaded model's files recommend. */
+  declare sampling: SamplerOptions
+  /** True if the open conversation has settings of its own. */
+  declare own: boolean
   /** True when the model was loaded with different engine settings. */
   declare stale: boolean
   /** The field with an invalid value. */
   declare wrong: NumberField['key'] | undefined
+  /** True once the presets' code is there. */
+  declare presets: boolean
   protected override heading = 'settings' as const
 
   #endOffer = (): void => undefined
@@ -46,6 +64,17 @@ export class SettingsDialog extends Modal {
   override disconnectedCallback(): void {
     super.disconnectedCallback()
     this.#endOffer()
+  }
+
+  override async open(): Promise<void> {
+    // Without them, as when the page was updated meanwhile, the rest of the dialog works.
+    void PRESETS().then(
+      () => {
+        this.presets = true
+      },
+      () => undefined,
+    )
+    await super.open()
   }
 
   protected override around(pieces: readonly TemplateResult[]): TemplateResult {
@@ -62,6 +91,15 @@ export class SettingsDialog extends Modal {
         <h3 id="answers-title">${t('answers')}</h3>
         ${this.#number(LENGTH_FIELD)}
         ${this.#choice(TOOLS_FIELD)}
+      </section>`,
+      html`<section>
+        ${this.presets ? html`<preset-menu .settings=${this.settings}></preset-menu>` : nothing}
+        <p class="hint" role="status">${t(this.own ? 'ofThisChat' : 'ofNewChats')}</p>
+        ${
+          this.own
+            ? html`<button type="button" class="row-link" @click=${() => this.dispatchEvent(new CustomEvent('for-new'))}>${t('useForNew')}</button>`
+            : nothing
+        }
       </section>`,
       html`<section aria-labelledby="page-title">
         <h3 id="page-title">${t('page')}</h3>
@@ -115,12 +153,25 @@ export class SettingsDialog extends Modal {
     const bounds = t(field.empty === undefined ? 'bounds' : 'boundsEmpty', { min: field.min, max: field.max })
     return html`<div class="field">
       <label for=${id}>${t(field.label)}</label>
-      <small id="${id}-hint" class=${isWrong ? 'wrong' : ''}>${isWrong ? bounds : t(field.hint)}</small>
+      <small id="${id}-hint" class=${isWrong ? 'wrong' : ''}>${isWrong ? bounds : t(field.hint) + this.#recommendation(field)}</small>
       <input id=${id} type="number" inputmode=${field.step < 1 ? 'decimal' : 'numeric'} aria-describedby="${id}-hint"
         aria-invalid=${isWrong} min=${field.min} max=${field.max} step=${field.step < 1 ? 'any' : '1'}
-        placeholder=${field.empty === undefined ? '' : t(field.empty)} .value=${String(this.settings[field.key] ?? '')}
+        placeholder=${field.empty === undefined ? '' : t(field.empty)} .value=${this.#shown(field)}
         @change=${(event: Event) => this.#onNumber(field, event.target as HTMLInputElement)} />
     </div>`
+  }
+
+  /** Where nothing is chosen, what is used instead. */
+  #shown({ key }: NumberField): string {
+    const usual = isRecommended(key) ? usualValue(key, this.sampling) : ''
+    return String(this.settings[key] ?? usual)
+  }
+
+  /** Says where a value is the model's own, and what that is where the person has chosen another one. */
+  #recommendation({ key }: NumberField): string {
+    const value = isRecommended(key) ? this.sampling[key] : undefined
+    if (value === undefined) return ''
+    return `. ${this.settings[key] === undefined ? t('isModels') : t('modelsIs', { value })}`
   }
 
   #choice({ key, label, hint, choices }: ChoiceField): TemplateResult {
@@ -143,8 +194,13 @@ export class SettingsDialog extends Modal {
     const isEmpty = input.value === '' && !input.validity.badInput
     const value = isEmpty ? undefined : checkNumber(field, input.valueAsNumber)
     const isFine = value !== undefined || (isEmpty && field.empty !== undefined)
-    if (isFine) this.#emit({ ...this.settings, [field.key]: value })
-    else this.wrong = field.key
+    if (!isFine) {
+      this.wrong = field.key
+      return
+    }
+    this.#emit({ ...this.settings, [field.key]: value })
+    // An empty field may be what it was before.
+    if (isEmpty) void this.updateComplete.then(() => Object.assign(input, { value: this.#shown(field) }))
   }
 
   #onSystem(event: Event): void {
@@ -177,5 +233,8 @@ export class SettingsDialog extends Modal {
     this.dispatchEvent(new CustomEvent('settings', { detail: settings }))
   }
 }
+
+const isRecommended = (key: NumberField['key']): key is Recommended =>
+  RECOMMENDED.some((recommended) => recommended === key)
 
 customElements.define('settings-dialog', SettingsDialog)

@@ -1,5 +1,6 @@
 // In: stored settings, some damaged. Out: whether every setting ends up valid for the engine.
 import { describe, expect, test } from 'vitest'
+import { SAMPLER_DEFAULTS } from '../../../src/index.ts'
 import {
   checkNumber,
   DEFAULT_SETTINGS,
@@ -9,6 +10,7 @@ import {
   replyOptions,
   SAMPLER_FIELDS,
   sameEngineSettings,
+  usualValue,
 } from './settings.ts'
 
 const fields = [LENGTH_FIELD, ...SAMPLER_FIELDS, ...ENGINE_FIELDS]
@@ -36,6 +38,12 @@ describe('the options of a reply', () => {
   })
 })
 
+test('the usual value is the model’s own, or the engine’s or the page’s where the model has none', () => {
+  expect(usualValue('temperature', { temperature: 0.7 })).toBe(0.7)
+  expect(usualValue('topP', { temperature: 0.7 })).toBe(SAMPLER_DEFAULTS.topP)
+  expect(usualValue('topP', {})).toBe(0.9)
+})
+
 describe('stored settings', () => {
   test('come back as they were', () => {
     const settings = { ...DEFAULT_SETTINGS, system: 'Be brief.', temperature: 0.3, seed: 7, threads: 2 }
@@ -44,6 +52,12 @@ describe('stored settings', () => {
       weights: 'w4',
       theme: 'dark',
     })
+  })
+
+  test('of an earlier release leave to the model what was at the page’s value', () => {
+    const stored = { temperature: 0.5, topK: 40, topP: 0.8, minP: 0.05, repeatPenalty: 1 }
+    expect(parseSettings(JSON.stringify(stored))).toEqual({ ...DEFAULT_SETTINGS, topP: 0.8 })
+    expect(parseSettings(JSON.stringify({ version: 2, ...stored }))).toMatchObject(stored)
   })
 
   test.each(['', 'null', '[]', '7', '{', '{"temperature":"hot","system":7,"theme":"red","weights":["w4"]}'])(

@@ -1,16 +1,22 @@
 // Settings. In: the person's choices, kept in localStorage. Out: a valid record; unreadable values become
 // defaults.
-import type { GenerateOptions, SamplerOptions, WeightPolicy } from '../../../src/index.ts'
+import {
+  type GenerateOptions,
+  SAMPLER_DEFAULTS,
+  type SamplerOptions,
+  type WeightPolicy,
+} from '../../../src/index.ts'
 import type { Language, Word } from '../words/words.ts'
 
 /** The fields of the settings dialog. Counts are tokens. */
 export interface Settings {
   readonly system: string
-  readonly temperature: number
-  readonly topK: number
-  readonly topP: number
-  readonly minP: number
-  readonly repeatPenalty: number
+  /** Undefined, as for the next four: the model's own value, or the page's where it recommends nothing. */
+  readonly temperature: number | undefined
+  readonly topK: number | undefined
+  readonly topP: number | undefined
+  readonly minP: number | undefined
+  readonly repeatPenalty: number | undefined
   readonly maxTokens: number
   /** Undefined: a new seed for every answer. */
   readonly seed: number | undefined
@@ -52,14 +58,26 @@ export interface ChoiceField {
   readonly choices: Readonly<Record<string, Word>>
 }
 
-/** Values that suit the embedded model; see its card. */
-export const DEFAULT_SETTINGS: Settings = Object.freeze({
-  system: '',
+/** Options of sampling that a model's files can recommend. */
+export const RECOMMENDED = ['temperature', 'topK', 'topP', 'minP', 'repeatPenalty'] as const
+export type Recommended = (typeof RECOMMENDED)[number]
+
+/** For models that recommend nothing: values that suit the embedded model; see its card. */
+const PAGE_SAMPLING: Readonly<Record<Recommended, number>> = Object.freeze({
   temperature: 0.5,
   topK: 40,
   topP: 0.9,
   minP: 0.05,
   repeatPenalty: 1,
+})
+
+export const DEFAULT_SETTINGS: Settings = Object.freeze({
+  system: '',
+  temperature: undefined,
+  topK: undefined,
+  topP: undefined,
+  minP: undefined,
+  repeatPenalty: undefined,
   maxTokens: 512,
   seed: undefined,
   threads: undefined,
@@ -88,8 +106,9 @@ export const SAMPLER_FIELDS: readonly NumberField[] = [
     min: 0,
     max: 2,
     step: 0.05,
+    empty: 'usual',
   },
-  { key: 'topK', label: 'set-topK', hint: 'set-topK-hint', min: 0, max: 200, step: 1 },
+  { key: 'topK', label: 'set-topK', hint: 'set-topK-hint', min: 0, max: 200, step: 1, empty: 'usual' },
   {
     key: 'topP',
     label: 'set-topP',
@@ -97,6 +116,7 @@ export const SAMPLER_FIELDS: readonly NumberField[] = [
     min: 0,
     max: 1,
     step: 0.01,
+    empty: 'usual',
   },
   {
     key: 'minP',
@@ -105,6 +125,7 @@ export const SAMPLER_FIELDS: readonly NumberField[] = [
     min: 0,
     max: 1,
     step: 0.01,
+    empty: 'usual',
   },
   {
     key: 'repeatPenalty',
@@ -113,6 +134,7 @@ export const SAMPLER_FIELDS: readonly NumberField[] = [
     min: 0.5,
     max: 2,
     step: 0.05,
+    empty: 'usual',
   },
   {
     key: 'seed',
@@ -181,6 +203,8 @@ export const LANGUAGE_FIELD: ChoiceField = {
 }
 
 const KEY = 'halfbyte-settings'
+/** Records without a version hold the page's value where the person chose none. */
+const VERSION = 2
 
 export function readSettings(): Settings {
   try {
@@ -193,7 +217,7 @@ export function readSettings(): Settings {
 
 export function writeSettings(settings: Settings): void {
   try {
-    localStorage.setItem(KEY, JSON.stringify(settings))
+    localStorage.setItem(KEY, JSON.stringify({ version: VERSION, ...settings }))
   } catch {
     // A private window may refuse storage. The settings then last until the page closes.
   }
@@ -211,6 +235,9 @@ export function parseSettings(text: string): Settings {
   for (const field of [LENGTH_FIELD, ...SAMPLER_FIELDS, ...ENGINE_FIELDS]) {
     settings[field.key] = checkNumber(field, stored[field.key]) ?? DEFAULT_SETTINGS[field.key]
   }
+  if (stored['version'] === undefined) {
+    for (const key of RECOMMENDED) if (settings[key] === PAGE_SAMPLING[key]) settings[key] = undefined
+  }
   for (const { key, choices } of [WEIGHTS_FIELD, MEMORY_FIELD, TOOLS_FIELD, THEME_FIELD, LANGUAGE_FIELD]) {
     const value = stored[key]
     if (typeof value === 'string' && Object.hasOwn(choices, value)) settings[key] = value
@@ -226,22 +253,26 @@ export function checkNumber(field: NumberField, value: unknown): number | undefi
   return field.step >= 1 ? Math.round(value) : value
 }
 
-/** Settings whose defaults give way to what a model's files recommend. */
-const RECOMMENDED = ['temperature', 'topK', 'topP', 'minP', 'repeatPenalty'] as const
-
 /**
- * The options of a reply. If the model's files recommend sampling options, the settings that the person left
- * at their defaults are the model's to choose.
+ * The options of a reply. What the person has not chosen is the model's to choose if its files recommend any
+ * sampling options, and the page's otherwise.
  */
 export function replyOptions(settings: Settings, sampling: SamplerOptions): GenerateOptions {
-  const hasOwn = Object.keys(sampling).length > 0
-  const chosen = RECOMMENDED.filter((key) => !hasOwn || settings[key] !== DEFAULT_SETTINGS[key])
+  const usual = Object.keys(sampling).length > 0 ? {} : PAGE_SAMPLING
+  const chosen = RECOMMENDED.filter((key) => settings[key] !== undefined)
   const { maxTokens, seed } = settings
   return {
+    ...usual,
     ...Object.fromEntries(chosen.map((key) => [key, settings[key]])),
     maxTokens,
     ...(seed !== undefined && { seed }),
   }
+}
+
+/** What a sampling option is where the person chooses nothing. */
+export function usualValue(key: Recommended, sampling: SamplerOptions): number {
+  const isSilent = Object.keys(sampling).length === 0
+  return isSilent ? PAGE_SAMPLING[key] : (sampling[key] ?? SAMPLER_DEFAULTS[key])
 }
 
 export function sameEngineSettings(a: EngineSettings, b: EngineSettings): boolean {

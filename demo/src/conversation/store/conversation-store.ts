@@ -23,6 +23,8 @@ export class ConversationStore {
   readonly #revisions = new Map<string, string | undefined>()
   /** Ids of removed conversations. An answer still in progress must not bring one back. */
   readonly #removed = new Set<string>()
+  /** Resolves to what was written last. */
+  #written: Promise<Conversation | undefined> = Promise.resolve(undefined)
   /** Tells other tabs the ids of conversations that have changed. */
   readonly #channel = typeof indexedDB === 'undefined' ? undefined : new BroadcastChannel(NAME)
 
@@ -76,7 +78,7 @@ export class ConversationStore {
     const put =
       database === undefined
         ? conversation
-        : await this.#write(database, conversation).catch(() => conversation)
+        : await this.#inTurn(() => this.#write(database, conversation).catch(() => conversation))
     this.#channel?.postMessage(put.id)
     return put
   }
@@ -131,6 +133,13 @@ export class ConversationStore {
     await this.put(conversation)
   }
 
+  /** One write after the other: two of this page must not take each other for another tab's. */
+  #inTurn(write: () => Promise<Conversation>): Promise<Conversation> {
+    const written = this.#written.then(write)
+    this.#written = written
+    return written
+  }
+
   async #write(database: IDBPDatabase<Schema>, conversation: Conversation): Promise<Conversation> {
     const { id } = conversation
     const change = database.transaction('conversations', 'readwrite')
@@ -140,7 +149,8 @@ export class ConversationStore {
     const revision = randomId()
     await Promise.all([change.store.put({ ...put, revision }), change.done])
     this.#revisions.set(put.id, revision)
-    if (stored !== undefined && isForeign) this.#learn(stored)
+    if (stored === undefined || !isForeign) return put
+    this.#learn(stored)
     this.#known.set(put.id, put)
     return put
   }

@@ -1,4 +1,5 @@
 // Conversations. In: messages, or a record of the database. Out: conversations with a title, checked.
+import { type OwnSettings, parseOwn } from '../../shell/own-settings.ts'
 import type { UsedTool } from '../../tools/tools.ts'
 
 /** Why an answer is incomplete. */
@@ -33,6 +34,8 @@ export interface Conversation {
   /** Time of the last change, in milliseconds since 1970. */
   readonly updated: number
   readonly messages: readonly StoredMessage[]
+  /** What it does not take from the page. Absent in those of earlier releases. */
+  readonly settings?: OwnSettings
 }
 
 const TITLE_LENGTH = 48
@@ -114,13 +117,15 @@ const isBelow = (value: unknown, end: number): value is number =>
  * messages are left out. A record without an id or a list of messages is not a conversation.
  */
 export function readConversation(record: unknown): Conversation | undefined {
-  const { id, title, isNamed, isPinned, updated, messages } = fields(record)
+  const { id, title, isNamed, isPinned, updated, messages, settings } = fields(record)
   if (typeof id !== 'string' || id === '' || !Array.isArray(messages)) return undefined
   const read = readMessages(messages, 0)
+  const own = parseOwn(settings)
   return {
     ...withMessages({ ...newConversation(), id }, read),
     ...(typeof title === 'string' && title !== '' && { title, ...(isNamed === true && { isNamed }) }),
     ...(isPinned === true && { isPinned }),
+    ...(own && { settings: own }),
     updated: Number.isFinite(updated) ? (updated as number) : 0,
   }
 }

@@ -1,0 +1,95 @@
+// Settings in layers. In: the page's settings, those kept for a model, and those of a conversation. Out: what
+// holds for an answer, and where a change belongs.
+import {
+  checkNumber,
+  DEFAULT_SETTINGS,
+  RECOMMENDED,
+  type Recommended,
+  SAMPLER_FIELDS,
+  type Settings,
+  TOOLS_FIELD,
+} from './settings.ts'
+import { readItem, writeItem } from './storage.ts'
+
+const OWN = ['system', 'tools', 'seed', ...RECOMMENDED] as const
+
+/** What a conversation or a preset can have of its own. A key that is `undefined` leaves it to the model. */
+export type OwnSettings = Partial<Pick<Settings, (typeof OWN)[number]>>
+type Sampling = Partial<Pick<Settings, Recommended>>
+
+/** Sampling options by the name of the model that they are for. */
+const KEY = 'halfbyte-model-settings'
+/** Models whose options are kept. */
+const MOST_MODELS = 32
+
+/** Reads a stored record; invalid values are left out. Undefined if nothing is left. */
+export function parseOwn(record: unknown): OwnSettings | undefined {
+  const stored: Readonly<Record<string, unknown>> = Object(record)
+  const { system, tools } = stored
+  const own: Record<string, unknown> = {
+    ...(typeof system === 'string' && { system }),
+    ...(typeof tools === 'string' && Object.hasOwn(TOOLS_FIELD.choices, tools) && { tools }),
+  }
+  for (const field of SAMPLER_FIELDS) {
+    if (!Object.hasOwn(stored, field.key)) continue
+    const value = stored[field.key]
+    const number = checkNumber(field, value)
+    if (number !== undefined || value === undefined) own[field.key] = number
+  }
+  return Object.keys(own).length > 0 ? own : undefined
+}
+
+/** The part of settings that belongs to a conversation. */
+export const ownPart = (settings: Settings): OwnSettings => pick(settings, OWN)
+
+/** The sampling options that are kept for a model. */
+export const modelSettings = (model: string): Sampling => pick(parseOwn(stored()[model]) ?? {}, RECOMMENDED)
+
+/** Keeps sampling options for a model, instead of those before. */
+export function keepForModel(model: string, sampling: Sampling): void {
+  const { [model]: _, ...others } = stored()
+  const chosen = Object.entries(sampling).filter(([, value]) => value !== undefined)
+  const kept = Object.entries(others).slice(1 - MOST_MODELS)
+  if (chosen.length > 0) kept.push([model, Object.fromEntries(chosen)])
+  writeItem(KEY, kept.length > 0 ? JSON.stringify(Object.fromEntries(kept)) : undefined)
+}
+
+/** What a person has changed, by the layer that it belongs to. */
+export interface Change {
+  readonly page: Settings
+  readonly model: Sampling
+  readonly own: OwnSettings | undefined
+}
+
+/**
+ * Sorts a change from the settings that `hold` to `next`. Engine and page are page-wide. The rest is the
+ * conversation's if that `hasOwn`, and otherwise the default for new ones: sampling by model.
+ */
+export function sorted(before: Change, hold: Settings, next: Settings, hasOwn: boolean): Change {
+  if (next === DEFAULT_SETTINGS) return { page: next, model: {}, own: hasOwn ? ownPart(next) : undefined }
+  const changed = (Object.keys(next) as (keyof Settings)[]).filter((key) => next[key] !== hold[key])
+  const own = hasOwn ? OWN.filter((key) => changed.includes(key)) : []
+  const shared = changed.filter((key) => !own.some((other) => other === key))
+  const sampling = RECOMMENDED.filter((key) => shared.includes(key))
+  // A value of an earlier release may be page-wide, and would come through again.
+  const cleared = Object.fromEntries(sampling.map((key) => [key, undefined]))
+  return {
+    page: { ...before.page, ...pick(next, shared), ...cleared },
+    model: { ...before.model, ...pick(next, sampling) },
+    own: own.length > 0 ? { ...before.own, ...pick(next, own) } : before.own,
+  }
+}
+
+function stored(): Readonly<Record<string, unknown>> {
+  try {
+    return Object(JSON.parse(readItem(KEY) ?? '{}'))
+  } catch {
+    return {}
+  }
+}
+
+/** Those of `keys` that the record has. */
+function pick<T extends object, K extends keyof T>(record: T, keys: readonly K[]): Pick<T, K> {
+  const found = keys.filter((key) => Object.hasOwn(record, key))
+  return Object.fromEntries(found.map((key) => [key, record[key]])) as Pick<T, K>
+}
