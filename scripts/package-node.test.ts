@@ -40,6 +40,12 @@ test.each([
   ['a file URL', `new URL('models/stories.hbm', import.meta.url)`],
   ['a file', `new File([await (await import('node:fs')).openAsBlob('models/stories.hbm')], 'stories.hbm')`],
   ['a Blob', `await (await import('node:fs')).openAsBlob('models/stories.hbm')`],
+  ['bytes', `await (await import('node:fs/promises')).readFile('models/stories.hbm')`],
+  ['a blob address', `URL.createObjectURL(await (await import('node:fs')).openAsBlob('models/stories.hbm'))`],
+  [
+    'a data address',
+    `'data:;base64,' + await (await import('node:fs/promises')).readFile('models/stories.hbm', 'base64')`,
+  ],
 ])('a model is loaded from %s, on threads and without', async (what, source) => {
   const found = await told(
     what.replaceAll(' ', '-'),

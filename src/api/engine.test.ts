@@ -184,5 +184,9 @@ test('the public types say what the tests above rely on', () => {
   expectTypeOf<Parameters<Session['send']>[0]>().toEqualTypeOf<string | Message | readonly Message[]>()
   expectTypeOf<Session['messages']>().toEqualTypeOf<readonly Message[]>()
   expectTypeOf<HalfbyteError['code']>().not.toEqualTypeOf<string>()
-  expectTypeOf(Engine.load).parameter(0).toExtend<string | URL | Blob | readonly File[] | { repo: string }>()
+  expectTypeOf(Engine.load)
+    .parameter(0)
+    .toExtend<
+      string | URL | Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | readonly File[] | { repo: string }
+    >()
 })

@@ -20,14 +20,21 @@ import type { Hub, RepoAddress } from '../store/hub.ts'
 /**
  * Where a model is. One of:
  * - an address: of a `.gguf` file, or of a folder of safetensors if it ends with a slash
- * - files that the user picked, or a Blob of one file
+ * - files that the user picked, or a Blob or the bytes of one file
  * - a repository of the Hugging Face hub, as an object or as `owner/name[:file][@revision]`
  *
  * Two plain names with one slash between them mean a repository, unless they end like a model file. Write
  * `./owner/name` for an address relative to the page, and `hf:owner/name.gguf` for a repository whose name
  * ends like a model file.
  */
-export type ModelSource = string | URL | Blob | readonly File[] | RepoAddress
+export type ModelSource =
+  | string
+  | URL
+  | Blob
+  | ArrayBuffer
+  | Uint8Array<ArrayBuffer>
+  | readonly File[]
+  | RepoAddress
 
 /**
  * Options of `Engine.load`; every key is optional. An unknown key, or a value that a key cannot have, rejects

@@ -13,6 +13,7 @@ import { createService } from '../engine/service.ts'
 import { localConnection } from '../engine/wire/connection.ts'
 import type { ProbeReport } from '../engine/wire/protocol.ts'
 import { chooseBuild, detectFeatures } from '../runtime/features.ts'
+import { missingFile, request } from '../store/download/request.ts'
 import { openModelFiles, peekModelFiles, placeOf } from './files.ts'
 import { nodeHost } from './node-host.ts'
 
@@ -78,5 +79,14 @@ async function placed(source: ModelSource, { draft, lora }: Pick<LoadOptions, 'd
 
 async function placeOfSource(source: ModelSource): Promise<ModelSource> {
   if (source instanceof URL && source.protocol === 'file:') return fileURLToPath(source)
+  if ((typeof source === 'string' || source instanceof URL) && /^(?:blob|data):/i.test(String(source)))
+    return dataAt(String(source))
   return typeof source === 'string' ? placeOf(source) : source
+}
+
+/** What lies at an address of this program's own data. Throws `network` if nothing does. */
+async function dataAt(address: string): Promise<Blob> {
+  const response = await request(address)
+  if (response !== undefined) return response.blob()
+  throw missingFile(address)
 }

@@ -22,14 +22,18 @@ export async function readNetwork(
   sources: readonly ByteSource[],
   { signal, beside, dtype }: OpenNetworkOptions = {},
 ): Promise<Graph> {
-  const chosen = chooseGraph(
-    sources.map(({ name }) => name),
-    dtype,
-  )
-  const source = sources.find(({ name }) => name === chosen) as ByteSource
+  const source = graphAmong(sources, dtype)
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
   const find: FindFile = async (name) => files.get(name) ?? (await beside?.(name))
   return (await readModel(source, { find, signal })).graph
+}
+
+/** A single file without an extension is the graph: bytes and addresses of a page have no name. */
+function graphAmong(sources: readonly ByteSource[], dtype: GraphDtype | undefined): ByteSource {
+  const [first] = sources
+  if (first !== undefined && sources.length === 1 && !first.name.includes('.')) return first
+  const names = sources.map(({ name }) => name)
+  return sources[names.indexOf(chooseGraph(names, dtype))] as ByteSource
 }
 
 /** The same, ready to run. `fuse`: with instructions of relaxed SIMD. */

@@ -23,8 +23,9 @@ const FOLDER_FILES = [
   [INDEX, true],
 ] as const
 
-/** The last part of an address's path, decoded for display. */
+/** The last part of an address's path, decoded for display. Data in the address has no name. */
 export function fileName(url: string): string {
+  if (url.startsWith('data:')) return 'model'
   const path = url.split(/[?#]/, 1)[0] ?? url
   const last = path.slice(path.lastIndexOf('/') + 1)
   try {

@@ -8,9 +8,7 @@ import { EnginePool } from './loading/engine-pool.ts'
 import type { Outside } from './loading/loader.ts'
 
 const stored = async (source: ModelSource): Promise<number> =>
-  Array.isArray(source) || source instanceof Blob
-    ? 0
-    : storedBytes(source as Exclude<ModelSource, Blob | readonly File[]>)
+  typeof source === 'string' || source instanceof URL || 'repo' in source ? storedBytes(source) : 0
 
 const outside = (load: typeof Engine.load): Outside => ({
   pool: new EnginePool(load),

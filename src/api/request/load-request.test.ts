@@ -28,7 +28,7 @@ test('a process without workers is told what to use', async () => {
   expect(await sentenceOf(() => Engine.probe('model.gguf'))).toBe(`unsupported: ${NO_WORKERS}`)
 })
 
-const MODEL = 'must be an address, a File, Files or { repo }; pass one of these'
+const MODEL = 'must be an address, a File, Files, bytes or { repo }; pass one of these'
 
 test.each([
   [undefined, `unsupported: the model is undefined but ${MODEL}`],

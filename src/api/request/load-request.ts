@@ -30,24 +30,40 @@ export function resolveSource(
 function placeOf(source: ModelSource, base: string | undefined, hub?: Hub): string | readonly File[] {
   if (typeof source === 'string' || source instanceof URL) {
     const address = parseHubAddress(String(source))
-    return address === undefined ? fetchable(absolute(source, base), base) : hubUrl(address, hub)
+    return address === undefined ? plainData(fetchable(absolute(source, base), base)) : hubUrl(address, hub)
   }
   if (isObject(source) && 'repo' in source) return hubUrl(repoOf(source as RepoAddress), hub)
   checkList('the model', Array.isArray(source) ? source : [])
-  const files = [source].flat() as File[]
-  if (files.length > 0 && files.every((file) => file instanceof Blob)) return files.map(named)
+  const files = [source].flat() as (Blob | ArrayBuffer | Uint8Array<ArrayBuffer>)[]
+  if (files.length > 0 && files.every((file) => file instanceof Blob || isBytes(file)))
+    return files.map(named)
+  const kind = Object.prototype.toString.call(source).slice(8, -1)
+  const next = INSTEAD.get(kind)
   throw new HalfbyteError(
     'unsupported',
-    `the model is ${shown(source)} but must be an address, a File, Files or { repo }; pass one of these`,
+    `the model is ${next ? `a ${kind}` : shown(source)} but must be an address, a File, Files, bytes or { repo }; pass ${next ?? 'one of these'}`,
   )
 }
 
-/** A Blob, such as a response's, has no name, and errors name files. */
-const named = (file: Blob): File => (file instanceof File ? file : new File([file], 'model'))
+/** What to pass for objects that are not the bytes themselves, by their tag. */
+const INSTEAD = new Map([
+  ['Response', 'await response.blob()'],
+  ['ReadableStream', 'await new Response(stream).blob()'],
+  ['FileList', '[...files]'],
+])
 
-/** Whether nothing will be found at this address on the next visit, so that storing its file is of no use. */
+const isBytes = (value: object): boolean => value instanceof ArrayBuffer || ArrayBuffer.isView(value)
+
+/** A Blob, such as a response's, and bytes have no name, and errors name files. */
+const named = (file: Blob | ArrayBuffer | Uint8Array<ArrayBuffer>): File =>
+  file instanceof File ? file : new File([file], 'model')
+
+/** Whether nothing will be found at this address on the next visit: storing its file is of no use. */
 const isPassing = (source: string | readonly File[]): boolean =>
   typeof source === 'string' && /^(?:blob|data):/i.test(source)
+
+/** Data in base64 may end with a slash, which means a folder elsewhere. A fragment is no part of data. */
+const plainData = (address: string): string => (/^data:.*\/$/s.test(address) ? `${address}#` : address)
 
 function repoOf({ repo, file, revision }: RepoAddress): RepoAddress {
   for (const [name, value] of Object.entries({ repo, file, revision })) {

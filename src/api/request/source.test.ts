@@ -1,5 +1,6 @@
 // Sources. In: what a caller says a model is, on a page. Out: its address, or what is wrong with it.
 import { expect, test } from 'vitest'
+import { fileName, filesOf } from '../../store/address.ts'
 import { loadRequest, resolveSource } from './load-request.ts'
 
 const PAGE = 'https://example.org/app/'
@@ -40,6 +41,33 @@ test('a Blob, which has no name, is a file that errors can name', async () => {
   expect(await file?.text()).toBe('GGUF')
   const named = new File(['GGUF'], 'tiny.gguf')
   expect(resolveSource([named], PAGE)).toEqual([named])
+})
+
+test.each([
+  ['an ArrayBuffer', new TextEncoder().encode('GGUF').buffer],
+  ['a Uint8Array', new TextEncoder().encode('GGUF')],
+  ['a part of an ArrayBuffer', new TextEncoder().encode('..GGUF..').subarray(2, 6)],
+])('%s is a file', async (_, bytes) => {
+  const [file] = resolveSource(bytes, PAGE) as readonly File[]
+  expect([file?.name, await file?.text()]).toEqual(['model', 'GGUF'])
+})
+
+test.each([
+  ['a Response', new Response('GGUF'), 'await response.blob()'],
+  ['a ReadableStream', new Blob(['GGUF']).stream(), 'await new Response(stream).blob()'],
+  ['{}', {}, 'one of these'],
+  ['[]', [], 'one of these'],
+])('%s is refused with what to pass instead', (what, source, next) => {
+  const message = `the model is ${what} but must be an address, a File, Files, bytes or { repo }; pass ${next}`
+  const refusal = expect.objectContaining({ code: 'unsupported', message })
+  expect(() => resolveSource(source as never, PAGE)).toThrow(refusal)
+})
+
+test('data whose base64 ends with a slash is not taken for a folder', async () => {
+  const address = resolveSource('data:;base64,////', PAGE) as string
+  expect(filesOf(address)).toHaveLength(1)
+  expect(await (await fetch(address)).bytes()).toEqual(new Uint8Array([255, 255, 255]))
+  expect(fileName(address)).toBe('model')
 })
 
 test('what lies at an address of this visit only is not stored for the next', () => {
