@@ -1,8 +1,8 @@
 // Writes dist/*.d.ts, one file of declarations for each entry of the package.
 //
 // tsc writes a declaration file for each source file to build/types; they are joined from there. Classes with
-// private members are only compatible with themselves, so the adapters import the engine's types from
-// index.d.ts instead of repeating them.
+// private members are only compatible with themselves, so the adapters import the types of the engine and of
+// the embedder from index.d.ts and embedder.d.ts instead of repeating them.
 import { rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
@@ -24,9 +24,14 @@ const ENTRIES = {
   widget: 'widget/index',
 }
 
-/** Files whose types adapters take from index.d.ts. Whatever they name has to be public. */
-const PUBLIC = ['api/engine', 'api/types', 'engine/wire/protocol'].map((name) =>
-  join(declarations, `${name}.d.ts`),
+/** The entries from which others take the types of these files. Whatever they name has to be public. */
+const PUBLIC = new Map(
+  [
+    ['api/engine', 'index'],
+    ['api/types', 'index'],
+    ['engine/wire/protocol', 'index'],
+    [ENTRIES.embedder, 'embedder'],
+  ].map(([name, entry]) => [join(declarations, `${name}.d.ts`), entry]),
 )
 
 /** Engines and sessions are AsyncDisposable, which came with TypeScript 5.2; few projects' `lib` has it. */
@@ -58,7 +63,7 @@ async function joined(name, entry) {
   const bundle = await rolldown({
     input: { [name]: join(declarations, `${entry}.d.ts`) },
     plugins: [
-      ...(name === 'index' ? [] : [publicTypes]),
+      ...(name === 'index' ? [] : [publicTypes(name)]),
       dts({ dtsInput: true, generator: 'oxc', tsconfig: false }),
     ],
     onwarn(warning) {
@@ -74,11 +79,12 @@ async function joined(name, entry) {
   }
 }
 
-const publicTypes = {
+const publicTypes = (name) => ({
   name: 'halfbyte:public-types',
   resolveId(source, importer) {
     if (importer === undefined || !source.startsWith('.')) return undefined
     const path = resolve(dirname(importer), source.replace(/\.[jt]s$/, '.d.ts'))
-    return PUBLIC.includes(path) ? { id: './index.js', external: true } : undefined
+    const entry = PUBLIC.get(path)
+    return entry === undefined || entry === name ? undefined : { id: `./${entry}.js`, external: true }
   },
-}
+})

@@ -2,6 +2,7 @@
 
 import { readFrom, shown } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import type { Embedder } from '../embedder/embedder.ts'
 import type { Engine } from '../engine.ts'
 
 /** Throws `unsupported` for anything but an engine. */
@@ -10,6 +11,21 @@ export function checkEngine(engine: Engine | undefined): void {
   throw new HalfbyteError(
     'unsupported',
     `the engine is ${shown(engine)}; pass what Engine.load resolves to, with await`,
+  )
+}
+
+/** Throws `unsupported` for anything but an engine or an embedder. */
+export function checkModel(model: Engine | Embedder | undefined): void {
+  if (readFrom('the embedder', () => typeof (model as Embedder | undefined)?.rerank === 'function')) return
+  checkEngine(model as Engine | undefined)
+}
+
+/** Throws `unsupported` for anything but an embedder. */
+export function checkEmbedder(embedder: Embedder | undefined): void {
+  if (readFrom('the embedder', () => typeof embedder?.rerank === 'function')) return
+  throw new HalfbyteError(
+    'unsupported',
+    `the embedder is ${shown(embedder)}; pass what Embedder.load resolves to, with await`,
   )
 }
 

@@ -1,4 +1,6 @@
 // The parts of OpenAI's chat completions and embeddings that the adapter uses, under OpenAI's names.
+import type { EmbedTextsOptions } from '../embedder/embedder.ts'
+import type { Engine } from '../engine.ts'
 import type { GenerateOptions } from '../types.ts'
 
 interface TextPart {
@@ -237,13 +239,38 @@ export interface EmbeddingParams {
   readonly model?: string
   /** `base64`: the vector's little-endian f32 bytes. Default `float`. */
   readonly encoding_format?: 'float' | 'base64' | null
-  /** Refused unless it is the length of the model's vectors. */
+  /**
+   * The first so many values, scaled again (Matryoshka). An engine's vectors have one length only, and others
+   * are refused.
+   */
   readonly dimensions?: number | null
+  /** Options of `Embedder.embed`, such as `kind`, or of `Engine.embed`. */
+  readonly halfbyte?: EmbedTextsOptions | Parameters<Engine['embed']>[1]
 }
 
 export interface EmbeddingList {
   object: 'list'
   data: { object: 'embedding'; index: number; embedding: number[] | string }[]
   model: string
+  usage: { prompt_tokens: number; total_tokens: number }
+}
+
+/** The fields of a reranking request that are read, named as by Cohere, Jina and llama.cpp's server. */
+export interface RerankParams {
+  readonly query: string
+  readonly documents: readonly (string | { readonly text: string })[]
+  /** Most results, the best ones. Default: one for each document. */
+  readonly top_n?: number | null
+  /** Default false. */
+  readonly return_documents?: boolean | null
+  /** Ignored: there is one reranker. */
+  readonly model?: string
+}
+
+export interface RerankList {
+  object: 'list'
+  model: string
+  /** Best first. */
+  results: { index: number; relevance_score: number; document?: { text: string } }[]
   usage: { prompt_tokens: number; total_tokens: number }
 }

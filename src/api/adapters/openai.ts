@@ -6,5 +6,5 @@ export {
   openai,
   type RequestOptions,
 } from './openai-chat.ts'
-export { type OpenAIFetch, openaiFetch } from './openai-server/fetch.ts'
+export { type OpenAIFetch, type OpenAIFetchOptions, openaiFetch } from './openai-server/fetch.ts'
 export type * from './openai-types.ts'

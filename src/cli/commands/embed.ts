@@ -1,34 +1,20 @@
 // `halfbyte embed` prints the vectors of texts, and `halfbyte rerank` documents in the order of their
 // scores: one JSON object a line.
-import { existsSync, statSync } from 'node:fs'
 import { Command, Option } from 'commander'
-import { Embedder } from '../../api/embedder/embedder.ts'
-import { HalfbyteError } from '../../base/errors.ts'
-import { loadEncoder } from '../../engine/embed/build-encoder.ts'
-import { createEmbedderService } from '../../engine/embed/embed-service.ts'
-import type { FileOpener } from '../../engine/load/open/requested-files.ts'
-import { localConnection } from '../../engine/wire/connection.ts'
-import type { WeightPolicy } from '../../weights/choose-encoding.ts'
-import { isUrl, openModelFiles, placeOf, readText } from '../files.ts'
-import { nodeHost } from '../node-host.ts'
+import { type EncoderFlags, openEmbedder } from '../command-embedder.ts'
+import { readText } from '../files.ts'
 import { threadCount, weightsOption, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
-import { clearProgress, showProgress, writeOutput } from '../terminal/output.ts'
+import { writeOutput } from '../terminal/output.ts'
 
-interface LoadFlags {
-  readonly maxTokens?: number
-  readonly threads: number | 'auto'
-  readonly weights: WeightPolicy
-}
-
-interface EmbedFlags extends LoadFlags {
+interface EmbedFlags extends EncoderFlags {
   readonly text?: readonly string[]
   readonly file?: string
   readonly kind?: 'query' | 'document'
   readonly dimensions?: number
 }
 
-interface RerankFlags extends LoadFlags {
+interface RerankFlags extends EncoderFlags {
   readonly query: string
   readonly document?: readonly string[]
   readonly file?: string
@@ -70,36 +56,10 @@ const threadsOption = (): Option =>
     .argParser(threadCount)
     .default('auto')
 
-/** A local folder of sentence-transformers has files that may be missing. */
-const openFiles: FileOpener = ({ source }, { signal, onProgress }) => {
-  const place = String(source)
-  if (place.endsWith('.json') && !isUrl(place) && !existsSync(place)) {
-    throw new HalfbyteError('format', `there is no file ${place}; download the model again`, {
-      missing: true,
-    })
-  }
-  return openModelFiles(place, { signal, onProgress })
-}
-
 /** The texts that were given, then the lines of the file; of stdin if there is neither. */
 async function textsOf(given: readonly string[] | undefined, file: string | undefined): Promise<string[]> {
   const lines = given !== undefined && file === undefined ? '' : await readText(file)
   return [...(given ?? []), ...lines.split(/\r?\n/).filter((line) => line !== '')]
-}
-
-async function openEmbedder(
-  model: string,
-  { maxTokens, threads, weights }: LoadFlags,
-  signal: AbortSignal,
-): Promise<Embedder> {
-  const place = await placeOf(model)
-  const isFolder = !isUrl(place) && existsSync(place) && statSync(place).isDirectory()
-  const service = createEmbedderService(async (request, hooks) =>
-    loadEncoder(request, hooks, nodeHost(), async (each, own) => openFiles(each, own)),
-  )
-  const source = isFolder && !place.endsWith('/') ? `${place}/` : place
-  const options = { signal, threads, weights, maxTokens, onProgress: showProgress }
-  return Embedder.open(localConnection(service), source, options).finally(clearProgress)
 }
 
 async function embed(model: string, flags: EmbedFlags, signal: AbortSignal): Promise<void> {

@@ -1,10 +1,11 @@
-// An HTTP server that answers as OpenAI's from an engine in this process: who may ask, how many at once, and
+// An HTTP server that answers as OpenAI's from models in this process: who may ask, how many at once, and
 // the way between Node's requests and those of the adapter.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { openaiFetch } from '../../api/adapters/openai.ts'
+import type { Embedder } from '../../api/embedder/embedder.ts'
 import type { Engine } from '../../api/engine.ts'
 import { systemError } from '../terminal/failure.ts'
 
@@ -17,6 +18,10 @@ export interface ServeOptions {
   readonly apiKey?: string | undefined
   /** Origins of pages that may ask; `*` for all. Default: none. */
   readonly origins?: readonly string[] | undefined
+  /** Makes the vectors of `/v1/embeddings`. Default: the model. */
+  readonly embedder?: Embedder | undefined
+  /** Answers `/v1/rerank`. Default: the model. */
+  readonly reranker?: Embedder | undefined
   /** Requests at a time; more are refused with 429. */
   readonly mostRequests: number
   /** Called at the end of each request. */
@@ -44,7 +49,7 @@ const shownHost = (host: string): string => (host.includes(':') ? `[${host}]` : 
 export const isLoopback = (host: string): boolean => LOOPBACK.includes(shownHost(host))
 
 /** Throws `unsupported` if the address cannot be taken, for example because another program has the port. */
-export async function serveEngine(engine: Engine, options: ServeOptions): Promise<Serving> {
+export async function serveEngine(engine: Engine | Embedder, options: ServeOptions): Promise<Serving> {
   const { host = '127.0.0.1', port } = options
   const handler = new Handler(engine, options)
   const server = createServer((request, response) => void handler.handle(request, response))
@@ -80,8 +85,9 @@ class Handler {
   readonly #stop = new AbortController()
   #open = 0
 
-  constructor(engine: Engine, options: ServeOptions) {
-    this.#answer = openaiFetch(engine, { onWarning: options.onWarning })
+  constructor(engine: Engine | Embedder, options: ServeOptions) {
+    const { onWarning, embedder, reranker } = options
+    this.#answer = openaiFetch(engine, { onWarning, embedder, reranker })
     this.#options = options
   }
 

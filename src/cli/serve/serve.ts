@@ -1,6 +1,9 @@
-// `halfbyte serve`: answers OpenAI's API over HTTP from a model on this machine, until Ctrl-C.
+// `halfbyte serve`: answers OpenAI's API over HTTP from models on this machine, until Ctrl-C.
 import { once } from 'node:events'
 import { Command } from 'commander'
+import type { Embedder } from '../../api/embedder/embedder.ts'
+import type { Engine } from '../../api/engine.ts'
+import { openEmbedder } from '../command-embedder.ts'
 import { openEngine } from '../command-engine.ts'
 import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
 import { interruptible, visibleLine } from '../terminal/failure.ts'
@@ -13,6 +16,8 @@ interface ServeFlags extends EngineFlags {
   readonly allowOrigin?: readonly string[]
   readonly maxRequests: number
   readonly quiet?: true
+  readonly embedder?: string
+  readonly reranker?: string
 }
 
 const MOST_PORT = 65_535
@@ -20,7 +25,9 @@ const MOST_PORT = 65_535
 export function serveCommand(): Command {
   const command = new Command('serve')
     .description("Answer OpenAI's API over HTTP, for programs on this machine, until Ctrl-C.")
-    .argument('<model>', MODEL)
+    .argument('[model]', `chat model: ${MODEL}; none with --embedder or --reranker alone`)
+    .option('--embedder <model>', 'encoder for /v1/embeddings, as of "halfbyte embed"; default: <model>')
+    .option('--reranker <model>', 'reranker for /v1/rerank, as of "halfbyte rerank"; default: no reranking')
     .option('--port <n>', 'port; 0 takes a free one', whole(0, MOST_PORT), 8080)
     .option(
       '--host <address>',
@@ -35,14 +42,24 @@ export function serveCommand(): Command {
     )
     .option('--max-requests <n>', 'most requests at the same time; more get status 429', whole(1), 64)
     .option('--quiet', 'print no line for each request')
-    .action((model: string, flags: ServeFlags) => interruptible((signal) => serve(model, flags, signal)))
+    .action((model: string | undefined, flags: ServeFlags) => {
+      if (model === undefined && flags.embedder === undefined && flags.reranker === undefined)
+        command.error('error: there is no model; name one, or give --embedder or --reranker', { exitCode: 2 })
+      return interruptible((signal) => serve(model, flags, signal))
+    })
   return withContextOption(withEngineOptions(command))
 }
 
-async function serve(model: string, flags: ServeFlags, signal: AbortSignal): Promise<void> {
-  await using engine = await openEngine(model, flags, signal)
+async function serve(model: string | undefined, flags: ServeFlags, signal: AbortSignal): Promise<void> {
+  const encoder = (place: string | undefined) => place && openEmbedder(place, flags, signal)
+  await using engine = model === undefined ? undefined : await openEngine(model, flags, signal)
+  await using embedder = (await encoder(flags.embedder)) || undefined
+  await using reranker = (await encoder(flags.reranker)) || undefined
+  const first = (engine ?? embedder ?? reranker) as Engine | Embedder
   const log = (line: string) => process.stderr.write(`${visibleLine(line)}\n`)
-  const serving = await serveEngine(engine, {
+  const serving = await serveEngine(first, {
+    embedder,
+    reranker,
     host: flags.host,
     port: flags.port,
     apiKey: flags.apiKey,
@@ -53,7 +70,7 @@ async function serve(model: string, flags: ServeFlags, signal: AbortSignal): Pro
   })
   if (!isLoopback(flags.host) && flags.apiKey === undefined)
     log(`everyone who reaches ${flags.host} can use this server; give --api-key to prevent that`)
-  process.stdout.write(`${engine.model.id} answers at ${serving.address}\n`)
+  process.stdout.write(`${first.model.id} answers at ${serving.address}\n`)
   try {
     await once(signal, 'abort')
   } finally {

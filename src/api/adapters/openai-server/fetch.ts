@@ -1,68 +1,25 @@
 // A `fetch` that answers as OpenAI's server would, from an engine of this page. Nothing goes over the
 // network.
 
-import { checkSignal, wrongOption } from '../../../base/check-options.ts'
+import { checkSignal, readFrom } from '../../../base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../base/errors.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
+import type { Embedder } from '../../embedder/embedder.ts'
 import type { Engine } from '../../engine.ts'
+import { checkEmbedder, checkModel } from '../load-once.ts'
 import { type OpenAIClient, type OpenAIOptions, openai } from '../openai-chat.ts'
 import type {
   ChatCompletionParams,
-  EmbeddingList,
   EmbeddingParams,
+  RerankParams,
   TextCompletion,
   TextCompletionParams,
 } from '../openai-types.ts'
-import { type OnWarning, warnOfUnread, warnOnce } from '../reply-form.ts'
+import { type OnWarning, warnOnce } from '../reply-form.ts'
 import { collect, textCompletions } from './completions.ts'
+import { embeddings, isEmbedder, rerank } from './embeddings.ts'
 import { type ResponseObject, responseEvents } from './responses.ts'
 import { responsesRequest } from './responses-request.ts'
-
-const FIELDS: Record<keyof EmbeddingParams, true> = {
-  input: true,
-  model: true,
-  encoding_format: true,
-  dimensions: true,
-}
-
-/** Throws `unsupported` for a field with a wrong value, or for vectors shorter than the model's. */
-async function embeddings(
-  engine: Engine,
-  params: EmbeddingParams,
-  onWarning: OnWarning,
-  signal?: AbortSignal,
-): Promise<EmbeddingList> {
-  const { input, encoding_format: format, dimensions } = params
-  const texts = typeof input === 'string' ? [input] : input
-  if (!Array.isArray(texts) || texts.length === 0 || texts.some((text) => typeof text !== 'string'))
-    throw wrongOption('input', input, 'a text or a list of texts')
-  if (format != null && format !== 'float' && format !== 'base64')
-    throw wrongOption('encoding_format', format, 'float or base64')
-  warnOfUnread(params, FIELDS, onWarning)
-  const vectors = await engine.embed(texts, { signal })
-  const size = vectors[0]?.length
-  if (dimensions != null && dimensions !== size)
-    throw wrongOption('dimensions', dimensions, `${size}, the length of the model's vectors`)
-  const counts = await Promise.all(texts.map((text) => engine.countTokens(text)))
-  const tokens = counts.reduce((sum, count) => sum + count, 0)
-  return {
-    object: 'list',
-    data: vectors.map((vector, index) => ({
-      object: 'embedding',
-      index,
-      embedding: format === 'base64' ? base64(vector) : [...vector],
-    })),
-    model: engine.model.id,
-    usage: { prompt_tokens: tokens, total_tokens: tokens },
-  }
-}
-
-/** The vector's little-endian f32 bytes. */
-function base64(vector: Float32Array): string {
-  const bytes = new DataView(new ArrayBuffer(vector.length * 4))
-  for (const [index, value] of vector.entries()) bytes.setFloat32(index * 4, value, true)
-  return btoa(Array.from(new Uint8Array(bytes.buffer), (byte) => String.fromCharCode(byte)).join(''))
-}
 
 interface ErrorAnswer {
   readonly status: number
@@ -158,16 +115,36 @@ async function eventStream(
 /** What clients take as their `fetch`. */
 export type OpenAIFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
+/** Options of `openaiFetch`. */
+export interface OpenAIFetchOptions extends OpenAIOptions {
+  /** Makes the vectors of `/v1/embeddings` in place of the engine. Default: the engine's states. */
+  readonly embedder?: Embedder | undefined
+  /** Answers `/v1/rerank`. Default: no reranker. */
+  readonly reranker?: Embedder | undefined
+}
+
 /**
  * A `fetch` for clients of OpenAI's API, such as the packages `openai` and `@langchain/openai`. On any host
  * it answers `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/completions`,
- * `POST /v1/embeddings`, `GET /v1/models` and `GET /v1/models/<id>` from `engine`; any other address gets a
- * 404. Errors have OpenAI's JSON form, with status 400 for a request that can be mended, else 500. An abort
- * rejects with the signal's reason. Throws `unsupported` for anything but an engine.
+ * `POST /v1/embeddings`, `POST /v1/rerank`, `GET /v1/models` and `GET /v1/models/<id>` from `model`; any
+ * other address gets a 404. An embedder in place of an engine makes vectors or reranks, and refuses chats.
+ * Errors have OpenAI's JSON form, with status 400 for a request that can be mended, else 500. An abort
+ * rejects with the signal's reason. Throws `unsupported` for anything but an engine or an embedder.
  */
-export function openaiFetch(engine: Engine, { onWarning }: OpenAIOptions = {}): OpenAIFetch {
+export function openaiFetch(model: Engine | Embedder, options: OpenAIFetchOptions = {}): OpenAIFetch {
+  const { onWarning, embedder, reranker } = readFrom('the options', () => ({ ...options }))
+  checkModel(model)
+  for (const each of [embedder, reranker]) if (each !== undefined) checkEmbedder(each)
   const warn = warnOnce(onWarning)
-  const server: Server = { engine, client: openai(engine, { onWarning: warn }), warn }
+  const chats = isEmbedder(model) ? undefined : { engine: model, client: openai(model, { onWarning: warn }) }
+  const server: Server = {
+    chats,
+    id: model.model.id,
+    ids: [...new Set([model, embedder ?? model, reranker ?? model].map(({ model: { id } }) => id))],
+    embedder: embedder ?? model,
+    reranker: reranker ?? model,
+    warn,
+  }
   return async (input, init) => {
     const { request, signal } = requestOf(input, init)
     signal?.throwIfAborted()
@@ -197,39 +174,58 @@ function requestOf(
 }
 
 interface Server {
-  readonly engine: Engine
-  readonly client: OpenAIClient
+  /** Undefined: the model is no chat model. */
+  readonly chats: { readonly engine: Engine; readonly client: OpenAIClient } | undefined
+  readonly id: string
+  /** Names of all models. */
+  readonly ids: readonly string[]
+  readonly embedder: Engine | Embedder
+  readonly reranker: Engine | Embedder
   readonly warn: OnWarning
 }
 
-async function answer(
-  { engine, client, warn }: Server,
-  request: Request,
-  signal: AbortSignal | undefined,
-): Promise<Response> {
+/** Routes that need a chat model. */
+const CHATS = ['POST /chat/completions', 'POST /completions', 'POST /responses']
+
+async function answer(server: Server, request: Request, signal: AbortSignal | undefined): Promise<Response> {
+  const { chats, ids, embedder, reranker, warn } = server
   const { pathname } = new URL(request.url)
   const route = `${request.method} ${/\/v1(\/.*?)\/?$/.exec(pathname)?.[1] ?? pathname}`
-  if (route === 'POST /chat/completions') {
-    return chat(client, (await readBody(request, signal)) as unknown as ChatCompletionParams, signal)
-  }
-  if (route === 'POST /completions') {
-    const params = (await readBody(request, signal)) as unknown as TextCompletionParams
-    const chunks = (signal?: AbortSignal) => textCompletions(engine, params, warn, signal)
-    if (params.stream !== true) return Response.json(await collect(chunks(signal)))
-    return events(async (signal) => withUsage(chunks(signal), params), signal)
-  }
-  if (route === 'POST /responses') return respond(engine, await readBody(request, signal), warn, signal)
+  if (chats !== undefined && CHATS.includes(route))
+    return converse(chats, route, await readBody(request, signal), warn, signal)
+  if (CHATS.includes(route)) return failure(refusal(400, `${server.id} ${NO_CHAT}`, 'unsupported', 'model'))
   if (route === 'POST /embeddings') {
     const params = (await readBody(request, signal)) as unknown as EmbeddingParams
-    return Response.json(await embeddings(engine, params, warn, signal))
+    return Response.json(await embeddings(embedder, params, warn, signal))
   }
-  const { id } = engine.model
-  const model = { id, object: 'model', created: 0, owned_by: 'halfbyte' }
-  if (route === 'GET /models') return Response.json({ object: 'list', data: [model] })
-  if (route === `GET /models/${encodeURIComponent(id)}`) return Response.json(model)
+  if (route === 'POST /rerank') {
+    const params = (await readBody(request, signal)) as unknown as RerankParams
+    return Response.json(await rerank(reranker, params, warn, signal))
+  }
+  const models = ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'halfbyte' }))
+  if (route === 'GET /models') return Response.json({ object: 'list', data: models })
+  const model = models.find(({ id }) => route === `GET /models/${encodeURIComponent(id)}`)
+  if (model !== undefined) return Response.json(model)
   const known =
-    'POST /v1/chat/completions, /v1/responses, /v1/completions or /v1/embeddings, or GET /v1/models'
+    'POST /v1/chat/completions, /v1/responses, /v1/completions, /v1/embeddings or /v1/rerank, or GET /v1/models'
   return failure(refusal(404, `${request.method} ${pathname} is not here; use ${known}`, 'not_found'))
+}
+
+const NO_CHAT = 'is no chat model; use POST /v1/embeddings or /v1/rerank, or load a chat model too'
+
+async function converse(
+  { engine, client }: NonNullable<Server['chats']>,
+  route: string,
+  body: JsonObject,
+  warn: OnWarning,
+  signal: AbortSignal | undefined,
+): Promise<Response> {
+  if (route === 'POST /responses') return respond(engine, body, warn, signal)
+  if (route === 'POST /chat/completions') return chat(client, body as unknown as ChatCompletionParams, signal)
+  const params = body as unknown as TextCompletionParams
+  const chunks = (signal?: AbortSignal) => textCompletions(engine, params, warn, signal)
+  if (params.stream !== true) return Response.json(await collect(chunks(signal)))
+  return events(async (signal) => withUsage(chunks(signal), params), signal)
 }
 
 async function chat(
