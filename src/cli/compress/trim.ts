@@ -18,7 +18,7 @@ import { HELD_OUT, qualityText } from './held-out.ts'
 import { type TableFlags, tableFormats, withTableOptions } from './table-option.ts'
 import { countTokens, type HeldText, provenTexts, twiceEncoded } from './trim-texts.ts'
 
-/** Most tokens of a held-out text. */
+/** Most tokens of a held-out text, in a model that was trained for as many. */
 const HELD_TOKENS = 1024
 
 interface TrimFlags extends TableFlags {
@@ -125,6 +125,8 @@ interface Made {
   readonly before: { readonly rows: number; readonly bytes: number }
   readonly tableBytes: number
   readonly held: readonly HeldText[]
+  /** Most tokens of a held-out text. */
+  readonly context: number
   readonly texts: number
   readonly samePieces: number
 }
@@ -147,7 +149,8 @@ async function write(
   await writeOutput(output, writePack(contents, signal), signal)
   const rows = prepared.config.vocabSize
   const whole = tableBytesOf(await packContents(prepared, card))
-  return { kept, before: { rows, bytes: whole }, tableBytes: tableBytesOf(contents), held, ...proof }
+  const context = Math.min(HELD_TOKENS, prepared.config.contextLength)
+  return { kept, before: { rows, bytes: whole }, tableBytes: tableBytesOf(contents), held, context, ...proof }
 }
 
 const tableBytesOf = ({ tensors }: Awaited<ReturnType<typeof packContents>>): number =>
@@ -157,15 +160,15 @@ const tableBytesOf = ({ tensors }: Awaited<ReturnType<typeof packContents>>): nu
 async function judge(
   model: string,
   output: string,
-  { held, kept }: Made,
+  { held, kept, context }: Made,
   { threads }: TrimFlags,
   signal: AbortSignal,
 ): Promise<DivergenceAcross> {
-  const flags: EngineFlags = { threads, build: 'auto', kv: EXACT_KV, weights: 'auto', context: HELD_TOKENS }
+  const flags: EngineFlags = { threads, build: 'auto', kv: EXACT_KV, weights: 'auto', context }
   return withModel(model, flags, signal, (before) =>
     withModel(output, flags, signal, (after) => {
       const texts = held
-        .map((text) => twiceEncoded(text, before.tokenizer, after.tokenizer, HELD_TOKENS))
+        .map((text) => twiceEncoded(text, before.tokenizer, after.tokenizer, context))
         .filter((text) => text.before.length > 1)
       return divergenceAcross(before, after, {
         texts,
