@@ -61,6 +61,25 @@ test.each([
   expect(error).toMatchObject({ message: expect.stringContaining(text) })
 })
 
+test.each([
+  [[0, 3], [2, 4], '0 elements cannot have the shape [2, 4]'],
+  [[2, 3], [2, 0, 9], '6 elements cannot have the shape [2, 0, 9]'],
+])('[%s], which has or becomes an empty tensor, is not reshaped to [%s]', async (from, to, text) => {
+  const attributes = { allowzero: { kind: 'int', value: 1 } } as const
+  const graph = graphOf('Reshape', { shape: list(to) }, attributes)
+  const given = tensorOf('f32', from, new Float32Array(from[0]! * from[1]!))
+  const made = new CompiledGraph(graph, { fuse: true }).run(new Map([['x', given]]))
+  await expect(made).rejects.toMatchObject({ message: expect.stringContaining(text) })
+})
+
+test('a tensor that no memory holds is refused by its number of elements', async () => {
+  const graph = graphOf('Pad', { pads: list([0, 0, 2 ** 48, 0]) })
+  await expect(run(graph)).rejects.toMatchObject({
+    code: 'out-of-memory',
+    message: expect.stringContaining('844'),
+  })
+})
+
 test('an axis that is named twice is reduced once', async () => {
   const graph = graphOf('ReduceMax', { axes: list([1, -1]) }, { keepdims: { kind: 'int', value: 0 } })
   const wanted = evaluate(graph, new Map([['x', x]]))

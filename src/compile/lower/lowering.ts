@@ -33,6 +33,9 @@ export function kindOf(node: Node, dtype: DType): Kind {
   throw unclaimed(node, `values of ${dtype} are not compiled`)
 }
 
+/** A memory has 4 GiB. */
+const MOST_ELEMENTS = 2 ** 30
+
 export class Lowering {
   readonly graph: Graph
   readonly weights: WeightPolicy
@@ -125,7 +128,16 @@ export class Lowering {
     this.name(output, isCopied ? this.copy(node, ref) : ref)
   }
 
+  /** Throws `out-of-memory` for more elements than memory can hold. */
   value(name: string, kind: Kind, dims: readonly number[]): Value {
+    const count = countOf(dims)
+    if (count > MOST_ELEMENTS) {
+      throw new HalfbyteError(
+        'out-of-memory',
+        `${name} of the shape [${dims.join(', ')}] has ${count} elements, and memory holds ${MOST_ELEMENTS}; give smaller inputs`,
+        { count, most: MOST_ELEMENTS },
+      )
+    }
     return { id: this.#values++, name, kind, dims }
   }
 
@@ -228,12 +240,11 @@ export class Lowering {
 
   /** The same elements under other dims; a copy where strides cannot say it. */
   reshape(node: Node, ref: Ref, dims: readonly number[]): Ref {
-    const view = reshaped(ref.view, dims)
-    if (view !== undefined) return { ...ref, view }
     const count = countOf(dimsOf(ref))
     if (count !== countOf(dims))
       throw misfit(node, `${count} elements cannot have the shape [${dims.join(', ')}]`)
-    return this.reshape(node, this.copy(node, ref), dims)
+    const view = reshaped(ref.view, dims)
+    return view === undefined ? this.reshape(node, this.copy(node, ref), dims) : { ...ref, view }
   }
 
   /** The elements in row order. */
