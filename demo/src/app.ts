@@ -36,6 +36,7 @@ const USUAL_DIALOGS = {
 /** Those that few people open load when they are opened. */
 const DIALOGS = {
   ...USUAL_DIALOGS,
+  'other-dialog': () => import('./models/other-dialog.ts'),
   'runs-dialog': () => import('./models/runs/runs-dialog.ts'),
   'storage-dialog': () => import('./models/storage-dialog.ts'),
 }
@@ -66,13 +67,17 @@ export class ChatApp extends LitElement {
       this.#toEnd()
       void this.#chat.regenerate()
     },
+    askOther: () => void this.#openDialog('other-dialog'),
     goOn: () => {
       this.#toEnd()
       this.#reveal.resume(this.#chat.conversation)
       void this.#chat.goOn()
     },
     resend: (index, text) => void this.#chat.resend(index, text),
-    turn: (index, step) => void this.#chat.turn(index, step),
+    turn: (index, step) => {
+      this.#reveal.leave()
+      void this.#chat.turn(index, step)
+    },
     fork: (index) => {
       void this.#chat.fork(index)
       this.#toEnd()
@@ -242,6 +247,7 @@ export class ChatApp extends LitElement {
         @for-new=${() => chat.useForNew()}
         @reload=${() => void chat.reload()}
         @show=${(event: CustomEvent<'runs-dialog' | 'storage-dialog'>) => void this.#openDialog(event.detail)}></settings-dialog>
+      <other-dialog .current=${chat.model.shown} @model=${(event: CustomEvent<ModelChoice>) => void chat.askOther(event.detail)}></other-dialog>
       <runs-dialog .used=${chat.model.used} .idle=${chat.model.idle} .answers=${chat.history}></runs-dialog>
       <storage-dialog></storage-dialog>`
   }

@@ -169,6 +169,13 @@ export class Chat extends Conversations {
     await this.#answer(again)
   }
 
+  /** Loads another model to answer the last question again, unless something else is said meanwhile. */
+  async askOther(choice: ModelChoice): Promise<void> {
+    const { messages } = this.conversation
+    await this.load(choice)
+    if (this.model.used?.choice === choice && this.conversation.messages === messages) await this.regenerate()
+  }
+
   /** Goes on with the last answer, which was cut short. */
   async goOn(): Promise<void> {
     await this.#answer(continued)

@@ -7,7 +7,7 @@ import { allWords, Speaks, t } from '../words/words.ts'
 import type { ChatMessage, MessageActs } from './message.ts'
 import { Opening } from './opening.ts'
 import { Repaint } from './render/repaint.ts'
-import type { Conversation } from './store/conversations.ts'
+import type { Conversation, StoredMessage } from './store/conversations.ts'
 
 /** Screens above the visible part that are rendered. The rest follows when the person comes near. */
 const AHEAD = 2
@@ -92,9 +92,13 @@ export class ChatLog extends LitElement {
     })
   }
 
-  /** True if not every answer is by the model that the page names. */
+  /** True if not every answer and version is by the model that the page names. */
   get #isMixed(): boolean {
-    return this.conversation.messages.some(({ model }) => model !== undefined && model !== this.model)
+    const isOther = ({ model }: StoredMessage) => model !== undefined && model !== this.model
+    return this.conversation.messages.some(
+      (message) =>
+        isOther(message) || message.others?.some(([first]) => first !== undefined && isOther(first)),
+    )
   }
 
   /** `isFirstSeen`: the model no longer reads what is above. */

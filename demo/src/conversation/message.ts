@@ -28,6 +28,8 @@ const usedLine = ({ name, arguments: given, result }: UsedTool): TemplateResult 
 export interface MessageActs {
   /** Answers the last question again. */
   regenerate(): void
+  /** Offers other models for another answer to the last question. */
+  askOther(): void
   /** Goes on with the last answer. */
   goOn(): void
   /** Asks another question in the place of this one. */
@@ -149,6 +151,11 @@ export class ChatMessage extends LitElement {
       ${
         this.last
           ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.acts.regenerate()}>${icon('again')}${t(role === 'user' ? 'answer' : 'regenerate')}</button>`
+          : nothing
+      }
+      ${
+        this.last && role === 'assistant'
+          ? html`<button class="small" ?disabled=${this.busy} aria-label=${t('askOther')} title=${t('askOther')} @click=${() => this.acts.askOther()}>${icon('more')}</button>`
           : nothing
       }
       ${

@@ -26,6 +26,7 @@ export const ENGLISH = {
   edit: 'Edit',
   answer: 'Answer',
   regenerate: 'Regenerate',
+  askOther: 'Ask another model',
   continue: 'Continue',
   forkMore: 'Fork: go on from here in a new chat',
   fork: 'Fork',

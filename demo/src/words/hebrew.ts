@@ -35,6 +35,7 @@ export const HEBREW: Words = {
   edit: 'עריכה',
   answer: 'מענה',
   regenerate: 'תשובה חדשה',
+  askOther: 'לשאול מודל אחר',
   continue: 'המשך',
   forkMore: 'פיצול: המשך מכאן בשיחה חדשה',
   fork: 'פיצול',

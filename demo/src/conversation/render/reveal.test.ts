@@ -30,6 +30,15 @@ function frames(reveal: Reveal, content: string, ms: (frame: number) => number):
 const steps = (shown: readonly string[]) =>
   shown.slice(1).map((each, index) => each.length - (shown[index]?.length ?? 0))
 
+test('another, longer version of a revealed answer is whole at once', () => {
+  const reveal = new Reveal()
+  frames(reveal, 'Short.', () => 1)
+  const longer = 'x'.repeat(5000)
+  reveal.leave()
+  expect(text(reveal.cut(answered(longer)))).toBe(longer)
+  expect(reveal.isBehind).toBe(false)
+})
+
 describe('an answer is revealed', () => {
   test('to its last character, however long frames take, and never splits a character', () => {
     fc.assert(

@@ -79,6 +79,11 @@ export class Reveal {
     this.#pace = new Pace(FIRST, LEAST)
   }
 
+  /** Other versions of the answer do not grow: they are shown whole. */
+  leave(): void {
+    this.#answer = undefined
+  }
+
   /** The next frame may show more. */
   advance(): void {
     this.#shown += this.#pace.letters
