@@ -22,6 +22,7 @@ import type { AbortOptions, LoadOptions, ModelSource } from '../types.ts'
 
 export type { EmbedResult, EncoderInfo } from '../../engine/embed/embed-protocol.ts'
 export type { Pooling } from '../../engine/embed/embed-settings.ts'
+export { type FoundVector, VectorIndex } from './vector-index.ts'
 
 /**
  * Options of `Embedder.load`; every key is optional and means what it means for `Engine.load`. The script
