@@ -7,12 +7,25 @@ import type { ModelConfig } from './config/config.ts'
 /** Every layer writes its keys and values over those of the layer before, which nothing reads any more. */
 const ONE_LAYER = 0
 
+/** The differences between families of encoders. */
+interface EncoderTraits {
+  /** Biases of matrices; norms have them always. */
+  readonly bias: boolean
+  readonly mlp: 'gated' | 'plain'
+  /** `learned`: position embeddings are added to those of tokens. `rope`: `config.rope` rotates heads. */
+  readonly positions: 'rope' | 'learned'
+}
+
+const BERT: EncoderTraits = { bias: true, mlp: 'plain', positions: 'learned' }
+/** nomic-bert: transformers' NomicBertModel. */
+export const NOMIC: EncoderTraits = { bias: false, mlp: 'gated', positions: 'rope' }
+
 /**
  * The graph of BERT: embeddings of tokens and positions, layer norms after each block, biases everywhere. Its
  * output is the hidden states of the wanted rows, after the last norm. `kinds`: how many kinds of tokens have
  * an embedding of their own; without it, `positions.weight` contains that of the first kind.
  */
-export function encoder(config: ModelConfig, kinds?: number): Graph {
+export function encoder(config: ModelConfig, kinds?: number, traits = BERT): Graph {
   const { hiddenSize, vocabSize, contextLength, heads, headDim, intermediateSize, normEpsilon } = config
   const { activation = 'gelu_exact' } = config
   const b = graphBuilder()
@@ -29,28 +42,36 @@ export function encoder(config: ModelConfig, kinds?: number): Graph {
       `${name}_product`,
       input,
       matrix(input.shape[1], { [`${name}.weight`]: n }),
-      vector({ [`${name}.bias`]: n }),
+      traits.bias ? vector({ [`${name}.bias`]: n }) : undefined,
     )
+  /** What the activation reads: a gate and its factor by one product, or the only input. */
+  const wide = (at: string, input: Value): readonly Value[] => {
+    if (traits.mlp === 'plain') return [linear(`${at}.mlp_up`, input, intermediateSize)]
+    const gateUp = ['gate', 'up'].map((part) => [`${at}.mlp_${part}.weight`, intermediateSize] as const)
+    const weight = matrix(hiddenSize, Object.fromEntries(gateUp))
+    return b.parts(b.linear(`${at}.mlp_gate_up`, input, weight), weight)
+  }
   const words = b.embed('embed', matrix(hiddenSize, { 'embed.weight': vocabSize }))
-  const places = b.embedPositions('positions', matrix(hiddenSize, { 'positions.weight': contextLength }))
-  const placed = b.add('embedded', words, places)
+  const positions = matrix(hiddenSize, { 'positions.weight': contextLength })
+  const placed =
+    traits.positions === 'rope' ? words : b.add('embedded', words, b.embedPositions('positions', positions))
   const typed =
     kinds === undefined
       ? placed
       : b.add('typed', placed, b.embedKinds('kinds', matrix(hiddenSize, { 'kinds.weight': kinds })))
   let x = norm('embed_norm', typed)
   const shape = { layer: ONE_LAYER, heads, kvHeads: heads, headDim, window: 0, after: EVERY_POSITION }
-  const rope = { table: 0, dims: 0, pairing: 'halves' } as const
+  const rope = { table: 0, dims: config.rope.dims, pairing: config.rope.pairing }
   for (let layer = 0; layer < config.layers; layer++) {
     const at = `layers.${layer}`
     const parts = (kind: 'weight' | 'bias') =>
       Object.fromEntries(['q', 'k', 'v'].map((part) => [`${at}.attn_${part}.${kind}`, heads * headDim]))
     const weight = matrix(hiddenSize, parts('weight'))
-    const qkv = b.linear(`${at}.attn_qkv`, x, weight, vector(parts('bias')))
+    const qkv = b.linear(`${at}.attn_qkv`, x, weight, traits.bias ? vector(parts('bias')) : undefined)
     const attended = b.attend(`${at}.attn`, b.parts(qkv, weight), shape, rope)
     const mixed = b.add(`${at}.attn_sum`, x, linear(`${at}.attn_output`, attended, hiddenSize))
     x = norm(`${at}.attn_post_norm`, mixed)
-    const up = b.swiglu(`${at}.mlp_act`, [linear(`${at}.mlp_up`, x, intermediateSize)], activation)
+    const up = b.swiglu(`${at}.mlp_act`, wide(at, x), activation)
     const sum = b.add(`${at}.mlp_sum`, x, linear(`${at}.mlp_down`, up, hiddenSize))
     // The last norm gathers the rows that are wanted.
     x = norm(`${at}.mlp_post_norm`, layer === config.layers - 1 ? b.takeRows('wanted', sum) : sum)

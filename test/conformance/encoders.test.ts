@@ -17,6 +17,7 @@ import {
   scaled,
   wordPieces,
 } from './testing/random-bert.ts'
+import { nomicFolder, nomicStates, randomNomic } from './testing/random-nomic.ts'
 
 async function withEmbedder<T>(
   files: readonly File[],
@@ -81,6 +82,38 @@ describe('the vectors of the definition', () => {
         expect(distance(vector, right[index]!)).toBeLessThan(1e-5)
     },
   )
+
+  test.each(Array.from({ length: 12 }, (_, seed) => seed))('of a random nomic-bert, %i', async (seed) => {
+    const model = randomNomic(seed)
+    const files =
+      seed % 3 === 2 ? [await bertGguf(model, 1, 'nomic-bert')] : nomicFolder(model, seed % 3 === 1)
+    await withEmbedder(files, {}, async (embedder) => {
+      expect(embedder.model.architecture).toBe('nomic-bert')
+      const { vectors } = await embedder.embed(TEXTS)
+      for (const [index, text] of TEXTS.entries()) {
+        const right = scaled(pooled(nomicStates(model, idsOf(text)), () => 1))
+        expect(distance(vectors[index]!, right)).toBeLessThan(1e-5)
+      }
+    })
+  })
+
+  test.each([
+    { qkv_proj_bias: true },
+    { rotary_emb_interleaved: true },
+    { activation_function: 'geglu' },
+    { rotary_scaling_factor: 2 },
+  ])('of a nomic-bert with %o are refused', async (change) => {
+    const { config, weights } = randomNomic(1)
+    const load = withEmbedder(
+      bertFolder({ weights, config: { ...config, ...change } }),
+      {},
+      async () => undefined,
+    )
+    await expect(load).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringContaining(`${Object.values(change)[0]}`),
+    })
+  })
 
   test.each<[string, object, (rows: number) => (row: number) => number]>([
     ['cls', { pooling_mode_cls_token: true }, () => (row) => (row === 0 ? 1 : 0)],

@@ -69,7 +69,7 @@ function kindOf(file: ModelFile, fields: Fields): Kind | undefined {
 }
 
 /** The names of the encoders that are read, for errors. */
-const ENCODERS = 'BERT (MiniLM, BGE, E5, GTE), RoBERTa and XLM-RoBERTa'
+const ENCODERS = 'BERT (MiniLM, BGE, E5, GTE), RoBERTa, XLM-RoBERTa and nomic-bert'
 
 /**
  * The configuration of an encoder. Throws `architecture` for another family and for numbers that are missing
@@ -173,7 +173,7 @@ const MOST = {
   contextLength: 1 << 16,
 } as const
 
-function checkSizes(file: string, { config, firstPosition, types }: Placed): void {
+export function checkSizes(file: string, { config, firstPosition, types }: Placed): void {
   for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) wholeUpTo(key, config[key], MOST[key])
   wholeUpTo('the first position', firstPosition + 1, 1 << 16)
   wholeUpTo('type_vocab_size', types, 1 << 10)
@@ -254,10 +254,16 @@ export function encoderWeights(file: ModelFile, placed: Placed): Weights {
       weights.set(`${name}.bias`, stored(`${gguf}.bias`, `${safetensors}.bias`, shape.slice(0, 1)))
     }
   }
-  const strangers = [...file.tensors.keys()].filter((name) => !used.has(name) && !UNUSED.test(name))
-  if (strangers.length === 0) return weights
+  refuseStrangers(file, used)
+  return weights
+}
+
+/** Throws `unsupported` for tensors that the graph would ignore. */
+export function refuseStrangers({ name: file, tensors }: ModelFile, used: ReadonlySet<string>): void {
+  const strangers = [...tensors.keys()].filter((name) => !used.has(name) && !UNUSED.test(name))
+  if (strangers.length === 0) return
   throw unbuiltVariant(
-    file.name,
+    file,
     `${strangers.length} tensors, ${shown(strangers[0]!)} the first, that an encoder of this kind does not use`,
     `the ${used.size} tensors of the plain architecture`,
   )

@@ -1,7 +1,8 @@
 // Prepares a sentence encoder from its headers: everything that can be known before a weight is read.
 import type { PackedEncoding } from '../../abi/encodings.ts'
-import { encoder } from '../../arch/encoder.ts'
+import { encoder, NOMIC } from '../../arch/encoder.ts'
 import { encoderConfig, encoderWeights, kindsOf, type Placed } from '../../arch/encoders/bert.ts'
+import { isNomic, nomicConfig, nomicWeights } from '../../arch/encoders/nomic.ts'
 import { roleOf, weightOf } from '../../arch/tensors/names.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import { compile } from '../../graph/compile-graph.ts'
@@ -34,9 +35,10 @@ export function prepareEncoder(
   file: ModelFile,
   { weights: policy, mostTokens }: EncoderOptions,
 ): PreparedEncoder {
-  const placed = encoderConfig(file)
+  const isGated = isNomic(file)
+  const placed = isGated ? nomicConfig(file) : encoderConfig(file)
   const { config } = placed
-  const weights = encoderWeights(file, placed)
+  const weights = isGated ? nomicWeights(file, placed) : encoderWeights(file, placed)
   const encodingOf = (name: string): PackedEncoding => {
     const { dtype, like = dtype } = weightOf(weights, name)
     return chooseEncoding(policy, roleOf(name), [like])
@@ -44,7 +46,7 @@ export function prepareEncoder(
   const contextLength = Math.min(mostTokens ?? config.contextLength, config.contextLength)
   const rows = Math.max(STEP_ROWS, contextLength)
   const sizes = { tokens: rows, logitRows: rows, encodingOf }
-  const graph = encoder(config, kindsOf(placed))
+  const graph = isGated ? encoder(config, placed.types, NOMIC) : encoder(config, kindsOf(placed))
   const parameters = [...weights.values()].reduce(
     (sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1),
     0,

@@ -13,6 +13,8 @@ export interface RandomBert {
     readonly max_position_embeddings: number
     readonly layer_norm_eps: number
     readonly type_vocab_size: number
+    /** Of nomic-bert only. */
+    readonly rotary_emb_base?: number
     readonly model_type: string
     readonly pad_token_id: number
   }
@@ -204,16 +206,29 @@ const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
   ['intermediate.dense', 'ffn_up'],
   ['output.dense', 'ffn_down'],
   ['output.LayerNorm', 'layer_output_norm'],
+  ['emb_ln', 'token_embd_norm'],
+  [/encoder\.layers\.(\d+)/, 'blk.$1'],
+  ['attn.Wqkv', 'attn_qkv'],
+  ['attn.out_proj', 'attn_output'],
+  ['norm1', 'attn_output_norm'],
+  ['norm2', 'layer_output_norm'],
+  ['mlp.fc11', 'ffn_up'],
+  ['mlp.fc12', 'ffn_gate'],
+  ['mlp.fc2', 'ffn_down'],
 ]
 
 /** As llama.cpp's converter writes it: words begin with a phantom space, and parts of words have no mark. */
-export async function bertGguf({ config, weights }: RandomBert, pooling = 1): Promise<File> {
+export async function bertGguf(
+  { config, weights }: RandomBert,
+  pooling = 1,
+  architecture = 'bert',
+): Promise<File> {
   const number = (key: string, value: unknown): [string, GgufValue] => [
-    `bert.${key}`,
+    `${architecture}.${key}`,
     ['u32', value as number],
   ]
   const metadata: Record<string, GgufValue> = {
-    'general.architecture': ['string', 'bert'],
+    'general.architecture': ['string', architecture],
     'general.name': ['string', 'random'],
     ...Object.fromEntries([
       number('block_count', config.num_hidden_layers),
@@ -223,8 +238,11 @@ export async function bertGguf({ config, weights }: RandomBert, pooling = 1): Pr
       number('attention.head_count', config.num_attention_heads),
       number('pooling_type', pooling),
     ]),
-    'bert.attention.causal': ['bool', false],
-    'bert.attention.layer_norm_epsilon': ['f32', config.layer_norm_eps],
+    [`${architecture}.attention.causal`]: ['bool', false],
+    [`${architecture}.attention.layer_norm_epsilon`]: ['f32', config.layer_norm_eps],
+    ...(config.rotary_emb_base !== undefined && {
+      [`${architecture}.rope.freq_base`]: ['f32', config.rotary_emb_base] as const,
+    }),
     'tokenizer.ggml.model': ['string', 'bert'],
     'tokenizer.ggml.tokens': [
       'string[]',
