@@ -7,6 +7,7 @@ import {
   ENGINE_FIELDS,
   LENGTH_FIELD,
   parseSettings,
+  RECOMMENDED,
   replyOptions,
   SAMPLER_FIELDS,
   sameEngineSettings,
@@ -40,7 +41,7 @@ describe('the options of a reply', () => {
 
 test('the usual value is the model’s own, or the engine’s or the page’s where the model has none', () => {
   expect(usualValue('temperature', { temperature: 0.7 })).toBe(0.7)
-  expect(usualValue('topP', { temperature: 0.7 })).toBe(SAMPLER_DEFAULTS.topP)
+  for (const key of RECOMMENDED) expect(usualValue(key, { mirostat: 0 })).toBe(SAMPLER_DEFAULTS[key])
   expect(usualValue('topP', {})).toBe(0.9)
 })
 

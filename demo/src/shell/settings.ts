@@ -1,11 +1,6 @@
 // Settings. In: the person's choices, kept in localStorage. Out: a valid record; unreadable values become
 // defaults.
-import {
-  type GenerateOptions,
-  SAMPLER_DEFAULTS,
-  type SamplerOptions,
-  type WeightPolicy,
-} from '../../../src/index.ts'
+import type { GenerateOptions, SamplerOptions, WeightPolicy } from '../../../src/index.ts'
 import type { Language, Word } from '../words/words.ts'
 
 /** The fields of the settings dialog. Counts are tokens. */
@@ -70,6 +65,8 @@ const PAGE_SAMPLING: Readonly<Record<Recommended, number>> = Object.freeze({
   minP: 0.05,
   repeatPenalty: 1,
 })
+/** For what a model leaves open that recommends something: the engine's, as a test checks. */
+const ENGINE_SAMPLING = { ...PAGE_SAMPLING, temperature: 0.8, topP: 0.95 }
 
 export const DEFAULT_SETTINGS: Settings = Object.freeze({
   system: '',
@@ -272,7 +269,7 @@ export function replyOptions(settings: Settings, sampling: SamplerOptions): Gene
 /** What a sampling option is where the person chooses nothing. */
 export function usualValue(key: Recommended, sampling: SamplerOptions): number {
   const isSilent = Object.keys(sampling).length === 0
-  return isSilent ? PAGE_SAMPLING[key] : (sampling[key] ?? SAMPLER_DEFAULTS[key])
+  return isSilent ? PAGE_SAMPLING[key] : (sampling[key] ?? ENGINE_SAMPLING[key])
 }
 
 export function sameEngineSettings(a: EngineSettings, b: EngineSettings): boolean {
