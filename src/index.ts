@@ -14,6 +14,7 @@ export {
   unstoreSession,
 } from './api/stored.ts'
 export type {
+  AbortOptions,
   Assets,
   ExecuteOptions,
   GenerateOptions,

@@ -186,7 +186,5 @@ test('the public types say what the tests above rely on', () => {
   expectTypeOf<HalfbyteError['code']>().not.toEqualTypeOf<string>()
   expectTypeOf(Engine.load)
     .parameter(0)
-    .toExtend<
-      string | URL | Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | readonly File[] | { repo: string }
-    >()
+    .toExtend<string | URL | Blob | ArrayBuffer | Uint8Array | readonly File[] | { repo: string }>()
 })

@@ -27,14 +27,7 @@ import type { Hub, RepoAddress } from '../store/hub.ts'
  * `./owner/name` for an address relative to the page, and `hf:owner/name.gguf` for a repository whose name
  * ends like a model file.
  */
-export type ModelSource =
-  | string
-  | URL
-  | Blob
-  | ArrayBuffer
-  | Uint8Array<ArrayBuffer>
-  | readonly File[]
-  | RepoAddress
+export type ModelSource = string | URL | Blob | ArrayBuffer | Uint8Array | readonly File[] | RepoAddress
 
 /**
  * Options of `Engine.load`; every key is optional. An unknown key, or a value that a key cannot have, rejects

@@ -19,10 +19,10 @@ export interface IndexParts {
   readonly values: Float32Array
 }
 
-export function writeIndex({ dimensions, nextId, ids, values }: IndexParts): Uint8Array<ArrayBuffer> {
+export function writeIndex({ dimensions, nextId, ids, values }: IndexParts): ArrayBuffer {
   const idBytes = 4 * ids.length
-  const bytes = new Uint8Array(HEADER_BYTES + idBytes + 4 * values.length)
-  const view = new DataView(bytes.buffer)
+  const bytes = new ArrayBuffer(HEADER_BYTES + idBytes + 4 * values.length)
+  const view = new DataView(bytes)
   const header = [MAGIC, VERSION, dimensions, ids.length, nextId, ...Array.from(ids)]
   for (const [at, word] of header.entries()) view.setUint32(4 * at, word, true)
   for (let at = 0; at < values.length; at++)

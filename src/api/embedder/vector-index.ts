@@ -114,14 +114,15 @@ export class VectorIndex {
   }
 
   /** The index as bytes, for a file or a database of the browser. */
-  toBytes(): Uint8Array<ArrayBuffer> {
+  toBytes(): ArrayBuffer {
     const { dimensions, nextId, ids } = this
     return writeIndex({ dimensions, nextId, ids, values: this.values.subarray(0, this.size * dimensions) })
   }
 
   /** Reads what `toBytes` wrote. Throws `format` for other bytes. */
-  static fromBytes(bytes: Uint8Array): VectorIndex {
-    const { dimensions, nextId, ids, values } = readIndex(bytes, MOST_DIMENSIONS)
+  static fromBytes(bytes: ArrayBuffer | Uint8Array): VectorIndex {
+    const viewed = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes
+    const { dimensions, nextId, ids, values } = readIndex(viewed, MOST_DIMENSIONS)
     const index = new VectorIndex(dimensions)
     index.reserve(ids.length)
     for (const [row, id] of ids.entries())
