@@ -40,7 +40,7 @@ export async function misuse(engine: Engine, session: Session, widget: HalfbyteC
   for await (const _ of await openai(engine).chat.completions.create({ messages: [] })) break
   // @ts-expect-error an engine is needed
   openaiFetch()
-  // @ts-expect-error an engine is needed
+  // @ts-expect-error a model is needed
   createHalfbyte({})
   // @ts-expect-error the SDK's versions are 5, 6 and 7
   createHalfbyte({ engine, sdk: 4 })

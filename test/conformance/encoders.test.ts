@@ -339,6 +339,8 @@ describe('a call', () => {
       })
       await expect(first).rejects.toThrow('enough')
       expect(told).toHaveLength(1)
+      const signal = AbortSignal.abort(new Error('earlier'))
+      await expect(embedder.embed(['cat'], { signal })).rejects.toThrow('earlier')
       const { vectors } = await embedder.embed(['cat'])
       expect(vectors).toHaveLength(1)
     })

@@ -106,6 +106,10 @@ export function sdkError(error: unknown): unknown {
   })
 }
 
+export function throwToSdk(error: unknown): never {
+  throw sdkError(error)
+}
+
 const isObjectOrList = (value: unknown): value is object => typeof value === 'object' && value !== null
 
 function schemaOf(format: CallOptions['responseFormat']): object | undefined {

@@ -131,7 +131,10 @@ export interface EmbedCall {
   readonly values: readonly string[]
   readonly dimensions?: number
   readonly abortSignal?: AbortSignal
-  /** Key `halfbyte`: `pooling` and `normalize`. */
+  /**
+   * Key `halfbyte`: `pooling` and `normalize` of a chat model, `kind`, `prompt` and `normalize` of an
+   * encoder.
+   */
   readonly providerOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }
 
@@ -149,4 +152,28 @@ export interface EmbeddingModel {
   readonly maxEmbeddingsPerCall: number
   readonly supportsParallelCalls: boolean
   doEmbed(options: EmbedCall): Promise<EmbedResult>
+}
+
+export interface RerankCall {
+  readonly query: string
+  readonly documents:
+    | { readonly type: 'text'; readonly values: readonly string[] }
+    | { readonly type: 'object'; readonly values: readonly object[] }
+  readonly topN?: number
+  readonly abortSignal?: AbortSignal
+}
+
+export interface RerankResult {
+  /** Best first. `index`: the document's, among those given. */
+  ranking: { index: number; relevanceScore: number }[]
+  warnings: Warning[]
+  response: { modelId: string }
+}
+
+/** `RerankingModelV4` as the SDK calls it. */
+export interface RerankingModel {
+  readonly specificationVersion: 'v4'
+  readonly provider: string
+  readonly modelId: string
+  doRerank(options: RerankCall): Promise<RerankResult>
 }

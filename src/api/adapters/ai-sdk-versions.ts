@@ -6,6 +6,7 @@ import type {
   FinishReason,
   GenerateResult,
   LanguageModel,
+  RerankingModel,
   StreamPart,
   Usage,
   Warning,
@@ -54,12 +55,21 @@ export interface EmbeddingModel5 extends Omit<EmbeddingModel, 'specificationVers
   doEmbed(options: EmbedCall): Promise<{ embeddings: number[][]; usage: { tokens: number } }>
 }
 
+export type RerankingModel6 = Omit<RerankingModel, 'specificationVersion'> & {
+  readonly specificationVersion: 'v3'
+}
+
 export const languageModel6 = (model: LanguageModel): LanguageModel6 => ({
   ...model,
   specificationVersion: 'v3',
 })
 
 export const embeddingModel6 = (model: EmbeddingModel): EmbeddingModel6 => ({
+  ...model,
+  specificationVersion: 'v3',
+})
+
+export const rerankingModel6 = (model: RerankingModel): RerankingModel6 => ({
   ...model,
   specificationVersion: 'v3',
 })

@@ -5,15 +5,18 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4StreamPart,
   LanguageModelV4ToolResultPart,
+  RerankingModelV4,
 } from '@ai-sdk/provider'
 import * as provider4 from '@ai-sdk/provider'
 import type { EmbeddingModelV2, LanguageModelV2, ProviderV2 } from 'ai-sdk-provider-2'
 import * as provider2 from 'ai-sdk-provider-2'
-import type { EmbeddingModelV3, LanguageModelV3 } from 'ai-sdk-provider-3'
+import type { EmbeddingModelV3, LanguageModelV3, RerankingModelV3 } from 'ai-sdk-provider-3'
 import * as provider3 from 'ai-sdk-provider-3'
 import { expect, expectTypeOf, test } from 'vitest'
 import { toyModel } from '../../engine/testing/toy-model.ts'
 import { reasoningFormOf } from '../../text/chat/reasoning.ts'
+import type { Embedder } from '../embedder/embedder.ts'
+import { openEncoder } from '../testing/toy-embedder.ts'
 import { errorOf, openToy } from '../testing/toy-engine.ts'
 import {
   type CallOptions,
@@ -25,6 +28,8 @@ import {
   type LanguageModel,
   type LanguageModel5,
   type LanguageModel6,
+  type RerankingModel,
+  type RerankingModel6,
   type StreamPart,
 } from './ai-sdk.ts'
 import { callRequest } from './ai-sdk-request.ts'
@@ -50,6 +55,7 @@ async function read(stream: ReadableStream<LanguageModelV4StreamPart>): Promise<
 test('the types are those of the SDK', () => {
   expectTypeOf<LanguageModel>().toExtend<LanguageModelV4>()
   expectTypeOf<EmbeddingModel>().toExtend<EmbeddingModelV4>()
+  expectTypeOf<RerankingModel>().toExtend<RerankingModelV4>()
   expectTypeOf<LanguageModelV4CallOptions>().toExtend<CallOptions>()
   expectTypeOf<StreamPart>().toExtend<LanguageModelV4StreamPart>()
 })
@@ -57,6 +63,7 @@ test('the types are those of the SDK', () => {
 test('the types for earlier versions are those of their SDK', () => {
   expectTypeOf<LanguageModel6>().toExtend<LanguageModelV3>()
   expectTypeOf<EmbeddingModel6>().toExtend<EmbeddingModelV3>()
+  expectTypeOf<RerankingModel6>().toExtend<RerankingModelV3>()
   expectTypeOf<LanguageModel5>().toExtend<LanguageModelV2>()
   expectTypeOf<EmbeddingModel5>().toExtend<EmbeddingModelV2<string>>()
   expectTypeOf<Pick<HalfbyteProvider5, 'languageModel' | 'textEmbeddingModel'>>().toExtend<
@@ -286,6 +293,45 @@ test('texts become vectors, and an abort ends that', async () => {
   )
   const abortSignal = AbortSignal.abort('enough')
   await expect(embeddings.doEmbed({ values, abortSignal })).rejects.toBe('enough')
+})
+
+test('texts become vectors of an encoder, without a chat model', async () => {
+  const embedder = await openEncoder(6, { mostTokens: 9, prompts: { query: 'the cat ' } })
+  const model: EmbeddingModelV4 = createHalfbyte({ embedder: async () => embedder }).embeddingModel()
+  const values = ['a cat', 'the cat the cat the cat the cat']
+  const { vectors, tokens } = await embedder.embed(values, { kind: 'query', dimensions: 3 })
+  const providerOptions = { halfbyte: { kind: 'query' } }
+  expect(await model.doEmbed({ values, dimensions: 3, providerOptions })).toEqual({
+    embeddings: vectors.map((vector) => [...vector]),
+    usage: { tokens: tokens[0]! + tokens[1]! },
+    warnings: [{ type: 'other', message: expect.stringContaining('1 texts are longer than 9 tokens') }],
+  })
+  await expect(model.doEmbed({ values, dimensions: 1e6 })).rejects.toMatchObject({ code: 'unsupported' })
+  const chat = createHalfbyte({ embedder }).languageModel()
+  await expect(chat.doGenerate(call('hi'))).rejects.toThrow('the engine is undefined')
+})
+
+test('documents are ranked by a reranker, as texts or as objects', async () => {
+  const reranker = await openEncoder(7, { isReranker: true })
+  const model: RerankingModelV4 = createHalfbyte({ reranker }).rerankingModel()
+  const values = [{ name: 'cat' }, { name: 'runner' }, { name: 'the' }]
+  const texts = values.map((value) => JSON.stringify(value))
+  const { results } = await reranker.rerank('the cat', texts, { topN: 2 })
+  const ranking = results.map(({ index, score }) => ({ index, relevanceScore: score }))
+  const ask = { query: 'the cat', topN: 2 }
+  const response = { modelId: reranker.model.id }
+  expect(await model.doRerank({ ...ask, documents: { type: 'object', values } })).toEqual({
+    ...{ ranking, response, warnings: [] },
+  })
+  expect(await model.doRerank({ ...ask, documents: { type: 'text', values: texts } })).toMatchObject({
+    ranking,
+  })
+  const abortSignal = AbortSignal.abort('enough')
+  const documents = { type: 'text' as const, values: texts }
+  await expect(model.doRerank({ ...ask, documents, abortSignal })).rejects.toBe('enough')
+  const none = createHalfbyte({ embedder: reranker, sdk: 6 }).rerankingModel()
+  await expect(none.doRerank({ ...ask, documents })).rejects.toThrow('the embedder is undefined')
+  expect(() => createHalfbyte({ reranker: {} as Embedder })).toThrow('the embedder is {}')
 })
 
 test('a thought has parts of its own, in the answer, the stream and the prompt', async () => {

@@ -1,10 +1,12 @@
-// The provider for the AI SDK, over an engine or a function that loads one.
+// The provider for the AI SDK, over an engine, an encoder and a reranker, or functions that load them.
 
 import { readFrom, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import type { Embedder } from '../embedder/embedder.ts'
 import type { Engine } from '../engine.ts'
 import type { GenerationResult } from '../types.ts'
-import { callRequest, embedRequest, sdkError } from './ai-sdk-request.ts'
+import { encoderModel, rerankingModel } from './ai-sdk-encoders.ts'
+import { callRequest, embedRequest, sdkError, throwToSdk } from './ai-sdk-request.ts'
 import type {
   CallOptions,
   EmbedCall,
@@ -13,6 +15,7 @@ import type {
   FinishReason,
   GenerateResult,
   LanguageModel,
+  RerankingModel,
   StreamPart,
   ToolCallContent,
   Usage,
@@ -26,8 +29,10 @@ import {
   type LanguageModel6,
   languageModel5,
   languageModel6,
+  type RerankingModel6,
+  rerankingModel6,
 } from './ai-sdk-versions.ts'
-import { checkEngine, loadOnce } from './load-once.ts'
+import { checkEmbedder, checkEngine, loadOnce } from './load-once.ts'
 
 export type * from './ai-sdk-types.ts'
 export type {
@@ -36,25 +41,42 @@ export type {
   GenerateResult5,
   LanguageModel5,
   LanguageModel6,
+  RerankingModel6,
   StreamPart5,
   Usage5,
   Warning5,
 } from './ai-sdk-versions.ts'
 
-/** Options of `createHalfbyte`. */
-export interface HalfbyteProviderOptions {
-  /** The engine, or a function that loads it at the first call. Called once, and again after it failed. */
-  readonly engine: Engine | (() => Promise<Engine>)
-  /** The major version of the package `ai` that the provider is given to. Default 7. */
-  readonly sdk?: 5 | 6 | 7 | undefined
+/** A model, or a function that loads it at the first call. Called once, and again after it failed. */
+type Loadable<Model> = Model | (() => Promise<Model>)
+
+interface Models {
+  /** The chat model. */
+  readonly engine: Loadable<Engine>
+  /** The sentence encoder of `embeddingModel`. Default: the chat model's hidden states. */
+  readonly embedder: Loadable<Embedder>
+  /** The reranker of `rerankingModel`. */
+  readonly reranker: Loadable<Embedder>
 }
+
+type AtLeastOne<T> = { [Key in keyof T]: Pick<T, Key> }[keyof T]
+
+/** Options of `createHalfbyte`. At least one of the models is needed. */
+export type HalfbyteProviderOptions = {
+  readonly [Key in keyof Models]?: Models[Key] | undefined
+} & AtLeastOne<Models> & {
+    /** The major version of the package `ai` that the provider is given to. Default 7. */
+    readonly sdk?: 5 | 6 | 7 | undefined
+  }
 
 export interface HalfbyteProvider {
   readonly specificationVersion: 'v4'
   /** `id` names the model in logs only; the engine has one model. */
   languageModel(id?: string): LanguageModel
-  /** Vectors for the SDK's `embed` and `embedMany`, from the same model. */
+  /** Vectors for the SDK's `embed` and `embedMany`. */
   embeddingModel(id?: string): EmbeddingModel
+  /** For the SDK's `rerank`. */
+  rerankingModel(id?: string): RerankingModel
   /** Always throws `unsupported`. */
   imageModel(id: string): never
 }
@@ -64,6 +86,7 @@ export interface HalfbyteProvider6 {
   readonly specificationVersion: 'v3'
   languageModel(id?: string): LanguageModel6
   embeddingModel(id?: string): EmbeddingModel6
+  rerankingModel(id?: string): RerankingModel6
   imageModel(id: string): never
 }
 
@@ -74,7 +97,10 @@ export interface HalfbyteProvider5 {
   imageModel(id: string): never
 }
 
-/** A provider for `generateText`, `streamText` and the rest of the AI SDK. */
+/**
+ * A provider for `generateText`, `streamText`, `embed`, `rerank` and the rest of the AI SDK. Models
+ * that were not given reject their calls with `unsupported`. Version 5 of the SDK has no rerankers.
+ */
 export function createHalfbyte(options: HalfbyteProviderOptions & { readonly sdk: 5 }): HalfbyteProvider5
 export function createHalfbyte(options: HalfbyteProviderOptions & { readonly sdk: 6 }): HalfbyteProvider6
 export function createHalfbyte(
@@ -83,15 +109,15 @@ export function createHalfbyte(
 export function createHalfbyte(
   options: HalfbyteProviderOptions,
 ): HalfbyteProvider | HalfbyteProvider6 | HalfbyteProvider5 {
-  const { engine, sdk = 7 } = readFrom('the options', () => ({ ...options }))
-  if (typeof engine !== 'function') checkEngine(engine)
-  const load = loadOnce(async () => {
-    const loaded = typeof engine === 'function' ? await engine() : engine
-    checkEngine(loaded)
-    return loaded
-  })
+  const { engine, embedder, reranker, sdk = 7 } = readFrom('the options', () => ({ ...options }))
+  if (embedder === undefined && reranker === undefined && typeof engine !== 'function') checkEngine(engine)
+  const load = loaderOf(engine, checkEngine)
+  const loadReranker = loaderOf(reranker, checkEmbedder)
+  const loadEmbedder = embedder && loaderOf(embedder, checkEmbedder)
   const language = (id = 'halfbyte') => languageModel(id, load)
-  const embedding = (id = 'halfbyte') => embeddingModel(id, load)
+  const embedding = (id = 'halfbyte') =>
+    loadEmbedder === undefined ? embeddingModel(id, load) : encoderModel(id, loadEmbedder)
+  const reranking = (id = 'halfbyte') => rerankingModel(id, loadReranker)
   const imageModel = refuseImages
   switch (sdk) {
     case 5:
@@ -105,13 +131,34 @@ export function createHalfbyte(
         specificationVersion: 'v3',
         languageModel: (id) => languageModel6(language(id)),
         embeddingModel: (id) => embeddingModel6(embedding(id)),
+        rerankingModel: (id) => rerankingModel6(reranking(id)),
         imageModel,
       }
     case 7:
-      return { specificationVersion: 'v4', languageModel: language, embeddingModel: embedding, imageModel }
+      return {
+        specificationVersion: 'v4',
+        languageModel: language,
+        embeddingModel: embedding,
+        rerankingModel: reranking,
+        imageModel,
+      }
     default:
       throw wrongOption('sdk', sdk, '5, 6 or 7')
   }
+}
+
+/** A model is checked at once; what a function loads, when it is there. */
+function loaderOf<Model>(
+  model: Loadable<Model> | undefined,
+  check: (model: Model | undefined) => void,
+): () => Promise<Model> {
+  const isFunction = (value: unknown): value is () => Promise<Model> => typeof value === 'function'
+  if (model !== undefined && !isFunction(model)) check(model)
+  return loadOnce(async () => {
+    const loaded = isFunction(model) ? await model() : model
+    check(loaded)
+    return loaded as Model
+  })
 }
 
 function refuseImages(): never {
@@ -150,10 +197,6 @@ function languageModel(modelId: string, load: () => Promise<Engine>): LanguageMo
     doGenerate: async (call) => generate(await load(), call).catch(throwToSdk),
     doStream: async (call) => ({ stream: stream(await load(), call) }),
   }
-}
-
-function throwToSdk(error: unknown): never {
-  throw sdkError(error)
 }
 
 async function generate(engine: Engine, call: CallOptions): Promise<GenerateResult> {

@@ -208,6 +208,7 @@ export class Embedder implements AsyncDisposable {
     const { onProgress } = readFrom('the options', () => ({ onProgress: options.onProgress }))
     if (onProgress !== undefined && typeof onProgress !== 'function')
       throw wrongOption('onProgress', onProgress, 'a function')
+    signal?.throwIfAborted()
     const ended = new AbortController()
     const abort = () => ended.abort(signal?.reason)
     signal?.addEventListener('abort', abort)
