@@ -4,7 +4,9 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { bertBytes } from '../bench/graphs/bert.ts'
 import { type PackedApp, packedApp } from '../e2e/packed-app.ts'
+import { bertFolder, byPath, randomBert } from '../test/conformance/testing/random-bert.ts'
 
 const run = promisify(execFile)
 
@@ -89,6 +91,43 @@ console.log(JSON.stringify({ supported, sharedMemory, reason, text, json, fits, 
     json: '{"a":0.5}',
     fits: true,
     kept: 4,
+  })
+})
+
+test('encoders load from a folder, and networks from a file, on threads and without', async () => {
+  const folder = join(app.folder, 'models/encoder')
+  await mkdir(join(folder, '1_Pooling'), { recursive: true })
+  for (const [path, file] of byPath(bertFolder(randomBert(1))))
+    await writeFile(join(folder, path), await file.bytes())
+  const shape = { layers: 1, hidden: 64, heads: 2, intermediate: 64, vocabulary: 20, positions: 16 }
+  await writeFile(join(app.folder, 'models/bert.onnx'), bertBytes(shape))
+  const found = await told(
+    'encoders',
+    `import { Embedder } from 'halfbyte/embedder'
+import { Network } from 'halfbyte/network'
+const told = []
+for (const threads of [1, 2]) {
+  await using embedder = await Embedder.load('models/encoder', { threads })
+  const { vectors } = await embedder.embed(['the cat'])
+  await using network = await Network.load(new URL('models/bert.onnx', import.meta.url), { threads })
+  const ids = { dtype: 'i64', dims: [1, 3], data: BigInt64Array.of(1n, 2n, 3n) }
+  const inputs = { input_ids: ids, attention_mask: ids, token_type_ids: { ...ids, data: new BigInt64Array(3) } }
+  const { last_hidden_state: { data } } = await network.run(inputs)
+  told.push([embedder.threads, embedder.pool, [...vectors[0]], network.threads, [...data]])
+}
+const codeOf = (promise) => promise.then(() => 'loaded', (error) => isHalfbyteError(error) ? error.code : error.name)
+const failures = [await codeOf(Embedder.load('models/none/')), await codeOf(Network.load('./models/none.onnx'))]
+console.log(JSON.stringify({ told, failures }))`,
+  )
+  const { told: runs } = found as { told: [number, string, number[], number, number[]][] }
+  const [[, , vector, , data] = []] = runs
+  expect(Math.hypot(...vector!)).toBeCloseTo(1, 5)
+  expect(found).toEqual({
+    told: [
+      [1, 'single', vector, 1, data],
+      [2, 'shared', vector, 2, data],
+    ],
+    failures: ['format', 'format'],
   })
 })
 

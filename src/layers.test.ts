@@ -26,7 +26,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['chat-ui'],
   ['widget', 'cli'],
   ['index.ts'],
-  ['node.ts'],
+  ['node.ts', 'node-embedder.ts', 'node-network.ts'],
 ]
 
 /** What only some folders or files may name, and how it looks in the source. */

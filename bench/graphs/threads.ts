@@ -29,8 +29,8 @@ const bytes = bertBytes(MINILM)
 const open = (threads: number) =>
   Network.open(
     { sources: [bufferSource('model.onnx', bytes)], close: async () => undefined },
-    { weights },
-    { ...nodeHost(), threads },
+    { weights, threads },
+    nodeHost(),
   )
 const networks = [await open(1), await open(2)] as const
 

@@ -96,9 +96,12 @@ test('a connection that broke off is said, with when and how often it is tried a
   await openModels(page)
   await page.getByLabel('From an address').fill(`${server.address}cut.gguf`)
   await page.getByRole('button', { name: 'Load', exact: true }).click()
-  await expect(loadingLine(page)).toContainText(/^\s*Connection lost\s+next try in (?:10|[1-9]) sec \(2 of 6\)/, {
-    timeout: 30_000,
-  })
+  await expect(loadingLine(page)).toContainText(
+    /^\s*Connection lost\s+next try in (?:10|[1-9]) sec \(2 of 6\)/,
+    {
+      timeout: 30_000,
+    },
+  )
   expect(await overflowing(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/retry.png' })
   await expect(page.locator('.bar .model')).toContainText('cut.gguf', { timeout: 30_000 })

@@ -62,7 +62,7 @@ function checkPrepare(): void {}
 const openFiles: FileOpener = async ({ source, hub, dtype }, { signal, onProgress }) =>
   typeof source === 'string' ? openModelFiles(source, { signal, hub, dtype, onProgress }) : blobFiles(source)
 
-const blobFiles = (files: readonly File[]) => ({
+export const blobFiles = (files: readonly File[]) => ({
   sources: files.map((file) => blobSource(file.name, file)),
   async close() {},
 })
@@ -77,7 +77,8 @@ async function placed(source: ModelSource, { draft, lora }: Pick<LoadOptions, 'd
   return { place, draft: draftPlace, lora: adapters }
 }
 
-async function placeOfSource(source: ModelSource): Promise<ModelSource> {
+/** Paths and names as places that no longer depend on the working folder; a Blob for data of this program. */
+export async function placeOfSource(source: ModelSource): Promise<ModelSource> {
   if (source instanceof URL && source.protocol === 'file:') return fileURLToPath(source)
   if ((typeof source === 'string' || source instanceof URL) && /^(?:blob|data):/i.test(String(source)))
     return dataAt(String(source))

@@ -67,12 +67,10 @@ export interface NetworkOptions {
   readonly assets?: Assets | undefined
 }
 
-/** What the command line and tests may replace. */
-interface Inside extends Partial<Omit<NetworkHost, 'cores'>> {
+/** What Node and tests replace. */
+interface Inside extends Partial<NetworkHost> {
   /** Finds external data beside the graph. */
   readonly beside?: OpenNetworkOptions['beside']
-  /** Threads that share a run, with `startWorker`. Default: 1. */
-  readonly threads?: number | undefined
 }
 
 const KEYS = [
@@ -171,14 +169,16 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same from files that are open: for the command line and tests.
+   * The same from files that are open, in this thread: for Node and tests. Several threads need
+   * `startWorker`.
    * @internal
    */
   static async open(
     files: OpenFiles,
-    { signal, dtype, build = 'auto', weights = 'auto' }: NetworkOptions = {},
-    { beside, threads = 1, ...others }: Inside = {},
+    options: NetworkOptions = {},
+    { beside, ...others }: Inside = {},
   ): Promise<Network> {
+    const { signal, dtype, build = 'auto', weights = 'auto', threads = 1 } = checkedOptions(options)
     const { buildNetwork } = await import('../../engine/network/load-network.ts')
     const host = { ...hostHere({}), ...others }
     const how = { build, weights, threads }

@@ -57,8 +57,8 @@ async function run(
     dtype,
     onProgress: showProgress,
   }).finally(clearProgress)
-  const inside = { ...nodeHost(), threads }
-  const network = await Network.open(files, { signal, dtype, weights }, inside).catch(async (error) => {
+  const options = { signal, dtype, weights, threads }
+  const network = await Network.open(files, options, nodeHost()).catch(async (error) => {
     await files.close()
     throw error
   })
