@@ -100,19 +100,27 @@ test('a server that says when to come back is asked then, and not after more tha
 })
 
 test('each wait is told, with its reason and the try that follows', async () => {
-  const told: Retry[] = []
+  const told: (Retry | 'waited')[] = []
   await triesOf(
     (attempt, progressed) => {
       if (attempt === 3) progressed()
       if (attempt < 4) throw broken()
     },
-    { onRetry: (retry) => told.push(retry) },
+    {
+      onRetry: (retry) => {
+        told.push(retry)
+        return () => told.push('waited')
+      },
+    },
   )
   const reason = 'it broke off'
   expect(told).toEqual([
     { attempt: 2, attempts: 6, waitMs: 500, reason },
+    'waited',
     { attempt: 3, attempts: 6, waitMs: 1000, reason },
+    'waited',
     { attempt: 2, attempts: 6, waitMs: 500, reason },
+    'waited',
   ])
 })
 

@@ -8,8 +8,8 @@ export interface RetryOptions {
   readonly attempts?: number | undefined
   /** First wait in milliseconds; each later one is twice as long, up to 30 s. Default 500. */
   readonly firstWaitMs?: number | undefined
-  /** Called before each wait. */
-  readonly onRetry?: ((retry: Retry) => void) | undefined
+  /** Called before each wait; the function that it returns is called after the wait. */
+  readonly onRetry?: ((retry: Retry) => () => void) | undefined
 }
 
 /** A request that broke and is made again. */
@@ -65,8 +65,10 @@ export async function retrying<T>(
       const passedMs = Math.max(now() - begun, waitedMs)
       if (isFirst && isUnanswered(error) && passedMs + ms > UNANSWERED_MS) throw error
       waitedMs += ms
-      onRetry?.({ attempt: failures + 1, attempts, waitMs: Math.round(ms), reason: reasonOf(error) })
+      const retry = { attempt: failures + 1, attempts, waitMs: Math.round(ms), reason: reasonOf(error) }
+      const waited = onRetry?.(retry)
       await wait(ms, signal)
+      waited?.()
     }
   }
 }

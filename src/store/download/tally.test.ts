@@ -51,6 +51,23 @@ test('the rate is what came of late, and what is left takes as long as it takes 
   expect(last()?.bytesPerSecond).toBeLessThan(2)
 })
 
+test('a request that waits for its next try is told while others bring bytes, until its wait is over', () => {
+  const { tally, at, last } = counted()
+  const file = tally.file()
+  const retry = { attempt: 2, attempts: 6, waitMs: 4000, reason: 'it broke off' }
+  const waited = tally.retry(retry)
+  expect(last()?.retry).toEqual(retry)
+  at(1)
+  file(10, 100)
+  expect(last()?.retry).toEqual({ ...retry, waitMs: 3000 })
+  const other = tally.retry({ ...retry, attempt: 3, waitMs: 500 })
+  expect(last()?.retry).toMatchObject({ attempt: 3, waitMs: 500 })
+  other()
+  expect(last()?.retry).toEqual({ ...retry, waitMs: 3000 })
+  waited()
+  expect(last()).not.toHaveProperty('retry')
+})
+
 test('bytes of an earlier visit are there, and no measure of the rate', () => {
   const { tally, at, last } = counted()
   const file = tally.file()

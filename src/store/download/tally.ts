@@ -13,7 +13,7 @@ export interface DownloadProgress {
   readonly bytesPerSecond?: number
   /** Estimated seconds until the download ends at that rate; absent if that is unknown. */
   readonly secondsLeft?: number
-  /** A request broke and is repeated: which try comes next, when, and why. Absent once bytes arrive. */
+  /** A request broke and is repeated: which try comes next, when, and why. Absent once none waits. */
   readonly retry?: Retry
 }
 
@@ -27,6 +27,8 @@ export class Tally {
   readonly #files: { loaded: number; total: number; isSized: boolean }[] = []
   /** Bytes received from the network, at several times in the window; the oldest first. */
   readonly #marks: { readonly at: number; readonly bytes: number }[] = []
+  /** Requests that wait for their next try, and the times of these. */
+  readonly #waiting = new Set<{ readonly retry: Retry; readonly until: number }>()
   #fetched = 0
   #cached = true
   /** Files that have not begun. Each is assumed to be as long as the longest file that has. */
@@ -57,10 +59,26 @@ export class Tally {
     }
   }
 
-  /** Reports that a request is repeated. */
-  retry(retry: Retry): void {
+  /**
+   * Reports that a request is repeated, and goes on to while others bring bytes. Call what it returns
+   * when the wait is over.
+   */
+  retry(retry: Retry): () => void {
     this.#cached = false
-    this.#emit(retry)
+    const waiting = { retry, until: this.#now() + retry.waitMs }
+    this.#waiting.add(waiting)
+    this.#emit()
+    return () => {
+      this.#waiting.delete(waiting)
+      this.#emit()
+    }
+  }
+
+  /** Of the request that is repeated first, with the time that is left. */
+  #nextRetry(): Retry | undefined {
+    const [first] = [...this.#waiting].sort((a, b) => a.until - b.until)
+    if (first === undefined) return undefined
+    return { ...first.retry, waitMs: Math.max(0, Math.round(first.until - this.#now())) }
   }
 
   #mark(bytes: number): void {
@@ -70,7 +88,8 @@ export class Tally {
     while (this.#marks.length > 2 && at - this.#marks[1]!.at > WINDOW_MS) this.#marks.shift()
   }
 
-  #emit(retry?: Retry): void {
+  #emit(): void {
+    const retry = this.#nextRetry()
     const sum = (of: 'loaded' | 'total') => this.#files.reduce((all, file) => all + file[of], 0)
     const loaded = sum('loaded')
     const total = sum('total')
