@@ -50,24 +50,22 @@ export type {
 /** A model, or a function that loads it at the first call. Called once, and again after it failed. */
 type Loadable<Model> = Model | (() => Promise<Model>)
 
-interface Models {
-  /** The chat model. */
-  readonly engine: Loadable<Engine>
+/** Options of `createHalfbyte`. At least one of the models is needed. */
+export interface HalfbyteProviderOptions {
+  /** The chat model. Default: none, and calls of it reject with `unsupported`. */
+  readonly engine?: Loadable<Engine> | undefined
   /** The sentence encoder of `embeddingModel`. Default: the chat model's hidden states. */
-  readonly embedder: Loadable<Embedder>
-  /** The reranker of `rerankingModel`. */
-  readonly reranker: Loadable<Embedder>
+  readonly embedder?: Loadable<Embedder> | undefined
+  /** The reranker of `rerankingModel`. Default: none, and its calls reject with `unsupported`. */
+  readonly reranker?: Loadable<Embedder> | undefined
+  /** The major version of the package `ai` that the provider is given to. Default 7. */
+  readonly sdk?: 5 | 6 | 7 | undefined
 }
 
-type AtLeastOne<T> = { [Key in keyof T]: Pick<T, Key> }[keyof T]
-
-/** Options of `createHalfbyte`. At least one of the models is needed. */
-export type HalfbyteProviderOptions = {
-  readonly [Key in keyof Models]?: Models[Key] | undefined
-} & AtLeastOne<Models> & {
-    /** The major version of the package `ai` that the provider is given to. Default 7. */
-    readonly sdk?: 5 | 6 | 7 | undefined
-  }
+type OneModel =
+  | { readonly engine: Loadable<Engine> }
+  | { readonly embedder: Loadable<Embedder> }
+  | { readonly reranker: Loadable<Embedder> }
 
 export interface HalfbyteProvider {
   readonly specificationVersion: 'v4'
@@ -101,13 +99,17 @@ export interface HalfbyteProvider5 {
  * A provider for `generateText`, `streamText`, `embed`, `rerank` and the rest of the AI SDK. Models
  * that were not given reject their calls with `unsupported`. Version 5 of the SDK has no rerankers.
  */
-export function createHalfbyte(options: HalfbyteProviderOptions & { readonly sdk: 5 }): HalfbyteProvider5
-export function createHalfbyte(options: HalfbyteProviderOptions & { readonly sdk: 6 }): HalfbyteProvider6
 export function createHalfbyte(
-  options: HalfbyteProviderOptions & { readonly sdk?: 7 | undefined },
+  options: HalfbyteProviderOptions & OneModel & { readonly sdk: 5 },
+): HalfbyteProvider5
+export function createHalfbyte(
+  options: HalfbyteProviderOptions & OneModel & { readonly sdk: 6 },
+): HalfbyteProvider6
+export function createHalfbyte(
+  options: HalfbyteProviderOptions & OneModel & { readonly sdk?: 7 | undefined },
 ): HalfbyteProvider
 export function createHalfbyte(
-  options: HalfbyteProviderOptions,
+  options: HalfbyteProviderOptions & OneModel,
 ): HalfbyteProvider | HalfbyteProvider6 | HalfbyteProvider5 {
   const { engine, embedder, reranker, sdk = 7 } = readFrom('the options', () => ({ ...options }))
   if (embedder === undefined && reranker === undefined && typeof engine !== 'function') checkEngine(engine)
