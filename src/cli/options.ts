@@ -59,7 +59,7 @@ export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: str
 }
 
 /** `auto`, or as many threads as this machine may have. */
-export const threadCount = (text: string): number | 'auto' =>
+const threadCount = (text: string): number | 'auto' =>
   text === 'auto' ? text : whole(1, mostThreads())(text)
 
 /** A parser of numbers from `least` to `most`. */
@@ -166,13 +166,14 @@ export function kvOption(): Option {
     .default(EXACT_KV, 'f32')
 }
 
+export const threadsOption = (): Option =>
+  new Option('--threads <n>', 'threads that compute; auto measures which number is fastest')
+    .argParser(threadCount)
+    .default('auto')
+
 export function withEngineOptions(command: Command): Command {
   return command
-    .addOption(
-      new Option('--threads <n>', 'threads that compute; auto measures which number is fastest')
-        .argParser(threadCount)
-        .default('auto'),
-    )
+    .addOption(threadsOption())
     .addOption(
       new Option('--build <build>', 'kernels to use').choices(['auto', 'relaxed', 'simd128']).default('auto'),
     )

@@ -14,15 +14,18 @@ export function checkEngine(engine: Engine | undefined): void {
   )
 }
 
+/** By what embedders alone can do. */
+export const isEmbedder = (model: Engine | Embedder | undefined): model is Embedder =>
+  readFrom('the embedder', () => typeof (model as Embedder | undefined)?.rerank === 'function')
+
 /** Throws `unsupported` for anything but an engine or an embedder. */
 export function checkModel(model: Engine | Embedder | undefined): void {
-  if (readFrom('the embedder', () => typeof (model as Embedder | undefined)?.rerank === 'function')) return
-  checkEngine(model as Engine | undefined)
+  if (!isEmbedder(model)) checkEngine(model)
 }
 
 /** Throws `unsupported` for anything but an embedder. */
 export function checkEmbedder(embedder: Embedder | undefined): void {
-  if (readFrom('the embedder', () => typeof embedder?.rerank === 'function')) return
+  if (isEmbedder(embedder)) return
   throw new HalfbyteError(
     'unsupported',
     `the embedder is ${shown(embedder)}; pass what Embedder.load resolves to, with await`,

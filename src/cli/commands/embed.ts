@@ -3,7 +3,7 @@
 import { Command, Option } from 'commander'
 import { type EncoderFlags, openEmbedder } from '../command-embedder.ts'
 import { readText } from '../files.ts'
-import { threadCount, weightsOption, whole } from '../options.ts'
+import { threadsOption, weightsOption, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
 
@@ -50,11 +50,6 @@ export function rerankCommand(): Command {
     .addOption(weightsOption())
     .action((model: string, flags: RerankFlags) => interruptible((signal) => rerank(model, flags, signal)))
 }
-
-const threadsOption = (): Option =>
-  new Option('--threads <n>', 'threads that compute; auto measures which number is fastest')
-    .argParser(threadCount)
-    .default('auto')
 
 /** The texts that were given, then the lines of the file; of stdin if there is neither. */
 async function textsOf(given: readonly string[] | undefined, file: string | undefined): Promise<string[]> {

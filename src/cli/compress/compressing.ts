@@ -13,7 +13,7 @@ import { DEFAULT_DAMP } from '../../shrink/matrix/factor.ts'
 import { DEFAULT_SWEEPS } from '../../shrink/matrix/refine.ts'
 import { withPrepared } from '../model.ts'
 import { nodeHost } from '../node-host.ts'
-import { type EngineFlags, loraOption, real, threadCount, whole } from '../options.ts'
+import { type EngineFlags, loraOption, real, threadsOption, whole } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite } from '../terminal/output.ts'
 import { checkOutput, forceOption } from '../write/check-output.ts'
@@ -40,12 +40,7 @@ export function withCalibrationOptions(command: Command): Command {
       `tokens of a window; default: ${WINDOW_TOKENS} or the model's limit`,
       whole(2),
     )
-    .option(
-      '--threads <n>',
-      'threads that compute; auto measures which number is fastest',
-      threadCount,
-      'auto',
-    )
+    .addOption(threadsOption())
 }
 
 /** Throws `format` for a text that cannot be read or is shorter than one window. */

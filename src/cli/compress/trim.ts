@@ -10,7 +10,7 @@ import { EXACT_KV } from '../../graph/ir.ts'
 import { TABLES, withTables } from '../../shrink/vocabulary/coded-tables.ts'
 import { chooseTokens, type KeptTokens, trimModel } from '../../shrink/vocabulary/trim-model.ts'
 import { withModel, withPrepared } from '../model.ts'
-import { type EngineFlags, MODEL, threadCount, whole } from '../options.ts'
+import { type EngineFlags, MODEL, threadsOption, whole } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 import { checkOutput, forceOption } from '../write/check-output.ts'
@@ -58,12 +58,7 @@ export function trimCommand(): Command {
       whole(0),
       HELD_OUT,
     )
-    .option(
-      '--threads <n>',
-      'threads that compute; auto measures which number is fastest',
-      threadCount,
-      'auto',
-    )
+    .addOption(threadsOption())
     .addOption(forceOption())
     .option('--name <name>', "the model's name; default: its own")
     .option('--license <text>', 'licence to state in the pack')

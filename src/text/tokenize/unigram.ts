@@ -6,7 +6,7 @@ import { byteName, type Vocabulary } from './vocabulary.ts'
 const UNKNOWN_PENALTY = 10
 
 export interface UnigramOptions {
-  /** Logarithms of probabilities, by id. */
+  /** Logarithms of probabilities, by id. Tokens after them are no pieces. */
   readonly scores: ArrayLike<number>
   readonly unknownId: number
   /** Characters without a piece are spelled in bytes, if the vocabulary has all of them. */
@@ -57,9 +57,10 @@ export function createUnigram(
       const last = Math.min(word.length, start + vocabulary.longest)
       let hasOne = false
       for (let end = start + 1; end <= last; end++) {
-        const id = vocabulary.idOf(word.slice(start, end))
-        if (id === undefined) continue
-        offer(start, end, id, best[start]! + scores[id]!)
+        const id = vocabulary.idOf(word.slice(start, end)) ?? -1
+        const score = scores[id]
+        if (score === undefined) continue
+        offer(start, end, id, best[start]! + score)
         if (end === next) hasOne = true
       }
       if (!hasOne) offer(start, next, unknownId, best[start]! + unknownScore)

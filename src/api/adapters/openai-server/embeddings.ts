@@ -4,6 +4,7 @@ import { wrongOption } from '../../../base/check-options.ts'
 import { HalfbyteError } from '../../../base/errors.ts'
 import type { Embedder } from '../../embedder/embedder.ts'
 import type { Engine } from '../../engine.ts'
+import { isEmbedder } from '../load-once.ts'
 import type { EmbeddingList, EmbeddingParams, RerankList, RerankParams } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../reply-form.ts'
 
@@ -126,9 +127,6 @@ export async function rerank(
     usage: { prompt_tokens: total, total_tokens: total },
   }
 }
-
-export const isEmbedder = (model: Engine | Embedder): model is Embedder =>
-  typeof (model as { readonly rerank?: unknown }).rerank === 'function'
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
 

@@ -6,7 +6,7 @@ import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../base/errors.t
 import { isObject, type JsonObject } from '../../../base/values.ts'
 import type { Embedder } from '../../embedder/embedder.ts'
 import type { Engine } from '../../engine.ts'
-import { checkEmbedder, checkModel } from '../load-once.ts'
+import { checkEmbedder, checkModel, isEmbedder } from '../load-once.ts'
 import { type OpenAIClient, type OpenAIOptions, openai } from '../openai-chat.ts'
 import type {
   ChatCompletionParams,
@@ -17,7 +17,7 @@ import type {
 } from '../openai-types.ts'
 import { type OnWarning, warnOnce } from '../reply-form.ts'
 import { collect, textCompletions } from './completions.ts'
-import { embeddings, isEmbedder, rerank } from './embeddings.ts'
+import { embeddings, rerank } from './embeddings.ts'
 import { type ResponseObject, responseEvents } from './responses.ts'
 import { responsesRequest } from './responses-request.ts'
 

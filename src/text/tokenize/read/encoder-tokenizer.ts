@@ -118,7 +118,7 @@ function jsonUnigram({ tokenizer: json }: JsonTokenizerSpec): EncoderTokenizer {
     throw malformed(`has ${shown(unknownId)} for unk_id; ids go to ${pieces.length - 1}`)
   return wordsTokenizer(json, vocabulary, added, {
     normalize: normaliser(json['normalizer']),
-    encodeWord: createUnigram(plainVocabulary(pieces.map(({ piece }) => piece)), {
+    encodeWord: createUnigram(vocabulary, {
       scores: pieces.map(({ score }) => score),
       unknownId,
       byteFallback: model['byte_fallback'] === true,
