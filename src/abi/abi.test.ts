@@ -69,9 +69,12 @@ test('op codes, row kinds, encodings and pairings are those of the header', () =
   expect(Object.fromEntries(activations)).toEqual(enumOf('activation'))
   const encodings = Object.entries(ENCODINGS).map(([name, { code }]) => [`ENC_${name.toUpperCase()}`, code])
   expect(Object.fromEntries(encodings)).toEqual(enumOf('encoding'))
-  expect({ BY_ID: SELECTOR.id, BY_POSITION: SELECTOR.position, BY_KIND: SELECTOR.kind }).toEqual(
-    enumOf('selector'),
-  )
+  expect({
+    BY_ID: SELECTOR.id,
+    BY_POSITION: SELECTOR.position,
+    BY_KIND: SELECTOR.kind,
+    BY_INPUT: SELECTOR.input,
+  }).toEqual(enumOf('selector'))
   expect({ PAIR_HALVES: PAIRING.halves, PAIR_INTERLEAVED: PAIRING.interleaved }).toEqual(enumOf('pairing'))
   const formats = Object.entries(KV_FORMAT).map(([name, code]) => [`KV_${name.toUpperCase()}`, code])
   expect(Object.fromEntries(formats)).toEqual(enumOf('kv_format'))

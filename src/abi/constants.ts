@@ -14,6 +14,8 @@ export const ABI = {
   SCALE_EXPONENT: 8,
   /** A token's word holds its id in this many bits and its kind above them. */
   ID_BITS: 24,
+  /** A word with this bit stands for a row that the step brings itself. */
+  INPUT_BIT: 31,
   /** Block tables of one sequence. */
   MAX_STATE_GROUPS: 4,
   MAX_ROPES: 4,
@@ -32,7 +34,7 @@ export const ROWS = { tokens: 0, logits: 1, routed: 2 } as const
 export const ACTIVATION = { silu: 0, gelu: 1, none: 2, gelu_exact: 3 } as const
 
 /** What selects a row of a table: `enum selector`. */
-export const SELECTOR = { id: 0, position: 1, kind: 2 } as const
+export const SELECTOR = { id: 0, position: 1, kind: 2, input: 3 } as const
 
 /** Where the two numbers of a rotated pair are in a head: `enum pairing`. */
 export const PAIRING = { halves: 0, interleaved: 1 } as const
@@ -54,8 +56,9 @@ export const STEP = {
   seqs: 6,
   logit_rows: 7,
   ropes: 8,
+  inputs: 8 + ABI.MAX_ROPES,
 } as const
-export const STEP_WORDS = STEP.ropes + ABI.MAX_ROPES
+export const STEP_WORDS = STEP.inputs + 1
 
 /** Word index of each field of `struct sequence`; `tables` has MAX_STATE_GROUPS words. */
 export const SEQUENCE = { row0: 0, rows: 1, position: 2, tables: 3 } as const

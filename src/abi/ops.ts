@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. It rises with every
  * change of wasm/core/abi.h. The build of the kernels reads this line.
  */
-export const ABI_VERSION = 15
+export const ABI_VERSION = 16
 
 /** One record, as the cost functions below read it. */
 export interface OpReader {
@@ -130,7 +130,7 @@ export const OPS = {
     reads: {},
     writes: { y: ['n'] },
     work: perElement(1, 'n'),
-    share: (read) => read.rows / (Math.ceil(read.number('vocab') / ABI.GROUP) * ABI.GROUP),
+    share: (read) => read.rows / (Math.ceil(Math.max(1, read.number('vocab')) / ABI.GROUP) * ABI.GROUP),
   },
   rmsnorm: {
     code: 1,

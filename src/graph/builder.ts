@@ -65,6 +65,8 @@ export interface GraphBuilder {
   embedPositions(label: string, table: WeightRef): Value
   /** Rows of a table by the kind of token, as 0 in the first text of a pair and 1 in the second. */
   embedKinds(label: string, table: WeightRef): Value
+  /** Rows of `width` numbers that the step brings itself. */
+  inputRows(label: string, width: number): Value
   /** `parts`: equal parts of a row, each normalised separately. Default: one. */
   rmsnorm(label: string, input: Value, weight: WeightRef, epsilon: number, parts?: number): Value
   layernorm(
@@ -137,6 +139,7 @@ export function graphBuilder(): GraphBuilder {
     embed: (label, table, scale = 1) => push(label, { op: 'embed', table, scale, by: 'id' }),
     embedPositions: (label, table) => push(label, { op: 'embed', table, scale: 1, by: 'position' }),
     embedKinds: (label, table) => push(label, { op: 'embed', table, scale: 1, by: 'kind' }),
+    inputRows: (label, width) => push(label, { op: 'inputRows', width }),
     rmsnorm: (label, input, weight, epsilon, parts) =>
       push(label, {
         op: 'rmsnorm',

@@ -25,6 +25,8 @@ import {
   type Exchange,
   embed,
   exchange,
+  type InputRows,
+  inputRows,
   type LayerNorm,
   layernorm,
   type Quantize,
@@ -112,7 +114,19 @@ export function nextId(graph: Graph): number {
 
 /** A node that becomes one record, by the `record` of its kind. */
 export type KernelNode =
-  | (Embed | RmsNorm | LayerNorm | Renorm | Quantize | Linear | LinearSwiglu | RopeKv | Attention | Swiglu)
+  | (
+      | Embed
+      | InputRows
+      | RmsNorm
+      | LayerNorm
+      | Renorm
+      | Quantize
+      | Linear
+      | LinearSwiglu
+      | RopeKv
+      | Attention
+      | Swiglu
+    )
   | (Add | Rescale | Clamp | Conv1d | Scan | Ssd | Route | Gather | LinearExperts | Combine)
 
 export type Node = KernelNode | Slice | TakeRows | Exchange | Collect
@@ -132,6 +146,7 @@ export interface Graph {
 /** A node without an entry does not compile. */
 const KERNEL_KINDS: { readonly [Op in KernelNode['op']]: KernelKind<NodeOf<Op>> } = {
   embed,
+  inputRows,
   rmsnorm,
   layernorm,
   renorm,

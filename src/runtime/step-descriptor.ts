@@ -12,6 +12,8 @@ export interface StepCapacity {
   readonly logitRows: number
   /** Most sequences of a step. */
   readonly sequences: number
+  /** Numbers in each row that a step brings itself. 0: it brings none. Default 0. */
+  readonly inputWidth?: number | undefined
 }
 
 /** One RoPE variant's table [tokens][pairs][2] of cosines and sines. */
@@ -33,13 +35,16 @@ export class StepDescriptor {
   readonly logitRows: Ptr
   /** Records of SEQUENCE_WORDS words. */
   readonly sequences: Ptr
+  /** Rows that the step brings itself, f32 [tokens][inputWidth]; undefined if it brings none. */
+  readonly inputs: Ptr | undefined
   readonly #arena: Arena
   readonly #tokens: number
   readonly #ropes: readonly RopeRegion[]
   #positionsView: Uint32Array = new Uint32Array(0)
 
   /** `ropes`: each way in which the model rotates. Throws `architecture` for too many, `out-of-memory`. */
-  constructor(arena: Arena, { tokens, logitRows, sequences }: StepCapacity, ropes: readonly RopeTable[]) {
+  constructor(arena: Arena, capacity: StepCapacity, ropes: readonly RopeTable[]) {
+    const { tokens, logitRows, sequences, inputWidth = 0 } = capacity
     if (ropes.length > ABI.MAX_ROPES) {
       throw new HalfbyteError(
         'architecture',
@@ -55,6 +60,7 @@ export class StepDescriptor {
     this.positions = words(tokens)
     this.sequences = words(sequences * SEQUENCE_WORDS)
     this.logitRows = words(logitRows)
+    this.inputs = inputWidth === 0 ? undefined : words(tokens * inputWidth)
     this.#ropes = ropes.map((table) => ({
       table,
       address: words(tokens * table.frequencies.length * 2),
@@ -77,6 +83,7 @@ export class StepDescriptor {
     u32[step + STEP.positions] = this.positions
     u32[step + STEP.seqs] = this.sequences
     u32[step + STEP.logit_rows] = this.logitRows
+    u32[step + STEP.inputs] = this.inputs ?? 0
     for (let rope = 0; rope < ABI.MAX_ROPES; rope++) {
       u32[step + STEP.ropes + rope] = this.#ropes[rope]?.address ?? 0
     }

@@ -43,7 +43,7 @@
 #include <stdint.h>
 
 enum {
-    OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8, ID_BITS = 24,
+    OP_BYTES = 112, BLOCK_POSITIONS = 64, GROUP = 32, PANEL = 8, SCALE_EXPONENT = 8, ID_BITS = 24, INPUT_BIT = 31,
     MAX_STATE_GROUPS = 4, MAX_ROPES = 4, SLICES = 8, CLAIM_WORDS = 128, SPLIT_ROWS = 8, MAX_SEGMENTS = 16,
     PART_SUMS = 12
 };
@@ -107,11 +107,13 @@ enum pairing { PAIR_HALVES = 0, PAIR_INTERLEAVED = 1 };
 struct op { uint32_t code, rows; };
 
 /* What selects a row of a table: the token's id, its position, or its kind, such as the part of a pair of texts. A
- * token's word is its id with its kind above the lowest ID_BITS. */
-enum selector { BY_ID = 0, BY_POSITION = 1, BY_KIND = 2 };
+ * token's word is its id with its kind above the lowest ID_BITS. A word with INPUT_BIT stands for a row that the step
+ * brings itself, such as a part of a picture. BY_INPUT: every row is of that sort, and there is no table. */
+enum selector { BY_ID = 0, BY_POSITION = 1, BY_KIND = 2, BY_INPUT = 3 };
 
 /* y[m] = scale * table[id], where `by` selects the id. The table holds the rows [first, first + vocab) of `whole`. An
- * id outside of them gives zeros. */
+ * id outside of them gives zeros. For a row that the step brings, y[m] = inputs[m], without the scale; of several
+ * shards, the first has it and the others have zeros. */
 struct op_embed {
     uint32_t code, rows, table, encoding, vocab, n, y, y_stride;
     float scale;
@@ -250,8 +252,11 @@ struct op_check_parts { uint32_t code, rows, parts, count, touch; };
 struct sequence { uint32_t row0, rows, position, tables[MAX_STATE_GROUPS]; };
 
 /* The ragged descriptor of one step. ids, sequence_of and positions: u32 [tokens]; seqs: struct sequence [sequences];
- * logit_rows: u32 [logit_count], row indices; ropes[i]: f32 [tokens][rope_dims/2][2] cosine, sine. */
-struct step { uint32_t tokens, sequences, logit_count, ids, sequence_of, positions, seqs, logit_rows, ropes[MAX_ROPES]; };
+ * logit_rows: u32 [logit_count], row indices; ropes[i]: f32 [tokens][rope_dims/2][2] cosine, sine. inputs: f32
+ * [tokens][n of the op that reads them], of which only rows with INPUT_BIT are read; 0: no row has INPUT_BIT. */
+struct step {
+    uint32_t tokens, sequences, logit_count, ids, sequence_of, positions, seqs, logit_rows, ropes[MAX_ROPES], inputs;
+};
 
 /* What the threads of a pool share. Each word that threads write often has a cache line of its own. */
 struct sync {

@@ -1,7 +1,8 @@
-/* embed: y[m] = scale * table[id]. In: ids, positions or kinds, a matrix [vocab, n]. Out: f32 rows.  exact
+/* embed: y[m] = scale * table[id]. In: ids, positions or kinds, a matrix [vocab, n], rows [n]. Out: f32 rows.  exact
  *
  *   table  panels of 8 rows as in abi.h; token id is row id % 8 of panel id / 8
  *   ids    an id at or past `whole` reads the last row: nothing outside the table is ever read
+ *   inputs the row itself, where the token's word has INPUT_BIT
  *   y      scale * W; lanes past n are zero
  *
  *   tile   one row. It copies about a kilobyte per token, so plain scalar code serves, as its own definition. */
@@ -34,7 +35,14 @@ INLINE void row(const struct op_embed *op, const struct step *step, uint32_t m, 
     const uint32_t id = min_u32(selected, op->whole - 1) - op->first;
     const uint32_t groups = round_up(op->n, GROUP) / GROUP;
     float *y = AT(float *, op->y + m * op->y_stride);
-    if (id >= op->vocab) { /* also when id is less than `first`: the difference wraps */
+    const int brought = op->by == BY_INPUT || (op->by == BY_ID && word >> INPUT_BIT);
+    if (brought && op->first == 0 && step->inputs != 0) {
+        const float *x = AT(const float *, step->inputs) + m * op->n;
+        for (uint32_t k = 0; k < op->n; k++) y[k] = x[k];
+        for (uint32_t k = op->n; k < groups * GROUP; k++) y[k] = 0;
+        return;
+    }
+    if (brought || id >= op->vocab) { /* also when id is less than `first`: the difference wraps */
         for (uint32_t k = 0; k < groups * GROUP; k++) y[k] = 0;
         return;
     }

@@ -36,7 +36,7 @@ describe('embed', () => {
       const scale = 1.7
       const machine = plainMachine(build)
       const table = machine.matrix(encoding, vocab, n, fillMatrix(encoding, 11))
-      const ids = [0, 36, 8, 13, 37, 4294967295]
+      const ids = [0, 36, 8, 13, 37, 2 ** ABI.ID_BITS - 1]
       const y = machine.rows(ids.length, n)
       machine.setStep({ sequences: [{ position: 0, rows: ids.length }], ids })
       machine.op('embed', {
@@ -79,12 +79,42 @@ describe('embed', () => {
     expect(new Set(rows(byKind).map(String)).size).toBe(3)
   })
 
+  test('copies the rows that the step brings, on the first of several shards alone', () => {
+    const n = 40
+    const machine = plainMachine('simd128')
+    const table = machine.matrix('f32', 3, n, fillMatrix('f32', 12))
+    const ids = [2, 2 ** ABI.INPUT_BIT + 7, 1, 2 ** ABI.INPUT_BIT]
+    const inputs = machine.allocate(4 * ids.length * n)
+    const brought = Float32Array.from({ length: ids.length * n }, (_, i) => Math.fround(Math.sin(i)))
+    new Float32Array(machine.u8.buffer, inputs, brought.length).set(brought)
+    machine.setStep({ sequences: [{ position: 0, rows: ids.length }], ids, inputs })
+    const size = { table, encoding: 0, vocab: 3, n, scale: 2 }
+    const outputs = [
+      { by: SELECTOR.id, first: 0, whole: 3 },
+      { by: SELECTOR.id, first: 3, whole: 6 },
+      { by: SELECTOR.input, first: 0, whole: 0 },
+    ].map((use) => {
+      const y = machine.rows(ids.length, n)
+      machine.op('embed', { ...size, ...use, y: y.at, y_stride: y.stride })
+      return y
+    })
+    machine.run()
+    const [own, other, all] = outputs.map((y) => ids.map((_, row) => machine.floats(y, row)))
+    const given = ids.map((_, row) => brought.slice(row * n, (row + 1) * n))
+    const zeros = new Float32Array(n)
+    const weights = packedMatrix('f32', machine.u8.slice(table, table + matrixBytes('f32', 3, n)), 32, n)
+    const doubled = (id: number) => weights.slice(id * n, (id + 1) * n).map((weight) => 2 * weight)
+    expect(all).toEqual(given)
+    expect(own).toEqual([doubled(2), given[1], doubled(1), given[3]])
+    expect(other).toEqual([zeros, zeros, zeros, zeros])
+  })
+
   test('makes zeros for ids whose rows are elsewhere', () => {
     const vocab = 32
     const n = 40
     const machine = plainMachine('simd128')
     const table = machine.matrix('f32', vocab, n, fillMatrix('f32', 11))
-    const ids = [63, 64, 95, 96, 4294967295]
+    const ids = [63, 64, 95, 96, 2 ** ABI.ID_BITS - 1]
     const y = machine.rows(ids.length, n)
     machine.setStep({ sequences: [{ position: 0, rows: ids.length }], ids })
     const cut = { vocab, first: 64, whole: 200 }

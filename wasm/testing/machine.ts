@@ -209,8 +209,10 @@ export class Machine {
     ids?: readonly number[]
     logitRows?: readonly number[]
     ropes?: readonly number[]
+    /** Address of the rows that the step brings itself. Default: none. */
+    inputs?: number
   }): void {
-    const { sequences, logitRows = [], ropes = [] } = options
+    const { sequences, logitRows = [], ropes = [], inputs = 0 } = options
     const each = sequences.flatMap(({ position, rows }, index) =>
       Array.from({ length: rows }, (_, r) => ({ index, position: position + r })),
     )
@@ -239,6 +241,7 @@ export class Machine {
       this.words(records),
       this.words(logitRows),
       ...Array.from({ length: ABI.MAX_ROPES }, (_, index) => ropes[index] ?? 0),
+      inputs,
     ]
     if (words.length !== STEP_WORDS) throw new Error('the step has the wrong size')
     this.step = this.words(words)

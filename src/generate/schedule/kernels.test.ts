@@ -21,6 +21,7 @@ import { StateCache } from '../../state/state-cache.ts'
 import { packRows } from '../../weights/slabs.ts'
 import { probeStep } from '../probe-step.ts'
 import { Random } from '../sampler/random.ts'
+import { InputRows } from './input-rows.ts'
 import { Scheduler } from './scheduler.ts'
 import { Sequence } from './sequence.ts'
 import { StepBuffer } from './step-buffer.ts'
@@ -66,14 +67,23 @@ function smallModel(): Graph {
 }
 
 /** The same numbers for a name whatever the plan, so that plans can be compared. */
+function numbersOf(name: string, count: number, base: number, spread: number): Float32Array<ArrayBuffer> {
+  const random = new Random([...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7) >>> 0)
+  return Float32Array.from({ length: count }, () => base + spread * random.next())
+}
+
+/** Row `id` of the embedding's table in a model of f32 weights. */
+function embeddingRow(id: number): Float32Array {
+  const spread = 2 / Math.sqrt(HIDDEN)
+  return numbersOf('embed', VOCAB * HIDDEN, -spread / 2, spread).subarray(id * HIDDEN, (id + 1) * HIDDEN)
+}
+
 function fillSlot(arena: Arena, at: number, slot: WeightSlot): void {
   const { k, kind, parts } = slot.ref
   let address = at
   for (const { name, n } of parts) {
-    const random = new Random([...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7) >>> 0)
     const spread = kind === 'vector' ? 1 : 2 / Math.sqrt(k)
-    const base = kind === 'vector' ? 0.5 : -spread / 2
-    const values = Float32Array.from({ length: n * k }, () => base + spread * random.next())
+    const values = numbersOf(name, n * k, kind === 'vector' ? 0.5 : -spread / 2, spread)
     const encoding = slot.encoding as Encoding
     const bytes = kind === 'vector' ? n * 4 : matrixBytes(encoding, n, k)
     const target = arena.u8.subarray(address, address + bytes)
@@ -89,6 +99,7 @@ interface Setup {
   threads?: number
   encoding?: Encoding
   tokens?: number
+  inputs?: InputRows
 }
 
 const pools: Pool[] = []
@@ -97,7 +108,7 @@ afterEach(() => {
 })
 
 /** In the order that an engine does it. */
-async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', tokens = 64 }: Setup) {
+async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', tokens = 64, inputs }: Setup) {
   const host = nodeHost()
   const plan: Plan = compile(smallModel(), { tokens, logitRows: 8, encodingOf: () => encoding })
   const weightBytes = plan.slots.reduce((sum, { bytes }) => sum + bytes, 0)
@@ -113,9 +124,9 @@ async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', toke
   for (const [index, slot] of plan.slots.entries()) fillSlot(arena, slots[index]!, slot)
   const written = writePlan(arena, plan, slots)
   const rope = inverseFrequencies({ theta: 10_000, dims: HEAD_DIM, pairing: 'halves' })
-  const step = new StepBuffer(arena, { tokens, logitRows: 8, sequences: 8 }, plan.stateGroups.length, [
-    { frequencies: rope, magnitude: 1 },
-  ])
+  const ropes = [{ frequencies: rope, magnitude: 1 }]
+  const capacity = { tokens, logitRows: 8, sequences: 8 }
+  const step = new StepBuffer(arena, capacity, plan.stateGroups.length, ropes, inputs)
   let shift: KvShift | undefined
   const cache = new StateCache({
     arena,
@@ -138,8 +149,8 @@ async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', toke
   shift = new KvShift({ pool, arena, plan, slots, ropes: [rope] })
   const { now, yieldTask } = host
   const scheduler = new Scheduler({ pool, arena, plan, written, step, now, yieldTask })
-  const sequenceOf = (ids: readonly number[], keep?: number): Sequence => {
-    const sequence = new Sequence(cache)
+  const sequenceOf = (ids: readonly number[], keep?: number, shares = false): Sequence => {
+    const sequence = new Sequence(cache, { shares })
     sequence.setTokens(ids, { keep })
     return sequence
   }
@@ -227,6 +238,43 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
       sequence.release()
     }
     expect(cache.liveBytes).toBe(0)
+  })
+
+  test('rows in the place of tokens are read as embeddings, once, in any chunk and on any threads', async () => {
+    const prompt = promptOf(90)
+    const reference = await allLogits(await engineOf({}), prompt)
+    for (const setup of [{}, { tokens: 7 }, { threads: 2 }, { build: 'simd128', tokens: 33 }] as const) {
+      const inputs = new InputRows(HIDDEN)
+      const engine = await engineOf({ ...setup, inputs })
+      const words = inputs.wordsOf('00c0ffee', 40)
+      const rows = new Float32Array(40 * HIDDEN)
+      for (let row = 0; row < 40; row++) rows.set(embeddingRow(prompt[30 + row]!), row * HIDDEN)
+      const mixed = [...prompt.slice(0, 30), ...words, ...prompt.slice(70)]
+      const absent = engine.sequenceOf(mixed)
+      await expect(engine.scheduler.generate({ sequence: absent, sampler: greedy })).rejects.toThrow(
+        /is not here/,
+      )
+      absent.release()
+      inputs.hold('00c0ffee', rows)
+      expect(await allLogits(engine, mixed)).toEqual(reference)
+      const first = engine.sequenceOf(mixed, undefined, true)
+      await engine.scheduler.generate({ sequence: first, sampler: greedy, maxTokens: 4 })
+      inputs.release('00c0ffee')
+      expect(inputs.has('00c0ffee')).toBe(false)
+      // The state is shared by the words, so the rows are not needed again.
+      const second = engine.sequenceOf([...mixed, 5], undefined, true)
+      expect(second.cached).toBe(90)
+      await engine.scheduler.generate({ sequence: second, sampler: greedy, maxTokens: 4 })
+      first.release()
+      second.release()
+    }
+  })
+
+  test('a word of a row is refused by a model that has none', async () => {
+    const engine = await engineOf({})
+    const sequence = engine.sequenceOf([1, 2 ** 31])
+    await expect(engine.scheduler.generate({ sequence, sampler: greedy })).rejects.toThrow(/2147483648/)
+    sequence.release()
   })
 
   test('a context that is shifted goes on for any length, with the same text on any threads', async () => {

@@ -4,6 +4,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import { type AsyncPool, disposedError, type Pool } from '../../runtime/pool.ts'
 import { type GenerateOutcome, GenerateWork, type SequenceRequest } from './generate-work.ts'
+import { isInputWord } from './input-rows.ts'
 import { Round } from './round.ts'
 import type { Sequence } from './sequence.ts'
 import { Slowdown } from './slowdown.ts'
@@ -97,7 +98,7 @@ export class Scheduler {
     signal?.throwIfAborted()
     if (this.#disposed) throw disposedError()
     const { plan, step } = this.#options
-    for (const sequence of sequences) checkRunnable(sequence, plan.logits.width)
+    for (const sequence of sequences) checkRunnable(sequence, plan.logits.width, step.bringsInputs)
     const { tokens, logitRows, sequences: most } = step.capacity
     const room = Math.min(tokens, logitRows, most)
     if (sequences.length <= room) return
@@ -163,6 +164,7 @@ export class Scheduler {
     for (let index = this.#line.length - 1; index >= 0; index--) {
       const work = this.#line[index]!
       try {
+        checkInputs(this.#options.step, work)
         rows += reserve(work)
       } catch (error) {
         this.#fail(work, error)
@@ -276,18 +278,29 @@ export class Scheduler {
 }
 
 /** Throws `internal` for a sequence with nothing to run and `format` for an id outside the vocabulary. */
-function checkRunnable(sequence: Sequence, vocab: number): void {
+function checkRunnable(sequence: Sequence, vocab: number, bringsInputs: boolean): void {
   sequence.checkIdle()
   if (sequence.tokens.length === sequence.cached) {
     throw new HalfbyteError('internal', 'the sequence has no token to run; give it at least one')
   }
-  const wrong = sequence.tokens.find((id) => !(id >= 0 && id < vocab))
+  const wrong = sequence.tokens.find((id) => !(id >= 0 && id < vocab) && !(bringsInputs && isInputWord(id)))
   if (wrong === undefined) return
   throw new HalfbyteError(
     'format',
     `token ${wrong} is not one of the model's ${vocab}; the tokenizer belongs to another model`,
     { token: wrong, vocab },
   )
+}
+
+// hot
+/** Throws `internal` if a chosen token stands for a row that is not here. */
+function checkInputs(step: StepBuffer, { lanes }: Work): void {
+  if (!step.bringsInputs) return
+  for (let index = 0; index < lanes.length; index++) {
+    const { sequence, rows } = lanes[index]!
+    const end = Math.min(sequence.cached + rows, sequence.tokens.length)
+    for (let at = sequence.cached; at < end; at++) step.checkInput(sequence.tokens[at]!)
+  }
 }
 
 // hot

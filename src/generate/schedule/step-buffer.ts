@@ -9,6 +9,7 @@ import type { Pool } from '../../runtime/pool.ts'
 import { type StepCapacity, StepDescriptor } from '../../runtime/step-descriptor.ts'
 import type { WrittenPlan } from '../../runtime/write-plan.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
+import { type InputRows, isInputWord } from './input-rows.ts'
 
 export class RowsView {
   readonly #arena: Arena
@@ -56,6 +57,7 @@ export class StepBuffer {
   readonly capacity: StepCapacity
   readonly #arena: Arena
   readonly #groups: number
+  readonly #inputs: InputRows | undefined
   readonly #descriptor: StepDescriptor
   #tokenCount = 0
   #sequenceCount = 0
@@ -63,15 +65,27 @@ export class StepBuffer {
   #position = 0
 
   /**
-   * `groups`: state groups of the plan. `ropes`: each way in which the model rotates.
-   * Throws `architecture` for too many of these, `out-of-memory`.
+   * `groups`: state groups of the plan. `ropes`: each way in which the model rotates. `inputs`: rows in the
+   * place of tokens. Throws `architecture` for too many rotations, `out-of-memory`.
    */
-  constructor(arena: Arena, capacity: StepCapacity, groups: number, ropes: readonly RopeTable[]) {
+  constructor(
+    arena: Arena,
+    capacity: StepCapacity,
+    groups: number,
+    ropes: readonly RopeTable[],
+    inputs?: InputRows,
+  ) {
     this.#arena = arena
     this.capacity = capacity
     this.#groups = groups
-    this.#descriptor = new StepDescriptor(arena, capacity, ropes)
+    this.#inputs = inputs
+    this.#descriptor = new StepDescriptor(arena, { ...capacity, inputWidth: inputs?.width }, ropes)
     this.step = this.#descriptor.step
+  }
+
+  /** Whether words may stand for rows in the place of tokens. */
+  get bringsInputs(): boolean {
+    return this.#inputs !== undefined
   }
 
   /** Rows added so far. */
@@ -102,9 +116,15 @@ export class StepBuffer {
 
   /**
    * Adds the sequence's next row. Returns its index among the logits when they are wanted, else undefined.
+   * Throws `internal` for the word of a row that is not here.
    */
   addToken(id: number, wantLogits: boolean): number | undefined {
-    const { u32 } = this.#arena
+    const { u32, f32 } = this.#arena
+    const { inputs = 0 } = this.#descriptor
+    if (isInputWord(id)) {
+      const brought = this.#rowOf(id)
+      f32.set(brought, inputs / 4 + this.#tokenCount * brought.length)
+    }
     const row = this.#tokenCount++
     const sequence = this.#sequenceCount - 1
     u32[this.#descriptor.ids / 4 + row] = id
@@ -115,6 +135,20 @@ export class StepBuffer {
     if (!wantLogits) return undefined
     u32[this.#descriptor.logitRows / 4 + this.#logitCount] = row
     return this.#logitCount++
+  }
+
+  /** Throws `internal` for the word of a row that is not here. */
+  checkInput(word: number): void {
+    if (isInputWord(word)) this.#rowOf(word)
+  }
+
+  #rowOf(word: number): Float32Array {
+    const row = this.#inputs?.row(word)
+    if (row !== undefined) return row
+    throw new HalfbyteError(
+      'internal',
+      `the row of word ${word} is not here; it must be held while it is run`,
+    )
   }
 
   /** Writes the descriptor itself. Throws `internal` when more was added than fits. */

@@ -64,7 +64,7 @@ export interface Embed {
   readonly table: WeightRef
   readonly scale: number
   /** What selects a row of the table: the token's id, its position, or the part of a pair that it is in. */
-  readonly by: keyof typeof SELECTOR
+  readonly by: Exclude<keyof typeof SELECTOR, 'input'>
 }
 
 export const embed: KernelKind<Embed> = {
@@ -89,6 +89,27 @@ export const embed: KernelKind<Embed> = {
     }
     const size = { n: node.table.k, scale: node.scale, by: SELECTOR[node.by] }
     return opRecord('embed', { ...table, ...size, ...rowsAt({ y: node.output }) })
+  },
+}
+
+/** The rows [tokens, width] that the step brings itself, such as the patches of a picture. */
+export interface InputRows {
+  readonly op: 'inputRows'
+  readonly output: Value
+  readonly width: number
+}
+
+export const inputRows: KernelKind<InputRows> = {
+  shape: ({ width }) => ['tokens', width],
+  record({ width, output }, { rowsAt }) {
+    const noTable = { table: 0, encoding: ENCODINGS.f32.code, vocab: 0, first: 0, whole: 0 }
+    return opRecord('embed', {
+      ...noTable,
+      n: width,
+      scale: 1,
+      by: SELECTOR.input,
+      ...rowsAt({ y: output }),
+    })
   },
 }
 

@@ -33,6 +33,8 @@ export interface InterpretedStep {
   readonly position: number
   /** Rows whose logits are wanted. */
   readonly wanted: readonly number[]
+  /** The rows that the step brings itself, each at the index of its id. */
+  readonly inputs?: readonly (ArrayLike<number> | undefined)[]
 }
 
 /** One row of the graph's output per wanted row. */
@@ -75,11 +77,16 @@ function compute(
 ): Rows {
   const read = (value: Value) => rowsAt(values, value)
   switch (node.op) {
+    case 'inputRows':
+      return step.ids.map((_, row) => Float64Array.from(step.inputs?.[row] ?? new Float64Array(node.width)))
     case 'embed': {
       const table = matrixOf(node.table, machine)
       const first = node.table.parts[0]?.rows?.runs[0]?.first ?? 0
       const zeros = new Float64Array(node.table.k)
       return step.ids.map((id, row) => {
+        const brought = step.inputs?.[row]
+        if (node.by === 'id' && id >= 2 ** ABI.INPUT_BIT)
+          return first === 0 && brought ? Float64Array.from(brought) : zeros
         const words = { id: id % 2 ** ABI.ID_BITS, position: step.position + row, kind: id >>> ABI.ID_BITS }
         const at = words[node.by]
         return (table[at - first] ?? zeros).map((weight) => weight * node.scale)

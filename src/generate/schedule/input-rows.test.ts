@@ -1,0 +1,56 @@
+// Words of rows. In: groups of rows with a key. Out: words of their own, and the rows while they are held.
+import { expect, test } from 'vitest'
+import { InputRows, isInputWord } from './input-rows.ts'
+
+test('equal content has equal words, in any instance, and no two groups share one', () => {
+  const rows = new InputRows(2)
+  const [one, near, far] = [
+    rows.wordsOf('00000010', 8),
+    rows.wordsOf('00000012', 8),
+    rows.wordsOf('f0000000', 3),
+  ]
+  expect(new Set([...one, ...near, ...far]).size).toBe(19)
+  expect([...one, ...near, ...far].every(isInputWord)).toBe(true)
+  expect(rows.wordsOf('00000010', 8)).toEqual(one)
+  expect(new InputRows(2).wordsOf('00000010', 8)).toEqual(one)
+  expect(() => rows.wordsOf('00000010', 9)).toThrow(/9 rows/)
+})
+
+test('a group at the end of all words begins again at the first', () => {
+  const rows = new InputRows(1)
+  // The key that is as large as the number of words without the group's own begins at the first word.
+  const last = rows.wordsOf((2 ** 31 - 1 - 4).toString(16), 4)
+  expect(last.at(-1)).toBe(2 ** 32 - 2)
+  const more = rows.wordsOf((2 ** 31 - 1 - 4 - 2).toString(16), 4)
+  expect(more[0]).toBe(2 ** 31)
+  const next = rows.wordsOf((2 ** 31 - 1 - 3).toString(16), 4)
+  expect(next[0]).toBe(2 ** 31 + 4)
+})
+
+test('rows are there while somebody holds them', () => {
+  const rows = new InputRows(2)
+  const words = rows.wordsOf('00000001', 2)
+  expect(rows.row(words[1]!)).toBeUndefined()
+  expect(() => rows.hold('00000001')).toThrow(/0 numbers/)
+  expect(() => rows.hold('00000001', Float32Array.of(1, 2, 3))).toThrow(/3 numbers/)
+  rows.hold('00000001', Float32Array.of(1, 2, 3, 4))
+  rows.hold('00000001')
+  rows.release('00000001')
+  expect(rows.row(words[1]!)).toEqual(Float32Array.of(3, 4))
+  expect(rows.row(words[1]! + 1)).toBeUndefined()
+  rows.release('00000001')
+  expect(rows.has('00000001')).toBe(false)
+})
+
+test('ranges of a saved sequence keep their words, unless these mean something else here', () => {
+  const [saved, here] = [new InputRows(1), new InputRows(1)]
+  saved.wordsOf('00000010', 8)
+  const words = saved.wordsOf('00000012', 8)
+  const [range] = saved.rangesIn([3, ...words, 7])
+  expect(range).toEqual({ key: '00000012', first: words[0], count: 8 })
+  expect(here.claim(range!)).toBe(true)
+  expect(here.claim(range!)).toBe(true)
+  expect(here.wordsOf('00000012', 8)).toEqual(words)
+  expect(here.claim({ ...range!, key: '00000099' })).toBe(false)
+  expect(here.claim({ key: '00000050', first: 12, count: 8 })).toBe(false)
+})

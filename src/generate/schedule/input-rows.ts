@@ -1,0 +1,150 @@
+// Rows that stand in a prompt in the place of tokens, such as the parts of a picture.
+
+import { ABI } from '../../abi/constants.ts'
+import { HalfbyteError } from '../../base/errors.ts'
+
+const FIRST = 2 ** ABI.INPUT_BIT
+/** Words there are. */
+const WORDS = 2 ** ABI.INPUT_BIT
+
+/** The words of one group of rows: [first, first + count). */
+export interface InputRange {
+  /** Names the content, as a hash does: a hexadecimal number of at least eight digits. */
+  readonly key: string
+  readonly first: number
+  readonly count: number
+}
+
+interface Entry extends InputRange {
+  /** [count][width], while somebody holds them. */
+  rows: Float32Array | undefined
+  holders: number
+}
+
+/** Whether a word of a sequence stands for a row and not for a token. */
+export const isInputWord = (word: number): boolean => word >= FIRST
+
+/**
+ * Gives groups of rows words of their own, so that a sequence of words says which rows it has. Equal content
+ * has equal words: a group's words begin at a number made from its key, so that saved sequences keep their
+ * meaning. The rows themselves are kept only while they are held, since state that has been computed from
+ * them outlives them.
+ */
+export class InputRows {
+  /** Numbers in a row. */
+  readonly width: number
+  readonly #entries = new Map<string, Entry>()
+  /** The same, by their first word. */
+  readonly #order: Entry[] = []
+
+  constructor(width: number) {
+    this.width = width
+  }
+
+  /** The words of `count` rows with this content; new ones if the content is new. */
+  wordsOf(key: string, count: number): number[] {
+    const known = this.#entries.get(key)
+    if (known !== undefined && known.count !== count) {
+      throw new HalfbyteError('internal', `${count} rows are named like ${known.count} others`)
+    }
+    const { first } = known ?? this.#add({ key, first: this.#freeFrom(key, count), count })
+    return Array.from({ length: count }, (_, index) => first + index)
+  }
+
+  /** The ranges of the words that occur in `words`. */
+  rangesIn(words: ArrayLike<number>): InputRange[] {
+    const found = new Set<Entry>()
+    for (let index = 0; index < words.length; index++) {
+      const word = words[index]!
+      const entry = isInputWord(word) ? this.#entryAt(word) : undefined
+      if (entry !== undefined) found.add(entry)
+    }
+    return [...found].map(({ key, first, count }) => ({ key, first, count }))
+  }
+
+  /** Takes over a range of a saved sequence. False if its words or its key mean something else here. */
+  claim(range: InputRange): boolean {
+    const { key, first, count } = range
+    const known = this.#entries.get(key)
+    if (known !== undefined) return known.first === first && known.count === count
+    if (!this.#isFree(first, count)) return false
+    this.#add(range)
+    return true
+  }
+
+  /** Whether the rows are here. */
+  has(key: string): boolean {
+    return this.#entries.get(key)?.rows !== undefined
+  }
+
+  /**
+   * Keeps rows until `release`. `rows` [count][width] may be left out if they are here. Throws `internal` for
+   * rows of another size.
+   */
+  hold(key: string, rows?: Float32Array): void {
+    const entry = this.#entries.get(key)
+    const held = rows ?? entry?.rows
+    if (entry === undefined || held?.length !== entry.count * this.width) {
+      throw new HalfbyteError('internal', `${held?.length ?? 0} numbers were given for the rows of ${key}`)
+    }
+    entry.rows = held
+    entry.holders++
+  }
+
+  release(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry !== undefined && --entry.holders === 0) entry.rows = undefined
+  }
+
+  /** The row [width] that a word stands for; undefined if it is not here. */
+  row(word: number): Float32Array | undefined {
+    const entry = this.#entryAt(word)
+    const at = entry === undefined ? 0 : (word - entry.first) * this.width
+    return entry?.rows?.subarray(at, at + this.width)
+  }
+
+  #add(range: InputRange): Entry {
+    const entry: Entry = { ...range, rows: undefined, holders: 0 }
+    this.#entries.set(entry.key, entry)
+    this.#order.splice(this.#indexAfter(entry.first), 0, entry)
+    return entry
+  }
+
+  #entryAt(word: number): Entry | undefined {
+    const entry = this.#order[this.#indexAfter(word) - 1]
+    return entry !== undefined && word < entry.first + entry.count ? entry : undefined
+  }
+
+  /** How many entries begin at or before `word`. */
+  #indexAfter(word: number): number {
+    let low = 0
+    for (let high = this.#order.length; low < high; ) {
+      const middle = (low + high) >>> 1
+      if (this.#order[middle]!.first <= word) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  #isFree(first: number, count: number): boolean {
+    const at = this.#indexAfter(first)
+    const before = this.#order[at - 1]
+    const after = this.#order[at]
+    return (
+      first >= FIRST &&
+      first + count <= FIRST + WORDS &&
+      (before === undefined || before.first + before.count <= first) &&
+      (after === undefined || first + count <= after.first)
+    )
+  }
+
+  #freeFrom(key: string, count: number): number {
+    let first = FIRST + (Number.parseInt(key.slice(0, 8), 16) % (WORDS - count))
+    while (!this.#isFree(first, count)) {
+      const entry = this.#order[Math.max(0, this.#indexAfter(first + count - 1) - 1)]!
+      first = entry.first + entry.count
+      if (first + count > FIRST + WORDS) first = FIRST
+    }
+    return first
+  }
+}
