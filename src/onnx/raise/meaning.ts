@@ -88,6 +88,8 @@ export interface WholeProduct {
   readonly node: Node
   /** It was multiplied by the scale of the rows, but not yet by that of the matrix. */
   readonly isScaled: boolean
+  /** The constant scale of the rows, by which the scale of the matrix is multiplied beforehand. */
+  readonly rowScale?: number
 }
 
 /**

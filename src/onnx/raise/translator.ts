@@ -268,11 +268,23 @@ export class Translator {
       findings.tablePositions = Math.min(findings.tablePositions ?? positions, positions)
   }
 
+  /** The nodes that read a value, once for each read. */
+  readersOf(name: string): readonly Node[] {
+    return this.#readers.get(name) ?? []
+  }
+
+  /** Translates a node before its turn. What it reads must be known. */
+  async ahead(node: Node): Promise<void> {
+    if (this.#values.has(node.outputs[0] ?? '')) return
+    this.take(node)
+    await this.#translate(node)
+  }
+
   /** The only node that reads an output, and reads it once. */
   onlyReader(node: Node, output = 0): Node | undefined {
     const name = node.outputs[output] ?? ''
     if (this.graph.outputs.includes(name)) return undefined
-    const [reader, ...others] = this.#readers.get(name) ?? []
+    const [reader, ...others] = this.readersOf(name)
     return others.length === 0 ? reader : undefined
   }
 

@@ -107,6 +107,7 @@ const AGAIN = 'values are rounded again where they are stored in fewer bits'
 test.each([
   ['dynamic-i8', { Q8_0: 15, 'F32 like Q8_0': 1 }, '8 bits by output: scales are rounded to f16'],
   ['dynamic-u8', { Q8_0: 7, 'F32 like Q8_0': 9 }, `8 bits by tensor, zero points: ${AGAIN}`],
+  ['dynamic-bare', { Q8_0: 15, 'F32 like Q8_0': 1 }, '8 bits by output: scales are rounded to f16'],
   ['qdq-static', { Q8_0: 15 }, '8 bits by output: scales are rounded to f16'],
   ['qdq-limits', { Q8_0: 15 }, '8 bits by output: scales are rounded to f16'],
   ['qdq-blocks-32', { Q4_0: 15 }, '4 bits in blocks of 32: scales are rounded to f16'],

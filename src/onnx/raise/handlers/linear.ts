@@ -3,7 +3,7 @@
 import type { Value, WeightRef } from '../../../graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, intsOf, unclaimed, unfit } from '../../ir/operator.ts'
-import { countOf } from '../../ir/tensor.ts'
+import { countOf, numbersOf, type Tensor, tensorOf } from '../../ir/tensor.ts'
 import { levelForm } from '../../operators/contrib/products.ts'
 import { limitsOf } from '../../operators/quantise.ts'
 import type { Matrix, Meaning, Quantised, WholeProduct } from '../meaning.ts'
@@ -81,14 +81,33 @@ export const transposeMatrix: Handler = (t, node) => {
   return true
 }
 
-export const multiplyCodes: Handler = (t, node) => {
+export const multiplyCodes: Handler = async (t, node) => {
   const left = t.read(node, 0)
   const right = t.read(node, 1)
+  if (left?.is === 'codes' && right?.is === 'constant') return multiplyTable(t, node)
   if (left?.is !== 'quantised' || left.part !== 'codes' || right?.is !== 'constant') return false
   checkZero(t, node, 2, left)
   t.set(node, 0, { is: 'product', of: left.of, node, isScaled: false })
   return true
 }
+
+/**
+ * Rows of a table of codes, which a model without a norm before its first layer (OLMo 2) multiplies as they
+ * are. They are the rows that the node makes which reads the same codes as floats.
+ */
+async function multiplyTable(t: Translator, node: Node): Promise<boolean> {
+  const reader = t.readersOf(node.inputs[0]!).find(({ op }) => op === 'DequantizeLinear')
+  if (reader === undefined) return false
+  await t.ahead(reader)
+  const [rows, rowScale] = [t.meaningOf(reader.outputs[0]!), t.scalar(reader, 1)]
+  if (rows?.is !== 'rows' || !rowScale || zeroOf(t, reader, 2) !== zeroOf(t, node, 2)) return false
+  t.set(node, 0, { is: 'product', of: rows.value, node, isScaled: false, rowScale })
+  return true
+}
+
+/** Undefined: it is not one constant. */
+const zeroOf = (t: Translator, node: Node, index: number): number | undefined =>
+  hasInput(node, index) ? t.scalar(node, index) : 0
 
 /**
  * A product times its two scales, one after the other or both at once; or the codes of a table times their
@@ -126,7 +145,7 @@ function scale(
     return true
   }
   if (left?.is !== 'product') return false
-  if (right?.is === 'constant' && left.isScaled) {
+  if (right?.is === 'constant' && (left.isScaled || left.rowScale !== undefined)) {
     finish(t, node, left, { node, index: other })
     return true
   }
@@ -141,11 +160,15 @@ function scale(
 function finish(
   t: Translator,
   node: Node,
-  { of, node: made }: WholeProduct,
+  { of, node: made, rowScale }: WholeProduct,
   by: NonNullable<Quantised['by']>,
 ): void {
   const zeros = hasInput(made, 3) ? t.weights.constant(made, 3) : undefined
-  const matrix = bytesOf(t, made, t.weights.constant(by.node, by.index), zeros)
+  const scales =
+    rowScale === undefined
+      ? t.weights.constant(by.node, by.index)
+      : dividedBy(t.weights.small(by.node, by.index), rowScale)
+  const matrix = bytesOf(t, made, scales, zeros)
   product(t, node, of, t.weights.codes(matrix, nameFor(t, node)))
 }
 
@@ -170,6 +193,13 @@ function bytesOf(
   return { name: node.inputs[1]!, codes, isTurned: false, scales, zeros, block: 0 }
 }
 
+const dividedBy = (tensor: Tensor, divisor: number): Tensor =>
+  tensorOf(
+    tensor.dtype,
+    tensor.dims,
+    numbersOf(tensor).map((each) => each / divisor),
+  )
+
 function checkZero(t: Translator, node: Node, index: number, codes: Quantised): void {
   const zero = t.read(node, index)
   if (zero?.is !== 'quantised' || zero.part !== 'zero' || zero.of !== codes.of)
@@ -178,7 +208,7 @@ function checkZero(t: Translator, node: Node, index: number, codes: Quantised): 
 
 function oneScale(t: Translator, node: Node): { readonly scale: number; readonly zero: number } {
   const scale = t.scalar(node, 1)
-  const zero = hasInput(node, 2) ? t.scalar(node, 2) : 0
+  const zero = zeroOf(t, node, 2)
   if (scale !== undefined && zero !== undefined) return { scale, zero }
   throw unclaimed(node, 'it has no constant scale, one for all values')
 }

@@ -1,8 +1,8 @@
 # Quantised exports. In: the folders that export.py wrote. Out: the same decoders as ONNX Runtime's tools
 # quantise them, with the logits of float products by the quantised weights.
 #
-# `python quantise.py FOLDER`; needs onnx, onnxruntime and what its tools import. Activations are not rounded in
-# the logits, because each engine rounds them by scales of its own.
+# `python quantise.py FOLDER [NAME...]`; needs onnx, onnxruntime and what its tools import. Activations are not
+# rounded in the logits, because each engine rounds them by scales of its own.
 import json
 import sys
 from pathlib import Path
@@ -37,6 +37,22 @@ def dynamic(source, path, **options):
     quantize_dynamic(source, path, op_types_to_quantize=["MatMul", "Gather"], **options)
 
 
+def bare(source, path):
+    """Without the norm before the first attention, as in OLMo 2: the tool multiplies rows of the table as codes."""
+    model = onnx.load(source)
+    nodes = model.graph.node
+    rows = next(node.output[0] for node in nodes if node.op_type == "Gather" and "input_ids" in node.input)
+    normed = next(node.input[0] for node in nodes if node.name == "/layers.0/attention/q/MatMul")
+    for node in nodes:
+        for at, name in enumerate(node.input):
+            if name == normed:
+                node.input[at] = rows
+    plain = path.replace("model.onnx", "plain.onnx")
+    onnx.save(model, plain)
+    dynamic(plain, path, weight_type=QuantType.QInt8, per_channel=True)
+    Path(plain).unlink()
+
+
 def static(source, path):
     # The angles of RoPE stay floats, as in every export that is meant to be read further than a few tokens.
     quantize_static(source, path, Steps(onnx.load(source)), per_channel=True, nodes_to_exclude=["/MatMul"],
@@ -64,6 +80,7 @@ def blocks(source, path, size, symmetric):
 FORMS = {
     "dynamic-i8": ("llama-cache", lambda *paths: dynamic(*paths, weight_type=QuantType.QInt8, per_channel=True)),
     "dynamic-u8": ("qwen2-cache", lambda *paths: dynamic(*paths, weight_type=QuantType.QUInt8)),
+    "dynamic-bare": ("llama-cache", bare),
     "qdq-static": ("llama-cache", static),
     "qdq-limits": ("qdq-static", halved),
     "qdq-blocks-32": ("opset23", lambda *paths: blocks(*paths, 32, True)),
@@ -111,7 +128,13 @@ def without_rounding(model):
         elif kind == "MatMulInteger":
             codes, zero = (numpy_helper.to_array(values[node.input[at]]).astype(np.float32) for at in (1, 3))
             floats.append(numpy_helper.from_array(codes - zero, f"{node.output[0]}_codes"))
-            nodes.append(onnx.helper.make_node("MatMul", [node.input[0], f"{node.output[0]}_codes"], node.output))
+            rows = node.input[0]
+            if node.input[2] in values:  # Rows of a table of codes.
+                rows = f"{node.output[0]}_rows"
+                one = numpy_helper.from_array(np.float32(1), f"{rows}_one")
+                floats.append(one)
+                nodes.append(onnx.helper.make_node("DequantizeLinear", [node.input[0], one.name, node.input[2]], [rows]))
+            nodes.append(onnx.helper.make_node("MatMul", [rows, f"{node.output[0]}_codes"], node.output))
         else:
             nodes.append(node)
     del graph.node[:]
@@ -120,8 +143,10 @@ def without_rounding(model):
     return model
 
 
-def main(folder):
+def main(folder, wanted):
     for name, (source, quantise) in FORMS.items():
+        if wanted and name not in wanted:
+            continue
         path = folder / name / "model.onnx"
         path.parent.mkdir(parents=True, exist_ok=True)
         quantise(str(folder / source / "model.onnx"), str(path))
@@ -133,4 +158,4 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])
