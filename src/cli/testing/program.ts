@@ -4,14 +4,17 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll } from 'vitest'
 import { ggufFile, safetensorsFiles } from '../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'
 
-export const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
+const built = process.env['HALFBYTE_COMMAND']
+/** The command's source, or the built command that `npm test` names because it starts faster. */
+export const MAIN =
+  built === undefined ? fileURLToPath(new URL('../main.ts', import.meta.url)) : resolve(built)
 
 export const folder = mkdtempSync(join(tmpdir(), 'halfbyte-cli-'))
 export const path = (name: string): string => join(folder, name)
