@@ -1,11 +1,7 @@
 // Sentence encoders. In: random BERTs of odd shapes. Out: the vectors of a definition in f64, from every
 // format, pooling and pool.
 import { describe, expect, test } from 'vitest'
-import { Embedder, type EmbedderOptions } from '../../src/api/embedder/embedder.ts'
-import { nodeHost } from '../../src/cli/node-host.ts'
-import { loadEncoder } from '../../src/engine/embed/build-encoder.ts'
-import { createEmbedderService } from '../../src/engine/embed/embed-service.ts'
-import { localConnection } from '../../src/engine/wire/connection.ts'
+import { distance, withEmbedder } from './encoders/open-embedder.ts'
 import {
   bertFolder,
   bertGguf,
@@ -18,24 +14,6 @@ import {
   wordPieces,
 } from './testing/random-bert.ts'
 import { nomicFolder, nomicStates, randomNomic } from './testing/random-nomic.ts'
-
-async function withEmbedder<T>(
-  files: readonly File[],
-  options: EmbedderOptions,
-  use: (embedder: Embedder) => Promise<T>,
-): Promise<T> {
-  const service = createEmbedderService((request, hooks) => loadEncoder(request, hooks, nodeHost()))
-  const embedder = await Embedder.open(localConnection(service), [...files], { threads: 1, ...options })
-  try {
-    return await use(embedder)
-  } finally {
-    await embedder.dispose()
-  }
-}
-
-/** The largest difference, as a part of the vector's length. */
-const distance = (found: ArrayLike<number>, right: Float64Array): number =>
-  Math.max(...right.map((value, i) => Math.abs(value - found[i]!))) / Math.hypot(...right)
 
 const cosine = (a: ArrayLike<number>, b: ArrayLike<number>): number => {
   const dot = (x: ArrayLike<number>, y: ArrayLike<number>) =>

@@ -2,38 +2,28 @@
 //
 // A reranker is an encoder that reads two texts at once and has a head that scores them.
 import { filledSource } from '../../base/bytes.ts'
-import { HalfbyteError } from '../../base/errors.ts'
 import { readVector } from '../../formats/dequantize.ts'
-import { shown } from '../../formats/malformed.ts'
 import type { ModelFile } from '../../formats/readers.ts'
-import type { MetaValue, TensorInfo } from '../../formats/tensors.ts'
-import type { ModelConfig } from '../config/config.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
 import { ACTIVATIONS } from '../config/config-hf.ts'
 import { Fields, unbuiltVariant } from '../config/fields.ts'
+import { encoder } from '../encoder.ts'
 import { checkShape, pieceOf, requireTensor, type Weights } from '../tensors/names.ts'
+import { checkSizes, type EncoderFamily, type Placed, refuseStrangers } from './placed.ts'
 
-type EncoderFamily = 'bert' | 'roberta'
+type BertFamily = 'bert' | 'roberta'
 
 /** What the names of a class begin with, and what they end with. */
 const CLASSES = /^(Bert|Roberta|XLMRoberta)(?:Model|ForMaskedLM|(ForSequenceClassification))$/
-const MODEL_TYPES: ReadonlyMap<string, EncoderFamily> = new Map([
+const MODEL_TYPES: ReadonlyMap<string, BertFamily> = new Map([
   ['bert', 'bert'],
   ['roberta', 'roberta'],
   ['xlm-roberta', 'roberta'],
   ['xlmroberta', 'roberta'],
 ])
 
-/** A configuration, and how a family's tables begin: RoBERTa's positions follow the id of padding. */
-export interface Placed {
-  readonly config: ModelConfig
-  readonly firstPosition: number
-  readonly types: number
-  /** It reads pairs of texts, and its head scores them. */
-  readonly isReranker: boolean
-}
-
 /** The kinds of tokens that have an embedding of their own: in pairs, if there are two. */
-export const kindsOf = ({ isReranker, types }: Placed): number | undefined =>
+const kindsOf = ({ isReranker, types }: Placed): number | undefined =>
   isReranker && types > 1 ? types : undefined
 
 /** What each name of a tensor is in the files; N is the layer. */
@@ -48,17 +38,14 @@ const MODULES: readonly (readonly [name: string, gguf: string, safetensors: stri
   ['layers.N.mlp_post_norm', 'blk.N.layer_output_norm', 'encoder.layer.N.output.LayerNorm'],
 ]
 
-/** Heads for other tasks, and numbers that can be computed. */
-const UNUSED = /(^|\.)(pooler|cls|lm_head)\.|position_ids$|^cls\.|^classifier/
-
 interface Kind {
-  readonly family: EncoderFamily
+  readonly family: BertFamily
   readonly isReranker: boolean
 }
 
 /** The kind of encoder, or undefined for a file of another architecture. */
 function kindOf(file: ModelFile, fields: Fields): Kind | undefined {
-  const plain = (family: EncoderFamily | undefined) => family && { family, isReranker: false }
+  const plain = (family: BertFamily | undefined) => family && { family, isReranker: false }
   if (file.format === 'gguf')
     return plain(fields.text('general.architecture', '') === 'bert' ? 'bert' : undefined)
   const [listed = ''] = fields.textList('architectures')
@@ -68,28 +55,15 @@ function kindOf(file: ModelFile, fields: Fields): Kind | undefined {
   return named && { family: named, isReranker: head !== undefined }
 }
 
-/** The names of the encoders that are read, for errors. */
-const ENCODERS = 'BERT (MiniLM, BGE, E5, GTE), RoBERTa, XLM-RoBERTa and nomic-bert'
-
-/**
- * The configuration of an encoder. Throws `architecture` for another family and for numbers that are missing
- * or impossible, `unsupported` for variants that are not built.
- */
-export function encoderConfig(file: ModelFile): Placed {
+function configFields(file: ModelFile): Fields {
   const all = new Fields(file.name, (key) => file.metadata.get(key))
-  const isGguf = file.format === 'gguf'
-  const fields = isGguf ? all : (all.record('config') ?? Fields.of(file.name, {}))
-  const kind = kindOf(file, fields)
-  if (kind === undefined) {
-    const found = isGguf ? fields.text('general.architecture', '') : fields.list('architectures')[0]
-    throw new HalfbyteError(
-      'architecture',
-      `${file.name}: ${shown((found ?? fields.text('model_type', '')) as MetaValue)} is no encoder that Halfbyte ` +
-        `reads; choose one of ${ENCODERS}, or load a chat model with Engine`,
-      { file: file.name },
-    )
-  }
-  const placed = isGguf ? ggufConfig(file) : hfConfig(file, fields, kind)
+  return file.format === 'gguf' ? all : (all.record('config') ?? Fields.of(file.name, {}))
+}
+
+function bertConfig(file: ModelFile): Placed {
+  const fields = configFields(file)
+  const { family = 'bert', isReranker = false } = kindOf(file, fields) ?? {}
+  const placed = file.format === 'gguf' ? ggufConfig(file) : hfConfig(file, fields, { family, isReranker })
   checkSizes(file.name, placed)
   return placed
 }
@@ -163,44 +137,7 @@ function hfConfig(file: ModelFile, fields: Fields, { family, isReranker }: Kind)
   }
 }
 
-/** No encoder has ever exceeded these: a header that says more is lying. */
-const MOST = {
-  hiddenSize: 1 << 14,
-  layers: 1 << 8,
-  heads: 1 << 9,
-  intermediateSize: 1 << 17,
-  vocabSize: 1 << 22,
-  contextLength: 1 << 16,
-} as const
-
-export function checkSizes(file: string, { config, firstPosition, types }: Placed): void {
-  for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) wholeUpTo(key, config[key], MOST[key])
-  wholeUpTo('the first position', firstPosition + 1, 1 << 16)
-  wholeUpTo('type_vocab_size', types, 1 << 10)
-  const { headDim, normEpsilon } = config
-  if (!Number.isInteger(headDim) || headDim % 4 !== 0 || headDim > 256) {
-    throw unbuiltVariant(file, `heads of ${headDim}`, 'heads of a multiple of 4 up to 256')
-  }
-  if (!(normEpsilon >= 0 && normEpsilon < 1)) throw wrong(`the epsilon of norms is ${normEpsilon}`)
-
-  function wholeUpTo(key: string, value: number, most: number): void {
-    if (Number.isSafeInteger(value) && value > 0 && value <= most) return
-    throw wrong(`${key} is ${value} but must be a whole number from 1 to ${most}`)
-  }
-  function wrong(sentence: string): HalfbyteError {
-    return new HalfbyteError(
-      'architecture',
-      `${file}: ${sentence}; the configuration is wrong, so fetch or convert the model again`,
-      { file },
-    )
-  }
-}
-
-/**
- * Every tensor of the encoder's graph by its name there. Reads nothing yet. Throws `architecture` for a
- * tensor that is missing or of another shape, `unsupported` for tensors that the graph would ignore.
- */
-export function encoderWeights(file: ModelFile, placed: Placed): Weights {
+function bertWeights(file: ModelFile, placed: Placed): Weights {
   const { config, firstPosition, types } = placed
   const { hiddenSize, vocabSize, contextLength, intermediateSize, layers } = config
   const isGguf = file.format === 'gguf'
@@ -258,17 +195,6 @@ export function encoderWeights(file: ModelFile, placed: Placed): Weights {
   return weights
 }
 
-/** Throws `unsupported` for tensors that the graph would ignore. */
-export function refuseStrangers({ name: file, tensors }: ModelFile, used: ReadonlySet<string>): void {
-  const strangers = [...tensors.keys()].filter((name) => !used.has(name) && !UNUSED.test(name))
-  if (strangers.length === 0) return
-  throw unbuiltVariant(
-    file,
-    `${strangers.length} tensors, ${shown(strangers[0]!)} the first, that an encoder of this kind does not use`,
-    `the ${used.size} tensors of the plain architecture`,
-  )
-}
-
 /** Files of classes with a head begin the names of the encoder with its family. */
 export const prefixOf = ({ tensors }: ModelFile): string =>
   ['', 'bert.', 'roberta.'].find((each) => tensors.has(`${each}embeddings.word_embeddings.weight`)) ?? ''
@@ -297,4 +223,13 @@ function rowsWith(table: TensorInfo, first: number, count: number, added?: Tenso
     target.set(new Uint8Array(values.buffer).subarray(skipped, skipped + target.length))
   })
   return { name: table.name, dtype: 'F32', shape, offset: 0, byteLength, source }
+}
+
+/** BERT, RoBERTa and XLM-RoBERTa: transformers' BertModel and its kin. */
+export const BERT: EncoderFamily = {
+  name: 'BERT (MiniLM, BGE, E5, GTE), RoBERTa, XLM-RoBERTa',
+  isOf: (file) => kindOf(file, configFields(file)) !== undefined,
+  config: bertConfig,
+  weights: bertWeights,
+  graph: (placed) => encoder(placed.config, kindsOf(placed)),
 }

@@ -1,16 +1,16 @@
 // nomic-bert: reads the configuration and the tensors of a BERT with rotated positions and gated feed-forward
 // blocks, from safetensors and GGUF.
 import type { ModelFile } from '../../formats/readers.ts'
-import type { TensorInfo } from '../../formats/tensors.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { Fields, unbuiltVariant } from '../config/fields.ts'
-import { checkShape, pieceOf, requireTensor, type Weights } from '../tensors/names.ts'
-import { checkSizes, type Placed, refuseStrangers } from './bert.ts'
+import { BERT_TRAITS, type EncoderTraits, encoder } from '../encoder.ts'
+import { requireTensor, type Weights } from '../tensors/names.ts'
+import { checkRopes, checkSizes, type EncoderFamily, gatherer, type Placed, UNTABLED } from './placed.ts'
 
 const ARCHITECTURE = 'nomic-bert'
 
 /** By the class, or where none is named by the type, in safetensors; by the architecture in GGUF. */
-export function isNomic({ format, metadata, name }: ModelFile): boolean {
+function isNomic({ format, metadata, name }: ModelFile): boolean {
   if (format === 'gguf') return metadata.get('general.architecture') === ARCHITECTURE
   const fields = new Fields(name, (key) => metadata.get(key)).record('config') ?? Fields.of(name, {})
   const [listed] = fields.textList('architectures')
@@ -19,24 +19,15 @@ export function isNomic({ format, metadata, name }: ModelFile): boolean {
     : listed === 'NomicBertModel' || listed === 'NomicBertForMaskedLM'
 }
 
-/** Throws as `encoderConfig` does. */
-export function nomicConfig(file: ModelFile): Placed {
+function nomicConfig(file: ModelFile): Placed {
   const config = file.format === 'gguf' ? ggufConfig(file) : hfConfig(file)
   const types = requireTensor(
     file,
     file.format === 'gguf' ? 'token_types.weight' : 'embeddings.token_type_embeddings.weight',
   )
-  const placed = { config, firstPosition: 0, types: types.shape[0] ?? 0, isReranker: false }
+  const placed = { ...UNTABLED, config, types: types.shape[0] ?? 0 }
   checkSizes(file.name, placed)
-  const { dims, theta } = config.rope
-  if (dims < 2 || dims % 2 !== 0 || dims > config.headDim)
-    throw unbuiltVariant(
-      file.name,
-      `${dims} rotated dimensions`,
-      `an even number from 2 to ${config.headDim}`,
-    )
-  if (!(theta > 0 && Number.isFinite(theta)))
-    throw unbuiltVariant(file.name, `a RoPE base of ${theta}`, '1000')
+  checkRopes(file.name, config)
   return placed
 }
 
@@ -116,43 +107,39 @@ function hfConfig(file: ModelFile): ModelConfig {
   }
 }
 
-/** Throws as `encoderWeights` does. */
-export function nomicWeights(file: ModelFile, { config, types }: Placed): Weights {
+function nomicWeights(file: ModelFile, { config, types }: Placed): Weights {
   const { hiddenSize, vocabSize, intermediateSize, layers } = config
-  const isGguf = file.format === 'gguf'
-  const used = new Set<string>()
-  const weights = new Map<string, TensorInfo>()
-  const stored = (gguf: string, safetensors: string, shape: readonly number[]): TensorInfo => {
-    const tensor = requireTensor(file, isGguf ? gguf : safetensors)
-    checkShape(file.name, tensor, shape)
-    used.add(tensor.name)
-    return tensor
-  }
-  const put = (name: string, gguf: string, safetensors: string, shape: readonly number[]) =>
-    weights.set(name, stored(gguf, safetensors, shape))
+  const { put, split, finish } = gatherer(file)
   const norm = (name: string, gguf: string, safetensors: string) => {
-    for (const kind of ['weight', 'bias'])
-      put(`${name}.${kind}`, `${gguf}.${kind}`, `${safetensors}.${kind}`, [hiddenSize])
+    put(name, [gguf, safetensors], [hiddenSize])
+    put(`${name}.bias`, [`${gguf}.bias`, `${safetensors}.bias`], [hiddenSize])
   }
-  put('embed.weight', 'token_embd.weight', 'embeddings.word_embeddings.weight', [vocabSize, hiddenSize])
-  put('kinds.weight', 'token_types.weight', 'embeddings.token_type_embeddings.weight', [types, hiddenSize])
+  put('embed', ['token_embd', 'embeddings.word_embeddings'], [vocabSize, hiddenSize])
+  put('kinds', ['token_types', 'embeddings.token_type_embeddings'], [types, hiddenSize])
   norm('embed_norm', 'token_embd_norm', 'emb_ln')
   const wide = [intermediateSize, hiddenSize]
   for (let layer = 0; layer < layers; layer++) {
-    const [at, gguf, own] = [`layers.${layer}`, `blk.${layer}`, `encoder.layers.${layer}`]
-    const square = [hiddenSize, hiddenSize]
-    const qkv = stored(`${gguf}.attn_qkv.weight`, `${own}.attn.Wqkv.weight`, [3 * hiddenSize, hiddenSize])
-    for (const [index, part] of ['q', 'k', 'v'].entries()) {
-      const rows = { tensor: qkv.name, runs: [[index * hiddenSize, hiddenSize]] as const }
-      weights.set(`${at}.attn_${part}.weight`, pieceOf(qkv, rows, square))
-    }
-    put(`${at}.attn_output.weight`, `${gguf}.attn_output.weight`, `${own}.attn.out_proj.weight`, square)
-    norm(`${at}.attn_post_norm`, `${gguf}.attn_output_norm`, `${own}.norm1`)
-    put(`${at}.mlp_up.weight`, `${gguf}.ffn_up.weight`, `${own}.mlp.fc11.weight`, wide)
-    put(`${at}.mlp_gate.weight`, `${gguf}.ffn_gate.weight`, `${own}.mlp.fc12.weight`, wide)
-    put(`${at}.mlp_down.weight`, `${gguf}.ffn_down.weight`, `${own}.mlp.fc2.weight`, wide.toReversed())
-    norm(`${at}.mlp_post_norm`, `${gguf}.layer_output_norm`, `${own}.norm2`)
+    const at = `layers.${layer}`
+    const names = (gguf: string, own: string) => [`blk.${layer}.${gguf}`, `encoder.${at}.${own}`] as const
+    const parts = ['q', 'k', 'v'].map((part) => `${at}.attn_${part}`)
+    split(parts, names('attn_qkv', 'attn.Wqkv'), [hiddenSize, hiddenSize])
+    put(`${at}.attn_output`, names('attn_output', 'attn.out_proj'), [hiddenSize, hiddenSize])
+    norm(`${at}.attn_post_norm`, ...names('attn_output_norm', 'norm1'))
+    put(`${at}.mlp_up`, names('ffn_up', 'mlp.fc11'), wide)
+    put(`${at}.mlp_gate`, names('ffn_gate', 'mlp.fc12'), wide)
+    put(`${at}.mlp_down`, names('ffn_down', 'mlp.fc2'), wide.toReversed())
+    norm(`${at}.mlp_post_norm`, ...names('layer_output_norm', 'norm2'))
   }
-  refuseStrangers(file, used)
-  return weights
+  return finish()
+}
+
+const TRAITS: EncoderTraits = { ...BERT_TRAITS, biases: 'norms', mlp: 'gated', positions: 'rope' }
+
+/** transformers' NomicBertModel. */
+export const NOMIC: EncoderFamily = {
+  name: 'nomic-bert',
+  isOf: isNomic,
+  config: nomicConfig,
+  weights: nomicWeights,
+  graph: ({ config, types }) => encoder(config, types, TRAITS),
 }

@@ -5,7 +5,8 @@ import { shown } from '../../formats/malformed.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import { Fields, unbuiltVariant } from '../config/fields.ts'
 import { checkShape, requireTensor } from '../tensors/names.ts'
-import { type Placed, prefixOf } from './bert.ts'
+import { prefixOf } from './bert.ts'
+import type { Placed } from './placed.ts'
 
 /**
  * score = activation(out . tanh(dense x + bias) + outBias), as transformers' classes for sequences have

@@ -57,12 +57,8 @@ export async function loadEncoder(
     const { sources } = await open(own)
     const file = await openModelFiles(sources, host, signal)
     const settings = file.format === 'gguf' ? ggufSettings(file) : await folderSettings(file.name, readJson)
-    const most = Math.min(
-      settings.mostTokens ?? Number.POSITIVE_INFINITY,
-      request.contextLength ?? Number.POSITIVE_INFINITY,
-    )
-    const mostTokens = most === Number.POSITIVE_INFINITY ? undefined : most
-    const prepared = prepareEncoder(file, { weights: request.weights, mostTokens })
+    const { weights, contextLength: mostTokens } = request
+    const prepared = prepareEncoder(file, { weights, settings, mostTokens })
     const { placed } = prepared
     const score = placed.isReranker ? await readRankHead(file, placed, signal) : undefined
     return await buildEncoder(prepared, { settings, score }, { ...request, host }, hooks)

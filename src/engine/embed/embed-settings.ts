@@ -9,6 +9,8 @@ export type Pooling = 'mean' | 'cls' | 'last' | 'weighted-mean' | 'max'
 export const POOLINGS: readonly Pooling[] = ['mean', 'cls', 'last', 'weighted-mean', 'max']
 
 export interface EmbedSettings {
+  /** The files say how texts become vectors. Those of chat models do not. */
+  readonly isStated: boolean
   readonly pooling: Pooling
   readonly normalize: boolean
   /** Most tokens of a text, with those around it; undefined: as many as the model has positions for. */
@@ -22,6 +24,7 @@ export interface EmbedSettings {
 }
 
 const PLAIN: EmbedSettings = {
+  isStated: false,
   pooling: 'mean',
   normalize: true,
   mostTokens: undefined,
@@ -43,7 +46,7 @@ export function ggufSettings({ name, metadata }: ModelFile): EmbedSettings {
   const pooling = typeof type === 'number' ? GGUF_POOLINGS[type] : undefined
   if (type === 0) return PLAIN
   if (pooling === undefined) throw otherSettings(name, `pooling_type ${shown(type)}`)
-  return { ...PLAIN, pooling }
+  return { ...PLAIN, pooling, isStated: metadata.has(`${String(architecture)}.pooling_type`) }
 }
 
 /** The last part of a module's type: `Pooling` of `sentence_transformers.models.Pooling`. */
@@ -75,7 +78,7 @@ export async function folderSettings(name: string, readJson: ReadJson): Promise<
       pooling = poolingOf(name, await readJson(`${path}/config.json`))
     else throw otherSettings(name, `the module ${shown(type)}`)
   }
-  return { ...settings, ...pooling, normalize }
+  return { ...settings, ...pooling, normalize, isStated: true }
 }
 
 function promptsOf(own: JsonObject): Pick<EmbedSettings, 'prompts' | 'defaultPrompt'> {

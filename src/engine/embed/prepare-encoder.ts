@@ -1,15 +1,16 @@
 // Prepares a sentence encoder from its headers: everything that can be known before a weight is read.
 import type { PackedEncoding } from '../../abi/encodings.ts'
-import { encoder, NOMIC } from '../../arch/encoder.ts'
-import { encoderConfig, encoderWeights, kindsOf, type Placed } from '../../arch/encoders/bert.ts'
-import { isNomic, nomicConfig, nomicWeights } from '../../arch/encoders/nomic.ts'
+import type { Placed } from '../../arch/encoders/placed.ts'
+import { encoderFamily } from '../../arch/encoders/table.ts'
 import { roleOf, weightOf } from '../../arch/tensors/names.ts'
+import { HalfbyteError } from '../../base/errors.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import { compile } from '../../graph/compile-graph.ts'
 import type { Plan } from '../../graph/plan/plan.ts'
 import { shardGraph } from '../../graph/shard/shard.ts'
 import { chooseEncoding, type WeightPolicy } from '../../weights/choose-encoding.ts'
 import type { PreparedModel } from '../load/prepare.ts'
+import type { EmbedSettings } from './embed-settings.ts'
 
 /**
  * Rows of a step, if the longest text has no more: enough for the tiles of products to pay, few enough that
@@ -17,9 +18,16 @@ import type { PreparedModel } from '../load/prepare.ts'
  */
 const STEP_ROWS = 256
 
+/**
+ * Most tokens of a text, if nothing asks for more, of models whose positions would need a step of half a
+ * gigabyte and more.
+ */
+const DECODER_TOKENS = 2048
+
 export interface EncoderOptions {
   readonly weights: WeightPolicy
-  /** Most tokens of a text. Default: as many as the model has positions for. */
+  readonly settings: Pick<EmbedSettings, 'mostTokens' | 'isStated'>
+  /** Most tokens of a text, if the files allow as many. Default: as many as the model has positions for. */
   readonly mostTokens?: number | undefined
 }
 
@@ -33,20 +41,22 @@ export interface PreparedEncoder extends PreparedModel {
  */
 export function prepareEncoder(
   file: ModelFile,
-  { weights: policy, mostTokens }: EncoderOptions,
+  { weights: policy, settings, mostTokens }: EncoderOptions,
 ): PreparedEncoder {
-  const isGated = isNomic(file)
-  const placed = isGated ? nomicConfig(file) : encoderConfig(file)
+  const family = encoderFamily(file)
+  if (family.isDecoder === true && !settings.isStated) throw chatModel(file)
+  const placed = family.config(file)
   const { config } = placed
-  const weights = isGated ? nomicWeights(file, placed) : encoderWeights(file, placed)
+  const weights = family.weights(file, placed)
   const encodingOf = (name: string): PackedEncoding => {
     const { dtype, like = dtype } = weightOf(weights, name)
     return chooseEncoding(policy, roleOf(name), [like])
   }
-  const contextLength = Math.min(mostTokens ?? config.contextLength, config.contextLength)
+  const most = mostTokens ?? (family.isDecoder ? DECODER_TOKENS : config.contextLength)
+  const contextLength = Math.min(most, settings.mostTokens ?? most, config.contextLength)
   const rows = Math.max(STEP_ROWS, contextLength)
   const sizes = { tokens: rows, logitRows: rows, encodingOf }
-  const graph = isGated ? encoder(config, placed.types, NOMIC) : encoder(config, kindsOf(placed))
+  const graph = family.graph(placed)
   const parameters = [...weights.values()].reduce(
     (sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1),
     0,
@@ -63,4 +73,14 @@ export function prepareEncoder(
     sampling: {},
     notes: [],
   }
+}
+
+function chatModel({ name, format }: ModelFile): HalfbyteError {
+  const missing = format === 'gguf' ? 'the key pooling_type' : 'modules.json'
+  return new HalfbyteError(
+    'architecture',
+    `${name}: without ${missing} a model of this architecture is a chat model; load it with Engine, or choose an ` +
+      'encoder such as Qwen3-Embedding',
+    { file: name },
+  )
 }

@@ -1,0 +1,142 @@
+// What all families of encoders share: the checked sizes of a configuration, and the tensors of a graph by
+// their names in files.
+import { HalfbyteError } from '../../base/errors.ts'
+import { shown } from '../../formats/malformed.ts'
+import type { ModelFile } from '../../formats/readers.ts'
+import type { TensorInfo, ValueChange } from '../../formats/tensors.ts'
+import type { Graph } from '../../graph/nodes.ts'
+import type { ModelConfig } from '../config/config.ts'
+import { unbuiltVariant } from '../config/fields.ts'
+import { checkShape, pieceOf, requireTensor, type Weights } from '../tensors/names.ts'
+
+/** A configuration, and how a family's tables begin: RoBERTa's positions follow the id of padding. */
+export interface Placed {
+  readonly config: ModelConfig
+  readonly firstPosition: number
+  readonly types: number
+  /** It reads pairs of texts, and its head scores them. */
+  readonly isReranker: boolean
+}
+
+/** Families whose positions are rotated have no table of them, and most no kinds of tokens. */
+export const UNTABLED = { firstPosition: 0, types: 1, isReranker: false } as const
+
+/** How encoders of one family are read. */
+export interface EncoderFamily {
+  /** For errors. */
+  readonly name: string
+  readonly isOf: (file: ModelFile) => boolean
+  /** Throws `architecture` for numbers that are missing or impossible, `unsupported` for other variants. */
+  readonly config: (file: ModelFile) => Placed
+  /**
+   * Every tensor of the graph by its name there. Reads nothing yet. Throws `architecture` for a tensor that
+   * is missing or of another shape, `unsupported` for tensors that the graph would ignore.
+   */
+  readonly weights: (file: ModelFile, placed: Placed) => Weights
+  readonly graph: (placed: Placed) => Graph
+  /** Chat models have the same architecture, but no file that says how texts become vectors. */
+  readonly isDecoder?: boolean
+}
+
+/** No encoder has ever exceeded these: a header that says more is lying. */
+const MOST = {
+  hiddenSize: 1 << 14,
+  layers: 1 << 8,
+  heads: 1 << 9,
+  kvHeads: 1 << 9,
+  intermediateSize: 1 << 17,
+  vocabSize: 1 << 22,
+  contextLength: 1 << 18,
+} as const
+
+export function checkSizes(file: string, { config, firstPosition, types }: Placed): void {
+  for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) wholeUpTo(key, config[key], MOST[key])
+  wholeUpTo('the first position', firstPosition + 1, 1 << 16)
+  wholeUpTo('type_vocab_size', types, 1 << 10)
+  const { headDim, normEpsilon, heads, kvHeads } = config
+  if (!Number.isInteger(headDim) || headDim % 4 !== 0 || headDim > 256) {
+    throw unbuiltVariant(file, `heads of ${headDim}`, 'heads of a multiple of 4 up to 256')
+  }
+  if (heads % kvHeads !== 0)
+    throw unbuiltVariant(file, `${kvHeads} KV heads for ${heads} heads`, `a divisor of ${heads}`)
+  if (!(normEpsilon >= 0 && normEpsilon < 1)) throw wrong(`the epsilon of norms is ${normEpsilon}`)
+  if (config.window !== undefined) wholeUpTo('the window', config.window.positions, MOST.contextLength)
+
+  function wholeUpTo(key: string, value: number, most: number): void {
+    if (Number.isSafeInteger(value) && value > 0 && value <= most) return
+    throw wrong(`${key} is ${value} but must be a whole number from 1 to ${most}`)
+  }
+  function wrong(sentence: string): HalfbyteError {
+    return new HalfbyteError(
+      'architecture',
+      `${file}: ${sentence}; the configuration is wrong, so fetch or convert the model again`,
+      { file },
+    )
+  }
+}
+
+/** Throws `unsupported` for rotations that are not built. */
+export function checkRopes(file: string, { headDim, rope, localRope = rope }: ModelConfig): void {
+  for (const { dims, theta } of [rope, localRope]) {
+    if (dims < 2 || dims % 2 !== 0 || dims > headDim)
+      throw unbuiltVariant(file, `${dims} rotated dimensions`, `an even number from 2 to ${headDim}`)
+    if (!(theta > 0 && Number.isFinite(theta)))
+      throw unbuiltVariant(file, `a RoPE base of ${theta}`, 'a positive one')
+  }
+}
+
+/** Heads for other tasks, and numbers that can be computed. */
+const UNUSED = /(^|\.)(pooler|cls|lm_head)\.|position_ids$|^(cls|head|classifier|decoder|output)\b/
+
+/** Throws `unsupported` for tensors that the graph would ignore. */
+export function refuseStrangers({ name: file, tensors }: ModelFile, used: ReadonlySet<string>): void {
+  const strangers = [...tensors.keys()].filter((name) => !used.has(name) && !UNUSED.test(name))
+  if (strangers.length === 0) return
+  throw unbuiltVariant(
+    file,
+    `${strangers.length} tensors, ${shown(strangers[0]!)} the first, that an encoder of this kind does not use`,
+    `the ${used.size} tensors of the plain architecture`,
+  )
+}
+
+/** A tensor's names in GGUF and safetensors, without `.weight`; those of biases end with `.bias`. */
+type Names = readonly [gguf: string, safetensors: string]
+
+interface Gatherer {
+  /** A matrix or vector. */
+  readonly put: (name: string, names: Names, shape: readonly number[], change?: ValueChange) => void
+  /** Equal parts of a stored matrix, one above the other. `shape`: of one part. */
+  readonly split: (parts: readonly string[], names: Names, shape: readonly [number, number]) => void
+  /** Throws `unsupported` for tensors that were not asked for. */
+  readonly finish: () => Weights
+}
+
+/** Finds tensors, whose names in safetensors begin with `prefix`. Throws `architecture` as `weights` does. */
+export function gatherer(file: ModelFile, prefix = ''): Gatherer {
+  const weights = new Map<string, TensorInfo>()
+  const used = new Set<string>()
+  const whole = (name: string) => (name.endsWith('.bias') ? name : `${name}.weight`)
+  const stored = ([gguf, safetensors]: Names, shape: readonly number[]): TensorInfo => {
+    const tensor = requireTensor(file, whole(file.format === 'gguf' ? gguf : prefix + safetensors))
+    checkShape(file.name, tensor, shape)
+    used.add(tensor.name)
+    return tensor
+  }
+  return {
+    put(name, names, shape, change) {
+      const tensor = stored(names, shape)
+      weights.set(whole(name), pieceOf(tensor, { tensor: tensor.name, change }, shape))
+    },
+    split(parts, names, [n, k]) {
+      const tensor = stored(names, [parts.length * n, k])
+      for (const [index, part] of parts.entries()) {
+        const rows = { tensor: tensor.name, runs: [[index * n, n]] as const }
+        weights.set(`${part}.weight`, pieceOf(tensor, rows, [n, k]))
+      }
+    },
+    finish() {
+      refuseStrangers(file, used)
+      return weights
+    },
+  }
+}

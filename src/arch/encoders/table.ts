@@ -1,0 +1,32 @@
+// The table of all families of encoders.
+import { HalfbyteError } from '../../base/errors.ts'
+import { isObject } from '../../base/values.ts'
+import { shown } from '../../formats/malformed.ts'
+import type { ModelFile } from '../../formats/readers.ts'
+import type { MetaValue } from '../../formats/tensors.ts'
+import { BERT } from './bert.ts'
+import { GEMMA, QWEN3 } from './decoder-bodies.ts'
+import { NOMIC } from './nomic.ts'
+import type { EncoderFamily } from './placed.ts'
+
+const FAMILIES: readonly EncoderFamily[] = [BERT, NOMIC, QWEN3, GEMMA]
+
+/** How an encoder's files are read. Throws `architecture` for another family. */
+export function encoderFamily(file: ModelFile): EncoderFamily {
+  const found = FAMILIES.find(({ isOf }) => isOf(file))
+  if (found !== undefined) return found
+  throw new HalfbyteError(
+    'architecture',
+    `${file.name}: ${shown(architectureOf(file) as MetaValue)} is no encoder that Halfbyte reads; choose one of ` +
+      `${FAMILIES.map(({ name }) => name).join(', ')}, or load a chat model with Engine`,
+    { file: file.name },
+  )
+}
+
+/** What the file calls itself. */
+function architectureOf({ format, metadata }: ModelFile): unknown {
+  if (format === 'gguf') return metadata.get('general.architecture')
+  const config = metadata.get('config')
+  const { architectures, model_type: type } = isObject(config) ? config : {}
+  return Array.isArray(architectures) ? architectures[0] : type
+}

@@ -1,0 +1,24 @@
+// Opens an embedder in this process, and compares its vectors with those of a definition.
+import { Embedder, type EmbedderOptions } from '../../../src/api/embedder/embedder.ts'
+import { nodeHost } from '../../../src/cli/node-host.ts'
+import { loadEncoder } from '../../../src/engine/embed/build-encoder.ts'
+import { createEmbedderService } from '../../../src/engine/embed/embed-service.ts'
+import { localConnection } from '../../../src/engine/wire/connection.ts'
+
+export async function withEmbedder<T>(
+  files: readonly File[],
+  options: EmbedderOptions,
+  use: (embedder: Embedder) => Promise<T>,
+): Promise<T> {
+  const service = createEmbedderService((request, hooks) => loadEncoder(request, hooks, nodeHost()))
+  const embedder = await Embedder.open(localConnection(service), [...files], { threads: 1, ...options })
+  try {
+    return await use(embedder)
+  } finally {
+    await embedder.dispose()
+  }
+}
+
+/** The largest difference, as a part of the vector's length. */
+export const distance = (found: ArrayLike<number>, right: Float64Array): number =>
+  Math.max(...right.map((value, i) => Math.abs(value - found[i]!))) / Math.hypot(...right)
