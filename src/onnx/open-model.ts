@@ -266,10 +266,12 @@ function configOf(
     stated ?? Math.min(tablePositions ?? USUAL_CONTEXT, PROVEN_POSITIONS),
   )
   const ssm = ssmOf(name, graph, heads)
+  const mixed = ssm === undefined ? mixedLayers(graph) : undefined
   return {
-    family: ssm === undefined ? familyOf(findings) : 'mamba',
+    family: ssm !== undefined ? 'mamba' : mixed !== undefined ? 'lfm2' : familyOf(findings),
     name,
     ...(ssm && { ssm }),
+    ...mixed,
     hiddenSize,
     layers,
     heads,
@@ -313,6 +315,14 @@ function ssmOf(name: string, { nodes }: StepGraph, heads: number): MetaObject | 
     groups: 0,
     convBias: conv.bias !== undefined,
   }
+}
+
+/** Where some layers convolve tokens and others attend; undefined where none convolves. */
+function mixedLayers({ nodes }: StepGraph): Pick<ModelConfig, 'convTaps' | 'attentionLayers'> | undefined {
+  const conv = nodes.find(({ op }) => op === 'conv1d')
+  if (conv?.op !== 'conv1d') return undefined
+  const attentionLayers = nodes.flatMap((node) => (node.op === 'attention' ? [node.attention.layer] : []))
+  return { convTaps: conv.weight.k, attentionLayers }
 }
 
 /** The plainest family with the same kind of norms and positions. */

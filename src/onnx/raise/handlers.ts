@@ -1,4 +1,5 @@
 // The table of handlers, which translate operators into the graph of a step.
+import { causalConvolution, convolution, lastColumns } from './handlers/convolution.ts'
 import {
   add,
   cast,
@@ -132,8 +133,9 @@ export const HANDLERS: Handlers = new Map([
   [':Unsqueeze', any(unsqueeze, pairs.apart, recurrent.relay)],
   [':Squeeze', any(pairs.together, recurrent.relay)],
   [':Expand', expand],
-  [':Slice', any(slice, pairs.slice, sliceRows, recurrent.slice)],
+  [':Slice', any(slice, pairs.slice, sliceRows, lastColumns, recurrent.slice)],
   [':Split', any(split, pairs.split, splitRows, recurrent.split)],
+  [':Conv', convolution],
   [':Neg', any(negate, recurrent.negative)],
   [':Concat', any(concat, pairs.concat, recurrent.concat)],
   [':Where', any(fillGaps, chooseByMask)],
@@ -163,4 +165,5 @@ export const HANDLERS: Handlers = new Map([
   ['com.microsoft:DynamicQuantizeMatMul', multiplyDynamic],
   ['com.microsoft:GroupQueryAttention', groupQueryAttention],
   ['com.microsoft:MultiHeadAttention', multiHeadAttention],
+  ['com.microsoft:CausalConvWithState', causalConvolution],
 ])

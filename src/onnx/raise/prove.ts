@@ -186,6 +186,7 @@ const DUE = {
     step: 0,
   }),
   'the positions after it': ({ tokens, past }: StepSizes) => ({ count: 1, first: past + tokens, step: 0 }),
+  'minus the number of its tokens': ({ tokens }: StepSizes) => ({ count: 1, first: -tokens, step: 0 }),
   'ones, which hide nothing': ({ tokens, past }: StepSizes) => ({ count: past + tokens, first: 1, step: 0 }),
 } as const
 

@@ -25,8 +25,8 @@ export interface Factor {
 
 /**
  * What a factor is. Its own axes: [channels] of `rows`, `gate`, `convolved` and `recalled`; [channels, taps]
- * of `state` and `recent`; [channels, states] of `state` and `memory`; those longer than 1 of `constant`;
- * those that `inner` has, in order, of `call`.
+ * of `state`, `recent`, `joined`, `kept` and `late`; [channels, states] of `state` and `memory`; those
+ * longer than 1 of `constant`; those that `inner` has, in order, of `call`.
  */
 export type Source =
   | { readonly of: 'rows'; readonly value: Value }
@@ -38,6 +38,9 @@ export type Source =
   | Memory
   | { readonly of: 'convolved'; readonly recent: Recent; readonly weight: string }
   | { readonly of: 'recalled'; readonly memory: Memory; readonly c: Value }
+  | Joined
+  /** A convolution of joined inputs. `more`: how many columns come before those of the step. */
+  | { readonly of: 'late'; readonly value: Value; readonly more: number }
   | Call
 
 /** The newest inputs, the step's own last. `from`: how many of the oldest are left out. */
@@ -46,6 +49,15 @@ export interface Recent {
   readonly state: string
   readonly value: Value
   readonly from: number
+}
+
+/** The newest inputs of earlier steps, and all of the step after them; or only as many as the state has. */
+export interface Joined {
+  readonly of: 'joined' | 'kept'
+  readonly state: string
+  readonly value: Value
+  /** Inputs of earlier steps. */
+  readonly columns: number
 }
 
 /** The new state: exp(decay * softplus(dt)) * state + softplus(dt) * b * x. */

@@ -1,4 +1,4 @@
-// The attention operators of ONNX Runtime: the types of their outputs.
+// The operators of ONNX Runtime that mix tokens: the types of their outputs.
 
 import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../../ir/graph.ts'
@@ -138,7 +138,26 @@ function inferMulti({ node, inputs: [q, k, v, , , , past] }: Inference): (Type |
   ]
 }
 
+/** Rows [batch, channels, tokens] after a state of the newest inputs, each channel by its own weights. */
+export const causalConvolution: Operator = defineContrib({
+  name: 'CausalConvWithState',
+  inputs: [2, 4],
+  outputs: [2, 2],
+  attributes: { ndim: 'int', activation: 'string', state_window: 'int' },
+  dtypes: [FLOATS],
+  mapping: 'many-to-many',
+  layout: 'ILD fixed',
+  infer({ node, inputs: [x, weights] }) {
+    const taps = weights?.dims?.[2]
+    if (x?.dims !== undefined && x.dims.length !== 3)
+      throw unfit(node, `its input has the shape [${x.dims}] where [batch, channels, tokens] is due`)
+    const state = x?.dims && taps !== undefined ? x.dims.with(2, addDims(taps, -1)) : undefined
+    return [x, x && { dtype: x.dtype, dims: state }]
+  },
+})
+
 export const CONTRIB_ATTENTION: readonly Operator[] = [
+  causalConvolution,
   rotaryEmbedding,
   groupQueryAttention,
   multiHeadAttention,

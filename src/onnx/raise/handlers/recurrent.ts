@@ -1,5 +1,6 @@
 // Handlers of recurrent layers in primitive operators, which become convolutions and scans.
 
+import type { Value } from '../../../graph/ir.ts'
 import { axisOf } from '../../ir/broadcast.ts'
 import type { Dim } from '../../ir/dims.ts'
 import type { Node } from '../../ir/graph.ts'
@@ -33,7 +34,7 @@ import { type AxisCut, axisCut } from './elementwise.ts'
 /**
  * An input as terms; undefined if it is not a sum of terms, and in graphs without states of recurrent layers.
  */
-function lifted(t: Translator, node: Node, index: number): Terms | undefined {
+export function lifted(t: Translator, node: Node, index: number): Terms | undefined {
   const meaning = t.read(node, index)
   if (meaning?.is === 'terms') return meaning
   const type = t.types.get(node.inputs[index] ?? '')
@@ -57,7 +58,7 @@ const longAxes = (dims: readonly Dim[]): number[] =>
   dims.flatMap((size, axis) => (typeof size === 'number' && size > 1 ? [axis] : []))
 
 /** Turns the value back into rows, if it is rows with their channels last. */
-function set(t: Translator, node: Node, value: Terms | undefined, output = 0): boolean {
+export function set(t: Translator, node: Node, value: Terms | undefined, output = 0): boolean {
   if (value === undefined || !isSmall(value)) return false
   const factor = onlyFactor(value)
   const isLast = factor?.axes[0] === value.rank - 1
@@ -105,9 +106,25 @@ export const multiply = binary((t, node, left, right) => {
       : undefined
   }
   const made = product(left, right)
+  const isOfMany = made.terms.some(({ factors }) => factors.some(({ source }) => source.of === 'joined'))
+  if (isOfMany)
+    throw unclaimed(
+      node,
+      'it weighs the newest inputs of several tokens at once; export a step of one token, or a convolution',
+    )
   const scanned = asScan(made)
-  return scanned === undefined ? made : scan(t, node, scanned, made.rank)
+  return scanned === undefined ? (gated(t, node, left, right) ?? made) : scan(t, node, scanned, made.rank)
 })
+
+/** The product of two rows, number by number. */
+function gated(t: Translator, node: Node, left: Terms, right: Terms): Terms | undefined {
+  const [one, other] = [onlyFactor(left), onlyFactor(right)]
+  if (one?.source.of !== 'rows' || other?.source.of !== 'rows' || left.rank !== right.rank) return undefined
+  const [first, second] = [one.source.value, other.source.value]
+  if (`${one.axes}` !== `${other.axes}` || first.shape[1] !== second.shape[1]) return undefined
+  const value = t.b.swiglu(node.outputs[0] ?? node.name, [first, second], 'none')
+  return factorTerms({ of: 'rows', value }, one.axes, left.rank)
+}
 
 export const add = binary((t, node, left, right) => {
   const made = sum(left, right)
@@ -260,16 +277,34 @@ export const concat = binary((t, node, left, right) => {
   if (axisOf(node, intOf(node, 'axis', 0), left.rank) !== taps || `${own.axes}` !== `${channels}`)
     return undefined
   const { name, from } = past.source
+  if (t.idsDims[1] !== 1) return joined(t, past.source, own.source.value, past.axes)
   const recent = { of: 'recent', state: name, value: own.source.value, from: 0 } as const
   const made = factorTerms(recent, past.axes, left.rank)
   if (from === 1) leave(t, node, made)
   return made
 })
 
+/** A state, of which the first columns may be left out, and the step's own rows after it. */
+function joined(
+  t: Translator,
+  state: { readonly name: string; readonly from: number },
+  value: Value,
+  axes: readonly number[],
+): Terms {
+  const columns = columnsOf(t, state.name) - state.from
+  return factorTerms({ of: 'joined', state: state.name, value, columns }, axes, 3)
+}
+
+/** Columns of a state [batch, channels, columns]. */
+export function columnsOf(t: Translator, state: string): number {
+  const size = t.types.get(state)?.dims?.[2]
+  return typeof size === 'number' ? size : 0
+}
+
 /** Records the state that the next step will get. */
-function leave(t: Translator, node: Node, value: Terms): void {
+export function leave(t: Translator, node: Node, value: Terms): void {
   const source = onlyFactor(value)?.source
-  if (source?.of !== 'recent' && source?.of !== 'memory') return
+  if (source?.of !== 'recent' && source?.of !== 'memory' && source?.of !== 'kept') return
   const text = textOf(value)
   if ((t.left.get(source.state) ?? text) !== text)
     throw unclaimed(node, `it changes the state ${source.state} a second time`)

@@ -4,6 +4,7 @@
 import { NodeWriter, TYPE } from '../../../../src/onnx/testing/node-writer.ts'
 import { modelBytes, type WrittenValue } from '../../../../src/onnx/testing/write-model.ts'
 import { Random } from '../../../helpers/random.ts'
+import { convName, convOutput, convValue, shortConvolution } from './convolutions.ts'
 import type { DecoderForm, Places, StateKind, StatePlace } from './form.ts'
 import { activated, asForm, LEAST, masked } from './layers.ts'
 import { turnedNeighbours, twice } from './turns.ts'
@@ -64,6 +65,7 @@ class Decoder {
     if (this.#form.places === 'learned')
       x = g.op('Add', [x, g.op('Gather', [this.#matrix(this.#form.tableRows ?? 64, HIDDEN, 1), positions])])
     for (let layer = 0; layer < layersOf(this.#form); layer++) {
+      x = this.#convolved(layer, x)
       x = g.op('Add', [x, this.#attention(layer, this.#norm(x), { mask, turn, positions, places })])
       x = g.op('Add', [x, this.#mlp(this.#norm(x))])
     }
@@ -72,6 +74,16 @@ class Decoder {
     this.#form.edit?.(g)
     const graph = { ...values, nodes: g.nodes, constants: g.constants }
     return modelBytes(graph, this.#form.attention === 'standard' ? 23 : 17)
+  }
+
+  #convolved(layer: number, x: string): string {
+    const g = this.#g
+    const { convolution } = this.#form
+    if (convolution === undefined) return x
+    const matrix = (rows: number, columns: number, dims?: number[]) =>
+      this.#matrix(rows, columns, undefined, (values, own) => g.floats(values, dims ?? own))
+    const made = shortConvolution(g, this.#norm(x), layer, convolution, { width: HIDDEN, matrix })
+    return g.op('Add', [x, made])
   }
 
   #head(table: string, vocab: number): string {
@@ -101,6 +113,11 @@ class Decoder {
     const { maskAxis = 'past + tokens' } = this.#form
     inputs.push({ name: 'attention_mask', type: TYPE.i64, dims: ['batch', maskAxis] })
     inputs.push({ name: 'position_ids', type: TYPE.i64, dims: ['batch', 'tokens'] })
+    const { convolution } = this.#form
+    for (let layer = 0; convolution !== undefined && layer < layersOf(this.#form); layer++) {
+      inputs.push(convValue(convName(layer), convolution, HIDDEN))
+      outputs.push(convValue(convOutput(layer), convolution, HIDDEN))
+    }
     for (const place of this.#states()) {
       const axis = this.#form.stateAxis?.(place) ?? 'past'
       const dims = ['batch', this.#kvHeads, axis, HEAD_DIM]

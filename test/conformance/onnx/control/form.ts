@@ -1,5 +1,6 @@
 // What small decoders may have: how they mask, place, rotate, count, copy and keep states.
 import type { NodeWriter } from '../../../../src/onnx/testing/node-writer.ts'
+import type { ConvolutionForm } from './convolutions.ts'
 import type { Activation } from './layers.ts'
 import type { Neighbours } from './turns.ts'
 
@@ -114,6 +115,8 @@ export interface DecoderForm {
   readonly givesScores?: boolean
   /** GroupQueryAttention has a sink for each head. Default: false. */
   readonly hasSinks?: boolean
+  /** Before its attention, each layer adds a short convolution, as layers of LFM2. Default: none. */
+  readonly convolution?: ConvolutionForm
   /** Rows between a product and its activation. */
   readonly rowsOp?: (g: NodeWriter, rows: string) => string
   /** The state that keys or values of a layer are joined to, and what comes out for a state. */

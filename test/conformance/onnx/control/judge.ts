@@ -6,7 +6,8 @@ import { isHalfbyteError } from '../../../../src/base/errors.ts'
 import { largestDifference, logitsOf, withModel } from '../../testing/node-engine.ts'
 import { byteTokenizer } from '../byte-tokenizer.ts'
 import { openGraph } from '../open-graph.ts'
-import { decoderBytes, HEAD_DIM, kvHeadsOf, layersOf, pastName, VOCAB, vocabOf } from './decoder.ts'
+import { columnsOf, convName } from './convolutions.ts'
+import { decoderBytes, HEAD_DIM, HIDDEN, kvHeadsOf, layersOf, pastName, VOCAB, vocabOf } from './decoder.ts'
 import type { DecoderForm } from './form.ts'
 
 export type Verdict =
@@ -117,7 +118,7 @@ class Runtime {
       if (!(difference <= tolerance))
         return `logits differ by ${difference} in ${tokens} tokens after ${past}`
       states = new Map(
-        [...states.keys()].map((name) => [name, made[name.replace(/^past_key_values/, 'present')]!]),
+        [...states.keys()].map((name) => [name, made[name.replace(/^past(_key_values)?/, 'present')]!]),
       )
       past += tokens
     }
@@ -132,7 +133,12 @@ class Runtime {
       pastName({ layer, kind: 'value' }),
     ])
     const dims = [1, kvHeadsOf(this.#form), 0, HEAD_DIM]
-    return new Map(names.map((name) => [name, new Tensor('float32', new Float32Array(), dims)]))
+    const pairs = names.map((name) => [name, new Tensor('float32', new Float32Array(), dims)] as const)
+    const { convolution } = this.#form
+    const columns = convolution === undefined ? 0 : columnsOf(convolution)
+    const newest = new Tensor('float32', new Float32Array(HIDDEN * columns), [1, HIDDEN, columns])
+    const convs = convolution === undefined ? [] : layers.map((layer) => [convName(layer), newest] as const)
+    return new Map([...pairs, ...convs])
   }
 
   #feeds(ids: readonly number[], past: number, states: ReadonlyMap<string, Tensor>) {

@@ -15,12 +15,12 @@ from jobs import run_jobs
 VERSION = ".".join(version("onnxruntime-genai").split(".")[:2])
 # family: precision, target, what the builder is told besides
 F32 = ("llama", "llama-3", "smollm2", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3", "phi3-long", "mistral",
-       "mistral-window", "granite", "olmo", "smollm3", "olmo2")
+       "mistral-window", "granite", "olmo", "smollm3", "olmo2", "lfm2")
 JOBS = [(family, "fp32", "cpu", ()) for family in F32]
-JOBS += [(family, "fp16", "cuda", ()) for family in ("llama", "smollm2", "qwen3", "gemma3", "phi3")]
+JOBS += [(family, "fp16", "cuda", ()) for family in ("llama", "smollm2", "qwen3", "gemma3", "phi3", "lfm2")]
 JOBS += [("llama", "fp16", "dml", ()), ("llama", "bf16", "cuda", ())]
 JOBS += [(family, "int4", "cpu", ()) for family in
-         ("llama", "smollm2", "qwen2", "qwen3", "gemma3", "phi3", "granite", "smollm3")]
+         ("llama", "smollm2", "qwen2", "qwen3", "gemma3", "phi3", "granite", "smollm3", "lfm2")]
 JOBS += [(family, "int4", "webgpu", ()) for family in ("llama", "smollm2", "qwen3")]
 JOBS += [("llama", "int4", "cpu", (option,)) for option in
          ("is_symmetric=false", "block_size=16", "block_size=64", "algo_config=rtn", "algo_config=k_quant_mixed",

@@ -48,6 +48,8 @@ FAMILIES = {
                                       logits_scaling=8.0, attention_multiplier=0.125)),
     "olmo": ("OlmoConfig", dict(GROUPED, **UNTIED)),
     "olmo2": ("Olmo2Config", dict(GROUPED, **UNTIED)),
+    "lfm2": ("Lfm2Config", dict(GROUPED, block_ff_dim=INNER, block_auto_adjust_ff_dim=False, conv_L_cache=3,
+                                layer_types=["conv", "full_attention"])),
     "starcoder2": ("Starcoder2Config", dict(GROUPED, **TIED, sliding_window=None)),
     "stablelm": ("StableLmConfig", dict(GROUPED, **UNTIED, use_qkv_bias=True, partial_rotary_factor=0.5)),
     "cohere": ("CohereConfig", dict(GROUPED, logit_scale=0.25)),

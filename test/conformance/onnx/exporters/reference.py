@@ -40,7 +40,8 @@ def empty(each, first):
 
 def returned(name, outputs):
     """The output that is the next step's state."""
-    for was, now in (("past_key_values", "present"), ("past_key_values", "present_key_values"), ("past_", "present_")):
+    for was, now in (("past_key_values", "present"), ("past_key_values", "present_key_values"), ("past_", "present_"),
+                     ("past.", "present.")):
         found = name.replace(was, now)
         if found != name and found in outputs:
             return found

@@ -2,7 +2,7 @@
 a model, inputs, and the outputs of ONNX Runtime on the CPU, a case per line.
 
 Run with onnx 1.23.1 and onnxruntime 1.30.0: python runtime_cases.py
-The cases of `levels` were made alone, with onnx 1.19.0 and onnxruntime 1.32.0.
+The cases of `levels` and `convolution` were made alone, with onnx 1.19.0 and onnxruntime 1.32.0.
 """
 import base64
 import json
@@ -215,7 +215,17 @@ def levels():
              quant_type=kind)
 
 
-for group in [elementwise, activations, norms, products, blocks, rotary, group_attention, multi_attention, levels]:
+def convolution():
+    x, weights, bias, past = floats(2, 6, 5), floats(6, 1, 3), floats(6), floats(2, 6, 2)
+    op = 'CausalConvWithState'
+    case('causal_conv', op, [x, weights, None, past], 2, activation='none')
+    case('causal_conv_bias_silu', op, [x, weights, bias, past], 2, activation='silu')
+    case('causal_conv_prompt', op, [x, weights], 2, activation='none')
+    case('causal_conv_one', op, [x[:, :, :1], weights, bias, past], 2, activation='none')
+
+
+for group in [elementwise, activations, norms, products, blocks, rotary, group_attention, multi_attention, levels,
+              convolution]:
     group()
 Path(__file__).with_name('runtime-cases.jsonl').write_text('\n'.join(lines) + '\n')
 print(len(lines), 'cases')

@@ -15,6 +15,7 @@ import {
 } from '../../../../src/onnx/ir/tensor.ts'
 import { attention, rotaryEmbedding } from '../../../../src/onnx/operators/attention.ts'
 import {
+  causalConvolution,
   rotaryEmbedding as contribRotary,
   groupQueryAttention,
   multiHeadAttention,
@@ -33,6 +34,7 @@ import { biased } from '../../../../src/onnx/operators/contrib/rows.ts'
 import { product } from '../../../../src/onnx/operators/products.ts'
 import { evaluateAttention, headsOf, headWriter } from './attention.ts'
 import { evaluateContribRotary, evaluateGroups, evaluateMulti } from './contrib-attention.ts'
+import { evaluateCausalConvolution } from './convolution.ts'
 
 /** The integer at an index of a row of bytes; the first one has the low bits. */
 const unpacked = (data: Tensor['data'], row: number, at: number, bits: number): number => {
@@ -240,4 +242,5 @@ export const FUSED: Evaluators = new Map([
   [gatherBlockQuantized, (context) => [evaluateGather(context)]],
   [groupQueryAttention, evaluateGroups],
   [multiHeadAttention, evaluateMulti],
+  [causalConvolution, evaluateCausalConvolution],
 ])
