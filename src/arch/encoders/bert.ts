@@ -9,7 +9,8 @@ import { ACTIVATIONS } from '../config/config-hf.ts'
 import { Fields, unbuiltVariant } from '../config/fields.ts'
 import { encoder } from '../encoder.ts'
 import { checkShape, pieceOf, requireTensor, type Weights } from '../tensors/names.ts'
-import { checkSizes, type EncoderFamily, type Placed, refuseStrangers } from './placed.ts'
+import { refuseStrangers } from './gather.ts'
+import { checkSizes, type EncoderFamily, type Placed } from './placed.ts'
 
 type BertFamily = 'bert' | 'roberta'
 

@@ -2,11 +2,13 @@
 // EmbeddingGemma, whose rows attend to both sides. From safetensors and GGUF.
 import type { ModelFile } from '../../formats/readers.ts'
 import type { ModelConfig } from '../config/config.ts'
-import { Fields, layersOf, unbuiltVariant } from '../config/fields.ts'
+import { type Fields, unbuiltVariant } from '../config/fields.ts'
 import { fullRope, hfRope, localRope } from '../config/hf-rope.ts'
 import { type EncoderTraits, encoder } from '../encoder.ts'
 import { requireTensor, type Weights } from '../tensors/names.ts'
-import { checkRopes, checkSizes, type EncoderFamily, gatherer, type Placed, UNTABLED } from './placed.ts'
+import { gatherer } from './gather.ts'
+import { checkedSizes, type EncoderFamily, type Placed } from './placed.ts'
+import { fieldsOf, isGguf, isNamed, refuseOthers, windowLayers } from './stated.ts'
 
 const TRAITS: EncoderTraits = {
   norm: 'rms',
@@ -29,22 +31,6 @@ const KEYS = {
   normEpsilon: ['attention.layer_norm_rms_epsilon', 'rms_norm_eps'],
   contextLength: ['context_length', 'max_position_embeddings'],
 } as const
-
-const isGguf = ({ format }: ModelFile): boolean => format === 'gguf'
-
-function fieldsOf(file: ModelFile, architecture: string): Fields {
-  const { name, metadata } = file
-  if (isGguf(file)) return new Fields(name, (key) => metadata.get(`${architecture}.${key}`))
-  return new Fields(name, (key) => metadata.get(key)).record('config') ?? Fields.of(name, {})
-}
-
-/** Throws `unsupported` for a fact that changes the graph. */
-function refuseOthers(fields: Fields, facts: Readonly<Record<string, boolean>>): void {
-  for (const [key, right] of Object.entries(facts)) {
-    if (fields.fact(key, right) !== right)
-      throw unbuiltVariant(fields.file, `${key} ${!right}`, `${key} ${right}`)
-  }
-}
 
 function refuseActivation(fields: Fields, key: string, right: string): void {
   const found = fields.text(key, right)
@@ -72,18 +58,6 @@ function commonConfig(file: ModelFile, fields: Fields, family: string, theta: nu
     tiedEmbeddings: true,
   }
 }
-
-function checked(file: ModelFile, config: ModelConfig): Placed {
-  const placed = { ...UNTABLED, config }
-  checkSizes(file.name, placed)
-  checkRopes(file.name, config)
-  return placed
-}
-
-const isNamed = (file: ModelFile, architecture: string, classes: RegExp): boolean =>
-  isGguf(file)
-    ? file.metadata.get('general.architecture') === architecture
-    : classes.test(fieldsOf(file, '').textList('architectures')[0] ?? '')
 
 /** Names of a layer's norms in GGUF and safetensors. */
 type NormNames = Readonly<Record<string, readonly [gguf: string, safetensors: string]>>
@@ -127,7 +101,7 @@ export const QWEN3: EncoderFamily = {
     const fields = fieldsOf(file, 'qwen3')
     refuseOthers(fields, { use_sliding_window: false, attention_bias: false, is_causal: true })
     refuseActivation(fields, 'hidden_act', 'silu')
-    return checked(file, { ...commonConfig(file, fields, 'qwen3', 1e6), activation: 'silu' })
+    return checkedSizes(file.name, { ...commonConfig(file, fields, 'qwen3', 1e6), activation: 'silu' })
   },
   weights: (file, placed) =>
     bodyWeights(file, placed, {
@@ -135,16 +109,6 @@ export const QWEN3: EncoderFamily = {
       mlp: ['ffn_norm', 'post_attention_layernorm'],
     }),
   graph: ({ config }) => encoder(config, undefined, { ...TRAITS, isCausal: true }),
-}
-
-/** Of `layers`, those with a window: all but the last of each `period`, unless the file lists them. */
-function windowLayers(fields: Fields, layers: number, key: string, period: number): number[] {
-  const kinds = fields.isList(key) ? fields.list(key) : undefined
-  const has = (layer: number): boolean =>
-    kinds === undefined
-      ? layer % period < period - 1
-      : kinds[layer] === true || kinds[layer] === 'sliding_attention'
-  return layersOf({ layers }).filter(has)
 }
 
 function gemmaConfig(file: ModelFile): Placed {
@@ -162,7 +126,7 @@ function gemmaConfig(file: ModelFile): Placed {
     ? ['attention.sliding_window_pattern', 'attention.sliding_window_pattern']
     : ['layer_types', '_sliding_window_pattern']
   const every = fields.isList(period) ? 0 : fields.number(period, 6)
-  return checked(file, {
+  return checkedSizes(file.name, {
     ...common,
     activation: 'gelu',
     embeddingScale: Math.sqrt(common.hiddenSize),
@@ -170,7 +134,7 @@ function gemmaConfig(file: ModelFile): Placed {
     // Half of it on each side, and the row itself.
     window: {
       positions: Math.floor(window / 2) + 1,
-      layers: windowLayers(fields, common.layers, key, every),
+      layers: windowLayers(fields, common.layers, key, (layer) => layer % every < every - 1),
     },
     localRope: isInGguf
       ? { ...common.rope, theta: fields.number('rope.freq_base_swa', 10_000) }

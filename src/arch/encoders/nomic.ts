@@ -5,7 +5,8 @@ import type { ModelConfig } from '../config/config.ts'
 import { Fields, unbuiltVariant } from '../config/fields.ts'
 import { BERT_TRAITS, type EncoderTraits, encoder } from '../encoder.ts'
 import { requireTensor, type Weights } from '../tensors/names.ts'
-import { checkRopes, checkSizes, type EncoderFamily, gatherer, type Placed, UNTABLED } from './placed.ts'
+import { gatherer } from './gather.ts'
+import { checkRopes, checkSizes, type EncoderFamily, type Placed, UNTABLED } from './placed.ts'
 
 const ARCHITECTURE = 'nomic-bert'
 

@@ -1,13 +1,10 @@
-// What all families of encoders share: the checked sizes of a configuration, and the tensors of a graph by
-// their names in files.
+// What a family of encoders is, and the checks of its sizes that all share.
 import { HalfbyteError } from '../../base/errors.ts'
-import { shown } from '../../formats/malformed.ts'
 import type { ModelFile } from '../../formats/readers.ts'
-import type { TensorInfo, ValueChange } from '../../formats/tensors.ts'
 import type { Graph } from '../../graph/nodes.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { unbuiltVariant } from '../config/fields.ts'
-import { checkShape, pieceOf, requireTensor, type Weights } from '../tensors/names.ts'
+import type { Weights } from '../tensors/names.ts'
 
 /** A configuration, and how a family's tables begin: RoBERTa's positions follow the id of padding. */
 export interface Placed {
@@ -85,58 +82,10 @@ export function checkRopes(file: string, { headDim, rope, localRope = rope }: Mo
   }
 }
 
-/** Heads for other tasks, and numbers that can be computed. */
-const UNUSED = /(^|\.)(pooler|cls|lm_head)\.|position_ids$|^(cls|head|classifier|decoder|output)\b/
-
-/** Throws `unsupported` for tensors that the graph would ignore. */
-export function refuseStrangers({ name: file, tensors }: ModelFile, used: ReadonlySet<string>): void {
-  const strangers = [...tensors.keys()].filter((name) => !used.has(name) && !UNUSED.test(name))
-  if (strangers.length === 0) return
-  throw unbuiltVariant(
-    file,
-    `${strangers.length} tensors, ${shown(strangers[0]!)} the first, that an encoder of this kind does not use`,
-    `the ${used.size} tensors of the plain architecture`,
-  )
-}
-
-/** A tensor's names in GGUF and safetensors, without `.weight`; those of biases end with `.bias`. */
-type Names = readonly [gguf: string, safetensors: string]
-
-interface Gatherer {
-  /** A matrix or vector. */
-  readonly put: (name: string, names: Names, shape: readonly number[], change?: ValueChange) => void
-  /** Equal parts of a stored matrix, one above the other. `shape`: of one part. */
-  readonly split: (parts: readonly string[], names: Names, shape: readonly [number, number]) => void
-  /** Throws `unsupported` for tensors that were not asked for. */
-  readonly finish: () => Weights
-}
-
-/** Finds tensors, whose names in safetensors begin with `prefix`. Throws `architecture` as `weights` does. */
-export function gatherer(file: ModelFile, prefix = ''): Gatherer {
-  const weights = new Map<string, TensorInfo>()
-  const used = new Set<string>()
-  const whole = (name: string) => (name.endsWith('.bias') ? name : `${name}.weight`)
-  const stored = ([gguf, safetensors]: Names, shape: readonly number[]): TensorInfo => {
-    const tensor = requireTensor(file, whole(file.format === 'gguf' ? gguf : prefix + safetensors))
-    checkShape(file.name, tensor, shape)
-    used.add(tensor.name)
-    return tensor
-  }
-  return {
-    put(name, names, shape, change) {
-      const tensor = stored(names, shape)
-      weights.set(whole(name), pieceOf(tensor, { tensor: tensor.name, change }, shape))
-    },
-    split(parts, names, [n, k]) {
-      const tensor = stored(names, [parts.length * n, k])
-      for (const [index, part] of parts.entries()) {
-        const rows = { tensor: tensor.name, runs: [[index * n, n]] as const }
-        weights.set(`${part}.weight`, pieceOf(tensor, rows, [n, k]))
-      }
-    },
-    finish() {
-      refuseStrangers(file, used)
-      return weights
-    },
-  }
+/** A configuration of a family that rotates and has no other tables, checked. */
+export function checkedSizes(file: string, config: ModelConfig): Placed {
+  const placed = { ...UNTABLED, config }
+  checkSizes(file, placed)
+  checkRopes(file, config)
+  return placed
 }

@@ -1,8 +1,8 @@
 // The errors of the vector functions. In: numbers over their ranges. Out: whether each error is as stated,
 // with and without fused multiply-add.
 import { expect, test } from 'vitest'
+import { erf } from '../../base/erf.ts'
 import { type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
-import { erf } from '../../onnx/operators/unary.ts'
 import { CompiledGraph } from '../compiled-graph.ts'
 
 const COUNT = 20_001

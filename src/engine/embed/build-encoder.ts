@@ -27,8 +27,8 @@ export interface LoadedEncoder {
   readonly info: EmbedderInfo
   readonly settings: EmbedSettings
   readonly tokenizer: EncoderTokenizer
-  /** A reranker's score of the hidden state of a pair's first token; undefined for other encoders. */
-  readonly score: RankHead | undefined
+  /** A reranker's score of a pair's pooled hidden states; undefined for other encoders. */
+  readonly score: RankHead['score'] | undefined
   /** One call at a time. */
   embed(texts: readonly EncodedText[], run: EmbedRun): Promise<Float32Array[]>
   memory(): MemoryUse
@@ -60,8 +60,10 @@ export async function loadEncoder(
     const { weights, contextLength: mostTokens } = request
     const prepared = prepareEncoder(file, { weights, settings, mostTokens })
     const { placed } = prepared
-    const score = placed.isReranker ? await readRankHead(file, placed, signal) : undefined
-    return await buildEncoder(prepared, { settings, score }, { ...request, host }, hooks)
+    const head = placed.isReranker ? await readRankHead(file, placed, signal) : undefined
+    const { pooling = settings.pooling, score } = head ?? {}
+    const parts = { settings: { ...settings, pooling }, score }
+    return await buildEncoder(prepared, parts, { ...request, host }, hooks)
   } catch (error) {
     if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
     throw error

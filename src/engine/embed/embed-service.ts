@@ -67,7 +67,7 @@ class Service implements EmbedderService {
 
   rerank(request: RerankRequest, port: MessagePort): Promise<RerankScores> {
     return abortable(port, async (signal) => {
-      const { tokenizer, info, score, embed } = this.#loaded('rerank')
+      const { settings, tokenizer, info, score, embed } = this.#loaded('rerank')
       checkText('query', request.query)
       const first = tokenizer.encode(request.query)
       const form = tokenizer.pair ?? noPairs(info.model.id)
@@ -76,7 +76,7 @@ class Service implements EmbedderService {
       )
       const all = pairs.map(({ words }): EncodedText => ({ ids: words, skipped: 0 }))
       const onDone = (done: number) => port.postMessage({ type: 'done', done } satisfies EmbedReport)
-      const run = { pooling: 'cls', normalize: false, signal, onDone } as const
+      const run = { pooling: settings.pooling, normalize: false, signal, onDone }
       const states = await this.#inTurn(() => embed(all, run))
       return {
         scores: states.map((state) => score!(state)),

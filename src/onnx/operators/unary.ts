@@ -1,5 +1,6 @@
 // Operators of one input, element by element.
 
+import { erf } from '../../base/erf.ts'
 import { subtractDims } from '../ir/dims.ts'
 import type { AttributeKind, Node } from '../ir/graph.ts'
 import { define, floatOf, given, intOf, type Operator, sameType, stringOf, unfit } from '../ir/operator.ts'
@@ -77,25 +78,6 @@ function map(input: Tensor, compute: Compute, big?: (x: bigint) => bigint, dtype
   const write = writer(made)
   for (let at = 0; at < made.data.length; at++) write(at, compute(read(at)))
   return made
-}
-
-/** The Taylor series near 0, the continued fraction of Laplace further out. */
-export function erf(x: number): number {
-  const size = Math.abs(x)
-  if (Number.isNaN(x)) return x
-  if (size > 6) return Math.sign(x)
-  if (size < 2.5) {
-    let term = x
-    let total = x
-    for (let n = 1; n < 60; n++) {
-      term *= (-x * x) / n
-      total += term / (2 * n + 1)
-    }
-    return (2 / Math.sqrt(Math.PI)) * total
-  }
-  let fraction = 0
-  for (let n = 60; n > 0; n--) fraction = n / 2 / (size + fraction)
-  return Math.sign(x) * (1 - Math.exp(-x * x) / Math.sqrt(Math.PI) / (size + fraction))
 }
 
 /** To the nearest whole number, halves to the even one. */

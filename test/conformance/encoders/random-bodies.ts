@@ -30,7 +30,7 @@ export interface RandomBody {
 }
 
 const { tokenizer } = jsonSpec()
-const VOCABULARY_SIZE =
+export const VOCABULARY_SIZE =
   Object.keys((tokenizer['model'] as { vocab: object }).vocab).length +
   (tokenizer['added_tokens'] as object[]).length
 const EPSILON = 1e-6
@@ -105,9 +105,11 @@ export function randomBody(family: RandomBody['family'], seed: number): RandomBo
   return { family, config, weights }
 }
 
-/** What surrounds each text: Qwen3-Embedding appends a token, Gemma puts it between two. */
-export const around = ({ family }: RandomBody): readonly [readonly number[], readonly number[]] => [
-  family === 'gemma' ? [VOCABULARY_SIZE - 3] : [],
+/** What surrounds each text: Qwen3-Embedding appends a token, the others put it between two. */
+export const around = ({
+  family,
+}: Pick<FolderModel, 'family'>): readonly [readonly number[], readonly number[]] => [
+  family === 'qwen3' ? [] : [VOCABULARY_SIZE - 3],
   [VOCABULARY_SIZE - 1],
 ]
 
@@ -119,21 +121,26 @@ export interface FolderParts {
   readonly prefix?: string
 }
 
+interface FolderModel extends Pick<RandomBody, 'weights'> {
+  readonly family: RandomBody['family'] | 'modern'
+  readonly config: Readonly<Record<string, unknown>> & { readonly hidden_size: number }
+}
+
 /** The files that sentence-transformers writes. */
-export function bodyFolder({ config, weights, family }: RandomBody, parts: FolderParts = {}): File[] {
-  const isGemma = family === 'gemma'
+export function bodyFolder({ config, weights, family }: FolderModel, parts: FolderParts = {}): File[] {
+  const isFramed = family !== 'qwen3'
   const {
     prefix = '',
     modules = ['Transformer', 'Pooling', 'Normalize'],
-    pooling = isGemma ? 'pooling_mode_mean_tokens' : 'pooling_mode_lasttoken',
+    pooling = isFramed ? 'pooling_mode_mean_tokens' : 'pooling_mode_lasttoken',
   } = parts
   const tensors = [...weights].map(([name, { shape, values }]) => [
-    prefix + name,
+    /^(head|classifier)\./.test(name) ? name : prefix + name,
     { dtype: 'F32', shape, data: new Uint8Array(values.buffer) } as const,
   ])
   const special = (id: string) => ({ SpecialToken: { id, type_id: 0 } })
   const text = (id: string) => ({ Sequence: { id, type_id: 0 } })
-  const first = isGemma ? [special('<|bos|>')] : []
+  const first = isFramed ? [special('<|bos|>')] : []
   const template = {
     type: 'TemplateProcessing',
     single: [...first, text('A'), special('<|im_end|>')],

@@ -1,0 +1,39 @@
+// What an encoder's files state, under the names of their format.
+import type { ModelFile } from '../../formats/readers.ts'
+import type { MetaValue } from '../../formats/tensors.ts'
+import { Fields, layersOf, unbuiltVariant } from '../config/fields.ts'
+
+export const isGguf = ({ format }: ModelFile): boolean => format === 'gguf'
+
+/** The keys of config.json, or in GGUF those of an architecture. */
+export function fieldsOf(file: ModelFile, architecture: string): Fields {
+  const { name, metadata } = file
+  if (isGguf(file)) return new Fields(name, (key) => metadata.get(`${architecture}.${key}`))
+  return new Fields(name, (key) => metadata.get(key)).record('config') ?? Fields.of(name, {})
+}
+
+/** Throws `unsupported` for a fact that changes the graph. */
+export function refuseOthers(fields: Fields, facts: Readonly<Record<string, boolean>>): void {
+  for (const [key, right] of Object.entries(facts)) {
+    if (fields.fact(key, right) !== right)
+      throw unbuiltVariant(fields.file, `${key} ${!right}`, `${key} ${right}`)
+  }
+}
+
+/** By the class in safetensors, by the architecture in GGUF. */
+export const isNamed = (file: ModelFile, architecture: string, classes: RegExp): boolean =>
+  isGguf(file)
+    ? file.metadata.get('general.architecture') === architecture
+    : classes.test(fieldsOf(file, '').textList('architectures')[0] ?? '')
+
+/** Of `layers`, those with a window: those that the list under `key` marks; without it, as `has` says. */
+export function windowLayers(
+  fields: Fields,
+  layers: number,
+  key: string,
+  has: (layer: number) => boolean,
+): number[] {
+  const kinds = fields.isList(key) ? fields.list(key) : undefined
+  const isMarked = (kind: MetaValue | undefined) => kind === true || kind === 'sliding_attention'
+  return layersOf({ layers }).filter(kinds === undefined ? has : (layer) => isMarked(kinds[layer]))
+}
