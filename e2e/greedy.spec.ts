@@ -24,7 +24,11 @@ interface Reply {
   readonly build: Build
 }
 
-const complete = (page: Page, url: string, options: Omit<LoadOptions, 'draft' | 'lora'>): Promise<Reply> =>
+const complete = (
+  page: Page,
+  url: string,
+  options: Omit<LoadOptions, 'draft' | 'vision' | 'lora'>,
+): Promise<Reply> =>
   page.evaluate(
     async ({ url, options, prompt, decode }) => {
       const engine = await halfbyte.Engine.load(url, { ...options, cache: 'none' })

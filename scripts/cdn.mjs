@@ -19,6 +19,7 @@ export const READERS = {
   'gguf.js': 'src/formats/gguf/script.ts',
   'safetensors.js': 'src/formats/safetensors/script.ts',
   'onnx.js': 'src/onnx/script.ts',
+  'vision.js': 'src/engine/load/vision/script.ts',
 }
 
 /** One script with everything in it. */

@@ -108,6 +108,7 @@ test('scripts for pages without a bundler import nothing, and their hashes are l
     'readers/gguf.js',
     'readers/onnx.js',
     'readers/safetensors.js',
+    'readers/vision.js',
     'widget.js',
     'workers/compute.worker.js',
     'workers/engine.worker.js',

@@ -160,9 +160,9 @@ for (const { name, bytes, budget: most } of rows) {
   const verdict = bytes <= most ? 'ok  ' : 'OVER'
   console.log(`${verdict} ${String(bytes).padStart(8)} of ${String(most).padStart(8)} bytes gzipped  ${name}`)
 }
-if (rows.length !== 15) {
+if (rows.length !== 16) {
   console.error(
-    `size: expected four wasm modules, two rows of the library, three readers, the embedder, three rows of networks, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
+    `size: expected four wasm modules, two rows of the library, three readers, the part for vision, the embedder, three rows of networks, dist/cdn and the widget, found ${rows.length} rows; run npm run build first`,
   )
   process.exit(1)
 }

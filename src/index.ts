@@ -16,6 +16,7 @@ export {
 export type {
   AbortOptions,
   Assets,
+  ContentPart,
   ExecuteOptions,
   GenerateOptions,
   Generation,
@@ -27,6 +28,7 @@ export type {
   ReplyChunk,
   ReplyStep,
   RunnableTool,
+  SaidMessage,
   Session,
   SessionOptions,
   Support,
@@ -42,6 +44,7 @@ export type {
   MemoryUse,
   Message,
   ModelInfo,
+  PictureSource,
   ProbeReport,
   Smaller,
   SpeculationKind,
@@ -56,6 +59,7 @@ export type {
 } from './engine/wire/protocol.ts'
 export type { EmbedOptions } from './evaluate/embed.ts'
 export type { Score } from './evaluate/score.ts'
+export type { Pixels } from './formats/pixels.ts'
 export { SAMPLER_DEFAULTS, type SamplerOptions } from './generate/sampler/sampler-options.ts'
 export type { Priority } from './generate/schedule/work.ts'
 export type { KvFormat } from './graph/ir.ts'

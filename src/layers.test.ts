@@ -13,7 +13,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['abi'],
   ['constrain', 'formats', 'store', 'text', 'graph'],
   ['arch'],
-  ['onnx'],
+  ['onnx', 'vision'],
   ['weights'],
   ['runtime'],
   ['compile'],

@@ -23,7 +23,7 @@ interface Failure {
 const failure = (
   page: Page,
   urls: readonly string[],
-  options: Omit<LoadOptions, 'draft' | 'lora'> = {},
+  options: Omit<LoadOptions, 'draft' | 'vision' | 'lora'> = {},
 ): Promise<Failure> =>
   page.evaluate(
     async ({ urls, options }) => {
@@ -48,7 +48,7 @@ const failure = (
     { urls, options },
   )
 
-const goldenText = (page: Page, url: string, options: Omit<LoadOptions, 'draft' | 'lora'> = {}) =>
+const goldenText = (page: Page, url: string, options: Omit<LoadOptions, 'draft' | 'vision' | 'lora'> = {}) =>
   page.evaluate(
     async ({ url, options, prompt, decode }) => {
       const engine = await halfbyte.Engine.load(url, { cache: 'none', ...options })

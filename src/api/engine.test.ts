@@ -6,7 +6,7 @@ import type { ModelLoader } from '../engine/load/loaded-model.ts'
 import { createService } from '../engine/service.ts'
 import { DEAD_POOL, NAN_LOGITS, toyModel } from '../engine/testing/toy-model.ts'
 import { localConnection } from '../engine/wire/connection.ts'
-import type { GenerationResult, LoadProgress, Message, Session, TextChunk } from '../index.ts'
+import type { GenerationResult, LoadProgress, Message, SaidMessage, Session, TextChunk } from '../index.ts'
 import { Engine } from './engine.ts'
 import { connectToy, errorOf, GREEDY, openToy } from './testing/toy-engine.ts'
 
@@ -181,7 +181,9 @@ test('the public types say what the tests above rely on', () => {
   expectTypeOf<Session>().toExtend<AsyncDisposable>()
   expectTypeOf<ReturnType<Engine['complete']>>().toExtend<AsyncIterable<TextChunk>>()
   expectTypeOf<GenerationResult['finishReason']>().toEqualTypeOf<'stop' | 'length' | 'cancelled'>()
-  expectTypeOf<Parameters<Session['send']>[0]>().toEqualTypeOf<string | Message | readonly Message[]>()
+  expectTypeOf<Parameters<Session['send']>[0]>().toEqualTypeOf<
+    string | SaidMessage | readonly SaidMessage[]
+  >()
   expectTypeOf<Session['messages']>().toEqualTypeOf<readonly Message[]>()
   expectTypeOf<HalfbyteError['code']>().not.toEqualTypeOf<string>()
   expectTypeOf(Engine.load)

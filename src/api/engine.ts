@@ -5,14 +5,7 @@ import type { EngineNote } from '../base/engine-notes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { EngineClient } from '../engine/wire/client.ts'
 import { type Connection, NO_WORKERS, startEngineWorker } from '../engine/wire/connection.ts'
-import type {
-  EngineInfo,
-  MemoryUse,
-  Message,
-  ModelInfo,
-  ProbeReport,
-  Prompt,
-} from '../engine/wire/protocol.ts'
+import type { EngineInfo, MemoryUse, ModelInfo, ProbeReport, Prompt } from '../engine/wire/protocol.ts'
 import { prepareEngineWorker } from '../engine/wire/script.ts'
 import type { EmbedOptions } from '../evaluate/embed.ts'
 import type { Score } from '../evaluate/score.ts'
@@ -31,6 +24,7 @@ import type {
   ModelSource,
   PrepareOptions,
   ProbeOptions,
+  SaidMessage,
   Session,
   SessionOptions,
   Support,
@@ -209,7 +203,7 @@ export class Engine implements AsyncDisposable {
    * Number of tokens of plain text, or of a conversation in the model's template, including the opening of
    * the reply.
    */
-  async countTokens(input: string | readonly Message[]): Promise<number> {
+  async countTokens(input: string | readonly SaidMessage[]): Promise<number> {
     const prompt: Prompt =
       typeof input === 'string'
         ? { type: 'text', text: input }

@@ -19,7 +19,9 @@ describe('messages', () => {
   test.each<[string, unknown, RegExp]>([
     ['a number', user(3), /message 0 is \{"role":"user","content":3\} but must be a role/],
     ['nothing', user(null), /message 0 is/],
-    ['parts, as other APIs have them', user([{ type: 'text', text: 'hi' }]), /a text as content/],
+    ['a part of another kind', user([{ type: 'video', data: 'x' }]), /a part of a message is/],
+    ['a part without text', user([{ type: 'text', text: 3 }]), /a part of a message is/],
+    ['a picture by address', user([{ type: 'image', data: 'a.png' }]), /a picture is/],
     ['a role that no template knows', { role: 'robot', content: 'x' }, /"role":"robot"/],
     ['no role', { content: 'x' }, /message 0 is/],
     ['a name that is not text', { ...user('x'), name: 4 }, /message 0 is/],

@@ -5,6 +5,7 @@ import type {
   Message,
   Outcome,
   Overflow,
+  PictureSource,
   TextChunk,
   Tool,
   ToolCall,
@@ -29,6 +30,16 @@ import type { Hub, RepoAddress } from '../store/hub.ts'
  */
 export type ModelSource = string | URL | Blob | ArrayBuffer | Uint8Array | readonly File[] | RepoAddress
 
+/** A part of a message: a text, or a picture as a file (PNG, JPEG, WebP), as its bytes or as its pixels. */
+export type ContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly data: PictureSource | ArrayBuffer | Uint8Array }
+
+/** A message as a caller writes it. A list of parts becomes a text and `images`. */
+export interface SaidMessage extends Omit<Message, 'content'> {
+  readonly content: string | readonly ContentPart[]
+}
+
 /**
  * Options of `Engine.load`; every key is optional. An unknown key, or a value that a key cannot have, rejects
  * the load with `unsupported`.
@@ -47,6 +58,12 @@ export interface LoadOptions {
    * vocabularies differ. Default: none.
    */
   readonly draft?: ModelSource | undefined
+  /**
+   * The vision tower that belongs to the model, an mmproj file in GGUF: messages may then have pictures
+   * (docs/guide/models.md#pictures). Rejects with `architecture` if it is another model's, and with `unsupported`
+   * for a tower that is not built. Default: none.
+   */
+  readonly vision?: ModelSource | undefined
   /**
    * A chat template in Jinja that replaces the model's own. Rejects with `format` if it cannot be read.
    * Default: the model's own.
@@ -282,7 +299,7 @@ export interface SessionOptions extends Overflow {
   /** System text, placed before the messages in every turn. Default: none. */
   readonly system?: string | undefined
   /** The conversation so far. Default: empty. */
-  readonly messages?: readonly Message[] | undefined
+  readonly messages?: readonly SaidMessage[] | undefined
   /**
    * Further variables of the chat template, such as `{ enable_thinking: false }` or `{ reasoning_effort:
    * 'low' }`: JSON values by name. Which names a template reads, its model's card says; others have no
@@ -305,7 +322,7 @@ export interface Session extends AsyncDisposable {
    * Adds a user message or messages and answers. If another generation of this session is running, this one
    * waits for it.
    */
-  send(input: string | Message | readonly Message[], options?: GenerateOptions): Generation
+  send(input: string | SaidMessage | readonly SaidMessage[], options?: GenerateOptions): Generation
   /** Replaces the text of message `index`, drops the messages after it, and answers. */
   edit(index: number, content: string, options?: GenerateOptions): Generation
   /** Drops the last reply and answers again. */
@@ -314,7 +331,7 @@ export interface Session extends AsyncDisposable {
    * Replaces the conversation. State for the part that both conversations share is kept. Throws `unsupported`
    * while a generation runs.
    */
-  setMessages(messages: readonly Message[]): void
+  setMessages(messages: readonly SaidMessage[]): void
   /** Makes a second session with the same conversation and state. Waits for this session's turn. */
   fork(options?: AbortOptions): Promise<Session>
   /**

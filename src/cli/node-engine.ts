@@ -68,13 +68,17 @@ export const blobFiles = (files: readonly File[]) => ({
 })
 
 /** Paths and names of models as places that no longer depend on the working folder. */
-async function placed(source: ModelSource, { draft, lora }: Pick<LoadOptions, 'draft' | 'lora'>) {
-  const [place, draftPlace, adapters] = await Promise.all([
+async function placed(
+  source: ModelSource,
+  { draft, vision, lora }: Pick<LoadOptions, 'draft' | 'vision' | 'lora'>,
+) {
+  const [place, draftPlace, tower, adapters] = await Promise.all([
     placeOfSource(source),
     draft === undefined ? undefined : placeOfSource(draft),
+    vision === undefined ? undefined : placeOfSource(vision),
     lora && Promise.all(lora.map(async (each) => ({ ...each, source: await placeOfSource(each.source) }))),
   ])
-  return { place, draft: draftPlace, lora: adapters }
+  return { place, draft: draftPlace, vision: tower, lora: adapters }
 }
 
 /** Paths and names as places that no longer depend on the working folder; a Blob for data of this program. */

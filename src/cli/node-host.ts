@@ -26,6 +26,7 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
     loadGguf: () => import('../formats/gguf/open-gguf.ts'),
     loadSafetensors: () => import('../formats/safetensors/open-safetensors.ts'),
     loadOnnx: () => import('../onnx/open-model.ts'),
+    loadVision: () => import('../engine/load/vision/vision.ts'),
     startWorker: () => startNodeWorker(COMPUTE_WORKER, 'halfbyte compute'),
     async loadModule(build, memory) {
       const file = new URL(`halfbyte-${build}-${memory}.wasm`, options.wasm ?? WASM_FOLDER)

@@ -93,6 +93,7 @@ export function browserHost(assets: HostAssets = {}): Host {
     loadSafetensors: () =>
       loadReader('safetensors', new URL('../../dist/readers/safetensors.js', import.meta.url)),
     loadOnnx: () => loadReader('ONNX', new URL('../../dist/readers/onnx.js', import.meta.url)),
+    loadVision: () => loadReader('vision', new URL('../../dist/readers/vision.js', import.meta.url)),
     startWorker: () => startComputeWorker(assets.compute),
   }
 }

@@ -10,7 +10,7 @@ import type { Sequence } from '../generate/schedule/sequence.ts'
 import { disposedError } from '../runtime/pool.ts'
 import { noStorage, SessionStore, type StoredSession } from '../store/device/sessions.ts'
 import type { LoadedModel, LoaderHooks, ModelLoader } from './load/loaded-model.ts'
-import { promptText, reply } from './reply/reply.ts'
+import { look, promptText, reply } from './reply/reply.ts'
 import { savedConversation, type Transcript, transcriptOf } from './reply/transcript.ts'
 import { abortable, checkText, loadReports, textsOf } from './serve.ts'
 import type {
@@ -82,9 +82,10 @@ class Service implements EngineService {
     this.#running.set(outlet, work)
   }
 
-  countTokens(prompt: Prompt): number {
+  async countTokens(prompt: Prompt): Promise<number> {
     const model = this.#loaded()
-    return model.text.encode(promptText(model, prompt), true).length
+    const seen = await look(model, prompt)
+    return seen.encode(promptText(model, seen.prompt), true).length
   }
 
   tokenize(text: string): readonly number[] {
@@ -183,7 +184,13 @@ class Service implements EngineService {
     const work = async (signal: AbortSignal) => {
       const fingerprint = await model.fingerprint()
       signal.throwIfAborted()
-      return use(sequence.save(fingerprint, { ...extra, transcript }), sequence.savedBytes)
+      const { sight } = model
+      const seen = sight && {
+        messages: await sight.written(extra.messages),
+        pictures: sight.rangesOf(sequence),
+      }
+      const kept = { ...extra, transcript, ...seen }
+      return use(sequence.save(fingerprint, kept), sequence.savedBytes)
     }
     return abortable(port, (signal) => inTurn(conversation, () => work(signal)))
   }
@@ -212,13 +219,15 @@ class Service implements EngineService {
     const fingerprint = await model.fingerprint()
     const { sequence, extra } = await model.restoreSequence(source, fingerprint, signal)
     try {
-      const { transcript, ...saved } = savedConversation(extra, source.name)
+      const { transcript, pictures = [], ...saved } = savedConversation(extra, source.name)
+      if (model.sight !== undefined) model.sight.claim(sequence, pictures)
+      else if (saved.messages.some(({ images }) => images !== undefined)) throw lacksSight(source.name)
       this.#conversations.set(session, {
         sequence,
         transcript: transcriptOf(transcript),
         turn: Promise.resolve(),
       })
-      return saved
+      return { ...saved, messages: model.sight?.read(saved.messages) ?? saved.messages }
     } catch (error) {
       sequence.release()
       throw error
@@ -301,6 +310,12 @@ async function answer(
   const outcome = await reply(model, sequence, transcript, request, outlet)
   return { outcome, contextUsed: sequence.tokens.length }
 }
+
+const lacksSight = (name: string): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `${name} is a session with pictures, but the model was loaded without its vision tower; load it with the option vision`,
+  )
 
 async function openStore(): Promise<SessionStore> {
   const store = await SessionStore.open()

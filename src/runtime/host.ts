@@ -71,6 +71,11 @@ export interface Host extends LoadReaders {
    * The reader of ONNX models, which is loaded when one is opened. Rejects as the other readers' loads do.
    */
   loadOnnx(): Promise<OnnxReader>
+  /**
+   * The engine's own part for models that see, which is loaded with the first of them. Rejects as `loadOnnx`
+   * does.
+   */
+  loadVision(): Promise<unknown>
   /** Absent where workers cannot be started. */
   startWorker?(): ComputePort
 }

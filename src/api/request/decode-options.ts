@@ -3,13 +3,14 @@
 import { checkList, checkSignal, plainOf, readFrom, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { checkLevels } from '../../base/json.ts'
-import { isObject, unwrap } from '../../base/values.ts'
+import { isCount, isObject, unwrap } from '../../base/values.ts'
 import type { ConstraintSpec, WrittenGrammar } from '../../constrain/written-grammar.ts'
 import { CONSTRAINT_KEYS, constraintSpec } from '../../engine/reply/constraints.ts'
-import type { DecodeOptions, Message, Tool } from '../../engine/wire/protocol.ts'
+import type { DecodeOptions, Message, PictureSource, Tool } from '../../engine/wire/protocol.ts'
 import type { Sink } from '../../engine/wire/reply-stream.ts'
+import type { Pixels } from '../../formats/pixels.ts'
 import { type LiveGeneration, startGeneration } from '../generation.ts'
-import type { GenerateOptions, GenerationResult, RunnableTool } from '../types.ts'
+import type { ContentPart, GenerateOptions, GenerationResult, RunnableTool, SaidMessage } from '../types.ts'
 import { absolute } from './load-request.ts'
 
 /**
@@ -26,17 +27,54 @@ export function plainMessages(name: string, messages: unknown): Message[] {
 
 function plainMessage(message: unknown): Message {
   if (!isObject(message)) throw wrongOption('a message', message, 'an object with role and content')
-  const { role, content, reasoning, toolCalls, toolCallId, name } = message as unknown as Message
+  const { role, reasoning, toolCalls, toolCallId, name } = message as unknown as Message
+  const { content, images } = contentOf(message as unknown as SaidMessage)
   // Values that are nested too deeply are not copied; the worker rejects them.
   checkLevels(toolCalls)
   return {
     role,
     content,
+    ...(images !== undefined && { images }),
     ...(reasoning !== undefined && { reasoning }),
     ...(toolCalls !== undefined && { toolCalls: unwrap(toolCalls) }),
     ...(toolCallId !== undefined && { toolCallId }),
     ...(name !== undefined && { name }),
   }
+}
+
+/** Stands in a text for a picture: the object replacement character. */
+const PLACE = '\uFFFC'
+
+/** A list of parts as a text and its pictures. What is no list is checked by the worker. */
+function contentOf({ content, images }: SaidMessage): Pick<Message, 'content' | 'images'> {
+  const given = images && Array.from(images, pictureOf)
+  if (!Array.isArray(content)) return { content: content as string, ...(given && { images: given }) }
+  const found: PictureSource[] = []
+  let text = ''
+  for (const part of content as readonly ContentPart[]) {
+    if (part?.type === 'text' && typeof part.text === 'string') text += part.text
+    else if (part?.type === 'image') {
+      found.push(pictureOf(part.data))
+      text += PLACE
+    } else
+      throw wrongOption('a part of a message', part, 'a text or an image: { type, text } or { type, data }')
+  }
+  const all = [...(given ?? []), ...found]
+  return { content: text, ...(all.length > 0 && { images: all }) }
+}
+
+function pictureOf(data: unknown): PictureSource {
+  if (data instanceof Blob) return data
+  if (data instanceof ArrayBuffer || data instanceof Uint8Array)
+    return new Blob([data as Uint8Array<ArrayBuffer>])
+  const { width, height, data: pixels } = (isObject(data) ? data : {}) as Partial<Pixels>
+  if (
+    isCount(width) &&
+    isCount(height) &&
+    (pixels instanceof Uint8ClampedArray || pixels instanceof Uint8Array)
+  )
+    return { width, height, data: pixels }
+  throw wrongOption('a picture', data, 'a Blob, the bytes of a file, or { width, height, data }')
 }
 
 /** What `send` adds: a text of the user, a message, or several. */

@@ -114,7 +114,7 @@ const PARTS = {
   kvCache: ['k', 'v'],
 }
 const COUNTS = ['threads', 'contextLength', 'stateBytes']
-const OTHERS = ['signal', 'draft', 'lora', 'chatTemplate']
+const OTHERS = ['signal', 'draft', 'vision', 'lora', 'chatTemplate']
 
 /** More threads than this are refused, and no device is refused fewer than 32: see `mostThreads`. */
 const THREADS_A_CORE = 4
@@ -229,6 +229,7 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
   return {
     source: model,
     draft: options.draft && from(options.draft),
+    vision: options.vision && from(options.vision),
     lora: options.lora?.map(({ source, scale = 1 }) => ({ source: from(source), scale })),
     hub: options.hub,
     chatTemplate: options.chatTemplate,
@@ -252,7 +253,12 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
 export function engineKey(source: ModelSource, options: LoadOptions): string | undefined {
   return readFrom('the model', () => {
     const request = loadRequest(source, options)
-    const sources = [request.source, request.draft, ...(request.lora ?? []).map((adapter) => adapter.source)]
+    const sources = [
+      request.source,
+      request.draft,
+      request.vision,
+      ...(request.lora ?? []).map((adapter) => adapter.source),
+    ]
     return sources.some((each) => Array.isArray(each)) ? undefined : JSON.stringify(request)
   })
 }

@@ -8,6 +8,7 @@ import {
   type ChatOptions,
   type ChatTemplate,
   chatTokens,
+  type PartsForm,
   probeTurns,
   readsThoughtBlocks,
   thoughtBlocks,
@@ -16,6 +17,7 @@ import type { TokenSource } from '../../text/detokenizer.ts'
 import { GivenArguments } from '../../text/jinja/values.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import type { Message, Tool } from '../wire/protocol.ts'
+import { pictureMark, splitAtPictures } from './picture-marks.ts'
 
 /** Quotes text, so that nothing in it can open or end a turn. */
 export interface TurnQuotes {
@@ -48,6 +50,10 @@ export interface TurnTemplates {
   readonly documentTemplate?: ChatTemplate | undefined
   /** Whether system text becomes the beginning of the first question. */
   readonly mergesSystem?: boolean
+  /** Whether the usual template reads contents as lists of parts. Default: it does not. */
+  readonly parts?: PartsForm | undefined
+  /** The text by which templates mark a picture. Default: none. */
+  readonly pictureText?: string | undefined
 }
 
 /** What a conversation is rendered with besides its messages. */
@@ -61,21 +67,57 @@ export interface TurnOptions {
 
 /**
  * Tools that the template has nothing to say about are told in the system text, and their calls and answers
- * in plain text (docs/guide/tools.md). Throws `format` if the template refuses the messages.
+ * in plain text (docs/guide/tools.md). Marks of pictures in the messages are in the prompt too. Throws
+ * `format` if the template refuses the messages.
  */
 export function renderTurns(
+  templates: TurnTemplates,
+  tokenizer: Tokenizer,
+  messages: readonly Message[],
+  options: TurnOptions = {},
+  quotes = turnQuotes(templates.template, tokenizer),
+): string {
+  const { parts, pictureText = '' } = templates
+  const marks = messages.flatMap(({ content }) => marksIn(content))
+  const render = (contentOf: (text: string) => ChatMessage['content']) =>
+    renderWith(templates, tokenizer, messages, options, quotes, contentOf)
+  if (parts === undefined || (parts === 'accepted' && marks.length === 0)) return render((text) => text)
+  if (marks.length > 0 && pictureText !== '') {
+    const prompt = render((text) => partsOf(text, () => ({ type: 'image' })))
+    const pieces = prompt.split(pictureText)
+    // Some templates write something else before a picture than before a text.
+    if (pieces.length === marks.length + 1)
+      return pieces.reduce((all, piece, index) => all + marks[index - 1] + piece)
+  }
+  return render((text) => partsOf(text, (mark) => ({ type: 'text', text: mark })))
+}
+
+/** The parts of a text with marks. */
+function partsOf(text: string, pictureOf: (mark: string) => object): readonly object[] {
+  const pieces = splitAtPictures(text, () => true).flatMap(({ plain, key }) => [
+    ...(plain === '' ? [] : [{ type: 'text', text: plain }]),
+    ...(key === undefined ? [] : [pictureOf(pictureMark(key))]),
+  ])
+  return pieces.length === 0 ? [{ type: 'text', text: '' }] : pieces
+}
+
+const marksIn = (text: string): string[] =>
+  splitAtPictures(text, () => true).flatMap(({ key }) => (key === undefined ? [] : [pictureMark(key)]))
+
+function renderWith(
   { template: usual, toolTemplate, documentTemplate, mergesSystem = false }: TurnTemplates,
   tokenizer: Tokenizer,
   messages: readonly Message[],
-  { tools = [], templateArguments, addGenerationPrompt }: TurnOptions = {},
-  quotes = turnQuotes(usual, tokenizer),
+  { tools = [], templateArguments, addGenerationPrompt }: TurnOptions,
+  quotes: TurnQuotes,
+  contentOf: (text: string) => ChatMessage['content'],
 ): string {
   const template = (hasDocuments(templateArguments) ? documentTemplate : undefined) ?? usual
   const hasThoughts = messages.some(({ reasoning = '' }) => reasoning !== '')
   const forBlocks = hasThoughts && readsThoughtBlocks(tokenizer, template)
   const turnsOf = (list: readonly Message[]) =>
     (mergesSystem ? withoutSystem(list) : list).map((message) => {
-      const turn = turnOf(message, quotes)
+      const turn = turnOf(message, quotes, contentOf)
       return forBlocks ? withBlocks(turn) : turn
     })
   const turns = turnsOf(messages)
@@ -168,6 +210,7 @@ export function withMarks(tokenizer: Tokenizer, texts: readonly string[]): Token
 function turnOf(
   { role, content, reasoning = '', toolCalls, toolCallId, name }: Message,
   quotes: TurnQuotes,
+  contentOf: (text: string) => ChatMessage['content'],
 ): ChatMessage {
   const quote = role === 'assistant' ? quotes.said : quotes.given
   const calls = toolCalls?.map(({ id, name, arguments: given }) => ({
@@ -177,7 +220,7 @@ function turnOf(
   }))
   return {
     role,
-    content: content === '' && calls !== undefined && calls.length > 0 ? null : quote(content),
+    content: content === '' && calls !== undefined && calls.length > 0 ? null : contentOf(quote(content)),
     ...(reasoning !== '' && { reasoning_content: quote(reasoning) }),
     // gpt-oss's template refuses both a thought and a text beside calls.
     ...(reasoning !== '' && !(content !== '' && calls?.length) && { thinking: quote(reasoning) }),

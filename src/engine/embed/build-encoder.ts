@@ -151,7 +151,7 @@ async function buildEncoder(
         yieldTask: () => host.yieldTask(),
         onWeight: (done) => hooks.onProgress({ phase: 'convert', done, total }),
       },
-      shards?.sharded,
+      { sharded: shards?.sharded },
     )
     hooks.onProgress({ phase: 'warmup' })
     const { threads } = options

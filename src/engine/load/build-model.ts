@@ -19,9 +19,11 @@ import { type ModelPool, openModelPool, shortfallOf } from './model-pool.ts'
 import { modelText, modelTokenizer } from './model-text.ts'
 import { openAdapters, openAny } from './open/open-any.ts'
 import { openShards } from './open/open-shards.ts'
+import { openVision } from './open/open-vision.ts'
 import { type FileOpener, type OpenFiles, openRequestedFiles } from './open/requested-files.ts'
 import { type PlacedModel, placeModel } from './place-model.ts'
 import { keepsFloats, type PreparedModel, prepareModel } from './prepare.ts'
+import type { Vision } from './vision/vision.ts'
 
 /**
  * Loads a model and, if the request names one, its draft model. After a typed error or the signal's reason
@@ -56,8 +58,11 @@ export async function loadModel(
   try {
     const main = await prepare(request.source, request.contextLength, request.lora)
     const second = request.draft === undefined ? undefined : await prepare(request.draft, main.contextLength)
+    const { vision: place } = request
+    const prepareVision = place === undefined ? undefined : await openVision(place, open, host, signal)
+    const vision = prepareVision?.(request.weights, main)
     const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
-    const built = await buildModel(prepared, { ...request, draft, host }, hooks)
+    const built = await buildModel(prepared, { ...request, draft, vision, host }, hooks)
     for (const files of packs) await files.trust?.()
     return built
   } catch (error) {
@@ -124,6 +129,8 @@ export interface BuildOptions {
   readonly chatTemplate?: string | undefined
   /** A smaller model with the same vocabulary that drafts for the first. Default: none. */
   readonly draft?: PreparedModel | undefined
+  /** What makes rows of the model from pictures. Default: none. */
+  readonly vision?: Vision | undefined
 }
 
 /** A loaded model, with what evaluation needs besides generation. */
@@ -139,16 +146,16 @@ export async function buildModel(
   hooks: LoaderHooks,
 ): Promise<BuiltModel> {
   const { file } = prepared
-  const { host, draft } = options
+  const { host, draft, vision } = options
   const vocab = prepared.plan.logits.width
   const tokenizer = modelTokenizer(file, vocab)
   if (draft !== undefined) {
     checkSameVocabulary(tokenizer, modelTokenizer(draft.file, draft.plan.logits.width))
   }
   // Reads the chat template, which may be wrong, before any thread is started.
-  const text = modelText(tokenizer, options.chatTemplate)
+  const text = modelText(tokenizer, options.chatTemplate, vision?.mark)
   hooks.onProgress({ phase: 'compile' })
-  const need = memoryNeed(prepared, ...(draft === undefined ? [] : [draft]))
+  const need = memoryNeed(prepared, ...(draft === undefined ? [] : [draft]), ...(vision?.models ?? []))
   hooks.onNeed?.(need.fullBytes + ENGINE_BYTES)
   const runtime = await openRuntime({ ...options, ...need, pool: options.pool ?? 'auto' })
   hooks.signal.throwIfAborted()
@@ -169,8 +176,8 @@ export async function buildModel(
     const shortfall = shards?.note ?? shortfallOf(options, runtime, pool.threads, kind)
     return {
       info: {
-        model: modelInfo(prepared, text.templateArguments),
-        draft: draft && modelInfo(draft, []),
+        model: modelInfo(prepared, text.templateArguments, vision !== undefined),
+        draft: draft && modelInfo(draft, [], false),
         threads: pool.threads,
         pool: kind,
         notes: [...(shortfall === undefined ? [] : [shortfall]), ...prepared.notes, ...text.notes],
@@ -182,6 +189,7 @@ export async function buildModel(
       renderPrompt: text.renderPrompt,
       constraints: new ConstraintCompiler(tokenizer, vocab, text.text.endIds),
       scheduler,
+      sight: vision?.sight({ pool: local, text: text.text, yieldTask: () => host.yieldTask() }),
       newSequence: (options) => new Sequence(cache, options),
       draft: drafting && draftSource(drafting, local, vocab, () => host.now()),
       fingerprint: main.fingerprint,
@@ -202,28 +210,31 @@ export async function buildModel(
 interface PlacedModels {
   readonly main: PlacedModel
   readonly draft: PlacedModel | undefined
+  readonly vision: Vision | undefined
 }
 
 /** Reads the weights of the model and of its draft model into memory. */
 async function placeModels(
   prepared: PreparedModel,
   arena: Runtime['arena'],
-  { host, draft }: BuildOptions,
+  { host, draft, vision }: BuildOptions,
   { signal, onProgress }: LoaderHooks,
   sharded: ShardedPlans | undefined,
 ): Promise<PlacedModels> {
   const weights = prepared.plan.slots.length
-  const total = weights + (draft?.plan.slots.length ?? 0)
+  const drafting = draft?.plan.slots.length ?? 0
+  const seeing = (vision?.models ?? []).reduce((sum, { plan }) => sum + plan.slots.length, 0)
+  const total = weights + drafting + seeing
   const hooksFrom = (before: number): WeightHooks => ({
     signal,
     yieldTask: () => host.yieldTask(),
     onWeight: (done) => onProgress({ phase: 'convert', done: before + done, total }),
   })
   onProgress({ phase: 'convert', done: 0, total })
-  return {
-    main: await placeModel(arena, prepared, hooksFrom(0), sharded),
-    draft: draft && (await placeModel(arena, draft, hooksFrom(weights))),
-  }
+  const main = await placeModel(arena, prepared, hooksFrom(0), { sharded, inputs: vision?.inputs })
+  const drafts = draft && (await placeModel(arena, draft, hooksFrom(weights)))
+  await vision?.place(arena, hooksFrom(weights + drafting))
+  return { main, draft: drafts, vision }
 }
 
 /** Starts the threads, and the scheduler that gives them steps. */
@@ -257,12 +268,12 @@ async function startModel(
   return { ...opened, scheduler }
 }
 
-function memoryUse({ main, draft }: PlacedModels, arena: Runtime['arena']): MemoryUse {
+function memoryUse({ main, draft, vision }: PlacedModels, arena: Runtime['arena']): MemoryUse {
   return {
-    weightsBytes: main.weightsBytes + (draft?.weightsBytes ?? 0),
+    weightsBytes: main.weightsBytes + (draft?.weightsBytes ?? 0) + (vision?.weightsBytes ?? 0),
     stateBytes: main.cache.heldBytes + (draft?.cache.heldBytes ?? 0),
     keptBytes: main.cache.retainedBytes + (draft?.cache.retainedBytes ?? 0),
-    arenaBytes: main.plan.arenaBytes + (draft?.plan.arenaBytes ?? 0),
+    arenaBytes: main.plan.arenaBytes + (draft?.plan.arenaBytes ?? 0) + (vision?.arenaBytes ?? 0),
     totalBytes: arena.memoryBytes,
   }
 }
@@ -289,6 +300,7 @@ function noteOf(
 const modelInfo = (
   { file, config, parameters, contextLength, sampling }: PreparedModel,
   templateArguments: readonly string[],
+  seesImages: boolean,
 ): ModelInfo => ({
   id: file.name,
   architecture: config.family,
@@ -296,4 +308,5 @@ const modelInfo = (
   contextLength,
   sampling,
   templateArguments,
+  seesImages,
 })

@@ -2,6 +2,7 @@
 import type { ByteSource } from '../../base/bytes.ts'
 import type { ConstraintCompiler } from '../../constrain/compile.ts'
 import type { LogitRows } from '../../generate/sampler/logit-rows.ts'
+import type { InputRange } from '../../generate/schedule/input-rows.ts'
 import type { Scheduler } from '../../generate/schedule/scheduler.ts'
 import type { Sequence, SequenceOptions } from '../../generate/schedule/sequence.ts'
 import type { Drafter } from '../../generate/schedule/speculation.ts'
@@ -40,6 +41,8 @@ export interface LoadedModel {
    * `unsupported` when it refuses.
    */
   renderPrompt(messages: readonly Message[], options?: PromptOptions): string
+  /** What the model sees; undefined if it was loaded without a vision tower. */
+  readonly sight?: Sight | undefined
   /** An empty sequence for `scheduler`. Throws `out-of-memory`. */
   newSequence(options?: SequenceOptions): Sequence
   /** A hash that identifies the model. State saved with another hash cannot be used. */
@@ -100,4 +103,33 @@ export interface ReplyDecoder {
   push(id: number): string
   /** The rest of an unfinished character; '' if there is none. */
   flush(): string
+}
+
+/** A prompt whose pictures have been looked at. */
+export interface SeenPrompt {
+  /** Its messages, with a mark in the place of each picture. */
+  readonly prompt: Prompt
+  /** Ids of a text with marks; as `ModelText.encode`. */
+  encode(text: string, start: boolean, after?: number): readonly number[]
+  /**
+   * Reads the pictures whose state `sequence` lacks, and keeps their rows until the returned function is
+   * called. Rejects with errors of decoding or the signal's reason.
+   */
+  hold(sequence: Sequence, all: boolean, signal: AbortSignal): Promise<() => void>
+}
+
+/** What a model with a vision tower sees. */
+export interface Sight {
+  /** Rejects with errors of decoding, and `unsupported` for pictures of impossible sizes. */
+  look(prompt: Prompt): Promise<SeenPrompt>
+  /** The ranges of rows in a sequence, to be saved with it. */
+  rangesOf(sequence: Sequence): readonly InputRange[]
+  /**
+   * Takes over the ranges of a saved sequence. Drops its state from the first that means something else here.
+   */
+  claim(sequence: Sequence, ranges: readonly InputRange[]): void
+  /** The messages as JSON that `read` reads. */
+  written(messages: readonly Message[]): Promise<readonly Message[]>
+  /** The messages of a saved session with their pictures. */
+  read(messages: readonly Message[]): readonly Message[]
 }

@@ -10,6 +10,7 @@ import {
   encodeChat,
   lacksSystem,
   PLAIN,
+  partsFormOf,
   turnEndIds,
 } from '../../text/chat/chat-template.ts'
 import { answerHead, reasoningFormOf } from '../../text/chat/reasoning.ts'
@@ -56,15 +57,17 @@ interface ModelTextSide extends Pick<LoadedModel, 'text' | 'renderPrompt'> {
 
 /**
  * The model's text side: its tokenizer and its chat template, or the one that is given. Special tokens in
- * messages are quoted, so a message that contains `<|im_end|>` does not end its turn. Throws `format` if a
+ * messages are quoted, so a message that contains `<|im_end|>` does not end its turn. `pictureText`: how
+ * templates mark pictures, for a model that sees. Throws `format` if a
  * given template cannot be read; if the model's own cannot, only rendering throws it, because plain text
  * needs none.
  */
-export function modelText(tokenizer: Tokenizer, given?: string): ModelTextSide {
+export function modelText(tokenizer: Tokenizer, given?: string, pictureText?: string): ModelTextSide {
   const own = given === undefined ? readTemplate(chatTemplateOf(tokenizer)) : new ChatTemplate(given)
   const template = own instanceof ChatTemplate ? own : new ChatTemplate(PLAIN)
   const quotes = turnQuotes(template, tokenizer)
   const mergesSystem = lacksSystem(tokenizer, template)
+  const parts = partsFormOf(tokenizer, template)
   const named = (source: string | undefined) => {
     const found = given === undefined && source ? readTemplate(source) : undefined
     return found instanceof ChatTemplate ? found : undefined
@@ -81,7 +84,7 @@ export function modelText(tokenizer: Tokenizer, given?: string): ModelTextSide {
     templateArguments: [...new Set(all.flatMap((each) => each.variables()))],
     renderPrompt: (messages, { prefix = '', ...options } = {}) => {
       if (!(own instanceof ChatTemplate)) throw own
-      const templates = { template, toolTemplate, documentTemplate, mergesSystem }
+      const templates = { template, toolTemplate, documentTemplate, mergesSystem, parts, pictureText }
       const prompt = renderTurns(templates, tokenizer, messages, options, quotes)
       const head = reasoning === undefined ? '' : answerHead(prompt, reasoning, prefix)
       return prompt + head + quotes.said(prefix)

@@ -2,7 +2,7 @@
 
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import { type RopeTable, ropeTables } from '../../arch/rope.ts'
-import { StepBuffer } from '../../generate/schedule/step-buffer.ts'
+import { type RowSource, StepBuffer } from '../../generate/schedule/step-buffer.ts'
 import { planTotals } from '../../graph/plan/cost.ts'
 import type { Plan, WeightSlot } from '../../graph/plan/plan.ts'
 import type { Arena } from '../../runtime/memory/arena.ts'
@@ -77,12 +77,19 @@ export interface PlacedModel {
 /** Most sequences in one step. A pair for guidance counts twice. */
 const STEP_SEQUENCES = 32
 
+export interface PlaceOptions {
+  /** The shards that have its parts. Default: none. */
+  readonly sharded?: ShardedPlans | undefined
+  /** Rows in the place of tokens. Default: none. */
+  readonly inputs?: RowSource | undefined
+}
+
 /** Throws `out-of-memory`, errors of reading weights, or the signal's reason. */
 export async function placeModel(
   arena: Arena,
   prepared: PreparedModel,
   hooks: WeightHooks,
-  sharded?: ShardedPlans,
+  { sharded, inputs }: PlaceOptions = {},
 ): Promise<PlacedModel> {
   // Objects that outlive the load hold these and not `prepared`, which would keep the files' headers in
   // memory.
@@ -96,7 +103,7 @@ export async function placeModel(
       : await placeShards(arena, prepared, sharded, ropes, hooks)
   const written = writePlan(arena, plan, slots)
   const slabBytes = plan.slabBytes > 0 ? [plan.slabBytes] : []
-  const step = new StepBuffer(arena, capacity, plan.stateGroups.length + slabBytes.length, ropes)
+  const step = new StepBuffer(arena, capacity, plan.stateGroups.length + slabBytes.length, ropes, inputs)
   const { blockBytes } = planTotals(plan)
   const windows = plan.stateGroups.map(({ window }) => window)
   let shift: KvShift | undefined

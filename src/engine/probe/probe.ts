@@ -12,6 +12,7 @@ import { ENGINE_BYTES } from '../../runtime/open-runtime.ts'
 import type { LoaderHooks } from '../load/loaded-model.ts'
 import { memoryNeed } from '../load/memory-need.ts'
 import { openAdapters, openAny } from '../load/open/open-any.ts'
+import { openVision } from '../load/open/open-vision.ts'
 import type { FilePeeker, PeekedFiles } from '../load/open/requested-files.ts'
 import { type PreparedModel, prepareModel } from '../load/prepare.ts'
 import type { GraphOffer, LoadRequest, ProbeReport, ProbeRequest, Smaller } from '../wire/protocol.ts'
@@ -43,6 +44,8 @@ export async function probeModel(
       if (source !== undefined)
         files.push((await openAny(source, open, host, { signal, dtype: request.dtype })).file)
     }
+    const { vision } = request
+    const prepareVision = vision === undefined ? undefined : await openVision(vision, open, host, signal)
     const lora = await openAdapters(request.lora, open, host, signal)
     const prepare = async (changes: Smaller = {}): Promise<PreparedModel[]> => {
       const prepared: PreparedModel[] = []
@@ -51,6 +54,7 @@ export async function probeModel(
         const adapters = prepared.length === 0 ? lora : []
         prepared.push(await prepareModel(file, { ...request, ...changes, contextLength, adapters, signal }))
       }
+      prepared.push(...(prepareVision?.(changes.weights ?? request.weights, prepared[0]!).models ?? []))
       return prepared
     }
     const models = await prepare()

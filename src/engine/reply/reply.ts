@@ -9,7 +9,7 @@ import { Sampler } from '../../generate/sampler/sampler.ts'
 import type { SequenceRequest, WorkTimings } from '../../generate/schedule/generate-work.ts'
 import type { Sequence } from '../../generate/schedule/sequence.ts'
 import { checkLength, fitPrompt, messageEnds, roomAfter } from '../load/fit.ts'
-import type { LoadedModel } from '../load/loaded-model.ts'
+import type { LoadedModel, SeenPrompt } from '../load/loaded-model.ts'
 import { openCompanions } from '../load/open/companions.ts'
 import type { FinishReason, GenerateRequest, Outcome, Prompt } from '../wire/protocol.ts'
 import type { Outlet } from '../wire/reply-stream.ts'
@@ -60,6 +60,25 @@ function checkScalar(key: string, value: unknown): void {
 }
 
 /**
+ * The prompt with its pictures looked at. Rejects with `unsupported` if the model does not see, and with
+ * errors of decoding.
+ */
+export async function look(model: LoadedModel, prompt: Prompt): Promise<SeenPrompt> {
+  const hasImages =
+    prompt.type === 'messages' &&
+    Array.isArray(prompt.messages) &&
+    prompt.messages.some((message) => isMessage(message) && (message.images?.length ?? 0) > 0)
+  if (model.sight !== undefined && hasImages) return model.sight.look(prompt)
+  if (!hasImages)
+    return { prompt, encode: (...text) => model.text.encode(...text), hold: async () => () => {} }
+  throw new HalfbyteError(
+    'unsupported',
+    `a message has pictures but ${model.info.model.id} was loaded without a vision tower; load it with the option ` +
+      'vision, the address of its mmproj file',
+  )
+}
+
+/**
  * The prompt as the model reads it: plain text unchanged, a conversation through the template. Throws
  * `unsupported` if the messages are not a conversation or the prefix is not a text.
  */
@@ -96,9 +115,10 @@ export async function reply(
 ): Promise<Outcome> {
   const options = checkedOptions(request.options)
   const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority, maxToolCalls } = options
-  const text = promptText(model, request.prompt)
+  const seen = await look(model, request.prompt)
+  const text = promptText(model, seen.prompt)
   checkLength(model, request, text)
-  const prompt = transcript.encode(text, (...rest) => model.text.encode(...rest))
+  const prompt = transcript.encode(text, seen.encode)
   const fit = fitPrompt(model, request, prompt)
   const reasoning = openReasoning(model, request.prompt, text, options)
   const given = request.constraint && model.constraints.constrain(request.constraint)
@@ -119,7 +139,7 @@ export async function reply(
   const cachedTokens = sequence.setTokens(prompt, fit)
   const read = [...sequence.tokens]
   sequence.state.markAt(messageEnds(read, model.text.endIds))
-  const { guide, drafter, release } = openCompanions(model, request.prompt, read, options, constraint)
+  const { guide, drafter, release } = openCompanions(model, seen, read, options, constraint)
   const writer = new ReplyWriter(
     model,
     { stop, constraint, reasoning, calls: toolCallsOf(request.prompt, maxToolCalls), after },
@@ -127,12 +147,15 @@ export async function reply(
     outlet,
   )
   let end: End
+  let letGo: (() => void) | undefined
   try {
+    letGo = await seen.hold(sequence, fit.keep !== undefined || guide !== undefined, outlet.signal)
     const guideRoom = guide && roomAfter(guide.tokens.length, guide.contextLength)
     const most = Math.min(maxTokens, fit.room, guideRoom ?? fit.room)
     const run = { sequence, guide, drafter, sampler, priority, maxTokens: most }
     end = await decode(model, outlet.signal, writer, run)
   } finally {
+    letGo?.()
     release()
   }
   sequence.state.checkpoint()

@@ -1,6 +1,7 @@
 // Keeps the ids of a conversation, so that every reply keeps its original ids in the next prompt.
 
 import { areCounts, isCount, isObject } from '../../base/values.ts'
+import type { InputRange } from '../../generate/schedule/input-rows.ts'
 import { notSnapshot } from '../../state/snapshot.ts'
 import type { Message, SavedSession, ToolCall } from '../wire/protocol.ts'
 
@@ -8,6 +9,8 @@ const ROLES: readonly string[] = ['system', 'user', 'assistant', 'tool'] satisfi
 
 interface SavedConversation extends SavedSession {
   readonly transcript: SavedTranscript
+  /** The rows of pictures that its tokens stand for. Absent: none. */
+  readonly pictures?: readonly InputRange[] | undefined
 }
 
 /** `value` in the form that `save` wrote. Throws `format`, naming the file, if it has any other form. */
@@ -17,7 +20,18 @@ export function savedConversation(value: unknown, name: string): SavedConversati
 }
 
 const isConversation = (value: unknown): value is SavedConversation =>
-  isSavedSession(value) && isTranscript((value as SavedConversation).transcript)
+  isSavedSession(value) &&
+  isTranscript((value as SavedConversation).transcript) &&
+  areRanges((value as SavedConversation).pictures)
+
+const areRanges = (value: unknown): boolean =>
+  value === undefined ||
+  (Array.isArray(value) &&
+    value.every(
+      (range) => isObject(range) && isKey(range['key']) && isCount(range['first']) && isCount(range['count']),
+    ))
+
+const isKey = (value: unknown): boolean => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)
 
 export function isSavedSession(value: unknown): value is SavedSession {
   if (!isObject(value)) return false
@@ -34,16 +48,24 @@ export function isSavedSession(value: unknown): value is SavedSession {
 
 export function isMessage(value: unknown): value is Message {
   if (!isObject(value)) return false
-  const { role, content, reasoning, toolCalls, toolCallId, name } = value
+  const { role, content, images, reasoning, toolCalls, toolCallId, name } = value
   return (
     ROLES.includes(role as string) &&
     typeof content === 'string' &&
+    (images === undefined || (Array.isArray(images) && images.every(isPicture))) &&
     isTextOrAbsent(reasoning) &&
     (toolCalls === undefined || (Array.isArray(toolCalls) && toolCalls.every(isToolCall))) &&
     isTextOrAbsent(toolCallId) &&
     isTextOrAbsent(name)
   )
 }
+
+/** A file, pixels, or in a saved session either of them as text. */
+const isPicture = (value: unknown): boolean =>
+  value instanceof Blob ||
+  (isObject(value) &&
+    (typeof value['type'] === 'string' || (isCount(value['width']) && isCount(value['height']))) &&
+    (ArrayBuffer.isView(value['data']) || /^[A-Za-z0-9+/]+={0,2}$/.test(String(value['base64']))))
 
 const isToolCall = (value: unknown): value is ToolCall =>
   isObject(value) &&

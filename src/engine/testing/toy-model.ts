@@ -92,7 +92,15 @@ export function toyModel(
   let isDisposed = false
   return {
     info: {
-      model: { id: 'toy', architecture: 'toy', parameters: 0, contextLength, sampling, templateArguments },
+      model: {
+        id: 'toy',
+        architecture: 'toy',
+        parameters: 0,
+        contextLength,
+        sampling,
+        templateArguments,
+        seesImages: false,
+      },
       threads: 1,
       pool: 'single',
       notes: [],

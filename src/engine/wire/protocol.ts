@@ -18,6 +18,7 @@ import type { WrittenGrammar } from '../../constrain/written-grammar.ts'
 import type { EmbedOptions } from '../../evaluate/embed.ts'
 import type { Score } from '../../evaluate/score.ts'
 import type { GraphDtype } from '../../formats/names/graph-files.ts'
+import type { Pixels } from '../../formats/pixels.ts'
 import type { SamplerOptions } from '../../generate/sampler/sampler-options.ts'
 import type { Priority } from '../../generate/schedule/work.ts'
 import type { KvFormat } from '../../graph/ir.ts'
@@ -194,11 +195,20 @@ export interface ProbeReport {
   readonly graphs?: readonly GraphOffer[] | undefined
 }
 
+/** A picture: a file such as a PNG or a JPEG, or its pixels. */
+export type PictureSource = Blob | Pixels
+
 /** One turn of a conversation. */
 export interface Message {
   /** `tool`: the result of a tool. */
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
+  /** The text. Each U+FFFC in it, the object replacement character, stands for the next of `images`. */
   readonly content: string
+  /**
+   * Pictures, for a model that was loaded with `vision`: files that the browser decodes, such as PNG or JPEG,
+   * or their pixels. Those without a U+FFFC in `content` come before the text.
+   */
+  readonly images?: readonly PictureSource[] | undefined
   /**
    * Role `assistant`: what the model thought before it answered. It reaches the model again if the chat
    * template reads it, as `reasoning_content` or `thinking`.
@@ -245,6 +255,8 @@ export interface ModelInfo {
   readonly sampling: SamplerOptions
   /** Variables of the chat template that `templateArguments` can give, such as `enable_thinking`. */
   readonly templateArguments: readonly string[]
+  /** Whether messages may have pictures: the model was loaded with its vision tower. */
+  readonly seesImages: boolean
 }
 
 /** How an engine was set up by its load. */
@@ -293,6 +305,8 @@ export interface LoadRequest {
   readonly draft?: string | readonly File[] | undefined
   /** Replaces the model's chat template. */
   readonly chatTemplate?: string | undefined
+  /** The vision tower that belongs to the model: an mmproj file. */
+  readonly vision?: string | readonly File[] | undefined
   /** LoRA adapters; `scale` multiplies the adapter's own scale. */
   readonly lora?: readonly { readonly source: string | readonly File[]; readonly scale: number }[] | undefined
   readonly threads: number | 'auto'
@@ -487,7 +501,7 @@ export interface EngineService {
   probe(request: ProbeRequest, port: MessagePort): Promise<ProbeReport>
   /** Starts at once, or when the session's turn comes. All of its reports, including errors, go to `port`. */
   generate(request: GenerateRequest, port: MessagePort): void
-  countTokens(prompt: Prompt): number
+  countTokens(prompt: Prompt): number | Promise<number>
   /** Ids of plain text, as a completion would read it. */
   tokenize(text: string): readonly number[]
   /** Text of ids. Throws `format` for an id outside the vocabulary. */

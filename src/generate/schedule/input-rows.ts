@@ -2,6 +2,7 @@
 
 import { ABI } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { isInputWord, type RowSource } from './step-buffer.ts'
 
 const FIRST = 2 ** ABI.INPUT_BIT
 /** Words there are. */
@@ -21,16 +22,13 @@ interface Entry extends InputRange {
   holders: number
 }
 
-/** Whether a word of a sequence stands for a row and not for a token. */
-export const isInputWord = (word: number): boolean => word >= FIRST
-
 /**
  * Gives groups of rows words of their own, so that a sequence of words says which rows it has. Equal content
  * has equal words: a group's words begin at a number made from its key, so that saved sequences keep their
  * meaning. The rows themselves are kept only while they are held, since state that has been computed from
  * them outlives them.
  */
-export class InputRows {
+export class InputRows implements RowSource {
   /** Numbers in a row. */
   readonly width: number
   readonly #entries = new Map<string, Entry>()

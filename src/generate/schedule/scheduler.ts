@@ -4,11 +4,10 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import { type AsyncPool, disposedError, type Pool } from '../../runtime/pool.ts'
 import { type GenerateOutcome, GenerateWork, type SequenceRequest } from './generate-work.ts'
-import { isInputWord } from './input-rows.ts'
 import { Round } from './round.ts'
 import type { Sequence } from './sequence.ts'
 import { Slowdown } from './slowdown.ts'
-import { RowsView, type StepBuffer, type StepMachine } from './step-buffer.ts'
+import { isInputWord, RowsView, type StepBuffer, type StepMachine } from './step-buffer.ts'
 import { type ForwardRequest, ForwardWork, isChosen, type Lane, type Work } from './work.ts'
 
 export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {

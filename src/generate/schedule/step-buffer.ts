@@ -9,7 +9,17 @@ import type { Pool } from '../../runtime/pool.ts'
 import { type StepCapacity, StepDescriptor } from '../../runtime/step-descriptor.ts'
 import type { WrittenPlan } from '../../runtime/write-plan.ts'
 import type { SequenceState } from '../../state/sequence-state.ts'
-import { type InputRows, isInputWord } from './input-rows.ts'
+
+/** Whether a word of a sequence stands for a row and not for a token. */
+export const isInputWord = (word: number): boolean => word >= 2 ** ABI.INPUT_BIT
+
+/** Rows in the place of tokens, by their words. */
+export interface RowSource {
+  /** Numbers in a row. */
+  readonly width: number
+  /** The row [width] that a word stands for; undefined if it is not here. */
+  row(word: number): Float32Array | undefined
+}
 
 export class RowsView {
   readonly #arena: Arena
@@ -57,7 +67,7 @@ export class StepBuffer {
   readonly capacity: StepCapacity
   readonly #arena: Arena
   readonly #groups: number
-  readonly #inputs: InputRows | undefined
+  readonly #inputs: RowSource | undefined
   readonly #descriptor: StepDescriptor
   #tokenCount = 0
   #sequenceCount = 0
@@ -73,7 +83,7 @@ export class StepBuffer {
     capacity: StepCapacity,
     groups: number,
     ropes: readonly RopeTable[],
-    inputs?: InputRows,
+    inputs?: RowSource,
   ) {
     this.#arena = arena
     this.capacity = capacity

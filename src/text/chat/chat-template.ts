@@ -160,6 +160,29 @@ export function readsThoughtBlocks(tokenizer: Tokenizer, template: ChatTemplate)
   }
 }
 
+/**
+ * Whether a template reads contents as lists of parts, as those of models that see do: only so, or beside
+ * plain texts.
+ */
+export type PartsForm = 'needed' | 'accepted'
+
+/** Undefined if the template has no place for the text of a part. */
+export function partsFormOf(tokenizer: Tokenizer, template: ChatTemplate): PartsForm | undefined {
+  if (!/(['"])text\1|\.text\b/.test(template.source)) return undefined
+  const tells = (content: string | readonly object[]) => {
+    try {
+      const prompt = template.render([{ role: 'user', content }], chatTokens(tokenizer))
+      // Other templates write the list itself.
+      return prompt.includes(PROBE) && !/(['"])type\1/.test(prompt)
+    } catch (error) {
+      if (isHalfbyteError(error)) return false
+      throw error
+    }
+  }
+  if (!tells([{ type: 'text', text: PROBE }])) return undefined
+  return tells(PROBE) ? 'accepted' : 'needed'
+}
+
 /** The texts of BOS and EOS, for use in a template. */
 export function chatTokens(tokenizer: Tokenizer): Pick<ChatOptions, 'bosToken' | 'eosToken'> {
   const textOf = (id: number | undefined) => (id === undefined ? undefined : tokenizer.tokenText(id))
@@ -183,17 +206,21 @@ const PROBE = 'Zqxj'
 
 /** A short conversation, rendered by the template. Empty when the template refuses it. */
 export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string {
-  const messages = [
-    { role: 'user', content: 'a' },
-    { role: 'assistant', content: PROBE },
-  ]
   const options = { ...chatTokens(tokenizer), addGenerationPrompt: false }
-  try {
-    return template.render(messages, options)
-  } catch (error) {
-    if (isHalfbyteError(error)) return ''
-    throw error
+  const rendered = (contentOf: (text: string) => ChatMessage['content']) => {
+    const messages = [
+      { role: 'user', content: contentOf('a') },
+      { role: 'assistant', content: contentOf(PROBE) },
+    ]
+    try {
+      return template.render(messages, options)
+    } catch (error) {
+      if (isHalfbyteError(error)) return ''
+      throw error
+    }
   }
+  const needsParts = partsFormOf(tokenizer, template) === 'needed'
+  return rendered((text) => (needsParts ? [{ type: 'text', text }] : text))
 }
 
 /**

@@ -40,7 +40,7 @@ async function heard(): Promise<{ readonly engine: Engine; readonly prompts: (re
     const session = create(options)
     const send: Session['send'] = (input, more) => {
       const said = typeof input === 'string' ? [{ role: 'user', content: input } as const] : [input].flat()
-      prompts.push([...session.messages, ...said])
+      prompts.push([...session.messages, ...(said as Message[])])
       return session.send(input, more)
     }
     return new Proxy(session, {

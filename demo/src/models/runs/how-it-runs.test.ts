@@ -12,7 +12,7 @@ const engine = {
     parameters: 2.4e6,
     contextLength: 512,
     sampling: {},
-    templateArguments: [],
+    templateArguments: [], seesImages: false,
   },
   threads: 2,
   pool: 'shared',

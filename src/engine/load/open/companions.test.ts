@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { LookupDrafter } from '../../../generate/speculate/draft-lookup.ts'
 import { toyModel } from '../../testing/toy-model.ts'
 import type { Prompt } from '../../wire/protocol.ts'
+import type { LoadedModel } from '../loaded-model.ts'
 import { openCompanions } from './companions.ts'
 
 const CONVERSATION: Prompt = {
@@ -14,10 +15,16 @@ const CONVERSATION: Prompt = {
 }
 const TEXT: Prompt = { type: 'text', text: 'once upon' }
 
+/** A prompt without pictures. */
+const seenBy = ({ text }: Pick<LoadedModel, 'text'>, prompt: Prompt) => ({
+  prompt,
+  encode: (given: string, start: boolean, after?: number) => text.encode(given, start, after),
+})
+
 function guideText(prompt: Prompt, negativePrompt?: string): string {
   const toy = toyModel()
   const ids = toy.text.encode(prompt.type === 'text' ? prompt.text : toy.renderPrompt(prompt.messages), true)
-  const { guide, release } = openCompanions(toy, prompt, ids, { cfgScale: 2, negativePrompt })
+  const { guide, release } = openCompanions(toy, seenBy(toy, prompt), ids, { cfgScale: 2, negativePrompt })
   const text = guide!.tokens.map((id) => (id === 256 ? '<end>' : String.fromCharCode(id))).join('')
   release()
   expect(toy.liveBytes()).toBe(0)
@@ -33,7 +40,10 @@ test('a negative prompt stands in place of the system text, or of the bare text'
 
 test('scale 1 reads nothing beside, whatever the negative prompt', () => {
   for (const cfgScale of [1, undefined]) {
-    const { guide } = openCompanions(toyModel(), TEXT, [1, 2], { cfgScale, negativePrompt: 'never' })
+    const { guide } = openCompanions(toyModel(), seenBy(toyModel(), TEXT), [1, 2], {
+      cfgScale,
+      negativePrompt: 'never',
+    })
     expect(guide).toBeUndefined()
   }
 })
@@ -43,7 +53,7 @@ test('drafts come from the text unless they are off, and from a draft model only
   const drafterOf = (
     speculation?: 'off' | 'lookup' | 'draft',
     model = toy as Parameters<typeof openCompanions>[0],
-  ) => openCompanions(model, TEXT, [1, 2], { speculation }).drafter
+  ) => openCompanions(model, seenBy(model, TEXT), [1, 2], { speculation }).drafter
   expect(drafterOf('off')).toBeUndefined()
   expect(drafterOf()).toBeInstanceOf(LookupDrafter)
   expect(() => drafterOf('draft')).toThrow(expect.objectContaining({ code: 'unsupported' }))

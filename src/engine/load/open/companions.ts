@@ -5,8 +5,8 @@ import type { Sequence } from '../../../generate/schedule/sequence.ts'
 import type { Drafter } from '../../../generate/schedule/speculation.ts'
 import { ExpectedDrafter } from '../../../generate/speculate/draft-expected.ts'
 import { LookupDrafter } from '../../../generate/speculate/draft-lookup.ts'
-import type { DecodeOptions, Message, Prompt } from '../../wire/protocol.ts'
-import type { LoadedModel } from '../loaded-model.ts'
+import type { DecodeOptions, Message } from '../../wire/protocol.ts'
+import type { LoadedModel, SeenPrompt } from '../loaded-model.ts'
 
 /** Release this when the reply has ended. */
 export interface Companions {
@@ -17,11 +17,11 @@ export interface Companions {
 
 /**
  * Throws `unsupported` if the draft model is missing, `context-overflow` or `out-of-memory` if the negative
- * prompt does not fit. `ids` are those of `prompt`.
+ * prompt does not fit. `ids` are those of the prompt.
  */
 export function openCompanions(
   model: LoadedModel,
-  prompt: Prompt,
+  seen: Pick<SeenPrompt, 'prompt' | 'encode'>,
   ids: readonly number[],
   options: Pick<DecodeOptions, 'cfgScale' | 'negativePrompt' | 'speculation'>,
   constraint?: ReplyConstraint,
@@ -38,7 +38,7 @@ export function openCompanions(
     for (const sequence of opened) sequence.release()
   }
   try {
-    const guide = cfgScale === 1 ? undefined : open(model, guideIds(model, prompt, ids, negativePrompt))
+    const guide = cfgScale === 1 ? undefined : open(model, guideIds(model, seen, ids, negativePrompt))
     const found = openDrafter(model, speculation, (draft) => open(draft, ids))
     const drafter = found && constraint ? new ExpectedDrafter(constraint, found) : found
     return { guide, drafter, release }
@@ -53,14 +53,14 @@ export function openCompanions(
  */
 function guideIds(
   model: LoadedModel,
-  prompt: Prompt,
+  { prompt, encode }: Pick<SeenPrompt, 'prompt' | 'encode'>,
   ids: readonly number[],
   negative: string,
 ): readonly number[] {
   if (prompt.type === 'messages') {
     const rest = prompt.messages.filter(({ role }) => role !== 'system')
     const system: Message[] = negative === '' ? [] : [{ role: 'system', content: negative }]
-    return model.text.encode(model.renderPrompt([...system, ...rest], prompt), true)
+    return encode(model.renderPrompt([...system, ...rest], prompt), true)
   }
   const encoded = model.text.encode(negative, true)
   return encoded.length > 0 ? encoded : ids.slice(-1)

@@ -1,0 +1,48 @@
+// Marks that stand for pictures in the text of a prompt: a picture's key between two noncharacters, which no
+// text of a person or of a template contains.
+
+const OPEN = '\uFDD2'
+const CLOSE = '\uFDD3'
+const MARK = new RegExp(`${OPEN}([0-9a-f]{64})${CLOSE}`)
+
+/** In the text of a message, stands for its next picture: the object replacement character. */
+const PLACE = '\uFFFC'
+
+/** `key`: a SHA-256 in hexadecimal digits. */
+export const pictureMark = (key: string): string => OPEN + key + CLOSE
+
+/**
+ * A message's text with `marks` in the places of its pictures. Pictures without a place come first, on lines
+ * of their own.
+ */
+export function pictureKeys(content: string, marks: readonly string[]): string {
+  const pieces = content.split(PLACE)
+  const placed = Math.min(pieces.length - 1, marks.length)
+  const before = marks.slice(0, marks.length - placed)
+  const rest = marks.slice(marks.length - placed)
+  const text = pieces.reduce((all, piece, index) => all + (rest[index - 1] ?? PLACE) + piece)
+  return [...before, text].join('\n')
+}
+
+/** A text, and the key of the picture after it. */
+export interface PictureSplit {
+  readonly plain: string
+  readonly key?: string | undefined
+}
+
+/** The parts of a text between the marks of known pictures. Other marks are text. */
+export function splitAtPictures(text: string, isKnown: (key: string) => boolean): PictureSplit[] {
+  const pieces = text.split(MARK)
+  const parts: PictureSplit[] = []
+  let plain = ''
+  for (let index = 0; index < pieces.length; index += 2) {
+    plain += pieces[index]!
+    const key = pieces[index + 1]
+    if (key === undefined) continue
+    if (isKnown(key)) {
+      parts.push({ plain, key })
+      plain = ''
+    } else plain += pictureMark(key)
+  }
+  return [...parts, { plain }]
+}

@@ -1,0 +1,36 @@
+// Opens the vision tower of a model with the part of the library that is loaded for it.
+import { roleOf, weightOf } from '../../../arch/tensors/names.ts'
+import type { ByteSource } from '../../../base/bytes.ts'
+import type { LoadReaders } from '../../../formats/readers.ts'
+import { RowsView } from '../../../generate/schedule/step-buffer.ts'
+import { graphBuilder } from '../../../graph/builder.ts'
+import { compile } from '../../../graph/compile-graph.ts'
+import type { Host } from '../../../runtime/host.ts'
+import { SequenceState } from '../../../state/sequence-state.ts'
+import { chooseEncoding } from '../../../weights/choose-encoding.ts'
+import type { LoadRequest } from '../../wire/protocol.ts'
+import { placeModel } from '../place-model.ts'
+import type { PreparedModel } from '../prepare.ts'
+import type { EngineTools } from '../vision/engine-tools.ts'
+import type * as reader from '../vision/vision.ts'
+import { type Open, openAny } from './open-any.ts'
+
+export const ENGINE_TOOLS: EngineTools = {
+  ...{ graphBuilder, compile, chooseEncoding, roleOf, weightOf },
+  ...{ placeModel, RowsView, SequenceState },
+}
+
+/**
+ * Opens the tower that `source` names, and returns what prepares it for a model. Rejects with errors of
+ * opening, `architecture` for a file that is no tower, and `unsupported` for a tower that is not built.
+ */
+export async function openVision(
+  source: LoadRequest['source'],
+  open: Open<{ readonly sources: readonly ByteSource[] }>,
+  host: Pick<Host, 'loadOnnx' | 'loadVision' | keyof LoadReaders>,
+  signal?: AbortSignal,
+): Promise<(weights: LoadRequest['weights'], model: Pick<PreparedModel, 'plan'>) => reader.Vision> {
+  const { file } = await openAny(source, open, host, { signal })
+  const { Vision } = (await host.loadVision()) as typeof reader
+  return (weights, { plan }) => new Vision(file, ENGINE_TOOLS, weights, plan.hidden.width)
+}

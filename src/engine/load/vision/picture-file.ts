@@ -1,0 +1,53 @@
+// Decodes pictures in the engine's worker.
+import { HalfbyteError, reasonOf } from '../../../base/errors.ts'
+import type { Pixels } from '../../../formats/pixels.ts'
+import type { PictureSource } from '../../wire/protocol.ts'
+
+/** Bytes that name the content: the file, or the sizes and pixels. */
+export async function pictureBytes(source: PictureSource): Promise<Uint8Array<ArrayBuffer>> {
+  if (source instanceof Blob) return new Uint8Array(await source.arrayBuffer())
+  const { width, height, data } = source
+  const head = new Uint8Array(Uint32Array.of(width, height).buffer)
+  const bytes = new Uint8Array(head.length + data.length)
+  bytes.set(head)
+  bytes.set(data, head.length)
+  return bytes
+}
+
+const MOST_BYTES = 1 << 28
+
+/**
+ * The pixels of a picture; of an animated one, those of its first frame. Throws `unsupported` where there is
+ * no decoder, and `format` for a file that is damaged or no picture.
+ */
+export async function pixelsOf(source: PictureSource): Promise<Pixels> {
+  if (!(source instanceof Blob)) return source
+  if (source.size > MOST_BYTES) throw notDecoded(source, `it has more than ${MOST_BYTES} bytes`)
+  if (typeof createImageBitmap !== 'function' || typeof OffscreenCanvas !== 'function') {
+    throw new HalfbyteError(
+      'unsupported',
+      'files of pictures are decoded by browsers only; here, decode it first and pass { width, height, data }',
+    )
+  }
+  const bitmap = await createImageBitmap(source).catch((cause: unknown) => {
+    throw notDecoded(source, reasonOf(cause), cause)
+  })
+  try {
+    const { width, height } = bitmap
+    const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true })
+    if (context === null) throw notDecoded(source, 'the browser gives no canvas to read it from')
+    context.drawImage(bitmap, 0, 0)
+    return { width, height, data: context.getImageData(0, 0, width, height).data }
+  } finally {
+    bitmap.close()
+  }
+}
+
+function notDecoded({ type, size }: Blob, reason: string, cause?: unknown): HalfbyteError {
+  return new HalfbyteError(
+    'format',
+    `a picture of ${size} bytes${type === '' ? '' : ` (${type})`} cannot be decoded: ${reason}; give a PNG, JPEG or WebP`,
+    { type, bytes: size },
+    cause === undefined ? undefined : { cause },
+  )
+}

@@ -1,0 +1,54 @@
+// Pictures in the file of a saved session: their bytes as text in base64.
+import type { Message, PictureSource } from '../../wire/protocol.ts'
+
+/** A file with its media type, or pixels with their sizes. */
+interface SavedPicture {
+  readonly base64: string
+  readonly type?: string
+  readonly width?: number
+  readonly height?: number
+}
+
+/** The messages as JSON that `readMessages` reads. */
+export const writtenMessages = (messages: readonly Message[]): Promise<readonly Message[]> =>
+  Promise.all(
+    messages.map(async (message) =>
+      message.images === undefined
+        ? message
+        : { ...message, images: (await Promise.all(message.images.map(written))) as never },
+    ),
+  )
+
+/** The messages of a saved session with their pictures. */
+export const readMessages = (messages: readonly Message[]): readonly Message[] =>
+  messages.map((message) =>
+    message.images === undefined
+      ? message
+      : { ...message, images: (message.images as readonly (PictureSource | SavedPicture)[]).map(read) },
+  )
+
+async function written(picture: PictureSource): Promise<SavedPicture> {
+  if (picture instanceof Blob)
+    return { type: picture.type, base64: base64Of(new Uint8Array(await picture.arrayBuffer())) }
+  const { width, height, data } = picture
+  return { width, height, base64: base64Of(data) }
+}
+
+function read(picture: PictureSource | SavedPicture): PictureSource {
+  if (!('base64' in picture)) return picture
+  const { base64, type = '', width, height } = picture
+  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+  if (width === undefined || height === undefined) return new Blob([bytes], { type })
+  return { width, height, data: new Uint8ClampedArray(bytes.buffer) }
+}
+
+/** Bytes in one call, below the number of arguments that engines allow. */
+const CHUNK = 1 << 15
+
+function base64Of(bytes: Uint8Array | Uint8ClampedArray): string {
+  let text = ''
+  for (let at = 0; at < bytes.length; at += CHUNK) {
+    text += String.fromCharCode(...bytes.subarray(at, at + CHUNK))
+  }
+  return btoa(text)
+}

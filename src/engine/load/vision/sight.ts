@@ -1,0 +1,148 @@
+// What a model sees: puts the pictures of a conversation into its prompt, and reads each of them once.
+import { HalfbyteError } from '../../../base/errors.ts'
+import { sha256 } from '../../../base/sha256.ts'
+import type { Pixels } from '../../../formats/pixels.ts'
+import type { InputRange, InputRows } from '../../../generate/schedule/input-rows.ts'
+import type { Sequence } from '../../../generate/schedule/sequence.ts'
+import { isInputWord } from '../../../generate/schedule/step-buffer.ts'
+import type { CutPicture } from '../../../vision/cut-picture.ts'
+import { pictureKeys, pictureMark, splitAtPictures } from '../../chat/picture-marks.ts'
+import type { Message, PictureSource, Prompt } from '../../wire/protocol.ts'
+import type { ModelText, SeenPrompt, Sight } from '../loaded-model.ts'
+import { pictureBytes, pixelsOf } from './picture-file.ts'
+import { readMessages, writtenMessages } from './saved-pictures.ts'
+
+interface SightOptions {
+  readonly inputs: InputRows
+  /** Rows of each square. */
+  readonly pictureRows: number
+  readonly cut: (pixels: Pixels) => CutPicture
+  /** The rows [pictureRows][width] of a square. */
+  readonly encode: (tile: CutPicture['tiles'][number]) => Float32Array
+  readonly text: ModelText
+  readonly yieldTask: () => Promise<void>
+}
+
+/** A picture's place in a prompt. */
+interface Known {
+  readonly ids: readonly number[]
+}
+
+export class TowerSight implements Sight {
+  readonly #options: SightOptions
+  readonly #known = new Map<string, Known>()
+
+  constructor(options: SightOptions) {
+    this.#options = options
+  }
+
+  /** Rejects with errors of decoding, and `unsupported` for pictures of impossible sizes. */
+  async look(prompt: Prompt): Promise<SeenPrompt> {
+    const sources = new Map<string, PictureSource>()
+    const seen: Prompt =
+      prompt.type === 'text'
+        ? prompt
+        : {
+            ...prompt,
+            messages: await Promise.all(prompt.messages.map((each) => this.#marked(each, sources))),
+          }
+    const { text } = this.#options
+    return {
+      prompt: seen,
+      encode: (given, start, after) => {
+        const ids: number[] = []
+        for (const { plain, key } of splitAtPictures(given, (each) => this.#known.has(each))) {
+          const isFirst = start && ids.length === 0
+          if (plain !== '' || isFirst) ids.push(...text.encode(plain, isFirst, ids.at(-1) ?? after))
+          if (key !== undefined) ids.push(...this.#known.get(key)!.ids)
+        }
+        return ids
+      },
+      hold: (sequence, all, signal) => this.#hold(sequence, all, sources, signal),
+    }
+  }
+
+  /** The ranges of rows in a sequence, to be saved with it. */
+  rangesOf(sequence: Sequence): readonly InputRange[] {
+    return this.#options.inputs.rangesIn(sequence.tokens)
+  }
+
+  /** Takes over the ranges of a saved sequence. Drops its state from the first that means something else here. */
+  claim(sequence: Sequence, ranges: readonly InputRange[]): void {
+    const { inputs } = this.#options
+    const claimed = ranges.filter((range) => inputs.claim(range))
+    const isKnown = (word: number) =>
+      claimed.some(({ first, count }) => word >= first && word < first + count)
+    const lost = sequence.tokens.findIndex((word) => isInputWord(word) && !isKnown(word))
+    if (lost >= 0) sequence.truncate(lost)
+  }
+
+  readonly written = writtenMessages
+  readonly read = readMessages
+
+  /** The message with marks in its text, and without pictures. */
+  async #marked(message: Message, sources: Map<string, PictureSource>): Promise<Message> {
+    const { images = [], ...rest } = message
+    if (images.length === 0) return message
+    const keys: string[] = []
+    for (const source of images) {
+      const key = await sha256(await pictureBytes(source))
+      sources.set(key, source)
+      if (!this.#known.has(key)) this.#learn(key, this.#options.cut(await pixelsOf(source)))
+      keys.push(key)
+    }
+    return { ...rest, content: pictureKeys(message.content, keys.map(pictureMark)) }
+  }
+
+  #learn(key: string, { tiles, parts }: CutPicture): void {
+    const { inputs, pictureRows, text } = this.#options
+    const words = inputs.wordsOf(key, tiles.length * pictureRows)
+    const ids: number[] = []
+    for (const part of parts) {
+      if (typeof part === 'number') ids.push(...words.slice(part * pictureRows, (part + 1) * pictureRows))
+      else ids.push(...text.encode(part, false, ids.at(-1)))
+    }
+    this.#known.set(key, { ids })
+  }
+
+  async #hold(
+    sequence: Sequence,
+    all: boolean,
+    sources: ReadonlyMap<string, PictureSource>,
+    signal: AbortSignal,
+  ): Promise<() => void> {
+    const { inputs } = this.#options
+    const held: string[] = []
+    const release = () => {
+      for (const key of held.splice(0)) inputs.release(key)
+    }
+    try {
+      for (const { key } of inputs.rangesIn(sequence.tokens.slice(all ? 0 : sequence.cached))) {
+        const rows = inputs.has(key) ? undefined : await this.#read(key, sources.get(key), signal)
+        inputs.hold(key, rows)
+        held.push(key)
+      }
+      return release
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  /** The rows of a picture, tile by tile. */
+  async #read(key: string, source: PictureSource | undefined, signal: AbortSignal): Promise<Float32Array> {
+    if (source === undefined)
+      throw new HalfbyteError('internal', `no picture of the prompt has the key ${key}`)
+    const { cut, encode, inputs, pictureRows, yieldTask } = this.#options
+    const { tiles } = cut(await pixelsOf(source))
+    const size = pictureRows * inputs.width
+    const rows = new Float32Array(tiles.length * size)
+    for (const [index, tile] of tiles.entries()) {
+      // Other replies, and an abort, come between two tiles.
+      await yieldTask()
+      signal.throwIfAborted()
+      rows.set(encode(tile), index * size)
+    }
+    return rows
+  }
+}

@@ -1,0 +1,152 @@
+// The vision tower of a model: prepared from its headers, placed in the model's memory, and run on pictures.
+import type { PackedEncoding } from '../../../abi/encodings.ts'
+import type { Weights } from '../../../arch/tensors/names.ts'
+import { HalfbyteError } from '../../../base/errors.ts'
+import type { ModelFile } from '../../../formats/readers.ts'
+import { InputRows } from '../../../generate/schedule/input-rows.ts'
+import type { Graph } from '../../../graph/nodes.ts'
+import type { Arena } from '../../../runtime/memory/arena.ts'
+import type { Pool } from '../../../runtime/pool.ts'
+import { cutPicture, patchesOf } from '../../../vision/cut-picture.ts'
+import { gather, pictureRows, readTower, type Tower, towerRows } from '../../../vision/tower.ts'
+import { projectorGraph, towerGraph } from '../../../vision/tower-graph.ts'
+import { towerWeights } from '../../../vision/tower-weights.ts'
+import type { LoadRequest } from '../../wire/protocol.ts'
+import type { WeightHooks } from '../load-weights.ts'
+import type { ModelText, Sight } from '../loaded-model.ts'
+import type { PreparedModel } from '../prepare.ts'
+import type { EngineTools } from './engine-tools.ts'
+import { RowMachine } from './row-machine.ts'
+import { TowerSight } from './sight.ts'
+
+/** What a sight needs of the engine that it belongs to. */
+export interface SightHost {
+  readonly pool: Pool
+  readonly text: ModelText
+  readonly yieldTask: () => Promise<void>
+}
+
+/** The text by which chat templates mark a picture. */
+const MARK = '<image>'
+
+export class Vision {
+  readonly mark = MARK
+  /** Rows of the language model in the place of tokens. */
+  readonly inputs: InputRows
+  /** The tower, which reads patches, and the projector, which reads what the tower makes of them. */
+  readonly models: readonly [tower: PreparedModel, projector: PreparedModel]
+  readonly #tower: Tower
+  readonly #tools: EngineTools
+  #machines: readonly RowMachine[] = []
+
+  /**
+   * Reads no weight yet. Throws `architecture` for a file that is no tower or another model's, and
+   * `unsupported` for a tower that is not built. `modelWidth`: numbers in a row of the language model.
+   */
+  constructor(file: ModelFile, tools: EngineTools, policy: LoadRequest['weights'], modelWidth: number) {
+    const tower = readTower(file)
+    const { width } = tower
+    if (width !== modelWidth) {
+      throw new HalfbyteError(
+        'architecture',
+        `${file.name} makes rows of ${width} numbers but the model has rows of ${modelWidth}; give the mmproj file ` +
+          'that belongs to the model',
+        { width, modelWidth },
+      )
+    }
+    const weights = towerWeights(file, tower)
+    const { graphBuilder } = tools
+    const prepared = (graph: Graph, of: Weights, rows: number) =>
+      prepare(file, graph, of, { rows, policy, tools })
+    this.#tower = tower
+    this.#tools = tools
+    this.inputs = new InputRows(width)
+    this.models = [
+      prepared(towerGraph(tower, graphBuilder()), weights.tower, towerRows(tower)),
+      prepared(projectorGraph(tower, graphBuilder()), weights.projector, pictureRows(tower)),
+    ]
+  }
+
+  get weightsBytes(): number {
+    return this.#machines.reduce((sum, { weightsBytes }) => sum + weightsBytes, 0)
+  }
+
+  get arenaBytes(): number {
+    return this.#machines.reduce((sum, { arenaBytes }) => sum + arenaBytes, 0)
+  }
+
+  /** Throws `out-of-memory`, errors of reading weights, or the signal's reason. */
+  async place(arena: Arena, hooks: WeightHooks): Promise<void> {
+    const [tower, projector] = this.models
+    const { patchSize, hiddenSize, merge } = this.#tower
+    const before = tower.plan.slots.length
+    const later = { ...hooks, onWeight: (done: number, all: number) => hooks.onWeight?.(before + done, all) }
+    this.#machines = [
+      await RowMachine.place(this.#tools, arena, tower, 3 * patchSize ** 2, hooks),
+      await RowMachine.place(this.#tools, arena, projector, hiddenSize * merge ** 2, later),
+    ]
+  }
+
+  /** The rows [pictureRows][width] of a picture's patches [patches][patchWidth]. After `place`. */
+  encode(pool: Pool, patches: Float32Array): Float32Array {
+    const [body, projector] = this.#machines as [RowMachine, RowMachine]
+    const tower = this.#tower
+    const padded = new Float32Array(towerRows(tower) * body.width)
+    padded.set(patches, padded.length - patches.length)
+    const states = body.run(pool, padded)
+    const gathered = new Float32Array(pictureRows(tower) * projector.width)
+    gather(tower, (row) => states.row(row), gathered)
+    const projected = projector.run(pool, gathered)
+    const result = new Float32Array(pictureRows(tower) * tower.width)
+    for (let row = 0; row < pictureRows(tower); row++) result.set(projected.row(row), row * tower.width)
+    return result
+  }
+
+  sight({ pool, text, yieldTask }: SightHost): Sight {
+    const tower = this.#tower
+    return new TowerSight({
+      inputs: this.inputs,
+      pictureRows: pictureRows(tower),
+      cut: (pixels) => cutPicture(tower, pixels),
+      encode: (tile) => this.encode(pool, patchesOf(tower, tile)),
+      text,
+      yieldTask,
+    })
+  }
+}
+
+function prepare(
+  file: ModelFile,
+  graph: Graph,
+  weights: Weights,
+  {
+    rows,
+    policy,
+    tools,
+  }: { readonly rows: number; readonly policy: LoadRequest['weights']; readonly tools: EngineTools },
+): PreparedModel {
+  const { chooseEncoding, compile, roleOf, weightOf } = tools
+  const encodingOf = (name: string): PackedEncoding => {
+    const { dtype, like = dtype } = weightOf(weights, name)
+    return chooseEncoding(policy, roleOf(name), [like])
+  }
+  return {
+    file,
+    weights,
+    // Only what places a model reads it: no layer has a state of its own, and nothing rotates.
+    config: {
+      ...{ family: 'vision', name: file.name, hiddenSize: graph.output.shape[1], contextLength: rows },
+      ...{ layers: 0, heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, vocabSize: 0, normEpsilon: 0 },
+      rope: { theta: 10_000, dims: 0, pairing: 'halves' },
+      tiedEmbeddings: true,
+    },
+    plan: compile(graph, { tokens: rows, logitRows: 1, encodingOf }),
+    shardPlan: () => {
+      throw new HalfbyteError('internal', 'a vision tower is not shared out')
+    },
+    parameters: 0,
+    contextLength: rows,
+    sampling: {},
+    notes: [],
+  }
+}

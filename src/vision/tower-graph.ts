@@ -1,0 +1,79 @@
+// Builds the graphs of a vision tower and of its projector.
+//
+// The tower: A. Dosovitskiy and others, "An Image is Worth 16x16 Words", 2021, with norms before each block as
+// CLIP and SigLIP have them.
+
+import type { GraphBuilder } from '../graph/builder.ts'
+import { matrix, vector } from '../graph/builder.ts'
+import { EVERY_POSITION, type Value } from '../graph/ir.ts'
+import type { Graph } from '../graph/nodes.ts'
+import { type Tower, towerRows } from './tower.ts'
+
+/** Every layer writes its keys and values over those of the layer before, which nothing reads any more. */
+const ONE_LAYER = 0
+const QUICK = 1.702
+
+type Builder = GraphBuilder
+
+/**
+ * From patches [rows][channel, y, x] to hidden states. The table of positions contains what is added to every
+ * patch, and the class's own row.
+ */
+export function towerGraph(tower: Tower, b: Builder): Graph {
+  const { hiddenSize, heads, layers, normEpsilon, patchSize, intermediateSize } = tower
+  const headDim = hiddenSize / heads
+  const norm = (name: string, input: Value): Value =>
+    b.layernorm(
+      name,
+      input,
+      vector({ [`${name}.weight`]: hiddenSize }),
+      vector({ [`${name}.bias`]: hiddenSize }),
+      normEpsilon,
+    )
+  const patches = 3 * patchSize * patchSize
+  const pixels = b.inputRows('patches', patches)
+  const seen = b.linear('patch_product', pixels, matrix(patches, { 'patch.weight': hiddenSize }))
+  const positions = matrix(hiddenSize, { 'positions.weight': towerRows(tower) })
+  const placed = b.add('embedded', seen, b.embedPositions('positions', positions))
+  let x = tower.hasPreNorm ? norm('pre_norm', placed) : placed
+  const shape = { layer: ONE_LAYER, heads, kvHeads: heads, headDim, window: 0, after: EVERY_POSITION }
+  const rope = { table: 0, dims: 0, pairing: 'halves' } as const
+  for (let layer = 0; layer < layers; layer++) {
+    const at = `layers.${layer}`
+    const parts = (kind: 'weight' | 'bias') =>
+      Object.fromEntries(['q', 'k', 'v'].map((part) => [`${at}.attn_${part}.${kind}`, hiddenSize]))
+    const weight = matrix(hiddenSize, parts('weight'))
+    const qkv = b.linear(`${at}.attn_qkv`, norm(`${at}.attn_norm`, x), weight, vector(parts('bias')))
+    const attended = b.attend(`${at}.attn`, b.parts(qkv, weight), shape, rope)
+    x = b.add(`${at}.attn_sum`, x, linear(b, `${at}.attn_output`, attended, hiddenSize))
+    const up = linear(b, `${at}.mlp_up`, norm(`${at}.mlp_norm`, x), intermediateSize)
+    const down = linear(b, `${at}.mlp_down`, activate(b, `${at}.mlp_act`, up, tower.activation), hiddenSize)
+    x = b.add(`${at}.mlp_sum`, x, down)
+  }
+  return b.finish(tower.hasPostNorm ? norm('post_norm', x) : x)
+}
+
+/** From rows of the tower, or squares of them side by side, to rows of the language model. */
+export function projectorGraph({ projector, hiddenSize, merge, width }: Tower, b: Builder): Graph {
+  const input = b.inputRows('states', hiddenSize * merge * merge)
+  if (projector === 'idefics3') {
+    return b.finish(b.linear('projected', input, matrix(input.shape[1], { 'project.weight': width })))
+  }
+  const inner = b.swiglu('inner_act', [linear(b, 'inner', input, width)], 'gelu')
+  return b.finish(linear(b, 'project', inner, width))
+}
+
+const linear = (b: Builder, name: string, input: Value, n: number): Value =>
+  b.linear(
+    `${name}_product`,
+    input,
+    matrix(input.shape[1], { [`${name}.weight`]: n }),
+    vector({ [`${name}.bias`]: n }),
+  )
+
+/** x sigmoid(1.702 x) is silu(1.702 x) / 1.702. */
+function activate(b: Builder, name: string, input: Value, activation: Tower['activation']): Value {
+  if (activation !== 'quick_gelu') return b.swiglu(name, [input], activation)
+  const wide = b.rescale(`${name}_wide`, input, QUICK, 0)
+  return b.rescale(`${name}_narrow`, b.swiglu(name, [wide], 'silu'), 1 / QUICK, 0)
+}

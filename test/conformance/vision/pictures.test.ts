@@ -1,0 +1,182 @@
+// Conversations with pictures. In: a random model with a random tower. Out: the tokens of the definition, a
+// picture that is read once, saved sessions, refusals.
+import { expect, test } from 'vitest'
+import type { Pixels } from '../../../src/formats/pixels.ts'
+import type { LoadOptions, Message } from '../../../src/index.ts'
+import { cutPicture, patchesOf } from '../../../src/vision/cut-picture.ts'
+import type { Tower } from '../../../src/vision/tower.ts'
+import { ggufFile } from '../testing/model-files.ts'
+import { openEngine } from '../testing/node-engine.ts'
+import { randomLlama } from '../testing/random-llama.ts'
+import { referenceLogits } from '../testing/reference-model.ts'
+import { type RandomTower, randomTower, towerFile, towerRowsOf } from './random-tower.ts'
+
+const model = randomLlama({ seed: 38, gain: 1.5, speaks: true, contextLength: 1024 })
+const HIDDEN = model.config.hidden_size
+const GREEDY = { temperature: 0, maxTokens: 8, speculation: 'off' } as const
+const STRINGS = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
+const PARTS =
+  "{% for m in messages %}<{{ m.role }}>{% for p in m.content %}{% if p.type == 'text' %}{{ p.text }}" +
+  '{% else %}<image>{% endif %}{% endfor %}{% endfor %}'
+
+const sizes = { width: HIDDEN, merge: 2, grid: 4, patch: 3 }
+const tiled = randomTower(4, { ...sizes, projector: 'idefics3' })
+const plain = randomTower(1, { ...sizes, projector: 'mlp', merge: 1 })
+
+function picture(width: number, height: number, salt = 0): Pixels {
+  const data = new Uint8ClampedArray(width * height * 4)
+  for (let at = 0; at < data.length; at++)
+    data[at] = at % 4 === 3 ? 255 : (at * (7 + salt) + (at >> 5) * 13) % 256
+  return { width, height, data }
+}
+
+/** Tiles on the longest side. */
+const TILES = 2
+
+const fileOf = (tower: RandomTower, tiles = TILES) => {
+  const longest = tiles * tower.shape.grid * tower.shape.patch
+  return towerFile(tower, { change: { 'clip.vision.preproc_image_size': ['u32', longest] } })
+}
+
+async function loaded(tower: RandomTower | undefined, template = STRINGS, options: LoadOptions = {}) {
+  const file = await ggufFile(model, 'F32', { metadata: { 'tokenizer.chat_template': ['string', template] } })
+  return openEngine([file], { ...(tower && { vision: [await fileOf(tower)] }), ...options })
+}
+
+/** The fields of the tower that cutting reads. */
+const facts = ({ shape: { projector, grid, patch } }: RandomTower, tiles = TILES) =>
+  ({
+    ...{ projector, imageSize: grid * patch, patchSize: patch, longestEdge: tiles * grid * patch },
+    ...{ mean: [0.5, 0.4, 0.3].map(Math.fround), deviation: [0.5, 0.25, 0.125] },
+  }) as unknown as Tower
+
+/** What the model reads of a picture, by definition: ids, with those after the vocabulary for its rows. */
+function definition(
+  tower: RandomTower,
+  { tiles, pixels }: { readonly tiles: number; readonly pixels: Pixels },
+  idsOf: (text: string) => readonly number[],
+) {
+  const cut = cutPicture(facts(tower, tiles), pixels)
+  const { length: size } = { length: 3 * tower.shape.patch ** 2 }
+  const rows = cut.tiles.map((tile) => {
+    const all = patchesOf(facts(tower), tile)
+    return towerRowsOf(
+      tower,
+      Array.from({ length: all.length / size }, (_, index) => all.slice(index * size, (index + 1) * size)),
+    )
+  })
+  const each = rows[0]!.length
+  const ids = cut.parts.flatMap((part) =>
+    typeof part === 'string'
+      ? [...idsOf(part)]
+      : Array.from({ length: each }, (_, row) => model.config.vocab_size + part * each + row),
+  )
+  return { ids, rows: rows.flat() }
+}
+
+/** The model with the rows of a picture as further rows of its table. */
+function withRows(rows: readonly Float64Array[]) {
+  const table = model.weights.get('model.embed_tokens.weight')!
+  const values = new Float32Array(table.values.length + rows.length * HIDDEN)
+  values.set(table.values)
+  for (const [row, numbers] of rows.entries()) values.set(numbers, table.values.length + row * HIDDEN)
+  const weights = new Map(model.weights).set('model.embed_tokens.weight', { ...table, values })
+  return { ...model, weights }
+}
+
+test.each([
+  ['tiles and a template of texts', tiled, STRINGS, 2, picture(40, 21)],
+  ['one tile and a template of parts', tiled, PARTS, 1, picture(9, 9)],
+  ['a tower with a class', plain, STRINGS, 1, picture(17, 30)],
+] as const)('the tokens of the definition: %s', async (_, tower, template, tiles, pixels) => {
+  await using engine = await loaded(tower, template, { vision: [await fileOf(tower, tiles)] })
+  const [before, after] = ['<user>What is ', ' here?']
+  const text = (ids: string) => engine.tokenize(ids)
+  const [start, end] = [await text(before), await text(after)]
+  const parts = new Map<string, readonly number[]>()
+  for (const part of cutPicture(facts(tower, tiles), pixels).parts)
+    if (typeof part === 'string') parts.set(part, await text(part))
+  const seen = definition(tower, { tiles, pixels }, (part) => parts.get(part)!)
+  let ids = [...start, ...seen.ids, ...end]
+  const reference = withRows(seen.rows)
+  const expected: number[] = []
+  for (let step = 0; step < GREEDY.maxTokens; step++) {
+    const logits = referenceLogits(reference, ids).at(-1)!
+    const next = logits.indexOf(Math.max(...logits))
+    expected.push(next)
+    ids = [...ids, next]
+  }
+  const content = [
+    { type: 'text' as const, text: 'What is ' },
+    { type: 'image' as const, data: pixels },
+    { type: 'text' as const, text: ' here?' },
+  ]
+  const reply = await engine.createSession().send({ role: 'user', content }, GREEDY).result
+  expect(reply.usage.promptTokens).toBe(start.length + seen.ids.length + end.length)
+  expect(reply.tokens).toEqual(expected)
+})
+
+test('a picture is read once: its state is shared by later turns, forks and other sessions', async () => {
+  await using engine = await loaded(tiled)
+  expect(engine.model.seesImages).toBe(true)
+  const session = engine.createSession()
+  const said: Message = { role: 'user', content: 'What is \uFFFC?', images: [picture(40, 21)] }
+  const first = await session.send(said, GREEDY).result
+  const second = await session.send('And now?', GREEDY).result
+  expect(second.usage.cachedTokens).toBeGreaterThanOrEqual(first.usage.promptTokens)
+  const other = await engine.createSession().send(said, GREEDY).result
+  expect(other.text).toBe(first.text)
+  expect(other.usage.cachedTokens).toBe(first.usage.promptTokens - 1)
+  const fork = await session.fork()
+  expect((await fork.send('x', GREEDY).result).usage.cachedTokens).toBeGreaterThan(first.usage.promptTokens)
+  const changed = { ...said, images: [picture(40, 21, 1)] }
+  const different = await engine.createSession().send(changed, GREEDY).result
+  expect(different.usage.cachedTokens).toBeLessThan(first.usage.promptTokens / 2)
+  expect(await engine.countTokens([said])).toBe(first.usage.promptTokens)
+})
+
+test('a saved session keeps its pictures and their state', async () => {
+  const said: Message = { role: 'user', content: 'Look: ', images: [picture(40, 21), picture(9, 12)] }
+  const answerTo = async (engine: Awaited<ReturnType<typeof loaded>>, file?: Blob) => {
+    const session = file === undefined ? engine.createSession() : await engine.restoreSession(file)
+    if (file === undefined) await session.send(said, GREEDY).result
+    const saved = await session.save()
+    return { saved, result: await session.send('And?', GREEDY).result, messages: session.messages }
+  }
+  await using engine = await loaded(tiled)
+  const { saved, result } = await answerTo(engine)
+  await using other = await loaded(tiled)
+  const again = await answerTo(other, saved)
+  expect(again.result.text).toBe(result.text)
+  expect(again.result.usage.cachedTokens).toBe(result.usage.cachedTokens)
+  expect(again.messages[0]).toEqual(said)
+  await using blind = await loaded(undefined)
+  await expect(blind.restoreSession(saved)).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringContaining('vision'),
+  })
+})
+
+test('pictures are refused by name where they cannot be read', async () => {
+  const send = async (engine: Awaited<ReturnType<typeof loaded>>, data: unknown) =>
+    engine.createSession().send({ role: 'user', content: [{ type: 'image', data } as never] }, GREEDY).result
+  await using blind = await loaded(undefined)
+  expect(blind.model.seesImages).toBe(false)
+  await expect(send(blind, picture(3, 3))).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringMatching(/without a vision tower.*vision/),
+  })
+  await using engine = await loaded(tiled)
+  for (const [data, message] of [
+    [{ ...picture(3, 3), width: 4 }, /4 x 3 pixels in 36 bytes/],
+    [{ ...picture(3, 3), width: 0, height: 0 }, /0 x 0/],
+    ['https://example.com/a.png', /a picture is.*Blob/],
+    [new Blob(['no picture']), /decoded by browsers/],
+  ] as const)
+    await expect(send(engine, data)).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringMatching(message),
+    })
+  const other = await towerFile(randomTower(4, { ...sizes, width: HIDDEN + 1 }))
+  await expect(loaded(tiled, STRINGS, { vision: [other] })).rejects.toMatchObject({ code: 'architecture' })
+})

@@ -1,0 +1,191 @@
+// Makes random vision towers, writes them as mmproj files, and computes their rows by definition in f64.
+import { Random } from '../../helpers/random.ts'
+import { newFile } from '../testing/model-files.ts'
+import { type GgufValue, ggufBytes } from '../testing/writers/gguf-writer.ts'
+
+export interface TowerShape {
+  readonly projector: 'mlp' | 'idefics3'
+  /** Patches on a side, pixels on a side of a patch, and rows on a side of a merged square. */
+  readonly grid: number
+  readonly patch: number
+  readonly merge: number
+  readonly heads: number
+  readonly headDim: number
+  readonly inner: number
+  readonly layers: number
+  /** Numbers in a row of the language model. */
+  readonly width: number
+  readonly activation: 'gelu' | 'quick_gelu' | 'silu'
+}
+
+export interface RandomTower {
+  readonly shape: TowerShape
+  readonly weights: ReadonlyMap<string, { readonly shape: readonly number[]; readonly values: Float32Array }>
+}
+
+const EPSILON = 1e-5
+
+/** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
+export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): RandomTower {
+  const random = new Random(seed)
+  const projector = fixed.projector ?? (seed % 2 === 0 ? 'idefics3' : 'mlp')
+  const merge = projector === 'mlp' ? 1 : 2 + (seed % 3 === 0 ? 1 : 0)
+  const shape: TowerShape = {
+    projector,
+    merge,
+    grid: merge * random.between(2, 4),
+    patch: random.between(2, 7),
+    heads: random.between(1, 3),
+    headDim: 4 * random.between(2, 9),
+    inner: random.between(20, 90),
+    layers: random.between(1, 3),
+    width: random.between(17, 70),
+    activation: (['gelu', 'quick_gelu', 'silu'] as const)[seed % 3]!,
+    ...fixed,
+  }
+  const weights = new Map<string, { shape: readonly number[]; values: Float32Array }>()
+  const draw = (name: string, sizes: readonly number[], scale: number, middle = 0) => {
+    const count = sizes.reduce((product, size) => product * size, 1)
+    const values = Float32Array.from({ length: count }, () => middle + scale * random.signed())
+    weights.set(name, { shape: sizes, values })
+  }
+  const linear = (name: string, n: number, k: number) => {
+    draw(`${name}.weight`, [n, k], 1.7 / Math.sqrt(k))
+    draw(`${name}.bias`, [n], 0.2)
+  }
+  const hidden = shape.heads * shape.headDim
+  const norm = (name: string) => {
+    draw(`${name}.weight`, [hidden], 0.4, 1)
+    draw(`${name}.bias`, [hidden], 0.3)
+  }
+  const isClip = projector === 'mlp'
+  draw('v.patch_embd.weight', [hidden, 3, shape.patch, shape.patch], 1 / shape.patch)
+  if (isClip) draw('v.class_embd', [hidden], 1)
+  else draw('v.patch_embd.bias', [hidden], 0.5)
+  draw('v.position_embd.weight', [shape.grid ** 2 + (isClip ? 1 : 0), hidden], 0.5)
+  norm(isClip ? 'v.pre_ln' : 'v.post_ln')
+  for (let layer = 0; layer < shape.layers; layer++) {
+    const at = `v.blk.${layer}`
+    norm(`${at}.ln1`)
+    for (const part of ['attn_q', 'attn_k', 'attn_v', 'attn_out']) linear(`${at}.${part}`, hidden, hidden)
+    norm(`${at}.ln2`)
+    linear(`${at}.ffn_up`, shape.inner, hidden)
+    linear(`${at}.ffn_down`, hidden, shape.inner)
+  }
+  if (isClip) {
+    linear('mm.0', shape.width, hidden)
+    linear('mm.2', shape.width, shape.width)
+  } else draw('mm.model.fc.weight', [shape.width, hidden * merge ** 2], 1 / Math.sqrt(hidden))
+  return { shape, weights }
+}
+
+/** `rename`: the name in the file of each tensor. `change`: keys that replace those of the shape. */
+export async function towerFile(
+  { shape, weights }: RandomTower,
+  { rename = (name: string) => name, change = {} as Record<string, GgufValue> } = {},
+): Promise<File> {
+  const { grid, patch, heads, headDim, inner, layers, merge, projector, activation } = shape
+  const number = (key: string, value: number): [string, GgufValue] => [`clip.vision.${key}`, ['u32', value]]
+  const metadata: Record<string, GgufValue> = {
+    'general.architecture': ['string', 'clip'],
+    'general.name': ['string', 'random tower'],
+    'clip.has_vision_encoder': ['bool', true],
+    'clip.projector_type': ['string', projector],
+    'clip.use_gelu': ['bool', activation === 'gelu'],
+    'clip.use_silu': ['bool', activation === 'silu'],
+    ...Object.fromEntries([
+      number('image_size', grid * patch),
+      number('patch_size', patch),
+      number('embedding_length', heads * headDim),
+      number('feed_forward_length', inner),
+      number('block_count', layers),
+      number('attention.head_count', heads),
+      number('projector.scale_factor', merge),
+    ]),
+    'clip.vision.attention.layer_norm_epsilon': ['f32', EPSILON],
+    'clip.vision.image_mean': ['f32[]', [0.5, 0.4, 0.3]],
+    'clip.vision.image_std': ['f32[]', [0.5, 0.25, 0.125]],
+    ...change,
+  }
+  const tensors = [...weights].map(([name, { shape: sizes, values }]) => ({
+    name: rename(name),
+    dtype: 'F32' as const,
+    shape: sizes,
+    data: () => [new Uint8Array(values.buffer)],
+  }))
+  return newFile('mmproj-random.gguf', await ggufBytes({ metadata, tensors }))
+}
+
+/** The language model's rows of a picture, from its patches [patches][channel, y, x]. */
+export function towerRowsOf(
+  { shape, weights }: RandomTower,
+  patches: readonly Float32Array[],
+): Float64Array[] {
+  const { heads, headDim: dim, layers, grid, merge, projector, activation } = shape
+  const width = heads * dim
+  const valuesOf = (name: string) => weights.get(name)!.values
+  const product = (name: string, x: ArrayLike<number>, bias = true): Float64Array => {
+    const { shape: sizes, values } = weights.get(`${name}.weight`)!
+    const b = bias ? valuesOf(`${name}.bias`) : undefined
+    return Float64Array.from({ length: sizes[0]! }, (_, n) => {
+      let sum = b?.[n] ?? 0
+      for (let k = 0; k < x.length; k++) sum += x[k]! * values[n * x.length + k]!
+      return sum
+    })
+  }
+  const norm = (name: string, x: Float64Array) => {
+    const mean = x.reduce((sum, value) => sum + value, 0) / width
+    const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width
+    const [weight, bias] = [valuesOf(`${name}.weight`), valuesOf(`${name}.bias`)]
+    return x.map((value, i) => ((value - mean) / Math.sqrt(variance + EPSILON)) * weight[i]! + bias[i]!)
+  }
+  const plus = (a: Float64Array, b: ArrayLike<number>) => a.map((value, i) => value + b[i]!)
+  const gelu = (x: number) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
+  const sigmoid = (x: number) => 1 / (1 + Math.exp(-x))
+  const activate = {
+    gelu,
+    silu: (x: number) => x * sigmoid(x),
+    quick_gelu: (x: number) => x * sigmoid(1.702 * x),
+  }[activation]
+  const isClip = projector === 'mlp'
+  const seen = patches.map((patch) => product('v.patch_embd', patch, !isClip))
+  const all = isClip ? [Float64Array.from(valuesOf('v.class_embd')), ...seen] : seen
+  const places = valuesOf('v.position_embd.weight')
+  let rows = all.map((row, m) => plus(row, places.subarray(m * width, (m + 1) * width)))
+  if (isClip) rows = rows.map((row) => norm('v.pre_ln', row))
+  for (let layer = 0; layer < layers; layer++) {
+    const at = `v.blk.${layer}`
+    const normed = rows.map((row) => norm(`${at}.ln1`, row))
+    const [q, k, v] = ['q', 'k', 'v'].map((part) => normed.map((x) => product(`${at}.attn_${part}`, x)))
+    rows = rows.map((row, m) => {
+      const y = new Float64Array(width)
+      for (let head = 0; head < heads; head++) {
+        const inHead = Array.from({ length: dim }, (_, d) => head * dim + d)
+        const scores = k!.map(
+          (key) => inHead.reduce((sum, i) => sum + q![m]![i]! * key[i]!, 0) / Math.sqrt(dim),
+        )
+        const top = Math.max(...scores)
+        const weighted = scores.map((score) => Math.exp(score - top))
+        const total = weighted.reduce((sum, value) => sum + value, 0)
+        for (const i of inHead) y[i] = weighted.reduce((sum, w, j) => sum + w * v![j]![i]!, 0) / total
+      }
+      const mixed = plus(row, product(`${at}.attn_out`, y))
+      const inner = product(`${at}.ffn_up`, norm(`${at}.ln2`, mixed)).map(activate)
+      return plus(mixed, product(`${at}.ffn_down`, inner))
+    })
+  }
+  if (isClip) {
+    return rows.slice(1).map((row) => product('mm.2', product('mm.0', row).map(gelu)))
+  }
+  const last = rows.map((row) => norm('v.post_ln', row))
+  const squares: Float64Array[] = []
+  for (let y = 0; y < grid; y += merge) {
+    for (let x = 0; x < grid; x += merge) {
+      const parts: number[] = []
+      for (let dy = 0; dy < merge; dy++)
+        for (let dx = 0; dx < merge; dx++) parts.push(...last[(y + dy) * grid + x + dx]!)
+      squares.push(product('mm.model.fc', parts, false))
+    }
+  }
+  return squares
+}

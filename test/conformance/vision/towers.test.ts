@@ -1,0 +1,164 @@
+// Vision towers. In: random mmproj files of odd shapes. Out: the rows of a definition in f64, for any threads.
+import { describe, expect, test } from 'vitest'
+import { blobSource } from '../../../src/base/bytes.ts'
+import { nodeHost } from '../../../src/cli/node-host.ts'
+import { memoryNeed } from '../../../src/engine/load/memory-need.ts'
+import { ENGINE_TOOLS } from '../../../src/engine/load/open/open-vision.ts'
+import { Vision } from '../../../src/engine/load/vision/vision.ts'
+import { openFiles } from '../../../src/formats/open-files.ts'
+import type { Build } from '../../../src/runtime/features.ts'
+import { openPool, openRuntime } from '../../../src/runtime/open-runtime.ts'
+import type { WeightPolicy } from '../../../src/weights/choose-encoding.ts'
+import { signedFrom } from '../../helpers/random.ts'
+import { type RandomTower, randomTower, towerFile, towerRowsOf } from './random-tower.ts'
+
+interface Run {
+  readonly build?: Build
+  readonly threads?: number
+  readonly weights?: WeightPolicy
+  readonly file?: File
+}
+
+const patchesOf = ({ shape: { grid, patch } }: RandomTower, seed: number): Float32Array[] => {
+  const next = signedFrom(seed)
+  return Array.from({ length: grid ** 2 }, () => Float32Array.from({ length: 3 * patch ** 2 }, next))
+}
+
+async function openedTower(model: RandomTower, { file, weights = 'auto' }: Run = {}) {
+  const host = nodeHost()
+  const source = blobSource('mmproj.gguf', file ?? (await towerFile(model)))
+  const opened = await openFiles([source], host)
+  return new Vision(opened, ENGINE_TOOLS, weights, model.shape.width)
+}
+
+async function rowsOf(model: RandomTower, patches: readonly Float32Array[], run: Run = {}) {
+  const { build = 'relaxed', threads = 1 } = run
+  const host = nodeHost()
+  const tower = await openedTower(model, run)
+  const need = memoryNeed(...tower.models)
+  const runtime = await openRuntime({ host, build, threads, ...need })
+  await tower.place(runtime.arena, {})
+  const pool = await openPool(runtime, { host, threads, probe: () => undefined })
+  try {
+    const all = new Float32Array(patches.length * patches[0]!.length)
+    for (const [index, patch] of patches.entries()) all.set(patch, index * patch.length)
+    return tower.encode(pool, all)
+  } finally {
+    pool.dispose()
+  }
+}
+
+function expectRows(found: Float32Array, right: readonly Float64Array[], most: number) {
+  const width = right[0]!.length
+  expect(found.length).toBe(right.length * width)
+  for (const [row, values] of right.entries()) {
+    const difference = Math.max(...values.map((value, i) => Math.abs(value - found[row * width + i]!)))
+    expect(difference / Math.hypot(...values)).toBeLessThan(most)
+  }
+}
+
+describe('the rows of the definition', () => {
+  test.each(Array.from({ length: 24 }, (_, seed) => seed))('of a random tower, %i', async (seed) => {
+    const model = randomTower(seed)
+    const patches = patchesOf(model, seed)
+    expectRows(await rowsOf(model, patches), towerRowsOf(model, patches), 1e-5)
+  })
+
+  test('the same bits on any threads and in both builds', async () => {
+    const model = randomTower(4, { grid: 12 })
+    const patches = patchesOf(model, 1)
+    const first = await rowsOf(model, patches)
+    for (const run of [{ threads: 3 }, { build: 'simd128' }] as const)
+      expect(await rowsOf(model, patches, run)).toEqual(first)
+  })
+
+  test('nearly, in 8 bits', async () => {
+    const model = randomTower(2, { inner: 96, headDim: 32 })
+    const patches = patchesOf(model, 1)
+    expectRows(await rowsOf(model, patches, { weights: 'w8' }), towerRowsOf(model, patches), 0.02)
+  })
+
+  test('of an older file, whose names of the two products are exchanged', async () => {
+    const model = randomTower(1)
+    const patches = patchesOf(model, 1)
+    const exchanged: Record<string, string> = { ffn_up: 'ffn_down', ffn_down: 'ffn_up' }
+    const rename = (name: string) => name.replace(/ffn_up|ffn_down/, (part) => exchanged[part]!)
+    const file = await towerFile(model, { rename })
+    expectRows(await rowsOf(model, patches, { file }), towerRowsOf(model, patches), 1e-5)
+  })
+})
+
+describe('refused by name', () => {
+  test.each<[string, Parameters<typeof towerFile>[1], string, RegExp]>([
+    [
+      'another architecture',
+      { change: { 'general.architecture': ['string', 'llama'] } },
+      'architecture',
+      /no vision tower/,
+    ],
+    [
+      'an unknown projector',
+      { change: { 'clip.projector_type': ['string', 'resampler'] } },
+      'unsupported',
+      /"resampler"/,
+    ],
+    [
+      'impossible sizes',
+      { change: { 'clip.vision.patch_size': ['u32', 0] } },
+      'architecture',
+      /patchSize is 0/,
+    ],
+    [
+      'patches that do not fit',
+      { change: { 'clip.vision.image_size': ['u32', 1021] } },
+      'architecture',
+      /1021/,
+    ],
+    [
+      'too many patches',
+      { change: { 'clip.vision.image_size': ['u32', 2040], 'clip.vision.patch_size': ['u32', 4] } },
+      'architecture',
+      /65025|260100/,
+    ],
+    [
+      'a missing tensor',
+      { rename: (name) => name.replace('v.blk.0.ln1.bias', 'v.other') },
+      'architecture',
+      /v\.blk\.0\.ln1\.bias/,
+    ],
+    [
+      'a tensor of no use',
+      { rename: (name) => name.replace('v.blk.0.ln2.bias', 'v.blk.0.ln1.bias2') },
+      'architecture',
+      /ln2/,
+    ],
+    [
+      'a deviation of 0',
+      { change: { 'clip.vision.image_std': ['f32[]', [0.5, 0, 0.5]] } },
+      'architecture',
+      /deviation/,
+    ],
+    [
+      'two channels',
+      { change: { 'clip.vision.image_mean': ['f32[]', [0.5, 0.5]] } },
+      'architecture',
+      /three numbers/,
+    ],
+  ])('%s', async (_, options, code, message) => {
+    const model = randomTower(6)
+    const file = await towerFile(model, options)
+    await expect(openedTower(model, { file })).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    })
+  })
+
+  test('a tower of another model', async () => {
+    const model = randomTower(6)
+    const other = { ...model, shape: { ...model.shape, width: model.shape.width + 1 } }
+    await expect(openedTower(other, { file: await towerFile(model) })).rejects.toMatchObject({
+      code: 'architecture',
+      detail: { width: model.shape.width, modelWidth: model.shape.width + 1 },
+    })
+  })
+})
