@@ -60,8 +60,8 @@ export interface LoadOptions {
   readonly draft?: ModelSource | undefined
   /**
    * The vision tower that belongs to the model, an mmproj file in GGUF: messages may then have pictures
-   * (docs/guide/models.md#pictures). Rejects with `architecture` if it is another model's, and with `unsupported`
-   * for a tower that is not built. Default: none.
+   * (docs/guide/models.md#pictures). Rejects with `architecture` if it is another model's, and with
+   * `unsupported` for a tower that is not built. Default: none.
    */
   readonly vision?: ModelSource | undefined
   /**

@@ -1,5 +1,5 @@
-// Resizes pictures as Pillow's `Image.resize` does, to the bit: filters that widen when a picture shrinks, two
-// passes, weights and sums in whole numbers.
+// Resizes pictures as Pillow's `Image.resize` does, to the bit: filters that widen when a picture shrinks,
+// two passes, weights and sums in whole numbers.
 //
 // Source: Pillow, `src/libImaging/Resample.c`.
 

@@ -1,7 +1,7 @@
 // Builds the graphs of a vision tower and of its projector.
 //
-// The tower: A. Dosovitskiy and others, "An Image is Worth 16x16 Words", 2021, with norms before each block as
-// CLIP and SigLIP have them.
+// The tower: A. Dosovitskiy and others, "An Image is Worth 16x16 Words", 2021, with norms before each
+// block as CLIP and SigLIP have them.
 
 import type { GraphBuilder } from '../graph/builder.ts'
 import { matrix, vector } from '../graph/builder.ts'

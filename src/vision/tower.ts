@@ -1,7 +1,7 @@
 // The vision tower of a multimodal model: what its file says about it.
 //
-// A tower reads a square picture as patches and attends from each to all; a projector turns its rows into rows
-// of the language model.
+// A tower reads a square picture as patches and attends from each to all; a projector turns its rows into
+// rows of the language model.
 import { Fields, unbuiltVariant } from '../arch/config/fields.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'

@@ -1,4 +1,5 @@
-// Vision towers. In: random mmproj files of odd shapes. Out: the rows of a definition in f64, for any threads.
+// Vision towers. In: random mmproj files of odd shapes. Out: the rows of a definition in f64, for any
+// threads.
 import { describe, expect, test } from 'vitest'
 import { blobSource } from '../../../src/base/bytes.ts'
 import { nodeHost } from '../../../src/cli/node-host.ts'

@@ -67,7 +67,10 @@ export class TowerSight implements Sight {
     return this.#options.inputs.rangesIn(sequence.tokens)
   }
 
-  /** Takes over the ranges of a saved sequence. Drops its state from the first that means something else here. */
+  /**
+   * Takes over the ranges of a saved sequence. Drops its state from the first that means something else
+   * here.
+   */
   claim(sequence: Sequence, ranges: readonly InputRange[]): void {
     const { inputs } = this.#options
     const claimed = ranges.filter((range) => inputs.claim(range))
