@@ -6,7 +6,7 @@ import { unbuiltVariant } from '../config/fields.ts'
 import { checkShape, pieceOf, requireTensor, type Weights } from '../tensors/names.ts'
 
 /** Heads for other tasks, and numbers that can be computed. */
-const UNUSED = /(^|\.)(pooler|cls|lm_head)\.|position_ids$|^(cls|head|classifier|decoder|output)\b/
+const UNUSED = /(^|\.)(pooler|cls|lm_head)\.|position_ids$|^(cls|head|classifier|decoder|output|dense_[23])\b/
 
 /** Throws `unsupported` for tensors that the graph would ignore. */
 export function refuseStrangers({ name: file, tensors }: ModelFile, used: ReadonlySet<string>): void {

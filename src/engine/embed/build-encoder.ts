@@ -1,10 +1,8 @@
 // Loads a sentence encoder, with memory and threads of its own.
 
+import { type DenseHead, readDenseHead, readGgufHeads } from '../../arch/encoders/dense-head.ts'
 import { type RankHead, readRankHead } from '../../arch/encoders/rank-head.ts'
-import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
-import { parseJson } from '../../base/json.ts'
-import { isObject } from '../../base/values.ts'
-import { readText } from '../../formats/json-files.ts'
+import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import { openFiles as openModelFiles } from '../../formats/open-files.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import type { Host } from '../../runtime/host.ts'
@@ -18,8 +16,9 @@ import { type FileOpener, type OpenFiles, openRequestedFiles } from '../load/ope
 import { type PlacedModel, placeModel } from '../load/place-model.ts'
 import type { LoadRequest, MemoryUse } from '../wire/protocol.ts'
 import type { EmbedderInfo } from './embed-protocol.ts'
-import { type EmbedSettings, folderSettings, ggufSettings, type ReadJson } from './embed-settings.ts'
+import { type EmbedSettings, folderSettings, ggufSettings } from './embed-settings.ts'
 import { type EmbedRun, type EncodedText, embedTexts } from './embed-texts.ts'
+import { moduleFiles } from './module-files.ts'
 import { type PreparedEncoder, prepareEncoder } from './prepare-encoder.ts'
 
 /** An encoder that is ready. */
@@ -30,7 +29,7 @@ export interface LoadedEncoder {
   /** A reranker's score of a pair's pooled hidden states; undefined for other encoders. */
   readonly score: RankHead['score'] | undefined
   /** One call at a time. */
-  embed(texts: readonly EncodedText[], run: EmbedRun): Promise<Float32Array[]>
+  embed(texts: readonly EncodedText[], run: Omit<EmbedRun, 'heads'>): Promise<Float32Array[]>
   memory(): MemoryUse
   dispose(): void
 }
@@ -53,7 +52,7 @@ export async function loadEncoder(
     return files
   }
   try {
-    const { own, readJson } = await placesOf(request.source, open, signal)
+    const { own, readJson, openDense } = await moduleFiles(request.source, open, signal)
     const { sources } = await open(own)
     const file = await openModelFiles(sources, host, signal)
     const settings = file.format === 'gguf' ? ggufSettings(file) : await folderSettings(file.name, readJson)
@@ -62,7 +61,11 @@ export async function loadEncoder(
     const { placed } = prepared
     const head = placed.isReranker ? await readRankHead(file, placed, signal) : undefined
     const { pooling = settings.pooling, score } = head ?? {}
-    const parts = { settings: { ...settings, pooling }, score }
+    const openModule = async (path: string, inputs: number) =>
+      openModelFiles(await openDense(path, inputs), host, signal)
+    const { dense } = settings
+    const heads = await readHeads(file, placed.config.hiddenSize, dense, openModule, signal)
+    const parts = { settings: { ...settings, pooling }, score, heads }
     return await buildEncoder(prepared, parts, { ...request, host }, hooks)
   } catch (error) {
     if (isHalfbyteError(error)) for (const files of opened) await files.distrust?.(error)
@@ -72,53 +75,26 @@ export async function loadEncoder(
   }
 }
 
-/** Two files of a picked folder are called config.json: the model's, and the one of its pooling. */
-async function splitPicked(files: readonly File[]): Promise<{ own: readonly File[]; pooling?: File }> {
-  for (const file of files.filter(({ name, size }) => name === 'config.json' && size < MOST_POOLING_BYTES)) {
-    if (/"pooling_mode/.test(await file.text()))
-      return { own: files.filter((other) => other !== file), pooling: file }
-  }
-  return { own: files }
-}
-
-const MOST_POOLING_BYTES = 1 << 16
-
-/** The model's own files, and a reader of the JSON files of its folder, at its address or picked. */
-async function placesOf(
-  source: LoadRequest['source'],
-  open: (source: LoadRequest['source']) => Promise<OpenFiles>,
+/** The modules between pooling and vector, in order. */
+async function readHeads(
+  file: ModelFile,
+  width: number,
+  paths: readonly string[],
+  openModule: (path: string, inputs: number) => Promise<ModelFile>,
   signal: AbortSignal,
-): Promise<{ readonly own: LoadRequest['source']; readonly readJson: ReadJson }> {
-  const picked = typeof source === 'string' ? undefined : await splitPicked(source)
-  const filesAt = async (path: string): Promise<OpenFiles | undefined> => {
-    if (typeof source === 'string') return source.endsWith('/') ? open(source + path) : undefined
-    const isPooling = path.includes('/')
-    const found = isPooling ? picked?.pooling : source.find(({ name }) => name === path)
-    return found && open([found])
+): Promise<readonly DenseHead[]> {
+  if (file.format === 'gguf') return readGgufHeads(file, width, signal)
+  const heads: DenseHead[] = []
+  for (const path of paths) {
+    const inputs = heads.at(-1)?.outputs ?? width
+    heads.push(await readDenseHead(await openModule(path, inputs), inputs, signal))
   }
-  const readJson: ReadJson = async (path) => {
-    const files = await filesAt(path).catch((error: unknown) => {
-      if (isHalfbyteError(error) && isMissing(error)) return undefined
-      throw error
-    })
-    const [found] = files?.sources ?? []
-    return found && parsed(found.name, await readText(found, signal))
-  }
-  return { own: picked?.own ?? source, readJson }
+  return heads
 }
 
-function parsed(file: string, text: string): Awaited<ReturnType<ReadJson>> {
-  try {
-    const value = parseJson(text)
-    return isObject(value) || Array.isArray(value) ? value : undefined
-  } catch (cause) {
-    const sentence = `${file} is no JSON (${reasonOf(cause)}); download the model again`
-    throw new HalfbyteError('format', sentence, { file }, { cause })
-  }
+interface EncoderParts extends Pick<LoadedEncoder, 'settings' | 'score'> {
+  readonly heads: readonly DenseHead[]
 }
-
-const isMissing = ({ detail }: HalfbyteError): boolean =>
-  detail['status'] === 404 || detail['missing'] === true
 
 interface BuildOptions extends Pick<LoadRequest, 'threads' | 'pool' | 'build'> {
   readonly host: Host
@@ -126,7 +102,7 @@ interface BuildOptions extends Pick<LoadRequest, 'threads' | 'pool' | 'build'> {
 
 async function buildEncoder(
   prepared: PreparedEncoder,
-  { settings, score }: Pick<LoadedEncoder, 'settings' | 'score'>,
+  { settings, score, heads }: EncoderParts,
   options: BuildOptions,
   hooks: LoaderHooks,
 ): Promise<LoadedEncoder> {
@@ -169,8 +145,8 @@ async function buildEncoder(
         model: {
           id: file.name,
           architecture: config.family,
-          parameters: prepared.parameters,
-          dimensions: config.hiddenSize,
+          parameters: heads.reduce((sum, { parameters }) => sum + parameters, prepared.parameters),
+          dimensions: heads.at(-1)?.outputs ?? config.hiddenSize,
           maxTokens: prepared.contextLength,
           task: score === undefined ? 'embed' : 'rerank',
           pooling: settings.pooling,
@@ -184,7 +160,7 @@ async function buildEncoder(
       settings,
       tokenizer,
       score,
-      embed: (texts, run) => embedTexts({ ...placed, pool, host }, texts, run),
+      embed: (texts, run) => embedTexts({ ...placed, pool, host }, texts, { ...run, heads }),
       memory: () => memoryUse(placed, runtime),
       dispose: () => pool.dispose(),
     }

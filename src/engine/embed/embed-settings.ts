@@ -13,6 +13,8 @@ export interface EmbedSettings {
   readonly isStated: boolean
   readonly pooling: Pooling
   readonly normalize: boolean
+  /** Folders of Dense modules, which the pooled vector goes through in order. GGUF has them in the file. */
+  readonly dense: readonly string[]
   /** Most tokens of a text, with those around it; undefined: as many as the model has positions for. */
   readonly mostTokens: number | undefined
   /** Texts before a text, by name: `query`, `document`, `passage` and others. */
@@ -27,6 +29,7 @@ const PLAIN: EmbedSettings = {
   isStated: false,
   pooling: 'mean',
   normalize: true,
+  dense: [],
   mostTokens: undefined,
   prompts: {},
   defaultPrompt: '',
@@ -67,8 +70,9 @@ export async function folderSettings(name: string, readJson: ReadJson): Promise<
     mostTokens: isCount(mostTokens) && mostTokens > 0 ? mostTokens : undefined,
   }
   if (!Array.isArray(modules)) return settings
-  let pooling: Partial<EmbedSettings> = {}
+  let pooling: Partial<EmbedSettings> | undefined
   let normalize = false
+  const dense: string[] = []
   for (const module of modules) {
     const { type, path } = isObject(module) ? module : {}
     const kind = kindOf(type)
@@ -76,9 +80,11 @@ export async function folderSettings(name: string, readJson: ReadJson): Promise<
     if (kind === 'Normalize') normalize = true
     else if (kind === 'Pooling' && typeof path === 'string')
       pooling = poolingOf(name, await readJson(`${path}/config.json`))
-    else throw otherSettings(name, `the module ${shown(type)}`)
+    else if (kind === 'Dense' && typeof path === 'string' && pooling !== undefined && !normalize)
+      dense.push(path)
+    else throw otherSettings(name, `the module ${shown(type)} in this place`)
   }
-  return { ...settings, ...pooling, normalize, isStated: true }
+  return { ...settings, ...pooling, normalize, dense, isStated: true }
 }
 
 function promptsOf(own: JsonObject): Pick<EmbedSettings, 'prompts' | 'defaultPrompt'> {

@@ -1,4 +1,5 @@
 // Pools the hidden states of a text into one vector, cuts it and scales it to length 1.
+import type { DenseHead } from '../../arch/encoders/dense-head.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Pooling } from './embed-settings.ts'
 
@@ -6,6 +7,8 @@ export interface VectorOptions {
   readonly normalize: boolean
   /** Values that are kept, the first ones. Default: all. */
   readonly dimensions?: number | undefined
+  /** What the pooled vector goes through before it is cut, in order. */
+  readonly heads: readonly Pick<DenseHead, 'apply'>[]
 }
 
 /** The rows [first, end) that a pooling reads of a text of `rows` rows, `skipped` of which are a prompt. */
@@ -41,8 +44,10 @@ export class RowPool {
   }
 
   /** Throws `integrity` where a value is no number. */
-  vector({ normalize, dimensions = this.#sum.length }: VectorOptions): Float32Array {
-    const kept = this.#sum.subarray(0, dimensions)
+  vector({ normalize, dimensions, heads }: VectorOptions): Float32Array {
+    const isPlain = heads.length === 0
+    const mean = isPlain ? this.#sum : this.#sum.map((value) => value / this.#weights)
+    const kept = heads.reduce((x, head) => head.apply(x), mean).subarray(0, dimensions)
     let squares = 0
     for (const value of kept) squares += value * value
     const length = Math.sqrt(squares)
@@ -52,7 +57,7 @@ export class RowPool {
         "the embedding is not a number, so the model's weights are damaged; remove the stored model and download it again",
       )
     }
-    const divisor = normalize && length > 0 ? length : this.#weights
+    const divisor = normalize && length > 0 ? length : isPlain ? this.#weights : 1
     return Float32Array.from(kept, (value) => value / divisor)
   }
 }

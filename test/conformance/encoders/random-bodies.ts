@@ -119,6 +119,8 @@ export interface FolderParts {
   readonly modules?: readonly string[]
   readonly pooling?: string
   readonly prefix?: string
+  /** Files of modules behind the pooling. */
+  readonly others?: readonly File[]
 }
 
 interface FolderModel extends Pick<RandomBody, 'weights'> {
@@ -180,6 +182,7 @@ export function bodyFolder({ config, weights, family }: FolderModel, parts: Fold
           ),
           jsonFile('config.json', { word_embedding_dimension: config.hidden_size, [pooling]: true }),
         ]),
+    ...(parts.others ?? []),
     ...(parts.prompts ? [jsonFile('config_sentence_transformers.json', { prompts: parts.prompts })] : []),
   ]
 }

@@ -1,0 +1,130 @@
+// Finds the files of a folder that sentence-transformers wrote: at its address, or among picked files, which
+// do not say in which folder they were.
+import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
+import { parseJson } from '../../base/json.ts'
+import { isObject, type JsonObject } from '../../base/values.ts'
+import { readText } from '../../formats/json-files.ts'
+import type { OpenFiles } from '../load/open/requested-files.ts'
+import type { LoadRequest } from '../wire/protocol.ts'
+import type { ReadJson } from './embed-settings.ts'
+
+type Open = (source: LoadRequest['source']) => Promise<OpenFiles>
+
+export interface ModuleFiles {
+  /** The files of the encoder itself. */
+  readonly own: LoadRequest['source']
+  readonly readJson: ReadJson
+  /** Weights and configuration of the Dense module at `path`, whose inputs have `inputs` numbers. */
+  readonly openDense: (path: string, inputs: number) => Promise<OpenFiles['sources']>
+}
+
+/** The model's own files, and readers of the others of its folder. */
+export async function moduleFiles(
+  source: LoadRequest['source'],
+  open: Open,
+  signal: AbortSignal,
+): Promise<ModuleFiles> {
+  const picked = typeof source === 'string' ? undefined : await splitPicked(source)
+  const filesAt = async (path: string): Promise<OpenFiles | undefined> => {
+    if (typeof source === 'string') return source.endsWith('/') ? open(source + path) : undefined
+    const isPooling = path.includes('/')
+    const found = isPooling ? picked?.pooling : source.find(({ name }) => name === path)
+    return found && open([found])
+  }
+  return {
+    own: picked?.own ?? source,
+    async readJson(path) {
+      const files = await filesAt(path).catch((error: unknown) => {
+        if (isHalfbyteError(error) && isMissing(error)) return undefined
+        throw error
+      })
+      const [found] = files?.sources ?? []
+      return found && parsed(found.name, await readText(found, signal))
+    },
+    async openDense(path, inputs) {
+      if (picked !== undefined) return (await open(pickedDense(picked.dense, path, inputs))).sources
+      const files = ['model.safetensors', 'config.json'].map((name) => open(`${source}${path}/${name}`))
+      return (await Promise.all(files)).flatMap(({ sources }) => sources)
+    },
+  }
+}
+
+/** A file of a Dense module, with the sizes that it states. */
+interface DenseFile {
+  readonly file: File
+  readonly inputs: number
+  readonly outputs: number
+}
+
+interface Picked {
+  readonly own: readonly File[]
+  readonly pooling: File | undefined
+  readonly dense: { readonly configs: readonly DenseFile[]; readonly weights: readonly DenseFile[] }
+}
+
+/** Files of a picked folder have the same names as those of its modules, and are told apart by content. */
+async function splitPicked(files: readonly File[]): Promise<Picked> {
+  const own: File[] = []
+  const configs: DenseFile[] = []
+  const weights: DenseFile[] = []
+  let pooling: File | undefined
+  for (const file of files) {
+    const text = await headText(file)
+    const config = text === undefined ? undefined : objectOf(text)
+    const tensor = config?.['linear.weight']
+    const shape = isObject(tensor) && Array.isArray(tensor['shape']) ? tensor['shape'] : undefined
+    const { in_features: inputs, out_features: outputs } = config ?? {}
+    if (shape !== undefined) weights.push({ file, inputs: Number(shape[1]), outputs: Number(shape[0]) })
+    else if (inputs !== undefined) configs.push({ file, inputs: Number(inputs), outputs: Number(outputs) })
+    else if (pooling === undefined && text !== undefined && /"pooling_mode/.test(text)) pooling = file
+    else own.push(file)
+  }
+  return { own, pooling, dense: { configs, weights } }
+}
+
+/** Headers and configurations of modules are short. */
+const MOST_BYTES = 1 << 16
+
+/** The text of a config.json, or of the header of model.safetensors, if it can be that of a module. */
+async function headText(file: File): Promise<string | undefined> {
+  if (file.name === 'config.json') return file.size < MOST_BYTES ? file.text() : undefined
+  if (file.name !== 'model.safetensors') return undefined
+  const start = new DataView(await file.slice(0, 8).arrayBuffer())
+  const length = start.byteLength < 8 ? 0n : start.getBigUint64(0, true)
+  return length < MOST_BYTES ? file.slice(8, 8 + Number(length)).text() : undefined
+}
+
+function objectOf(text: string): JsonObject | undefined {
+  try {
+    const value = parseJson(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function pickedDense({ configs, weights }: Picked['dense'], path: string, inputs: number): readonly File[] {
+  const fitting = configs.filter((each) => each.inputs === inputs)
+  const { outputs } = fitting[0] ?? {}
+  const stored = weights.filter((each) => each.inputs === inputs && each.outputs === outputs)
+  if (fitting.length === 1 && stored.length === 1) return [...stored, ...fitting].map(({ file }) => file)
+  throw new HalfbyteError(
+    'format',
+    `of the files, ${fitting.length} configurations and ${stored.length} weights fit the module ${path} of ${inputs} ` +
+      'inputs instead of one each; give its config.json and model.safetensors, or load the folder by its address',
+    { path, inputs },
+  )
+}
+
+function parsed(file: string, text: string): Awaited<ReturnType<ReadJson>> {
+  try {
+    const value = parseJson(text)
+    return isObject(value) || Array.isArray(value) ? value : undefined
+  } catch (cause) {
+    const sentence = `${file} is no JSON (${reasonOf(cause)}); download the model again`
+    throw new HalfbyteError('format', sentence, { file }, { cause })
+  }
+}
+
+const isMissing = ({ detail }: HalfbyteError): boolean =>
+  detail['status'] === 404 || detail['missing'] === true
