@@ -16,7 +16,7 @@ function pattern(width: number, height: number): Picture {
   return { width, height, data }
 }
 
-/** Made by Pillow 13.0.0: `Image.fromarray(pattern).resize((width, height), filter)`. */
+/** Made by Pillow 12.1.0: `Image.fromarray(pattern).resize((width, height), filter)`. */
 const PILLOW: readonly (readonly [number, number, number, number, Filter, string])[] = [
   [37, 23, 16, 16, 'bilinear', 'bb947380b8afd08e6e3be3601a17dfdb8f4e2ec1e94596647a8493878f10a0d5'],
   [37, 23, 16, 16, 'bicubic', '9a96c25c98abd287e0353d590fd6aeee90374b7aa4530442ffa30978980df720'],

@@ -1,7 +1,8 @@
 // Resizes pictures as Pillow's `Image.resize` does, to the bit: filters that widen when a picture shrinks,
 // two passes, weights and sums in whole numbers.
 //
-// Source: Pillow, `src/libImaging/Resample.c`.
+// Source: Pillow 12, `src/libImaging/Resample.c`. From version 13 on, Pillow may resize columns before rows, which changes
+// some bytes by 1; the processors of today's models were used with earlier versions.
 
 /** Three bytes a pixel: red, green, blue; row by row. */
 export interface Picture {
@@ -63,7 +64,7 @@ function weightsOf(from: number, to: number, filter: Filter): Weights {
     first[out] = start
     count[out] = end - start
     for (let at = 0; at < end - start; at++) {
-      const value = sum === 0 ? found[at]! : found[at]! * (1 / sum)
+      const value = sum === 0 ? found[at]! : found[at]! / sum
       values[out * most + at] = Math.trunc(value * 2 ** PRECISION + (value < 0 ? -0.5 : 0.5))
     }
   }
