@@ -1,5 +1,5 @@
-// Cut pictures. In: patterns. Out: the tiles of transformers' Idefics3ImageProcessor by their hash, the places
-// of tiles in a prompt, and patches.
+// Cut pictures. In: patterns. Out: the tiles of transformers' Idefics3ImageProcessor by their hash, the
+// places of tiles in a prompt, and patches.
 import { describe, expect, test } from 'vitest'
 import { joinBytes } from '../base/bytes.ts'
 import { sha256 } from '../base/sha256.ts'
@@ -27,7 +27,10 @@ const towerOf = (imageSize: number, more: Partial<Tower> = {}) =>
     ...{ mean: [0.5, 0.4, 0.3], deviation: [0.5, 0.25, 0.125] },
   }) as Tower
 
-/** Width, height, side of a tile, tiles on the longest side; rows, columns (0: one tile), tiles, their bytes. */
+/**
+ * Width, height, side of a tile, tiles on the longest side; rows, columns (0: one tile), tiles, their
+ * bytes.
+ */
 type Case = readonly [number, number, number, number, number, number, number, string]
 
 /**

@@ -1,8 +1,8 @@
 // Resizes pictures as Pillow's `Image.resize` does, to the bit: filters that widen when a picture shrinks,
 // two passes, weights and sums in whole numbers.
 //
-// Source: Pillow 12, `src/libImaging/Resample.c`. From version 13 on, Pillow may resize columns before rows, which changes
-// some bytes by 1; the processors of today's models were used with earlier versions.
+// Source: Pillow 12, `src/libImaging/Resample.c`. From version 13 on, Pillow may resize columns before
+// rows, which changes some bytes by 1; the processors of today's models were used with earlier versions.
 
 /** Three bytes a pixel: red, green, blue; row by row. */
 export interface Picture {
