@@ -192,14 +192,14 @@ export class Translator {
 
   /** An output has the shape of an input, though inference does not know it. */
   learnShape(node: Node, index: number): void {
-    this.learnDims(node, this.#types.get(node.inputs[index] ?? '')?.dims)
+    const type = this.#types.get(node.inputs[index] ?? '')
+    if (type?.dims !== undefined) this.learn(node, type)
   }
 
-  /** The output, of the type of its input, has this shape. Nothing changes where the shape is known. */
-  learnDims(node: Node, dims: readonly Dim[] | undefined): void {
-    const type = this.#types.get(node.inputs[0] ?? '')
-    if (this.dimsOf(node) !== undefined || type === undefined || dims === undefined) return
-    this.#types.set(node.outputs[0] ?? '', { dtype: type.dtype, dims })
+  /** The first output has this type. Nothing changes where its shape is known. */
+  learn(node: Node, type: Type): void {
+    if (this.dimsOf(node) !== undefined) return
+    this.#types.set(node.outputs[0] ?? '', type)
     this.#hasLearned = true
   }
 

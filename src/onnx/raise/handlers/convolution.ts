@@ -87,7 +87,8 @@ export const lastColumns: Handler = async (t, node) => {
   }
   await proveNumbers(t, node, node.inputs[1]!, 'minus the number of its tokens')
   const [batch = 1, tokens = 1] = t.idsDims
-  t.learnDims(node, [batch, factor.source.value.shape[1], tokens])
+  const { dtype = 'f32' } = t.types.get(node.inputs[0]!) ?? {}
+  t.learn(node, { dtype, dims: [batch, factor.source.value.shape[1], tokens] })
   return set(t, node, factorTerms({ of: 'rows', value: factor.source.value }, factor.axes.slice(0, 1), 3))
 }
 
