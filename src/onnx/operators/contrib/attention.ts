@@ -4,11 +4,11 @@ import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
 import { hasInput, type Node, type Type } from '../../ir/graph.ts'
 import {
   defineContrib,
-  flagOf,
   type Inference,
   intOf,
   type Operator,
   sameType,
+  stringOf,
   unclaimed,
   unfit,
 } from '../../ir/operator.ts'
@@ -43,11 +43,15 @@ export const QKV = {
   cos: 7,
   sin: 8,
   sinks: 11,
+  keyScale: 12,
+  valueScale: 13,
+  queryNorm: 14,
+  keyNorm: 15,
 }
 
 export const groupQueryAttention: Operator = defineContrib({
   name: 'GroupQueryAttention',
-  inputs: [7, 12],
+  inputs: [7, 16],
   outputs: [1, 3],
   attributes: {
     num_heads: 'int',
@@ -59,6 +63,14 @@ export const groupQueryAttention: Operator = defineContrib({
     softcap: 'float',
     smooth_softmax: 'int',
     qk_output: 'int',
+    causal: 'int',
+    sliding_window_cache: 'int',
+    qk_norm_epsilon: 'float',
+    q_norm_epsilon: 'float',
+    k_norm_epsilon: 'float',
+    k_quant_type: 'string',
+    v_quant_type: 'string',
+    kv_cache_bit_width: 'int',
   },
   dtypes: [FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, ['i32'], ['i32'], FLOATS, FLOATS, ['i64'], FLOATS, FLOATS],
   mapping: 'many-to-many',
@@ -71,14 +83,38 @@ export function headCounts(node: Node): [heads: number, shared: number] {
   const shared = intOf(node, 'kv_num_heads', 0)
   if (heads < 1 || shared < 1 || heads % shared !== 0)
     throw unfit(node, `${heads} heads cannot share ${shared} heads of keys`)
-  if (flagOf(node, 'smooth_softmax') || hasInput(node, QKV.sinks))
-    throw unclaimed(
-      node,
-      'its softmax has a sink for each head (smooth_softmax, head_sink), where shares sum to 1',
-    )
-  if (intOf(node, 'qk_output', 0) !== 0) throw unclaimed(node, 'its scores are an output (qk_output)')
+  const why = OTHER_FORMS.find(({ is }) => is(node))?.why
+  if (why !== undefined) throw unclaimed(node, why)
   return [heads, shared]
 }
+
+const OTHER_FORMS: readonly { readonly is: (node: Node) => boolean; readonly why: string }[] = [
+  {
+    // Below 0 it is left out.
+    is: (node) => intOf(node, 'smooth_softmax', 0) > 0 || hasInput(node, QKV.sinks),
+    why: 'its softmax has a sink for each head (smooth_softmax, head_sink), where shares sum to 1',
+  },
+  {
+    is: (node) => intOf(node, 'qk_output', 0) !== 0,
+    why: 'its scores are an output (qk_output), where they stay inside',
+  },
+  {
+    is: (node) => intOf(node, 'causal', 1) === 0,
+    why: 'its rows see later positions (causal), where each sees those up to its own',
+  },
+  {
+    is: (node) => intOf(node, 'sliding_window_cache', 0) !== 0,
+    why: 'its state holds a window only (sliding_window_cache), where it holds all positions',
+  },
+  {
+    is: (node) =>
+      hasInput(node, QKV.keyScale) ||
+      hasInput(node, QKV.valueScale) ||
+      intOf(node, 'kv_cache_bit_width', 0) !== 0 ||
+      ['k_quant_type', 'v_quant_type'].some((name) => stringOf(node, name, 'NONE') !== 'NONE'),
+    why: 'its state is quantised (k_quant_type, k_scale), where states are floats',
+  },
+]
 
 function inferGroups({ node, inputs }: Inference): (Type | undefined)[] {
   const [heads, shared] = headCounts(node)

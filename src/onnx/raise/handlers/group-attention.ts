@@ -2,7 +2,7 @@
 import type { RopePairing } from '../../../arch/config/config.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
-import { headCounts } from '../../operators/contrib/attention.ts'
+import { headCounts, QKV } from '../../operators/contrib/attention.ts'
 import { ropeOf } from '../long-rope.ts'
 import type { Heads } from '../meaning.ts'
 import { narrowest, proveMask, proveNumbers, provePositions } from '../prove.ts'
@@ -74,9 +74,6 @@ async function windowOf(t: Translator, node: Node, heads: number): Promise<numbe
 }
 
 async function checkForm(t: Translator, node: Node): Promise<void> {
-  for (const name of ['k_quant_type', 'v_quant_type', 'kv_cache_bit_width']) {
-    if (node.attributes.has(name)) throw unclaimed(node, `its state is quantised (${name})`)
-  }
   for (const index of [PAST_KEY, PAST_VALUE]) {
     if (t.read(node, index)?.is !== 'state')
       throw unclaimed(node, `its input ${index} is not a state of the step before`)
@@ -93,11 +90,13 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
 
 /** Queries, keys and values; queries and keys may be normed or rotated. */
 function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Heads, Heads, Heads] {
-  const [q, read, v] = hasInput(node, KEY)
+  const [asked, given, v]: [Heads, Heads, Heads] = hasInput(node, KEY)
     ? [headsAt(t, node, QUERY, heads), headsAt(t, node, KEY, kvHeads), headsAt(t, node, VALUE, kvHeads)]
     : packed(t, node, heads, kvHeads)
+  const [q, read] = [normed(t, node, asked, 'q'), normed(t, node, given, 'k')]
   // The norm of one head is that of the row.
-  const k = q.norm !== undefined && kvHeads === 1 ? { ...read, ...t.normed.get(read.value) } : read
+  const isOne = q.norm !== undefined && read.norm === undefined && kvHeads === 1
+  const k = isOne ? { ...read, ...t.normed.get(read.value) } : read
   const wrong = [
     [
       v.norm !== undefined || v.rope !== undefined || v.limits !== undefined,
@@ -111,6 +110,17 @@ function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Head
   ].find(([is]) => is)
   if (wrong !== undefined) throw unclaimed(node, String(wrong[1]))
   return [q, k, v]
+}
+
+/** With the norm that the operator takes of each head before it rotates, if it has one. */
+function normed(t: Translator, node: Node, heads: Heads, part: 'q' | 'k'): Heads {
+  if (!hasInput(node, QKV.queryNorm) && !hasInput(node, QKV.keyNorm)) return heads
+  const index = part === 'q' ? QKV.queryNorm : QKV.keyNorm
+  if (!hasInput(node, index)) throw unclaimed(node, 'it norms only one of queries and keys')
+  if (heads.norm !== undefined || heads.rope !== undefined || heads.limits !== undefined)
+    throw unclaimed(node, 'its queries or keys are normed or rotated before it norms them')
+  const epsilon = floatOf(node, `${part}_norm_epsilon`, floatOf(node, 'qk_norm_epsilon', 1e-6))
+  return { ...heads, norm: { weight: t.weights.vector(node, index, heads.dim, 'norm'), epsilon } }
 }
 
 function headsAt(t: Translator, node: Node, index: number, count: number): Heads {

@@ -15,6 +15,9 @@ const INNER = 16
 /** GroupQueryAttention rotates heads of a multiple of 16. */
 export const HEAD_DIM = 16
 
+/** Of norms of heads that are not inside attention. */
+export const HEAD_EPSILON = 0.01
+
 export const pastName = ({ layer, kind }: StatePlace): string => `past_key_values.${layer}.${kind}`
 const presentName = ({ layer, kind }: StatePlace): string => `present.${layer}.${kind}`
 
@@ -419,13 +422,19 @@ class Decoder {
     const tables = isTurned ? this.#tables() : ['', '']
     const sinks = this.#form.hasSinks ? this.#matrix(1, this.#heads, 1, (values) => g.floats(values)) : ''
     const own = this.#form.positions !== undefined && isTurned ? positions : ''
-    const inputs = [q, k, v, ...pasts, ...this.#lengths(places), ...tables, own, mask, sinks]
+    const { headNorms, stated } = this.#form
+    const norms = headNorms === undefined ? [] : [this.#gains(HEAD_DIM), this.#gains(HEAD_DIM)]
+    const isApart = headNorms === 'apart'
+    const heads = isApart ? [q, k].map((each, at) => this.#headsNormed(each, norms[at]!)) : [q, k]
+    const inside = isApart ? [] : ['', '', ...norms]
+    const inputs = [...heads, v, ...pasts, ...this.#lengths(places), ...tables, own, mask, sinks, ...inside]
     while (inputs.at(-1) === '') inputs.pop()
     const attributes = {
       num_heads: this.#heads,
       kv_num_heads: this.#kvHeads,
       do_rotary: isTurned ? 1 : 0,
       ...(this.#form.window !== undefined && { local_window_size: this.#form.window }),
+      ...stated,
     }
     return g.node('GroupQueryAttention', inputs, made, attributes, MICROSOFT)
   }
@@ -507,8 +516,21 @@ class Decoder {
     return g.op('MatMul', [active, this.#matrix(INNER, HIDDEN)])
   }
 
+  /** Rows whose heads are normed, as [batch, tokens * heads, numbers]. */
+  #headsNormed(rows: string, gains: string): string {
+    const g = this.#g
+    const apart = g.op('Reshape', [rows, g.ints([0, -1, HEAD_DIM])])
+    const attributes = { axis: -1, epsilon: { float: HEAD_EPSILON } }
+    const made = g.op('SimplifiedLayerNormalization', [apart, gains], attributes)
+    return g.op('Reshape', [made, g.op('Shape', [rows])])
+  }
+
+  #gains(count: number): string {
+    return this.#g.floats(Array.from({ length: count }, () => 0.5 + this.#random.unit()))
+  }
+
   #norm(x: string): string {
-    const weight = this.#g.floats(Array.from({ length: HIDDEN }, () => 0.5 + this.#random.unit()))
+    const weight = this.#gains(HIDDEN)
     const attributes = { axis: 2, epsilon: { float: 1e-6 } }
     return this.#g.op('SimplifiedLayerNormalization', [x, weight], attributes)
   }

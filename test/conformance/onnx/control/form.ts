@@ -1,5 +1,6 @@
 // What small decoders may have: how they mask, place, rotate, count, copy and keep states.
 import type { NodeWriter } from '../../../../src/onnx/testing/node-writer.ts'
+import type { WrittenNode } from '../../../../src/onnx/testing/write-model.ts'
 import type { ConvolutionForm } from './convolutions.ts'
 import type { Activation } from './layers.ts'
 import type { Neighbours } from './turns.ts'
@@ -113,6 +114,13 @@ export interface DecoderForm {
   /** Attention hides later positions by itself and has no mask, and gives its scores out. Default: false. */
   readonly isCausal?: boolean
   readonly givesScores?: boolean
+  /**
+   * Heads of the queries and keys of GroupQueryAttention are normed by itself, or by nodes before it.
+   * Default: they are not.
+   */
+  readonly headNorms?: 'inside' | 'apart'
+  /** Attributes that GroupQueryAttention has besides. */
+  readonly stated?: NonNullable<WrittenNode['attributes']>
   /** GroupQueryAttention has a sink for each head. Default: false. */
   readonly hasSinks?: boolean
   /** Before its attention, each layer adds a short convolution, as layers of LFM2. Default: none. */

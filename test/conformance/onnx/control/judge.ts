@@ -24,11 +24,15 @@ const ROUNDED_TOLERANCE = 5e-2
 export const idsOf = (count: number): number[] =>
   Array.from({ length: count }, (_, at) => (at * 37 + ((at * at) % 11) * 5 + 3) % VOCAB)
 
-/** Chunks are numbers of tokens. Lengths beyond the context of the loaded model are not asked for. */
+/**
+ * Chunks are numbers of tokens. Lengths beyond the context of the loaded model are not asked for.
+ * `twin`: what ONNX Runtime runs, where it does not run that form on a CPU. Default: the same.
+ */
 export async function judgeDecoder(
   form: DecoderForm,
   lengths: readonly number[],
   isRounded = false,
+  twin = form,
 ): Promise<Verdict> {
   const bytes = decoderBytes(form)
   const opened = await open(bytes, vocabOf(form))
@@ -41,7 +45,7 @@ export async function judgeDecoder(
   const found = await withModel(opened, { weights: 'f32', contextLength: longest + 1 }, (built) =>
     logitsOf(built, ids),
   )
-  const runtime = await Runtime.open(bytes, form)
+  const runtime = await Runtime.open(twin === form ? bytes : decoderBytes(twin), twin)
   try {
     for (const chunks of runsOf(wanted, form.hasState ?? true)) {
       const why = await runtime.difference(ids, chunks, found, isRounded ? ROUNDED_TOLERANCE : TOLERANCE)

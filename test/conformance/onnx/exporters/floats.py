@@ -192,6 +192,34 @@ class Twin:
                 for end in (codes.min, codes.max)]
         self.add("Clip", [node.input[0], *ends], node.output)
 
+    def GroupQueryAttention(self, node):
+        """Norms of heads inside, which Runtime has on other devices only, become nodes of their own."""
+        self.nodes.append(node)
+        if not has_norms(node):
+            return
+        has = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        counts, width = [has["num_heads"], has["kv_num_heads"]], self.array(node.input[14]).shape[0]
+        name, epsilon = node.output[0], has.get("qk_norm_epsilon", 1e-6)
+        shape = lambda what, dims: self.made.setdefault(
+            f"{name}_{what}", numpy_helper.from_array(np.array(dims, np.int64), f"{name}_{what}")).name
+        self.nodes.pop()
+        if not node.input[1]:
+            parts = [f"{name}_{part}" for part in "qkv"]
+            sizes = shape("sizes", [counts[0] * width, counts[1] * width, counts[1] * width])
+            self.add("Split", [node.input[0], sizes], parts, axis=2)
+            node.input[0], node.input[1], node.input[2] = parts
+        for at, count in enumerate(counts):
+            apart = self.add("Reshape", [node.input[at], shape("heads", [0, -1, width])], [f"{name}_apart_{at}"])
+            made = self.add("SimplifiedLayerNormalization", [apart, node.input[14 + at]], [f"{name}_normed_{at}"],
+                            axis=-1, epsilon=epsilon)
+            node.input[at] = self.add("Reshape", [made, shape(f"rows_{at}", [0, -1, count * width])],
+                                      [f"{name}_joined_{at}"])
+        del node.input[12:]
+        kept = [each for each in node.attribute if each.name != "qk_norm_epsilon"]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+        self.nodes.append(node)
+
     def build(self):
         self.made_rows = set()
         graph = self.model.graph
@@ -212,6 +240,10 @@ class Twin:
         del graph.initializer[:]
         graph.initializer.extend([*kept, *self.made.values()])
         return widened(self.model)
+
+
+def has_norms(node):
+    return node.op_type == "GroupQueryAttention" and len(node.input) > 15 and node.input[14] != ""
 
 
 def widened(model):
@@ -245,8 +277,9 @@ def write(folder, **meta):
     twin = lambda **options: reference.run(Twin(onnx.load(path), **options).build(), exact=True)
     floats = twin()
     floats.astype("<f4").tofile(folder / "floats.f32")
-    # What the Runtime of this machine cannot compute, as bf16, is its f32 twin.
-    logits = floats if meta["kind"] == "bf16" else reference.run(path)
+    # What the Runtime of this machine cannot compute, as bf16 and norms of heads inside, is its f32 twin.
+    is_foreign = meta["kind"] == "bf16" or any(has_norms(node) for node in onnx.load(path).graph.node)
+    logits = floats if is_foreign else reference.run(path)
     moved = {"scales": 0.0, "groups": 0.0, "runtime": reference.largest(logits, floats)}
     if meta["kind"] in ("int8", "int4"):
         moved |= {"scales": reference.largest(twin(noise=HALF_STEP), floats),

@@ -21,7 +21,7 @@ JOBS += [(family, "fp16", "cuda", ()) for family in ("llama", "smollm2", "qwen3"
 JOBS += [("llama", "fp16", "dml", ()), ("llama", "bf16", "cuda", ())]
 JOBS += [(family, "int4", "cpu", ()) for family in
          ("llama", "smollm2", "qwen2", "qwen3", "gemma3", "phi3", "granite", "smollm3", "lfm2")]
-JOBS += [(family, "int4", "webgpu", ()) for family in ("llama", "smollm2", "qwen3")]
+JOBS += [(family, "int4", "webgpu", ()) for family in ("llama", "smollm2", "qwen3", "lfm2")]
 JOBS += [("llama", "int4", "cpu", (option,)) for option in
          ("is_symmetric=false", "block_size=16", "block_size=64", "algo_config=rtn", "algo_config=k_quant_mixed",
           "accuracy_level=1", "op_types_to_quantize=MatMul/Gather", "use_qdq=true")]

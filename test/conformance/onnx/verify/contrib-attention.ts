@@ -106,6 +106,8 @@ function queryParts(context: Evaluation, heads: number, shared: number): [Tensor
 export function evaluateGroups(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context
   const [count, shared] = headCounts(node)
+  if (inputs[QKV.queryNorm] !== undefined)
+    throw unclaimed(node, 'it norms heads, as no CPU of ONNX Runtime does')
   const [q, k, v] = queryParts(context, count, shared)
   const query = headsOf(node, q, count)
   const key = headsOf(node, k, shared)

@@ -1,0 +1,52 @@
+// GroupQueryAttention that norms the heads of its queries and keys, as onnxruntime-genai writes Qwen3 for
+// WebGPU. ONNX Runtime does not run it on a CPU: it runs the same norms as nodes of their own. Out:
+// whether both answer alike, and whether other attributes are read or refused.
+import { expect, test } from 'vitest'
+import { HEAD_EPSILON } from './decoder.ts'
+import type { DecoderForm } from './form.ts'
+import { judgeDecoder } from './judge.ts'
+
+const LENGTHS = [1, 3, 9, 20]
+const GROUP = { attention: 'group', layers: 2, heads: 4, kvHeads: 2 } as const
+const INSIDE: DecoderForm = { ...GROUP, headNorms: 'inside' }
+const epsilon = { float: HEAD_EPSILON }
+
+test.each<[string, DecoderForm, Partial<DecoderForm>]>([
+  ['norms inside', { ...INSIDE, places: 'op', stated: { qk_norm_epsilon: epsilon } }, {}],
+  ['norms of one head of keys', { ...INSIDE, kvHeads: 1, stated: { qk_norm_epsilon: epsilon } }, {}],
+  [
+    'norms whose epsilons are stated apart',
+    {
+      ...INSIDE,
+      stated: { qk_norm_epsilon: { float: 1 }, q_norm_epsilon: epsilon, k_norm_epsilon: epsilon },
+    },
+    {},
+  ],
+  ['norms outside', { ...GROUP, headNorms: 'apart' }, {}],
+  [
+    'attributes that say what is usual',
+    {
+      ...GROUP,
+      stated: { smooth_softmax: -1, causal: 1, k_quant_type: { text: 'NONE' }, kv_cache_bit_width: 0 },
+    },
+    { headNorms: undefined },
+  ],
+])('%s: the answers are those of ONNX Runtime', async (_, form, other) => {
+  const twin: DecoderForm = { ...form, headNorms: 'apart', stated: {}, ...other }
+  expect(await judgeDecoder(form, LENGTHS, false, twin)).toEqual({ is: 'equal', positions: undefined })
+})
+
+test.each<[string, DecoderForm, RegExp]>([
+  ['epsilons of their own', { ...INSIDE, stated: { q_norm_epsilon: epsilon } }, /are normed differently/],
+  ['rows that see later ones', { ...GROUP, stated: { causal: 0 } }, /see later positions \(causal\)/],
+  ['states of a window', { ...GROUP, stated: { sliding_window_cache: 1 } }, /sliding_window_cache/],
+  [
+    'states of codes',
+    { ...GROUP, stated: { k_quant_type: { text: 'PER_TENSOR' } } },
+    /its state is quantised/,
+  ],
+  ['sinks by an attribute', { ...GROUP, stated: { smooth_softmax: 1 } }, /has a sink for each head/],
+  ['scores that come out', { ...GROUP, stated: { qk_output: 1 } }, /its scores are an output/],
+])('%s are refused by name', async (_, form, why) => {
+  expect(await judgeDecoder(form, LENGTHS)).toEqual({ is: 'refused', why: expect.stringMatching(why) })
+})
