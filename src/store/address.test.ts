@@ -37,9 +37,9 @@ test('a folder stands for its configuration, of which some may be missing', () =
 
 test('what lies directly in a folder is of it, also under a name that is written in another way', () => {
   const isOfFolder = isFileOf(`${HOST}folder/`)
-  for (const name of ['config.json', 'a%20b.gguf', 'onnx/model_q4.onnx'])
+  for (const name of ['config.json', 'a%20b.gguf', 'onnx/model_q4.onnx', '2_Dense/model.safetensors'])
     expect(isOfFolder(`${HOST}folder/${name}`)).toBe(true)
-  for (const name of ['folder2/a', 'folder/sub/a', 'folder/onnx/sub/a', 'a'])
+  for (const name of ['folder2/a', 'folder/sub/a', 'folder/onnx/sub/a', 'folder/2_Dense/sub/a', 'a'])
     expect(isOfFolder(HOST + name)).toBe(false)
 })
 

@@ -69,19 +69,19 @@ export function filesOf(address: string): readonly RemoteFile[] {
   }))
 }
 
+/** Folders of sentence-transformers' modules, as `1_Pooling/`, and of graphs. */
+const INNER_FOLDER = new RegExp(`^(${GRAPH_FOLDER}|\\d+_[A-Za-z]+/)?[^/]*$`)
+
 /**
- * Whether a file's URL belongs to `address`. A folder's files are directly in it or in its folder of graphs.
+ * Whether a file's URL belongs to `address`. A folder's files are directly in it, in its folder of graphs or
+ * in those of its modules.
  */
 export function isFileOf(address: string): (url: string) => boolean {
-  if (address.endsWith('/')) {
-    return (url) => isDirectlyIn(address, url) || isDirectlyIn(address + GRAPH_FOLDER, url)
-  }
+  if (address.endsWith('/'))
+    return (url) => url.startsWith(address) && INNER_FOLDER.test(url.slice(address.length))
   const urls = new Set(filesOf(address).map(({ url }) => url))
   return (url) => urls.has(url)
 }
-
-const isDirectlyIn = (folder: string, url: string): boolean =>
-  url.startsWith(folder) && !url.includes('/', folder.length)
 
 /**
  * The weight files that a folder's index names. Without an index it is the single file of safetensors, or one
@@ -113,7 +113,7 @@ export function shardsOf(
   }
   return [...names].sort().map((name) => {
     const url = addressInside(folder, name, INDEX)
-    if (name.endsWith('.safetensors') && isDirectlyIn(folder, url)) return { url, optional: false }
+    if (name.endsWith('.safetensors') && !url.includes('/', folder.length)) return { url, optional: false }
     throw new HalfbyteError(
       'format',
       `${INDEX} names "${name.slice(0, 80)}", which is not a safetensors file directly in its folder; download the index again`,
