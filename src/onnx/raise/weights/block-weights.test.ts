@@ -43,6 +43,8 @@ test.each<[number, number, string, string, { k?: number; isMixed?: boolean }?]>(
   [8, 64, 'codes', 'F32', { k: 40 }],
   [4, 32, 'none', 'F32', { isMixed: true }],
   [4, 64, 'codes', 'F32', { isMixed: true }],
+  [2, 32, 'codes', 'F32', { isMixed: true }],
+  [8, 32, 'codes', 'F32', { isMixed: true }],
 ])(
   '%i bits in blocks of %i, zero points: %s are read as %s %o',
   async (bits, block, zeroPoints, form, { k = K, isMixed = false } = {}) => {
