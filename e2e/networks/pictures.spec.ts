@@ -1,0 +1,98 @@
+// Pictures in Chromium. In: a random model with a random tower, a PNG that the page draws. Out: the reply that
+// its pixels have, on every pool; typed errors for what is no picture.
+import { expect, type Page } from '@playwright/test'
+import { ggufFile } from '../../test/conformance/testing/model-files.ts'
+import { byPath } from '../../test/conformance/testing/random-bert.ts'
+import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
+import { randomTower, towerFile } from '../../test/conformance/vision/random-tower.ts'
+import { openLibrary, test } from '../library-site.ts'
+
+const MODEL = randomLlama({ seed: 38, gain: 1.5, speaks: true, contextLength: 1024 })
+const TOWER = randomTower(4, {
+  ...{ width: MODEL.config.hidden_size, merge: 2, grid: 4, patch: 3 },
+  projector: 'idefics3',
+})
+const TEMPLATE = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
+
+async function modelFiles() {
+  const metadata = { 'tokenizer.chat_template': ['string', TEMPLATE] as const }
+  const tower = await towerFile(TOWER, { change: { 'clip.vision.preproc_image_size': ['u32', 24] } })
+  const model = await ggufFile(MODEL, 'F32', { metadata })
+  return byPath([new File([model], 'model.gguf'), new File([tower], 'mmproj.gguf')])
+}
+
+/** Replies about a drawn picture, as a PNG and as its pixels, and the code of the error of a broken file. */
+const replies = (page: Page, folder: string, options: { readonly threads: number }) =>
+  page.evaluate(
+    async ({ folder, options }) => {
+      const canvas = new OffscreenCanvas(40, 21)
+      const context = canvas.getContext('2d')!
+      const gradient = context.createLinearGradient(0, 0, 40, 21)
+      gradient.addColorStop(0, 'red')
+      gradient.addColorStop(1, 'navy')
+      context.fillStyle = gradient
+      context.fillRect(0, 0, 40, 21)
+      const pixels = context.getImageData(0, 0, 40, 21)
+      const png = await canvas.convertToBlob({ type: 'image/png' })
+      await using engine = await halfbyte.Engine.load(`${folder}model.gguf`, {
+        ...options,
+        vision: `${folder}mmproj.gguf`,
+      })
+      const send = (data: Blob | ImageData) =>
+        engine.createSession().send(
+          {
+            role: 'user',
+            content: [
+              { type: 'image', data },
+              { type: 'text', text: 'what?' },
+            ],
+          },
+          { temperature: 0, maxTokens: 8 },
+        ).result
+      const first = await send(png)
+      const second = await send(pixels)
+      const broken = await send(new Blob(['no picture'], { type: 'image/png' })).catch((error) => error.code)
+      return {
+        texts: [first.text, second.text],
+        cached: first.usage.cachedTokens,
+        prompt: first.usage.promptTokens,
+        broken,
+        pool: engine.pool,
+        sees: engine.model.seesImages,
+      }
+    },
+    { folder, options },
+  )
+
+test('a file is read like its pixels, on every pool', async ({ page, site }) => {
+  const folder = await site.addFolder(await modelFiles())
+  await openLibrary(page, site.isolated)
+  const shared = await replies(page, folder, { threads: 2 })
+  expect(shared).toMatchObject({ pool: 'shared', broken: 'format', cached: 0, sees: true })
+  expect(shared.prompt).toBeGreaterThan(100)
+  expect(shared.texts[0]).not.toBe('')
+  expect(shared.texts[1]).toBe(shared.texts[0])
+  const single = await replies(page, folder, { threads: 1 })
+  expect(single).toEqual({ ...shared, pool: 'single' })
+  await openLibrary(page, site.plain)
+  const shards = await replies(page, folder, { threads: 2 })
+  expect(shards.pool).toBe('shards')
+  expect(shards.texts[1]).toBe(shards.texts[0])
+})
+
+test('a page with a strict policy loads a tower, and one that is missing is told', async ({ page, site }) => {
+  const folder = await site.addFolder(await modelFiles())
+  await openLibrary(page, await site.under("default-src 'self'; script-src 'self' 'wasm-unsafe-eval'"))
+  const code = await page.evaluate(async (address) => {
+    await using engine = await halfbyte.Engine.load(`${address}model.gguf`, {
+      threads: 1,
+      vision: `${address}mmproj.gguf`,
+    })
+    if (!engine.model.seesImages) return 'blind'
+    return halfbyte.Engine.load(`${address}model.gguf`, { threads: 1, vision: `${address}none.gguf` }).then(
+      () => 'loaded',
+      (error) => error.code,
+    )
+  }, folder)
+  expect(code).toBe('network')
+})
