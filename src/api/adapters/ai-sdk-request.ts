@@ -16,7 +16,17 @@ import type {
   ToolResultPart,
   Warning,
 } from './ai-sdk-types.ts'
-import { callOf, roleOf, splitPrefix, textOf, textPart, withToolNames } from './chat-messages.ts'
+import {
+  callOf,
+  contentOf,
+  pictureAt,
+  pictureOf,
+  roleOf,
+  splitPrefix,
+  textOf,
+  textPart,
+  withToolNames,
+} from './chat-messages.ts'
 import { effortOf } from './reasoning-effort.ts'
 import { ANY_OBJECT, formOptions, type ToolChoice } from './reply-form.ts'
 
@@ -142,7 +152,7 @@ function readMessage({ role, content }: PromptMessage, index: number): readonly 
   return [
     {
       role: known,
-      content: textOf(content, index, (part) => readPart(part, known)),
+      ...contentOf(content, index, (part) => readPart(part, known)),
       ...(thought !== '' && { reasoning: thought }),
       ...(toolCalls.length > 0 && { toolCalls }),
     },
@@ -155,10 +165,30 @@ const isCall = (part: { readonly type: string }): part is ToolCallPart => part.t
 const thoughtOf = (part: { readonly type: string; readonly text?: unknown }): string =>
   part.type === 'reasoning' && typeof part.text === 'string' ? part.text : ''
 
-function readPart(part: { readonly type: string }, role: string): string | undefined {
+function readPart(part: { readonly type: string }, role: string): string | Blob | undefined {
   // The reply's thought and its calls are kept in fields of their own.
   const isSilent = part.type === 'reasoning' || part.type === 'tool-call'
-  return role === 'assistant' && isSilent ? '' : textPart(part)
+  if (role === 'assistant' && isSilent) return ''
+  return part.type === 'file' ? imageOf(part) : textPart(part)
+}
+
+/** A picture in one of the SDK's forms: bytes, base64, a `data:` address, or an object with one of these. */
+function imageOf(part: {
+  readonly type: string
+  readonly mediaType?: unknown
+  readonly data?: unknown
+}): Blob | undefined {
+  const { mediaType, data } = part
+  if (typeof mediaType !== 'string' || !/^image(?:\/|$)/.test(mediaType)) return undefined
+  const { data: inner, url } = (isObject(data) ? data : {}) as {
+    readonly data?: unknown
+    readonly url?: unknown
+  }
+  const given = inner ?? url ?? data
+  if (given instanceof Uint8Array) return new Blob([new Uint8Array(given)], { type: mediaType })
+  if (given instanceof URL) return pictureAt(given.href)
+  if (typeof given !== 'string') return undefined
+  return /^[a-z]+:/i.test(given) ? pictureAt(given) : pictureOf(given, mediaType)
 }
 
 function answerOf(output: ToolOutput, index: number): string {

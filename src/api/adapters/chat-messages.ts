@@ -5,8 +5,8 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
 
-/** The text of a message's part; undefined if the part cannot be read. */
-export type PartReader = (part: { readonly type: string }) => string | undefined
+/** The text or the picture of a message's part; undefined if the part cannot be read. */
+export type PartReader = (part: { readonly type: string }) => string | Blob | undefined
 
 /** `index`: position of the message, for errors. Throws `unsupported` for a role that no template knows. */
 export function roleOf(role: string, index: number): Message['role'] {
@@ -20,26 +20,64 @@ export function roleOf(role: string, index: number): Message['role'] {
   )
 }
 
+type Content = string | readonly { readonly type: string }[] | null | undefined
+
 /** The texts of a message's parts, joined. Throws `unsupported` for a part that is not text. */
-export function textOf(
-  content: string | readonly { readonly type: string }[] | null | undefined,
+export const textOf = (content: Content, index: number): string => contentOf(content, index, textPart).content
+
+/** Stands in a text for a picture: the object replacement character. */
+const PLACE = '\uFFFC'
+
+/**
+ * The texts of a message's parts, joined, and its pictures. Throws `unsupported` for a part of another
+ * kind.
+ */
+export function contentOf(
+  content: Content,
   index: number,
-  read: PartReader = textPart,
-): string {
-  if (typeof content === 'string') return content
+  read: PartReader,
+): Pick<Message, 'content' | 'images'> {
+  if (typeof content === 'string') return { content }
   if (content != null) checkList(`the content of message ${index}`, content)
-  return (content ?? [])
-    .map((part) => {
-      const text = read(part)
-      if (text !== undefined) return text
-      throw new HalfbyteError(
-        'unsupported',
-        `message ${index} has a part of the type "${part.type}" but the model reads text only; leave it out`,
-        { name: 'messages' },
-      )
-    })
-    .join('')
+  const images: Blob[] = []
+  const texts = (content ?? []).map((part) => {
+    const found = read(part)
+    if (typeof found === 'string') return found
+    if (found !== undefined) {
+      images.push(found)
+      return PLACE
+    }
+    throw new HalfbyteError(
+      'unsupported',
+      `message ${index} has a part of the type "${part.type}" but only texts and pictures are read; leave it out`,
+      { name: 'messages' },
+    )
+  })
+  return { content: texts.join(''), ...(images.length > 0 && { images }) }
 }
+
+/** A picture whose bytes are given in base64. Throws `unsupported` for what is no base64. */
+export function pictureOf(base64: string, type: string): Blob {
+  try {
+    return new Blob([Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))], { type })
+  } catch {
+    throw unreadPicture('its data is no base64')
+  }
+}
+
+/** A picture at a `data:` address. Throws `unsupported` for other addresses, which are not fetched here. */
+export function pictureAt(address: string): Blob {
+  const [, type = '', base64] = /^data:([^;,]*)(?:;[^,]*)?;base64,(.*)$/s.exec(address) ?? []
+  if (base64 !== undefined) return pictureOf(base64, type)
+  throw unreadPicture(`its address begins with ${JSON.stringify(address.slice(0, 24))}`)
+}
+
+const unreadPicture = (reason: string): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `a picture cannot be read: ${reason}; fetch it and give a data: address with base64`,
+    { name: 'messages' },
+  )
 
 export function textPart(part: { readonly type: string; readonly text?: unknown }): string | undefined {
   return part.type === 'text' && typeof part.text === 'string' ? part.text : undefined

@@ -6,7 +6,16 @@ import { isObject } from '../../base/values.ts'
 import type { Message, TextChunk, Tool } from '../../engine/wire/protocol.ts'
 import type { SamplerOptions } from '../../generate/sampler/sampler-options.ts'
 import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
-import { callOf, roleOf, splitPrefix, textOf, textPart, thoughtOf, withToolNames } from './chat-messages.ts'
+import {
+  callOf,
+  contentOf,
+  pictureAt,
+  roleOf,
+  splitPrefix,
+  textPart,
+  thoughtOf,
+  withToolNames,
+} from './chat-messages.ts'
 import type { ChatCompletionParams, ChatMessageParam, SamplingParams } from './openai-types.ts'
 import { WITHOUT_THOUGHT } from './reasoning-effort.ts'
 import {
@@ -285,14 +294,21 @@ function readMessage(message: ChatMessageParam, index: number): Message {
   const reasoning = reasoning_content ?? (blocks === '' ? undefined : blocks)
   return {
     role,
-    content: textOf(message.content, index, (part) => {
+    ...contentOf(message.content, index, (part) => {
       const isThought = role === 'assistant' && part.type === 'thinking'
-      return isThought ? '' : textPart(part)
+      return isThought ? '' : (imagePart(part) ?? textPart(part))
     }),
     ...(reasoning !== undefined && { reasoning }),
     ...(tool_calls != null && { toolCalls: tool_calls.map(readCall) }),
     ...(tool_call_id != null && { toolCallId: tool_call_id }),
   }
+}
+
+/** A picture as a `data:` address, as `{ url }` or, as some clients write it, as a text. */
+function imagePart(part: { readonly type: string; readonly image_url?: unknown }): Blob | undefined {
+  if (part.type !== 'image_url') return undefined
+  const address = isObject(part.image_url) ? part.image_url['url'] : part.image_url
+  return typeof address === 'string' ? pictureAt(address) : undefined
 }
 
 function readCall(call: NonNullable<ChatMessageParam['tool_calls']>[number]) {

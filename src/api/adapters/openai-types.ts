@@ -8,6 +8,12 @@ interface TextPart {
   readonly text: string
 }
 
+interface ImagePart {
+  readonly type: 'image_url'
+  /** `detail` is ignored: the model's own processor decides how a picture is cut. */
+  readonly image_url: { readonly url: string; readonly detail?: string }
+}
+
 interface FunctionCall {
   name: string
   /** JSON text. */
@@ -24,7 +30,8 @@ export interface ChatToolCall {
 /** Newer clients write `developer` for `system`. */
 export interface ChatMessageParam {
   readonly role: string
-  readonly content?: string | readonly (TextPart | { readonly type: string })[] | null
+  /** Pictures, for a model that sees, are `image_url` parts with `data:` addresses. */
+  readonly content?: string | readonly (TextPart | ImagePart | { readonly type: string })[] | null
   /** Role `assistant`: the calls that the model asked for. */
   readonly tool_calls?: readonly (ChatToolCall | { readonly type: string; readonly id: string })[] | null
   /** Role `tool`: the call that this message answers. */

@@ -168,6 +168,8 @@ function contentOf(content: unknown): NonNullable<ChatMessageParam['content']> {
   checkList('the content of an item in input', content)
   return content.map((part) => {
     if (!isObject(part)) throw wrongOption('a part of the content in input', part, 'an object')
+    if (part['type'] === 'input_image' && typeof part['image_url'] === 'string')
+      return { type: 'image_url', image_url: { url: part['image_url'] } }
     return (TEXTS.has(part['type']) ? { ...part, type: 'text' } : part) as { readonly type: string }
   })
 }
