@@ -71,6 +71,9 @@ function bertConfig(file: ModelFile): Placed {
 
 const NO_ROPE = { theta: 10_000, dims: 0, pairing: 'halves' } as const
 
+/** The pooling type of rerankers in GGUF. */
+const RANK = 4
+
 function ggufConfig(file: ModelFile): Placed {
   const fields = new Fields(file.name, (key) => file.metadata.get(`bert.${key}`))
   if (fields.fact('attention.causal', false)) {
@@ -80,7 +83,7 @@ function ggufConfig(file: ModelFile): Placed {
   const hiddenSize = fields.number('embedding_length')
   return {
     firstPosition: 0,
-    isReranker: false,
+    isReranker: fields.number('pooling_type', 0) === RANK,
     types: requireTensor(file, 'token_types.weight').shape[0] ?? 0,
     config: {
       family: 'bert',

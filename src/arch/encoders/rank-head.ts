@@ -8,7 +8,7 @@ import { Fields, unbuiltVariant } from '../config/fields.ts'
 import { checkShape, requireTensor } from '../tensors/names.ts'
 import { prefixOf } from './bert.ts'
 import type { Placed } from './placed.ts'
-import { fieldsOf, refuseOthers } from './stated.ts'
+import { fieldsOf, isGguf, refuseOthers } from './stated.ts'
 
 /**
  * score = activation(out . pooled + outBias), where pooled = tanh(dense x + bias), as transformers'
@@ -38,6 +38,11 @@ const ACTIVATIONS: ReadonlyMap<string, (score: number) => number> = new Map([
 
 /** Names of the first and of the last matrix. BERT's first is the encoder's own pooler. */
 function namesOf(file: ModelFile, family: string): readonly [dense: string, out: string] {
+  if (isGguf(file)) {
+    // Converters leave out the pooler, so what they write of BERT's own rerankers scores otherwise.
+    if (file.tensors.has('cls.weight')) return ['cls', 'cls.output']
+    throw unbuiltVariant(file.name, 'a head without its first matrix', 'its folder of safetensors')
+  }
   if (family === 'bert') return [`${prefixOf(file)}pooler.dense`, 'classifier']
   return family === MODERN ? ['head.dense', 'classifier'] : ['classifier.dense', 'classifier.out_proj']
 }

@@ -194,6 +194,7 @@ function tokenizerOf(file: ModelFile, rows: number): EncoderTokenizer {
     cls: idAt('cls'),
     // The key is spelled like that in files of llama.cpp.
     sep: idAt('seperator') ?? idAt('separator'),
+    charsmap: file.metadata.get('tokenizer.ggml.precompiled_charsmap'),
     rows,
   })
   if (tokenizer.vocabSize <= rows) return tokenizer

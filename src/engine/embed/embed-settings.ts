@@ -41,12 +41,15 @@ export type ReadJson = (path: string) => Promise<JsonObject | readonly unknown[]
 
 /** Poolings by GGUF's numbers. */
 const GGUF_POOLINGS: readonly (Pooling | undefined)[] = [undefined, 'mean', 'cls', 'last']
+/** The number of rerankers, whose heads read the first token. */
+const RANK = 4
 
 /** Throws `unsupported` for a pooling that is not built. */
 export function ggufSettings({ name, metadata }: ModelFile): EmbedSettings {
   const architecture = metadata.get('general.architecture')
   const type = metadata.get(`${String(architecture)}.pooling_type`) ?? 1
-  const pooling = typeof type === 'number' ? GGUF_POOLINGS[type] : undefined
+  const isRanked = type === RANK && architecture === 'bert'
+  const pooling = isRanked ? 'cls' : typeof type === 'number' ? GGUF_POOLINGS[type] : undefined
   if (type === 0) return PLAIN
   if (pooling === undefined) throw otherSettings(name, `pooling_type ${shown(type)}`)
   return { ...PLAIN, pooling, isStated: metadata.has(`${String(architecture)}.pooling_type`) }

@@ -369,7 +369,12 @@ export function bertStates(
 export function bertScore(model: RandomBert, first: string, second: string): number {
   const [a, b] = [wordPieces(first), wordPieces(second).slice(1)]
   const kinds = [...a.map(() => 0), ...b.map(() => Math.min(1, model.config.type_vocab_size - 1))]
-  const [state] = bertStates(model, [...a, ...b], kinds)
+  return bertScoreOf(model, [...a, ...b], kinds)
+}
+
+/** The same for the ids of a pair. `kinds`: of tokens, by row. Default: all 0. */
+export function bertScoreOf(model: RandomBert, ids: readonly number[], kinds?: readonly number[]): number {
+  const [state] = bertStates(model, ids, kinds)
   const valuesOf = (name: string) => model.weights.get(name)!.values
   const [denseName, outName] = headNames(model.config.model_type === 'bert')
   const dense = valuesOf(`${denseName}.weight`)

@@ -1,4 +1,5 @@
-// SentencePiece's compiled normaliser, as a tokenizer.json holds it: replaces characters by a table.
+// SentencePiece's compiled normaliser, as a tokenizer.json or a GGUF file holds it: replaces characters
+// by a table.
 //
 // Layout: u32 bytes of the trie | u32 units of the trie (a double array of darts-clone) | texts that end in a
 // zero byte, in UTF-8. Keys are UTF-8; a value is the offset of a text.
@@ -21,8 +22,8 @@ const encoder = new TextEncoder()
  * cluster that is short, the first key that begins it replaces it whole; otherwise the same happens to
  * each character. Throws `format` for a map that points outside of itself.
  */
-export function charactersMap(base64: unknown): (text: string) => string {
-  const bytes = decoded(base64)
+export function charactersMap(map: unknown): (text: string) => string {
+  const bytes = decoded(map)
   const units = readUnits(bytes)
   const texts = bytes.subarray(4 + 4 * units.length)
   const replacements = new Map<string, string | undefined>()
@@ -48,13 +49,15 @@ export function charactersMap(base64: unknown): (text: string) => string {
   }
 }
 
-function decoded(base64: unknown): Uint8Array {
+/** A tokenizer.json has the bytes in base64, GGUF has a list of them. */
+function decoded(map: unknown): Uint8Array {
   try {
-    if (typeof base64 === 'string') return Uint8Array.from(atob(base64), (unit) => unit.charCodeAt(0))
+    if (typeof map === 'string') return Uint8Array.from(atob(map), (unit) => unit.charCodeAt(0))
+    if (Array.isArray(map) && map.every(Number.isInteger)) return Uint8Array.from(map)
   } catch {
     // The value is shown below.
   }
-  throw malformed(`has ${shown(base64)} for precompiled_charsmap instead of base64`)
+  throw malformed(`has ${shown(map)} for precompiled_charsmap instead of base64`)
 }
 
 function readUnits(bytes: Uint8Array): Uint32Array {

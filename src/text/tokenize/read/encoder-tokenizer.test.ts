@@ -23,6 +23,55 @@ test('pairs have the ids of the definition', () => {
     expect(encodePair(pair!, encode(first), encode(second), 10_000).words).toEqual(ids)
 })
 
+describe('a GGUF file of the same vocabulary', () => {
+  const { vocab, unk_id: unknownId } = golden.tokenizer.model
+  const spec = {
+    kind: 'gguf',
+    model: 't5',
+    tokens: vocab.map(([piece]: [string]) => piece),
+    scores: vocab.map(([, score]: [string, number]) => score),
+    types: vocab.map(([piece]: [string], id: number) =>
+      id === unknownId ? 2 : /^<.+>$/.test(piece) ? 3 : 1,
+    ),
+    bosId: 0,
+    eosId: 2,
+    unknownId,
+  } as const
+  const charsmap = Array.from(atob(golden.tokenizer.normalizer.normalizers[0].precompiled_charsmap), (unit) =>
+    unit.charCodeAt(0),
+  )
+  // SentencePiece drops spaces at both ends, and around special tokens; Hugging Face's tokenizers keep one.
+  const plain = golden.texts.filter(({ text }: { text: string }) => !/^\s|\s$|<s>/.test(text))
+
+  test('gives texts and pairs the same ids', () => {
+    expect(plain.length).toBeGreaterThan(25)
+    const { prefix, suffix, encode, pair } = encoderTokenizer(spec, { sep: 2, charsmap })
+    for (const { text, ids } of plain)
+      expect([...prefix, ...encode(text), ...suffix], JSON.stringify(text)).toEqual(ids)
+    const same = tokenizerOf(golden.tokenizer).pair!
+    const [first, second] = [encode('one'), encode('two')]
+    expect(encodePair(pair!, first, second, 99)).toEqual(encodePair(same, first, second, 99))
+  })
+
+  test('drops spaces at both ends, and reads special tokens', () => {
+    const { encode } = encoderTokenizer(spec, { sep: 2, charsmap })
+    expect(encode('  two  words ')).toEqual(encode('two words'))
+    expect(encode('   ')).toEqual([])
+    expect(encode('two<pad>')).toEqual([...encode('two'), 1])
+  })
+
+  test.each([
+    ['with fewer scores', { scores: spec.scores.slice(1) }, {}, /501 scores for 502 tokens/],
+    ['without an unknown token', { unknownId: undefined, types: undefined }, {}, /the unknown one/],
+    ['without a first token', { bosId: undefined }, { cls: 1e9 }, /the first/],
+    ['with a forged table', {}, { charsmap: [1, 2, 'x'] }, /precompiled_charsmap/],
+  ])('%s is refused', (_, change, extras, message) => {
+    expect(() => encoderTokenizer({ ...spec, ...change }, extras)).toThrow(
+      expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }),
+    )
+  })
+})
+
 describe('a forged table', () => {
   const table = Uint8Array.from(
     atob(golden.tokenizer.normalizer.normalizers[0].precompiled_charsmap),

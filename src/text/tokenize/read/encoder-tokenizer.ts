@@ -1,5 +1,5 @@
-// Makes the text side of a sentence encoder: WordPiece from tokenizer.json or GGUF, a unigram model from
-// tokenizer.json, or the tokenizer of a decoder.
+// Makes the text side of a sentence encoder: WordPiece or a unigram model, from tokenizer.json or GGUF,
+// or the tokenizer of a decoder.
 import { ABI } from '../../../abi/constants.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
 import {
@@ -49,13 +49,20 @@ const PHANTOM_SPACE = '\u2581'
 const UNCASED = { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, lowercase: true }
 const CASED = { ...UNCASED, lowercase: false, strip_accents: false }
 
+/** What a GGUF file has beside the vocabulary: ids around texts, and SentencePiece's table. */
+interface GgufExtras {
+  readonly cls?: unknown
+  readonly sep?: unknown
+  readonly charsmap?: unknown
+}
+
 /**
- * Special tokens that a text contains are read as such, as the encoders' own programs do. `cls` and `sep` are
- * the ids that a GGUF file names. Throws `format` or `unsupported`.
+ * Special tokens that a text contains are read as such, as the encoders' own programs do. Throws `format` or
+ * `unsupported`.
  */
 export function encoderTokenizer(
   spec: TokenizerSpec,
-  { cls, sep, rows }: { readonly cls?: unknown; readonly sep?: unknown; readonly rows?: number } = {},
+  { cls, sep, charsmap, rows }: GgufExtras & { readonly rows?: number } = {},
 ): EncoderTokenizer {
   if (spec.kind === 'json') {
     const { model } = spec.tokenizer
@@ -63,6 +70,8 @@ export function encoderTokenizer(
     if (type === 'WordPiece') return jsonWordPiece(checkedSpec(spec) as JsonTokenizerSpec)
     if (type === 'Unigram') return jsonUnigram(checkedSpec(spec) as JsonTokenizerSpec)
   } else if (spec.model === 'bert') return ggufWordPiece(checkedSpec(spec) as GgufTokenizerSpec, cls, sep)
+  else if (spec.model === 't5')
+    return ggufUnigram(checkedSpec(spec) as GgufTokenizerSpec, { cls, sep, charsmap })
   const tokenizer = createTokenizer(spec, { rows })
   const { vocabSize, prefix, suffix } = tokenizer
   return {
@@ -203,6 +212,57 @@ function ggufWordPiece(spec: GgufTokenizerSpec, cls: unknown, sep: unknown): Enc
       for (const piece of added.split(text, true)) {
         if (typeof piece === 'number') ids.push(piece)
         else for (const word of words(normalize(piece), true)) encodeWord(word, ids)
+      }
+      return ids
+    },
+  }
+}
+
+/** Types of GGUF's tokens that texts may be made of: normal, user defined and unused ones. */
+const PIECE_TYPES: readonly (number | undefined)[] = [undefined, 1, 4, 5]
+const METASPACE = { type: 'Metaspace', replacement: PHANTOM_SPACE, prepend_scheme: 'always', split: true }
+
+/** llama.cpp calls SentencePiece's unigram models "t5". Without control tokens, texts have no such pieces. */
+function ggufUnigram(spec: GgufTokenizerSpec, { cls, sep, charsmap }: GgufExtras): EncoderTokenizer {
+  const { tokens, types, scores = [], addBos = true, addEos = true } = spec
+  if (scores.length !== tokens.length)
+    throw malformed(`has ${scores.length} scores for ${tokens.length} tokens`)
+  const idOf = (name: string, ...ids: readonly unknown[]): number => {
+    const found = ids.find((id) => isId(id) && id < tokens.length)
+    if (found !== undefined) return found as number
+    throw malformed(`does not say which of its ${tokens.length} tokens is ${name}`)
+  }
+  const pieces = tokens.map((token, id) => (PIECE_TYPES.includes(types?.[id]) ? token : undefined))
+  const unknownId = idOf('the unknown one', spec.unknownId, types?.indexOf(2))
+  const encodeWord = createUnigram(plainVocabulary(pieces), { scores, unknownId, byteFallback: false })
+  const replaced = charsmap === undefined ? (text: string) => text : charactersMap(charsmap)
+  const { words } = libraryParts(null, METASPACE)
+  const special = tokens.flatMap((text, id) =>
+    [3, 4].includes(types?.[id] ?? 1) ? [{ id, text, special: true }] : [],
+  )
+  const added = new AddedTokens(special)
+  const prefix = addBos ? [idOf('the first', spec.bosId, cls)] : []
+  const suffix = addEos ? [idOf('the last', spec.eosId, sep)] : []
+  const between = [...suffix, ...(isId(sep) ? [idOf('the separator', sep)] : [])]
+  return {
+    vocabSize: tokens.length,
+    prefix,
+    suffix,
+    pair: [
+      { ids: prefix, kind: 0 },
+      { text: 'first', kind: 0 },
+      { ids: between, kind: 0 },
+      { text: 'second', kind: 0 },
+      { ids: suffix, kind: 0 },
+    ],
+    encode(text) {
+      const ids: number[] = []
+      for (const piece of added.split(text, true)) {
+        if (typeof piece === 'number') ids.push(piece)
+        else {
+          const plain = replaced(piece).replaceAll(/ {2,}/g, ' ').replace(/^ | $/g, '')
+          if (plain !== '') for (const word of words(plain, true)) encodeWord(word, ids)
+        }
       }
       return ids
     },
