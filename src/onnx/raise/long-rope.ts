@@ -1,8 +1,10 @@
 // Finds the rotation of heads: by angles that the graph computes, by tables, or by two pairs of tables
 // between which an If chooses by the length of the text, as LongRoPE's.
+
 import { magnitudeOf } from '../../arch/rope.ts'
 import { type Constant, type Node, producersOf } from '../ir/graph.ts'
 import { graphOf, scalarOf, unclaimed } from '../ir/operator.ts'
+import { knownRope, noteRope } from './findings.ts'
 import type { Rotation } from './meaning.ts'
 import { prove, provePositions } from './prove.ts'
 import { computedRope, type FoundRope, frequenciesOf, tableRope } from './rope-table.ts'
@@ -29,16 +31,16 @@ export async function proveRope(
 ): Promise<void> {
   const { cos, sin, dims, positions: chosen } = rotation
   const table = JSON.stringify(rotation)
-  if (t.knownRope(node, kind, table) !== undefined) return
+  if (knownRope(t.findings, node, kind, table) !== undefined) return
   if (chosen === undefined) {
-    t.noteRope(node, kind, { ...(await computedRope(t, node, rotation)), table, dims })
+    noteRope(t.findings, node, kind, { ...(await computedRope(t, node, rotation)), table, dims })
     return
   }
   const { rope, dims: found, positions } = await ropeOf(t, node, [cos, sin])
   if (found !== dims)
     throw unclaimed(node, `its tables ${cos} and ${sin} have ${found / 2} angles where ${dims / 2} are due`)
   await provePositions(t, node, chosen, positions)
-  t.noteRope(node, kind, { ...rope, table, dims }, positions)
+  noteRope(t.findings, node, kind, { ...rope, table, dims }, positions)
 }
 
 /** The rotation by tables [position][dims / 2], or by those that an If chooses. */

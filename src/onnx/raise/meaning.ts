@@ -1,5 +1,5 @@
 // Meanings: what a value of the ONNX graph stands for while it is translated.
-import type { RopePairing, RopeScaling } from '../../arch/config/config.ts'
+import type { RopePairing } from '../../arch/config/config.ts'
 import type { Activation, Limits, Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
 import type { Terms } from './terms.ts'
@@ -227,36 +227,6 @@ export interface Mask {
    * true; `dropped` where it is true.
    */
   readonly form: 'added' | 'besides' | 'kept' | 'dropped'
-}
-
-/** Frequencies, and the cosines and sines that they were found in. */
-export interface FoundRotation {
-  readonly table: string
-  readonly theta: number
-  readonly scaling?: RopeScaling | undefined
-  /** Dimensions of a head that are rotated. */
-  readonly dims: number
-}
-
-/** Facts about the whole model that handlers find. */
-export interface Findings {
-  heads: number
-  kvHeads: number
-  headDim: number
-  intermediateSize: number
-  normEpsilon: number
-  layers: number
-  /** How layers rotate that attend to everything, and those with a window. */
-  readonly ropes: { all?: FoundRotation; local?: FoundRotation }
-  /**
-   * Number of positions in the RoPE table or the learned table. The model was trained for at most so many.
-   */
-  tablePositions: number | undefined
-  readonly norms: Set<'rms' | 'layer'>
-  /** Embeddings of positions that are added to those of tokens. */
-  hasPositions: boolean
-  /** The number of positions for which control values are proven, if it limits the context, and why. */
-  proven?: { readonly positions: number; readonly why: string } | undefined
 }
 
 /** A matrix that products read, and its outputs. */

@@ -1,9 +1,11 @@
 // Proves what a control value must be. It is computed for steps on both sides of every number that it may be
 // compared with. The result is the number of positions for which the proof is valid, or an error.
+
 import { isHalfbyteError } from '../../base/errors.ts'
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { numbersOf, reader, type Tensor } from '../ir/tensor.ts'
+import { limitProof } from './findings.ts'
 import type { Mask } from './meaning.ts'
 import type { StepSizes } from './probe.ts'
 import { stepsAround, thresholdsOf, type ValueShape } from './thresholds.ts'
@@ -286,7 +288,7 @@ export async function prove(
       // Between two prompts, only single tokens and chunks were tried.
       const right = sizes.past === 0 ? Math.min(proven, prompt) : proven
       if (!isHalfbyteError(error) || right < LEAST_CONTEXT) throw error
-      t.limit(right, error.message)
+      limitProof(t.findings, right, error.message)
       return
     }
   }
@@ -296,7 +298,8 @@ export async function prove(
       `${names.join(' and ')} may change at position ${reach + 1}, which takes too long a prompt to try`,
     )
   if (reach < Number.POSITIVE_INFINITY)
-    t.limit(
+    limitProof(
+      t.findings,
       reach,
       `node ${node.name} (${node.op}): ${names.join(' and ')} may be another one from position ${reach + 1}`,
     )

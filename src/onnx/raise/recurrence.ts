@@ -5,7 +5,8 @@ import type { GraphBuilder } from '../../graph/builder.ts'
 import type { Value, WeightRef } from '../../graph/ir.ts'
 import type { Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
-import type { Findings, Normed } from './meaning.ts'
+import type { Findings } from './findings.ts'
+import type { Normed } from './meaning.ts'
 import {
   type Call,
   type Factor,

@@ -1,11 +1,13 @@
 // Finds the base and divisors of the frequencies of cosines and sines, from a constant table or as a graph
 // computes them, or says why there are none.
+
 import type { RopeScaling } from '../../arch/config/config.ts'
 import { magnitudeOf } from '../../arch/rope.ts'
 import { floatToHalf, halfToFloat } from '../../base/half.ts'
 import { type Constant, isStored, type Node } from '../ir/graph.ts'
 import { unclaimed } from '../ir/operator.ts'
 import { reader, type Tensor } from '../ir/tensor.ts'
+import { limitProof } from './findings.ts'
 import type { Rotation } from './meaning.ts'
 import type { StepSizes } from './probe.ts'
 import { prove } from './prove.ts'
@@ -41,7 +43,11 @@ export async function tableRope(
   if (found === undefined)
     throw unclaimed(node, `its tables ${names.join(' and ')} are no rotation by fixed frequencies`)
   if (read < positions)
-    t.limit(read, `node ${node.name} (${node.op}): ${read} of ${positions} rows of ${names[0]} were compared`)
+    limitProof(
+      t.findings,
+      read,
+      `node ${node.name} (${node.op}): ${read} of ${positions} rows of ${names[0]} were compared`,
+    )
   return found
 }
 

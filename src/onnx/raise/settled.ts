@@ -1,22 +1,7 @@
 // Applies what only the whole step shows: the factor of embeddings, one table of rotations if all layers
 // rotate alike, and norms that attention took over.
 import { type Graph, type Node, type NodeOf, producersOf, readersOf } from '../../graph/nodes.ts'
-import type { Findings, FoundRotation } from './meaning.ts'
-
-/** Tables of a step, until it is known whether there are two. */
-export const ROPE_TABLE = { all: 0, local: 1 } as const
-
-/** The rotation of layers with a window, if it differs from that of the others. */
-export function localRope({ ropes: { all, local } }: Findings): FoundRotation | undefined {
-  const isOther = all !== undefined && local !== undefined && !rotatesLike(all, local)
-  return isOther ? local : undefined
-}
-
-/** Whether two rotations are by the same frequencies. */
-export const rotatesLike = (one: FoundRotation, other: FoundRotation): boolean =>
-  one.theta === other.theta &&
-  one.dims === other.dims &&
-  JSON.stringify(one.scaling) === JSON.stringify(other.scaling)
+import { type Findings, localRope } from './findings.ts'
 
 export function settled(graph: Graph, findings: Findings): Graph {
   const makers = producersOf(graph)

@@ -12,13 +12,14 @@ import { type Graph, type Input, isStored, type Node, readersOf, readsOf, type T
 import { unclaimed } from '../ir/operator.ts'
 import { isFloat } from '../ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
-import type { Findings, FoundRotation, Heads, Meaning } from './meaning.ts'
+import { type Findings, noFindings } from './findings.ts'
+import type { Heads, Meaning } from './meaning.ts'
 import { mergeProducts, nameSteps } from './merge-products.ts'
 import { Prober } from './probe.ts'
 import { Products } from './products.ts'
 import { normedRows } from './recurrence.ts'
 import { whyNoDecoder, whyUnread } from './refusals.ts'
-import { rotatesLike, settled } from './settled.ts'
+import { settled } from './settled.ts'
 import { isRecurrentState, tailOf, wronglyLeft } from './tail.ts'
 import { WeightTable } from './weights/weight-table.ts'
 
@@ -54,18 +55,7 @@ export class Translator {
   readonly products: Products
   readonly signal: AbortSignal | undefined
   readonly budget: Budget
-  readonly findings: Findings = {
-    heads: 0,
-    kvHeads: 0,
-    headDim: 0,
-    intermediateSize: 0,
-    normEpsilon: 0,
-    layers: 0,
-    ropes: {},
-    tablePositions: undefined,
-    norms: new Set(),
-    hasPositions: false,
-  }
+  readonly findings: Findings = noFindings()
   readonly #types: Map<string, Type>
   /** Whether handlers know more of types than inference. */
   #hasLearned = false
@@ -241,38 +231,6 @@ export class Translator {
     return ids?.type?.dims ?? []
   }
 
-  /** All layers have one kind of heads. Throws `unsupported` for another. */
-  noteHeads(node: Node, heads: number, kvHeads: number, headDim: number): void {
-    const known = this.findings
-    const isSame = known.heads === heads && known.kvHeads === kvHeads && known.headDim === headDim
-    if (known.heads !== 0 && !isSame)
-      throw unclaimed(node, `it has ${heads} heads of ${headDim} where layers before it have ${known.heads}`)
-    Object.assign(known, { heads, kvHeads, headDim })
-  }
-
-  /** The rotation by these cosines and sines, where layers before have used them. */
-  knownRope(node: Node, kind: 'all' | 'local', table: string): FoundRotation | undefined {
-    const { all, local } = this.findings.ropes
-    const known = [all, local].find((each) => each?.table === table)
-    if (known !== undefined) this.noteRope(node, kind, known)
-    return known
-  }
-
-  /** Layers of a kind rotate alike. Throws `unsupported` for another base. */
-  noteRope(node: Node, kind: 'all' | 'local', rope: FoundRotation, positions?: number): void {
-    const { findings } = this
-    const known = findings.ropes[kind]
-    if (known !== undefined && !rotatesLike(known, rope))
-      throw unclaimed(
-        node,
-        `it rotates ${rope.dims} numbers by base ${rope.theta} and layers before it ${known.dims} by base ` +
-          `${known.theta}, or by other factors`,
-      )
-    findings.ropes[kind] = rope
-    if (positions !== undefined)
-      findings.tablePositions = Math.min(findings.tablePositions ?? positions, positions)
-  }
-
   /** The nodes that read a value, once for each read. */
   readersOf(name: string): readonly Node[] {
     return this.#readers.get(name) ?? []
@@ -354,12 +312,6 @@ export class Translator {
   grow(node: Node, state: string, meaning: Meaning): void {
     if (this.#grown.has(state)) throw unclaimed(node, `it adds to the state ${state} a second time`)
     this.#grown.set(state, meaning)
-  }
-
-  /** Records that a control value is proven only for so many positions. */
-  limit(positions: number, why: string): void {
-    const { proven } = this.findings
-    if (proven === undefined || positions < proven.positions) this.findings.proven = { positions, why }
   }
 
   #input(name: string, dtype: Parameters<typeof isFloat>[0]): Meaning {

@@ -1,8 +1,10 @@
 // Handlers of embeddings and rows: rows of a table by id, or the rows whose logits are wanted.
+
 import type { Value } from '../../../graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
 import { isFloat } from '../../ir/tensor.ts'
+import { noteHeads } from '../findings.ts'
 import type { Matrix } from '../meaning.ts'
 import { firstRow, proveNumbers, provePositions } from '../prove.ts'
 import type { Handler, Translator } from '../translator.ts'
@@ -52,7 +54,7 @@ export const attention: Handler = async (t, node) => {
   const bias = hasInput(node, 2) ? t.weights.vector(node, 2, n, 'bias') : undefined
   const product = t.b.linear(`${node.name}.qkv`, input, weight, bias)
   const index = t.findings.layers++
-  t.noteHeads(node, heads, heads, headDim)
+  noteHeads(t.findings, node, { heads, kvHeads: heads, headDim })
   const scale = floatOf(node, 'scale', 0)
   const attended = t.b.attend(
     `layers.${index}.attn`,

@@ -3,10 +3,10 @@ import type { RopePairing } from '../../../arch/config/config.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
 import { headCounts, QKV } from '../../operators/contrib/attention.ts'
+import { knownRope, noteHeads, noteRope, ROPE_TABLE } from '../findings.ts'
 import { ropeOf } from '../long-rope.ts'
 import type { Heads } from '../meaning.ts'
 import { narrowest, proveMask, proveNumbers, provePositions } from '../prove.ts'
-import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { asHeads, headsOf, leave } from './fused.ts'
 import { checkUnrotated } from './rotation.ts'
@@ -44,7 +44,7 @@ export const groupQueryAttention: Handler = async (t, node) => {
     ? { dims: await ropeDims(t, node, kind), pairing: pairing as RopePairing }
     : await rotationOf(t, node, kind, q, k)
   const layer = t.findings.layers++
-  t.noteHeads(node, heads, kvHeads, headDim)
+  noteHeads(t.findings, node, { heads, kvHeads, headDim })
   const stated = floatOf(node, 'scale', 0)
   const attended = t.b.attend(
     `layers.${layer}.attn`,
@@ -143,9 +143,9 @@ function packed(t: Translator, node: Node, heads: number, kvHeads: number): [Hea
 async function ropeDims(t: Translator, node: Node, kind: 'all' | 'local'): Promise<number> {
   const names = [node.inputs[COS] ?? '', node.inputs[SIN] ?? ''] as const
   const table = `${names.join(' ')} of GroupQueryAttention`
-  const known = t.knownRope(node, kind, table)
+  const known = knownRope(t.findings, node, kind, table)
   if (known !== undefined) return known.dims
   const { rope, dims, positions } = await ropeOf(t, node, names)
-  t.noteRope(node, kind, { ...rope, table, dims }, positions)
+  noteRope(t.findings, node, kind, { ...rope, table, dims }, positions)
   return dims
 }

@@ -3,10 +3,10 @@
 import type { RopeUse, Value } from '../../../graph/ir.ts'
 import type { Node } from '../../ir/graph.ts'
 import { intOf, unclaimed } from '../../ir/operator.ts'
+import { noteHeads, ROPE_TABLE } from '../findings.ts'
 import { proveRope } from '../long-rope.ts'
 import type { Heads, Mask, Scores } from '../meaning.ts'
 import { proveMask } from '../prove.ts'
-import { ROPE_TABLE } from '../settled.ts'
 import type { Handler, Translator } from '../translator.ts'
 import { checkFactor } from './elementwise.ts'
 import { timesScores } from './limits.ts'
@@ -136,7 +136,7 @@ export async function attend(
   const kvHeads = k.count / k.copies
   const headDim = q.dim
   const layer = t.findings.layers++
-  t.noteHeads(node, heads, kvHeads, headDim)
+  noteHeads(t.findings, node, { heads, kvHeads, headDim })
   const norms = q.norm &&
     k.norm && { q: q.norm.weight, k: k.norm.weight, over: 'head' as const, epsilon: q.norm.epsilon }
   return t.b.attend(
