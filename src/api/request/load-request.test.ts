@@ -1,5 +1,5 @@
-// Errors of a first try. In: a process without workers, and arguments as a newcomer gets them wrong. Out: the
-// sentence of each.
+// Errors of a first try. In: a process without workers, and arguments as a newcomer gets them wrong. Out:
+// the sentence of each.
 import { expect, test } from 'vitest'
 import { Engine } from '../../index.ts'
 import { createHalfbyte } from '../adapters/ai-sdk.ts'
@@ -47,7 +47,7 @@ test.each([
   [{ tread: 2 }, 'tread is not one of the options; the nearest is threads'],
   [{ onprogress() {} }, 'onprogress is not one of the options; the nearest is onProgress'],
   [{ context: 2048 }, 'context is not one of the options; the nearest is contextLength'],
-  [{ limitBytes: 1 }, 'limitBytes is not one of the options; the nearest is stateBytes'],
+  [{ limitBytes: 1 }, 'limitBytes is not one of the options; the nearest is imageTiles'],
   [{ assets: { workers: '/w.js' } }, 'workers is not one of assets; the nearest is worker'],
   [{ assets: '/files/' }, `assets is "/files/" but must be an object; ${LEAVE}`],
   [{ kvCache: { key: 'int8' } }, 'key is not one of kvCache; the nearest is k'],

@@ -113,7 +113,7 @@ const PARTS = {
   hub: ['baseUrl', 'token'],
   kvCache: ['k', 'v'],
 }
-const COUNTS = ['threads', 'contextLength', 'stateBytes']
+const COUNTS = ['threads', 'contextLength', 'stateBytes', 'imageTiles']
 const OTHERS = ['signal', 'draft', 'vision', 'lora', 'chatTemplate']
 
 /** More threads than this are refused, and no device is refused fewer than 32: see `mostThreads`. */
@@ -124,8 +124,8 @@ export const mostThreads = (cores = globalThis.navigator?.hardwareConcurrency ??
   Math.max(32, THREADS_A_CORE * cores)
 
 /**
- * A copy of the options of `load` or `probe`, of which each has one option of its own. Throws `unsupported`
- * for a wrong one.
+ * A copy of the options of `load` or `probe`, of which each has one option of its own. Throws
+ * `unsupported` for a wrong one.
  */
 export function checkedLoad(
   options: LoadOptions & ProbeOptions,
@@ -230,6 +230,7 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     source: model,
     draft: options.draft && from(options.draft),
     vision: options.vision && from(options.vision),
+    imageTiles: options.imageTiles,
     lora: options.lora?.map(({ source, scale = 1 }) => ({ source: from(source), scale })),
     hub: options.hub,
     chatTemplate: options.chatTemplate,

@@ -58,8 +58,7 @@ export async function loadModel(
   try {
     const main = await prepare(request.source, request.contextLength, request.lora)
     const second = request.draft === undefined ? undefined : await prepare(request.draft, main.contextLength)
-    const { vision: place } = request
-    const prepareVision = place === undefined ? undefined : await openVision(place, open, host, signal)
+    const prepareVision = await openVision(request, open, host, signal)
     const vision = prepareVision?.(request.weights, main)
     const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
     const built = await buildModel(prepared, { ...request, draft, vision, host }, hooks)
@@ -74,7 +73,8 @@ export async function loadModel(
 }
 
 /**
- * Models of one family pad their vocabularies to different sizes. A larger difference means another family.
+ * Models of one family pad their vocabularies to different sizes. A larger difference means another
+ * family.
  */
 const MOST_PADDING = 512
 

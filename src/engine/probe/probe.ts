@@ -44,8 +44,7 @@ export async function probeModel(
       if (source !== undefined)
         files.push((await openAny(source, open, host, { signal, dtype: request.dtype })).file)
     }
-    const { vision } = request
-    const prepareVision = vision === undefined ? undefined : await openVision(vision, open, host, signal)
+    const prepareVision = await openVision(request, open, host, signal)
     const lora = await openAdapters(request.lora, open, host, signal)
     const prepare = async (changes: Smaller = {}): Promise<PreparedModel[]> => {
       const prepared: PreparedModel[] = []

@@ -1,5 +1,5 @@
-// Conversations with pictures. In: a random model with a random tower. Out: the tokens of the definition, a
-// picture that is read once, saved sessions, refusals.
+// Conversations with pictures. In: a random model with a random tower. Out: the tokens of the definition,
+// a picture that is read once, saved sessions, refusals.
 import { expect, test } from 'vitest'
 import type { Pixels } from '../../../src/formats/pixels.ts'
 import type { LoadOptions, Message } from '../../../src/index.ts'
@@ -133,6 +133,16 @@ test('a picture is read once: its state is shared by later turns, forks and othe
   const different = await engine.createSession().send(changed, GREEDY).result
   expect(different.usage.cachedTokens).toBeLessThan(first.usage.promptTokens / 2)
   expect(await engine.countTokens([said])).toBe(first.usage.promptTokens)
+})
+
+test('fewer tiles take fewer tokens', async () => {
+  const tokensWith = async (imageTiles?: number) => {
+    await using engine = await loaded(tiled, STRINGS, { imageTiles })
+    return await engine.countTokens([{ role: 'user', content: '', images: [picture(40, 21)] }])
+  }
+  const [one, own, more] = [await tokensWith(1), await tokensWith(), await tokensWith(9)]
+  expect(one).toBeLessThan(own / 2)
+  expect(more).toBe(own)
 })
 
 test('a saved session keeps its pictures and their state', async () => {

@@ -75,7 +75,7 @@ export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): Rand
   if (isClip) {
     linear('mm.0', shape.width, hidden)
     linear('mm.2', shape.width, shape.width)
-  } else draw('mm.model.fc.weight', [shape.width, hidden * merge ** 2], 1 / Math.sqrt(hidden))
+  } else draw('mm.model.fc.weight', [shape.width, hidden * shape.merge ** 2], 1 / Math.sqrt(hidden))
   return { shape, weights }
 }
 

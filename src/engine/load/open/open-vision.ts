@@ -15,22 +15,27 @@ import type { EngineTools } from '../vision/engine-tools.ts'
 import type * as reader from '../vision/vision.ts'
 import { type Open, openAny } from './open-any.ts'
 
+type PrepareVision = (weights: LoadRequest['weights'], model: Pick<PreparedModel, 'plan'>) => reader.Vision
+
 export const ENGINE_TOOLS: EngineTools = {
   ...{ graphBuilder, compile, chooseEncoding, roleOf, weightOf },
   ...{ placeModel, RowsView, SequenceState },
 }
 
 /**
- * Opens the tower that `source` names, and returns what prepares it for a model. Rejects with errors of
- * opening, `architecture` for a file that is no tower, and `unsupported` for a tower that is not built.
+ * Opens the tower that the request names, if it names one, and returns what prepares it for a model.
+ * Rejects with errors of opening, `architecture` for a file that is no tower, and `unsupported` for a
+ * tower that is not built.
  */
 export async function openVision(
-  source: LoadRequest['source'],
+  { vision, imageTiles }: Pick<LoadRequest, 'vision' | 'imageTiles'>,
   open: Open<{ readonly sources: readonly ByteSource[] }>,
   host: Pick<Host, 'loadOnnx' | 'loadVision' | keyof LoadReaders>,
   signal?: AbortSignal,
-): Promise<(weights: LoadRequest['weights'], model: Pick<PreparedModel, 'plan'>) => reader.Vision> {
-  const { file } = await openAny(source, open, host, { signal })
+): Promise<PrepareVision | undefined> {
+  if (vision === undefined) return undefined
+  const { file } = await openAny(vision, open, host, { signal })
   const { Vision } = (await host.loadVision()) as typeof reader
-  return (weights, { plan }) => new Vision(file, ENGINE_TOOLS, weights, plan.hidden.width)
+  return (weights, { plan }) =>
+    new Vision(file, ENGINE_TOOLS, { weights, imageTiles, modelWidth: plan.hidden.width })
 }

@@ -1,4 +1,5 @@
-// The vision tower of a model: prepared from its headers, placed in the model's memory, and run on pictures.
+// The vision tower of a model: prepared from its headers, placed in the model's memory, and run on
+// pictures.
 import type { PackedEncoding } from '../../../abi/encodings.ts'
 import type { Weights } from '../../../arch/tensors/names.ts'
 import { HalfbyteError } from '../../../base/errors.ts'
@@ -26,6 +27,11 @@ export interface SightHost {
   readonly yieldTask: () => Promise<void>
 }
 
+interface VisionOptions extends Pick<LoadRequest, 'weights' | 'imageTiles'> {
+  /** Numbers in a row of the language model. */
+  readonly modelWidth: number
+}
+
 /** The text by which chat templates mark a picture. */
 const MARK = '<image>'
 
@@ -41,10 +47,12 @@ export class Vision {
 
   /**
    * Reads no weight yet. Throws `architecture` for a file that is no tower or another model's, and
-   * `unsupported` for a tower that is not built. `modelWidth`: numbers in a row of the language model.
+   * `unsupported` for a tower that is not built.
    */
-  constructor(file: ModelFile, tools: EngineTools, policy: LoadRequest['weights'], modelWidth: number) {
-    const tower = readTower(file)
+  constructor(file: ModelFile, tools: EngineTools, options: VisionOptions) {
+    const { weights: policy, modelWidth, imageTiles = Number.POSITIVE_INFINITY } = options
+    const own = readTower(file)
+    const tower = { ...own, longestEdge: Math.min(own.longestEdge, imageTiles * own.imageSize) }
     const { width } = tower
     if (width !== modelWidth) {
       throw new HalfbyteError(
