@@ -1,6 +1,10 @@
 // Encoders in Chromium. In: folders of a random encoder and of a random reranker, isolated and not. Out: the
 // vectors and scores that the definition gives, progress, aborts and typed errors.
 import { expect, type Page } from '@playwright/test'
+import { jsonSpec } from '../../src/text/testing/tiny.ts'
+import { encoderTokenizer } from '../../src/text/tokenize/read/encoder-tokenizer.ts'
+import { around, bodyFolder, bodyStates, randomBody } from '../../test/conformance/encoders/random-bodies.ts'
+import { denseFiles, denseOf, randomDense } from '../../test/conformance/encoders/random-dense.ts'
 import {
   bertFolder,
   bertScore,
@@ -64,6 +68,43 @@ test('under a strict policy, a reranker scores as the definition does', async ({
   for (const { index, score } of results) expect(score).toBeCloseTo(right[index]!, 4)
   const scores = results.map(({ score }) => score)
   expect(scores).toEqual(scores.toSorted((a, b) => b - a))
+})
+
+test('Dense modules are fetched with their encoder, opened again without a server, and removed', async ({
+  page,
+  site,
+}) => {
+  const model = randomBody('gemma', 3)
+  const module = randomDense(1, model.config.hidden_size, 24)
+  const [pooling, ...files] = bodyFolder(model, { modules: ['Transformer', 'Pooling', 'Dense'] }).toReversed()
+  const paths = new Map(files.map((file) => [file.name, file]))
+  paths.set('1_Pooling/config.json', pooling!)
+  for (const file of denseFiles(module)) paths.set(`2_Dense/${file.name}`, file)
+  const folder = await site.addFolder(paths)
+  await openLibrary(page, site.isolated)
+  const vectorHere = () =>
+    page.evaluate(async (folder) => {
+      await using embedder = await embedders.load(folder, { threads: 1 })
+      return [...(await embedder.embed(['abc'])).vectors[0]!]
+    }, folder)
+  const first = await vectorHere()
+  const [before, after] = around(model)
+  const ids = [...before, ...encoderTokenizer(jsonSpec()).encode('abc'), ...after]
+  const right = denseOf(
+    module,
+    pooled(bodyStates(model, ids), () => 1),
+  )
+  for (const [at, value] of right.entries()) expect(first[at]).toBeCloseTo(value, 4)
+  await page.route(`**/${folder}**`, (route) => route.abort())
+  await expect(page.evaluate((file) => fetch(file), `${folder}config.json`)).rejects.toThrow(
+    'Failed to fetch',
+  )
+  expect(await vectorHere()).toEqual(first)
+  const left = await page.evaluate(async (folder) => {
+    await halfbyte.unstore(folder)
+    return (await halfbyte.storedFiles()).filter(({ url }) => url.includes(folder)).map(({ url }) => url)
+  }, folder)
+  expect(left).toEqual([])
 })
 
 test('an abort, a missing file, a missing script and a dead worker reject with their reasons', async ({

@@ -33,7 +33,10 @@ export interface EmbedderOptions
     LoadOptions,
     'signal' | 'onProgress' | 'threads' | 'pool' | 'weights' | 'cache' | 'build' | 'assets' | 'hub'
   > {
-  /** Most tokens of a text. Default: what the model's files say, which is also the most. */
+  /**
+   * Most tokens of a text. Default: what the model's files say, which is also the most, but 2048 for Qwen3
+   * and Gemma, whose steps for more would take hundreds of megabytes.
+   */
   readonly maxTokens?: number | undefined
 }
 

@@ -34,6 +34,29 @@ describe('ModernBERT', () => {
     },
   )
 
+  test('has the same bits alone and beside others, on two threads and in either build', async () => {
+    const files = bodyFolder(randomModern(7))
+    const many = Array.from({ length: 40 }, (_, n) => 'hello world or '.repeat(n % 9) + n)
+    const together = await withEmbedder(files, {}, (embedder) => embedder.embed(many))
+    const alone = await withEmbedder(files, { build: 'simd128' }, (embedder) => embedder.embed([many[8]!]))
+    expect(alone.vectors[0]).toEqual(together.vectors[8])
+    const options = { threads: 2, pool: 'shared' } as const
+    const threaded = await withEmbedder(files, options, (embedder) => embedder.embed(many))
+    expect(threaded.vectors).toEqual(together.vectors)
+  })
+
+  test('in int8 is nearly the same', async () => {
+    const model = randomModern(7)
+    await withEmbedder(bodyFolder(model), { weights: 'w8' }, async (embedder) => {
+      const { vectors } = await embedder.embed(TEXTS)
+      for (const [index, text] of TEXTS.entries()) {
+        const right = vectorOf(model, text)
+        const cosine = right.reduce((sum, value, i) => sum + value * vectors[index]![i]!, 0)
+        expect(cosine).toBeGreaterThan(0.999)
+      }
+    })
+  })
+
   test('is read with the keys of transformers 5', async () => {
     const model = randomModern(4)
     const { global_rope_theta: full, local_rope_theta: local, ...config } = model.config
