@@ -88,6 +88,9 @@ export function headCounts(node: Node): [heads: number, shared: number] {
   return [heads, shared]
 }
 
+/** Its state holds the newest positions only, which are all that its window shows. */
+export const hasWindowedState = (node: Node): boolean => intOf(node, 'sliding_window_cache', 0) !== 0
+
 const OTHER_FORMS: readonly { readonly is: (node: Node) => boolean; readonly why: string }[] = [
   {
     // Below 0 it is left out.
@@ -103,8 +106,8 @@ const OTHER_FORMS: readonly { readonly is: (node: Node) => boolean; readonly why
     why: 'its rows see later positions (causal), where each sees those up to its own',
   },
   {
-    is: (node) => intOf(node, 'sliding_window_cache', 0) !== 0,
-    why: 'its state holds a window only (sliding_window_cache), where it holds all positions',
+    is: (node) => hasWindowedState(node) && intOf(node, 'local_window_size', -1) <= 0,
+    why: 'its state holds a window only (sliding_window_cache), and it has none (local_window_size)',
   },
   {
     is: (node) =>

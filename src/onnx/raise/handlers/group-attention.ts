@@ -2,7 +2,7 @@
 import type { RopePairing } from '../../../arch/config/config.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
 import { floatOf, intOf, unclaimed, unfit } from '../../ir/operator.ts'
-import { headCounts, QKV } from '../../operators/contrib/attention.ts'
+import { hasWindowedState, headCounts, QKV } from '../../operators/contrib/attention.ts'
 import { knownRope, noteHeads, noteRope, ROPE_TABLE } from '../findings.ts'
 import { ropeOf } from '../long-rope.ts'
 import type { Heads } from '../meaning.ts'
@@ -77,6 +77,9 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
   for (const index of [PAST_KEY, PAST_VALUE]) {
     if (t.read(node, index)?.is !== 'state')
       throw unclaimed(node, `its input ${index} is not a state of the step before`)
+    // Its length is not that of the text, as proofs take it to be.
+    if (hasWindowedState(node) && t.readersOf(node.inputs[index]!).length > 1)
+      throw unclaimed(node, `other nodes read its state ${node.inputs[index]}, which holds a window only`)
   }
   for (const index of [LENGTHS, TOTAL]) {
     const is = t.read(node, index)?.is

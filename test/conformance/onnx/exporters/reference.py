@@ -9,6 +9,8 @@ import numpy as np
 import onnxruntime
 
 PROMPT, STEPS, VOCAB, HEAD_DIM = 40, 12, 300, 16
+# Positions of a state that holds a window only: more than the window, less than the prompt.
+BUFFER = 24
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int64)": np.int64,
          "tensor(int32)": np.int32, "tensor(bool)": np.bool_}
 
@@ -34,6 +36,8 @@ def is_state(each):
 def empty(each, first):
     """A state of no tokens; merged decoders take one of one token that their first branch ignores."""
     free = {0: 1, len(each.shape) - 1: HEAD_DIM}
+    if "sliding" in str(each.shape[-2]):  # A buffer of the newest positions.
+        free[len(each.shape) - 2] = BUFFER
     dims = [size if isinstance(size, int) else free.get(axis, first) for axis, size in enumerate(each.shape)]
     return np.zeros(dims, TYPES[each.type])
 

@@ -16,6 +16,7 @@ import {
 import { reader, type Tensor, tensorOf, zeros } from '../../../../src/onnx/ir/tensor.ts'
 import {
   ADDED,
+  hasWindowedState,
   headCounts,
   MULTI_BIAS,
   MULTI_PAST_KEY,
@@ -106,6 +107,7 @@ function queryParts(context: Evaluation, heads: number, shared: number): [Tensor
 export function evaluateGroups(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context
   const [count, shared] = headCounts(node)
+  if (hasWindowedState(node)) throw unclaimed(node, 'its state holds a window only')
   if (inputs[QKV.queryNorm] !== undefined)
     throw unclaimed(node, 'it norms heads, as no CPU of ONNX Runtime does')
   const [q, k, v] = queryParts(context, count, shared)

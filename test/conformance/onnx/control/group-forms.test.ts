@@ -1,6 +1,7 @@
-// GroupQueryAttention that norms the heads of its queries and keys, as onnxruntime-genai writes Qwen3 for
-// WebGPU. ONNX Runtime does not run it on a CPU: it runs the same norms as nodes of their own. Out:
-// whether both answer alike, and whether other attributes are read or refused.
+// Newer forms of GroupQueryAttention: norms of heads inside, as onnxruntime-genai writes Qwen3 for
+// WebGPU, and states of a window, as in Gemma 2. ONNX Runtime runs the same norms as nodes of their
+// own, which it has on a CPU, and states of the whole text. Out: whether both answer alike, and whether
+// other attributes are refused.
 import { expect, test } from 'vitest'
 import { HEAD_EPSILON } from './decoder.ts'
 import type { DecoderForm } from './form.ts'
@@ -22,6 +23,11 @@ test.each<[string, DecoderForm, Partial<DecoderForm>]>([
     },
     {},
   ],
+  [
+    'states of a window',
+    { ...GROUP, places: 'op', window: 5, stated: { sliding_window_cache: 1 } },
+    { headNorms: undefined },
+  ],
   ['norms outside', { ...GROUP, headNorms: 'apart' }, {}],
   [
     'attributes that say what is usual',
@@ -39,7 +45,21 @@ test.each<[string, DecoderForm, Partial<DecoderForm>]>([
 test.each<[string, DecoderForm, RegExp]>([
   ['epsilons of their own', { ...INSIDE, stated: { q_norm_epsilon: epsilon } }, /are normed differently/],
   ['rows that see later ones', { ...GROUP, stated: { causal: 0 } }, /see later positions \(causal\)/],
-  ['states of a window', { ...GROUP, stated: { sliding_window_cache: 1 } }, /sliding_window_cache/],
+  [
+    'states of a window without one',
+    { ...GROUP, stated: { sliding_window_cache: 1 } },
+    /and it has none \(local_window_size\)/,
+  ],
+  [
+    'lengths of states of a window',
+    {
+      ...GROUP,
+      window: 5,
+      stated: { sliding_window_cache: 1 },
+      lengths: (g, _, { total }) => g.op('Sub', [g.unsqueeze(total, 0), g.int(1)]),
+    },
+    /other nodes read its state past_key_values\.0\.key, which holds a window only/,
+  ],
   [
     'states of codes',
     { ...GROUP, stated: { k_quant_type: { text: 'PER_TENSOR' } } },
