@@ -63,7 +63,8 @@ export interface LoadOptions {
   /**
    * The vision tower that belongs to the model, an mmproj file in GGUF: messages may then have pictures
    * (docs/guide/models.md#pictures). Rejects with `architecture` if it is another model's, and with
-   * `unsupported` for a tower that is not built. Default: none.
+   * `unsupported` for a tower that is not built. Default: of picked files, a GGUF with `mmproj` in its
+   * name; otherwise none.
    */
   readonly vision?: ModelSource | undefined
   /**

@@ -38,9 +38,14 @@ const fileOf = (tower: RandomTower, tiles = TILES) => {
   return towerFile(tower, { change: { 'clip.vision.preproc_image_size': ['u32', longest] } })
 }
 
+const loadedFile = (template: string) =>
+  ggufFile(model, 'F32', { metadata: { 'tokenizer.chat_template': ['string', template] } })
+
 async function loaded(tower: RandomTower | undefined, template = STRINGS, options: LoadOptions = {}) {
-  const file = await ggufFile(model, 'F32', { metadata: { 'tokenizer.chat_template': ['string', template] } })
-  return openEngine([file], { ...(tower && { vision: [await fileOf(tower)] }), ...options })
+  return openEngine([await loadedFile(template)], {
+    ...(tower && { vision: [await fileOf(tower)] }),
+    ...options,
+  })
 }
 
 /** The fields of the tower that cutting reads. */
@@ -133,6 +138,13 @@ test('a picture is read once: its state is shared by later turns, forks and othe
   const different = await engine.createSession().send(changed, GREEDY).result
   expect(different.usage.cachedTokens).toBeLessThan(first.usage.promptTokens / 2)
   expect(await engine.countTokens([said])).toBe(first.usage.promptTokens)
+})
+
+test('of picked files, the mmproj file is the tower', async () => {
+  const model = await loadedFile(STRINGS)
+  await using engine = await openEngine([await fileOf(tiled), model])
+  expect(engine.model.seesImages).toBe(true)
+  await expect(openEngine([await fileOf(tiled)])).rejects.toMatchObject({ code: 'architecture' })
 })
 
 test('fewer tiles take fewer tokens', async () => {
