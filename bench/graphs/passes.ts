@@ -1,0 +1,87 @@
+// What each stage of the graph compiler brings: an encoder compiled with all stages, without each of them,
+// and with none.
+//
+//   node bench/graphs/passes.ts [FILE.onnx ...] [--rounds 7]     tables; times are of one thread's
+// processor
+//
+// Files take `input_ids`, `attention_mask` and `token_type_ids`. Default: MiniLM's shape with random
+// weights.
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { parseArgs } from 'node:util'
+import { bufferSource } from '../../src/base/bytes.ts'
+import { CompiledGraph } from '../../src/compile/compiled-graph.ts'
+import { STAGES, type Stage } from '../../src/compile/stages.ts'
+import { tensorOf } from '../../src/onnx/ir/tensor.ts'
+import { readModel } from '../../src/onnx/read-model.ts'
+import { Random } from '../../test/helpers/random.ts'
+import { spread, spreadText } from '../spread.ts'
+import { bertBytes, MINILM } from './bert.ts'
+
+const TOKENS = 64
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { rounds: { type: 'string', default: '7' } },
+})
+
+if (positionals.length === 0) await table('MiniLM, random f32', bertBytes(MINILM), MINILM.vocabulary)
+for (const file of positionals) await table(basename(file), new Uint8Array(await readFile(file)), 20_000)
+
+async function table(name: string, bytes: Uint8Array, vocabulary: number): Promise<void> {
+  const { graph } = await readModel(bufferSource(name, bytes))
+  const random = new Random(7)
+  const input = (value: () => number) =>
+    tensorOf('i64', [1, TOKENS], Float64Array.from({ length: TOKENS }, value))
+  const feeds = new Map([
+    ['input_ids', input(() => random.below(vocabulary))],
+    ['attention_mask', input(() => 1)],
+    ['token_type_ids', input(() => 0)],
+  ])
+  const shapes = new Map([...feeds].map(([key, { dims }]) => [key, dims]))
+  const ways: readonly (readonly [string, readonly Stage[]])[] = [
+    ['all', []],
+    ...STAGES.map((stage) => [`without ${stage}`, [stage]] as const),
+    ['none', STAGES],
+  ]
+  const runs = []
+  for (const [way, leftOut] of ways) {
+    const compiled = new CompiledGraph(graph, { fuse: true, leftOut: new Set(leftOut) })
+    const start = process.threadCpuUsage().user
+    const { report, arenaBytes, steps } = await compiled.prepare(shapes)
+    const planMs = (process.threadCpuUsage().user - start) / 1000
+    runs.push({ way, compiled, report, arenaBytes, steps: steps.length, planMs, times: [] as number[] })
+  }
+  for (let round = 0; round <= Number(values.rounds); round++) {
+    for (const { compiled, times } of runs) {
+      const start = process.threadCpuUsage().user
+      await compiled.run(feeds)
+      // The first run makes the functions.
+      if (round > 0) times.push((process.threadCpuUsage().user - start) / 1000)
+    }
+  }
+  const [all] = runs
+  const base = spread(all!.times).median
+  console.log(`\n${name}, 1 x ${TOKENS}\n`)
+  console.log(
+    '| stages | ms | times all | steps | copied MB | read and written MB | memory MB | planning ms |',
+  )
+  console.log('|---|--:|--:|--:|--:|--:|--:|--:|')
+  for (const { way, report, arenaBytes, steps, planMs, times } of runs) {
+    const found = spread(times)
+    const cells = [
+      way,
+      spreadText(found),
+      (found.median / base).toFixed(2),
+      steps,
+      megabytes(report.copiedBytes),
+      megabytes(report.movedBytes),
+      megabytes(arenaBytes),
+      planMs.toFixed(0),
+    ]
+    console.log(`| ${cells.join(' | ')} |`)
+  }
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1e6).toFixed(2)
+}
