@@ -1,8 +1,7 @@
 // What each stage of the graph compiler brings: an encoder compiled with all stages, without each of them,
 // and with none.
 //
-//   node bench/graphs/passes.ts [FILE.onnx ...] [--rounds 7]     tables; times are of one thread's
-// processor
+//   node bench/graphs/passes.ts [FILE.onnx ...] [--rounds 7]     times of one thread's processor
 //
 // Files take `input_ids`, `attention_mask` and `token_type_ids`. Default: MiniLM's shape with random
 // weights.

@@ -31,6 +31,8 @@ interface Known {
 export class TowerSight implements Sight {
   readonly #options: SightOptions
   readonly #known = new Map<string, Known>()
+  /** Pictures of the last prompt that were cut and not yet read. */
+  readonly #fresh = new Map<string, CutPicture>()
 
   constructor(options: SightOptions) {
     this.#options = options
@@ -39,6 +41,7 @@ export class TowerSight implements Sight {
   /** Rejects with errors of decoding, and `unsupported` for pictures of impossible sizes. */
   async look(prompt: Prompt): Promise<SeenPrompt> {
     const sources = new Map<string, PictureSource>()
+    this.#fresh.clear()
     const seen: Prompt =
       prompt.type === 'text'
         ? prompt
@@ -97,7 +100,9 @@ export class TowerSight implements Sight {
     return { ...rest, content: pictureKeys(message.content, keys.map(pictureMark)) }
   }
 
-  #learn(key: string, { tiles, parts }: CutPicture): void {
+  #learn(key: string, cut: CutPicture): void {
+    const { tiles, parts } = cut
+    this.#fresh.set(key, cut)
     const { inputs, pictureRows, text } = this.#options
     const words = inputs.wordsOf(key, tiles.length * pictureRows)
     const ids: number[] = []
@@ -137,7 +142,8 @@ export class TowerSight implements Sight {
     if (source === undefined)
       throw new HalfbyteError('internal', `no picture of the prompt has the key ${key}`)
     const { cut, encode, inputs, pictureRows, yieldTask } = this.#options
-    const { tiles } = cut(await pixelsOf(source))
+    const { tiles } = this.#fresh.get(key) ?? cut(await pixelsOf(source))
+    this.#fresh.delete(key)
     const size = pictureRows * inputs.width
     const rows = new Float32Array(tiles.length * size)
     for (const [index, tile] of tiles.entries()) {
