@@ -1,0 +1,64 @@
+// Marks of pictures. In: messages with pictures, templates of both kinds. Out: prompts with each mark in its
+// place; marks that no text can forge.
+import { describe, expect, test } from 'vitest'
+import { byteLevelSpec } from '../../text/testing/tiny.ts'
+import { createTokenizer } from '../../text/tokenize/read/create.ts'
+import { modelText } from '../load/model-text.ts'
+import type { Message } from '../wire/protocol.ts'
+import { pictureKeys, pictureMark, splitAtPictures } from './picture-marks.ts'
+
+const [one, two] = ['1'.repeat(64), '2'.repeat(64)] as [string, string]
+const [first, second] = [pictureMark(one), pictureMark(two)]
+const tokenizer = createTokenizer(byteLevelSpec())
+
+test.each([
+  ['a \uFFFC b \uFFFC', `a ${first} b ${second}`],
+  ['a \uFFFC b', `${first}\na ${second} b`],
+  ['a', `${first}\n${second}\na`],
+  ['\uFFFC\uFFFC\uFFFC', `${first}${second}\uFFFC`],
+])('pictures stand at their places in %j, or before the text', (content, expected) => {
+  expect(pictureKeys(content, [first, second])).toBe(expected)
+})
+
+test('a text is split at known pictures only', () => {
+  const parts = splitAtPictures(`a${first}b${second}`, (key) => key === two)
+  expect(parts).toEqual([{ plain: `a${first}b`, key: two }, { plain: '' }])
+})
+
+/** As SmolVLM's template: it knows parts only, and begins a turn otherwise where a picture comes first. */
+const PARTS =
+  "{% for m in messages %}{{ m['role'] }}{% if m['content'][0]['type'] == 'image' %}{{ ':' }}{% else %}{{ ': ' }}{% endif %}" +
+  "{% for p in m['content'] %}{% if p['type'] == 'text' %}{{ p['text'] }}{% elif p['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}|{% endfor %}"
+const STRINGS = '{% for m in messages %}{{ m.role }}: {{ m.content }}|{% endfor %}'
+/** Takes both, and writes a picture in a way of its own. */
+const BOTH =
+  '{% for m in messages %}{{ m.role }}: {% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}' +
+  "{% if p.type == 'text' %}{{ p.text }}{% else %}[picture]{% endif %}{% endfor %}{% endif %}|{% endfor %}"
+
+describe('a prompt', () => {
+  const said = (content: string): Message => ({ role: 'user', content })
+  const render = (template: string, ...contents: readonly string[]) =>
+    modelText(tokenizer, template, '<image>').renderPrompt(contents.map(said))
+
+  test.each([
+    ['parts', PARTS, `user:${first}what?|user: and ${second}|`],
+    ['texts', STRINGS, `user: ${first}what?|user: and ${second}|`],
+    ['both', BOTH, `user: ${first}what?|user: and ${second}|`],
+  ])('of a template of %s has each mark once', (_, template, prompt) => {
+    expect(render(template, `${first}what?`, `and ${second}`)).toBe(prompt)
+  })
+
+  test('of a template of parts has the texts of messages without pictures', () => {
+    expect(render(PARTS, 'hello', '')).toBe('user: hello|user: |')
+  })
+
+  test('of a template that knows parts too is the usual one without pictures', () => {
+    expect(render(BOTH, 'hello')).toBe('user: hello|')
+  })
+
+  test("a person's text like the template's mark is no picture", () => {
+    const prompt = render(PARTS, `<image> ${first}`)
+    expect(prompt.split(first)).toHaveLength(2)
+    expect(prompt.indexOf(first)).toBeGreaterThan(prompt.indexOf('image>'))
+  })
+})
