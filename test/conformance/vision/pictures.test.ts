@@ -1,7 +1,11 @@
 // Conversations with pictures. In: a random model with a random tower. Out: the tokens of the definition,
 // a picture that is read once, saved sessions, refusals.
 import { expect, test } from 'vitest'
+import { blobSource } from '../../../src/base/bytes.ts'
+import { nodeHost } from '../../../src/cli/node-host.ts'
+import { probeModel } from '../../../src/engine/probe/probe.ts'
 import type { Pixels } from '../../../src/formats/pixels.ts'
+import { EXACT_KV } from '../../../src/graph/ir.ts'
 import type { LoadOptions, Message } from '../../../src/index.ts'
 import { cutPicture, patchesOf } from '../../../src/vision/cut-picture.ts'
 import type { Tower } from '../../../src/vision/tower.ts'
@@ -145,6 +149,27 @@ test('of picked files, the mmproj file is the tower', async () => {
   await using engine = await openEngine([await fileOf(tiled), model])
   expect(engine.model.seesImages).toBe(true)
   await expect(openEngine([await fileOf(tiled)])).rejects.toMatchObject({ code: 'architecture' })
+})
+
+test('a probe counts the download and the memory of the tower', async () => {
+  const files = { model: await loadedFile(STRINGS), tower: await fileOf(tiled) }
+  const probe = (vision?: 'tower') =>
+    probeModel(
+      {
+        ...{ source: 'model', vision, threads: 1, build: 'auto', weights: 'auto', kvCache: EXACT_KV },
+        ...{ cache: 'none', assets: {} },
+      },
+      { signal: new AbortController().signal },
+      nodeHost(),
+      async ({ source }) => {
+        const file = files[source as keyof typeof files]
+        const sources = [blobSource(`${source}.gguf`, file)]
+        return { sources, downloadBytes: file.size, close: async () => undefined }
+      },
+    )
+  const [blind, seeing] = [await probe(), await probe('tower')]
+  expect(seeing.downloadBytes).toBe(files.model.size + files.tower.size)
+  expect(seeing.neededBytes).toBeGreaterThan(blind.neededBytes + files.tower.size / 2)
 })
 
 test('fewer tiles take fewer tokens', async () => {
