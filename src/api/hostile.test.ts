@@ -1,5 +1,5 @@
-// Hostile callers. In: what a page without types may pass. Out: a typed error that names it, never a failure
-// of ours, and an engine that goes on.
+// Hostile callers. In: what a page without types may pass. Out: a typed error that names it, never a
+// failure of ours, and an engine that goes on.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'
@@ -19,9 +19,9 @@ describe('messages', () => {
   test.each<[string, unknown, RegExp]>([
     ['a number', user(3), /message 0 is \{"role":"user","content":3\} but must be a role/],
     ['nothing', user(null), /message 0 is/],
-    ['a part of another kind', user([{ type: 'video', data: 'x' }]), /a part of a message is/],
-    ['a part without text', user([{ type: 'text', text: 3 }]), /a part of a message is/],
-    ['a picture by address', user([{ type: 'image', data: 'a.png' }]), /a picture is/],
+    ['a part of another kind', user([{ type: 'video', data: 'x' }]), /parts of the type text or image/],
+    ['a part without text', user([{ type: 'text', text: 3 }]), /message 0 is/],
+    ['a picture by address', user([{ type: 'image', data: 'a.png' }]), /pictures as Blobs/],
     ['a role that no template knows', { role: 'robot', content: 'x' }, /"role":"robot"/],
     ['no role', { content: 'x' }, /message 0 is/],
     ['a name that is not text', { ...user('x'), name: 4 }, /message 0 is/],

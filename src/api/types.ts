@@ -35,7 +35,7 @@ export type ModelSource = string | URL | Blob | ArrayBuffer | Uint8Array | reado
  */
 export type ContentPart =
   | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'image'; readonly data: PictureSource | ArrayBuffer | Uint8Array }
+  | { readonly type: 'image'; readonly data: PictureSource }
 
 /** A message as a caller writes it. A list of parts becomes a text and `images`. */
 export interface SaidMessage extends Omit<Message, 'content'> {

@@ -89,7 +89,7 @@ export const ENGLISH = {
   stale: 'Reload the model to use the new engine settings.',
   reload: 'Reload the model',
   partMissing:
-    'A part of this page could not be loaded. The page was updated meanwhile, or there is no connection. Reload the page to go on; your conversations stay on this device.',
+    'A part of this page could not be loaded. The page was updated, or there is no connection. Reload it; your conversations stay on this device.',
   reloadPage: 'Reload the page',
   makeRoom: 'Remove models used longest ago',
   loadUnkept: 'Load without keeping it',
@@ -129,13 +129,12 @@ export const ENGLISH = {
   load: 'Load',
   addressMore:
     'A .gguf or .hbm file, a folder of safetensors that ends with a slash, or owner/name or owner/name:file of the Hugging Face hub.',
-  addressKept:
-    'It is downloaded once and kept on this device; a download that was cut off goes on where it stopped.',
+  addressKept: 'It is downloaded once and kept on this device; a download that stops goes on later.',
   addressUnkept: 'It is downloaded at each visit, because this browser keeps no files of this page.',
   device: 'From this device',
   files: 'Choose files',
   filesMore:
-    'One .gguf or .hbm, all parts of a split one, or the files of a safetensors folder. You can drop them anywhere on the page, too. They stay on this device.',
+    'One .gguf or .hbm, all parts of a split one, or the files of a safetensors folder. You can also drop them on the page. They stay on this device.',
   catalogueContext: 'context {count}',
   forget: 'Forget {name}',
   onDevice: '{size} on this device',
@@ -164,20 +163,19 @@ export const ENGLISH = {
   'step-context-overflow': 'Shorten the message, or set a longer context in the settings.',
   'step-disposed': 'Load the model again.',
   'step-internal': 'Load the model again. If this happens again, please report the details.',
-  oldBrowser:
-    'This browser is too old for the page. Use a current version of Chrome, Edge, Firefox or Safari.',
+  oldBrowser: 'This browser is too old. Use a current Chrome, Edge, Firefox or Safari.',
   longMessage:
     'This model reads about {most} characters of one message, and yours has {count}. Shorten it, or choose a larger model.',
   longMessageHere:
     'This model reads about {most} characters of one message with the context that is set, and yours has {count}. Shorten it, set a longer context, or choose a larger model.',
   offline: 'This device is offline. Models that are stored on it can be used.',
   offlineLoad:
-    'This device is offline. The load goes on by itself when the connection is back; models that are stored here can be used.',
+    'This device is offline. The load goes on by itself when the connection is back. Stored models work.',
   noAddress: '{address} is not an address. One looks like https://example.com/model.gguf.',
   noPage:
     '{address} cannot be loaded by a page. Use an address that starts with https://, or choose the file from this device.',
   notSecure:
-    '{address} is not encrypted, which browsers refuse for this page. Use an address that starts with https://.',
+    '{address} is not encrypted, which browsers refuse here. Use an address that starts with https://.',
   'set-temperature': 'Temperature',
   'set-temperature-hint': 'Higher values vary more; 0 always picks the most likely token',
   'set-topK': 'Top k',
@@ -281,9 +279,9 @@ export const ENGLISH = {
   copyReport: 'Copy as a report',
   ops: 'Ops against their limits',
   opsHint:
-    'Measures what this device allows and how long each op of the model takes. This loads the model a second time ({size}).',
+    'Measures what this device allows and the time of each op. This loads the model a second time ({size}).',
   opsNote:
-    'The limit of an op: moving its bytes or doing its arithmetic as fast as was just measured, whichever takes longer. Caches can beat it.',
+    'The limit of an op: its bytes or its arithmetic at the speed just measured, whichever takes longer. Caches can beat it.',
   opsDecode: 'Writing a token after {position} others',
   opsPrefill: 'Reading {tokens} tokens',
   opsWhole: 'Whole step',

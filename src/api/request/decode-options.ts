@@ -3,12 +3,11 @@
 import { checkList, checkSignal, plainOf, readFrom, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { checkLevels } from '../../base/json.ts'
-import { isCount, isObject, unwrap } from '../../base/values.ts'
+import { isObject, unwrap } from '../../base/values.ts'
 import type { ConstraintSpec, WrittenGrammar } from '../../constrain/written-grammar.ts'
 import { CONSTRAINT_KEYS, constraintSpec } from '../../engine/reply/constraints.ts'
-import type { DecodeOptions, Message, PictureSource, Tool } from '../../engine/wire/protocol.ts'
+import type { DecodeOptions, Message, Tool } from '../../engine/wire/protocol.ts'
 import type { Sink } from '../../engine/wire/reply-stream.ts'
-import type { Pixels } from '../../formats/pixels.ts'
 import { type LiveGeneration, startGeneration } from '../generation.ts'
 import type { ContentPart, GenerateOptions, GenerationResult, RunnableTool, SaidMessage } from '../types.ts'
 import { absolute } from './load-request.ts'
@@ -28,13 +27,11 @@ export function plainMessages(name: string, messages: unknown): Message[] {
 function plainMessage(message: unknown): Message {
   if (!isObject(message)) throw wrongOption('a message', message, 'an object with role and content')
   const { role, reasoning, toolCalls, toolCallId, name } = message as unknown as Message
-  const { content, images } = contentOf(message as unknown as SaidMessage)
   // Values that are nested too deeply are not copied; the worker rejects them.
   checkLevels(toolCalls)
   return {
     role,
-    content,
-    ...(images !== undefined && { images }),
+    ...contentOf(message as unknown as SaidMessage),
     ...(reasoning !== undefined && { reasoning }),
     ...(toolCalls !== undefined && { toolCalls: unwrap(toolCalls) }),
     ...(toolCallId !== undefined && { toolCallId }),
@@ -42,40 +39,27 @@ function plainMessage(message: unknown): Message {
   }
 }
 
+/** More pictures than any context holds. */
+const MOST_IMAGES = 1e4
+
 /** Stands in a text for a picture: the object replacement character. */
 const PLACE = '\uFFFC'
 
-/** A list of parts as a text and its pictures. What is no list is checked by the worker. */
+/** A list of parts as a text and its pictures. The worker refuses what is none of these. */
 function contentOf({ content, images }: SaidMessage): Pick<Message, 'content' | 'images'> {
-  const given = images && Array.from(images, pictureOf)
-  if (!Array.isArray(content)) return { content: content as string, ...(given && { images: given }) }
-  const found: PictureSource[] = []
-  let text = ''
-  for (const part of content as readonly ContentPart[]) {
-    if (part?.type === 'text' && typeof part.text === 'string') text += part.text
-    else if (part?.type === 'image') {
-      found.push(pictureOf(part.data))
-      text += PLACE
-    } else
-      throw wrongOption('a part of a message', part, 'a text or an image: { type, text } or { type, data }')
+  // The worker refuses as many.
+  const found = images?.slice(0, MOST_IMAGES)
+  if (!Array.isArray(content) || content.findIndex((part) => !isPart(part)) >= 0)
+    return { content: content as string, images: found }
+  const shown = content.filter(({ type }) => type === 'image').map(({ data }) => data)
+  return {
+    content: content.map(({ text = PLACE }) => text).join(''),
+    images: shown.length > 0 ? [...(found ?? []), ...shown] : found,
   }
-  const all = [...(given ?? []), ...found]
-  return { content: text, ...(all.length > 0 && { images: all }) }
 }
 
-function pictureOf(data: unknown): PictureSource {
-  if (data instanceof Blob) return data
-  if (data instanceof ArrayBuffer || data instanceof Uint8Array)
-    return new Blob([data as Uint8Array<ArrayBuffer>])
-  const { width, height, data: pixels } = (isObject(data) ? data : {}) as Partial<Pixels>
-  if (
-    isCount(width) &&
-    isCount(height) &&
-    (pixels instanceof Uint8ClampedArray || pixels instanceof Uint8Array)
-  )
-    return { width, height, data: pixels }
-  throw wrongOption('a picture', data, 'a Blob, the bytes of a file, or { width, height, data }')
-}
+const isPart = (part: ContentPart | null): boolean =>
+  part?.type === 'image' || (part?.type === 'text' && typeof part.text === 'string')
 
 /** What `send` adds: a text of the user, a message, or several. */
 export function saidMessages(input: unknown): Message[] {
@@ -150,7 +134,8 @@ export interface ReplyOptions {
 }
 
 /**
- * Throws `unsupported` for options that are no object or cannot be read, and for a wrong signal or address.
+ * Throws `unsupported` for options that are no object or cannot be read, and for a wrong signal or
+ * address.
  */
 export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
   return readFrom('the options', () => {
@@ -172,7 +157,9 @@ export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
   })
 }
 
-/** Throws `unsupported` for variables of a chat template that have no names. The worker checks the values. */
+/**
+ * Throws `unsupported` for variables of a chat template that have no names. The worker checks the values.
+ */
 export function checkVariables(given: unknown): void {
   if (given !== undefined && !isObject(given))
     throw wrongOption('templateArguments', given, 'an object with JSON values')

@@ -225,11 +225,11 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     build = 'auto',
   } = options
   const from = (given: ModelSource) => resolveSource(given, globalThis.location?.href, options.hub)
-  const { model, tower } = parted(from(source))
+  const model = from(source)
   return {
     source: model,
     draft: options.draft && from(options.draft),
-    vision: options.vision === undefined ? tower : from(options.vision),
+    vision: options.vision && from(options.vision),
     imageTiles: options.imageTiles,
     lora: options.lora?.map(({ source, scale = 1 }) => ({ source: from(source), scale })),
     hub: options.hub,
@@ -245,18 +245,6 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
     build,
     assets: hostAssets(options),
   }
-}
-
-/** Picked files: the model's own, and its vision tower, which llama.cpp's tools call mmproj. */
-function parted(source: string | readonly File[]): {
-  readonly model: string | readonly File[]
-  readonly tower?: readonly File[]
-} {
-  if (typeof source === 'string') return { model: source }
-  const isTower = ({ name }: File) => /mmproj.*\.gguf$/i.test(name)
-  const own = source.filter((file) => !isTower(file))
-  if (own.length === 0 || own.length === source.length) return { model: source }
-  return { model: own, tower: source.filter(isTower) }
 }
 
 /**

@@ -52,7 +52,8 @@ export function isMessage(value: unknown): value is Message {
   return (
     ROLES.includes(role as string) &&
     typeof content === 'string' &&
-    (images === undefined || (Array.isArray(images) && images.every(isPicture))) &&
+    (images === undefined ||
+      (Array.isArray(images) && images.length < MOST_IMAGES && images.every(isPicture))) &&
     isTextOrAbsent(reasoning) &&
     (toolCalls === undefined || (Array.isArray(toolCalls) && toolCalls.every(isToolCall))) &&
     isTextOrAbsent(toolCallId) &&
@@ -60,9 +61,14 @@ export function isMessage(value: unknown): value is Message {
   )
 }
 
+/** More pictures than any context holds. */
+const MOST_IMAGES = 1e4
+
 /** A file, pixels, or in a saved session either of them as text. */
 const isPicture = (value: unknown): boolean =>
   value instanceof Blob ||
+  value instanceof ArrayBuffer ||
+  value instanceof Uint8Array ||
   (isObject(value) &&
     (typeof value['type'] === 'string' || (isCount(value['width']) && isCount(value['height']))) &&
     (ArrayBuffer.isView(value['data']) || /^[A-Za-z0-9+/]+={0,2}$/.test(String(value['base64']))))
@@ -104,14 +110,14 @@ export interface SavedTranscript {
 }
 
 /**
- * What one session has read and written. Encoding a reply again may give other ids than the model chose, and
- * its state would then be useless. So the known beginning of a prompt keeps its ids; only the text after it
- * is encoded.
+ * What one session has read and written. Encoding a reply again may give other ids than the model chose,
+ * and its state would then be useless. So the known beginning of a prompt keeps its ids; only the text
+ * after it is encoded.
  */
 export interface Transcript {
   /**
-   * Ids of `text`. `encode` gets the new part of it, whether that part is the start of the prompt, and the id
-   * before it.
+   * Ids of `text`. `encode` gets the new part of it, whether that part is the start of the prompt, and
+   * the id before it.
    */
   encode(
     text: string,

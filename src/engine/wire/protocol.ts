@@ -195,8 +195,8 @@ export interface ProbeReport {
   readonly graphs?: readonly GraphOffer[] | undefined
 }
 
-/** A picture: a file such as a PNG or a JPEG, or its pixels. */
-export type PictureSource = Blob | Pixels
+/** A picture: a file such as a PNG or a JPEG, its bytes, or its pixels. */
+export type PictureSource = Blob | ArrayBuffer | Uint8Array | Pixels
 
 /** One turn of a conversation. */
 export interface Message {
@@ -206,7 +206,7 @@ export interface Message {
   readonly content: string
   /**
    * Pictures, for a model that was loaded with `vision`: files that the browser decodes, such as PNG or
-   * JPEG, or their pixels. Those without a U+FFFC in `content` come before the text.
+   * JPEG, their bytes, or their pixels. Those without a U+FFFC in `content` come before the text.
    */
   readonly images?: readonly PictureSource[] | undefined
   /**

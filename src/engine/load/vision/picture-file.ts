@@ -4,7 +4,8 @@ import type { Pixels } from '../../../formats/pixels.ts'
 import type { PictureSource } from '../../wire/protocol.ts'
 
 /** Bytes that name the content: the file, or the sizes and pixels. */
-export async function pictureBytes(source: PictureSource): Promise<Uint8Array<ArrayBuffer>> {
+export async function pictureBytes(given: PictureSource): Promise<Uint8Array<ArrayBuffer>> {
+  const source = fileOf(given)
   if (source instanceof Blob) return new Uint8Array(await source.arrayBuffer())
   const { width, height, data } = source
   const head = new Uint8Array(Uint32Array.of(width, height).buffer)
@@ -14,13 +15,18 @@ export async function pictureBytes(source: PictureSource): Promise<Uint8Array<Ar
   return bytes
 }
 
+/** Bytes as a file; the decoder finds out of which kind. */
+export const fileOf = (source: PictureSource): Blob | Pixels =>
+  source instanceof ArrayBuffer || source instanceof Uint8Array ? new Blob([source as BlobPart]) : source
+
 const MOST_BYTES = 1 << 28
 
 /**
- * The pixels of a picture; of an animated one, those of its first frame. Throws `unsupported` where there is
- * no decoder, and `format` for a file that is damaged or no picture.
+ * The pixels of a picture; of an animated one, those of its first frame. Throws `unsupported` where there
+ * is no decoder, and `format` for a file that is damaged or no picture.
  */
-export async function pixelsOf(source: PictureSource): Promise<Pixels> {
+export async function pixelsOf(given: PictureSource): Promise<Pixels> {
+  const source = fileOf(given)
   if (!(source instanceof Blob)) return source
   if (source.size > MOST_BYTES) throw notDecoded(source, `it has more than ${MOST_BYTES} bytes`)
   if (typeof createImageBitmap !== 'function' || typeof OffscreenCanvas !== 'function') {

@@ -1,5 +1,6 @@
 // Pictures in the file of a saved session: their bytes as text in base64.
 import type { Message, PictureSource } from '../../wire/protocol.ts'
+import { fileOf } from './picture-file.ts'
 
 /** A file with its media type, or pixels with their sizes. */
 interface SavedPicture {
@@ -27,7 +28,8 @@ export const readMessages = (messages: readonly Message[]): readonly Message[] =
       : { ...message, images: (message.images as readonly (PictureSource | SavedPicture)[]).map(read) },
   )
 
-async function written(picture: PictureSource): Promise<SavedPicture> {
+async function written(given: PictureSource): Promise<SavedPicture> {
+  const picture = fileOf(given)
   if (picture instanceof Blob)
     return { type: picture.type, base64: base64Of(new Uint8Array(await picture.arrayBuffer())) }
   const { width, height, data } = picture
