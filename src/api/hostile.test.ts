@@ -1,5 +1,5 @@
-// Hostile callers. In: what a page without types may pass. Out: a typed error that names it, never a
-// failure of ours, and an engine that goes on.
+// Hostile callers. In: what a page without types may pass. Out: a typed error that names it, never a failure
+// of ours, and an engine that goes on.
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { toyModel } from '../engine/testing/toy-model.ts'

@@ -43,21 +43,21 @@ export interface SaidMessage extends Omit<Message, 'content'> {
 }
 
 /**
- * Options of `Engine.load`; every key is optional. An unknown key, or a value that a key cannot have,
- * rejects the load with `unsupported`.
+ * Options of `Engine.load`; every key is optional. An unknown key, or a value that a key cannot have, rejects
+ * the load with `unsupported`.
  */
 export interface LoadOptions {
   /** Aborting rejects the load with the signal's reason and ends its worker. Default: none. */
   readonly signal?: AbortSignal | undefined
   /**
-   * Called as the load advances. If it throws, or returns a promise that rejects, the load rejects with
-   * that error and ends its worker. Default: none.
+   * Called as the load advances. If it throws, or returns a promise that rejects, the load rejects with that
+   * error and ends its worker. Default: none.
    */
   readonly onProgress?: ((event: LoadProgress) => void) | undefined
   /**
-   * A smaller model with the same vocabulary, loaded into the same memory. It drafts several tokens, and
-   * the model checks them in one step: replies are the same and arrive sooner. Rejects with `unsupported`
-   * if the vocabularies differ. Default: none.
+   * A smaller model with the same vocabulary, loaded into the same memory. It drafts several tokens, and the
+   * model checks them in one step: replies are the same and arrive sooner. Rejects with `unsupported` if the
+   * vocabularies differ. Default: none.
    */
   readonly draft?: ModelSource | undefined
   /**
@@ -79,9 +79,9 @@ export interface LoadOptions {
    */
   readonly chatTemplate?: string | undefined
   /**
-   * LoRA adapters to merge into the model while it loads: GGUF files, or PEFT folders. `scale` multiplies
-   * the adapter's own scale; default 1. Quantised matrices that an adapter changes are stored in 8 bits.
-   * Rejects with `architecture` if an adapter belongs to another model. Default: none.
+   * LoRA adapters to merge into the model while it loads: GGUF files, or PEFT folders. `scale` multiplies the
+   * adapter's own scale; default 1. Quantised matrices that an adapter changes are stored in 8 bits. Rejects
+   * with `architecture` if an adapter belongs to another model. Default: none.
    */
   readonly lora?: readonly { readonly source: ModelSource; readonly scale?: number | undefined }[] | undefined
   /**
@@ -92,20 +92,20 @@ export interface LoadOptions {
   /**
    * How threads share the work. `shared`: on one memory; the page must be cross-origin isolated. `shards`:
    * each worker holds a part of the model. With `shards`, logits differ in their last bits from the other
-   * pools, and from load to load unless `threads` is a number. `single`: one thread. Default `auto`:
-   * `shared` if the page allows it, else `shards`, else `single`.
+   * pools, and from load to load unless `threads` is a number. `single`: one thread. Default `auto`: `shared`
+   * if the page allows it, else `shards`, else `single`.
    */
   readonly pool?: PoolKind | 'auto' | undefined
   /**
-   * Most tokens that a conversation may hold. Memory grows as it fills. Default: the model's trained
-   * length, at most 4096.
+   * Most tokens that a conversation may hold. Memory grows as it fills. Default: the model's trained length,
+   * at most 4096.
    */
   readonly contextLength?: number | undefined
   /**
-   * Most bytes for the state of all conversations together, including what is kept of conversations that
-   * have ended. When it is full, state that no conversation holds is freed first. After that the reply
-   * that needs more fails with `out-of-memory`; other conversations and existing state are not affected.
-   * Default: as much as the memory allows.
+   * Most bytes for the state of all conversations together, including what is kept of conversations that have
+   * ended. When it is full, state that no conversation holds is freed first. After that the reply that needs
+   * more fails with `out-of-memory`; other conversations and existing state are not affected. Default: as
+   * much as the memory allows.
    */
   readonly stateBytes?: number | undefined
   /**
@@ -114,9 +114,9 @@ export interface LoadOptions {
    */
   readonly weights?: WeightPolicy | undefined
   /**
-   * How the conversation's keys and values are stored. `int8` has a scale and an offset for each position
-   * and KV head; it takes about a third of the memory of `f32` and is faster in long contexts. `fp8` is
-   * for values only. Default: `f32` for both, which is exact.
+   * How the conversation's keys and values are stored. `int8` has a scale and an offset for each position and
+   * KV head; it takes about a third of the memory of `f32` and is faster in long contexts. `fp8` is for
+   * values only. Default: `f32` for both, which is exact.
    */
   readonly kvCache?: Partial<KvFormat> | undefined
   /**
@@ -126,9 +126,8 @@ export interface LoadOptions {
   readonly cache?: 'opfs' | 'none' | undefined
   /**
    * The precision of the ONNX graph, named as transformers.js names it, where a model has several: `q4` is
-   * `onnx/model_q4.onnx`. Rejects if the model has none of this precision. Default: its safetensors if it
-   * has them, else the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that is
-   * there.
+   * `onnx/model_q4.onnx`. Rejects if the model has none of this precision. Default: its safetensors if it has
+   * them, else the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that is there.
    */
   readonly dtype?: GraphDtype | undefined
   /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
@@ -181,10 +180,10 @@ export interface ExecuteOptions {
 /** A function that the model may ask to call, with or without the code that runs. */
 export interface RunnableTool extends Tool {
   /**
-   * Runs a call. The arguments fit `parameters`; calls that do not are answered with what is wrong in
-   * them. The model reads what it returns: a text, or another value as JSON; `done` for nothing. What it
-   * throws is told to the model as `error: MESSAGE`, and the reply goes on. Must not wait for its own
-   * session. Default: none; the caller answers the calls.
+   * Runs a call. The arguments fit `parameters`; calls that do not are answered with what is wrong in them.
+   * The model reads what it returns: a text, or another value as JSON; `done` for nothing. What it throws is
+   * told to the model as `error: MESSAGE`, and the reply goes on. Must not wait for its own session. Default:
+   * none; the caller answers the calls.
    */
   execute?(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
   /** Milliseconds that `execute` may take; `Infinity` for no limit. Default: 60,000. */
@@ -232,10 +231,10 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   /** Aborting rejects the generation with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
   /**
-   * Functions that the model may ask to call. The chat template tells the model about them; if it cannot,
-   * the system text does. Only for `send`, `edit` and `regenerate`. Calls of tools with `execute` are
-   * run, and the reply goes on from their results. Other calls end the reply and are in the result's
-   * `toolCalls`; answer them with messages of the role `tool`. Default: none.
+   * Functions that the model may ask to call. The chat template tells the model about them; if it cannot, the
+   * system text does. Only for `send`, `edit` and `regenerate`. Calls of tools with `execute` are run, and
+   * the reply goes on from their results. Other calls end the reply and are in the result's `toolCalls`;
+   * answer them with messages of the role `tool`. Default: none.
    */
   readonly tools?: readonly RunnableTool[] | undefined
   /**
@@ -245,8 +244,8 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   readonly maxSteps?: number | undefined
   /**
    * How the reply begins; the model continues it. Only for `send`, `edit` and `regenerate`. The result's
-   * text is what comes after it; the message in the session is both. `regenerate({ prefix })` with the
-   * last reply's text continues a reply that was cut short, without reading it again. Default: empty.
+   * text is what comes after it; the message in the session is both. `regenerate({ prefix })` with the last
+   * reply's text continues a reply that was cut short, without reading it again. Default: empty.
    */
   readonly prefix?: string | undefined
   /**
@@ -285,16 +284,16 @@ export interface GenerationResult extends Outcome {
 }
 
 /**
- * A reply in progress. It starts at once, or when its session's turn comes. Iterate it, or await `text()`
- * or `result`. If it is only iterated, it runs at most 32 chunks ahead of the loop. There is only one
- * iteration: a second loop continues where the first stopped. Leaving the loop cancels the reply.
+ * A reply in progress. It starts at once, or when its session's turn comes. Iterate it, or await `text()` or
+ * `result`. If it is only iterated, it runs at most 32 chunks ahead of the loop. There is only one iteration:
+ * a second loop continues where the first stopped. Leaving the loop cancels the reply.
  */
 export interface Generation extends AsyncIterable<ReplyChunk> {
   /** The whole reply. If it was cancelled, the text up to then. Rejects as `result` does. */
   text(): Promise<string>
   /**
-   * How the reply ended. Rejects with the signal's reason if that is aborted, or with a HalfbyteError if
-   * the reply failed. If you only use the loop, this rejection is not reported as unhandled.
+   * How the reply ended. Rejects with the signal's reason if that is aborted, or with a HalfbyteError if the
+   * reply failed. If you only use the loop, this rejection is not reported as unhandled.
    */
   readonly result: Promise<GenerationResult>
   /**
@@ -322,15 +321,15 @@ export interface SessionOptions extends Overflow {
 export interface Session extends AsyncDisposable {
   /**
    * The conversation without its system text. A message appears when its turn starts; a reply appears when
-   * its generation resolves, even if it was cancelled. A generation that rejects leaves the messages as
-   * they were before it.
+   * its generation resolves, even if it was cancelled. A generation that rejects leaves the messages as they
+   * were before it.
    */
   readonly messages: readonly Message[]
   /** Number of tokens that the engine held for this session after its last generation. */
   readonly contextUsed: number
   /**
-   * Adds a user message or messages and answers. If another generation of this session is running, this
-   * one waits for it.
+   * Adds a user message or messages and answers. If another generation of this session is running, this one
+   * waits for it.
    */
   send(input: string | SaidMessage | readonly SaidMessage[], options?: GenerateOptions): Generation
   /** Replaces the text of message `index`, drops the messages after it, and answers. */
@@ -338,23 +337,23 @@ export interface Session extends AsyncDisposable {
   /** Drops the last reply and answers again. */
   regenerate(options?: GenerateOptions): Generation
   /**
-   * Replaces the conversation. State for the part that both conversations share is kept. Throws
-   * `unsupported` while a generation runs.
+   * Replaces the conversation. State for the part that both conversations share is kept. Throws `unsupported`
+   * while a generation runs.
    */
   setMessages(messages: readonly SaidMessage[]): void
   /** Makes a second session with the same conversation and state. Waits for this session's turn. */
   fork(options?: AbortOptions): Promise<Session>
   /**
-   * A file of the conversation and its state, for `Engine.restoreSession`. A restored session does not
-   * read its prompt again, even after the page was reloaded. Waits for this session's turn. Rejects with
+   * A file of the conversation and its state, for `Engine.restoreSession`. A restored session does not read
+   * its prompt again, even after the page was reloaded. Waits for this session's turn. Rejects with
    * `out-of-memory` if there is no room for the state of 64 tokens.
    */
   save(options?: AbortOptions): Promise<Blob>
   /**
-   * Stores the same file on this device under a name, for `Engine.restoreSession(name)`. It replaces a
-   * file of the same name once the new one is complete. `storedSessions` lists stored sessions;
-   * `unstoreSession` removes one. Rejects with `storage-full`, `out-of-memory`, or `unsupported` if
-   * nothing can be stored here.
+   * Stores the same file on this device under a name, for `Engine.restoreSession(name)`. It replaces a file
+   * of the same name once the new one is complete. `storedSessions` lists stored sessions; `unstoreSession`
+   * removes one. Rejects with `storage-full`, `out-of-memory`, or `unsupported` if nothing can be stored
+   * here.
    */
   store(name: string, options?: AbortOptions): Promise<StoredSession>
   /** Cancels running and waiting generations and frees the state. */

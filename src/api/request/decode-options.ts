@@ -134,8 +134,7 @@ export interface ReplyOptions {
 }
 
 /**
- * Throws `unsupported` for options that are no object or cannot be read, and for a wrong signal or
- * address.
+ * Throws `unsupported` for options that are no object or cannot be read, and for a wrong signal or address.
  */
 export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
   return readFrom('the options', () => {
@@ -157,9 +156,7 @@ export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
   })
 }
 
-/**
- * Throws `unsupported` for variables of a chat template that have no names. The worker checks the values.
- */
+/** Throws `unsupported` for variables of a chat template that have no names. The worker checks the values. */
 export function checkVariables(given: unknown): void {
   if (given !== undefined && !isObject(given))
     throw wrongOption('templateArguments', given, 'an object with JSON values')

@@ -1,5 +1,5 @@
-// Errors of a first try. In: a process without workers, and arguments as a newcomer gets them wrong. Out:
-// the sentence of each.
+// Errors of a first try. In: a process without workers, and arguments as a newcomer gets them wrong. Out: the
+// sentence of each.
 import { expect, test } from 'vitest'
 import { Engine } from '../../index.ts'
 import { createHalfbyte } from '../adapters/ai-sdk.ts'

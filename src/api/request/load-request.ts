@@ -124,8 +124,8 @@ export const mostThreads = (cores = globalThis.navigator?.hardwareConcurrency ??
   Math.max(32, THREADS_A_CORE * cores)
 
 /**
- * A copy of the options of `load` or `probe`, of which each has one option of its own. Throws
- * `unsupported` for a wrong one.
+ * A copy of the options of `load` or `probe`, of which each has one option of its own. Throws `unsupported`
+ * for a wrong one.
  */
 export function checkedLoad(
   options: LoadOptions & ProbeOptions,

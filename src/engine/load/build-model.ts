@@ -74,8 +74,7 @@ export async function loadModel(
 }
 
 /**
- * Models of one family pad their vocabularies to different sizes. A larger difference means another
- * family.
+ * Models of one family pad their vocabularies to different sizes. A larger difference means another family.
  */
 const MOST_PADDING = 512
 

@@ -26,9 +26,7 @@ const OWN: readonly string[] = ['messages', 'tools', 'add_generation_prompt', 'b
 const MAX_DEPTH = 64
 const MAX_VALUES = 100_000
 
-/**
- * Throws `unsupported` unless the arguments are JSON values of a bounded size, with names that are free.
- */
+/** Throws `unsupported` unless the arguments are JSON values of a bounded size, with names that are free. */
 export function checkTemplateArguments(given: unknown): void {
   if (!isObject(given)) throw wrongOption('templateArguments', given, 'an object with JSON values')
   const taken = OWN.find((name) => Object.hasOwn(given, name))
@@ -106,8 +104,8 @@ export function promptText(model: LoadedModel, prompt: Prompt): string {
 
 /**
  * Generates one reply into `outlet`. If the outlet is cancelled, the reply ends as `cancelled`. Throws
- * `unsupported` for invalid options, `context-overflow` if the prompt leaves no room for a reply, and
- * errors of the scheduler.
+ * `unsupported` for invalid options, `context-overflow` if the prompt leaves no room for a reply, and errors
+ * of the scheduler.
  */
 export async function reply(
   model: LoadedModel,

@@ -110,14 +110,14 @@ export interface SavedTranscript {
 }
 
 /**
- * What one session has read and written. Encoding a reply again may give other ids than the model chose,
- * and its state would then be useless. So the known beginning of a prompt keeps its ids; only the text
- * after it is encoded.
+ * What one session has read and written. Encoding a reply again may give other ids than the model chose, and
+ * its state would then be useless. So the known beginning of a prompt keeps its ids; only the text after it
+ * is encoded.
  */
 export interface Transcript {
   /**
-   * Ids of `text`. `encode` gets the new part of it, whether that part is the start of the prompt, and
-   * the id before it.
+   * Ids of `text`. `encode` gets the new part of it, whether that part is the start of the prompt, and the id
+   * before it.
    */
   encode(
     text: string,

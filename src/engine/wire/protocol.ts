@@ -112,8 +112,8 @@ export type FinishReason = 'stop' | 'length' | 'cancelled'
 export interface Outcome {
   readonly text: string
   /**
-   * What the model thought before it answered, without the marks; it is not part of `text`. Absent if it
-   * did not think.
+   * What the model thought before it answered, without the marks; it is not part of `text`. Absent if it did
+   * not think.
    */
   readonly reasoning?: string | undefined
   /** Ids as generated, excluding the end-of-turn token. */
@@ -126,8 +126,8 @@ export interface Outcome {
   readonly usage: Usage
   readonly timings: Timings
   /**
-   * The seed that was used; pass it to get the same text again. Absent if the reply was cancelled before
-   * its turn.
+   * The seed that was used; pass it to get the same text again. Absent if the reply was cancelled before its
+   * turn.
    */
   readonly seed?: number | undefined
 }
@@ -153,8 +153,8 @@ export interface GraphOffer {
   /** Bytes that are not on this device yet. */
   readonly downloadBytes: number
   /**
-   * Bytes of memory for the weights, the activations and the state of a full context: those of the report
-   * for the default, else an estimate from the sizes of the files.
+   * Bytes of memory for the weights, the activations and the state of a full context: those of the report for
+   * the default, else an estimate from the sizes of the files.
    */
   readonly neededBytes: number
   /** Whether this fits. */
@@ -177,8 +177,8 @@ export interface ProbeReport {
   /** Bytes of weights that are not on this device yet. */
   readonly downloadBytes: number
   /**
-   * Estimated speed of reading a prompt, from kernels run for a fifth of a second and the cost of the
-   * model's plan at position 512.
+   * Estimated speed of reading a prompt, from kernels run for a fifth of a second and the cost of the model's
+   * plan at position 512.
    */
   readonly prefillTokensPerSecond: number
   /** Estimated speed of writing a reply, in the same way. */
@@ -189,8 +189,8 @@ export interface ProbeReport {
    */
   readonly suggestion: Smaller | undefined
   /**
-   * The ONNX graphs that the model has, the preferred one first; absent if it has none, if `dtype` was
-   * given, or if its weights are other files.
+   * The ONNX graphs that the model has, the preferred one first; absent if it has none, if `dtype` was given,
+   * or if its weights are other files.
    */
   readonly graphs?: readonly GraphOffer[] | undefined
 }
@@ -229,8 +229,8 @@ export interface Tool {
   /** JSON Schema of the arguments, which are an object. Default: no arguments. */
   readonly parameters?: object | undefined
   /**
-   * From the marker of a call on, the reply is held to a whole call, with arguments that `parameters`
-   * allow. If one tool has it, calls of the others are held to their form. Default false.
+   * From the marker of a call on, the reply is held to a whole call, with arguments that `parameters` allow.
+   * If one tool has it, calls of the others are held to their form. Default false.
    */
   readonly strict?: boolean | undefined
 }
@@ -244,14 +244,13 @@ export interface ModelInfo {
   /** Number of weights. Tied weights count once. */
   readonly parameters: number
   /**
-   * Most tokens that a conversation may hold here: the model's own limit, or the smaller one that was
-   * asked for.
+   * Most tokens that a conversation may hold here: the model's own limit, or the smaller one that was asked
+   * for.
    */
   readonly contextLength: number
   /**
-   * Sampling options that the model's files recommend (generation_config.json, or `general.sampling.*` of
-   * a GGUF). They replace `SAMPLER_DEFAULTS`; options of a reply replace them. Empty if the files have
-   * none.
+   * Sampling options that the model's files recommend (generation_config.json, or `general.sampling.*` of a
+   * GGUF). They replace `SAMPLER_DEFAULTS`; options of a reply replace them. Empty if the files have none.
    */
   readonly sampling: SamplerOptions
   /** Variables of the chat template that `templateArguments` can give, such as `enable_thinking`. */
@@ -383,55 +382,54 @@ export interface DecodeOptions extends SamplerOptions {
    */
   readonly schema?: object | boolean | undefined
   /**
-   * With `schema`: whether the JSON has no blanks between its parts, which takes fewer tokens. Default
-   * false.
+   * With `schema`: whether the JSON has no blanks between its parts, which takes fewer tokens. Default false.
    */
   readonly compact?: boolean | undefined
   /** A grammar in llama.cpp's GBNF: the reply matches its rule `root`. Default: none. */
   readonly grammar?: string | undefined
   /**
-   * A regular expression that matches the whole reply, as text or as a `RegExp` without the flags `i`,
-   * `m`, `s` and `v`. Lookbehind, back-references and `\b` are not supported. Default: none.
+   * A regular expression that matches the whole reply, as text or as a `RegExp` without the flags `i`, `m`,
+   * `s` and `v`. Lookbehind, back-references and `\b` are not supported. Default: none.
    */
   readonly pattern?: string | RegExp | undefined
   /** The reply is one of these texts. Default: none. */
   readonly choices?: readonly string[] | undefined
   /**
-   * Most tool calls in a reply: it ends with the last of them, and nothing after that is decoded.
-   * Default: as many as the model makes.
+   * Most tool calls in a reply: it ends with the last of them, and nothing after that is decoded. Default: as
+   * many as the model makes.
    */
   readonly maxToolCalls?: number | undefined
   /**
-   * The texts that mark the model's thought, where its chat template names none or others. False: nothing
-   * is split, and marks are text. Default: the marks that the chat template names; for plain text, none.
+   * The texts that mark the model's thought, where its chat template names none or others. False: nothing is
+   * split, and marks are text. Default: the marks that the chat template names; for plain text, none.
    */
   readonly reasoning?: ReasoningMarks | false | undefined
   /**
-   * Most tokens of the thought. When they are spent, its end is forced and the answer begins. Has no
-   * effect on a model that does not think. Default: no limit.
+   * Most tokens of the thought. When they are spent, its end is forced and the answer begins. Has no effect
+   * on a model that does not think. Default: no limit.
    */
   readonly maxReasoningTokens?: number | undefined
   /**
-   * The prompt that `cfgScale` steers away from. It replaces a conversation's system text, or the whole
-   * of a plain-text prompt. Guidance runs two sequences for one reply. Default '': the conversation
-   * without its system text, or the last token of a plain-text prompt.
+   * The prompt that `cfgScale` steers away from. It replaces a conversation's system text, or the whole of a
+   * plain-text prompt. Guidance runs two sequences for one reply. Default '': the conversation without its
+   * system text, or the last token of a plain-text prompt.
    */
   readonly negativePrompt?: string | undefined
   /**
-   * How tokens are drafted; the model checks several drafts in one step, and the reply is the same.
-   * Default: `draft` if a draft model is loaded, else `lookup`.
+   * How tokens are drafted; the model checks several drafts in one step, and the reply is the same. Default:
+   * `draft` if a draft model is loaded, else `lookup`.
    */
   readonly speculation?: SpeculationKind | undefined
   /**
-   * `background` yields to `foreground`: it slows running foreground replies by at most a twentieth.
-   * Default `foreground`.
+   * `background` yields to `foreground`: it slows running foreground replies by at most a twentieth. Default
+   * `foreground`.
    */
   readonly priority?: Priority | undefined
 }
 
 /**
- * Where drafts come from. `lookup`: repetitions in the text so far; `draft`: the draft model; `off`:
- * nothing is drafted.
+ * Where drafts come from. `lookup`: repetitions in the text so far; `draft`: the draft model; `off`: nothing
+ * is drafted.
  */
 export type SpeculationKind = 'off' | 'lookup' | 'draft'
 
@@ -440,13 +438,13 @@ export interface Overflow {
   /**
    * `error`: the reply fails if the prompt is too long, and ends when the context is full. `shift`: the
    * oldest tokens are dropped until the context is half full, and the keys after them are rotated to their
-   * new positions. The model reads nothing again, so its replies differ from those of a model that only
-   * read the remaining tokens. Default `error`.
+   * new positions. The model reads nothing again, so its replies differ from those of a model that only read
+   * the remaining tokens. Default `error`.
    */
   readonly overflow?: 'error' | 'shift' | undefined
   /**
-   * Number of tokens at the beginning that are never dropped, at most half of the context. Models depend
-   * on the first few tokens (attention sinks). Default: the length of the system text, at least 4.
+   * Number of tokens at the beginning that are never dropped, at most half of the context. Models depend on
+   * the first few tokens (attention sinks). Default: the length of the system text, at least 4.
    */
   readonly keep?: number | undefined
 }
@@ -497,15 +495,13 @@ export type WireFailure =
  */
 export interface EngineService {
   /**
-   * Succeeds once for each service. Reports to `port`. Throws typed errors; after an error, load may be
-   * tried again.
+   * Succeeds once for each service. Reports to `port`. Throws typed errors; after an error, load may be tried
+   * again.
    */
   load(request: LoadRequest, port: MessagePort): Promise<EngineInfo>
   /** What a load would need and get. The command `abort` aborts it. */
   probe(request: ProbeRequest, port: MessagePort): Promise<ProbeReport>
-  /**
-   * Starts at once, or when the session's turn comes. All of its reports, including errors, go to `port`.
-   */
+  /** Starts at once, or when the session's turn comes. All of its reports, including errors, go to `port`. */
   generate(request: GenerateRequest, port: MessagePort): void
   countTokens(prompt: Prompt): number | Promise<number>
   /** Ids of plain text, as a completion would read it. */
@@ -519,8 +515,8 @@ export interface EngineService {
   /** Gives session `to` the state of session `from` without copying it. Waits for the turn of `from`. */
   fork(from: number, to: number): Promise<void>
   /**
-   * A file of a session's state, with `extra`, which is plain JSON. Waits for its turn. `abort` works
-   * until it is written.
+   * A file of a session's state, with `extra`, which is plain JSON. Waits for its turn. `abort` works until
+   * it is written.
    */
   save(session: number, extra: SavedSession, port: MessagePort): Promise<Blob>
   /**
