@@ -5,6 +5,7 @@ import { joinBytes } from '../base/bytes.ts'
 import { sha256 } from '../base/sha256.ts'
 import type { Pixels } from '../formats/pixels.ts'
 import { cutPicture, patchesOf } from './cut-picture.ts'
+import { patternAt } from './testing/pattern.ts'
 import type { Tower } from './tower.ts'
 
 function pattern(width: number, height: number, alpha = 255): Pixels {
@@ -12,9 +13,7 @@ function pattern(width: number, height: number, alpha = 255): Pixels {
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
       const at = (y * width + x) * 4
-      data[at] = (x * x * 7 + y * 13) % 256
-      data[at + 1] = (x * 5 + y * y * 3 + x * y) % 256
-      data[at + 2] = (Math.floor(x / 3) * 31 + Math.floor(y / 5) * 57) % 256
+      data.set(patternAt(x, y), at)
       data[at + 3] = alpha
     }
   }

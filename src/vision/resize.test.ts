@@ -2,15 +2,14 @@
 import { expect, test } from 'vitest'
 import { sha256 } from '../base/sha256.ts'
 import { crop, type Filter, type Picture, resize } from './resize.ts'
+import { patternAt } from './testing/pattern.ts'
 
 function pattern(width: number, height: number): Picture {
   const data = new Uint8ClampedArray(width * height * 3)
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
       const at = (y * width + x) * 3
-      data[at] = (x * x * 7 + y * 13) % 256
-      data[at + 1] = (x * 5 + y * y * 3 + x * y) % 256
-      data[at + 2] = (Math.floor(x / 3) * 31 + Math.floor(y / 5) * 57) % 256
+      data.set(patternAt(x, y), at)
     }
   }
   return { width, height, data }

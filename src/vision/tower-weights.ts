@@ -1,9 +1,7 @@
 // Finds the tensors of a vision tower in an mmproj file.
-import { unbuiltVariant } from '../arch/config/fields.ts'
-import { checkShape, pieceOf, requireTensor, type Weights } from '../arch/tensors/names.ts'
-import { filledSource } from '../base/bytes.ts'
+import { checkShape, refuseStrangers, requireTensor, type Weights } from '../arch/tensors/names.ts'
+import { changedRows } from '../arch/tensors/row-table.ts'
 import { readVector } from '../formats/dequantize.ts'
-import { shown } from '../formats/malformed.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { type Tower, towerRows } from './tower.ts'
@@ -76,7 +74,7 @@ export function towerWeights(file: ModelFile, tower: Tower): TowerWeights {
     both(projector, 'inner', 'mm.0', [width, hiddenSize])
     both(projector, 'project', 'mm.2', [width, width])
   }
-  refuseStrangers(file, used)
+  refuseStrangers(file, used, (name) => UNUSED.test(name), 'a vision tower of this kind')
   return { tower: body, projector }
 }
 
@@ -84,39 +82,18 @@ export function towerWeights(file: ModelFile, tower: Tower): TowerWeights {
 const swapsMlp = ({ tensors }: ModelFile, up: string, { hiddenSize, intermediateSize }: Tower): boolean =>
   hiddenSize !== intermediateSize && tensors.get(up)?.shape[0] === hiddenSize
 
-function refuseStrangers({ name: file, tensors }: ModelFile, used: ReadonlySet<string>): void {
-  const strangers = [...tensors.keys()].filter((name) => !used.has(name) && !UNUSED.test(name))
-  if (strangers.length === 0) return
-  throw unbuiltVariant(
-    file,
-    `${strangers.length} tensors, ${shown(strangers[0]!)} the first, that a vision tower of this kind does not use`,
-    `the ${used.size} tensors of the plain architecture`,
-  )
-}
-
 /**
  * What is added at each position, f32 [rows][hiddenSize]: the position's embedding and the bias of patches,
  * or at the first position the embedding of the class, whose patch is zeros.
  */
 function positionTable(places: TensorInfo, bias?: TensorInfo, own?: TensorInfo): TensorInfo {
   const [rows = 0, width = 0] = places.shape
-  const read = (tensor: TensorInfo, first: number, count: number, signal?: AbortSignal) => {
-    const piece = pieceOf(tensor, { tensor: tensor.name, runs: [[first, count]] }, [count, width])
-    return readVector({ ...piece, shape: [count * width] }, signal)
-  }
-  const byteLength = rows * width * 4
-  const source = filledSource(places.source.name, byteLength, async (target, offset, signal) => {
-    const first = Math.floor(offset / 4 / width)
-    const end = Math.ceil((offset + target.length) / 4 / width)
-    const values = await read(places, first, end - first, signal)
+  return changedRows(places, 0, rows, async (values, row, signal) => {
     const added = bias && (await readVector(bias, signal))
-    const start = own && first === 0 ? await readVector(own, signal) : undefined
+    const start = own && row === 0 ? await readVector(own, signal) : undefined
     for (let i = 0; i < values.length; i++) {
       const other = start !== undefined && i < width ? start : added
       values[i] = values[i]! + (other?.[i % width] ?? 0)
     }
-    const skipped = offset - first * width * 4
-    target.set(new Uint8Array(values.buffer).subarray(skipped, skipped + target.length))
   })
-  return { name: places.name, dtype: 'F32', shape: [rows, width], offset: 0, byteLength, source }
 }

@@ -1,8 +1,10 @@
 // Turns messages in the form of other libraries into our own.
 
+import { fromBase64 } from '../../base/base64.ts'
 import { checkList } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
+import { PICTURE_PLACE } from '../../engine/chat/picture-marks.ts'
 import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
 
 /** The text or the picture of a message's part; undefined if the part cannot be read. */
@@ -25,9 +27,6 @@ type Content = string | readonly { readonly type: string }[] | null | undefined
 /** The texts of a message's parts, joined. Throws `unsupported` for a part that is not text. */
 export const textOf = (content: Content, index: number): string => contentOf(content, index, textPart).content
 
-/** Stands in a text for a picture: the object replacement character. */
-const PLACE = '\uFFFC'
-
 /**
  * The texts of a message's parts, joined, and its pictures. Throws `unsupported` for a part of another
  * kind.
@@ -45,7 +44,7 @@ export function contentOf(
     if (typeof found === 'string') return found
     if (found !== undefined) {
       images.push(found)
-      return PLACE
+      return PICTURE_PLACE
     }
     throw new HalfbyteError(
       'unsupported',
@@ -59,7 +58,7 @@ export function contentOf(
 /** A picture whose bytes are given in base64. Throws `unsupported` for what is no base64. */
 export function pictureOf(base64: string, type: string): Blob {
   try {
-    return new Blob([Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))], { type })
+    return new Blob([fromBase64(base64)], { type })
   } catch {
     throw unreadPicture('its data is no base64')
   }

@@ -5,6 +5,7 @@ import { HalfbyteError, reasonOf } from '../../base/errors.ts'
 import { checkLevels } from '../../base/json.ts'
 import { isObject, unwrap } from '../../base/values.ts'
 import type { ConstraintSpec, WrittenGrammar } from '../../constrain/written-grammar.ts'
+import { MOST_PICTURES, PICTURE_PLACE } from '../../engine/chat/picture-marks.ts'
 import { CONSTRAINT_KEYS, constraintSpec } from '../../engine/reply/constraints.ts'
 import type { DecodeOptions, Message, Tool } from '../../engine/wire/protocol.ts'
 import type { Sink } from '../../engine/wire/reply-stream.ts'
@@ -39,21 +40,15 @@ function plainMessage(message: unknown): Message {
   }
 }
 
-/** More pictures than any context holds. */
-const MOST_IMAGES = 1e4
-
-/** Stands in a text for a picture: the object replacement character. */
-const PLACE = '\uFFFC'
-
 /** A list of parts as a text and its pictures. The worker refuses what is none of these. */
 function contentOf({ content, images }: SaidMessage): Pick<Message, 'content' | 'images'> {
   // The worker refuses as many.
-  const found = images?.slice(0, MOST_IMAGES)
+  const found = images?.slice(0, MOST_PICTURES)
   if (!Array.isArray(content) || content.findIndex((part) => !isPart(part)) >= 0)
     return { content: content as string, images: found }
   const shown = content.filter(({ type }) => type === 'image').map(({ data }) => data)
   return {
-    content: content.map(({ text = PLACE }) => text).join(''),
+    content: content.map(({ text = PICTURE_PLACE }) => text).join(''),
     images: shown.length > 0 ? [...(found ?? []), ...shown] : found,
   }
 }

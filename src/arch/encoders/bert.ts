@@ -1,15 +1,14 @@
 // BERT: reads the configuration and the tensors of an encoder from safetensors and GGUF.
 //
 // A reranker is an encoder that reads two texts at once and has a head that scores them.
-import { filledSource } from '../../base/bytes.ts'
-import { readVector } from '../../formats/dequantize.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { ACTIVATIONS } from '../config/config-hf.ts'
 import { Fields, unbuiltVariant } from '../config/fields.ts'
 import { encoder } from '../encoder.ts'
-import { checkShape, pieceOf, requireTensor, type Weights } from '../tensors/names.ts'
-import { refuseStrangers } from './gather.ts'
+import { checkShape, requireTensor, type Weights } from '../tensors/names.ts'
+import { changedRows, readRows } from '../tensors/row-table.ts'
+import { refuseUnread } from './gather.ts'
 import { checkSizes, type EncoderFamily, type Placed } from './placed.ts'
 
 type BertFamily = 'bert' | 'roberta'
@@ -195,7 +194,7 @@ function bertWeights(file: ModelFile, placed: Placed): Weights {
       weights.set(`${name}.bias`, stored(`${gguf}.bias`, `${safetensors}.bias`, shape.slice(0, 1)))
     }
   }
-  refuseStrangers(file, used)
+  refuseUnread(file, used)
   return weights
 }
 
@@ -207,27 +206,12 @@ export const prefixOf = ({ tensors }: ModelFile): string =>
  * `count` rows of `table` from `first` on, each plus the first row of `added`, as f32. A text of one part has
  * tokens of the first kind only, so their embedding is part of the position's.
  */
-function rowsWith(table: TensorInfo, first: number, count: number, added?: TensorInfo): TensorInfo {
-  const width = table.shape[1] ?? 0
-  const shape = [count, width]
-  const byteLength = count * width * 4
-  const read = async (tensor: TensorInfo, from: number, rows: number, signal?: AbortSignal) => {
-    const piece = pieceOf(tensor, { tensor: tensor.name, runs: [[from, rows]] }, [rows, width])
-    return readVector({ ...piece, shape: [rows * width] }, signal)
-  }
-  const source = filledSource(table.source.name, byteLength, async (target, offset, signal) => {
-    const begin = Math.floor(offset / 4 / width)
-    const end = Math.ceil((offset + target.length) / 4 / width)
-    const values = await read(table, first + begin, end - begin, signal)
-    if (added !== undefined) {
-      const row = await read(added, 0, 1, signal)
-      for (let i = 0; i < values.length; i++) values[i] = values[i]! + row[i % width]!
-    }
-    const skipped = offset - begin * width * 4
-    target.set(new Uint8Array(values.buffer).subarray(skipped, skipped + target.length))
+const rowsWith = (table: TensorInfo, first: number, count: number, added?: TensorInfo): TensorInfo =>
+  changedRows(table, first, count, async (values, _, signal) => {
+    if (added === undefined) return
+    const row = await readRows(added, 0, 1, signal)
+    for (let i = 0; i < values.length; i++) values[i] = values[i]! + row[i % row.length]!
   })
-  return { name: table.name, dtype: 'F32', shape, offset: 0, byteLength, source }
-}
 
 /** BERT, RoBERTa and XLM-RoBERTa: transformers' BertModel and its kin. */
 export const BERT: EncoderFamily = {

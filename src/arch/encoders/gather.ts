@@ -1,23 +1,14 @@
 // Finds the tensors of an encoder's graph by their names in files.
-import { shown } from '../../formats/malformed.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import type { TensorInfo, ValueChange } from '../../formats/tensors.ts'
-import { unbuiltVariant } from '../config/fields.ts'
-import { checkShape, pieceOf, requireTensor, type Weights } from '../tensors/names.ts'
+import { checkShape, pieceOf, refuseStrangers, requireTensor, type Weights } from '../tensors/names.ts'
 
 /** Heads for other tasks, and numbers that can be computed. */
 const UNUSED = /(^|\.)(pooler|cls|lm_head)\.|position_ids$|^(cls|head|classifier|decoder|output|dense_[23])\b/
 
 /** Throws `unsupported` for tensors that the graph would ignore. */
-export function refuseStrangers({ name: file, tensors }: ModelFile, used: ReadonlySet<string>): void {
-  const strangers = [...tensors.keys()].filter((name) => !used.has(name) && !UNUSED.test(name))
-  if (strangers.length === 0) return
-  throw unbuiltVariant(
-    file,
-    `${strangers.length} tensors, ${shown(strangers[0]!)} the first, that an encoder of this kind does not use`,
-    `the ${used.size} tensors of the plain architecture`,
-  )
-}
+export const refuseUnread = (file: ModelFile, used: ReadonlySet<string>): void =>
+  refuseStrangers(file, used, (name) => UNUSED.test(name), 'an encoder of this kind')
 
 /** A tensor's names in GGUF and safetensors, without `.weight`; those of biases end with `.bias`. */
 type Names = readonly [gguf: string, safetensors: string]
@@ -55,7 +46,7 @@ export function gatherer(file: ModelFile, prefix = ''): Gatherer {
       }
     },
     finish() {
-      refuseStrangers(file, used)
+      refuseUnread(file, used)
       return weights
     },
   }

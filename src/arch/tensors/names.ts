@@ -101,11 +101,25 @@ export function resolveWeights(
   }
   const isUnused = (name: string) =>
     UNUSED.some((unused) => (typeof unused === 'string' ? unused === name : unused.test(name)))
-  const strangers = [...model.tensors.keys()].filter((name) => !used.has(name) && !isUnused(name))
-  if (strangers.length === 0) return weights
+  refuseStrangers(model, used, isUnused, config.family)
+  return weights
+}
+
+/**
+ * Throws `unsupported` for tensors that a graph would ignore. `isUnused`: those that may be ignored. `user`:
+ * what uses the others.
+ */
+export function refuseStrangers(
+  { name: file, tensors }: Pick<ModelFile, 'name' | 'tensors'>,
+  used: ReadonlySet<string>,
+  isUnused: (name: string) => boolean,
+  user: string,
+): void {
+  const strangers = [...tensors.keys()].filter((name) => !used.has(name) && !isUnused(name))
+  if (strangers.length === 0) return
   throw unbuiltVariant(
-    model.name,
-    `${strangers.length} tensors, ${shown(strangers[0]!)} the first, that ${config.family} does not use`,
+    file,
+    `${strangers.length} tensors, ${shown(strangers[0]!)} the first, that ${user} does not use`,
     `the ${used.size} tensors of the plain architecture`,
   )
 }

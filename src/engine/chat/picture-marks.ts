@@ -6,7 +6,10 @@ const CLOSE = '\uFDD3'
 const MARK = new RegExp(`${OPEN}([0-9a-f]{64})${CLOSE}`)
 
 /** In the text of a message, stands for its next picture: the object replacement character. */
-const PLACE = '\uFFFC'
+export const PICTURE_PLACE = '\uFFFC'
+
+/** More pictures than any context holds. */
+export const MOST_PICTURES = 1e4
 
 /** `key`: a SHA-256 in hexadecimal digits. */
 export const pictureMark = (key: string): string => OPEN + key + CLOSE
@@ -16,11 +19,11 @@ export const pictureMark = (key: string): string => OPEN + key + CLOSE
  * of their own.
  */
 export function pictureKeys(content: string, marks: readonly string[]): string {
-  const pieces = content.split(PLACE)
+  const pieces = content.split(PICTURE_PLACE)
   const placed = Math.min(pieces.length - 1, marks.length)
   const before = marks.slice(0, marks.length - placed)
   const rest = marks.slice(marks.length - placed)
-  const text = pieces.reduce((all, piece, index) => all + (rest[index - 1] ?? PLACE) + piece)
+  const text = pieces.reduce((all, piece, index) => all + (rest[index - 1] ?? PICTURE_PLACE) + piece)
   return [...before, text].join('\n')
 }
 

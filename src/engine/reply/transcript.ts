@@ -3,6 +3,7 @@
 import { areCounts, isCount, isObject } from '../../base/values.ts'
 import type { InputRange } from '../../generate/schedule/input-rows.ts'
 import { notSnapshot } from '../../state/snapshot.ts'
+import { MOST_PICTURES } from '../chat/picture-marks.ts'
 import type { Message, SavedSession, ToolCall } from '../wire/protocol.ts'
 
 const ROLES: readonly string[] = ['system', 'user', 'assistant', 'tool'] satisfies Message['role'][]
@@ -53,16 +54,13 @@ export function isMessage(value: unknown): value is Message {
     ROLES.includes(role as string) &&
     typeof content === 'string' &&
     (images === undefined ||
-      (Array.isArray(images) && images.length < MOST_IMAGES && images.every(isPicture))) &&
+      (Array.isArray(images) && images.length < MOST_PICTURES && images.every(isPicture))) &&
     isTextOrAbsent(reasoning) &&
     (toolCalls === undefined || (Array.isArray(toolCalls) && toolCalls.every(isToolCall))) &&
     isTextOrAbsent(toolCallId) &&
     isTextOrAbsent(name)
   )
 }
-
-/** More pictures than any context holds. */
-const MOST_IMAGES = 1e4
 
 /** A file, pixels, or in a saved session either of them as text. */
 const isPicture = (value: unknown): boolean =>

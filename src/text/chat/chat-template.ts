@@ -123,16 +123,24 @@ export function chatTemplateOf(tokenizer: Tokenizer): string {
   return isChatMl ? CHATML : PLAIN
 }
 
+/** A prompt of a template that may refuse the messages: then it is empty. */
+function promptOf(
+  tokenizer: Tokenizer,
+  template: ChatTemplate,
+  messages: readonly ChatMessage[],
+  options: ChatOptions = {},
+): string {
+  try {
+    return template.render(messages, { ...chatTokens(tokenizer), ...options })
+  } catch (error) {
+    if (isHalfbyteError(error)) return ''
+    throw error
+  }
+}
+
 /** Whether the template has no place for system text: it refuses such messages, or leaves them out. */
 export function lacksSystem(tokenizer: Tokenizer, template: ChatTemplate): boolean {
-  const tells = (messages: readonly ChatMessage[]) => {
-    try {
-      return template.render(messages, chatTokens(tokenizer)).includes(PROBE)
-    } catch (error) {
-      if (isHalfbyteError(error)) return false
-      throw error
-    }
-  }
+  const tells = (messages: readonly ChatMessage[]) => promptOf(tokenizer, template, messages).includes(PROBE)
   const question = { role: 'user', content: 'a' }
   return !tells([{ role: 'system', content: PROBE }, question]) && tells([{ role: 'user', content: PROBE }])
 }
@@ -150,15 +158,11 @@ export function readsThoughtBlocks(tokenizer: Tokenizer, template: ChatTemplate)
     { role: 'user', content: 'a' },
     { role: 'assistant', content: thoughtBlocks(PROBE, 'b') },
   ]
-  try {
-    const prompt = template.render(messages, { ...chatTokens(tokenizer), addGenerationPrompt: false })
-    // Other templates write the list itself.
-    return prompt.includes(PROBE) && !/(['"])type\1/.test(prompt)
-  } catch (error) {
-    if (isHalfbyteError(error)) return false
-    throw error
-  }
+  return readsParts(promptOf(tokenizer, template, messages, { addGenerationPrompt: false }))
 }
+
+/** Whether a prompt has the text of a part. Templates that do not know parts write the list itself. */
+const readsParts = (prompt: string): boolean => prompt.includes(PROBE) && !/(['"])type\1/.test(prompt)
 
 /**
  * Whether a template reads contents as lists of parts, as those of models that see do: only so, or beside
@@ -169,16 +173,8 @@ export type PartsForm = 'needed' | 'accepted'
 /** Undefined if the template has no place for the text of a part. */
 export function partsFormOf(tokenizer: Tokenizer, template: ChatTemplate): PartsForm | undefined {
   if (!/(['"])text\1|\.text\b/.test(template.source)) return undefined
-  const tells = (content: string | readonly object[]) => {
-    try {
-      const prompt = template.render([{ role: 'user', content }], chatTokens(tokenizer))
-      // Other templates write the list itself.
-      return prompt.includes(PROBE) && !/(['"])type\1/.test(prompt)
-    } catch (error) {
-      if (isHalfbyteError(error)) return false
-      throw error
-    }
-  }
+  const tells = (content: string | readonly object[]) =>
+    readsParts(promptOf(tokenizer, template, [{ role: 'user', content }]))
   if (!tells([{ type: 'text', text: PROBE }])) return undefined
   return tells(PROBE) ? 'accepted' : 'needed'
 }
@@ -206,21 +202,16 @@ const PROBE = 'Zqxj'
 
 /** A short conversation, rendered by the template. Empty when the template refuses it. */
 export function probeTurns(tokenizer: Tokenizer, template: ChatTemplate): string {
-  const options = { ...chatTokens(tokenizer), addGenerationPrompt: false }
   const rendered = (contentOf: (text: string) => ChatMessage['content']) => {
     const messages = [
       { role: 'user', content: contentOf('a') },
       { role: 'assistant', content: contentOf(PROBE) },
     ]
-    try {
-      return template.render(messages, options)
-    } catch (error) {
-      if (isHalfbyteError(error)) return ''
-      throw error
-    }
+    return promptOf(tokenizer, template, messages, { addGenerationPrompt: false })
   }
-  const needsParts = partsFormOf(tokenizer, template) === 'needed'
-  return rendered((text) => (needsParts ? [{ type: 'text', text }] : text))
+  const prompt = rendered((text) => text)
+  if (prompt.includes(PROBE) || partsFormOf(tokenizer, template) !== 'needed') return prompt
+  return rendered((text) => [{ type: 'text', text }])
 }
 
 /**

@@ -1,5 +1,6 @@
 // OpenAI's embeddings and the reranking that Cohere, Jina and llama.cpp's server share. In: the body of a
 // request, and an encoder or an engine. Out: the body of the answer.
+import { toBase64 } from '../../../base/base64.ts'
 import { wrongOption } from '../../../base/check-options.ts'
 import { HalfbyteError } from '../../../base/errors.ts'
 import type { Embedder } from '../../embedder/embedder.ts'
@@ -134,5 +135,5 @@ const sum = (counts: readonly number[]): number => counts.reduce((total, count) 
 function base64(vector: Float32Array): string {
   const bytes = new DataView(new ArrayBuffer(vector.length * 4))
   for (const [index, value] of vector.entries()) bytes.setFloat32(index * 4, value, true)
-  return btoa(Array.from(new Uint8Array(bytes.buffer), (byte) => String.fromCharCode(byte)).join(''))
+  return toBase64(new Uint8Array(bytes.buffer))
 }

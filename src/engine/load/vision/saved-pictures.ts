@@ -1,4 +1,5 @@
 // Pictures in the file of a saved session: their bytes as text in base64.
+import { fromBase64, toBase64 } from '../../../base/base64.ts'
 import type { Message, PictureSource } from '../../wire/protocol.ts'
 import { fileOf } from './picture-file.ts'
 
@@ -31,26 +32,15 @@ export const readMessages = (messages: readonly Message[]): readonly Message[] =
 async function written(given: PictureSource): Promise<SavedPicture> {
   const picture = fileOf(given)
   if (picture instanceof Blob)
-    return { type: picture.type, base64: base64Of(new Uint8Array(await picture.arrayBuffer())) }
+    return { type: picture.type, base64: toBase64(new Uint8Array(await picture.arrayBuffer())) }
   const { width, height, data } = picture
-  return { width, height, base64: base64Of(data) }
+  return { width, height, base64: toBase64(data) }
 }
 
 function read(picture: PictureSource | SavedPicture): PictureSource {
   if (!('base64' in picture)) return picture
   const { base64, type = '', width, height } = picture
-  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+  const bytes = fromBase64(base64)
   if (width === undefined || height === undefined) return new Blob([bytes], { type })
   return { width, height, data: new Uint8ClampedArray(bytes.buffer) }
-}
-
-/** Bytes in one call, below the number of arguments that engines allow. */
-const CHUNK = 1 << 15
-
-function base64Of(bytes: Uint8Array | Uint8ClampedArray): string {
-  let text = ''
-  for (let at = 0; at < bytes.length; at += CHUNK) {
-    text += String.fromCharCode(...bytes.subarray(at, at + CHUNK))
-  }
-  return btoa(text)
 }

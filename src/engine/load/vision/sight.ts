@@ -23,14 +23,10 @@ interface SightOptions {
   readonly yieldTask: () => Promise<void>
 }
 
-/** A picture's place in a prompt. */
-interface Known {
-  readonly ids: readonly number[]
-}
-
 export class TowerSight implements Sight {
   readonly #options: SightOptions
-  readonly #known = new Map<string, Known>()
+  /** What the model reads of each picture. */
+  readonly #known = new Map<string, readonly number[]>()
   /** Pictures of the last prompt that were cut and not yet read. */
   readonly #fresh = new Map<string, CutPicture>()
 
@@ -57,7 +53,7 @@ export class TowerSight implements Sight {
         for (const { plain, key } of splitAtPictures(given, (each) => this.#known.has(each))) {
           const isFirst = start && ids.length === 0
           if (plain !== '' || isFirst) ids.push(...text.encode(plain, isFirst, ids.at(-1) ?? after))
-          if (key !== undefined) ids.push(...this.#known.get(key)!.ids)
+          if (key !== undefined) ids.push(...this.#known.get(key)!)
         }
         return ids
       },
@@ -110,7 +106,7 @@ export class TowerSight implements Sight {
       if (typeof part === 'number') ids.push(...words.slice(part * pictureRows, (part + 1) * pictureRows))
       else ids.push(...text.encode(part, false, ids.at(-1)))
     }
-    this.#known.set(key, { ids })
+    this.#known.set(key, ids)
   }
 
   async #hold(

@@ -5,6 +5,7 @@
 // zero byte, in UTF-8. Keys are UTF-8; a value is the offset of a text.
 //   unit  bit 31 with bits 0..7: label | bit 8: has a value | bit 9: the offset is in steps of 256
 //         bits 10..30: offset of the children | without bit 31, a value's unit: bits 0..30
+import { fromBase64 } from '../../../base/base64.ts'
 import { malformed, shown } from '../../spec.ts'
 
 /** Longest text that replaces a character, in bytes; Unicode's own longest has 33. */
@@ -52,7 +53,7 @@ export function charactersMap(map: unknown): (text: string) => string {
 /** A tokenizer.json has the bytes in base64, GGUF has a list of them. */
 function decoded(map: unknown): Uint8Array {
   try {
-    if (typeof map === 'string') return Uint8Array.from(atob(map), (unit) => unit.charCodeAt(0))
+    if (typeof map === 'string') return fromBase64(map)
     if (Array.isArray(map) && map.every(Number.isInteger)) return Uint8Array.from(map)
   } catch {
     // The value is shown below.
