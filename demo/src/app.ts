@@ -2,10 +2,10 @@
 // screen reader.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { ConversationAddress } from './conversation/address.ts'
-import { areAttached } from './conversation/attachments.ts'
 import type { ChatComposer } from './conversation/composer.ts'
 import './conversation/composer.ts'
 import { DropTarget } from './conversation/drop.ts'
+import { areAttached } from './conversation/files/attachments.ts'
 import type { ListActs } from './conversation/list/conversation-list.ts'
 import type { ChatLog } from './conversation/log.ts'
 import type { MessageActs } from './conversation/message.ts'
@@ -15,6 +15,7 @@ import { isComposing, isTouch } from '../../src/chat-ui/keys.ts'
 import { Repaint } from './conversation/render/repaint.ts'
 import { Reveal } from './conversation/render/reveal.ts'
 import { chat, started } from './conversation/start.ts'
+import type { Said } from './conversation/store/conversations.ts'
 import type { ModelChoice } from './models/embedded.ts'
 import { choiceName } from './models/models.ts'
 import { announcement, renderFigures, renderNotice } from './models/status.ts'
@@ -60,7 +61,7 @@ export class ChatApp extends LitElement {
   readonly #acts: Acts = {
     open: (dialog) => void this.#openDialog(dialog),
     fresh: () => this.#onFresh(),
-    send: (text) => this.#send(text),
+    send: (content) => this.#send({ content }),
   }
   readonly #messageActs: MessageActs = {
     regenerate: () => {
@@ -73,7 +74,7 @@ export class ChatApp extends LitElement {
       this.#reveal.resume(this.#chat.conversation)
       void this.#chat.goOn()
     },
-    resend: (index, text) => void this.#chat.resend(index, text),
+    resend: (index, said) => void this.#chat.resend(index, said),
     turn: (index, step) => {
       this.#reveal.leave()
       void this.#chat.turn(index, step)
@@ -227,8 +228,8 @@ export class ChatApp extends LitElement {
     const chat = this.#chat
     return html`<footer class="foot">
       ${renderNotice(chat, () => this.#openDialog('models-dialog'))}
-      <chat-composer ?ready=${isReady} ?waiting=${!isReady && chat.canAsk} ?busy=${isGrowing} hint=${this.#hint()}
-        @send=${(event: CustomEvent<string>) => this.#send(event.detail)} @stop=${this.#stop} @input=${() => chat.prepare()}></chat-composer>
+      <chat-composer ?ready=${isReady} ?waiting=${!isReady && chat.canAsk} ?busy=${isGrowing} ?blind=${chat.model.engine?.model.seesImages === false} hint=${this.#hint()}
+        @send=${(event: CustomEvent<Said>) => this.#send(event.detail)} @stop=${this.#stop} @input=${() => chat.prepare()}></chat-composer>
       ${renderFigures(chat, () => this.#openDialog('runs-dialog'))}
       <div class="visually-hidden" role="status">${announcement(chat)}</div>
     </footer>`
@@ -267,15 +268,15 @@ export class ChatApp extends LitElement {
     return engine !== undefined || phase.name === 'loading' ? t('placeholder') : t('placeholderEmpty')
   }
 
-  /** Attaches texts, loads models. */
+  /** Attaches texts and pictures, loads models. */
   #take(files: readonly File[]): void {
     if (areAttached(files)) void this.querySelector<ChatComposer>('chat-composer')?.attach(files)
     else void this.#chat.load({ kind: 'files', files })
   }
 
-  #send(text: string): void {
+  #send(said: Said): void {
     this.#toEnd()
-    void this.#chat.send(text)
+    void this.#chat.send(said)
   }
 
   #toEnd(): void {

@@ -1,25 +1,9 @@
 // Pictures in Chromium. In: a random model with a random tower, a PNG that the page draws. Out: the reply
 // that its pixels have, on every pool; typed errors for what is no picture.
 import { expect, type Page } from '@playwright/test'
-import { ggufFile } from '../../test/conformance/testing/model-files.ts'
 import { byPath } from '../../test/conformance/testing/random-bert.ts'
-import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
-import { randomTower, towerFile } from '../../test/conformance/vision/random-tower.ts'
 import { openLibrary, test } from '../library-site.ts'
-
-const MODEL = randomLlama({ seed: 38, gain: 1.5, speaks: true, contextLength: 1024 })
-const TOWER = randomTower(4, {
-  ...{ width: MODEL.config.hidden_size, merge: 2, grid: 4, patch: 3 },
-  projector: 'idefics3',
-})
-const TEMPLATE = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
-
-async function modelFiles() {
-  const metadata = { 'tokenizer.chat_template': ['string', TEMPLATE] as const }
-  const tower = await towerFile(TOWER, { change: { 'clip.vision.preproc_image_size': ['u32', 24] } })
-  const model = await ggufFile(MODEL, 'F32', { metadata })
-  return byPath([new File([model], 'model.gguf'), new File([tower], 'mmproj.gguf')])
-}
+import { seeingModel } from '../seeing-model.ts'
 
 /** Replies about a drawn picture, as a PNG and as its pixels, and the code of the error of a broken file. */
 const replies = (page: Page, folder: string, options: { readonly threads: number }) =>
@@ -65,7 +49,7 @@ const replies = (page: Page, folder: string, options: { readonly threads: number
   )
 
 test('a file is read like its pixels, on every pool', async ({ page, site }) => {
-  const folder = await site.addFolder(await modelFiles())
+  const folder = await site.addFolder(byPath(await seeingModel()))
   await openLibrary(page, site.isolated)
   const shared = await replies(page, folder, { threads: 2 })
   expect(shared).toMatchObject({ pool: 'shared', broken: 'format', cached: 0, sees: true })
@@ -81,7 +65,7 @@ test('a file is read like its pixels, on every pool', async ({ page, site }) => 
 })
 
 test('a page with a strict policy loads a tower, and one that is missing is told', async ({ page, site }) => {
-  const folder = await site.addFolder(await modelFiles())
+  const folder = await site.addFolder(byPath(await seeingModel()))
   await openLibrary(page, await site.under("default-src 'self'; script-src 'self' 'wasm-unsafe-eval'"))
   const code = await page.evaluate(async (address) => {
     await using engine = await halfbyte.Engine.load(`${address}model.gguf`, {

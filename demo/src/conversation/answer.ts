@@ -4,7 +4,7 @@ import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../
 import type { Settings } from '../shell/settings.ts'
 import type { UsedTool } from '../tools/tools.ts'
 import { calculateAsked, checkedWords, resultsOf, type Said, useTool } from '../tools/use-tool.ts'
-import { t } from '../words/words.ts'
+import { t } from '../words/later-words.ts'
 import { wantsCare } from './care.ts'
 import { type Listener, listen } from './listen.ts'
 import { withoutCalls } from './render/calls.ts'
@@ -105,7 +105,7 @@ export async function speakAnswer(
     page.measured(figuresOf(result, speaker))
     return { ...soFar(), ...endingOf(result) }
   } catch (error) {
-    page.failed(await explained(error, speaker, said.question, settings))
+    page.failed(await explained(error, speaker, messages, settings))
     return { ...soFar(), ending: 'interrupted' }
   }
 }
@@ -114,14 +114,16 @@ export async function speakAnswer(
 export const ownAnswer = (messages: readonly StoredMessage[]): string | undefined =>
   wantsCare(messages) ? t('careAnswer') : undefined
 
-/** A message that is too long is told with what the model would read. */
+/** A text that is too long is told with what the model would read. */
 async function explained(
   error: unknown,
   speaker: Speaker,
-  text: string,
+  messages: readonly StoredMessage[],
   settings: Settings,
 ): Promise<unknown> {
   if (!isHalfbyteError(error) || error.code !== 'context-overflow') return error
+  const { content: text, pictures } = messages.findLast(({ role }) => role === 'user') ?? { content: '' }
+  if (pictures !== undefined) return error
   try {
     const most = await speaker.readable(text, settings)
     const isOwnLimit = speaker.engine.model.contextLength < settings.contextLength

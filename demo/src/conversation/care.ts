@@ -1,7 +1,7 @@
 // Care. In: what a person writes. Out: whether it says that someone may take their life or harm themselves.
 // The page then answers by itself, whatever the model would say.
 
-import { splitQuotes } from './attachments.ts'
+import { splitQuotes } from './files/attachments.ts'
 import type { StoredMessage } from './store/conversations.ts'
 
 /** A longer text is a document, of which only the beginning is read. */

@@ -14,7 +14,13 @@ import { addressedId } from './address.ts'
 import type { AnswerPage, Figures } from './answer.ts'
 import { Conversations } from './conversations.ts'
 import { Speaker } from './speaker.ts'
-import { type Conversation, type StoredMessage, withMessages } from './store/conversations.ts'
+import {
+  type Conversation,
+  isSaid,
+  type Said,
+  type StoredMessage,
+  withMessages,
+} from './store/conversations.ts'
 import { unkeep } from './store/kept.ts'
 import { startChoice } from './store/remember.ts'
 import { type Asked, again, asked, continued, edited } from './store/versions.ts'
@@ -24,7 +30,7 @@ const MOST_FIGURES = 12
 /** What an answer needs. It loads when the first message is written. */
 const ANSWER = () => import('./answer.ts')
 
-type Said = Omit<StoredMessage, 'role'>
+type Answered = Omit<StoredMessage, 'role'>
 
 /** The chat of one page: a model, its settings, its conversations. */
 export class Chat extends Conversations {
@@ -153,15 +159,15 @@ export class Chat extends Conversations {
     await this.reload()
   }
 
-  async send(text: string): Promise<void> {
-    await this.#answer((messages) => asked([...messages, { role: 'user', content: text }]))
+  async send(said: Said): Promise<void> {
+    await this.#answer((messages) => asked([...messages, { role: 'user', ...said }]))
   }
 
   /**
-   * Replaces message `index` with `text` and answers it; what followed the earlier one is kept as a version.
+   * Replaces message `index` with `said` and answers it; what followed the earlier one is kept as a version.
    */
-  async resend(index: number, text: string): Promise<void> {
-    await this.#answer((messages) => asked(edited(messages, index, text)))
+  async resend(index: number, said: Said): Promise<void> {
+    await this.#answer((messages) => asked(edited(messages, index, said)))
   }
 
   /** Answers the last question again. The earlier answer is kept as a version. */
@@ -290,7 +296,7 @@ export class Chat extends Conversations {
   }
 
   /** What the page itself says, or the model, which may still be loading; undefined if nobody can answer. */
-  async #say(home: Conversation, turn: Asked, stop: AbortSignal): Promise<Said | undefined> {
+  async #say(home: Conversation, turn: Asked, stop: AbortSignal): Promise<Answered | undefined> {
     if (!(await this.parts.load(ANSWER))) return undefined
     const { ownAnswer, speakAnswer } = await ANSWER()
     const own = ownAnswer(home.messages)
@@ -348,7 +354,7 @@ export class Chat extends Conversations {
     const last = messages.at(-1)
     // What is stored still has the earlier versions of the answer.
     if (last?.content === '' && last.others !== undefined) return
-    const said = messages.filter(({ content }) => content !== '')
+    const said = messages.filter(isSaid)
     if (said.length > 0) void this.store.put(withMessages(this.conversation, said))
   }
 

@@ -1,11 +1,13 @@
 // The composer. In: whether a message can be answered, or one is being answered. Out: events `send`, with the
-// text and quoted files, and `stop`.
+// message's text, quoted files and pictures, and `stop`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { Composer } from '../../../src/chat-ui/composer.ts'
 import { icon } from '../shell/icons.ts'
 import { sessionItem, writeSessionItem } from '../shell/storage.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
-import { type Attachment, readTexts, withQuotes } from './attachments.ts'
+import { type Attachment, isPicture, type TextFile, withQuotes } from './files/attachments.ts'
+import { pictureView } from './files/picture.ts'
+import type { Said } from './store/conversations.ts'
 import { canListen, type Listening, listenTo } from './voice.ts'
 
 /** Key of an unsent text, for this tab alone. */
@@ -16,9 +18,11 @@ export class ChatComposer extends LitElement {
     ready: { type: Boolean },
     waiting: { type: Boolean },
     busy: { type: Boolean },
+    blind: { type: Boolean },
     hint: { type: String },
     attached: { state: true },
     wrong: { state: true },
+    note: { state: true },
     hears: { state: true },
     listening: { state: true },
   }
@@ -27,12 +31,16 @@ export class ChatComposer extends LitElement {
   /** True if a message is answered as soon as the model is there. */
   declare waiting: boolean
   declare busy: boolean
+  /** True if the model does not see pictures. */
+  declare blind: boolean
   /** Placeholder of the empty field. */
   declare hint: string
-  /** Text files that go with the next message. */
+  /** Files that go with the next message. */
   declare attached: readonly Attachment[]
   /** Why files were not attached. */
   declare wrong: string
+  /** What to know of those that were. */
+  declare note: string
   /** True where the platform recognises speech on this device. */
   declare hears: boolean
   /** Set while the person speaks. */
@@ -44,6 +52,7 @@ export class ChatComposer extends LitElement {
     new Speaks(this)
     this.attached = []
     this.wrong = ''
+    this.note = ''
     this.hears = false
   }
 
@@ -88,12 +97,15 @@ export class ChatComposer extends LitElement {
     this.focus()
   }
 
-  /** Adds text files to the message, or says why not. */
+  /** Adds files to the message, or says why not. */
   async attach(files: readonly File[]): Promise<void> {
     this.wrong = ''
+    this.note = ''
     try {
-      const texts = await readTexts(files, this.attached.length)
-      this.attached = [...this.attached, ...texts]
+      const { readFiles } = await import('./files/read-files.ts')
+      const { attachments, note } = await readFiles(files, this.attached.length, this.blind)
+      this.attached = [...this.attached, ...attachments]
+      this.note = note
     } catch (error) {
       this.wrong = error instanceof Error ? error.message : String(error)
     }
@@ -102,6 +114,7 @@ export class ChatComposer extends LitElement {
 
   protected override render(): TemplateResult {
     return html`${this.wrong === '' ? nothing : html`<p class="notice error" role="alert" dir="auto">${this.wrong}</p>`}
+    ${this.note === '' ? nothing : html`<p class="notice" role="status">${this.note}</p>`}
     ${this.#composer.view({
       words: allWords(),
       placeholder: this.hint,
@@ -127,7 +140,9 @@ export class ChatComposer extends LitElement {
   #files(): TemplateResult {
     return html`<ul class="attached" aria-label=${t('attached')}>
       ${this.attached.map(
-        (file) => html`<li><span dir="auto">${file.name}</span>
+        (
+          file,
+        ) => html`<li>${isPicture(file) ? pictureView(file) : nothing}<span dir="auto">${file.name}</span>
           <button type="button" class="quiet" aria-label=${t('removeName', { name: file.name })} @click=${() => this.#remove(file)}>${icon('close')}</button></li>`,
       )}
     </ul>`
@@ -158,10 +173,13 @@ export class ChatComposer extends LitElement {
   }
 
   #send(text: string): void {
-    const detail = withQuotes(text, this.attached)
+    const pictures = this.attached.filter(isPicture)
+    const texts = this.attached.filter((file): file is TextFile => !isPicture(file))
+    const detail: Said = { content: withQuotes(text, texts), ...(pictures.length > 0 && { pictures }) }
     this.listening?.stop()
     this.attached = []
     this.wrong = ''
+    this.note = ''
     this.dispatchEvent(new CustomEvent('send', { detail }))
   }
 }

@@ -8,10 +8,11 @@ import { messageView, thoughtsView, WAITING } from '../../../src/chat-ui/message
 import { icon } from '../shell/icons.ts'
 import { toolLabel, type UsedTool } from '../tools/tools.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
-import { type Attachment, splitQuotes, withQuotes } from './attachments.ts'
+import { splitQuotes, type TextFile, withQuotes } from './files/attachments.ts'
+import { pictureView } from './files/picture.ts'
 import { partsOf } from './render/thoughts.ts'
 import { RichText } from './rich/rich-text.ts'
-import type { Ending, StoredMessage } from './store/conversations.ts'
+import { type Ending, isSaid, type Said, type StoredMessage } from './store/conversations.ts'
 import { placeOf } from './store/versions.ts'
 
 const ENDINGS = {
@@ -33,7 +34,7 @@ export interface MessageActs {
   /** Goes on with the last answer. */
   goOn(): void
   /** Asks another question in the place of this one. */
-  resend(index: number, text: string): void
+  resend(index: number, said: Said): void
   /** Shows another version. */
   turn(index: number, step: 1 | -1): void
   /** Goes on from here in a conversation of its own. */
@@ -97,13 +98,13 @@ export class ChatMessage extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    const { role, content, used } = this.message
+    const { role, used } = this.message
     return messageView({
       role,
       label: t(role === 'user' ? 'you' : 'model'),
       isGrowing: this.streaming,
       above: used === undefined ? nothing : html`<ul class="used">${used.map(usedLine)}</ul>`,
-      body: role === 'user' ? question(content) : this.#answer(),
+      body: role === 'user' ? question(this.message) : this.#answer(),
       editor: this.editing ? this.#editor() : undefined,
       below: this.streaming || this.editing ? nothing : this.#actions(),
     })
@@ -227,7 +228,7 @@ export class ChatMessage extends LitElement {
     const { text, files } = splitQuotes(this.message.content)
     return html`<form class="edit" @submit=${this.#resend} @keydown=${this.#onKey}>
       <textarea name="text" rows="3" dir="auto" aria-label=${t('editor')} .value=${text}></textarea>
-      ${filesView(files)}
+      ${filesView(files)}${picturesView(this.message)}
       <div class="row">
         <button type="button" class="outline" @click=${this.#cancel}>${t('cancel')}</button>
         <button class="primary">${t('sendAgain')}</button>
@@ -261,23 +262,28 @@ export class ChatMessage extends LitElement {
 
   #resend(event: Event): void {
     event.preventDefault()
-    const { files } = splitQuotes(this.message.content)
-    // The files go with it as before.
+    const { content: before, pictures } = this.message
+    const { files } = splitQuotes(before)
+    // The files and pictures go with it as before.
     const content = withQuotes(this.querySelector('textarea')?.value.trim() ?? '', files)
-    if (content === '' || this.busy) return
+    const said: Said = { content, ...(pictures && { pictures }) }
+    if (!isSaid(said) || this.busy) return
     this.editing = false
     void this.updateComplete.then(() => this.#focusAction(1))
-    this.acts.resend(this.index, content)
+    this.acts.resend(this.index, said)
   }
 }
 
-/** A question as it was typed, with its files folded. */
-function question(content: string): TemplateResult {
-  const { text, files } = splitQuotes(content)
-  return html`${text}${filesView(files)}`
+/** A question as it was typed, below its pictures, with its files folded. */
+function question(said: Said): TemplateResult {
+  const { text, files } = splitQuotes(said.content)
+  return html`${picturesView(said)}${text}${filesView(files)}`
 }
 
-const filesView = (files: readonly Attachment[]) =>
+const picturesView = ({ pictures }: Said) =>
+  pictures === undefined ? nothing : html`<div class="pictures">${pictures.map(pictureView)}</div>`
+
+const filesView = (files: readonly TextFile[]) =>
   files.map(
     (file) =>
       html`<details class="file"><summary dir="auto">${icon('file')}${file.name}</summary><div dir="auto">${file.text}</div></details>`,

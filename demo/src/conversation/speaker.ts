@@ -4,12 +4,15 @@ import type { Engine, Generation, Message, Session, Tool } from '../../../src/in
 import { replyOptions, type Settings } from '../shell/settings.ts'
 import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
 import { type Counter, firstThatFits, leftOut, roomForAnswer } from './context-window.ts'
+import type { Picture } from './files/attachments.ts'
 import type { StoredMessage } from './store/conversations.ts'
 import { keep, type Place, restoreKept } from './store/kept.ts'
 import type { Asked } from './store/versions.ts'
 
 /** Idle milliseconds before a conversation's state is stored. It may be many megabytes. */
 const IDLE = 1500
+/** Stands for a picture in the text of a message (docs/guide/models.md#pictures). */
+const PICTURE_PLACE = '\uFFFC'
 /** Characters of a text that tell how many of them a token has. */
 const SAMPLE = 4000
 
@@ -58,11 +61,10 @@ export class Speaker {
   ): Promise<Generation> {
     clearTimeout(this.#waiting)
     const tools = this.#toolsFor(settings)
-    // A model without tools would imitate the calls that another model has made.
-    const shown = tools.length > 0 ? withTools : plain
     const past = begun === undefined ? messages.slice(0, -1) : messages
     const session = await this.#sessionFor({ conversation, system: settings.system }, past)
     const answer: readonly StoredMessage[] = begun === undefined ? [] : [{ role: 'assistant', ...begun }]
+    const shown = (message: StoredMessage) => this.#shown(message, tools)
     const questions = messages.flatMap(({ role }, index) => (role === 'user' ? [index] : []))
     const count: Counter = {
       from: (first) =>
@@ -84,7 +86,29 @@ export class Speaker {
       return session.regenerate({ ...options, prefix: begun.content })
     }
     session.setMessages(seen.slice(0, -1).flatMap(shown))
-    return session.send(seen.at(-1)?.content ?? '', options)
+    return session.send(seen.slice(-1).flatMap(shown), options)
+  }
+
+  /**
+   * A question or an answer as the model has it: calls and results come before the answer. A model without
+   * tools would imitate the calls that another model has made, and a blind one gets no pictures.
+   */
+  #shown(message: StoredMessage, tools: readonly Tool[]): readonly Message[] {
+    const { role, used = [] } = message
+    const pictures = this.#pictures(message)
+    const content = this.#contentOf(message)
+    const images = pictures.map(({ file }) => file)
+    const calls = tools.length > 0 ? usedMessages(used) : []
+    return [...calls, { role, content, ...(images.length > 0 && { images }) }]
+  }
+
+  #pictures({ pictures = [] }: StoredMessage): readonly Picture[] {
+    return this.engine.model.seesImages ? pictures : []
+  }
+
+  /** The text with a place for each picture, as the session has it, too. */
+  #contentOf(message: StoredMessage): string {
+    return PICTURE_PLACE.repeat(this.#pictures(message).length) + message.content
   }
 
   /** Goes on with the answer, for which the model asked to use tools. */
@@ -179,24 +203,15 @@ export class Speaker {
     this.#session =
       kept ?? this.engine.createSession({ ...(place.system !== '' && { system: place.system }) })
     // Messages left out before stay left out. What was stored may be older than the conversation.
-    const textOf = ({ content }: Pick<Message, 'content'>) => content
-    this.#first = leftOut((kept?.messages ?? []).filter(isTurn).map(textOf), past.map(textOf))
+    const held = (kept?.messages ?? []).filter(isTurn).map(({ content }) => content)
+    const texts = past.map((message) => this.#contentOf(message))
+    this.#first = leftOut(held, texts)
     return this.#session
   }
 }
 
 const systemMessage = (content: string): readonly Message[] =>
   content === '' ? [] : [{ role: 'system', content }]
-
-/**
- * The messages of a question or an answer as the model had them: calls and results come before the answer.
- */
-const withTools = ({ role, content, used = [] }: StoredMessage): readonly Message[] => [
-  ...usedMessages(used),
-  { role, content },
-]
-
-const plain = ({ role, content }: StoredMessage): readonly Message[] => [{ role, content }]
 
 /** False for calls and results, which are parts of the answer that follows. */
 const isTurn = ({ role, toolCalls = [] }: Message): boolean => role !== 'tool' && toolCalls.length === 0

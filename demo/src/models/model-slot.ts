@@ -11,7 +11,6 @@ import {
   type ProbeReport,
   type Smaller,
   storedBytes,
-  unstore,
 } from '../../../src/index.ts'
 import {
   forgetAddress,
@@ -29,6 +28,7 @@ import { type Explained, explain, explainLoad, hopeless, needsNetwork } from './
 import { lastChoice } from './last-choice.ts'
 import { choiceName, choiceSource } from './models.ts'
 import { canStay, tryOut } from './successor.ts'
+import { towerOf, unstoreModel } from './towers.ts'
 
 /** The state of the slot. */
 export type Phase =
@@ -163,7 +163,7 @@ export class ModelSlot {
     const load = () =>
       Engine.load(source, {
         signal: loading.signal,
-        ...loadOptions(settings),
+        ...loadOptions(choice, settings),
         ...(choice.kind === 'embedded' && { stateBytes: choice.stateBytes }),
         // The browser's HTTP cache already keeps it.
         cache: choice.kind === 'embedded' || !isKept ? 'none' : 'opfs',
@@ -313,7 +313,7 @@ export class ModelSlot {
   }
 
   #probe(choice: ModelChoice, settings: EngineSettings, signal?: AbortSignal): Promise<ProbeReport> {
-    return Engine.probe(choiceSource(choice), { ...loadOptions(settings), signal })
+    return Engine.probe(choiceSource(choice), { ...loadOptions(choice, settings), signal })
   }
 
   /** Records that the engine can no longer answer. */
@@ -347,7 +347,7 @@ const isNoModel = (error: unknown): boolean =>
 async function forget(choice: ModelChoice): Promise<void> {
   if (choice.kind !== 'address') return
   forgetAddress(choice.address)
-  await unstore(choice.address).catch(() => undefined)
+  await unstoreModel(choice.address).catch(() => undefined)
 }
 
 /**
@@ -378,8 +378,11 @@ async function sourceOf(
 }
 
 /** What `Engine.load` takes of them. */
-export function loadOptions({ threads, contextLength, weights, memory }: EngineSettings) {
+export function loadOptions(choice: ModelChoice, settings: EngineSettings) {
+  const { threads, contextLength, weights, memory, pictures } = settings
   return {
+    vision: choice.kind === 'address' ? towerOf(choice.address) : undefined,
+    ...(pictures === 'whole' && { imageTiles: 1 }),
     // The engine's own default is the same, and it makes no note where a model has less.
     contextLength: contextLength === DEFAULT_SETTINGS.contextLength ? undefined : contextLength,
     weights,

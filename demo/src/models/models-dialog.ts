@@ -1,6 +1,6 @@
 // The model picker. In: the model in use. Out: an event `model` with the chosen one.
 import { html, nothing, type TemplateResult } from 'lit'
-import { keepStored, storedBytes, unstore } from '../../../src/index.ts'
+import { keepStored, storedBytes } from '../../../src/index.ts'
 import { CATALOGUE, type CatalogueModel, catalogued } from '../../../src/store/catalogue.ts'
 import { forgetAddress, recentAddresses } from '../conversation/store/remember.ts'
 import { icon } from '../shell/icons.ts'
@@ -10,6 +10,7 @@ import { bytes } from '../shell/units.ts'
 import { t } from '../words/words.ts'
 import { EMBEDDED, type ModelChoice } from './embedded.ts'
 import { addressPlace, choiceName, typedAddress } from './models.ts'
+import { keepTower, unstoreModel } from './towers.ts'
 import { removeDownload, renderUnfinished, type Unfinished, unfinishedDownloads } from './unfinished.ts'
 
 export class ModelsDialog extends Modal {
@@ -74,6 +75,10 @@ export class ModelsDialog extends Modal {
           <button class="primary">${t('load')}</button>
         </div>
         <p class="hint" id="address-hint">${t('addressMore')} ${t(canKeep() ? 'addressKept' : 'addressUnkept')}</p>
+        <label class="over" for="tower">${t('tower')}</label>
+        <input id="tower" inputmode="url" autocomplete="off" spellcheck="false"
+          placeholder="https://…/mmproj.gguf" aria-describedby="tower-hint" />
+        <p class="hint" id="tower-hint">${t('towerMore')}</p>
       </form>`,
       html`<label class="over" for="files">${t('device')}</label>
       <label class="pick">
@@ -118,7 +123,7 @@ export class ModelsDialog extends Modal {
     this.recent = this.recent.filter((other) => other !== address)
     this.stored = new Map([...this.stored].filter(([other]) => other !== address))
     this.querySelector<HTMLElement>('.choice')?.focus()
-    await unstore(address)
+    await unstoreModel(address)
   }
 
   async #removeUnfinished(download: Unfinished): Promise<void> {
@@ -130,8 +135,11 @@ export class ModelsDialog extends Modal {
 
   #onAddress(event: SubmitEvent): void {
     event.preventDefault()
-    const text = this.querySelector<HTMLInputElement>('#address')?.value.trim() ?? ''
-    void this.#choose({ kind: 'address', address: typedAddress(text) })
+    const typed = (field: string) =>
+      typedAddress(this.querySelector<HTMLInputElement>(field)?.value.trim() ?? '')
+    const address = typed('#address')
+    keepTower(address, typed('#tower'))
+    void this.#choose({ kind: 'address', address })
   }
 
   #onFiles(event: Event): void {

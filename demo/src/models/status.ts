@@ -76,6 +76,10 @@ function about(chat: Chat, larger: () => void): TemplateResult | typeof nothing 
       <div class="row"><button class="outline" @click=${() => chat.understand()}>${t('ok')}</button></div>
     </div>`
   }
+  const hasPictures = chat.conversation.messages.some(({ pictures }) => pictures !== undefined)
+  if (hasPictures && chat.model.engine?.model.seesImages === false) {
+    return html`<div class="notice slim"><p role="status">${t('blindChat')}</p></div>`
+  }
   return chat.needsReload && !chat.isAnswering && chat.model.phase.name === 'ready'
     ? html`<div class="notice slim">
         <p>${t('stale')}</p>

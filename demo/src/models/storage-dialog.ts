@@ -5,7 +5,7 @@ import { unkeep } from '../conversation/store/kept.ts'
 import { icon } from '../shell/icons.ts'
 import { Modal } from '../shell/modal.ts'
 import { bytes } from '../shell/units.ts'
-import { t } from '../words/words.ts'
+import { t } from '../words/later-words.ts'
 import { addressPlace, choiceName } from './models.ts'
 import { removeDownload, storedDownloads, type Unfinished } from './unfinished.ts'
 

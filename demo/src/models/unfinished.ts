@@ -2,12 +2,13 @@
 // downloads that were cut, and files that no remembered address needs, with ways to go on or to remove them.
 import { html, nothing, type TemplateResult } from 'lit'
 import { resolveSource } from '../../../src/api/request/load-request.ts'
-import { type StoredFile, storedFiles, unstore } from '../../../src/index.ts'
+import { type StoredFile, storedFiles } from '../../../src/index.ts'
 import { isFileOf } from '../../../src/store/address.ts'
 import { forgetAddress, recentAddresses } from '../conversation/store/remember.ts'
 import { bytes } from '../shell/units.ts'
 import { t } from '../words/words.ts'
 import { addressPlace, choiceName } from './models.ts'
+import { towerOf, unstoreModel } from './towers.ts'
 
 export interface Unfinished {
   readonly address: string
@@ -27,8 +28,9 @@ export async function unfinishedDownloads(): Promise<readonly Unfinished[]> {
 /** Everything of models that is stored, under the addresses that are remembered. */
 export async function storedDownloads(): Promise<readonly Unfinished[]> {
   const remembered = recentAddresses().map((address) => {
-    const source = resolveSource(address, location.href)
-    return { address, has: isFileOf(String(source)) }
+    const parts = [address, towerOf(address)].filter((part) => part !== undefined)
+    const tests = parts.map((part) => isFileOf(String(resolveSource(part, location.href))))
+    return { address, has: (url: string) => tests.some((isPart) => isPart(url)) }
   })
   const groups = new Map<string, StoredFile[]>()
   for (const file of await storedFiles().catch(() => [])) {
@@ -44,7 +46,7 @@ export async function storedDownloads(): Promise<readonly Unfinished[]> {
 
 export async function removeDownload({ address }: Unfinished): Promise<void> {
   forgetAddress(address)
-  await unstore(address)
+  await unstoreModel(address)
 }
 
 /** A section of the model picker; nothing if there is nothing to list. */

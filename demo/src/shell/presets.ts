@@ -2,7 +2,8 @@
 // `apply` with the chosen ones.
 import { html, LitElement, type TemplateResult } from 'lit'
 import { isComposing } from '../../../src/chat-ui/keys.ts'
-import { Speaks, t } from '../words/words.ts'
+import { t } from '../words/later-words.ts'
+import { Speaks } from '../words/words.ts'
 import { type OwnSettings, ownPart, parseOwn } from './own-settings.ts'
 import { DEFAULT_SETTINGS, type Settings } from './settings.ts'
 import { readItem, writeItem } from './storage.ts'

@@ -17,6 +17,7 @@ import {
   LENGTH_FIELD,
   MEMORY_FIELD,
   type NumberField,
+  PICTURES_FIELD,
   RECOMMENDED,
   type Recommended,
   SAMPLER_FIELDS,
@@ -131,6 +132,7 @@ export class SettingsDialog extends Modal {
         ${ENGINE_FIELDS.map((field) => this.#number(field))}
         ${this.#choice(WEIGHTS_FIELD)}
         ${this.#choice(MEMORY_FIELD)}
+        ${this.#choice(PICTURES_FIELD)}
       </details>
       <div class="apply" role="status">
         ${

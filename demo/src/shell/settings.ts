@@ -21,6 +21,8 @@ export interface Settings {
   readonly weights: WeightPolicy
   /** Format of the stored conversation: exact, int8 keys and values, or int8 keys and fp8 values. */
   readonly memory: 'f32' | 'int8' | 'fp8'
+  /** How a model that sees reads pictures: as one square, or as many as its tower cuts. */
+  readonly pictures: 'whole' | 'parts'
   readonly theme: 'auto' | 'light' | 'dark'
   /** Whether a model that was trained for them may use the page's tools. */
   readonly tools: 'on' | 'off'
@@ -28,7 +30,7 @@ export interface Settings {
 }
 
 /** Settings that take effect when the engine loads a model. */
-export type EngineSettings = Pick<Settings, 'threads' | 'contextLength' | 'weights' | 'memory'>
+export type EngineSettings = Pick<Settings, 'threads' | 'contextLength' | 'weights' | 'memory' | 'pictures'>
 
 /** A numeric setting: its bounds and step. */
 export interface NumberField {
@@ -46,7 +48,7 @@ export interface NumberField {
 
 /** A setting with a few choices. */
 export interface ChoiceField {
-  readonly key: 'weights' | 'memory' | 'theme' | 'tools' | 'language'
+  readonly key: 'weights' | 'memory' | 'pictures' | 'theme' | 'tools' | 'language'
   readonly label: Word
   readonly hint: Word
   /** Labels of the choices. */
@@ -81,6 +83,7 @@ export const DEFAULT_SETTINGS: Settings = Object.freeze({
   contextLength: 4096,
   weights: 'auto',
   memory: 'f32',
+  pictures: 'whole',
   theme: 'auto',
   tools: 'on',
   language: 'auto',
@@ -178,6 +181,13 @@ export const MEMORY_FIELD: ChoiceField = {
   choices: { f32: 'exact', int8: 'bits8', fp8: 'bits8fp8' },
 }
 
+export const PICTURES_FIELD: ChoiceField = {
+  key: 'pictures',
+  label: 'set-pictures',
+  hint: 'set-pictures-hint',
+  choices: { whole: 'asWhole', parts: 'inParts' },
+}
+
 export const THEME_FIELD: ChoiceField = {
   key: 'theme',
   label: 'set-theme',
@@ -198,6 +208,8 @@ export const LANGUAGE_FIELD: ChoiceField = {
   hint: 'set-language-hint',
   choices: { auto: 'automatic', en: 'languageEn', he: 'languageHe' },
 }
+
+const CHOICE_FIELDS = [WEIGHTS_FIELD, MEMORY_FIELD, PICTURES_FIELD, TOOLS_FIELD, THEME_FIELD, LANGUAGE_FIELD]
 
 const KEY = 'halfbyte-settings'
 /** Records without a version hold the page's value where the person chose none. */
@@ -235,7 +247,7 @@ export function parseSettings(text: string): Settings {
   if (stored['version'] === undefined) {
     for (const key of RECOMMENDED) if (settings[key] === PAGE_SAMPLING[key]) settings[key] = undefined
   }
-  for (const { key, choices } of [WEIGHTS_FIELD, MEMORY_FIELD, TOOLS_FIELD, THEME_FIELD, LANGUAGE_FIELD]) {
+  for (const { key, choices } of CHOICE_FIELDS) {
     const value = stored[key]
     if (typeof value === 'string' && Object.hasOwn(choices, value)) settings[key] = value
   }
@@ -273,5 +285,6 @@ export function usualValue(key: Recommended, sampling: SamplerOptions): number {
 }
 
 export function sameEngineSettings(a: EngineSettings, b: EngineSettings): boolean {
-  return (['threads', 'contextLength', 'weights', 'memory'] as const).every((key) => a[key] === b[key])
+  const keys = ['threads', 'contextLength', 'weights', 'memory', 'pictures'] as const
+  return keys.every((key) => a[key] === b[key])
 }

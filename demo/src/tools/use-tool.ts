@@ -1,6 +1,6 @@
 // Using tools. In: a call that the model asks for, and what was said. Out: its result as text for the model.
 import type { ToolCall } from '../../../src/index.ts'
-import { t } from '../words/words.ts'
+import { t } from '../words/later-words.ts'
 import { calculate, plainNumber } from './calculate.ts'
 import { askedSum, foreignNumber } from './sums.ts'
 import type { UsedTool } from './tools.ts'

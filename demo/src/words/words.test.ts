@@ -1,20 +1,40 @@
 // In: the page's catalogues. Out: whether each text is there in each language with the same names to fill in.
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { fill } from '../../../src/chat-ui/texts.ts'
 import type { EngineNote, NoteCode } from '../../../src/index.ts'
 import { ENGLISH } from './english.ts'
-import { HEBREW, NOTES, REASONS } from './hebrew.ts'
-import { languageFor, t, type Word } from './words.ts'
+import { HEBREW, LATER_HEBREW, NOTES, REASONS } from './hebrew.ts'
+import { LATER_ENGLISH } from './later-english.ts'
+import { t as later } from './later-words.ts'
+import { languageFor, speak, t } from './words.ts'
 
 const names = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort()
 /** Names of products and units, which are the same in both. */
 const SAME = ['languageEn', 'languageHe', 'set-topK', 'set-topP', 'set-minP']
 
-test.each(Object.keys(ENGLISH) as Word[])('%s is translated, with the names that are filled in', (word) => {
-  expect(HEBREW[word].trim()).not.toBe('')
-  if (!SAME.includes(word)) expect(HEBREW[word]).toMatch(/[א-ת]|^\{/)
-  // A number in words needs no name.
-  for (const name of names(HEBREW[word])) expect(names(ENGLISH[word])).toContain(name)
+const IN_HEBREW = { ...HEBREW, ...LATER_HEBREW }
+
+test.each(Object.entries({ ...ENGLISH, ...LATER_ENGLISH }))(
+  '%s is translated, with the names that are filled in',
+  (word, english) => {
+    const hebrew = IN_HEBREW[word as keyof typeof IN_HEBREW]
+    expect(hebrew.trim()).not.toBe('')
+    if (!SAME.includes(word)) expect(hebrew).toMatch(/[א-ת]|^\{/)
+    // A number in words needs no name.
+    for (const name of names(hebrew)) expect(names(english)).toContain(name)
+  },
+)
+
+test('a part that loads later has its texts and those of the page in the language of the page', async () => {
+  expect(later('measuring')).toBe(LATER_ENGLISH.measuring)
+  expect(later('cancel')).toBe(ENGLISH.cancel)
+  // There is no page to turn round.
+  vi.stubGlobal('document', { documentElement: {} })
+  await speak('he')
+  expect(later('measuring')).toBe(LATER_HEBREW.measuring)
+  expect(later('cancel')).toBe(HEBREW.cancel)
+  await speak('en')
+  vi.unstubAllGlobals()
 })
 
 /** Every code has a next step, which `explain` asks for by its code. */

@@ -3,6 +3,7 @@ import type { ReactiveController, ReactiveControllerHost } from 'lit'
 import { fill } from '../../../src/chat-ui/texts.ts'
 import type { EngineNote, ErrorCode, NoteCode } from '../../../src/index.ts'
 import { ENGLISH, ENGLISH_REASONS, type Words } from './english.ts'
+import type { LaterWords } from './later-english.ts'
 
 export type Language = 'en' | 'he'
 export type Word = keyof Words
@@ -18,18 +19,25 @@ export type Notes = Readonly<Record<NoteCode, string>>
 
 interface Catalogue {
   readonly words: Words
+  /** Those that load later. Undefined for English, whose parts bring them. */
+  readonly later: LaterWords | undefined
   /** Without those whose English messages of the library are for people, too. */
   readonly reasons: Partial<Reasons>
   /** Undefined for English. A code of a later library is missing from them. */
   readonly notes: Partial<Notes> | undefined
 }
 
-const IN_ENGLISH: Catalogue = { words: ENGLISH, reasons: ENGLISH_REASONS, notes: undefined }
+const IN_ENGLISH: Catalogue = {
+  words: ENGLISH,
+  later: undefined,
+  reasons: ENGLISH_REASONS,
+  notes: undefined,
+}
 /** Every language but English loads when it is used. */
 const OTHERS: Readonly<Record<Exclude<Language, 'en'>, () => Promise<Catalogue>>> = {
   he: async () => {
-    const { HEBREW, NOTES, REASONS } = await import('./hebrew.ts')
-    return { words: HEBREW, reasons: REASONS, notes: NOTES }
+    const { HEBREW, LATER_HEBREW, NOTES, REASONS } = await import('./hebrew.ts')
+    return { words: HEBREW, later: LATER_HEBREW, reasons: REASONS, notes: NOTES }
   },
 }
 /** first-paint.js knows them too. */
@@ -44,6 +52,9 @@ export const language = (): Language => current
 
 /** All texts: the same object while the language is the same. */
 export const allWords = (): Words => catalogue.words
+
+/** The texts of parts that load later, in the page's language; undefined where that is English. */
+export const laterTranslation = (): LaterWords | undefined => catalogue.later
 
 export const isRightToLeft = (): boolean => RIGHT_TO_LEFT.includes(current)
 

@@ -264,7 +264,7 @@ export class ConversationList extends LitElement {
 
   async #saveJson(conversations: readonly Conversation[], title: string): Promise<void> {
     const { toJson, fileName } = await exchange()
-    saveFile(fileName(title, 'json'), toJson(conversations), 'application/json')
+    saveFile(fileName(title, 'json'), await toJson(conversations), 'application/json')
   }
 
   async #share(conversation: Conversation): Promise<void> {

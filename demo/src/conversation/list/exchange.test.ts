@@ -2,7 +2,7 @@
 // else.
 import { expect, test } from 'vitest'
 import { isHalfbyteError } from '../../../../src/index.ts'
-import { newConversation, renamed, withMessages } from '../store/conversations.ts'
+import { newConversation, renamed, type StoredMessage, withMessages } from '../store/conversations.ts'
 import { fileName, fromJson, MOST_BYTES, readFile, toJson, toMarkdown } from './exchange.ts'
 
 const conversation = renamed(
@@ -23,23 +23,49 @@ const failure = (work: () => unknown) => {
   return undefined
 }
 
-test('an export can be imported with titles, versions and endings', () => {
-  expect(fromJson(toJson([conversation]))).toEqual([conversation])
+test('an export can be imported with titles, versions and endings', async () => {
+  expect(fromJson(await toJson([conversation]))).toEqual([conversation])
+})
+
+const file = new Blob([Uint8Array.of(0, 255, 7)], { type: 'image/png' })
+const pictures = [{ name: 'fox.png', file }]
+const sent: StoredMessage = { role: 'user', content: 'Hello', pictures }
+const withPicture = withMessages(newConversation(), [{ ...sent, others: [[sent]] }])
+
+test('pictures are exported, also those of versions', async () => {
+  const [read] = fromJson(await toJson([withPicture]))
+  const [message] = read?.messages ?? []
+  for (const { pictures: back } of [message, message?.others?.[0]?.[0]].filter(
+    (said) => said !== undefined,
+  )) {
+    expect(back).toMatchObject([{ name: 'fox.png', file: { type: 'image/png' } }])
+    expect(await back?.[0]?.file.bytes()).toEqual(Uint8Array.of(0, 255, 7))
+  }
+  expect(message?.others).toHaveLength(1)
+  expect(toMarkdown(withPicture)).toContain('(Picture: fox.png)\n\nHello')
+})
+
+test('a file whose picture is damaged is refused as a whole', async () => {
+  const json = await toJson([withPicture])
+  for (const damaged of [json.replace('AP8H', 'A~8H'), json.replace('image/png', 'text/html')]) {
+    expect(damaged).not.toBe(json)
+    expect(failure(() => fromJson(damaged))).toMatch(/1 of the 1 conversations in this file are damaged/)
+  }
 })
 
 test('Markdown names the speakers', () => {
   expect(toMarkdown(conversation)).toBe('# A title\n\n## You\n\nHello\n\n## Tiny\n\nGood *day*\n')
 })
 
-test('a file of another kind is refused with what to do', () => {
+test('a file of another kind is refused with what to do', async () => {
   expect(failure(() => fromJson('# Title'))).toMatch(/^format: This file is not JSON/)
   expect(failure(() => fromJson('null'))).toMatch(/^format: This file holds no conversations/)
-  const newer = toJson([conversation]).replace('"version": 1', '"version": 2')
+  const newer = (await toJson([conversation])).replace('"version": 1', '"version": 2')
   expect(failure(() => fromJson(newer))).toMatch(/version 2 and this page reads version 1/)
 })
 
-test('a file of which a part is damaged is refused as a whole', () => {
-  const damaged = toJson([conversation, conversation]).replace('"assistant"', '"nobody"')
+test('a file of which a part is damaged is refused as a whole', async () => {
+  const damaged = (await toJson([conversation, conversation])).replace('"assistant"', '"nobody"')
   expect(failure(() => fromJson(damaged))).toMatch(/1 of the 2 conversations in this file are damaged/)
 })
 

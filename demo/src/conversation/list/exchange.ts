@@ -1,7 +1,8 @@
 // Exchange. In: conversations. Out: Markdown to read, JSON that another page can import, and back.
+import { fromBase64, toBase64 } from '../../../../src/base/base64.ts'
 import { HalfbyteError } from '../../../../src/index.ts'
 import { bytes } from '../../shell/units.ts'
-import { t } from '../../words/words.ts'
+import { t } from '../../words/later-words.ts'
 import { type Conversation, readConversation } from '../store/conversations.ts'
 
 const FORMAT = 'halfbyte-conversations'
@@ -11,16 +12,38 @@ export const MOST_BYTES = 64e6
 
 /** The messages as they are shown, under headings that say whose they are. */
 export function toMarkdown({ title, messages }: Conversation): string {
-  const parts = messages.map(({ role, content, model }) => {
+  const parts = messages.map(({ role, content, pictures = [], model }) => {
     const speaker = role === 'user' ? t('you') : (model ?? t('model'))
-    return `## ${speaker}\n\n${content.trim()}`
+    const shown = pictures.map(({ name }) => `${t('pictureNamed', { name })}\n\n`).join('')
+    return `## ${speaker}\n\n${shown}${content.trim()}`
   })
   return `${[`# ${title}`, ...parts].join('\n\n')}\n`
 }
 
-/** Everything that is stored of the conversations, with all versions. */
-export function toJson(conversations: readonly Conversation[]): string {
-  return `${JSON.stringify({ format: FORMAT, version: VERSION, conversations }, undefined, 1)}\n`
+/** Everything that is stored of the conversations, with all versions; pictures as base64. */
+export async function toJson(conversations: readonly Conversation[]): Promise<string> {
+  const files = new Map<Blob, unknown>()
+  JSON.stringify(conversations, (_, value) => {
+    if (value instanceof Blob) files.set(value, undefined)
+    return value
+  })
+  for (const file of files.keys()) {
+    files.set(file, { type: file.type, base64: toBase64(new Uint8Array(await file.arrayBuffer())) })
+  }
+  const written = (_: string, value: unknown) => (value instanceof Blob ? files.get(value) : value)
+  return `${JSON.stringify({ format: FORMAT, version: VERSION, conversations }, written, 1)}\n`
+}
+
+/** A picture's file from what `toJson` wrote of it. Anything else stays as it is. */
+function fileOf(key: string, value: unknown): unknown {
+  if (key !== 'file') return value
+  const { type, base64 } = Object(value)
+  if (typeof type !== 'string' || !type.startsWith('image/') || typeof base64 !== 'string') return value
+  try {
+    return new Blob([fromBase64(base64)], { type })
+  } catch {
+    return undefined
+  }
 }
 
 /** Reads what `toJson` wrote. Throws `format` if the text is anything else or nothing in it can be read. */
@@ -42,16 +65,21 @@ export function fromJson(text: string): readonly Conversation[] {
   return whole
 }
 
-/** Undefined also if some of its messages cannot be read. */
+/** Undefined also if some of its messages or their pictures cannot be read. */
 function readWhole(record: unknown): Conversation | undefined {
   const read = readConversation(record)
-  const { length } = Object(record).messages ?? []
-  return read !== undefined && length > 0 && read.messages.length === length ? read : undefined
+  const { messages = [] } = Object(record)
+  const isWhole =
+    messages.length > 0 &&
+    read !== undefined &&
+    read.messages.length === messages.length &&
+    read.messages.every(({ pictures }, index) => pictures?.length === messages[index].pictures?.length)
+  return isWhole ? read : undefined
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> {
   try {
-    return Object(JSON.parse(text))
+    return Object(JSON.parse(text, fileOf))
   } catch (cause) {
     throw new HalfbyteError('format', t('importNoJson'), {}, { cause })
   }

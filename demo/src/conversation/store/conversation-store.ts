@@ -183,7 +183,11 @@ export class ConversationStore {
 }
 
 const isSame = (one: Conversation, other: Conversation): boolean =>
-  one.title === other.title && JSON.stringify(one.messages) === JSON.stringify(other.messages)
+  one.title === other.title && textOf(one) === textOf(other)
+
+/** Of a picture, only its size. */
+const textOf = ({ messages }: Conversation): string =>
+  JSON.stringify(messages, (_, value) => (value instanceof Blob ? value.size : value))
 
 async function openDatabase(): Promise<IDBPDatabase<Schema> | undefined> {
   try {

@@ -1,6 +1,7 @@
 // Conversations. In: messages, or a record of the database. Out: conversations with a title, checked.
 import { type OwnSettings, parseOwn } from '../../shell/own-settings.ts'
 import type { UsedTool } from '../../tools/tools.ts'
+import type { Picture } from '../files/attachments.ts'
 
 /** Why an answer is incomplete. */
 export type Ending = 'cancelled' | 'length' | 'interrupted'
@@ -8,6 +9,8 @@ export type Ending = 'cancelled' | 'length' | 'interrupted'
 export interface StoredMessage {
   readonly role: 'user' | 'assistant'
   readonly content: string
+  /** Pictures that go with a question. Absent if there are none. */
+  readonly pictures?: readonly Picture[]
   /** What the model thought before it answered. Absent if it did not. */
   readonly thoughts?: string
   /** Absent for questions and when the model ended the answer itself. */
@@ -23,6 +26,12 @@ export interface StoredMessage {
   /** Number of the versions in `others` that are older than this message. Absent: all are. */
   readonly place?: number
 }
+
+/** What a person says. */
+export type Said = Pick<StoredMessage, 'content' | 'pictures'>
+
+/** True if a message has something in it. */
+export const isSaid = ({ content, pictures }: Said): boolean => content !== '' || pictures !== undefined
 
 export interface Conversation {
   readonly id: string
@@ -48,8 +57,8 @@ export function newConversation(): Conversation {
 
 /** The same conversation with other messages. Unless it was renamed, its title is the first message. */
 export function withMessages(conversation: Conversation, messages: readonly StoredMessage[]): Conversation {
-  const said = messages.find(({ role }) => role === 'user')?.content ?? ''
-  const line = said.trim().replace(/\s+/g, ' ')
+  const { content = '', pictures = [] } = messages.find(({ role }) => role === 'user') ?? {}
+  const line = content.trim().replace(/\s+/g, ' ') || (pictures[0]?.name ?? '')
   const letters = [...line]
   const title = letters.length > TITLE_LENGTH ? `${letters.slice(0, TITLE_LENGTH).join('').trimEnd()}…` : line
   const shown = conversation.isNamed ? conversation.title : title || 'New chat'
@@ -80,6 +89,11 @@ function isUsedTool(value: unknown): value is UsedTool {
   return texts.every((text) => typeof text === 'string') && typeof given === 'object' && given !== null
 }
 
+function isPicture(value: unknown): value is Picture {
+  const { name, file } = fields(value)
+  return typeof name === 'string' && file instanceof Blob
+}
+
 /** No conversation has as many. */
 const MOST_MESSAGES = 2 ** 32
 /** Versions within versions, which a damaged record may nest without end. */
@@ -87,16 +101,19 @@ const MOST_DEPTH = 32
 
 function readMessages(messages: readonly unknown[], depth: number): StoredMessage[] {
   return messages.flatMap((message): StoredMessage[] => {
-    const { role, content, thoughts, ending, model, seenFrom, used, others, place } = fields(message)
+    const { role, content, pictures, thoughts, ending, model, seenFrom, used, others, place } =
+      fields(message)
     if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
     const versions = depth < MOST_DEPTH && Array.isArray(others) ? others.filter(Array.isArray) : []
     const read = versions.map((version) => readMessages(version, depth + 1))
     const whole = read.filter(([first]) => first?.role === role)
     const tools = Array.isArray(used) ? used.filter(isUsedTool) : []
+    const seen = Array.isArray(pictures) ? pictures.filter(isPicture) : []
     return [
       {
         role,
         content,
+        ...(seen.length > 0 && { pictures: seen }),
         ...(ENDINGS.includes(ending) && { ending: ending as Ending }),
         ...(typeof model === 'string' && model !== '' && { model }),
         ...(typeof thoughts === 'string' && { thoughts }),

@@ -10,9 +10,9 @@ const texts = (messages: readonly StoredMessage[]) => messages.map(({ content })
 
 test('an edit keeps the earlier question with everything that followed it', () => {
   const first = [user('a'), model('A'), user('b'), model('B')]
-  const second = [...edited(first, 0, 'c'), model('C')]
+  const second = [...edited(first, 0, { content: 'c' }), model('C')]
   expect(texts(second)).toBe('c C')
-  const third = [...edited(second, 0, 'd'), model('D')]
+  const third = [...edited(second, 0, { content: 'd' }), model('D')]
   expect(texts(third)).toBe('d D')
   const second2 = turned(third, 0, -1)
   const first2 = turned(second2, 0, -1)
@@ -24,13 +24,13 @@ test('an edit keeps the earlier question with everything that followed it', () =
 })
 
 test('versions of a later question stay with their own earlier one', () => {
-  const inner = [...edited([user('a'), model('A'), user('b'), model('B')], 2, 'e'), model('E')]
-  const outer = [...edited(inner, 0, 'f'), model('F')]
+  const inner = [...edited([user('a'), model('A'), user('b'), model('B')], 2, { content: 'e' }), model('E')]
+  const outer = [...edited(inner, 0, { content: 'f' }), model('F')]
   expect(texts(turned(turned(outer, 0, -1), 2, -1))).toBe('a A b B')
 })
 
 test('a question without an answer leaves no version, and one without versions does not change', () => {
-  expect(edited([user('a')], 0, 'b')).toEqual([user('b')])
+  expect(edited([user('a')], 0, { content: 'b' })).toEqual([user('b')])
   const messages = [user('a'), model('A')]
   expect(turned(messages, 0, 1)).toBe(messages)
 })

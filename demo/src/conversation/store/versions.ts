@@ -1,6 +1,12 @@
 // Versions. In: messages, and a question that is edited or an answer that is asked for again. Out: messages
 // that keep the earlier version with what followed it.
-import { type Conversation, newConversation, type StoredMessage, withMessages } from './conversations.ts'
+import {
+  type Conversation,
+  newConversation,
+  type Said,
+  type StoredMessage,
+  withMessages,
+} from './conversations.ts'
 
 type Messages = readonly StoredMessage[]
 
@@ -18,8 +24,8 @@ export interface Asked {
 export const asked = (messages: Messages): Asked => ({ messages, versions: {}, unanswered: messages })
 
 /** Replaces question `index` and what follows it. The earlier one is kept with its answers, if it has any. */
-export function edited(messages: Messages, index: number, content: string): Messages {
-  const question: StoredMessage = { role: 'user', content }
+export function edited(messages: Messages, index: number, said: Said): Messages {
+  const question: StoredMessage = { role: 'user', ...said }
   if (messages[index] === undefined) return [...messages, question]
   // Without an answer there is nothing to come back to.
   const others = messages.length === index + 1 ? (messages[index].others ?? []) : inOrder(messages, index)

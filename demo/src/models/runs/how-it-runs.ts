@@ -4,12 +4,13 @@ import type { StepAnalysis } from '../../../../bench/roofline/analyse.ts'
 import type { Engine, MemoryUse } from '../../../../src/index.ts'
 import type { Figures } from '../../conversation/answer.ts'
 import { bytes, parameters, speed } from '../../shell/units.ts'
-import { noteText, t, type Word } from '../../words/words.ts'
+import { type LaterWord, t } from '../../words/later-words.ts'
+import { noteText } from '../../words/words.ts'
 import { opTables } from './op-rows.ts'
 
 export type Fact = readonly [name: string, value: string]
 
-export const ANSWER_COLUMNS = ['colSpeed', 'colFirst', 'colRead', 'colWritten'] as const satisfies Word[]
+export const ANSWER_COLUMNS = ['colSpeed', 'colFirst', 'colRead', 'colWritten'] as const satisfies LaterWord[]
 
 /** What the engine is, and how it is set up. */
 export function engineFacts({ model, threads, pool, build, notes }: Engine): readonly Fact[] {

@@ -18,7 +18,7 @@ export async function measureOps(
 ): Promise<readonly StepAnalysis[]> {
   const source = choiceSource(choice)
   const model = typeof source === 'string' ? resolveSource(source, document.baseURI) : source
-  const { weights, kvCache } = loadOptions(settings)
+  const { weights, kvCache } = loadOptions(choice, settings)
   const measured = await runRoofline(
     model,
     {

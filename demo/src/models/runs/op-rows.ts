@@ -1,8 +1,8 @@
 // Op rows. In: measured steps of a model. Out: each op's time beside its limit, as cells.
 import type { Line, StepAnalysis } from '../../../../bench/roofline/analyse.ts'
-import { t, type Word } from '../../words/words.ts'
+import { type LaterWord, t } from '../../words/later-words.ts'
 
-export const OP_COLUMNS = ['colOp', 'colMs', 'colLimit', 'colShare'] as const satisfies Word[]
+export const OP_COLUMNS = ['colOp', 'colMs', 'colLimit', 'colShare'] as const satisfies LaterWord[]
 
 /** Ops below this share of a step's time are left out. */
 const LEAST_SHARE = 0.01

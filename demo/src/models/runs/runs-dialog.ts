@@ -8,7 +8,7 @@ import type { Figures } from '../../conversation/answer.ts'
 import { icon } from '../../shell/icons.ts'
 import { Modal } from '../../shell/modal.ts'
 import { bytes } from '../../shell/units.ts'
-import { t } from '../../words/words.ts'
+import { t } from '../../words/later-words.ts'
 import type { Used } from '../model-slot.ts'
 import {
   ANSWER_COLUMNS,

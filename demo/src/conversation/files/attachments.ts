@@ -1,16 +1,20 @@
-// Attachments. In: text files. Out: a message that quotes them, and the parts of such a message.
-import { HalfbyteError } from '../../../src/index.ts'
-import { bytes } from '../shell/units.ts'
-import { t } from '../words/words.ts'
+// Attachments: what can go with a message, and how a message quotes texts.
 
-export interface Attachment {
+/** A file's text. A message quotes it. */
+export interface TextFile {
   readonly name: string
   readonly text: string
 }
 
-/** Bytes of one file, and files of one message. A model's context holds far less than both together. */
-export const MOST_BYTES = 200_000
-export const MOST_FILES = 8
+/** A picture for a model that sees: a PNG, JPEG, WebP or what else the browser decodes. */
+export interface Picture {
+  readonly name: string
+  readonly file: Blob
+}
+
+export type Attachment = TextFile | Picture
+
+export const isPicture = (attachment: Attachment): attachment is Picture => 'file' in attachment
 
 const MODEL = /\.(gguf|hbm|safetensors|bin|onnx)$/i
 /** What is neither a model nor a text, so that a person meant to show it. */
@@ -27,56 +31,16 @@ export function areTexts(files: readonly File[]): boolean {
 }
 
 /**
- * True for files that a person means to attach: texts, and what the page cannot read, of which it then says
- * so.
+ * True for files that a person means to attach: texts, pictures, and what the page cannot read, of which it
+ * then says so.
  */
 export function areAttached(files: readonly File[]): boolean {
   if (areTexts(files)) return true
   return files.some(({ type }) => SHOWN.test(type)) && !files.some(({ name }) => MODEL.test(name))
 }
 
-/**
- * Reads text files. Throws `unsupported` for one that is too large and `format` for one that is not UTF-8
- * text; the messages are sentences for people.
- */
-export async function readTexts(files: readonly File[], taken = 0): Promise<readonly Attachment[]> {
-  const count = files.length + taken
-  if (count > MOST_FILES) {
-    throw new HalfbyteError('unsupported', t('tooMany', { most: MOST_FILES, count }), {
-      count,
-      most: MOST_FILES,
-    })
-  }
-  return Promise.all(files.map(readText))
-}
-
-async function readText(file: File): Promise<Attachment> {
-  const { name, size } = file
-  if (size > MOST_BYTES) {
-    throw new HalfbyteError(
-      'unsupported',
-      t('tooLong', { name, size: bytes(size), most: bytes(MOST_BYTES) }),
-      { size, most: MOST_BYTES },
-    )
-  }
-  const text = decode(await file.arrayBuffer())
-  if (text !== undefined)
-    return { name: name.replaceAll(/\s+/g, ' '), text: text.replaceAll('\r\n', '\n').trimEnd() }
-  throw new HalfbyteError('format', t('noText', { name }))
-}
-
-/** Undefined for what is not UTF-8, or holds characters that no text has. */
-function decode(content: ArrayBuffer): string | undefined {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(content)
-    return text.includes('\0') ? undefined : text
-  } catch {
-    return undefined
-  }
-}
-
 /** What the model reads: the person's text, then each file under its name, fenced. */
-export function withQuotes(text: string, files: readonly Attachment[]): string {
+export function withQuotes(text: string, files: readonly TextFile[]): string {
   const quoted = files.map(({ name, text: inside }) => {
     const fence = fenceFor(inside)
     return `${name}:\n\n${fence}\n${inside}\n${fence}`
@@ -89,7 +53,7 @@ const QUOTED = /(?:^|\n\n)([^\n]+):\n\n(`{3,})\n([\s\S]*?)\n\2(?=\n\n|$)/y
 /** The parts of a message that `withQuotes` made. Any other message is all text. */
 export function splitQuotes(content: string): {
   readonly text: string
-  readonly files: readonly Attachment[]
+  readonly files: readonly TextFile[]
 } {
   for (const { index } of content.matchAll(/^|\n\n(?=[^\n]+:\n\n```)/g)) {
     const files = quotesFrom(content, index)
@@ -99,8 +63,8 @@ export function splitQuotes(content: string): {
 }
 
 /** Undefined unless there are only quoted files from `start` on. */
-function quotesFrom(content: string, start: number): readonly Attachment[] | undefined {
-  const files: Attachment[] = []
+function quotesFrom(content: string, start: number): readonly TextFile[] | undefined {
+  const files: TextFile[] = []
   QUOTED.lastIndex = start
   let end = start
   for (let found = QUOTED.exec(content); found !== null; found = QUOTED.exec(content)) {

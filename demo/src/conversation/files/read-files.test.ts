@@ -1,0 +1,59 @@
+// In: files of all kinds. Out: whether texts and pictures are read, and all others refused in sentences.
+import { expect, test, vi } from 'vitest'
+import { MOST_BYTES, MOST_FILES, MOST_PICTURE_BYTES, readFiles } from './read-files.ts'
+
+const file = (name: string, content: BlobPart, type = '') => new File([content], name, { type })
+const read = async (files: readonly File[], taken = 0) => (await readFiles(files, taken, false)).attachments
+
+test('large files, many files and files that are no text are refused with their numbers', async () => {
+  const large = file('long.txt', 'x'.repeat(MOST_BYTES + 1))
+  await expect(read([large])).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringContaining('long.txt has 0.2 MB'),
+    detail: { size: MOST_BYTES + 1, most: MOST_BYTES },
+  })
+  const many = Array.from({ length: MOST_FILES }, () => file('a.txt', 'a'))
+  await expect(read(many, 1)).rejects.toMatchObject({ code: 'unsupported', detail: { count: 9 } })
+  for (const content of [Uint8Array.of(0xff, 0xfe, 0xfd), 'a\0b'])
+    await expect(read([file('a.txt', content)])).rejects.toMatchObject({ code: 'format' })
+  expect(await read([file('a b.txt', 'one\r\ntwo\n')])).toEqual([{ name: 'a b.txt', text: 'one\ntwo' }])
+})
+
+test('a picture is read where the browser decodes it, and the model sees it', async () => {
+  const close = vi.fn()
+  vi.stubGlobal('createImageBitmap', async (blob: Blob) => {
+    if ((await blob.text()) !== 'pixels') throw new TypeError('no picture')
+    return { close }
+  })
+  const photo = file('my fox.png', 'pixels', 'image/png')
+  const [attachment] = await read([photo])
+  expect(attachment).toMatchObject({ name: 'my fox.png', file: { type: 'image/png', size: 6 } })
+  expect(close).toHaveBeenCalledOnce()
+  await expect(read([file('a.heic', 'other', 'image/heic')])).rejects.toMatchObject({
+    code: 'format',
+    message: expect.stringContaining('cannot show a.heic'),
+  })
+  await expect(readFiles([photo], 0, true)).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringContaining('does not see pictures'),
+  })
+  const heavy = { name: 'a.png', type: 'image/png', size: MOST_PICTURE_BYTES + 1 } as File
+  await expect(read([heavy])).rejects.toMatchObject({
+    detail: { size: heavy.size, most: MOST_PICTURE_BYTES },
+  })
+  expect(await read([file('a.svg', '<svg/>', 'image/svg+xml')])).toEqual([{ name: 'a.svg', text: '<svg/>' }])
+  vi.unstubAllGlobals()
+})
+
+test('a picture that moves is told', async () => {
+  class ImageDecoder {
+    tracks = { ready: Promise.resolve(), selectedTrack: { animated: true } }
+    close(): void {}
+  }
+  vi.stubGlobal('createImageBitmap', async () => ({ close: () => undefined }))
+  const gif = file('a.gif', 'pixels', 'image/gif')
+  expect((await readFiles([gif], 0, false)).note).toBe('')
+  vi.stubGlobal('ImageDecoder', ImageDecoder)
+  expect((await readFiles([gif], 0, false)).note).toMatch(/first frame/)
+  vi.unstubAllGlobals()
+})

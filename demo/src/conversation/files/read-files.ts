@@ -1,0 +1,102 @@
+// Reads the files that a person attaches: texts and pictures. It loads with the first file.
+import { HalfbyteError } from '../../../../src/index.ts'
+import { bytes } from '../../shell/units.ts'
+import { t } from '../../words/later-words.ts'
+import type { Attachment, Picture, TextFile } from './attachments.ts'
+
+/** Bytes of one text. A model's context holds far less. */
+export const MOST_BYTES = 200_000
+/** Bytes of one picture, which is kept as it is. */
+export const MOST_PICTURE_BYTES = 20e6
+/** Files of one message. */
+export const MOST_FILES = 8
+
+/** What was read, and what the person should know of it. */
+export interface ReadFiles {
+  readonly attachments: readonly Attachment[]
+  /** A sentence. Empty if there is nothing to say. */
+  readonly note: string
+}
+
+/** An SVG is a text, which models know. */
+const isPictureFile = ({ type }: File): boolean => type.startsWith('image/') && !type.startsWith('image/svg')
+
+/**
+ * Reads files beside the `taken` ones of the same message. `isBlind`: the model does not see pictures. Throws
+ * `unsupported` for a file that is too large, too many files, or a picture for a blind model, and `format`
+ * for a file that is neither UTF-8 text nor a picture that the browser decodes. The messages are sentences
+ * for people.
+ */
+export async function readFiles(files: readonly File[], taken: number, isBlind: boolean): Promise<ReadFiles> {
+  const count = files.length + taken
+  if (count > MOST_FILES) {
+    throw new HalfbyteError('unsupported', t('tooMany', { most: MOST_FILES, count }), {
+      count,
+      most: MOST_FILES,
+    })
+  }
+  const picture = files.find(isPictureFile)
+  if (isBlind && picture !== undefined) {
+    throw new HalfbyteError('unsupported', t('blind', { name: picture.name }))
+  }
+  const attachments = await Promise.all(
+    files.map((file) => (isPictureFile(file) ? readPicture(file) : readText(file))),
+  )
+  const moving = await Promise.all(files.filter(isPictureFile).map(isAnimated))
+  return { attachments, note: moving.includes(true) ? t('moving') : '' }
+}
+
+async function readText(file: File): Promise<TextFile> {
+  const name = plainName(file)
+  checkSize(file, MOST_BYTES, 'tooLong')
+  const text = decode(await file.arrayBuffer())
+  if (text === undefined) throw new HalfbyteError('format', t('noText', { name }))
+  return { name, text: text.replaceAll('\r\n', '\n').trimEnd() }
+}
+
+/** Copies the file, which may change or vanish on the device. */
+async function readPicture(file: File): Promise<Picture> {
+  const name = plainName(file)
+  checkSize(file, MOST_PICTURE_BYTES, 'tooHeavy')
+  const copy = new Blob([await file.arrayBuffer()], { type: file.type })
+  try {
+    const bitmap = await createImageBitmap(copy)
+    bitmap.close()
+  } catch (cause) {
+    throw new HalfbyteError('format', t('noPicture', { name }), { type: file.type }, { cause })
+  }
+  return { name, file: copy }
+}
+
+function checkSize({ name, size }: File, most: number, sentence: 'tooLong' | 'tooHeavy'): void {
+  if (size <= most) return
+  const text = t(sentence, { name, size: bytes(size), most: bytes(most) })
+  throw new HalfbyteError('unsupported', text, { size, most })
+}
+
+/** Where the browser cannot tell, nothing is said. */
+async function isAnimated(file: File): Promise<boolean> {
+  if (!('ImageDecoder' in globalThis)) return false
+  const decoder = new ImageDecoder({ data: await file.arrayBuffer(), type: file.type })
+  try {
+    await decoder.tracks.ready
+    return decoder.tracks.selectedTrack?.animated === true
+  } catch {
+    return false
+  } finally {
+    decoder.close()
+  }
+}
+
+/** On one line, so that a message can quote it. */
+const plainName = ({ name }: File): string => name.replaceAll(/\s+/g, ' ')
+
+/** Undefined for what is not UTF-8, or holds characters that no text has. */
+function decode(content: ArrayBuffer): string | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(content)
+    return text.includes('\0') ? undefined : text
+  } catch {
+    return undefined
+  }
+}

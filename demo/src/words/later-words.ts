@@ -1,0 +1,13 @@
+// The texts of the parts that load when they are needed, beside those of the page. Parts of the first visit
+// import `words.ts` instead, so that these do not load with it.
+import { fill } from '../../../src/chat-ui/texts.ts'
+import { LATER_ENGLISH, type LaterWords } from './later-english.ts'
+import { allWords, laterTranslation, type Word } from './words.ts'
+
+export type LaterWord = Word | keyof LaterWords
+
+/** A text with its `values` filled in. */
+export function t(word: LaterWord, values: Readonly<Record<string, string | number>> = {}): string {
+  const words = { ...allWords(), ...(laterTranslation() ?? LATER_ENGLISH) }
+  return fill(words[word], values)
+}

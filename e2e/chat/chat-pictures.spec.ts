@@ -1,0 +1,263 @@
+// In: the built chat page, a random model that sees, pictures that the page draws. Out: whether pictures are
+// picked, dropped and pasted, reach the model, are kept and exported, and are refused in sentences.
+import { readFile } from 'node:fs/promises'
+import { expect, type Page, test } from '@playwright/test'
+import { type ModelServer, serveModels } from '../model-server.ts'
+import { seeingModel } from '../seeing-model.ts'
+import { violations } from '../violations.ts'
+import {
+  answers,
+  ask,
+  composer,
+  openChat,
+  openModels,
+  openSettings,
+  overflowing,
+  readTokens,
+  ready,
+  sendButton,
+  set,
+  unfoldSettings,
+} from './chat-page.ts'
+
+let server: ModelServer
+let files: readonly { readonly name: string; readonly buffer: Buffer }[]
+
+test.beforeAll(async () => {
+  files = await Promise.all(
+    (await seeingModel()).map(async (file) => ({
+      name: file.name,
+      buffer: Buffer.from(await file.arrayBuffer()),
+    })),
+  )
+  server = await serveModels(files)
+})
+test.afterAll(() => server.close())
+
+/** A PNG of a gradient between two colours. */
+async function drawn(page: Page, name: string, from: string, to: string) {
+  const bytes = await page.evaluate(
+    async ([first, last]) => {
+      const canvas = new OffscreenCanvas(400, 210)
+      const context = canvas.getContext('2d')!
+      const gradient = context.createLinearGradient(0, 0, 400, 210)
+      gradient.addColorStop(0, first)
+      gradient.addColorStop(1, last)
+      context.fillStyle = gradient
+      context.fillRect(0, 0, 400, 210)
+      return [...new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer())]
+    },
+    [from, to] as const,
+  )
+  return { name, mimeType: 'image/png', buffer: Buffer.from(bytes) }
+}
+
+/** Sends a file to the page as `type` would bring it. */
+const bring = (page: Page, type: 'drop' | 'paste', { name, mimeType, buffer }: PickedFile) =>
+  page.evaluate(
+    ([kind, fileName, content, mime]) => {
+      const dataTransfer = new DataTransfer()
+      dataTransfer.items.add(new File([Uint8Array.from(content)], fileName, { type: mime }))
+      const init = { bubbles: true, cancelable: true }
+      const event =
+        kind === 'drop'
+          ? new DragEvent('drop', { ...init, dataTransfer })
+          : new ClipboardEvent('paste', { ...init, clipboardData: dataTransfer })
+      document.querySelector('chat-composer textarea')?.dispatchEvent(event)
+    },
+    [type, name, [...buffer], mimeType] as const,
+  )
+
+type PickedFile = Awaited<ReturnType<typeof drawn>>
+
+async function pick(page: Page, file: PickedFile): Promise<void> {
+  const chosen = page.waitForEvent('filechooser')
+  await page.getByRole('button', { name: 'Attach files' }).click()
+  await (await chosen).setFiles(file)
+}
+
+async function loadSeeing(page: Page): Promise<void> {
+  await openModels(page)
+  await page
+    .getByLabel('Choose files')
+    .setInputFiles(files.map((file) => ({ ...file, mimeType: 'application/octet-stream' })))
+  await ready(page)
+  await expect(page.locator('.bar .model')).toHaveText('model.gguf')
+}
+
+const attached = (page: Page) => page.getByRole('list', { name: 'Attached files' })
+const shown = (page: Page) => page.locator('.message.user .pictures img')
+
+/** Whether a picture is there with its pixels. */
+const isDrawn = (page: Page) =>
+  expect
+    .poll(() =>
+      shown(page)
+        .first()
+        .evaluate((image: HTMLImageElement) => image.naturalWidth),
+    )
+    .toBe(400)
+
+test('pictures are picked, dropped and pasted, the model reads them, and they are kept', async ({ page }) => {
+  const { problems } = await openChat(page)
+  await loadSeeing(page)
+  await set(page, { 'Longest answer': '5', Temperature: '0' })
+  await pick(page, await drawn(page, 'dusk.png', 'red', 'navy'))
+  await expect(attached(page).getByRole('listitem')).toHaveText([/dusk\.png/])
+  await bring(page, 'paste', await drawn(page, 'dawn.png', 'gold', 'white'))
+  await bring(
+    page,
+    'drop',
+    await drawn(page, 'a-name-far-too-long-for-the-width-of-a-phone.png', 'red', 'red'),
+  )
+  await expect(attached(page).getByRole('listitem')).toHaveCount(3)
+  await expect(attached(page).getByRole('img')).toHaveCount(3)
+  expect(await overflowing(page)).toEqual([])
+  expect(await violations(page)).toEqual([])
+  await page.screenshot({ path: 'build/screens/pictures.png' })
+  await page.getByRole('button', { name: /^Remove a-name/ }).click()
+
+  await composer(page).fill('What is here?')
+  await sendButton(page).click()
+  await ready(page)
+  await expect(attached(page)).toHaveCount(0)
+  await expect(shown(page)).toHaveCount(2)
+  await isDrawn(page)
+  const [read] = await readTokens(page)
+  const answer = await answers(page).locator('.body').textContent()
+  expect(answer).not.toBe('')
+  expect(await overflowing(page)).toEqual([])
+  expect(await violations(page)).toEqual([])
+  await page.screenshot({ path: 'build/screens/pictures-sent.png' })
+
+  // The next turn finds both pictures read.
+  await ask(page, 'And?')
+  expect((await readTokens(page))[0]).toBeLessThan(read)
+
+  // Another visit has lost the model's files, and still shows the pictures.
+  await page.reload()
+  await ready(page)
+  await isDrawn(page)
+  await page.getByRole('button', { name: 'OK' }).click()
+  await expect(page.getByText('This model does not see the pictures of this conversation.')).toBeVisible()
+  expect(await violations(page)).toEqual([])
+  await ask(page, 'Hello!')
+  expect(problems).toEqual([])
+})
+
+test('the answer follows the picture, and a question is sent again with it', async ({ page }) => {
+  await openChat(page)
+  await loadSeeing(page)
+  await set(page, { 'Longest answer': '12', Temperature: '0' })
+  const said: (string | null)[] = []
+  for (const [from, to] of [
+    ['red', 'navy'],
+    ['white', 'gold'],
+    ['red', 'navy'],
+  ] as const) {
+    if (said.length > 0) await page.getByRole('button', { name: 'Start a new chat' }).click()
+    await pick(page, await drawn(page, 'a.png', from, to))
+    // A picture needs no text.
+    await sendButton(page).click()
+    await ready(page)
+    said.push(await answers(page).locator('.body').textContent())
+  }
+  expect(said[0]).not.toBe('')
+  expect(said[2]).toBe(said[0])
+  expect(said[1]).not.toBe(said[0])
+  await page.getByRole('button', { name: 'Conversations' }).click()
+  const titles = page.getByRole('dialog', { name: 'Conversations' }).getByRole('link', { name: 'a.png' })
+  await expect(titles).toHaveCount(3)
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await page.getByRole('textbox', { name: 'Edit your message' }).fill('Why?')
+  await expect(page.locator('.edit .pictures img')).toHaveCount(1)
+  await page.getByRole('button', { name: 'Send again' }).click()
+  await ready(page)
+  await expect(shown(page)).toHaveCount(1)
+  await expect(page.locator('.message.user .body')).toContainText('Why?')
+})
+
+test('a picture for a model that is blind, and one that is none, are refused in a sentence', async ({
+  page,
+}) => {
+  await openChat(page)
+  const picture = await drawn(page, 'dusk.png', 'red', 'navy')
+  await pick(page, picture)
+  await expect(page.getByRole('alert')).toHaveText(/does not see pictures\. Choose a model .* dusk\.png\./)
+  await expect(attached(page)).toHaveCount(0)
+  await loadSeeing(page)
+  await bring(page, 'drop', { ...picture, name: 'broken.png', buffer: picture.buffer.subarray(0, 40) })
+  await expect(page.getByRole('alert')).toHaveText(/cannot show broken\.png/)
+  expect(await violations(page)).toEqual([])
+})
+
+test('a model at an address is loaded with its tower, at later visits too, and removed with it', async ({
+  page,
+}) => {
+  await openChat(page)
+  await openModels(page)
+  await page.getByLabel('From an address').fill(`${server.address}model.gguf`)
+  await page.getByLabel('Vision tower').fill(`${server.address}mmproj.gguf`)
+  expect(await violations(page)).toEqual([])
+  await page.getByRole('button', { name: 'Load', exact: true }).click()
+  await ready(page)
+  await pick(page, await drawn(page, 'dusk.png', 'red', 'navy'))
+  await expect(attached(page).getByRole('listitem')).toHaveCount(1)
+  await page.reload()
+  await ready(page)
+  await pick(page, await drawn(page, 'dusk.png', 'red', 'navy'))
+  await expect(attached(page).getByRole('listitem')).toHaveCount(1)
+  await openModels(page)
+  await page.getByRole('button', { name: 'Forget model.gguf' }).click()
+  await expect.poll(() => storedModels(page)).toEqual([])
+})
+
+const storedModels = (page: Page): Promise<string[]> =>
+  page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory()
+    const folder = await root.getDirectoryHandle('halfbyte-models')
+    const names: string[] = []
+    for await (const name of folder.keys()) names.push(name)
+    return names
+  })
+
+test('a conversation with a picture is exported and imported', async ({ page }) => {
+  await openChat(page)
+  await loadSeeing(page)
+  await set(page, { 'Longest answer': '2' })
+  await pick(page, await drawn(page, 'dusk.png', 'red', 'navy'))
+  await ask(page, 'Dusk?')
+  await page.getByRole('button', { name: 'Conversations' }).click()
+  const drawer = page.getByRole('dialog', { name: 'Conversations' })
+  await drawer.getByRole('button', { name: 'More for Dusk?' }).click()
+  const [json] = await Promise.all([
+    page.waitForEvent('download'),
+    drawer.getByRole('button', { name: 'JSON file of Dusk?' }).click(),
+  ])
+  await drawer.getByRole('button', { name: 'Delete Dusk?' }).click()
+  const buffer = await readFile(await json.path())
+  await drawer
+    .getByLabel('Import conversations')
+    .setInputFiles({ name: 'dusk.json', mimeType: 'application/json', buffer })
+  await expect(drawer.getByText('Imported 1 conversation.')).toBeVisible()
+  await drawer.getByRole('link', { name: 'Dusk?', exact: true }).click()
+  await isDrawn(page)
+})
+
+test('pictures are read as a whole unless the person asks for parts', async ({ page }) => {
+  await openChat(page)
+  await loadSeeing(page)
+  await set(page, { 'Longest answer': '1' })
+  await pick(page, await drawn(page, 'dusk.png', 'red', 'navy'))
+  await ask(page, 'Dusk?')
+  const [whole] = await readTokens(page)
+  await openSettings(page)
+  await unfoldSettings(page)
+  await page.getByLabel('Pictures', { exact: true }).selectOption('Whole and in parts')
+  await page.getByRole('dialog').getByRole('button', { name: 'Reload the model' }).click()
+  await ready(page)
+  await page.getByRole('button', { name: 'Regenerate' }).click()
+  await ready(page)
+  expect((await readTokens(page))[0]).toBeGreaterThan(2 * whole)
+})
