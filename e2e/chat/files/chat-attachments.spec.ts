@@ -2,8 +2,8 @@
 // reach the model, and are refused in sentences; and whether speech is offered only where it stays on the
 // device.
 import { expect, type Page, test } from '@playwright/test'
-import { violations } from '../violations.ts'
-import { composer, openChat, overflowing, ready, sendButton, set } from './chat-page.ts'
+import { violations } from '../../violations.ts'
+import { composer, openChat, overflowing, ready, sendButton, set } from '../chat-page.ts'
 
 /** Sends a file to the page as `type` would bring it. */
 const bring = (page: Page, type: 'drop' | 'paste', name: string, text: string, mime = 'text/plain') =>

@@ -2,9 +2,9 @@
 // picked, dropped and pasted, reach the model, are kept and exported, and are refused in sentences.
 import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
-import { type ModelServer, serveModels } from '../model-server.ts'
-import { seeingModel } from '../seeing-model.ts'
-import { violations } from '../violations.ts'
+import { type ModelServer, serveModels } from '../../model-server.ts'
+import { seeingModel } from '../../seeing-model.ts'
+import { violations } from '../../violations.ts'
 import {
   answers,
   ask,
@@ -18,7 +18,7 @@ import {
   sendButton,
   set,
   unfoldSettings,
-} from './chat-page.ts'
+} from '../chat-page.ts'
 
 let server: ModelServer
 let files: readonly { readonly name: string; readonly buffer: Buffer }[]
