@@ -3,7 +3,7 @@
 import { expect, type Page } from '@playwright/test'
 import { byPath } from '../../test/conformance/testing/random-bert.ts'
 import { openLibrary, test } from '../library-site.ts'
-import { seeingModel } from '../seeing-model.ts'
+import { seeingModel } from './seeing-model.ts'
 
 /** Replies about a drawn picture, as a PNG and as its pixels, and the code of the error of a broken file. */
 const replies = (page: Page, folder: string, options: { readonly threads: number }) =>

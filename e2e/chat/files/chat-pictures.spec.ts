@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
 import { type ModelServer, serveModels } from '../../model-server.ts'
-import { seeingModel } from '../../seeing-model.ts'
+import { seeingModel } from '../../networks/seeing-model.ts'
 import { violations } from '../../violations.ts'
 import {
   answers,

@@ -1,7 +1,7 @@
 // A random model that sees: a language model that speaks, and the vision tower that belongs to it.
-import { ggufFile } from '../test/conformance/testing/model-files.ts'
-import { randomLlama } from '../test/conformance/testing/random-llama.ts'
-import { randomTower, towerFile } from '../test/conformance/vision/random-tower.ts'
+import { ggufFile } from '../../test/conformance/testing/model-files.ts'
+import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
+import { randomTower, towerFile } from '../../test/conformance/vision/random-tower.ts'
 
 const MODEL = randomLlama({ seed: 38, gain: 1.5, speaks: true, contextLength: 1024 })
 const TOWER = randomTower(4, {
