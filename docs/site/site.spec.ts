@@ -27,6 +27,17 @@ test('the search finds an option, and its page says the default', async ({ page 
   expect(seen).toEqual([])
 })
 
+test('the search for another library finds the page that compares them', async ({ page }) => {
+  const seen = watch(page)
+  await page.goto('/')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.locator('#localsearch-input').fill('web-llm')
+  await page.locator('.VPLocalSearchBox .result').filter({ hasText: 'Compared with' }).first().click()
+  await expect(page).toHaveURL(/compared/)
+  await expect(page.getByRole('row').filter({ hasText: 'wllama 3' }).first()).toContainText('MB')
+  expect(seen).toEqual([])
+})
+
 test('the examples’ code is shown, and a link of the guide leads on', async ({ page }) => {
   const seen = watch(page)
   await page.goto('/examples.html')

@@ -30,6 +30,7 @@ const PAPERS = {
   'CONTRIBUTING.md': 'project/contributing.md',
   'SECURITY.md': 'project/security.md',
   'CHANGELOG.md': 'project/changelog.md',
+  'docs/compared.md': 'compared.md',
   'docs/tour.md': 'project/tour.md',
   'demo/models/README.md': 'project/embedded-models.md',
   'train/README.md': 'project/training.md',
@@ -73,8 +74,9 @@ const writeDocuments = () => {
       write(to, sitePage(readFileSync(join(root, from), 'utf8'), from, places))
   }
   cpSync(join(root, 'docs/images'), join(pages, 'images'), { recursive: true })
-  for (const name of readdirSync(join(root, 'docs/internals')).filter((name) => name.endsWith('.svg')))
-    cpSync(join(root, 'docs/internals', name), join(pages, 'internals', name))
+  for (const folder of ['internals', 'measurements'])
+    for (const name of readdirSync(join(root, 'docs', folder)).filter((name) => name.endsWith('.svg')))
+      cpSync(join(root, 'docs', folder, name), join(pages, folder, name))
   write('examples.md', sitePage(examples(), 'examples/README.md', places))
 }
 

@@ -21,6 +21,7 @@ function pagesOf(folder: string): DefaultTheme.SidebarItem[] {
 const SIDEBAR: DefaultTheme.SidebarItem[] = [
   { text: 'Get started', link: '/start' },
   { text: 'Examples', link: '/examples' },
+  { text: 'Compared with other libraries', link: '/compared' },
   { text: 'Guide', items: pagesOf('guide') },
   { text: 'Measurements', collapsed: true, items: pagesOf('measurements') },
   { text: 'Internals', collapsed: true, items: pagesOf('internals') },
