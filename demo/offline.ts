@@ -8,9 +8,10 @@ import type { Plugin } from 'vite'
 const WORKER = 'sw.js'
 /**
  * Not everybody needs these: one of four modules, one of the models, measuring, what code and
- * formulas take, large icons.
+ * formulas take, PDFs, the search model, large icons.
  */
-const LATER = /\.(hbm|wasm)$|roofline|measure-ops|highlight|formulas|hebrew|icon-(512|maskable)/
+const LATER =
+  /\.(hbm|wasm)$|roofline|measure-ops|highlight|formulas|hebrew|pdf|search-model|icon-(512|maskable)/
 /** Names of assets end with a hash of eight characters, `-` among them. */
 const ASSET = /^assets\/(.+)-[\w-]{8}(\.\w+)$/
 

@@ -6,10 +6,11 @@ import type { UsedTool } from '../tools/tools.ts'
 import { calculateAsked, checkedWords, resultsOf, type Said, useTool } from '../tools/use-tool.ts'
 import { t } from '../words/later-words.ts'
 import { wantsCare } from './care.ts'
+import { readQuestion } from './files/read-question.ts'
 import { type Listener, listen } from './listen.ts'
 import { withoutCalls } from './render/calls.ts'
 import type { Speaker } from './speaker.ts'
-import type { Conversation, Ending, StoredMessage } from './store/conversations.ts'
+import type { Conversation, Ending, Read, StoredMessage } from './store/conversations.ts'
 import type { Asked } from './store/versions.ts'
 
 /** What the engine reported about an answer. */
@@ -27,6 +28,7 @@ export interface Figures {
 export interface Answer {
   readonly content: string
   readonly thoughts?: string
+  readonly read?: Read
   readonly used?: readonly UsedTool[]
   readonly seenFrom?: number
   readonly ending?: Ending
@@ -61,10 +63,12 @@ export async function speakAnswer(
   let thoughts = begun?.thoughts ?? ''
   let used: readonly UsedTool[] = usedBefore
   let seenFrom = 0
+  let read = begun?.read
   const soFar = (): Answer => ({
     content,
     ...(seenFrom > 0 && { seenFrom }),
     ...(thoughts !== '' && { thoughts }),
+    ...(read && { read }),
     ...(used.length > 0 && { used }),
   })
   const listener: Listener = {
@@ -78,7 +82,11 @@ export async function speakAnswer(
   }
   const said = saidBefore(messages)
   try {
-    const generation = await speaker.answer(id, messages, settings, begun)
+    read ??= await readQuestion(speaker, messages, settings, stop, (searching) => {
+      read = searching
+      page.grow(soFar())
+    })
+    const generation = await speaker.answer(id, messages, settings, begun, read)
     seenFrom = speaker.seenFrom
     let result = await listen(generation, stop, listener)
     let says: string | undefined
@@ -105,6 +113,7 @@ export async function speakAnswer(
     page.measured(figuresOf(result, speaker))
     return { ...soFar(), ...endingOf(result) }
   } catch (error) {
+    if (read?.by === 'searching') read = undefined
     page.failed(await explained(error, speaker, messages, settings))
     return { ...soFar(), ending: 'interrupted' }
   }

@@ -6,7 +6,7 @@ import { icon } from '../shell/icons.ts'
 import { sessionItem, writeSessionItem } from '../shell/storage.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
 import { type Attachment, isPicture, type TextFile, withQuotes } from './files/attachments.ts'
-import { pictureView } from './files/picture.ts'
+import { pictureView } from './files/views.ts'
 import type { Said } from './store/conversations.ts'
 import { canListen, type Listening, listenTo } from './voice.ts'
 

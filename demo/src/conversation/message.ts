@@ -9,7 +9,7 @@ import { icon } from '../shell/icons.ts'
 import { toolLabel, type UsedTool } from '../tools/tools.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
 import { splitQuotes, type TextFile, withQuotes } from './files/attachments.ts'
-import { pictureView } from './files/picture.ts'
+import { pictureView, readView } from './files/views.ts'
 import { partsOf } from './render/thoughts.ts'
 import { RichText } from './rich/rich-text.ts'
 import { type Ending, isSaid, type Said, type StoredMessage } from './store/conversations.ts'
@@ -98,12 +98,13 @@ export class ChatMessage extends LitElement {
   }
 
   protected override render(): TemplateResult {
-    const { role, used } = this.message
+    const { role, read, used } = this.message
     return messageView({
       role,
       label: t(role === 'user' ? 'you' : 'model'),
       isGrowing: this.streaming,
-      above: used === undefined ? nothing : html`<ul class="used">${used.map(usedLine)}</ul>`,
+      above: html`${read === undefined ? nothing : readView(read)}
+        ${used === undefined ? nothing : html`<ul class="used">${used.map(usedLine)}</ul>`}`,
       body: role === 'user' ? question(this.message) : this.#answer(),
       editor: this.editing ? this.#editor() : undefined,
       below: this.streaming || this.editing ? nothing : this.#actions(),

@@ -5,7 +5,7 @@ import { replyOptions, type Settings } from '../shell/settings.ts'
 import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
 import { type Counter, firstThatFits, leftOut, roomForAnswer } from './context-window.ts'
 import type { Picture } from './files/attachments.ts'
-import type { StoredMessage } from './store/conversations.ts'
+import type { Read, StoredMessage } from './store/conversations.ts'
 import { keep, type Place, restoreKept } from './store/kept.ts'
 import type { Asked } from './store/versions.ts'
 
@@ -51,15 +51,17 @@ export class Speaker {
 
   /**
    * Answers the last message, or continues the answer that was `begun`. Messages that no longer fit the
-   * context are left out, oldest first.
+   * context are left out, oldest first. `read`: what the model reads of the question's files.
    */
   async answer(
     conversation: string,
-    messages: readonly StoredMessage[],
+    shownMessages: readonly StoredMessage[],
     settings: Settings,
     begun?: Asked['begun'],
+    read?: Read,
   ): Promise<Generation> {
     clearTimeout(this.#waiting)
+    const messages = asRead(shownMessages, read)
     const tools = this.#toolsFor(settings)
     const past = begun === undefined ? messages.slice(0, -1) : messages
     const session = await this.#sessionFor({ conversation, system: settings.system }, past)
@@ -131,6 +133,15 @@ export class Speaker {
     ])
     const room = contextLength - frame - roomForAnswer({ ...settings, contextLength })
     return Math.max(0, (room * sample.length) / (await this.#countText(sample)))
+  }
+
+  /** True if a question fits into `share` of what the context has room for, beside an answer. */
+  async fits(question: StoredMessage, settings: Settings, share: number): Promise<boolean> {
+    const tools = this.#toolsFor(settings)
+    const contextLength = await this.#contextBeside(tools)
+    const room = contextLength - roomForAnswer({ ...settings, contextLength })
+    const system = systemMessage(settings.system)
+    return (await this.engine.countTokens([...system, ...this.#shown(question, tools)])) <= room * share
   }
 
   /** Tokens of the context that the tools leave. */
@@ -212,6 +223,14 @@ export class Speaker {
 
 const systemMessage = (content: string): readonly Message[] =>
   content === '' ? [] : [{ role: 'system', content }]
+
+/** The messages with what the model read in the place of long files; `last`: for the last question. */
+const asRead = (messages: readonly StoredMessage[], last?: Read): readonly StoredMessage[] =>
+  messages.map((message, index) => {
+    const read = index === messages.length - 1 ? last : messages[index + 1]?.read
+    const isOther = message.role === 'user' && read !== undefined && 'text' in read
+    return isOther ? { ...message, content: read.text } : message
+  })
 
 /** False for calls and results, which are parts of the answer that follows. */
 const isTurn = ({ role, toolCalls = [] }: Message): boolean => role !== 'tool' && toolCalls.length === 0

@@ -4,6 +4,7 @@
 import { html, nothing, type TemplateResult } from 'lit'
 import { isTouch } from '../../../src/chat-ui/keys.ts'
 import type { SamplerOptions } from '../../../src/index.ts'
+import { typedAddress } from '../models/models.ts'
 import { t } from '../words/words.ts'
 import { canInstall, install, onOffer } from './install.ts'
 import { SHORTCUTS } from './keys.ts'
@@ -134,6 +135,13 @@ export class SettingsDialog extends Modal {
         ${this.#choice(MEMORY_FIELD)}
         ${this.#choice(PICTURES_FIELD)}
       </details>
+      <details>
+        <summary>${t('longFiles')}</summary>
+        <label class="over" for="search-model">${t('searchModel')}</label>
+        <input id="search-model" inputmode="url" autocomplete="off" spellcheck="false" aria-describedby="search-hint"
+          placeholder="owner/name" .value=${this.settings.search} @change=${this.#onSearch} />
+        <p class="hint" id="search-hint">${t('searchModelMore')}</p>
+      </details>
       <div class="apply" role="status">
         ${
           this.stale
@@ -207,6 +215,11 @@ export class SettingsDialog extends Modal {
 
   #onSystem(event: Event): void {
     this.#emit({ ...this.settings, system: (event.target as HTMLTextAreaElement).value.trim() })
+  }
+
+  #onSearch(event: Event): void {
+    const search = typedAddress((event.target as HTMLInputElement).value.trim())
+    this.#emit({ ...this.settings, search })
   }
 
   /** The dialog stays open while a field is invalid. */

@@ -26,6 +26,8 @@ export interface Settings {
   readonly theme: 'auto' | 'light' | 'dark'
   /** Whether a model that was trained for them may use the page's tools. */
   readonly tools: 'on' | 'off'
+  /** Address of the encoder that finds passages of long files by their meaning. Empty: by words. */
+  readonly search: string
   readonly language: 'auto' | Language
 }
 
@@ -86,6 +88,7 @@ export const DEFAULT_SETTINGS: Settings = Object.freeze({
   pictures: 'whole',
   theme: 'auto',
   tools: 'on',
+  search: '',
   language: 'auto',
 })
 
@@ -251,7 +254,9 @@ export function parseSettings(text: string): Settings {
     const value = stored[key]
     if (typeof value === 'string' && Object.hasOwn(choices, value)) settings[key] = value
   }
-  if (typeof stored.system === 'string') settings.system = stored.system
+  for (const key of ['system', 'search']) {
+    if (typeof stored[key] === 'string') settings[key] = stored[key]
+  }
   return settings as unknown as Settings
 }
 

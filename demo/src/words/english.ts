@@ -131,6 +131,7 @@ export const ENGLISH = {
   towerMore: 'For a model that sees pictures: the address of its mmproj file. Leave it empty for others.',
   device: 'From this device',
   files: 'Choose files',
+  longFiles: 'Long files',
   filesMore:
     'One .gguf or .hbm, with its mmproj file if it sees pictures, all parts of a split one, or the files of a safetensors folder. You can also drop them on the page. They stay on this device.',
   catalogueContext: 'context {count}',
@@ -225,6 +226,9 @@ export const ENGLISH = {
   'set-language-hint': 'Of the page; a model answers in the languages it knows',
   languageEn: 'English',
   languageHe: 'עברית',
+  searchModel: 'Search model',
+  searchModelMore:
+    'The address of a sentence encoder, such as sentence-transformers/all-MiniLM-L6-v2. It finds the passages of a long file by their meaning; without it, the page looks for the words of the question.',
   system: 'Instructions for the model',
   systemHint: 'For example: Answer in one sentence.',
   answers: 'Answers',

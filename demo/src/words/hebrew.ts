@@ -151,6 +151,7 @@ export const HEBREW: Words = {
   towerMore: 'למודל שרואה תמונות: הכתובת של קובץ ה־mmproj שלו. לאחרים השאירו ריק.',
   device: 'מהמכשיר הזה',
   files: 'בחירת קבצים',
+  longFiles: 'קבצים ארוכים',
   filesMore:
     'קובץ ‎.gguf או ‎.hbm אחד, עם קובץ ה־mmproj שלו אם הוא רואה תמונות, כל החלקים של קובץ מפוצל, או הקבצים של תיקיית safetensors. אפשר גם לגרור אותם לכל מקום בדף. הם נשארים במכשיר הזה.',
   catalogueContext: 'הקשר {count}',
@@ -239,6 +240,9 @@ export const HEBREW: Words = {
   'set-language-hint': 'של הדף; המודל עונה בשפות שהוא מכיר',
   languageEn: 'English',
   languageHe: 'עברית',
+  searchModel: 'מודל חיפוש',
+  searchModelMore:
+    'הכתובת של מקודד משפטים, למשל sentence-transformers/all-MiniLM-L6-v2. הוא מוצא את הקטעים של קובץ ארוך לפי המשמעות; בלעדיו הדף מחפש את המילים שבשאלה.',
   system: 'הנחיות למודל',
   systemHint: 'לדוגמה: ענו במשפט אחד.',
   answers: 'תשובות',

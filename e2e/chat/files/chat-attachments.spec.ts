@@ -41,10 +41,10 @@ test('text files are picked, dropped and pasted, and the model reads them', asyn
   await page.getByRole('button', { name: /^Remove a-name/ }).click()
   await expect(files.getByRole('listitem')).toHaveCount(2)
 
-  await bring(page, 'paste', 'long.txt', 'x'.repeat(200_001))
-  await expect(page.getByRole('alert')).toHaveText(/long\.txt has 0\.2 MB; .* Attach a part of it\./)
+  await bring(page, 'paste', 'long.txt', 'x'.repeat(1_000_001))
+  await expect(page.getByRole('alert')).toHaveText(/long\.txt has 1\.0 MB; .* Attach a part of it\./)
   await bring(page, 'paste', 'binary.txt', 'a\0b')
-  await expect(page.getByRole('alert')).toHaveText(/binary\.txt is neither a text nor a picture/)
+  await expect(page.getByRole('alert')).toHaveText(/binary\.txt is not a kind of file that the page reads/)
   expect(await violations(page)).toEqual([])
 
   await composer(page).fill('What is red?')
@@ -72,7 +72,7 @@ test('text files are picked, dropped and pasted, and the model reads them', asyn
 test('a file that is neither text nor picture is told when it is dropped', async ({ page }) => {
   await openChat(page)
   await bring(page, 'drop', 'fox.zip', '\0', 'application/zip')
-  await expect(page.getByRole('alert')).toHaveText(/fox\.zip is neither a text nor a picture/)
+  await expect(page.getByRole('alert')).toHaveText(/fox\.zip is not a kind of file/)
   await expect(page.locator('.bar .model')).toHaveText('Halfbyte Stories')
 })
 

@@ -8,7 +8,7 @@ import { openChat, overflowing, ready, readyComposer } from '../chat-page.ts'
 const latin = (page: Page) =>
   page.evaluate(() => {
     const known =
-      /https:\/\/…\/model|Hello|Halfbyte|Stories|Mamba|Hugging Face|English|attention|Alt|Shift|Enter|Escape|Top|Min|fp8|Markdown|JSON|MB|GB|relaxed|simd128|safetensors|gguf|hbm|mmproj|owner|name|file|https?|llama|shared|single|ms\b/g
+      /https:\/\/…\/model|Hello|Halfbyte|Stories|Mamba|Hugging Face|English|attention|Alt|Shift|Enter|Escape|Top|Min|fp8|Markdown|JSON|MB|GB|relaxed|simd128|safetensors|gguf|hbm|mmproj|sentence-transformers|all-MiniLM|owner|name|file|https?|llama|shared|single|ms\b/g
     const found: string[] = []
     const take = (text: string | null | undefined) => {
       if (/[A-Za-z]{2,}/.test((text ?? '').replace(known, ''))) found.push((text ?? '').trim())

@@ -1,6 +1,6 @@
 // In: files of all kinds. Out: whether texts and pictures are read, and all others refused in sentences.
 import { expect, test, vi } from 'vitest'
-import { MOST_BYTES, MOST_FILES, MOST_PICTURE_BYTES, readFiles } from './read-files.ts'
+import { MOST_BYTES, MOST_FILES, MOST_HEAVY_BYTES, readFiles } from './read-files.ts'
 
 const file = (name: string, content: BlobPart, type = '') => new File([content], name, { type })
 const read = async (files: readonly File[], taken = 0) => (await readFiles(files, taken, false)).attachments
@@ -9,7 +9,7 @@ test('large files, many files and files that are no text are refused with their 
   const large = file('long.txt', 'x'.repeat(MOST_BYTES + 1))
   await expect(read([large])).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringContaining('long.txt has 0.2 MB'),
+    message: expect.stringContaining('long.txt has 1.0 MB'),
     detail: { size: MOST_BYTES + 1, most: MOST_BYTES },
   })
   const many = Array.from({ length: MOST_FILES }, () => file('a.txt', 'a'))
@@ -37,9 +37,9 @@ test('a picture is read where the browser decodes it, and the model sees it', as
     code: 'unsupported',
     message: expect.stringContaining('does not see pictures'),
   })
-  const heavy = { name: 'a.png', type: 'image/png', size: MOST_PICTURE_BYTES + 1 } as File
+  const heavy = { name: 'a.png', type: 'image/png', size: MOST_HEAVY_BYTES + 1 } as File
   await expect(read([heavy])).rejects.toMatchObject({
-    detail: { size: heavy.size, most: MOST_PICTURE_BYTES },
+    detail: { size: heavy.size, most: MOST_HEAVY_BYTES },
   })
   expect(await read([file('a.svg', '<svg/>', 'image/svg+xml')])).toEqual([{ name: 'a.svg', text: '<svg/>' }])
   vi.unstubAllGlobals()

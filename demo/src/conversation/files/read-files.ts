@@ -1,13 +1,13 @@
-// Reads the files that a person attaches: texts and pictures. It loads with the first file.
+// Reads the files that a person attaches: texts, PDFs, web pages and pictures. It loads with the first file.
 import { HalfbyteError } from '../../../../src/index.ts'
 import { bytes } from '../../shell/units.ts'
 import { t } from '../../words/later-words.ts'
 import type { Attachment, Picture, TextFile } from './attachments.ts'
 
-/** Bytes of one text. A model's context holds far less. */
-export const MOST_BYTES = 200_000
-/** Bytes of one picture, which is kept as it is. */
-export const MOST_PICTURE_BYTES = 20e6
+/** Bytes of one text. A model reads passages of what its context has no room for. */
+export const MOST_BYTES = 1e6
+/** Bytes of one picture, which is kept as it is, and of one PDF. */
+export const MOST_HEAVY_BYTES = 20e6
 /** Files of one message. */
 export const MOST_FILES = 8
 
@@ -24,8 +24,8 @@ const isPictureFile = ({ type }: File): boolean => type.startsWith('image/') && 
 /**
  * Reads files beside the `taken` ones of the same message. `isBlind`: the model does not see pictures. Throws
  * `unsupported` for a file that is too large, too many files, or a picture for a blind model, and `format`
- * for a file that is neither UTF-8 text nor a picture that the browser decodes. The messages are sentences
- * for people.
+ * for a file that is none of UTF-8 text, a PDF with text, and a picture that the browser decodes. The
+ * messages are sentences for people.
  */
 export async function readFiles(files: readonly File[], taken: number, isBlind: boolean): Promise<ReadFiles> {
   const count = files.length + taken
@@ -48,16 +48,25 @@ export async function readFiles(files: readonly File[], taken: number, isBlind: 
 
 async function readText(file: File): Promise<TextFile> {
   const name = plainName(file)
+  if (file.type === 'application/pdf' || /\.pdf$/i.test(name)) {
+    checkSize(file, MOST_HEAVY_BYTES, 'tooHeavy')
+    const { pdfText } = await import('./pdf-text.ts')
+    return { name, text: await pdfText(name, await file.arrayBuffer()) }
+  }
   checkSize(file, MOST_BYTES, 'tooLong')
   const text = decode(await file.arrayBuffer())
   if (text === undefined) throw new HalfbyteError('format', t('noText', { name }))
+  if (file.type === 'text/html' || /\.html?$/i.test(name)) {
+    const { htmlText } = await import('./html-text.ts')
+    return { name, text: htmlText(text) }
+  }
   return { name, text: text.replaceAll('\r\n', '\n').trimEnd() }
 }
 
 /** Copies the file, which may change or vanish on the device. */
 async function readPicture(file: File): Promise<Picture> {
   const name = plainName(file)
-  checkSize(file, MOST_PICTURE_BYTES, 'tooHeavy')
+  checkSize(file, MOST_HEAVY_BYTES, 'tooHeavy')
   const copy = new Blob([await file.arrayBuffer()], { type: file.type })
   try {
     const bitmap = await createImageBitmap(copy)

@@ -106,6 +106,22 @@ describe('a record of the database', () => {
     ])
   })
 
+  test('keeps pictures and what was read of files, and loses what is damaged of them', () => {
+    const picture = { name: 'fox.png', file: new Blob(['x'], { type: 'image/png' }) }
+    const read = { by: 'words', text: 'a passage', all: 7 }
+    const messages = [
+      { role: 'user', content: '', pictures: [picture, { name: 'owl.png' }] },
+      { role: 'assistant', content: 'Hi', read },
+    ]
+    const [question, answer] = readConversation({ ...whole, messages })?.messages ?? []
+    expect(question?.pictures).toEqual([picture])
+    expect(answer?.read).toEqual(read)
+    for (const broken of [{ by: 'words', all: 7 }, { by: 'searching', done: 1, all: 7 }, 'whole']) {
+      const record = { ...whole, messages: [{ ...messages[1], read: broken }] }
+      expect(readConversation(record)?.messages[0]).toEqual({ role: 'assistant', content: 'Hi' })
+    }
+  })
+
   test('without a title or a time gets its own title, and counts as long ago', () => {
     for (const updated of ['5', Number.NaN, Number.POSITIVE_INFINITY, null]) {
       const record = readConversation({ ...whole, title: {}, updated })

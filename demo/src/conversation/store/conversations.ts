@@ -6,6 +6,15 @@ import type { Picture } from '../files/attachments.ts'
 /** Why an answer is incomplete. */
 export type Ending = 'cancelled' | 'length' | 'interrupted'
 
+/**
+ * What the model read of the question's files: all, or the passages that `text` quotes, of `all`, found by
+ * the words or the meaning that they share with the question. `searching`: not chosen yet.
+ */
+export type Read =
+  | { readonly by: 'whole' }
+  | { readonly by: 'words' | 'meaning'; readonly text: string; readonly all: number }
+  | { readonly by: 'searching'; readonly done: number; readonly all: number }
+
 export interface StoredMessage {
   readonly role: 'user' | 'assistant'
   readonly content: string
@@ -19,6 +28,8 @@ export interface StoredMessage {
   readonly model?: string
   /** Index of the first message that the model read for the answer. Absent: it read all. */
   readonly seenFrom?: number
+  /** Of an answer to a question about files: what the model read of them. */
+  readonly read?: Read
   /** Tools that were used for the answer, in order. Absent if there were none. */
   readonly used?: readonly UsedTool[]
   /** Other versions of this message, oldest first, each with what followed it. */
@@ -89,6 +100,12 @@ function isUsedTool(value: unknown): value is UsedTool {
   return texts.every((text) => typeof text === 'string') && typeof given === 'object' && given !== null
 }
 
+function isRead(value: unknown): value is Read {
+  const { by, text, all } = fields(value)
+  if (by === 'whole') return true
+  return (by === 'words' || by === 'meaning') && typeof text === 'string' && isBelow(all, MOST_MESSAGES)
+}
+
 function isPicture(value: unknown): value is Picture {
   const { name, file } = fields(value)
   return typeof name === 'string' && file instanceof Blob
@@ -101,12 +118,12 @@ const MOST_DEPTH = 32
 
 function readMessages(messages: readonly unknown[], depth: number): StoredMessage[] {
   return messages.flatMap((message): StoredMessage[] => {
-    const { role, content, pictures, thoughts, ending, model, seenFrom, used, others, place } =
+    const { role, content, pictures, thoughts, ending, model, seenFrom, read, used, others, place } =
       fields(message)
     if ((role !== 'user' && role !== 'assistant') || typeof content !== 'string') return []
     const versions = depth < MOST_DEPTH && Array.isArray(others) ? others.filter(Array.isArray) : []
-    const read = versions.map((version) => readMessages(version, depth + 1))
-    const whole = read.filter(([first]) => first?.role === role)
+    const known = versions.map((version) => readMessages(version, depth + 1))
+    const whole = known.filter(([first]) => first?.role === role)
     const tools = Array.isArray(used) ? used.filter(isUsedTool) : []
     const seen = Array.isArray(pictures) ? pictures.filter(isPicture) : []
     return [
@@ -118,6 +135,7 @@ function readMessages(messages: readonly unknown[], depth: number): StoredMessag
         ...(typeof model === 'string' && model !== '' && { model }),
         ...(typeof thoughts === 'string' && { thoughts }),
         ...(isBelow(seenFrom, MOST_MESSAGES) && { seenFrom }),
+        ...(isRead(read) && { read }),
         ...(tools.length > 0 && { used: tools }),
         ...(whole.length > 0 && { others: whole }),
         ...(isBelow(place, whole.length) && { place }),

@@ -15,7 +15,7 @@ export interface Asked {
   readonly messages: Messages
   readonly versions: Pick<StoredMessage, 'others' | 'place'>
   /** How the answer begins, and the tools that were used for it so far. Absent for a new answer. */
-  readonly begun?: Pick<StoredMessage, 'content' | 'thoughts' | 'used'>
+  readonly begun?: Pick<StoredMessage, 'content' | 'thoughts' | 'used' | 'read'>
   /** The messages if no answer comes. */
   readonly unanswered: Messages
 }
@@ -44,11 +44,11 @@ export function again(messages: Messages): Asked {
 export function continued(messages: Messages): Asked {
   const last = messages.at(-1)
   if (last?.role !== 'assistant' || last.ending === undefined) return asked([])
-  const { content, thoughts, used, others, place } = last
+  const { content, thoughts, read, used, others, place } = last
   return {
     messages: messages.slice(0, -1),
     versions: { ...(others && { others }), ...(place !== undefined && { place }) },
-    begun: { content, ...(thoughts && { thoughts }), ...(used && { used }) },
+    begun: { content, ...(thoughts && { thoughts }), ...(read && { read }), ...(used && { used }) },
     unanswered: messages,
   }
 }

@@ -1,0 +1,43 @@
+// Says what the model read of a question's files. It loads with the first such answer.
+import { html, LitElement, type TemplateResult } from 'lit'
+import { t } from '../../words/later-words.ts'
+import { Speaks } from '../../words/words.ts'
+import type { Read } from '../store/conversations.ts'
+import { splitQuotes } from './attachments.ts'
+
+export class ReadNote extends LitElement {
+  static override properties = { read: { attribute: false } }
+  declare read: Read
+
+  constructor() {
+    super()
+    new Speaks(this)
+  }
+
+  protected override createRenderRoot(): HTMLElement {
+    return this
+  }
+
+  protected override render(): TemplateResult {
+    const { read } = this
+    switch (read.by) {
+      case 'whole':
+        return html`<p class="used">${t('readWhole')}</p>`
+      case 'searching':
+        return html`<p class="used" role="status">${t('searching', { done: read.done, all: read.all })}</p>`
+      case 'words':
+      case 'meaning': {
+        const { files } = splitQuotes(read.text)
+        const values = { count: files.length, all: read.all }
+        return html`<details class="used">
+          <summary>${t(read.by === 'words' ? 'readByWords' : 'readByMeaning', values)}</summary>
+          ${files.map(({ name, text }) => html`<p dir="auto"><b>${name}</b></p><blockquote dir="auto">${text}</blockquote>`)}
+        </details>`
+      }
+      default:
+        throw new TypeError(`unknown ${JSON.stringify(read satisfies never)}`)
+    }
+  }
+}
+
+customElements.define('read-note', ReadNote)

@@ -1,0 +1,61 @@
+// In: questions about files, and a speaker with little room. Out: what the model reads of the files.
+import { expect, test } from 'vitest'
+import { DEFAULT_SETTINGS } from '../../shell/settings.ts'
+import type { Speaker } from '../speaker.ts'
+import type { StoredMessage } from '../store/conversations.ts'
+import { splitQuotes, withQuotes } from './attachments.ts'
+import { readQuestion } from './read-question.ts'
+
+const stop = new AbortController().signal
+const user = (content: string): StoredMessage => ({ role: 'user', content })
+/** Has room for `most` letters, or a share of them. */
+const speakerWith = (most: number) =>
+  ({ fits: async ({ content }, _, share) => content.length <= most * share }) satisfies Pick<Speaker, 'fits'>
+const read = (messages: readonly StoredMessage[], most: number) =>
+  readQuestion(speakerWith(most) as Speaker, messages, DEFAULT_SETTINGS, stop, () => undefined)
+
+const sky = { name: 'sky.txt', text: `${'Clouds are white. '.repeat(33)}\n\nThe moon is a lamp.` }
+const sea = {
+  name: 'sea.pdf',
+  text: `${'Waves are tall. '.repeat(30)}\f${'Fish swim. '.repeat(50)}\fA whale sings.`,
+}
+
+test('a question without files is read as it is', async () => {
+  expect(await read([user('Hello')], 10)).toBeUndefined()
+  expect(await read([user('Hello'), { role: 'assistant', content: 'Hi' }], 10)).toBeUndefined()
+})
+
+test('files that fit are read whole', async () => {
+  expect(await read([user(withQuotes('What?', [sky]))], 1000)).toEqual({ by: 'whole' })
+})
+
+test('of files that do not fit, the passages with rare words of the question are read, in the order of the text', async () => {
+  const question = user(withQuotes('Does the whale see the moon?', [sky, sea]))
+  const chosen = await read([question], 1000)
+  if (chosen?.by !== 'words') throw new Error('they were not found by words')
+  expect(chosen.all).toBe(5)
+  const { text, files } = splitQuotes(chosen.text)
+  expect(text).toBe('Does the whale see the moon?')
+  expect(files).toEqual([
+    { name: 'sky.txt, part 2 of 2', text: 'The moon is a lamp.' },
+    { name: 'sea.pdf, page 3', text: 'A whale sings.' },
+  ])
+  expect(chosen.text.length).toBeLessThanOrEqual(500)
+})
+
+test('at least one passage is read, however little room there is', async () => {
+  const chosen = await read([user(withQuotes('Who sings?', [sea]))], 1)
+  expect(chosen).toMatchObject({ by: 'words', text: expect.stringContaining('A whale sings.') })
+})
+
+test('a later question is about the files that were read in passages, and only about those', async () => {
+  const before: StoredMessage[] = [
+    user(withQuotes('Waves?', [sea])),
+    { role: 'assistant', content: 'Tall.', read: { by: 'words', text: 'Waves?', all: 3 } },
+    user(withQuotes('Moon?', [{ name: 'a.txt', text: 'The moon is near.' }])),
+    { role: 'assistant', content: 'Near.', read: { by: 'whole' } },
+  ]
+  const chosen = await read([...before, user('Which fish swim?')], 4000)
+  if (chosen === undefined || !('text' in chosen)) throw new Error('no passages were read')
+  expect(splitQuotes(chosen.text).files.map(({ name }) => name.slice(0, 7))).toEqual(Array(3).fill('sea.pdf'))
+})

@@ -1,0 +1,15 @@
+// What messages show of files, by elements whose code loads when the first one is there. Without its code an
+// element is empty, and the next one tries again.
+import { html, type TemplateResult } from 'lit'
+import type { Read } from '../store/conversations.ts'
+import type { Picture } from './attachments.ts'
+
+export function pictureView(picture: Picture): TemplateResult {
+  void import('./picture-view.ts').catch(() => undefined)
+  return html`<picture-view .picture=${picture}></picture-view>`
+}
+
+export function readView(read: Read): TemplateResult {
+  void import('./read-note.ts').catch(() => undefined)
+  return html`<read-note .read=${read}></read-note>`
+}
