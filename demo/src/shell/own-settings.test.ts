@@ -17,10 +17,10 @@ describe('a change', () => {
   })
 
   test('in a conversation that has begun is its own, unless it is about the page', () => {
-    expect(sorted(NONE, DEFAULT_SETTINGS, next, true)).toEqual({
-      page: { ...DEFAULT_SETTINGS, maxTokens: 64 },
+    expect(sorted(NONE, DEFAULT_SETTINGS, { ...next, threads: 3 }, true)).toEqual({
+      page: { ...DEFAULT_SETTINGS, threads: 3 },
       model: {},
-      own: { system: 'Be brief.', temperature: 0.3 },
+      own: { system: 'Be brief.', temperature: 0.3, maxTokens: 64 },
     })
   })
 
@@ -45,13 +45,17 @@ describe('stored records', () => {
     const own = ownPart({ ...next, topK: undefined })
     const read = parseOwn(structuredClone(own))
     expect(read).toEqual(own)
-    expect(Object.keys(read ?? {})).toHaveLength(8)
+    expect(Object.keys(read ?? {})).toHaveLength(9)
   })
 
-  test.each([undefined, null, 7, [], {}, { system: 7, tools: 'toString', temperature: 9, topK: 'all' }])(
-    'that cannot be used are nothing: %o',
-    (record) => expect(parseOwn(record)).toBeUndefined(),
-  )
+  test.each([
+    undefined,
+    null,
+    7,
+    [],
+    {},
+    { system: 7, tools: 'toString', temperature: 9, topK: 'all', maxTokens: undefined },
+  ])('that cannot be used are nothing: %o', (record) => expect(parseOwn(record)).toBeUndefined())
 })
 
 describe('what is kept for a model', () => {

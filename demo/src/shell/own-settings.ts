@@ -3,6 +3,7 @@
 import {
   checkNumber,
   DEFAULT_SETTINGS,
+  LENGTH_FIELD,
   RECOMMENDED,
   type Recommended,
   SAMPLER_FIELDS,
@@ -11,7 +12,7 @@ import {
 } from './settings.ts'
 import { readItem, writeItem } from './storage.ts'
 
-const OWN = ['system', 'tools', 'seed', ...RECOMMENDED] as const
+const OWN = ['system', 'tools', 'maxTokens', 'seed', ...RECOMMENDED] as const
 
 /** What a conversation or a preset can have of its own. A key that is `undefined` leaves it to the model. */
 export type OwnSettings = Partial<Pick<Settings, (typeof OWN)[number]>>
@@ -30,11 +31,12 @@ export function parseOwn(record: unknown): OwnSettings | undefined {
     ...(typeof system === 'string' && { system }),
     ...(typeof tools === 'string' && Object.hasOwn(TOOLS_FIELD.choices, tools) && { tools }),
   }
-  for (const field of SAMPLER_FIELDS) {
+  for (const field of [LENGTH_FIELD, ...SAMPLER_FIELDS]) {
     if (!Object.hasOwn(stored, field.key)) continue
     const value = stored[field.key]
     const number = checkNumber(field, value)
-    if (number !== undefined || value === undefined) own[field.key] = number
+    const isLeft = value === undefined && field.empty !== undefined
+    if (number !== undefined || isLeft) own[field.key] = number
   }
   return Object.keys(own).length > 0 ? own : undefined
 }

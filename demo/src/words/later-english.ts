@@ -7,7 +7,7 @@ export const LATER_ENGLISH = {
   careAnswer:
     'I am sorry that it is this hard right now. You do not have to go through it alone, and talking to a person can help.\n\n- If you or someone else may be in danger now, please call your local emergency number.\n- [findahelpline.com](https://findahelpline.com) lists free and confidential help lines in your country, by phone, text or chat.\n- If you can, tell someone whom you trust how you feel, and stay near them.\n\nThis page is only a small program. The people there will listen to you.',
   preset: 'Preset',
-  presetHint: 'Instructions, tools and sampling under a name, for any conversation',
+  presetHint: 'Instructions, tools, length and sampling under a name, for any conversation',
   presetNone: 'None',
   presetSave: 'Save as a preset',
   presetName: 'Name of the preset',
