@@ -11,11 +11,15 @@ import { readPieces } from '../files.ts'
 
 /**
  * The texts of a file, read as far as they are asked for. In a .jsonl file, each line has a `text`, or
- * `messages` in the form of OpenAI's API, with `tools` where there are any. Conversations are written by the
- * model's own chat template. Throws `format` for a line of another form, `unsupported` for messages that the
- * template cannot write.
+ * `messages` in the form of OpenAI's API, with `tools` where there are any. Conversations are written by
+ * the model's own chat template. `tokenizer`: undefined for an encoder, which has no conversations. Throws
+ * `format` for a line of another form, `unsupported` for messages that the template cannot write or an
+ * encoder is given.
  */
-export async function* calibrationTexts(path: string, tokenizer: Tokenizer): AsyncGenerator<CalibrationText> {
+export async function* calibrationTexts(
+  path: string,
+  tokenizer: Tokenizer | undefined,
+): AsyncGenerator<CalibrationText> {
   if (!path.endsWith('.jsonl')) {
     yield { form: 'text', text: readPieces(path) }
     return
@@ -28,6 +32,7 @@ export async function* calibrationTexts(path: string, tokenizer: Tokenizer): Asy
     const value = parsed(line)
     if (isObject(value) && typeof value['text'] === 'string') yield { form: 'text', text: [value['text']] }
     else if (isObject(value) && Array.isArray(value['messages'])) {
+      if (tokenizer === undefined) throw noChat(path, number)
       side ??= modelText(tokenizer)
       yield { form: 'chat', text: conversation(value, side, path, number) }
     } else throw wrongLine(path, number)
@@ -53,6 +58,13 @@ function conversation(
     )
   }
 }
+
+const noChat = (path: string, line: number): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `${path}: line ${line} has messages, and an encoder has no chat template that writes them; give lines like {"text": "..."}`,
+    { line },
+  )
 
 const wrongLine = (path: string, line: number): HalfbyteError =>
   new HalfbyteError(

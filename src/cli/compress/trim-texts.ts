@@ -1,9 +1,8 @@
 // The texts of `trim`: in, files; out, counts of their tokens, held-out pieces, and the proof that a trimmed
 // tokenizer reads and writes them.
 import { piecesOf } from '../../base/bytes.ts'
-import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { commonPlaces, type TwiceEncoded } from '../../evaluate/divergence-across.ts'
-import { roundTrip } from '../../shrink/vocabulary/trim-model.ts'
+import type { RoundTrip } from '../../shrink/vocabulary/round-trip.ts'
 import { encodeChat } from '../../text/chat/chat-template.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import { overwrite } from '../terminal/output.ts'
@@ -15,13 +14,29 @@ export interface HeldText {
   readonly text: string
 }
 
+/** What reads the texts of files. */
+export interface TextReader {
+  /** Undefined for an encoder, whose texts are no conversations. */
+  readonly tokenizer: Tokenizer | undefined
+  readonly idsOf: (text: HeldText) => readonly number[]
+}
+
+/** The reader of a chat model. */
+export const readerOf = (tokenizer: Tokenizer): TextReader => ({
+  tokenizer,
+  idsOf: (text) => idsOf(text, tokenizer),
+})
+
 /** UTF-16 units of a piece, about 500 tokens of English. */
 const PIECE = 2048
 /** Of so many pieces of a file, the last is held out, until there are enough. */
 const HELD_OF = 8
 
 /** Plain text is cut at the ends of lines or words where there are any. */
-async function* piecesOfFile(file: string, tokenizer: Tokenizer): AsyncGenerator<HeldText> {
+async function* piecesOfFile(
+  file: string,
+  { tokenizer }: Pick<TextReader, 'tokenizer'>,
+): AsyncGenerator<HeldText> {
   for await (const { form, text } of calibrationTexts(file, tokenizer)) {
     if (form === 'chat') {
       yield { form, text }
@@ -54,22 +69,25 @@ const idsOf = ({ form, text }: HeldText, tokenizer: Tokenizer): number[] =>
     ? encodeChat(tokenizer, text)
     : tokenizer.encode(text, { addSpecial: true, parseSpecial: true })
 
-/** How often the pieces that are not held out have each token. Throws what reading them throws. */
+/**
+ * How often the pieces that are not held out have each token; undefined without files. Throws what reading
+ * them throws.
+ */
 export async function countTokens(
   files: readonly string[],
-  tokenizer: Tokenizer,
+  reader: TextReader,
   heldOut: number,
   signal: AbortSignal,
-): Promise<{ readonly counts: ReadonlyMap<number, number>; readonly held: readonly HeldText[] }> {
+): Promise<{ readonly counts: ReadonlyMap<number, number> | undefined; readonly held: readonly HeldText[] }> {
   const counts = new Map<number, number>()
   const held: HeldText[] = []
   let total = 0
   for (const [index, file] of files.entries()) {
     const due = Math.round(((index + 1) * heldOut) / files.length)
     let number = 0
-    for await (const piece of piecesOfFile(file, tokenizer)) {
+    for await (const piece of piecesOfFile(file, reader)) {
       signal.throwIfAborted()
-      const ids = idsOf(piece, tokenizer)
+      const ids = reader.idsOf(piece)
       if (++number % HELD_OF === 0 && held.length < due && ids.length > 1) {
         held.push(piece)
         continue
@@ -79,7 +97,7 @@ export async function countTokens(
       overwrite(`counting tokens: ${total}`)
     }
   }
-  return { counts, held }
+  return { counts: files.length === 0 ? undefined : counts, held }
 }
 
 /** Every script and many kinds of characters, most of which a text in one language does not have. */
@@ -93,23 +111,22 @@ const SAMPLES = [
   'x = {"a": [1, 2.5e-10, null]}; // 12345678901234567890\n\tif (a <= b && !c) { return -d; }',
 ]
 
-/** Reads all files again. Throws `internal` where a text changes. */
+/** Reads all files again, and samples of every script. Throws `internal` where a text changes. */
 export async function provenTexts(
   files: readonly string[],
-  tokenizer: Tokenizer,
-  trimmed: PreparedModel,
-  kept: readonly number[],
+  before: TextReader,
+  after: TextReader,
+  proof: RoundTrip,
   signal: AbortSignal,
-): Promise<{ readonly texts: number; readonly samePieces: number }> {
-  const { after, proof } = roundTrip(tokenizer, trimmed, kept)
+): Promise<{ readonly texts: number; readonly samePieces: number; readonly foreign: number }> {
   const check = (text: HeldText) => {
     signal.throwIfAborted()
-    proof.check(idsOf(text, tokenizer), idsOf(text, after))
+    proof.check(before.idsOf(text), after.idsOf(text))
     overwrite(`reading and writing texts: ${proof.texts}`)
   }
   for (const text of SAMPLES) check({ form: 'text', text })
-  for (const file of files) for await (const text of piecesOfFile(file, tokenizer)) check(text)
-  return { texts: proof.texts, samePieces: proof.samePieces }
+  for (const file of files) for await (const text of piecesOfFile(file, before)) check(text)
+  return { texts: proof.texts, samePieces: proof.samePieces, foreign: proof.foreign }
 }
 
 /** Both cover the same text: of a longer one, the start up to a place where a token begins in both. */

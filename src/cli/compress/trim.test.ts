@@ -71,8 +71,32 @@ describe('trim', () => {
     expect(both).not.toHaveProperty('quality')
   }, 120_000)
 
+  test('languages keep the tokens of their scripts without a text, and narrow a text', async () => {
+    const trim = async (...flags: string[]) => {
+      const { out, err } = await halfbyte(
+        'trim',
+        'embedded',
+        path('script.hbm'),
+        '--force',
+        '--json',
+        ...flags,
+      )
+      expect(err).toBe('')
+      return JSON.parse(out)
+    }
+    const [latin, greek] = [await trim('--languages', 'en'), await trim('--languages', 'el')]
+    expect([latin.scripts, greek.scripts]).toEqual([['Latn'], ['Grek']])
+    // Its vocabulary is English: what is left has no letters, and bytes write every text.
+    expect(latin.tokens.after).toBeGreaterThan(greek.tokens.after * 5)
+    expect(greek.texts.unchanged).toBe(latin.texts.unchanged)
+    expect(latin).not.toHaveProperty('quality')
+    const flags = ['--keep-text', text, '--held-out', '0', '--languages', 'el'] as const
+    const { tokens } = await trim(...flags)
+    expect(tokens.foreign).toBeGreaterThan(20)
+  }, 120_000)
+
   test.each([
-    [[], 2, /required option '--keep-text <file>'/],
+    [[], 1, /nothing says which tokens to keep; give --keep-text FILE/],
     [['--keep-text', path('none.txt')], 1, /none\.txt cannot be read: .*check the path/],
   ])('%j ends with %i and a line that says why', async (flags, code, message) => {
     const ended = await halfbyte('trim', 'embedded', path('wrong.hbm'), ...flags)

@@ -1,51 +1,51 @@
 // `halfbyte trim`: writes a model with the tokens of a text only, as a .hbm pack.
 import { stat } from 'node:fs/promises'
 import { Command, Option } from 'commander'
+import { HalfbyteError } from '../../base/errors.ts'
 import { modelTokenizer } from '../../engine/load/model-text.ts'
 import { packContents } from '../../engine/load/pack-model.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { type DivergenceAcross, divergenceAcross } from '../../evaluate/divergence-across.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
+import type { KeptTokens } from '../../shrink/vocabulary/choose-tokens.ts'
 import { TABLES, withTables } from '../../shrink/vocabulary/coded-tables.ts'
-import { chooseTokens, type KeptTokens, trimModel } from '../../shrink/vocabulary/trim-model.ts'
+import { scriptsOf } from '../../shrink/vocabulary/languages.ts'
+import { chooseTokens, roundTrip, trimModel } from '../../shrink/vocabulary/trim-model.ts'
 import { withModel, withPrepared } from '../model.ts'
 import { type EngineFlags, MODEL, threadsOption, whole } from '../options.ts'
-import { interruptible, visible } from '../terminal/failure.ts'
+import { interruptible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 import { checkOutput, forceOption } from '../write/check-output.ts'
-import { HELD_OUT, qualityText } from './held-out.ts'
-import { type TableFlags, tableFormats, withTableOptions } from './table-option.ts'
-import { countTokens, type HeldText, provenTexts, twiceEncoded } from './trim-texts.ts'
+import { HELD_OUT } from './held-out.ts'
+import { tableFormats, withTableOptions } from './table-option.ts'
+import { isLocalEncoder, trimEncoderFolder } from './trim-encoder.ts'
+import type { TrimFlags } from './trim-flags.ts'
+import { kindsOf, textOf } from './trim-text.ts'
+import { countTokens, type HeldText, provenTexts, readerOf, twiceEncoded } from './trim-texts.ts'
 
 /** Most tokens of a held-out text, in a model that was trained for as many. */
 const HELD_TOKENS = 1024
 
-interface TrimFlags extends TableFlags {
-  readonly keepText: readonly string[]
-  readonly keep?: number
-  readonly heldOut: number
-  readonly threads: number | 'auto'
-  readonly force?: true
-  readonly name?: string
-  readonly license?: string
-  readonly json?: true
-}
-
 export function trimCommand(): Command {
   const command = new Command('trim')
     .description(
-      'Write a model that knows the tokens of a text only, as a .hbm pack. Its embedding is smaller by the rows of all others; it still reads and writes every text.',
+      'Write a model that knows the tokens of a text only, as a .hbm pack, or an encoder as a folder. Its embedding is smaller by the rows of all others; it still reads and writes every text.',
     )
     .argument('<model>', MODEL)
-    .argument('<output>', 'the .hbm file to write')
+    .argument('<output>', 'the .hbm file to write, or the folder of an encoder')
     .addOption(
       new Option(
         '--keep-text <file>',
         'text like the model will see and write: UTF-8, or .jsonl with a text or messages in each line; may be given several times',
       )
-        .argParser((file, before: readonly string[] = []) => [...before, file])
-        .makeOptionMandatory(),
+        .argParser((file, before: readonly string[]) => [...before, file])
+        .default([], 'none, with --languages'),
+    )
+    .option(
+      '--languages <codes>',
+      'languages like en,ja,zh-Hant: of the text, tokens of other scripts are left out; without a text, all tokens of their scripts are kept',
+      (codes) => codes.split(','),
     )
     .option(
       '--keep <n>',
@@ -67,7 +67,14 @@ export function trimCommand(): Command {
 }
 
 async function trim(model: string, output: string, flags: TrimFlags): Promise<void> {
+  if (flags.keepText.length === 0 && flags.languages === undefined) {
+    throw new HalfbyteError(
+      'unsupported',
+      'nothing says which tokens to keep; give --keep-text FILE, --languages CODES, or both',
+    )
+  }
   await checkOutput({ model, output, force: flags.force })
+  if (await isLocalEncoder(model)) return trimEncoderFolder(model, output, flags)
   const { made, quality } = await interruptible(async (signal) => {
     const made = await withPrepared(model, { weights: 'auto', forPack: true }, signal, (prepared) =>
       write(prepared, output, flags, signal),
@@ -75,44 +82,18 @@ async function trim(model: string, output: string, flags: TrimFlags): Promise<vo
     if (made.held.length === 0) return { made, quality: undefined }
     return { made, quality: await judge(model, output, made, flags, signal) }
   }).finally(clearProgress)
-  const { kept, before, texts, samePieces } = made
+  const { kept, before, texts, samePieces, scripts } = made
   const { size: bytes } = await stat(output)
   const summary = {
     output,
     bytes,
     tokens: { before: before.rows, after: kept.ids.length, ...kindsOf(kept) },
+    scripts,
     table: { before: before.bytes, after: made.tableBytes },
     texts: { unchanged: texts, samePieces },
     quality,
   }
   process.stdout.write(flags.json === true ? `${JSON.stringify(summary)}\n` : textOf(summary))
-}
-
-const kindsOf = ({ fixed, counted, merged }: KeptTokens) => ({ fixed, counted, merged })
-
-interface Summary {
-  readonly output: string
-  readonly bytes: number
-  readonly tokens: ReturnType<typeof kindsOf> & { readonly before: number; readonly after: number }
-  readonly table: { readonly before: number; readonly after: number }
-  readonly texts: { readonly unchanged: number; readonly samePieces: number }
-  readonly quality: DivergenceAcross | undefined
-}
-
-function textOf({ output, bytes, tokens, table, texts, quality }: Summary): string {
-  return [
-    `${tokens.after} of ${tokens.before} tokens: ${tokens.fixed} bytes, special tokens and tokens of the chat template, ${tokens.counted} more of the text, ${tokens.merged} to merge them of`,
-    `embedding and logits: ${table.after} bytes, before ${table.before}`,
-    `${texts.unchanged} pieces of text read and written unchanged, ${texts.samePieces} of them with the same tokens`,
-    `${visible(output)}: ${bytes} bytes`,
-    ...(quality === undefined
-      ? ['not compared with the original: no text was held out; give more text, or another --held-out']
-      : [
-          `the held-out texts have ${quality.tokensAfter} tokens, with the original's ${quality.tokens}; predictions are compared at ${quality.places} places, among the tokens that both know`,
-          qualityText(quality).trimEnd(),
-        ]),
-    '',
-  ].join('\n')
 }
 
 interface Made {
@@ -124,6 +105,8 @@ interface Made {
   readonly context: number
   readonly texts: number
   readonly samePieces: number
+  /** Of `--languages`. */
+  readonly scripts: readonly string[] | undefined
 }
 
 /** Nothing is written before all texts were read and written by the trimmed tokenizer. */
@@ -133,19 +116,24 @@ async function write(
   flags: TrimFlags,
   signal: AbortSignal,
 ): Promise<Made> {
-  const { keepText: files, keep, license, name } = flags
+  const { keepText: files, keep, license, name, languages } = flags
+  const scripts = languages && scriptsOf(languages)
   const tokenizer = modelTokenizer(prepared.file, prepared.config.vocabSize)
-  const { counts, held } = await countTokens(files, tokenizer, flags.heldOut, signal)
-  const kept = chooseTokens(prepared, counts, keep)
+  const reader = readerOf(tokenizer)
+  const { counts, held } = await countTokens(files, reader, flags.heldOut, signal)
+  const kept = chooseTokens(prepared, { counts, most: keep }, scripts)
   const trimmed = await trimModel(prepared, kept.ids, signal)
-  const proof = await provenTexts(files, tokenizer, trimmed, kept.ids, signal)
+  const { after, proof } = roundTrip(tokenizer, trimmed, kept.ids)
+  const { texts, samePieces } = await provenTexts(files, reader, readerOf(after), proof, signal)
   const card = { name, about: license === undefined ? undefined : { license }, signal }
   const contents = withTables(await packContents(trimmed, card), trimmed.weights, tableFormats(flags), signal)
   await writeOutput(output, writePack(contents, signal), signal)
   const rows = prepared.config.vocabSize
   const whole = tableBytesOf(await packContents(prepared, card))
   const context = Math.min(HELD_TOKENS, prepared.config.contextLength)
-  return { kept, before: { rows, bytes: whole }, tableBytes: tableBytesOf(contents), held, context, ...proof }
+  const before = { rows, bytes: whole }
+  const tableBytes = tableBytesOf(contents)
+  return { kept, before, tableBytes, held, context, texts, samePieces, scripts: scripts?.names }
 }
 
 const tableBytesOf = ({ tensors }: Awaited<ReturnType<typeof packContents>>): number =>

@@ -15,6 +15,7 @@ import { idsOf, type Tokens } from './merges.ts'
 /** Reserved tokens that no training text had. */
 const PLACEHOLDER =
   /^(?:<unused_?\d+>|\[unused_?\d+\]|<\|?reserved_(?:special_)?(?:token_)?\d+\|?>|\[PAD\d+\]|\[EMPTY_\d+\])$/i
+export const isPlaceholder = (token: string): boolean => PLACEHOLDER.test(token)
 /** GGUF types of tokens that are made of others, or of none: normal and unused. */
 const TEXT_TYPES: readonly number[] = [0, 1, 5]
 
@@ -28,7 +29,7 @@ export function fixedTokens(spec: TokenizerSpec, tokens: Tokens, tokenizer: Toke
   const byteLevel = isByteLevel(spec)
   for (const [id, token] of tokens.entries()) {
     if (token === undefined) continue
-    const isMark = (isAdded.has(id) || tokenizer.isSpecial(id)) && !PLACEHOLDER.test(token)
+    const isMark = (isAdded.has(id) || tokenizer.isSpecial(id)) && !isPlaceholder(token)
     const isByte = namedByte(token) !== undefined || (byteLevel && BYTE_CHARS.includes(token))
     if (isMark || isByte || (keepsCharacters && [...token].length === 1)) ids.add(id)
   }

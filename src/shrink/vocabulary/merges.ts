@@ -1,6 +1,12 @@
 // How a tokenizer makes each of its tokens: in, a specification; out, the tokens that are merged on the way.
 
-import { type GgufTokenizerSpec, type JsonTokenizerSpec, shown, unsupported } from '../../text/spec.ts'
+import {
+  type GgufTokenizerSpec,
+  type JsonTokenizerSpec,
+  shown,
+  type TokenizerSpec,
+  unsupported,
+} from '../../text/spec.ts'
 import { PairTable } from '../../text/tokenize/bpe.ts'
 import { Merger } from '../../text/tokenize/merge.ts'
 import { listAt, objectAt } from '../../text/tokenize/read/json-parts.ts'
@@ -26,14 +32,29 @@ export function pairOf(merge: unknown): readonly [string, string] | undefined {
   return at < 1 ? undefined : [merge.slice(0, at), merge.slice(at + 1)]
 }
 
-/** Throws `unsupported` for a tokenizer that merges in another way. */
+/**
+ * Whether its tokens are merged of others. A vocabulary of words and parts of words, or of pieces, has none.
+ */
+export function hasMerges(spec: TokenizerSpec): boolean {
+  if (spec.kind === 'gguf') return true
+  const { type } = objectAt(spec.tokenizer, 'model')
+  if (type === undefined || type === 'BPE') return true
+  if (type === 'WordPiece' || type === 'Unigram') return false
+  throw unsupported(
+    `is of the kind ${shown(type)}, whose vocabulary cannot be trimmed`,
+    'use a model with a BPE, SentencePiece, WordPiece or unigram vocabulary',
+  )
+}
+
+/** Throws `unsupported` for a tokenizer that makes its tokens in another way. */
 export function derivations(spec: GgufTokenizerSpec | JsonTokenizerSpec, tokens: Tokens): Derive {
+  if (!hasMerges(spec)) return (id) => [id]
   if (spec.kind === 'json') return byMerges(tokens, listAt(objectAt(spec.tokenizer, 'model'), 'merges'))
   if (spec.model === 'gpt2') return byMerges(tokens, spec.merges ?? [])
   if (spec.model === 'llama') return byScores(tokens, spec.scores ?? [], spec.types)
   throw unsupported(
     `is of the kind ${shown(spec.model)}, whose vocabulary cannot be trimmed`,
-    'use a model with a BPE or SentencePiece vocabulary',
+    'use a model with a BPE, SentencePiece, WordPiece or unigram vocabulary',
   )
 }
 

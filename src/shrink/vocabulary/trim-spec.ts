@@ -13,8 +13,17 @@ export type NewIds = ReadonlyMap<number, number>
 export function tokensOf(spec: TokenizerSpec): Tokens {
   if (spec.kind === 'gguf') return spec.tokens.map((token, id) => token || `[EMPTY_${id}]`)
   const model = objectAt(spec.tokenizer, 'model')
-  return readTokens(model, readAdded(spec.tokenizer, objectAt(model, 'vocab')))
+  if (!Array.isArray(model['vocab']))
+    return readTokens(model, readAdded(spec.tokenizer, objectAt(model, 'vocab')))
+  const tokens = piecesOf(model)
+  const ids = Object.fromEntries(tokens.map((token, id) => [token, id]))
+  for (const { id, text } of readAdded(spec.tokenizer, ids)) tokens[id] ??= text
+  return Array.from(tokens)
 }
+
+/** The pieces of a unigram model, by id. */
+const piecesOf = (model: JsonObject): (string | undefined)[] =>
+  listAt(model, 'vocab').map((entry) => String(Array.isArray(entry) ? entry[0] : entry))
 
 /** A merge stays if both of its parts and what it makes do. */
 export function trimSpec(spec: TokenizerSpec, tokens: Tokens, ids: NewIds): TokenizerSpec {
@@ -60,7 +69,10 @@ function trimJson(
 ): JsonTokenizerSpec {
   const { tokenizer, config } = spec
   const model = objectAt(tokenizer, 'model')
-  const vocab = objectAt(model, 'vocab')
+  const isList = Array.isArray(model['vocab'])
+  const vocab = isList
+    ? Object.fromEntries(piecesOf(model).map((piece, id) => [piece, id]))
+    : objectAt(model, 'vocab')
   const added = Array.isArray(tokenizer['added_tokens']) ? tokenizer['added_tokens'].filter(isObject) : []
   const newOf = (id: unknown) => ids.get(Number(id))
   const renamed = (entries: Iterable<readonly [string, unknown]>) =>
@@ -80,8 +92,11 @@ function trimJson(
       post_processor: trimProcessor(tokenizer['post_processor'], newOf),
       model: {
         ...model,
-        vocab: renamed(Object.entries(vocab)),
-        merges: listAt(model, 'merges').filter(isKept),
+        // Entries of a list have their places as ids, and added tokens come after them in both vocabularies.
+        ...(isList
+          ? { vocab: listAt(model, 'vocab').filter((_, id) => ids.has(id)), unk_id: newOf(model['unk_id']) }
+          : { vocab: renamed(Object.entries(vocab)) }),
+        ...(model['merges'] !== undefined && { merges: listAt(model, 'merges').filter(isKept) }),
       },
     },
     config: config && trimConfig(config, ids),
