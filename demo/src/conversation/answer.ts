@@ -9,9 +9,11 @@ import { wantsCare } from './care.ts'
 import { readQuestion } from './files/read-question.ts'
 import { type Listener, listen } from './listen.ts'
 import { withoutCalls } from './render/calls.ts'
-import type { Speaker } from './speaker.ts'
+import { Speaker } from './speaker.ts'
 import type { Conversation, Ending, Read, StoredMessage } from './store/conversations.ts'
 import type { Asked } from './store/versions.ts'
+
+export { Speaker }
 
 /** What the engine reported about an answer. */
 export interface Figures {

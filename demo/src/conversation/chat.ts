@@ -13,7 +13,7 @@ import { nextTask } from '../shell/tasks.ts'
 import { addressedId } from './address.ts'
 import type { AnswerPage, Figures } from './answer.ts'
 import { Conversations } from './conversations.ts'
-import { Speaker } from './speaker.ts'
+import type { Speaker } from './speaker.ts'
 import {
   type Conversation,
   isSaid,
@@ -22,7 +22,7 @@ import {
   withMessages,
 } from './store/conversations.ts'
 import { unkeep } from './store/kept.ts'
-import { startChoice } from './store/remember.ts'
+import { FILES, startChoice } from './store/remember.ts'
 import { type Asked, again, asked, continued, edited } from './store/versions.ts'
 
 /** Answers whose figures are kept. */
@@ -46,14 +46,18 @@ export class Chat extends Conversations {
   history: readonly Figures[] = []
   /** Linear memory of the engine. */
   memoryBytes: number | undefined
-  /** Name of the file that answered at the last visit and cannot be opened again. */
+  /** Name of the file that answered at the last visit. */
   lost: string | undefined
+  /** Opens that file again; undefined where the browser cannot. */
+  openLost: (() => Promise<void>) | undefined
   /**
    * Called with the length of the growing answer. The engine continues after the returned promise resolves.
    */
   room: (letters: number) => Promise<void> | undefined = () => undefined
 
   #page: Settings = readSettings()
+  /** The engine that answers, and what speaks for it from its first answer on. */
+  #engine: Engine | undefined
   #speaker: Speaker | undefined
   #answered: Promise<void> = Promise.resolve()
   /** Resolves when the engine is not needed for an answer. */
@@ -106,6 +110,7 @@ export class Chat extends Conversations {
     if (crashed) void this.model.hesitate(choice, this.settings)
     else void this.load(choice)
     this.lost = lost
+    if (lost !== undefined) void this.#findLost().catch(() => undefined)
     await this.store.open()
     this.isOpen = true
     const first = this.store.find(addressedId()) ?? this.conversations[0]
@@ -122,14 +127,29 @@ export class Chat extends Conversations {
     this.lost = undefined
     await this.model.load(choice, this.settings, unasked, isKept)
     const { engine } = this.model
-    if (engine === undefined || engine === this.#speaker?.engine) return
-    this.#speaker = new Speaker(engine, usesTools(this.model.shown))
+    if (engine === undefined || engine === this.#engine) return
+    this.#engine = engine
+    this.#speaker = undefined
     this.figures = undefined
     this.hasSpoken = false
     this.history = []
     this.memoryBytes = undefined
     this.changed()
     await this.#weigh(engine)
+  }
+
+  /** Opens the file of the last visit, at once where the browser need not ask. */
+  async #findLost(): Promise<void> {
+    const kept = await (await FILES()).keptFiles()
+    if (kept === undefined) return
+    this.openLost = async () => {
+      const files = await kept.open()
+      this.openLost = undefined
+      this.changed()
+      if (files !== undefined) await this.load({ kind: 'files', files })
+    }
+    if (kept.isGranted) await this.openLost()
+    else this.changed()
   }
 
   async reload(): Promise<void> {
@@ -298,19 +318,21 @@ export class Chat extends Conversations {
   /** What the page itself says, or the model, which may still be loading; undefined if nobody can answer. */
   async #say(home: Conversation, turn: Asked, stop: AbortSignal): Promise<Answered | undefined> {
     if (!(await this.parts.load(ANSWER))) return undefined
-    const { ownAnswer, speakAnswer } = await ANSWER()
+    const { ownAnswer, speakAnswer, Speaker } = await ANSWER()
     const own = ownAnswer(home.messages)
     if (own !== undefined) {
       this.#grow(home, { content: own, ...turn.versions })
       return { content: own, ...turn.versions }
     }
-    const speaker = await this.#speakerSoon(stop)
-    if (speaker === undefined) return undefined
+    const engine = await this.#engineSoon(stop)
+    if (engine === undefined) return undefined
+    if (this.#speaker?.engine !== engine) this.#speaker = new Speaker(engine, usesTools(this.model.shown))
+    const speaker = this.#speaker
     const spoken = Promise.withResolvers<void>()
     this.#spoken = spoken.promise
     try {
       const growing = { model: choiceName(this.model.shown), ...turn.versions }
-      const page = this.#pageFor(speaker.engine, home, growing)
+      const page = this.#pageFor(engine, home, growing)
       const said = await speakAnswer(speaker, home, turn.begun, this.#settingsOf(home), stop, page)
       return { ...growing, ...said }
     } finally {
@@ -318,12 +340,12 @@ export class Chat extends Conversations {
     }
   }
 
-  /** The speaker of the model that answers, or of the one that loads; undefined if that fails. */
-  async #speakerSoon(stop: AbortSignal): Promise<Speaker | undefined> {
+  /** The engine that answers, or the one that loads; undefined if that fails. */
+  async #engineSoon(stop: AbortSignal): Promise<Engine | undefined> {
     for (;;) {
       stop.throwIfAborted()
       const { engine, phase } = this.model
-      if (engine !== undefined && this.#speaker?.engine === engine) return this.#speaker
+      if (engine !== undefined && engine === this.#engine) return engine
       if (engine === undefined && phase.name !== 'loading') return undefined
       const changed = Promise.withResolvers<unknown>()
       this.addEventListener('change', changed.resolve, { once: true })

@@ -83,7 +83,7 @@ export class ModelsDialog extends Modal {
       html`<label class="over" for="files">${t('device')}</label>
       <label class="pick">
         ${icon('file')}<span>${t('files')}</span>
-        <input id="files" class="visually-hidden" type="file" multiple aria-describedby="files-hint" @change=${this.#onFiles} />
+        <input id="files" class="visually-hidden" type="file" multiple aria-describedby="files-hint" @click=${this.#onPick} @change=${this.#onFiles} />
       </label>
       <p class="hint" id="files-hint">${t('filesMore')}</p>`,
     ]
@@ -140,6 +140,15 @@ export class ModelsDialog extends Modal {
     const address = typed('#address')
     keepTower(address, typed('#tower'))
     void this.#choose({ kind: 'address', address })
+  }
+
+  /** Takes the picker that gives handles, where there is one: a later visit can open such files again. */
+  async #onPick(event: Event): Promise<void> {
+    if (!('showOpenFilePicker' in window)) return
+    event.preventDefault()
+    const { pickFiles } = await import('./device-files.ts')
+    const files = await pickFiles()
+    if (files.length > 0) void this.#choose({ kind: 'files', files })
   }
 
   #onFiles(event: Event): void {

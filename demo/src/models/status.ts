@@ -71,9 +71,10 @@ function about(chat: Chat, larger: () => void): TemplateResult | typeof nothing 
   if (chat.lost !== undefined) {
     return html`<div class="notice">
       <p role="status">
-        ${t('lost', { file: chat.lost, name: choiceName(chat.model.shown) })}
+        ${t(chat.openLost === undefined ? 'lost' : 'asksFile', { file: chat.lost, name: choiceName(chat.model.shown) })}
       </p>
-      <div class="row"><button class="outline" @click=${() => chat.understand()}>${t('ok')}</button></div>
+      <div class="row">
+        ${chat.openLost === undefined ? nothing : html`<button class="primary" @click=${chat.openLost}>${t('openFile')}</button>`}<button class="outline" @click=${() => chat.understand()}>${t('ok')}</button></div>
     </div>`
   }
   const hasPictures = chat.conversation.messages.some(({ pictures }) => pictures !== undefined)

@@ -80,6 +80,8 @@ export const ENGLISH = {
   tryAgain: 'Try again',
   loadName: 'Load {name}',
   lost: '{file} was a file of this device, which the page cannot open again. {name} answers now.',
+  asksFile: '{file} is a file of this device. {name} answers until you open it again.',
+  openFile: 'Open the file',
   ok: 'OK',
   stale: 'Reload the model to use the new engine settings.',
   reload: 'Reload the model',

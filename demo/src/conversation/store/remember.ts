@@ -10,12 +10,15 @@ const FILE = 'halfbyte-last-file'
 const RECENT = 'halfbyte-models'
 const MOST_RECENT = 6
 
+/** Loads with the first file of this device. */
+export const FILES = () => import('../../models/device-files.ts')
+
 /** What to load when the page opens. */
 export interface Start {
   readonly choice: ModelChoice
   /** The page was closed by a crash while it loaded this model. */
   readonly crashed: boolean
-  /** Name of the file that was in use at the last visit. Files cannot be opened again. */
+  /** Name of the file that was in use at the last visit. */
   readonly lost?: string | undefined
 }
 
@@ -28,14 +31,20 @@ export async function startChoice(): Promise<Start> {
 }
 
 /**
- * Puts a model first among the recent ones and loads it at the next start. Local files cannot be reopened
- * later.
+ * Puts a model first among the recent ones and loads it at the next start. Of local files it keeps the
+ * handles, where the browser has any.
  */
 export function rememberChoice(choice: ModelChoice): void {
   const isAddress = choice.kind === 'address' && isKept(choice.address)
   writeItem(LAST, isAddress ? choice.address : choice.kind === 'embedded' ? choice.name : undefined)
   writeItem(FILE, choice.kind === 'files' ? choiceName(choice) : undefined)
   rememberAddress(choice)
+  // Without it, the next visit says that it cannot open the files.
+  if (choice.kind === 'files')
+    void FILES().then(
+      ({ keepFiles }) => keepFiles(choice.files),
+      () => undefined,
+    )
 }
 
 /** Puts an address first among the recent ones, from the moment that something of it is stored. */

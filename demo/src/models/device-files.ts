@@ -1,0 +1,78 @@
+// Files of this device that a later visit can open again. Browsers that give handles of files keep them in
+// IndexedDB; others forget the files. It loads when files are chosen, or were at the last visit.
+import { type DBSchema, openDB } from 'idb'
+
+/** Typings of the DOM lack what only Chromium has. */
+interface Handle extends FileSystemFileHandle {
+  queryPermission(options: { readonly mode: 'read' }): Promise<PermissionState>
+  requestPermission(options: { readonly mode: 'read' }): Promise<PermissionState>
+}
+
+interface Picker {
+  showOpenFilePicker(options: { readonly multiple: boolean }): Promise<readonly Handle[]>
+}
+
+interface Schema extends DBSchema {
+  handles: { key: string; value: readonly Handle[] }
+}
+
+const LAST = 'last'
+const READ = { mode: 'read' } as const
+
+/** The handles of files that were picked during this visit. */
+const handles = new WeakMap<File, Handle>()
+
+const database = () =>
+  openDB<Schema>('halfbyte-files', 1, { upgrade: (opened) => void opened.createObjectStore('handles') })
+
+/** Opens the picker of a browser that gives handles. Empty if the person closes it. */
+export async function pickFiles(): Promise<readonly File[]> {
+  try {
+    return await filesOf(await (window as unknown as Picker).showOpenFilePicker({ multiple: true }))
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') return []
+    throw error
+  }
+}
+
+/** Keeps the handles of the files of a model, in the place of those before. */
+export async function keepFiles(files: readonly File[]): Promise<void> {
+  const kept = files.map((file) => handles.get(file)).filter((handle) => handle !== undefined)
+  const opened = await database()
+  if (kept.length < files.length) await opened.delete('handles', LAST)
+  else await opened.put('handles', kept, LAST)
+  opened.close()
+}
+
+/** The files of the last visit. */
+export interface KeptFiles {
+  /** True if the browser opens them without asking the person. */
+  readonly isGranted: boolean
+  /**
+   * The files; undefined if the person refuses, or one is no longer there. The browser may ask, so that a
+   * gesture must come before.
+   */
+  open(): Promise<readonly File[] | undefined>
+}
+
+/** Undefined where no handles were kept. */
+export async function keptFiles(): Promise<KeptFiles | undefined> {
+  const opened = await database()
+  const kept = await opened.get('handles', LAST)
+  opened.close()
+  if (kept === undefined) return undefined
+  const states = await Promise.all(kept.map((handle) => handle.queryPermission(READ)))
+  return {
+    isGranted: states.every((state) => state === 'granted'),
+    open: async () => {
+      for (const handle of kept) if ((await handle.requestPermission(READ)) !== 'granted') return undefined
+      return filesOf(kept).catch(() => undefined)
+    },
+  }
+}
+
+async function filesOf(given: readonly Handle[]): Promise<readonly File[]> {
+  const files = await Promise.all(given.map((handle) => handle.getFile()))
+  for (const [index, file] of files.entries()) handles.set(file, given[index]!)
+  return files
+}

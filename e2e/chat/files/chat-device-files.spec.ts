@@ -1,0 +1,94 @@
+// In: the built chat page in a browser that gives handles of files. Out: whether a later visit opens the file
+// of the last one again, at once or after the person agrees.
+//
+// No test can click in the system's own picker. The picker here gives handles of the origin's private files,
+// which are kept and opened like those of the device.
+import { readFileSync } from 'node:fs'
+import { expect, type Page, test } from '@playwright/test'
+import { violations } from '../../violations.ts'
+import { ask, openChat, openModels, overflowing, ready, set } from '../chat-page.ts'
+
+const TINY = readFileSync(new URL('../../../test/conformance/models/halfbyte-tiny.hbm', import.meta.url))
+const name = (page: Page) => page.locator('.bar .model')
+
+test.beforeEach(async ({ page }) => {
+  await page.addInitScript(() => {
+    Object.assign(window, {
+      showOpenFilePicker: async () => {
+        const root = await navigator.storage.getDirectory()
+        return [await root.getFileHandle('tiny.hbm')]
+      },
+    })
+    if (localStorage.getItem('asks') === null) return
+    Object.assign(FileSystemFileHandle.prototype, {
+      queryPermission: async () => 'prompt',
+      requestPermission: async () => localStorage.getItem('asks'),
+    })
+  })
+})
+
+/** Puts the file where the picker takes it from, and picks it. */
+async function pickTiny(page: Page): Promise<void> {
+  await openChat(page)
+  await page.evaluate(
+    async (bytes) => {
+      const root = await navigator.storage.getDirectory()
+      const file = await (await root.getFileHandle('tiny.hbm', { create: true })).createWritable()
+      await file.write(Uint8Array.from(bytes))
+      await file.close()
+    },
+    [...TINY],
+  )
+  await set(page, { 'Longest answer': '5' })
+  await openModels(page)
+  await page.locator('label.pick').click()
+  await expect(name(page)).toHaveText('tiny.hbm')
+  await ready(page)
+  await ask(page, 'Hello!')
+}
+
+test('a file that the browser may open is in use again at the next visit', async ({ page }) => {
+  await pickTiny(page)
+  await page.reload()
+  await ready(page)
+  await expect(name(page)).toHaveText('tiny.hbm')
+  await ready(page)
+  await expect(page.locator('.notice')).toHaveCount(0)
+  await ask(page, 'And?')
+})
+
+test('where the browser asks first, the page offers the file, and another model answers meanwhile', async ({
+  page,
+}) => {
+  await pickTiny(page)
+  await page.evaluate(() => localStorage.setItem('asks', 'granted'))
+  await page.reload()
+  await ready(page)
+  await expect(name(page)).toHaveText('Halfbyte Stories')
+  await expect(page.locator('.notice')).toContainText('tiny.hbm is a file of this device.')
+  expect(await overflowing(page)).toEqual([])
+  expect(await violations(page)).toEqual([])
+  await page.screenshot({ path: 'build/screens/device-file.png' })
+  await page.getByRole('button', { name: 'Open the file' }).click()
+  await expect(name(page)).toHaveText('tiny.hbm')
+  await ready(page)
+})
+
+test('a file that the person refuses, or that is gone, is no longer offered', async ({ page }) => {
+  await pickTiny(page)
+  await page.evaluate(() => localStorage.setItem('asks', 'denied'))
+  await page.reload()
+  await ready(page)
+  await page.getByRole('button', { name: 'Open the file' }).click()
+  await expect(page.locator('.notice')).toContainText('which the page cannot open again')
+  await page.evaluate(async () => {
+    localStorage.removeItem('asks')
+    localStorage.setItem('halfbyte-last-file', 'tiny.hbm')
+    const root = await navigator.storage.getDirectory()
+    await root.removeEntry('tiny.hbm')
+  })
+  await page.reload()
+  await ready(page)
+  await expect(page.locator('.notice')).toContainText('which the page cannot open again')
+  await ask(page, 'Hello!')
+})
