@@ -125,11 +125,13 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
         sweeps,
         budgetBytes: budget,
         format: FORMATS[weights],
+        head: method === 'gptq' ? tables.head : undefined,
         solver: method === 'gptq' ? await loadSolver() : undefined,
         startSolver,
         card: { name: flags.name, about: aboutOf(flags), signal: shared.signal },
       })
-      return { ...made, contents: withTables(made.contents, prepared.weights, tables, shared.signal) }
+      const { contents, matrices, head } = made
+      return { matrices, contents: withTables(contents, prepared.weights, tables, shared.signal, head) }
     },
     totals: (matrices) => ({ loss: sum(matrices, 'loss'), lossBefore: sum(matrices, 'lossBefore') }),
   })

@@ -35,6 +35,35 @@ export async function readMatrix(tensor: TensorInfo, signal: AbortSignal): Promi
   return values
 }
 
+/** Rows of a slab: a multiple of the rows to which matrices are padded. */
+const SLAB_ROWS = 2048
+
+/** The weights of a matrix in slabs of rows, [n][k], so that a large table is never in memory as floats. */
+export async function* matrixSlabs(
+  tensor: TensorInfo,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly n: number; readonly values: Float32Array }> {
+  const [rows = 0, k = 0] = tensor.shape
+  let left = rows * k
+  let values = new Float32Array(Math.min(SLAB_ROWS * k, left))
+  let at = 0
+  for await (const chunk of packedChunks(tensor, 'f32', { signal })) {
+    let read = unpackPanels('f32', chunk, k)
+    read = read.subarray(0, Math.min(read.length, left - at))
+    while (read.length > 0) {
+      const count = Math.min(read.length, values.length - at)
+      values.set(read.subarray(0, count), at)
+      read = read.subarray(count)
+      at += count
+      if (at < values.length) continue
+      yield { n: at / k, values }
+      left -= at
+      at = 0
+      values = new Float32Array(Math.min(SLAB_ROWS * k, left))
+    }
+  }
+}
+
 /** All values of a norm weight or a bias, as the kernels read it. */
 export async function readVector(tensor: TensorInfo, signal: AbortSignal): Promise<Float32Array> {
   const { shape, data } = packVector(tensor.name, tensor, signal)

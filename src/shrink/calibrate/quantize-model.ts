@@ -1,6 +1,6 @@
 // Quantises a model on calibration windows, and gives the contents of the pack and the loss of each matrix.
 
-import { matrixBytes } from '../../abi/encodings.ts'
+import { groupEncoding, matrixBytes, type PackedEncoding } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { bufferSource, filledSource } from '../../base/bytes.ts'
 import { packContents } from '../../engine/load/pack-model.ts'
@@ -13,6 +13,7 @@ import type { FactorOptions } from '../matrix/factor.ts'
 import { rtn } from '../matrix/grid.ts'
 import { chooseFormats } from '../matrix/mixed.ts'
 import { readMatrix, readVector } from './gram.ts'
+import { headName, solveHead } from './solve-head.ts'
 import { type SolveOptions, type SolveTask, solveProducts } from './solve-products.ts'
 import type { Known, SolverCrew } from './solver/solver-crew.ts'
 import { type Surveyed, survey } from './survey.ts'
@@ -87,6 +88,15 @@ export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOpti
   readonly format: Format | 'mixed'
   /** Most bytes of the pack's tensors; `mixed` only. */
   readonly budgetBytes?: number | undefined
+  /** Codes of the logits matrix, which `gptq` solves. Default: it is left as it is. */
+  readonly head?: Format | undefined
+}
+
+export interface QuantizedModel {
+  readonly contents: PackContents
+  readonly matrices: readonly MatrixReport[]
+  /** Codes of the logits matrix in the kernels' layout, if they were asked for. */
+  readonly head?: (() => Promise<Uint8Array>) | undefined
 }
 
 /**
@@ -115,8 +125,8 @@ export interface MatrixReport {
 export async function quantizeModel(
   prepared: PreparedModel,
   options: QuantizeOptions,
-): Promise<{ readonly contents: PackContents; readonly matrices: readonly MatrixReport[] }> {
-  const { method, signal } = options
+): Promise<QuantizedModel> {
+  const { method, signal, head } = options
   const matrices = matricesOf(prepared)
   const surveyed = await surveyFor(prepared, options)
   const own = method === 'awq' ? await scaledModel(prepared, surveyed, signal) : prepared
@@ -136,7 +146,30 @@ export async function quantizeModel(
   const tensors = contents.tensors.map((tensor) =>
     matrices.includes(tensor.name) ? codedTensor(tensor, formatOf(tensor.name), done) : tensor,
   )
-  return { contents: { ...contents, tensors }, matrices: done.reports(matrices) }
+  const made = { ...contents, tensors }
+  if (method !== 'gptq' || head === undefined) return { contents: made, matrices: done.reports(matrices) }
+  const name = headName(own)
+  if (!(await done.has(name))) await solveLogits(job, matrices, head)
+  return { contents: made, matrices: done.reports([...matrices, name]), head: () => done.bytes(name) }
+}
+
+/** The hidden states are those of the compressed model, in the codes that it runs in. */
+async function solveLogits(job: Job, matrices: readonly string[], format: Format): Promise<void> {
+  const { prepared, options, done, formatOf } = job
+  const weights = new Map(prepared.weights)
+  const encodings = new Map<string, PackedEncoding>()
+  for (const { ref, encoding } of prepared.plan.slots)
+    for (const { name } of ref.parts) encodings.set(name, groupEncoding(encoding))
+  for (const name of matrices) {
+    const [n = 0, k = 0] = weightOf(prepared.weights, name).shape
+    weights.set(name, await done.tensor(name, formatOf(name), n, k))
+    encodings.set(name, formatOf(name))
+  }
+  const encodingOf = (name: string): PackedEncoding => encodings.get(name) ?? 'f32'
+  const { bytes, ...found } = await solveHead(prepared, weights, encodingOf, { ...options, format })
+  const name = headName(prepared)
+  const [n = 0, k = 0] = weightOf(prepared.weights, name).shape
+  await done.keep(bytes, { name, shape: [n, k], method: 'gptq', format, ...found })
 }
 
 /** Of matrices that no product of the walk reads, such as experts. */

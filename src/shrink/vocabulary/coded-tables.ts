@@ -1,5 +1,5 @@
-// Stores a pack's tables (embedding, logits matrix) in other codes, each weight rounded to the nearest under
-// a scale that is searched for.
+// Stores a pack's tables (embedding, logits matrix) in other codes: each weight rounded to the nearest
+// under a scale that is searched for, or codes that were solved before.
 
 import { matrixBytes } from '../../abi/encodings.ts'
 import { type Weights, weightOf } from '../../arch/tensors/names.ts'
@@ -27,17 +27,25 @@ export interface TableFormats {
   readonly head?: Format | undefined
 }
 
-/** `weights`: those that the contents were made of. */
+/**
+ * `weights`: those that the contents were made of. `solved`: codes of the logits matrix in `head`, in the
+ * kernels' layout. Default: its weights are rounded.
+ */
 export function withTables(
   contents: PackContents,
   weights: Weights,
   { table, head = table }: TableFormats,
   signal: AbortSignal,
+  solved?: () => Promise<Uint8Array>,
 ): PackContents {
-  const coded = (own: PackTensor, format: Format | undefined, name = own.name) =>
-    format === undefined ? own : codedTable({ ...own, name }, weightOf(weights, own.name), format, signal)
   const isTied = !contents.tensors.some(({ name }) => name === LOGITS)
   const unties = isTied && head !== table
+  const coded = (own: PackTensor, format: Format | undefined, name = own.name): PackTensor => {
+    if (format === undefined) return own
+    const isHead = name === LOGITS || (isTied && !unties)
+    const make = isHead && solved !== undefined ? solved : undefined
+    return codedTable({ ...own, name }, weightOf(weights, own.name), format, signal, make)
+  }
   const tensors = contents.tensors.flatMap((own) => {
     if (own.name === LOGITS) return [coded(own, head)]
     if (own.name !== EMBEDDING) return [own]
@@ -52,11 +60,12 @@ function codedTable(
   tensor: TensorInfo,
   format: Format,
   signal: AbortSignal,
+  solved?: () => Promise<Uint8Array>,
 ): PackTensor {
   const [n = 0, k = 0] = shape
   const bytes = matrixBytes(format, n, k)
   let made: Promise<Uint8Array> | undefined
-  const make = async () => {
+  const rounded = async () => {
     const out = new Uint8Array(bytes)
     for (let first = 0, at = 0; first < n; first += SLAB) {
       const rows = Array.from({ length: Math.min(SLAB, n - first) }, (_, row) => first + row)
@@ -70,7 +79,7 @@ function codedTable(
   }
   async function* data() {
     // A writer reads twice, for the hashes and for the file.
-    made ??= make()
+    made ??= (solved ?? rounded)()
     yield await made
   }
   return { name, encoding: format, shape, bytes, data }
