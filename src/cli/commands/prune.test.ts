@@ -184,10 +184,22 @@ describe('prune', () => {
     )
   }, 240_000)
 
+  test('drops little of single weights and keeps 8 bits where nothing says how many to drop', async () => {
+    const output = path('mild.hbm')
+    const { code, out } = await halfbyte('prune', model, output, ...few)
+    expect(code).toBe(0)
+    const lines = out.split('\n').filter((line) => line.includes('% dropped'))
+    expect(lines.length).toBeGreaterThan(7)
+    for (const line of lines) expect(line).toMatch(/ w8_g32: (9\.[4-9]|10\.[0-6]) % dropped/)
+    expect(out).toMatch(/held-out tokens: perplexity|not compared with the original/)
+    const asked = await halfbyte('prune', model, path('asked.hbm'), ...few, '--sparsity', '0.5')
+    expect(asked.out).toMatch(/ w4_g32: 50\.0 % dropped/)
+  }, 120_000)
+
   test('mistakes in what it is given have their own answers', async () => {
     const answers = [
       [['--sparsity', '0.5'], /^unsupported: obs needs a text to calibrate on; give --calibration FILE/],
-      [[...few], /^unsupported: sv32 does not say how many weights to drop; give --sparsity/],
+      [[...few, '--pattern', 'sv32'], /^unsupported: sv32 does not say how many weights to drop; give/],
       [[...few, '--pattern', 'toString'], /^unsupported: toString is not a pattern; choose unstructured/],
       [
         [...few, '--pattern', '5:4'],

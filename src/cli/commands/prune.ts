@@ -31,7 +31,7 @@ import { clearProgress, overwrite } from '../terminal/output.ts'
 interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly method: PruneMethod
   readonly pattern: string
-  readonly weights: 'f32' | 'w8' | 'w4'
+  readonly weights: keyof typeof FORMATS
   readonly damp: number
   readonly drift: number
   readonly sweeps: number
@@ -39,7 +39,22 @@ interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly as: 'hbm' | 'safetensors'
 }
 
+/** As typed: what is dropped has defaults that depend on each other. */
+type AskedFlags = Omit<PruneFlags, 'pattern' | 'weights'> & Partial<Pick<PruneFlags, 'pattern' | 'weights'>>
+
 const FORMATS = { f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const
+
+/** What a run drops that is not told how much: SmolLM2-135M predicts text as well without it. */
+const MILD = { pattern: 'unstructured', sparsity: 0.1, weights: 'w8' } as const
+
+/** A run that is told how much to drop, by a share, a pattern or a budget, drops strips and keeps 4 bits. */
+function withDefaults(flags: AskedFlags): PruneFlags {
+  const { pattern, sparsity, speed, tokensPerSecond, size, loss } = flags
+  const isAsked = [pattern, sparsity, speed, tokensPerSecond, size, loss].some((each) => each !== undefined)
+  return isAsked
+    ? { ...flags, pattern: pattern ?? 'sv32', weights: flags.weights ?? 'w4' }
+    : { ...MILD, ...flags }
+}
 
 export function pruneCommand(): Command {
   const command = new Command('prune')
@@ -58,17 +73,18 @@ export function pruneCommand(): Command {
     )
     .option(
       '--pattern <pattern>',
-      'unstructured, sb84, sv32, or N:M like 2:4: N of M inputs are kept',
-      'sv32',
+      'unstructured, sb84, sv32, or N:M like 2:4: N of M inputs are kept; default: sv32 with --sparsity or a budget, or unstructured',
     )
-    .option('--sparsity <share>', 'share of weights to drop; N:M patterns fix it', real(0, 1))
+    .option(
+      '--sparsity <share>',
+      'share of weights to drop; N:M patterns fix it; default: 0.1 where nothing else says how many',
+      real(0, 1),
+    )
     .addOption(
       new Option(
         '--weights <format>',
-        'how the kept weights are stored; w8 and w4 choose codes on the same text',
-      )
-        .choices(Object.keys(FORMATS))
-        .default('w4'),
+        'how the kept weights are stored; w8 and w4 choose codes on the same text; default: w4, or w8 where nothing says how many to drop',
+      ).choices(Object.keys(FORMATS)),
     )
     .addOption(sparseOption())
     .addOption(calibrationOption())
@@ -103,7 +119,8 @@ interface PruneJob {
   readonly allocating: Allocating | undefined
 }
 
-async function pruneAction(model: string, output: string, flags: PruneFlags): Promise<void> {
+async function pruneAction(model: string, output: string, asked: AskedFlags): Promise<void> {
+  const flags = withDefaults(asked)
   const pattern = parsePattern(flags.pattern)
   const allocating = await allocatingOf(flags, pattern, FORMATS[flags.weights])
   const sparsity = allocating === undefined ? sparsityOf(pattern, flags.sparsity) : 0

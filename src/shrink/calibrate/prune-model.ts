@@ -86,6 +86,13 @@ export async function pruneModel(prepared: PreparedModel, options: PruneModelOpt
   return { contents, tensors, matrices: done.reports(names) }
 }
 
+/**
+ * Rows with masks of their own would need a factor each to solve codes, about k^3 / 3 multiply-adds a row.
+ * Rounding to eight bits loses little, and keeps zeros.
+ */
+const isRounded = ({ format, pattern }: PruneModelOptions): boolean =>
+  format === 'w8_g32' && pattern.rows === 1
+
 /** Methods that only drop weights do not change the others. */
 const hasDrift = ({ drift, method }: PruneModelOptions): boolean =>
   drift > 0 && (method === 'obs' || method === 'sparsegpt')
@@ -122,11 +129,12 @@ async function pruneMatrix(job: Job, crew: SolverCrew, task: SolveTask<KnownForG
   const { format, sweeps } = options
   const weights = await readMatrix(weightOf(prepared.weights, name), options.signal)
   const targets = hasDrift(options) ? driftedTargets(weights, n, k, task, options.drift) : weights
-  const coding = format === 'f32' ? undefined : { format, sweeps }
+  const coding = format === 'f32' || isRounded(options) ? undefined : { format, sweeps }
   const steps = pruning(targets, n, k, { ...optionsOf(options, name), coding }, { stats, ...known })
   const { values, mask, work, coded } = await crew.solveGroups(steps, known)
-  const stored = coded === undefined ? Float32Array.from(values) : decode(coded)
-  await keep(job, name, [n, k], coded === undefined ? (stored as Float32Array) : layMatrix(coded), {
+  const own = format === 'f32' ? undefined : (coded ?? rtn(values, n, k, format))
+  const stored = own === undefined ? Float32Array.from(values) : decode(own)
+  await keep(job, name, [n, k], own === undefined ? (stored as Float32Array) : layMatrix(own), {
     dropped: droppedShare(mask),
     work,
     ...costOf(weights, stored, n, stats),
