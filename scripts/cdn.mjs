@@ -6,12 +6,27 @@ import { join } from 'node:path'
 import { recordPackages } from './package/notices.mjs'
 import { root } from './pinned-node.mjs'
 
-/** Files of dist/cdn by their source. Each is built by itself, so none imports another. */
+/** The encoder, which the widget imports when a page asks for it. Others import nothing. */
+const EMBEDDER = 'src/api/embedder/embedder.ts'
+
+/** Files of dist/cdn by their source. Each is built by itself, so they share nothing. */
 export const CDN_SCRIPTS = {
   'halfbyte.js': 'src/index.ts',
   'widget.js': 'src/widget/define.ts',
   'workers/engine.worker.js': 'workers/engine.worker.ts',
   'workers/compute.worker.js': 'workers/compute.worker.ts',
+  'embedder.js': EMBEDDER,
+  'workers/embedder.worker.js': 'workers/embedder.worker.ts',
+}
+
+/** Leaves the import of the encoder in the script of the widget. */
+const embedderApart = {
+  name: 'halfbyte:embedder-apart',
+  enforce: 'pre',
+  resolveId: (id, importer) =>
+    importer !== undefined && id.endsWith('/embedder/embedder.ts')
+      ? { id: './embedder.js', external: 'relative' }
+      : undefined,
 }
 
 /** Readers of formats, which engines import when they open such a file. They share no chunk with them. */
@@ -32,7 +47,7 @@ export async function buildAlone(fileName, source) {
     logLevel: 'warn',
     publicDir: false,
     base: './',
-    plugins: [packageUrls({ alone: true }), recordPackages(fileName.replaceAll('/', '-'))],
+    plugins: [embedderApart, packageUrls({ alone: true }), recordPackages(fileName.replaceAll('/', '-'))],
     build: {
       write: false,
       target: 'es2022',

@@ -12,7 +12,12 @@ if (!existsSync(join(root, 'dist/cdn/halfbyte.js'))) {
   process.exit(1)
 }
 
-const PAGES = { '/halfbyte/': 'dist/cdn', '/models/': 'dist/models', '/': 'examples' }
+const PAGES = {
+  '/halfbyte/': 'dist/cdn',
+  '/models/': 'dist/models',
+  '/guide/': 'docs/guide',
+  '/': 'examples',
+}
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const CDN = `https://cdn.jsdelivr.net/npm/halfbyte@${version}/`
 

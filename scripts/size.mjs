@@ -6,7 +6,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { CDN_SCRIPTS } from './cdn.mjs'
 import { requirePinnedNode, root } from './pinned-node.mjs'
 import { sizeTexts, writeSizes, wrongSizes } from './size-text.mjs'
 
@@ -83,7 +82,8 @@ const readerRows = () =>
     budget: most,
   }))
 
-const WORKERS = Object.keys(CDN_SCRIPTS).filter((name) => name.startsWith('workers/'))
+/** Of an engine; an encoder has another one. */
+const WORKERS = ['workers/engine.worker.js', 'workers/compute.worker.js']
 
 /** Its scripts share nothing, so each has a copy of what it needs. */
 const cdnRow = async () => ({

@@ -1,5 +1,6 @@
 // Tools and documents. In: the model of stories, which calls tools, a page's functions and texts. Out: calls
 // that run and are shown, passages that are quoted with their source.
+import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import { answersOf, chat, expect, field, MODEL, refused, reported, send, test } from './widget-site.ts'
 
 test('the model calls a function of the page, and the call is shown', async ({ page, sites }) => {
@@ -52,11 +53,64 @@ test('passages of the documents are found for a question, and quoted with their 
   await send(page, 'May lanterns be returned?')
   await expect(answersOf(chat(page))).toHaveCount(1)
   await chat(page).getByText('Sources (3)').click()
-  await expect(chat(page).getByRole('link', { name: 'Returns' })).toHaveAttribute('href', '/returns')
+  await expect(chat(page).getByRole('link', { name: 'Returns' })).toHaveAttribute(
+    'href',
+    '/returns#:~:text=Lanterns%20may%20be%20returned%20within%20thirty%20days%20of',
+  )
   await expect(chat(page).locator('.sources blockquote').first()).toHaveText(
     'Lanterns may be returned within thirty days of delivery.',
   )
   await expect(chat(page).locator('.message.user .body')).toHaveText('May lanterns be returned?')
   await expect(field(page)).toBeEnabled()
   expect(await refused(page)).toEqual([])
+})
+
+const GUIDE = ['The kettle sings.', 'Lanterns glow at night.', 'Parcels take three days.'].map((line) =>
+  `${line} `.repeat(Math.ceil(301 / line.length)).trim(),
+)
+const withDocuments = (embedder: string) => ({
+  markup: `<halfbyte-chat model="${MODEL}" embedder="${embedder}" autoload></halfbyte-chat>`,
+  script: `Object.assign(document.querySelector('halfbyte-chat'), {
+    generateOptions: { temperature: 0, maxTokens: 10 },
+    documents: [{ title: 'Guide', url: '/guide#top', text: ${JSON.stringify(GUIDE.join('\n\n'))} }],
+  })`,
+})
+
+test('an encoder finds the passages, which are quoted with their place', async ({ page, sites }) => {
+  const folder = [...byPath(bertFolder(randomBert(9)))]
+  const files = await Promise.all(
+    folder.map(async ([path, file]) => [`/encoder/${path}`, new Uint8Array(await file.arrayBuffer())]),
+  )
+  const site = { ...withDocuments('/encoder/'), files: Object.fromEntries(files) }
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname))
+  await sites.open(page, site)
+  await send(page, 'When do lanterns glow?')
+  await expect(answersOf(chat(page))).toHaveCount(1)
+  await chat(page)
+    .getByText(/^Sources/)
+    .click()
+  await expect(chat(page).locator('.sources cite').first()).toHaveText(/^Guide [123]\/3$/)
+  await expect(chat(page).locator('.sources cite a').first()).toHaveAttribute(
+    'href',
+    /^\/guide#top:~:text=[\w%.]+$/,
+  )
+  expect(asked).toContain('/cdn/workers/embedder.worker.js')
+  expect((await reported(page)).filter(({ name }) => name === 'error')).toEqual([])
+  expect(await refused(page)).toEqual([])
+})
+
+test('where the encoder does not load, the page is told, and the language model finds the passages', async ({
+  page,
+  sites,
+}) => {
+  await sites.open(page, withDocuments('/nothing/'))
+  await send(page, 'When do lanterns glow?')
+  await expect(answersOf(chat(page))).toHaveCount(1)
+  await chat(page)
+    .getByText(/^Sources/)
+    .click()
+  await expect(chat(page).locator('.sources blockquote').first()).toContainText('Lanterns')
+  const errors = (await reported(page)).filter(({ name }) => name === 'error')
+  expect(errors.map(({ detail }) => detail?.['code'])).toEqual(['network'])
 })

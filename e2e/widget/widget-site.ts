@@ -27,6 +27,8 @@ export interface WidgetPage {
   readonly markup: string
   /** Runs before the widget is loaded. */
   readonly script?: string
+  /** More files of the site, by their path. */
+  readonly files?: Readonly<Record<string, Uint8Array>>
   readonly headers?: Readonly<Record<string, string>>
   readonly lang?: string
   readonly dir?: string
@@ -40,7 +42,7 @@ export const test = base.extend<{ sites: WidgetSites }>({
   async sites({ browserName: _ }, use) {
     const servers: HttpServer[] = []
     await use({
-      async open(page, { markup, script = '', headers = STRICT, lang = 'en', dir = 'ltr' }) {
+      async open(page, { markup, script = '', files = {}, headers = STRICT, lang = 'en', dir = 'ltr' }) {
         const server = await serveFolder(DIST, headers, {
           '/': `<!doctype html><html lang="${lang}" dir="${dir}"><head><title>A shop</title>
             <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
@@ -49,6 +51,7 @@ export const test = base.extend<{ sites: WidgetSites }>({
             <body><main><h1>A shop</h1><p>Words of the page.</p>${markup}</main></body></html>`,
           '/page.css': ':root { color-scheme: light dark } body { margin: 16px; font-family: sans-serif }',
           '/page.js': `${WATCH}\n${script}`,
+          ...files,
         })
         servers.push(server)
         await page.goto(server.address)

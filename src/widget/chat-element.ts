@@ -11,6 +11,7 @@ import { GrowingMarkdown, plainText } from '../chat-ui/markdown/markdown.ts'
 import { chatStyles } from '../chat-ui/styles.ts'
 import { ChatProperties, languageOf, planOf, reported, settingsOf } from './chat-properties.ts'
 import { Conversation } from './conversation/conversation.ts'
+import { type Encoder, EncoderSlot, type LoadEncoder } from './conversation/encoder-slot.ts'
 import type { Entry } from './conversation/entries.ts'
 import { Kept } from './conversation/keep.ts'
 import type { ChatState, HalfbyteChat } from './element.ts'
@@ -51,7 +52,7 @@ class Frames {
 export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat {
   static override styles = [...chatStyles, baseStyles, conversationStyles, messageStyles]
   /** What the element asks of its page; set once by `define`. */
-  static outside: { readonly page: Outside; readonly tabs: Outside }
+  static outside: { readonly page: Outside; readonly tabs: Outside; readonly loadEncoder: LoadEncoder }
 
   readonly #conversation = new Conversation({
     onChange: () => this.#frames.schedule(),
@@ -59,6 +60,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     onToolRun: (run) => this.#emit('tool', run),
   })
   #loader: Loader | undefined
+  readonly #encoders = new EncoderSlot(() => HalfbyteChatElement.outside.loadEncoder)
   readonly #markdown = new GrowingMarkdown()
   readonly #log = new Log(this)
   readonly #composer = new Composer(this)
@@ -153,6 +155,7 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
       if (this.isConnected) return
       void this.#conversation.dispose()
       this.#loader?.leave()
+      this.#encoders.end()
     })
   }
 
@@ -285,12 +288,28 @@ export class HalfbyteChatElement extends ChatProperties implements HalfbyteChat 
     if (!this.#conversation.isWaiting) return
     this.#isAsked = false
     this.#say(this.#words.answering)
-    await this.#conversation.answer(engine, settingsOf(this, this.#words))
+    await this.#conversation.answer(
+      engine,
+      settingsOf(this, this.#words, () => this.#encoder()),
+    )
     const { error } = this.#conversation
     if (error === undefined) return
     this.report(error)
     // Without a model to load, the page's own engine is all there is.
     if (isFatal(error) && this.model !== undefined) this.#loading.fail(error, true)
+  }
+
+  /** Undefined without one, and where it does not load: the language model then finds the passages. */
+  async #encoder(): Promise<Encoder | undefined> {
+    const { embedder, loadOptions } = this
+    if (embedder === undefined || embedder === '') return undefined
+    try {
+      const { assets, cache, hub } = loadOptions
+      return await this.#encoders.of(embedder, { cache, hub, assets: { ...assets, worker: undefined } })
+    } catch (error) {
+      this.report(error)
+      return undefined
+    }
   }
 
   #onPhase(phase: Phase): void {

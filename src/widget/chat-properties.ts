@@ -27,10 +27,12 @@ export function planOf({
 export const settingsOf = (
   { system, tools, documents, generateOptions, templateArguments }: Omit<HalfbyteChatProps, 'engine'>,
   { passages }: Words,
+  encoder?: Settings['encoder'],
 ): Settings => ({
   system: system === '' ? undefined : system,
   tools,
   documents,
+  encoder,
   generateOptions: {
     ...generateOptions,
     ...(Object.keys(templateArguments).length > 0 && {
@@ -111,43 +113,45 @@ const OPTIONS: Kind = {
   wanted: 'an object of options',
 }
 
-/** The load and the reply check the model and what is in their options. */
-const KINDS: { readonly [Name in Exclude<keyof HalfbyteChatProps, 'model' | 'engine'>]: Kind } = {
-  system: { isRight: isText, wanted: 'a text' },
-  heading: TEXT,
-  placeholder: TEXT,
-  name: TEXT,
-  mode: choice('inline', 'bubble'),
-  theme: choice('inherit', 'auto', 'light', 'dark'),
-  keep: choice('none', 'tab', 'device'),
-  share: choice('page', 'tabs'),
-  open: SWITCH,
-  autoload: SWITCH,
-  downloadBytes: { isRight: isCount, wanted: 'a whole number of bytes' },
-  suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
-  tools: list(
-    MOST_TOOLS,
-    'objects with a name and a function execute',
-    (tool) => isObject(tool) && isText(tool['name']) && typeof tool['execute'] === 'function',
-  ),
-  documents: list(
-    MOST_DOCUMENTS,
-    'texts, or objects with a text, a title and a url',
-    (it) =>
-      isText(it) ||
-      (isObject(it) && isText(it['text']) && maybe(isText)(it['title']) && maybe(isText)(it['url'])),
-  ),
-  loadOptions: OPTIONS,
-  generateOptions: OPTIONS,
-  templateArguments: {
-    isRight: OPTIONS.isRight,
-    wanted: 'an object of variables, as JSON where it is an attribute',
-  },
-  messages: {
-    isRight: (value) => isObject(value) && Object.keys(ENGLISH).every((name) => maybe(isShort)(value[name])),
-    wanted: `an object of texts of up to ${LONGEST} characters`,
-  },
-}
+/** The load and the reply check the model, the encoder and what is in their options. */
+const KINDS: { readonly [Name in Exclude<keyof HalfbyteChatProps, 'model' | 'engine' | 'embedder'>]: Kind } =
+  {
+    system: { isRight: isText, wanted: 'a text' },
+    heading: TEXT,
+    placeholder: TEXT,
+    name: TEXT,
+    mode: choice('inline', 'bubble'),
+    theme: choice('inherit', 'auto', 'light', 'dark'),
+    keep: choice('none', 'tab', 'device'),
+    share: choice('page', 'tabs'),
+    open: SWITCH,
+    autoload: SWITCH,
+    downloadBytes: { isRight: isCount, wanted: 'a whole number of bytes' },
+    suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
+    tools: list(
+      MOST_TOOLS,
+      'objects with a name and a function execute',
+      (tool) => isObject(tool) && isText(tool['name']) && typeof tool['execute'] === 'function',
+    ),
+    documents: list(
+      MOST_DOCUMENTS,
+      'texts, or objects with a text, a title and a url',
+      (it) =>
+        isText(it) ||
+        (isObject(it) && isText(it['text']) && maybe(isText)(it['title']) && maybe(isText)(it['url'])),
+    ),
+    loadOptions: OPTIONS,
+    generateOptions: OPTIONS,
+    templateArguments: {
+      isRight: OPTIONS.isRight,
+      wanted: 'an object of variables, as JSON where it is an attribute',
+    },
+    messages: {
+      isRight: (value) =>
+        isObject(value) && Object.keys(ENGLISH).every((name) => maybe(isShort)(value[name])),
+      wanted: `an object of texts of up to ${LONGEST} characters`,
+    },
+  }
 
 /** Throws `unsupported` if the property `name` cannot have this value. */
 export function checkProperty(name: PropertyKey, value: unknown): void {
@@ -198,6 +202,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     suggestions: { converter: listOf },
     tools: { attribute: false },
     documents: { attribute: false },
+    embedder: {},
     loadOptions: { attribute: false },
     generateOptions: { attribute: false },
     templateArguments: { attribute: 'template-arguments', converter: jsonOf },
@@ -219,6 +224,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
   declare suggestions: HalfbyteChatProps['suggestions']
   declare tools: HalfbyteChatProps['tools']
   declare documents: HalfbyteChatProps['documents']
+  declare embedder: HalfbyteChatProps['embedder']
   declare loadOptions: HalfbyteChatProps['loadOptions']
   declare generateOptions: HalfbyteChatProps['generateOptions']
   declare templateArguments: HalfbyteChatProps['templateArguments']

@@ -3,6 +3,7 @@ import { Engine } from '../api/engine.ts'
 import { storedBytes } from '../api/stored.ts'
 import { loadForTabs } from '../api/tabs/shared-engine.ts'
 import type { ModelSource } from '../api/types.ts'
+import { startEmbedderWorker } from '../engine/wire/embedder-script.ts'
 import { HalfbyteChatElement } from './chat-element.ts'
 import { EnginePool } from './loading/engine-pool.ts'
 import type { Outside } from './loading/loader.ts'
@@ -17,7 +18,15 @@ const outside = (load: typeof Engine.load): Outside => ({
 })
 
 const page = outside((source, options) => Engine.load(source, options))
-HalfbyteChatElement.outside = { page, tabs: outside(loadForTabs) }
+HalfbyteChatElement.outside = {
+  page,
+  tabs: outside(loadForTabs),
+  // A page with Trusted Types makes one policy for workers, and dist/cdn/embedder.js is a copy of its own.
+  loadEncoder: async (source, options) => {
+    const { Embedder } = await import('../api/embedder/embedder.ts')
+    return Embedder.open(startEmbedderWorker(), source, options)
+  },
+}
 
 // Another copy of the package on the page may have been first.
 if (customElements.get('halfbyte-chat') === undefined)

@@ -1,4 +1,5 @@
 // The element as a page sees it. The types of <halfbyte-chat>: properties, methods, events.
+import type { Embedder } from '../api/embedder/embedder.ts'
 import type { Engine } from '../api/engine.ts'
 import type { GenerateOptions, LoadOptions, ModelSource } from '../api/types.ts'
 import type { HalfbyteError } from '../base/errors.ts'
@@ -39,6 +40,11 @@ export interface HalfbyteChatProps {
   tools: readonly WidgetTool[]
   /** Texts that answers are looked up in; set a new list when one changes. A property only. Default: none. */
   documents: readonly (string | WidgetDocument)[]
+  /**
+   * A sentence encoder that finds the passages: where it is, as `Embedder.load` takes it, or the page's own.
+   * As an attribute: an address. Default: none; the language model finds them.
+   */
+  embedder: Embedder | ModelSource | undefined
   /** Options of the load, without `signal` and `onProgress`. A property only. */
   loadOptions: LoadOptions
   /** Options of each reply, without `signal` and `tools`. A property only. */

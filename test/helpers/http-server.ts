@@ -112,7 +112,7 @@ function begin({ headers }: IncomingMessage, response: ServerResponse, name: str
 export function serveFolder(
   folder: string,
   headers: Readonly<Record<string, string>> = {},
-  pages: Readonly<Record<string, string>> = {},
+  pages: Readonly<Record<string, string | Uint8Array>> = {},
 ): Promise<HttpServer> {
   return openServer((request, response, path) => {
     for (const [key, value] of Object.entries(headers)) response.setHeader(key, value)

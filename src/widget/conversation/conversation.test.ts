@@ -7,6 +7,7 @@ import type { Session } from '../../api/types.ts'
 import type { Message } from '../../engine/wire/protocol.ts'
 import { ENGLISH } from '../words.ts'
 import { Conversation } from './conversation.ts'
+import type { Encoder } from './encoder-slot.ts'
 import type { Entry, Settings, ToolRun, WidgetTool } from './entries.ts'
 import { Kept } from './keep.ts'
 import { cut } from './passages.ts'
@@ -130,6 +131,26 @@ test('passages go before the question that they are for, and before no later one
   it.ask('sea')
   await it.answer(engine, SETTINGS)
   expect(prompts[1]?.map(({ content }) => content)).toEqual(['fox', answer?.content, 'sea'])
+})
+
+test('an encoder alone decides which passages are nearest, whatever words they share', async () => {
+  const { it } = conversation()
+  const { engine } = await heard()
+  const documents = ['the river goes to the sea', 'the old fox walked home', 'a fox and a sea']
+  const kinds: (string | undefined)[] = []
+  const encoder: Encoder = {
+    embed: async (texts, { kind } = {}) => {
+      kinds.push(kind)
+      const vectors = texts.map((text) =>
+        Float32Array.of(text === 'fox' || text.includes('river') ? 1 : 0, 1),
+      )
+      return { vectors, tokens: texts.map(() => 1), truncated: [] }
+    },
+  }
+  it.ask('fox')
+  const answer = await it.answer(engine, { ...SETTINGS, documents, encoder: async () => encoder })
+  expect(answer?.passages?.[0]?.text).toBe('the river goes to the sea')
+  expect(kinds).toEqual(['document', 'query'])
 })
 
 test('documents are cut at paragraphs and sentences, and nothing of them is lost', () => {

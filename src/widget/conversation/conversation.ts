@@ -204,7 +204,10 @@ export class Conversation {
   ): Promise<readonly Passage[]> {
     const { documents } = settings
     if (documents.length === 0) return []
-    if (this.#index?.isOf(engine, documents) !== true) this.#index = new PassageIndex(engine, documents)
+    const encoder = await settings.encoder?.()
+    signal.throwIfAborted()
+    if (this.#index?.isOf(engine, documents, encoder) !== true)
+      this.#index = new PassageIndex(engine, documents, encoder)
     const found = await this.#index.find(question, signal, (done, total) => {
       if (!signal.aborted) this.#show({ name: 'searching', done, total }, this.#entries)
     })

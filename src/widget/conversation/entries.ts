@@ -1,5 +1,6 @@
 // Entries. The types of what a conversation shows, and of what a page gives it.
 import type { ExecuteOptions, GenerateOptions, RunnableTool } from '../../api/types.ts'
+import type { Encoder } from './encoder-slot.ts'
 
 /** A function of the page that the model may call. */
 export interface WidgetTool extends RunnableTool {
@@ -22,6 +23,9 @@ export interface Passage {
   readonly text: string
   readonly title?: string | undefined
   readonly url?: string | undefined
+  /** Its place in the document: part `part` of `parts`, from 1. */
+  readonly part?: number | undefined
+  readonly parts?: number | undefined
 }
 
 /** A call of one of the page's functions. */
@@ -52,6 +56,8 @@ export interface Settings {
   readonly system: string | undefined
   readonly tools: readonly WidgetTool[]
   readonly documents: readonly (string | WidgetDocument)[]
+  /** What finds passages; undefined: the language model does. */
+  readonly encoder?: (() => Promise<Encoder | undefined>) | undefined
   readonly generateOptions: GenerateOptions
   /** The text with `{passages}` and `{question}` that the model reads. */
   readonly passagesPrompt: string

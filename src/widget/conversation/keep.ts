@@ -1,6 +1,6 @@
 // Keeping conversations. In: what is shown, where the page keeps it. Out: the same on the next visit.
 import { parseJson } from '../../base/json.ts'
-import { isObject } from '../../base/values.ts'
+import { isCount, isObject } from '../../base/values.ts'
 import type { Entry } from './entries.ts'
 
 /** `tab`: until the tab closes; `device`: until it is cleared. */
@@ -65,10 +65,11 @@ function plain({ role, content, thoughts, ending, passages, toolRuns }: Entry): 
     ...(typeof thoughts === 'string' && { thoughts }),
     ...((ending === 'stopped' || ending === 'length') && { ending }),
     ...(passages !== undefined && {
-      passages: passages.map(({ text: quoted, title, url }) => ({
+      passages: passages.map(({ text: quoted, title, url, part, parts }) => ({
         text: text(quoted) ?? '',
         title: text(title),
         url: text(url),
+        ...(isCount(part) && isCount(parts) && { part, parts }),
       })),
     }),
     ...(toolRuns !== undefined && {

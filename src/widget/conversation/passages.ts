@@ -1,10 +1,12 @@
 // Passages. In: documents, a question, an engine. Out: the passages that are nearest to the question.
 //
-// Hidden states of a language model share a large common part, so passages are compared after their mean has
-// been taken away. Small models place texts by their manner as much as by their matter; words that question
-// and passage have in common, the rare ones above all, are therefore half of the score.
+// An encoder places texts by their matter, so its cosines are the score. Hidden states of a language model
+// share a large common part, so passages are compared after their mean has been taken away. Small models
+// place texts by their manner as much as by their matter; words that question and passage have in common,
+// the rare ones above all, are therefore half of the score.
 import type { Engine } from '../../api/engine.ts'
 import { bestOf, commonWords, cutText, spread, wordsOf } from '../../chat-ui/passages.ts'
+import type { Encoder } from './encoder-slot.ts'
 import type { Passage, WidgetDocument } from './entries.ts'
 
 /** Passages for one question. */
@@ -21,15 +23,21 @@ interface Indexed {
 export class PassageIndex {
   readonly #engine: Engine
   readonly #documents: readonly (string | WidgetDocument)[]
+  readonly #encoder: Encoder | undefined
   #indexed: Promise<Indexed> | undefined
 
-  constructor(engine: Engine, documents: readonly (string | WidgetDocument)[]) {
+  constructor(engine: Engine, documents: readonly (string | WidgetDocument)[], encoder: Encoder | undefined) {
     this.#engine = engine
     this.#documents = documents
+    this.#encoder = encoder
   }
 
-  isOf(engine: Engine, documents: readonly (string | WidgetDocument)[]): boolean {
-    return engine === this.#engine && documents === this.#documents
+  isOf(
+    engine: Engine,
+    documents: readonly (string | WidgetDocument)[],
+    encoder: Encoder | undefined,
+  ): boolean {
+    return engine === this.#engine && documents === this.#documents && encoder === this.#encoder
   }
 
   /** The nearest passages, best first. The first call reads all documents; `onProgress` counts passages. */
@@ -44,11 +52,12 @@ export class PassageIndex {
       if (this.#indexed === reading) this.#indexed = undefined
     })
     const { passages, vectors, words } = await reading
-    const [asked] = await this.#engine.embed([question], { signal })
+    const [asked] = await this.#embed([question], 'query', signal)
     if (asked === undefined) return []
-    const nearness = spread(cosines(asked, vectors))
-    const shared = spread(commonWords(wordsOf(question), words))
-    const scores = passages.map((_, index) => (nearness[index] ?? 0) + (shared[index] ?? 0))
+    const scores =
+      this.#encoder === undefined
+        ? sums(spread(cosines(asked, centred(vectors))), spread(commonWords(wordsOf(question), words)))
+        : cosines(asked, { vectors })
     return bestOf(scores, MOST_PASSAGES).map((index) => passages[index] as Passage)
   }
 
@@ -58,30 +67,56 @@ export class PassageIndex {
     const vectors: Float32Array[] = []
     for (let done = 0; done < texts.length; done += BATCH) {
       onProgress(done, texts.length)
-      vectors.push(...(await this.#engine.embed(texts.slice(done, done + BATCH), { signal })))
+      vectors.push(...(await this.#embed(texts.slice(done, done + BATCH), 'document', signal)))
     }
     return { passages, vectors, words: texts.map(wordsOf) }
+  }
+
+  async #embed(
+    texts: readonly string[],
+    kind: 'query' | 'document',
+    signal: AbortSignal,
+  ): Promise<readonly Float32Array[]> {
+    if (this.#encoder === undefined) return this.#engine.embed(texts, { signal })
+    return (await this.#encoder.embed(texts, { kind, signal })).vectors
   }
 }
 
 /** A document's passages, each with where it comes from. */
 export function cut(document: string | WidgetDocument): Passage[] {
   const { text, title, url } = typeof document === 'string' ? { text: document } : document
-  return cutText(text).map((part) => ({ text: part, title, url }))
+  const texts = cutText(text)
+  const parts = texts.length
+  return texts.map((part, index) => ({
+    ...{ text: part, title, url },
+    ...(parts > 1 && { part: index + 1, parts }),
+  }))
 }
 
-/** Cosines with each vector, after the vectors' mean was taken away. */
-function cosines(asked: Float32Array, vectors: readonly Float32Array[]): number[] {
-  const mean = asked.map(
-    (_, at) => vectors.reduce((sum, vector) => sum + (vector[at] ?? 0), 0) / vectors.length,
-  )
-  const centred = (vector: Float32Array) => vector.map((value, at) => value - (mean[at] ?? 0))
-  const dot = (a: Float32Array, b: Float32Array) =>
-    a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0)
-  const from = centred(asked)
+interface Centred {
+  readonly vectors: readonly Float32Array[]
+  /** What is taken away from each vector, and from what they are compared with. Default: nothing. */
+  readonly mean?: Float32Array
+}
+
+function centred(vectors: readonly Float32Array[]): Centred {
+  const [first = new Float32Array()] = vectors
+  const mean = first.map((_, at) => vectors.reduce((sum, vector) => sum + vector[at]!, 0) / vectors.length)
+  return { vectors, mean }
+}
+
+/** Cosines with each vector. */
+function cosines(asked: Float32Array, { vectors, mean }: Centred): number[] {
+  const moved = (vector: Float32Array) =>
+    mean === undefined ? vector : vector.map((value, at) => value - mean[at]!)
+  const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0)
+  const from = moved(asked)
   const length = (vector: Float32Array) => Math.sqrt(dot(vector, vector)) || 1
   return vectors.map((vector) => {
-    const to = centred(vector)
+    const to = moved(vector)
     return dot(from, to) / (length(from) * length(to))
   })
 }
+
+const sums = (one: readonly number[], other: readonly number[]): number[] =>
+  one.map((value, index) => value + other[index]!)

@@ -71,18 +71,29 @@ function sourcesView(passages: readonly Passage[], words: Words): TemplateResult
     <summary>${icon('quote')}<span>${words.sources} (${passages.length})</span></summary>
     <ol>
       ${passages.map((passage, index) => {
+        const { part, parts } = passage
         const name = passage.title ?? fill(words.source, { number: index + 1 })
         return html`<li part="source">
           <cite dir="auto">${
             isLink(passage.url)
-              ? html`<a href=${passage.url} target="_blank" rel="noopener noreferrer">${name}</a>`
+              ? html`<a href=${placed(passage.url, passage.text)} target="_blank" rel="noopener noreferrer">${name}</a>`
               : name
-          }</cite>
+          }${part === undefined ? nothing : ` ${part}/${parts}`}</cite>
           <blockquote dir="auto">${passage.text}</blockquote>
         </li>`
       })}
     </ol>
   </details>`
+}
+
+/** Words of a passage that a browser looks for at the end of its link. */
+const MOST_WORDS = 8
+
+/** The address with a text fragment, at which browsers show the passage. */
+function placed(url: string, text: string): string {
+  const [line = ''] = text.split('\n')
+  const words = encodeURIComponent(line.trim().split(/\s+/).slice(0, MOST_WORDS).join(' '))
+  return `${url}${url.includes('#') ? '' : '#'}:~:text=${words.replaceAll('-', '%2D')}`
 }
 
 /** Kept conversations hold addresses too: nothing that runs must get into a link. */
