@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test as base, expect } from '@playwright/test'
+import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import { serveFolder } from '../../test/helpers/http-server.ts'
 import { type PackedApp, packedApp } from '../packed-app.ts'
 
@@ -36,6 +37,21 @@ interface Client {
   readonly texts: readonly string[]
 }
 
+/** An encoder and a reranker of random weights, by path. */
+async function encoderFiles(): Promise<Readonly<Record<string, Uint8Array>>> {
+  const folders = [
+    ['encoder', bertFolder(randomBert(9))],
+    ['reranker', bertFolder(randomBert(10, { isReranker: true }), { prefix: 'bert.' })],
+  ] as const
+  const files = folders.flatMap(([folder, parts]) =>
+    [...byPath(parts)].map(async ([path, file]) => {
+      const bytes = new Uint8Array(await file.arrayBuffer())
+      return [`/${folder}/${path}`, bytes] as const
+    }),
+  )
+  return Object.fromEntries(await Promise.all(files))
+}
+
 const CAT = { name: expect.stringMatching(/^(?:Tom|Mia)$/), lives: 9 }
 const CALLS = [{ toolName: 'add', input: { a: 2, b: 3 } }]
 const VECTORS = [true, true]
@@ -56,6 +72,8 @@ const aiSdk = (version: 5 | 6 | 7): Client => ({
     calls: CALLS,
     results: [5],
     vectors: VECTORS,
+    encoded: [true, true],
+    isRanked: version === 5 ? undefined : true,
   },
 })
 
@@ -67,7 +85,14 @@ const CLIENTS: readonly Client[] = [
     name: 'openai',
     app: 'openai.js',
     texts: ['text', 'streamed'],
-    returns: { finishReason: 'length', object: CAT, calls: CALLS, vectors: VECTORS, models: 1 },
+    returns: {
+      finishReason: 'length',
+      object: CAT,
+      calls: CALLS,
+      vectors: VECTORS,
+      models: 1,
+      encoded: [true, true],
+    },
   },
   {
     name: 'LangChain',
@@ -99,6 +124,7 @@ for (const { name, app, ai, args = [], texts, returns } of CLIENTS) {
       dist,
       {},
       {
+        ...(await encoderFiles()),
         '/': '<!doctype html><title>App</title><script type="module" src="/app.js"></script>',
       },
     )

@@ -1,8 +1,10 @@
-// The AI SDK. In: the engine's provider. Out: text, a stream, an object, a tool's round, vectors.
-import { embedMany, generateText, Output, stepCountIs, streamText, tool } from 'ai'
+// The AI SDK. In: the engine's provider. Out: text, a stream, an object, a tool's round, vectors of the
+// engine and of an encoder, an order of documents.
+import * as ai from 'ai'
+import { embed, embedMany, generateText, Output, stepCountIs, streamText, tool } from 'ai'
 import { createHalfbyte } from 'halfbyte/ai-sdk'
 import { z } from 'zod'
-import { engine, PROMPT, serve } from './engine.js'
+import { areSame, engine, loadEncoder, PROMPT, serve, TEXTS } from './engine.js'
 
 serve(async (sdk) => {
   const provider = createHalfbyte({ engine, sdk })
@@ -43,6 +45,12 @@ serve(async (sdk) => {
     model: (provider.textEmbeddingModel ?? provider.embeddingModel)(),
     values: ['a cat', 'a dog'],
   })
+  const [embedder, reranker] = await Promise.all([loadEncoder('/encoder/'), loadEncoder('/reranker/')])
+  const encoders = createHalfbyte({ embedder, reranker, sdk })
+  const encoder = (encoders.textEmbeddingModel ?? encoders.embeddingModel)()
+  const one = await embed({ model: encoder, value: TEXTS[0] })
+  const many = await embedMany({ model: encoder, values: TEXTS })
+  const { vectors } = await embedder.embed(TEXTS)
   return {
     text,
     streamed,
@@ -55,5 +63,16 @@ serve(async (sdk) => {
     calls: calling.toolCalls.map(({ toolName, input }) => ({ toolName, input })),
     results: calling.toolResults.map(({ output }) => output),
     vectors: embeddings.map((vector) => vector.length > 0),
+    encoded: [areSame([one.embedding], [vectors[0]]), areSame(many.embeddings, vectors)],
+    isRanked: await isRanked(encoders, reranker),
   }
 })
+
+/** Whether `rerank` gives the reranker's own order; undefined in version 5, which has no such function. */
+async function isRanked(provider, reranker) {
+  if (ai.rerank === undefined) return undefined
+  const documents = ['a', 'the cat', 'running cats']
+  const { ranking } = await ai.rerank({ model: provider.rerankingModel(), query: 'the cat', documents })
+  const { results } = await reranker.rerank('the cat', documents)
+  return ranking.map(({ originalIndex }) => originalIndex).join() === results.map(({ index }) => index).join()
+}

@@ -1,5 +1,6 @@
-// The engine of the apps. In: nothing. Out: the embedded model, loaded, and what it says by itself.
+// The engine of the apps. In: nothing. Out: the embedded model, loaded, and what it says by itself; encoders.
 import { Engine } from 'halfbyte'
+import { Embedder } from 'halfbyte/embedder'
 
 export const PROMPT = 'Tell me a story about a cat.'
 export const engine = await Engine.load('/models/halfbyte-stories.hbm', {
@@ -7,6 +8,25 @@ export const engine = await Engine.load('/models/halfbyte-stories.hbm', {
   cache: 'none',
   assets: { worker: '/cdn/workers/engine.worker.js', wasm: '/cdn/wasm/' },
 })
+
+export const TEXTS = ['the cat', 'The running cats, 12 of the runners.']
+
+/** The encoder or reranker in a folder of the site. */
+export const loadEncoder = (folder) =>
+  Embedder.load(folder, {
+    threads: 1,
+    cache: 'none',
+    assets: { worker: '/cdn/workers/embedder.worker.js', wasm: '/cdn/wasm/' },
+  })
+
+/** Whether vectors have the values of `right`. Numbers in JSON may differ in their last digit. */
+export const areSame = (vectors, right) =>
+  vectors.length === right.length &&
+  vectors.every((vector, row) =>
+    [...right[row]].every(
+      (value, at) => Math.abs(vector[at] - value) < 1e-6 && vector.length === right[row].length,
+    ),
+  )
 
 /** Makes `run` a function of the page that also tells what the engine says without the client. */
 export function serve(run) {

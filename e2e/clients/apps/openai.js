@@ -1,7 +1,8 @@
-// OpenAI's SDK. In: the engine as a fetch. Out: an answer, a stream, a tool's call, an object, vectors.
+// OpenAI's SDK. In: the engine as a fetch. Out: an answer, a stream, a tool's call, an object, vectors of the
+// engine and of an encoder.
 import { openaiFetch } from 'halfbyte/openai'
 import OpenAI from 'openai'
-import { engine, PROMPT, serve } from './engine.js'
+import { areSame, engine, loadEncoder, PROMPT, serve, TEXTS } from './engine.js'
 
 serve(async () => {
   const client = new OpenAI({ apiKey: 'none', fetch: openaiFetch(engine), dangerouslyAllowBrowser: true })
@@ -38,6 +39,21 @@ serve(async () => {
   })
   const vectors = await client.embeddings.create({ model: 'halfbyte', input: ['a cat', 'a dog'] })
   const models = await client.models.list()
+  const embedder = await loadEncoder('/encoder/')
+  const searching = new OpenAI({
+    apiKey: 'none',
+    fetch: openaiFetch(engine, { embedder }),
+    dangerouslyAllowBrowser: true,
+  })
+  // Without a format the SDK asks for base64, and reads it.
+  const short = await searching.embeddings.create({ model: 'encoder', input: TEXTS, dimensions: 5 })
+  const floats = await searching.embeddings.create({
+    model: 'encoder',
+    input: TEXTS,
+    encoding_format: 'float',
+  })
+  const own = await embedder.embed(TEXTS)
+  const ownShort = await embedder.embed(TEXTS, { dimensions: 5 })
   return {
     text: answer.choices[0].message.content,
     streamed,
@@ -49,5 +65,15 @@ serve(async () => {
     })),
     vectors: vectors.data.map(({ embedding }) => embedding.length > 0),
     models: models.data.length,
+    encoded: [
+      areSame(
+        short.data.map(({ embedding }) => embedding),
+        ownShort.vectors,
+      ),
+      areSame(
+        floats.data.map(({ embedding }) => embedding),
+        own.vectors,
+      ),
+    ],
   }
 })
