@@ -55,6 +55,24 @@ test.each(Object.entries(models))('%s: every matrix has the zeros that were aske
   }
 })
 
+test('8 bits of rows with masks of their own are rounded: zeros stay, and the rest is as in f32', async () => {
+  const pruned = async (format: 'f32' | 'w8_g32') => {
+    const pattern = parsePattern('unstructured')
+    const options = { ...shared(), method: 'obs', pattern, sparsity: 0.1, drift: 0, sweeps: 0 } as const
+    const { tensors, matrices } = await pruneModel(await prepared(models.llama), { ...options, format })
+    const [{ name } = { name: '' }] = matrices
+    return readMatrix(tensors.get(name)!, signal)
+  }
+  // The inputs of the first matrix do not depend on the codes of others.
+  const [float, coded] = await Promise.all([pruned('f32'), pruned('w8_g32')])
+  expect(float.filter((value) => value === 0).length / float.length).toBeCloseTo(0.1, 1)
+  const most = float.reduce((peak, value) => Math.max(peak, Math.abs(value)), 0)
+  for (const [at, value] of float.entries()) {
+    if (value === 0) expect(coded[at]).toBe(0)
+    expect(Math.abs(coded[at]! - value)).toBeLessThan(most / 127)
+  }
+})
+
 test.each(['obs', 'sparsegpt', 'wanda', 'magnitude'] as const)(
   '%s: a run with two threads leaves the bytes of a run with one',
   async (method) => {
