@@ -196,6 +196,23 @@ describe('prune', () => {
     expect(asked.out).toMatch(/ w4_g32: 50\.0 % dropped/)
   }, 120_000)
 
+  test('a file of fewer bits is stored in the bits that are asked for', async () => {
+    const output = path('wide.hbm')
+    const flags = [
+      '--method',
+      'magnitude',
+      '--pattern',
+      'unstructured',
+      '--sparsity',
+      '0.1',
+      '--weights',
+      'w8',
+    ] as const
+    const { code, err } = await halfbyte('prune', 'embedded', output, ...flags, '--held-out', '0')
+    expect([code, err]).toEqual([0, ''])
+    expect((await halfbyte('inspect', output)).out).toMatch(/^layers\.0\.attn_q\.weight .*w8_g32/m)
+  }, 60_000)
+
   test('mistakes in what it is given have their own answers', async () => {
     const answers = [
       [['--sparsity', '0.5'], /^unsupported: obs needs a text to calibrate on; give --calibration FILE/],

@@ -82,7 +82,10 @@ export async function pruneModel(prepared: PreparedModel, options: PruneModelOpt
     tensors.set(name, await done.tensor(name, encoding, n, k))
   }
   const weights = new Map([...prepared.weights, ...tensors])
-  const contents = await packContents({ ...prepared, weights }, options.card)
+  const contents = await packContents(
+    { ...prepared, weights, plan: planIn(prepared, tensors, format) },
+    options.card,
+  )
   return { contents, tensors, matrices: done.reports(names) }
 }
 
@@ -92,6 +95,18 @@ export async function pruneModel(prepared: PreparedModel, options: PruneModelOpt
  */
 const isRounded = ({ format, pattern }: PruneModelOptions): boolean =>
   format === 'w8_g32' && pattern.rows === 1
+
+/** A file of fewer bits has other encodings in its plan, in which what was pruned would be coded again. */
+function planIn(
+  { plan }: PreparedModel,
+  pruned: ReadonlyMap<string, TensorInfo>,
+  encoding: PruneModelOptions['format'],
+): PreparedModel['plan'] {
+  const slots = plan.slots.map((slot) =>
+    slot.ref.parts.every(({ name }) => pruned.has(name)) ? { ...slot, encoding } : slot,
+  )
+  return { ...plan, slots }
+}
 
 /** Methods that only drop weights do not change the others. */
 const hasDrift = ({ drift, method }: PruneModelOptions): boolean =>
