@@ -4,7 +4,7 @@ import { type Engine, isHalfbyteError, makeRoom, type Smaller } from '../../../s
 import type { ModelChoice } from '../models/embedded.ts'
 import { explain } from '../models/explain.ts'
 import { ModelSlot } from '../models/model-slot.ts'
-import { choiceName, usesTools } from '../models/models.ts'
+import { choiceKey, choiceName, usesTools } from '../models/models.ts'
 import { keepForOffline, nameBuild } from '../shell/offline.ts'
 import { type Change, keepForModel, modelSettings, sorted } from '../shell/own-settings.ts'
 import { Parts } from '../shell/parts.ts'
@@ -221,7 +221,7 @@ export class Chat extends Conversations {
   /** Changes settings: those of the conversation, or the defaults for new ones. */
   configure(settings: Settings): void {
     const { conversation } = this
-    const model = choiceName(this.model.shown)
+    const model = choiceKey(this.model.shown)
     const before: Change = { page: this.#page, model: modelSettings(model), own: conversation.settings }
     const after = sorted(before, this.settings, settings, this.hasOwn)
     this.#page = after.page
@@ -237,12 +237,12 @@ export class Chat extends Conversations {
     const { page, model } = sorted(none, this.#page, this.settings, false)
     this.#page = page
     writeSettings(this.#page)
-    keepForModel(choiceName(this.model.shown), model)
+    keepForModel(choiceKey(this.model.shown), model)
     this.changed()
   }
 
   #settingsOf({ settings }: Conversation): Settings {
-    return { ...this.#page, ...modelSettings(choiceName(this.model.shown)), ...settings }
+    return { ...this.#page, ...modelSettings(choiceKey(this.model.shown)), ...settings }
   }
 
   /** Saves the unfinished answer, or the model's state if there is none. */

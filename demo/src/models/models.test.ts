@@ -1,7 +1,7 @@
 // Addresses. In: what people type or paste. Out: the address that the page loads, names and remembers.
 import { expect, test } from 'vitest'
 import { CATALOGUE } from '../../../src/store/catalogue.ts'
-import { typedAddress } from './models.ts'
+import { choiceKey, choiceName, typedAddress } from './models.ts'
 
 test.each([
   ['https://huggingface.co/owner/name/blob/main/x.gguf?download=true', 'owner/name:x.gguf'],
@@ -22,4 +22,16 @@ test('the page of a repository of the catalogue is the catalogue’s model', () 
       typedAddress(repo),
     )
   }
+})
+
+test('models of the same name at two addresses have keys of their own', () => {
+  const [one, other] = ['https://a.example/m.gguf', 'https://b.example/m.gguf'].map((address) => ({
+    kind: 'address' as const,
+    address,
+  }))
+  if (one === undefined || other === undefined) throw new Error('there are two')
+  expect(choiceName(one)).toBe(choiceName(other))
+  expect(choiceKey(one)).not.toBe(choiceKey(other))
+  const file = new File(['x'], 'm.gguf')
+  expect(choiceKey({ kind: 'files', files: [file] })).toBe('m.gguf')
 })

@@ -18,6 +18,10 @@ export function choiceName(choice: ModelChoice): string {
   }
 }
 
+/** What tells a model from others that have the same name. Files of this device have only that. */
+export const choiceKey = (choice: ModelChoice): string =>
+  choice.kind === 'address' ? choice.address : choiceName(choice)
+
 /** What to expect of a model; of most the page knows only that they are small. */
 export const promiseOf = (choice: ModelChoice): string =>
   t((choice.kind === 'embedded' && choice.promise) || 'promiseOther')

@@ -18,7 +18,7 @@ const OWN = ['system', 'tools', 'maxTokens', 'seed', ...RECOMMENDED] as const
 export type OwnSettings = Partial<Pick<Settings, (typeof OWN)[number]>>
 type Sampling = Partial<Pick<Settings, Recommended>>
 
-/** Sampling options by the name of the model that they are for. */
+/** Sampling options by the key of the model that they are for. */
 const KEY = 'halfbyte-model-settings'
 /** Models whose options are kept. */
 const MOST_MODELS = 32
