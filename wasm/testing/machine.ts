@@ -67,6 +67,11 @@ const PAGES = 160
 /** Bytes between operands that nothing may touch. */
 const GAP = 96
 const POISON = 0xff
+/**
+ * Bytes after the last operand that are poison too. To poison the rest of the memory would cost more than
+ * most scenes, because the system clears each of its pages first.
+ */
+const REACH = 1 << 16
 
 export class Machine {
   readonly memory: WebAssembly.Memory
@@ -78,13 +83,15 @@ export class Machine {
   readonly f32: Float32Array
   step = 0
   #next = BASE
+  /** What lies between BASE and this is poison, unless it was written since. */
+  #poisoned = BASE
   #scratch: number
   readonly #operands = new Map<number, number>()
 
   constructor(module: WebAssembly.Module, build: Build, shared = false, used?: WebAssembly.Memory) {
     this.memory =
       used ?? new WebAssembly.Memory(shared ? { initial: PAGES, maximum: 65536, shared } : { initial: PAGES })
-    new Uint8Array(this.memory.buffer).fill(0, 0, BASE)
+    if (used !== undefined) new Uint8Array(used.buffer).fill(0, 0, BASE)
     this.exports =
       isNative && !shared
         ? nativeExports(build, this.memory, () => this.operands())
@@ -96,7 +103,6 @@ export class Machine {
     this.i32 = new Int32Array(buffer)
     this.u32 = new Uint32Array(buffer)
     this.f32 = new Float32Array(buffer)
-    this.u8.fill(POISON, BASE)
     this.#scratch = this.u8.length
   }
 
@@ -106,14 +112,21 @@ export class Machine {
     this.#operands.set(at, bytes)
     this.#next = roundUp(at + bytes + GAP, 16)
     if (this.#next > this.#scratch) throw new Error(`the test needs more than ${this.u8.length} bytes`)
+    if (this.#poisoned < this.#next + GAP) {
+      const end = Math.min(this.#next + REACH, this.#scratch)
+      this.u8.fill(POISON, this.#poisoned, end)
+      this.#poisoned = end
+    }
     return at
   }
 
   /** Bytes from the end of memory, where `image` does not look: kernels may leave anything there. */
   scratch(bytes: number): number {
-    this.#scratch = (this.#scratch - bytes) & ~63
+    const end = this.#scratch
+    this.#scratch = (end - bytes) & ~63
     this.#operands.set(this.#scratch, bytes)
     if (this.#next > this.#scratch) throw new Error(`the test needs more than ${this.u8.length} bytes`)
+    this.u8.fill(POISON, this.#scratch, end)
     return this.#scratch
   }
 
