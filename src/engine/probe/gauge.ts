@@ -112,7 +112,7 @@ export interface Speeds {
 /** Milliseconds for which decode and prefill are timed; each runs at least once. */
 const TIMED_MS = 60
 /** Ends the timing where the clock stands still: enough for a best time. */
-const MOST_RUNS = 128
+const MOST_RUNS = 32
 /** Less than any run takes, so that a coarse clock does not give infinite speeds. */
 const LEAST_MS = 0.001
 /**
