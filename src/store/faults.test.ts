@@ -94,7 +94,7 @@ async function outcomeOf(fault: Fault): Promise<Outcome> {
   const isError = result instanceof Error
   return {
     code: isError ? (result as HalfbyteError).code : undefined,
-    message: String(result),
+    message: isError ? String(result) : 'it loaded',
     weights: isError ? undefined : result,
     requests,
     seconds: waited.ms / 1000,
