@@ -316,9 +316,14 @@ export function bertStates(
     valuesOf(`embeddings.${name}`).subarray(row * width, (row + 1) * width)
   const linear = (name: string, x: Float64Array) => {
     const matrix = valuesOf(`${name}.weight`)
-    return Float64Array.from(valuesOf(`${name}.bias`), (bias, n) =>
-      x.reduce((sum, value, k) => sum + value * matrix[n * x.length + k]!, bias),
-    )
+    const y = Float64Array.from(valuesOf(`${name}.bias`))
+    // Loops, because most of the definition's time passes here.
+    for (let n = 0, at = 0; n < y.length; n++) {
+      let sum = y[n]!
+      for (let k = 0; k < x.length; k++) sum += x[k]! * matrix[at++]!
+      y[n] = sum
+    }
+    return y
   }
   const norm = (name: string, x: Float64Array) => {
     const mean = x.reduce((sum, value) => sum + value, 0) / width
