@@ -50,8 +50,6 @@ export function broadcastDims(
 /** For each element of `dims` in row order, its index in a tensor of shape `own`. */
 export function broadcastIndices(own: readonly number[], dims: readonly number[]): Int32Array {
   if (own.every((size) => size === 1)) return new Int32Array(countToMake(dims))
-  if (own.length === dims.length && own.every((size, axis) => size === dims[axis]))
-    return Int32Array.from({ length: countToMake(dims) }, (_, at) => at)
   const strides = stridesOf(own)
   const steps = dims.map((_, axis) => {
     const at = axis - dims.length + own.length
