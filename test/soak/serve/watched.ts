@@ -1,0 +1,104 @@
+// The server's process and its rounds. Out: what each round left behind in the server.
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { Random } from '../../helpers/random.ts'
+import type { Check } from '../rounds.ts'
+import { Asker, type Outcome } from './asking.ts'
+import { MOST_REQUESTS, STATE_BYTES } from './limits.ts'
+import type { Told } from './served.ts'
+
+/** Streamed requests and others at the same time. */
+export const AT_ONCE = 20
+
+export class Watched {
+  readonly #child: ChildProcess
+  readonly #asker: Asker
+  /** How many requests the server must have seen. */
+  #sent = 0
+  readonly counts: Record<string, number> = {}
+
+  private constructor(child: ChildProcess, asker: Asker) {
+    this.#child = child
+    this.#asker = asker
+  }
+
+  /** Starts the server and asks what the answers are without other requests. */
+  static async start(): Promise<Watched> {
+    // With a single arena of glibc, resident memory is the memory in use.
+    const child = fork(join(import.meta.dirname, 'served.ts'), {
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      env: { ...process.env, MALLOC_ARENA_MAX: '1' },
+    })
+    const [address] = (await once(child, 'message')) as [string]
+    const asker = new Asker(address)
+    await asker.learn()
+    return new Watched(child, asker)
+  }
+
+  async told(): Promise<Told> {
+    this.#child.send('memory')
+    const [told] = (await once(this.#child, 'message')) as [Told]
+    return told
+  }
+
+  /** `AT_ONCE` requests at a time, of which some leave; one round in eight asks more than is allowed. */
+  async round(random: Random): Promise<Check[]> {
+    const most = random.chance(0.125) ? MOST_REQUESTS + AT_ONCE : AT_ONCE
+    const outcomes = await Promise.all(
+      Array.from({ length: most }, () => this.#asker.ask(random, random.chance(0.4))),
+    )
+    this.#sent += most
+    for (const { kind, end } of outcomes) this.#count(`${kind}, ${end}`)
+    return [...answerChecks(outcomes, most), ...(await this.#left())]
+  }
+
+  #count(name: string): void {
+    this.counts[name] = (this.counts[name] ?? 0) + 1
+  }
+
+  /** What a round may not leave: state in use, and requests that have not ended. */
+  async #left(): Promise<Check[]> {
+    let told = await this.told()
+    // The server notices a client that left a little later than the client itself.
+    for (let turn = 0; turn < 100 && told.stateBytes > 0; turn++) {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      told = await this.told()
+    }
+    return [
+      { what: `no state is in use after a round (${told.stateBytes} bytes)`, holds: told.stateBytes === 0 },
+      {
+        what: `kept state stays within its budget (${told.keptBytes} of ${STATE_BYTES} bytes)`,
+        holds: told.keptBytes <= STATE_BYTES,
+      },
+    ]
+  }
+
+  /** Requests that the server has ended, and those that the clients sent. */
+  async ended(): Promise<Check> {
+    const { ended } = await this.told()
+    const seen = Object.values(ended).reduce((sum, count) => sum + count, 0)
+    // An abort may come before the request is on its way.
+    const most = this.#sent + 8
+    return {
+      what: `${seen} requests ended of at most ${most} that were sent`,
+      holds: seen > 0 && seen <= most,
+    }
+  }
+
+  async close(): Promise<void> {
+    const exit = once(this.#child, 'exit')
+    this.#child.send('end')
+    await exit
+  }
+}
+
+function answerChecks(outcomes: readonly Outcome[], most: number): Check[] {
+  const wrong = outcomes.flatMap(({ wrong = [] }) => wrong)
+  const refused = outcomes.filter(({ end }) => end === 'status 429').length
+  return [
+    ...wrong.map((what) => ({ what, holds: false })),
+    ...(wrong.length > 0 ? [] : [{ what: `${most} requests are answered as alone, or left`, holds: true }]),
+    { what: `only a full server refuses (${refused} of ${most})`, holds: refused <= most - AT_ONCE },
+  ]
+}
