@@ -1,6 +1,6 @@
-// Installs what is named (emscripten, chromium, arm, jsc, firefox, webkit, simde; or real models, by the
-// names in models/real-models.mjs) on Debian. Elsewhere it says in one line each what to install. What is
-// already there costs milliseconds. Runs under Node 20 too.
+// Installs what is named (emscripten, chromium, arm, jsc, firefox, webkit, simde, bun, deno; or real models,
+// by the names in models/real-models.mjs) on Debian. Elsewhere it says in one line each what to install.
+// What is already there costs milliseconds. Runs under Node 20 too.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { fetchJsc, jscCommand, PROCESSORS } from './jsc/shell.mjs'
 import { fetchModel } from './models/fetch.mjs'
 import { REAL_MODELS } from './models/real-models.mjs'
+import { fetchRuntime, RUNTIMES, runtimeCommand } from './package/runtimes.mjs'
 import {
   compareVersions,
   EMSCRIPTEN_ADVICE,
@@ -65,6 +66,14 @@ const PARTS = {
     advice: 'install simde, and clang 19 with its sanitizers',
   },
 }
+
+for (const name of Object.keys(RUNTIMES))
+  PARTS[name] = {
+    isPresent: () => runtimeCommand(name) !== undefined,
+    fetch: () => fetchRuntime(name),
+    packages: [],
+    advice: 'it needs the npm registry, and a package for this system there',
+  }
 
 const capture = (command, args) => {
   const { status, stdout } = spawnSync(command, args, {
