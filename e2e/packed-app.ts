@@ -38,3 +38,10 @@ export async function packedApp(tools: readonly string[] = []): Promise<PackedAp
   }
   return { folder, installed, remove: () => rm(folder, { recursive: true, force: true }) }
 }
+
+/** For programs: a tool that the embedded model knows. */
+export const CALCULATOR = `const tools = [{
+  name: 'calculate', description: 'Computes an arithmetic expression.',
+  parameters: { type: 'object', properties: { expression: { type: 'string' } }, required: ['expression'] },
+  execute: ({ expression }) => expression.split('*').reduce((product, each) => product * each, 1),
+}]`

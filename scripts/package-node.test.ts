@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bertBytes } from '../bench/graphs/bert.ts'
-import { type PackedApp, packedApp } from '../e2e/packed-app.ts'
+import { CALCULATOR, type PackedApp, packedApp } from '../e2e/packed-app.ts'
 import { bertFolder, byPath, randomBert } from '../test/conformance/testing/random-bert.ts'
 
 const run = promisify(execFile)
@@ -72,11 +72,7 @@ test('tools, constraints and saved sessions work, and support says what there is
     `const { supported, sharedMemory, reason } = await Engine.support()
 Engine.prepare()
 await using engine = await Engine.load('embedded', { threads: 2 })
-const tools = [{
-  name: 'calculate', description: 'Computes an arithmetic expression.',
-  parameters: { type: 'object', properties: { expression: { type: 'string' } }, required: ['expression'] },
-  execute: ({ expression }) => expression.split('*').reduce((product, each) => product * each, 1),
-}]
+${CALCULATOR}
 const session = engine.createSession()
 const { text } = await session.send('What is 12 * 7?', { tools, temperature: 0, maxTokens: 80 }).result
 const restored = await engine.restoreSession(await session.save())

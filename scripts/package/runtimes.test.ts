@@ -5,7 +5,7 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type PackedApp, packedApp } from '../../e2e/packed-app.ts'
+import { CALCULATOR, type PackedApp, packedApp } from '../../e2e/packed-app.ts'
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import { type RuntimeName, runtimeCommand } from './runtimes.mjs'
 
@@ -41,11 +41,7 @@ console.log(JSON.stringify(told))`,
   abilities: `import { Engine, isHalfbyteError } from 'halfbyte'
 const { supported, sharedMemory } = await Engine.support()
 await using engine = await Engine.load('embedded', { threads: 2 })
-const tools = [{
-  name: 'calculate', description: 'Computes an arithmetic expression.',
-  parameters: { type: 'object', properties: { expression: { type: 'string' } }, required: ['expression'] },
-  execute: ({ expression }) => expression.split('*').reduce((product, each) => product * each, 1),
-}]
+${CALCULATOR}
 const session = engine.createSession()
 const { text } = await session.send('What is 12 * 7?', { tools, temperature: 0, maxTokens: 80 }).result
 const json = await engine.complete('x', { schema: { const: { a: 0.5 } }, compact: true }).text()

@@ -4,36 +4,22 @@
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { composer, openChat, overflowing, ready, sendButton, set } from '../chat-page.ts'
+import { bring, pick } from './bring-file.ts'
 
-/** Sends a file to the page as `type` would bring it. */
-const bring = (page: Page, type: 'drop' | 'paste', name: string, text: string, mime = 'text/plain') =>
-  page.evaluate(
-    ([kind, fileName, content, mimeType]) => {
-      const dataTransfer = new DataTransfer()
-      dataTransfer.items.add(new File([content], fileName, { type: mimeType }))
-      const init = { bubbles: true, cancelable: true }
-      const event =
-        kind === 'drop'
-          ? new DragEvent('drop', { ...init, dataTransfer })
-          : new ClipboardEvent('paste', { ...init, clipboardData: dataTransfer })
-      document.querySelector('chat-composer textarea')?.dispatchEvent(event)
-    },
-    [type, name, text, mime] as const,
-  )
+/** Brings a text as a file. */
+const bringText = (page: Page, type: 'drop' | 'paste', name: string, text: string, mimeType = 'text/plain') =>
+  bring(page, type, { name, mimeType, buffer: Buffer.from(text) })
 
 test('text files are picked, dropped and pasted, and the model reads them', async ({ page }) => {
   const { problems } = await openChat(page)
   await set(page, { 'Longest answer': '5' })
-  const chosen = page.waitForEvent('filechooser')
-  await page.getByRole('button', { name: 'Attach files' }).click()
-  const picked = { name: 'fox.txt', mimeType: 'text/plain', buffer: Buffer.from('The fox is red.\n') }
-  await (await chosen).setFiles(picked)
+  await pick(page, { name: 'fox.txt', mimeType: 'text/plain', buffer: Buffer.from('The fox is red.\n') })
   const files = page.getByRole('list', { name: 'Attached files' })
   await expect(files.getByRole('listitem')).toHaveText([/fox\.txt/])
   await expect(composer(page)).toBeFocused()
-  await bring(page, 'drop', 'a-name-that-is-far-too-long-for-the-width-of-a-phone.md', '# Owl')
+  await bringText(page, 'drop', 'a-name-that-is-far-too-long-for-the-width-of-a-phone.md', '# Owl')
   await expect(files.getByRole('listitem')).toHaveCount(2)
-  await bring(page, 'paste', 'bear.py', 'bear = 1')
+  await bringText(page, 'paste', 'bear.py', 'bear = 1')
   await expect(files.getByRole('listitem')).toHaveCount(3)
   expect(await overflowing(page)).toEqual([])
   expect(await violations(page)).toEqual([])
@@ -41,9 +27,9 @@ test('text files are picked, dropped and pasted, and the model reads them', asyn
   await page.getByRole('button', { name: /^Remove a-name/ }).click()
   await expect(files.getByRole('listitem')).toHaveCount(2)
 
-  await bring(page, 'paste', 'long.txt', 'x'.repeat(1_000_001))
+  await bringText(page, 'paste', 'long.txt', 'x'.repeat(1_000_001))
   await expect(page.getByRole('alert')).toHaveText(/long\.txt has 1\.0 MB; .* Attach a part of it\./)
-  await bring(page, 'paste', 'binary.txt', 'a\0b')
+  await bringText(page, 'paste', 'binary.txt', 'a\0b')
   await expect(page.getByRole('alert')).toHaveText(/binary\.txt is not a kind of file that the page reads/)
   expect(await violations(page)).toEqual([])
 
@@ -71,7 +57,7 @@ test('text files are picked, dropped and pasted, and the model reads them', asyn
 
 test('a file that is neither text nor picture is told when it is dropped', async ({ page }) => {
   await openChat(page)
-  await bring(page, 'drop', 'fox.zip', '\0', 'application/zip')
+  await bringText(page, 'drop', 'fox.zip', '\0', 'application/zip')
   await expect(page.getByRole('alert')).toHaveText(/fox\.zip is not a kind of file/)
   await expect(page.locator('.bar .model')).toHaveText('Halfbyte Stories')
 })

@@ -14,6 +14,7 @@ import {
   set,
   unfoldSettings,
 } from '../chat-page.ts'
+import { pick } from './bring-file.ts'
 import { pdfFile } from './pdf-file.ts'
 
 /** Far more than the context of the embedded model. The words of the last sentence stand nowhere else. */
@@ -25,11 +26,8 @@ const filler = (count: number, from = 0) =>
   ).join('\n\n')
 const LONG = `${filler(60)}\n\nThe lighthouse keeper is called Ottoline.\n\n${filler(60, 60)}`
 
-async function attach(page: Page, name: string, mimeType: string, content: string | Buffer): Promise<void> {
-  const chosen = page.waitForEvent('filechooser')
-  await page.getByRole('button', { name: 'Attach files' }).click()
-  await (await chosen).setFiles({ name, mimeType, buffer: Buffer.from(content) })
-}
+const attach = (page: Page, name: string, mimeType: string, content: string | Buffer) =>
+  pick(page, { name, mimeType, buffer: Buffer.from(content) })
 
 const attached = (page: Page) => page.getByRole('list', { name: 'Attached files' }).getByRole('listitem')
 const note = (page: Page) => page.locator('read-note')

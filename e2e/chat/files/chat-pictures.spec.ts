@@ -19,6 +19,7 @@ import {
   set,
   unfoldSettings,
 } from '../chat-page.ts'
+import { type BroughtFile, bring, pick } from './bring-file.ts'
 
 let server: ModelServer
 let files: readonly { readonly name: string; readonly buffer: Buffer }[]
@@ -35,7 +36,7 @@ test.beforeAll(async () => {
 test.afterAll(() => server.close())
 
 /** A PNG of a gradient between two colours. */
-async function drawn(page: Page, name: string, from: string, to: string) {
+async function drawn(page: Page, name: string, from: string, to: string): Promise<BroughtFile> {
   const bytes = await page.evaluate(
     async ([first, last]) => {
       const canvas = new OffscreenCanvas(400, 210)
@@ -50,30 +51,6 @@ async function drawn(page: Page, name: string, from: string, to: string) {
     [from, to] as const,
   )
   return { name, mimeType: 'image/png', buffer: Buffer.from(bytes) }
-}
-
-/** Sends a file to the page as `type` would bring it. */
-const bring = (page: Page, type: 'drop' | 'paste', { name, mimeType, buffer }: PickedFile) =>
-  page.evaluate(
-    ([kind, fileName, content, mime]) => {
-      const dataTransfer = new DataTransfer()
-      dataTransfer.items.add(new File([Uint8Array.from(content)], fileName, { type: mime }))
-      const init = { bubbles: true, cancelable: true }
-      const event =
-        kind === 'drop'
-          ? new DragEvent('drop', { ...init, dataTransfer })
-          : new ClipboardEvent('paste', { ...init, clipboardData: dataTransfer })
-      document.querySelector('chat-composer textarea')?.dispatchEvent(event)
-    },
-    [type, name, [...buffer], mimeType] as const,
-  )
-
-type PickedFile = Awaited<ReturnType<typeof drawn>>
-
-async function pick(page: Page, file: PickedFile): Promise<void> {
-  const chosen = page.waitForEvent('filechooser')
-  await page.getByRole('button', { name: 'Attach files' }).click()
-  await (await chosen).setFiles(file)
 }
 
 async function loadSeeing(page: Page): Promise<void> {

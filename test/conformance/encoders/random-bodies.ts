@@ -1,8 +1,10 @@
 // Makes random encoders with the layers of Qwen3 and Gemma 3, and computes their hidden states by definition
 // in f64, as transformers' Qwen3Model and Gemma3TextModel have them.
+
 import { jsonSpec } from '../../../src/text/testing/tiny.ts'
 import { Random } from '../../helpers/random.ts'
 import { jsonFile, newFile, tokenizerMetadata } from '../testing/model-files.ts'
+import { products } from '../testing/products.ts'
 import { type GgufValue, ggufBytes } from '../testing/writers/gguf-writer.ts'
 import { safetensorsBytes } from '../testing/writers/safetensors-writer.ts'
 
@@ -256,17 +258,7 @@ export function bodyStates({ config, weights, family }: RandomBody, ids: readonl
   const { hidden_size: width, num_attention_heads: heads, head_dim: dim } = config
   const shared = heads / config.num_key_value_heads
   const valuesOf = (name: string) => weights.get(`${name}.weight`)!.values
-  const linear = (name: string, x: Float64Array): Float64Array => {
-    const matrix = valuesOf(name)
-    const y = new Float64Array(matrix.length / x.length)
-    // Loops, because most of the definition's time passes here.
-    for (let n = 0, at = 0; n < y.length; n++) {
-      let sum = 0
-      for (let k = 0; k < x.length; k++) sum += x[k]! * matrix[at++]!
-      y[n] = sum
-    }
-    return y
-  }
+  const linear = (name: string, x: Float64Array) => products(valuesOf(name), x)
   /** RMSNorm over each run of as many values as the norm has. */
   const norm = (name: string, x: Float64Array): Float64Array => {
     const weight = valuesOf(name)

@@ -1,9 +1,11 @@
 // Makes random ModernBERTs and rerankers of this kind, and computes their hidden states and scores by
 // definition in f64, as transformers' ModernBertModel and ModernBertForSequenceClassification have
 // them.
+
 import { erf } from '../../../src/base/erf.ts'
 import { Random } from '../../helpers/random.ts'
 import { newFile, tokenizerMetadata } from '../testing/model-files.ts'
+import { products } from '../testing/products.ts'
 import { type GgufValue, ggufBytes } from '../testing/writers/gguf-writer.ts'
 import { VOCABULARY_SIZE, type Weight } from './random-bodies.ts'
 
@@ -133,17 +135,7 @@ const gelu = (x: number): number => (x * (1 + erf(x / Math.SQRT2))) / 2
 function operations({ config, weights }: RandomModern) {
   const { hidden_size: width } = config
   const valuesOf = (name: string) => weights.get(name)!.values
-  const linear = (name: string, x: Float64Array): Float64Array => {
-    const matrix = valuesOf(`${name}.weight`)
-    const y = new Float64Array(matrix.length / x.length)
-    // Loops, because most of the definition's time passes here.
-    for (let n = 0, at = 0; n < y.length; n++) {
-      let sum = 0
-      for (let k = 0; k < x.length; k++) sum += x[k]! * matrix[at++]!
-      y[n] = sum
-    }
-    return y
-  }
+  const linear = (name: string, x: Float64Array) => products(valuesOf(`${name}.weight`), x)
   const norm = (name: string, x: Float64Array): Float64Array => {
     const mean = x.reduce((sum, value) => sum + value, 0) / width
     const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width

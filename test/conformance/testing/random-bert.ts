@@ -1,6 +1,8 @@
 // Makes random BERTs with their WordPiece vocabulary, and computes their embeddings by definition in f64.
+
 import { Random } from '../../helpers/random.ts'
 import { jsonFile, newFile } from './model-files.ts'
+import { products } from './products.ts'
 import { type GgufValue, ggufBytes } from './writers/gguf-writer.ts'
 import { safetensorsBytes } from './writers/safetensors-writer.ts'
 
@@ -314,17 +316,8 @@ export function bertStates(
   const valuesOf = (name: string) => weights.get(name)!.values
   const rowOf = (name: string, row: number) =>
     valuesOf(`embeddings.${name}`).subarray(row * width, (row + 1) * width)
-  const linear = (name: string, x: Float64Array) => {
-    const matrix = valuesOf(`${name}.weight`)
-    const y = Float64Array.from(valuesOf(`${name}.bias`))
-    // Loops, because most of the definition's time passes here.
-    for (let n = 0, at = 0; n < y.length; n++) {
-      let sum = y[n]!
-      for (let k = 0; k < x.length; k++) sum += x[k]! * matrix[at++]!
-      y[n] = sum
-    }
-    return y
-  }
+  const linear = (name: string, x: Float64Array) =>
+    products(valuesOf(`${name}.weight`), x, valuesOf(`${name}.bias`))
   const norm = (name: string, x: Float64Array) => {
     const mean = x.reduce((sum, value) => sum + value, 0) / width
     const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width

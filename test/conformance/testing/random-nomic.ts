@@ -1,6 +1,8 @@
 // Makes random models of nomic-bert, and computes their hidden states by definition in f64.
+
 import { Random } from '../../helpers/random.ts'
 import { jsonFile } from './model-files.ts'
+import { products } from './products.ts'
 import { bertFolder, type RandomBert, randomBert, VOCABULARY } from './random-bert.ts'
 
 /** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
@@ -78,17 +80,7 @@ export function nomicStates({ config, weights }: RandomBert, ids: readonly numbe
   const { hidden_size: width, num_attention_heads: heads, layer_norm_eps: epsilon } = config
   const dim = width / heads
   const valuesOf = (name: string) => weights.get(name)!.values
-  const linear = (name: string, x: Float64Array): Float64Array => {
-    const { shape, values } = weights.get(`${name}.weight`)!
-    const y = new Float64Array(shape[0]!)
-    // Loops, because most of the definition's time passes here.
-    for (let n = 0, at = 0; n < y.length; n++) {
-      let sum = 0
-      for (let k = 0; k < x.length; k++) sum += x[k]! * values[at++]!
-      y[n] = sum
-    }
-    return y
-  }
+  const linear = (name: string, x: Float64Array) => products(valuesOf(`${name}.weight`), x)
   const norm = (name: string, x: Float64Array) => {
     const mean = x.reduce((sum, value) => sum + value, 0) / width
     const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width

@@ -1,0 +1,31 @@
+// Brings a file to the chat page as a person does.
+import type { Page } from '@playwright/test'
+
+export interface BroughtFile {
+  readonly name: string
+  readonly mimeType: string
+  readonly buffer: Buffer
+}
+
+/** Drops a file on the composer, or pastes it there. */
+export const bring = (page: Page, type: 'drop' | 'paste', { name, mimeType, buffer }: BroughtFile) =>
+  page.evaluate(
+    ([kind, fileName, content, mime]) => {
+      const dataTransfer = new DataTransfer()
+      dataTransfer.items.add(new File([Uint8Array.from(content)], fileName, { type: mime }))
+      const init = { bubbles: true, cancelable: true }
+      const event =
+        kind === 'drop'
+          ? new DragEvent('drop', { ...init, dataTransfer })
+          : new ClipboardEvent('paste', { ...init, clipboardData: dataTransfer })
+      document.querySelector('chat-composer textarea')?.dispatchEvent(event)
+    },
+    [type, name, [...buffer], mimeType] as const,
+  )
+
+/** Picks a file by the button of the composer. */
+export async function pick(page: Page, file: BroughtFile): Promise<void> {
+  const chosen = page.waitForEvent('filechooser')
+  await page.getByRole('button', { name: 'Attach files' }).click()
+  await (await chosen).setFiles(file)
+}
