@@ -8,7 +8,7 @@ import { areSame, engine, loadEncoder, PROMPT, serve, TEXTS } from './engine.js'
 
 serve(async (sdk) => {
   const provider = createHalfbyte({ engine, sdk })
-  const model = provider.languageModel()
+  const model = provider()
   const settings = { model, temperature: 0, maxOutputTokens: 24 }
   const { text, usage, finishReason, warnings } = await generateText({ ...settings, prompt: PROMPT })
   const stream = streamText({ ...settings, prompt: PROMPT })

@@ -295,6 +295,22 @@ test('texts become vectors, and an abort ends that', async () => {
   await expect(embeddings.doEmbed({ values, abortSignal })).rejects.toBe('enough')
 })
 
+test('the provider is called like those of other packages', async () => {
+  const load = async (): Promise<never> => {
+    throw new Error('nothing is loaded before a call')
+  }
+  for (const [model, version] of [
+    [createHalfbyte({ engine: load })('tiny'), 'v4'],
+    [createHalfbyte({ engine: load, sdk: 6 })('tiny'), 'v3'],
+    [createHalfbyte({ engine: load, sdk: 5 })('tiny'), 'v2'],
+  ] as const) {
+    expect(model).toMatchObject({ modelId: 'tiny', provider: 'halfbyte', specificationVersion: version })
+  }
+  const provider = createHalfbyte({ engine: load })
+  expect(Object.keys(provider().supportedUrls)).toEqual(Object.keys(provider.languageModel().supportedUrls))
+  expect(provider().modelId).toBe(provider.languageModel().modelId)
+})
+
 test('texts become vectors of an encoder, without a chat model', async () => {
   const embedder = await openEncoder(6, { mostTokens: 9, prompts: { query: 'the cat ' } })
   const model: EmbeddingModelV4 = createHalfbyte({ embedder: async () => embedder }).embeddingModel()

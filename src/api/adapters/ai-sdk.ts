@@ -67,7 +67,9 @@ type OneModel =
   | { readonly embedder: Loadable<Embedder> }
   | { readonly reranker: Loadable<Embedder> }
 
+/** Called as a function, it gives the language model, as other providers of the SDK do. */
 export interface HalfbyteProvider {
+  (id?: string): LanguageModel
   readonly specificationVersion: 'v4'
   /** `id` names the model in logs only; the engine has one model. */
   languageModel(id?: string): LanguageModel
@@ -81,6 +83,7 @@ export interface HalfbyteProvider {
 
 /** The same for version 6. */
 export interface HalfbyteProvider6 {
+  (id?: string): LanguageModel6
   readonly specificationVersion: 'v3'
   languageModel(id?: string): LanguageModel6
   embeddingModel(id?: string): EmbeddingModel6
@@ -90,6 +93,7 @@ export interface HalfbyteProvider6 {
 
 /** The same for version 5. */
 export interface HalfbyteProvider5 {
+  (id?: string): LanguageModel5
   languageModel(id?: string): LanguageModel5
   textEmbeddingModel(id?: string): EmbeddingModel5
   imageModel(id: string): never
@@ -123,31 +127,31 @@ export function createHalfbyte(
   const imageModel = refuseImages
   switch (sdk) {
     case 5:
-      return {
-        languageModel: (id) => languageModel5(language(id)),
-        textEmbeddingModel: (id) => embeddingModel5(embedding(id)),
+      return callable((id?: string) => languageModel5(language(id)), {
+        textEmbeddingModel: (id?: string) => embeddingModel5(embedding(id)),
         imageModel,
-      }
+      })
     case 6:
-      return {
+      return callable((id?: string) => languageModel6(language(id)), {
         specificationVersion: 'v3',
-        languageModel: (id) => languageModel6(language(id)),
-        embeddingModel: (id) => embeddingModel6(embedding(id)),
-        rerankingModel: (id) => rerankingModel6(reranking(id)),
+        embeddingModel: (id?: string) => embeddingModel6(embedding(id)),
+        rerankingModel: (id?: string) => rerankingModel6(reranking(id)),
         imageModel,
-      }
+      })
     case 7:
-      return {
+      return callable(language, {
         specificationVersion: 'v4',
-        languageModel: language,
         embeddingModel: embedding,
         rerankingModel: reranking,
         imageModel,
-      }
+      })
     default:
       throw wrongOption('sdk', sdk, '5, 6 or 7')
   }
 }
+
+const callable = <Model, Rest extends object>(languageModel: (id?: string) => Model, rest: Rest) =>
+  Object.assign((id?: string) => languageModel(id), { languageModel }, rest)
 
 /** A model is checked at once; what a function loads, when it is there. */
 function loaderOf<Model>(
