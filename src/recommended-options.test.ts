@@ -43,7 +43,7 @@ const wrongValues = ({ path, text }: Sentence): string[] =>
 /** Flags of every command of the command line. */
 async function flagsOfCommands(): Promise<Set<string>> {
   const commands: Command[] = []
-  const paths = ['commands', 'serve'].flatMap((folder) =>
+  const paths = ['commands', 'compress', 'serve'].flatMap((folder) =>
     filesIn(`cli/${folder}`).map((name) => [folder, name.replace(/\.ts$/, '')]),
   )
   for (const [folder, name] of paths) {
