@@ -17,6 +17,15 @@ export interface ModelServer extends HttpServer {
 const SLICE_MS = 50
 const SLAB_BYTES = 4 << 20
 
+/** Files of a model, with the path below `folder` that a server gives them. */
+export const filesBelow = (folder: string, files: ReadonlyMap<string, File>): Promise<ModelFile[]> =>
+  Promise.all(
+    [...files].map(async ([path, file]) => ({
+      name: `${folder}${path}`,
+      buffer: Buffer.from(await file.arrayBuffer()),
+    })),
+  )
+
 export async function serveModels(files: readonly (ModelFile | HollowFile)[]): Promise<ModelServer> {
   const server = await openServer((_, response, path) => {
     const file = files.find(({ name }) => path === `/${name}`)

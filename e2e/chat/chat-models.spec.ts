@@ -18,6 +18,7 @@ import {
   ready,
   say,
   set,
+  storedModels,
   watch,
 } from './chat-page.ts'
 
@@ -75,15 +76,7 @@ function savedAnswer(page: Page): Promise<number> {
   })
 }
 
-function storedFiles(page: Page): Promise<number> {
-  return page.evaluate(async () => {
-    const root = await navigator.storage.getDirectory()
-    const folder = await root.getDirectoryHandle('halfbyte-models')
-    let count = 0
-    for await (const _name of folder.keys()) count++
-    return count
-  })
-}
+const storedFiles = async (page: Page): Promise<number> => (await storedModels(page)).length
 
 test('a model at an address shows its progress, can be cancelled, and is loaded once and for all', async ({
   page,

@@ -75,6 +75,16 @@ export async function openModels(page: Page): Promise<void> {
   await expect(page.getByRole('dialog', { name: 'Choose a model' })).toBeVisible()
 }
 
+/** Names of the files that the page keeps of models. */
+export const storedModels = (page: Page): Promise<string[]> =>
+  page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory()
+    const folder = await root.getDirectoryHandle('halfbyte-models')
+    const names: string[] = []
+    for await (const name of folder.keys()) names.push(name)
+    return names
+  })
+
 /** Names of the page's stored sessions; each turn that is stored changes one. */
 export const keptNames = (page: Page): Promise<string[]> =>
   page.evaluate(async () => {

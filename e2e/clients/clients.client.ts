@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { test as base, expect } from '@playwright/test'
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import { serveFolder } from '../../test/helpers/http-server.ts'
+import { filesBelow } from '../model-server.ts'
 import { type PackedApp, packedApp } from '../packed-app.ts'
 
 const runFile = promisify(execFile)
@@ -39,17 +40,12 @@ interface Client {
 
 /** An encoder and a reranker of random weights, by path. */
 async function encoderFiles(): Promise<Readonly<Record<string, Uint8Array>>> {
-  const folders = [
-    ['encoder', bertFolder(randomBert(9))],
-    ['reranker', bertFolder(randomBert(10, { isReranker: true }), { prefix: 'bert.' })],
-  ] as const
-  const files = folders.flatMap(([folder, parts]) =>
-    [...byPath(parts)].map(async ([path, file]) => {
-      const bytes = new Uint8Array(await file.arrayBuffer())
-      return [`/${folder}/${path}`, bytes] as const
-    }),
-  )
-  return Object.fromEntries(await Promise.all(files))
+  const reranker = bertFolder(randomBert(10, { isReranker: true }), { prefix: 'bert.' })
+  const files = [
+    ...(await filesBelow('/encoder/', byPath(bertFolder(randomBert(9))))),
+    ...(await filesBelow('/reranker/', byPath(reranker))),
+  ]
+  return Object.fromEntries(files.map(({ name, buffer }) => [name, buffer]))
 }
 
 const CAT = { name: expect.stringMatching(/^(?:Tom|Mia)$/), lives: 9 }

@@ -1,6 +1,7 @@
 // Tools and documents. In: the model of stories, which calls tools, a page's functions and texts. Out: calls
 // that run and are shown, passages that are quoted with their source.
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
+import { filesBelow } from '../model-server.ts'
 import { answersOf, chat, expect, field, MODEL, refused, reported, send, test } from './widget-site.ts'
 
 test('the model calls a function of the page, and the call is shown', async ({ page, sites }) => {
@@ -77,11 +78,11 @@ const withDocuments = (embedder: string) => ({
 })
 
 test('an encoder finds the passages, which are quoted with their place', async ({ page, sites }) => {
-  const folder = [...byPath(bertFolder(randomBert(9)))]
-  const files = await Promise.all(
-    folder.map(async ([path, file]) => [`/encoder/${path}`, new Uint8Array(await file.arrayBuffer())]),
-  )
-  const site = { ...withDocuments('/encoder/'), files: Object.fromEntries(files) }
+  const files = await filesBelow('/encoder/', byPath(bertFolder(randomBert(9))))
+  const site = {
+    ...withDocuments('/encoder/'),
+    files: Object.fromEntries(files.map(({ name, buffer }) => [name, buffer])),
+  }
   const asked: string[] = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
   await sites.open(page, site)

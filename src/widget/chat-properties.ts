@@ -114,44 +114,43 @@ const OPTIONS: Kind = {
 }
 
 /** The load and the reply check the model, the encoder and what is in their options. */
-const KINDS: { readonly [Name in Exclude<keyof HalfbyteChatProps, 'model' | 'engine' | 'embedder'>]: Kind } =
-  {
-    system: { isRight: isText, wanted: 'a text' },
-    heading: TEXT,
-    placeholder: TEXT,
-    name: TEXT,
-    mode: choice('inline', 'bubble'),
-    theme: choice('inherit', 'auto', 'light', 'dark'),
-    keep: choice('none', 'tab', 'device'),
-    share: choice('page', 'tabs'),
-    open: SWITCH,
-    autoload: SWITCH,
-    downloadBytes: { isRight: isCount, wanted: 'a whole number of bytes' },
-    suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
-    tools: list(
-      MOST_TOOLS,
-      'objects with a name and a function execute',
-      (tool) => isObject(tool) && isText(tool['name']) && typeof tool['execute'] === 'function',
-    ),
-    documents: list(
-      MOST_DOCUMENTS,
-      'texts, or objects with a text, a title and a url',
-      (it) =>
-        isText(it) ||
-        (isObject(it) && isText(it['text']) && maybe(isText)(it['title']) && maybe(isText)(it['url'])),
-    ),
-    loadOptions: OPTIONS,
-    generateOptions: OPTIONS,
-    templateArguments: {
-      isRight: OPTIONS.isRight,
-      wanted: 'an object of variables, as JSON where it is an attribute',
-    },
-    messages: {
-      isRight: (value) =>
-        isObject(value) && Object.keys(ENGLISH).every((name) => maybe(isShort)(value[name])),
-      wanted: `an object of texts of up to ${LONGEST} characters`,
-    },
-  }
+type Checked = Exclude<keyof HalfbyteChatProps, 'model' | 'engine' | 'embedder'>
+const KINDS: { readonly [Name in Checked]: Kind } = {
+  system: { isRight: isText, wanted: 'a text' },
+  heading: TEXT,
+  placeholder: TEXT,
+  name: TEXT,
+  mode: choice('inline', 'bubble'),
+  theme: choice('inherit', 'auto', 'light', 'dark'),
+  keep: choice('none', 'tab', 'device'),
+  share: choice('page', 'tabs'),
+  open: SWITCH,
+  autoload: SWITCH,
+  downloadBytes: { isRight: isCount, wanted: 'a whole number of bytes' },
+  suggestions: list(MOST_SUGGESTIONS, `texts of up to ${LONGEST} characters`, isShort),
+  tools: list(
+    MOST_TOOLS,
+    'objects with a name and a function execute',
+    (tool) => isObject(tool) && isText(tool['name']) && typeof tool['execute'] === 'function',
+  ),
+  documents: list(
+    MOST_DOCUMENTS,
+    'texts, or objects with a text, a title and a url',
+    (it) =>
+      isText(it) ||
+      (isObject(it) && isText(it['text']) && maybe(isText)(it['title']) && maybe(isText)(it['url'])),
+  ),
+  loadOptions: OPTIONS,
+  generateOptions: OPTIONS,
+  templateArguments: {
+    isRight: OPTIONS.isRight,
+    wanted: 'an object of variables, as JSON where it is an attribute',
+  },
+  messages: {
+    isRight: (value) => isObject(value) && Object.keys(ENGLISH).every((name) => maybe(isShort)(value[name])),
+    wanted: `an object of texts of up to ${LONGEST} characters`,
+  },
+}
 
 /** Throws `unsupported` if the property `name` cannot have this value. */
 export function checkProperty(name: PropertyKey, value: unknown): void {

@@ -1,5 +1,6 @@
 // The speaker. In: an engine and a conversation. Out: the answer. The engine's state is kept between turns
 // and visits.
+import { PICTURE_PLACE } from '../../../src/engine/chat/picture-marks.ts'
 import type { Engine, Generation, Message, Session, Tool } from '../../../src/index.ts'
 import { replyOptions, type Settings } from '../shell/settings.ts'
 import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
@@ -11,8 +12,6 @@ import type { Asked } from './store/versions.ts'
 
 /** Idle milliseconds before a conversation's state is stored. It may be many megabytes. */
 const IDLE = 1500
-/** Stands for a picture in the text of a message (docs/guide/models.md#pictures). */
-const PICTURE_PLACE = '\uFFFC'
 /** Characters of a text that tell how many of them a token has. */
 const SAMPLE = 4000
 

@@ -31,8 +31,10 @@ export interface Settings {
   readonly language: 'auto' | Language
 }
 
+const OF_ENGINE = ['threads', 'contextLength', 'weights', 'memory', 'pictures'] as const
+
 /** Settings that take effect when the engine loads a model. */
-export type EngineSettings = Pick<Settings, 'threads' | 'contextLength' | 'weights' | 'memory' | 'pictures'>
+export type EngineSettings = Pick<Settings, (typeof OF_ENGINE)[number]>
 
 /** A numeric setting: its bounds and step. */
 export interface NumberField {
@@ -290,6 +292,5 @@ export function usualValue(key: Recommended, sampling: SamplerOptions): number {
 }
 
 export function sameEngineSettings(a: EngineSettings, b: EngineSettings): boolean {
-  const keys = ['threads', 'contextLength', 'weights', 'memory', 'pictures'] as const
-  return keys.every((key) => a[key] === b[key])
+  return OF_ENGINE.every((key) => a[key] === b[key])
 }

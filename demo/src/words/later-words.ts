@@ -8,6 +8,6 @@ export type LaterWord = Word | keyof LaterWords
 
 /** A text with its `values` filled in. */
 export function t(word: LaterWord, values: Readonly<Record<string, string | number>> = {}): string {
-  const words = { ...allWords(), ...(laterTranslation() ?? LATER_ENGLISH) }
-  return fill(words[word], values)
+  const later: Partial<Record<LaterWord, string>> = laterTranslation() ?? LATER_ENGLISH
+  return fill(later[word] ?? allWords()[word as Word], values)
 }

@@ -2,7 +2,7 @@
 // where they fit and in passages where not, found by words or by meaning, and says so.
 import { expect, type Page, test } from '@playwright/test'
 import { bertFolder, byPath, randomBert } from '../../../test/conformance/testing/random-bert.ts'
-import { type ModelServer, serveModels } from '../../model-server.ts'
+import { filesBelow, type ModelServer, serveModels } from '../../model-server.ts'
 import { violations } from '../../violations.ts'
 import {
   answers,
@@ -114,15 +114,7 @@ test('a PDF that is locked, damaged or has no text is refused in a sentence', as
 let server: ModelServer
 
 test.beforeAll(async () => {
-  const folder = [...byPath(bertFolder(randomBert(9)))]
-  server = await serveModels(
-    await Promise.all(
-      folder.map(async ([path, file]) => ({
-        name: `encoder/${path}`,
-        buffer: Buffer.from(await file.arrayBuffer()),
-      })),
-    ),
-  )
+  server = await serveModels(await filesBelow('encoder/', byPath(bertFolder(randomBert(9)))))
 })
 test.afterAll(() => server.close())
 

@@ -2,7 +2,8 @@
 // picked, dropped and pasted, reach the model, are kept and exported, and are refused in sentences.
 import { readFile } from 'node:fs/promises'
 import { expect, type Page, test } from '@playwright/test'
-import { type ModelServer, serveModels } from '../../model-server.ts'
+import { byPath } from '../../../test/conformance/testing/random-bert.ts'
+import { filesBelow, type ModelServer, serveModels } from '../../model-server.ts'
 import { seeingModel } from '../../networks/seeing-model.ts'
 import { violations } from '../../violations.ts'
 import {
@@ -17,6 +18,7 @@ import {
   ready,
   sendButton,
   set,
+  storedModels,
   unfoldSettings,
 } from '../chat-page.ts'
 import { type BroughtFile, bring, pick } from './bring-file.ts'
@@ -25,12 +27,7 @@ let server: ModelServer
 let files: readonly { readonly name: string; readonly buffer: Buffer }[]
 
 test.beforeAll(async () => {
-  files = await Promise.all(
-    (await seeingModel()).map(async (file) => ({
-      name: file.name,
-      buffer: Buffer.from(await file.arrayBuffer()),
-    })),
-  )
+  files = await filesBelow('', byPath(await seeingModel()))
   server = await serveModels(files)
 })
 test.afterAll(() => server.close())
@@ -190,21 +187,17 @@ test('a model at an address is loaded with its tower, at later visits too, and r
   await expect.poll(() => storedModels(page)).toEqual([])
 })
 
-const storedModels = (page: Page): Promise<string[]> =>
-  page.evaluate(async () => {
-    const root = await navigator.storage.getDirectory()
-    const folder = await root.getDirectoryHandle('halfbyte-models')
-    const names: string[] = []
-    for await (const name of folder.keys()) names.push(name)
-    return names
-  })
-
-test('a conversation with a picture is exported and imported', async ({ page }) => {
+/** Asks a model that sees about one picture. */
+async function askAboutDusk(page: Page): Promise<void> {
   await openChat(page)
   await loadSeeing(page)
   await set(page, { 'Longest answer': '2' })
   await pick(page, await drawn(page, 'dusk.png', 'red', 'navy'))
   await ask(page, 'Dusk?')
+}
+
+test('a conversation with a picture is exported and imported', async ({ page }) => {
+  await askAboutDusk(page)
   await page.getByRole('button', { name: 'Conversations' }).click()
   const drawer = page.getByRole('dialog', { name: 'Conversations' })
   await drawer.getByRole('button', { name: 'More for Dusk?' }).click()
@@ -223,11 +216,7 @@ test('a conversation with a picture is exported and imported', async ({ page }) 
 })
 
 test('pictures are read as a whole unless the person asks for parts', async ({ page }) => {
-  await openChat(page)
-  await loadSeeing(page)
-  await set(page, { 'Longest answer': '1' })
-  await pick(page, await drawn(page, 'dusk.png', 'red', 'navy'))
-  await ask(page, 'Dusk?')
+  await askAboutDusk(page)
   const [whole] = await readTokens(page)
   await openSettings(page)
   await unfoldSettings(page)

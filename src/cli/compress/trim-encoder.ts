@@ -2,6 +2,7 @@
 // of the same form.
 import { cp, mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { cosine } from '../../base/cosine.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
@@ -184,9 +185,4 @@ async function likenessOf(
   const cosines = own.map((vector, at) => cosine(vector, newer[at] as Float32Array))
   const mean = cosines.reduce((sum, each) => sum + each, 0) / cosines.length
   return { texts: held.length, mean, least: Math.min(...cosines) }
-}
-
-function cosine(a: Float32Array, b: Float32Array): number {
-  const dot = (x: Float32Array, y: Float32Array) => x.reduce((sum, value, at) => sum + value * y[at]!, 0)
-  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b) || 1)
 }

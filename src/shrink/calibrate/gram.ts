@@ -24,15 +24,9 @@ import { unpackPanels } from '../../weights/unpack.ts'
 
 /** All weights of a matrix, [n][k]. */
 export async function readMatrix(tensor: TensorInfo, signal: AbortSignal): Promise<Float32Array> {
-  const [n = 0, k = 0] = tensor.shape
-  const values = new Float32Array(n * k)
-  let at = 0
-  for await (const chunk of packedChunks(tensor, 'f32', { signal })) {
-    const rows = unpackPanels('f32', chunk, k)
-    values.set(rows.subarray(0, Math.min(rows.length, values.length - at)), at)
-    at += rows.length
-  }
-  return values
+  const [n = 0] = tensor.shape
+  for await (const { values } of matrixSlabs(tensor, signal, n)) return values
+  return new Float32Array(0)
 }
 
 /** Rows of a slab: a multiple of the rows to which matrices are padded. */
@@ -42,10 +36,11 @@ const SLAB_ROWS = 2048
 export async function* matrixSlabs(
   tensor: TensorInfo,
   signal: AbortSignal,
+  slabRows = SLAB_ROWS,
 ): AsyncGenerator<{ readonly n: number; readonly values: Float32Array }> {
   const [rows = 0, k = 0] = tensor.shape
   let left = rows * k
-  let values = new Float32Array(Math.min(SLAB_ROWS * k, left))
+  let values = new Float32Array(Math.min(slabRows * k, left))
   let at = 0
   for await (const chunk of packedChunks(tensor, 'f32', { signal })) {
     let read = unpackPanels('f32', chunk, k)
@@ -59,7 +54,7 @@ export async function* matrixSlabs(
       yield { n: at / k, values }
       left -= at
       at = 0
-      values = new Float32Array(Math.min(SLAB_ROWS * k, left))
+      values = new Float32Array(Math.min(slabRows * k, left))
     }
   }
 }

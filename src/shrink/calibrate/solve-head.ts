@@ -108,11 +108,10 @@ async function hiddenStats(
   const plan = compile(graph, { tokens, logitRows: tokens, encodingOf })
   const runner = await SegmentRunner.open({ ...prepared, plan, weights }, 0, length, options)
   try {
-    const k = plan.logits.width
-    const sums = new InputSums(name, k)
+    const sums = new InputSums(name, plan.logits.width)
     for (const [index, window] of windows.entries()) {
       options.onProgress?.({ segment: 0, segments: 1, what: name, done: index, total: windows.length })
-      addWindow(sums, runner.outputs(window), k)
+      sums.addBatch(runner.outputs(window))
       await host.yieldTask()
       signal.throwIfAborted()
     }
@@ -120,19 +119,6 @@ async function hiddenStats(
   } finally {
     runner.dispose()
   }
-}
-
-// hot
-function addWindow(sums: InputSums, x: Float32Array, k: number): void {
-  sums.addRows(x)
-  const block = new Float64Array(k * k)
-  for (let at = 0; at < x.length; at += k) {
-    for (let j = 0; j < k; j++) {
-      const value = x[at + j]!
-      for (let i = 0; i <= j; i++) block[j * k + i]! += value * x[at + i]!
-    }
-  }
-  sums.addGram(block, 0)
 }
 
 /** The model up to the last norm, of every row and not only of those whose logits are wanted. */

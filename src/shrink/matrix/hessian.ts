@@ -71,6 +71,21 @@ export class InputSums {
     }
   }
 
+  // hot
+  /** Counts inputs, [rows][k], and adds their x^T x, summed in f64. Throws as `addRows` does. */
+  addBatch(x: Float32Array): void {
+    this.addRows(x)
+    const k = this.#k
+    const block = new Float64Array(k * k)
+    for (let at = 0; at < x.length; at += k) {
+      for (let j = 0; j < k; j++) {
+        const value = x[at + j]!
+        for (let i = 0; i <= j; i++) block[j * k + i]! += value * x[at + i]!
+      }
+    }
+    this.addGram(block, 0)
+  }
+
   /** Adds rows [first, first + block.length / k) of a batch's (y - x)^T x. */
   addDrift(block: ArrayLike<number>, first: number): void {
     this.#drift ??= new Float64Array(this.#k * this.#k)
@@ -109,13 +124,6 @@ export class InputSums {
 /** The statistics of inputs that are all in memory, [rows][k], summed in f64. */
 export function inputStats(name: string, x: Float32Array, k: number): InputStats {
   const sums = new InputSums(name, k)
-  sums.addRows(x)
-  const block = new Float64Array(k * k)
-  for (let at = 0; at < x.length; at += k) {
-    for (let j = 0; j < k; j++) {
-      for (let i = 0; i <= j; i++) block[j * k + i]! += x[at + j]! * x[at + i]!
-    }
-  }
-  sums.addGram(block, 0)
+  sums.addBatch(x)
   return sums.done()
 }

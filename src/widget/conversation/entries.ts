@@ -1,6 +1,6 @@
 // Entries. The types of what a conversation shows, and of what a page gives it.
 import type { ExecuteOptions, GenerateOptions, RunnableTool } from '../../api/types.ts'
-import type { Encoder } from './encoder-slot.ts'
+import type { Encoder } from '../../chat-ui/encoder-slot.ts'
 
 /** A function of the page that the model may call. */
 export interface WidgetTool extends RunnableTool {

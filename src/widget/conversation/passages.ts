@@ -5,8 +5,9 @@
 // place texts by their manner as much as by their matter; words that question and passage have in common,
 // the rare ones above all, are therefore half of the score.
 import type { Engine } from '../../api/engine.ts'
+import { cosine } from '../../base/cosine.ts'
+import type { Encoder } from '../../chat-ui/encoder-slot.ts'
 import { bestOf, commonWords, cutText, spread, wordsOf } from '../../chat-ui/passages.ts'
-import type { Encoder } from './encoder-slot.ts'
 import type { Passage, WidgetDocument } from './entries.ts'
 
 /** Passages for one question. */
@@ -56,8 +57,11 @@ export class PassageIndex {
     if (asked === undefined) return []
     const scores =
       this.#encoder === undefined
-        ? sums(spread(cosines(asked, centred(vectors))), spread(commonWords(wordsOf(question), words)))
-        : cosines(asked, { vectors })
+        ? sums(
+            spread(cosines(asked, vectors, meanOf(vectors))),
+            spread(commonWords(wordsOf(question), words)),
+          )
+        : cosines(asked, vectors)
     return bestOf(scores, MOST_PASSAGES).map((index) => passages[index] as Passage)
   }
 
@@ -93,29 +97,16 @@ export function cut(document: string | WidgetDocument): Passage[] {
   }))
 }
 
-interface Centred {
-  readonly vectors: readonly Float32Array[]
-  /** What is taken away from each vector, and from what they are compared with. Default: nothing. */
-  readonly mean?: Float32Array
-}
-
-function centred(vectors: readonly Float32Array[]): Centred {
+function meanOf(vectors: readonly Float32Array[]): Float32Array {
   const [first = new Float32Array()] = vectors
-  const mean = first.map((_, at) => vectors.reduce((sum, vector) => sum + vector[at]!, 0) / vectors.length)
-  return { vectors, mean }
+  return first.map((_, at) => vectors.reduce((sum, vector) => sum + vector[at]!, 0) / vectors.length)
 }
 
-/** Cosines with each vector. */
-function cosines(asked: Float32Array, { vectors, mean }: Centred): number[] {
-  const moved = (vector: Float32Array) =>
-    mean === undefined ? vector : vector.map((value, at) => value - mean[at]!)
-  const dot = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0)
+/** Cosines with each vector, after `mean` is taken away from both. */
+function cosines(asked: Float32Array, vectors: readonly Float32Array[], mean?: Float32Array): number[] {
+  const moved = (vector: Float32Array) => (mean ? vector.map((value, at) => value - mean[at]!) : vector)
   const from = moved(asked)
-  const length = (vector: Float32Array) => Math.sqrt(dot(vector, vector)) || 1
-  return vectors.map((vector) => {
-    const to = moved(vector)
-    return dot(from, to) / (length(from) * length(to))
-  })
+  return vectors.map((vector) => cosine(from, moved(vector)))
 }
 
 const sums = (one: readonly number[], other: readonly number[]): number[] =>

@@ -2,7 +2,7 @@
 import { HalfbyteError } from '../../../../src/index.ts'
 import { bytes } from '../../shell/units.ts'
 import { t } from '../../words/later-words.ts'
-import type { Attachment, Picture, TextFile } from './attachments.ts'
+import { type Attachment, isPicture, type Picture, type TextFile } from './attachments.ts'
 
 /** Bytes of one text. A model reads passages of what its context has no room for. */
 export const MOST_BYTES = 1e6
@@ -42,7 +42,7 @@ export async function readFiles(files: readonly File[], taken: number, isBlind: 
   const attachments = await Promise.all(
     files.map((file) => (isPictureFile(file) ? readPicture(file) : readText(file))),
   )
-  const moving = await Promise.all(files.filter(isPictureFile).map(isAnimated))
+  const moving = await Promise.all(attachments.filter(isPicture).map(({ file }) => isAnimated(file)))
   return { attachments, note: moving.includes(true) ? t('moving') : '' }
 }
 
@@ -84,7 +84,7 @@ function checkSize({ name, size }: File, most: number, sentence: 'tooLong' | 'to
 }
 
 /** Where the browser cannot tell, nothing is said. */
-async function isAnimated(file: File): Promise<boolean> {
+async function isAnimated(file: Blob): Promise<boolean> {
   if (!('ImageDecoder' in globalThis)) return false
   const decoder = new ImageDecoder({ data: await file.arrayBuffer(), type: file.type })
   try {

@@ -1,29 +1,16 @@
 // The search model: a sentence encoder that compares passages with a question. It loads with the first
 // question about a long file.
 import { Embedder } from '../../../../src/api/embedder/embedder.ts'
+import { cosine } from '../../../../src/base/cosine.ts'
+import { type Encoder, EncoderSlot } from '../../../../src/chat-ui/encoder-slot.ts'
 
-/** The encoder in use, by its address. */
-let used: { readonly address: string; readonly embedder: Promise<Embedder> } | undefined
-/** Vectors of passages, for later questions about the same files. */
-let vectors = new Map<string, Float32Array>()
+const slot = new EncoderSlot(() => (source, options) => Embedder.load(source, options))
+/** Vectors of passages by the encoder in use, for later questions about the same files. */
+let known = { encoder: undefined as Encoder | undefined, vectors: new Map<string, Float32Array>() }
 /** Passages for one call: a page that stops waits for at most so many. */
 const BATCH = 32
 /** Vectors that are kept, of 1.5 kB each for MiniLM. */
 const MOST_VECTORS = 20_000
-
-/** Loads the encoder at `address`, in the place of another one. Rejects as `Embedder.load` does. */
-function encoderAt(address: string): Promise<Embedder> {
-  if (used?.address === address) return used.embedder
-  void used?.embedder.then((embedder) => embedder.dispose()).catch(() => undefined)
-  const embedder = Embedder.load(address)
-  const taken = { address, embedder }
-  used = taken
-  vectors = new Map()
-  embedder.catch(() => {
-    if (used === taken) used = undefined
-  })
-  return embedder
-}
 
 /**
  * How near each passage is to the question: the cosine of their vectors. `onProgress` counts the passages
@@ -36,27 +23,17 @@ export async function nearness(
   signal: AbortSignal,
   onProgress: (done: number) => void,
 ): Promise<readonly number[]> {
-  const embedder = await encoderAt(address)
+  const encoder = await slot.of(address, {})
+  if (known.encoder !== encoder) known = { encoder, vectors: new Map() }
+  const { vectors } = known
   if (vectors.size > MOST_VECTORS) vectors.clear()
   const fresh = passages.filter((passage) => !vectors.has(passage))
   for (let at = 0; at < fresh.length; at += BATCH) {
     onProgress(passages.length - fresh.length + at)
     const some = fresh.slice(at, at + BATCH)
-    const made = await embedder.embed(some, { kind: 'document', signal })
+    const made = await encoder.embed(some, { kind: 'document', signal })
     for (const [index, passage] of some.entries()) vectors.set(passage, made.vectors[index]!)
   }
-  const asked = (await embedder.embed([question], { kind: 'query', signal })).vectors[0]!
+  const asked = (await encoder.embed([question], { kind: 'query', signal })).vectors[0]!
   return passages.map((passage) => cosine(asked, vectors.get(passage)!))
-}
-
-function cosine(a: Float32Array, b: Float32Array): number {
-  let dot = 0
-  let aa = 0
-  let bb = 0
-  for (let at = 0; at < a.length; at++) {
-    dot += a[at]! * b[at]!
-    aa += a[at]! ** 2
-    bb += b[at]! ** 2
-  }
-  return dot / (Math.sqrt(aa * bb) || 1)
 }

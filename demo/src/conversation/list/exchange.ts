@@ -3,7 +3,8 @@ import { fromBase64, toBase64 } from '../../../../src/base/base64.ts'
 import { HalfbyteError } from '../../../../src/index.ts'
 import { bytes } from '../../shell/units.ts'
 import { t } from '../../words/later-words.ts'
-import { type Conversation, readConversation } from '../store/conversations.ts'
+import type { Picture } from '../files/attachments.ts'
+import { type Conversation, readConversation, type StoredMessage } from '../store/conversations.ts'
 
 const FORMAT = 'halfbyte-conversations'
 const VERSION = 1
@@ -23,16 +24,16 @@ export function toMarkdown({ title, messages }: Conversation): string {
 /** Everything that is stored of the conversations, with all versions; pictures as base64. */
 export async function toJson(conversations: readonly Conversation[]): Promise<string> {
   const files = new Map<Blob, unknown>()
-  JSON.stringify(conversations, (_, value) => {
-    if (value instanceof Blob) files.set(value, undefined)
-    return value
-  })
-  for (const file of files.keys()) {
+  for (const { file } of conversations.flatMap(({ messages }) => picturesOf(messages))) {
     files.set(file, { type: file.type, base64: toBase64(new Uint8Array(await file.arrayBuffer())) })
   }
   const written = (_: string, value: unknown) => (value instanceof Blob ? files.get(value) : value)
   return `${JSON.stringify({ format: FORMAT, version: VERSION, conversations }, written, 1)}\n`
 }
+
+/** With those of all versions. */
+const picturesOf = (messages: readonly StoredMessage[]): readonly Picture[] =>
+  messages.flatMap(({ pictures = [], others = [] }) => [...pictures, ...others.flatMap(picturesOf)])
 
 /** A picture's file from what `toJson` wrote of it. Anything else stays as it is. */
 function fileOf(key: string, value: unknown): unknown {

@@ -1,7 +1,7 @@
-// The encoder that finds passages: one that the page gives, or one that the widget loads when the first
-// question needs it, and ends.
-import type { Embedder, EmbedderOptions } from '../../api/embedder/embedder.ts'
-import type { ModelSource } from '../../api/types.ts'
+// The encoder that finds passages: one that the page gives, or one that loads when the first question needs
+// it, and ends when another takes its place.
+import type { Embedder, EmbedderOptions } from '../api/embedder/embedder.ts'
+import type { ModelSource } from '../api/types.ts'
 
 /** What passages are compared with. */
 export type Encoder = Pick<Embedder, 'embed'>
@@ -24,13 +24,13 @@ export class EncoderSlot {
     if (isEncoder(given)) return given
     if (this.#held?.source !== given) {
       this.end()
-      this.#held = { source: given, encoder: this.#load()(given, options) }
+      const held = { source: given, encoder: this.#load()(given, options) }
+      held.encoder.catch(() => {
+        if (this.#held === held) this.#held = undefined
+      })
+      this.#held = held
     }
-    const held = this.#held
-    held.encoder.catch(() => {
-      if (this.#held === held) this.#held = undefined
-    })
-    return held.encoder
+    return this.#held.encoder
   }
 
   /** Ends the encoder that was loaded here. */

@@ -1,0 +1,7 @@
+// How alike two vectors are.
+
+/** The cosine of two vectors of one length; 0 if one of them has no length. */
+export function cosine(a: Float32Array, b: Float32Array): number {
+  const dot = (x: Float32Array, y: Float32Array) => x.reduce((sum, value, at) => sum + value * y[at]!, 0)
+  return dot(a, b) / (Math.sqrt(dot(a, a) * dot(b, b)) || 1)
+}

@@ -1,0 +1,104 @@
+// What the scripts of soaks have in common: their options, their counts of checks and their log.
+import { mkdir, writeFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import type { Check } from './rounds.ts'
+import { memoryPlot, type Sample } from './trend.ts'
+
+export interface SoakOptions {
+  readonly minutes: number
+  readonly seed: number
+  readonly folder: string
+}
+
+/** Of a script that writes `file`.json and `file`.svg. */
+interface SoakScript {
+  readonly name: string
+  readonly description: string
+  readonly minutes: number
+  readonly file: string
+}
+
+/** Seconds between two looks at the memory. */
+const SAMPLE_SECONDS = 4
+
+const MB = (bytes: number): string => (bytes / 1e6).toFixed(1)
+
+/** One run: reads the options of the command line, and then keeps time, checks and samples. */
+export class SoakRun {
+  readonly options: SoakOptions
+  readonly samples: Sample[] = []
+  readonly failed: Check[] = []
+  passed = 0
+  readonly #file: string
+  #start = performance.now()
+  #printed = 0
+
+  constructor({ name, description, minutes, file }: SoakScript) {
+    this.#file = file
+    this.options = new Command(name)
+      .description(description)
+      .option('--minutes <n>', 'how long', Number, minutes)
+      .option('--seed <n>', 'of everything random', Number, 1)
+      .option('--folder <path>', `where ${file}.json and ${file}.svg go`, 'build/soak')
+      .parse()
+      .opts<SoakOptions>()
+  }
+
+  /** Time counts from here. */
+  begin(): void {
+    this.#start = performance.now()
+  }
+
+  get minute(): number {
+    return (performance.now() - this.#start) / 60_000
+  }
+
+  get isOver(): boolean {
+    return this.minute >= this.options.minutes
+  }
+
+  /** True when the last sample is old enough for another. */
+  get isDue(): boolean {
+    return (this.minute - this.samples.at(-1)!.minute) * 60 >= SAMPLE_SECONDS
+  }
+
+  count(checks: readonly Check[]): void {
+    for (const check of checks) {
+      if (check.holds) this.passed++
+      else {
+        this.failed.push(check)
+        console.log(`FAILED ${check.what}`)
+      }
+    }
+  }
+
+  get counts(): string {
+    return `${this.passed} passed, ${this.failed.length} failed`
+  }
+
+  /** Prints a line about the last sample, once a minute. */
+  print(done: string): void {
+    const { minute } = this
+    if (minute < this.#printed) return
+    this.#printed = Math.floor(minute) + 1
+    const { heapBytes, residentBytes, files } = this.samples.at(-1)!
+    console.log(
+      `minute ${minute.toFixed(1)}: ${done}, heap ${MB(heapBytes)} MB, resident ${MB(residentBytes)} MB, ` +
+        `${files} files, ${this.counts}`,
+    )
+  }
+
+  /** Writes the log and the plot, and sets the exit code. `more`: what this script counts. */
+  async end(more: object): Promise<void> {
+    const { options, samples, failed, passed } = this
+    const machine = `${cpus().length} x ${cpus()[0]?.model}, Node ${process.version}`
+    const about = { date: new Date().toISOString(), machine, ...options }
+    const log = { about, passed, failed: failed.length, failures: failed, ...more, samples }
+    await mkdir(options.folder, { recursive: true })
+    await writeFile(join(options.folder, `${this.#file}.json`), `${JSON.stringify(log, undefined, 1)}\n`)
+    await writeFile(join(options.folder, `${this.#file}.svg`), memoryPlot(samples))
+    process.exitCode = failed.length === 0 && passed > 0 ? 0 : 1
+  }
+}
