@@ -226,9 +226,10 @@ export class ChatApp extends LitElement {
 
   #foot(isReady: boolean, isGrowing: boolean): TemplateResult {
     const chat = this.#chat
+    const model = chat.model.engine?.model
     return html`<footer class="foot">
       ${renderNotice(chat, () => this.#openDialog('models-dialog'))}
-      <chat-composer ?ready=${isReady} ?waiting=${!isReady && chat.canAsk} ?busy=${isGrowing} ?blind=${chat.model.engine?.model.seesImages === false} hint=${this.#hint()}
+      <chat-composer ?ready=${isReady} ?waiting=${!isReady && chat.canAsk} ?busy=${isGrowing} ?blind=${model?.seesImages === false} .context=${model?.contextLength} hint=${this.#hint()}
         @send=${(event: CustomEvent<Said>) => this.#send(event.detail)} @stop=${this.#stop} @input=${() => chat.prepare()}></chat-composer>
       ${renderFigures(chat, () => this.#openDialog('runs-dialog'))}
       <div class="visually-hidden" role="status">${announcement(chat)}</div>

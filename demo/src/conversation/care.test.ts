@@ -3,7 +3,8 @@
 import { describe, expect, test } from 'vitest'
 import { LATER_ENGLISH } from '../words/later-english.ts'
 import { LATER_HEBREW } from '../words/later-hebrew.ts'
-import { needsCare } from './care.ts'
+import { needsCare, wantsCare } from './care.ts'
+import { withQuotes } from './files/attachments.ts'
 
 describe('the page answers', () => {
   test.each([
@@ -120,4 +121,12 @@ test('the answer names help in every language', () => {
 
 test('a long text takes no longer than its beginning', () => {
   expect(needsCare(`${'i really just want to '.repeat(20_000)}`)).toBe(false)
+})
+
+test('files count only where the person says nothing beside them', () => {
+  const said = (text: string) => [
+    { role: 'user' as const, content: withQuotes(text, [{ name: 'Pasted text', text: 'I want to die.' }]) },
+  ]
+  expect(wantsCare(said(''))).toBe(true)
+  expect(wantsCare(said('Who says this?'))).toBe(false)
 })

@@ -89,8 +89,13 @@ export function needsCare(text: string): boolean {
   return PHRASES.some((phrase) => phrase.test(said))
 }
 
-/** Whether the last message is a person's that needs care. Files that go with it are not what they say. */
+/**
+ * Whether the last message is a person's that needs care. Files that go with it are not what they say, unless
+ * they say nothing else: then a file may be a long text that they pasted.
+ */
 export function wantsCare(messages: readonly StoredMessage[]): boolean {
   const last = messages.at(-1)
-  return last?.role === 'user' && needsCare(splitQuotes(last.content).text)
+  if (last?.role !== 'user') return false
+  const { text, files } = splitQuotes(last.content)
+  return text === '' ? files.some((file) => needsCare(file.text)) : needsCare(text)
 }

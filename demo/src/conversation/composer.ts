@@ -2,16 +2,21 @@
 // message's text, quoted files and pictures, and `stop`.
 import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { Composer } from '../../../src/chat-ui/composer.ts'
+import { isHalfbyteError } from '../../../src/index.ts'
 import { icon } from '../shell/icons.ts'
 import { sessionItem, writeSessionItem } from '../shell/storage.ts'
 import { allWords, Speaks, t } from '../words/words.ts'
-import { type Attachment, isPicture, type TextFile, withQuotes } from './files/attachments.ts'
-import { pictureView } from './files/views.ts'
+import { type Attachment, isPicture, splitQuotes, type TextFile, withQuotes } from './files/attachments.ts'
+import type { ComposerFiles } from './files/composer-files.ts'
 import type { Said } from './store/conversations.ts'
 import { canListen, type Listening, listenTo } from './voice.ts'
 
 /** Key of an unsent text, for this tab alone. */
 const DRAFT = 'halfbyte-draft'
+/** Characters of a longer text that is pasted are a file's. */
+const MOST_PASTED = 2000
+
+const isText = (file: Attachment): file is TextFile => !isPicture(file)
 
 export class ChatComposer extends LitElement {
   static override properties = {
@@ -19,10 +24,12 @@ export class ChatComposer extends LitElement {
     waiting: { type: Boolean },
     busy: { type: Boolean },
     blind: { type: Boolean },
+    context: { attribute: false },
     hint: { type: String },
     attached: { state: true },
     wrong: { state: true },
     note: { state: true },
+    reading: { state: true },
     hears: { state: true },
     listening: { state: true },
   }
@@ -33,6 +40,8 @@ export class ChatComposer extends LitElement {
   declare busy: boolean
   /** True if the model does not see pictures. */
   declare blind: boolean
+  /** Tokens of the model's context. Undefined while there is no model. */
+  declare context: number | undefined
   /** Placeholder of the empty field. */
   declare hint: string
   /** Files that go with the next message. */
@@ -41,11 +50,17 @@ export class ChatComposer extends LitElement {
   declare wrong: string
   /** What to know of those that were. */
   declare note: string
+  /** Reads of files in progress. A message waits for them. */
+  declare reading: number
   /** True where the platform recognises speech on this device. */
   declare hears: boolean
   /** Set while the person speaks. */
   declare listening: Listening | undefined
   readonly #composer = new Composer(this)
+  /** The part for files, once there was one. */
+  #files: ComposerFiles | undefined
+  /** True while the keys are held that paste without a form. */
+  #isPlain = false
 
   constructor() {
     super()
@@ -53,7 +68,17 @@ export class ChatComposer extends LitElement {
     this.attached = []
     this.wrong = ''
     this.note = ''
+    this.reading = 0
     this.hears = false
+    const onKey = ({ type, key, shiftKey }: KeyboardEvent): void => {
+      this.#isPlain = type === 'keydown' && shiftKey && key !== 'Insert'
+    }
+    this.addEventListener('keydown', onKey)
+    this.addEventListener('keyup', onKey)
+  }
+
+  get field(): HTMLTextAreaElement | null {
+    return this.#composer.field
   }
 
   protected override createRenderRoot(): HTMLElement {
@@ -61,7 +86,7 @@ export class ChatComposer extends LitElement {
   }
 
   override focus(): void {
-    this.#composer.field?.focus()
+    this.field?.focus()
   }
 
   override connectedCallback(): void {
@@ -73,18 +98,40 @@ export class ChatComposer extends LitElement {
 
   protected override firstUpdated(): void {
     const draft = sessionItem(DRAFT)
-    if (draft !== undefined) this.#composer.write(draft)
+    if (draft === undefined) return
+    const { text, files } = splitQuotes(draft)
+    this.#composer.write(text)
+    if (files.length === 0) return
+    void this.#part().then(
+      () => {
+        this.attached = [...files, ...this.attached]
+      },
+      () => this.#composer.write(draft),
+    )
   }
 
-  /** Keeps what is written in case the page closes; it is there again after a reload of this tab. */
+  /**
+   * Keeps what is written, and texts of files, in case the page closes; they are there again after a reload
+   * of this tab.
+   */
   keepDraft(): void {
-    writeSessionItem(DRAFT, this.#composer.field?.value || undefined)
+    const text = this.field?.value ?? ''
+    writeSessionItem(DRAFT, text || undefined)
+    // The browser refuses what is too long, and then keeps the text alone.
+    const texts = this.attached.filter(isText)
+    if (texts.length > 0) writeSessionItem(DRAFT, withQuotes(text, texts))
+  }
+
+  async #part(): Promise<ComposerFiles> {
+    const { ComposerFiles } = await import('./files/composer-files.ts')
+    this.#files ??= new ComposerFiles(this)
+    return this.#files
   }
 
   /** Writes what the person says after what is there already. */
   async #listen(): Promise<void> {
     if (this.listening !== undefined) return this.listening.stop()
-    const before = this.#composer.field?.value.trim() ?? ''
+    const before = this.field?.value.trim() ?? ''
     this.listening = listenTo(navigator.language, (text) => this.write(`${before} ${text}`.trim()))
     await this.listening.ended
     this.listening = undefined
@@ -99,30 +146,36 @@ export class ChatComposer extends LitElement {
 
   /** Adds files to the message, or says why not. */
   async attach(files: readonly File[]): Promise<void> {
+    await this.#read((part) => part.attach(files))
+  }
+
+  /** `text`: what to write into the field where the part does not load. */
+  async #read(read: (part: ComposerFiles) => Promise<void>, text = ''): Promise<void> {
     this.wrong = ''
     this.note = ''
+    this.reading++
     try {
-      const { readFiles } = await import('./files/read-files.ts')
-      const { attachments, note } = await readFiles(files, this.attached.length, this.blind)
-      this.attached = [...this.attached, ...attachments]
-      this.note = note
+      await read(await this.#part())
     } catch (error) {
-      this.wrong = error instanceof Error ? error.message : String(error)
+      if (text === '' || isHalfbyteError(error))
+        this.wrong = error instanceof Error ? error.message : String(error)
+      else document.execCommand('insertText', false, text)
     }
+    this.reading--
     this.focus()
   }
 
   protected override render(): TemplateResult {
     return html`${this.wrong === '' ? nothing : html`<p class="notice error" role="alert" dir="auto">${this.wrong}</p>`}
-    ${this.note === '' ? nothing : html`<p class="notice" role="status">${this.note}</p>`}
+    <div role="status">${this.note === '' ? nothing : html`<p class="notice">${this.note}</p>`}</div>
     ${this.#composer.view({
       words: allWords(),
       placeholder: this.hint,
       stopTitle: t('stopKey'),
       isAnswering: this.busy,
-      canSend: this.ready || this.waiting,
+      canSend: (this.ready || this.waiting) && this.reading === 0,
       hasMore: this.attached.length > 0,
-      above: this.attached.length === 0 ? nothing : this.#files(),
+      above: this.attached.length === 0 ? nothing : this.#files?.view(),
       before: html`<button type="button" class="quiet" aria-label=${t('attach')} @click=${this.#pick}>${icon('attach')}</button>
         <input class="visually-hidden" type="file" multiple tabindex="-1" aria-hidden="true" @change=${this.#onPicked} />`,
       after: this.hears ? this.#voice() : nothing,
@@ -135,17 +188,6 @@ export class ChatComposer extends LitElement {
   #voice(): TemplateResult {
     return html`<button type="button" class="quiet" aria-pressed=${this.listening !== undefined} aria-label=${t('speak')}
       @click=${this.#listen}>${icon('speak')}</button>`
-  }
-
-  #files(): TemplateResult {
-    return html`<ul class="attached" aria-label=${t('attached')}>
-      ${this.attached.map(
-        (
-          file,
-        ) => html`<li>${isPicture(file) ? pictureView(file) : nothing}<span dir="auto">${file.name}</span>
-          <button type="button" class="quiet" aria-label=${t('removeName', { name: file.name })} @click=${() => this.#remove(file)}>${icon('close')}</button></li>`,
-      )}
-    </ul>`
   }
 
   #pick(): void {
@@ -162,20 +204,21 @@ export class ChatComposer extends LitElement {
 
   #onPaste(event: ClipboardEvent): void {
     const files = [...(event.clipboardData?.files ?? [])]
-    if (files.length === 0) return
+    const text = this.#isPlain ? '' : (event.clipboardData?.getData('text/plain') ?? '')
+    // A token of English has about four letters. Such a text has half of the context.
+    const isLong = text.length > Math.min(MOST_PASTED, 2 * (this.context ?? MOST_PASTED))
+    if (files.length === 0 && !isLong) return
     event.preventDefault()
-    void this.attach(files)
-  }
-
-  #remove(file: Attachment): void {
-    this.attached = this.attached.filter((other) => other !== file)
-    this.focus()
+    if (files.length > 0) void this.attach(files)
+    else void this.#read((part) => part.attachText(text), text)
   }
 
   #send(text: string): void {
     const pictures = this.attached.filter(isPicture)
-    const texts = this.attached.filter((file): file is TextFile => !isPicture(file))
-    const detail: Said = { content: withQuotes(text, texts), ...(pictures.length > 0 && { pictures }) }
+    const detail: Said = {
+      content: withQuotes(text, this.attached.filter(isText)),
+      ...(pictures.length > 0 && { pictures }),
+    }
     this.listening?.stop()
     this.attached = []
     this.wrong = ''

@@ -15,7 +15,6 @@ export const ENGLISH = {
   placeholderEmpty: 'Load a model to chat',
   speak: 'Speak',
   attach: 'Attach files',
-  attached: 'Attached files',
   removeName: 'Remove {name}',
   stopKey: 'Stop (Escape)',
   endingCancelled: 'Stopped',

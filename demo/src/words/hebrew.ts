@@ -19,7 +19,6 @@ export const HEBREW: Words = {
   message: 'הודעה',
   speak: 'דיבור',
   attach: 'צירוף קבצים',
-  attached: 'קבצים מצורפים',
   removeName: 'הסרת {name}',
   stop: 'עצירה',
   stopKey: 'עצירה (Escape)',

@@ -1,0 +1,147 @@
+// The files of the composer: their list, and long texts that were pasted. In: files and texts. Out: what goes
+// with the next message. It loads with the first file.
+import { html, nothing, type TemplateResult } from 'lit'
+import { icon } from '../../shell/icons.ts'
+import { t } from '../../words/later-words.ts'
+import { type Attachment, isPicture, type TextFile } from './attachments.ts'
+import { readFiles } from './read-files.ts'
+import { Undo, type Written } from './undo.ts'
+import { pictureView } from './views.ts'
+
+/** The composer, as far as its files need it. */
+interface Host extends HTMLElement {
+  attached: readonly Attachment[]
+  wrong: string
+  note: string
+  readonly blind: boolean
+  readonly field: HTMLTextAreaElement | null
+}
+
+/** Characters of a pasted text that stand in its name, which fits a phone. */
+const START = 16
+
+export class ComposerFiles {
+  readonly #host: Host
+  readonly #undo = new Undo()
+
+  constructor(host: Host) {
+    this.#host = host
+    host.addEventListener('keydown', (event) => {
+      if (event.target !== host.field) return
+      const files = this.#undo.pressed(event, host.field?.value ?? '')
+      if (files === undefined) return
+      event.preventDefault()
+      this.#have(files)
+    })
+    host.addEventListener('input', (event) => {
+      if (event.target !== host.field || !(event instanceof InputEvent)) return
+      const files = this.#undo.edited(event.inputType, host.field?.value ?? '')
+      if (files !== undefined) this.#have(files)
+    })
+    host.addEventListener('send', () => this.#undo.forget())
+  }
+
+  /** Adds files. Throws what `readFiles` throws. */
+  async attach(files: readonly File[]): Promise<void> {
+    const host = this.#host
+    const { attachments, note } = await readFiles(files, host.attached.length, host.blind)
+    this.#change(() => this.#have([...host.attached, ...attachments]))
+    host.note = note
+  }
+
+  /** Adds a text that was pasted as a file, in the place of what is selected. Throws like `attach`. */
+  async attachText(text: string): Promise<void> {
+    const host = this.#host
+    const file = new File([text], pastedName(text, host.attached), { type: 'text/plain' })
+    const { attachments } = await readFiles([file], host.attached.length, host.blind)
+    const { field } = host
+    this.#change(() => {
+      if (field?.matches(':focus') && field.selectionStart < field.selectionEnd)
+        document.execCommand('delete')
+      this.#have([...host.attached, ...attachments])
+    })
+    host.note = t('pastedNote')
+  }
+
+  view(): TemplateResult {
+    return html`<ul class="attached" aria-label=${t('attached')}>${this.#host.attached.map((file) => this.#item(file))}</ul>`
+  }
+
+  #item(file: Attachment): TemplateResult {
+    const { name } = file
+    return html`<li>${isPicture(file) ? pictureView(file) : nothing}<span dir="auto">${name}</span>
+      ${isPicture(file) ? nothing : this.#editButton(file)}
+      <button type="button" class="quiet" aria-label=${t('removeName', { name })} @click=${() => this.#remove(file)}>${icon('close')}</button></li>`
+  }
+
+  #editButton(file: TextFile): TemplateResult {
+    const label = t('editName', { name: file.name })
+    return html`<button type="button" class="quiet" aria-label=${label} title=${label} @click=${() => this.#write(file)}>${icon('edit')}</button>`
+  }
+
+  #remove(file: Attachment): void {
+    const { attached } = this.#host
+    this.#change(() => this.#have(attached.filter((other) => other !== file)))
+    this.#host.focus()
+  }
+
+  /** Puts a file's text into the field, where the caret is. */
+  #write(file: TextFile): void {
+    const host = this.#host
+    const { attached, field } = host
+    if (field === null) return
+    const count = field.value.length + file.text.length
+    const most = field.maxLength
+    if (count > most) {
+      host.wrong = t('editLong', { name: file.name, count, most })
+      return
+    }
+    host.focus()
+    this.#change(() => {
+      // Of what a script writes, the browser takes back nothing else.
+      document.execCommand('insertText', false, file.text)
+      this.#have(attached.filter((other) => other !== file))
+    })
+  }
+
+  #have(files: readonly Attachment[]): void {
+    this.#host.attached = files
+    this.#host.note = ''
+    this.#host.wrong = ''
+  }
+
+  #change(act: () => void): void {
+    const before = this.#written()
+    endTyping(this.#host.field)
+    act()
+    this.#undo.note(before, this.#written())
+  }
+
+  #written(): Written {
+    return { text: this.#host.field?.value ?? '', files: this.#host.attached }
+  }
+}
+
+/** The browser undoes letters typed in a row at once. It would pass over a step between them. */
+function endTyping(field: HTMLTextAreaElement | null): void {
+  if (!field?.matches(':focus')) return
+  const { selectionStart, selectionEnd, selectionDirection } = field
+  field.setSelectionRange(0, 0)
+  field.setSelectionRange(selectionStart, selectionEnd, selectionDirection)
+}
+
+/** Says how the text begins, so that texts can be told apart, by people and by the model. */
+function pastedName(text: string, taken: readonly Attachment[]): string {
+  const letters = Array.from(
+    text
+      .slice(0, 20 * START)
+      .trim()
+      .replaceAll(/\s+/g, ' '),
+  )
+  const start = letters.length > START ? `${letters.slice(0, START).join('').trimEnd()}…` : letters.join('')
+  const name = t('pasted', { start })
+  const numbered = (count: number) => (count === 1 ? name : `${name} (${count})`)
+  let count = 1
+  while (taken.some((file) => file.name === numbered(count))) count++
+  return numbered(count)
+}
