@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. It rises with every
  * change of wasm/core/abi.h. The build of the kernels reads this line.
  */
-export const ABI_VERSION = 16
+export const ABI_VERSION = 17
 
 /** One record, as the cost functions below read it. */
 export interface OpReader {
@@ -173,7 +173,7 @@ export const OPS = {
     fields: [
       ...(['q', 'q_stride', 'y', 'y_stride', 'a8', 'a8_stride', 'heads', 'kv_heads', 'head_dim'] as const),
       ...(['group', 'k_offset', 'v_offset', 'k_format', 'v_format', 'window', 'scale', 'cap'] as const),
-      ...(['parts', 'ratio', 'absent', 'least', 'most', 'after'] as const),
+      ...(['parts', 'ratio', 'absent', 'least', 'most', 'after', 'bias', 'reach'] as const),
     ],
     reads: { q: HEADS },
     writes: { y: HEADS, a8: 'a8', parts: undefined },

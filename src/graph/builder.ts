@@ -3,6 +3,7 @@
 import {
   type Activation,
   type AttentionShape,
+  type DistanceBias,
   EXACT_KV,
   type HeadNorms,
   type Limits,
@@ -40,6 +41,8 @@ export interface AttendOptions {
   readonly cap?: number | undefined
   /** Ranges of rotated queries, of rotated keys, and of scores after scale and cap. Default: none. */
   readonly limits?: AttendLimits | undefined
+  /** What is added to scores last. Default: nothing. */
+  readonly bias?: DistanceBias | undefined
 }
 export interface ExpertChoice {
   readonly experts: number
@@ -161,7 +164,7 @@ export function graphBuilder(): GraphBuilder {
         value,
         Object.entries(widths).map(([name, width]) => [`${value.label}.${name}`, width]),
       ),
-    attend(label, [q, k, v], attention, rope, { norms, scale, cap = 0, limits = {} } = {}) {
+    attend(label, [q, k, v], attention, rope, { norms, scale, cap = 0, limits = {}, bias } = {}) {
       if (q === undefined || k === undefined || v === undefined)
         throw new RangeError('attend needs q, k and v')
       const keys = limits.k
@@ -173,6 +176,8 @@ export function graphBuilder(): GraphBuilder {
         scale: scale ?? 1 / Math.sqrt(attention.headDim),
         cap,
         limits: limits.scores,
+        bias: bias?.table,
+        reach: bias?.reach,
       })
     },
     swiglu(label, [gate, up], activation = 'silu') {

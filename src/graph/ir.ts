@@ -1,5 +1,6 @@
 // The parts of a graph that nodes share: values with symbolic dimensions, weights by name, state.
 
+import { ABI } from '../abi/constants.ts'
 import { HalfbyteError } from '../base/errors.ts'
 
 /** [first, first + count) of a size. */
@@ -170,6 +171,16 @@ export interface StillBias {
   readonly bias: WeightRef
   readonly from: number
 }
+
+/** What scores get by head and by how far a position is after the row's own. */
+export interface DistanceBias {
+  /** A vector: the `biasColumns` of each head, the first of which is for the distance -reach. */
+  readonly table: WeightRef
+  /** The last position that a row may have. */
+  readonly reach: number
+}
+/** A kernel reads whole blocks of positions, so columns without a meaning follow those of all distances. */
+export const biasColumns = (reach: number): number => 2 * reach + ABI.BLOCK_POSITIONS
 
 export interface RopeUse {
   /** Index of the step's table of cosines and sines. */

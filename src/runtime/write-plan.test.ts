@@ -1,10 +1,15 @@
 // Writing plans. In: plans with wrong fields. Out: errors, before anything runs.
 import { expect, test } from 'vitest'
 import { matrixBytes } from '../abi/encodings.ts'
+import { opEntry } from '../abi/ops.ts'
 import type { Plan, PlanOp } from '../graph/plan/plan.ts'
 import { Arena, type Ptr } from './memory/arena.ts'
 import { additions } from './testing/additions.ts'
 import { writePlan } from './write-plan.ts'
+
+/** Every field of an op, as 0. */
+const zeros = (name: PlanOp['name']) =>
+  Object.fromEntries(['rows', ...opEntry(name).fields].map((field) => [field, 0]))
 
 test('a plan that does not fit its records or its weights is refused', () => {
   const arena = new Arena(new WebAssembly.Memory({ initial: 4 }), 64)
@@ -51,7 +56,16 @@ test('a plan is refused whose records reach past the arena, past a weight, or pa
   const read = (k: number) => () =>
     writePlan(arena, { ...plan, slots, ops: [linear(k)] } as unknown as Plan, [64 as Ptr])
   expect(write({})).not.toThrow()
+  // The attention of two heads that reach position 9 reads 2 * (2 * 9 + 64) biases.
+  const attend = (count: number) => () => {
+    const fields = { ...zeros('attention'), bias: { slot: 0 }, heads: 2, reach: 9 }
+    const table = { ref: { ...ref, kind: 'vector' }, encoding: 'f32', n: count, bytes: 4 * count } as const
+    writePlan(arena, { ...plan, slots: [table], ops: [{ name: 'attention', label: 'attn', fields }] }, [
+      64 as Ptr,
+    ])
+  }
   expect(read(96)).not.toThrow()
+  expect(attend(164)).not.toThrow()
   for (const refused of [
     write({ x: { arena: plan.arenaBytes } }),
     write({ y_stride: 2 ** 20 }),
@@ -60,6 +74,7 @@ test('a plan is refused whose records reach past the arena, past a weight, or pa
     write({ n: 0.5 }),
     write({ x: { slot: 0 } }),
     read(128),
+    attend(163),
   ]) {
     expect(refused).toThrow(expect.objectContaining({ code: 'internal' }))
   }

@@ -4,6 +4,7 @@ import { ABI, ROWS } from '../abi/constants.ts'
 import { isSparse, matrixBytes, ROW_PADDING, roundUp } from '../abi/encodings.ts'
 import { FLOAT_FIELDS, opEntry } from '../abi/ops.ts'
 import { HalfbyteError } from '../base/errors.ts'
+import { biasColumns } from '../graph/ir.ts'
 import type { Plan, PlanOp, PlanPointer } from '../graph/plan/plan.ts'
 import type { Arena, Ptr } from './memory/arena.ts'
 
@@ -14,7 +15,9 @@ import type { Arena, Ptr } from './memory/arena.ts'
  */
 function checkPlan({ ops, slots, tokens, logitRows, arenaBytes }: Plan): void {
   for (const { fields, name, label } of ops) {
-    const { n, k, vocab, rows, experts, expert_bytes } = fields as Readonly<Record<string, number>>
+    const { n, k, vocab, rows, experts, expert_bytes, heads, reach } = fields as Readonly<
+      Record<string, number>
+    >
     const outputs = roundUp(n ?? 0, ROW_PADDING) * (name.includes('swiglu') ? 2 : 1)
     const kind = rows ?? 0
     const most = kind === ROWS.logits ? logitRows : tokens * Math.max(1, kind - ROWS.routed)
@@ -34,6 +37,7 @@ function checkPlan({ ops, slots, tokens, logitRows, arenaBytes }: Plan): void {
         bytes = found
         end = 4 * outputs
         if (bytes === 0 || isSparse(encoding)) end = 1
+        else if (field === 'bias' && reach !== undefined) end = 4 * heads! * biasColumns(reach)
         else if (field === 'table') end = matrixBytes(encoding, vocab!, n!)
         else if (field === 'w') end = expert_bytes! * experts! || matrixBytes(encoding, outputs, k ?? 0)
       }

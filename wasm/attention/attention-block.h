@@ -139,6 +139,17 @@ static __attribute__((noinline)) float limit_scores(v128_t *s, float least, floa
     return wasm_f32x4_extract_lane(greatest(greatest_of), 0);
 }
 
+/* Adds the biases of the block's positions to their scores; returns the greatest. Separate for the same reason. */
+static __attribute__((noinline)) float bias_scores(v128_t *s, const float *bias) {
+    const v128_t unit = splat(LOG2_E);
+    v128_t most = splat(-__builtin_inff());
+    for (uint32_t g = 0; g < VECTORS; g++) {
+        s[g] = add(s[g], mul(load(bias + 4 * g), unit));
+        most = wasm_f32x4_pmax(most, s[g]);
+    }
+    return wasm_f32x4_extract_lane(greatest(most), 0);
+}
+
 /* Turns the scores of query i into softmax weights, and updates its sums by the block. A position that is not seen has
  * the weight 2^-126, too small to change a sum. Its words are 0, and its f32 values are not read. */
 INLINE void softmax(struct tile *tile, uint32_t i, const struct words *words, const int v_format) {
@@ -208,6 +219,7 @@ static void softmax_block(struct tile *tile) {
                                             : scores_of_codes(s, query, kv_scales(tile->k, tile->dim));
         if (op->cap > 0) most = cap_scores(s, op->cap * LOG2_E);
         if (op->least < op->most) most = limit_scores(s, op->least * LOG2_E, op->most * LOG2_E);
+        if (query->bias) most = bias_scores(s, query->bias + tile->base);
         if (query->high - query->low != BLOCK_POSITIONS) most = mask_scores(s, query);
         tile->most[i] = most;
     }

@@ -20,8 +20,8 @@ static void merge__ref(struct state *all, const struct state *segment, uint32_t 
     move__ref(all->y, old, segment->y, new, dim);
 }
 
-/* Dots of a query with a block's keys. */
-static void scores__ref(float *x, const struct op_attention *op, uint8_t *k, const float *q) {
+/* Scores of a query with a block's keys. bias: of the block's positions; 0: none. */
+static void scores__ref(float *x, const struct op_attention *op, uint8_t *k, const float *q, const float *bias) {
     const uint32_t dim = op->head_dim;
     const float largest = largest_of__ref(q, dim), inverse = query_factor(largest);
     int32_t code[MAX_HEAD_DIM], codes = 0;
@@ -45,16 +45,17 @@ static void scores__ref(float *x, const struct op_attention *op, uint8_t *k, con
         }
         if (op->cap > 0) x[p] = capped__ref(x[p], op->cap * LOG2_E);
         if (op->least < op->most) x[p] = limited__ref(x[p], op->least * LOG2_E, op->most * LOG2_E);
+        if (bias) x[p] = x[p] + bias[p] * LOG2_E;
     }
 }
 
 /* Updates `state` by the positions low..high of a block. */
-static void block__ref(struct state *state, const struct op_attention *op, uint8_t *k, uint8_t *v, const float *q, uint32_t low,
-                       uint32_t high) {
+static void block__ref(struct state *state, const struct op_attention *op, uint8_t *k, uint8_t *v, const float *q,
+                       const float *bias, uint32_t low, uint32_t high) {
     const uint32_t dim = op->head_dim;
     float x[BLOCK_POSITIONS], w[BLOCK_POSITIONS] = {0}, lanes[4] = {0}, offsets[4] = {0};
     float block = -__builtin_inff(), most = 0;
-    scores__ref(x, op, k, q);
+    scores__ref(x, op, k, q, bias);
     for (uint32_t p = low; p < high; p++) {
         block = x[p] > block ? x[p] : block;
         if (op->v_format == KV_INT8) most = __builtin_wasm_max_f32(most, kv_scales(v, dim)[p]);
@@ -107,7 +108,8 @@ void attention__ref(const struct op_attention *op, const struct step *step, uint
                 const uint32_t block = table[base / BLOCK_POSITIONS];
                 uint8_t *k = AT(uint8_t *, block + op->k_offset + kv * key_bytes(op->k_format, dim));
                 uint8_t *v = AT(uint8_t *, block + op->v_offset + kv * value_bytes(op->v_format, dim));
-                block__ref(&segment, op, k, v, q, max_u32(first, base) - base, min_u32(end - base, BLOCK_POSITIONS));
+                const float *bias = op->bias ? biases_of(op, h, position) + base : 0;
+                block__ref(&segment, op, k, v, q, bias, max_u32(first, base) - base, min_u32(end - base, BLOCK_POSITIONS));
             }
             if (s == from / length) all = segment;
             else merge__ref(&all, &segment, dim);

@@ -12,7 +12,7 @@
  *              x[p] = ((sum_d K[p][d] * c[d]) * k_scale[p] + k_offset[p] * sum_d c[d])
  *                     * (max|q| / 8191 * scale * log2 e)
  *   With a cap, x[p] becomes the soft cap (cap.h) of x[p] and cap * log2 e. With least < most, x[p] is then limited to
- *   least * log2 e .. most * log2 e (limit.h).
+ *   least * log2 e .. most * log2 e (limit.h). With a bias, bias[h][reach + p - positions[m]] * log2 e is then added.
  *   Blocks of a segment, ascending; top is the running max of the softmax:
  *     top'  = max(top, block), block = max x[p]        old = 2^(top - top')        new = 2^(block - top')
  *     w[p]  = 2^(x[p] - block), 0 where p is not seen                                    2^: exp2.h
@@ -146,6 +146,7 @@ static void visit_blocks(struct tile *tile, const uint32_t *table, uint32_t kv, 
             query->low = from < to ? from - base : 0;
             query->high = from < to ? to - base : 0;
         }
+        tile->base = base;
         tile->k = AT(uint8_t *, table[b] + k_at);
         tile->v = AT(uint8_t *, table[b] + v_at);
         if (tile->count <= HEAD_TILE && b < tile->last_block) read_ahead(op, table[b + 1], kv, tile->heads_ahead);
@@ -189,6 +190,7 @@ static void init_tile(struct tile *tile, const struct op_attention *op, const st
             query->q = AT(const float *, op->q + query->m * op->q_stride) + h * op->head_dim;
             query->to = seen_end(op, position, seq->position + seq->rows);
             query->from = first_seen(op, position + 1);
+            query->bias = op->bias ? biases_of(op, h, position) : 0;
             if (op->k_format == KV_INT8) put_query_codes(tile, tile->count);
             tile->count++;
         }

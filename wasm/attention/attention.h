@@ -34,6 +34,10 @@ INLINE uint32_t segment_length(uint32_t position) {
     while (blocks * MAX_SEGMENTS < position / BLOCK_POSITIONS + 1) blocks *= 2;
     return blocks * BLOCK_POSITIONS;
 }
+/* The biases of head `h` for the row at `position`, from that of position 0 on. */
+INLINE const float *biases_of(const struct op_attention *op, uint32_t h, uint32_t position) {
+    return AT(const float *, op->bias) + h * (2 * op->reach + BLOCK_POSITIONS) + op->reach - position;
+}
 INLINE float query_factor(float largest) { return largest < LEAST_RANGE ? 0 : (float)QUERY_MOST / largest; }
 INLINE float query_unit(float largest) { return largest < LEAST_RANGE ? 0 : largest / (float)QUERY_MOST; }
 INLINE float weight_factor(float most) { return most < LEAST_RANGE ? 0 : (float)WEIGHT_MOST / most; }
@@ -46,7 +50,7 @@ struct sums { v128_t top, weights, offsets; };
 /* One head of one row. Positions from..to are absolute, low..high are those of the current block; none: low >= high. */
 struct query {
     struct sums segment, all;   /* of the current segment, of those before */
-    const float *q;
+    const float *q, *bias;      /* bias: of position 0; 0 if the op has none */
     uint32_t m, head, from, to, low, high;
     float scale, sum_of_codes;  /* of int8 K: score = (dot * scale of key + offset of key * sum_of_codes) * scale */
 };
@@ -63,6 +67,7 @@ struct words {
 struct tile {
     const struct op_attention *op;
     uint32_t dim, count;
+    uint32_t base;  /* the first position of the current block */
     uint8_t *k, *v; /* of the current block */
     uint32_t last_block, heads_ahead; /* the last block that its rows see; KV heads whose codes it reads ahead */
     struct query queries[MAX_QUERIES];

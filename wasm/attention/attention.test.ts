@@ -4,7 +4,16 @@
 import { describe, expect, test } from 'vitest'
 import { PAIRING } from '../../src/abi/constants.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
-import { angle, element, type Laid, layState, layStep, type Part, type Shape } from '../testing/attention.ts'
+import {
+  angle,
+  biasOf,
+  element,
+  type Laid,
+  layState,
+  layStep,
+  type Part,
+  type Shape,
+} from '../testing/attention.ts'
 import { FORMATS } from '../testing/kv.ts'
 import { BUILDS, type Build, compare, plainMachine } from '../testing/machine.ts'
 
@@ -76,6 +85,33 @@ describe('rope_kv and attention', () => {
       [[{ position: 0, rows: 300 }]],
     ],
     [
+      'biases by distance in two segments',
+      { heads: 6, kvHeads: 2, dim: 8, after: ALL, reach: 299 },
+      [[{ position: 0, rows: 300 }]],
+    ],
+    [
+      'biases of int8 keys after a cap and a range, in a window',
+      {
+        ...{ heads: 3, kvHeads: 1, dim: 32, after: 7, window: 9, reach: 130, quantized: true },
+        ...{ cap: 2, scoreLimits: [-1, 1], format: { k: 'int8', v: 'int8' } },
+      },
+      [[{ position: 0, rows: 131 }]],
+    ],
+    [
+      'biases of earlier positions only, of several sequences',
+      { ...STORIES, reach: 90 },
+      [
+        [
+          { position: 0, rows: 66 },
+          { position: 0, rows: 5 },
+        ],
+        [
+          { position: 66, rows: 3 },
+          { position: 5, rows: 70 },
+        ],
+      ],
+    ],
+    [
       'both sides of several sequences',
       { heads: 6, kvHeads: 2, dim: 32, after: ALL },
       [
@@ -127,6 +163,8 @@ describe('rope_kv and attention', () => {
     ['a window', { heads: 2, kvHeads: 2, dim: 16, window: 30 }],
     ['both sides', { heads: 4, kvHeads: 2, dim: 32, after: ALL }],
     ['a window on both sides', { heads: 2, kvHeads: 2, dim: 16, window: 12, after: 25 }],
+    ['biases by distance', { heads: 4, kvHeads: 2, dim: 16, after: ALL, reach: 99 }],
+    ['biases and a range', { heads: 2, kvHeads: 1, dim: 8, reach: 120, scoreLimits: [-0.5, 0.5] }],
     ['ranges', { heads: 4, kvHeads: 2, dim: 16, scoreLimits: [-0.5, 1.5], keyLimits: [-0.6, 0.7] }],
   ])('are a rotation and a softmax: %s', (_, shape) => {
     const { heads, kvHeads, dim, ropeDims = dim, pairing = PAIRING.halves, window = 0, after = 0 } = shape
@@ -166,7 +204,8 @@ describe('rope_kv and attention', () => {
         const scores = seen.map((p) => {
           const key = rotated(head(1, p, kv), p).map((x) => within(x, shape.keyLimits))
           const dot = query.reduce((sum, value, d) => sum + value * key[d]!, 0)
-          return within(dot * dim ** -0.5, shape.scoreLimits)
+          const bias = shape.reach === undefined ? 0 : biasOf(h, p - m)
+          return within(dot * dim ** -0.5, shape.scoreLimits) + bias
         })
         const top = Math.max(...scores)
         const weights = scores.map((score) => Math.exp(score - top))

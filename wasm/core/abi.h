@@ -156,14 +156,16 @@ struct op_rope_kv {
  * split the positions of a row among tiles. 0: they do not. The result is the same.
  * ratio: query heads for each KV head. The first `absent` query heads of the first KV head are not here; the last KV
  * head may lack its last query heads.
- * after: how many positions after its own a row also sees, but none past the last row of its sequence in the step. */
+ * after: how many positions after its own a row also sees, but none past the last row of its sequence in the step.
+ * bias (0: none): f32 [heads][2 * reach + BLOCK_POSITIONS], added to the scores last. Column reach + d is for the
+ * position d after the row's own. No row is at a position past `reach`. */
 struct op_attention {
     uint32_t code, rows, q, q_stride, y, y_stride, a8, a8_stride, heads, kv_heads, head_dim;
     uint32_t group, k_offset, v_offset, k_format, v_format, window;
     float scale, cap;
     uint32_t parts, ratio, absent;
     float least, most;
-    uint32_t after;
+    uint32_t after, bias, reach;
 };
 
 /* y = act(gate) * up, or act(gate) when up is 0, as f32 rows (y) and/or a8 rows (q). y may be gate: the memory plan

@@ -1,6 +1,6 @@
 // Places a step of rope_kv and attention over blocks in a machine.
 
-import { PAIRING } from '../../src/abi/constants.ts'
+import { ABI, PAIRING } from '../../src/abi/constants.ts'
 import { EXACT_KV, type KvFormat } from '../../src/graph/ir.ts'
 import { formatFields, keyBytes, valueBytes } from './kv.ts'
 import type { Machine, Rows } from './machine.ts'
@@ -26,6 +26,8 @@ export interface Shape {
   readonly keyLimits?: readonly [number, number]
   /** Positions after its own that a row sees. Default 0. */
   readonly after?: number
+  /** The last position of a row, where scores get a bias by head and distance. */
+  readonly reach?: number
   /** Leave out the memory for parts, so no step splits positions among tiles. */
   readonly unsplit?: boolean
 }
@@ -70,6 +72,22 @@ function layNorms(
   const weights = (count: number) =>
     machine.rows(1, over === 'row' ? count * dim : dim, (_, lane) => 0.5 + (lane % 5) / 4).at
   return { q_norm: weights(heads), k_norm: weights(kvHeads), norm_rows: over === 'row' ? 1 : 0, eps: 1e-6 }
+}
+
+/** The bias of a head's score for a position `distance` after the row's own. */
+export const biasOf = (head: number, distance: number) =>
+  2 * element(4, head, Math.abs(distance), distance > 0 ? 1 : 0)
+
+/** The table of biases. Its columns past the last distance are poison that no seen score reads. */
+function layBiases(machine: Machine, { heads, reach }: Shape): Record<string, number> {
+  if (reach === undefined) return { bias: 0, reach: 0 }
+  const width = 2 * reach + ABI.BLOCK_POSITIONS
+  const bias = machine.allocate(heads * width * 4)
+  for (let at = 0; at < heads * width; at++) {
+    const distance = (at % width) - reach
+    machine.f32[bias / 4 + at] = distance > reach ? Number.NaN : biasOf(Math.floor(at / width), distance)
+  }
+  return { bias, reach }
 }
 
 const NO_LIMITS: readonly [number, number] = [0, 0]
@@ -160,6 +178,7 @@ export function layStep(
     scale: dim ** -0.5,
     parts: shape.unsplit ? 0 : states[0]!.parts,
     after: shape.after ?? 0,
+    ...layBiases(machine, shape),
   })
   return { q, y, a8 }
 }

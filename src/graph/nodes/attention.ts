@@ -1,7 +1,17 @@
 // The nodes of attention: rotating queries and keys and storing keys and values, and attending to them.
 import { PAIRING } from '../../abi/constants.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import type { AttentionShape, HeadNorms, Limits, Quantizable, RopeUse, StillBias, Value } from '../ir.ts'
+import {
+  type AttentionShape,
+  biasColumns,
+  type HeadNorms,
+  type Limits,
+  type Quantizable,
+  type RopeUse,
+  type StillBias,
+  type Value,
+  type WeightRef,
+} from '../ir.ts'
 import { broken, expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '../node.ts'
 
 /**
@@ -63,24 +73,39 @@ export interface Attention extends Quantizable {
   readonly cap: number
   /** What scores are limited to, after the cap. */
   readonly limits?: Limits | undefined
+  /** What is added to scores last: the table and the reach of a `DistanceBias`. */
+  readonly bias?: WeightRef | undefined
+  readonly reach?: number | undefined
 }
 
 export const attention: KernelKind<Attention> = {
-  shape({ input, attention: { heads, headDim } }) {
+  shape({ input, attention: { heads, headDim }, bias, reach }) {
     expectWidth(input, heads * headDim, `${heads} heads of ${headDim}`)
+    if (bias !== undefined) checkBias(bias, reach, heads)
     return input.shape
   },
-  record({ input, output, quantized, scale, cap, attention, limits }, { rowsAt, stateOf, room }) {
+  record({ input, output, quantized, scale, cap, attention, limits, bias, reach = 0 }, at) {
+    const { rowsAt, slotsOf, stateOf, room } = at
     const { heads, kvHeads, headDim, window, after = 0, ratio = heads / kvHeads, absent = 0 } = attention
     const size = { heads, kv_heads: kvHeads, head_dim: headDim, ratio, absent }
     const scores = { window, after, scale, cap, ...rangeOf(limits), parts: after === 0 ? room() : 0 }
     const rows = rowsAt({ q: input, y: output, a8: quantized })
-    return opRecord('attention', { ...rows, ...size, ...scores, ...stateOf(attention) })
+    const biases = { ...slotsOf({ bias }), reach }
+    return opRecord('attention', { ...rows, ...size, ...scores, ...stateOf(attention), ...biases })
   },
 }
 
 /** An empty range stands for none. */
 const rangeOf = ({ least, most }: Limits = { least: 0, most: 0 }) => ({ least, most })
+
+function checkBias(table: WeightRef, reach = 0, heads = 0): void {
+  const wanted = heads * biasColumns(reach)
+  if (table.kind === 'vector' && rowsOf(table) === wanted) return
+  throw new HalfbyteError(
+    'internal',
+    `the biases ${nameOf(table)} are ${rowsOf(table)} numbers, not ${wanted} for ${heads} heads that reach ${reach}`,
+  )
+}
 
 function checkHeadNorms(norms: HeadNorms, { heads, kvHeads, headDim }: AttentionShape): void {
   for (const [weight, count] of [

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import { checkShapes, compile } from '../compile-graph.ts'
-import { divide, type Value } from '../ir.ts'
+import { biasColumns, divide, type Value } from '../ir.ts'
 import type { Graph } from '../nodes.ts'
 import { interpret } from '../testing/interpret.ts'
 import { frequenciesOf, machineOf } from '../testing/models.ts'
@@ -20,12 +20,16 @@ interface Config {
   readonly tied: boolean
   /** Whether what steps make is limited to a range that they leave. */
   readonly limited?: boolean
+  /** Whether the scores of the first layer have biases by distance. */
+  readonly biased?: boolean
 }
 
 const WIDTH = 24
+/** The last position of a row where scores have biases. */
+const REACH = 20
 
 /** Two layers, as every family here builds them; Q, K and V have biases. */
-function model({ kvHeads, ratio, headDim, inner, vocab, tied, limited }: Config): Graph {
+function model({ kvHeads, ratio, headDim, inner, vocab, tied, limited, biased }: Config): Graph {
   const b = graphBuilder()
   const range = limited ? { least: -0.3, most: 0.2 } : undefined
   const within = (value: Value) => (range ? b.clamp(`${value.label}.limited`, value, range) : value)
@@ -48,7 +52,9 @@ function model({ kvHeads, ratio, headDim, inner, vocab, tied, limited }: Config)
     const made = b.parts(products, qkv).map(within)
     const shape = { layer, heads, kvHeads, headDim, window: layer === 0 ? 0 : 3 }
     const rope = { table: 0, dims: headDim, pairing: 'halves' } as const
-    const attended = within(b.attend(`${layer}.attn`, made, shape, rope, { limits }))
+    const table = vector({ [`${layer}.distances`]: heads * biasColumns(REACH) })
+    const bias = biased && layer === 0 ? { table, reach: REACH } : undefined
+    const attended = within(b.attend(`${layer}.attn`, made, shape, rope, { limits, bias }))
     const joined = b.linear(`${layer}.o`, attended, matrix(q, { [`${layer}.o`]: WIDTH }))
     x = b.add(`${layer}.sum`, x, within(joined))
     const gateUp = matrix(WIDTH, { [`${layer}.gate`]: inner, [`${layer}.up`]: inner })
@@ -73,6 +79,7 @@ const configs: fc.Arbitrary<Config> = fc.record({
   vocab: fc.integer({ min: 128, max: 260 }),
   tied: fc.boolean(),
   limited: fc.boolean(),
+  biased: fc.boolean(),
 })
 describe('divide', () => {
   test('cuts at units, gives everybody something and leaves nothing over', () => {

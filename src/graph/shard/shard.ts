@@ -3,6 +3,7 @@
 //   shard s holds                          of                       cut by
 //   rows of Q, of K and V                  attn_q, attn_k, attn_v   query heads; the KV heads that they read
 //   columns of the attention's output      attn_output              the same query heads
+//   biases of scores by distance           distances                the same query heads
 //   rows of gate and up, columns of down   mlp_*                    inner values, in groups of 32
 //   rows of x and z, columns of the output ssm_*, conv_*            groups of channels (Mamba-2: heads), B, C
 //   rows of the table and of the logits    embed, output            ids, in groups of 32
@@ -12,7 +13,7 @@
 // first shard collects the logits. A layer of attention or Mamba with an MLP has two exchanges, and so has a
 // layer of Mamba alone. A layer of Mamba-2 alone has one.
 import { GROUP_SIZE, PANEL_ROWS, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
-import { divide, type Range, type StateGroup, type Value, type WeightRef } from '../ir.ts'
+import { biasColumns, divide, type Range, type StateGroup, type Value, type WeightRef } from '../ir.ts'
 import { rowsOf } from '../node.ts'
 import { type Graph, inputsOf, mapInputs, type Node, type NodeOf, nextId, outputsOf } from '../nodes.ts'
 import { type Columns, Cuts, cutWeights, type ShardOptions, times, uncut, widthOf, within } from './cuts.ts'
@@ -196,7 +197,9 @@ class Sharder {
       ratio: kvHeads.count === 1 ? heads.count : ratio,
       absent: kvHeads.count === 1 ? 0 : heads.first - kvHeads.first * ratio,
     }
-    this.#push({ ...node, attention }, [times(heads, whole.headDim)])
+    const own =
+      node.op === 'attention' ? cutWeights(node, [times(heads, biasColumns(node.reach ?? 0))]) : node
+    this.#push({ ...own, attention }, [times(heads, whole.headDim)])
   }
 
   #convolve(node: NodeOf<'conv1d'>, columns: Columns): void {

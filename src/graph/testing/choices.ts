@@ -1,7 +1,7 @@
 // Choices. In: an activation, a cap, a router's logits. Out: their results by definition, for the
 // interpreter.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Activation } from '../ir.ts'
+import { type Activation, biasColumns } from '../ir.ts'
 import type { NodeOf } from '../nodes.ts'
 
 export function activated(x: number, activation: Activation): number {
@@ -31,6 +31,12 @@ export function shareBelow(x: number): number {
 }
 
 export const capped = (x: number, cap: number): number => (cap > 0 ? cap * Math.tanh(x / cap) : x)
+
+/** Of a table of biases, those of a head from the position on that is `back` before the row's own. */
+export function biasesOf(table: Float64Array, reach: number, head: number, back: number): Float64Array {
+  const columns = biasColumns(reach)
+  return table.subarray(head * columns + reach - back, (head + 1) * columns)
+}
 
 /** [experts] weights. Experts that the row does not go to have zero. */
 export function routeOf({ used, normalize }: NodeOf<'route'>, logits: Float64Array): Float64Array {

@@ -7,7 +7,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import type { Limits, ScanInputs, Value, WeightRef } from '../ir.ts'
 import type { Graph, Node, NodeOf } from '../nodes.ts'
 import type { EncodingOf } from '../passes/split.ts'
-import { activated, capped, placesOf, routeOf } from './choices.ts'
+import { activated, biasesOf, capped, placesOf, routeOf } from './choices.ts'
 import { convolve, type Kept, selectiveScan, stateSpace } from './recurrent.ts'
 
 /** Rows of a value. The rows of a view are windows into its source, so overwriting shows. */
@@ -345,15 +345,19 @@ function attend(
   const { after = 0 } = node.attention
   const { k, v } = machine.state.get(layer) ?? { k: [], v: [] }
   const from = window === 0 ? 0 : Math.max(0, position + 1 - window)
+  const table = node.bias && vectorOf(node.bias, machine)
   const y = new Float64Array(heads * headDim)
   for (let head = 0; head < heads; head++) {
     const at = head * headDim
     const kv = Math.floor((head + absent) / ratio) * headDim
-    const weights = k.slice(from, position + 1 + after).map((key) => {
+    const biases = table && biasesOf(table, node.reach ?? 0, head, position - from)
+    const weights = k.slice(from, position + 1 + after).map((key, index) => {
       let dot = 0
       for (let d = 0; d < headDim; d++) dot += key[kv + d]! * q[at + d]!
       const score = capped(dot * node.scale, node.cap)
-      return Math.exp(node.limits === undefined ? score : within(score, node.limits))
+      return Math.exp(
+        (node.limits === undefined ? score : within(score, node.limits)) + (biases?.[index] ?? 0),
+      )
     })
     const sum = weights.reduce((total, weight) => total + weight, 0)
     for (const [index, weight] of weights.entries()) {
