@@ -1,11 +1,14 @@
 // Builds the graph of one step of a sentence encoder: each row attends to the rows of its text.
 import { type GraphBuilder, graphBuilder, matrix, vector } from '../graph/builder.ts'
-import { EVERY_POSITION, type Value } from '../graph/ir.ts'
+import { biasColumns, type DistanceBias, EVERY_POSITION, type Value } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'
 import type { ModelConfig } from './config/config.ts'
 
 /** Every layer writes its keys and values over those of the layer before, which nothing reads any more. */
 const ONE_LAYER = 0
+
+/** The name of the biases by head and distance. */
+export const DISTANCES = 'distances.bias'
 
 /** The differences between families of encoders. */
 export interface EncoderTraits {
@@ -16,10 +19,13 @@ export interface EncoderTraits {
   readonly embeddingNorm: boolean
   /** Norms of each head's queries and keys. */
   readonly headNorms?: true
+  /** `all`: of the norms and of all products but those of gated blocks. */
   readonly biases: 'all' | 'norms' | 'none'
   readonly mlp: 'gated' | 'plain'
   /** `learned`: position embeddings are added to those of tokens. `rope`: `config.rope` rotates heads. */
   readonly positions: 'rope' | 'learned'
+  /** Scores get biases by head and distance, the same in all layers. */
+  readonly distances?: true
   /** Rows attend to themselves and to earlier ones. Default: to both sides, in windows as far as back. */
   readonly isCausal?: true
 }
@@ -133,9 +139,15 @@ function attention({ b, config, traits, linear }: Parts, layer: number, input: V
         epsilon: normEpsilon,
       },
       scale: attentionScale,
+      bias: traits.distances && distanceBias(config),
     },
   )
   return linear(`${at}.attn_output`, attended, hiddenSize)
+}
+
+function distanceBias({ heads, contextLength }: ModelConfig): DistanceBias {
+  const reach = contextLength - 1
+  return { table: vector({ [DISTANCES]: heads * biasColumns(reach) }), reach }
 }
 
 /** The feed-forward block of the layer named `at`. */

@@ -3,13 +3,13 @@
 // A reranker is an encoder that reads two texts at once and has a head that scores them.
 import type { ModelFile } from '../../formats/readers.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
-import { ACTIVATIONS } from '../config/config-hf.ts'
 import { Fields, unbuiltVariant } from '../config/fields.ts'
 import { encoder } from '../encoder.ts'
 import { checkShape, requireTensor, type Weights } from '../tensors/names.ts'
 import { changedRows, readRows } from '../tensors/row-table.ts'
 import { refuseUnread } from './gather.ts'
 import { checkSizes, type EncoderFamily, type Placed } from './placed.ts'
+import { activationOf, NO_ROPE } from './stated.ts'
 
 type BertFamily = 'bert' | 'roberta'
 
@@ -68,8 +68,6 @@ function bertConfig(file: ModelFile): Placed {
   return placed
 }
 
-const NO_ROPE = { theta: 10_000, dims: 0, pairing: 'halves' } as const
-
 /** The pooling type of rerankers in GGUF. */
 const RANK = 4
 
@@ -109,11 +107,6 @@ function hfConfig(file: ModelFile, fields: Fields, { family, isReranker }: Kind)
   if (fields.fact('is_decoder', false)) {
     throw unbuiltVariant(file.name, 'attention to earlier positions only', 'attention to both sides')
   }
-  const name = fields.text('hidden_act', 'gelu')
-  const activation = ACTIVATIONS.get(name)
-  if (activation === undefined) {
-    throw unbuiltVariant(file.name, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))
-  }
   const heads = fields.number('num_attention_heads', 12)
   const hiddenSize = fields.number('hidden_size', 768)
   const firstPosition = family === 'roberta' ? fields.number('pad_token_id', 1) + 1 : 0
@@ -135,7 +128,7 @@ function hfConfig(file: ModelFile, fields: Fields, { family, isReranker }: Kind)
       rope: NO_ROPE,
       contextLength: fields.number('max_position_embeddings', 512) - firstPosition,
       tiedEmbeddings: true,
-      activation,
+      activation: activationOf(fields, 'hidden_act'),
     },
   }
 }

@@ -1,16 +1,14 @@
 // ModernBERT: reads the configuration and the tensors of a BERT with norms on inputs, gated blocks, and
 // windows that rotate by a base of their own, from safetensors and GGUF.
 import type { ModelFile } from '../../formats/readers.ts'
-import type { Activation } from '../../graph/ir.ts'
 import type { ModelConfig } from '../config/config.ts'
-import { ACTIVATIONS } from '../config/config-hf.ts'
-import { type Fields, unbuiltVariant } from '../config/fields.ts'
+import type { Fields } from '../config/fields.ts'
 import { fullRope, hfRope, localRope } from '../config/hf-rope.ts'
 import { type EncoderTraits, encoder } from '../encoder.ts'
 import { requireTensor, type Weights } from '../tensors/names.ts'
 import { gatherer } from './gather.ts'
 import { checkedSizes, type EncoderFamily, type Placed } from './placed.ts'
-import { fieldsOf, isGguf, isNamed, refuseOthers, windowLayers } from './stated.ts'
+import { activationOf, fieldsOf, isGguf, isNamed, refuseOthers, windowLayers } from './stated.ts'
 
 const ARCHITECTURE = 'modern-bert'
 const RERANKER = 'ModernBertForSequenceClassification'
@@ -69,7 +67,7 @@ function ggufConfig(file: ModelFile, fields: Fields): ModelConfig {
       fields.isList(key) ? 1 : fields.number(key, 3),
     ),
     tiedEmbeddings: true,
-    activation: activationOf(fields),
+    activation: activationOf(fields, 'hidden_activation'),
   }
 }
 
@@ -107,18 +105,10 @@ function hfConfig(file: ModelFile, fields: Fields): ModelConfig {
       fields.number('global_attn_every_n_layers', 3),
     ),
     tiedEmbeddings: true,
-    activation: activationOf(fields),
+    activation: activationOf(fields, 'hidden_activation'),
   }
   const own = fields.number('local_rope_theta', isUnset ? theta : LOCAL_THETA)
   return { ...common, localRope: localRope(fields, common, own) }
-}
-
-/** Both formats name it alike. */
-function activationOf(fields: Fields): Activation {
-  const name = fields.text('hidden_activation', 'gelu')
-  const activation = ACTIVATIONS.get(name)
-  if (activation !== undefined) return activation
-  throw unbuiltVariant(fields.file, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))
 }
 
 /** Files of classes with a head begin the names of the encoder so. */

@@ -1,6 +1,8 @@
 // What an encoder's files state, under the names of their format.
 import type { ModelFile } from '../../formats/readers.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
+import type { Activation } from '../../graph/ir.ts'
+import { ACTIVATIONS } from '../config/config-hf.ts'
 import { Fields, layersOf, unbuiltVariant } from '../config/fields.ts'
 
 export const isGguf = ({ format }: ModelFile): boolean => format === 'gguf'
@@ -19,6 +21,17 @@ export function refuseOthers(fields: Fields, facts: Readonly<Record<string, bool
       throw unbuiltVariant(fields.file, `${key} ${!right}`, `${key} ${right}`)
   }
 }
+
+/** Both formats name activations alike. Throws `unsupported` for others. */
+export function activationOf(fields: Fields, key: string): Activation {
+  const name = fields.text(key, 'gelu')
+  const activation = ACTIVATIONS.get(name)
+  if (activation !== undefined) return activation
+  throw unbuiltVariant(fields.file, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))
+}
+
+/** Of encoders that learn their positions, or whose scores know distances. */
+export const NO_ROPE = { theta: 10_000, dims: 0, pairing: 'halves' } as const
 
 /** By the class in safetensors, by the architecture in GGUF. */
 export const isNamed = (file: ModelFile, architecture: string, classes: RegExp): boolean =>

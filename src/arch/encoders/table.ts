@@ -6,11 +6,13 @@ import type { ModelFile } from '../../formats/readers.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
 import { BERT } from './bert.ts'
 import { GEMMA, QWEN3 } from './decoder-bodies.ts'
+import { JINA } from './jina.ts'
 import { MODERN_BERT } from './modern-bert.ts'
+import { MPNET } from './mpnet.ts'
 import { NOMIC } from './nomic.ts'
 import type { EncoderFamily } from './placed.ts'
 
-const FAMILIES: readonly EncoderFamily[] = [BERT, NOMIC, MODERN_BERT, QWEN3, GEMMA]
+const FAMILIES: readonly EncoderFamily[] = [BERT, MPNET, NOMIC, JINA, MODERN_BERT, QWEN3, GEMMA]
 
 /** How an encoder's files are read. Throws `architecture` for another family. */
 export function encoderFamily(file: ModelFile): EncoderFamily {

@@ -1,5 +1,6 @@
 // Prepares a sentence encoder from its headers: everything that can be known before a weight is read.
 import type { PackedEncoding } from '../../abi/encodings.ts'
+import { DISTANCES } from '../../arch/encoder.ts'
 import type { Placed } from '../../arch/encoders/placed.ts'
 import { encoderFamily } from '../../arch/encoders/table.ts'
 import { roleOf, weightOf } from '../../arch/tensors/names.ts'
@@ -57,8 +58,10 @@ export function prepareEncoder(
   const rows = Math.max(STEP_ROWS, contextLength)
   const sizes = { tokens: rows, logitRows: rows, encodingOf }
   const graph = family.graph(placed)
-  const parameters = [...weights.values()].reduce(
-    (sum, { shape }) => sum + shape.reduce((product, size) => product * size, 1),
+  // Biases by distance are computed from a few numbers, or from none.
+  const stored = [...weights].filter(([name]) => name !== DISTANCES)
+  const parameters = stored.reduce(
+    (sum, [, { shape }]) => sum + shape.reduce((product, size) => product * size, 1),
     0,
   )
   return {

@@ -11,6 +11,8 @@ export interface Context {
   /** All ids, or ids and probabilities alternating when those are requested. */
   sampleToken(row: number, sampler: Sampler): Promise<number>
   sampleToken(row: number, sampler: Sampler, probabilities: true): Promise<[number, number[]]>
+  /** The pooled vector of the first sequence, which has `tokens` tokens; its first `most` values. */
+  getEmbedding(tokens: number, most?: number): Float64Array
   disposeSequence(sequence: number): void
   dispose(): Promise<void>
 }

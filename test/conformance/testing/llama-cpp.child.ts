@@ -1,5 +1,5 @@
 // llama.cpp in its own process. In: a GGUF file, ids, the addon's path, by message. Out: each row's
-// probabilities.
+// probabilities, or an encoder's vector or score.
 //
 // The addon of node-llama-cpp does not expose logits, but it does expose the probabilities of all tokens at
 // temperature 1. Their logarithms are the logits plus one constant per row.
@@ -9,14 +9,16 @@ export interface ReferenceOrder {
   readonly modelPath: string
   readonly addonPath: string
   readonly tokens: readonly number[]
+  /** What an encoder makes of all rows: its pooled vector, or a reranker's score. Default: probabilities. */
+  readonly pooled?: 'vector' | 'score' | undefined
 }
-/** Alternating ids and probabilities, one list per row. */
+/** Alternating ids and probabilities, one list per row; of an encoder, one list of values. */
 export interface ReferenceAnswer {
   readonly rows?: readonly (readonly number[])[]
   readonly failure?: string
 }
 
-async function run({ modelPath, addonPath, tokens }: ReferenceOrder): Promise<ReferenceAnswer> {
+async function run({ modelPath, addonPath, tokens, pooled }: ReferenceOrder): Promise<ReferenceAnswer> {
   const log: string[] = []
   const addon = await startAddon(addonPath, (text) => log.push(text))
   const model = await openAddonModel(addon, modelPath).catch((error: Error) => {
@@ -28,8 +30,21 @@ async function run({ modelPath, addonPath, tokens }: ReferenceOrder): Promise<Re
     sequences: 1,
     flashAttention: false,
     threads: 1,
+    embeddings: pooled !== undefined,
+    ranking: pooled === 'score',
   })
   if (!(await context.init())) throw new Error(`llama.cpp cannot make a context: ${log.slice(-5).join(' ')}`)
+  if (pooled !== undefined) {
+    context.initBatch(tokens.length)
+    context.addToBatch(
+      0,
+      0,
+      Uint32Array.from(tokens),
+      Uint32Array.from(tokens, (_, index) => index),
+    )
+    await context.decodeBatch()
+    return { rows: [[...context.getEmbedding(tokens.length, pooled === 'score' ? 1 : undefined)]] }
+  }
   const sampler = new addon.AddonSampler(model)
   sampler.applyConfig({ temperature: 0 })
   const rows: number[][] = []

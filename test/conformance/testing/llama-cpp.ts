@@ -1,4 +1,5 @@
-// llama.cpp as the reference. In: a GGUF file's bytes, ids. Out: the log-probabilities of every token.
+// llama.cpp as the reference. In: a GGUF file's bytes, ids. Out: the log-probabilities of every token, or
+// what an encoder makes of them.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -23,21 +24,39 @@ export async function llamaCppLogProbabilities(
   tokens: readonly number[],
   addonPath: string,
 ): Promise<Float64Array[]> {
+  const rows = await answerTo(file, { addonPath, tokens })
+  return rows.map((pairs) => {
+    const row = new Float64Array(pairs.length / 2)
+    for (let at = 0; at < pairs.length; at += 2) row[pairs[at]!] = Math.log(pairs[at + 1]!)
+    return row
+  })
+}
+
+/** The pooled vector of an encoder, of any length, or the score of a reranker. Throws llama.cpp's errors. */
+export async function llamaCppPooled(
+  file: File,
+  tokens: readonly number[],
+  addonPath: string,
+  pooled: 'vector' | 'score',
+): Promise<Float64Array> {
+  const [values = []] = await answerTo(file, { addonPath, tokens, pooled })
+  return Float64Array.from(values)
+}
+
+type Order = Omit<ReferenceOrder, 'modelPath'>
+
+async function answerTo(file: File, order: Order): Promise<readonly (readonly number[])[]> {
   const folder = await mkdtemp(join(tmpdir(), 'halfbyte-reference-'))
   const child = fork(join(import.meta.dirname, 'llama-cpp.child.ts'))
   try {
     const modelPath = join(folder, 'model.gguf')
     await writeFile(modelPath, new Uint8Array(await file.arrayBuffer()))
-    child.send({ modelPath, addonPath, tokens } satisfies ReferenceOrder)
+    child.send({ modelPath, ...order } satisfies ReferenceOrder)
     const answered = once(child, 'message').then(([answer]) => answer as ReferenceAnswer)
     const died = once(child, 'exit').then(([code]): ReferenceAnswer => ({ failure: `it ended with ${code}` }))
     const { rows, failure } = await Promise.race([answered, died])
     if (rows === undefined) throw new Error(`llama.cpp: ${failure}`)
-    return rows.map((pairs) => {
-      const row = new Float64Array(pairs.length / 2)
-      for (let at = 0; at < pairs.length; at += 2) row[pairs[at]!] = Math.log(pairs[at + 1]!)
-      return row
-    })
+    return rows
   } finally {
     child.kill()
     await rm(folder, { recursive: true })

@@ -217,6 +217,11 @@ const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
   ['mlp.fc11', 'ffn_up'],
   ['mlp.fc12', 'ffn_gate'],
   ['mlp.fc2', 'ffn_down'],
+  ['mlp.gated_layers', 'ffn_up'],
+  ['mlp.gate', 'ffn_gate'],
+  ['mlp.up', 'ffn_up'],
+  ['mlp.wo', 'ffn_down'],
+  ['mlp.layernorm', 'layer_output_norm'],
 ]
 
 /** As llama.cpp's converter writes it: words begin with a phantom space, and parts of words have no mark. */
@@ -257,6 +262,7 @@ export async function bertGguf(
       ),
     ],
     'tokenizer.ggml.token_type': ['i32[]', VOCABULARY.map((_, id) => (id < 5 ? 3 : 1))],
+    'tokenizer.ggml.token_type_count': ['u32', config.type_vocab_size],
     'tokenizer.ggml.unknown_token_id': ['u32', idOf('[UNK]')],
     'tokenizer.ggml.cls_token_id': ['u32', idOf('[CLS]')],
     'tokenizer.ggml.seperator_token_id': ['u32', idOf('[SEP]')],

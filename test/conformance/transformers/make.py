@@ -55,7 +55,7 @@ def spread_of(family, name, shape):
         return 1.0, 0.5
     if name.endswith(".bias"):
         return 0.0, 0.25
-    if re.search(r"(norm|norm_f|ln_[12f]|layernorm)\.weight$", name):
+    if re.search(r"(norm|norm_f|ln_[12f]|layernorm|LayerNorm)\.weight$", name):
         return (0.0 if family.startswith("Gemma") else 1.0), 0.25
     if re.search(r"conv1d\.weight$|conv\.conv\.weight$", name):
         return 0.0, 0.9

@@ -1,0 +1,110 @@
+// MPNet: reads the configuration and the tensors of a BERT whose scores get a bias by distance, from
+// safetensors.
+import { readVector } from '../../formats/dequantize.ts'
+import type { ModelFile } from '../../formats/readers.ts'
+import type { TensorInfo } from '../../formats/tensors.ts'
+import { unbuiltVariant } from '../config/fields.ts'
+import { BERT_TRAITS, DISTANCES, encoder } from '../encoder.ts'
+import { pieceOf, type Weights } from '../tensors/names.ts'
+import { type BiasOf, distanceTable } from './distances.ts'
+import { gatherer } from './gather.ts'
+import { checkSizes, type EncoderFamily, type Placed, UNTABLED } from './placed.ts'
+import { activationOf, fieldsOf, isGguf, NO_ROPE } from './stated.ts'
+
+/** Positions follow the id of padding, which is not configurable. */
+const FIRST_POSITION = 2
+/** Distances share a bias by bucket. Half of the buckets are for earlier positions, half for later ones. */
+const BUCKETS = 32
+
+/** Each of the nearest distances has its own bucket; further ones share wider and wider ones, up to 128. */
+function bucketOf(distance: number): number {
+  const [half, near, furthest] = [BUCKETS / 2, BUCKETS / 4, 128]
+  const far = Math.abs(distance)
+  const wide = Math.floor((Math.log2(far / near) / Math.log2(furthest / near)) * (half - near))
+  const bucket = far < near ? far : Math.min(half - 1, near + wide)
+  return distance > 0 ? half + bucket : bucket
+}
+
+function mpnetConfig(file: ModelFile): Placed {
+  const fields = fieldsOf(file, '')
+  const buckets = fields.number('relative_attention_num_buckets', BUCKETS)
+  if (buckets !== BUCKETS) throw unbuiltVariant(file.name, `${buckets} buckets of distances`, `${BUCKETS}`)
+  const heads = fields.number('num_attention_heads', 12)
+  const hiddenSize = fields.number('hidden_size', 768)
+  const placed: Placed = {
+    ...UNTABLED,
+    firstPosition: FIRST_POSITION,
+    config: {
+      family: 'mpnet',
+      name: file.name,
+      hiddenSize,
+      layers: fields.number('num_hidden_layers', 12),
+      heads,
+      kvHeads: heads,
+      headDim: hiddenSize / heads,
+      intermediateSize: fields.number('intermediate_size', 3072),
+      vocabSize: fields.number('vocab_size', 30_527),
+      normEpsilon: fields.number('layer_norm_eps', 1e-12),
+      rope: NO_ROPE,
+      contextLength: fields.number('max_position_embeddings', 512) - FIRST_POSITION,
+      tiedEmbeddings: true,
+      activation: activationOf(fields, 'hidden_act'),
+    },
+  }
+  checkSizes(file.name, placed)
+  return placed
+}
+
+function mpnetWeights(file: ModelFile, { config, firstPosition }: Placed): Weights {
+  const { hiddenSize, vocabSize, contextLength, intermediateSize, layers, heads } = config
+  const prefix = file.tensors.has('mpnet.embeddings.word_embeddings.weight') ? 'mpnet.' : ''
+  const { put, finish } = gatherer(file, prefix)
+  const both = (name: string, own: string, shape: readonly number[]) => {
+    put(name, ['', own], shape)
+    put(`${name}.bias`, ['', `${own}.bias`], shape.slice(0, 1))
+  }
+  put('embed', ['', 'embeddings.word_embeddings'], [vocabSize, hiddenSize])
+  put('positions', ['', 'embeddings.position_embeddings'], [firstPosition + contextLength, hiddenSize])
+  both('embed_norm', 'embeddings.LayerNorm', [hiddenSize])
+  for (let layer = 0; layer < layers; layer++) {
+    const [at, own] = [`layers.${layer}`, `encoder.layer.${layer}`]
+    for (const part of ['q', 'k', 'v'])
+      both(`${at}.attn_${part}`, `${own}.attention.attn.${part}`, [hiddenSize, hiddenSize])
+    both(`${at}.attn_output`, `${own}.attention.attn.o`, [hiddenSize, hiddenSize])
+    both(`${at}.attn_post_norm`, `${own}.attention.LayerNorm`, [hiddenSize])
+    both(`${at}.mlp_up`, `${own}.intermediate.dense`, [intermediateSize, hiddenSize])
+    both(`${at}.mlp_down`, `${own}.output.dense`, [hiddenSize, intermediateSize])
+    both(`${at}.mlp_post_norm`, `${own}.output.LayerNorm`, [hiddenSize])
+  }
+  put(DISTANCES, ['', 'encoder.relative_attention_bias'], [BUCKETS, heads])
+  const weights = new Map(finish())
+  const table = weights.get('positions.weight')!
+  const rows = { tensor: table.name, runs: [[firstPosition, contextLength]] as const }
+  weights.set('positions.weight', pieceOf(table, rows, [contextLength, hiddenSize]))
+  const buckets = weights.get(DISTANCES)!
+  weights.set(
+    DISTANCES,
+    distanceTable(config, (signal) => readBiases(buckets, heads, signal)),
+  )
+  return weights
+}
+
+async function readBiases(buckets: TensorInfo, heads: number, signal?: AbortSignal): Promise<BiasOf> {
+  const values = await readVector({ ...buckets, shape: [BUCKETS * heads] }, signal)
+  return (head, distance) => values[bucketOf(distance) * heads + head]!
+}
+
+/** transformers' MPNetModel. */
+export const MPNET: EncoderFamily = {
+  name: 'MPNet',
+  isOf(file) {
+    const fields = fieldsOf(file, '')
+    const [listed = 'MPNetModel'] = fields.textList('architectures')
+    return (
+      !isGguf(file) && fields.text('model_type', '') === 'mpnet' && /^MPNet(Model|ForMaskedLM)$/.test(listed)
+    )
+  },
+  config: mpnetConfig,
+  weights: mpnetWeights,
+  graph: ({ config }) => encoder(config, undefined, { ...BERT_TRAITS, distances: true }),
+}
