@@ -39,34 +39,33 @@ export class DropTarget implements ReactiveController {
     const transfer = event.dataTransfer
     if (transfer?.types.includes('Files') !== true) return
     event.preventDefault()
-    void droppedFiles(transfer).then((files) => {
-      if (files.length > 0) this.#take(files)
-    })
+    // The browser reveals them only during the event.
+    const items = [...transfer.items].map(revealed)
+    const plain = [...transfer.files]
+    void import('./files/dropped-files.ts')
+      .then(({ droppedFiles }) => droppedFiles(items))
+      .catch(() => plain)
+      .then((files) => {
+        if (files.length > 0) this.#take(files)
+      })
   }
 }
 
-/** Files, and the files directly in folders. The browser reveals them only before the first await. */
-async function droppedFiles({ items, files }: DataTransfer): Promise<readonly File[]> {
-  const entries = [...items].map((item) => item.webkitGetAsEntry?.() ?? null)
-  const folders = entries.filter((entry) => entry?.isDirectory === true) as FileSystemDirectoryEntry[]
-  // A folder is also listed as a file, one that cannot be read.
-  const plain = [...files].filter(({ name }) => !folders.some((folder) => folder.name === name))
-  const inside = await Promise.all(folders.map(filesOf))
-  return [...plain, ...inside.flat()]
+/** What a browser reveals of one dropped item. */
+export interface Dropped {
+  readonly file: File | null
+  readonly entry: FileSystemEntry | null
+  /** Only Chromium has handles. It gives none of folders that it holds for private. */
+  readonly handle: Promise<FileSystemHandle | null> | undefined
 }
 
-async function filesOf(folder: FileSystemDirectoryEntry): Promise<File[]> {
-  const reader = folder.createReader()
-  const entries: FileSystemEntry[] = []
-  for (;;) {
-    const some = await new Promise<FileSystemEntry[]>((resolve, reject) =>
-      reader.readEntries(resolve, reject),
-    )
-    if (some.length === 0) break
-    entries.push(...some)
-  }
-  const files = entries.filter((entry) => entry.isFile) as FileSystemFileEntry[]
-  return Promise.all(
-    files.map((entry) => new Promise<File>((resolve, reject) => entry.file(resolve, reject))),
-  )
+/** Typings of the DOM lack what only Chromium has. */
+interface Item extends DataTransferItem {
+  getAsFileSystemHandle?(): Promise<FileSystemHandle | null>
 }
+
+const revealed = (item: Item): Dropped => ({
+  file: item.getAsFile(),
+  entry: item.webkitGetAsEntry?.() ?? null,
+  handle: item.getAsFileSystemHandle?.().catch(() => null),
+})

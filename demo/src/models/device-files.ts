@@ -1,12 +1,15 @@
 // Files of this device that a later visit can open again. Browsers that give handles of files keep them in
-// IndexedDB; others forget the files. It loads when files are chosen, or were at the last visit.
+// IndexedDB; others forget the files. It loads when files are chosen or dropped, or were at the last visit.
 import { type DBSchema, openDB } from 'idb'
 
 /** Typings of the DOM lack what only Chromium has. */
-interface Handle extends FileSystemFileHandle {
+interface Permitted {
   queryPermission(options: { readonly mode: 'read' }): Promise<PermissionState>
   requestPermission(options: { readonly mode: 'read' }): Promise<PermissionState>
 }
+
+/** Of a file, or of a folder, which stands for the files directly in it. */
+export type Handle = (FileSystemFileHandle | FileSystemDirectoryHandle) & Permitted
 
 interface Picker {
   showOpenFilePicker(options: { readonly multiple: boolean }): Promise<readonly Handle[]>
@@ -19,7 +22,7 @@ interface Schema extends DBSchema {
 const LAST = 'last'
 const READ = { mode: 'read' } as const
 
-/** The handles of files that were picked during this visit. */
+/** The handles of files that were picked or dropped during this visit. */
 const handles = new WeakMap<File, Handle>()
 
 const database = () =>
@@ -40,7 +43,7 @@ export async function keepFiles(files: readonly File[]): Promise<void> {
   const kept = files.map((file) => handles.get(file)).filter((handle) => handle !== undefined)
   const opened = await database()
   if (kept.length < files.length) await opened.delete('handles', LAST)
-  else await opened.put('handles', kept, LAST)
+  else await opened.put('handles', [...new Set(kept)], LAST)
   opened.close()
 }
 
@@ -71,8 +74,16 @@ export async function keptFiles(): Promise<KeptFiles | undefined> {
   }
 }
 
-async function filesOf(given: readonly Handle[]): Promise<readonly File[]> {
-  const files = await Promise.all(given.map((handle) => handle.getFile()))
-  for (const [index, file] of files.entries()) handles.set(file, given[index]!)
+/** The files of handles, whose handles `keepFiles` then knows. */
+export async function filesOf(given: readonly Handle[]): Promise<readonly File[]> {
+  return (await Promise.all(given.map(filesOfHandle))).flat()
+}
+
+async function filesOfHandle(handle: Handle): Promise<readonly File[]> {
+  const inside: FileSystemFileHandle[] = []
+  if (handle.kind === 'file') inside.push(handle)
+  else for await (const inner of handle.values()) if (inner.kind === 'file') inside.push(inner)
+  const files = await Promise.all(inside.map((each) => each.getFile()))
+  for (const file of files) handles.set(file, handle)
   return files
 }

@@ -1,9 +1,11 @@
 // In: the built chat page in a browser that gives handles of files. Out: whether a later visit opens the file
-// of the last one again, at once or after the person agrees.
+// of the last one again, at once or after the person agrees; also after a file or a folder was dropped.
 //
 // No test can click in the system's own picker. The picker here gives handles of the origin's private files,
 // which are kept and opened like those of the device.
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../../violations.ts'
 import { ask, openChat, openModels, overflowing, ready, set } from '../chat-page.ts'
@@ -92,3 +94,37 @@ test('a file that the person refuses, or that is gone, is no longer offered', as
   await expect(page.locator('.notice')).toContainText('which the page cannot open again')
   await ask(page, 'Hello!')
 })
+
+/** Drops a file or folder of the device as a person does. */
+async function drop(page: Page, path: string): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  const data = { items: [], files: [path], dragOperationsMask: 1 }
+  // The page answers the first with an element of its own, over which the second then is.
+  for (const type of ['dragEnter', 'dragOver', 'dragOver', 'drop'] as const)
+    await session.send('Input.dispatchDragEvent', { type, x: 150, y: 300, data })
+  await session.detach()
+}
+
+for (const kind of ['file', 'folder'] as const) {
+  test(`a ${kind} that was dropped is in use again at the next visit`, async ({ page }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'halfbyte-drop-'))
+    const file = join(folder, 'tiny.hbm')
+    writeFileSync(file, TINY)
+    try {
+      await openChat(page)
+      await set(page, { 'Longest answer': '5' })
+      await drop(page, kind === 'file' ? file : folder)
+      await expect(name(page)).toHaveText('tiny.hbm')
+      await ready(page)
+      await ask(page, 'Hello!')
+      await page.reload()
+      await ready(page)
+      await expect(name(page)).toHaveText('tiny.hbm')
+      await ready(page)
+      await expect(page.locator('.notice')).toHaveCount(0)
+      await ask(page, 'And?')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+}
