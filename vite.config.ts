@@ -42,7 +42,7 @@ export default defineConfig({
     },
     rolldownOptions: {
       preserveEntrySignatures: 'strict',
-      external: [/^node:/, '@huggingface/tokenizers', 'comlink', 'commander'],
+      external: [/^node:/, /^onnxruntime-web/, '@huggingface/tokenizers', 'comlink', 'commander'],
       output: {
         format: 'es',
         entryFileNames: '[name].js',

@@ -1,11 +1,13 @@
 // The package in a Node program. In: the packed package. Out: engines that load, reply and end there.
 import { execFile } from 'node:child_process'
-import { copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bertBytes } from '../bench/graphs/bert.ts'
 import { CALCULATOR, type PackedApp, packedApp } from '../e2e/packed-app.ts'
+import { NodeWriter, TYPE } from '../src/onnx/testing/node-writer.ts'
+import { modelBytes } from '../src/onnx/testing/write-model.ts'
 import { bertFolder, byPath, randomBert } from '../test/conformance/testing/random-bert.ts'
 
 const run = promisify(execFile)
@@ -125,6 +127,44 @@ console.log(JSON.stringify({ told, failures }))`,
     ],
     failures: ['format', 'format'],
   })
+})
+
+test('a network that needs onnxruntime-web says so where it is missing, and runs where it is installed', async () => {
+  const to = new NodeWriter()
+  to.node('Exp', [to.node('TopK', [to.op('Relu', ['x']), to.ints([2])], ['top', 'top_at'])], ['y'])
+  const x = { name: 'x', type: TYPE.f32, dims: ['rows', 3] }
+  const bytes = modelBytes({
+    nodes: to.nodes,
+    constants: to.constants,
+    inputs: [x],
+    outputs: [{ name: 'y', type: TYPE.f32 }],
+  })
+  await writeFile(join(app.folder, 'models/top.onnx'), bytes)
+  const body = `import { Network } from 'halfbyte/network'
+const load = () => Network.load('models/top.onnx', { fallback: 'ort' })
+const found = await load().then(
+  async (network) => {
+    const { y } = await network.run({ x: { dtype: 'f32', dims: [1, 3], data: Float32Array.of(-1, 2, 1) } })
+    const names = network.foreignNodes().map(({ op }) => op)
+    await network.dispose()
+    return { y: [...y.data], names }
+  },
+  ({ code, message }) => ({ code, message }),
+)
+console.log(JSON.stringify(found))`
+  expect(await told('without-ort', body)).toEqual({
+    code: 'unsupported',
+    message: expect.stringMatching(
+      /^fallback: 'ort' needs the package onnxruntime-web, which did not load: .*; install it with npm install onnxruntime-web/,
+    ),
+  })
+  const link = join(app.folder, 'node_modules/onnxruntime-web')
+  await symlink(join(import.meta.dirname, '../node_modules/onnxruntime-web'), link, 'dir')
+  const found = (await told('with-ort', body)) as { y: number[]; names: string[] }
+  await rm(link)
+  expect(found.names).toEqual(['TopK'])
+  expect(found.y[0]).toBeCloseTo(Math.exp(2), 4)
+  expect(found.y[1]).toBeCloseTo(Math.exp(1), 4)
 })
 
 test('what fails has its code, and ends the program like anything else', async () => {

@@ -41,7 +41,8 @@ const libraryChunks = async (without, entry = 'src/index.ts') => {
       rolldownOptions: {
         input: { index: join(root, entry) },
         preserveEntrySignatures: 'strict',
-        external: [/^node:/, ...without],
+        // Applications that ask for it have it on their own account.
+        external: [/^node:/, /^onnxruntime-web/, ...without],
       },
     },
   })

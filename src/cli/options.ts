@@ -144,6 +144,13 @@ export function networkWeightsOption(): Option {
     .default('auto')
 }
 
+export function fallbackOption(): Option {
+  return new Option(
+    '--fallback <runtime>',
+    'who runs the nodes of a graph that are not compiled: ort is the package onnxruntime-web; default: they are refused',
+  ).choices(['ort'])
+}
+
 export function dtypeOption(): Option {
   return new Option(
     '--dtype <dtype>',

@@ -3,6 +3,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { graphBudget } from '../onnx/evaluate.ts'
 import { evaluateDim } from '../onnx/ir/dims.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
+import type { Tensor } from '../onnx/ir/tensor.ts'
 import { type Pass, runPasses } from '../onnx/passes/pass.ts'
 
 /** Throws `unsupported` for an input that is missing or of another shape, with both shapes. */
@@ -18,6 +19,26 @@ export function boundGraph(
     return { ...input, type: { dtype: input.type!.dtype, dims } }
   })
   return runPasses({ ...graph, inputs }, passes, { budget: graphBudget() }).graph
+}
+
+export const shapesOf = (tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, readonly number[]> =>
+  new Map([...tensors].map(([name, { dims }]) => [name, dims]))
+
+/** What plans depend on: equal for runs that one plan serves. */
+export const keyOf = ({ inputs }: Graph, shapes: ReadonlyMap<string, readonly number[]>): string =>
+  JSON.stringify(inputs.map(({ name }) => shapes.get(name)))
+
+/** Throws `unsupported` for an input of another dtype. */
+export function checkDtypes({ inputs }: Graph, feeds: ReadonlyMap<string, Tensor>): void {
+  for (const { name, type } of inputs) {
+    const given = feeds.get(name)
+    if (given !== undefined && given.dtype !== type!.dtype)
+      throw new HalfbyteError(
+        'unsupported',
+        `the input ${name} is ${given.dtype} where the model takes ${type!.dtype}; convert it`,
+        { name, given: given.dtype, due: type!.dtype },
+      )
+  }
 }
 
 /** Every symbol has one size in a run. */

@@ -4,7 +4,7 @@ import { chooseGraph, type GraphDtype } from '../formats/names/graph-files.ts'
 import { baseName } from '../formats/names/named-files.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
 import { type FindFile, readModel } from '../onnx/read-model.ts'
-import { CompiledGraph, type CompileOptions } from './compiled-graph.ts'
+import { CompiledGraph, type CompileOptions, type RunnableGraph } from './compiled-graph.ts'
 
 export interface OpenNetworkOptions {
   readonly signal?: AbortSignal | undefined
@@ -36,10 +36,22 @@ function graphAmong(sources: readonly ByteSource[], dtype: GraphDtype | undefine
   return sources[names.indexOf(chooseGraph(names, dtype))] as ByteSource
 }
 
-/** The same, ready to run. `fuse`: with instructions of relaxed SIMD. */
+/**
+ * The same, ready to run. `fuse`: with instructions of relaxed SIMD. With `fallback`, onnxruntime-web runs
+ * the nodes that are not compiled.
+ */
 export async function openNetwork(
   sources: readonly ByteSource[],
-  { fuse, weights, loadKernels, workers, ...options }: OpenNetworkOptions & CompileOptions,
-): Promise<CompiledGraph> {
-  return new CompiledGraph(await readNetwork(sources, options), { fuse, weights, loadKernels, workers })
+  {
+    fallback,
+    beside,
+    dtype,
+    signal,
+    ...how
+  }: OpenNetworkOptions & CompileOptions & { fallback?: 'ort' | undefined },
+): Promise<RunnableGraph> {
+  const graph = await readNetwork(sources, { beside, dtype, signal })
+  if (fallback === undefined) return new CompiledGraph(graph, how)
+  const { MixedGraph } = await import('./fallback/mixed-graph.ts')
+  return MixedGraph.open(graph, how, signal)
 }

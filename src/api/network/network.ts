@@ -4,10 +4,16 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
 import { NETWORK_WEIGHTS, type WeightPolicy } from '../../compile/lower/policy.ts'
 import type { OpenNetworkOptions } from '../../compile/open-network.ts'
+import type { ForeignNode } from '../../compile/refusal.ts'
 import { engineModule } from '../../engine/browser-host.ts'
 import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
 import type { LoadedNetwork, NetworkHost } from '../../engine/network/load-network.ts'
-import type { NetworkMemory, NetworkRequest, NetworkValue } from '../../engine/network/network-protocol.ts'
+import type {
+  NetworkFallback,
+  NetworkMemory,
+  NetworkRequest,
+  NetworkValue,
+} from '../../engine/network/network-protocol.ts'
 import type { LoadHooks } from '../../engine/wire/client.ts'
 import type { Connection } from '../../engine/wire/connection.ts'
 import type { GraphDtype } from '../../formats/names/graph-files.ts'
@@ -19,7 +25,8 @@ import { checkedLoad, loadRequest, workerAddress } from '../request/load-request
 import type { AbortOptions, Assets, LoadOptions, ModelSource } from '../types.ts'
 import { checkTensor, type NetworkTensor } from './tensors.ts'
 
-export type { NetworkMemory, NetworkValue } from '../../engine/network/network-protocol.ts'
+export type { ForeignNode } from '../../compile/refusal.ts'
+export type { NetworkFallback, NetworkMemory, NetworkValue } from '../../engine/network/network-protocol.ts'
 export type { NetworkDType, NetworkTensor } from './tensors.ts'
 
 /** Options of `Network.load`; every key is optional. An unknown key rejects the load with `unsupported`. */
@@ -61,6 +68,11 @@ export interface NetworkOptions {
    */
   readonly weights?: WeightPolicy | undefined
   /**
+   * Who runs the nodes that are not compiled. `ort`: the package onnxruntime-web, which the application
+   * installs beside this one; everything else is compiled. Default: such a node is refused by its name.
+   */
+  readonly fallback?: NetworkFallback | undefined
+  /**
    * Addresses of the folder of the engine's `halfbyte-*.wasm`, and of the scripts of a network's own worker
    * and of the threads. Default: where the library lies.
    */
@@ -83,6 +95,7 @@ const KEYS = [
   'hub',
   'build',
   'weights',
+  'fallback',
   'assets',
 ]
 
@@ -178,10 +191,11 @@ export class Network implements AsyncDisposable {
     options: NetworkOptions = {},
     { beside, ...others }: Inside = {},
   ): Promise<Network> {
-    const { signal, dtype, build = 'auto', weights = 'auto', threads = 1 } = checkedOptions(options)
+    const checked = checkedOptions(options)
+    const { signal, dtype, build = 'auto', weights = 'auto', threads = 1, fallback } = checked
     const { buildNetwork } = await import('../../engine/network/load-network.ts')
     const host = { ...hostHere({}), ...others }
-    const how = { build, weights, threads }
+    const how = { build, weights, threads, fallback }
     return new Network(await buildNetwork(files, how, host, { signal, dtype, beside }))
   }
 
@@ -228,6 +242,14 @@ export class Network implements AsyncDisposable {
     return this.loaded().memory()
   }
 
+  /**
+   * Nodes that `fallback` runs, with the reasons, after the load or the last run: some are found when sizes
+   * are known.
+   */
+  foreignNodes(): readonly ForeignNode[] {
+    return this.loaded().foreign()
+  }
+
   /** Frees the memory, and ends the worker. Later calls reject with `disposed`. */
   dispose(): Promise<void> {
     return this.close()
@@ -247,11 +269,12 @@ const hostHere = (assets: NetworkRequest['assets']): NetworkHost => ({
 const isSeveral = (threads: NetworkOptions['threads']): boolean => threads !== undefined && threads !== 1
 
 function checkedOptions(options: NetworkOptions): NetworkOptions {
-  const { worker, onProgress, ...others } = readFrom('the options', () => {
+  const { worker, onProgress, fallback, ...others } = readFrom('the options', () => {
     checkKeys('the options', options, KEYS)
     return { ...options }
   })
   checkChoice('weights', others.weights, NETWORK_WEIGHTS)
+  checkChoice('fallback', fallback, ['ort'])
   if (worker !== undefined && typeof worker !== 'boolean')
     throw wrongOption('worker', worker, 'true or false')
   const checked = checkedLoad(
@@ -260,13 +283,13 @@ function checkedOptions(options: NetworkOptions): NetworkOptions {
   )
   if (worker === false && isSeveral(others.threads))
     throw wrongOption('worker', worker, `true with ${others.threads} threads`)
-  return { ...others, onProgress, worker, assets: checked.assets }
+  return { ...others, onProgress, worker, fallback, assets: checked.assets }
 }
 
 function networkRequest(source: ModelSource, options: NetworkOptions): NetworkRequest {
-  const { threads = 1, weights = 'auto', onProgress: _, ...others } = options
+  const { threads = 1, weights = 'auto', fallback, onProgress: _, ...others } = options
   const { source: place, cache, hub, dtype, build, assets } = loadRequest(source, others)
-  return { source: place, cache, hub, dtype, build, assets, threads, weights }
+  return { source: place, cache, hub, dtype, build, assets, threads, weights, fallback }
 }
 
 /** Only downloads are told. */

@@ -22,18 +22,19 @@ export async function loadRemotely(
   try {
     // The service of a network answers with what it has loaded.
     const loaded: unknown = await client.load(request, hooks)
-    const { memory, ...info } = loaded as WithMemory<NetworkInfo>
-    let latest = memory
+    const { memory, foreign, ...info } = loaded as WithMemory<NetworkInfo>
+    let latest = { memory, foreign }
     return {
       info,
       async run(inputs, signal) {
-        const { outputs, memory } = await client.callAbortable(signal, (service, port) =>
+        const { outputs, ...told } = await client.callAbortable(signal, (service, port) =>
           networkOf(service).run([...inputs], port),
         )
-        latest = memory
+        latest = told
         return new Map(outputs)
       },
-      memory: () => latest,
+      memory: () => latest.memory,
+      foreign: () => latest.foreign,
       dispose: () => client.dispose(),
     }
   } catch (error) {

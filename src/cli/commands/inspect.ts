@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { wrongOption } from '../../base/check-options.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { planGraph } from '../../compile/compiled-graph.ts'
+import { outlineOf } from '../../compile/fallback/outline.ts'
 import { NETWORK_WEIGHTS } from '../../compile/lower/policy.ts'
 import { readNetwork } from '../../compile/open-network.ts'
 import { printNetworkPlan } from '../../compile/plan/print.ts'
@@ -20,6 +21,7 @@ import {
   dtypeOption,
   EMBEDDED,
   type EngineFlags,
+  fallbackOption,
   kvOption,
   loraOption,
   MODEL,
@@ -70,6 +72,7 @@ function list(): string {
 interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 'lora'> {
   readonly plan?: true
   readonly size?: ReadonlyMap<string, number>
+  readonly fallback?: 'ort'
   readonly fit?: true
   readonly json?: true
   readonly dtype?: GraphDtype
@@ -89,6 +92,7 @@ export function inspectCommand(): Command {
       'with --plan, for a graph that is no decoder: a size of its inputs, such as batch=1; default 1 each',
       sizeFlag,
     )
+    .addOption(fallbackOption())
     .option('--fit', 'say whether it fits this machine, how fast it would be, and what would fit instead')
     .addOption(new Option('--json', 'print what is told as one JSON object').conflicts('plan'))
     .action(async (model: string, flags: InspectFlags) => {
@@ -123,7 +127,7 @@ async function planPage(model: string, flags: InspectFlags, signal: AbortSignal)
 /** Undefined if the files have no graph. */
 async function networkPage(
   model: string,
-  { size = new Map(), dtype, weights }: InspectFlags,
+  { size = new Map(), dtype, weights, fallback }: InspectFlags,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const files = await openModelFiles(model, { signal, dtype })
@@ -140,9 +144,12 @@ async function networkPage(
     const own = NETWORK_WEIGHTS.find((policy) => policy === weights)
     if (own === undefined)
       throw wrongOption('--weights', weights, `one of ${NETWORK_WEIGHTS.join(', ')} for a graph`)
-    const { plan } = planGraph(graph, new Map(shapes), own)
+    const plan =
+      fallback === undefined
+        ? printNetworkPlan(planGraph(graph, new Map(shapes), own).plan)
+        : await outlineOf(graph, new Map(shapes), own, signal)
     const inputs = shapes.map(([name, dims]) => `${name} [${dims.join(', ')}]`)
-    return `network with inputs ${inputs.join(', ')}\n${printNetworkPlan(plan)}`
+    return `network with inputs ${inputs.join(', ')}\n${plan}`
   } finally {
     await files.close()
   }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
-import { Network } from '../../api/network/network.ts'
+import { Network, type NetworkFallback } from '../../api/network/network.ts'
 import type { NetworkTensor } from '../../api/network/tensors.ts'
 import { mostThreads } from '../../api/request/load-request.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -11,7 +11,7 @@ import type { GraphDtype } from '../../formats/names/graph-files.ts'
 import { openModelFiles } from '../files.ts'
 import { nodeHost } from '../node-host.ts'
 import { npyBytes, readNpy } from '../npy.ts'
-import { dtypeOption, networkWeightsOption, whole } from '../options.ts'
+import { dtypeOption, fallbackOption, networkWeightsOption, whole } from '../options.ts'
 import { interruptible, systemError, visible } from '../terminal/failure.ts'
 import { aligned } from '../terminal/offer.ts'
 import { clearProgress, showProgress, writeOutput } from '../terminal/output.ts'
@@ -27,6 +27,7 @@ interface RunFlags {
   readonly dtype?: GraphDtype
   readonly weights?: WeightPolicy
   readonly threads?: number
+  readonly fallback?: NetworkFallback
 }
 
 export function runCommand(): Command {
@@ -37,6 +38,7 @@ export function runCommand(): Command {
     .option('--output <folder>', 'where each output is written as NAME.npy; default: they are only described')
     .addOption(networkWeightsOption())
     .option('--threads <n>', 'threads that share the work', whole(1, mostThreads()), 1)
+    .addOption(fallbackOption())
     .addOption(dtypeOption())
     .action((model: string, flags: RunFlags) => interruptible((signal) => run(model, flags, signal)))
 }
@@ -49,7 +51,7 @@ function inputFlag(text: string, before: readonly InputFlag[] = []): readonly In
 
 async function run(
   model: string,
-  { input = [], output, dtype, weights, threads }: RunFlags,
+  { input = [], output, dtype, weights, threads, fallback }: RunFlags,
   signal: AbortSignal,
 ): Promise<void> {
   const files = await openModelFiles(model, {
@@ -57,7 +59,7 @@ async function run(
     dtype,
     onProgress: showProgress,
   }).finally(clearProgress)
-  const options = { signal, dtype, weights, threads }
+  const options = { signal, dtype, weights, threads, fallback }
   const network = await Network.open(files, options, nodeHost()).catch(async (error) => {
     await files.close()
     throw error
@@ -72,6 +74,8 @@ async function run(
         await writeOutput(join(output, `${fileName(name)}.npy`), [npyBytes(tensor)], signal)
     const rows = made.map(([name, tensor]): [string, string] => [name, describe(tensor)])
     process.stdout.write(visible(`${aligned(rows).join('\n')}\n`))
+    for (const { node, op, reason } of network.foreignNodes())
+      process.stderr.write(visible(`onnxruntime-web ran ${node} (${op}): ${reason}\n`))
   } finally {
     await network.dispose()
   }

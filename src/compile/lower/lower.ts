@@ -1,7 +1,7 @@
 // Lowers a graph whose sizes are known to a program of loops. An operator's mapping type says how: bodies for
 // one-to-one operators, views for those that reorganise, handlers for the others.
 import { inferTypes } from '../../onnx/infer.ts'
-import { type Graph, hasInput, type Node, readersOf } from '../../onnx/ir/graph.ts'
+import { type Graph, hasInput, type Node, readersOf, type Type } from '../../onnx/ir/graph.ts'
 import { intOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
 import { DTYPES, type DType, isFloat } from '../../onnx/ir/tensor.ts'
 import { whyUnclaimed } from '../../onnx/operators.ts'
@@ -24,28 +24,38 @@ export function lower(graph: Graph, weights: WeightPolicy, leftOut: LeftOut): Pr
   const types = inferTypes(graph)
   const lowering = new Lowering(graph, types, readersOf(graph), { weights, leftOut })
   for (const node of graph.nodes) {
-    const why = whyUnclaimed(
-      node,
-      node.inputs.map((name) => types.get(name)?.dtype),
-    )
+    const why = refusalOf(node, types)
     if (why !== undefined) throw unclaimed(node, why)
-    handlerOf(node)(lowering, node)
+    handlerOf(node)!(lowering, node)
   }
   return lowering.program()
 }
+
+/**
+ * Why a node is not compiled whatever its sizes are, as a clause; undefined where that depends on them. Nodes
+ * that passes compute are refused too.
+ */
+export const refusalOf = (node: Node, types: ReadonlyMap<string, Type>): string | undefined =>
+  whyUnclaimed(
+    node,
+    node.inputs.map((name) => types.get(name)?.dtype),
+  ) ?? (handlerOf(node) === undefined ? 'the compiler has no loops for it' : undefined)
 
 const ALL: ReadonlyMap<string, Handler> = new Map(
   Object.entries({ ...HANDLERS, ...PRODUCT_HANDLERS, ...CONV_HANDLERS, ...CODE_HANDLERS }),
 )
 
-function handlerOf(node: Node): Handler {
+function handlerOf(node: Node): Handler | undefined {
   const mapping = mappingOf(node)
   const own = ALL.get(node.domain === '' ? node.op : `${node.domain} ${node.op}`)
   if (own !== undefined) return own
   if (mapping === 'reorganize') return reorganise
-  if (mapping === 'one-to-one' && node.domain === '') return elementwise
-  throw unclaimed(node, 'the compiler has no loops for it')
+  if (mapping !== 'one-to-one' || node.domain !== '') return undefined
+  return OWN_TREES.includes(node.op) || bodyOf(node.op) !== undefined ? elementwise : undefined
 }
+
+/** Elementwise operators whose trees depend on more than their arguments. */
+const OWN_TREES = ['Clip', 'Cast', 'CastLike']
 
 const elementwise: Handler = (lowering, node) => {
   if (node.outputs.slice(1).some((name) => name !== '') || !wants(node, 0))
@@ -75,11 +85,10 @@ function treeOf(lowering: Lowering, node: Node, trees: readonly (Tree | undefine
   )
     throw unclaimed(node, 'it may drop elements at random')
   if (trees.includes(undefined)) throw unclaimed(node, 'an input is left out')
-  const body = bodyOf(node.op)
-  if (body === undefined) throw unclaimed(node, 'the compiler has no body for it')
   const dtype = lowering.dtype(node, node.inputs.find((_, index) => hasInput(node, index)) ?? '')
   if (!COMPUTED.includes(dtype)) throw unclaimed(node, `arithmetic on ${dtype} is not compiled`)
-  return body(trees as readonly Tree[], node)
+  // `handlerOf` has asked for it.
+  return bodyOf(node.op)!(trees as readonly Tree[], node)
 }
 
 function cast(lowering: Lowering, node: Node, x: Tree): Tree {

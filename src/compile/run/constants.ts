@@ -108,7 +108,7 @@ export class Constants {
     const constant = graph.constants.get(name)!
     const known = this.#addresses.get(constant) ?? new Map<string, number>()
     if (known.has(key)) return
-    const tensor = await tensorOf(name, constant, signal)
+    const tensor = await constantTensor(name, constant, signal)
     const coded = codes && (await this.#coded(graph, tensor, codes, signal))
     known.set(
       key,
@@ -124,7 +124,7 @@ export class Constants {
     signal?: AbortSignal,
   ): Promise<Coded> {
     if (!('block' in codes)) return codedBy(tensor, codes)
-    const read = (name: string) => tensorOf(name, graph.constants.get(name)!, signal)
+    const read = (name: string) => constantTensor(name, graph.constants.get(name)!, signal)
     const zeros = codes.zeros === undefined ? undefined : await read(codes.zeros)
     return codedInBlocks(tensor, codes, await read(codes.scales), zeros)
   }
@@ -140,7 +140,12 @@ function decoded(dims: readonly number[], { code, scale }: Coded): Tensor {
   return { dtype: 'f32', dims, data }
 }
 
-async function tensorOf(name: string, constant: Constant, signal?: AbortSignal): Promise<Tensor> {
+/** The elements of a constant, which are read from its file. */
+export async function constantTensor(
+  name: string,
+  constant: Constant,
+  signal?: AbortSignal,
+): Promise<Tensor> {
   if (!isStored(constant)) return constant
   const { source, offset, byteLength, dtype, dims } = constant
   const bytes = new Uint8Array(byteLength)

@@ -1,7 +1,8 @@
 // Loads a network in this thread: its files, its graph, and the threads that share its runs.
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
-import type { CompiledGraph } from '../../compile/compiled-graph.ts'
+import type { RunnableGraph } from '../../compile/compiled-graph.ts'
 import { type OpenNetworkOptions, openNetwork } from '../../compile/open-network.ts'
+import type { ForeignNode } from '../../compile/refusal.ts'
 import { addressInside } from '../../formats/names/named-files.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../../runtime/features.ts'
@@ -21,6 +22,8 @@ export interface LoadedNetwork {
   readonly info: NetworkInfo
   run(inputs: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<ReadonlyMap<string, Tensor>>
   memory(): NetworkMemory
+  /** Nodes that another runtime runs, as far as they are known. */
+  foreign(): readonly ForeignNode[]
   dispose(): Promise<void>
 }
 
@@ -55,7 +58,7 @@ export async function loadNetwork(
 /** The same from files that are open, which the network closes when it is disposed. */
 export async function buildNetwork(
   files: OpenFiles,
-  { build, weights, threads }: RunRequest,
+  { build, weights, threads, fallback }: RunRequest,
   { loadModule, startWorker, cores }: NetworkHost,
   reading: OpenNetworkOptions,
 ): Promise<LoadedNetwork> {
@@ -66,6 +69,7 @@ export async function buildNetwork(
   const start = wanted > 1 && features.sharedMemory ? startWorker : undefined
   const graph = await openNetwork(files.sources, {
     ...reading,
+    fallback,
     fuse: chosen === 'relaxed',
     weights,
     loadKernels: () => loadModule(chosen, start === undefined ? 'plain' : 'shared'),
@@ -75,14 +79,14 @@ export async function buildNetwork(
     if (start !== undefined) await graph.start()
     reading.signal?.throwIfAborted()
   } catch (error) {
-    graph.dispose()
+    await graph.dispose()
     throw error
   }
   return loaded(graph, files, { build: chosen, threads: graph.threads })
 }
 
 const loaded = (
-  graph: CompiledGraph,
+  graph: RunnableGraph,
   files: OpenFiles,
   how: Pick<NetworkInfo, 'build' | 'threads'>,
 ): LoadedNetwork => ({
@@ -96,8 +100,9 @@ const loaded = (
     const { memoryBytes, codeBytes } = graph.sizes
     return { memoryBytes, codeBytes }
   },
+  foreign: () => graph.foreign,
   async dispose() {
-    graph.dispose()
+    await graph.dispose()
     await files.close()
   },
 })

@@ -1,5 +1,6 @@
 // What crosses between a page and the worker of a network, and what both need to know of a loaded one.
 import type { WeightPolicy } from '../../compile/lower/policy.ts'
+import type { ForeignNode } from '../../compile/refusal.ts'
 import type { DType, Tensor } from '../../onnx/ir/tensor.ts'
 import type { Build } from '../../runtime/features.ts'
 import type { LoadRequest } from '../wire/protocol.ts'
@@ -36,7 +37,12 @@ export interface RunRequest {
   readonly build: Build | 'auto'
   readonly weights: WeightPolicy
   readonly threads: number | 'auto'
+  /** Who runs the nodes that are not compiled. Absent: they are refused. */
+  readonly fallback?: NetworkFallback | undefined
 }
+
+/** `ort`: onnxruntime-web. */
+export type NetworkFallback = 'ort'
 
 /** A load in a worker. */
 export type NetworkRequest = Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype' | 'assets'> & RunRequest
@@ -44,8 +50,11 @@ export type NetworkRequest = Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dty
 /** Tensors by name. An object would have to treat the name `__proto__` apart. */
 export type NamedTensors = readonly (readonly [name: string, tensor: Tensor])[]
 
-/** The answer to a load, and to a run. The page is asked for its memory without waiting. */
-export type WithMemory<Answer> = Answer & { readonly memory: NetworkMemory }
+/** The answer to a load, and to a run. The page is asked for its memory and its nodes without waiting. */
+export type WithMemory<Answer> = Answer & {
+  readonly memory: NetworkMemory
+  readonly foreign: readonly ForeignNode[]
+}
 
 /** The calls of a page. */
 export interface NetworkService {

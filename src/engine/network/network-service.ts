@@ -19,12 +19,12 @@ export function createNetworkService(load: NetworkLoader): NetworkService {
     async load(request, port) {
       const reports = loadReports(port)
       network = await abortable(port, (signal) => load(request, { signal, ...reports }))
-      return { ...network.info, memory: network.memory() }
+      return { ...network.info, memory: network.memory(), foreign: network.foreign() }
     },
     run: (inputs, port) =>
       abortable(port, async (signal) => {
         const outputs = [...(await open().run(new Map(inputs), signal))]
-        return transfer({ outputs, memory: open().memory() }, buffersOf(outputs))
+        return transfer({ outputs, memory: open().memory(), foreign: open().foreign() }, buffersOf(outputs))
       }),
     async dispose() {
       const last = network

@@ -171,7 +171,7 @@ export function unclaimed(node: Node, what: string): HalfbyteError {
   return new HalfbyteError(
     'unsupported',
     `node ${node.name} (${node.op}): ${what}; export the model without it, or as GGUF or safetensors`,
-    { node: node.name, op: node.op },
+    { node: node.name, op: node.op, reason: what },
   )
 }
 

@@ -12,7 +12,7 @@ import { type Pass, withNodes } from './pass.ts'
 /** Elements of the largest constant that folding makes: masks and tables of positions, not weights. */
 const MOST_ELEMENTS = 2 ** 22
 /** Two runs of these give different results. */
-const RANDOM = new Set([
+export const RANDOM: ReadonlySet<string> = new Set([
   'RandomNormal',
   'RandomNormalLike',
   'RandomUniform',

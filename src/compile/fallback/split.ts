@@ -1,0 +1,136 @@
+// Splits a graph around the nodes that the compiler cannot run: what is compiled first, the foreign parts
+// that read it, and the rest, which is split again once the sizes of their outputs are known.
+import { type Constant, type Graph, type Input, type Node, readsOf, type Type } from '../../onnx/ir/graph.ts'
+import { operatorOf, whyUnclaimed } from '../../onnx/operators.ts'
+import { RANDOM } from '../../onnx/passes/fold.ts'
+
+/** Nodes that run together, with what they need and what others read of them. */
+export interface Part {
+  readonly nodes: readonly Node[]
+  /** Names of values that are made before it. */
+  readonly inputs: readonly string[]
+  readonly outputs: readonly string[]
+  readonly constants: ReadonlyMap<string, Constant>
+}
+
+export interface Split {
+  /** Nodes that read only inputs, constants and each other, and are compiled. */
+  readonly compiled: Part
+  /**
+   * The foreign nodes that come next, each part connected. No part reads another one, and each operator set
+   * has one version in a part.
+   */
+  readonly foreign: readonly Part[]
+  /** Everything that reads a foreign part. Empty at the end of the graph. */
+  readonly rest: readonly Node[]
+}
+
+export function splitGraph(graph: Graph, isForeign: (node: Node) => boolean): Split {
+  const ready = new Set([...graph.inputs.map(({ name }) => name), ...graph.constants.keys()])
+  const isReady = (node: Node) => readsOf(node).every((name) => ready.has(name))
+  const take = (nodes: readonly Node[], isTaken: (node: Node) => boolean): Node[] =>
+    nodes.filter((node) => {
+      const isNext = isTaken(node) && isReady(node)
+      if (isNext) for (const name of node.outputs) ready.add(name)
+      return isNext
+    })
+  const compiled = take(graph.nodes, (node) => !isForeign(node))
+  const known = new Set(compiled)
+  const others = graph.nodes.filter((node) => !known.has(node))
+  const versions = new Map<string, number>()
+  const foreign = take(others, (node) => {
+    if (!isForeign(node) || !isReady(node)) return false
+    // A pass may have made a node of a later version than those of the file.
+    const version = versions.get(node.domain) ?? node.version
+    versions.set(node.domain, version)
+    return version === node.version
+  })
+  for (const node of foreign) known.add(node)
+  const rest = others.filter((node) => !known.has(node))
+  const wanted = new Set([...graph.outputs, ...foreign.flatMap(readsOf), ...rest.flatMap(readsOf)])
+  const later = new Set([...graph.outputs, ...rest.flatMap(readsOf)])
+  return {
+    compiled: partOf(graph, compiled, wanted),
+    foreign: connected(foreign).map((nodes) => partOf(graph, nodes, later)),
+    rest,
+  }
+}
+
+/** `wanted`: names that are read elsewhere. */
+function partOf({ constants }: Graph, nodes: readonly Node[], wanted: ReadonlySet<string>): Part {
+  const made = new Set(nodes.flatMap(({ outputs }) => outputs))
+  const read = [...new Set(nodes.flatMap(readsOf))].filter((name) => !made.has(name))
+  return {
+    nodes,
+    inputs: read.filter((name) => !constants.has(name)),
+    outputs: [...made].filter((name) => wanted.has(name)),
+    constants: new Map(
+      read.flatMap((name) => {
+        const constant = constants.get(name)
+        return constant === undefined ? [] : [[name, constant] as const]
+      }),
+    ),
+  }
+}
+
+/** The nodes in groups that share no values, each in the given order. */
+function connected(nodes: readonly Node[]): readonly Node[][] {
+  const groups = new Map<string, Node[]>()
+  for (const node of nodes) {
+    const joined = new Set(readsOf(node).flatMap((name) => [groups.get(name) ?? []]))
+    const members = new Set([...joined].flat().concat(node))
+    const group = nodes.filter((each) => members.has(each))
+    for (const { outputs } of group) for (const name of outputs) groups.set(name, group)
+  }
+  return [...new Set(groups.values())]
+}
+
+/**
+ * What is left of the graph: its inputs are the values that were made before it. `typeOf`: what is known of a
+ * value.
+ */
+export function restOf(
+  { name, constants, outputs }: Graph,
+  rest: readonly Node[],
+  typeOf: (name: string) => Type | undefined,
+): Graph {
+  const made = new Set(rest.flatMap(({ outputs }) => outputs))
+  const read = new Set(rest.flatMap(readsOf))
+  const inputs = [...read]
+    .filter((value) => !made.has(value) && !constants.has(value))
+    .map((value): Input => ({ name: value, type: typeOf(value) }))
+  return {
+    name,
+    inputs,
+    constants: new Map([...constants].filter(([value]) => read.has(value))),
+    nodes: rest,
+    outputs: outputs.filter((value) => made.has(value)),
+  }
+}
+
+/**
+ * Names of values that are known when the sizes are: passes compute them, so that nothing has to run their
+ * nodes.
+ */
+export function namesOfSizes({ nodes, constants }: Graph): ReadonlySet<string> {
+  const known = new Set(constants.keys())
+  for (const node of nodes) {
+    const isSize = node.domain === '' && (node.op === 'Shape' || node.op === 'Size')
+    if (!isSize && !(isComputed(node) && node.inputs.every((name) => name === '' || known.has(name))))
+      continue
+    for (const name of node.outputs) known.add(name)
+  }
+  return known
+}
+
+/** Whether passes compute the node when its inputs are known, or take its branch. */
+function isComputed(node: Node): boolean {
+  if (node.op === 'If' && node.domain === '') return true
+  const hasGraph = [...node.attributes.values()].some(({ kind }) => kind === 'graph')
+  return (
+    !hasGraph &&
+    !RANDOM.has(node.op) &&
+    whyUnclaimed(node) === undefined &&
+    operatorOf(node)?.evaluate !== undefined
+  )
+}

@@ -1,0 +1,80 @@
+// One stage of a graph whose sizes are known: a plan, and the foreign parts that read what it makes.
+import { inferTypes } from '../../onnx/infer.ts'
+import type { Graph, Node, Type } from '../../onnx/ir/graph.ts'
+import { lower, refusalOf } from '../lower/lower.ts'
+import type { WeightPolicy } from '../lower/policy.ts'
+import { type Plan, planOf } from '../plan/plan.ts'
+import { type ForeignNode, refusedIn } from '../refusal.ts'
+import { NOTHING } from '../stages.ts'
+import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
+
+export interface PlannedStage {
+  /** All that is left of the graph at this stage. */
+  readonly graph: Graph
+  /** The plan and its graph; undefined where a foreign part comes first. */
+  readonly compiled: { readonly plan: Plan; readonly graph: Graph } | undefined
+  readonly foreign: readonly Part[]
+  /** Why the nodes of the foreign parts are not compiled. */
+  readonly reasons: readonly ForeignNode[]
+  /** What is known of all values before the foreign parts run. */
+  readonly types: ReadonlyMap<string, Type>
+  /** What reads the foreign parts, without types of its inputs; undefined at the end. */
+  readonly rest: Graph | undefined
+}
+
+/**
+ * `graph`: bound, after its passes. A node that cannot be planned joins the foreign ones. Throws what has
+ * other causes, such as sizes that do not fit together.
+ */
+export function planStage(graph: Graph, weights: WeightPolicy): PlannedStage {
+  const types = inferTypes(graph)
+  const reasons = refusedNodes(graph, types)
+  for (;;) {
+    const { compiled, foreign, rest } = splitGraph(graph, (node) => reasons.has(node))
+    const own: Graph = { ...compiled, name: graph.name, inputs: typedInputs(compiled, types) }
+    try {
+      return {
+        graph,
+        compiled:
+          own.nodes.length === 0
+            ? undefined
+            : { plan: planOf(lower(own, weights, NOTHING), NOTHING), graph: own },
+        foreign,
+        reasons: reasonsOf(foreign, reasons),
+        types,
+        rest: rest.length === 0 ? undefined : restOf(graph, rest, () => undefined),
+      }
+    } catch (error) {
+      const refused = refusedIn(error)
+      const nodes = own.nodes.filter(({ name, op }) => name === refused?.node && op === refused.op)
+      if (refused === undefined || nodes.length === 0) throw error
+      for (const node of nodes) reasons.set(node, refused.reason)
+    }
+  }
+}
+
+/**
+ * Nodes that are not compiled whatever the sizes are, with the reasons. What passes compute once sizes are
+ * known, `sizes`, is not among them.
+ */
+export function refusedNodes(
+  graph: Graph,
+  types: ReadonlyMap<string, Type>,
+  sizes = namesOfSizes(graph),
+): Map<Node, string> {
+  const found = new Map<Node, string>()
+  for (const node of graph.nodes) {
+    const isSize = node.outputs.every((name) => name === '' || sizes.has(name))
+    const why = isSize ? undefined : refusalOf(node, types)
+    if (why !== undefined) found.set(node, why)
+  }
+  return found
+}
+
+export const reasonsOf = (parts: readonly Part[], reasons: ReadonlyMap<Node, string>): ForeignNode[] =>
+  parts.flatMap(({ nodes }) =>
+    nodes.map((node) => ({ node: node.name, op: node.op, reason: reasons.get(node)! })),
+  )
+
+const typedInputs = ({ inputs }: Part, types: ReadonlyMap<string, Type>) =>
+  inputs.map((name) => ({ name, type: types.get(name) }))

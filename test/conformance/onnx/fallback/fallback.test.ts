@@ -1,0 +1,160 @@
+// Networks with `fallback: 'ort'`. In: graphs with nodes that are not compiled, at every place of a graph.
+// Out: whether they give what onnxruntime-web gives for the whole file, which nodes are told, and errors.
+import { InferenceSession, Tensor } from 'onnxruntime-web/wasm'
+import { describe, expect, test } from 'vitest'
+import { Network, type NetworkOptions, type NetworkTensor } from '../../../../src/api/network/network.ts'
+import { halfToFloat } from '../../../../src/base/half.ts'
+import { nodeHost } from '../../../../src/cli/node-host.ts'
+import { loadNetwork } from '../../../../src/engine/network/load-network.ts'
+import { createNetworkService } from '../../../../src/engine/network/network-service.ts'
+import { localConnection } from '../../../../src/engine/wire/connection.ts'
+import { TYPE } from '../../../../src/onnx/testing/node-writer.ts'
+import { built, CASES, floats, value, X } from './cases.ts'
+
+const load = (bytes: Uint8Array, options: NetworkOptions = { fallback: 'ort' }) =>
+  Network.load(new File([new Uint8Array(bytes)], 'model.onnx'), options)
+
+const ORT_TYPES = { f32: 'float32', i64: 'int64' } as const
+
+async function byOrt(session: InferenceSession, feeds: Readonly<Record<string, NetworkTensor>>) {
+  const given = Object.entries(feeds).map(([name, { dtype, data, dims }]) => {
+    const type = ORT_TYPES[dtype as keyof typeof ORT_TYPES]
+    return [name, new Tensor(type, data as Float32Array, dims)] as const
+  })
+  return session.run(Object.fromEntries(given))
+}
+
+/** Halves are rounded after each node there, and once here: by one step of numbers up to 2. */
+const TOLERANCE: Partial<Record<NetworkTensor['dtype'], number>> = { f32: 1e-5, f16: 2 ** -10 }
+
+/** Half floats as numbers: `data` has their patterns, or is an array of them. */
+function numbersOf({ type, data }: Tensor): number[] {
+  if (type !== 'float16') return Array.from(data as Float32Array, Number)
+  const { buffer, byteOffset, length } = data as Uint16Array
+  return Array.from(new Uint16Array(buffer, byteOffset, length), halfToFloat)
+}
+
+describe('nodes that are not compiled', () => {
+  test.each(Object.entries(CASES))('%s', async (_, make) => {
+    const { bytes, foreign, feeds } = make()
+    const network = await load(bytes)
+    const session = await InferenceSession.create(bytes, { logSeverityLevel: 4 })
+    for (const each of feeds) {
+      const [found, wanted] = [await network.run(each), await byOrt(session, each)]
+      expect(Object.keys(found).sort()).toEqual(Object.keys(wanted).sort())
+      for (const [name, tensor] of Object.entries(wanted)) {
+        expect(found[name]!.dims, name).toEqual([...tensor.dims])
+        const [own, due] = [Array.from(found[name]!.data, Number), numbersOf(tensor)]
+        expect(own).toHaveLength(due.length)
+        for (const [at, number] of due.entries())
+          expect(Math.abs(own[at]! - number)).toBeLessThanOrEqual(TOLERANCE[found[name]!.dtype] ?? 0)
+      }
+    }
+    expect(network.foreignNodes().map(({ op }) => op)).toEqual(foreign)
+    await network.dispose()
+    await session.release()
+  })
+})
+
+const TOP = CASES['in the middle']!().bytes
+
+test('without the option, the node is refused by its name, and the option is named', async () => {
+  const network = await load(TOP, {})
+  expect(network.foreignNodes()).toEqual([])
+  await expect(network.run({ x: floats(2, 8) })).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringMatching(/^node top \(TopK\): .*; set the option fallback to ort, so that/),
+    detail: { node: 'top', op: 'TopK' },
+  })
+  await network.dispose()
+})
+
+test('the load tells which nodes are run elsewhere, and why', async () => {
+  const network = await load(TOP)
+  expect(network.foreignNodes()).toEqual([
+    { node: 'top', op: 'TopK', reason: 'the compiler has no loops for it' },
+  ])
+  expect(network.outputs).toEqual([{ name: 'y', dtype: 'f32', dims: ['rows', 4] }])
+  await network.dispose()
+})
+
+test('a graph that is compiled as a whole is, and nothing is told', async () => {
+  const bytes = built((to) => to.node('Relu', ['x'], ['y']), [X], [value('y')])
+  const network = await load(bytes)
+  const { y } = await network.run({ x: floats(2, 8) })
+  expect(y!.dims).toEqual([2, 8])
+  expect(network.foreignNodes()).toEqual([])
+  await network.dispose()
+})
+
+test('a node that onnxruntime does not know either is refused at the load', async () => {
+  const bytes = built((to) => to.node('Frobnicate', [to.op('Relu', ['x'])], ['y']), [X], [value('y')])
+  await expect(load(bytes)).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringMatching(/^neither Halfbyte nor onnxruntime-web runs y \(Frobnicate\): /),
+    detail: { nodes: ['y'] },
+  })
+})
+
+test('values that a node refuses, wrong inputs and wrong options get typed errors', async () => {
+  const count = value('count', [1], TYPE.i64)
+  const bytes = built(
+    (to) => to.node('Exp', [to.node('TopK', ['x', 'count'], ['top', 'top_at'])], ['y']),
+    [X, count],
+    [value('y')],
+  )
+  const network = await load(bytes)
+  const of = (most: bigint) => ({
+    x: floats(2, 8),
+    count: { dtype: 'i64', dims: [1], data: BigInt64Array.of(most) } as const,
+  })
+  await expect(network.run(of(9n))).rejects.toMatchObject({
+    code: 'format',
+    message: expect.stringMatching(/^onnxruntime-web failed in top \(TopK\): /),
+  })
+  expect((await network.run(of(3n)))['y']!.dims).toEqual([2, 3])
+  expect((await network.run(of(5n)))['y']!.dims).toEqual([2, 5])
+  const { x, ...rest } = of(3n)
+  await expect(network.run(rest)).rejects.toMatchObject({ code: 'unsupported' })
+  await expect(network.run({ ...rest, x: floats(2, 7) })).rejects.toMatchObject({ code: 'unsupported' })
+  await network.dispose()
+  await expect(load(bytes, { fallback: 'tfjs' as never })).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringContaining('fallback is "tfjs" but must be ort'),
+  })
+})
+
+test('aborts reject with their reason, and a disposed network rejects what has not begun', async () => {
+  const network = await load(TOP)
+  const x = floats(3, 8)
+  const wanted = await network.run({ x })
+  const control = new AbortController()
+  const aborted = network.run({ x }, { signal: control.signal })
+  control.abort(new Error('no longer wanted'))
+  await expect(aborted).rejects.toThrow('no longer wanted')
+  const several = [network.run({ x }), network.run({ x: floats(1, 8) }), network.run({ x })]
+  const [first, , third] = await Promise.all(several)
+  expect(first).toEqual(wanted)
+  expect(third).toEqual(wanted)
+  const late = network.run({ x })
+  const [outcome] = await Promise.allSettled([late, network.dispose()])
+  expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'disposed' } })
+  await expect(network.run({ x })).rejects.toMatchObject({ code: 'disposed' })
+  const early = new AbortController()
+  const loading = load(TOP, { fallback: 'ort', signal: early.signal })
+  early.abort(new Error('closed'))
+  await expect(loading).rejects.toThrow('closed')
+})
+
+test('through a service, on two threads, outputs and nodes are the same', async () => {
+  const { bytes, feeds } = CASES['with sizes that depend on what is computed']!()
+  const here = await load(bytes)
+  const service = createNetworkService((request, hooks) => loadNetwork(request, hooks, nodeHost()))
+  const file = new File([new Uint8Array(bytes)], 'model.onnx')
+  const options = { fallback: 'ort', threads: 2 } as const
+  const there = await Network.through(localConnection(service), file, options)
+  expect(there.threads).toBe(2)
+  for (const each of feeds) expect(await there.run(each)).toEqual(await here.run(each))
+  expect(there.foreignNodes()).toEqual(here.foreignNodes())
+  await Promise.all([here.dispose(), there.dispose()])
+})
