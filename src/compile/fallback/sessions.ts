@@ -60,7 +60,8 @@ export class Sessions {
 
   /**
    * What is known of the outputs of a part before it runs. Throws `unsupported` where the package is not
-   * there or does not know a node, and `out-of-memory`. `types`: of its inputs, with or without sizes.
+   * there or does not know a node, `network` where it does not start, and `out-of-memory`. `types`: of its
+   * inputs, with or without sizes.
    */
   async outputTypes(
     part: Part,
@@ -194,6 +195,7 @@ async function create(
     return await InferenceSession.create(bytes, { executionProviders: ['wasm'], ...QUIET })
   } catch (cause) {
     if (isMemory(cause)) throw failed(nodes, cause)
+    if (/no available backend/i.test(reasonOf(cause))) throw notStarted(cause)
     throw unknownTo(nodes, reasonOf(cause), cause)
   }
 }
@@ -210,6 +212,15 @@ const unknownTo = (nodes: readonly Node[], why: string, cause?: unknown): Halfby
     'unsupported',
     `neither Halfbyte nor onnxruntime-web runs ${named(nodes)}: ${why}; export the model without it`,
     { nodes: nodes.map(({ name }) => name) },
+    { cause },
+  )
+
+/** It does not try again: what failed first is told by every later load. */
+const notStarted = (cause: unknown): HalfbyteError =>
+  new HalfbyteError(
+    'network',
+    `onnxruntime-web did not start: ${reasonOf(cause)}; check that its .wasm file is in the build and that the policy of the page allows to fetch it, then reload the page`,
+    { package: 'onnxruntime-web' },
     { cause },
   )
 

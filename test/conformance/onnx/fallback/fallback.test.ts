@@ -87,6 +87,19 @@ test('a graph that is compiled as a whole is, and nothing is told', async () => 
   await network.dispose()
 })
 
+test('networks that are loaded and run at the same time do not meet', async () => {
+  const names = ['at the end', 'of boxes', 'in two branches that meet']
+  const cases = names.map((name) => CASES[name]!())
+  const alone = []
+  for (const { bytes, feeds } of cases) {
+    await using network = await load(bytes)
+    alone.push(await network.run(feeds[0]!))
+  }
+  const all = await Promise.all(cases.map(({ bytes }) => load(bytes)))
+  expect(await Promise.all(all.map((network, at) => network.run(cases[at]!.feeds[0]!)))).toEqual(alone)
+  await Promise.all(all.map((network) => network.dispose()))
+})
+
 test('a node that onnxruntime does not know either is refused at the load', async () => {
   const bytes = built((to) => to.node('Frobnicate', [to.op('Relu', ['x'])], ['y']), [X], [value('y')])
   await expect(load(bytes)).rejects.toMatchObject({

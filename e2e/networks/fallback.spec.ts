@@ -1,0 +1,109 @@
+// Networks with nodes that are not compiled, in Chromium. In: a small graph with TopK and NonZero, in the
+// page and in a worker, isolated and not, under a strict policy. Out: the outputs, the nodes that are told,
+// and what is fetched only when it is asked for.
+import { expect, type Page } from '@playwright/test'
+import { NodeWriter, TYPE } from '../../src/onnx/testing/node-writer.ts'
+import { modelBytes } from '../../src/onnx/testing/write-model.ts'
+import { openLibrary, test } from '../library-site.ts'
+
+/** Twice the two largest of each row above 0, and where they are not 0. */
+function file(): File {
+  const to = new NodeWriter()
+  to.node('TopK', [to.op('Relu', ['x']), to.ints([2])], ['top', 'top_at'])
+  to.node('Add', ['top', 'top'], ['y'])
+  to.node('NonZero', ['y'], ['places'])
+  const bytes = modelBytes({
+    nodes: to.nodes,
+    constants: to.constants,
+    inputs: [{ name: 'x', type: TYPE.f32, dims: ['rows', 3] }],
+    outputs: [
+      { name: 'y', type: TYPE.f32 },
+      { name: 'places', type: TYPE.i64 },
+    ],
+  })
+  return new File([new Uint8Array(bytes)], 'top.onnx')
+}
+
+type Options = NonNullable<Parameters<typeof networks.load>[1]>
+
+const outcome = (page: Page, model: string, options: Options) =>
+  page.evaluate(
+    async ({ model, options }) => {
+      const network = await networks.load(model, { ...options, cache: 'none' })
+      const told = network.foreignNodes().map(({ op }) => op)
+      const x = { dtype: 'f32' as const, dims: [2, 3], data: Float32Array.of(1, -1, 3, -2, 5, -4) }
+      const { y, places } = await network.run({ x })
+      const { threads } = network
+      await network.dispose()
+      return { y: [...y!.data], places: Array.from(places!.data, Number), dims: places!.dims, told, threads }
+    },
+    { model, options },
+  )
+
+const EXPECTED = {
+  y: [6, 2, 10, 0],
+  places: [0, 0, 1, 0, 1, 0],
+  dims: [2, 3],
+  told: ['TopK', 'NonZero'],
+  threads: 1,
+}
+
+test('in the page, in a worker and on two threads, nodes that are not compiled run', async ({
+  page,
+  site,
+}) => {
+  const model = await site.add(file())
+  const asked: string[] = []
+  page.context().on('request', (request) => asked.push(request.url()))
+  await openLibrary(page, site.isolated)
+  const isPart = (address: string) => /mixed-graph|ort[.-]wasm/.test(address)
+  const refused = page.evaluate(
+    (model) =>
+      networks
+        .load(model, { cache: 'none' })
+        .then((network) => network.run({ x: { dtype: 'f32', dims: [1, 3], data: new Float32Array(3) } }))
+        .then(
+          () => 'no error',
+          ({ code, message }) => `${code}: ${message}`,
+        ),
+    model,
+  )
+  expect(await refused).toMatch(/^unsupported: node top \(TopK\): .* set the option fallback to ort/)
+  expect(asked.filter(isPart)).toEqual([])
+  expect(await outcome(page, model, { fallback: 'ort' })).toEqual(EXPECTED)
+  expect(asked.filter(isPart).some((address) => address.endsWith('.wasm'))).toBe(true)
+  expect(await outcome(page, model, { fallback: 'ort', worker: true })).toEqual(EXPECTED)
+  expect(await outcome(page, model, { fallback: 'ort', threads: 2 })).toEqual({ ...EXPECTED, threads: 2 })
+})
+
+test('a .wasm file of onnxruntime-web that is missing is named', async ({ page, site }) => {
+  const model = await site.add(file())
+  await page.context().route(/ort-wasm.*\.wasm/, (route) => route.fulfill({ status: 404 }))
+  await openLibrary(page, site.isolated)
+  const why = await page.evaluate(
+    (model) =>
+      networks.load(model, { fallback: 'ort', cache: 'none' }).then(
+        () => 'no error',
+        ({ code, message }) => `${code}: ${message}`,
+      ),
+    model,
+  )
+  expect(why).toMatch(
+    /^network: onnxruntime-web did not start: .*; check that its \.wasm file is in the build/,
+  )
+})
+
+test('a page that is not isolated, and a strict policy, allow it', async ({ page, site }) => {
+  const model = await site.add(file())
+  await openLibrary(page, site.plain)
+  expect(await outcome(page, model, { fallback: 'ort' })).toEqual(EXPECTED)
+  await page.addInitScript(() => {
+    const refused: string[] = []
+    Object.assign(globalThis, { refused })
+    addEventListener('securitypolicyviolation', ({ effectiveDirective }) => refused.push(effectiveDirective))
+  })
+  await openLibrary(page, await site.under("default-src 'self'; script-src 'self' 'wasm-unsafe-eval'"))
+  expect(await outcome(page, model, { fallback: 'ort' })).toEqual(EXPECTED)
+  expect(await outcome(page, model, { fallback: 'ort', worker: true })).toEqual(EXPECTED)
+  expect(await page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused)).toEqual([])
+})
