@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config'
 
 const shared = {
   environment: 'node',
-  setupFiles: ['scripts/test/property-seed.ts'],
+  setupFiles: ['scripts/test/property-seed.ts', 'scripts/test/restore-globals.ts'],
   // They end a test that hangs. A slow machine must not meet them: what a test bounds, it bounds in steps.
   testTimeout: 300_000,
   hookTimeout: 300_000,
@@ -20,6 +20,8 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'unit',
+          // A process runs one file after another, so that it reads and compiles what they import once.
+          isolate: false,
           include: ['{src,wasm,scripts,demo,workers,bench,test/fuzz,train}/**/*.test.ts'],
           exclude: ['wasm/native/**'],
         },

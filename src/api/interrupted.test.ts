@@ -1,6 +1,6 @@
 // Tests of interrupted loads. In: a localStorage, loads that end and loads that are killed. Out: what the
 // next visit is told.
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { deadlyBytes, forgetInterruptedLoads, interruptedLoads, noted } from './interrupted.ts'
 
 const MODEL = 'https://example.org/large.gguf'
@@ -37,10 +37,6 @@ beforeEach(() => {
     },
   })
 })
-afterEach(() => {
-  vi.unstubAllGlobals()
-})
-
 /** A load that never ends, of a page that is then gone. */
 async function killedLoad(address: string, neededBytes?: number): Promise<void> {
   const begun = new Promise<void>((resolve) => {

@@ -1,13 +1,9 @@
 // Tests of what is stored. In: browsers that keep things, refuse to, or cannot say. Out: whether the page may
 // count on it, what is kept.
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { fileKey } from '../store/device/notes.ts'
 import { memoryStorage } from '../store/testing/memory-folders.ts'
 import { keepStored, makeRoom, storedBytes, storedFiles, unstore } from './stored.ts'
-
-afterEach(() => {
-  vi.unstubAllGlobals()
-})
 
 test('the browser is asked to keep what is stored, once, and its answer is told', async () => {
   for (const answer of [true, false]) {

@@ -1,9 +1,7 @@
 // In: sentences, sizes, times, errors. Out: what people read.
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { HalfbyteError } from '../base/errors.ts'
 import { bytesText, durationText, fill, isOffline } from './texts.ts'
-
-afterEach(() => vi.unstubAllGlobals())
 
 test('names in braces are filled in, and unknown ones are left', () => {
   expect(fill('{a} of {b}, {c}', { a: 1, b: 'two' })).toBe('1 of two, {c}')

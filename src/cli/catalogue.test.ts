@@ -8,7 +8,9 @@ import { hollowModel } from '../../test/conformance/testing/writers/hollow-model
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import { CATALOGUE } from '../store/catalogue.ts'
 import { hubUrl, parseHubAddress } from '../store/hub.ts'
-import { type Ended, ended, folder, halfbyte, MAIN } from './testing/program.ts'
+import { type Ended, ended, folder, halfbyte, MAIN, testFolder } from './testing/program.ts'
+
+testFolder()
 
 let hub: FileServer
 beforeAll(async () => {

@@ -7,7 +7,9 @@ import { basename, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
 import { type Answer, openServer, sendFile } from '../../test/helpers/http-server.ts'
-import { ended, folder, GREEDY, halfbyte, model, path, start } from './testing/program.ts'
+import { ended, folder, GREEDY, halfbyte, model, path, start, testModels } from './testing/program.ts'
+
+testModels()
 
 const VOCAB = randomLlama({ seed: 1 }).config.vocab_size
 

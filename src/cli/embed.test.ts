@@ -4,7 +4,9 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
-import { ended, halfbyte, path, start } from './testing/program.ts'
+import { ended, halfbyte, path, start, testFolder } from './testing/program.ts'
+
+testFolder()
 
 const encoder = path('encoder')
 const reranker = path('reranker')

@@ -5,7 +5,19 @@ import { cp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
-import { type Ended, ended, folder, GREEDY, halfbyte, MAIN, model, path } from './testing/program.ts'
+import {
+  type Ended,
+  ended,
+  folder,
+  GREEDY,
+  halfbyte,
+  MAIN,
+  model,
+  path,
+  testModels,
+} from './testing/program.ts'
+
+testModels()
 
 let hub: FileServer
 beforeAll(async () => {

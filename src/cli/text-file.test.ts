@@ -3,7 +3,9 @@ import { writeFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readPieces, readText } from './files.ts'
-import { path } from './testing/program.ts'
+import { path, testFolder } from './testing/program.ts'
+
+testFolder()
 
 test('pieces are the text, whatever the bytes are and wherever they are cut', async () => {
   const file = path('bytes.txt')

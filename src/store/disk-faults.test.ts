@@ -1,6 +1,6 @@
 // Tests of disks. In: a download onto a disk that is full, or a tab that is gone, at each of its changes.
 // Out: a typed error, and the very bytes the next time.
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { distrust, trust } from './device/load-marks.ts'
 import { Opfs } from './device/opfs.ts'
@@ -33,10 +33,6 @@ beforeEach(() => {
     return new Response(part, { status: 206, headers: { 'Content-Range': range, ETag: '"1"' } })
   })
 })
-afterEach(() => {
-  vi.unstubAllGlobals()
-})
-
 /** True when the right bytes came, else the error's code; anything but those is a test that fails. */
 async function load(url = URL): Promise<true | string> {
   try {

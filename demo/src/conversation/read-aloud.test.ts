@@ -1,8 +1,6 @@
 // In: texts of answers. Out: the sentences that are read, and their language.
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { languageOf, sentencesOf } from './read-aloud.ts'
-
-afterEach(() => vi.unstubAllGlobals())
 
 test('each sentence and each line is read by itself, and what has no letters is not', () => {
   expect(sentencesOf('One. Two? Yes!\n\nA title\n---\n 3.5 km away. ')).toEqual([

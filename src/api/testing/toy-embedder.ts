@@ -1,18 +1,12 @@
 // Random encoders for tests. In: a seed. Out: an embedder over the real service, protocol and kernels, in one
 // thread, disposed after its test.
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { bertFolder, type FolderParts, randomBert } from '../../../test/conformance/testing/random-bert.ts'
 import { nodeHost } from '../../cli/node-host.ts'
 import { loadEncoder } from '../../engine/embed/build-encoder.ts'
 import { createEmbedderService } from '../../engine/embed/embed-service.ts'
 import { localConnection } from '../../engine/wire/connection.ts'
 import { Embedder } from '../embedder/embedder.ts'
-
-const opened: Embedder[] = []
-
-afterEach(async () => {
-  for (const embedder of opened.splice(0)) await embedder.dispose()
-})
 
 /** A random sentence encoder, or a reranker. */
 export async function openEncoder(
@@ -25,6 +19,6 @@ export async function openEncoder(
   })
   const service = createEmbedderService((request, hooks) => loadEncoder(request, hooks, nodeHost()))
   const embedder = await Embedder.open(localConnection(service), files, { threads: 1 })
-  opened.push(embedder)
+  onTestFinished(() => embedder.dispose())
   return embedder
 }

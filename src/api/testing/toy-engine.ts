@@ -1,6 +1,6 @@
 // Toy engines for tests. In: a toy model. Out: an engine over the real service, protocol and client, in one
 // thread, disposed after its test.
-import { afterEach, expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createService } from '../../engine/service.ts'
 import { type ToyModel, toyModel } from '../../engine/testing/toy-model.ts'
 import { type Connection, localConnection } from '../../engine/wire/connection.ts'
@@ -9,12 +9,6 @@ import { Engine } from '../engine.ts'
 export const GREEDY = { temperature: 0 } as const
 /** The number of drafts depends on time. */
 export const PLAIN = { ...GREEDY, speculation: 'off' } as const
-
-const opened: Engine[] = []
-
-afterEach(async () => {
-  for (const engine of opened.splice(0)) await engine.dispose()
-})
 
 export async function openToy(toy: ToyModel = toyModel()): Promise<Engine> {
   return (await connectToy(toy)).engine
@@ -26,7 +20,7 @@ export async function connectToy(
 ): Promise<{ readonly engine: Engine; readonly connection: Connection }> {
   const connection = localConnection(createService(async () => toy))
   const engine = await Engine.open(connection, 'toy')
-  opened.push(engine)
+  onTestFinished(() => engine.dispose())
   return { engine, connection }
 }
 

@@ -1,7 +1,9 @@
 // halfbyte compare. In: the real program and two packs of a tiny model. Out: a table, a plot and JSON.
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { halfbyte, model, path } from '../testing/program.ts'
+import { halfbyte, model, path, testModels } from '../testing/program.ts'
+
+testModels()
 
 test('compares packs by size, memory, perplexity and speed', async () => {
   const dense = path('compared-dense.hbm')

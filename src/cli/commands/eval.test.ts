@@ -3,7 +3,9 @@
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { beforeAll, expect, test } from 'vitest'
-import { ended, halfbyte, model, path, start } from '../testing/program.ts'
+import { ended, halfbyte, model, path, start, testModels } from '../testing/program.ts'
+
+testModels()
 
 const data = path('choices.jsonl')
 const text = path('eval.txt')

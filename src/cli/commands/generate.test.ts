@@ -7,7 +7,9 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { TRIALS } from '../../generate/sampler/testing/brute-force.ts'
 import { flagOf } from '../sampler-flags.ts'
-import { ended, GREEDY, halfbyte, MAIN, model, path, start } from '../testing/program.ts'
+import { ended, GREEDY, halfbyte, MAIN, model, path, start, testModels } from '../testing/program.ts'
+
+testModels()
 
 /** A reply that nobody waits for to its end. */
 const startEndless = () =>

@@ -10,7 +10,9 @@ import { TINY } from '../../../bench/shapes.ts'
 import { byteTokenizer } from '../../../test/conformance/onnx/byte-tokenizer.ts'
 import { ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { calibrationText } from '../testing/calibration.ts'
-import { ended, halfbyte, path, start } from '../testing/program.ts'
+import { ended, halfbyte, path, start, testFolder } from '../testing/program.ts'
+
+testFolder()
 
 const { few } = calibrationText('onnx.txt')
 const graph = path('graph')

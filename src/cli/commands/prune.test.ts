@@ -7,7 +7,9 @@ import { describe, expect, test } from 'vitest'
 import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'
 import { peftFiles, randomLora } from '../../../test/conformance/testing/writers/lora-files.ts'
 import { appears, calibrationText } from '../testing/calibration.ts'
-import { ended, folder, halfbyte, model, path, start } from '../testing/program.ts'
+import { ended, folder, halfbyte, model, path, start, testModels } from '../testing/program.ts'
+
+testModels()
 
 const { text, few } = calibrationText('pruning.txt')
 

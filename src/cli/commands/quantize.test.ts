@@ -5,7 +5,9 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { appears, calibrationText } from '../testing/calibration.ts'
-import { ended, folder, halfbyte, MAIN, model, path, start } from '../testing/program.ts'
+import { ended, folder, halfbyte, MAIN, model, path, start, testModels } from '../testing/program.ts'
+
+testModels()
 
 const { text, few } = calibrationText('calibration.txt')
 

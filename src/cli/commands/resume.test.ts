@@ -9,7 +9,9 @@ import { ggufFile } from '../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'
 import { peftFiles, randomLora } from '../../../test/conformance/testing/writers/lora-files.ts'
 import { appears, calibrationText } from '../testing/calibration.ts'
-import { ended, halfbyte, model, path, start } from '../testing/program.ts'
+import { ended, halfbyte, model, path, start, testModels } from '../testing/program.ts'
+
+testModels()
 
 const { text } = calibrationText('resuming.txt')
 const asked = ['--calibration', text, '--context', '48', '--windows', '12', '--threads', '1'] as const

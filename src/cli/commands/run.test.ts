@@ -7,7 +7,9 @@ import { bertBytes } from '../../../bench/graphs/bert.ts'
 import { Network } from '../../api/network/network.ts'
 import { tensorOf } from '../../onnx/ir/tensor.ts'
 import { npyBytes, readNpy } from '../npy.ts'
-import { halfbyte, path } from '../testing/program.ts'
+import { halfbyte, path, testFolder } from '../testing/program.ts'
+
+testFolder()
 
 const SHAPE = { layers: 1, hidden: 16, heads: 2, intermediate: 24, vocabulary: 30, positions: 12 }
 const INPUTS = {

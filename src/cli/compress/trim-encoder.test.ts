@@ -10,7 +10,9 @@ import {
   randomBert,
   VOCABULARY,
 } from '../../../test/conformance/testing/random-bert.ts'
-import { halfbyte, path } from '../testing/program.ts'
+import { halfbyte, path, testFolder } from '../testing/program.ts'
+
+testFolder()
 
 const encoder = path('encoder')
 const gguf = path('encoder.gguf')

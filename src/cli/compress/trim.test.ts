@@ -4,7 +4,9 @@ import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { halfbyte, path } from '../testing/program.ts'
+import { halfbyte, path, testFolder } from '../testing/program.ts'
+
+testFolder()
 
 const ROOT = join(import.meta.dirname, '../../..')
 const text = path('stories.txt')

@@ -4,7 +4,9 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { bertFolder, byPath, randomBert } from '../../../test/conformance/testing/random-bert.ts'
-import { ended, halfbyte, model, path, start } from '../testing/program.ts'
+import { ended, halfbyte, model, path, start, testModels } from '../testing/program.ts'
+
+testModels()
 
 test('it says where it answers, logs requests, and ends with Ctrl-C', async () => {
   const child = start('serve', model, '--port', '0', '--threads', '1')

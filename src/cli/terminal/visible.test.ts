@@ -4,8 +4,10 @@ import { expect, test } from 'vitest'
 import { ggufFile } from '../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { ended, halfbyte, model, path, start } from '../testing/program.ts'
+import { ended, halfbyte, model, path, start, testModels } from '../testing/program.ts'
 import { dimmed, errorLine, visible, visibleLine } from './failure.ts'
+
+testModels()
 
 test('text is dimmed unless NO_COLOR or a dumb terminal forbid it', () => {
   expect(dimmed('thought', { TERM: 'xterm', NO_COLOR: '' })).toBe('\x1b[2mthought\x1b[22m')

@@ -1,7 +1,7 @@
 // The program for tests. In: arguments. Out: runs of the real halfbyte command on tiny models, in a folder
-// deleted after the test file.
+// deleted after the tests of a file.
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -16,22 +16,31 @@ const built = process.env['HALFBYTE_COMMAND']
 export const MAIN =
   built === undefined ? fileURLToPath(new URL('../main.ts', import.meta.url)) : resolve(built)
 
-export const folder = mkdtempSync(join(tmpdir(), 'halfbyte-cli-'))
+/** Test files that run one after another in a process take turns with it. */
+export const folder = join(tmpdir(), `halfbyte-cli-${randomUUID()}`)
 export const path = (name: string): string => join(folder, name)
 /** A random model of 16,384 positions that generates text; `folder` holds the same as safetensors. */
 export const model = path('random.gguf')
 /** Without a template, greedy and short. */
 export const GREEDY = ['--raw', '--prompt', 'ab', '--temperature', '0', '--max-tokens', '12'] as const
 
-beforeAll(async () => {
-  const speaker = randomLlama({ seed: 5, gain: 1.6, speaks: true, contextLength: 16_384 })
-  await writeFile(model, await (await ggufFile(speaker)).bytes())
-  await mkdir(path('folder'))
-  for (const file of safetensorsFiles(speaker))
-    await writeFile(join(path('folder'), file.name), await file.bytes())
-})
+/** Makes the folder before the tests of the file that calls this, and deletes it after them. */
+export function testFolder(): void {
+  beforeAll(() => mkdir(folder))
+  afterAll(() => rm(folder, { recursive: true }))
+}
 
-afterAll(() => rm(folder, { recursive: true }))
+/** The same, with the models in it. */
+export function testModels(): void {
+  testFolder()
+  beforeAll(async () => {
+    const speaker = randomLlama({ seed: 5, gain: 1.6, speaks: true, contextLength: 16_384 })
+    await writeFile(model, await (await ggufFile(speaker)).bytes())
+    await mkdir(path('folder'))
+    for (const file of safetensorsFiles(speaker))
+      await writeFile(join(path('folder'), file.name), await file.bytes())
+  })
+}
 
 export interface Ended {
   readonly code: number | null

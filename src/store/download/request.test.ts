@@ -1,13 +1,9 @@
 // Tests of requests. In: answers of the test's own. Out: what is asked for, bodies that end early,
 // connections that are let go.
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { pieces, request, tryRange } from './request.ts'
 
 const URL = 'https://example.org/a.gguf'
-afterEach(() => {
-  vi.unstubAllGlobals()
-})
-
 test('parts go past the cache of the browser, which mixes versions; whole files do not', async () => {
   const fetched = vi.fn(async () => new Response('ten bytes!'))
   vi.stubGlobal('fetch', fetched)

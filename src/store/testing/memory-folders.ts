@@ -1,5 +1,5 @@
 // Folders in memory. An origin's private file system for tests, which records its reads.
-import { afterEach, vi } from 'vitest'
+import { vi } from 'vitest'
 
 let clock = Date.now()
 
@@ -120,7 +120,7 @@ class Folder {
   }
 }
 
-/** Gives the current test its own storage. Returns a function from a name to its folder. */
+/** Gives the current test its own storage, until it ends. Returns a function from a name to its folder. */
 export function memoryStorage(): (name: string) => Folder {
   const folders = new Map<string, Folder>()
   const folder = (name: string): Folder => {
@@ -132,7 +132,3 @@ export function memoryStorage(): (name: string) => Folder {
   vi.stubGlobal('navigator', { storage: { getDirectory: async () => root } })
   return folder
 }
-
-afterEach(() => {
-  vi.unstubAllGlobals()
-})

@@ -1,5 +1,5 @@
 // In: an engine's facts and figures. Out: whether the report has them all.
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Engine, EngineNote, MemoryUse } from '../../../../src/index.ts'
 import type { Figures } from '../../conversation/answer.ts'
 import { speak } from '../../words/words.ts'
@@ -70,15 +70,15 @@ test('notes stand in the language of the page, and those with an unknown code in
     ['Note', 'the context is short'],
     ['Note', 'only two'],
   ])
-  onTestFinished(async () => {
-    await speak('en')
-    vi.unstubAllGlobals()
-  })
   await speak('he')
-  expect(notes()).toEqual([
-    ['הערה', expect.stringMatching(/^ההקשר מכיל 512 אסימונים במקום 4096, .*\.$/)],
-    ['הערה', 'only two'],
-  ])
+  try {
+    expect(notes()).toEqual([
+      ['הערה', expect.stringMatching(/^ההקשר מכיל 512 אסימונים במקום 4096, .*\.$/)],
+      ['הערה', 'only two'],
+    ])
+  } finally {
+    await speak('en')
+  }
 })
 
 test('weights are read once for each token', () => {
