@@ -28,20 +28,29 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
     loadOnnx: () => import('../onnx/open-model.ts'),
     loadVision: () => import('../engine/load/vision/vision.ts'),
     startWorker: () => startNodeWorker(COMPUTE_WORKER, 'halfbyte compute'),
-    async loadModule(build, memory) {
-      const file = new URL(`halfbyte-${build}-${memory}.wasm`, options.wasm ?? WASM_FOLDER)
-      try {
-        return await WebAssembly.compile(await readFile(file))
-      } catch (cause) {
-        throw missingModule(file, cause)
-      }
-    },
+    loadModule: (build, memory) =>
+      moduleAt(new URL(`halfbyte-${build}-${memory}.wasm`, options.wasm ?? WASM_FOLDER)),
   }
 }
 
 /** The module of solvers, which no page loads. Throws `internal` when it is missing. */
-export async function loadSolver(): Promise<WebAssembly.Module> {
-  const file = new URL('../solve/halfbyte-solve.wasm', WASM_FOLDER)
+export const loadSolver = (): Promise<WebAssembly.Module> =>
+  moduleAt(new URL('../solve/halfbyte-solve.wasm', WASM_FOLDER))
+
+/** Modules by address, compiled or being compiled. What V8 optimised for one engine serves the next. */
+const modules = new Map<string, Promise<WebAssembly.Module>>()
+
+function moduleAt(file: URL): Promise<WebAssembly.Module> {
+  const known = modules.get(file.href)
+  if (known !== undefined) return known
+  const module = compileFile(file)
+  modules.set(file.href, module)
+  // The next load will try again.
+  module.catch(() => modules.delete(file.href))
+  return module
+}
+
+async function compileFile(file: URL): Promise<WebAssembly.Module> {
   try {
     return await WebAssembly.compile(await readFile(file))
   } catch (cause) {
