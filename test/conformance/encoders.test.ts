@@ -224,6 +224,30 @@ describe('a reranker', () => {
     })
   })
 
+  test.each([0, 1, 2, 3, 4, 5])(
+    'scores as defined from GGUF with both parts of its head, %i',
+    async (seed) => {
+      const model = randomBert(seed, { isReranker: true })
+      await withEmbedder([await bertGguf(model, 4)], {}, async (embedder) => {
+        expect(embedder.model.task).toBe('rerank')
+        const { results } = await embedder.rerank('a running cat', DOCUMENTS)
+        for (const { index, score } of results)
+          expect(score).toBeCloseTo(sigmoid(bertScore(model, 'a running cat', DOCUMENTS[index]!)), 4)
+      })
+    },
+  )
+
+  test('whose GGUF lacks a part of its head is refused', async () => {
+    const { config, weights } = randomBert(1, { isReranker: true })
+    // As llama.cpp's converter leaves it out.
+    const left = new Map([...weights].filter(([name]) => !name.startsWith('pooler.')))
+    const load = withEmbedder([await bertGguf({ config, weights: left }, 4)], {}, async () => undefined)
+    await expect(load).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringContaining('without its first matrix'),
+    })
+  })
+
   test('cuts the longer text of a pair that is too long', async () => {
     const model = randomBert(2, { isReranker: true })
     await withEmbedder(bertFolder(model, { prefix: 'bert.' }), { maxTokens: 12 }, async (embedder) => {

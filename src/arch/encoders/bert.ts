@@ -9,7 +9,7 @@ import { checkShape, requireTensor, type Weights } from '../tensors/names.ts'
 import { changedRows, readRows } from '../tensors/row-table.ts'
 import { refuseUnread } from './gather.ts'
 import { checkSizes, type EncoderFamily, type Placed } from './placed.ts'
-import { activationOf, NO_ROPE } from './stated.ts'
+import { activationOf, NO_ROPE, RANK } from './stated.ts'
 
 type BertFamily = 'bert' | 'roberta'
 
@@ -67,9 +67,6 @@ function bertConfig(file: ModelFile): Placed {
   checkSizes(file.name, placed)
   return placed
 }
-
-/** The pooling type of rerankers in GGUF. */
-const RANK = 4
 
 function ggufConfig(file: ModelFile): Placed {
   const fields = new Fields(file.name, (key) => file.metadata.get(`bert.${key}`))

@@ -8,7 +8,7 @@ import { type EncoderTraits, encoder } from '../encoder.ts'
 import { requireTensor, type Weights } from '../tensors/names.ts'
 import { gatherer } from './gather.ts'
 import { checkedSizes, type EncoderFamily, type Placed } from './placed.ts'
-import { activationOf, fieldsOf, isGguf, isNamed, refuseOthers, windowLayers } from './stated.ts'
+import { activationOf, fieldsOf, isGguf, isNamed, RANK, refuseOthers, windowLayers } from './stated.ts'
 
 const ARCHITECTURE = 'modern-bert'
 const RERANKER = 'ModernBertForSequenceClassification'
@@ -26,7 +26,9 @@ const TRAITS: EncoderTraits = {
 function modernConfig(file: ModelFile): Placed {
   const fields = fieldsOf(file, ARCHITECTURE)
   const config = isGguf(file) ? ggufConfig(file, fields) : hfConfig(file, fields)
-  const isReranker = fields.textList('architectures')[0] === RERANKER
+  const isReranker = isGguf(file)
+    ? fields.number('pooling_type', 0) === RANK
+    : fields.textList('architectures')[0] === RERANKER
   return { ...checkedSizes(file.name, config), isReranker }
 }
 

@@ -75,9 +75,12 @@ export async function readRankHead(
   }
   const [outBias = 0] = await read(`${out}.bias`, [1])
   const fields = fieldsOf(file, '')
-  const has = (key: string) => !isModern || fields.fact(key, false)
+  const hasBias = isGguf(file)
+    ? file.tensors.has(`${dense}.bias`)
+    : !isModern || fields.fact('classifier_bias', false)
   if (isModern) refuseOthers(fields, { norm_bias: false })
-  const pooling = isModern ? fields.text('classifier_pooling', 'cls') : 'cls'
+  // GGUF does not say how ModernBERT pools; llama.cpp takes the mean.
+  const pooling = isModern ? fields.text('classifier_pooling', isGguf(file) ? 'mean' : 'cls') : 'cls'
   if (pooling !== 'cls' && pooling !== 'mean')
     throw unbuiltVariant(file.name, `the pooling ${shown(pooling)} of its head`, 'cls or mean')
   const act = isModern ? fields.text('classifier_activation', 'gelu') : 'gelu'
@@ -86,10 +89,12 @@ export async function readRankHead(
     pooling,
     score: scorer({
       dense: await read(`${dense}.weight`, [hiddenSize, hiddenSize]),
-      bias: has('classifier_bias') ? await read(`${dense}.bias`, [hiddenSize]) : undefined,
+      bias: hasBias ? await read(`${dense}.bias`, [hiddenSize]) : undefined,
       out: await read(`${out}.weight`, [1, hiddenSize]),
       outBias,
-      norm: isModern ? { weight: await read('head.norm.weight', [hiddenSize]), epsilon } : undefined,
+      norm: isModern
+        ? { weight: await read(isGguf(file) ? 'cls.norm.weight' : 'head.norm.weight', [hiddenSize]), epsilon }
+        : undefined,
       activation: activationOf(file),
     }),
   }

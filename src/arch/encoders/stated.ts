@@ -30,6 +30,9 @@ export function activationOf(fields: Fields, key: string): Activation {
   throw unbuiltVariant(fields.file, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))
 }
 
+/** The pooling type of rerankers in GGUF. */
+export const RANK = 4
+
 /** Of encoders that learn their positions, or whose scores know distances. */
 export const NO_ROPE = { theta: 10_000, dims: 0, pairing: 'halves' } as const
 

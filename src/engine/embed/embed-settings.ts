@@ -1,4 +1,6 @@
 // How an encoder's files say that a text becomes a vector: pooling, normalisation, prompts, most tokens.
+
+import { RANK } from '../../arch/encoders/stated.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../../base/values.ts'
 import { shown } from '../../formats/malformed.ts'
@@ -41,14 +43,14 @@ export type ReadJson = (path: string) => Promise<JsonObject | readonly unknown[]
 
 /** Poolings by GGUF's numbers. */
 const GGUF_POOLINGS: readonly (Pooling | undefined)[] = [undefined, 'mean', 'cls', 'last']
-/** The number of rerankers, whose heads read the first token. */
-const RANK = 4
+/** Architectures of rerankers, whose heads say what they read. */
+const RANKING: readonly unknown[] = ['bert', 'modern-bert']
 
 /** Throws `unsupported` for a pooling that is not built. */
 export function ggufSettings({ name, metadata }: ModelFile): EmbedSettings {
   const architecture = metadata.get('general.architecture')
   const type = metadata.get(`${String(architecture)}.pooling_type`) ?? 1
-  const isRanked = type === RANK && architecture === 'bert'
+  const isRanked = type === RANK && RANKING.includes(architecture)
   const pooling = isRanked ? 'cls' : typeof type === 'number' ? GGUF_POOLINGS[type] : undefined
   if (type === 0) return PLAIN
   if (pooling === undefined) throw otherSettings(name, `pooling_type ${shown(type)}`)

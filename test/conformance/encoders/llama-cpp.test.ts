@@ -1,9 +1,13 @@
-// Encoders in GGUF beside llama.cpp. In: random files. Out: its vectors.
+// Encoders in GGUF beside llama.cpp. In: random files. Out: its vectors, and its scores of pairs.
 import { expect, test } from 'vitest'
+import { jsonSpec } from '../../../src/text/testing/tiny.ts'
+import { encoderTokenizer } from '../../../src/text/tokenize/read/encoder-tokenizer.ts'
 import { llamaCppAddon, llamaCppPooled } from '../testing/llama-cpp.ts'
-import { bertGguf, scaled, wordPieces } from '../testing/random-bert.ts'
+import { bertGguf, randomBert, scaled, wordPieces } from '../testing/random-bert.ts'
 import { distance, withEmbedder } from './open-embedder.ts'
+import { around } from './random-bodies.ts'
 import { randomDistances } from './random-distances.ts'
+import { modernGguf, randomModern } from './random-modern.ts'
 
 const TEXTS = ['the running cat', 'abc the runner '.repeat(12)]
 
@@ -23,5 +27,50 @@ test.skipIf(addon === undefined).each(Array.from({ length: 16 }, (_, seed) => se
         expect(distance(vectors[index]!, right)).toBeLessThan(1e-3)
       }
     })
+  },
+)
+
+const sigmoid = (score: number) => 1 / (1 + Math.exp(-score))
+
+/** The score of the query with each text, beside what llama.cpp makes of the same ids. */
+async function compareScores(file: File, idsOf: (text: string) => readonly number[]): Promise<void> {
+  await withEmbedder([file], {}, async (embedder) => {
+    const { results } = await embedder.rerank('the cat', TEXTS)
+    for (const { index, score } of results) {
+      const [right = Number.NaN] = await llamaCppPooled(file, idsOf(TEXTS[index]!), addon ?? '', 'score')
+      expect(Math.abs(score - sigmoid(right))).toBeLessThan(1e-3)
+    }
+  })
+}
+
+// llama.cpp gives all tokens the first kind, so these models have no other.
+test.skipIf(addon === undefined).each([0, 1, 2, 3, 4, 5, 6, 7])(
+  'a reranker of BERT has the scores of llama.cpp, %i',
+  async (seed) => {
+    const { config, weights } = randomBert(seed, { isReranker: true })
+    const name = 'embeddings.token_type_embeddings.weight'
+    const values = weights.get(name)!.values.slice(0, config.hidden_size)
+    const kinds = { shape: [1, config.hidden_size], values }
+    const one = { config: { ...config, type_vocab_size: 1 }, weights: new Map([...weights, [name, kinds]]) }
+    await compareScores(await bertGguf(one, 4), (text) => [
+      ...wordPieces('the cat'),
+      ...wordPieces(text).slice(1),
+    ])
+  },
+)
+
+// llama.cpp ends where no layer has a window, so these have several layers.
+test.skipIf(addon === undefined).each([1, 4, 7, 8, 9, 10, 11, 12])(
+  'a reranker of ModernBERT has the scores of llama.cpp, %i',
+  async (seed) => {
+    const plain = encoderTokenizer(jsonSpec())
+    const [before, after] = around({ family: 'modern' })
+    await compareScores(await modernGguf(randomModern(seed, true), 4), (text) => [
+      ...before,
+      ...plain.encode('the cat'),
+      ...after,
+      ...plain.encode(text),
+      ...after,
+    ])
   },
 )

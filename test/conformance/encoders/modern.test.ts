@@ -111,6 +111,20 @@ describe('a reranker of ModernBERT', () => {
     })
   })
 
+  // GGUF does not say how the head pools, and llama.cpp takes the mean.
+  test.each(Array.from({ length: 6 }, (_, seed) => seed))('scores as defined from GGUF, %i', async (seed) => {
+    const drawn = randomModern(seed, true)
+    const model = { ...drawn, config: { ...drawn.config, classifier_pooling: 'mean' as const } }
+    await withEmbedder([await modernGguf(model, 4)], {}, async (embedder) => {
+      expect([embedder.model.task, embedder.model.pooling]).toEqual(['rerank', 'mean'])
+      const { results } = await embedder.rerank('hello', TEXTS)
+      for (const { index, score } of results) {
+        const ids = [...idsOf('hello'), ...plain.encode(TEXTS[index]!), ...after]
+        expect(score).toBeCloseTo(1 / (1 + Math.exp(-modernScore(model, ids))), 4)
+      }
+    })
+  })
+
   test.each([{ classifier_pooling: 'max' }, { classifier_activation: 'tanh' }])(
     'with %o is refused',
     async (change) => {

@@ -95,10 +95,13 @@ const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
   ['mlp_norm', 'ffn_norm'],
   ['mlp.Wi', 'ffn_up'],
   ['mlp.Wo', 'ffn_down'],
+  ['head.dense', 'cls'],
+  ['head.norm', 'cls.norm'],
+  ['classifier', 'cls.output'],
 ]
 
-/** As llama.cpp's converter writes it. */
-export async function modernGguf({ config, weights }: RandomModern): Promise<File> {
+/** As llama.cpp's converter writes it. `pooling`: 4 is that of rerankers. */
+export async function modernGguf({ config, weights }: RandomModern, pooling = 1): Promise<File> {
   const key = (name: string) => `modern-bert.${name}`
   const metadata: Record<string, GgufValue> = {
     'general.architecture': ['string', 'modern-bert'],
@@ -115,7 +118,7 @@ export async function modernGguf({ config, weights }: RandomModern): Promise<Fil
     [key('rope.freq_base')]: ['f32', GLOBAL_THETA],
     [key('rope.freq_base_swa')]: ['f32', LOCAL_THETA],
     [key('rope.scaling.type')]: ['string', 'none'],
-    [key('pooling_type')]: ['u32', 1],
+    [key('pooling_type')]: ['u32', pooling],
     ...tokenizerMetadata(),
     'tokenizer.ggml.add_bos_token': ['bool', true],
     'tokenizer.ggml.add_eos_token': ['bool', true],

@@ -217,6 +217,8 @@ const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
   ['mlp.fc11', 'ffn_up'],
   ['mlp.fc12', 'ffn_gate'],
   ['mlp.fc2', 'ffn_down'],
+  ['pooler.dense', 'cls'],
+  [/^classifier\b/, 'cls.output'],
   ['mlp.gated_layers', 'ffn_up'],
   ['mlp.gate', 'ffn_gate'],
   ['mlp.up', 'ffn_up'],

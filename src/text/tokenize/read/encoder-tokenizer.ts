@@ -27,7 +27,7 @@ import {
   stepsAt,
 } from './json-parts.ts'
 import { libraryParts } from './json-tokenizer.ts'
-import { type PairPart, readPairForm } from './pair-form.ts'
+import { type PairPart, pairForm, readPairForm } from './pair-form.ts'
 
 /** Turns a text into the ids that an encoder reads. */
 export interface EncoderTokenizer {
@@ -78,7 +78,10 @@ export function encoderTokenizer(
     vocabSize,
     prefix,
     suffix,
-    pair: spec.kind === 'json' ? readPairForm(spec.tokenizer['post_processor']) : undefined,
+    pair:
+      spec.kind === 'json'
+        ? readPairForm(spec.tokenizer['post_processor'])
+        : pairForm(prefix, spec.pre === 'roberta-bpe' ? [...suffix, ...suffix] : suffix, suffix),
     encode: (text) => tokenizer.encode(text, { parseSpecial: true }),
   }
 }
@@ -202,11 +205,13 @@ function ggufWordPiece(spec: GgufTokenizerSpec, cls: unknown, sep: unknown): Enc
   const { normalize, words } = libraryParts(isCased ? CASED : UNCASED, { type: 'BertPreTokenizer' })
   const special = tokens.flatMap((text, id) => (types?.[id] === 3 ? [{ id, text, special: true }] : []))
   const added = new AddedTokens(special)
+  const prefix = addBos ? [idOf('[CLS]', cls ?? spec.bosId)] : []
+  const suffix = addEos ? [idOf('[SEP]', sep ?? spec.eosId)] : []
   return {
     vocabSize: vocabulary.size,
-    prefix: addBos ? [idOf('[CLS]', cls ?? spec.bosId)] : [],
-    suffix: addEos ? [idOf('[SEP]', sep ?? spec.eosId)] : [],
-    pair: undefined,
+    prefix,
+    suffix,
+    pair: pairForm(prefix, suffix, suffix, 1),
     encode(text) {
       const ids: number[] = []
       for (const piece of added.split(text, true)) {
@@ -248,13 +253,7 @@ function ggufUnigram(spec: GgufTokenizerSpec, { cls, sep, charsmap }: GgufExtras
     vocabSize: tokens.length,
     prefix,
     suffix,
-    pair: [
-      { ids: prefix, kind: 0 },
-      { text: 'first', kind: 0 },
-      { ids: between, kind: 0 },
-      { text: 'second', kind: 0 },
-      { ids: suffix, kind: 0 },
-    ],
+    pair: pairForm(prefix, between, suffix),
     encode(text) {
       const ids: number[] = []
       for (const piece of added.split(text, true)) {

@@ -12,6 +12,20 @@ export type PairPart = { readonly kind: number } & (
 /** Kinds of tokens are told apart by a model's own table, which never has more. */
 const MAX_KINDS = 16
 
+/** Two texts with ids before, between and after them. `kind`: of the second text and of what follows it. */
+export const pairForm = (
+  before: readonly number[],
+  between: readonly number[],
+  after: readonly number[],
+  kind = 0,
+): readonly PairPart[] => [
+  { ids: before, kind: 0 },
+  { text: 'first', kind: 0 },
+  { ids: between, kind: 0 },
+  { text: 'second', kind },
+  { ids: after, kind },
+]
+
 /** The parts of a pair in order; undefined for a post-processor that joins no texts. Throws `format`. */
 export function readPairForm(processor: unknown): readonly PairPart[] | undefined {
   const json = isObject(processor) ? processor : {}
@@ -23,14 +37,9 @@ export function readPairForm(processor: unknown): readonly PairPart[] | undefine
     case 'BertProcessing':
     case 'RobertaProcessing': {
       const [cls, sep] = [idOfPair(json['cls']), idOfPair(json['sep'])]
-      const [between, kind] = json['type'] === 'BertProcessing' ? [[sep], 1] : [[sep, sep], 0]
-      return [
-        { ids: [cls], kind: 0 },
-        { text: 'first', kind: 0 },
-        { ids: between, kind: 0 },
-        { text: 'second', kind },
-        { ids: [sep], kind },
-      ]
+      return json['type'] === 'BertProcessing'
+        ? pairForm([cls], [sep], [sep], 1)
+        : pairForm([cls], [sep, sep], [sep])
     }
     case 'TemplateProcessing':
       return json['pair'] === undefined ? undefined : templatePair(json)
