@@ -4,6 +4,8 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'
 import { build, createServer, type InlineConfig, preview } from 'vite'
+import { NodeWriter, TYPE } from '../src/onnx/testing/node-writer.ts'
+import { modelBytes } from '../src/onnx/testing/write-model.ts'
 import {
   GOLDEN,
   GOLDEN_OPTIONS,
@@ -98,3 +100,52 @@ for (const [name, headers] of [
     }
   })
 }
+
+const NETWORK_SCRIPT = `
+import { Network } from 'halfbyte/network'
+
+globalThis.run = async (options) => {
+  const network = await Network.load('top.onnx', { ...options, fallback: 'ort', cache: 'none' })
+  const { y } = await network.run({ x: { dtype: 'f32', dims: [1, 3], data: Float32Array.of(1, 3, 2) } })
+  await network.dispose()
+  return [...y.data]
+}
+`
+
+test('a network takes onnxruntime-web from the application, in development and as Vite builds it', async ({
+  page,
+}) => {
+  const app = await packedApp(['onnxruntime-web'])
+  const to = new NodeWriter()
+  to.node('Add', [to.node('TopK', ['x', to.ints([2])], ['top', 'top_at']), to.float(0.5)], ['y'])
+  const x = { name: 'x', type: TYPE.f32, dims: [1, 3] }
+  const outputs = [{ name: 'y', type: TYPE.f32 }]
+  const bytes = modelBytes({ nodes: to.nodes, constants: to.constants, inputs: [x], outputs })
+  await mkdir(join(app.folder, 'public'))
+  await writeFile(join(app.folder, 'public/top.onnx'), bytes)
+  await writeFile(join(app.folder, 'index.html'), PAGE)
+  await writeFile(join(app.folder, 'main.js'), NETWORK_SCRIPT)
+  const own = { ...config(app, ISOLATION), optimizeDeps: { exclude: ['halfbyte', 'onnxruntime-web'] } }
+  const outputsOf = async (url: string) => {
+    await page.goto(url)
+    await page.waitForFunction(() => 'run' in globalThis)
+    return page.evaluate(async () => {
+      const { run } = globalThis as unknown as { run(options: object): Promise<number[]> }
+      return [await run({}), await run({ worker: true })]
+    })
+  }
+  const development = await (await createServer(own)).listen()
+  expect(await outputsOf(development.resolvedUrls?.local[0] as string)).toEqual([
+    [3.5, 2.5],
+    [3.5, 2.5],
+  ])
+  await development.close()
+  await build(own)
+  const built = await preview(own)
+  expect(await outputsOf(built.resolvedUrls?.local[0] as string)).toEqual([
+    [3.5, 2.5],
+    [3.5, 2.5],
+  ])
+  await built.close()
+  await app.remove()
+})
