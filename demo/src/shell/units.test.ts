@@ -16,6 +16,20 @@ test('speed has the digits that mean something', () => {
   expect([0, 9.87, 123.4].map(speed)).toEqual(['0.0', '9.9', '123'])
 })
 
-test('parameters are millions or billions', () => {
-  expect([2_361_408, 494e6, 1.5e9].map(parameters)).toEqual(['2.4 million', '494.0 million', '1.5 billion'])
+test('parameters are millions or billions, as the browser says it', async () => {
+  const counts = [1e6, 2_361_408, 494e6, 999.94e6, 999.96e6, 1.5e9, 70e9]
+  vi.stubGlobal('document', { documentElement: {} })
+  for (const language of ['en', 'he'] as const) {
+    await speak(language)
+    const { format } = new Intl.NumberFormat(language, {
+      notation: 'compact',
+      compactDisplay: 'long',
+      minimumFractionDigits: 1,
+      maximumFractionDigits: 1,
+    })
+    // The browser marks the direction, which the text around it has already.
+    expect(counts.map(parameters)).toEqual(counts.map((count) => format(count).replace('\u200f', '')))
+  }
+  await speak('en')
+  vi.unstubAllGlobals()
 })

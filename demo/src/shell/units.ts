@@ -1,6 +1,6 @@
 // Units. In: bytes and milliseconds. Out: their text for people.
 import { bytesText, durationText } from '../../../src/chat-ui/texts.ts'
-import { isRightToLeft, language } from '../words/words.ts'
+import { isRightToLeft, language, t } from '../words/words.ts'
 
 /** Figure and unit stay in their order where the text around them runs from right to left. */
 const isolated = (text: string): string => (isRightToLeft() ? `\u2066${text}\u2069` : text)
@@ -14,12 +14,12 @@ export function speed(rate: number): string {
   return rate.toFixed(rate < 100 ? 1 : 0)
 }
 
-/** e.g. `2.4 million` */
+/**
+ * e.g. `2.4 million`. The browser's own formatter takes as long to start as to render a part of the page, and
+ * the first answer would wait for it.
+ */
 export function parameters(count: number): string {
-  const digits = { minimumFractionDigits: 1, maximumFractionDigits: 1 }
-  return new Intl.NumberFormat(language(), {
-    notation: 'compact',
-    compactDisplay: 'long',
-    ...digits,
-  }).format(count)
+  const millions = (count / 1e6).toFixed(1)
+  if (millions.length < 6) return t('millions', { count: millions })
+  return t('billions', { count: (count / 1e9).toFixed(1) })
 }

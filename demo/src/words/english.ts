@@ -9,6 +9,8 @@ export const ENGLISH = {
   newChatStart: 'Start a new chat',
   settings: 'Settings',
   parameters: '{count} parameters',
+  millions: '{count} million',
+  billions: '{count} billion',
   welcome: 'A language model in this page',
   welcomeMore: 'It runs on this device’s processor. What you write stays here.',
   larger: 'Choose a larger model',

@@ -11,6 +11,8 @@ export const HEBREW: Words = {
   newChatStart: 'התחלת שיחה חדשה',
   settings: 'הגדרות',
   parameters: '{count} פרמטרים',
+  millions: '{count} מיליון',
+  billions: '{count} מיליארד',
   welcome: 'מודל שפה בתוך הדף',
   welcomeMore: 'הוא רץ על המעבד של המכשיר הזה. מה שתכתבו נשאר כאן.',
   larger: 'בחירת מודל גדול יותר',
