@@ -11,10 +11,7 @@ import { type Disk, memoryStorage } from './testing/memory-folders.ts'
 const URL = 'https://example.org/m.gguf'
 const OTHER = 'https://example.org/other.gguf'
 /** A chunk and a little: two connections that write by turns. */
-const BYTES = Uint8Array.from(
-  { length: CHUNK_BYTES + 300_000 },
-  (_, index) => (index * 31 + (index >> 9)) & 255,
-)
+const BYTES = new Uint8Array(CHUNK_BYTES + 300_000).map((_, index) => (index * 31 + (index >> 9)) & 255)
 /** What is stored of the other address before each step: short, because each byte of it is fetched again. */
 const OTHER_BYTES = BYTES.subarray(0, 5000)
 const bytesOf = (url: string): Uint8Array => (url === OTHER ? OTHER_BYTES : BYTES)

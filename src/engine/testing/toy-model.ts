@@ -58,8 +58,8 @@ export function toyModel(
     contextLength,
     move: (_, from, to, count) => {
       for (let index = 0; index < count; index++) {
-        arena.u32[wordOf(arena, to.table, to.position + index)] =
-          arena.u32[wordOf(arena, from.table, from.position + index)]!
+        arena.u32[wordOf(arena.u32, to.table, to.position + index)] =
+          arena.u32[wordOf(arena.u32, from.table, from.position + index)]!
       }
     },
   })
@@ -199,14 +199,14 @@ class ToyPool implements Pool {
     const field = (name: keyof typeof STEP) => u32[step / 4 + STEP[name]]!
     const list = (name: keyof typeof STEP, index: number) => u32[field(name) / 4 + index]!
     for (let row = 0; row < field('tokens'); row++) {
-      u32[this.#place(field('seqs'), list('sequence_of', row), list('positions', row))] = list('ids', row)
+      const table = this.#tableOf(field('seqs'), list('sequence_of', row))
+      u32[wordOf(u32, table, list('positions', row))] = list('ids', row)
       this.rows++
     }
     for (let index = 0; index < field('logit_count'); index++) {
       const row = list('logit_rows', index)
-      const ids = Array.from({ length: list('positions', row) + 1 }, (_, at) => {
-        return u32[this.#place(field('seqs'), list('sequence_of', row), at)]!
-      })
+      const table = this.#tableOf(field('seqs'), list('sequence_of', row))
+      const ids = Array.from({ length: list('positions', row) + 1 }, (_, at) => u32[wordOf(u32, table, at)]!)
       const out = this.#logits / 4 + index * VOCAB
       const said = ids.map((id) => String.fromCharCode(id)).join('')
       if (said.includes(DEAD_POOL)) {
@@ -222,15 +222,13 @@ class ToyPool implements Pool {
     this.#isDead = true
   }
 
-  /** The word that holds a position's id. */
-  #place(sequences: number, sequence: number, position: number): number {
-    const { u32 } = this.#arena
-    const table = u32[sequences / 4 + sequence * SEQUENCE_WORDS + SEQUENCE.tables]!
-    return wordOf(this.#arena, table, position)
+  #tableOf(sequences: number, sequence: number): number {
+    return this.#arena.u32[sequences / 4 + sequence * SEQUENCE_WORDS + SEQUENCE.tables]!
   }
 }
 
-function wordOf({ u32 }: Arena, table: number, position: number): number {
+/** The word that holds a position's id. */
+function wordOf(u32: Uint32Array, table: number, position: number): number {
   const block = u32[table / 4 + Math.floor(position / ABI.BLOCK_POSITIONS)]!
   return block / 4 + (position % ABI.BLOCK_POSITIONS)
 }
@@ -250,7 +248,8 @@ function nextId(ids: readonly number[], opening: readonly number[]): number {
 /** Index after the last occurrence of `part`, or -1. */
 function lastIndexAfter(ids: readonly number[], part: Uint8Array): number {
   for (let at = ids.length - part.length; at >= 0; at--) {
-    if (part.every((byte, index) => ids[at + index] === byte)) return at + part.length
+    // Most places differ in their first byte.
+    if (ids[at] === part[0] && part.every((byte, index) => ids[at + index] === byte)) return at + part.length
   }
   return -1
 }

@@ -84,11 +84,12 @@ export function inverseOf(matrix: readonly (readonly number[])[]): number[][] {
     }
     ;[rows[column], rows[pivot]] = [rows[pivot]!, rows[column]!]
     const lead = rows[column]![column]!
-    rows[column] = rows[column]!.map((value) => value / lead)
-    for (let row = 0; row < k; row++) {
-      if (row === column) continue
-      const factor = rows[row]![column]!
-      rows[row] = rows[row]!.map((value, b) => value - factor * rows[column]![b]!)
+    const unit = rows[column]!
+    for (let b = 0; b < unit.length; b++) unit[b]! /= lead
+    for (const row of rows) {
+      const factor = row[column]!
+      if (row === unit || factor === 0) continue
+      for (let b = 0; b < unit.length; b++) row[b]! -= factor * unit[b]!
     }
   }
   return rows.map((row) => row.slice(k))

@@ -6,10 +6,7 @@ import { openAddress } from '../open-address.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { CHUNK_BYTES } from './sums.ts'
 
-const BYTES = Uint8Array.from(
-  { length: 2 * CHUNK_BYTES },
-  (_, index) => (index * 31 + (index >> 16) * 7) & 255,
-)
+const BYTES = new Uint8Array(2 * CHUNK_BYTES).map((_, index) => (index * 31 + (index >> 16) * 7) & 255)
 let server: FileServer
 beforeAll(async () => {
   server = await serveFiles({ 'model.onnx.data': BYTES })

@@ -11,7 +11,7 @@ import { CHUNK_BYTES } from './sums.ts'
 
 /** Sixteen chunks and a bit. */
 const SIZE = 16 * CHUNK_BYTES + 1000
-const BYTES = Uint8Array.from({ length: SIZE }, (_, index) => (index * 31 + (index >> 9)) & 255)
+const BYTES = new Uint8Array(SIZE).map((_, index) => (index * 31 + (index >> 9)) & 255)
 
 let server: FileServer
 let url: string

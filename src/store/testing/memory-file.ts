@@ -5,7 +5,7 @@ import { CHUNK_BYTES } from '../device/sums.ts'
 
 /** Five chunks and a half. */
 export const SIZE = 5.5 * CHUNK_BYTES
-export const BYTES = Uint8Array.from({ length: SIZE }, (_, index) => (index * 31 + (index >> 9)) & 255)
+export const BYTES = new Uint8Array(SIZE).map((_, index) => (index * 31 + (index >> 9)) & 255)
 export const OTHER = BYTES.map((byte) => byte ^ 1)
 export const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
