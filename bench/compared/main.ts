@@ -1,7 +1,6 @@
 // npm run bench:compared measures what a page with each library fetches before its model: it unpacks the
 // exact versions from the npm registry, builds a small application with each by Vite, and prints gzipped
 // sizes. --docs writes them into docs/compared.md. It needs the network, tar and npm run build before it.
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,6 +9,7 @@ import { Command } from 'commander'
 import { build, type Rolldown } from 'vite'
 import { replaceBetweenMarkers } from '../perf/docs.ts'
 import { nameAndVersion, PEERS, type Peer } from './peers.ts'
+import { unpack } from './unpack.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const WORK = join(ROOT, 'build/bench/compared')
@@ -25,22 +25,6 @@ const { docs } = new Command('bench:compared')
   .opts<{ docs?: true }>()
 
 const gzipped = (bytes: string | Uint8Array) => gzipSync(bytes, { level: 9 }).length
-
-/** Runs a command in the work folder and returns what it printed. */
-function run(command: string, args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd: WORK, encoding: 'utf8' })
-  if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}: ${stderr}`)
-  return stdout
-}
-
-/** Unpacks a package below `modules`, without its dependencies and without running its scripts. */
-function unpack(spec: string, modules: string): void {
-  const place = join(modules, nameAndVersion(spec).name)
-  mkdirSync(place, { recursive: true })
-  const archive = run('npm', ['pack', spec, '--silent', '--ignore-scripts']).trim()
-  run('tar', ['-xzf', archive, '--strip-components=1', '-C', place])
-  rmSync(join(WORK, archive))
-}
 
 /** The scripts of an application that uses the library, as Vite writes them. */
 async function scriptsOf(peer: Peer, app: string): Promise<Map<string, string | Uint8Array>> {

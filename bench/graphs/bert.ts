@@ -39,7 +39,23 @@ export function bertBytes(shape: BertShape, seed = 1): Uint8Array {
   return writer.bytes()
 }
 
+/** A constant of floats in the graph of `bertBytes`; matrices are [inputs, outputs]. */
+export interface BertConstant {
+  readonly name: string
+  readonly dims: readonly number[]
+  readonly values: Float32Array
+}
+
+/** The constants of the graph that `bertBytes` writes for the same seed. */
+export function bertConstants(shape: BertShape, seed = 1): readonly BertConstant[] {
+  const writer = new BertWriter(shape, seed)
+  writer.bytes()
+  return writer.floats
+}
+
 class BertWriter {
+  readonly floats: BertConstant[] = []
+
   readonly #shape: BertShape
   readonly #random: Random
   readonly #nodes: WrittenNode[] = []
@@ -78,6 +94,7 @@ class BertWriter {
 
   #floats(name: string, dims: number[], make: () => number): string {
     const values = Float32Array.from({ length: dims.reduce((a, b) => a * b, 1) }, make)
+    this.floats.push({ name, dims, values })
     this.#constants.push({ name, type: FLOAT, dims, raw: new Uint8Array(values.buffer) })
     return name
   }
