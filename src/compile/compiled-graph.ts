@@ -25,13 +25,8 @@ export interface RunnableGraph {
   readonly outputTypes: readonly Input[]
   /** Nodes that another runtime runs, as far as they are known. */
   readonly foreign: readonly ForeignNode[]
-  readonly threads: number
-  readonly sizes: LateMachine['sizes']
-  /**
-   * Starts the threads, which the first run would do. Throws `internal` where one does not start, and
-   * `out-of-memory`.
-   */
-  start(): Promise<void>
+  /** Its threads and its memory. To open it starts the threads, which the first run would do. */
+  readonly machine: LateMachine
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>>
   /** Ends the workers. Nothing can be run afterwards. */
   dispose(): void | Promise<void>
@@ -56,9 +51,9 @@ const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASS
 
 export class CompiledGraph implements RunnableGraph {
   readonly foreign = []
+  readonly machine: LateMachine
   readonly #graph: Graph
   readonly #leftOut: LeftOut
-  readonly #machine: LateMachine
   readonly #plans = new Kept<LoadedPlan>()
   readonly #turns = new Turns()
 
@@ -67,7 +62,7 @@ export class CompiledGraph implements RunnableGraph {
     const { leftOut = NOTHING } = options
     this.#graph = runPasses(graph, passesWithout(leftOut), { budget: graphBudget() }).graph
     this.#leftOut = leftOut
-    this.#machine = new LateMachine(this.#graph, options)
+    this.machine = new LateMachine(this.#graph, options)
   }
 
   get inputs(): readonly Input[] {
@@ -79,20 +74,8 @@ export class CompiledGraph implements RunnableGraph {
     return this.#graph.outputs.map((name) => ({ name, type: types.get(name) }))
   }
 
-  async start(): Promise<void> {
-    await this.#machine.open()
-  }
-
-  get threads(): number {
-    return this.#machine.threads
-  }
-
   dispose(): void {
-    this.#machine.dispose()
-  }
-
-  get sizes(): LateMachine['sizes'] {
-    return this.#machine.sizes
+    this.machine.dispose()
   }
 
   /**
@@ -112,7 +95,7 @@ export class CompiledGraph implements RunnableGraph {
       checkDtypes(this.#graph, feeds)
       const loaded = await this.#loaded(shapesOf(feeds), signal)
       signal?.throwIfAborted()
-      return (await this.#machine.open()).run(loaded, feeds)
+      return (await this.machine.open()).run(loaded, feeds)
     })
   }
 
@@ -120,8 +103,8 @@ export class CompiledGraph implements RunnableGraph {
     const key = keyOf(this.#graph, shapes)
     const known = this.#plans.get(key)
     if (known !== undefined) return known
-    const { plan, graph } = planGraph(this.#graph, shapes, this.#machine.weights, this.#leftOut)
-    const loaded = await (await this.#machine.open()).load(plan, graph, signal)
+    const { plan, graph } = planGraph(this.#graph, shapes, this.machine.weights, this.#leftOut)
+    const loaded = await (await this.machine.open()).load(plan, graph, signal)
     this.#plans.set(key, loaded)
     return loaded
   }

@@ -26,7 +26,7 @@ export function withWayOut(error: unknown): unknown {
   const { node, op, reason } = refused
   return new HalfbyteError(
     'unsupported',
-    `node ${node} (${op}): ${reason}; set the option fallback to ort, so that onnxruntime-web runs such nodes, or export the model without it`,
+    `node ${node} (${op}): ${reason}; set the option fallback to ort to run it in onnxruntime-web, or export the model without it`,
     { node, op, reason },
     { cause: error },
   )

@@ -59,7 +59,7 @@ test.each([2, 3])(
       const [alone, together] = [open(graph, 1), open(graph, threads)]
       const wanted = await alone.run(feeds)
       expect(await together.run(feeds)).toEqual(wanted)
-      expect(together.threads).toBe(threads)
+      expect(together.machine.threads).toBe(threads)
       together.dispose()
     }
   },

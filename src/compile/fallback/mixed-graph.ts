@@ -27,8 +27,8 @@ interface Stage extends Omit<PlannedStage, 'compiled'> {
 }
 
 export class MixedGraph implements RunnableGraph {
+  readonly machine: LateMachine
   readonly #graph: Graph
-  readonly #machine: LateMachine
   readonly #sessions = new Sessions()
   readonly #first = new Kept<Stage>()
   readonly #turns = new Turns()
@@ -39,7 +39,7 @@ export class MixedGraph implements RunnableGraph {
 
   private constructor(graph: Graph, options: CompileOptions) {
     this.#graph = graph
-    this.#machine = new LateMachine(graph, options)
+    this.machine = new LateMachine(graph, options)
   }
 
   /**
@@ -69,23 +69,11 @@ export class MixedGraph implements RunnableGraph {
     return [...this.#foreign.values()]
   }
 
-  get threads(): number {
-    return this.#machine.threads
-  }
-
-  get sizes(): LateMachine['sizes'] {
-    return this.#machine.sizes
-  }
-
-  async start(): Promise<void> {
-    await this.#machine.open()
-  }
-
   /** Waits for the run that has begun. */
   async dispose(): Promise<void> {
     this.#isClosed = true
     await this.#turns.take(() => this.#sessions.close())
-    this.#machine.dispose()
+    this.machine.dispose()
   }
 
   /**
@@ -105,7 +93,7 @@ export class MixedGraph implements RunnableGraph {
     while (stage !== undefined) {
       this.#check(signal)
       if (stage.compiled !== undefined) {
-        const made = (await this.#machine.open()).run(stage.compiled, values)
+        const made = (await this.machine.open()).run(stage.compiled, values)
         for (const [name, tensor] of made) values.set(name, tensor)
       }
       for (const part of stage.foreign) {
@@ -189,11 +177,10 @@ export class MixedGraph implements RunnableGraph {
   }
 
   async #loaded(to: Kept<Stage>, key: string, graph: Graph, signal?: AbortSignal): Promise<Stage> {
-    const planned = planStage(graph, this.#machine.weights)
+    const planned = planStage(graph, this.machine.weights)
     this.#note(planned.reasons)
     const { compiled } = planned
-    const loaded =
-      compiled && (await (await this.#machine.open()).load(compiled.plan, compiled.graph, signal))
+    const loaded = compiled && (await (await this.machine.open()).load(compiled.plan, compiled.graph, signal))
     const stage: Stage = { ...planned, compiled: loaded, next: new Kept() }
     to.set(key, stage)
     return stage

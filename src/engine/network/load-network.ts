@@ -76,13 +76,13 @@ export async function buildNetwork(
     workers: start && { threads: wanted, start },
   })
   try {
-    if (start !== undefined) await graph.start()
+    if (start !== undefined) await graph.machine.open()
     reading.signal?.throwIfAborted()
   } catch (error) {
     await graph.dispose()
     throw error
   }
-  return loaded(graph, files, { build: chosen, threads: graph.threads })
+  return loaded(graph, files, { build: chosen, threads: graph.machine.threads })
 }
 
 const loaded = (
@@ -97,7 +97,7 @@ const loaded = (
   },
   run: (inputs, signal) => graph.run(inputs, signal),
   memory() {
-    const { memoryBytes, codeBytes } = graph.sizes
+    const { memoryBytes, codeBytes } = graph.machine.sizes
     return { memoryBytes, codeBytes }
   },
   foreign: () => graph.foreign,

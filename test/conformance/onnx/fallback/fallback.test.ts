@@ -63,7 +63,7 @@ test('without the option, the node is refused by its name, and the option is nam
   expect(network.foreignNodes()).toEqual([])
   await expect(network.run({ x: floats(2, 8) })).rejects.toMatchObject({
     code: 'unsupported',
-    message: expect.stringMatching(/^node top \(TopK\): .*; set the option fallback to ort, so that/),
+    message: expect.stringMatching(/^node top \(TopK\): .*; set the option fallback to ort to run it in/),
     detail: { node: 'top', op: 'TopK' },
   })
   await network.dispose()
