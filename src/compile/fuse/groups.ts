@@ -213,6 +213,8 @@ const reaches = (from: Group, to: Group, seen = new Set<Group>()): boolean =>
 function mayMerge(group: Group, other: Group, loop: Loop): boolean {
   if (other === group || other.product !== undefined || group.product !== undefined) return false
   if (isByKernel(other) || isByKernel(group)) return false
+  // Tables and indices are read from memory.
+  if (loop.loop === 'gather') return false
   if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
   if (readBy([...group.loops, ...other.loops]) > MOST_READ) return false
   if ((group.isReduced || other.isReduced) && [...group.loops, ...other.loops].some(isScattered)) return false
