@@ -1,10 +1,15 @@
-// Gives a graph the sizes of a run: symbols of the inputs become numbers, and the passes run again.
+// Gives a graph the sizes of a run: symbols of the inputs become numbers, the passes run again, and a plan is
+// made.
 import { HalfbyteError } from '../base/errors.ts'
 import { graphBudget } from '../onnx/evaluate.ts'
 import { evaluateDim } from '../onnx/ir/dims.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import { type Pass, runPasses } from '../onnx/passes/pass.ts'
+import { lower } from './lower/lower.ts'
+import type { WeightPolicy } from './lower/policy.ts'
+import { planOf } from './plan/plan.ts'
+import type { LeftOut } from './stages.ts'
 
 /** Throws `unsupported` for an input that is missing or of another shape, with both shapes. */
 export function boundGraph(
@@ -19,6 +24,13 @@ export function boundGraph(
     return { ...input, type: { dtype: input.type!.dtype, dims } }
   })
   return runPasses({ ...graph, inputs }, passes, { budget: graphBudget() }).graph
+}
+
+/** The plan of a bound graph, and the graph with the constants that the plan made. Throws as `lower` does. */
+export function planBound(graph: Graph, weights: WeightPolicy, leftOut: LeftOut) {
+  const program = lower(graph, weights, leftOut)
+  const constants = new Map([...graph.constants, ...program.made])
+  return { graph: { ...graph, constants }, plan: planOf(program, leftOut) }
 }
 
 export const shapesOf = (tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<string, readonly number[]> =>

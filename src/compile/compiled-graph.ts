@@ -5,12 +5,11 @@ import type { Graph, Input } from '../onnx/ir/graph.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import { runPasses } from '../onnx/passes/pass.ts'
 import { NEEDED_PASSES, PASSES } from '../onnx/passes.ts'
-import { boundGraph, checkDtypes, keyOf, shapesOf } from './bind.ts'
+import { boundGraph, checkDtypes, keyOf, planBound, shapesOf } from './bind.ts'
 import { Kept } from './kept.ts'
 import { type CompileOptions, LateMachine } from './late-machine.ts'
-import { lower } from './lower/lower.ts'
 import type { WeightPolicy } from './lower/policy.ts'
-import { type Plan, planOf } from './plan/plan.ts'
+import type { Plan } from './plan/plan.ts'
 import { type ForeignNode, withWayOut } from './refusal.ts'
 import type { LoadedPlan } from './run/machine.ts'
 import { type LeftOut, NOTHING } from './stages.ts'
@@ -41,7 +40,7 @@ export function planGraph(
 ) {
   const bound = boundGraph(graph, shapes, passesWithout(leftOut))
   try {
-    return { graph: bound, plan: planOf(lower(bound, weights, leftOut), leftOut) }
+    return planBound(bound, weights, leftOut)
   } catch (error) {
     throw withWayOut(error)
   }

@@ -12,11 +12,13 @@ import { CONV } from './operators/conv.ts'
 import { CREATE } from './operators/create.ts'
 import { EINSUM } from './operators/einsum.ts'
 import { FLOW_CONTROL } from './operators/flow.ts'
+import { IMAGES } from './operators/images.ts'
 import { INDEXED } from './operators/indexed.ts'
 import { LAYOUT } from './operators/layout.ts'
 import { NORMS } from './operators/norms.ts'
 import { ORDER } from './operators/order.ts'
 import { PARTS } from './operators/parts.ts'
+import { POOLS } from './operators/pool.ts'
 import { PRODUCTS } from './operators/products.ts'
 import { QUANTISE } from './operators/quantise.ts'
 import { REDUCE } from './operators/reduce.ts'
@@ -33,11 +35,13 @@ export const OPERATORS: readonly Operator[] = [
   ...CREATE,
   ...EINSUM,
   ...FLOW_CONTROL,
+  ...IMAGES,
   ...INDEXED,
   ...LAYOUT,
   ...NORMS,
   ...ORDER,
   ...PARTS,
+  ...POOLS,
   ...PRODUCTS,
   ...QUANTISE,
   ...REDUCE,

@@ -35,9 +35,6 @@ function jinaConfig(file: ModelFile): Placed {
   const prefix = prefixOf(file)
   const tableOf = (gguf: string, own: string) =>
     requireTensor(file, `${isGguf(file) ? gguf : prefix + own}.weight`).shape[0] ?? 0
-  const normed = isGguf(file) ? 'blk.0.attn_q_norm' : `${prefix}encoder.layer.0.attention.self.layer_norm_q`
-  if (file.tensors.has(`${normed}.weight`))
-    throw unbuiltVariant(file.name, 'norms of queries and keys', 'none, as jina-embeddings-v2 in English')
   const config: ModelConfig = {
     ...sizes,
     family: ARCHITECTURE,

@@ -1,9 +1,10 @@
 // One stage of a graph whose sizes are known: a plan, and the foreign parts that read what it makes.
 import { inferTypes } from '../../onnx/infer.ts'
 import type { Graph, Node, Type } from '../../onnx/ir/graph.ts'
-import { lower, refusalOf } from '../lower/lower.ts'
+import { planBound } from '../bind.ts'
+import { refusalOf } from '../lower/lower.ts'
 import type { WeightPolicy } from '../lower/policy.ts'
-import { type Plan, planOf } from '../plan/plan.ts'
+import type { Plan } from '../plan/plan.ts'
 import { type ForeignNode, refusedIn } from '../refusal.ts'
 import { NOTHING } from '../stages.ts'
 import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
@@ -35,10 +36,7 @@ export function planStage(graph: Graph, weights: WeightPolicy): PlannedStage {
     try {
       return {
         graph,
-        compiled:
-          own.nodes.length === 0
-            ? undefined
-            : { plan: planOf(lower(own, weights, NOTHING), NOTHING), graph: own },
+        compiled: own.nodes.length === 0 ? undefined : planBound(own, weights, NOTHING),
         foreign,
         reasons: reasonsOf(foreign, reasons),
         types,

@@ -137,6 +137,8 @@ export interface Program {
   readonly loops: readonly Loop[]
   readonly inputs: ReadonlyMap<string, Value>
   readonly outputs: readonly { readonly name: string; readonly ref: Ref; readonly dtype: Tensor['dtype'] }[]
+  /** Constants that the file does not have. */
+  readonly made: ReadonlyMap<string, Tensor>
   /** Bytes that Reshape, Transpose, Slice and the like would move if each of them ran. */
   readonly viewBytes: number
   /** Nodes that became views. */

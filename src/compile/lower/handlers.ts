@@ -2,7 +2,7 @@
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, intsOf, unclaimed, unfit, wants } from '../../onnx/ir/operator.ts'
-import { countOf, numbersOf } from '../../onnx/ir/tensor.ts'
+import { countOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, type Ref, refTo } from '../loops/program.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
 import { sliced, spread, transposed, whole } from '../loops/view.ts'
@@ -13,13 +13,6 @@ export type Handler = (lowering: Lowering, node: Node) => void
 
 const output = (node: Node): string => node.outputs[0]!
 const first = (lowering: Lowering, node: Node): Ref => lowering.ref(node, node.inputs[0]!)
-
-/** Throws `unsupported` where the elements of an input are not known. */
-function listOf(lowering: Lowering, node: Node, index: number): number[] {
-  const tensor = lowering.known(node.inputs[index] ?? '')
-  if (tensor === undefined) throw unclaimed(node, `its input ${index} is computed`)
-  return numbersOf(tensor)
-}
 
 /** Every operator whose mapping is `reorganize`: the shape rule says the new dims. */
 export const reorganise: Handler = (lowering, node) => {
@@ -43,9 +36,9 @@ const transpose: Handler = (lowering, node) => {
 
 const slice: Handler = (lowering, node) => {
   const ref = first(lowering, node)
-  const starts = listOf(lowering, node, 1)
-  const axes = hasInput(node, 3) ? listOf(lowering, node, 3) : starts.map((_, axis) => axis)
-  const steps = hasInput(node, 4) ? listOf(lowering, node, 4) : starts.map(() => 1)
+  const starts = lowering.list(node, 1)
+  const axes = hasInput(node, 3) ? lowering.list(node, 3) : starts.map((_, axis) => axis)
+  const steps = hasInput(node, 4) ? lowering.list(node, 4) : starts.map(() => 1)
   const dims = lowering.dims(node, output(node))
   let { view } = ref
   for (const [index, axis] of axes.entries()) {
@@ -69,54 +62,6 @@ const split: Handler = (lowering, node) => {
     lowering.viewed(node, name, { ...ref, view: sliced(ref.view, axis, from, count) })
     from += count
   }
-}
-
-/** One known index is a part of the data; other indices are read by a loop. */
-const gather: Handler = (lowering, node) => {
-  const data = first(lowering, node)
-  const name = node.inputs[1]!
-  const axis = axisOf(node, intOf(node, 'axis', 0), dimsOf(data).length)
-  const size = dimsOf(data)[axis]!
-  const dims = lowering.dims(node, output(node))
-  const index = lowering.known(name)
-  if (index?.data.length === 1) {
-    const at = numbersOf(index)[0]!
-    const place = at < 0 ? at + size : at
-    if (place < 0 || place >= size) throw unfit(node, `index ${at} is outside of axis ${axis} of ${size}`)
-    const part = sliced(data.view, axis, place, 1)
-    lowering.viewed(node, output(node), lowering.reshape(node, { ...data, view: part }, dims))
-    return
-  }
-  const indices = lowering.ref(node, name)
-  const own = dimsOf(indices)
-  const ones = own.map(() => 0)
-  const before = data.view.dims.slice(0, axis)
-  const after = data.view.dims.slice(axis + 1)
-  const { strides } = data.view
-  const table = {
-    offset: data.view.offset,
-    dims,
-    strides: [...strides.slice(0, axis), ...ones, ...strides.slice(axis + 1)],
-  }
-  const spreadIndex = {
-    offset: indices.view.offset,
-    dims,
-    strides: [...before.map(() => 0), ...indices.view.strides, ...after.map(() => 0)],
-  }
-  const out = lowering.value(output(node), data.value.kind, dims)
-  lowering.add({
-    loop: 'gather',
-    node: node.name,
-    mapping: 'shuffle',
-    out,
-    args: [
-      { ...data, view: table },
-      { ...indices, view: spreadIndex },
-    ],
-    step: strides[axis]!,
-    size,
-  })
-  lowering.name(output(node), refTo(out))
 }
 
 /** Each part is written where it belongs, by the loops that make it if that is legal. */
@@ -154,8 +99,7 @@ function reducing(
   return (lowering, node) => {
     const ref = first(lowering, node)
     const rank = dimsOf(ref).length
-    const named =
-      intsOf(node, 'axes', undefined) ?? (hasInput(node, 1) ? listOf(lowering, node, 1) : undefined)
+    const named = intsOf(node, 'axes', undefined) ?? (hasInput(node, 1) ? lowering.list(node, 1) : undefined)
     const isNone = named === undefined || named.length === 0
     const all = Array.from({ length: rank }, (_, axis) => axis)
     const none = flagOf(node, 'noop_with_empty_axes') ? [] : all
@@ -264,13 +208,54 @@ function skipNormed(isCentred: boolean): Handler {
   }
 }
 
+/** Each group of channels of a sample has a norm; scale and bias are of channels. */
+function groupNormed(groupsOf: (node: Node, channels: number) => number): Handler {
+  return (lowering, node) => {
+    const x = first(lowering, node)
+    const [batch, channels, ...places] = dimsOf(x) as [number, number, ...number[]]
+    const groups = groupsOf(node, channels)
+    if (groups < 1 || channels % groups !== 0)
+      throw unfit(node, `it makes ${groups} groups of ${channels} channels`)
+    const split = lowering.reshape(node, x, [batch, groups, channels / groups, ...places])
+    const axes = dimsOf(split)
+      .map((_, axis) => axis)
+      .slice(2)
+    const rows = lowering.reshape(node, norm(lowering, node, { x: split, axes }, true), dimsOf(x))
+    const [scale, bias] = [1, 2].map((index) => ofChannels(lowering, node, index)) as [Ref, Ref]
+    const tree = add(mul(arg(0), arg(1)), arg(2))
+    lowering.name(output(node), lowering.map(node, [rows, scale, bias], tree, output(node)))
+  }
+}
+
+/** An input with a number for each channel of the first input. */
+function ofChannels(lowering: Lowering, node: Node, index: number): Ref {
+  const [, channels = 0, ...places] = dimsOf(first(lowering, node))
+  return lowering.reshape(node, lowering.ref(node, node.inputs[index]!), [channels, ...places.map(() => 1)])
+}
+
+/** What depends on the channel alone is computed once: a factor, and what is added. */
+const batchNormed: Handler = (lowering, node) => {
+  if (flagOf(node, 'training_mode')) throw unclaimed(node, 'it trains')
+  const [scale, bias, mean, variance] = [1, 2, 3, 4].map((index) => ofChannels(lowering, node, index)) as [
+    Ref,
+    Ref,
+    Ref,
+    Ref,
+  ]
+  const epsilon = number(floatOf(node, 'epsilon', 1e-5))
+  const factor = lowering.map(node, [scale, variance], div(arg(0), apply('sqrt', add(arg(1), epsilon))))
+  const shift = lowering.map(node, [bias, mean, factor], sub(arg(0), mul(arg(1), arg(2))))
+  const tree = add(mul(arg(0), arg(1)), arg(2))
+  const args = [first(lowering, node), factor, shift]
+  lowering.name(output(node), lowering.map(node, args, tree, output(node)))
+}
+
 /** By domain and name. Operators whose mapping says everything are not here. */
 export const HANDLERS: Readonly<Record<string, Handler>> = {
   Expand: expand,
   Transpose: transpose,
   Slice: slice,
   Split: split,
-  Gather: gather,
   Concat: concat,
   ReduceSum: reducing('sum'),
   ReduceMax: reducing('max'),
@@ -286,6 +271,9 @@ export const HANDLERS: Readonly<Record<string, Handler>> = {
   LayerNormalization: normed(true),
   RMSNormalization: normed(false),
   SimplifiedLayerNormalization: normed(false),
+  GroupNormalization: groupNormed((node) => intOf(node, 'num_groups', 0)),
+  InstanceNormalization: groupNormed((_, channels) => channels),
+  BatchNormalization: batchNormed,
   'com.microsoft SkipLayerNormalization': skipNormed(true),
   'com.microsoft SkipSimplifiedLayerNormalization': skipNormed(false),
 }

@@ -10,9 +10,13 @@ import type { Tree } from '../loops/tree.ts'
 import type { LeftOut } from '../stages.ts'
 import { bodyOf, castTree, clipped } from './bodies.ts'
 import { CODE_HANDLERS } from './codes.ts'
+import { EINSUM_HANDLERS } from './einsum.ts'
 import { HANDLERS, type Handler, reorganise } from './handlers.ts'
+import { IMAGE_HANDLERS } from './images.ts'
+import { INDEX_HANDLERS } from './indices.ts'
 import { kindOf, Lowering, mappingOf, misfit } from './lowering.ts'
 import type { WeightPolicy } from './policy.ts'
+import { POOL_HANDLERS } from './pools.ts'
 import { PRODUCT_HANDLERS } from './products.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
@@ -42,7 +46,16 @@ export const refusalOf = (node: Node, types: ReadonlyMap<string, Type>): string 
   ) ?? (handlerOf(node) === undefined ? 'the compiler has no loops for it' : undefined)
 
 const ALL: ReadonlyMap<string, Handler> = new Map(
-  Object.entries({ ...HANDLERS, ...PRODUCT_HANDLERS, ...CONV_HANDLERS, ...CODE_HANDLERS }),
+  Object.entries({
+    ...HANDLERS,
+    ...EINSUM_HANDLERS,
+    ...IMAGE_HANDLERS,
+    ...INDEX_HANDLERS,
+    ...POOL_HANDLERS,
+    ...PRODUCT_HANDLERS,
+    ...CONV_HANDLERS,
+    ...CODE_HANDLERS,
+  }),
 )
 
 function handlerOf(node: Node): Handler | undefined {

@@ -46,6 +46,7 @@ export class Lowering {
   readonly #loops: Loop[] = []
   readonly #settled = new Map<string, Tensor>()
   readonly #once = new Map<string, Ref>()
+  readonly #made = new Map<string, Tensor>()
   readonly #readers: ReadonlyMap<string, readonly Node[]>
   #values = 0
   #viewBytes = 0
@@ -83,6 +84,21 @@ export class Lowering {
     if (settled !== undefined) return settled
     const constant = this.graph.constants.get(name)
     return constant === undefined || isStored(constant) ? undefined : constant
+  }
+
+  /** The elements of an input as numbers. Throws `unsupported` where they are computed. */
+  list(node: Node, index: number): number[] {
+    const tensor = this.known(node.inputs[index] ?? '')
+    if (tensor === undefined) throw unclaimed(node, `its input ${index} is computed`)
+    return numbersOf(tensor)
+  }
+
+  /** A constant that the file does not have, of f32 or i32. */
+  constant(tensor: Tensor): Ref {
+    const name = `(constant ${this.#made.size})`
+    this.#made.set(name, tensor)
+    const kind = isFloat(tensor.dtype) ? 'f32' : 'i32'
+    return refTo({ id: this.#values++, name, kind, dims: tensor.dims, given: { constant: name } })
   }
 
   /** A value that is a number whatever the inputs are. */
@@ -296,6 +312,7 @@ export class Lowering {
       loops: this.#loops,
       inputs: this.#inputs,
       outputs,
+      made: this.#made,
       viewBytes: this.#viewBytes,
       viewNodes: this.#viewNodes,
     }

@@ -1,13 +1,12 @@
-// Handlers of Conv and Pad. A convolution is a product: each place's window, a view of the input, is a row of
+// Handlers of convolutions. A convolution is a product: each place's window, a view of the input, is a row of
 // A, and each filter is a column of B. Channels become the last axis of what it makes.
-import { axisOf } from '../../onnx/ir/broadcast.ts'
-import { hasInput, type Node } from '../../onnx/ir/graph.ts'
-import { intOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
-import { countOf, numbersOf } from '../../onnx/ir/tensor.ts'
-import { type Axis, axesOf } from '../../onnx/operators/conv.ts'
+import type { Node } from '../../onnx/ir/graph.ts'
+import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
+import { countOf } from '../../onnx/ir/tensor.ts'
+import { type Axis, axesOf, type SpreadAxis, spreadAxes } from '../../onnx/operators/conv.ts'
 import { dimsOf, type Ref, refTo } from '../loops/program.ts'
 import { add, arg } from '../loops/tree.ts'
-import { reshaped, spread, transposed, type View, whole } from '../loops/view.ts'
+import { reshaped, sliced, spread, transposed, type View, whole } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import type { Lowering } from './lowering.ts'
 
@@ -17,32 +16,54 @@ const conv: Handler = (lowering, node) => {
   const filters = lowering.ref(node, filterName)
   if (x.value.kind !== 'f32') throw unclaimed(node, 'it is not of floats')
   const group = intOf(node, 'group', 1)
-  const [batch, channels] = dimsOf(x) as [number, number]
   const [count, perGroup] = dimsOf(filters) as [number, number]
+  const channels = dimsOf(x)[1]!
   if (dimsOf(x).length < 3 || channels !== perGroup * group || count % group !== 0)
     throw unfit(node, `filters [${dimsOf(filters)}] in ${group} groups do not fit its input [${dimsOf(x)}]`)
   const axes = axesOf(node, dimsOf(x).slice(2), dimsOf(filters).slice(2))!
   const [, , ...places] = lowering.dims(node, node.outputs[0]!)
+  const bias = biasName === '' ? undefined : lowering.ref(node, biasName)
+  lowering.name(node.outputs[0]!, convolved(lowering, node, { x, filters, bias, axes, places, group }))
+}
+
+interface Convolution {
+  readonly x: Ref
+  /** [count, channels of a group, ...taps] */
+  readonly filters: Ref
+  /** [count] */
+  readonly bias?: Ref | undefined
+  readonly axes: readonly Axis[]
+  readonly places: readonly number[]
+  readonly group: number
+}
+
+/** [batch, count, ...places], whose channels lie last. */
+function convolved(
+  lowering: Lowering,
+  node: Node,
+  { x, filters, bias, axes, places, group }: Convolution,
+): Ref {
+  const [batch] = dimsOf(x) as [number]
+  const [count, perGroup] = dimsOf(filters) as [number, number]
   const k = perGroup * countOf(dimsOf(filters).slice(2))
   const m = countOf(places)
   const each = count / group
   const a = lowering.reshape(node, rowsOf(lowering, node, x, { axes, places, group }), [batch, group, m, k])
-  const columns = transposed(lowering.reshape(node, filters, [group, each, k]).view, [0, 2, 1])
-  const b = { ...filters, view: spread(columns, [batch, group, k, each]) }
+  const rows = lowering.reshape(node, filters, [group, each, k])
+  const b = { ...rows, view: spread(transposed(rows.view, [0, 2, 1]), [batch, group, k, each]) }
   // Channels are last, so that rows are written as vectors.
   const dims = group === 1 ? [batch, ...places, count] : [batch, ...places, group, each]
   const out = lowering.value(node.outputs[0]!, 'f32', dims)
   const at = productView(dims, { batch, m, group, each })
   lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, args: [a, b], at })
   let made = refTo(out)
-  if (biasName !== '') {
-    const bias = lowering.ref(node, biasName)
+  if (bias !== undefined) {
     const own = group === 1 ? [count] : [group, each]
     made = lowering.map(node, [made, lowering.reshape(node, bias, own)], add(arg(0), arg(1)))
   }
   const last = lowering.reshape(node, made, [batch, ...places, count])
   const order = [0, places.length + 1, ...places.map((_, axis) => axis + 1)]
-  lowering.name(node.outputs[0]!, { ...last, view: transposed(last.view, order) })
+  return { ...last, view: transposed(last.view, order) }
 }
 
 /** [batch, group, m, each] of a value whose groups come after its places. */
@@ -85,24 +106,108 @@ function rowsOf(
   return { value, view: windows }
 }
 
-/** Borders of one number. */
-const pad: Handler = (lowering, node) => {
-  if (stringOf(node, 'mode', 'constant') !== 'constant')
-    throw unclaimed(node, 'only borders of one number are compiled')
-  const x = lowering.ref(node, node.inputs[0]!)
-  const list = (index: number): number[] => {
-    const tensor = lowering.known(node.inputs[index] ?? '')
-    if (tensor === undefined) throw unclaimed(node, `its input ${index} is computed`)
-    return numbersOf(tensor)
+/**
+ * The places of the input are set apart by the stride, and the mirrored filters go over them. Where windows
+ * neither overlap nor leave gaps, each place is a product of its own.
+ */
+const convTranspose: Handler = (lowering, node) => {
+  const [name = '', filterName = '', biasName = ''] = node.inputs
+  const x = lowering.ref(node, name)
+  const filters = lowering.ref(node, filterName)
+  if (x.value.kind !== 'f32') throw unclaimed(node, 'it is not of floats')
+  const group = intOf(node, 'group', 1)
+  const [count, each, ...kernel] = dimsOf(filters) as [number, number, ...number[]]
+  const [batch, channels, ...sizes] = dimsOf(x) as [number, number, ...number[]]
+  if (kernel.length === 0 || channels !== count || channels % group !== 0)
+    throw unfit(node, `filters [${dimsOf(filters)}] in ${group} groups do not fit its input [${dimsOf(x)}]`)
+  const axes = spreadAxes(node, sizes, kernel)!
+  const places = axes.map(({ made }) => made as number)
+  const isTiled =
+    group === 1 &&
+    axes.every(({ made, ...axis }, at) => axis.kernel === axis.stride && made === sizes[at]! * axis.stride)
+  const perGroup = channels / group
+  let made: Ref
+  if (isTiled) made = tiles(lowering, node, x, filters)
+  else {
+    const apart = spreadPlaces(lowering, node, x, axes)
+    // Filters [in, out of a group, ...taps] become [out, in of a group, ...taps from the end].
+    const split = lowering.reshape(node, filters, [group, perGroup, each, ...kernel])
+    const rest = kernel.map((_, at) => at + 3)
+    let view = transposed(split.view, [0, 2, 1, ...rest])
+    for (const [at, size] of kernel.entries()) view = sliced(view, at + 3, size - 1, size, -1)
+    const turned = lowering.reshape(node, { ...split, view }, [group * each, perGroup, ...kernel])
+    const windows = axes.map((axis) => ({ ...axis, stride: 1, before: 0, after: 0 }))
+    made = convolved(lowering, node, { x: apart, filters: turned, axes: windows, places, group })
   }
-  const pads = list(1)
-  const axes = hasInput(node, 3) ? list(3) : dimsOf(x).map((_, axis) => axis)
-  const fill = hasInput(node, 2) ? list(2)[0]! : 0
-  if (pads.some((size) => size < 0)) throw unclaimed(node, 'borders that cut off are not compiled')
-  const around = dimsOf(x).map((): readonly [number, number] => [0, 0])
-  for (const [index, axis] of axes.entries())
-    around[axisOf(node, axis, around.length)] = [pads[index]!, pads[index + axes.length]!]
-  lowering.name(node.outputs[0]!, lowering.padded(node, x, around, fill))
+  if (biasName !== '') {
+    const bias = lowering.reshape(node, lowering.ref(node, biasName), [each * group, ...kernel.map(() => 1)])
+    made = lowering.map(node, [made, bias], add(arg(0), arg(1)))
+  }
+  lowering.name(node.outputs[0]!, lowering.reshape(node, made, [batch, each * group, ...places]))
 }
 
-export const CONV_HANDLERS: Readonly<Record<string, Handler>> = { Conv: conv, Pad: pad }
+/** Windows side by side: [batch, ...places, channels] times [channels, out x taps]. */
+function tiles(lowering: Lowering, node: Node, x: Ref, filters: Ref): Ref {
+  const [batch, channels, ...sizes] = dimsOf(x) as [number, number, ...number[]]
+  const [, each, ...kernel] = dimsOf(filters) as [number, number, ...number[]]
+  const m = countOf(sizes)
+  const n = each * countOf(kernel)
+  const perm = [0, ...sizes.map((_, axis) => axis + 2), 1]
+  const rows = lowering.reshape(node, { ...x, view: transposed(x.view, perm) }, [batch, m, channels])
+  const columns = lowering.reshape(node, filters, [1, channels, n])
+  const b = { ...columns, view: spread(columns.view, [batch, channels, n]) }
+  const out = lowering.value(node.name, 'f32', [batch, m, n])
+  const at = whole(out.dims)
+  lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, args: [rows, b], at })
+  // [batch, ...places, out, ...taps]: each place is followed by its taps.
+  const apart = lowering.reshape(node, refTo(out), [batch, ...sizes, each, ...kernel])
+  const rank = sizes.length
+  const order = [0, rank + 1, ...sizes.flatMap((_, axis) => [axis + 1, rank + 2 + axis])]
+  const view = transposed(apart.view, order)
+  return lowering.reshape(node, { ...apart, view }, [
+    batch,
+    each,
+    ...sizes.map((size, axis) => size * kernel[axis]!),
+  ])
+}
+
+/** The input with `stride - 1` zeros between its places, and as many around it as the filters reach. */
+function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly SpreadAxis[]): Ref {
+  const [batch, channels, ...sizes] = dimsOf(x) as [number, number, ...number[]]
+  const reach = axes.map(({ kernel, dilation }) => (kernel - 1) * dilation)
+  const inner = sizes.map((size, at) => (size - 1) * axes[at]!.stride + 1)
+  const isApart = axes.some(({ stride }) => stride > 1)
+  let made = x
+  if (isApart) {
+    // Zeros first, then the places over them: each place is written by one of the two.
+    const dims = [batch, channels, ...sizes.flatMap((size, at) => [size, axes[at]!.stride])]
+    const around = dims.map((size, at): readonly [number, number] =>
+      at >= 2 && at % 2 === 1 ? [0, size - 1] : [0, 0],
+    )
+    const ones = lowering.reshape(node, x, [batch, channels, ...sizes.flatMap((size) => [size, 1])])
+    const wide = lowering.padded(node, ones, around, 0)
+    const whole = lowering.reshape(node, wide, [
+      batch,
+      channels,
+      ...sizes.map((size, at) => size * axes[at]!.stride),
+    ])
+    let { view } = whole
+    for (const [at, size] of inner.entries()) view = sliced(view, at + 2, 0, size)
+    made = { ...whole, view }
+  }
+  let { view } = made
+  const around = [[0, 0] as const, [0, 0] as const] as (readonly [number, number])[]
+  for (const [at, { before, made: places }] of axes.entries()) {
+    const front = reach[at]! - before
+    const back = (places as number) + reach[at]! - front - inner[at]!
+    // A border that is wider than the filters reach cuts off places of the input.
+    const cut = Math.max(0, -front)
+    const left = inner[at]! - cut - Math.max(0, -back)
+    if (left < 0) throw unclaimed(node, `its border of ${before} leaves nothing of axis ${at + 2}`)
+    view = sliced(view, at + 2, cut, left)
+    around.push([Math.max(0, front), Math.max(0, back)])
+  }
+  return lowering.padded(node, { ...made, view }, around, 0)
+}
+
+export const CONV_HANDLERS: Readonly<Record<string, Handler>> = { Conv: conv, ConvTranspose: convTranspose }

@@ -39,6 +39,7 @@ const SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33]
 
 const ints = (value: readonly number[]): Attribute => ({ kind: 'ints', value })
 const int = (value: number): Attribute => ({ kind: 'int', value })
+const text = (value: string): Attribute => ({ kind: 'string', value })
 
 class GraphMaker {
   readonly #random: Random
@@ -122,7 +123,7 @@ class GraphMaker {
   }
 
   #step(): void {
-    const kinds = [
+    const common = [
       () => this.#unary(),
       () => this.#binary(),
       () => this.#binary(),
@@ -139,9 +140,19 @@ class GraphMaker {
       () => this.#choose(),
       () => this.#gather(),
       () => this.#conv(),
-      () => this.#pad(),
     ]
-    this.#pick(kinds)()
+    const rare = [
+      () => this.#pad(),
+      () => this.#pool(),
+      () => this.#resize(),
+      () => this.#spreadConv(),
+      () => this.#channelNorm(),
+      () => this.#gatherPlaces(),
+      () => this.#runningSum(),
+      () => this.#einsum(),
+      () => this.#tile(),
+    ]
+    this.#pick(this.#random.chance(0.8) ? common : rare)()
   }
 
   #unary(): void {
@@ -307,9 +318,174 @@ class GraphMaker {
   #pad(): void {
     const { name, dims } = this.#value()!
     if (dims.length === 0 || countOf(dims) > 2000) return
-    const pads = [...dims, ...dims].map(() => this.#pick([0, 0, 1, 2]))
+    const mode = this.#pick(['constant', 'constant', 'edge', 'reflect'])
+    const pads = [...dims, ...dims].map((size) =>
+      Math.min(this.#pick([0, 0, 1, 2]), mode === 'reflect' ? size - 1 : 2),
+    )
     const to = dims.map((size, axis) => size + pads[axis]! + pads[axis + dims.length]!)
-    this.#node('Pad', [name, this.#list(pads), this.#constant(this.#floats([]))], to)
+    const inputs = [name, this.#list(pads), this.#constant(this.#floats([]))]
+    this.#node('Pad', inputs, to, { mode: text(mode) })
+  }
+
+  #planes(most: number): Value | undefined {
+    return this.#value(({ dims }) => (dims.length === 3 || dims.length === 4) && countOf(dims) < most)
+  }
+
+  #pool(): void {
+    const value = this.#planes(3000)
+    if (value === undefined) return
+    const { name, dims } = value
+    const sizes = dims.slice(2)
+    const kernel = sizes.map((size) => Math.min(size, this.#pick([1, 2, 3, 9])))
+    const strides = sizes.map(() => this.#pick([1, 2, 3]))
+    const pads = [...sizes, ...sizes].map((_, at) =>
+      Math.min(this.#pick([0, 1]), kernel[at % sizes.length]! - 1),
+    )
+    const isCeiled = this.#random.chance(0.3)
+    const places = sizes.map((size, at) => {
+      const before = pads[at]!
+      const rest = size + before + pads[at + sizes.length]! - kernel[at]!
+      if (!isCeiled) return Math.floor(rest / strides[at]!) + 1
+      const most = Math.ceil(rest / strides[at]!) + 1
+      return (most - 1) * strides[at]! >= size + before ? most - 1 : most
+    })
+    const op = this.#pick(['MaxPool', 'AveragePool'])
+    this.#node(op, [name], [...dims.slice(0, 2), ...places], {
+      kernel_shape: ints(kernel),
+      strides: ints(strides),
+      pads: ints(pads),
+      ceil_mode: int(isCeiled ? 1 : 0),
+      ...(op === 'AveragePool' && { count_include_pad: int(this.#random.below(2)) }),
+    })
+  }
+
+  #resize(): void {
+    const value = this.#planes(1000)
+    if (value === undefined) return
+    const { name, dims } = value
+    const to = dims.map((size, axis) => (axis < 2 ? size : this.#pick([1, 2, 5, size, 2 * size, 3 * size])))
+    const empty = this.#constant(tensorOf('f32', [0], []))
+    this.#node('Resize', [name, '', empty, this.#list(to)], to, {
+      mode: text(this.#pick(['linear', 'cubic', 'nearest'])),
+      nearest_mode: text('floor'),
+      coordinate_transformation_mode: text(this.#pick(['half_pixel', 'align_corners', 'asymmetric'])),
+    })
+  }
+
+  #spreadConv(): void {
+    const value = this.#planes(600)
+    if (value === undefined) return
+    const { name, dims } = value
+    const channels = dims[1]!
+    const group = this.#pick([1, 1, channels])
+    const each = this.#pick([1, 2, 5])
+    const sizes = dims.slice(2)
+    const kernel = sizes.map(() => this.#pick([1, 2, 3]))
+    const strides = sizes.map((_, at) => this.#pick([1, 2, kernel[at]!]))
+    const pads = [...sizes, ...sizes].map((_, at) =>
+      Math.min(this.#pick([0, 1]), kernel[at % sizes.length]! - 1),
+    )
+    const places = sizes.map(
+      (size, at) => (size - 1) * strides[at]! + kernel[at]! - pads[at]! - pads[at + sizes.length]!,
+    )
+    if (places.some((size) => size < 1)) return
+    const filters = this.#constant(this.#floats([channels, each, ...kernel], 0.5))
+    this.#node('ConvTranspose', [name, filters], [dims[0]!, each * group, ...places], {
+      group: int(group),
+      strides: ints(strides),
+      pads: ints(pads),
+    })
+  }
+
+  #channelNorm(): void {
+    const value = this.#planes(3000)
+    if (value === undefined) return
+    const { name, dims } = value
+    const channels = dims[1]!
+    const one = () => this.#constant(this.#floats([channels]))
+    const positive = this.#constant(
+      tensorOf(
+        'f32',
+        [channels],
+        Float32Array.from({ length: channels }, () => 0.5 + this.#random.unit()),
+      ),
+    )
+    // A variance of almost nothing would make numbers of rounding errors.
+    const epsilon: Attribute = { kind: 'float', value: 0.1 }
+    const kind = this.#random.below(3)
+    if (kind === 0) this.#node('BatchNormalization', [name, one(), one(), one(), positive], dims, { epsilon })
+    else if (kind === 1) this.#node('InstanceNormalization', [name, one(), one()], dims, { epsilon })
+    else this.#node('GroupNormalization', [name, one(), one()], dims, { epsilon, num_groups: int(1) })
+  }
+
+  /** Indices that the graph computes from one of its inputs. */
+  #computed(dims: readonly number[], size: number): string {
+    const name = `input ${this.#inputs.length}`
+    const values = Array.from({ length: countOf(dims) }, () => this.#random.between(-size, size + 2))
+    this.#inputs.push({ name, type: { dtype: 'i64', dims } })
+    this.#feeds.set(name, tensorOf('i64', dims, values.map(BigInt)))
+    const most = this.#constant(tensorOf('i64', [], [BigInt(size - 1)]))
+    const made = `Min ${this.#nodes.length}`
+    this.#nodes.push({
+      name: made,
+      op: 'Min',
+      domain: '',
+      version: OPSET,
+      inputs: [name, most],
+      outputs: [made],
+      attributes: new Map(),
+    })
+    return made
+  }
+
+  #gatherPlaces(): void {
+    const value = this.#value(({ dims }) => dims.length > 0 && countOf(dims) > 0 && countOf(dims) < 2000)
+    if (value === undefined) return
+    const { name, dims } = value
+    const axis = this.#random.below(dims.length)
+    if (this.#random.chance(0.5)) {
+      const to = dims.map((size, at) =>
+        at === axis ? this.#random.between(1, 5) : this.#random.between(1, size),
+      )
+      this.#node('GatherElements', [name, this.#computed(to, dims[axis]!)], to, { axis: int(axis) })
+      return
+    }
+    const depth = axis + 1
+    const rows = this.#random.between(1, 6)
+    const size = Math.min(...dims.slice(0, depth))
+    this.#node('GatherND', [name, this.#computed([rows, depth], size)], [rows, ...dims.slice(depth)])
+  }
+
+  #runningSum(): void {
+    const value = this.#value(({ dims }) => dims.length > 0 && countOf(dims) < 2000)
+    if (value === undefined) return
+    const { name, dims } = value
+    const axis = this.#constant(tensorOf('i64', [], [BigInt(this.#random.below(dims.length))]))
+    const [exclusive, reverse] = [int(this.#random.below(2)), int(this.#random.below(2))]
+    this.#node('CumSum', [name, axis], dims, { exclusive, reverse })
+  }
+
+  /** A sum over the last axis with a matrix, whose result has its axes in another order. */
+  #einsum(): void {
+    const value = this.#value(({ dims }) => dims.length >= 2 && dims.length <= 4 && countOf(dims) < 2000)
+    if (value === undefined) return
+    const { name, dims } = value
+    const letters = 'abcd'.slice(0, dims.length)
+    const isBatch = this.#random.chance(0.5)
+    const n = this.#pick(SIZES)
+    const right = isBatch ? [dims[0]!, n, dims.at(-1)!] : [n, dims.at(-1)!]
+    const matrix = this.#constant(this.#floats(right, 1 / Math.sqrt(dims.at(-1)!)))
+    const last = letters.at(-1)!
+    const equation = `${letters},${isBatch ? 'a' : ''}n${last}->n${letters.slice(0, -1)}`
+    this.#node('Einsum', [name, matrix], [n, ...dims.slice(0, -1)], { equation: text(equation) })
+  }
+
+  #tile(): void {
+    const { name, dims } = this.#value()!
+    if (dims.length === 0 || countOf(dims) > 500) return
+    const times = dims.map(() => this.#pick([1, 1, 2, 3]))
+    const to = dims.map((size, axis) => size * times[axis]!)
+    this.#node('Tile', [name, this.#list(times)], to)
   }
 
   /** By a constant matrix, or by another value, perhaps transposed. */

@@ -1,6 +1,6 @@
 // Convolution: sums over a window of places, at each place.
 
-import { addDims, type Dim, divideDims } from '../ir/dims.ts'
+import { addDims, type Dim, divideDims, multiplyDims } from '../ir/dims.ts'
 import type { Node } from '../ir/graph.ts'
 import {
   define,
@@ -81,7 +81,7 @@ export function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly numbe
   return axes.every((axis) => axis !== undefined) ? axes : undefined
 }
 
-function lengthOf({ kernel, stride, dilation, before, after }: Axis, size: Dim): Dim {
+export function lengthOf({ kernel, stride, dilation, before, after }: Axis, size: Dim): Dim {
   const reach = addDims(size, before + after - (kernel - 1) * dilation - 1)
   return addDims(divideDims(reach, stride), 1)
 }
@@ -140,7 +140,11 @@ function evaluateConv(context: Evaluation): Tensor {
 }
 
 /** For each place and tap of the window, the place in the input; -1 in the border. */
-function windows(axes: readonly Axis[], sizes: readonly number[], places: readonly number[]): Int32Array {
+export function windows(
+  axes: readonly Axis[],
+  sizes: readonly number[],
+  places: readonly number[],
+): Int32Array {
   const kernel = axes.map((axis) => axis.kernel)
   const strides = stridesOf(sizes)
   const steps = stridesOf(places)
@@ -168,4 +172,142 @@ function windows(axes: readonly Axis[], sizes: readonly number[], places: readon
   return found
 }
 
-export const CONV: readonly Operator[] = [conv]
+/** Each place of the input is spread over a window of places of the output. */
+const convTranspose: Operator = define({
+  name: 'ConvTranspose',
+  since: 1,
+  inputs: [2, 3],
+  attributes: {
+    auto_pad: 'string',
+    dilations: 'ints',
+    group: 'int',
+    kernel_shape: 'ints',
+    output_padding: 'ints',
+    output_shape: 'ints',
+    pads: 'ints',
+    strides: 'ints',
+  },
+  dtypes: [FLOATS],
+  mapping: 'many-to-many',
+  layout: 'ILD variable',
+  infer({ node, inputs: [x, filters] }) {
+    if (x === undefined) return [undefined]
+    const kernel = filters?.dims?.slice(2)
+    const isKnown = kernel?.every((size) => typeof size === 'number') === true
+    const each = filters?.dims?.[1]
+    if (x.dims === undefined || typeof each !== 'number' || !isKnown) return [{ dtype: x.dtype }]
+    const axes = spreadAxes(node, x.dims.slice(2), kernel as number[])
+    const dims = axes && [x.dims[0]!, each * intOf(node, 'group', 1), ...axes.map(({ made }) => made)]
+    return [{ dtype: x.dtype, dims }]
+  },
+  evaluate: (context) => [evaluateConvTranspose(context)],
+})
+
+/** An axis of the output of ConvTranspose: `made` places, after `before` and `after` are cut off. */
+export interface SpreadAxis extends Axis {
+  readonly made: Dim
+}
+
+/**
+ * Undefined if the border depends on an unknown size. A border that the node does not state is what is over
+ * of the size that it asks for.
+ */
+export function spreadAxes(
+  node: Node,
+  sizes: readonly Dim[],
+  kernel: readonly number[],
+): SpreadAxis[] | undefined {
+  const mode = stringOf(node, 'auto_pad', 'NOTSET')
+  const asked = intsOf(node, 'output_shape', undefined)
+  const more = intsOf(
+    node,
+    'output_padding',
+    kernel.map(() => 0),
+  )
+  // Borders of SAME are those of an output that is as large as the input times the stride.
+  const plain = axesOf({ ...node, attributes: without(node, 'auto_pad') }, sizes, kernel)!
+  const isFit =
+    (asked === undefined || asked.length === kernel.length) &&
+    more.length === kernel.length &&
+    more.every((size) => size >= 0)
+  if (!isFit) throw unfit(node, `output sizes [${asked ?? more}] do not fit ${kernel.length} axes`)
+  const made = plain.map((axis, at): SpreadAxis | undefined => {
+    const { stride, dilation } = axis
+    const size = sizes[at]!
+    const reach = (axis.kernel - 1) * dilation + 1 + more[at]!
+    const full = addDims(multiplyDims(addDims(size, -1), stride), reach)
+    const isSame = mode.startsWith('SAME')
+    if (asked === undefined && !isSame) {
+      const [before, after] = mode === 'VALID' ? [0, 0] : [axis.before, axis.after]
+      return { ...axis, before, after, made: addDims(full, -before - after) }
+    }
+    if (typeof full !== 'number' || typeof size !== 'number') return undefined
+    const wanted = asked?.[at] ?? size * stride
+    const total = Math.max(0, full - wanted)
+    const half = mode === 'SAME_UPPER' ? Math.floor(total / 2) : Math.ceil(total / 2)
+    const before = mode === 'SAME_UPPER' ? half : total - half
+    return { ...axis, before, after: total - before, made: wanted }
+  })
+  return made.every((axis) => axis !== undefined) ? made : undefined
+}
+
+const without = (node: Node, name: string): Node['attributes'] =>
+  new Map([...node.attributes].filter(([each]) => each !== name))
+
+function evaluateConvTranspose(context: Evaluation): Tensor {
+  const { node, inputs } = context
+  const x = given(context, 0)
+  const filters = given(context, 1)
+  const bias = inputs[2]
+  const group = intOf(node, 'group', 1)
+  const [batch, channels] = x.dims as [number, number]
+  const [count, each] = filters.dims as [number, number]
+  const isFit =
+    filters.dims.length === x.dims.length &&
+    x.dims.length > 2 &&
+    group >= 1 &&
+    channels === count &&
+    channels % group === 0 &&
+    (bias === undefined || `${bias.dims}` === `${each * group}`)
+  if (!isFit)
+    throw unfit(
+      node,
+      `filters of shape [${filters.dims}] in ${group} groups do not fit its input [${x.dims}]`,
+    )
+  const sizes = x.dims.slice(2)
+  const axes = spreadAxes(node, sizes, filters.dims.slice(2))!
+  const places = axes.map(({ made }) => made as number)
+  if (places.some((size) => size < 0)) throw unfit(node, `its borders leave the shape [${places}]`)
+  const made = zeros('f64', [batch, each * group, ...places])
+  const taps = countOf(filters.dims.slice(2))
+  const area = countOf(sizes)
+  context.spend(x.data.length * each * taps)
+  // The window of a place of the input lies on the output as that of a convolution lies on its input.
+  const offsets = windows(axes, places, sizes)
+  const read = reader(x)
+  const weight = reader(filters)
+  const out = made.data as Float64Array
+  const whole = countOf(places)
+  const shift = bias && reader(bias)
+  if (shift !== undefined)
+    for (let at = 0; at < out.length; at++) out[at] = shift(Math.floor(at / whole) % (each * group))
+  for (let b = 0; b < batch; b++)
+    for (let channel = 0; channel < channels; channel++)
+      for (let place = 0; place < area; place++) {
+        const value = read((b * channels + channel) * area + place)
+        const first = Math.floor(channel / (channels / group)) * each
+        for (let filter = 0; filter < each; filter++)
+          for (let tap = 0; tap < taps; tap++) {
+            const offset = offsets[place * taps + tap]!
+            if (offset >= 0)
+              out[(b * each * group + first + filter) * whole + offset]! +=
+                value * weight((channel * each + filter) * taps + tap)
+          }
+      }
+  const result = zeros(x.dtype, made.dims)
+  const write = writer(result)
+  for (let at = 0; at < out.length; at++) write(at, out[at]!)
+  return result
+}
+
+export const CONV: readonly Operator[] = [conv, convTranspose]

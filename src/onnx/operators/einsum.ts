@@ -18,7 +18,7 @@ const DOTS = 'ΑΒΓΔΕΖΗΘ'
 const DOTS_USED = new RegExp(`[${DOTS}]`)
 
 /** The equation with a letter for every axis of inputs of these ranks. */
-function equationOf(node: Node, ranks: readonly number[]): Equation {
+export function equationOf(node: Node, ranks: readonly number[]): Equation {
   const [left = '', right] = stringOf(node, 'equation', '').replaceAll(' ', '').split('->')
   const terms = left.split(',')
   if (terms.length !== ranks.length)
@@ -50,7 +50,7 @@ const lone = (inputs: readonly string[]): string =>
     .join('')
 
 /** The size of each letter. Axes of an ellipsis broadcast. */
-function sizesOf<D extends Dim>(
+export function sizesOf<D extends Dim>(
   node: Node,
   inputs: readonly string[],
   shapes: readonly (readonly D[])[],

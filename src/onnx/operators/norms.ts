@@ -6,6 +6,7 @@ import type { AttributeKind, Node, Type } from '../ir/graph.ts'
 import {
   define,
   type Evaluation,
+  flagOf,
   floatOf,
   given,
   type Inference,
@@ -213,7 +214,44 @@ function evaluateGroups(context: Evaluation, groups: number): Tensor {
   return normed(node, input, size, { scale: perChannel(scale), bias: perChannel(bias) }, options).y
 }
 
+/** (x - mean) / sqrt(variance + epsilon) * scale + bias, with a number of each for a channel. */
+const batchNormalization: Operator = define({
+  name: 'BatchNormalization',
+  since: 9,
+  inputs: [5, 5],
+  attributes: { epsilon: 'float', momentum: 'float', training_mode: 'int' },
+  dtypes: [FLOATS],
+  mapping: 'one-to-many',
+  layout: 'ILI variable',
+  infer: sameType,
+  evaluate(context) {
+    const { node } = context
+    if (flagOf(node, 'training_mode')) throw unclaimed(node, 'it trains')
+    const x = given(context, 0)
+    const [scale, bias, mean, variance] = [1, 2, 3, 4].map((index) => {
+      const tensor = given(context, index)
+      if (`${tensor.dims}` !== `${x.dims[1]}`)
+        throw unfit(node, `its input ${index} of shape [${tensor.dims}] does not fit [${x.dims}]`)
+      return reader(tensor)
+    }) as [Read, Read, Read, Read]
+    const epsilon = floatOf(node, 'epsilon', 1e-5)
+    const each = countOf(x.dims.slice(2))
+    const made = zeros(x.dtype, x.dims)
+    const read = reader(x)
+    const write = writer(made)
+    for (let at = 0; at < made.data.length; at++) {
+      const channel = Math.floor(at / each) % x.dims[1]!
+      const centred = (read(at) - mean(channel)) / Math.sqrt(variance(channel) + epsilon)
+      write(at, centred * scale(channel) + bias(channel))
+    }
+    return [made]
+  },
+})
+
+type Read = ReturnType<typeof reader>
+
 export const NORMS: readonly Operator[] = [
+  batchNormalization,
   layerNormalization,
   rmsNormalization,
   simplifiedLayerNormalization,

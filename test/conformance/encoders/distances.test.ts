@@ -113,24 +113,6 @@ test.each<[DistanceFamily, object]>([
   })
 })
 
-test('jina-bert-v2 with norms of queries and keys, as of other languages, is refused', async () => {
-  const model = randomDistances('jina', 2)
-  const norm = { shape: [model.config.hidden_size], values: new Float32Array(model.config.hidden_size) }
-  const named = (name: string) => ({
-    ...model,
-    weights: new Map([...model.weights, [`${name}.weight`, norm]]),
-  })
-  for (const files of [
-    bertFolder(named('encoder.layer.0.attention.self.layer_norm_q')),
-    [await bertGguf(named('blk.0.attn_q_norm'), 1, 'jina-bert-v2')],
-  ]) {
-    await expect(withEmbedder(files, {}, async () => undefined)).rejects.toMatchObject({
-      code: 'unsupported',
-      message: expect.stringContaining('norms of queries and keys'),
-    })
-  }
-})
-
 interface Case {
   readonly name: string
   readonly config: RandomDistances['config'] & { readonly vocab_size: number }

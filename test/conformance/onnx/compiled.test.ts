@@ -3,6 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { isHalfbyteError } from '../../../src/base/errors.ts'
 import { CompiledGraph } from '../../../src/compile/compiled-graph.ts'
 import {
   type Case,
@@ -19,7 +20,22 @@ const CASES = join(import.meta.dirname, '../../../../shared/fixtures/onnx/node')
 /** The functions of f32 have errors of 1e-7 that are absolute. */
 const TOLERANCE: Tolerance = [1e-3, 1e-6]
 
-const compiled: Compute = (graph, feeds) => new CompiledGraph(graph, { fuse: true }).run(feeds)
+/**
+ * Cases give sizes, axes and the like as inputs, which the compiler takes as constants only: where it refuses
+ * them, all inputs but the first become constants.
+ */
+const compiled: Compute = async (graph, feeds) => {
+  try {
+    return await new CompiledGraph(graph, { fuse: true }).run(feeds)
+  } catch (error) {
+    if (!isHalfbyteError(error) || error.code !== 'unsupported') throw error
+    const [first] = graph.inputs
+    const constants = new Map([...graph.constants, ...feeds])
+    if (first !== undefined) constants.delete(first.name)
+    const bound = { ...graph, inputs: graph.inputs.slice(0, 1), constants }
+    return new CompiledGraph(bound, { fuse: true }).run(feeds)
+  }
+}
 
 async function judged(cases: readonly Case[]) {
   const failed: string[] = []
@@ -35,8 +51,6 @@ async function judged(cases: readonly Case[]) {
 test('compiled graphs give the outputs of the cases in the tree', { timeout: 60_000 }, async () => {
   const { failed, passed } = await judged((await Promise.all(GOLDEN.map(readPacked))).flat())
   expect(failed).toEqual([])
-  // Cases give the sizes of Reshape, Slice and the like as inputs, which the compiler takes as constants
-  // only.
   expect(passed.length).toBeGreaterThan(55)
   expect(passed).toEqual(
     expect.arrayContaining([':Gemm', ':MatMul', ':Softmax', ':Gather', ':Concat', ':Pow']),

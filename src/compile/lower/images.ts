@@ -1,0 +1,82 @@
+// Handlers of operators that make images larger or smaller. Each axis is resized by gathering rows of places
+// and adding them up with weights, which are constants of the sizes.
+import type { Node } from '../../onnx/ir/graph.ts'
+import { hasInput } from '../../onnx/ir/graph.ts'
+import { tensorOf } from '../../onnx/ir/tensor.ts'
+import { blocksOf, type Scaling, scalingsOf, tapsOf } from '../../onnx/operators/images.ts'
+import { dimsOf, type Ref } from '../loops/program.ts'
+import { add, arg, mul, type Tree } from '../loops/tree.ts'
+import { spread, transposed } from '../loops/view.ts'
+import type { Handler } from './handlers.ts'
+import { gatherAlong } from './indices.ts'
+import type { Lowering } from './lowering.ts'
+
+const resize: Handler = (lowering, node) => {
+  const [name = ''] = node.outputs
+  const x = lowering.ref(node, node.inputs[0]!)
+  const listed = (index: number): number[] | undefined => {
+    const list = hasInput(node, index) ? lowering.list(node, index) : []
+    return list.length === 0 ? undefined : list
+  }
+  const scalings = scalingsOf(node, dimsOf(x), listed(2), listed(3))
+  // Rows of what lies last are read whole.
+  const { strides } = x.view
+  const order = scalings.map((_, axis) => axis).sort((a, b) => strides[b]! - strides[a]! || a - b)
+  let made: Ref = { ...x, view: transposed(x.view, order) }
+  for (const [at, axis] of order.entries()) {
+    const scaling = scalings[axis]!
+    if (scaling.from !== scaling.to || scaling.scale !== 1)
+      made = resizedAlong(lowering, node, made, at, scaling)
+  }
+  const back = order.map((_, axis) => order.indexOf(axis))
+  lowering.name(name, { ...made, view: transposed(made.view, back) })
+}
+
+function resizedAlong(lowering: Lowering, node: Node, x: Ref, axis: number, scaling: Scaling): Ref {
+  const { from, to } = scaling
+  const { index, weight } = tapsOf(node, scaling)
+  const dims = dimsOf(x)
+  const times = to / from
+  const [only = []] = index
+  if (
+    index.length === 1 &&
+    Number.isInteger(times) &&
+    only.every((at, place) => at === Math.floor(place / times))
+  ) {
+    const apart = lowering.reshape(node, x, dims.toSpliced(axis, 1, from, 1))
+    const wide = spread(apart.view, dims.toSpliced(axis, 1, from, times))
+    return lowering.reshape(node, { ...apart, view: wide }, dims.with(axis, to))
+  }
+  const tail = dims.slice(axis + 1).map(() => 1)
+  const args: Ref[] = []
+  const terms: Tree[] = []
+  for (const [tap, places] of index.entries()) {
+    const indices = lowering.constant(tensorOf('i32', [to], places))
+    const part = gatherAlong(lowering, node, { data: x, axis, indices, name: node.name })
+    if (index.length === 1) return part
+    const weights = lowering.constant(tensorOf('f32', [to, ...tail], weight[tap]!))
+    args.push(part, weights)
+    terms.push(mul(arg(args.length - 2), arg(args.length - 1)))
+    // A loop reads so many values at most.
+    if (args.length < 12) continue
+    const sum = lowering.map(node, args, terms.reduce(add))
+    args.splice(0, args.length, sum)
+    terms.splice(0, terms.length, arg(0))
+  }
+  return lowering.map(node, args, terms.reduce(add))
+}
+
+const blocked: Handler = (lowering, node) => {
+  const [name = ''] = node.outputs
+  const x = lowering.ref(node, node.inputs[0]!)
+  const { split, perm, dims } = blocksOf(node, dimsOf(x))
+  const parts = lowering.reshape(node, x, split)
+  const ordered = { ...parts, view: transposed(parts.view, perm) }
+  lowering.viewed(node, name, lowering.reshape(node, ordered, dims))
+}
+
+export const IMAGE_HANDLERS: Readonly<Record<string, Handler>> = {
+  Resize: resize,
+  DepthToSpace: blocked,
+  SpaceToDepth: blocked,
+}

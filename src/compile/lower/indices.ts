@@ -1,0 +1,238 @@
+// Handlers of operators that choose elements by indices, and of running sums.
+import { axisOf } from '../../onnx/ir/broadcast.ts'
+import type { Node } from '../../onnx/ir/graph.ts'
+import { flagOf, intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
+import { countOf, numbersOf, stridesOf, tensorOf } from '../../onnx/ir/tensor.ts'
+import { dimsOf, type Ref, refTo } from '../loops/program.ts'
+import { add, apply, arg, number, select, type Tree } from '../loops/tree.ts'
+import { sliced, spread, type View, whole } from '../loops/view.ts'
+import type { Handler } from './handlers.ts'
+import type { Lowering } from './lowering.ts'
+
+/** What a gather reads: a table that stands still along the axes of the index. */
+interface Gathered {
+  readonly table: Ref
+  readonly index: Ref
+  /** Elements of the table from one index to the next, and indices that it has. */
+  readonly step: number
+  readonly size: number
+}
+
+function gathered(lowering: Lowering, node: Node, name: string, { table, index, step, size }: Gathered): Ref {
+  const out = lowering.value(name, table.value.kind, dimsOf(table))
+  const args = [table, index] as const
+  lowering.add({ loop: 'gather', node: node.name, mapping: 'shuffle', out, args, step, size })
+  return refTo(out)
+}
+
+/** The elements of `data` whose places along `axis` are in `indices`, whose axes replace that axis. */
+export function gatherAlong(
+  lowering: Lowering,
+  node: Node,
+  { data, axis, indices, name }: { data: Ref; axis: number; indices: Ref; name: string },
+): Ref {
+  const { dims, strides, offset } = data.view
+  const own = indices.view
+  const made = dims.toSpliced(axis, 1, ...own.dims)
+  const table: View = { offset, dims: made, strides: strides.toSpliced(axis, 1, ...own.dims.map(() => 0)) }
+  const along: View = {
+    offset: own.offset,
+    dims: made,
+    strides: dims.map(() => 0).toSpliced(axis, 1, ...own.strides),
+  }
+  return gathered(lowering, node, name, {
+    table: { ...data, view: table },
+    index: { ...indices, view: along },
+    step: strides[axis]!,
+    size: dims[axis]!,
+  })
+}
+
+const inputs = (lowering: Lowering, node: Node): [Ref, Ref] => [
+  lowering.ref(node, node.inputs[0]!),
+  lowering.ref(node, node.inputs[1]!),
+]
+
+/** One known index is a part of the data; other indices are read by a loop. */
+const gather: Handler = (lowering, node) => {
+  const [name = ''] = node.outputs
+  const data = lowering.ref(node, node.inputs[0]!)
+  const axis = axisOf(node, intOf(node, 'axis', 0), dimsOf(data).length)
+  const index = lowering.known(node.inputs[1]!)
+  if (index?.data.length !== 1) {
+    const indices = lowering.ref(node, node.inputs[1]!)
+    lowering.name(name, gatherAlong(lowering, node, { data, axis, indices, name }))
+    return
+  }
+  const size = dimsOf(data)[axis]!
+  const at = numbersOf(index)[0]!
+  const place = at < 0 ? at + size : at
+  if (place < 0 || place >= size) throw unfit(node, `index ${at} is outside of axis ${axis} of ${size}`)
+  const part = { ...data, view: sliced(data.view, axis, place, 1) }
+  lowering.viewed(node, name, lowering.reshape(node, part, lowering.dims(node, name)))
+}
+
+const gatherElements: Handler = (lowering, node) => {
+  const [name = ''] = node.outputs
+  const [data, index] = inputs(lowering, node)
+  const { dims, strides, offset } = data.view
+  const axis = axisOf(node, intOf(node, 'axis', 0), dims.length)
+  const made = dimsOf(index)
+  if (made.length !== dims.length || made.some((size, at) => at !== axis && size > dims[at]!))
+    throw unfit(node, `its indices of shape [${made}] do not fit [${dims}]`)
+  const table = { ...data, view: { offset, dims: made, strides: strides.with(axis, 0) } }
+  const parts = { table, index, step: strides[axis]!, size: dims[axis]! }
+  lowering.name(name, gathered(lowering, node, name, parts))
+}
+
+/** An index that no table has. */
+const OUTSIDE = number(-(2 ** 31), 'i32')
+
+/**
+ * The last axis of the indices has places along the first axes of the data. They become one place in the
+ * data as a row of rows; a wrong one among them makes it a wrong place.
+ */
+const gatherNd: Handler = (lowering, node) => {
+  const [name = ''] = node.outputs
+  const [data, indices] = inputs(lowering, node)
+  const batch = intOf(node, 'batch_dims', 0)
+  const [dims, own] = [dimsOf(data), dimsOf(indices)]
+  const depth = own.at(-1) ?? 0
+  const isFit =
+    batch >= 0 &&
+    batch < own.length &&
+    batch + depth <= dims.length &&
+    `${own.slice(0, batch)}` === `${dims.slice(0, batch)}`
+  if (!isFit || depth === 0)
+    throw unfit(node, `its indices of shape [${own}] do not fit [${dims}] after ${batch} axes`)
+  const named = dims.slice(batch, batch + depth)
+  const rest = dims.slice(batch + depth)
+  const steps = stridesOf(named)
+  let place: Tree = number(0, 'i32')
+  let isRight: Tree = number(1, 'i32')
+  const parts = named.map((size, at): Ref => {
+    const each: Tree = arg(at, 'i32')
+    const isBack = apply('i.lt', each, number(0, 'i32'))
+    const from = add32(each, select(isBack, number(size, 'i32'), number(0, 'i32')))
+    const isInside = apply(
+      'i.and',
+      apply('i.le', number(0, 'i32'), from),
+      apply('i.lt', from, number(size, 'i32')),
+    )
+    isRight = apply('i.and', isRight, isInside)
+    place = add32(place, apply('i.mul', from, number(steps[at]!, 'i32')))
+    const part = sliced(indices.view, own.length - 1, at, 1)
+    return lowering.reshape(node, { ...indices, view: part }, own.slice(0, -1))
+  })
+  const index = lowering.map(node, parts, select(isRight, place, OUTSIDE))
+  const rows = lowering.reshape(node, data, [...dims.slice(0, batch), countOf(named), ...rest])
+  const made = [...own.slice(0, -1), ...rest]
+  const { offset, strides } = rows.view
+  const between = own.slice(batch, -1).map(() => 0)
+  const table: View = {
+    offset,
+    dims: made,
+    strides: [...strides.slice(0, batch), ...between, ...strides.slice(batch + 1)],
+  }
+  const tail: View = { ...index.view, dims: made, strides: [...index.view.strides, ...rest.map(() => 0)] }
+  const found = { table: { ...rows, view: table }, index: { ...index, view: tail } }
+  const step = strides[batch]!
+  lowering.name(name, gathered(lowering, node, name, { ...found, step, size: countOf(named) }))
+}
+
+const add32 = (a: Tree, b: Tree): Tree => apply('i.add', a, b)
+
+/** Doubling: after step s, each element is the sum of the last 2^s up to it. */
+const cumSum: Handler = (lowering, node) => {
+  const [name = ''] = node.outputs
+  const x = lowering.ref(node, node.inputs[0]!)
+  const { kind } = x.value
+  const dims = dimsOf(x)
+  const axis = axisOf(node, lowering.list(node, 1)[0] ?? 0, dims.length)
+  const size = dims[axis]!
+  const isReverse = flagOf(node, 'reverse')
+  const turn = (ref: Ref): Ref =>
+    isReverse && size > 0 ? { ...ref, view: sliced(ref.view, axis, size - 1, size, -1) } : ref
+  const part = (ref: Ref, from: number, count: number): Ref => ({
+    ...ref,
+    view: sliced(ref.view, axis, from, count),
+  })
+  const join = (parts: readonly Ref[]): Ref => {
+    const out = lowering.value(name, kind, dims)
+    let from = 0
+    for (const each of parts) {
+      const at = sliced(whole(dims), axis, from, dimsOf(each)[axis]!)
+      from += dimsOf(each)[axis]!
+      lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [each], at })
+    }
+    return refTo(out)
+  }
+  let sums = turn(x)
+  if (flagOf(node, 'exclusive') && size > 0) {
+    const none = lowering.filled(node, number(0, kind), dims.with(axis, 1))
+    sums = size === 1 ? none : join([none, part(sums, 0, size - 1)])
+  }
+  const tree = kind === 'f32' ? add(arg(0), arg(1)) : add32(arg(0, 'i32'), arg(1, 'i32'))
+  for (let reach = 1; reach < size; reach *= 2) {
+    const both = lowering.map(node, [part(sums, reach, size - reach), part(sums, 0, size - reach)], tree)
+    sums = join([part(sums, 0, reach), both])
+  }
+  lowering.name(name, turn(sums))
+}
+
+/** The place of an extreme: the first, or the last, of the places that have it. */
+function extreme(how: 'max' | 'min'): Handler {
+  return (lowering, node) => {
+    const x = lowering.ref(node, node.inputs[0]!)
+    const { kind } = x.value
+    const dims = dimsOf(x)
+    const axis = axisOf(node, intOf(node, 'axis', 0), dims.length)
+    const size = dims[axis]!
+    if (size === 0) throw unfit(node, `axis ${axis} has no elements`)
+    const kept = dims.with(axis, 1)
+    const most = lowering.reshape(node, lowering.reduce(node, x, [axis], how), kept)
+    const isLast = flagOf(node, 'select_last_index')
+    const tail = dims.slice(axis + 1).map(() => 1)
+    const places = lowering.constant(
+      tensorOf(
+        'i32',
+        [size, ...tail],
+        Int32Array.from({ length: size }, (_, at) => at),
+      ),
+    )
+    const isMost = apply(kind === 'f32' ? 'eq' : 'i.eq', arg(0, kind), arg(1, kind))
+    const other = number(isLast ? -1 : size, 'i32')
+    const all = { ...places, view: spread(places.view, dims) }
+    const found = lowering.map(node, [x, most, all], select(isMost, arg(2, 'i32'), other))
+    const made = lowering.reduce(node, found, [axis], isLast ? 'max' : 'min')
+    lowering.name(node.outputs[0]!, lowering.reshape(node, made, lowering.dims(node, node.outputs[0]!)))
+  }
+}
+
+const tile: Handler = (lowering, node) => {
+  const [name = ''] = node.outputs
+  const x = lowering.ref(node, node.inputs[0]!)
+  const dims = dimsOf(x)
+  const times = lowering.list(node, 1)
+  if (times.length !== dims.length) throw unclaimed(node, 'it has repeats for other axes')
+  const apart = lowering.reshape(
+    node,
+    x,
+    dims.flatMap((size) => [1, size]),
+  )
+  const repeated = spread(
+    apart.view,
+    dims.flatMap((size, axis) => [times[axis]!, size]),
+  )
+  lowering.viewed(node, name, lowering.reshape(node, { ...apart, view: repeated }, lowering.dims(node, name)))
+}
+
+export const INDEX_HANDLERS: Readonly<Record<string, Handler>> = {
+  Gather: gather,
+  GatherElements: gatherElements,
+  GatherND: gatherNd,
+  CumSum: cumSum,
+  ArgMax: extreme('max'),
+  ArgMin: extreme('min'),
+  Tile: tile,
+}

@@ -1,0 +1,180 @@
+// Handlers of pools and borders. A pool goes along one axis after the other. Along an axis, each of its
+// numbers is made of as many views of the input as its window has taps.
+import { axisOf } from '../../onnx/ir/broadcast.ts'
+import { hasInput, type Node } from '../../onnx/ir/graph.ts'
+import { flagOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
+import { tensorOf } from '../../onnx/ir/tensor.ts'
+import { countedTaps, type PoolAxis, poolOf } from '../../onnx/operators/pool.ts'
+import { dimsOf, type Ref, refTo } from '../loops/program.ts'
+import { add, apply, arg, div, mul, number, type Tree } from '../loops/tree.ts'
+import { sliced, spread, whole } from '../loops/view.ts'
+import type { Handler } from './handlers.ts'
+import type { Lowering } from './lowering.ts'
+
+/** Views that one loop reads: more would leave no registers. */
+const MOST_TAPS = 8
+
+type Combine = (a: Tree, b: Tree) => Tree
+
+/** The window's taps along one axis, combined. */
+function along(
+  lowering: Lowering,
+  node: Node,
+  x: Ref,
+  { axis, window, places, combine }: { axis: number; window: PoolAxis; places: number; combine: Combine },
+): Ref {
+  const { kernel, stride, dilation } = window
+  const taps = Array.from(
+    { length: kernel },
+    (_, tap): Ref => ({ ...x, view: sliced(x.view, axis, tap * dilation, places, stride) }),
+  )
+  let made: Ref | undefined
+  while (taps.length > 0) {
+    const some = taps.splice(0, made === undefined ? MOST_TAPS : MOST_TAPS - 1)
+    if (made !== undefined) some.unshift(made)
+    const [first, ...rest] = some.map((_, index): Tree => arg(index))
+    made = rest.length === 0 ? some[0]! : lowering.map(node, some, rest.reduce(combine, first!))
+  }
+  return made!
+}
+
+/** `fill` is in the border: it never wins a maximum, and adds nothing to a sum. */
+function pooled(lowering: Lowering, node: Node, combine: Combine, fill: number): Ref {
+  const x = lowering.ref(node, node.inputs[0]!)
+  const { axes, places } = poolOf(node, dimsOf(x).slice(2)) as {
+    axes: readonly PoolAxis[]
+    places: readonly number[]
+  }
+  if (places.some((size) => size < 0)) throw unfit(node, `its window is larger than its input [${dimsOf(x)}]`)
+  const none = [0, 0] as const
+  const around = [none, none, ...axes.map(({ before, after, over }) => [before, after + over] as const)]
+  const isBordered = around.some(([before, after]) => before + after > 0)
+  let made = isBordered ? lowering.padded(node, x, around, fill) : x
+  for (const [at, window] of axes.entries())
+    made = along(lowering, node, made, { axis: at + 2, window, places: places[at]!, combine })
+  return made
+}
+
+const maxPool: Handler = (lowering, node) => {
+  const combine: Combine = (a, b) => apply('max', a, b)
+  lowering.name(node.outputs[0]!, pooled(lowering, node, combine, -Infinity))
+}
+
+const averagePool: Handler = (lowering, node) => {
+  const [name = ''] = node.outputs
+  const sum = pooled(lowering, node, add, 0)
+  const sizes = lowering.dims(node, node.inputs[0]!).slice(2)
+  const { axes } = poolOf(node, sizes)!
+  const places = dimsOf(sum).slice(2)
+  const isBorderCounted = flagOf(node, 'count_include_pad')
+  const args = [sum]
+  let tree: Tree = arg(0)
+  for (const [at, axis] of axes.entries()) {
+    const counts = countedTaps(axis, { size: sizes[at]!, places: places[at]!, isBorderCounted })
+    if (counts.every((count) => count === axis.kernel)) {
+      tree = mul(tree, number(1 / axis.kernel))
+      continue
+    }
+    const dims = [counts.length, ...places.slice(at + 1).map(() => 1)]
+    const shares = lowering.constant(
+      tensorOf(
+        'f32',
+        dims,
+        counts.map((count) => 1 / count),
+      ),
+    )
+    tree = mul(tree, arg(args.push(shares) - 1))
+  }
+  lowering.name(name, lowering.map(node, args, tree, name))
+}
+
+/** Over all places of each channel. */
+function globalPool(how: 'max' | 'sum'): Handler {
+  return (lowering, node) => {
+    const [name = ''] = node.outputs
+    const x = lowering.ref(node, node.inputs[0]!)
+    const dims = dimsOf(x)
+    const axes = dims.map((_, axis) => axis).slice(2)
+    const count = axes.reduce((product, axis) => product * dims[axis]!, 1)
+    const made = lowering.reduce(node, x, axes, how)
+    const size: Tree = { kind: 'f32', size: 0 }
+    const mean = how === 'max' ? made : lowering.map(node, [made], div(arg(0), size), '', [count])
+    lowering.name(name, lowering.reshape(node, mean, lowering.dims(node, name)))
+  }
+}
+
+/** A border of one number, or of what is inside. Negative borders cut off. */
+const pad: Handler = (lowering, node) => {
+  const mode = stringOf(node, 'mode', 'constant')
+  let x = lowering.ref(node, node.inputs[0]!)
+  const pads = lowering.list(node, 1)
+  const rank = dimsOf(x).length
+  const axes = hasInput(node, 3) ? lowering.list(node, 3) : dimsOf(x).map((_, axis) => axis)
+  const fill = hasInput(node, 2) ? (lowering.list(node, 2)[0] ?? 0) : 0
+  const around = dimsOf(x).map((): readonly [number, number] => [0, 0])
+  for (const [index, each] of axes.entries()) {
+    const axis = axisOf(node, each, rank)
+    const [before = 0, after = 0] = [pads[index], pads[index + axes.length]]
+    const size = dimsOf(x)[axis]!
+    const left = size + Math.min(0, before) + Math.min(0, after)
+    if (left < 0) throw unfit(node, `borders of [${pads}] leave nothing of axis ${axis}`)
+    if (left < size) x = { ...x, view: sliced(x.view, axis, Math.max(0, -before), left) }
+    around[axis] = [Math.max(0, before), Math.max(0, after)]
+  }
+  if (mode === 'constant') x = lowering.padded(node, x, around, fill)
+  else
+    for (const [axis, [before, after]] of around.entries())
+      if (before + after > 0) x = repeated(lowering, node, x, { axis, before, after, mode })
+  lowering.name(node.outputs[0]!, x)
+}
+
+/** A border that repeats what is inside along one axis. */
+function repeated(
+  lowering: Lowering,
+  node: Node,
+  x: Ref,
+  { axis, before, after, mode }: { axis: number; before: number; after: number; mode: string },
+): Ref {
+  const dims = dimsOf(x)
+  const size = dims[axis]!
+  const most = mode === 'reflect' ? size - 1 : size
+  if (size === 0 || (mode !== 'edge' && Math.max(before, after) > most))
+    throw unclaimed(
+      node,
+      `its border of ${Math.max(before, after)} repeats an axis of ${size} more than once`,
+    )
+  const part = (first: number, count: number, step = 1): Ref => ({
+    ...x,
+    view: sliced(x.view, axis, first, count, step),
+  })
+  const edge = (at: number, count: number): Ref => ({
+    ...x,
+    view: spread(sliced(x.view, axis, at, 1), dims.with(axis, count)),
+  })
+  const sides: readonly [Ref, Ref] | undefined =
+    mode === 'edge'
+      ? [edge(0, before), edge(size - 1, after)]
+      : mode === 'reflect'
+        ? [part(before, before, -1), part(size - 2, after, -1)]
+        : mode === 'wrap'
+          ? [part(size - before, before), part(0, after)]
+          : undefined
+  if (sides === undefined) throw unclaimed(node, `its mode is ${mode}`)
+  const out = lowering.value(node.name, x.value.kind, dims.with(axis, before + size + after))
+  let from = 0
+  for (const each of [sides[0], x, sides[1]]) {
+    const count = dimsOf(each)[axis]!
+    const at = sliced(whole(out.dims), axis, from, count)
+    from += count
+    if (count > 0) lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [each], at })
+  }
+  return refTo(out)
+}
+
+export const POOL_HANDLERS: Readonly<Record<string, Handler>> = {
+  MaxPool: maxPool,
+  AveragePool: averagePool,
+  GlobalMaxPool: globalPool('max'),
+  GlobalAveragePool: globalPool('sum'),
+  Pad: pad,
+}

@@ -1,0 +1,303 @@
+// Operators that make images larger or smaller: resizing, and channels that become places or the reverse.
+
+import { axisOf } from '../ir/broadcast.ts'
+import { divideExactly, multiplyDims } from '../ir/dims.ts'
+import { hasInput, type Node } from '../ir/graph.ts'
+import {
+  define,
+  type Evaluation,
+  flagOf,
+  floatOf,
+  given,
+  type Inference,
+  intOf,
+  intsOf,
+  type Operator,
+  stringOf,
+  unclaimed,
+  unfit,
+} from '../ir/operator.ts'
+import {
+  countOf,
+  FLOATS,
+  NUMBERS,
+  numbersOf,
+  reader,
+  stridesOf,
+  type Tensor,
+  writer,
+  zeros,
+} from '../ir/tensor.ts'
+
+/** The size of one axis before and after, and how many new places one old place becomes. */
+export interface Scaling {
+  readonly from: number
+  readonly to: number
+  readonly scale: number
+}
+
+/** Scales or sizes, for the axes that the node names. */
+export function scalingsOf(
+  node: Node,
+  dims: readonly number[],
+  scales: readonly number[] | undefined,
+  sizes: readonly number[] | undefined,
+): Scaling[] {
+  const rank = dims.length
+  const named = intsOf(node, 'axes', undefined)?.map((axis) => axisOf(node, axis, rank)) ?? [...dims.keys()]
+  const given = sizes ?? scales
+  if (given?.length !== named.length || given.some((each) => !(each > 0)))
+    throw unfit(node, `it resizes ${named.length} axes by [${given ?? ''}]`)
+  const made = dims.map((size): Scaling => ({ from: size, to: size, scale: 1 }))
+  const policy = stringOf(node, 'keep_aspect_ratio_policy', 'stretch')
+  const each = sizes?.map((size, at) => size / dims[named[at]!]!)
+  const common = policy === 'stretch' || each === undefined ? undefined : aspect(node, policy, each)
+  for (const [at, axis] of named.entries()) {
+    const from = dims[axis]!
+    const scale = common ?? each?.[at] ?? scales![at]!
+    const to = common === undefined ? (sizes?.[at] ?? Math.floor(from * scale)) : Math.round(from * scale)
+    made[axis] = { from, to, scale }
+  }
+  return made
+}
+
+function aspect(node: Node, policy: string, scales: readonly number[]): number {
+  if (policy === 'not_larger') return Math.min(...scales)
+  if (policy === 'not_smaller') return Math.max(...scales)
+  throw unfit(node, `its keep_aspect_ratio_policy is ${policy}, which does not exist`)
+}
+
+/** Where a place of the result lies between the places of the input. */
+function originOf(node: Node, { from, to, scale }: Scaling): (place: number) => number {
+  const mode = stringOf(node, 'coordinate_transformation_mode', 'half_pixel')
+  switch (mode) {
+    case 'half_pixel':
+      return (place) => (place + 0.5) / scale - 0.5
+    case 'half_pixel_symmetric': {
+      const offset = (from / 2) * (1 - to / (scale * from))
+      return (place) => offset + (place + 0.5) / scale - 0.5
+    }
+    case 'pytorch_half_pixel':
+      return (place) => (to > 1 ? (place + 0.5) / scale - 0.5 : 0)
+    case 'align_corners':
+      // Runtimes differ on what the last corner is then.
+      if (!Number.isInteger(Math.fround(scale * from)) && Math.abs(scale * from - to) > 1e-3)
+        throw unclaimed(node, `corners cannot be aligned by a scale of ${scale} for ${from} places`)
+      return (place) => (to === 1 ? 0 : (place * (from - 1)) / (to - 1))
+    case 'asymmetric':
+      return (place) => place / scale
+    default:
+      throw unclaimed(node, `its coordinate_transformation_mode is ${mode}`)
+  }
+}
+
+const NEAREST: ReadonlyMap<string, (at: number) => number> = new Map([
+  ['round_prefer_floor', (at: number) => Math.ceil(at - 0.5)],
+  ['round_prefer_ceil', (at: number) => Math.floor(at + 0.5)],
+  ['floor', Math.floor],
+  ['ceil', Math.ceil],
+])
+
+/** Keys' cubic convolution (1981), eq. 4; `a` is the slope at 1. */
+function cubic(x: number, a: number): number {
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1
+  return x < 2 ? ((x - 5) * x + 8) * x * a - 4 * a : 0
+}
+
+/**
+ * The places of the input of which each place of the result is a weighted sum, along one axis:
+ * `index[tap][place]` and `weight[tap][place]`.
+ */
+export interface Taps {
+  readonly index: readonly (readonly number[])[]
+  readonly weight: readonly (readonly number[])[]
+}
+
+export function tapsOf(node: Node, scaling: Scaling): Taps {
+  const { from, to } = scaling
+  const mode = stringOf(node, 'mode', 'nearest')
+  const origin = originOf(node, scaling)
+  const origins = Array.from({ length: to }, (_, place) => origin(place))
+  const clamp = (at: number) => Math.min(from - 1, Math.max(0, at))
+  if (mode === 'nearest') {
+    const name = stringOf(node, 'nearest_mode', 'round_prefer_floor')
+    const round = NEAREST.get(name)
+    if (round === undefined) throw unfit(node, `its nearest_mode is ${name}, which does not exist`)
+    return { index: [origins.map((at) => clamp(round(at)))], weight: [origins.map(() => 1)] }
+  }
+  if (mode !== 'linear' && mode !== 'cubic') throw unfit(node, `its mode is ${mode}, which does not exist`)
+  const a = floatOf(node, 'cubic_coeff_a', -0.75)
+  const shape = mode === 'linear' ? (x: number) => Math.max(0, 1 - x) : (x: number) => cubic(x, a)
+  // Smaller images are made of wider windows, so that no place is left out.
+  const shrink = flagOf(node, 'antialias') ? Math.min(1, scaling.scale) : 1
+  const half = Math.ceil((mode === 'linear' ? 1 : 2) / shrink)
+  const isInside = flagOf(node, 'exclude_outside')
+  const rows = origins.map((at) => {
+    const first = Math.floor(at) - half + 1
+    const places = Array.from({ length: 2 * half }, (_, tap) => first + tap)
+    const weights = places.map((place) =>
+      isInside && (place < 0 || place >= from) ? 0 : shape(Math.abs(place - at) * shrink),
+    )
+    const total = isInside || shrink < 1 ? weights.reduce((sum, weight) => sum + weight, 0) : 1
+    return { places: places.map(clamp), weights: weights.map((weight) => weight / total) }
+  })
+  const taps = Array.from({ length: 2 * half }, (_, tap) => tap)
+  return {
+    index: taps.map((tap) => rows.map(({ places }) => places[tap]!)),
+    weight: taps.map((tap) => rows.map(({ weights }) => weights[tap]!)),
+  }
+}
+
+/** Inputs: the image, a region that no mode here reads, and scales or sizes. */
+const resize: Operator = define({
+  name: 'Resize',
+  since: 11,
+  inputs: [2, 4],
+  attributes: {
+    antialias: 'int',
+    axes: 'ints',
+    coordinate_transformation_mode: 'string',
+    cubic_coeff_a: 'float',
+    exclude_outside: 'int',
+    extrapolation_value: 'float',
+    keep_aspect_ratio_policy: 'string',
+    mode: 'string',
+    nearest_mode: 'string',
+  },
+  dtypes: [FLOATS, FLOATS, ['f32'], ['i64']],
+  mapping: 'many-to-many',
+  layout: 'ILD variable',
+  infer: inferResize,
+  evaluate: evaluateResize,
+})
+
+/** An input that is left out may also be an empty list. */
+const listed = (tensor: Tensor | undefined): number[] | undefined =>
+  tensor === undefined || tensor.data.length === 0 ? undefined : numbersOf(tensor)
+
+function inferResize({ node, inputs: [x, , , sizes], constant }: Inference) {
+  if (x === undefined) return [undefined]
+  const dims = x.dims
+  const scales = listed(constant(2))
+  const isStretched = stringOf(node, 'keep_aspect_ratio_policy', 'stretch') === 'stretch'
+  const unknown = [{ dtype: x.dtype }]
+  if (dims === undefined) return unknown
+  if (dims.every((size) => typeof size === 'number')) {
+    const wanted = sizes?.elements?.length === 0 ? undefined : sizes?.elements
+    if (wanted?.some((size) => typeof size !== 'number')) return unknown
+    if (wanted === undefined && scales === undefined) return unknown
+    const made = scalingsOf(node, dims as number[], scales, wanted as number[] | undefined)
+    return [{ dtype: x.dtype, dims: made.map(({ to }) => to) }]
+  }
+  const axes = intsOf(node, 'axes', undefined)?.map((axis) => axisOf(node, axis, dims.length))
+  const named = axes ?? [...dims.keys()]
+  if (hasInput(node, 3) && isStretched && sizes?.elements?.length === named.length) {
+    const { elements } = sizes
+    return [{ dtype: x.dtype, dims: dims.map((size, axis) => elements[named.indexOf(axis)] ?? size) }]
+  }
+  if (scales?.length !== named.length || !scales.every(Number.isInteger)) return unknown
+  return [
+    { dtype: x.dtype, dims: dims.map((size, axis) => multiplyDims(size, scales[named.indexOf(axis)] ?? 1)) },
+  ]
+}
+
+/** Axis after axis. */
+function evaluateResize(context: Evaluation): Tensor[] {
+  const { node, inputs } = context
+  const x = given(context, 0)
+  const scalings = scalingsOf(node, x.dims, listed(inputs[2]), listed(inputs[3]))
+  let made = x
+  for (const [axis, scaling] of scalings.entries()) {
+    if (scaling.from === scaling.to && scaling.scale === 1) continue
+    const { index, weight } = tapsOf(node, scaling)
+    const next = zeros('f64', made.dims.with(axis, scaling.to))
+    context.spend(next.data.length * index.length)
+    const inner = stridesOf(made.dims)[axis]!
+    const read = reader(made)
+    for (let at = 0; at < next.data.length; at++) {
+      const place = Math.floor(at / inner) % scaling.to
+      const start = Math.floor(at / (inner * scaling.to)) * scaling.from * inner + (at % inner)
+      let total = 0
+      for (let tap = 0; tap < index.length; tap++)
+        total += weight[tap]![place]! * read(start + index[tap]![place]! * inner)
+      next.data[at] = total
+    }
+    made = next
+  }
+  const result = zeros(x.dtype, made.dims)
+  const read = reader(made)
+  const write = writer(result)
+  for (let at = 0; at < result.data.length; at++) write(at, read(at))
+  return [result]
+}
+
+/**
+ * How the axes of an image [n, channels, height, width] are split and ordered where blocks of places become
+ * channels or the reverse.
+ */
+export function blocksOf(node: Node, dims: readonly number[]) {
+  const size = intOf(node, 'blocksize', 0)
+  const [n, channels, height, width] = dims as [number, number, number, number]
+  const isDeep = node.op === 'DepthToSpace'
+  const isFit =
+    dims.length === 4 &&
+    size >= 1 &&
+    (isDeep ? channels % size ** 2 === 0 : height % size === 0 && width % size === 0)
+  if (!isFit) throw unfit(node, `blocks of ${size} do not fit an image of shape [${dims}]`)
+  if (!isDeep) {
+    const [down, across] = [height / size, width / size]
+    return {
+      split: [n, channels, down, size, across, size],
+      perm: [0, 3, 5, 1, 2, 4],
+      dims: [n, channels * size ** 2, down, across],
+    }
+  }
+  const each = channels / size ** 2
+  const mode = stringOf(node, 'mode', 'DCR')
+  if (mode !== 'DCR' && mode !== 'CRD') throw unfit(node, `its mode is ${mode}, which does not exist`)
+  return {
+    split: mode === 'DCR' ? [n, size, size, each, height, width] : [n, each, size, size, height, width],
+    perm: mode === 'DCR' ? [0, 3, 4, 1, 5, 2] : [0, 1, 4, 2, 5, 3],
+    dims: [n, each, height * size, width * size],
+  }
+}
+
+function blocked(name: string): Operator {
+  const isDeep = name === 'DepthToSpace'
+  return define({
+    name,
+    since: 1,
+    attributes: isDeep ? { blocksize: 'int', mode: 'string' } : { blocksize: 'int' },
+    dtypes: [NUMBERS],
+    mapping: 'shuffle',
+    layout: 'ILD fixed',
+    infer({ node, inputs: [x] }) {
+      if (x?.dims?.length !== 4) return [x && { dtype: x.dtype }]
+      const size = intOf(node, 'blocksize', 0)
+      const [n, channels, height, width] = x.dims
+      const dims = isDeep
+        ? [n, divideExactly(channels!, size ** 2), multiplyDims(height!, size), multiplyDims(width!, size)]
+        : [n, multiplyDims(channels!, size ** 2), divideExactly(height!, size), divideExactly(width!, size)]
+      return [{ dtype: x.dtype, dims: dims.every((each) => each !== undefined) ? dims : undefined }]
+    },
+    evaluate(context) {
+      const x = given(context, 0)
+      const { split, perm, dims } = blocksOf(context.node, x.dims)
+      const strides = stridesOf(split)
+      const made = zeros(x.dtype, dims)
+      const ordered = perm.map((axis) => split[axis]!)
+      const steps = perm.map((axis) => strides[axis]!)
+      const own = stridesOf(ordered)
+      for (let at = 0; at < countOf(dims); at++) {
+        const from = own.reduce(
+          (sum, step, axis) => sum + (Math.floor(at / step) % ordered[axis]!) * steps[axis]!,
+          0,
+        )
+        made.data[at] = x.data[from]!
+      }
+      return [made]
+    },
+  })
+}
+
+export const IMAGES: readonly Operator[] = [resize, blocked('DepthToSpace'), blocked('SpaceToDepth')]

@@ -1,0 +1,106 @@
+// Judges networks that an exporter wrote. In: a file and the sizes to compare on. Out: a refusal, or the
+// largest difference from onnxruntime-web over the sizes, both builds, as a part of the largest output.
+import { InferenceSession, Tensor } from 'onnxruntime-web'
+import { Network } from '../../../../src/api/network/network.ts'
+import { isHalfbyteError } from '../../../../src/base/errors.ts'
+import { tensorOf } from '../../../../src/onnx/ir/tensor.ts'
+import { Random } from '../../../helpers/random.ts'
+
+/** What torch_networks.py writes beside a file. */
+export interface Sizes {
+  readonly inputs: readonly { readonly name: string; readonly dims: readonly (number | string)[] }[]
+  readonly symbols: readonly string[]
+  /** Of the symbols, for each run. */
+  readonly sizes: readonly (readonly number[])[]
+}
+
+export type Verdict =
+  | { readonly is: 'refused'; readonly why: string }
+  | { readonly is: 'equal' | 'different'; readonly runs: number; readonly worst: number; readonly at: string }
+
+/** What the order of sums may change, as a part of the largest output. */
+const MOST = 1e-4
+const BUILDS = ['relaxed', 'simd128'] as const
+
+export async function judgeNetwork(
+  bytes: Uint8Array<ArrayBuffer>,
+  { inputs, symbols, sizes }: Sizes,
+): Promise<Verdict> {
+  const cases = sizes.map((row, index) => {
+    const random = new Random(index + 1)
+    const dimsOf = (dims: readonly (number | string)[]) =>
+      dims.map((size) => (typeof size === 'number' ? size : row[symbols.indexOf(size)]!))
+    return { row, given: inputs.map(({ name, dims }) => [name, drawn(random, name, dimsOf(dims))] as const) }
+  })
+  const session = await InferenceSession.create(bytes, { executionProviders: ['wasm'], logSeverityLevel: 4 })
+  let worst = 0
+  let at = ''
+  try {
+    for (const build of BUILDS) {
+      const network = await Network.load(new File([bytes], 'model.onnx'), { build })
+      for (const { row, given } of cases) {
+        const wanted = await session.run(
+          Object.fromEntries(
+            given.map(([name, { dtype, dims, data }]) => [
+              name,
+              new Tensor(dtype === 'i64' ? 'int64' : 'float32', data as Float32Array, dims),
+            ]),
+          ),
+        )
+        const apart = farthest(await network.run(Object.fromEntries(given)), wanted)
+        if (apart <= worst) continue
+        worst = apart
+        at = `${build} [${row}]`
+      }
+      await network.dispose()
+    }
+  } catch (error) {
+    if (isHalfbyteError(error)) return { is: 'refused', why: `${error.code}: ${error.message}` }
+    throw error
+  } finally {
+    await session.release()
+  }
+  return { is: worst <= MOST ? 'equal' : 'different', runs: cases.length, worst, at }
+}
+
+/** Ids, a mask whose last row ends early, types of 0 and 1, or floats. */
+function drawn(random: Random, name: string, dims: readonly number[]) {
+  const count = dims.reduce((product, size) => product * size, 1)
+  if (dims.length > 2 || !/_ids$|_mask$/.test(name)) {
+    return tensorOf(
+      'f32',
+      dims,
+      Float32Array.from({ length: count }, () => random.signed()),
+    )
+  }
+  const width = dims.at(-1)!
+  const of = (at: number) => {
+    if (name.endsWith('mask')) return count - at <= Math.floor(width / 3) ? 0 : 1
+    return name === 'token_type_ids' ? at % 2 : 3 + random.below(87)
+  }
+  return tensorOf(
+    'i64',
+    dims,
+    BigInt64Array.from({ length: count }, (_, at) => BigInt(of(at))),
+  )
+}
+
+/** Of all outputs that both have; Infinity for other shapes, and for what only one of them says is finite. */
+function farthest(found: Awaited<ReturnType<Network['run']>>, wanted: InferenceSession.ReturnType): number {
+  let most = 0
+  for (const [name, { dims, data }] of Object.entries(wanted)) {
+    const own = found[name]
+    if (`${own?.dims}` !== `${dims}`) return Infinity
+    const theirs = data as Float32Array
+    let apart = 0
+    let largest = 0
+    for (const [at, value] of theirs.entries()) {
+      const ours = Number(own!.data[at])
+      if (Number.isNaN(value) && Number.isNaN(ours)) continue
+      apart = Math.max(apart, Number.isFinite(ours) ? Math.abs(ours - value) : Infinity)
+      largest = Math.max(largest, Math.abs(value))
+    }
+    most = Math.max(most, apart === 0 ? 0 : apart / largest)
+  }
+  return most
+}
