@@ -20,6 +20,8 @@ export interface Value {
 export interface GivenConstant {
   readonly constant: string
   readonly codes?: Codes | BlockCodes | undefined
+  /** Which elements, in the row order of the view's dims. Default: all as they lie. Not beside codes. */
+  readonly view?: View | undefined
 }
 
 /** Whether the value is one of the file's. */

@@ -214,8 +214,18 @@ export class Lowering {
     return refTo(out)
   }
 
-  /** A value with a border of one number; `around` has its sizes before and after each axis. */
+  /**
+   * A value with a border of one number; `around` has its sizes before and after each axis. Its axes lie in
+   * the order of the input's.
+   */
   padded(node: Node, ref: Ref, around: readonly (readonly [number, number])[], fill: number): Ref {
+    const perm = this.#ownOrder([ref], dimsOf(ref))
+    if (perm === undefined) return this.#padded(node, ref, around, fill)
+    const turned = perm.map((axis) => around[axis]!)
+    return back(this.#padded(node, turnedRef(ref, perm), turned, fill), perm)
+  }
+
+  #padded(node: Node, ref: Ref, around: readonly (readonly [number, number])[], fill: number): Ref {
     const own = dimsOf(ref)
     const dims = own.map((size, axis) => size + around[axis]![0] + around[axis]![1])
     const { kind } = ref.value
@@ -263,8 +273,20 @@ export class Lowering {
     return view === undefined ? this.reshape(node, this.copy(node, ref), dims) : { ...ref, view }
   }
 
-  /** The elements in row order. */
+  /** The elements in row order. Those of a constant are put in order when it is loaded. */
   copy(node: Node, ref: Ref): Ref {
+    const { given } = ref.value
+    const dims = dimsOf(ref)
+    const isFew = countOf(dims) <= countOf(ref.value.dims)
+    if (given !== undefined && 'constant' in given && isFew && !given.codes && !given.view) {
+      const laid = { constant: given.constant, view: ref.view }
+      return refTo({ ...ref.value, id: this.#values++, dims, given: laid })
+    }
+    return this.#moved(node, ref)
+  }
+
+  /** The elements in row order, copied by a loop. */
+  #moved(node: Node, ref: Ref): Ref {
     return this.#map(node, [ref], arg(0, ref.value.kind), { dims: dimsOf(ref) })
   }
 
@@ -306,7 +328,7 @@ export class Lowering {
       }
       const ref = this.ref(node, name)
       const isOwn = ref.value.given === undefined && isAll(ref)
-      return { name, ref: isOwn ? ref : this.copy(node, ref), dtype: this.dtype(node, name) }
+      return { name, ref: isOwn ? ref : this.#moved(node, ref), dtype: this.dtype(node, name) }
     })
     return {
       loops: this.#loops,

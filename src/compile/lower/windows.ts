@@ -5,7 +5,7 @@ import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
 import { type Axis, axesOf, type SpreadAxis, spreadAxes } from '../../onnx/operators/conv.ts'
 import { dimsOf, type Ref, refTo } from '../loops/program.ts'
-import { add, arg } from '../loops/tree.ts'
+import { add, arg, mul, type Tree } from '../loops/tree.ts'
 import { reshaped, sliced, spread, transposed, type View, whole } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import type { Lowering } from './lowering.ts'
@@ -45,6 +45,8 @@ function convolved(
 ): Ref {
   const [batch] = dimsOf(x) as [number]
   const [count, perGroup] = dimsOf(filters) as [number, number]
+  if (perGroup === 1 && count === group && group > 1)
+    return channelwise(lowering, node, { x, filters, bias, axes, places, group })
   const k = perGroup * countOf(dimsOf(filters).slice(2))
   const m = countOf(places)
   const each = count / group
@@ -66,6 +68,39 @@ function convolved(
   return { ...last, view: transposed(last.view, order) }
 }
 
+/** Taps that one loop adds up. */
+const MOST_TAPS = 4
+
+/** One filter for each channel: each number is a sum of views of the input times numbers of the channel. */
+function channelwise(lowering: Lowering, node: Node, { x, filters, bias, axes, places }: Convolution): Ref {
+  const channels = dimsOf(filters)[0]!
+  const taps = countOf(axes.map(({ kernel }) => kernel))
+  const padded = bordered(lowering, node, x, axes)
+  const flat = lowering.reshape(node, filters, [channels, taps])
+  const columns = lowering.copy(node, { ...flat, view: transposed(flat.view, [1, 0]) })
+  const ofChannels = (ref: Ref): Ref => lowering.reshape(node, ref, [channels, ...places.map(() => 1)])
+  let made: Ref | undefined = bias && ofChannels(bias)
+  let args: Ref[] = []
+  let terms: Tree[] = []
+  for (let tap = 0; tap < taps; tap++) {
+    let { view } = padded
+    let rest = tap
+    for (const [at, { kernel, stride, dilation }] of [...axes.entries()].reverse()) {
+      view = sliced(view, at + 2, (rest % kernel) * dilation, places[at]!, stride)
+      rest = Math.floor(rest / kernel)
+    }
+    const weight = ofChannels({ ...columns, view: sliced(columns.view, 0, tap, 1) })
+    args.push({ ...padded, view }, weight)
+    terms.push(mul(arg(args.length - 2), arg(args.length - 1)))
+    if (terms.length < MOST_TAPS && tap < taps - 1) continue
+    if (made !== undefined) terms.unshift(arg(args.push(made) - 1))
+    made = lowering.map(node, args, terms.reduce(add))
+    args = []
+    terms = []
+  }
+  return made!
+}
+
 /** [batch, group, m, each] of a value whose groups come after its places. */
 function productView(
   dims: readonly number[],
@@ -75,6 +110,18 @@ function productView(
   return transposed(rows, [0, 2, 1, 3])
 }
 
+/** The input with the border that the windows reach. */
+function bordered(lowering: Lowering, node: Node, x: Ref, axes: readonly Axis[]): Ref {
+  if (axes.every(({ before, after }) => before + after === 0)) return x
+  const none = [0, 0] as const
+  return lowering.padded(
+    node,
+    x,
+    [none, none, ...axes.map(({ before, after }) => [before, after] as const)],
+    0,
+  )
+}
+
 /** The windows, [batch, group, ...places, channels of a group, ...taps]. */
 function rowsOf(
   lowering: Lowering,
@@ -82,13 +129,7 @@ function rowsOf(
   x: Ref,
   { axes, places, group }: { axes: readonly Axis[]; places: readonly number[]; group: number },
 ): Ref {
-  const isBordered = axes.some(({ before, after }) => before + after > 0)
-  const around = [
-    [0, 0] as const,
-    [0, 0] as const,
-    ...axes.map(({ before, after }) => [before, after] as const),
-  ]
-  const padded = isBordered ? lowering.padded(node, x, around, 0) : x
+  const padded = bordered(lowering, node, x, axes)
   const { value, view } = padded
   const [batch, channels, ...steps] = view.strides as [number, number, ...number[]]
   const perGroup = view.dims[1]! / group

@@ -1,12 +1,14 @@
 // The constants of a graph in linear memory: as they are, or, for products, in panels of eight columns.
 import { readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { walk } from '../../onnx/ir/broadcast.ts'
 import { type Constant, type Graph, isStored } from '../../onnx/ir/graph.ts'
-import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
+import { arrayOf, countOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { tensorFromBytes } from '../../onnx/proto/tensor-proto.ts'
 import { PANEL } from '../emit/kernel.ts'
 import type { BlockCodes, Codes, GivenConstant, MatrixEncoding, Ref, Value } from '../loops/program.ts'
 import type { Kind } from '../loops/tree.ts'
+import type { View } from '../loops/view.ts'
 import { type Coded, codedBy, codedInBlocks } from './coded.ts'
 import { laidMatrix } from './matrices.ts'
 
@@ -104,15 +106,16 @@ export class Constants {
     signal: AbortSignal | undefined,
     place: (floats: () => Tensor, coded: Coded | undefined) => number,
   ): Promise<void> {
-    const { constant: name, key, codes } = givenOf(value, form)
+    const { constant: name, key, codes, view } = givenOf(value, form)
     const constant = graph.constants.get(name)!
     const known = this.#addresses.get(constant) ?? new Map<string, number>()
     if (known.has(key)) return
     const tensor = await constantTensor(name, constant, signal)
+    const whole = () => (view === undefined ? tensor : viewed(tensor, view))
     const coded = codes && (await this.#coded(graph, tensor, codes, signal))
     known.set(
       key,
-      place(() => (coded === undefined ? tensor : decoded(value.dims, coded)), coded),
+      place(() => (coded === undefined ? whole() : decoded(value.dims, coded)), coded),
     )
     this.#addresses.set(constant, known)
   }
@@ -131,8 +134,16 @@ export class Constants {
 }
 
 function givenOf({ given }: Value, form: string) {
-  const { constant, codes } = given as GivenConstant
-  return { constant, codes, key: codes === undefined ? form : `${form} ${JSON.stringify(codes)}` }
+  const { constant, codes, view } = given as GivenConstant
+  return { constant, codes, view, key: [form, codes, view].map((part) => JSON.stringify(part)).join(' ') }
+}
+
+/** The elements of a view in row order. */
+function viewed(tensor: Tensor, { offset, dims, strides }: View): Tensor {
+  const made = { ...tensor, dims, data: arrayOf(tensor.dtype, countOf(dims)) }
+  const places = walk(dims, strides, offset)
+  for (let at = 0; at < places.length; at++) made.data[at] = tensor.data[places[at]!]!
+  return made
 }
 
 function decoded(dims: readonly number[], { code, scale }: Coded): Tensor {
