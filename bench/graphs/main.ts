@@ -3,17 +3,16 @@
 //
 //   node bench/graphs/main.ts [FILE.onnx ...] [--rounds 9] [--weights auto]
 //
-// Files take `input_ids`, `attention_mask` and `token_type_ids`. Both run the same file in this process, one
+// Files whose axes are open are texts, run on several batches and lengths; others have one size. Both run the same file in this process, one
 // after the other in each round. Times are of the processor, because machines that measure are seldom idle.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { env, InferenceSession, Tensor } from 'onnxruntime-web'
 import { Network, type NetworkOptions } from '../../src/api/network/network.ts'
-import { tensorOf } from '../../src/onnx/ir/tensor.ts'
-import { Random } from '../../test/helpers/random.ts'
 import { spread, spreadText } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
+import { drawnInputs, openAxes } from './inputs.ts'
 
 const SIZES = [
   [1, 16],
@@ -28,9 +27,7 @@ const { values, positionals } = parseArgs({
   options: { rounds: { type: 'string', default: '9' }, weights: { type: 'string', default: 'auto' } },
 })
 env.wasm.numThreads = 1
-console.log(
-  '| graph | batch x tokens | Halfbyte, ms | onnxruntime-web, ms | times as fast | greatest difference |',
-)
+console.log('| graph | input | Halfbyte, ms | onnxruntime-web, ms | times as fast | greatest difference |')
 console.log('|---|--:|--:|--:|--:|--:|')
 if (positionals.length === 0) await compare('MiniLM, random f32', bertBytes(MINILM), MINILM.vocabulary)
 for (const file of positionals) await compare(basename(file), new Uint8Array(await readFile(file)), 20_000)
@@ -39,24 +36,20 @@ async function compare(name: string, bytes: Uint8Array, vocabulary: number): Pro
   const weights = values.weights as NonNullable<NetworkOptions['weights']>
   const network = await Network.load(new File([new Uint8Array(bytes)], 'model.onnx'), { weights })
   const session = await InferenceSession.create(bytes, { executionProviders: ['wasm'] })
-  const random = new Random(7)
-  for (const [batch, tokens] of SIZES) {
-    const make = (value: () => number) =>
-      tensorOf('i64', [batch, tokens], Float64Array.from({ length: batch * tokens }, value))
-    const inputs = {
-      input_ids: make(() => random.below(vocabulary)),
-      attention_mask: make(() => 1),
-      token_type_ids: make(() => 0),
-    }
+  const taken = network.inputs.map(({ dims, ...rest }) => ({ ...rest, dims: dims! }))
+  const [output] = network.outputs
+  const rows = openAxes(taken).length === 0 ? [[]] : SIZES
+  for (const sizes of rows) {
+    const inputs = drawnInputs(taken, sizes, vocabulary)
     const feeds = Object.fromEntries(
-      Object.entries(inputs).map(([key, { data }]) => [
+      Object.entries(inputs).map(([key, { dtype, data, dims }]) => [
         key,
-        new Tensor('int64', data as BigInt64Array, [batch, tokens]),
+        new Tensor(dtype === 'f32' ? 'float32' : 'int64', data as Float32Array, dims),
       ]),
     )
     const runs = [
-      async () => (await network.run(inputs))['last_hidden_state']!.data as Float32Array,
-      async () => (await session.run(feeds))['last_hidden_state']!.data as Float32Array,
+      async () => (await network.run(inputs))[output!.name]!.data as Float32Array,
+      async () => (await session.run(feeds))[output!.name]!.data as Float32Array,
     ] as const
     const [found, wanted] = [await runs[0](), await runs[1]()]
     const difference = found.reduce((most, value, at) => Math.max(most, Math.abs(value - wanted[at]!)), 0)
@@ -72,7 +65,7 @@ async function compare(name: string, bytes: Uint8Array, vocabulary: number): Pro
     const ratio = (theirs.median / ours.median).toFixed(2)
     const cells = [
       name,
-      `${batch} x ${tokens}`,
+      Object.values(inputs)[0]!.dims.join(' x '),
       spreadText(ours),
       spreadText(theirs),
       ratio,

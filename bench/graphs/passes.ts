@@ -3,19 +3,18 @@
 //
 //   node bench/graphs/passes.ts [FILE.onnx ...] [--rounds 7]     times of one thread's processor
 //
-// Files take `input_ids`, `attention_mask` and `token_type_ids`. Default: MiniLM's shape with random
-// weights.
+// Files whose axes are open are texts, of one batch and 64 tokens; others have one size. Default: MiniLM's shape
+// with random weights.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bufferSource } from '../../src/base/bytes.ts'
 import { CompiledGraph } from '../../src/compile/compiled-graph.ts'
 import { STAGES, type Stage } from '../../src/compile/stages.ts'
-import { tensorOf } from '../../src/onnx/ir/tensor.ts'
 import { readModel } from '../../src/onnx/read-model.ts'
-import { Random } from '../../test/helpers/random.ts'
 import { spread, spreadText } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
+import { drawnInputs, openAxes } from './inputs.ts'
 
 const TOKENS = 64
 const { values, positionals } = parseArgs({
@@ -28,14 +27,13 @@ for (const file of positionals) await table(basename(file), new Uint8Array(await
 
 async function table(name: string, bytes: Uint8Array, vocabulary: number): Promise<void> {
   const { graph } = await readModel(bufferSource(name, bytes))
-  const random = new Random(7)
-  const input = (value: () => number) =>
-    tensorOf('i64', [1, TOKENS], Float64Array.from({ length: TOKENS }, value))
-  const feeds = new Map([
-    ['input_ids', input(() => random.below(vocabulary))],
-    ['attention_mask', input(() => 1)],
-    ['token_type_ids', input(() => 0)],
-  ])
+  const taken = graph.inputs.map(({ name: input, type }) => ({
+    name: input,
+    dtype: type!.dtype,
+    dims: type!.dims!,
+  }))
+  const inputs = drawnInputs(taken, openAxes(taken).length === 0 ? [] : [1, TOKENS], vocabulary)
+  const feeds = new Map(Object.entries(inputs))
   const shapes = new Map([...feeds].map(([key, { dims }]) => [key, dims]))
   const ways: readonly (readonly [string, readonly Stage[]])[] = [
     ['all', []],
@@ -60,7 +58,7 @@ async function table(name: string, bytes: Uint8Array, vocabulary: number): Promi
   }
   const [all] = runs
   const base = spread(all!.times).median
-  console.log(`\n${name}, 1 x ${TOKENS}\n`)
+  console.log(`\n${name}, ${Object.values(inputs)[0]!.dims.join(' x ')}\n`)
   console.log(
     '| stages | ms | times all | steps | copied MB | read and written MB | memory MB | planning ms |',
   )
