@@ -3,8 +3,9 @@
 //
 //   node bench/graphs/main.ts [FILE.onnx ...] [--rounds 9] [--weights auto]
 //
-// Files whose axes are open are texts, run on several batches and lengths; others have one size. Both run the same file in this process, one
-// after the other in each round. Times are of the processor, because machines that measure are seldom idle.
+// Files whose axes are open are texts, run on several batches and lengths; others have one size. Both run the
+// same file in this process, one after the other in each round. Times are of the processor, because machines
+// that measure are seldom idle.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -3,8 +3,8 @@
 //
 //   node bench/graphs/passes.ts [FILE.onnx ...] [--rounds 7]     times of one thread's processor
 //
-// Files whose axes are open are texts, of one batch and 64 tokens; others have one size. Default: MiniLM's shape
-// with random weights.
+// Files whose axes are open are texts, of one batch and 64 tokens; others have one size. Default: MiniLM's
+// shape with random weights.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'

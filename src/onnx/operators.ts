@@ -8,19 +8,20 @@ import { CHOOSE } from './operators/choose.ts'
 import { CONTRIB_ATTENTION } from './operators/contrib/attention.ts'
 import { BLOCKS, CONTRIB_PRODUCTS } from './operators/contrib/products.ts'
 import { ACTIVATIONS, CONTRIB_NORMS } from './operators/contrib/rows.ts'
-import { CONV } from './operators/conv.ts'
 import { CREATE } from './operators/create.ts'
 import { EINSUM } from './operators/einsum.ts'
 import { FLOW_CONTROL } from './operators/flow.ts'
-import { IMAGES } from './operators/images.ts'
+import { CONV } from './operators/images/conv.ts'
+import { POOLS } from './operators/images/pool.ts'
+import { IMAGES } from './operators/images/resize.ts'
 import { INDEXED } from './operators/indexed.ts'
 import { LAYOUT } from './operators/layout.ts'
 import { NORMS } from './operators/norms.ts'
 import { ORDER } from './operators/order.ts'
 import { PARTS } from './operators/parts.ts'
-import { POOLS } from './operators/pool.ts'
 import { PRODUCTS } from './operators/products.ts'
 import { QUANTISE } from './operators/quantise.ts'
+import { RECURRENT } from './operators/recurrent.ts'
 import { REDUCE } from './operators/reduce.ts'
 import { SHAPES } from './operators/shapes.ts'
 import { UNARY } from './operators/unary.ts'
@@ -44,6 +45,7 @@ export const OPERATORS: readonly Operator[] = [
   ...POOLS,
   ...PRODUCTS,
   ...QUANTISE,
+  ...RECURRENT,
   ...REDUCE,
   ...ROTARY,
   ...SHAPES,

@@ -3,7 +3,7 @@
 import type { Node } from '../../onnx/ir/graph.ts'
 import { hasInput } from '../../onnx/ir/graph.ts'
 import { tensorOf } from '../../onnx/ir/tensor.ts'
-import { blocksOf, type Scaling, scalingsOf, tapsOf } from '../../onnx/operators/images.ts'
+import { blocksOf, type Scaling, scalingsOf, tapsOf } from '../../onnx/operators/images/resize.ts'
 import { dimsOf, type Ref } from '../loops/program.ts'
 import { add, arg, mul, type Tree } from '../loops/tree.ts'
 import { spread, transposed } from '../loops/view.ts'

@@ -18,6 +18,7 @@ import { kindOf, Lowering, mappingOf, misfit } from './lowering.ts'
 import type { WeightPolicy } from './policy.ts'
 import { POOL_HANDLERS } from './pools.ts'
 import { PRODUCT_HANDLERS } from './products.ts'
+import { RECURRENT_HANDLERS } from './recurrent.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
 /** Whole numbers of other widths would have to wrap. */
@@ -53,6 +54,7 @@ const ALL: ReadonlyMap<string, Handler> = new Map(
     ...INDEX_HANDLERS,
     ...POOL_HANDLERS,
     ...PRODUCT_HANDLERS,
+    ...RECURRENT_HANDLERS,
     ...CONV_HANDLERS,
     ...CODE_HANDLERS,
   }),

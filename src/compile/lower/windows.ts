@@ -3,7 +3,7 @@
 import type { Node } from '../../onnx/ir/graph.ts'
 import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
-import { type Axis, axesOf, type SpreadAxis, spreadAxes } from '../../onnx/operators/conv.ts'
+import { type Axis, axesOf, type SpreadAxis, spreadAxes } from '../../onnx/operators/images/conv.ts'
 import { dimsOf, type Ref, refTo } from '../loops/program.ts'
 import { add, arg, mul, type Tree } from '../loops/tree.ts'
 import { reshaped, sliced, spread, transposed, type View, whole } from '../loops/view.ts'

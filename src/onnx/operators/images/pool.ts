@@ -1,7 +1,7 @@
 // Pooling: the largest number, or the mean, of a window of places, at each place and channel by channel.
 
-import { addDims, type Dim, divideDims } from '../ir/dims.ts'
-import type { Node } from '../ir/graph.ts'
+import { addDims, type Dim, divideDims } from '../../ir/dims.ts'
+import type { Node } from '../../ir/graph.ts'
 import {
   define,
   type Evaluation,
@@ -11,8 +11,8 @@ import {
   intsOf,
   type Operator,
   unfit,
-} from '../ir/operator.ts'
-import { countOf, FLOATS, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
+} from '../../ir/operator.ts'
+import { countOf, FLOATS, reader, type Tensor, writer, zeros } from '../../ir/tensor.ts'
 import { type Axis, axesOf, lengthOf, windows } from './conv.ts'
 
 /** A window's way along an axis. `over`: places beyond the border that the last window reaches. */

@@ -1,7 +1,7 @@
 // Convolution: sums over a window of places, at each place.
 
-import { addDims, type Dim, divideDims, multiplyDims } from '../ir/dims.ts'
-import type { Node } from '../ir/graph.ts'
+import { addDims, type Dim, divideDims, multiplyDims } from '../../ir/dims.ts'
+import type { Node } from '../../ir/graph.ts'
 import {
   define,
   type Evaluation,
@@ -11,8 +11,8 @@ import {
   type Operator,
   stringOf,
   unfit,
-} from '../ir/operator.ts'
-import { countOf, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
+} from '../../ir/operator.ts'
+import { countOf, FLOATS, reader, stridesOf, type Tensor, writer, zeros } from '../../ir/tensor.ts'
 
 /** How the window moves along one axis of the input. */
 export interface Axis {

@@ -1,8 +1,8 @@
 // Operators that make images larger or smaller: resizing, and channels that become places or the reverse.
 
-import { axisOf } from '../ir/broadcast.ts'
-import { divideExactly, multiplyDims } from '../ir/dims.ts'
-import { hasInput, type Node } from '../ir/graph.ts'
+import { axisOf } from '../../ir/broadcast.ts'
+import { divideExactly, multiplyDims } from '../../ir/dims.ts'
+import { hasInput, type Node } from '../../ir/graph.ts'
 import {
   define,
   type Evaluation,
@@ -16,7 +16,7 @@ import {
   stringOf,
   unclaimed,
   unfit,
-} from '../ir/operator.ts'
+} from '../../ir/operator.ts'
 import {
   countOf,
   FLOATS,
@@ -27,7 +27,7 @@ import {
   type Tensor,
   writer,
   zeros,
-} from '../ir/tensor.ts'
+} from '../../ir/tensor.ts'
 
 /** The size of one axis before and after, and how many new places one old place becomes. */
 export interface Scaling {

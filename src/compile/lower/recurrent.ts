@@ -1,0 +1,170 @@
+// Handlers of recurrent layers. The products of all steps by the weights of inputs are one. Then each step is
+// a product of the state and elementwise loops.
+import { hasInput, type Node } from '../../onnx/ir/graph.ts'
+import { flagOf, unclaimed } from '../../onnx/ir/operator.ts'
+import { isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'
+import { dimsOf, type Ref, refTo } from '../loops/program.ts'
+import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
+import { sliced, transposed, whole } from '../loops/view.ts'
+import type { Handler } from './handlers.ts'
+import type { Lowering } from './lowering.ts'
+
+/** A step is two to four loops of a plan. */
+const MOST_STEPS = 2000
+
+const sigmoid = (x: Tree): Tree => div(number(1), add(number(1), apply('exp', apply('neg', x))))
+const tanh = (x: Tree): Tree => apply('tanh', x)
+
+/** What a step reads in one direction. */
+interface Layer {
+  readonly hidden: number
+  /** [batch, gates x hidden]: the products and biases of the step's inputs. */
+  readonly inputs: Ref
+  /** [hidden, gates x hidden] */
+  readonly weights: Ref
+  /** [gates x hidden], of states. */
+  readonly bias: Ref | undefined
+  readonly state: Ref
+  readonly cell: Ref
+}
+
+type Step = (lowering: Lowering, node: Node, layer: Layer) => { readonly state: Ref; readonly cell: Ref }
+
+const part = (ref: Ref, gate: number, hidden: number): Ref => {
+  const axis = dimsOf(ref).length - 1
+  return { ...ref, view: sliced(ref.view, axis, gate * hidden, hidden) }
+}
+
+function product(lowering: Lowering, node: Node, a: Ref, b: Ref): Ref {
+  const out = lowering.value(node.name, 'f32', [dimsOf(a)[0]!, dimsOf(b)[1]!])
+  const at = whole(out.dims)
+  lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, args: [a, b], at })
+  return refTo(out)
+}
+
+/** What states add to the gates. */
+function fromState(lowering: Lowering, node: Node, state: Ref, weights: Ref, bias: Ref | undefined): Ref {
+  const made = product(lowering, node, state, weights)
+  return bias === undefined ? made : lowering.map(node, [made, bias], add(arg(0), arg(1)))
+}
+
+/** Gates in the order input, output, forget, cell. */
+const lstmStep: Step = (lowering, node, { hidden, inputs, weights, bias, state, cell }) => {
+  const own = fromState(lowering, node, state, weights, bias)
+  const gates = lowering.map(node, [inputs, own], add(arg(0), arg(1)))
+  const of = (gate: number) => part(gates, gate, hidden)
+  const next = lowering.map(
+    node,
+    [of(2), cell, of(0), of(3)],
+    add(mul(sigmoid(arg(0)), arg(1)), mul(sigmoid(arg(2)), tanh(arg(3)))),
+  )
+  return { state: lowering.map(node, [of(1), next], mul(sigmoid(arg(0)), tanh(arg(1)))), cell: next }
+}
+
+/** Gates in the order update, reset, hidden. */
+const gruStep: Step = (lowering, node, { hidden, inputs, weights, bias, state, cell }) => {
+  const isAfter = flagOf(node, 'linear_before_reset')
+  const both = { ...weights, view: sliced(weights.view, 1, 0, 2 * hidden) }
+  const own = fromState(
+    lowering,
+    node,
+    state,
+    isAfter ? weights : both,
+    isAfter ? bias : bias && { ...bias, view: sliced(bias.view, 0, 0, 2 * hidden) },
+  )
+  const gate = (index: number): [Ref, Ref] => [part(inputs, index, hidden), part(own, index, hidden)]
+  const sum = sigmoid(add(arg(0), arg(1)))
+  const reset = lowering.map(node, gate(1), sum)
+  let candidate: Ref
+  if (isAfter) candidate = lowering.map(node, [...gate(2), reset], tanh(add(arg(0), mul(arg(2), arg(1)))))
+  else {
+    const kept = lowering.map(node, [reset, state], mul(arg(0), arg(1)))
+    const made = fromState(lowering, node, kept, part(weights, 2, hidden), bias && part(bias, 2, hidden))
+    candidate = lowering.map(node, [part(inputs, 2, hidden), made], tanh(add(arg(0), arg(1))))
+  }
+  const update = lowering.map(node, gate(0), sum)
+  const next = lowering.map(
+    node,
+    [update, candidate, state],
+    add(mul(sub(number(1), arg(0)), arg(1)), mul(arg(0), arg(2))),
+  )
+  return { state: next, cell }
+}
+
+function recurrent(gates: number, step: Step): Handler {
+  return (lowering, node) => {
+    const [x, w, r] = node.inputs.slice(0, 3).map((name) => lowering.ref(node, name)) as [Ref, Ref, Ref]
+    const sizes = recurrenceOf(node, gates, dimsOf(x), dimsOf(w), dimsOf(r))
+    const { steps, batch, hidden, directions } = sizes
+    if (steps > MOST_STEPS)
+      throw unclaimed(node, `a sequence of ${steps} steps is not compiled, where ${MOST_STEPS} are the most`)
+    const y = lowering.value(node.outputs[0] || node.name, 'f32', [steps, directions, batch, hidden])
+    const ends = [0, 1].map((index) =>
+      lowering.value(node.outputs[index + 1] || node.name, 'f32', [directions, batch, hidden]),
+    )
+    const place = (out: typeof y, from: Ref, at: readonly number[]): void => {
+      let view = whole(out.dims)
+      for (const [axis, index] of at.entries()) view = sliced(view, axis, index, 1)
+      const ref = lowering.reshape(node, from, view.dims)
+      lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [ref], at: view })
+    }
+    for (let direction = 0; direction < directions; direction++) {
+      const layer = layerOf(lowering, node, direction, sizes, gates)
+      let { state, cell } = layer
+      for (let done = 0; done < steps; done++) {
+        const at = isBackward(node, direction) ? steps - 1 - done : done
+        const inputs = lowering.reshape(
+          node,
+          { ...layer.products, view: sliced(layer.products.view, 0, at, 1) },
+          [batch, gates * hidden],
+        )
+        const made = step(lowering, node, { ...layer, hidden, inputs, state, cell })
+        state = made.state
+        cell = made.cell
+        place(y, state, [at, direction])
+      }
+      for (const [index, end] of [state, cell].entries()) place(ends[index]!, end, [direction])
+    }
+    for (const [index, value] of [y, ...ends].entries())
+      if (node.outputs[index]) lowering.name(node.outputs[index], refTo(value))
+  }
+}
+
+/** The weights of one direction, and the products of all steps, [steps, batch, gates x hidden]. */
+function layerOf(
+  lowering: Lowering,
+  node: Node,
+  direction: number,
+  { steps, batch, width, hidden }: Recurrence,
+  gates: number,
+) {
+  const rows = gates * hidden
+  const ofDirection = (index: number, dims: readonly number[]): Ref => {
+    const ref = lowering.ref(node, node.inputs[index]!)
+    return lowering.reshape(node, { ...ref, view: sliced(ref.view, 0, direction, 1) }, dims)
+  }
+  const turned = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, [1, 0]) })
+  const x = lowering.reshape(node, lowering.ref(node, node.inputs[0]!), [steps * batch, width])
+  const made = product(lowering, node, x, turned(ofDirection(1, [rows, width])))
+  const biases = hasInput(node, 3) ? ofDirection(3, [2 * rows]) : undefined
+  const half = (index: number): Ref | undefined =>
+    biases && { ...biases, view: sliced(biases.view, 0, index * rows, rows) }
+  const first = half(0)
+  const products = first === undefined ? made : lowering.map(node, [made, first], add(arg(0), arg(1)))
+  const begun = (index: number): Ref =>
+    hasInput(node, index)
+      ? ofDirection(index, [batch, hidden])
+      : lowering.filled(node, number(0), [batch, hidden])
+  return {
+    products: lowering.reshape(node, products, [steps, batch, rows]),
+    weights: turned(ofDirection(2, [rows, hidden])),
+    bias: half(1),
+    state: begun(5),
+    cell: gates === 4 ? begun(6) : begun(5),
+  }
+}
+
+export const RECURRENT_HANDLERS: Readonly<Record<string, Handler>> = {
+  LSTM: recurrent(4, lstmStep),
+  GRU: recurrent(3, gruStep),
+}
