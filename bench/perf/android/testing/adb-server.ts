@@ -144,7 +144,7 @@ export async function fakePhone(options: FakePhoneOptions): Promise<FakePhone> {
       isUnplugged = true
       for (const socket of sockets) {
         if (how === 'reset') socket.resetAndDestroy()
-        else socket.destroy()
+        else endGently(socket)
       }
     },
     async close() {
@@ -159,4 +159,12 @@ export async function fakePhone(options: FakePhoneOptions): Promise<FakePhone> {
     },
   }
   return phone
+}
+
+/** A socket that is destroyed while it has data to read is reset, which the other side sees as an error. */
+function endGently(socket: Socket): void {
+  for (const event of ['data', 'close']) socket.removeAllListeners(event)
+  socket.unpipe()
+  socket.resume()
+  socket.end()
 }
