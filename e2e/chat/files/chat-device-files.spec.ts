@@ -49,14 +49,19 @@ async function pickTiny(page: Page): Promise<void> {
   await ask(page, 'Hello!')
 }
 
-test('a file that the browser may open is in use again at the next visit', async ({ page }) => {
-  await pickTiny(page)
+/** The file is in use again without a question, and answers. */
+async function answersAfterReload(page: Page): Promise<void> {
   await page.reload()
   await ready(page)
   await expect(name(page)).toHaveText('tiny.hbm')
   await ready(page)
   await expect(page.locator('.notice')).toHaveCount(0)
   await ask(page, 'And?')
+}
+
+test('a file that the browser may open is in use again at the next visit', async ({ page }) => {
+  await pickTiny(page)
+  await answersAfterReload(page)
 })
 
 test('where the browser asks first, the page offers the file, and another model answers meanwhile', async ({
@@ -117,12 +122,7 @@ for (const kind of ['file', 'folder'] as const) {
       await expect(name(page)).toHaveText('tiny.hbm')
       await ready(page)
       await ask(page, 'Hello!')
-      await page.reload()
-      await ready(page)
-      await expect(name(page)).toHaveText('tiny.hbm')
-      await ready(page)
-      await expect(page.locator('.notice')).toHaveCount(0)
-      await ask(page, 'And?')
+      await answersAfterReload(page)
     } finally {
       rmSync(folder, { recursive: true })
     }

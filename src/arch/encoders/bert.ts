@@ -9,7 +9,7 @@ import { checkShape, requireTensor, type Weights } from '../tensors/names.ts'
 import { changedRows, readRows } from '../tensors/row-table.ts'
 import { refuseUnread } from './gather.ts'
 import { checkSizes, type EncoderFamily, type Placed } from './placed.ts'
-import { activationOf, NO_ROPE, RANK } from './stated.ts'
+import { bertSizes, NO_ROPE, RANK } from './stated.ts'
 
 type BertFamily = 'bert' | 'roberta'
 
@@ -104,29 +104,13 @@ function hfConfig(file: ModelFile, fields: Fields, { family, isReranker }: Kind)
   if (fields.fact('is_decoder', false)) {
     throw unbuiltVariant(file.name, 'attention to earlier positions only', 'attention to both sides')
   }
-  const heads = fields.number('num_attention_heads', 12)
-  const hiddenSize = fields.number('hidden_size', 768)
   const firstPosition = family === 'roberta' ? fields.number('pad_token_id', 1) + 1 : 0
+  const normEpsilon = family === 'roberta' ? 1e-5 : 1e-12
   return {
     firstPosition,
     isReranker,
     types: fields.number('type_vocab_size', 2),
-    config: {
-      family,
-      name: file.name,
-      hiddenSize,
-      layers: fields.number('num_hidden_layers', 12),
-      heads,
-      kvHeads: heads,
-      headDim: hiddenSize / heads,
-      intermediateSize: fields.number('intermediate_size', 3072),
-      vocabSize: fields.number('vocab_size', 30_522),
-      normEpsilon: fields.number('layer_norm_eps', family === 'roberta' ? 1e-5 : 1e-12),
-      rope: NO_ROPE,
-      contextLength: fields.number('max_position_embeddings', 512) - firstPosition,
-      tiedEmbeddings: true,
-      activation: activationOf(fields, 'hidden_act'),
-    },
+    config: bertSizes(file, fields, { family, firstPosition, vocabSize: 30_522, normEpsilon }),
   }
 }
 

@@ -9,7 +9,7 @@ import { pieceOf, type Weights } from '../tensors/names.ts'
 import { type BiasOf, distanceTable } from './distances.ts'
 import { gatherer } from './gather.ts'
 import { checkSizes, type EncoderFamily, type Placed, UNTABLED } from './placed.ts'
-import { activationOf, fieldsOf, isGguf, NO_ROPE } from './stated.ts'
+import { bertSizes, fieldsOf, isGguf } from './stated.ts'
 
 /** Positions follow the id of padding, which is not configurable. */
 const FIRST_POSITION = 2
@@ -29,27 +29,11 @@ function mpnetConfig(file: ModelFile): Placed {
   const fields = fieldsOf(file, '')
   const buckets = fields.number('relative_attention_num_buckets', BUCKETS)
   if (buckets !== BUCKETS) throw unbuiltVariant(file.name, `${buckets} buckets of distances`, `${BUCKETS}`)
-  const heads = fields.number('num_attention_heads', 12)
-  const hiddenSize = fields.number('hidden_size', 768)
+  const defaults = { family: 'mpnet', firstPosition: FIRST_POSITION, vocabSize: 30_527, normEpsilon: 1e-12 }
   const placed: Placed = {
     ...UNTABLED,
     firstPosition: FIRST_POSITION,
-    config: {
-      family: 'mpnet',
-      name: file.name,
-      hiddenSize,
-      layers: fields.number('num_hidden_layers', 12),
-      heads,
-      kvHeads: heads,
-      headDim: hiddenSize / heads,
-      intermediateSize: fields.number('intermediate_size', 3072),
-      vocabSize: fields.number('vocab_size', 30_527),
-      normEpsilon: fields.number('layer_norm_eps', 1e-12),
-      rope: NO_ROPE,
-      contextLength: fields.number('max_position_embeddings', 512) - FIRST_POSITION,
-      tiedEmbeddings: true,
-      activation: activationOf(fields, 'hidden_act'),
-    },
+    config: bertSizes(file, fields, defaults),
   }
   checkSizes(file.name, placed)
   return placed

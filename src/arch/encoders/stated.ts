@@ -2,6 +2,7 @@
 import type { ModelFile } from '../../formats/readers.ts'
 import type { MetaValue } from '../../formats/tensors.ts'
 import type { Activation } from '../../graph/ir.ts'
+import type { ModelConfig } from '../config/config.ts'
 import { ACTIVATIONS } from '../config/config-hf.ts'
 import { Fields, layersOf, unbuiltVariant } from '../config/fields.ts'
 
@@ -52,4 +53,30 @@ export function windowLayers(
   const kinds = fields.isList(key) ? fields.list(key) : undefined
   const isMarked = (kind: MetaValue | undefined) => kind === true || kind === 'sliding_attention'
   return layersOf({ layers }).filter(kinds === undefined ? has : (layer) => isMarked(kinds[layer]))
+}
+
+/** The sizes of a model of BERT's form, in the names of transformers. `defaults` are the family's. */
+export function bertSizes(
+  { name }: ModelFile,
+  fields: Fields,
+  defaults: { family: string; firstPosition: number; vocabSize: number; normEpsilon: number },
+): ModelConfig {
+  const heads = fields.number('num_attention_heads', 12)
+  const hiddenSize = fields.number('hidden_size', 768)
+  return {
+    family: defaults.family,
+    name,
+    hiddenSize,
+    layers: fields.number('num_hidden_layers', 12),
+    heads,
+    kvHeads: heads,
+    headDim: hiddenSize / heads,
+    intermediateSize: fields.number('intermediate_size', 3072),
+    vocabSize: fields.number('vocab_size', defaults.vocabSize),
+    normEpsilon: fields.number('layer_norm_eps', defaults.normEpsilon),
+    rope: NO_ROPE,
+    contextLength: fields.number('max_position_embeddings', 512) - defaults.firstPosition,
+    tiedEmbeddings: true,
+    activation: activationOf(fields, 'hidden_act'),
+  }
 }

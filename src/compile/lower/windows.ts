@@ -10,19 +10,24 @@ import { reshaped, sliced, spread, transposed, type View, whole } from '../loops
 import type { Handler } from './handlers.ts'
 import type { Lowering } from './lowering.ts'
 
-const conv: Handler = (lowering, node) => {
+/** What both convolutions read. */
+function sidesOf(lowering: Lowering, node: Node) {
   const [name = '', filterName = '', biasName = ''] = node.inputs
   const x = lowering.ref(node, name)
   const filters = lowering.ref(node, filterName)
   if (x.value.kind !== 'f32') throw unclaimed(node, 'it is not of floats')
-  const group = intOf(node, 'group', 1)
+  const bias = biasName === '' ? undefined : lowering.ref(node, biasName)
+  return { x, filters, bias, group: intOf(node, 'group', 1) }
+}
+
+const conv: Handler = (lowering, node) => {
+  const { x, filters, bias, group } = sidesOf(lowering, node)
   const [count, perGroup] = dimsOf(filters) as [number, number]
   const channels = dimsOf(x)[1]!
   if (dimsOf(x).length < 3 || channels !== perGroup * group || count % group !== 0)
     throw unfit(node, `filters [${dimsOf(filters)}] in ${group} groups do not fit its input [${dimsOf(x)}]`)
   const axes = axesOf(node, dimsOf(x).slice(2), dimsOf(filters).slice(2))!
   const [, , ...places] = lowering.dims(node, node.outputs[0]!)
-  const bias = biasName === '' ? undefined : lowering.ref(node, biasName)
   lowering.name(node.outputs[0]!, convolved(lowering, node, { x, filters, bias, axes, places, group }))
 }
 
@@ -152,11 +157,7 @@ function rowsOf(
  * neither overlap nor leave gaps, each place is a product of its own.
  */
 const convTranspose: Handler = (lowering, node) => {
-  const [name = '', filterName = '', biasName = ''] = node.inputs
-  const x = lowering.ref(node, name)
-  const filters = lowering.ref(node, filterName)
-  if (x.value.kind !== 'f32') throw unclaimed(node, 'it is not of floats')
-  const group = intOf(node, 'group', 1)
+  const { x, filters, bias, group } = sidesOf(lowering, node)
   const [count, each, ...kernel] = dimsOf(filters) as [number, number, ...number[]]
   const [batch, channels, ...sizes] = dimsOf(x) as [number, number, ...number[]]
   if (kernel.length === 0 || channels !== count || channels % group !== 0)
@@ -180,9 +181,9 @@ const convTranspose: Handler = (lowering, node) => {
     const windows = axes.map((axis) => ({ ...axis, stride: 1, before: 0, after: 0 }))
     made = convolved(lowering, node, { x: apart, filters: turned, axes: windows, places, group })
   }
-  if (biasName !== '') {
-    const bias = lowering.reshape(node, lowering.ref(node, biasName), [each * group, ...kernel.map(() => 1)])
-    made = lowering.map(node, [made, bias], add(arg(0), arg(1)))
+  if (bias !== undefined) {
+    const ofChannels = lowering.reshape(node, bias, [each * group, ...kernel.map(() => 1)])
+    made = lowering.map(node, [made, ofChannels], add(arg(0), arg(1)))
   }
   lowering.name(node.outputs[0]!, lowering.reshape(node, made, [batch, each * group, ...places]))
 }
