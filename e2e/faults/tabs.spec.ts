@@ -105,7 +105,8 @@ const outcomeOf = (page: Page) => page.evaluate(() => tab.outcome)
 const kill = (page: Page, death: Death['death'], turn: number) =>
   page.evaluate(
     ({ death, turn }) => {
-      if (death === 'the worker of the engine is terminated') started[0]?.terminate()
+      // The first of an engine's workers; those that are left are the next engine's.
+      if (death === 'the worker of the engine is terminated') started.splice(0)[0]?.terminate()
       if (death === 'a shard is terminated') started.at(-1)?.terminate()
       if (death === 'one thread after the other is terminated') started[turn]?.terminate()
       if (death === 'the kernels trap') new BroadcastChannel('trapping').postMessage('now')
