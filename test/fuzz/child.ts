@@ -1,6 +1,6 @@
 // The process that reads inputs for the runner, and reports outcomes and faults. A file has the number of the
 // current input, so the runner knows it even if this process hangs or dies.
-import { openSync, writeSync } from 'node:fs'
+import { openSync, readFileSync, writeSync } from 'node:fs'
 import { Random } from '../helpers/random.ts'
 import { type Input, restoreInput, storeInput } from './input.ts'
 import { type Fault, faultOf, judge, type Verdict } from './judge.ts'
@@ -36,17 +36,26 @@ function note(index: number): void {
   writeSync(clock, entry, 0, 16, 0)
 }
 
+/**
+ * The peak of resident memory in bytes. What getrusage says of a process begins at the peak of its parent, so
+ * Linux is asked in another way.
+ */
+function peakMemory(): number {
+  if (process.platform !== 'linux') return process.resourceUsage().maxRSS * 1024
+  return Number(/VmHWM:\s*(\d+)/.exec(readFileSync('/proc/self/status', 'latin1'))?.[1]) * 1024
+}
+
 async function read(index: number, input: Input): Promise<Verdict> {
   note(index)
+  const peak = peakMemory()
   const start = performance.now()
-  const peak = process.resourceUsage().maxRSS
   let verdict = await judge(target, input)
   if (stray !== undefined) {
     verdict = { outcome: 'raw', fault: stray }
     stray = undefined
   }
   if (performance.now() - start < MEMORY_MS) return verdict
-  const grown = (process.resourceUsage().maxRSS - peak) * 1024
+  const grown = peakMemory() - peak
   if (grown <= options.memoryBytes) return verdict
   const message = `it took ${Math.round(grown / 2 ** 20)} MB more than anything before it`
   return { outcome: 'memory', fault: { kind: 'memory', message, signature: 'memory' } }
