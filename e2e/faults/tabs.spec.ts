@@ -26,7 +26,7 @@ interface Tab {
 }
 
 declare global {
-  var started: Worker[]
+  var started: (Worker & { readonly address: string })[]
   var tab: Tab
 }
 
@@ -56,7 +56,7 @@ async function openTabs(
       globalThis.Worker = class extends Worker {
         constructor(...how: ConstructorParameters<typeof Worker>) {
           super(...how)
-          started.push(this)
+          started.push(Object.assign(this, { address: `${how[0]}` }))
         }
       }
     })
@@ -105,8 +105,9 @@ const outcomeOf = (page: Page) => page.evaluate(() => tab.outcome)
 const kill = (page: Page, death: Death['death'], turn: number) =>
   page.evaluate(
     ({ death, turn }) => {
-      // The first of an engine's workers; those that are left are the next engine's.
-      if (death === 'the worker of the engine is terminated') started.splice(0)[0]?.terminate()
+      // An engine that was late may have had others before.
+      const engines = started.filter(({ address }) => address === workers.impatient)
+      if (death === 'the worker of the engine is terminated') engines.at(-1)!.terminate()
       if (death === 'a shard is terminated') started.at(-1)?.terminate()
       if (death === 'one thread after the other is terminated') started[turn]?.terminate()
       if (death === 'the kernels trap') new BroadcastChannel('trapping').postMessage('now')

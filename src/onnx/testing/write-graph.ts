@@ -32,6 +32,8 @@ export function writtenBytes({ nodes, constants, inputs, outputs }: Graph): Uint
 function writtenAttribute({ kind, value }: Attribute): WrittenAttribute {
   if (kind === 'int') return value
   if (kind === 'ints') return { ints: value }
+  if (kind === 'float') return { float: value }
+  if (kind === 'string') return { text: value }
   throw new Error(`no attributes of the kind ${kind} are written`)
 }
 
