@@ -166,7 +166,10 @@ const convTranspose: Handler = (lowering, node) => {
   const places = axes.map(({ made }) => made as number)
   const isTiled =
     group === 1 &&
-    axes.every(({ made, ...axis }, at) => axis.kernel === axis.stride && made === sizes[at]! * axis.stride)
+    axes.every(
+      ({ kernel, stride, dilation, before, made }, at) =>
+        kernel === stride && dilation === 1 && before === 0 && made === sizes[at]! * stride,
+    )
   const perGroup = channels / group
   let made: Ref
   if (isTiled) made = tiles(lowering, node, x, filters)

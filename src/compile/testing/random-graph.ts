@@ -83,17 +83,22 @@ function spreadConv(graph: GraphMaker): void {
   const sizes = dims.slice(2)
   const kernel = sizes.map(() => graph.pick([1, 2, 3]))
   const strides = sizes.map((_, at) => graph.pick([1, 2, kernel[at]!]))
+  const dilations = sizes.map(() => graph.pick([1, 1, 2]))
+  const more = strides.map((stride) => graph.random.below(stride))
   const pads = [...sizes, ...sizes].map((_, at) =>
     Math.min(graph.pick([0, 1]), kernel[at % sizes.length]! - 1),
   )
-  const places = sizes.map(
-    (size, at) => (size - 1) * strides[at]! + kernel[at]! - pads[at]! - pads[at + sizes.length]!,
-  )
+  const places = sizes.map((size, at) => {
+    const reach = (kernel[at]! - 1) * dilations[at]! + 1 + more[at]!
+    return (size - 1) * strides[at]! + reach - pads[at]! - pads[at + sizes.length]!
+  })
   if (places.some((size) => size < 1)) return
   const filters = graph.constant(graph.floats([channels, each, ...kernel], 0.5))
   graph.node('ConvTranspose', [name, filters], [dims[0]!, each * group, ...places], {
     group: int(group),
     strides: ints(strides),
+    dilations: ints(dilations),
+    output_padding: ints(more),
     pads: ints(pads),
   })
 }

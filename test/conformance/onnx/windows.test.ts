@@ -70,7 +70,42 @@ const sounds = modelBytes({
   ],
 })
 
+const spreading = (name: string, x: string, attributes: WrittenNode['attributes']): WrittenNode => ({
+  ...conv(name, x, attributes),
+  op: 'ConvTranspose',
+})
+
+/** Outputs as large as the input times the stride whose windows do not lie side by side. */
+const shifted = modelBytes({
+  inputs: [{ name: 'x', type: 1, dims: ['batch', 5, 'frames'] }],
+  outputs: [
+    { name: 'moved', type: 1, dims: ['batch', 4, 'more'] },
+    { name: 'apart', type: 1, dims: ['batch', 4, 'others'] },
+  ],
+  constants: [
+    ...[floats('moved.weight', [5, 4, 3]), floats('moved.bias', [4])],
+    ...[floats('apart.weight', [5, 4, 2]), floats('apart.bias', [4])],
+  ],
+  nodes: [
+    spreading('moved', 'x', {
+      strides: { ints: [3] },
+      pads: { ints: [1, 1] },
+      output_padding: { ints: [2] },
+    }),
+    spreading('apart', 'x', { strides: { ints: [2] }, dilations: { ints: [2] }, pads: { ints: [0, 1] } }),
+  ],
+})
+
 test.each([
+  [
+    'shifted',
+    shifted,
+    [
+      [1, 5, 1],
+      [2, 5, 7],
+      [1, 5, 30],
+    ],
+  ],
   [
     'images',
     images,
@@ -102,15 +137,17 @@ test.each([
         dims,
         Float32Array.from({ length: count }, () => random.signed()),
       )
-      const wanted = (await session.run({ x: new Tensor('float32', x.data as Float32Array, dims) }))['y']!
-      const found = (await network.run({ x }))['y']!
-      expect(found.dims).toEqual(wanted.dims)
-      const theirs = wanted.data as Float32Array
-      const worst = theirs.reduce(
-        (most, value, at) => Math.max(most, Math.abs(value - Number(found.data[at]))),
-        0,
-      )
-      expect(worst, `${build} ${dims}`).toBeLessThan(1e-5)
+      const wanted = await session.run({ x: new Tensor('float32', x.data as Float32Array, dims) })
+      const found = await network.run({ x })
+      for (const [name, output] of Object.entries(wanted)) {
+        expect(found[name]!.dims).toEqual(output.dims)
+        const theirs = output.data as Float32Array
+        const worst = theirs.reduce(
+          (most, value, at) => Math.max(most, Math.abs(value - Number(found[name]!.data[at]))),
+          0,
+        )
+        expect(worst, `${name} ${build} ${dims}`).toBeLessThan(1e-5)
+      }
     }
     await network.dispose()
   }
