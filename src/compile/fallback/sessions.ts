@@ -55,6 +55,8 @@ class Marks {
 
 export class Sessions {
   readonly #marks = new Marks()
+  /** What a part is written as, for comparisons. */
+  readonly #keys = new WeakMap<Part, string>()
   readonly #open = new Map<string, Promise<InferenceSession>>()
   #runtime: Promise<Runtime> | undefined
 
@@ -123,7 +125,11 @@ export class Sessions {
     return this.#runtime
   }
 
-  /** Equal parts of two shapes have one session. */
+  #keyOf(model: WrittenModel): string {
+    return new TextDecoder('latin1').decode(writeModel(model, (constant) => this.#marks.of(constant)))
+  }
+
+  /** Equal parts of two shapes have one session. A part always comes with the same types. */
   async #session(
     part: Part,
     types: ReadonlyMap<string, Type>,
@@ -131,7 +137,8 @@ export class Sessions {
   ): Promise<InferenceSession> {
     const { nodes, constants, outputs } = part
     const model: WrittenModel = { nodes, constants, outputs, inputs: typedInputs(part, types) }
-    const key = new TextDecoder('latin1').decode(writeModel(model, (constant) => this.#marks.of(constant)))
+    const key = this.#keys.get(part) ?? this.#keyOf(model)
+    this.#keys.set(part, key)
     const known = this.#open.get(key)
     if (known !== undefined) return known
     const runtime = await this.#loaded()

@@ -16,6 +16,13 @@ export const transposed = ({ offset, dims, strides }: View, perm: readonly numbe
   strides: perm.map((axis) => strides[axis]!),
 })
 
+/** The axes as they lie in memory, that of the largest stride first. */
+export const orderOf = ({ strides }: View): number[] =>
+  strides.map((_, axis) => axis).sort((a, b) => strides[b]! - strides[a]! || a - b)
+
+/** The order that undoes one. */
+export const inverseOf = (perm: readonly number[]): number[] => perm.map((_, axis) => perm.indexOf(axis))
+
 /** The same elements repeated to a larger shape. */
 export function spread({ offset, dims, strides }: View, to: readonly number[]): View {
   const more = to.length - dims.length

@@ -3,9 +3,9 @@ import type { Node } from '../../onnx/ir/graph.ts'
 import { unclaimed } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
 import { equationOf, sizesOf } from '../../onnx/operators/einsum.ts'
-import { dimsOf, type Ref, refTo } from '../loops/program.ts'
+import { dimsOf, type Ref } from '../loops/program.ts'
 import { arg, mul } from '../loops/tree.ts'
-import { spread, transposed, whole } from '../loops/view.ts'
+import { spread, transposed } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import type { Lowering } from './lowering.ts'
 
@@ -90,10 +90,7 @@ function product(
   if (k === 0) throw unclaimed(node, 'it adds up no numbers')
   const a = lowering.reshape(node, ordered(left, [...batch, ...rows, ...inner]), [...dims(batch), m, k])
   const b = lowering.reshape(node, ordered(right, [...batch, ...inner, ...columns]), [...dims(batch), k, n])
-  const out = lowering.value(node.name, 'f32', [...dims(batch), m, n])
-  const at = whole(out.dims)
-  lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, args: [a, b], at })
-  return { ref: lowering.reshape(node, refTo(out), dims(letters)), letters }
+  return { ref: lowering.reshape(node, lowering.product(node, a, b), dims(letters)), letters }
 }
 
 export const EINSUM_HANDLERS: Readonly<Record<string, Handler>> = { Einsum: einsum }

@@ -3,9 +3,9 @@ import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, intsOf, unclaimed, unfit, wants } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
-import { dimsOf, type Ref, refTo } from '../loops/program.ts'
+import { dimsOf, type Reduction, type Ref, refTo } from '../loops/program.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
-import { sliced, spread, transposed, whole } from '../loops/view.ts'
+import { sliced, spread, transposed } from '../loops/view.ts'
 import { checkSpread, type Lowering, misfit } from './lowering.ts'
 
 /** Lowers a node, and names its outputs. */
@@ -69,33 +69,31 @@ const concat: Handler = (lowering, node) => {
   const dims = lowering.dims(node, output(node))
   const axis = axisOf(node, intOf(node, 'axis', 0), dims.length)
   const parts = node.inputs.map((name) => lowering.ref(node, name))
-  const out = lowering.value(output(node), parts[0]!.value.kind, dims)
-  let from = 0
-  for (const part of parts) {
-    const count = dimsOf(part)[axis] ?? 0
-    // Exporters join an empty list of any rank.
-    if (countOf(dimsOf(part)) === 0) {
-      from += count
-      continue
-    }
-    const isFit = `${dimsOf(part)}` === `${dims.with(axis, count)}`
-    if (!isFit || part.value.kind !== out.kind)
+  const { kind } = parts[0]!.value
+  // Exporters join an empty list of any rank.
+  const full = parts.filter((part) => countOf(dimsOf(part)) > 0)
+  for (const part of full) {
+    const isFit = `${dimsOf(part)}` === `${dims.with(axis, dimsOf(part)[axis] ?? 0)}`
+    if (!isFit || part.value.kind !== kind)
       throw misfit(node, `the part [${dimsOf(part).join(', ')}] is no part of [${dims.join(', ')}]`)
-    const at = sliced(whole(dims), axis, from, count)
-    from += count
-    lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [part], at })
   }
-  lowering.viewed(node, output(node), refTo(out))
+  const made =
+    full.length === 0
+      ? refTo(lowering.value(output(node), kind, dims))
+      : lowering.joined(node, output(node), full, axis)
+  lowering.viewed(node, output(node), lowering.reshape(node, made, dims))
 }
 
 const COUNTED = { kind: 'f32', size: 0 } as const
 
 /** A reduction of trees: `before` each element, `after` the sum. */
-function reducing(
-  how: 'sum' | 'max' | 'min' | 'product',
-  before?: (x: Tree) => Tree,
-  after?: (x: Tree, count: Tree) => Tree,
-): Handler {
+interface ReducedBy {
+  readonly how: Reduction
+  readonly before?: ((x: Tree) => Tree) | undefined
+  readonly after?: ((x: Tree, count: Tree) => Tree) | undefined
+}
+
+function reducing(how: Reduction, before?: ReducedBy['before'], after?: ReducedBy['after']): Handler {
   return (lowering, node) => {
     const ref = first(lowering, node)
     const rank = dimsOf(ref).length
@@ -106,16 +104,31 @@ function reducing(
     const axes = isNone
       ? none
       : [...new Set(named.map((axis) => axisOf(node, axis, rank)))].sort((a, b) => a - b)
-    const kind = ref.value.kind
-    if (kind === 'i32' && (before || after)) throw unclaimed(node, 'it reduces whole numbers')
-    const mapped = before === undefined ? ref : lowering.map(node, [ref], before(arg(0)))
-    const reduced = lowering.reduce(node, mapped, axes, how)
-    const count = countOf(axes.map((axis) => dimsOf(ref)[axis]!))
-    const made =
-      after === undefined ? reduced : lowering.map(node, [reduced], after(arg(0), COUNTED), '', [count])
-    lowering.name(output(node), lowering.reshape(node, made, lowering.dims(node, output(node))))
+    reduced(lowering, node, ref, { axes, how, before, after })
   }
 }
+
+function reduced(
+  lowering: Lowering,
+  node: Node,
+  ref: Ref,
+  { axes, how, before, after }: ReducedBy & { readonly axes: readonly number[] },
+): void {
+  if (ref.value.kind === 'i32' && (before || after)) throw unclaimed(node, 'it reduces whole numbers')
+  const mapped = before === undefined ? ref : lowering.map(node, [ref], before(arg(0)))
+  const total = lowering.reduce(node, mapped, axes, how)
+  const count = countOf(axes.map((axis) => dimsOf(ref)[axis]!))
+  const made = after === undefined ? total : lowering.map(node, [total], after(arg(0), COUNTED), '', [count])
+  lowering.name(output(node), lowering.reshape(node, made, lowering.dims(node, output(node))))
+}
+
+/** Over all places of each channel. */
+const globalPool =
+  (by: ReducedBy): Handler =>
+  (lowering, node) => {
+    const ref = first(lowering, node)
+    reduced(lowering, node, ref, { ...by, axes: [...dimsOf(ref).keys()].slice(2) })
+  }
 
 const squared = (x: Tree): Tree => mul(x, x)
 const exp = (x: Tree): Tree => apply('exp', x)
@@ -261,7 +274,9 @@ export const HANDLERS: Readonly<Record<string, Handler>> = {
   ReduceMax: reducing('max'),
   ReduceMin: reducing('min'),
   ReduceProd: reducing('product'),
-  ReduceMean: reducing('sum', undefined, (total, count) => div(total, count)),
+  ReduceMean: reducing('sum', undefined, div),
+  GlobalMaxPool: globalPool({ how: 'max' }),
+  GlobalAveragePool: globalPool({ how: 'sum', after: div }),
   ReduceSumSquare: reducing('sum', squared),
   ReduceL1: reducing('sum', (x) => apply('abs', x)),
   ReduceL2: reducing('sum', squared, (total) => apply('sqrt', total)),

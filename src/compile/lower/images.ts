@@ -1,12 +1,11 @@
 // Handlers of operators that make images larger or smaller. Each axis is resized by gathering rows of places
 // and adding them up with weights, which are constants of the sizes.
-import type { Node } from '../../onnx/ir/graph.ts'
-import { hasInput } from '../../onnx/ir/graph.ts'
+import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { tensorOf } from '../../onnx/ir/tensor.ts'
-import { blocksOf, type Scaling, scalingsOf, tapsOf } from '../../onnx/operators/images/resize.ts'
+import { blocksOf, isResized, type Scaling, scalingsOf, tapsOf } from '../../onnx/operators/images/resize.ts'
 import { dimsOf, type Ref } from '../loops/program.ts'
 import { add, arg, mul, type Tree } from '../loops/tree.ts'
-import { spread, transposed } from '../loops/view.ts'
+import { inverseOf, orderOf, spread, transposed } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import { gatherAlong } from './indices.ts'
 import type { Lowering } from './lowering.ts'
@@ -20,16 +19,13 @@ const resize: Handler = (lowering, node) => {
   }
   const scalings = scalingsOf(node, dimsOf(x), listed(2), listed(3))
   // Rows of what lies last are read whole.
-  const { strides } = x.view
-  const order = scalings.map((_, axis) => axis).sort((a, b) => strides[b]! - strides[a]! || a - b)
+  const order = orderOf(x.view)
   let made: Ref = { ...x, view: transposed(x.view, order) }
   for (const [at, axis] of order.entries()) {
     const scaling = scalings[axis]!
-    if (scaling.from !== scaling.to || scaling.scale !== 1)
-      made = resizedAlong(lowering, node, made, at, scaling)
+    if (isResized(scaling)) made = resizedAlong(lowering, node, made, at, scaling)
   }
-  const back = order.map((_, axis) => order.indexOf(axis))
-  lowering.name(name, { ...made, view: transposed(made.view, back) })
+  lowering.name(name, { ...made, view: transposed(made.view, inverseOf(order)) })
 }
 
 function resizedAlong(lowering: Lowering, node: Node, x: Ref, axis: number, scaling: Scaling): Ref {

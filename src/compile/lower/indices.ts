@@ -5,7 +5,7 @@ import { flagOf, intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf, numbersOf, stridesOf, tensorOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, type Ref, refTo } from '../loops/program.ts'
 import { add, apply, arg, number, select, type Tree } from '../loops/tree.ts'
-import { sliced, spread, type View, whole } from '../loops/view.ts'
+import { sliced, spread, type View } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import type { Lowering } from './lowering.ts'
 
@@ -157,25 +157,15 @@ const cumSum: Handler = (lowering, node) => {
     ...ref,
     view: sliced(ref.view, axis, from, count),
   })
-  const join = (parts: readonly Ref[]): Ref => {
-    const out = lowering.value(name, kind, dims)
-    let from = 0
-    for (const each of parts) {
-      const at = sliced(whole(dims), axis, from, dimsOf(each)[axis]!)
-      from += dimsOf(each)[axis]!
-      lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [each], at })
-    }
-    return refTo(out)
-  }
   let sums = turn(x)
   if (flagOf(node, 'exclusive') && size > 0) {
     const none = lowering.filled(node, number(0, kind), dims.with(axis, 1))
-    sums = size === 1 ? none : join([none, part(sums, 0, size - 1)])
+    sums = size === 1 ? none : lowering.joined(node, name, [none, part(sums, 0, size - 1)], axis)
   }
   const tree = kind === 'f32' ? add(arg(0), arg(1)) : add32(arg(0, 'i32'), arg(1, 'i32'))
   for (let reach = 1; reach < size; reach *= 2) {
     const both = lowering.map(node, [part(sums, reach, size - reach), part(sums, 0, size - reach)], tree)
-    sums = join([part(sums, 0, reach), both])
+    sums = lowering.joined(node, name, [part(sums, 0, reach), both], axis)
   }
   lowering.name(name, turn(sums))
 }

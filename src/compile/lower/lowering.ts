@@ -20,7 +20,7 @@ import {
   type Value,
 } from '../loops/program.ts'
 import { arg, type Kind, number, type Tree } from '../loops/tree.ts'
-import { reshaped, sliced, transposed, type View, whole } from '../loops/view.ts'
+import { inverseOf, orderOf, reshaped, sliced, transposed, type View, whole } from '../loops/view.ts'
 import type { LeftOut } from '../stages.ts'
 import type { WeightPolicy } from './policy.ts'
 
@@ -290,6 +290,29 @@ export class Lowering {
     return this.#map(node, [ref], arg(0, ref.value.kind), { dims: dimsOf(ref) })
   }
 
+  /** a [..., m, k] times b [..., k, n] under the same batch. */
+  product(node: Node, a: Ref, b: Ref): Ref {
+    const out = this.value(node.name, 'f32', [...dimsOf(a).slice(0, -1), dimsOf(b).at(-1)!])
+    const at = whole(out.dims)
+    this.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, args: [a, b], at })
+    return refTo(out)
+  }
+
+  /** Parts one after the other along an axis; each is written where it belongs, by what makes it if legal. */
+  joined(node: Node, name: string, parts: readonly Ref[], axis: number): Ref {
+    const [first] = parts as [Ref]
+    const count = parts.reduce((sum, part) => sum + dimsOf(part)[axis]!, 0)
+    const out = this.value(name, first.value.kind, dimsOf(first).with(axis, count))
+    let from = 0
+    for (const part of parts) {
+      const size = dimsOf(part)[axis]!
+      const at = sliced(whole(out.dims), axis, from, size)
+      from += size
+      if (size > 0) this.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [part], at })
+    }
+    return refTo(out)
+  }
+
   /**
    * The view of a product's output, [..., m, n], in a new value, whose axes lie in the order that the only
    * reader of `name` asks for.
@@ -368,7 +391,7 @@ function ownOrder(args: readonly Ref[], dims: readonly number[]): readonly numbe
   const [first] = whole
   if (first === undefined || whole.some(isAll) || dimsOf(first).length !== dims.length) return undefined
   const { value, view } = first
-  const perm = dims.map((_, axis) => axis).sort((a, b) => view.strides[b]! - view.strides[a]! || a - b)
+  const perm = orderOf(view)
   return isAll({ value, view: transposed(view, perm) }) ? perm : undefined
 }
 
@@ -377,8 +400,7 @@ const turnedRef = (ref: Ref, perm: readonly number[]): Ref => ({ ...ref, view: t
 /** The reference in the graph's order of axes. */
 function back(ref: Ref, perm: readonly number[] | undefined): Ref {
   if (perm === undefined) return ref
-  const inverse = perm.map((_, axis) => perm.indexOf(axis))
-  return turnedRef(ref, inverse)
+  return turnedRef(ref, inverseOf(perm))
 }
 
 function commonDims(node: Node, args: readonly Ref[]): readonly number[] {

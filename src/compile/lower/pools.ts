@@ -5,9 +5,9 @@ import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { tensorOf } from '../../onnx/ir/tensor.ts'
 import { countedTaps, type PoolAxis, poolOf } from '../../onnx/operators/images/pool.ts'
-import { dimsOf, type Ref, refTo } from '../loops/program.ts'
-import { add, apply, arg, div, mul, number, type Tree } from '../loops/tree.ts'
-import { sliced, spread, whole } from '../loops/view.ts'
+import { dimsOf, type Ref } from '../loops/program.ts'
+import { add, apply, arg, mul, number, type Tree } from '../loops/tree.ts'
+import { sliced, spread } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import type { Lowering } from './lowering.ts'
 
@@ -39,7 +39,7 @@ function along(
 }
 
 /** `fill` is in the border: it never wins a maximum, and adds nothing to a sum. */
-function pooled(lowering: Lowering, node: Node, combine: Combine, fill: number): Ref {
+function pooled(lowering: Lowering, node: Node, combine: Combine, fill: number) {
   const x = lowering.ref(node, node.inputs[0]!)
   const { axes, places } = poolOf(node, dimsOf(x).slice(2)) as {
     axes: readonly PoolAxis[]
@@ -52,22 +52,20 @@ function pooled(lowering: Lowering, node: Node, combine: Combine, fill: number):
   let made = isBordered ? lowering.padded(node, x, around, fill) : x
   for (const [at, window] of axes.entries())
     made = along(lowering, node, made, { axis: at + 2, window, places: places[at]!, combine })
-  return made
+  return { made, axes, places }
 }
 
 const maxPool: Handler = (lowering, node) => {
   const combine: Combine = (a, b) => apply('max', a, b)
-  lowering.name(node.outputs[0]!, pooled(lowering, node, combine, -Infinity))
+  lowering.name(node.outputs[0]!, pooled(lowering, node, combine, -Infinity).made)
 }
 
 const averagePool: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
-  const sum = pooled(lowering, node, add, 0)
+  const { made, axes, places } = pooled(lowering, node, add, 0)
   const sizes = lowering.dims(node, node.inputs[0]!).slice(2)
-  const { axes } = poolOf(node, sizes)!
-  const places = dimsOf(sum).slice(2)
   const isBorderCounted = flagOf(node, 'count_include_pad')
-  const args = [sum]
+  const args = [made]
   let tree: Tree = arg(0)
   for (const [at, axis] of axes.entries()) {
     const counts = countedTaps(axis, { size: sizes[at]!, places: places[at]!, isBorderCounted })
@@ -86,21 +84,6 @@ const averagePool: Handler = (lowering, node) => {
     tree = mul(tree, arg(args.push(shares) - 1))
   }
   lowering.name(name, lowering.map(node, args, tree, name))
-}
-
-/** Over all places of each channel. */
-function globalPool(how: 'max' | 'sum'): Handler {
-  return (lowering, node) => {
-    const [name = ''] = node.outputs
-    const x = lowering.ref(node, node.inputs[0]!)
-    const dims = dimsOf(x)
-    const axes = dims.map((_, axis) => axis).slice(2)
-    const count = axes.reduce((product, axis) => product * dims[axis]!, 1)
-    const made = lowering.reduce(node, x, axes, how)
-    const size: Tree = { kind: 'f32', size: 0 }
-    const mean = how === 'max' ? made : lowering.map(node, [made], div(arg(0), size), '', [count])
-    lowering.name(name, lowering.reshape(node, mean, lowering.dims(node, name)))
-  }
 }
 
 /** A border of one number, or of what is inside. Negative borders cut off. */
@@ -160,21 +143,11 @@ function repeated(
           ? [part(size - before, before), part(0, after)]
           : undefined
   if (sides === undefined) throw unclaimed(node, `its mode is ${mode}`)
-  const out = lowering.value(node.name, x.value.kind, dims.with(axis, before + size + after))
-  let from = 0
-  for (const each of [sides[0], x, sides[1]]) {
-    const count = dimsOf(each)[axis]!
-    const at = sliced(whole(out.dims), axis, from, count)
-    from += count
-    if (count > 0) lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [each], at })
-  }
-  return refTo(out)
+  return lowering.joined(node, node.name, [sides[0], x, sides[1]], axis)
 }
 
 export const POOL_HANDLERS: Readonly<Record<string, Handler>> = {
   MaxPool: maxPool,
   AveragePool: averagePool,
-  GlobalMaxPool: globalPool('max'),
-  GlobalAveragePool: globalPool('sum'),
   Pad: pad,
 }

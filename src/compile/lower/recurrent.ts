@@ -1,9 +1,9 @@
 // Handlers of recurrent layers. The products of all steps by the weights of inputs are one. Then each step is
 // a product of the state and elementwise loops.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
-import { flagOf, unclaimed } from '../../onnx/ir/operator.ts'
+import { flagOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
 import { isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'
-import { dimsOf, type Ref, refTo } from '../loops/program.ts'
+import { dimsOf, type Ref, refTo, type Value } from '../loops/program.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
 import { sliced, transposed, whole } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
@@ -35,16 +35,9 @@ const part = (ref: Ref, gate: number, hidden: number): Ref => {
   return { ...ref, view: sliced(ref.view, axis, gate * hidden, hidden) }
 }
 
-function product(lowering: Lowering, node: Node, a: Ref, b: Ref): Ref {
-  const out = lowering.value(node.name, 'f32', [dimsOf(a)[0]!, dimsOf(b)[1]!])
-  const at = whole(out.dims)
-  lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, args: [a, b], at })
-  return refTo(out)
-}
-
 /** What states add to the gates. */
 function fromState(lowering: Lowering, node: Node, state: Ref, weights: Ref, bias: Ref | undefined): Ref {
-  const made = product(lowering, node, state, weights)
+  const made = lowering.product(node, state, weights)
   return bias === undefined ? made : lowering.map(node, [made, bias], add(arg(0), arg(1)))
 }
 
@@ -98,11 +91,12 @@ function recurrent(gates: number, step: Step): Handler {
     const { steps, batch, hidden, directions } = sizes
     if (steps > MOST_STEPS)
       throw unclaimed(node, `a sequence of ${steps} steps is not compiled, where ${MOST_STEPS} are the most`)
-    const y = lowering.value(node.outputs[0] || node.name, 'f32', [steps, directions, batch, hidden])
-    const ends = [0, 1].map((index) =>
-      lowering.value(node.outputs[index + 1] || node.name, 'f32', [directions, batch, hidden]),
-    )
-    const place = (out: typeof y, from: Ref, at: readonly number[]): void => {
+    const wanted = (index: number, dims: readonly number[]): Value | undefined =>
+      wants(node, index) ? lowering.value(node.outputs[index]!, 'f32', dims) : undefined
+    const y = wanted(0, [steps, directions, batch, hidden])
+    const ends = [1, 2].map((index) => wanted(index, [directions, batch, hidden]))
+    const place = (out: Value | undefined, from: Ref, at: readonly number[]): void => {
+      if (out === undefined) return
       let view = whole(out.dims)
       for (const [axis, index] of at.entries()) view = sliced(view, axis, index, 1)
       const ref = lowering.reshape(node, from, view.dims)
@@ -125,8 +119,7 @@ function recurrent(gates: number, step: Step): Handler {
       }
       for (const [index, end] of [state, cell].entries()) place(ends[index]!, end, [direction])
     }
-    for (const [index, value] of [y, ...ends].entries())
-      if (node.outputs[index]) lowering.name(node.outputs[index], refTo(value))
+    for (const value of [y, ...ends]) if (value !== undefined) lowering.name(value.name, refTo(value))
   }
 }
 
@@ -145,7 +138,7 @@ function layerOf(
   }
   const turned = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, [1, 0]) })
   const x = lowering.reshape(node, lowering.ref(node, node.inputs[0]!), [steps * batch, width])
-  const made = product(lowering, node, x, turned(ofDirection(1, [rows, width])))
+  const made = lowering.product(node, x, turned(ofDirection(1, [rows, width])))
   const biases = hasInput(node, 3) ? ofDirection(3, [2 * rows]) : undefined
   const half = (index: number): Ref | undefined =>
     biases && { ...biases, view: sliced(biases.view, 0, index * rows, rows) }
@@ -155,12 +148,13 @@ function layerOf(
     hasInput(node, index)
       ? ofDirection(index, [batch, hidden])
       : lowering.filled(node, number(0), [batch, hidden])
+  const state = begun(5)
   return {
     products: lowering.reshape(node, products, [steps, batch, rows]),
     weights: turned(ofDirection(2, [rows, hidden])),
     bias: half(1),
-    state: begun(5),
-    cell: gates === 4 ? begun(6) : begun(5),
+    state,
+    cell: gates === 4 ? begun(6) : state,
   }
 }
 

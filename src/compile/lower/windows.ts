@@ -201,11 +201,8 @@ function tiles(lowering: Lowering, node: Node, x: Ref, filters: Ref): Ref {
   const rows = lowering.reshape(node, { ...x, view: transposed(x.view, perm) }, [batch, m, channels])
   const columns = lowering.reshape(node, filters, [1, channels, n])
   const b = { ...columns, view: spread(columns.view, [batch, channels, n]) }
-  const out = lowering.value(node.name, 'f32', [batch, m, n])
-  const at = whole(out.dims)
-  lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, args: [rows, b], at })
   // [batch, ...places, out, ...taps]: each place is followed by its taps.
-  const apart = lowering.reshape(node, refTo(out), [batch, ...sizes, each, ...kernel])
+  const apart = lowering.reshape(node, lowering.product(node, rows, b), [batch, ...sizes, each, ...kernel])
   const rank = sizes.length
   const order = [0, rank + 1, ...sizes.flatMap((_, axis) => [axis + 1, rank + 2 + axis])]
   const view = transposed(apart.view, order)

@@ -18,7 +18,7 @@ export interface Value {
 /** Adds a node to the graph, or none where no value fits. */
 export type Step = (graph: GraphMaker) => void
 
-export const OPSET = 23
+const OPSET = 23
 const UNARY = [
   'Neg',
   'Abs',
@@ -119,9 +119,19 @@ export class GraphMaker {
     attributes: Record<string, Attribute> = {},
   ): void {
     const name = `${op} ${this.nodes.length}`
+    this.write(name, op, inputs, attributes)
+    this.#values.push({ name, dims })
+  }
+
+  /** Adds a node whose output only the caller reads. */
+  write(
+    name: string,
+    op: string,
+    inputs: readonly string[],
+    attributes: Record<string, Attribute> = {},
+  ): void {
     const all = new Map(Object.entries(attributes))
     this.nodes.push({ name, op, domain: '', version: OPSET, inputs, outputs: [name], attributes: all })
-    this.#values.push({ name, dims })
   }
 
   #step(): void {
@@ -153,16 +163,7 @@ export class GraphMaker {
     const limited = `${name} limited ${this.nodes.length}`
     const low = this.constant(tensorOf('f32', [], [-4]))
     const high = this.constant(tensorOf('f32', [], [4]))
-    const inputs = [name, low, high]
-    this.nodes.push({
-      name: limited,
-      op: 'Clip',
-      domain: '',
-      version: OPSET,
-      inputs,
-      outputs: [limited],
-      attributes: new Map(),
-    })
+    this.write(limited, 'Clip', [name, low, high])
     this.#values.push({ name: limited, dims })
     const op = this.pick(UNARY)
     // Their jumps lie where two orders of sums may differ.

@@ -4,17 +4,7 @@
 import { Random } from '../../../test/helpers/random.ts'
 import type { Attribute } from '../../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../../onnx/ir/tensor.ts'
-import {
-  GraphMaker,
-  int,
-  ints,
-  OPSET,
-  type RandomGraph,
-  SIZES,
-  type Step,
-  text,
-  type Value,
-} from './graph-maker.ts'
+import { GraphMaker, int, ints, type RandomGraph, SIZES, type Step, text, type Value } from './graph-maker.ts'
 
 function pad(graph: GraphMaker): void {
   const { name, dims } = graph.value()!
@@ -132,15 +122,7 @@ function computed(graph: GraphMaker, dims: readonly number[], size: number): str
   graph.feeds.set(name, tensorOf('i64', dims, values.map(BigInt)))
   const most = graph.constant(tensorOf('i64', [], [BigInt(size - 1)]))
   const made = `Min ${graph.nodes.length}`
-  graph.nodes.push({
-    name: made,
-    op: 'Min',
-    domain: '',
-    version: OPSET,
-    inputs: [name, most],
-    outputs: [made],
-    attributes: new Map(),
-  })
+  graph.write(made, 'Min', [name, most])
   return made
 }
 

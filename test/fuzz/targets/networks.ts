@@ -3,7 +3,9 @@
 // compared with the evaluator.
 import { bertBytes } from '../../../bench/graphs/bert.ts'
 import { randomGraph } from '../../../src/compile/testing/random-graph.ts'
-import { writtenBytes } from '../../../src/onnx/testing/write-graph.ts'
+import type { Graph } from '../../../src/onnx/ir/graph.ts'
+import type { Tensor } from '../../../src/onnx/ir/tensor.ts'
+import { tensorBytes, writeModel } from '../../../src/onnx/proto/write-model.ts'
 import type { Random } from '../../helpers/random.ts'
 import { bytesOf, type Input, textOf } from '../input.ts'
 import { mutateBytes } from '../mutate/mutate-bytes.ts'
@@ -34,6 +36,11 @@ export async function openTarget(): Promise<Target> {
     },
     run: (input: Input) => compileAndCompare(bytesOf(input, MODEL), textOf(input, 'change')),
   }
+}
+
+function writtenBytes({ inputs, ...parts }: Graph): Uint8Array {
+  const types = new Map(inputs.map(({ name, type }) => [name, type!]))
+  return writeModel({ ...parts, inputs: types }, (constant) => tensorBytes(constant as Tensor))
 }
 
 function changed(random: Random, good: Uint8Array, donors: readonly Uint8Array[]) {

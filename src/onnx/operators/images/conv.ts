@@ -1,7 +1,7 @@
 // Convolution: sums over a window of places, at each place.
 
 import { addDims, type Dim, divideDims, multiplyDims } from '../../ir/dims.ts'
-import type { Node } from '../../ir/graph.ts'
+import type { Node, Type } from '../../ir/graph.ts'
 import {
   define,
   type Evaluation,
@@ -23,27 +23,39 @@ export interface Axis {
   readonly after: number
 }
 
-const conv: Operator = define({
-  name: 'Conv',
+/** How an operator's window lies and moves. */
+export const WINDOW = {
+  auto_pad: 'string',
+  dilations: 'ints',
+  kernel_shape: 'ints',
+  pads: 'ints',
+  strides: 'ints',
+} as const
+
+const FILTERED = {
   since: 1,
   inputs: [2, 3],
-  attributes: {
-    auto_pad: 'string',
-    dilations: 'ints',
-    group: 'int',
-    kernel_shape: 'ints',
-    pads: 'ints',
-    strides: 'ints',
-  },
   dtypes: [FLOATS],
   mapping: 'many-to-many',
   layout: 'ILD variable',
+} as const
+
+/** Undefined where a size is not known. */
+function kernelOf(filters: Type | undefined): readonly number[] | undefined {
+  const kernel = filters?.dims?.slice(2)
+  return kernel?.every((size) => typeof size === 'number') ? (kernel as number[]) : undefined
+}
+
+const conv: Operator = define({
+  ...FILTERED,
+  name: 'Conv',
+  attributes: { ...WINDOW, group: 'int' },
   infer({ node, inputs: [x, filters] }) {
     if (x === undefined) return [undefined]
-    const kernel = filters?.dims?.slice(2)
-    const isKnown = kernel?.every((size) => typeof size === 'number') === true
-    if (x.dims === undefined || filters?.dims === undefined || !isKnown) return [{ dtype: x.dtype }]
-    const axes = axesOf(node, x.dims.slice(2), kernel as number[])
+    const kernel = kernelOf(filters)
+    if (x.dims === undefined || filters?.dims === undefined || kernel === undefined)
+      return [{ dtype: x.dtype }]
+    const axes = axesOf(node, x.dims.slice(2), kernel)
     const places = axes?.map((axis, at) => lengthOf(axis, x.dims![at + 2]!))
     return [{ dtype: x.dtype, dims: places && [x.dims[0]!, filters.dims[0]!, ...places] }]
   },
@@ -174,29 +186,15 @@ export function windows(
 
 /** Each place of the input is spread over a window of places of the output. */
 const convTranspose: Operator = define({
+  ...FILTERED,
   name: 'ConvTranspose',
-  since: 1,
-  inputs: [2, 3],
-  attributes: {
-    auto_pad: 'string',
-    dilations: 'ints',
-    group: 'int',
-    kernel_shape: 'ints',
-    output_padding: 'ints',
-    output_shape: 'ints',
-    pads: 'ints',
-    strides: 'ints',
-  },
-  dtypes: [FLOATS],
-  mapping: 'many-to-many',
-  layout: 'ILD variable',
+  attributes: { ...WINDOW, group: 'int', output_padding: 'ints', output_shape: 'ints' },
   infer({ node, inputs: [x, filters] }) {
     if (x === undefined) return [undefined]
-    const kernel = filters?.dims?.slice(2)
-    const isKnown = kernel?.every((size) => typeof size === 'number') === true
+    const kernel = kernelOf(filters)
     const each = filters?.dims?.[1]
-    if (x.dims === undefined || typeof each !== 'number' || !isKnown) return [{ dtype: x.dtype }]
-    const axes = spreadAxes(node, x.dims.slice(2), kernel as number[])
+    if (x.dims === undefined || typeof each !== 'number' || kernel === undefined) return [{ dtype: x.dtype }]
+    const axes = spreadAxes(node, x.dims.slice(2), kernel)
     const dims = axes && [x.dims[0]!, each * intOf(node, 'group', 1), ...axes.map(({ made }) => made)]
     return [{ dtype: x.dtype, dims }]
   },

@@ -13,7 +13,7 @@ import {
   unfit,
 } from '../../ir/operator.ts'
 import { countOf, FLOATS, reader, type Tensor, writer, zeros } from '../../ir/tensor.ts'
-import { type Axis, axesOf, lengthOf, windows } from './conv.ts'
+import { type Axis, axesOf, lengthOf, WINDOW, windows } from './conv.ts'
 
 /** A window's way along an axis. `over`: places beyond the border that the last window reaches. */
 export interface PoolAxis extends Axis {
@@ -115,22 +115,13 @@ function evaluatePool(
   return made
 }
 
-const WINDOW = {
-  auto_pad: 'string',
-  ceil_mode: 'int',
-  dilations: 'ints',
-  kernel_shape: 'ints',
-  pads: 'ints',
-  strides: 'ints',
-} as const
-
 const POOL = { since: 1, dtypes: [FLOATS], mapping: 'many-to-many', layout: 'ILD variable' } as const
 
 /** Its second output, the places of the largest numbers, is not covered. */
 const maxPool: Operator = define({
   ...POOL,
   name: 'MaxPool',
-  attributes: { ...WINDOW, storage_order: 'int' },
+  attributes: { ...WINDOW, ceil_mode: 'int', storage_order: 'int' },
   infer: inferPool,
   evaluate: (context) => [evaluatePool(context, { start: -Infinity, combine: Math.max, isMean: false })],
 })
@@ -138,7 +129,7 @@ const maxPool: Operator = define({
 const averagePool: Operator = define({
   ...POOL,
   name: 'AveragePool',
-  attributes: { ...WINDOW, count_include_pad: 'int' },
+  attributes: { ...WINDOW, ceil_mode: 'int', count_include_pad: 'int' },
   infer: inferPool,
   evaluate: (context) => [evaluatePool(context, { start: 0, combine: (a, b) => a + b, isMean: true })],
 })

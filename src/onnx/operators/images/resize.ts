@@ -36,6 +36,8 @@ export interface Scaling {
   readonly scale: number
 }
 
+export const isResized = ({ from, to, scale }: Scaling): boolean => from !== to || scale !== 1
+
 /** Scales or sizes, for the axes that the node names. */
 export function scalingsOf(
   node: Node,
@@ -208,7 +210,7 @@ function evaluateResize(context: Evaluation): Tensor[] {
   const scalings = scalingsOf(node, x.dims, listed(inputs[2]), listed(inputs[3]))
   let made = x
   for (const [axis, scaling] of scalings.entries()) {
-    if (scaling.from === scaling.to && scaling.scale === 1) continue
+    if (!isResized(scaling)) continue
     const { index, weight } = tapsOf(node, scaling)
     const next = zeros('f64', made.dims.with(axis, scaling.to))
     context.spend(next.data.length * index.length)

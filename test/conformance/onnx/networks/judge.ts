@@ -5,6 +5,7 @@ import { Network } from '../../../../src/api/network/network.ts'
 import { isHalfbyteError } from '../../../../src/base/errors.ts'
 import { tensorOf } from '../../../../src/onnx/ir/tensor.ts'
 import { Random } from '../../../helpers/random.ts'
+import { largestRelative } from '../exporters/verdict.ts'
 
 /** What torch_networks.py writes beside a file. */
 export interface Sizes {
@@ -85,22 +86,12 @@ function drawn(random: Random, name: string, dims: readonly number[]) {
   )
 }
 
-/** Of all outputs that both have; Infinity for other shapes, and for what only one of them says is finite. */
+/** Of all outputs; Infinity for other shapes. */
 function farthest(found: Awaited<ReturnType<Network['run']>>, wanted: InferenceSession.ReturnType): number {
-  let most = 0
-  for (const [name, { dims, data }] of Object.entries(wanted)) {
+  const each = Object.entries(wanted).map(([name, { dims, data }]) => {
     const own = found[name]
     if (`${own?.dims}` !== `${dims}`) return Infinity
-    const theirs = data as Float32Array
-    let apart = 0
-    let largest = 0
-    for (const [at, value] of theirs.entries()) {
-      const ours = Number(own!.data[at])
-      if (Number.isNaN(value) && Number.isNaN(ours)) continue
-      apart = Math.max(apart, Number.isFinite(ours) ? Math.abs(ours - value) : Infinity)
-      largest = Math.max(largest, Math.abs(value))
-    }
-    most = Math.max(most, apart === 0 ? 0 : apart / largest)
-  }
-  return most
+    return largestRelative([own!.data as Float32Array], [data as Float32Array])
+  })
+  return Math.max(...each)
 }
