@@ -2,6 +2,7 @@
 // Halfbyte and for transformers.js, and a tokenizer for both whose words are one token each.
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { bertTokenizer } from '../../test/conformance/testing/random-bert.ts'
 import {
   type StoredTensor,
   safetensorsBytes,
@@ -54,36 +55,6 @@ function safetensors(): Uint8Array {
   return safetensorsBytes(tensors)
 }
 
-const tokenizer = () => ({
-  version: '1.0',
-  truncation: null,
-  padding: null,
-  added_tokens: SPECIAL.map((content, id) => ({
-    ...{ id, content, special: true, normalized: false, single_word: false, lstrip: false, rstrip: false },
-  })),
-  normalizer: {
-    ...{
-      type: 'BertNormalizer',
-      clean_text: true,
-      handle_chinese_chars: true,
-      strip_accents: null,
-      lowercase: true,
-    },
-  },
-  pre_tokenizer: { type: 'BertPreTokenizer' },
-  post_processor: { type: 'BertProcessing', cls: ['[CLS]', 2], sep: ['[SEP]', 3] },
-  decoder: { type: 'WordPiece', prefix: '##', cleanup: true },
-  model: {
-    ...{
-      type: 'WordPiece',
-      unk_token: '[UNK]',
-      continuing_subword_prefix: '##',
-      max_input_chars_per_word: 100,
-    },
-    vocab: Object.fromEntries([...SPECIAL, ...WORDS].map((token, id) => [token, id])),
-  },
-})
-
 /**
  * Writes a folder that both read. `quantized`: transformers.js's own 8-bit graph of all-MiniLM-L6-v2, whose
  * weights are real.
@@ -104,7 +75,7 @@ export function writeModel(folder: string, quantized: string): void {
     ...{ intermediate_size: intermediate, max_position_embeddings: positions, vocab_size: vocabulary },
     layer_norm_eps: 1e-12,
   })
-  json('tokenizer.json', tokenizer())
+  json('tokenizer.json', bertTokenizer([...SPECIAL, ...WORDS]))
   json('tokenizer_config.json', { tokenizer_class: 'BertTokenizer', model_max_length: positions })
   json('modules.json', [
     { idx: 0, name: '0', path: '', type: 'sentence_transformers.models.Transformer' },

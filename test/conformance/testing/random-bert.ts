@@ -101,10 +101,11 @@ export function randomBert(seed: number, { isReranker = false, family = 'Bert' }
 const headNames = (isBert: boolean): readonly [string, string] =>
   isBert ? ['pooler.dense', 'classifier'] : ['classifier.dense', 'classifier.out_proj']
 
-const tokenizerJson = {
+/** A tokenizer file of WordPiece. The first five tokens of the vocabulary are the special ones. */
+export const bertTokenizer = (vocabulary: readonly string[]) => ({
   version: '1.0',
-  added_tokens: ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'].map((content) => ({
-    ...{ id: idOf(content), content, special: true, normalized: false },
+  added_tokens: vocabulary.slice(0, 5).map((content, id) => ({
+    ...{ id, content, special: true, normalized: false },
     ...{ single_word: false, lstrip: false, rstrip: false },
   })),
   normalizer: {
@@ -127,7 +128,7 @@ const tokenizerJson = {
       { SpecialToken: { id: '[SEP]', type_id: 1 } },
     ],
     special_tokens: Object.fromEntries(
-      ['[CLS]', '[SEP]'].map((id) => [id, { id, ids: [idOf(id)], tokens: [id] }]),
+      ['[CLS]', '[SEP]'].map((id) => [id, { id, ids: [vocabulary.indexOf(id)], tokens: [id] }]),
     ),
   },
   decoder: { type: 'WordPiece', prefix: '##', cleanup: true },
@@ -138,9 +139,9 @@ const tokenizerJson = {
       continuing_subword_prefix: '##',
       max_input_chars_per_word: 100,
     },
-    vocab: Object.fromEntries(VOCABULARY.map((token, id) => [token, id])),
+    vocab: Object.fromEntries(vocabulary.map((token, id) => [token, id])),
   },
-}
+})
 
 export interface FolderParts {
   readonly pooling?: object
@@ -177,7 +178,7 @@ export function bertFolder({ config, weights }: RandomBert, parts: FolderParts =
   return [
     newFile('model.safetensors', safetensorsBytes(Object.fromEntries(tensors))),
     jsonFile('config.json', config),
-    jsonFile('tokenizer.json', tokenizerJson),
+    jsonFile('tokenizer.json', bertTokenizer(VOCABULARY)),
     jsonFile('modules.json', modules),
     jsonFile('config.json', { word_embedding_dimension: config.hidden_size, ...pooling }),
     ...(mostTokens === undefined
