@@ -1,6 +1,6 @@
 // Infers the dtype, the dims and, for short integer tensors, the elements of every value of a graph.
 import { memo } from '../base/values.ts'
-import { type Graph, isStored, type Node, type Type, typeOf } from './ir/graph.ts'
+import { type Graph, hasGraph, isStored, type Node, type Type, typeOf } from './ir/graph.ts'
 import { checkAxes, type Inference, unfit } from './ir/operator.ts'
 import type { Tensor } from './ir/tensor.ts'
 import { operatorOf } from './operators.ts'
@@ -42,25 +42,44 @@ function infer(
     const known = inputs[index] ?? type
     if (known !== undefined) types.set(name, known)
   }
-  for (const [name, constant] of graph.constants) {
-    types.set(name, isStored(constant) ? { dtype: constant.dtype, dims: constant.dims } : typeOf(constant))
-  }
+  for (const [name, constant] of graph.constants) types.set(name, typeOf(constant))
   const lookup: Lookup = (name) => types.get(name) ?? outerType(name)
   for (const node of graph.nodes) inferOutputs(node, types, lookup, constantOf)
   return types
 }
 
-/** The outputs of a node, once more is known of its inputs. */
-export const inferAgain = ({ constants }: Graph, types: Map<string, Type>, node: Node): void =>
+/** The types of the graph's inputs, to which `inferAgain` adds those of its values. */
+export const inputTypes = ({ inputs }: Graph): Map<string, Type> =>
+  new Map(inputs.flatMap(({ name, type }) => (type === undefined ? [] : [[name, type] as const])))
+
+/** The outputs of a node, once more is known of its inputs. Constants need not be among the types. */
+export const inferAgain = (
+  { constants }: Pick<Graph, 'constants'>,
+  types: Map<string, Type>,
+  node: Node,
+): void =>
   inferOutputs(
     node,
     types,
-    (name) => types.get(name),
+    (name) => {
+      const constant = types.has(name) ? undefined : constants.get(name)
+      return constant === undefined ? types.get(name) : typeOf(constant)
+    },
     (name) => {
       const constant = constants.get(name)
       return constant === undefined || isStored(constant) ? undefined : constant
     },
   )
+
+/** What was inferred of a node, and from what. */
+interface Inferred {
+  readonly inputs: readonly (Type | undefined)[]
+  readonly constants: readonly (Tensor | undefined)[]
+  readonly made: readonly (Type | undefined)[]
+}
+
+/** Most nodes stay the same from one pass to the next, and so do the types that they read. */
+const KNOWN = new WeakMap<Node, Inferred>()
 
 function inferOutputs(
   node: Node,
@@ -68,15 +87,25 @@ function inferOutputs(
   lookup: Lookup,
   constantOf: (name: string) => Tensor | undefined,
 ): void {
-  const made = inferNode(node, {
-    node,
-    inputs: node.inputs.map((name) => (name === '' ? undefined : lookup(name))),
-    constant: (index) => constantOf(node.inputs[index] ?? ''),
-    subgraph(inner, given) {
-      const within = infer(inner, given, lookup, constantOf)
-      return inner.outputs.map((name) => within.get(name) ?? lookup(name))
-    },
-  })
+  const inputs = node.inputs.map((name) => (name === '' ? undefined : lookup(name)))
+  const constants = node.inputs.map(constantOf)
+  const known = KNOWN.get(node)
+  const isKnown =
+    known !== undefined &&
+    inputs.every((type, at) => type === known.inputs[at]) &&
+    constants.every((tensor, at) => tensor === known.constants[at])
+  const made = isKnown
+    ? known.made
+    : inferNode(node, {
+        node,
+        inputs,
+        constant: (index) => constants[index],
+        subgraph(inner, given) {
+          const within = infer(inner, given, lookup, constantOf)
+          return inner.outputs.map((name) => within.get(name) ?? lookup(name))
+        },
+      })
+  if (!isKnown && !hasGraph(node)) KNOWN.set(node, { inputs, constants, made })
   for (const [index, name] of node.outputs.entries()) {
     const type = made[index]
     if (name !== '' && type !== undefined) types.set(name, type)

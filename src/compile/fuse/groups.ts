@@ -21,6 +21,16 @@ export interface Group {
   isReduced: boolean
   /** Groups whose values it reads. */
   readonly before: Set<Group>
+  /** Groups that read its values. */
+  readonly after: Set<Group>
+  /** The loops that make each of its values. */
+  readonly made: Map<Value, Loop[]>
+  /** Values that its loops read, its own among them. */
+  readonly read: Set<Value>
+  /** The place of its first loop in the program. */
+  first: number
+  /** The place of the last loop in it and in all groups that it needs. */
+  reach: number
 }
 
 export const squeezed = (dims: readonly number[]): readonly number[] => dims.filter((size) => size !== 1)
@@ -55,7 +65,7 @@ export function squeezedView({ offset, dims, strides }: View): View {
 /** Whether a reference reads each element of a value of the group where the group makes it. */
 function isInStep(group: Group, { value, view }: Ref): boolean {
   // Parts of a value are written where they belong, and not held.
-  if (group.loops.some(({ loop, out }) => loop === 'place' && out === value)) return false
+  if (group.made.get(value)?.some(({ loop }) => loop === 'place')) return false
   const made = scopeIn(group, value.dims)
   if (made === undefined) return false
   const own = squeezedView(view)
@@ -97,21 +107,40 @@ function contiguous(dims: readonly number[]): number[] {
 export function growGroups({ loops }: Pick<Program, 'loops'>, fuses: boolean): readonly Group[] {
   const groups: Group[] = []
   const makers = new Map<Value, Set<Group>>()
-  for (const loop of loops) {
+  for (const [at, loop] of loops.entries()) {
     const near = [...new Set(loop.args.flatMap(({ value }) => [...(makers.get(value) ?? [])]))]
     // The largest intermediate first: it saves most.
     const sizes = new Map(near.map((group) => [group, savedBy(group, loop)]))
     near.sort((a, b) => sizes.get(b)! - sizes.get(a)!)
-    const joined = near.find((group) => fuses && mayJoin(group, loop, makers)) ?? newGroup(groups, loop)
-    if (joined.loops.at(-1) !== loop) joined.loops.push(loop)
-    if (loop.loop === 'reduce') joined.isReduced = true
-    for (const { value } of loop.args)
-      for (const group of makers.get(value) ?? []) if (group !== joined) joined.before.add(group)
+    const joined = near.find((group) => fuses && mayJoin(group, loop, makers)) ?? newGroup(groups, loop, at)
+    add(joined, loop, at, makers)
     // Several groups may make the parts of one value.
     makers.set(loop.out, (makers.get(loop.out) ?? new Set()).add(joined))
     for (const other of near) if (fuses && mayMerge(joined, other, loop)) merge(groups, makers, joined, other)
   }
   return inOrder(groups)
+}
+
+function add(group: Group, loop: Loop, at: number, makers: ReadonlyMap<Value, ReadonlySet<Group>>): void {
+  group.loops.push(loop)
+  group.made.set(loop.out, [...(group.made.get(loop.out) ?? []), loop])
+  if (loop.loop === 'reduce') group.isReduced = true
+  for (const { value } of loop.args) {
+    group.read.add(value)
+    for (const each of makers.get(value) ?? []) {
+      if (each === group) continue
+      group.before.add(each)
+      each.after.add(group)
+    }
+  }
+  raise(group, at)
+}
+
+/** The group, and with it every group that needs it, reaches at least this place. */
+function raise(group: Group, reach: number): void {
+  if (group.reach >= reach) return
+  group.reach = reach
+  for (const each of group.after) raise(each, reach)
 }
 
 /** Whether a kernel of the engine runs the group, which has one loop then. */
@@ -121,18 +150,24 @@ const savedBy = (group: Group, loop: Loop): number =>
   Math.max(
     0,
     ...loop.args
-      .filter(({ value }) => group.loops.some(({ out }) => out === value))
+      .filter(({ value }) => isMade(group, value))
       .map(({ value }) => value.dims.reduce((count, size) => count * size, 1)),
   )
 
-function newGroup(groups: Group[], loop: Loop): Group {
+/** A group for the loop, which is not in it yet. */
+function newGroup(groups: Group[], loop: Loop, first: number): Group {
   const product = loop.loop === 'product' ? loop : undefined
   const group: Group = {
-    loops: [loop],
+    loops: [],
     product,
     space: spaceOf(loop),
-    isReduced: loop.loop === 'reduce',
+    isReduced: false,
     before: new Set(),
+    after: new Set(),
+    made: new Map(),
+    read: new Set(),
+    first,
+    reach: -1,
   }
   groups.push(group)
   return group
@@ -141,19 +176,20 @@ function newGroup(groups: Group[], loop: Loop): Group {
 /** Values that one function reads: more would leave no registers. */
 const MOST_READ = 16
 
-/** How many values of other groups the loops read. */
-function readBy(loops: readonly Loop[]): number {
-  const made = new Set(loops.map(({ out }) => out))
-  const read = new Set(loops.flatMap(({ args }) => args.map(({ value }) => value)))
-  return [...read].filter((value) => !made.has(value)).length
+/** Values that the group reads, and that neither it nor the other group makes. */
+function readBesides({ read, made }: Group, other: Pick<Group, 'made'>): Set<Value> {
+  const found = new Set<Value>()
+  for (const value of read) if (!made.has(value) && !other.made.has(value)) found.add(value)
+  return found
 }
 
 function mayJoin(group: Group, loop: Loop, makers: ReadonlyMap<Value, ReadonlySet<Group>>): boolean {
   if (loop.loop === 'product' || isKernelLoop(loop) || isByKernel(group)) return false
-  const known = group.loops.filter(({ out }) => loop.args.some(({ value }) => value === out))
-  const verdicts = known.map(({ mapping }) => PAIRS[mapping][loop.mapping])
-  if (verdicts.includes('never')) return false
-  if (readBy([...group.loops, loop]) > MOST_READ) return false
+  const known = loop.args.flatMap(({ value }) => group.made.get(value) ?? [])
+  if (known.some(({ mapping }) => PAIRS[mapping][loop.mapping] === 'never')) return false
+  const read = readBesides(group, group)
+  for (const { value } of loop.args) if (!group.made.has(value)) read.add(value)
+  if (read.size > MOST_READ) return false
   // Tables and indices are read from memory.
   if (loop.loop === 'gather' && known.length > 0) return false
   return fits(group, loop) && isLegal(group, loop, makers)
@@ -190,24 +226,25 @@ function fits(group: Group, loop: Loop): boolean {
 const isScattered = (loop: Loop): boolean =>
   loop.loop === 'gather' && (squeezedView(loop.args[1].view).strides.at(-1) ?? 0) !== 0
 
-const isMade = (group: Group, value: Value): boolean => group.loops.some(({ out }) => out === value)
+const isMade = (group: Group, value: Value): boolean => group.made.has(value)
 
 /** Whether no value goes from the group through other groups to the loop. */
 function isLegal(group: Group, loop: Loop, makers: ReadonlyMap<Value, ReadonlySet<Group>>): boolean {
   const seen = new Set<Group>()
-  const needs = (from: Group): boolean => {
-    if (from === group) return true
-    if (seen.has(from)) return false
-    seen.add(from)
-    return [...from.before].some(needs)
-  }
   return loop.args.every(({ value }) =>
-    [...(makers.get(value) ?? [])].every((each) => each === group || !needs(each)),
+    [...(makers.get(value) ?? [])].every((each) => each === group || !needs(each, group, seen)),
   )
 }
 
-const reaches = (from: Group, to: Group, seen = new Set<Group>()): boolean =>
-  [...from.before].some((each) => each === to || (!seen.has(each) && reaches(each, to, seen.add(each))))
+/** Whether one group is the other one, or reads its values, or needs a group that does. */
+function needs(from: Group, to: Group, seen: Set<Group>): boolean {
+  if (from === to) return true
+  // Whatever reads a value of the other group comes after that group's first loop.
+  if (from.reach <= to.first || seen.has(from)) return false
+  seen.add(from)
+  for (const each of from.before) if (needs(each, to, seen)) return true
+  return false
+}
 
 /** Whether another group, which makes an argument of the loop in step, can be part of the loop's group. */
 function mayMerge(group: Group, other: Group, loop: Loop): boolean {
@@ -216,27 +253,47 @@ function mayMerge(group: Group, other: Group, loop: Loop): boolean {
   // Tables and indices are read from memory.
   if (loop.loop === 'gather') return false
   if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
-  if (readBy([...group.loops, ...other.loops]) > MOST_READ) return false
+  const read = new Set([...readBesides(group, other), ...readBesides(other, group)])
+  if (read.size > MOST_READ) return false
   if ((group.isReduced || other.isReduced) && [...group.loops, ...other.loops].some(isScattered)) return false
   const next = { ...other, isReduced: group.isReduced || other.isReduced }
   const own = loop.args.filter(({ value }) => isMade(other, value))
   if (!own.every((ref) => isInStep(next, ref))) return false
-  // The loop itself is what makes the group read the other one.
-  const rest = { ...group, before: new Set([...group.before].filter((each) => each !== other)) }
   const isRead = group.loops.some(
     (each) => each !== loop && each.args.some(({ value }) => isMade(other, value)),
   )
-  return !isRead && !reaches(rest, other) && !reaches(other, group)
+  // The loop itself is what makes the group read the other one.
+  const rest = [...group.before].filter((each) => each !== other)
+  const reaches = (before: Iterable<Group>, to: Group, seen = new Set<Group>()): boolean =>
+    [...before].some((each) => needs(each, to, seen))
+  return !isRead && !reaches(rest, other) && !reaches(other.before, group)
 }
 
 function merge(groups: Group[], makers: Map<Value, Set<Group>>, group: Group, other: Group): void {
   group.loops.unshift(...other.loops)
   group.isReduced ||= other.isReduced
-  for (const each of other.before) group.before.add(each)
+  group.first = Math.min(group.first, other.first)
+  for (const value of other.read) group.read.add(value)
+  for (const each of other.before) {
+    group.before.add(each)
+    each.after.delete(other)
+    each.after.add(group)
+  }
   group.before.delete(other)
   groups.splice(groups.indexOf(other), 1)
-  for (const each of groups) if (each.before.delete(other)) each.before.add(group)
-  for (const set of makers.values()) if (set.delete(other)) set.add(group)
+  for (const each of other.after) {
+    if (each === group) continue
+    each.before.delete(other)
+    each.before.add(group)
+    group.after.add(each)
+    raise(each, group.reach)
+  }
+  for (const [value, loops] of other.made) {
+    group.made.set(value, [...loops, ...(group.made.get(value) ?? [])])
+    const set = makers.get(value)!
+    set.delete(other)
+    set.add(group)
+  }
 }
 
 /** Each after those whose values it reads. */

@@ -45,6 +45,7 @@ export interface Plan {
   readonly places: ReadonlyMap<Value, number>
   readonly arenaBytes: number
   readonly scratchBytes: number
+  /** Counted when it is asked for. */
   readonly report: PlanReport
 }
 
@@ -82,13 +83,17 @@ export function planOf(program: Program, leftOut: LeftOut): Plan {
     return { call, key: JSON.stringify(call.kernel), units: unitsOf(call), nodes }
   })
   const { places, bytes, valueBytes } = placesOf(program, steps, !leftOut.has('places'))
+  let report: PlanReport | undefined
   return {
     program,
     steps,
     places,
     arenaBytes: bytes,
     scratchBytes: Math.max(0, ...emitted(steps).map(({ call }) => aligned(call.scratchBytes))),
-    report: reportOf(program, groups, steps, valueBytes),
+    get report() {
+      report ??= reportOf(program, groups, steps, valueBytes)
+      return report
+    },
   }
 }
 

@@ -1,21 +1,29 @@
 // The graphs of ONNX files: nodes over tensors of any rank, values by name, constants, symbolic dims,
 // attributes, edges.
 import type { ByteSource } from '../../base/bytes.ts'
+import { memo } from '../../base/values.ts'
 import type { Dim } from './dims.ts'
 import { type DType, numbersOf, type Tensor } from './tensor.ts'
 
 /** The node that makes each value. */
-export const producersOf = (graph: Graph): ReadonlyMap<string, Node> =>
-  new Map(
-    graph.nodes.flatMap((node) =>
-      node.outputs.filter((name) => name !== '').map((name) => [name, node] as const),
-    ),
-  )
+export const producersOf = ({ nodes }: Pick<Graph, 'nodes'>): ReadonlyMap<string, Node> =>
+  memo(PRODUCERS, nodes, () => {
+    const producers = new Map<string, Node>()
+    for (const node of nodes) for (const name of node.outputs) if (name !== '') producers.set(name, node)
+    return producers
+  })
+
+/** Several passes ask for the edges of a graph that they do not change. */
+const PRODUCERS = new WeakMap<readonly Node[], ReadonlyMap<string, Node>>()
+const READERS = new WeakMap<readonly Node[], ReadonlyMap<string, readonly Node[]>>()
 
 /** The nodes that read each value, once for each read. The graph's own outputs do not count as reads. */
-export function readersOf(graph: Graph): ReadonlyMap<string, readonly Node[]> {
+export const readersOf = ({ nodes }: Pick<Graph, 'nodes'>): ReadonlyMap<string, readonly Node[]> =>
+  memo(READERS, nodes, () => foundReaders(nodes))
+
+function foundReaders(nodes: readonly Node[]): ReadonlyMap<string, readonly Node[]> {
   const readers = new Map<string, Node[]>()
-  for (const node of graph.nodes) {
+  for (const node of nodes) {
     for (const name of node.inputs) {
       if (name === '') continue
       const known = readers.get(name)
@@ -28,14 +36,16 @@ export function readersOf(graph: Graph): ReadonlyMap<string, readonly Node[]> {
 
 /** Names of the values that exactly one node reads and that are not outputs of the graph. */
 export function readOnce(graph: Graph): ReadonlySet<string> {
-  const names = [...readersOf(graph)].flatMap(([name, nodes]) => (nodes.length === 1 ? [name] : []))
-  const once = new Set(names)
+  const once = new Set<string>()
+  for (const [name, nodes] of readersOf(graph)) if (nodes.length === 1) once.add(name)
   for (const output of graph.outputs) once.delete(output)
   return once
 }
 
 /** Names that a node reads of the graph it is in: graphs of its attributes make names of their own. */
 export function readsOf(node: Node): string[] {
+  const outer = node.inputs.filter((name) => name !== '')
+  if (!hasGraph(node)) return outer
   const inner = [...node.attributes.values()].flatMap((attribute) => {
     if (attribute.kind !== 'graph') return []
     const { inputs, constants, nodes, outputs } = attribute.value
@@ -46,7 +56,13 @@ export function readsOf(node: Node): string[] {
     ])
     return [...nodes.flatMap(readsOf), ...outputs].filter((name) => !own.has(name))
   })
-  return [...node.inputs.filter((name) => name !== ''), ...inner]
+  return [...outer, ...inner]
+}
+
+/** Whether an attribute is a graph. */
+export function hasGraph({ attributes }: Pick<Node, 'attributes'>): boolean {
+  for (const { kind } of attributes.values()) if (kind === 'graph') return true
+  return false
 }
 
 /**
@@ -78,10 +94,16 @@ export function inOrder(nodes: readonly Node[]): readonly Node[] {
 const MOST_KNOWN = 1024
 const FOLLOWED: readonly DType[] = ['i64', 'i32', 'bool']
 
-export function typeOf(tensor: Tensor): Type {
-  const { dtype, dims } = tensor
-  const isFollowed = tensor.data.length <= MOST_KNOWN && FOLLOWED.includes(dtype)
-  return isFollowed ? { dtype, dims, elements: numbersOf(tensor) } : { dtype, dims }
+/** The same object for the same constant. */
+export const typeOf = (constant: Constant): Type => memo(CONSTANT_TYPES, constant, () => madeType(constant))
+
+const CONSTANT_TYPES = new WeakMap<Constant, Type>()
+
+function madeType(constant: Constant): Type {
+  const { dtype, dims } = constant
+  if (isStored(constant) || constant.data.length > MOST_KNOWN || !FOLLOWED.includes(dtype))
+    return { dtype, dims }
+  return { dtype, dims, elements: numbersOf(constant) }
 }
 
 /** '' is ONNX's own domain; 'com.microsoft' has the operators of ONNX Runtime. */

@@ -18,6 +18,7 @@ interface Cut {
 export const mergeSlices: Pass = {
   name: 'cascaded slices',
   run(graph) {
+    if (graph.nodes.filter(({ op }) => op === 'Slice').length < 2) return graph
     const once = readOnce(graph)
     const constants = new Map<string, Constant>(graph.constants)
     const makers = new Map<string, Node>()

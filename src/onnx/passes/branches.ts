@@ -25,6 +25,7 @@ export function withCache(graph: Graph): Graph {
 export const takeBranches: Pass = {
   name: 'branches',
   run(graph) {
+    if (!graph.nodes.some(({ op }) => op === 'If')) return graph
     const constants = new Map(graph.constants)
     const names = new Set([...graph.inputs, ...graph.nodes.flatMap(valuesOf)].map(({ name }) => name))
     const nodes = graph.nodes.flatMap((node) => {

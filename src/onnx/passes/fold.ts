@@ -3,8 +3,17 @@
 import type { Budget } from '../../base/budget.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { evaluateNode, graphBudget } from '../evaluate.ts'
-import { inferTypes } from '../infer.ts'
-import { type Constant, type Graph, isStored, type Node, readsOf, typeOf } from '../ir/graph.ts'
+import { inferAgain, inputTypes } from '../infer.ts'
+import {
+  type Constant,
+  type Graph,
+  hasGraph,
+  isStored,
+  type Node,
+  readsOf,
+  type Type,
+  typeOf,
+} from '../ir/graph.ts'
 import { countOf, type Tensor, tensorOf } from '../ir/tensor.ts'
 import { operatorOf, whyUnclaimed } from '../operators.ts'
 import { type Pass, withNodes } from './pass.ts'
@@ -25,11 +34,15 @@ export const foldConstants: Pass = {
   name: 'constant folding',
   run(graph, budget = graphBudget()) {
     const folding = new Folding(graph, budget)
-    const nodes = graph.nodes.filter((node) => !folding.fold(node))
+    const { constants } = folding
+    const types = inputTypes(graph)
+    const nodes = graph.nodes.filter((node) => {
+      if (folding.fold(node)) return false
+      inferAgain({ constants }, types, node)
+      return !folding.take(node, types)
+    })
     folding.end()
-    return nodes.length === graph.nodes.length
-      ? graph
-      : { ...withNodes(graph, nodes), constants: folding.constants }
+    return nodes.length === graph.nodes.length ? graph : { ...withNodes(graph, nodes), constants }
   },
 }
 
@@ -58,8 +71,7 @@ class Folding {
     const inputs = node.inputs.map((name) => (name === '' ? undefined : constants.get(name)))
     const isKnown = node.inputs.every((name, at) => name === '' || (inputs[at] && !isStored(inputs[at])))
     const tensors = inputs as (Tensor | undefined)[]
-    const hasGraph = [...node.attributes.values()].some(({ kind }) => kind === 'graph')
-    if (!isKnown || hasGraph || RANDOM.has(node.op) || isMatrixOfCodes(node, tensors)) return false
+    if (!isKnown || hasGraph(node) || RANDOM.has(node.op) || isMatrixOfCodes(node, tensors)) return false
     if (isTooLarge(node, tensors)) return false
     const dtypes = tensors.map((tensor) => tensor?.dtype)
     if (whyUnclaimed(node, dtypes) !== undefined) return false
@@ -67,9 +79,28 @@ class Folding {
     if (made === undefined) return false
     for (const [index, name] of node.outputs.entries()) {
       const tensor = made[index]
-      if (name === '' || tensor === undefined || !this.#readers.has(name)) continue
-      constants.set(name, tensor)
-      this.#hold(tensor, 1)
+      if (name !== '' && tensor !== undefined) this.#add(name, tensor)
+    }
+    for (const name of readsOf(node)) this.#read(name)
+    return true
+  }
+
+  /**
+   * Adds what inference knows of the node's outputs, which may be computed from sizes; false when it does not
+   * know all elements.
+   */
+  take(node: Node, types: Map<string, Type>): boolean {
+    const known = node.outputs.map((name) => {
+      const type = name === '' ? undefined : types.get(name)
+      const isWhole = type?.elements?.every((each) => typeof each === 'number') === true
+      const isShaped = type?.dims?.every((each) => typeof each === 'number') === true
+      return isWhole && isShaped ? type : undefined
+    })
+    if (!known.every((type) => type !== undefined)) return false
+    for (const [index, { dtype, dims, elements }] of known.entries()) {
+      const name = node.outputs[index]!
+      this.#add(name, tensorOf(dtype, dims as number[], elements as number[]))
+      types.delete(name)
     }
     for (const name of readsOf(node)) this.#read(name)
     return true
@@ -78,6 +109,12 @@ class Folding {
   /** The graph that is made holds its constants from now on. */
   end(): void {
     this.#budget.release(this.#heldBytes)
+  }
+
+  #add(name: string, tensor: Tensor): void {
+    if (!this.#readers.has(name)) return
+    this.constants.set(name, tensor)
+    this.#hold(tensor, 1)
   }
 
   #read(name: string): void {
@@ -123,31 +160,4 @@ function isTooLarge(node: Node, inputs: readonly (Tensor | undefined)[]): boolea
     const dims = type?.dims
     return dims?.every((size) => typeof size === 'number') && countOf(dims as number[]) <= MOST_ELEMENTS
   })
-}
-
-/**
- * Values whose elements inference knows, though they are computed from shapes that are known only in part.
- */
-export const foldShapes: Pass = {
-  name: 'known shapes',
-  run(graph) {
-    const types = inferTypes(graph)
-    const constants = new Map<string, Constant>(graph.constants)
-    const nodes = graph.nodes.filter((node) => {
-      const known = node.outputs.map((name) => {
-        const type = name === '' ? undefined : types.get(name)
-        const isWhole = type?.elements?.every((each) => typeof each === 'number') === true
-        const isShaped = type?.dims?.every((each) => typeof each === 'number') === true
-        return isWhole && isShaped ? type : undefined
-      })
-      if (!known.every((type) => type !== undefined)) return true
-      for (const [index, type] of known.entries())
-        constants.set(
-          node.outputs[index]!,
-          tensorOf(type.dtype, type.dims as number[], type.elements as number[]),
-        )
-      return false
-    })
-    return nodes.length === graph.nodes.length ? graph : { ...withNodes(graph, nodes), constants }
-  },
 }

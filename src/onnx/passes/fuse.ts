@@ -12,6 +12,7 @@ const VERSION = 20
 export const joinGelus: Pass = {
   name: 'GELU',
   run(graph) {
+    if (!graph.nodes.some(({ op }) => op === 'Erf' || op === 'Tanh')) return graph
     const room: Room = {
       graph,
       makers: producersOf(graph),
@@ -121,6 +122,7 @@ function isCubic(room: Room, name: string, x: string): boolean {
 export const joinGemms: Pass = {
   name: 'gemms',
   run(graph) {
+    if (!graph.nodes.some(({ op }) => op === 'MatMul' || op === 'Gemm')) return graph
     const types = inferTypes(graph)
     const once = readOnce(graph)
     const makers = new Map<string, Node>()

@@ -3,7 +3,7 @@
 import type { Budget } from '../../base/budget.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { graphBudget } from '../evaluate.ts'
-import type { Attribute, Graph, Node } from '../ir/graph.ts'
+import { type Attribute, type Graph, hasGraph, type Node } from '../ir/graph.ts'
 
 /** Names of outputs stay: the caller keeps the node that makes one. */
 export function renamed(graph: Graph, names: ReadonlyMap<string, string>): Graph {
@@ -23,8 +23,8 @@ function renamedAttributes(
   attributes: Node['attributes'],
   names: ReadonlyMap<string, string>,
 ): Node['attributes'] {
+  if (!hasGraph({ attributes })) return attributes
   const graphs = [...attributes].filter(([, { kind }]) => kind === 'graph')
-  if (graphs.length === 0) return attributes
   const made = graphs.map(([key, attribute]): [string, Attribute] => [
     key,
     { kind: 'graph', value: renamed(attribute.value as Graph, names) },
@@ -75,13 +75,19 @@ export function runPasses(
   const last = until === undefined ? passes.length - 1 : passes.findIndex(({ name }) => name === until)
   if (last < 0 && passes.length > 0) throw new HalfbyteError('internal', `no pass is called ${until}`)
   const reports: PassReport[] = []
+  /** The last graph in which each pass found nothing to change. */
+  const settled = new Map<Pass, Graph>()
   let current = graph
   onGraph?.('as read', graph)
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const before = current
     for (const pass of passes.slice(0, last + 1)) {
+      if (settled.get(pass) === current) continue
       const next = pass.run(current, budget)
-      if (next === current) continue
+      if (next === current) {
+        settled.set(pass, current)
+        continue
+      }
       verify?.(current, next, pass.name)
       reports.push({ pass: pass.name, nodesBefore: current.nodes.length, nodesAfter: next.nodes.length })
       onGraph?.(`after ${pass.name}`, next)

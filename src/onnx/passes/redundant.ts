@@ -1,5 +1,6 @@
 // The passes against redundancy: joins equal nodes with equal inputs, and drops nodes and constants that no
 // output needs.
+import { memo } from '../../base/values.ts'
 import { type Attribute, type Graph, isStored, type Node, readsOf } from '../ir/graph.ts'
 import type { Tensor } from '../ir/tensor.ts'
 import { final, type Pass, renamed, withNodes } from './pass.ts'
@@ -51,15 +52,26 @@ export const shareCommon: Pass = {
 /** A key of what a node computes; undefined if two runs may differ, or if it contains a graph. */
 function keyOf(node: Node, names: ReadonlyMap<string, string>): string | undefined {
   if (RANDOM.test(node.op)) return undefined
-  const attributes: string[] = []
-  for (const [name, attribute] of [...node.attributes].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const text = attributeText(attribute)
-    if (text === undefined) return undefined
-    attributes.push(`${name}=${text}`)
-  }
+  const attributes = memo(ATTRIBUTES, node.attributes, () => attributesText(node.attributes))
+  if (attributes === undefined) return undefined
   const inputs = node.inputs.map((name) => final(name, names))
   const wanted = node.outputs.map((name) => (name === '' ? '0' : '1'))
   return JSON.stringify([node.domain, node.op, node.version, inputs, attributes, wanted])
+}
+
+/** Texts of what no pass changes. */
+const ATTRIBUTES = new WeakMap<Node['attributes'], string | undefined>()
+const TENSORS = new WeakMap<Tensor, string | undefined>()
+
+/** In the order of names. Undefined where an attribute is a graph or a long tensor. */
+function attributesText(attributes: Node['attributes']): string | undefined {
+  const texts: string[] = []
+  for (const [name, attribute] of [...attributes].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const text = attributeText(attribute)
+    if (text === undefined) return undefined
+    texts.push(`${name}=${text}`)
+  }
+  return JSON.stringify(texts)
 }
 
 function attributeText(attribute: Attribute): string | undefined {
@@ -79,7 +91,7 @@ function equalConstants({ constants, outputs }: Graph): [string, string][] {
   const known = new Map<string, string>()
   const found: [string, string][] = []
   for (const [name, constant] of constants) {
-    const text = isStored(constant) ? undefined : tensorText(constant)
+    const text = isStored(constant) ? undefined : memo(TENSORS, constant, () => tensorText(constant))
     const first = text === undefined ? undefined : known.get(text)
     if (text !== undefined && first === undefined) known.set(text, name)
     if (first !== undefined && !outputs.includes(name)) found.push([name, first])
