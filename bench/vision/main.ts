@@ -13,7 +13,7 @@ import { InputRows } from '../../src/generate/schedule/input-rows.ts'
 import { openPool, openRuntime } from '../../src/runtime/open-runtime.ts'
 import { SequenceState } from '../../src/state/sequence-state.ts'
 import { cutPicture } from '../../src/vision/cut-picture.ts'
-import { readTower } from '../../src/vision/tower.ts'
+import { ggufTower } from '../../src/vision/gguf-tower.ts'
 import { randomTower, type TowerShape, towerFile } from '../../test/conformance/vision/random-tower.ts'
 
 /** SmolVLM-256M: SigLIP base, squares of 512 pixels, 16 rows of the tower for one of the model. */
@@ -87,7 +87,7 @@ function timeCutting(file: ModelFile): void {
     ms = Math.min(
       ms,
       processorTime(() => {
-        tiles = cutPicture(readTower(file), { width, height, data }).tiles.length
+        tiles = cutPicture(ggufTower(file), { width, height, data }).tiles.length
       }),
     )
   console.log(`cutting ${width} x ${height} pixels into ${tiles} squares: ${ms.toFixed(0)} ms`)

@@ -25,6 +25,11 @@ export interface ModelFile {
    */
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
+  /**
+   * The vision tower that lies among the weights of safetensors. Its metadata are the whole `config` and, if
+   * the folder has it, the image `processor`.
+   */
+  readonly tower?: ModelFile | undefined
   /** The graph of a step, if the file has one. Weights then have the names that the graph gives them. */
   readonly graph?: Graph | undefined
   /** The number of positions for which the graph is proven, if that is less than any context. */

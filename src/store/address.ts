@@ -23,6 +23,15 @@ const FOLDER_FILES = [
   [INDEX, true],
 ] as const
 
+/** Say how a model that sees prepares pictures. */
+const PROCESSORS = ['preprocessor_config.json', 'processor_config.json']
+
+/** Further files of a folder with this config.json. */
+export const processorsOf = (folder: string, config: Uint8Array | undefined): readonly RemoteFile[] =>
+  new TextDecoder().decode(config).includes('"vision_config"')
+    ? PROCESSORS.map((name) => ({ url: folder + name, optional: true }))
+    : []
+
 /** The last part of an address's path, decoded for display. Data in the address has no name. */
 export function fileName(url: string): string {
   if (url.startsWith('data:')) return 'model'

@@ -2,7 +2,7 @@
 import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
 import type { GraphDtype } from '../formats/names/graph-files.ts'
-import { fileName, filesOf, type RemoteFile, shardsOf } from './address.ts'
+import { fileName, filesOf, processorsOf, type RemoteFile, shardsOf } from './address.ts'
 import { Opfs } from './device/opfs.ts'
 import { openRanges } from './download/ranges.ts'
 import { bodyLength, missingFile, pieces, request } from './download/request.ts'
@@ -98,8 +98,12 @@ export async function openEach(
     })
   if (only !== undefined) await open(filesOf(only))
   else if (address.endsWith('/')) {
-    const index = sources.find((source) => source.name === 'model.safetensors.index.json')
-    await open(shardsOf(address, await index?.read(0, index.size, options.signal), options.dtype))
+    const read = (name: string) => {
+      const source = sources.find((each) => each.name === name)
+      return source?.read(0, source.size, options.signal)
+    }
+    await open(processorsOf(address, await read('config.json')))
+    await open(shardsOf(address, await read('model.safetensors.index.json'), options.dtype))
   }
   return sources
 }

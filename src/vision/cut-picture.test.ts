@@ -22,7 +22,8 @@ function pattern(width: number, height: number, alpha = 255): Pixels {
 
 const towerOf = (imageSize: number, more: Partial<Tower> = {}) =>
   ({
-    ...{ projector: 'idefics3', imageSize, patchSize: 4, longestEdge: 4 * imageSize, ...more },
+    ...{ projector: 'idefics3', imageSize, patchSize: 4, longestEdge: 4 * imageSize },
+    ...{ cut: 'tiles', filter: 'lanczos', ...more },
     ...{ mean: [0.5, 0.4, 0.3], deviation: [0.5, 0.25, 0.125] },
   }) as Tower
 
@@ -64,7 +65,7 @@ test.each(PROCESSED)('%i x %i in tiles of %i, at most %i', async (...given) => {
 })
 
 describe('a tower that reads one square', () => {
-  const tower = towerOf(8, { projector: 'mlp' })
+  const tower = towerOf(8, { cut: 'padded', filter: 'bicubic' })
 
   test('gets the picture in the middle of the mean colour', () => {
     const { tiles, parts } = cutPicture(tower, pattern(8, 4))
@@ -87,7 +88,7 @@ describe('a tower that reads one square', () => {
 
 test('patches come row by row, and each is channel by channel', () => {
   const tower = towerOf(8)
-  const { data } = cutPicture({ ...tower, projector: 'mlp' }, pattern(8, 8)).tiles[0]!
+  const { data } = cutPicture({ ...tower, cut: 'padded' }, pattern(8, 8)).tiles[0]!
   const patches = patchesOf(tower, { data })
   const valueAt = (patch: number, channel: number, y: number, x: number) => {
     const [top, left] = [Math.floor(patch / 2) * 4, (patch % 2) * 4]

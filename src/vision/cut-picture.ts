@@ -18,8 +18,23 @@ const MOST_PIXELS = 1 << 26
 /** Throws `unsupported` for a picture without pixels or with too many. */
 export function cutPicture(tower: Tower, pixels: Pixels): CutPicture {
   checkSize(pixels)
-  return tower.projector === 'idefics3' ? cutIntoTiles(tower, pixels) : cutWhole(tower, pixels)
+  switch (tower.cut) {
+    case 'tiles':
+      return cutIntoTiles(tower, pixels)
+    case 'padded':
+      return whole(tower, padded(tower, opaque(pixels)))
+    case 'cropped':
+      return { tiles: [cropped(tower, opaque(pixels))], parts: [0] }
+    case 'stretched':
+      return whole(tower, opaque(pixels))
+  }
 }
+
+/** The picture as one square. */
+const whole = ({ imageSize, filter }: Tower, picture: Picture): CutPicture => ({
+  tiles: [resize(picture, imageSize, imageSize, filter)],
+  parts: [0],
+})
 
 function checkSize({ width, height, data }: Pixels): void {
   const isSide = (side: number) => Number.isInteger(side) && side >= 1 && side <= MOST_SIDE
@@ -56,8 +71,7 @@ function opaque({ width, height, data }: Pixels): Picture {
  * LLaVA 1.5's `expand2square`: the picture in the middle of a square of the mean colour, which CLIP's
  * processor then resizes.
  */
-function cutWhole({ imageSize, mean }: Tower, pixels: Pixels): CutPicture {
-  const { width, height, data } = opaque(pixels)
+function padded({ mean }: Tower, { width, height, data }: Picture): Picture {
   const side = Math.max(width, height)
   const square = new Uint8ClampedArray(side * side * 3)
   for (let at = 0; at < square.length; at++) square[at] = Math.trunc(mean[at % 3]! * 255)
@@ -65,8 +79,16 @@ function cutWhole({ imageSize, mean }: Tower, pixels: Pixels): CutPicture {
   for (let y = 0; y < height; y++) {
     square.set(data.subarray(y * width * 3, (y + 1) * width * 3), ((top + y) * side + left) * 3)
   }
-  const whole = resize({ width: side, height: side, data: square }, imageSize, imageSize, 'bicubic')
-  return { tiles: [whole], parts: [0] }
+  return { width: side, height: side, data: square }
+}
+
+/** transformers' CLIPImageProcessor: the middle of a picture whose shorter side has a given length. */
+function cropped({ imageSize, shortestEdge, filter }: Tower, picture: Picture): Picture {
+  const { width, height } = picture
+  const side = (own: number) => Math.trunc((shortestEdge * own) / Math.min(width, height))
+  const resized = resize(picture, side(width), side(height), filter)
+  const start = (own: number) => (own - imageSize) >> 1
+  return crop(resized, start(resized.width), start(resized.height), imageSize, imageSize)
 }
 
 /** Longest side that transformers gives a picture whatever its configuration says. */
@@ -76,11 +98,11 @@ const LONGEST = 4096
  * transformers' Idefics3ImageProcessor and Idefics3Processor: the picture is enlarged or reduced to its
  * longest side, then to whole tiles; the tiles come row by row, and after them the picture as one tile.
  */
-function cutIntoTiles({ imageSize: tile, longestEdge }: Tower, pixels: Pixels): CutPicture {
+function cutIntoTiles({ imageSize: tile, longestEdge, filter }: Tower, pixels: Pixels): CutPicture {
   const [width, height] = reducedTo(LONGEST, ...longestOf(longestEdge, pixels))
-  const first = resize(opaque(pixels), width, height, 'lanczos')
+  const first = resize(opaque(pixels), width, height, filter)
   const [columns, rows] = tilesOf(tile, width, height)
-  const whole = resize(first, columns * tile, rows * tile, 'lanczos')
+  const whole = resize(first, columns * tile, rows * tile, filter)
   const frame = '<fake_token_around_image>'
   if (columns === 1 && rows === 1) return { tiles: [whole], parts: [`${frame}<global-img>`, 0, frame] }
   const tiles: Picture[] = []
@@ -93,7 +115,7 @@ function cutIntoTiles({ imageSize: tile, longestEdge }: Tower, pixels: Pixels): 
     parts.push('\n')
   }
   parts.push(`\n${frame}<global-img>`, tiles.length, frame)
-  tiles.push(resize(whole, tile, tile, 'lanczos'))
+  tiles.push(resize(whole, tile, tile, filter))
   return { tiles, parts: joined(parts) }
 }
 

@@ -54,12 +54,13 @@ export function towerGraph(tower: Tower, b: Builder): Graph {
 }
 
 /** From rows of the tower, or squares of them side by side, to rows of the language model. */
-export function projectorGraph({ projector, hiddenSize, merge, width }: Tower, b: Builder): Graph {
+export function projectorGraph(tower: Tower, b: Builder): Graph {
+  const { projector, hiddenSize, merge, width, projectorActivation } = tower
   const input = b.inputRows('states', hiddenSize * merge * merge)
   if (projector === 'idefics3') {
     return b.finish(b.linear('projected', input, matrix(input.shape[1], { 'project.weight': width })))
   }
-  const inner = b.swiglu('inner_act', [linear(b, 'inner', input, width)], 'gelu')
+  const inner = b.swiglu('inner_act', [linear(b, 'inner', input, width)], projectorActivation)
   return b.finish(linear(b, 'project', inner, width))
 }
 

@@ -1,4 +1,4 @@
-// Finds the tensors of a vision tower in an mmproj file.
+// Finds the tensors of a vision tower in its file.
 import { checkShape, refuseStrangers, requireTensor, type Weights } from '../arch/tensors/names.ts'
 import { changedRows } from '../arch/tensors/row-table.ts'
 import { readVector } from '../formats/dequantize.ts'
@@ -12,24 +12,27 @@ export interface TowerWeights {
   readonly projector: Weights
 }
 
-/** What each name is in the file; N is the layer. */
-const MODULES: readonly (readonly [name: string, gguf: string])[] = [
-  ['attn_norm', 'ln1'],
-  ['attn_q', 'attn_q'],
-  ['attn_k', 'attn_k'],
-  ['attn_v', 'attn_v'],
-  ['attn_output', 'attn_out'],
-  ['mlp_norm', 'ln2'],
-]
+/** The modules of a layer; the first product of the feed-forward block is `mlp_up`. */
+const MODULES = ['attn_norm', 'attn_q', 'attn_k', 'attn_v', 'attn_output', 'mlp_norm'] as const
 
-/** Tensors of other tasks, and the end of a tower whose last layers are not read. */
-const UNUSED = /^(t\.|mm\.(?:model\.)?image_newline|model\.image_newline|v\.head)/
+type Module =
+  | (typeof MODULES)[number]
+  | ('patch' | 'positions' | 'class' | 'pre_norm' | 'post_norm' | 'layers')
+  | ('mlp_up' | 'mlp_down' | 'inner' | 'project' | 'merged')
+
+/** How a format names a tower's tensors. */
+export interface TowerNames {
+  /** `layers`: what stands before a layer's number. `merged`: the projector of merged squares. */
+  readonly names: Readonly<Record<Module, string>>
+  /** Tensors of other tasks, and the end of a tower whose last layers are not read. */
+  readonly unused: RegExp
+}
 
 /**
  * Reads nothing yet. Throws `architecture` for a tensor that is missing or of another shape, `unsupported`
  * for tensors that the graphs would ignore.
  */
-export function towerWeights(file: ModelFile, tower: Tower): TowerWeights {
+export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: TowerNames): TowerWeights {
   const { hiddenSize, intermediateSize, patchSize, layers, merge, width } = tower
   const used = new Set<string>()
   const stored = (name: string, shape: readonly number[]): TensorInfo => {
@@ -39,46 +42,48 @@ export function towerWeights(file: ModelFile, tower: Tower): TowerWeights {
     return tensor
   }
   const body = new Map<string, TensorInfo>()
-  const both = (
-    into: Map<string, TensorInfo>,
-    name: string,
-    gguf: string,
-    shape: readonly number[],
-  ): void => {
-    into.set(`${name}.weight`, stored(`${gguf}.weight`, shape))
-    into.set(`${name}.bias`, stored(`${gguf}.bias`, shape.slice(0, 1)))
+  const both = (into: Map<string, TensorInfo>, name: string, own: string, shape: readonly number[]): void => {
+    into.set(`${name}.weight`, stored(`${own}.weight`, shape))
+    into.set(`${name}.bias`, stored(`${own}.bias`, shape.slice(0, 1)))
   }
-  const patch = stored('v.patch_embd.weight', [hiddenSize, 3, patchSize, patchSize])
+  const patch = stored(`${names.patch}.weight`, [hiddenSize, 3, patchSize, patchSize])
   body.set('patch.weight', { ...patch, shape: [hiddenSize, 3 * patchSize * patchSize] })
-  const places = stored('v.position_embd.weight', [towerRows(tower), hiddenSize])
-  const bias = file.tensors.has('v.patch_embd.bias') ? stored('v.patch_embd.bias', [hiddenSize]) : undefined
-  const own = tower.hasClass ? stored('v.class_embd', [hiddenSize]) : undefined
+  const places = stored(`${names.positions}.weight`, [towerRows(tower), hiddenSize])
+  const patchBias = `${names.patch}.bias`
+  const bias = file.tensors.has(patchBias) ? stored(patchBias, [hiddenSize]) : undefined
+  const own = tower.hasClass ? stored(names.class, [hiddenSize]) : undefined
   body.set('positions.weight', positionTable(places, bias, own))
-  if (tower.hasPreNorm) both(body, 'pre_norm', 'v.pre_ln', [hiddenSize])
-  if (tower.hasPostNorm) both(body, 'post_norm', 'v.post_ln', [hiddenSize])
+  if (tower.hasPreNorm) both(body, 'pre_norm', names.pre_norm, [hiddenSize])
+  if (tower.hasPostNorm) both(body, 'post_norm', names.post_norm, [hiddenSize])
   for (let layer = 0; layer < layers; layer++) {
-    const [at, from] = [`layers.${layer}`, `v.blk.${layer}`]
-    for (const [name, gguf] of MODULES) {
+    const [at, from] = [`layers.${layer}`, `${names.layers}.${layer}`]
+    for (const name of MODULES) {
       const shape = name.endsWith('norm') ? [hiddenSize] : [hiddenSize, hiddenSize]
-      both(body, `${at}.${name}`, `${from}.${gguf}`, shape)
+      both(body, `${at}.${name}`, `${from}.${names[name]}`, shape)
     }
-    const isSwapped = swapsMlp(file, `${from}.ffn_up.weight`, tower)
-    const [up, down] = isSwapped ? ['ffn_down', 'ffn_up'] : ['ffn_up', 'ffn_down']
+    const ordered = [names.mlp_up, names.mlp_down]
+    const [up, down] = swapsMlp(file, `${from}.${names.mlp_up}.weight`, tower) ? ordered.reverse() : ordered
     both(body, `${at}.mlp_up`, `${from}.${up}`, [intermediateSize, hiddenSize])
     both(body, `${at}.mlp_down`, `${from}.${down}`, [hiddenSize, intermediateSize])
   }
   const projector = new Map<string, TensorInfo>()
   if (tower.projector === 'idefics3') {
-    projector.set('project.weight', stored('mm.model.fc.weight', [width, hiddenSize * merge * merge]))
+    projector.set('project.weight', stored(`${names.merged}.weight`, [width, hiddenSize * merge * merge]))
   } else {
-    both(projector, 'inner', 'mm.0', [width, hiddenSize])
-    both(projector, 'project', 'mm.2', [width, width])
+    both(projector, 'inner', names.inner, [width, hiddenSize])
+    both(projector, 'project', names.project, [width, width])
   }
-  refuseStrangers(file, used, (name) => UNUSED.test(name), 'a vision tower of this kind')
+  const isUnread = (name: string): boolean =>
+    name.startsWith(`${names.layers}.`) && Number.parseInt(name.slice(names.layers.length + 1), 10) >= layers
+  refuseStrangers(
+    file,
+    used,
+    (name) => unused.test(name) || (file.format === 'safetensors' && isUnread(name)),
+    'a vision tower of this kind',
+  )
   return { tower: body, projector }
 }
-
-/** Older files call the first product of the block `ffn_down` and the second `ffn_up`. */
+/** Whether a file names the two products of the block in the opposite order. */
 const swapsMlp = ({ tensors }: ModelFile, up: string, { hiddenSize, intermediateSize }: Tower): boolean =>
   hiddenSize !== intermediateSize && tensors.get(up)?.shape[0] === hiddenSize
 

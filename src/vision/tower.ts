@@ -1,14 +1,20 @@
-// The vision tower of a multimodal model: what its file says about it.
+// The vision tower of a multimodal model: its sizes, and how its rows become rows of the language model.
 //
 // A tower reads a square picture as patches and attends from each to all; a projector turns its rows into
 // rows of the language model.
-import { Fields, unbuiltVariant } from '../arch/config/fields.ts'
+import { unbuiltVariant } from '../arch/config/fields.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import type { ModelFile } from '../formats/readers.ts'
 import type { Activation } from '../graph/ir.ts'
+import type { Filter } from './resize.ts'
 
 /** `mlp`: LLaVA's; `idefics3`: SmolVLM's, which merges squares of rows. The names are those of llama.cpp. */
 export type Projector = 'mlp' | 'idefics3'
+
+/**
+ * How a picture becomes squares. `tiles`: SmolVLM's. `padded`: in the middle of a square of the mean colour.
+ * `cropped`: the middle of a picture whose shorter side is `shortestEdge`. `stretched`: resized to a square.
+ */
+type Cut = 'tiles' | 'padded' | 'cropped' | 'stretched'
 
 export interface Tower {
   /** The file's name, for messages. */
@@ -24,6 +30,7 @@ export interface Tower {
   readonly normEpsilon: number
   /** `quick_gelu`: x * sigmoid(1.702 x), as CLIP has it. */
   readonly activation: Activation | 'quick_gelu'
+  readonly projectorActivation: Activation
   /** A row of its own before those of the patches, which the projector does not read. */
   readonly hasClass: boolean
   /** Norms before the first and after the last layer. */
@@ -36,8 +43,12 @@ export interface Tower {
   /** Of each channel, red first, for pixels from 0 to 1. */
   readonly mean: readonly number[]
   readonly deviation: readonly number[]
+  readonly cut: Cut
+  readonly filter: Filter
   /** Pixels of the longest side of a picture that is cut into tiles. */
   readonly longestEdge: number
+  /** Pixels of the shorter side of a picture that is cropped. */
+  readonly shortestEdge: number
 }
 
 /** Patches on a side. */
@@ -69,8 +80,6 @@ export function gather(tower: Tower, rowAt: (row: number) => Float32Array, into:
   }
 }
 
-const PROJECTORS: readonly string[] = ['mlp', 'idefics3'] satisfies Projector[]
-
 /** No tower has ever exceeded these: a header that says more is lying. */
 const MOST = {
   imageSize: 1 << 11,
@@ -82,74 +91,14 @@ const MOST = {
   merge: 1 << 4,
   width: 1 << 14,
   longestEdge: 1 << 13,
+  shortestEdge: 1 << 12,
 } as const
 /** Patches in one step. */
 const MOST_ROWS = 1 << 13
 
-/**
- * The tower of an mmproj file as llama.cpp writes it. Throws `architecture` for a file that is none or whose
- * numbers are impossible, `unsupported` for towers that are not built.
- */
-export function readTower(file: ModelFile): Tower {
-  const all = new Fields(file.name, (key) => file.metadata.get(key))
-  if (file.format !== 'gguf' || all.text('general.architecture', '') !== 'clip') {
-    throw new HalfbyteError(
-      'architecture',
-      `${file.name} is no vision tower; give the mmproj file that belongs to the model (GGUF, architecture clip)`,
-      { file: file.name },
-    )
-  }
-  const fields = new Fields(file.name, (key) => file.metadata.get(`clip.vision.${key}`))
-  const projector = fields.text('projector_type', all.text('clip.projector_type', 'mlp'))
-  if (!PROJECTORS.includes(projector)) {
-    throw unbuiltVariant(file.name, `the projector "${projector}"`, `one of ${PROJECTORS.join(' and ')}`)
-  }
-  const has = (name: string) => file.tensors.has(`v.${name}`)
-  const imageSize = fields.number('image_size')
-  const tower: Tower = {
-    name: file.name,
-    projector: projector as Projector,
-    imageSize,
-    patchSize: fields.number('patch_size'),
-    hiddenSize: fields.number('embedding_length'),
-    layers: fields.number('block_count'),
-    heads: fields.number('attention.head_count'),
-    intermediateSize: fields.number('feed_forward_length'),
-    normEpsilon: fields.number('attention.layer_norm_epsilon'),
-    activation: activationOf(all),
-    hasClass: has('class_embd'),
-    hasPreNorm: has('pre_ln.weight'),
-    hasPostNorm: has('post_ln.weight'),
-    merge: projector === 'idefics3' ? fields.number('projector.scale_factor') : 1,
-    width: outputsOf(file, projector === 'idefics3' ? 'mm.model.fc.weight' : 'mm.2.weight'),
-    mean: channels(fields, 'image_mean'),
-    deviation: channels(fields, 'image_std'),
-    longestEdge: fields.number('preproc_image_size', 4 * imageSize),
-  }
-  checkTower(tower)
-  return tower
-}
-
-function activationOf(all: Fields): Tower['activation'] {
-  if (all.fact('clip.use_gelu', false)) return 'gelu'
-  return all.fact('clip.use_silu', false) ? 'silu' : 'quick_gelu'
-}
-
-/** The number of outputs of a matrix; 0 if it is not there, which `checkTower` refuses. */
-const outputsOf = ({ tensors }: ModelFile, name: string): number => tensors.get(name)?.shape[0] ?? 0
-
-function channels(fields: Fields, key: string): readonly number[] {
-  const list = fields.numberList(key)
-  if (list.length === 3 && list.every((value) => value >= 0 && value <= 1)) return list
-  throw new HalfbyteError(
-    'architecture',
-    `${fields.file}: clip.vision.${key} is [${list}] but must be three numbers from 0 to 1; convert the model again`,
-    { key },
-  )
-}
-
-function checkTower(tower: Tower): void {
-  const { name, imageSize, patchSize, merge, hiddenSize, heads, normEpsilon, deviation } = tower
+/** Throws `architecture` for impossible numbers, `unsupported` for heads that kernels cannot have. */
+export function checkTower(tower: Tower): Tower {
+  const { name, imageSize, patchSize, merge, hiddenSize, heads, normEpsilon, mean, deviation } = tower
   for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
     const value = tower[key]
     if (Number.isSafeInteger(value) && value > 0 && value <= MOST[key]) continue
@@ -161,11 +110,18 @@ function checkTower(tower: Tower): void {
   if (towerRows(tower) > MOST_ROWS)
     throw wrong(`a picture has ${towerRows(tower)} patches, above ${MOST_ROWS}`)
   if (!(normEpsilon >= 0 && normEpsilon < 1)) throw wrong(`the epsilon of norms is ${normEpsilon}`)
+  if (tower.cut === 'cropped' && tower.shortestEdge < imageSize)
+    throw wrong(`a square of ${imageSize} pixels is cut from a side of ${tower.shortestEdge}`)
+  for (const list of [mean, deviation]) {
+    if (list.length !== 3 || !list.every((value) => value >= 0 && value <= 1))
+      throw wrong(`the mean or deviation of channels is [${list}] but must be three numbers from 0 to 1`)
+  }
   if (deviation.some((value) => value === 0)) throw wrong('the deviation of a channel is 0')
   const headDim = hiddenSize / heads
   if (!Number.isInteger(headDim) || headDim % 4 !== 0 || headDim > 256) {
     throw unbuiltVariant(name, `heads of ${headDim}`, 'heads of a multiple of 4 up to 256')
   }
+  return tower
 
   function wrong(sentence: string): HalfbyteError {
     return new HalfbyteError(

@@ -59,7 +59,7 @@ export async function loadModel(
   try {
     const main = await prepare(request.source, request.contextLength, request.lora)
     const second = request.draft === undefined ? undefined : await prepare(request.draft, main.contextLength)
-    const prepareVision = await openVision(request, open, host, signal)
+    const prepareVision = await openVision(request, main.file.tower, open, host, signal)
     const vision = prepareVision?.(request.weights, main)
     const { prepared, draft } = withStateBudget({ prepared: main, draft: second }, request.stateBytes)
     const built = await buildModel(prepared, { ...request, draft, vision, host }, hooks)

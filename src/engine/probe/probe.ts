@@ -45,7 +45,7 @@ export async function probeModel(
       if (source !== undefined)
         files.push((await openAny(source, open, host, { signal, dtype: request.dtype })).file)
     }
-    const prepareVision = await openVision(request, open, host, signal)
+    const prepareVision = await openVision(request, files[0]?.tower, open, host, signal)
     const lora = await openAdapters(request.lora, open, host, signal)
     const prepare = async (changes: Smaller = {}): Promise<PreparedModel[]> => {
       const prepared: PreparedModel[] = []

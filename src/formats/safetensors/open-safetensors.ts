@@ -3,11 +3,12 @@ import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
 import { type Adapter, otherKind, pairsOf } from '../adapter.ts'
-import { generationSettings, readJson, readText, withoutNulls } from '../json-files.ts'
+import { generationSettings, type MetaObject, readJson, readText, withoutNulls } from '../json-files.ts'
 import { malformed, shown } from '../malformed.ts'
 import { baseName, modelName } from '../names/named-files.ts'
 import type { ModelFile } from '../readers.ts'
 import type { MetaValue } from '../tensors.ts'
+import { partTower } from './part-tower.ts'
 import { unpackQuantized } from './quantized.ts'
 import { floatTensor, readSafetensors, readShards } from './safetensors.ts'
 import { readSentencePiece } from './sentencepiece.ts'
@@ -43,14 +44,16 @@ export async function openSafetensors(
   const pieces = tokenizer === undefined ? find('tokenizer.model') : undefined
   const generation = await json('generation_config.json')
   const named = config['_name_or_path']
+  const tensors = unpackQuantized(file.name, stored, quantization_config)
+  const { metadata, ...parts } = partTower(file.name, { config: rest, tensors }, await processorOf(json))
   return {
     format: 'safetensors',
     name: typeof named === 'string' && named !== '' ? baseName(named) : modelName(file.name),
-    tensors: unpackQuantized(file.name, stored, quantization_config),
+    ...parts,
     quantization: isObject(quantization_config) ? quantization_config['quant_method'] : undefined,
     metadata: new Map<string, MetaValue>([
-      ['config', rest],
-      ['unset', Object.keys(config).filter((key) => config[key] === null)],
+      ...metadata,
+      ['unset', nullsOf(parts.tower === undefined ? config : config['text_config'])],
     ]),
     tokenizer:
       pieces === undefined
@@ -58,6 +61,18 @@ export async function openSafetensors(
         : readSentencePiece(pieces.name, await pieces.read(0, pieces.size, signal), settings),
     generationConfig: generationSettings(config, generation),
   }
+}
+
+const nullsOf = (object: unknown): readonly string[] =>
+  isObject(object) ? Object.keys(object).filter((key) => object[key] === null) : []
+
+/** How pictures are prepared: a file of its own, or since transformers 5 a part of the processor's. */
+async function processorOf(
+  json: (name: string) => Promise<JsonObject | undefined>,
+): Promise<MetaObject | undefined> {
+  const { image_processor: part } = (await json('processor_config.json')) ?? {}
+  const found = (await json('preprocessor_config.json')) ?? part
+  return isObject(found) ? withoutNulls(found) : undefined
 }
 
 /** PEFT's files. Throws `unsupported` for adapters other than LoRA. */

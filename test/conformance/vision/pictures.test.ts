@@ -57,6 +57,9 @@ const facts = ({ shape: { projector, grid, patch } }: RandomTower, tiles = TILES
   ({
     ...{ projector, imageSize: grid * patch, patchSize: patch, longestEdge: tiles * grid * patch },
     ...{ mean: [0.5, 0.4, 0.3].map(Math.fround), deviation: [0.5, 0.25, 0.125] },
+    ...(projector === 'idefics3'
+      ? { cut: 'tiles', filter: 'lanczos' }
+      : { cut: 'padded', filter: 'bicubic' }),
   }) as unknown as Tower
 
 /** What the model reads of a picture, by definition: ids, with those after the vocabulary for its rows. */

@@ -1,7 +1,7 @@
 // Opens the vision tower of a model with the part of the library that is loaded for it.
 import { roleOf, weightOf } from '../../../arch/tensors/names.ts'
 import type { ByteSource } from '../../../base/bytes.ts'
-import type { LoadReaders } from '../../../formats/readers.ts'
+import type { LoadReaders, ModelFile } from '../../../formats/readers.ts'
 import { RowsView } from '../../../generate/schedule/step-buffer.ts'
 import { graphBuilder } from '../../../graph/builder.ts'
 import { compile } from '../../../graph/compile-graph.ts'
@@ -23,18 +23,20 @@ export const ENGINE_TOOLS: EngineTools = {
 }
 
 /**
- * Opens the tower that the request names, if it names one, and returns what prepares it for a model.
- * Rejects with errors of opening, `architecture` for a file that is no tower, and `unsupported` for a
- * tower that is not built.
+ * Opens the tower that the request names, or else the model's `own` one, and returns what prepares it for a
+ * model; undefined where there is none. Rejects with errors of opening, `architecture` for a file that is no
+ * tower, and `unsupported` for a tower that is not built.
  */
 export async function openVision(
   { vision, imageTiles }: Pick<LoadRequest, 'vision' | 'imageTiles'>,
+  own: ModelFile | undefined,
   open: Open<{ readonly sources: readonly ByteSource[] }>,
   host: Pick<Host, 'loadOnnx' | 'loadVision' | keyof LoadReaders>,
   signal?: AbortSignal,
 ): Promise<PrepareVision | undefined> {
-  if (vision === undefined) return undefined
-  const { file } = await openAny(vision, open, host, { signal })
+  const given = vision === undefined ? undefined : (await openAny(vision, open, host, { signal })).file
+  const file = given?.tower ?? given ?? own
+  if (file === undefined) return undefined
   const { Vision } = (await host.loadVision()) as typeof reader
   return (weights, { plan }) =>
     new Vision(file, ENGINE_TOOLS, { weights, imageTiles, modelWidth: plan.hidden.width })

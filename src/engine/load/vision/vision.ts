@@ -3,13 +3,16 @@
 import type { PackedEncoding } from '../../../abi/encodings.ts'
 import type { Weights } from '../../../arch/tensors/names.ts'
 import { HalfbyteError } from '../../../base/errors.ts'
+import type { Pixels } from '../../../formats/pixels.ts'
 import type { ModelFile } from '../../../formats/readers.ts'
 import { InputRows } from '../../../generate/schedule/input-rows.ts'
 import type { Graph } from '../../../graph/nodes.ts'
 import type { Arena } from '../../../runtime/memory/arena.ts'
 import type { Pool } from '../../../runtime/pool.ts'
-import { cutPicture, patchesOf } from '../../../vision/cut-picture.ts'
-import { gather, pictureRows, readTower, type Tower, towerRows } from '../../../vision/tower.ts'
+import { type CutPicture, cutPicture, patchesOf } from '../../../vision/cut-picture.ts'
+import { GGUF_NAMES, ggufTower } from '../../../vision/gguf-tower.ts'
+import { HF_NAMES, hfTower } from '../../../vision/hf-tower.ts'
+import { gather, pictureRows, type Tower, towerRows } from '../../../vision/tower.ts'
 import { projectorGraph, towerGraph } from '../../../vision/tower-graph.ts'
 import { towerWeights } from '../../../vision/tower-weights.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
@@ -51,18 +54,19 @@ export class Vision {
    */
   constructor(file: ModelFile, tools: EngineTools, options: VisionOptions) {
     const { weights: policy, modelWidth, imageTiles = Number.POSITIVE_INFINITY } = options
-    const own = readTower(file)
+    const isFolder = file.format === 'safetensors' && file.metadata.has('config')
+    const own = isFolder ? hfTower(file) : ggufTower(file)
     const tower = { ...own, longestEdge: Math.min(own.longestEdge, imageTiles * own.imageSize) }
     const { width } = tower
     if (width !== modelWidth) {
       throw new HalfbyteError(
         'architecture',
-        `${file.name} makes rows of ${width} numbers but the model has rows of ${modelWidth}; give the mmproj file ` +
+        `${file.name} makes rows of ${width} numbers but the model has rows of ${modelWidth}; give the tower ` +
           'that belongs to the model',
         { width, modelWidth },
       )
     }
-    const weights = towerWeights(file, tower)
+    const weights = towerWeights(file, tower, isFolder ? HF_NAMES : GGUF_NAMES)
     const { graphBuilder } = tools
     const prepared = (graph: Graph, of: Weights, rows: number) =>
       prepare(file, graph, of, { rows, policy, tools })
@@ -110,13 +114,22 @@ export class Vision {
     return result
   }
 
+  /** Throws `unsupported` for a picture of impossible size. */
+  cut(pixels: Pixels): CutPicture {
+    return cutPicture(this.#tower, pixels)
+  }
+
+  patches(tile: CutPicture['tiles'][number]): Float32Array {
+    return patchesOf(this.#tower, tile)
+  }
+
   sight({ pool, text, yieldTask }: SightHost): Sight {
     const tower = this.#tower
     return new TowerSight({
       inputs: this.inputs,
       pictureRows: pictureRows(tower),
-      cut: (pixels) => cutPicture(tower, pixels),
-      encode: (tile) => this.encode(pool, patchesOf(tower, tile)),
+      cut: (pixels) => this.cut(pixels),
+      encode: (tile) => this.encode(pool, this.patches(tile)),
       text,
       yieldTask,
     })

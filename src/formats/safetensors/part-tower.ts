@@ -1,0 +1,62 @@
+// Parts the folder of a model that sees: the language model under its own names, and its vision tower.
+import { isObject } from '../../base/values.ts'
+import type { MetaObject } from '../json-files.ts'
+import type { ModelFile } from '../readers.ts'
+import type { MetaValue, TensorInfo } from '../tensors.ts'
+
+/** The class of a language model that stands in another's configuration, which names no class of its own. */
+const CLASSES: Readonly<Record<string, string>> = {
+  llama: 'LlamaForCausalLM',
+  mistral: 'MistralForCausalLM',
+  gemma3_text: 'Gemma3ForCausalLM',
+  qwen2: 'Qwen2ForCausalLM',
+  qwen3: 'Qwen3ForCausalLM',
+  smollm3: 'SmolLM3ForCausalLM',
+}
+
+type Parts = Pick<ModelFile, 'tensors' | 'metadata' | 'tower'>
+
+/**
+ * `processor`: how pictures are prepared, if the folder says so. A model without a tower has all tensors.
+ * Names are those of several versions of transformers.
+ */
+export function partTower(
+  file: string,
+  whole: { readonly config: MetaObject; readonly tensors: ReadonlyMap<string, TensorInfo> },
+  processor: MetaObject | undefined,
+): Parts {
+  const { config, tensors } = whole
+  const { text_config: text, vision_config: vision } = config
+  if (!isObject(text) || !isObject(vision)) return { tensors, metadata: new Map([['config', config]]) }
+  const own = new Map<string, TensorInfo>()
+  const seen = new Map<string, TensorInfo>()
+  for (const [name, tensor] of tensors) {
+    const [, plain] = /^(?:model\.)?(?:language_model|text_model)\.(?:model\.)?(.*)$/.exec(name) ?? []
+    const isHead = /^(?:language_model\.)?lm_head\./.test(name)
+    if (isHead) own.set('lm_head.weight', { ...tensor, name: 'lm_head.weight' })
+    else if (plain !== undefined) own.set(`model.${plain}`, { ...tensor, name: `model.${plain}` })
+    else {
+      const short = name.replace(/^model\./, '').replace(/^(?:vision_tower\.)?(?:vision_model\.)?/, '')
+      seen.set(short, { ...tensor, name: short })
+    }
+  }
+  const { tie_word_embeddings: tied } = config
+  const kind = String(text['model_type'])
+  const language = {
+    ...(tied !== undefined && { tie_word_embeddings: tied }),
+    ...(text as MetaObject),
+    ...(own.has('lm_head.weight') && { tie_word_embeddings: false }),
+    architectures: [CLASSES[kind] ?? kind],
+  }
+  return {
+    tensors: own,
+    metadata: new Map<string, MetaValue>([['config', language]]),
+    tower: {
+      ...{ format: 'safetensors', name: file, tensors: seen },
+      metadata: new Map<string, MetaValue>([
+        ['config', config],
+        ...(processor === undefined ? [] : [['processor', processor] as const]),
+      ]),
+    },
+  }
+}

@@ -1,0 +1,88 @@
+// What an mmproj file, as llama.cpp writes it, says about its vision tower.
+import { Fields, unbuiltVariant } from '../arch/config/fields.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import type { ModelFile } from '../formats/readers.ts'
+import { checkTower, type Projector, type Tower } from './tower.ts'
+import type { TowerNames } from './tower-weights.ts'
+
+const PROJECTORS: readonly string[] = ['mlp', 'idefics3'] satisfies Projector[]
+
+/**
+ * Throws `architecture` for a file that is no tower or whose numbers are impossible, `unsupported` for towers
+ * that are not built.
+ */
+export function ggufTower(file: ModelFile): Tower {
+  const all = new Fields(file.name, (key) => file.metadata.get(key))
+  if (file.format !== 'gguf' || all.text('general.architecture', '') !== 'clip') {
+    throw new HalfbyteError(
+      'architecture',
+      `${file.name} is no vision tower; give the mmproj file that belongs to the model (GGUF, architecture clip), ` +
+        'or a folder of safetensors whose config.json has a vision_config',
+      { file: file.name },
+    )
+  }
+  const fields = new Fields(file.name, (key) => file.metadata.get(`clip.vision.${key}`))
+  const projector = fields.text('projector_type', all.text('clip.projector_type', 'mlp'))
+  if (!PROJECTORS.includes(projector)) {
+    throw unbuiltVariant(file.name, `the projector "${projector}"`, `one of ${PROJECTORS.join(' and ')}`)
+  }
+  const has = (name: string) => file.tensors.has(`v.${name}`)
+  const imageSize = fields.number('image_size')
+  const isTiled = projector === 'idefics3'
+  return checkTower({
+    name: file.name,
+    projector: projector as Projector,
+    imageSize,
+    patchSize: fields.number('patch_size'),
+    hiddenSize: fields.number('embedding_length'),
+    layers: fields.number('block_count'),
+    heads: fields.number('attention.head_count'),
+    intermediateSize: fields.number('feed_forward_length'),
+    normEpsilon: fields.number('attention.layer_norm_epsilon'),
+    activation: activationOf(all),
+    projectorActivation: 'gelu',
+    hasClass: has('class_embd'),
+    hasPreNorm: has('pre_ln.weight'),
+    hasPostNorm: has('post_ln.weight'),
+    merge: isTiled ? fields.number('projector.scale_factor') : 1,
+    width: outputsOf(file, isTiled ? 'mm.model.fc.weight' : 'mm.2.weight'),
+    mean: fields.numberList('image_mean'),
+    deviation: fields.numberList('image_std'),
+    cut: isTiled ? 'tiles' : 'padded',
+    filter: isTiled ? 'lanczos' : 'bicubic',
+    longestEdge: fields.number('preproc_image_size', 4 * imageSize),
+    shortestEdge: imageSize,
+  })
+}
+
+function activationOf(all: Fields): Tower['activation'] {
+  if (all.fact('clip.use_gelu', false)) return 'gelu'
+  return all.fact('clip.use_silu', false) ? 'silu' : 'quick_gelu'
+}
+
+/** The number of outputs of a matrix; 0 if it is not there, which `checkTower` refuses. */
+const outputsOf = ({ tensors }: ModelFile, name: string): number => tensors.get(name)?.shape[0] ?? 0
+
+/** Older files exchange `ffn_up` and `ffn_down`. */
+export const GGUF_NAMES: TowerNames = {
+  names: {
+    patch: 'v.patch_embd',
+    positions: 'v.position_embd',
+    class: 'v.class_embd',
+    pre_norm: 'v.pre_ln',
+    post_norm: 'v.post_ln',
+    layers: 'v.blk',
+    attn_norm: 'ln1',
+    attn_q: 'attn_q',
+    attn_k: 'attn_k',
+    attn_v: 'attn_v',
+    attn_output: 'attn_out',
+    mlp_norm: 'ln2',
+    mlp_up: 'ffn_up',
+    mlp_down: 'ffn_down',
+    inner: 'mm.0',
+    project: 'mm.2',
+    merged: 'mm.model.fc',
+  },
+  unused: /^(t\.|mm\.(?:model\.)?image_newline|model\.image_newline|v\.head)/,
+}

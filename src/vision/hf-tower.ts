@@ -1,0 +1,184 @@
+// What config.json and preprocessor_config.json of a model that sees say about its vision tower.
+import { ACTIVATIONS } from '../arch/config/config-hf.ts'
+import { Fields, unbuiltVariant } from '../arch/config/fields.ts'
+import { HalfbyteError } from '../base/errors.ts'
+import type { ModelFile } from '../formats/readers.ts'
+import type { MetaValue } from '../formats/tensors.ts'
+import type { Filter } from './resize.ts'
+import { checkTower, type Projector, type Tower } from './tower.ts'
+import type { TowerNames } from './tower-weights.ts'
+
+/** The defaults of a class of transformers, for keys that its files leave out. */
+interface Kind {
+  readonly projector: Projector
+  readonly tower: Readonly<Record<string, MetaValue>>
+  readonly processor: Readonly<Record<string, MetaValue>>
+}
+
+const HALVES = [0.5, 0.5, 0.5]
+const SIZES = { hidden_size: 768, intermediate_size: 3072, num_hidden_layers: 12, num_attention_heads: 12 }
+const CLIP = { ...SIZES, image_size: 224, patch_size: 32, hidden_act: 'quick_gelu', layer_norm_eps: 1e-5 }
+const TILED: Kind = {
+  projector: 'idefics3',
+  tower: {
+    ...{ ...SIZES, hidden_size: 1152, num_attention_heads: 16, image_size: 224, patch_size: 32 },
+    ...{ hidden_act: 'gelu_pytorch_tanh', layer_norm_eps: 1e-6 },
+  },
+  processor: {
+    ...{ image_mean: HALVES, image_std: HALVES, resample: 1 },
+    ...{ size: { longest_edge: 1456 }, max_image_size: { longest_edge: 364 } },
+  },
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  Idefics3ForConditionalGeneration: TILED,
+  SmolVLMForConditionalGeneration: TILED,
+  LlavaForConditionalGeneration: {
+    projector: 'mlp',
+    tower: CLIP,
+    processor: {
+      image_mean: [0.48145466, 0.4578275, 0.40821073],
+      image_std: [0.26862954, 0.26130258, 0.27577711],
+      ...{ size: { shortest_edge: 224 }, crop_size: { height: 224, width: 224 }, resample: 3 },
+    },
+  },
+}
+
+/** Pillow's numbers of its filters. */
+const FILTERS: Readonly<Record<number, Filter>> = { 1: 'lanczos', 2: 'bilinear', 3: 'bicubic' }
+
+/**
+ * The tower that lies in a folder of safetensors. Throws `format` where the folder does not say how pictures
+ * are prepared, `architecture` for impossible numbers, `unsupported` for towers that are not built.
+ */
+export function hfTower(file: ModelFile): Tower {
+  const all = new Fields(file.name, (key) => file.metadata.get(key))
+  const config = all.record('config') ?? Fields.of(file.name, {})
+  const [name = config.text('model_type')] = config.textList('architectures')
+  const kind = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined
+  if (kind === undefined)
+    throw unbuiltVariant(file.name, `the vision of ${name}`, `that of ${Object.keys(KINDS).join(', ')}`)
+  const stated = all.record('processor')
+  if (stated === undefined) {
+    throw new HalfbyteError(
+      'format',
+      `${file.name} has a vision tower but no preprocessor_config.json, which says how pictures are prepared; ` +
+        'give it with the model',
+      { file: file.name },
+    )
+  }
+  const processor = stated.renamed({}, kind.processor)
+  const vision = (config.record('vision_config') ?? config).renamed({}, kind.tower)
+  const isTiled = kind.projector === 'idefics3'
+  if (!isTiled) refuseLlava(config, file)
+  const layers = vision.number('num_hidden_layers')
+  const imageSize = vision.number('image_size')
+  return checkTower({
+    name: file.name,
+    projector: kind.projector,
+    imageSize,
+    patchSize: vision.number('patch_size'),
+    hiddenSize: vision.number('hidden_size'),
+    // A negative index counts from the states after the last layer.
+    layers: isTiled ? layers : layers + 1 + config.number('vision_feature_layer', -2),
+    heads: vision.number('num_attention_heads'),
+    intermediateSize: vision.number('intermediate_size'),
+    normEpsilon: vision.number('layer_norm_eps'),
+    activation: activationOf(vision, 'hidden_act', 'gelu'),
+    projectorActivation: isTiled
+      ? 'gelu'
+      : (activationOf(config, 'projector_hidden_act', 'gelu') as Tower['projectorActivation']),
+    hasClass: file.tensors.has('embeddings.class_embedding'),
+    hasPreNorm: file.tensors.has('pre_layrnorm.weight'),
+    hasPostNorm: isTiled,
+    merge: isTiled ? config.number('scale_factor', 2) : 1,
+    width: file.tensors.get(`${HF_NAMES.names[isTiled ? 'merged' : 'project']}.weight`)?.shape[0] ?? 0,
+    mean: processor.numberList('image_mean'),
+    deviation: processor.numberList('image_std'),
+    ...preparation(processor, { isTiled, imageSize }),
+  })
+}
+
+/** Choices of LLaVA's configuration that other models of the class have. */
+function refuseLlava(config: Fields, file: ModelFile): void {
+  const refuse = (found: string, supported: string) => unbuiltVariant(file.name, found, supported)
+  const layer = config.number('vision_feature_layer', -2)
+  if (!Number.isInteger(layer) || layer >= 0)
+    throw refuse(`vision_feature_layer ${layer}`, 'a negative whole number')
+  const hasClass = file.tensors.has('embeddings.class_embedding')
+  const strategy = config.text('vision_feature_select_strategy', 'default')
+  const wanted = hasClass ? 'default' : 'full'
+  if (strategy !== wanted) throw refuse(`vision_feature_select_strategy ${strategy}`, wanted)
+  if (!config.fact('multimodal_projector_bias', true)) throw refuse('a projector without biases', 'biases')
+}
+
+function activationOf(fields: Fields, key: string, fallback: string): Tower['activation'] {
+  const name = fields.text(key, fallback)
+  if (name === 'quick_gelu' && key === 'hidden_act') return name
+  const found = ACTIVATIONS.get(name)
+  if (found !== undefined) return found
+  throw unbuiltVariant(fields.file, `${key} ${name}`, ['quick_gelu', ...ACTIVATIONS.keys()].join(' or '))
+}
+
+type Preparation = Pick<Tower, 'cut' | 'filter' | 'longestEdge' | 'shortestEdge'>
+
+/** How the processor makes squares of `imageSize` pixels. */
+function preparation(
+  processor: Fields,
+  { isTiled, imageSize }: { readonly isTiled: boolean; readonly imageSize: number },
+): Preparation {
+  const refuse = (found: string, supported: string) => unbuiltVariant(processor.file, found, supported)
+  for (const key of ['do_resize', 'do_rescale', 'do_normalize', ...(isTiled ? ['do_image_splitting'] : [])])
+    if (!processor.fact(key, true)) throw refuse(`${key} false`, `${key} true`)
+  const factor = processor.number('rescale_factor', 1 / 255)
+  if (Math.abs(factor * 255 - 1) > 1e-6) throw refuse(`rescale_factor ${factor}`, 'rescale_factor 1/255')
+  const resample = processor.number('resample')
+  const filter = FILTERS[resample]
+  if (filter === undefined) throw refuse(`resample ${resample}`, '1, 2 or 3')
+  const sizes = (key: string) => processor.record(key) ?? Fields.of(processor.file, {})
+  const check = (what: string, side: number) => {
+    if (side !== imageSize) throw refuse(`${what} of ${side} pixels`, `the ${imageSize} of its tower`)
+  }
+  const rest = { filter, longestEdge: imageSize, shortestEdge: imageSize }
+  const size = sizes('size')
+  if (isTiled) {
+    check('tiles', sizes('max_image_size').number('longest_edge'))
+    return { ...rest, cut: 'tiles', longestEdge: size.number('longest_edge') }
+  }
+  if (size.has('height')) {
+    for (const side of ['height', 'width']) check(side, size.number(side))
+    return { ...rest, cut: processor.fact('do_pad', false) ? 'padded' : 'stretched' }
+  }
+  const shortestEdge = size.number('shortest_edge')
+  if (processor.fact('do_pad', false)) {
+    check('pictures', shortestEdge)
+    return { ...rest, cut: 'padded' }
+  }
+  if (!processor.fact('do_center_crop', true)) throw refuse('do_center_crop false', 'squares')
+  for (const side of ['height', 'width']) check(side, sizes('crop_size').number(side))
+  return { ...rest, cut: 'cropped', shortestEdge }
+}
+
+/** The names of tensors in transformers' files, without what stands before those of the tower. */
+export const HF_NAMES: TowerNames = {
+  names: {
+    patch: 'embeddings.patch_embedding',
+    positions: 'embeddings.position_embedding',
+    class: 'embeddings.class_embedding',
+    pre_norm: 'pre_layrnorm',
+    post_norm: 'post_layernorm',
+    layers: 'encoder.layers',
+    attn_norm: 'layer_norm1',
+    attn_q: 'self_attn.q_proj',
+    attn_k: 'self_attn.k_proj',
+    attn_v: 'self_attn.v_proj',
+    attn_output: 'self_attn.out_proj',
+    mlp_norm: 'layer_norm2',
+    mlp_up: 'mlp.fc1',
+    mlp_down: 'mlp.fc2',
+    inner: 'multi_modal_projector.linear_1',
+    project: 'multi_modal_projector.linear_2',
+    merged: 'connector.modality_projection.proj',
+  },
+  unused: /^(?:head\.|embeddings\.position_ids$|post_layernorm\.)/,
+}

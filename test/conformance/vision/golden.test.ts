@@ -1,0 +1,316 @@
+// Models that see, in folders of safetensors, against transformers. In: random models, a patterned picture.
+// Out: the rows of the picture, the log probabilities after the prompt and the greedy answer.
+//
+// golden has the expected numbers, which golden.py writes.
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { Engine } from '../../../src/api/engine.ts'
+import { blobSource } from '../../../src/base/bytes.ts'
+import { nodeHost } from '../../../src/cli/node-host.ts'
+import { memoryNeed } from '../../../src/engine/load/memory-need.ts'
+import { ENGINE_TOOLS } from '../../../src/engine/load/open/open-vision.ts'
+import { Vision } from '../../../src/engine/load/vision/vision.ts'
+import { localConnection } from '../../../src/engine/wire/connection.ts'
+import { openFiles } from '../../../src/formats/open-files.ts'
+import type { Pixels } from '../../../src/formats/pixels.ts'
+import type { LoadOptions } from '../../../src/index.ts'
+import { openPool, openRuntime } from '../../../src/runtime/open-runtime.ts'
+import { patternAt } from '../../../src/vision/testing/pattern.ts'
+import { serveFiles } from '../../helpers/file-server.ts'
+import { hubFolder, jsonFile } from '../testing/model-files.ts'
+import { nodeService, openEngine } from '../testing/node-engine.ts'
+import type { StoredTensor } from '../testing/writers/safetensors-writer.ts'
+import { type Row, tensorsOf } from '../transformers/weights.ts'
+
+interface Case {
+  readonly name: string
+  /** config.json and preprocessor_config.json as transformers writes them. */
+  readonly config: { readonly text_config: { readonly hidden_size: number } }
+  readonly processor: Readonly<Record<string, unknown>>
+  readonly tensors: readonly Row[]
+  readonly picture: readonly [width: number, height: number]
+  /** Base64 of f32, little endian: of the picture, and after the prompt. */
+  readonly rows: string
+  readonly logprobs: string
+  readonly promptTokens: number
+  /** Ids. */
+  readonly answer: readonly number[]
+}
+
+const folder = new URL('./golden/', import.meta.url)
+const CASES = readdirSync(folder).flatMap((file) => {
+  const { cases }: { cases: readonly Case[] } = JSON.parse(readFileSync(new URL(file, folder), 'utf8'))
+  return cases.map((one) => ({ ...one, kind: file.replace('.json', '') }))
+})
+
+const floats = (text: string) => new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer)
+
+interface Changes {
+  readonly config?: object
+  readonly processor?: object | undefined
+  /** The files' name of a tensor. */
+  readonly rename?: (name: string) => string
+}
+
+function filesOf(one: Case, { config, processor = one.processor, rename = (name) => name }: Changes = {}) {
+  const stored: Record<string, StoredTensor> = {}
+  for (const { name, shape, values } of tensorsOf(one.tensors))
+    stored[rename(name)] = { dtype: 'F32', shape, data: new Uint8Array(values.buffer) }
+  const files = hubFolder({ ...one.config, ...config }, stored)
+  const template = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
+  return [
+    ...files.filter(({ name }) => name !== 'tokenizer_config.json'),
+    jsonFile('tokenizer_config.json', { chat_template: template }),
+    jsonFile('preprocessor_config.json', processor),
+  ]
+}
+
+function picture([width, height]: Case['picture']): Pixels {
+  const data = new Uint8ClampedArray(width * height * 4).fill(255)
+  for (let at = 0; at < width * height; at++) data.set(patternAt(at % width, Math.floor(at / width)), at * 4)
+  return { width, height, data }
+}
+
+const EXACT = { weights: 'f32', kvCache: { k: 'f32', v: 'f32' } } as const
+
+async function rowsOf(one: Case, files: readonly File[]): Promise<Float32Array> {
+  const host = nodeHost()
+  const file = await openFiles(
+    files.map((each) => blobSource(each.name, each)),
+    host,
+  )
+  const modelWidth = one.config.text_config.hidden_size
+  const vision = new Vision(file.tower!, ENGINE_TOOLS, { weights: 'f32', modelWidth })
+  const runtime = await openRuntime({ host, build: 'auto', threads: 1, ...memoryNeed(...vision.models) })
+  await vision.place(runtime.arena, {})
+  const pool = await openPool(runtime, { host, threads: 1, probe: () => undefined })
+  try {
+    return Float32Array.from(
+      vision
+        .cut(picture(one.picture))
+        .tiles.flatMap((tile) => [...vision.encode(pool, vision.patches(tile))]),
+    )
+  } finally {
+    pool.dispose()
+  }
+}
+
+/** The answer to the prompt of golden.py. */
+async function answerTo(one: Case, source: string | readonly File[], options: LoadOptions = {}) {
+  const connection = localConnection(nodeService())
+  await using engine = await Engine.open(connection, source, { threads: 1, ...EXACT, ...options })
+  expect(engine.model.seesImages).toBe(true)
+  const content = [
+    { type: 'text' as const, text: 'What is ' },
+    { type: 'image' as const, data: picture(one.picture) },
+    { type: 'text' as const, text: ' now?' },
+  ]
+  const asked = { temperature: 0, maxTokens: one.answer.length, speculation: 'off', logprobs: 5 } as const
+  return await engine.createSession().send({ role: 'user', content }, asked).result
+}
+
+/** The largest difference, relative to the largest number. */
+function difference(found: ArrayLike<number>, right: Float32Array): number {
+  expect(found).toHaveLength(right.length)
+  const largest = Math.max(...right.map(Math.abs))
+  return Math.max(...right.map((value, i) => Math.abs(value - found[i]!))) / largest
+}
+
+function expectAnswer({ tokens, usage, logprobs }: Awaited<ReturnType<typeof answerTo>>, one: Case): void {
+  expect(usage.promptTokens).toBe(one.promptTokens)
+  const right = floats(one.logprobs)
+  for (const { id, logprob } of logprobs![0]!.top) expect(Math.abs(logprob - right[id]!)).toBeLessThan(5e-5)
+  expect(tokens).toEqual(one.answer)
+}
+
+describe.each(CASES)('$kind: $name', (one) => {
+  test('the rows of the picture', async () => {
+    expect(difference(await rowsOf(one, filesOf(one)), floats(one.rows))).toBeLessThan(1e-5)
+  })
+
+  test('the answer', async () => {
+    expectAnswer(await answerTo(one, filesOf(one)), one)
+  })
+})
+
+const named = (kind: string, name?: string): Case =>
+  CASES.find((one) => one.kind === kind && (name === undefined || one.name === name))!
+const llava = named('llava')
+const tiled = named('idefics3', 'one tile, squares of three')
+
+describe('the same answer', () => {
+  test.each<[string, Case, (name: string) => string]>([
+    [
+      'names that begin with the model',
+      llava,
+      (name) =>
+        name
+          .replace(/^language_model\.lm_head/, 'lm_head')
+          .replace(/^language_model\.model/, 'model.language_model')
+          .replace(/^(vision_tower|multi_modal)/, 'model.$1'),
+    ],
+    [
+      'a second name before those of the tower',
+      llava,
+      (name) => name.replace('vision_tower.', 'vision_tower.vision_model.'),
+    ],
+  ])('of a file with %s', async (_, one, rename) => {
+    expect([...tensorsOf(one.tensors)].some(({ name }) => rename(name) !== name)).toBe(true)
+    expectAnswer(await answerTo(one, filesOf(one, { rename })), one)
+  })
+
+  test('of a folder by its address, and of a processor that is a part of processor_config.json', async () => {
+    const files = filesOf(tiled).map((file) =>
+      file.name === 'preprocessor_config.json'
+        ? jsonFile('processor_config.json', { image_processor: tiled.processor })
+        : file,
+    )
+    const bytes = files.map(async (file) => [`m/${file.name}`, await file.bytes()] as const)
+    const server = await serveFiles(Object.fromEntries(await Promise.all(bytes)))
+    try {
+      expectAnswer(await answerTo(tiled, `${server.address}m/`), tiled)
+      const asked = server.requests.map((line) => line.split(' ')[1])
+      expect(asked).toContain('/m/preprocessor_config.json')
+    } finally {
+      await server.close()
+    }
+  })
+
+  test('of a tower that is taken from another folder', async () => {
+    const blind = filesOf(llava).filter(({ name }) => name !== 'preprocessor_config.json')
+    expectAnswer(await answerTo(llava, blind, { vision: filesOf(llava) }), llava)
+  })
+})
+
+describe('refused by name', () => {
+  const vision = (one: Case) => (one.config as unknown as { vision_config: object }).vision_config
+  test.each<[string, Case, Changes, string, RegExp]>([
+    [
+      'a class that is not built',
+      llava,
+      { config: { architectures: ['FuyuForCausalLM'] } },
+      'unsupported',
+      /Fuyu/,
+    ],
+    [
+      'another layer than those from the end',
+      llava,
+      { config: { vision_feature_layer: 2 } },
+      'unsupported',
+      /vision_feature_layer 2/,
+    ],
+    [
+      'more layers from the end than there are',
+      llava,
+      { config: { vision_feature_layer: -9 } },
+      'architecture',
+      /layers/,
+    ],
+    [
+      'the row of the class',
+      llava,
+      { config: { vision_feature_select_strategy: 'full' } },
+      'unsupported',
+      /vision_feature_select_strategy full/,
+    ],
+    [
+      'pictures that are not squares',
+      llava,
+      { processor: { ...llava.processor, do_center_crop: false } },
+      'unsupported',
+      /do_center_crop/,
+    ],
+    [
+      'squares of another size than the tower has',
+      llava,
+      { processor: { ...llava.processor, crop_size: { height: 24, width: 20 } } },
+      'unsupported',
+      /width of 20/,
+    ],
+    [
+      'squares that are larger than the picture',
+      llava,
+      { processor: { ...llava.processor, size: { shortest_edge: 9 } } },
+      'architecture',
+      /side of 9/,
+    ],
+    [
+      'another filter',
+      llava,
+      { processor: { ...llava.processor, resample: 0 } },
+      'unsupported',
+      /resample 0/,
+    ],
+    [
+      'another scale of pixels',
+      llava,
+      { processor: { ...llava.processor, rescale_factor: 1 } },
+      'unsupported',
+      /rescale_factor 1/,
+    ],
+    [
+      'a deviation of 0',
+      llava,
+      { processor: { ...llava.processor, image_std: [1, 0, 1] } },
+      'architecture',
+      /deviation/,
+    ],
+    [
+      'tiles of another size',
+      tiled,
+      { processor: { ...tiled.processor, max_image_size: { longest_edge: 20 } } },
+      'unsupported',
+      /tiles of 20/,
+    ],
+    [
+      'impossible sizes',
+      tiled,
+      { config: { vision_config: { ...vision(tiled), patch_size: 1e9 } } },
+      'architecture',
+      /patchSize/,
+    ],
+    [
+      'sizes that are not those of the tensors',
+      tiled,
+      { config: { vision_config: { ...vision(tiled), hidden_size: 48 } } },
+      'architecture',
+      /patch_embedding/,
+    ],
+    [
+      'a missing tensor',
+      tiled,
+      { rename: (name) => name.replace('connector.modality_projection', 'connector.other') },
+      'architecture',
+      /width is 0/,
+    ],
+    [
+      'a tensor of no use',
+      tiled,
+      { rename: (name) => name.replace('post_layernorm.bias', 'post_layernorm.other') },
+      'architecture',
+      /post_layernorm/,
+    ],
+  ])('%s', async (_, one, changes, code, message) => {
+    await expect(openEngine(filesOf(one, changes))).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    })
+  })
+
+  test('a folder that does not say how pictures are prepared', async () => {
+    const files = filesOf(llava).filter(({ name }) => name !== 'preprocessor_config.json')
+    await expect(openEngine(files)).rejects.toMatchObject({
+      code: 'format',
+      message: expect.stringContaining('preprocessor_config.json'),
+    })
+  })
+
+  test('a folder without a tower, given as one', async () => {
+    const text = { ...llava.config.text_config, architectures: ['LlamaForCausalLM'] }
+    const config = { ...text, text_config: undefined, vision_config: undefined }
+    await expect(openEngine(filesOf(llava), { vision: filesOf(llava, { config }) })).rejects.toMatchObject({
+      code: 'unsupported',
+      message: expect.stringContaining('LlamaForCausalLM'),
+    })
+  })
+})

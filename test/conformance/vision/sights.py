@@ -1,0 +1,95 @@
+"""The models that see whose numbers golden.py writes: odd sizes, every choice of their configurations that is read."""
+
+# Bytes, merges and special tokens of the tests' tokenizer, and the image token.
+IMAGE_TOKEN = 269
+TEXT = {
+    **{"vocab_size": IMAGE_TOKEN + 1, "hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 2},
+    **{"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 12, "max_position_embeddings": 512},
+    **{"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2},
+}
+TOWER = {
+    **{"hidden_size": 36, "intermediate_size": 50, "num_hidden_layers": 3, "num_attention_heads": 3},
+    **{"image_size": 24, "patch_size": 4},
+}
+MEANS = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.5, 0.25, 0.125]}
+
+
+def no_extra(ids, config):
+    return {}
+
+
+def features_of(model, pixels, values):
+    made = model.get_image_features(pixel_values=values["pixel_values"])
+    made = getattr(made, "pooler_output", made)
+    rows = [row for part in made for row in part.reshape(-1, part.shape[-1])]
+    return __import__("torch").stack(rows)
+
+
+def tiles(rows_of_tile):
+    """Idefics3Processor's texts around the image tokens."""
+    frame = "<fake_token_around_image>"
+
+    def parts(pixels):
+        rows, columns = pixels["rows"][0][0], pixels["cols"][0][0]
+        if rows == 0:
+            return [f"{frame}<global-img>", rows_of_tile, frame]
+        all_parts = []
+        for row in range(rows):
+            for column in range(columns):
+                start = "\n" if row > 0 and column == 0 else ""
+                all_parts += [f"{start}{frame}<row_{row + 1}_col_{column + 1}>", rows_of_tile]
+        return [*all_parts, f"\n\n{frame}<global-img>", rows_of_tile, frame]
+
+    return parts
+
+
+def idefics3(name, picture, scale=2, kind="Idefics3", text=None, longest=2, **tower):
+    sizes = {**TOWER, **tower}
+    side = sizes["image_size"]
+    return {
+        **{"name": name, "class": f"{kind}ForConditionalGeneration", "config_class": f"{kind}Config"},
+        "config": {
+            "text_config": {"model_type": "llama", **TEXT, **(text or {})},
+            "vision_config": sizes,
+            **{"scale_factor": scale, "image_token_id": IMAGE_TOKEN},
+        },
+        "processor_class": f"{kind}ImageProcessorPil",
+        "processor": {"size": {"longest_edge": longest * side}, "max_image_size": {"longest_edge": side}, **MEANS},
+        **{"picture": picture, "asked": {"return_row_col_info": True}},
+        **{"parts": tiles((side // sizes["patch_size"] // scale) ** 2), "features": features_of, "extra": no_extra},
+    }
+
+
+def llava(name, picture, processor="CLIPImageProcessorPil", more=None, text=None, asked=None, **tower):
+    sizes = {"model_type": "clip_vision_model", **TOWER, "projection_dim": 16, **tower}
+    side = sizes["image_size"]
+    return {
+        **{"name": name, "class": "LlavaForConditionalGeneration", "config_class": "LlavaConfig"},
+        "config": {
+            "text_config": {"model_type": "llama", **TEXT, **(text or {})},
+            "vision_config": sizes,
+            **{"image_token_index": IMAGE_TOKEN, **(more or {})},
+        },
+        "processor_class": processor,
+        "processor": {
+            **{"size": {"shortest_edge": side}, "crop_size": {"height": side, "width": side}},
+            **(asked or {}),
+        },
+        **{"picture": picture, "parts": lambda pixels: [(side // sizes["patch_size"]) ** 2]},
+        **{"features": features_of, "extra": no_extra},
+    }
+
+
+CASES = [
+    idefics3("tiles", [40, 21]),
+    idefics3("one tile, squares of three", [19, 20], scale=3, longest=1, image_size=18, patch_size=3, hidden_act="silu"),
+    idefics3("tied tables", [9, 30], text={"tie_word_embeddings": True}, num_hidden_layers=1, layer_norm_eps=1e-4),
+    idefics3("SmolVLM's class", [30, 30], kind="SmolVLM"),
+    llava("the middle of a wide picture", [61, 33]),
+    llava("a larger square, the last layer", [20, 47], more={"vision_feature_layer": -1},
+          asked={"size": {"shortest_edge": 31}}),
+    llava("padded", [50, 27], processor="LlavaImageProcessorPil", asked={"do_pad": True, **MEANS}),
+    llava("SigLIP, stretched, every row", [37, 23], processor="SiglipImageProcessorPil",
+          more={"vision_feature_select_strategy": "full", "projector_hidden_act": "gelu_pytorch_tanh"},
+          asked={"size": {"height": 24, "width": 24}, "crop_size": None}, model_type="siglip_vision_model"),
+]
