@@ -33,6 +33,7 @@ export default defineConfig({
     emptyOutDir: false,
     // Applications minify what they ship; here readable stack traces are worth more.
     minify: false,
+    sourcemap: true,
     modulePreload: false,
     reportCompressedSize: false,
     // Without this mode, Vite wraps each `import()` for pages of its own.

@@ -2,8 +2,9 @@
 // wasm modules beside them, and integrity.json with the hash of every file.
 import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { recordPackages } from './package/notices.mjs'
+import { escaped } from './package/source-maps.mjs'
 import { root } from './pinned-node.mjs'
 
 /** The encoder, which the widget imports when a page asks for it. Others import nothing. */
@@ -37,8 +38,8 @@ export const READERS = {
   'vision.js': 'src/engine/load/vision/script.ts',
 }
 
-/** One script with everything in it. */
-export async function buildAlone(fileName, source) {
+/** Writes one script with everything in it, and its source map, into a folder of the repository. */
+async function buildAlone(folder, fileName, source) {
   const { build } = await import('vite')
   const { packageUrls } = await import('./package/package-urls.mjs')
   const { output } = await build({
@@ -50,6 +51,8 @@ export async function buildAlone(fileName, source) {
     plugins: [embedderApart, packageUrls({ alone: true }), recordPackages(fileName.replaceAll('/', '-'))],
     build: {
       write: false,
+      outDir: folder,
+      sourcemap: 'hidden',
       target: 'es2022',
       minify: true,
       modulePreload: false,
@@ -60,27 +63,20 @@ export async function buildAlone(fileName, source) {
       },
     },
   })
-  if (output.length !== 1)
-    throw new Error(`${fileName} is not one file: ${output.map((file) => file.fileName)}`)
-  return escaped(output[0].code)
-}
-
-/**
- * Browsers keep the source of a script as long as the page lives, in two bytes a character if one of them is
- * not Latin-1.
- */
-function escaped(code) {
-  return code.replaceAll(/(\\*)([^\t\n\r -~])/g, (_whole, slashes, character) => {
-    if (slashes.length % 2 === 1) throw new Error(`a backslash before ${character} cannot be kept`)
-    return `${slashes}\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  })
+  const scripts = output.filter(({ type }) => type === 'chunk')
+  if (scripts.length !== 1 || output.length > 2)
+    throw new Error(`${fileName} is not one script and its map: ${output.map((file) => file.fileName)}`)
+  const { code, map } = escaped(scripts[0])
+  const path = join(root, folder, fileName)
+  writeFileSync(path, `${code.trimEnd()}\n//# sourceMappingURL=${basename(fileName)}.map\n`)
+  writeFileSync(`${path}.map`, JSON.stringify(map))
 }
 
 /** Builds dist/readers, which must be there before anything that names its files is built. */
 export async function buildReaders() {
   mkdirSync(join(root, 'dist/readers'), { recursive: true })
   for (const [name, source] of Object.entries(READERS)) {
-    writeFileSync(join(root, 'dist/readers', name), await buildAlone(name, source))
+    await buildAlone('dist/readers', name, source)
   }
 }
 
@@ -89,12 +85,21 @@ export async function buildCdn() {
   rmSync(folder, { recursive: true, force: true })
   const modules = readdirSync(join(root, 'dist/wasm')).filter((name) => name.endsWith('.wasm'))
   for (const name of modules) cpSync(join(root, 'dist/wasm', name), join(folder, 'wasm', name))
-  cpSync(join(root, 'dist/readers'), join(folder, 'readers'), { recursive: true })
+  copyReaders(join(folder, 'readers'))
   mkdirSync(join(folder, 'workers'))
   for (const [name, source] of Object.entries(CDN_SCRIPTS)) {
-    writeFileSync(join(folder, name), await buildAlone(name, source))
+    await buildAlone('dist/cdn', name, source)
   }
   writeFileSync(join(folder, 'integrity.json'), `${JSON.stringify(integrityOf(folder), null, 2)}\n`)
+}
+
+/** The copies name the maps of the originals, which know where their sources are. */
+function copyReaders(folder) {
+  mkdirSync(folder, { recursive: true })
+  for (const name of Object.keys(READERS)) {
+    const script = readFileSync(join(root, 'dist/readers', name), 'utf8')
+    writeFileSync(join(folder, name), script.replace(/(sourceMappingURL=)(.*\n)$/, '$1../../readers/$2'))
+  }
 }
 
 /** Values for `integrity` attributes, by path from dist/cdn. */

@@ -6,13 +6,15 @@
 // bundlers then miss.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, posix, resolve } from 'node:path'
+import MagicString from 'magic-string'
 import { READERS } from '../cdn.mjs'
 
-const URL_EXPRESSION = /new URL\(\s*(['"])(\.[^'"]*)\1\s*,\s*import\.meta\.url\s*,?\s*\)/g
+const URL_EXPRESSION = /new URL\(\s*(?<quote>['"])(\.[^'"]*)\k<quote>\s*,\s*import\.meta\.url\s*,?\s*\)/g
 const MARK = '__PACKAGE_ROOT__/'
+const MARKED = new RegExp(`(?:/\\* @vite-ignore \\*/\\s*)?(['"\`])${MARK}([\\w./-]+)`, 'g')
 const WORKER_START = new RegExp(
-  `startWorker\\(\\s*(\\w+),\\s*\\(\\) =>\\s*new Worker\\(\\s*(new URL\\(/\\* @vite-ignore \\*/ '${MARK}[^']*', import\\.meta\\.url\\)), { type: 'module' }\\),?\\s*\\)`,
-  'g',
+  `startWorker\\(\\s*(?<script>\\w+),\\s*\\(\\) =>\\s*new Worker\\(\\s*(?<url>${URL_EXPRESSION.source}), { type: 'module' }\\),?\\s*\\)`,
+  'dg',
 )
 
 /**
@@ -25,7 +27,9 @@ export const packageUrls = ({ alone = false } = {}) => ({
   transform(code, id) {
     const file = id.split('?')[0]
     if (!code.includes('import.meta.url') || file.includes('node_modules')) return undefined
-    const marked = code.replaceAll(URL_EXPRESSION, (whole, _quote, path) => {
+    const output = new MagicString(code)
+    if (alone) startByAddress(output, code)
+    output.replaceAll(URL_EXPRESSION, (whole, _quote, path) => {
       const target = resolve(dirname(file), path)
       const name = basename(target)
       if (name.endsWith('.wasm')) return mark(`wasm/${name}`)
@@ -39,20 +43,29 @@ export const packageUrls = ({ alone = false } = {}) => ({
       this.emitFile({ type: 'asset', fileName: `assets/${name}`, source: readFileSync(target) })
       return mark(`assets/${name}`)
     })
-    const output = alone ? marked.replaceAll(WORKER_START, 'startWorker($1 ?? $2.href)') : marked
-    return output === code ? undefined : { code: output, map: null }
+    return changed(output)
   },
   renderChunk(code, chunk) {
     if (!code.includes(MARK)) return undefined
     const from = posix.dirname(chunk.fileName)
     // The users' bundlers are to see what this one had to leave alone.
-    const visible = code.replaceAll(new RegExp(`/\\* @vite-ignore \\*/\\s*(?=['"]${MARK})`, 'g'), '')
-    const output = visible.replaceAll(new RegExp(`${MARK}([\\w./-]+)`, 'g'), (_whole, path) => {
+    const output = new MagicString(code).replaceAll(MARKED, (_whole, quote, path) => {
       const relative = posix.relative(from, path)
-      return relative.startsWith('.') ? relative : `./${relative}`
+      return `${quote}${relative.startsWith('.') ? relative : `./${relative}`}`
     })
-    return { code: output, map: null }
+    return changed(output)
   },
 })
 
 const mark = (path) => `new URL(/* @vite-ignore */ '${MARK}${path}', import.meta.url)`
+
+/** `startWorker(script, () => new Worker(url, ...))` becomes `startWorker(script ?? url.href)`. */
+const startByAddress = (output, code) => {
+  for (const { indices } of code.matchAll(WORKER_START)) {
+    const { script, url } = indices.groups
+    output.overwrite(script[1], url[0], ' ?? ').overwrite(url[1], indices[0][1], '.href)')
+  }
+}
+
+const changed = (output) =>
+  output.hasChanged() ? { code: output.toString(), map: output.generateMap({ hires: true }) } : undefined
