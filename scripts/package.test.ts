@@ -118,9 +118,8 @@ test('scripts for pages without a bundler import nothing but an encoder, and the
   ])
 })
 
-test('the embedded models come with their licence and credits', async () => {
-  expect(files).toContain('dist/models/halfbyte-stories.hbm')
-  expect(files).toContain('dist/models/halfbyte-mamba.hbm')
+test('the embedded model comes with its licence and credits', async () => {
+  expect(files.filter((name) => name.endsWith('.hbm'))).toEqual(['dist/models/halfbyte-stories.hbm'])
   expect(files).toContain('dist/models/CREDITS.md')
   expect(await readFile(join(app.installed, 'dist/models/README.md'), 'utf8')).toMatch(/licen[cs]e/i)
 })
@@ -201,6 +200,17 @@ test('the installed command tells its version', async () => {
   const command = join(app.installed, 'dist/cli.js')
   const { stdout } = await run(process.execPath, [command, '--version'])
   expect(stdout).toBe(`${manifest['version']}\n`)
+})
+
+test('the installed command lists the model that it has, and says where the other one is', async () => {
+  const command = join(app.installed, 'dist/cli.js')
+  const { stdout } = await run(process.execPath, [command, 'models', '--json'])
+  const listed: { id: string; isEmbedded: boolean }[] = JSON.parse(stdout)
+  expect(listed.filter(({ isEmbedded }) => isEmbedded).map(({ id }) => id)).toEqual(['embedded'])
+  await expect(run(process.execPath, [command, 'inspect', 'embedded-mamba'])).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^format: .* does not contain halfbyte-mamba\.hbm; clone/),
+  })
 })
 
 test('an old Node is told in one sentence, in syntax that it can read', async () => {

@@ -4,7 +4,6 @@
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type ByteSource, filledSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { OpenFiles } from '../engine/load/open/requested-files.ts'
@@ -24,7 +23,8 @@ import { type Hub, hubUrl, parseHubAddress, WEIGHTS } from '../store/hub.ts'
 import { openAddress } from '../store/open-address.ts'
 import { collectIds, encodeStream, takeIds } from '../text/tokenize/encode-stream.ts'
 import type { Tokenizer } from '../text/tokenize/tokenizer.ts'
-import { EMBEDDED_NAMES, embeddedModel, type LoraFlag } from './options.ts'
+import { EMBEDDED_NAMES, embeddedModel, embeddedPath } from './embedded.ts'
+import type { LoraFlag } from './options.ts'
 import { systemCode, systemError } from './terminal/failure.ts'
 
 /** Most bytes of a text that is held in memory as a whole, such as a schema or a data set. */
@@ -71,7 +71,6 @@ export async function readIds(path: string, tokenizer: Tokenizer, most?: number)
 }
 
 /** The same address works from src/cli and from the built package. */
-const EMBEDDED_FOLDERS = ['../../demo/models/', './models/']
 const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
 
 export interface FileOptions {
@@ -145,7 +144,7 @@ export async function openModelFiles(model: string, options: FileOptions = {}): 
     const embedded = embeddedModel(model)
     for (const path of embedded === undefined
       ? await pathsOf(model, options.dtype)
-      : [await embeddedPath(embedded.file)]) {
+      : [embeddedPath(embedded)]) {
       opened = path
       const handle = await open(path)
       handles.push(handle)
@@ -170,17 +169,6 @@ function handleSource(name: string, handle: FileHandle, size: number): ByteSourc
       `${name}: ${bytesRead} of ${length} bytes could be read at ${offset}; the file changed, so try again`,
     )
   })
-}
-
-async function embeddedPath(file: string): Promise<string> {
-  for (const folder of EMBEDDED_FOLDERS) {
-    const path = fileURLToPath(new URL(folder + file, import.meta.url))
-    if (await isThere(path)) return path
-  }
-  throw new HalfbyteError(
-    'format',
-    `the embedded model ${file} is not beside this program; install the package again`,
-  )
 }
 
 /** The files of `<model>` on this machine. Throws `format` if there are none. */

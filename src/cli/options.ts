@@ -8,42 +8,12 @@ import { GRAPH_DTYPES, type GraphDtype } from '../formats/names/graph-files.ts'
 import { EXACT_KV, KEY_FORMATS, type KvFormat, VALUE_FORMATS } from '../graph/ir.ts'
 import { WEIGHT_POLICIES, type WeightPolicy } from '../weights/choose-encoding.ts'
 import type { SparsePolicy } from '../weights/sparse/choose-sparse.ts'
+import { EMBEDDED_NAMES } from './embedded.ts'
 
 const MANIFEST = import.meta.url.endsWith('.ts') ? '../../package.json' : '../package.json'
 
 export const packageVersion = (): string =>
   JSON.parse(readFileSync(new URL(MANIFEST, import.meta.url), 'utf8')).version
-
-interface EmbeddedModel {
-  /** What is typed in place of a path. */
-  readonly id: string
-  /** File in the folder of embedded models. */
-  readonly file: string
-  /** One sentence that helps a person choose. */
-  readonly about: string
-}
-
-/** The chat page's own model first. */
-export const EMBEDDED: readonly EmbeddedModel[] = [
-  {
-    id: 'embedded',
-    file: 'halfbyte-stories.hbm',
-    about: 'A small Llama that tells stories, makes small talk and uses tools. It knows no facts.',
-  },
-  {
-    id: 'embedded-mamba',
-    file: 'halfbyte-mamba.hbm',
-    about: 'Halfbyte Stories without attention: long conversations take no more memory than short ones.',
-  },
-]
-
-export const embeddedModel = (id: string): EmbeddedModel | undefined =>
-  EMBEDDED.find((model) => model.id === id)
-
-/** For help and messages: `"a", "b" or "c"`. */
-export const EMBEDDED_NAMES = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(
-  EMBEDDED.map(({ id }) => `"${id}"`),
-)
 
 /** The description of `<model>` in every command. */
 export const MODEL = `file, folder, URL (a folder's ends with a slash), a name of "halfbyte models" or owner/name[:file][@revision] of the hub if no such path exists, or an embedded model: ${EMBEDDED_NAMES}`

@@ -6,8 +6,8 @@ import { beforeAll, expect, test } from 'vitest'
 import { bertBytes } from '../../../bench/graphs/bert.ts'
 import { Network } from '../../api/network/network.ts'
 import { tensorOf } from '../../onnx/ir/tensor.ts'
-import { npyBytes, readNpy } from '../npy.ts'
 import { halfbyte, path, testFolder } from '../testing/program.ts'
+import { npyBytes, readNpy } from '../write/npy.ts'
 
 testFolder()
 

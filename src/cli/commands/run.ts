@@ -10,11 +10,11 @@ import type { WeightPolicy } from '../../compile/lower/policy.ts'
 import type { GraphDtype } from '../../formats/names/graph-files.ts'
 import { openModelFiles } from '../files.ts'
 import { nodeHost } from '../node-host.ts'
-import { npyBytes, readNpy } from '../npy.ts'
 import { dtypeOption, fallbackOption, networkWeightsOption, whole } from '../options.ts'
 import { interruptible, systemError, visible } from '../terminal/failure.ts'
 import { aligned } from '../terminal/offer.ts'
 import { clearProgress, showProgress, writeOutput } from '../terminal/output.ts'
+import { npyBytes, readNpy } from '../write/npy.ts'
 
 interface InputFlag {
   readonly name: string

@@ -1,8 +1,8 @@
 // NumPy's .npy files: one tensor with its dtype and shape.
-import type { NetworkTensor } from '../api/network/tensors.ts'
-import { halfTable } from '../base/half.ts'
-import { malformed } from '../formats/malformed.ts'
-import { countOf, type DType, zeros } from '../onnx/ir/tensor.ts'
+import type { NetworkTensor } from '../../api/network/tensors.ts'
+import { halfTable } from '../../base/half.ts'
+import { malformed } from '../../formats/malformed.ts'
+import { countOf, type DType, zeros } from '../../onnx/ir/tensor.ts'
 
 const MAGIC = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59]
 /** Bytes before the header of version 1: magic, version, length. */
