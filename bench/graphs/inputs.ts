@@ -1,4 +1,5 @@
 // Inputs for any graph: ids, masks and numbers by the names and dtypes of what it takes.
+import type { Graph } from '../../src/onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../../src/onnx/ir/tensor.ts'
 import { Random } from '../../test/helpers/random.ts'
 
@@ -12,6 +13,16 @@ interface Taken {
 export const openAxes = (inputs: readonly Taken[]): readonly string[] => [
   ...new Set(inputs.flatMap(({ dims }) => dims.filter((size) => typeof size === 'string'))),
 ]
+
+/** Rows of the smallest table that ids among the graph's inputs choose from, or `most`. */
+export function vocabularyOf({ inputs, nodes, constants }: Graph, most: number): number {
+  const ids = new Set(inputs.filter(({ type }) => type?.dtype === 'i64').map(({ name }) => name))
+  const rows = nodes
+    .filter(({ op, inputs: [, index = ''] }) => op === 'Gather' && ids.has(index))
+    .flatMap(({ inputs: [table = ''] }) => constants.get(table)?.dims[0] ?? [])
+  // Types of sentences have tables of two rows, and are 0 here.
+  return Math.min(most, ...rows.filter((count) => count > 2))
+}
 
 /** `sizes`: of the open axes. Ids lie below `vocabulary`, masks are 1, types are 0, floats from -1 to 1. */
 export function drawnInputs(

@@ -3,8 +3,8 @@
 //
 //   node bench/graphs/passes.ts [FILE.onnx ...] [--rounds 7]     times of one thread's processor
 //
-// Files whose axes are open are texts, of one batch and 64 tokens; others have one size. Default: MiniLM's
-// shape with random weights.
+// Files whose axes are open are texts, of one batch and 64 tokens; others have one size. Ids lie within the
+// graph's tables. Default: MiniLM's shape with random weights.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -14,25 +14,28 @@ import { STAGES, type Stage } from '../../src/compile/stages.ts'
 import { readModel } from '../../src/onnx/read-model.ts'
 import { spread, spreadText } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
-import { drawnInputs, openAxes } from './inputs.ts'
+import { drawnInputs, openAxes, vocabularyOf } from './inputs.ts'
 
 const TOKENS = 64
+/** Ids lie below this also where a table has more rows, or is no constant. */
+const MOST_IDS = 20_000
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { rounds: { type: 'string', default: '7' } },
 })
 
-if (positionals.length === 0) await table('MiniLM, random f32', bertBytes(MINILM), MINILM.vocabulary)
-for (const file of positionals) await table(basename(file), new Uint8Array(await readFile(file)), 20_000)
+if (positionals.length === 0) await table('MiniLM, random f32', bertBytes(MINILM))
+for (const file of positionals) await table(basename(file), new Uint8Array(await readFile(file)))
 
-async function table(name: string, bytes: Uint8Array, vocabulary: number): Promise<void> {
+async function table(name: string, bytes: Uint8Array): Promise<void> {
   const { graph } = await readModel(bufferSource(name, bytes))
   const taken = graph.inputs.map(({ name: input, type }) => ({
     name: input,
     dtype: type!.dtype,
     dims: type!.dims!,
   }))
-  const inputs = drawnInputs(taken, openAxes(taken).length === 0 ? [] : [1, TOKENS], vocabulary)
+  const sizes = openAxes(taken).length === 0 ? [] : [1, TOKENS]
+  const inputs = drawnInputs(taken, sizes, vocabularyOf(graph, MOST_IDS))
   const feeds = new Map(Object.entries(inputs))
   const shapes = new Map([...feeds].map(([key, { dims }]) => [key, dims]))
   const ways: readonly (readonly [string, readonly Stage[]])[] = [
