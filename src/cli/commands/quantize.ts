@@ -15,6 +15,7 @@ import {
   sweepsOption,
   withCompressOptions,
 } from '../compress/compressing.ts'
+import { imatrixOption, importanceFor, readImatrix, withImatrix } from '../compress/imatrix-option.ts'
 import { type TableFlags, tableFormats, withTableOptions } from '../compress/table-option.ts'
 import { loadSolver, startSolver } from '../node-host.ts'
 import { MODEL, real, size } from '../options.ts'
@@ -28,6 +29,7 @@ interface QuantizeFlags extends CompressFlags, TableFlags {
   readonly drift: number
   readonly sweeps: number
   readonly as?: 'hbm' | 'gguf' | 'gptq'
+  readonly imatrix?: string
 }
 
 const FORMATS: Readonly<Record<QuantizeFlags['weights'], Format | 'mixed'>> = {
@@ -67,6 +69,7 @@ export function quantizeCommand(): Command {
     )
     .option('--budget <size>', 'most bytes of all weights, like 300MB; for --weights mixed', size(1))
     .addOption(calibrationOption())
+    .addOption(imatrixOption())
     .option('--act-order', 'solve inputs of large activations first')
     .addOption(dampOption())
     .option(
@@ -85,7 +88,13 @@ export function quantizeCommand(): Command {
   return withCompressOptions(withTableOptions(command)).action(quantize)
 }
 
-async function quantize(model: string, output: string, flags: QuantizeFlags): Promise<void> {
+async function quantize(
+  model: string,
+  output: string,
+  given: QuantizeFlags,
+  command: Command,
+): Promise<void> {
+  const flags = withImatrix(given, command)
   const { method, calibration, weights, budget, actOrder, damp, drift, sweeps } = flags
   const isMixed = weights === 'mixed'
   const as = flags.as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm')
@@ -107,6 +116,7 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
         : `--budget is for --weights mixed, and the weights are ${weights}; leave it out, or choose mixed`,
     )
   }
+  const imatrix = flags.imatrix === undefined ? undefined : await readImatrix(flags.imatrix)
   await compress<MatrixReport>({
     model,
     output,
@@ -114,7 +124,17 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
     lineOf,
     as,
     policy: weights === 'w4m' || isMixed ? 'w4' : weights,
-    settings: { method, weights, budget, actOrder: actOrder === true, damp, drift, sweeps, ...tables },
+    settings: {
+      method,
+      weights,
+      budget,
+      actOrder: actOrder === true,
+      damp,
+      drift,
+      sweeps,
+      imatrix: imatrix?.hash,
+      ...tables,
+    },
     make: async (prepared, shared) => {
       const made = await quantizeModel(prepared, {
         ...shared,
@@ -125,6 +145,7 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
         sweeps,
         budgetBytes: budget,
         format: FORMATS[weights],
+        importance: imatrix && importanceFor(prepared, imatrix),
         head: method === 'gptq' ? tables.head : undefined,
         solver: method === 'gptq' ? await loadSolver() : undefined,
         startSolver,
@@ -149,17 +170,26 @@ function checkTables({ table, head, weights }: QuantizeFlags, as: string): void 
   )
 }
 
-const aboutOf = ({ license, method, weights }: QuantizeFlags) => ({
+const aboutOf = ({ license, method, weights, imatrix }: QuantizeFlags) => ({
   ...(license !== undefined && { license }),
-  quantization: `${method} ${FORMATS[weights]}`,
+  quantization: `${method} ${FORMATS[weights]}${imatrix === undefined ? '' : ' by an importance matrix'}`,
 })
 
-function lineOf({ name, shape, format, loss, lossBefore, exponent, dead = 0 }: MatrixReport): string {
+function lineOf({
+  name,
+  shape,
+  format,
+  loss,
+  lossBefore,
+  exponent,
+  weighted,
+  dead = 0,
+}: MatrixReport): string {
   const share =
     loss !== undefined && lossBefore !== undefined
       ? `${((100 * loss) / (lossBefore || 1)).toFixed(1)} % of the error of rounding`
       : exponent === undefined
-        ? 'rounded'
+        ? `rounded${weighted === true ? ' by importance' : ''}`
         : `rounded, inputs scaled by their size to the power of ${exponent}`
   return `${name} [${shape}] ${format}: ${share}${dead > 0 ? `, ${dead} dead inputs` : ''}`
 }

@@ -13,6 +13,7 @@ import type { FactorOptions } from '../matrix/factor.ts'
 import { rtn } from '../matrix/grid.ts'
 import { chooseFormats } from '../matrix/mixed.ts'
 import { readMatrix, readVector } from './gram.ts'
+import type { Importance } from './importance-file.ts'
 import { headName, solveHead } from './solve-head.ts'
 import { type SolveOptions, type SolveTask, solveProducts } from './solve-products.ts'
 import type { Known, SolverCrew } from './solver/solver-crew.ts'
@@ -88,6 +89,11 @@ export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOpti
   readonly format: Format | 'mixed'
   /** Most bytes of the pack's tensors; `mixed` only. */
   readonly budgetBytes?: number | undefined
+  /**
+   * How much an error in each input of a matrix counts; for `rtn` with formats of 4 bits. A matrix that it
+   * does not name is rounded as if all inputs counted the same.
+   */
+  readonly importance?: Importance | undefined
   /** Codes of the logits matrix, which `gptq` solves. Default: it is left as it is. */
   readonly head?: Format | undefined
 }
@@ -110,6 +116,8 @@ export interface MatrixReport {
   readonly format: Format
   /** AWQ's exponent; absent where inputs cannot be scaled. */
   readonly exponent?: number | undefined
+  /** Inputs counted by an importance matrix. */
+  readonly weighted?: true | undefined
   /** Absent for `rtn` and `awq`. */
   readonly loss?: number | undefined
   /** The loss with each weight rounded to its nearest code. */
@@ -259,11 +267,19 @@ async function roundMatrix(job: Job, name: string): Promise<void> {
   const isScaled = job.options.method === 'awq'
   const own = isScaled ? job.surveyed.find(({ parts }) => parts.includes(name)) : undefined
   const format = job.formatOf(name)
-  const importance = own && Float64Array.from(own.importance)
+  const given = format === 'w8_g32' ? undefined : job.options.importance?.get(name)
+  const importance = own === undefined ? given : Float64Array.from(own.importance)
   const coded = rtn(await readMatrix(tensor, job.options.signal), n, k, format, importance)
   const method = own === undefined ? 'rtn' : 'awq'
   const exponent = own?.scaling?.exponent
-  await job.done.keep(layMatrix(coded), { name, shape: [n, k], method, format, exponent })
+  await job.done.keep(layMatrix(coded), {
+    name,
+    shape: [n, k],
+    method,
+    format,
+    exponent,
+    weighted: given && true,
+  })
   await job.options.host.yieldTask()
 }
 
