@@ -41,7 +41,7 @@ export interface Measured {
 }
 
 /** Tokens of each prompt. */
-const PROMPT = 64
+export const PROMPT = 64
 
 export async function measure(model: BuiltModel, job: Job): Promise<Measured> {
   const bench = new Bench(model)

@@ -101,8 +101,13 @@ export async function runInPage(url: string, order: LoadOrder): Promise<Runner> 
   }
 }
 
+export interface NativeRunner extends Runner {
+  /** Milliseconds of decoding `decode` more tokens of each prompt, all in the same batches. */
+  together(prompts: readonly (readonly number[])[], decode: number): Promise<number>
+}
+
 /** llama.cpp, in a process that ends with it. */
-export async function runNative(order: NativeOrder): Promise<Runner> {
+export async function runNative(order: NativeOrder): Promise<NativeRunner> {
   const child = fork(fileURLToPath(new URL('./native.child.ts', import.meta.url)), { stdio: 'inherit' })
   const pids = child.pid === undefined ? [] : [child.pid]
   // A stopped process would not notice that this process is gone.
@@ -117,6 +122,11 @@ export async function runNative(order: NativeOrder): Promise<Runner> {
         return run
       },
       turn: async () => undefined,
+      async together(prompts, decode) {
+        const { togetherMs } = await ask(child, { type: 'together', prompts, decode })
+        if (togetherMs === undefined) throw new Error('the process sent no time')
+        return togetherMs
+      },
       async memoryBytes() {
         const now = await heldBytes(pids)
         return now === undefined ? undefined : now - baseBytes
