@@ -61,7 +61,7 @@ export async function readImatrix(path: string): Promise<Imatrix> {
   return { file: path, entries, hash: hashOf(values) }
 }
 
-/** Tells on stderr which matrices the file does not know. Throws `unsupported` for a file of another model. */
+/** Tells which matrices the file does not know. Throws `unsupported` for a file of another model. */
 export function importanceFor(prepared: PreparedModel, { file, entries }: Imatrix): Importance {
   const { importance, unknown } = importanceOf(entries, prepared, file)
   if (unknown.length > 0) {
