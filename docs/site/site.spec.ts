@@ -1,7 +1,7 @@
 // In: the built site in a browser. Out: whether a reader finds things, in light and dark, and can try the
 // chat.
-import { AxeBuilder } from '@axe-core/playwright'
 import { expect, type Page, test } from '@playwright/test'
+import { violations } from '../../e2e/violations.ts'
 
 /** What the page reports as errors, and every request to another site. */
 function watch(page: Page): string[] {
@@ -57,8 +57,7 @@ test('nothing is wider than the screen, and axe finds nothing', async ({ page })
       await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
       const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
       expect(beyond, path).toBeLessThanOrEqual(0)
-      const { violations } = await new AxeBuilder({ page }).include('.VPContent').analyze()
-      expect(violations.map(({ id, nodes }) => `${path} ${colorScheme} ${id} ${nodes[0]?.html}`)).toEqual([])
+      expect(await violations(page, '.VPContent'), `${path} ${colorScheme}`).toEqual([])
     }
   }
 })
