@@ -6,7 +6,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { type GgufTensor, ggufBytes } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { appears, calibrationText } from '../testing/calibration.ts'
-import { ended, folder, halfbyte, MAIN, model, path, start, testModels } from '../testing/program.ts'
+import { ended, folder, GREEDY, halfbyte, MAIN, model, path, start, testModels } from '../testing/program.ts'
 
 testModels()
 
@@ -159,6 +159,23 @@ describe('quantize', () => {
     expect(await halfbyte(...asked, '--method', 'gptq')).toMatchObject({
       code: 1,
       err: expect.stringMatching(/--method gptq needs more of a text than an importance matrix has/),
+    })
+  }, 60_000)
+
+  test('stores single matrices in other codes, as a pack and as GGUF', async () => {
+    const asked = ['--format', '*.mlp_down.weight=w8', '--format', 'layers.0.attn_q.weight=w8'] as const
+    const [pack, gguf] = [path('formats.hbm'), path('formats.gguf')]
+    const { code, out } = await halfbyte('quantize', model, pack, ...few, ...asked)
+    expect(code).toBe(0)
+    expect(out.match(/ w8_g32: /g)).toHaveLength(3)
+    expect((await halfbyte('inspect', pack)).out).toMatch(/^layers\.0\.attn_q\.weight .*-> w8_g32/m)
+    expect((await halfbyte('quantize', model, gguf, '--method', 'rtn', ...asked)).code).toBe(0)
+    expect((await halfbyte('inspect', gguf)).out).toMatch(/^layers\.1\.mlp_down\.weight .*Q8_0/m)
+    for (const file of [pack, gguf]) expect((await halfbyte('generate', file, ...GREEDY)).code).toBe(0)
+    const mixed = ['--weights', 'mixed', '--budget', '1MB'] as const
+    expect(await halfbyte('quantize', model, path('no.hbm'), ...few, ...mixed, ...asked)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/leave --format out/),
     })
   }, 60_000)
 

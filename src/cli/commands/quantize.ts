@@ -3,6 +3,7 @@
 import { Command, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import { type MatrixReport, quantizeModel } from '../../shrink/calibrate/quantize-model.ts'
+import { matricesOf } from '../../shrink/calibrate/work-files.ts'
 import type { Format } from '../../shrink/codes/coded-matrix.ts'
 import { DEFAULT_DRIFT } from '../../shrink/matrix/targets.ts'
 import { withTables } from '../../shrink/vocabulary/coded-tables.ts'
@@ -16,6 +17,7 @@ import {
   withCompressOptions,
 } from '../compress/compressing.ts'
 import { imatrixOption, importanceFor, readImatrix, withImatrix } from '../compress/imatrix-option.ts'
+import { type FormatRule, formatOption, formatsOf } from '../compress/matrix-formats.ts'
 import { type TableFlags, tableFormats, withTableOptions } from '../compress/table-option.ts'
 import { loadSolver, startSolver } from '../node-host.ts'
 import { MODEL, real, size } from '../options.ts'
@@ -30,6 +32,7 @@ interface QuantizeFlags extends CompressFlags, TableFlags {
   readonly sweeps: number
   readonly as?: 'hbm' | 'gguf' | 'gptq'
   readonly imatrix?: string
+  readonly format?: readonly FormatRule[]
 }
 
 const FORMATS: Readonly<Record<QuantizeFlags['weights'], Format | 'mixed'>> = {
@@ -70,6 +73,7 @@ export function quantizeCommand(): Command {
     .option('--budget <size>', 'most bytes of all weights, like 300MB; for --weights mixed', size(1))
     .addOption(calibrationOption())
     .addOption(imatrixOption())
+    .addOption(formatOption())
     .option('--act-order', 'solve inputs of large activations first')
     .addOption(dampOption())
     .option(
@@ -108,6 +112,12 @@ async function quantize(
         : `${method} needs a text to calibrate on; give --calibration FILE, or choose --method rtn`,
     )
   }
+  if (isMixed && flags.format !== undefined) {
+    throw new HalfbyteError(
+      'unsupported',
+      '--weights mixed chooses the formats by the budget; leave --format out, or choose other --weights',
+    )
+  }
   if (isMixed !== (budget !== undefined)) {
     throw new HalfbyteError(
       'unsupported',
@@ -133,6 +143,7 @@ async function quantize(
       drift,
       sweeps,
       imatrix: imatrix?.hash,
+      formats: flags.format,
       ...tables,
     },
     make: async (prepared, shared) => {
@@ -145,6 +156,7 @@ async function quantize(
         sweeps,
         budgetBytes: budget,
         format: FORMATS[weights],
+        formats: formatsOf(flags.format, matricesOf(prepared)),
         importance: imatrix && importanceFor(prepared, imatrix),
         head: method === 'gptq' ? tables.head : undefined,
         solver: method === 'gptq' ? await loadSolver() : undefined,

@@ -87,6 +87,8 @@ export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOpti
   readonly method: 'rtn' | 'gptq' | 'awq'
   /** `mixed`: each product has the format that the budget allows it. */
   readonly format: Format | 'mixed'
+  /** Formats of single matrices, by name; not with `mixed`. */
+  readonly formats?: ReadonlyMap<string, Format> | undefined
   /** Most bytes of the pack's tensors; `mixed` only. */
   readonly budgetBytes?: number | undefined
   /**
@@ -142,7 +144,7 @@ export async function quantizeModel(
   const formats =
     options.format === 'mixed'
       ? mixedFormats(contents.tensors, surveyed, options.budgetBytes ?? 0)
-      : undefined
+      : options.formats
   const formatOf = (name: string) => formats?.get(name) ?? fallback(options.format)
   const done = new DoneMatrices(options.work, options.onMatrix)
   const job: Job = { prepared: own, options, done, formatOf, surveyed }
