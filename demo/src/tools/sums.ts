@@ -49,11 +49,15 @@ const LONGEST = 200
 const replaceAll = (text: string, rules: readonly (readonly [RegExp, string])[]): string =>
   rules.reduce((changed, [from, to]) => changed.replace(from, to), text)
 
-/** Numbers in figures, without signs that only group them. */
+/**
+ * Numbers in figures, without signs that only group them. A comma before three figures groups, so `1,250` is
+ * more than a thousand; before one, two or more than three it begins the decimals, as in `3,5`.
+ */
 const inFigures = (text: string): string =>
   text
     .toLowerCase()
     .replace(/(\d),(?=\d{3}(?!\d))/g, '$1')
+    .replace(/(?<![\d.,])(\d+),(\d+)(?![\d,]|\.\d)/g, '$1.$2')
     .replace(NAMED, (word) => String(NUMBERS.get(word)))
     .replace(TENS_AND_ONES, (_, tens, ones) => String(Number(tens) + Number(ones)))
 
