@@ -13,9 +13,14 @@ const NAMED = new RegExp(`\\b(${[...NUMBERS.keys()].join('|')})\\b`, 'g')
 const TENS_AND_ONES = /\b([2-9]0)[ -]([1-9])\b(?![.\d])/g
 
 /** Words before and after a sum that are no part of it. */
-const BEFORE =
-  /^(?:(?:and|so|now|then|ok|okay|hi|hello|please|also|can you|could you|tell me|do you know|i need|what(?:['’]?s| is| are| does| do i get for)?|how much(?: is| are| does)?|calculate|compute|work out|the result of)(?![\w])[\s,:]*)+/
-const AFTER = /(?:\s*(?:please|for me|is|are|makes?|equals?|now|then|too|[?=.!,]))+$/
+const ASKS = [
+  'and|so|now|then|ok|okay|hi|hello|please|also|quick(?:ly)?|can you|could you|tell (?:me|us)|do you know',
+  'i (?:need|want|would like)(?: to know)?|help me with|calculate|compute|solve|evaluate|the result of',
+  "work (?:this |that |it )?out|what(?:['’]?s| is| are| does| do i get for)?|how much(?: is| are| does)?",
+].join('|')
+const BEFORE = new RegExp(`^(?:(?:${ASKS})(?!\\w)[\\s,:]*)+`)
+const AFTER =
+  /(?:\s*(?:please|for me|is|are|makes?|gives?|(?:is )?equal to|comes to|equals?|in total|now|then|too|[?=.!,]))+$/
 
 /** Ways to ask for a sum that begin with a verb. `1` and `2` are the two sides of the sign. */
 const VERBS: readonly (readonly [RegExp, string])[] = [
@@ -23,6 +28,7 @@ const VERBS: readonly (readonly [RegExp, string])[] = [
   [/^(?:subtract|take|take away) (.+?) (?:away )?from (.+)$/, '$2 - $1'],
   [/^(?:multiply|the product of) (.+?) (?:by|and|with) (.+)$/, '$1 * $2'],
   [/^divide (.+?) by (.+)$/, '$1 / $2'],
+  [/^take (.+?) away$/, '- $1'],
   [/^(?:add|subtract|take away) (.+)$/, '+ $1'],
   [/^halve (.+)$/, '$1 / 2'],
 ]
