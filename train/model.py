@@ -52,6 +52,8 @@ class LanguageModel(nn.Module):
         super().__init__()
         c = self.config = config
         self.qat = False
+        #: What rounding adds to each matrix, by its id, while several threads read the same weights.
+        self.deltas = {}
         self.embed = nn.Parameter(torch.randn(c.vocab, c.hidden) * 0.05)
         self.final_norm = nn.Parameter(torch.ones(c.hidden))
         self.layers = nn.ModuleList()
@@ -78,7 +80,17 @@ class LanguageModel(nn.Module):
         parameter = getattr(holder, name)
         if not self.qat or name not in self.QUANTISERS:
             return parameter
-        return parameter + (self.QUANTISERS[name](parameter) - parameter.detach())
+        delta = self.deltas.get(id(parameter))
+        return parameter + (self.delta(parameter, name) if delta is None else delta)
+
+    def delta(self, parameter, name):
+        """What rounding adds to a matrix."""
+        return self.QUANTISERS[name](parameter) - parameter.detach()
+
+    def rounded(self):
+        """The matrices that QAT rounds, each with its name."""
+        holders = [self, *self.layers] if self.qat else []
+        return [(p, name) for holder in holders for name, p in holder.named_parameters(recurse=False) if name in self.QUANTISERS]
 
     def norm(self, x, gain):
         """RMSNorm."""

@@ -3,12 +3,12 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from stories.prepare import OWN
+from stories.prepare import IDS, OWN
 
 
 def ids_of(rows):
     """Token ids [batch, time] of windows of one more token, and which next tokens are the model's own."""
-    return (torch.from_numpy((rows[:, :-1] & (OWN - 1)).astype(np.int64)), torch.from_numpy((rows[:, 1:] & OWN) != 0))
+    return (torch.from_numpy((rows[:, :-1] & IDS).astype(np.int64)), torch.from_numpy((rows[:, 1:] & OWN) != 0))
 
 
 def align_loss(teacher, student, rows):

@@ -19,7 +19,7 @@ from mamba2 import Mamba2, WIDTH
 from names import granitehybrid_tensors
 from ssd import recurrence, ssd
 from stories.export import write_folder
-from stories.prepare import OWN, write
+from stories.prepare import IDS, OWN, write
 from stories.test_stories import small_cut
 from weights import snap
 
@@ -160,7 +160,7 @@ class TrainingTest(unittest.TestCase):
         self.assertAlmostEqual(distil_loss(llama, llama, rows).item(), 0, places=5)
         model = student(llama)
         with torch.no_grad():
-            ids = torch.from_numpy((rows[:, :-1] & (OWN - 1)).astype(np.int64))
+            ids = torch.from_numpy((rows[:, :-1] & IDS).astype(np.int64))
             p, q = (each(ids).log_softmax(-1)[:, TIME // 2 - 1:] for each in (llama, model))
             wanted = ((p.exp() * (p - q)).sum(-1)).mean().item()
             self.assertAlmostEqual(distil_loss(llama, model, rows).item(), wanted, places=4)

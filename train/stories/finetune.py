@@ -3,6 +3,7 @@ import argparse
 import json
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,12 @@ import torch.nn.functional as F
 
 from checkpoint import save, seconds_until
 from family import restore
-from stories.prepare import OWN
+from stories.prepare import ASKED, IDS, OWN
 
 #: Tokens of a training window.
 LENGTH = 512
+#: How much an asked-for word counts in the loss, where another own token counts once.
+ASKED_WEIGHT = 3
 
 
 class Mixture:
@@ -64,9 +67,31 @@ class Mixture:
 
 def own_loss(model, rows):
     """Mean cross-entropy in nats over the model's own tokens; what people and tools write is only read."""
-    ids = torch.from_numpy((rows & (OWN - 1)).astype(np.int64))
+    ids = torch.from_numpy((rows & IDS).astype(np.int64))
     own = torch.from_numpy((rows[:, 1:] & OWN) != 0)
-    return F.cross_entropy(model(ids[:, :-1], own), ids[:, 1:][own])
+    weights = torch.from_numpy(np.where(rows[:, 1:] & ASKED, np.float32(ASKED_WEIGHT), np.float32(1)))[own]
+    each = F.cross_entropy(model(ids[:, :-1], own), ids[:, 1:][own], reduction='none')
+    return (each * weights).sum() / weights.sum()
+
+
+def back(model, rows, pool, threads):
+    """Sets the gradients of the mean loss of equal shares of the rows, one for each thread; returns that loss.
+
+    Threads that share one product of matrices wait for the slowest at every product; these wait once a step.
+    """
+    parameters = list(model.parameters())
+
+    def share(part):
+        loss = own_loss(model, part)
+        return loss.item(), torch.autograd.grad(loss, parameters)
+    matrices = model.rounded()
+    deltas = pool.map(lambda one: model.delta(*one), matrices)
+    model.deltas = {id(p): delta for (p, _), delta in zip(matrices, deltas)}
+    losses, gradients = zip(*pool.map(share, np.array_split(rows, threads)))
+    model.deltas = {}
+    for parameter, *parts in zip(parameters, *gradients):
+        parameter.grad = sum(parts) / threads
+    return sum(losses) / threads
 
 
 def main():
@@ -86,12 +111,14 @@ def main():
     parser.add_argument('--resume', action='store_true')
     args = parser.parse_args()
     torch.manual_seed(args.seed)
-    torch.set_num_threads(args.threads)
+    torch.set_num_threads(1)
+    pool = ThreadPoolExecutor(args.threads, initializer=torch.set_num_threads, initargs=(1,))
     path, step, seen, progress = args.out / 'checkpoint.pt', 0, 0, 0.0
     state = torch.load(path if args.resume else args.start or args.out / 'start.pt')
     model = restore(state)
     gains = [p for p in model.parameters() if p.ndim == 1]
-    # a batch lacks most pieces: with a larger eps and a longer memory, their rows do not drift on tiny gradients
+    # a batch lacks most pieces: with a larger eps and a longer memory, their rows do not drift on tiny
+    # gradients
     optimizer = torch.optim.AdamW(
         [{'params': [model.embed], 'betas': (0.9, 0.999), 'eps': 1e-5}, {'params': model.matrices()}, {'params': gains}],
         lr=args.lr, betas=(0.9, 0.99), eps=1e-8, weight_decay=0)
@@ -114,13 +141,11 @@ def main():
         factor = min(1, (step + 1) / 30) * min(1, max(0.0, 1 - progress) / 0.8)
         for group in optimizer.param_groups:
             group['lr'] = args.lr * factor
-        loss = own_loss(model, mixture.windows(args.batch_tokens // LENGTH, LENGTH))
-        optimizer.zero_grad()
-        loss.backward()
+        loss = back(model, mixture.windows(args.batch_tokens // LENGTH, LENGTH), pool, args.threads)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         step, seen = step + 1, seen + args.batch_tokens
-        total += loss.item()
+        total += loss
         if step % 20 == 0:
             now, count = time.time(), step - logged[2]
             print(f'step {step} tokens {seen} progress {progress:.4f} lr {factor:.3f} loss {total / count:.4f} '
@@ -128,8 +153,8 @@ def main():
                   f'{now - started:.0f} s{" qat" if model.qat else ""}', flush=True)
             logged, total = (now, seen, step), 0.0
         if time.time() - saved_at > args.save_minutes * 60 or progress >= 1:
-            if not math.isfinite(loss.item()):
-                raise SystemExit(f'the loss is {loss.item()} at step {step}; go on from {path} at a lower --lr')
+            if not math.isfinite(loss):
+                raise SystemExit(f'the loss is {loss} at step {step}; go on from {path} at a lower --lr')
             save(path, model=model.state_dict(), optimizer=optimizer.state_dict(), step=step, seen=seen,
                  progress=progress, family='llama', config=vars(model.config), qat=model.qat)
             saved_at = time.time()

@@ -2,6 +2,7 @@
 import argparse
 import json
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +16,22 @@ from worlds.tools import ALL
 
 #: Bit 15 of a token says that it counts in full in the loss: the model's own words.
 OWN = 1 << 15
+#: Bit 14 marks the words of an answer that the request asked for; the bits below it are the id.
+ASKED = 1 << 14
+IDS = ASKED - 1
+#: Words of requests that ask for nothing.
+COMMON = set('''the and for with you can tell story stories about please write want would like hear could make use has have who
+that was she her his him named called name little short bedtime again one once more into they them but not from this these very
+then what when where how are does did will let give another tale some any'''.split())
+WORD = re.compile(r'[A-Za-z]{3,}|\d+(?:\.\d+)?')
 #: Kinds of generated documents by the source that they go to, with the share of them that is taken.
 KINDS = {
     'tools': {'tool': 1.0},
-    'talk': {'unknown': 1.0, 'about': 1.0, 'chat': 1.0, 'name': 1.0, 'sum': 1.0, 'no-calculator': 1.0, 'json': 0.5},
+    'talk': {'unknown': 1.0, 'about': 1.0, 'chat': 1.0, 'name': 1.0, 'sum': 1.0, 'no-calculator': 1.0, 'strange': 1.0, 'json': 0.5},
     'worlds': {'world': 1.0, 'world-questions': 1.0, 'world-goon': 0.3, 'world-shorter': 1.0, 'mixed': 0.6},
 }
 #: Kinds of conversations in which no tool is called, although tools are offered.
-TALK = ('unknown', 'about', 'chat', 'name', 'world', 'world-questions')
+TALK = ('unknown', 'about', 'chat', 'name', 'strange', 'world', 'world-questions')
 
 
 def encode_plain(vocabulary, text):
@@ -30,13 +39,32 @@ def encode_plain(vocabulary, text):
     return [BOS, *(i | OWN for i in [*vocabulary.encode(text), END])]
 
 
+def wanted(text):
+    """The words of a request that its story has to have."""
+    return set(WORD.findall(text.lower())) - COMMON
+
+
+def marked(vocabulary, text, words):
+    """Ids of the model's own text; those of the words are marked as asked for."""
+    encoding = vocabulary.encoding(text, specials=True)
+    at = [(m.start(), m.end()) for m in WORD.finditer(text) if m[0].lower() in words]
+    if not at or not text.isascii():
+        return [i | OWN for i in encoding.ids]
+    return [i | OWN | (ASKED if any(a < end and start < b for a, b in at) else 0)
+            for i, (start, end) in zip(encoding.ids, encoding.offsets)]
+
+
 def encode_chat(vocabulary, messages, tools=()):
     """A conversation; the assistant's turns with their ends are the model's own."""
-    ids = [BOS]
+    ids, asked = [BOS], set()
     for role, text in turn_texts(messages, tools):
-        own = OWN if role == 'assistant' else 0
         ids.append(vocabulary.specials[f'<|{role}|>'])
-        ids += [i | own for i in [*vocabulary.encode(text, specials=True), END]]
+        if role == 'user':
+            asked = wanted(text)
+        if role == 'assistant':
+            ids += [*marked(vocabulary, text, asked), END | OWN]
+        else:
+            ids += [*vocabulary.encode(text, specials=True), END]
     return ids
 
 
@@ -61,9 +89,10 @@ def unjudged(documents, judged):
     return [messages for messages in documents if not holds(messages, judged)]
 
 
-def offered(rng, documents, share=0.3):
+def offered(rng, documents, share):
     """Some of the conversations, with the page's tools offered and none called: stories and talk must not change for them."""
-    return [(messages, ALL) for messages in documents if rng.random() < share]
+    return [{'messages': messages, 'tools': ALL} for messages in documents
+            if rng.random() < share and messages[0]['role'] != 'system']
 
 
 def write(out, name, documents, longest=1024):
@@ -118,8 +147,10 @@ def main():
             write(args.out, name, [chat(d['messages'], d.get('tools') or ()) for d in chosen])
     if 'offered' in wanted and args.worlds:
         talks = [d['messages'] for path in args.worlds for d in read_lines(path) if d['kind'] in TALK]
-        chats = [story_chat(rng, s, small) for s in tiny]
-        write(args.out, 'offered', [chat(*one) for one in offered(rng, unjudged(chats + talks, judged))])
+        chats = [story_chat(rng, s, small) for _ in range(args.passes) for s in tiny]
+        found = [*joined(offered(rng, unjudged(chats, judged), 0.6), 2), *joined(offered(rng, unjudged(talks, judged), 0.3), 3)]
+        rng.shuffle(found)
+        write(args.out, 'offered', [chat(d['messages'], d['tools']) for d in found])
 
 
 if __name__ == '__main__':

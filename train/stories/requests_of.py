@@ -3,6 +3,7 @@ import re
 from collections import Counter
 
 from stories.nouns import NOUNS, PLACES, TRAITS
+from stories.swap import COLOURS, KINDS, is_noun, plural
 
 NAME = re.compile(r'\b([A-Z][a-z]{2,11})\b')
 NOT_NAMES = set('''The She They One Then But And His Her When Once There This That What With From For You Your Yes Let
@@ -16,12 +17,12 @@ KIND = re.compile(r'\b(?:a|an)\s+((?:[a-z]+\s+){0,2}?)(boy|girl|bird|dog|cat|bea
                   r'shark|crab|hen|chick|lamb|goat|sheep|deer|giraffe|zebra|tiger|panda|penguin|snowman|witch|wizard|'
                   r'knight|pirate|clown|unicorn|dinosaur|car|truck|train|boat|plane|tree|flower|cloud|star|doll|toy|'
                   r'teddy bear|child|baby|family|hippo|rhinoceros|donkey|worm|bug|ladybug|crocodile|alligator|swan|'
-                  r'goose|rat|hamster|parrot|peacock|crow|chef|doctor|soldier|sailor|tailor)\b')
+                  r'goose|rat|hamster|parrot|peacock|crow|chef|doctor|soldier|sailor|tailor|' + '|'.join(KINDS[0]) + r')\b')
 ONLY = ['Tell me a story about {}.', 'Tell me a story about {}.', 'Can you tell me a story about {}?',
         'I want a story about {}.', 'Please tell me a story about {}.', 'A story about {}, please.',
         'tell me a story about {}', 'Write a short story about {}.', 'I would like a story about {}.',
         'Tell me a bedtime story about {}.', 'I want to hear about {}.', 'Could you write a story about {}?',
-        'Make up a story about {}.', 'Do you know a story about {}?', 'Tell me about {}.', 'story about {}']
+        'Make up a story about {}.', 'Give me a story about {}.', 'Story about {}', 'Do you know a story about {}?', 'Tell me about {}.', 'story about {}']
 ANY = ['Tell me a story.', 'Tell me a story!', 'Can you tell me a story?', 'tell me a story', 'I want a story.',
        'Please tell me a story.', 'Another story, please.', 'Tell me a bedtime story.', 'Write a short story.',
        'I would like to hear a story.', 'Surprise me with a story.', 'Tell me another one.']
@@ -50,15 +51,49 @@ def hero_of(rng, story):
     return rng.choice([full, article(kind), full, name or full])
 
 
-def things_of(rng, story):
-    """Up to three nouns that the story uses at least twice."""
-    counts = Counter(w for w in re.findall(r'[a-z]+', story.lower()) if w in NOUNS)
-    return [w for w, count in counts.most_common(5) if count >= 2]
+#: A request for a mood, and the words of which such a story has two or more.
+MOODS = {'scary': r'scary|scared|afraid|monster|ghost|dark|spooky|shadow|frightened', 'funny': r'funny|silly|laugh\w*|giggl\w*|joke|tickl\w*',
+         'sad': r'sad|cry|cried|tears|lonely', 'happy': r'happy|happily|smile\w*|joy', 'spooky': r'scary|ghost|monster|dark|spooky',
+         'silly': r'silly|funny|laugh\w*|giggl\w*'}
+IN_MOOD = ['Tell me a {} story.', 'I want a {} story.', 'A {} story, please.', 'Can you tell me a {} story?', 'Do you know a {} story?',
+           'Please tell us a {} story!', 'I would like to hear a {} story.', 'something {} please', 'Make up a {} story.', 'a {} story']
+MOOD_ABOUT = ['Tell me a {} story about {}.', 'I want a {} story about {}.', 'A {} story about {}, please.', 'Write a {} story with {}.']
+UNCOUNTED = set('snow rain ice sun moon honey cheese bread soup juice milk tea paint candy sea fire wind pizza treasure'.split())
+SEEN_THINGS = '|'.join(sorted(set(KINDS[1] + KINDS[2])))
+SEEN = {'found': 'finds', 'saw': 'sees', 'had': 'has', 'lost': 'loses', 'got': 'gets', 'wanted': 'wants', 'loved': 'loves',
+        'liked': 'likes', 'made': 'makes', 'bought': 'buys'}
 
 
-def phrase(rng, noun):
-    """A thing or a place as it stands in a list."""
+ASKABLE = NOUNS.union(*KINDS)
+
+
+def things_of(story):
+    """Nouns that the story uses at least twice, most used first."""
+    low = story.lower()
+    counts = Counter(re.findall(r'[a-z]+', low))
+    used = {w: count + counts[plural(w)] for w, count in counts.items() if w in ASKABLE}
+    return [w for w in sorted(used, key=lambda w: (-used[w], w)) if used[w] >= 2 and (w in UNCOUNTED or is_noun(w, low, used[w]))][:6]
+
+
+def phrase(rng, noun, story=''):
+    """A thing or a place as it stands in a list, at times with the colour that it has in the story."""
+    found = re.search(rf'\b({"|".join(COLOURS)}) {noun}\b', story)
+    if found and rng.random() < 0.6:
+        return article(found[0])
+    if noun in UNCOUNTED:
+        return rng.choice([f'the {noun}', noun])
     return rng.choice([f'the {noun}', article(noun)]) if noun in PLACES else article(noun)
+
+
+def scene_of(rng, story, hero):
+    """The hero with what it finds, sees or has, and where; None if the story does not say it plainly."""
+    found = re.search(rf'\b({"|".join(SEEN)}) (?:a|an|the|his|her|its) ((?:[a-z]+ ){{0,2}})({SEEN_THINGS})\b', story)
+    if not found or hero is None or found[3] in hero:
+        return None
+    words = [w for w in found[2].split() if w in TRAITS or w in COLOURS]
+    place = re.search(r'\b(in|at|on|by|near) the (' + '|'.join(sorted(PLACES)) + r')\b', story)
+    where = f' {place[1]} the {place[2]}' if place and rng.random() < 0.5 else ''
+    return f'{hero} who {rng.choice([SEEN[found[1]], found[1]])} {article(" ".join([*words, found[3]]))}{where}'
 
 
 def clause_of(rng, story, hero):
@@ -74,26 +109,46 @@ def clause_of(rng, story, hero):
     return f'{hero} who {verb} {found[2]}'
 
 
+def mood_of(rng, story):
+    """A mood that the story has; None if it has none."""
+    fitting = [m for m, words in MOODS.items() if len(re.findall(rf'\b(?:{words})\b', story.lower())) >= 2]
+    return rng.choice(fitting) if fitting else None
+
+
+def listed(rng, story, hero, things):
+    """One to three of what the story has, as a list."""
+    extra = [phrase(rng, w, story) for w in rng.sample(things, min(len(things), rng.choice([1, 2, 2, 3])))]
+    parts = [p for p in ([hero] if hero and rng.random() < 0.8 else []) + [x for x in extra if not hero or x.split()[-1] not in hero]]
+    parts = parts[:3] or extra
+    return parts[0] if len(parts) == 1 else ', '.join(parts[:-1]) + ' and ' + parts[-1]
+
+
 def request_for(rng, story):
     """What a person asks to be told this story."""
-    hero, things = hero_of(rng, story), things_of(rng, story)
+    hero, things = hero_of(rng, story), things_of(story)
     draw = rng.random()
-    if draw < 0.1 or (hero is None and not things):
+    mood = mood_of(rng, story) if rng.random() < 0.12 else None
+    if mood:
+        about = hero or (phrase(rng, things[0]) if things else None)
+        if about and rng.random() < 0.5:
+            return rng.choice(MOOD_ABOUT).format(mood, about)
+        return rng.choice(IN_MOOD).format(mood)
+    if draw < 0.08 or (hero is None and not things):
         return rng.choice(ANY)
-    clause = clause_of(rng, story, hero)
-    if clause and draw < 0.45:
+    scene = scene_of(rng, story, hero) if draw < 0.35 else None
+    if scene:
+        return rng.choice(ONLY).format(scene)
+    clause = clause_of(rng, story, hero) if draw < 0.5 else None
+    if clause:
         return rng.choice(ONLY).format(clause)
+    if things and draw < 0.75:
+        return rng.choice(WITH).format(listed(rng, story, hero, things))
     if hero is None:
-        return rng.choice(ONLY).format(phrase(rng, things[0]))
-    if things and draw < 0.6:
-        extra = [phrase(rng, w) for w in rng.sample(things, min(len(things), rng.choice([1, 2, 2])))]
-        listed = [hero, *[x for x in extra if x.split()[-1] not in hero]]
-        if len(listed) > 1:
-            return rng.choice(WITH).format(', '.join(listed[:-1]) + ' and ' + listed[-1])
-    if things and draw < 0.78:
-        thing = rng.choice(things)
-        if thing not in hero:
-            joined = (f'{hero} {rng.choice(["in", "at"])} the {thing}' if thing in PLACES
-                      else f'{hero} and {article(thing)}')
-            return rng.choice(ONLY).format(joined)
+        return rng.choice(ONLY).format(phrase(rng, things[0], story))
+    free = [w for w in things if w not in hero]
+    if free and draw < 0.92:
+        thing = rng.choice(free)
+        joined = (f'{hero} {rng.choice(["in", "at"])} the {thing}' if thing in PLACES
+                  else f'{hero} and {phrase(rng, thing, story)}')
+        return rng.choice(ONLY).format(joined)
     return rng.choice(ONLY).format(hero)

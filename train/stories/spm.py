@@ -46,8 +46,12 @@ class Spm:
 
         A space goes before the text and after each special, as in Llama's tokenizer.
         """
+        return self.encoding(text, specials).ids
+
+    def encoding(self, text, specials=False):
+        """The same with the place of each piece in the text."""
         self.tokenizer.encode_special_tokens = not specials
-        return self.tokenizer.encode(text, add_special_tokens=False).ids
+        return self.tokenizer.encode(text, add_special_tokens=False)
 
     def decode(self, ids):
         """The text of ids, without the first space; specials as they are written."""

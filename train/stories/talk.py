@@ -5,7 +5,9 @@ import re
 from collections import defaultdict
 
 from stories.requests_of import request_for
+from stories.swap import renamed, swapped
 from worlds.judged import bare, judged_prompts
+from worlds.say import careless
 
 SOURCES = ['tinystories', 'tinyfabulist-open', 'storyweaver-en', 'african-storybook', 'chitchat-microsoft']
 NEXT = ['Go on.', 'What happens next?', 'And then?', 'What happened then?', 'Continue.', 'Please go on.',
@@ -105,16 +107,34 @@ def cut_at(text, share):
     return text[:at].strip(), text[at:].strip()
 
 
+def shouted(rng, text):
+    """The request, at times in capital letters or with a mark that people add."""
+    draw = rng.random()
+    if draw < 0.1:
+        return text.upper()
+    return text.rstrip('.?!') + rng.choice(['!!', '!', ' pls', ' please', '...', ' :)', ' 😀', ' 😊', ' ❤️', '!!!']) if draw < 0.14 else text
+
+
+def beginning(rng, story):
+    """The first words of a story as a person types them."""
+    words = story.split()[:rng.randint(2, 12)]
+    return shouted(rng, careless(rng, ' '.join(words).rstrip(',') + rng.choice(['', '', ' ...', '...'])))
+
+
 def story_chat(rng, story, small):
     """A chat that tells the story: a request with something of it, the story whole or in parts."""
     turns = []
+    if rng.random() < 0.75:
+        story = swapped(rng, renamed(rng, story))
     if rng.random() < 0.03:
         turns += rng.choice(small)
-    asked = request_for(rng, story)
+    asked = shouted(rng, careless(rng, request_for(rng, story)))
     parts = cut_at(story, rng.uniform(0.3, 0.7)) if rng.random() < 0.06 else None
     if parts:
         turns += [('user', asked), ('assistant', parts[0]), ('user', rng.choice(NEXT)), ('assistant', parts[1])]
-    elif rng.random() < 0.08 and (parts := cut_at(story, 0.15)):
+    elif rng.random() < 0.05:
+        turns += [('user', beginning(rng, story)), ('assistant', story)]
+    elif rng.random() < 0.06 and (parts := cut_at(story, 0.15)):
         lead = rng.choice(['Go on with this story: {}', 'Continue this story: {}', 'How does this go on? {}',
                            'Finish this story: {}'])
         turns += [('user', lead.format(parts[0])), ('assistant', parts[1])]

@@ -5,6 +5,7 @@ import re
 import subprocess
 import tempfile
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,14 @@ from stories.chat import render, turn_texts
 from stories.cut_vocabulary import choose, cut, teacher_of
 from stories.evaluate import bits_per_byte
 from stories.export import write_folder
-from stories.finetune import Mixture, own_loss
+from stories.finetune import ASKED_WEIGHT, Mixture, back, own_loss
 from llama import Llama, LlamaConfig
 from stories.merge import NEW_ROWS, merged
-from stories.prepare import OWN, encode_chat, encode_plain, joined, unjudged, write
+from stories.prepare import ASKED, IDS, OWN, encode_chat, encode_plain, joined, offered, unjudged, write
 from stories.requests_of import request_for
 from stories.spm import BOS, END, FIRST_BYTE, MARK, SPECIALS, Spm
-from stories.talk import clean, cut_at, messages_of
+from stories.swap import KINDS, replaced, swapped
+from stories.talk import clean, cut_at, messages_of, story_chat
 from worlds.judged import judged_prompts
 
 FIXTURES = Path(__file__).parent / '../../../shared/fixtures'
@@ -95,11 +97,11 @@ class DocumentTest(unittest.TestCase):
     def test_only_the_models_words_are_its_own(self):
         small, _ = small_cut()
         ids = encode_chat(small, [{'role': 'user', 'content': 'the cat'}, {'role': 'assistant', 'content': 'the mat'}])
-        own = [i & (OWN - 1) for i in ids if i & OWN]
+        own = [i & IDS for i in ids if i & OWN]
         self.assertEqual(small.decode(own), 'the mat<|end|>')
-        plain = [i & (OWN - 1) for i in ids]
+        plain = [i & IDS for i in ids]
         self.assertEqual((plain[0], plain[-1], plain[1]), (BOS, END, small.specials['<|user|>']))
-        self.assertEqual(small.decode(i & (OWN - 1) for i in encode_plain(small, 'the cat')), '<|bos|> the cat<|end|>')
+        self.assertEqual(small.decode(i & IDS for i in encode_plain(small, 'the cat')), '<|bos|> the cat<|end|>')
 
     def test_calls_are_one_line_between_single_tokens(self):
         small, _ = small_cut()
@@ -123,6 +125,36 @@ class DocumentTest(unittest.TestCase):
         self.assertTrue(all(re.search('bird|Pip|ball|tree|pond|frog', a) for a in asked if 'about' in a))
         self.assertGreater(sum('Pip' in a for a in asked), 30)
         self.assertFalse(any('dog' in a for a in asked))
+
+    def test_another_thing_takes_every_place_of_the_old_one(self):
+        self.assertEqual(replaced('A ball! The balls, an apple and the football.', 'ball', 'umbrella'), 'An umbrella! The umbrellas, an apple and the football.')
+        self.assertEqual(replaced('An owl saw two owls. Owls!', 'owl', 'pony'), 'A pony saw two ponies. Ponies!')
+        for seed in range(60):
+            story = swapped(random.Random(seed), STORY)
+            self.assertNotRegex(story, r'\ba [aeio]|\ban [^aeiou]')
+            for kind in KINDS:
+                of_kind = [sum(len(re.findall(rf'\b{w}\b', text.lower())) for w in kind) for text in (STORY, story)]
+                self.assertEqual(*of_kind)
+
+    def test_a_request_asks_only_for_what_its_changed_story_has(self):
+        words = {w for kind in KINDS for w in kind}
+        for seed in range(300):
+            turns = story_chat(random.Random(seed), STORY, [[('user', 'hi'), ('assistant', 'hello')]])
+            asked, told = ([m['content'].lower() for m in turns if m['role'] == role] for role in ('user', 'assistant'))
+            for word in set(re.findall('[a-z]+', ' '.join(asked))) & words:
+                self.assertIn(word, ' '.join(told) + ' '.join(asked if 'this' in ' '.join(asked) else []))
+
+    def test_words_that_a_request_asks_for_are_marked_in_the_answer(self):
+        small, _ = small_cut()
+        ids = encode_chat(small, messages_of([('user', 'tell me of the cat'), ('assistant', 'the hat and the cat ate'), ('user', 'what is 17'),
+                                              ('assistant', 'the cat 17')]))
+        self.assertEqual(small.decode(i & IDS for i in ids if i & ASKED), 'cat17')
+        self.assertTrue(all(i & OWN for i in ids if i & ASKED))
+
+    def test_tools_are_offered_where_none_is_called(self):
+        found = offered(random.Random(1), [messages_of([('user', 'hi'), ('assistant', 'hello')])] * 100, 0.5)
+        self.assertEqual([t['function']['name'] for t in found[0]['tools']], ['calculate', 'current_date', 'convert_units'])
+        self.assertTrue(30 < len(found) < 70)
 
     def test_no_document_holds_a_judged_prompt(self):
         judged = judged_prompts()
@@ -163,6 +195,22 @@ class TrainingTest(unittest.TestCase):
         with torch.no_grad():
             log = model(torch.tensor([[1, 5, 6, 7]]))[0].log_softmax(-1)
             self.assertAlmostEqual(own_loss(model, rows).item(), -(log[1, 6] + log[2, 7]).item() / 2, places=5)
+
+    def test_asked_for_words_weigh_more_and_threads_give_the_gradients_of_the_whole(self):
+        torch.manual_seed(1)
+        model = Llama(LlamaConfig(vocab=64, hidden=64, layers=1, heads=2, kv_heads=2, intermediate=64, context=32))
+        rows = np.array([[1, 5, 6 | OWN, 7 | OWN | ASKED, 9]], dtype=np.uint16)
+        log = model(torch.tensor([[1, 5, 6, 7]]))[0].log_softmax(-1)
+        wanted = -(log[1, 6] + ASKED_WEIGHT * log[2, 7]) / (1 + ASKED_WEIGHT)
+        self.assertAlmostEqual(own_loss(model, rows).item(), wanted.item(), places=5)
+        rows = np.concatenate([rows, rows[:, ::-1] | OWN])
+        for model.qat in (False, True):
+            halves = [torch.autograd.grad(own_loss(model, part), list(model.parameters())) for part in (rows[:1], rows[1:])]
+            with ThreadPoolExecutor(2) as pool:
+                back(model, rows, pool, 2)
+            self.assertEqual(model.deltas, {})
+            for parameter, one, other in zip(model.parameters(), *halves):
+                torch.testing.assert_close(parameter.grad, (one + other) / 2)
 
     def test_a_merge_lies_between_but_keeps_the_new_rows(self):
         start, tuned = {'embed': torch.zeros(300, 4), 'a': torch.zeros(3)}, {'embed': torch.ones(300, 4), 'a': torch.ones(3)}

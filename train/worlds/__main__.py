@@ -7,7 +7,7 @@ import json
 import os
 import random
 
-from . import about, chat, prose, schema, stories, tools, unknown
+from . import about, chat, prose, schema, stories, strange, tools, unknown
 from .judged import holds, judged_prompts
 from .say import careless, choose, message, talk
 
@@ -43,10 +43,10 @@ def mixed(rng):
 def parts(told):
     """Makers of documents and their shares in percent; without stories from files if `told` is None."""
     makers = [(stories.dialogue, 20), (chat.dialogue, 13), (about.dialogue, 9), (unknown.dialogue, 12), (tool_part, 16),
-              (schema.dialogue, 3), (mixed, 4)]
+              (schema.dialogue, 3), (mixed, 4), (strange.dialogue, 10)]
     if told is None:
-        makers = [(stories.dialogue, 15), (chat.dialogue, 10), (about.dialogue, 14), (unknown.dialogue, 20), (tool_part, 30),
-                  (schema.dialogue, 5), (mixed, 6)]
+        makers = [(stories.dialogue, 15), (chat.dialogue, 10), (about.dialogue, 14), (unknown.dialogue, 12), (tool_part, 34),
+                  (schema.dialogue, 5), (mixed, 4), (strange.dialogue, 34)]
     return makers + ([(lambda rng: prose_part(rng, told), 30)] if told else [])
 
 

@@ -3,7 +3,10 @@ import json
 import re
 from pathlib import Path
 
+from .held import HELD_WORDS
+
 PROMPTS = Path(__file__).resolve().parent.parent / 'prompts' / 'prompts.json'
+HELD = PROMPTS.with_name('held.json')
 
 
 def bare(text):
@@ -12,11 +15,16 @@ def bare(text):
 
 
 def judged_prompts(path=PROMPTS):
-    """All judging prompts in bare form."""
+    """All judging prompts: in bare form, or as they are where their marks and capitals are what matters."""
     chosen = json.loads(path.read_text(encoding='utf-8'))
-    return {bare(p) for part in ('twenty', 'ten') for prompts in chosen[part].values() for p in prompts}
+    held = json.loads(HELD.read_text(encoding='utf-8'))
+    return {bare(p) for part in ('twenty', 'ten') for prompts in chosen[part].values() for p in prompts} | {
+        bare(q['turns'][0]) for q in held['sums']} | {q['prompt'] for q in held['special']}
+
+
+ASKED_HELD = re.compile(rf'\b(?:{"|".join(sorted(HELD_WORDS))})(?:s|es)?\b', re.I)
 
 
 def holds(messages, judged):
-    """Whether a user's message is one of the judged prompts."""
-    return any(m['role'] == 'user' and bare(m['content']) in judged for m in messages)
+    """Whether a user's message is one of the judged prompts, or asks for a held-out thing."""
+    return any(m['role'] == 'user' and (bare(m['content']) in judged or m['content'].strip() in judged or ASKED_HELD.search(m['content'])) for m in messages)

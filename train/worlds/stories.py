@@ -35,8 +35,8 @@ def request(rng, w):
         if w.plot['sad'].endswith('lost the {thing}.'):
             extra += [f' who lost {PRONOUNS[w.he][1]} {w.noun}']
         who += rng.choice(extra)
-    if rng.random() < 0.25 and ' who ' not in who and ' that ' not in who:
-        if rng.random() < 0.5:
+    if rng.random() < 0.5 and ' who ' not in who and ' that ' not in who:
+        if rng.random() < 0.25:
             who += ' ' + w.place
         else:
             noun = re.sub(r'^(in|on|by|near|under|at) ', '', w.place)

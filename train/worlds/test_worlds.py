@@ -3,16 +3,39 @@ import json
 import random
 import re
 import unittest
+from fractions import Fraction
 
-from worlds import about, prose, stories, tools, units
+from worlds import about, arithmetic, held, problems, prose, stories, strange, tools, units
 from worlds.__main__ import LONGEST, documents
-from worlds.judged import bare, holds, judged_prompts
+from worlds.judged import HELD, bare, holds, judged_prompts
 from worlds.say import message
 from worlds.world import World
 
 TALE = ('Once upon a time, there was a little cat named Mittens. Mittens had a red ball. Mittens liked the ball very much. One day the '
         'ball was gone.\n\nMittens looked in the garden. There was the ball, in the garden, near a tree. Mittens was happy. "I found my '
         'ball!" said Mittens. Then Mittens went home and slept with the ball.')
+
+
+#: Words that stand for a number of an expression.
+MEANT = {'half': '2', 'halve': '2', 'twice': '2', 'double': '2', 'third': '3', 'triple': '3', 'quarter': '4', 'squared': '2', 'cubed': '3', 'dozen': '12'}
+
+
+SPOKEN = {arithmetic.spoken(n): n for n in range(10000)}
+
+
+def exact(expression):
+    """The value of an expression, worked out in fractions."""
+    signs = re.sub(r'(\d+(?:\.\d+)?)(%?)', lambda m: f"(Fraction('{m[1]}')/{100 if m[2] else 1})", expression).replace('^', '**')
+    return eval(signs, {'Fraction': Fraction})  # noqa: S307, only figures and signs
+
+
+def numbers_of(question):
+    """The numbers that a question names, in figures or words."""
+    low = re.sub(r'(\d),(?=\d{3}(?!\d))', r'\1', question.lower())
+    low = re.sub(r'(\d),(\d)', r'\1.\2', low)
+    found = {Fraction(n) for n in re.findall(r'\d+(?:\.\d+)?', low)}
+    named = {n for name, n in SPOKEN.items() if name in low} if re.search('|'.join(arithmetic.ONES + arithmetic.TENS), low) else set()
+    return found | {Fraction(n) for n in named} | {Fraction(n) for word, n in MEANT.items() if word in low}
 
 
 def some(count, seed, told=None):
@@ -36,10 +59,24 @@ class WorldsTest(unittest.TestCase):
 
     def test_no_judged_prompt(self):
         judged = judged_prompts()
-        self.assertEqual(len(judged), 30)
+        self.assertGreater(len(judged), 220)
         self.assertTrue(holds([message('user', 'who are YOU')], judged))
+        self.assertTrue(holds([message('user', 'a story about two Pigeons')], judged))
+        self.assertTrue(holds([message('user', 'TELL ME A STORY')], judged))
+        self.assertFalse(holds([message('user', 'Tell me a story')], judged))
         for document in self.documents:
             self.assertFalse(holds(document['messages'], judged))
+
+    def test_held_out_questions_are_those_of_their_seed_and_right(self):
+        committed = json.loads(HELD.read_text(encoding='utf-8'))
+        self.assertEqual(held.questions(), committed)
+        self.assertEqual(len({json.dumps(q['turns']) for q in committed['sums']}), 200)
+        for question in committed['sums']:
+            if 'expression' in question:
+                self.assertAlmostEqual(question['result'], float(exact(question['expression'])))
+                self.assertLessEqual({Fraction(n) for n in re.findall(r'\d+(?:\.\d+)?', question['expression'])}, numbers_of(question['turns'][0]))
+        for question in committed['known'] + committed['stories']:
+            self.assertTrue(all(word.lower() in question['prompt'].lower() for word in question['words']))
 
     def test_roles_take_turns(self):
         for document in self.documents:
@@ -59,20 +96,49 @@ class WorldsTest(unittest.TestCase):
                 self.assertIn(call['name'], given)
                 self.assertEqual(after['role'], 'tool')
                 if call['name'] == 'calculate':
-                    expression = call['arguments']['expression']
-                    self.assertRegex(expression, r'^-?[\d.]+ [-+*/] [\d.]+$')
+                    value = exact(call['arguments']['expression'])
                     result = json.loads(after['content'])
                     result = result['result'] if isinstance(result, dict) else result
-                    self.assertAlmostEqual(float(result), eval(expression), places=3)  # noqa: S307, digits and one sign
+                    self.assertAlmostEqual(float(result) / max(1, abs(float(value))), float(value) / max(1, abs(float(value))), places=8)
         self.assertGreater(called, 100)
 
-    def test_answers_repeat_the_result(self):
-        rng = random.Random(3)
-        for _ in range(300):
-            *_, result, answer = tools.calculation(rng)
-            value = json.loads(result['content'])
-            value = value['result'] if isinstance(value, dict) else value
-            self.assertIn(tools.plain(value) if isinstance(value, int) else str(value), answer['content'])
+    def test_a_sum_has_only_numbers_of_its_question_or_of_the_result_before(self):
+        rng, kinds = random.Random(3), set()
+        for _ in range(1500):
+            before = set()
+            messages = tools.calculation(rng)
+            for ask, call, result, answer in zip(*(messages[i::4] for i in range(4))):
+                expression = json.loads(call['content'].split('\n')[1])['arguments']['expression']
+                used = {Fraction(n) for n in re.findall(r'\d+(?:\.\d+)?', expression)}
+                self.assertLessEqual(used, numbers_of(ask['content']) | before, (ask['content'], expression))
+                value = json.loads(result['content'])
+                value = arithmetic.plain(float(value['result'] if isinstance(value, dict) else value))
+                self.assertIn(value, answer['content'])
+                before.add(abs(Fraction(value)))
+                kinds.update(re.findall(r'[-+*/^%(]', expression))
+        self.assertEqual(kinds, set('-+*/^%('))
+
+    def test_values_are_written_as_the_page_writes_them(self):
+        for expression, value in (('0.1 + 0.2', '0.3'), ('10 / 4', '2.5'), ('13 + 53 / 19', '15.78947368'), ('(2 + 3) * 4', '20'), ('15% * 240', '36'),
+                                  ('80 - 25% * 80', '60'), ('2 ^ 10', '1024'), ('5 - 5', '0')):
+            self.assertEqual(arithmetic.value_of(expression), value)
+        with self.assertRaises(ValueError):
+            arithmetic.value_of('__import__("os")')
+
+    def test_word_problems_leave_no_place_unfilled(self):
+        rng = random.Random(8)
+        for _ in range(600):
+            question, expression = problems.problem(rng)
+            self.assertNotRegex(question, r'[{}]')
+            self.assertLessEqual({Fraction(n) for n in re.findall(r'\d+', expression)}, numbers_of(question))
+
+    def test_other_languages_and_work_for_others_are_declined(self):
+        rng = random.Random(9)
+        for maker, said in ((strange.foreign, 'English|language'), (strange.work, 'cannot|not good|too hard|only know')):
+            for _ in range(200):
+                ask, answer = maker(rng)
+                self.assertRegex(answer, said)
+                self.assertNotRegex(ask, r'\b[XN]\b')
 
     def test_conversions_known_elsewhere(self):
         self.assertEqual(units.rounded(12 * 1609.344 / 1000), 19.31)

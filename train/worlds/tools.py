@@ -2,7 +2,9 @@
 import json
 from datetime import date, timedelta
 
+from .arithmetic import SIGNS, plain, value_of
 from .say import careless, choose, message, talk
+from .sums import ASK, follow_up, sum_of
 from .units import conversion
 
 CALCULATE, DATE, CONVERT = [
@@ -14,87 +16,6 @@ CALCULATE, DATE, CONVERT = [
      'parameters': {'type': 'object', 'properties': {'value': {'type': 'number'}, 'from': {'type': 'string'},
                                                      'to': {'type': 'string'}}, 'required': ['value', 'from', 'to']}}}]
 ALL = [CALCULATE, DATE, CONVERT]
-ONES = 'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split()
-TENS = 'twenty thirty forty fifty sixty seventy eighty ninety'.split()
-SIGNS = {'+': ['plus', 'plus', '+', 'and'], '-': ['minus', 'minus', '-', 'take away'],
-         '*': ['times', 'times', '*', 'x', 'multiplied by'], '/': ['divided by', 'divided by', '/']}
-ASK = ("What is X? | What is X? | What's X? | How much is X? | Can you work out X for me? | Please work out X. | Work out X. | "
-       "Calculate X. | Can you calculate X? | Please calculate X for me. | I need X. | What does X make? | X = ? | X? | "
-       "Do you know what X is? | Tell me what X is. | Could you tell me X? | How much does X make? | What do I get for X? | "
-       "Compute X, please. | Hi, what is X?")
-
-
-def spoken(n):
-    """A whole number below 10,000 in words."""
-    if n < 20:
-        return ONES[n]
-    if n < 100:
-        return TENS[n // 10 - 2] + (f'-{ONES[n % 10]}' if n % 10 else '')
-    if n < 1000:
-        return f'{ONES[n // 100]} hundred' + (f' and {spoken(n % 100)}' if n % 100 else '')
-    return f'{spoken(n // 1000)} thousand' + (f' {spoken(n % 1000)}' if n % 1000 else '')
-
-
-def plain(number):
-    """A number without needless zeros."""
-    return f'{round(number, 4):f}'.rstrip('0').rstrip('.') if isinstance(number, float) else str(number)
-
-
-def sum_of(rng, small=False):
-    """Two operands, their sign and the result."""
-    sign = rng.choice('+-*/')
-    size = (lambda: rng.randint(0, 10)) if small else (lambda: rng.choice([rng.randint(2, 20), rng.randint(10, 99),
-                                                                          rng.randint(100, 999), rng.randint(1000, 9999)]))
-    a, b = size(), size()
-    if small:
-        sign = rng.choice('+-')
-    if sign == '*':
-        b = rng.randint(2, 99)
-    if sign == '/':
-        b = rng.randint(2, 50)
-        a = b * rng.randint(2, 99) if rng.random() < 0.8 else rng.randint(2, 999)
-    if sign == '-' and (small or rng.random() < 0.9):
-        a, b = max(a, b), min(a, b)
-    if not small and rng.random() < 0.12 and sign in '+-*':
-        a = round(a + rng.randint(1, 9) / 10, 1)
-    result = {'+': lambda: a + b, '-': lambda: a - b, '*': lambda: a * b, '/': lambda: a / b}[sign]()
-    if isinstance(result, float):
-        result = round(result, 4)
-        result = int(result) if result == int(result) else result
-    return a, sign, b, result
-
-
-def sum_request(rng, a, sign, b):
-    """How a person asks for it, and how the answer names it."""
-    if rng.random() < 0.14 and isinstance(a, int) and a < 10000:
-        said = f'{spoken(a)} {SIGNS[sign][0]} {spoken(b)}'
-    else:
-        said = f'{plain(a)} {rng.choice(SIGNS[sign])} {plain(b)}'
-        if rng.random() < 0.1 and sign in '*/-+':
-            said = f'{plain(a)}{sign}{plain(b)}'
-    roll = rng.random()
-    if roll < 0.06 and sign == '+':
-        return f'Add {plain(a)} and {plain(b)}.'
-    if roll < 0.06 and sign == '-':
-        return f'Take {plain(b)} away from {plain(a)}.'
-    if roll < 0.06 and sign == '*':
-        return f'Multiply {plain(a)} by {plain(b)}.'
-    if roll < 0.06:
-        return f'Divide {plain(a)} by {plain(b)}.'
-    if roll < 0.12 and isinstance(a, int) and isinstance(b, int):
-        things = rng.choice(['apples', 'coins', 'books', 'shells', 'eggs', 'nuts', 'stars', 'balls'])
-        who = rng.choice(['I have', 'Tom has', 'A farmer has', 'Mia has', 'The shop has'])
-        he = {'I have': 'I', 'Tom has': 'he', 'Mia has': 'she', 'A farmer has': 'he', 'The shop has': 'it'}[who]
-        s = '' if he == 'I' else 's'
-        have = f'{who} {a} {things}'
-        do = 'do' if he == 'I' else 'does'
-        return {'+': f'{have} and get{s} {b} more. How many {do} {he} have now?',
-                '-': f'{have} and give{s} away {b}. How many are left?',
-                '*': f'There are {b} boxes with {a} {things} each. How many {things} are there?',
-                '/': f'{a} {things} are shared by {b} children. How many does each one get?'}[sign]
-    return careless(rng, choose(rng, ASK).replace('X', said)) if said[0] != '-' else f'What is {said}?'
-
-
 def call(name, arguments):
     return '<tool_call>\n' + json.dumps({'name': name, 'arguments': arguments}) + '\n</tool_call>'
 
@@ -104,16 +25,26 @@ def answered(rng, ask, name, arguments, result, answer):
             message('assistant', answer)]
 
 
+def one_sum(rng, question, expression, value):
+    raw = value if rng.random() < 0.7 else json.dumps({'result': float(value) if '.' in value else int(value)})
+    answers = [f'It is {value}.', f'The answer is {value}.', f'That makes {value}.', f'{expression} = {value}', f'{expression} is {value}.']
+    a, *rest = expression.split(' ')
+    if len(rest) == 2 and rest[0] in SIGNS and '%' not in expression:
+        answers += [f'{a} {SIGNS[rest[0]][0]} {rest[1]} is {value}.'] * 4
+    return answered(rng, question, 'calculate', {'expression': expression}, raw, rng.choice(answers))
+
+
 def calculation(rng):
-    a, sign, b, result = sum_of(rng)
-    ask = sum_request(rng, a, sign, b)
-    expression, word = f'{plain(a)} {sign} {plain(b)}', SIGNS[sign][0]
-    value = plain(result)
-    raw = rng.choice([value, json.dumps({'result': result})])
-    said = f'{plain(a)} {word} {plain(b)}'
-    answer = rng.choice([f'{said} is {value}.', f'{said} is {value}.', f'It is {value}.', f'The answer is {value}.',
-                         f'That makes {value}.', f'{said} makes {value}.'])
-    return answered(rng, ask, 'calculate', {'expression': expression}, raw, answer)
+    """A sum, and at times one or two that go on from its result."""
+    question, expression, value = sum_of(rng)
+    messages = one_sum(rng, question, expression, value)
+    for _ in range(rng.choice([0, 0, 0, 1, 1, 2])):
+        if len(value) > 9 or value.startswith('-'):
+            break
+        question, expression = follow_up(rng, value)
+        value = value_of(expression)
+        messages += one_sum(rng, question, expression, value)
+    return messages
 
 
 def converted(rng):
@@ -184,7 +115,7 @@ def described(rng, tool):
 def dialogue(rng):
     """One or two uses of tools, or a made-up tool. Gives messages, kind and tools."""
     roll = rng.random()
-    maker, tool = rng.choices([(calculation, CALCULATE), (converted, CONVERT), (today, DATE)], [5, 4, 2])[0]
+    maker, tool = rng.choices([(calculation, CALCULATE), (converted, CONVERT), (today, DATE)], [9, 3, 2])[0]
     if roll < 0.08:
         from .other_tools import made_up
         return made_up(rng)
@@ -202,15 +133,13 @@ def dialogue(rng):
 def without(rng):
     """Sums without a tool: small ones answered, hard ones declined."""
     if rng.random() < 0.6:
-        a, sign, b, result = sum_of(rng, small=True)
-        said = f'{a} {SIGNS[sign][0]} {b}'
+        sign = rng.choice('+-')
+        a, b = sorted((rng.randint(0, 10), rng.randint(0, 10)), reverse=True)
+        said, result = f'{a} {SIGNS[sign][0]} {b}', a + b if sign == '+' else a - b
         ask = choose(rng, ASK).replace('X', said)
         return talk(careless(rng, ask), rng.choice([f'{said} is {result}.', f'It is {result}.', f'That is {result}.'])), 'sum', None
-    while True:
-        a, sign, b, result = sum_of(rng)
-        if max(a, b) > 20:
-            break
-    return talk(sum_request(rng, a, sign, b), choose(rng, (
+    question, _, _ = sum_of(rng)
+    return talk(question, choose(rng, (
         "I have no calculator here, and I am not good at big numbers. | That is too hard for me without a calculator. | "
         "I have no calculator here, so I cannot work that out. | I do not want to guess. I have no calculator here. | "
         "I am sorry, I need a calculator for that, and I have none here."))), 'no-calculator', None

@@ -1,8 +1,7 @@
 """A small world and its story. In: a random source. Out: hero, place, thing, helper, the told story, its facts."""
 import re
 
-from .plots import PLOTS
-from .plots_more import MORE
+from .plots import MORE, PLOTS
 from .say import a, cap, fill
 from . import words as W
 
