@@ -1,7 +1,8 @@
 // The package in a Node program. In: the packed package. Out: engines that load, reply and end there.
 import { execFile } from 'node:child_process'
-import { copyFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bertBytes } from '../bench/graphs/bert.ts'
@@ -11,6 +12,7 @@ import { modelBytes } from '../src/onnx/testing/write-model.ts'
 import { bertFolder, byPath, randomBert } from '../test/conformance/testing/random-bert.ts'
 
 const run = promisify(execFile)
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 let app: PackedApp
 
@@ -181,4 +183,38 @@ console.log(JSON.stringify([
 ]))`,
   )
   expect(found).toEqual(['format', 'format', 'unsupported', 'AbortError', 'format'])
+})
+
+/** The first version of Node 22, or an earlier one, that has what this comment of Node's types describes. */
+const since = (comment: string): number[] | undefined =>
+  [...(/@since (.*)/.exec(comment)?.[1] ?? '').matchAll(/v(\d+)\.(\d+)/g)]
+    .map(([, major, minor]) => [Number(major), Number(minor)])
+    .find(([major]) => (major as number) <= 22)
+
+test('scripts import from Node only what its oldest supported version has', async () => {
+  const { engines } = JSON.parse(await readFile(join(app.installed, 'package.json'), 'utf8'))
+  expect(engines.node).toBe('>=22')
+  const imported = new Set<string>()
+  for (const name of await readdir(join(app.installed, 'dist'))) {
+    if (!name.endsWith('.js')) continue
+    const script = await readFile(join(app.installed, 'dist', name), 'utf8')
+    for (const [, names, module] of script.matchAll(/^import \{ (.*) \} from "node:([\w/]+)"/gm))
+      for (const each of names!.split(', ')) imported.add(`${module} ${each.replace(/ as .*/, '')}`)
+  }
+  const documented = []
+  for (const each of imported) {
+    const [module, name] = each.split(' ') as [string, string]
+    const types = await readFile(join(ROOT, `node_modules/@types/node/${module}.d.ts`), 'utf8')
+    const declared = new RegExp(
+      `/\\*\\*((?:(?!\\*/)[^])*)\\*/\\s*(?:export )?(?:function|class|interface) ${name}\\b`,
+    )
+    const [, comment] = declared.exec(types) ?? []
+    if (comment === undefined) continue
+    documented.push(name)
+    const [major, minor] = since(comment) ?? [99, 0]
+    expect(major! < 22 || (major === 22 && minor === 0), `${each} since ${major}.${minor}`).toBe(true)
+  }
+  expect(documented).toEqual(
+    expect.arrayContaining(['getSystemErrorMap', 'availableParallelism', 'readFile']),
+  )
 })

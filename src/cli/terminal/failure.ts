@@ -1,5 +1,5 @@
 // Turns an error into the line that the user reads, with control characters escaped, and into the exit code.
-import { getSystemErrorMessage } from 'node:util'
+import { getSystemErrorMap } from 'node:util'
 import { CommanderError } from 'commander'
 import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { TextChunk } from '../../engine/wire/protocol.ts'
@@ -56,7 +56,8 @@ export function systemError(error: unknown, code: ErrorCode, what: string, next:
   const name = systemCode(error)
   if (name === undefined) return error
   const number = (error as NodeJS.ErrnoException).errno
-  const why = number === undefined ? name : `${getSystemErrorMessage(number)} (${name})`
+  const [, message] = (number !== undefined && getSystemErrorMap().get(number)) || []
+  const why = message === undefined ? name : `${message} (${name})`
   const isFull = NO_ROOM.has(name)
   return new HalfbyteError(
     isFull ? 'storage-full' : code,
