@@ -1,0 +1,43 @@
+// The section "A first page" of the guide. In: its files as they are printed, with the packed package, served
+// by Vite. Out: what the three buttons show.
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from '@playwright/test'
+import { createServer } from 'vite'
+import { packedApp } from '../packed-app.ts'
+
+const GUIDE = fileURLToPath(new URL('../../docs/guide/page.md', import.meta.url))
+/** A file's bold name, what is said of it, and its text. */
+const FILE = /^\*\*([\w.]+)\*\*:[^`]*?\n```\w+\n([\s\S]*?)^```$/gm
+
+test('a reader of "A first page" gets a chat, JSON and a tool', async ({ page }) => {
+  const guide = await readFile(GUIDE, 'utf8')
+  const files = [...guide.matchAll(FILE)].map(([, name, text]) => [name, text] as const)
+  expect(files.map(([name]) => name)).toEqual(['vite.config.mjs', 'index.html', 'main.js'])
+  const app = await packedApp()
+  for (const [name, text] of files) await writeFile(join(app.folder, name!), text!)
+  // The app's dependencies are links to folders outside it.
+  const server = await createServer({
+    root: app.folder,
+    logLevel: 'silent',
+    server: { port: 0, fs: { strict: false } },
+  })
+  try {
+    await server.listen()
+    await page.goto(server.resolvedUrls!.local[0]!)
+    const out = page.locator('#out')
+    const press = async (name: string, shown: RegExp) => {
+      await page.getByRole('button', { name }).click()
+      await expect(out).toHaveText(shown, { timeout: 60_000 })
+    }
+    await page.waitForFunction(() => document.querySelector('form')?.onsubmit !== null)
+    await press('Send', /^Once upon a time.{100,}/s)
+    await press('Invent a pet', /^.{2,20}: a (cat|dog|bird), \d{1,2} years old$/)
+    await press('12 * 7', /^\[calculate: 84\] .*84/s)
+    expect(await page.evaluate(() => crossOriginIsolated)).toBe(true)
+  } finally {
+    await server.close()
+    await app.remove()
+  }
+})
