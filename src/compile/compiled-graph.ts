@@ -4,7 +4,7 @@ import { inferTypes } from '../onnx/infer.ts'
 import type { Graph, Input } from '../onnx/ir/graph.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
 import { runPasses } from '../onnx/passes/pass.ts'
-import { NEEDED_PASSES, PASSES } from '../onnx/passes.ts'
+import { COMPILER_PASSES, NEEDED_PASSES } from '../onnx/passes.ts'
 import { boundGraph, checkDtypes, keyOf, planBound, shapesOf } from './bind.ts'
 import { Kept } from './kept.ts'
 import { type CompileOptions, LateMachine } from './late-machine.ts'
@@ -46,7 +46,7 @@ export function planGraph(
   }
 }
 
-const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASSES : PASSES)
+const passesWithout = (leftOut: LeftOut) => (leftOut.has('passes') ? NEEDED_PASSES : COMPILER_PASSES)
 
 export class CompiledGraph implements RunnableGraph {
   readonly foreign = []

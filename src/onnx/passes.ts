@@ -1,17 +1,16 @@
-// The list of passes that every graph gets, in their order.
+// The lists of passes, in their order.
 import { mergeSlices, simplify } from './passes/algebra.ts'
 import { takeBranches } from './passes/branches.ts'
 import { foldConstants } from './passes/fold.ts'
 import { joinGelus, joinGemms } from './passes/fuse.ts'
 import type { Pass } from './passes/pass.ts'
 import { removeDead, shareCommon } from './passes/redundant.ts'
+import { unrollLoops } from './passes/unroll.ts'
 
 /** Those without which sizes stay unknown. */
-export const NEEDED_PASSES: readonly Pass[] = [foldConstants, takeBranches, removeDead]
+export const NEEDED_PASSES: readonly Pass[] = [foldConstants, takeBranches, unrollLoops, removeDead]
 
-export const PASSES: readonly Pass[] = [
-  foldConstants,
-  takeBranches,
+const SIMPLIFICATIONS: readonly Pass[] = [
   simplify,
   mergeSlices,
   joinGelus,
@@ -19,3 +18,9 @@ export const PASSES: readonly Pass[] = [
   shareCommon,
   removeDead,
 ]
+
+/** What every graph gets. */
+export const PASSES: readonly Pass[] = [foldConstants, takeBranches, ...SIMPLIFICATIONS]
+
+/** What a graph gets that is compiled as it is. A decoder's loops are recognised as loops. */
+export const COMPILER_PASSES: readonly Pass[] = [foldConstants, takeBranches, unrollLoops, ...SIMPLIFICATIONS]

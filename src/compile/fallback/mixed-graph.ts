@@ -7,7 +7,7 @@ import { inferTypes } from '../../onnx/infer.ts'
 import type { Graph, Input, Type } from '../../onnx/ir/graph.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'
-import { PASSES } from '../../onnx/passes.ts'
+import { COMPILER_PASSES, PASSES } from '../../onnx/passes.ts'
 import { boundGraph, checkDtypes, keyOf, shapesOf } from '../bind.ts'
 import type { RunnableGraph } from '../compiled-graph.ts'
 import { Kept } from '../kept.ts'
@@ -47,7 +47,7 @@ export class MixedGraph implements RunnableGraph {
    * Throws `unsupported` where onnxruntime-web is not there or does not know such a node either.
    */
   static async open(graph: Graph, options: CompileOptions, signal?: AbortSignal): Promise<MixedGraph> {
-    const mixed = new MixedGraph(runPasses(graph, PASSES, { budget: graphBudget() }).graph, options)
+    const mixed = new MixedGraph(runPasses(graph, COMPILER_PASSES, { budget: graphBudget() }).graph, options)
     try {
       await mixed.#survey(signal)
       return mixed

@@ -117,7 +117,7 @@ function stackedOutputs(node: Node, steps: readonly (readonly Tensor[])[], count
 }
 
 /** The shape of one element that a graph's input has. */
-const single = (graph: Graph, input: number): number[] =>
+export const single = (graph: Graph, input: number): number[] =>
   graph.inputs[input]?.type?.dims?.length === 1 ? [1] : []
 
 /** The tensors of all steps along a new first axis. */
@@ -163,7 +163,7 @@ const scan: Operator = define({
 })
 
 /** How many inputs are carried from step to step; the others are scanned. */
-function statesOf(node: Node, inputs: number): number {
+export function statesOf(node: Node, inputs: number): number {
   const lists = ['input_axes', 'input_directions', 'output_axes', 'output_directions']
   if (lists.some((name) => intsOf(node, `scan_${name}`, []).some((each) => each !== 0)))
     throw unclaimed(node, 'it goes over another axis than the first, or backwards')

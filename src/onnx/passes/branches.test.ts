@@ -90,3 +90,21 @@ test('a merged decoder is its branch with a cache', async () => {
   expect(after.inputs.map(({ name }) => name)).toEqual(['x'])
   expect(results(after)).toEqual(results(graph))
 })
+
+test('a branch does not take the names of another node, whose branch is chosen in the run', async () => {
+  const graph = await read({
+    nodes: [
+      { ...chosenBy('yes', 'first') },
+      { ...chosenBy('given', 'second') },
+      node('Add', ['first', 'second'], 'y'),
+    ],
+    constants: [number('d', 2), { name: 'yes', type: BOOL, dims: [], raw: Uint8Array.of(1) }],
+    inputs: [X, { name: 'given', type: BOOL, dims: [1] }],
+    outputs: ['y'],
+  })
+  const { graph: after } = runPasses(graph, PASSES)
+  expect(after.nodes.filter(({ op }) => op === 'If')).toHaveLength(1)
+  const names = after.nodes.flatMap(({ outputs }) => outputs)
+  expect(names.filter((name) => ['made', 'end', 'c'].includes(name))).toEqual([])
+  expect(results(after)).toEqual(results(graph))
+})

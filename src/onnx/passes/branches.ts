@@ -27,17 +27,31 @@ export const takeBranches: Pass = {
   run(graph) {
     if (!graph.nodes.some(({ op }) => op === 'If')) return graph
     const constants = new Map(graph.constants)
-    const names = new Set([...graph.inputs, ...graph.nodes.flatMap(valuesOf)].map(({ name }) => name))
+    const names = new Set(namesIn(graph))
     const nodes = graph.nodes.flatMap((node) => {
       const branch = takenBranch(node, graph.constants)
-      return branch === undefined ? [node] : inlined(node, branch, { constants, names })
+      return branch === undefined ? [node] : taken(node, branch, { constants, names })
     })
     const next = withNodes(graph, nodes)
     return next === graph ? graph : { ...next, constants }
   },
 }
 
-const valuesOf = ({ outputs }: Node) => outputs.map((name) => ({ name }))
+/**
+ * Names of a graph's values, and of those in the graphs of its nodes: a value that gets a name of theirs
+ * would be mistaken for theirs.
+ */
+export function namesIn({ inputs, constants, nodes }: Graph): string[] {
+  const inner = nodes.flatMap(({ attributes }) =>
+    [...attributes.values()].flatMap((each) => (each.kind === 'graph' ? namesIn(each.value) : [])),
+  )
+  const own = [
+    ...inputs.map(({ name }) => name),
+    ...constants.keys(),
+    ...nodes.flatMap(({ outputs }) => outputs),
+  ]
+  return [...own, ...inner]
+}
 
 /** Undefined where it is not known which branch is taken. */
 function takenBranch(node: Node, constants: Graph['constants']): Graph | undefined {
@@ -47,30 +61,53 @@ function takenBranch(node: Node, constants: Graph['constants']): Graph | undefin
   return graphOf(node, Number(condition.data[0]) === 0 ? 'else_branch' : 'then_branch')
 }
 
-interface Around {
+/** What the graph has into which another one is inlined: `namesIn` it, and constants. Both grow. */
+export interface Around {
   readonly constants: Map<string, Constant>
   readonly names: Set<string>
 }
 
-/** The nodes of the branch, whose own values get names that nothing around it has. */
-function inlined(node: Node, branch: Graph, { constants, names }: Around): Node[] {
-  const own = [...branch.constants.keys(), ...branch.nodes.flatMap(({ outputs }) => outputs)]
+/** The nodes of the branch, and its outputs under the names of the node's. */
+function taken(node: Node, branch: Graph, around: Around): Node[] {
+  const { nodes, outputs } = inlined(node, branch, around)
+  for (const [at, name] of node.outputs.entries()) {
+    const made = outputs[at]
+    if (name !== '' && made !== undefined) nodes.push(copyOf(node, made, name))
+  }
+  return nodes
+}
+
+const copyOf = (node: Node, from: string, to: string): Node => ({
+  ...node,
+  name: `${node.name}/${to}`,
+  op: 'Identity',
+  attributes: new Map(),
+  inputs: [from],
+  outputs: [to],
+})
+
+/**
+ * The nodes of a graph in an attribute, whose own values get names that nothing around it has, and the names
+ * of its outputs. `given`: values around it that are its inputs.
+ */
+export function inlined(
+  node: Node,
+  inner: Graph,
+  { constants, names }: Around,
+  given: readonly string[] = [],
+): { readonly nodes: Node[]; readonly outputs: readonly string[] } {
+  const inputs = inner.inputs.slice(0, given.length).map(({ name }) => name)
+  const made = inner.nodes.flatMap(({ outputs }) => outputs).filter((name) => name !== '')
   const changed = new Map<string, string>()
-  for (const name of own) {
-    if (name === '') continue
+  for (const name of new Set([...inputs, ...inner.constants.keys(), ...made])) {
     let free = name
-    for (let at = 1; names.has(free) || constants.has(free); at++) free = `${name}_${node.name}_${at}`
-    if (free !== name) changed.set(name, free)
+    for (let at = names.size; names.has(free); at++) free = `${name}_${node.name}_${at}`
+    changed.set(name, free)
     names.add(free)
   }
   const nameOf = (name: string): string => changed.get(name) ?? name
-  for (const [name, constant] of branch.constants) constants.set(nameOf(name), constant)
-  const nodes = renamed(branch, changed).nodes.map((each) => ({ ...each, outputs: each.outputs.map(nameOf) }))
-  const outputs = node.outputs.flatMap((name, at): Node[] => {
-    const made = branch.outputs[at]
-    if (name === '' || made === undefined) return []
-    const copy = { ...node, op: 'Identity', attributes: new Map(), inputs: [nameOf(made)], outputs: [name] }
-    return [{ ...copy, name: `${node.name}/${name}` }]
-  })
-  return [...nodes, ...outputs]
+  for (const [name, constant] of inner.constants) constants.set(nameOf(name), constant)
+  const copies = inputs.map((name, at) => copyOf(node, given[at]!, nameOf(name)))
+  const nodes = renamed(inner, changed).nodes.map((each) => ({ ...each, outputs: each.outputs.map(nameOf) }))
+  return { nodes: [...copies, ...nodes], outputs: inner.outputs.map(nameOf) }
 }
