@@ -207,7 +207,7 @@ function fits(group: Group, loop: Loop): boolean {
   const isRow = group.isReduced && isSame(space, group.space.slice(0, -1))
   if (!isRow && !isSame(space, group.space)) return false
   // Parts of a value are written from each place of the space.
-  if (loop.loop === 'place' && isRow) return false
+  if (loop.loop === 'place' && (isRow || isOfRows(group, loop))) return false
   if (!loop.args.every((ref) => !isMade(group, ref.value) || isInStep(group, ref))) return false
   const { product } = group
   if (product === undefined) return true
@@ -221,6 +221,10 @@ function fits(group: Group, loop: Loop): boolean {
     isSame(loop.out.dims, product.out.dims) && views.every((view) => overProduct(view, product) !== undefined)
   )
 }
+
+/** Whether it reads a value that the group makes once for each row. */
+const isOfRows = (group: Group, loop: Loop): boolean =>
+  loop.args.some(({ value }) => isMade(group, value) && scopeIn(group, value.dims) === 'row')
 
 /** Whether it gathers elements instead of rows. */
 const isScattered = (loop: Loop): boolean =>
@@ -251,7 +255,7 @@ function mayMerge(group: Group, other: Group, loop: Loop): boolean {
   if (other === group || other.product !== undefined || group.product !== undefined) return false
   if (isByKernel(other) || isByKernel(group)) return false
   // Tables and indices are read from memory.
-  if (loop.loop === 'gather') return false
+  if (loop.loop === 'gather' || (loop.loop === 'place' && isOfRows(other, loop))) return false
   if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
   const read = new Set([...readBesides(group, other), ...readBesides(other, group)])
   if (read.size > MOST_READ) return false
