@@ -41,7 +41,10 @@ timeCutting(opened)
 process.exit()
 
 async function timeTower(file: ModelFile, weights: 'w8' | 'f32'): Promise<void> {
-  const vision = new Vision(file, ENGINE_TOOLS, { weights, modelWidth: SHAPE.width })
+  const vision = new Vision(file, ENGINE_TOOLS, {
+    weights,
+    modelPlan: { hidden: SHAPE, tokens: 256, stateGroups: [] },
+  })
   const runtime = await openRuntime({ host, build: 'auto', threads, ...memoryNeed(...vision.models) })
   const inputs = new InputRows(PATCH_WIDTH)
   const { step, cache, plan, written } = await placeModel(runtime.arena, vision.models[0], {}, { inputs })

@@ -61,7 +61,7 @@ export const STEP = {
 export const STEP_WORDS = STEP.inputs + 1
 
 /** Word index of each field of `struct sequence`; `tables` has MAX_STATE_GROUPS words. */
-export const SEQUENCE = { row0: 0, rows: 1, position: 2, tables: 3 } as const
+export const SEQUENCE = { row0: 0, rows: 1, position: 2, whole: 3, tables: 4 } as const
 export const SEQUENCE_WORDS = SEQUENCE.tables + ABI.MAX_STATE_GROUPS
 
 /**

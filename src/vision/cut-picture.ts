@@ -31,9 +31,10 @@ export function cutPicture(tower: Tower, pixels: Pixels): CutPicture {
 }
 
 /** The picture as one square. */
-const whole = ({ imageSize, filter }: Tower, picture: Picture): CutPicture => ({
+const whole = ({ imageSize, filter, projector }: Tower, picture: Picture): CutPicture => ({
   tiles: [resize(picture, imageSize, imageSize, filter)],
-  parts: [0],
+  // The texts of transformers' Gemma3Processor.
+  parts: projector === 'gemma3' ? ['\n\n<start_of_image>', 0, '<end_of_image>\n\n'] : [0],
 })
 
 function checkSize({ width, height, data }: Pixels): void {

@@ -5,7 +5,14 @@ import type { ModelFile } from '../formats/readers.ts'
 import { checkTower, type Projector, type Tower } from './tower.ts'
 import type { TowerNames } from './tower-weights.ts'
 
-const PROJECTORS: readonly string[] = ['mlp', 'idefics3'] satisfies Projector[]
+/** `last`: the projector's last matrix, whose shape has the outputs at `axis`. `merge`: the usual one. */
+const KINDS = {
+  mlp: { cut: 'padded', filter: 'bicubic', merge: 1, last: 'mm.2.weight', axis: 0 },
+  idefics3: { cut: 'tiles', filter: 'lanczos', merge: undefined, last: 'mm.model.fc.weight', axis: 0 },
+  gemma3: { cut: 'stretched', filter: 'bilinear', merge: 4, last: 'mm.input_projection.weight', axis: 1 },
+} as const satisfies Record<Projector, object>
+
+const PROJECTORS: readonly string[] = ['mlp', 'idefics3', 'gemma3'] satisfies Projector[]
 
 /**
  * Throws `architecture` for a file that is no tower or whose numbers are impossible, `unsupported` for towers
@@ -24,11 +31,11 @@ export function ggufTower(file: ModelFile): Tower {
   const fields = new Fields(file.name, (key) => file.metadata.get(`clip.vision.${key}`))
   const projector = fields.text('projector_type', all.text('clip.projector_type', 'mlp'))
   if (!PROJECTORS.includes(projector)) {
-    throw unbuiltVariant(file.name, `the projector "${projector}"`, `one of ${PROJECTORS.join(' and ')}`)
+    throw unbuiltVariant(file.name, `the projector "${projector}"`, `one of ${PROJECTORS.join(', ')}`)
   }
   const has = (name: string) => file.tensors.has(`v.${name}`)
   const imageSize = fields.number('image_size')
-  const isTiled = projector === 'idefics3'
+  const own = KINDS[projector as Projector]
   return checkTower({
     name: file.name,
     projector: projector as Projector,
@@ -44,12 +51,12 @@ export function ggufTower(file: ModelFile): Tower {
     hasClass: has('class_embd'),
     hasPreNorm: has('pre_ln.weight'),
     hasPostNorm: has('post_ln.weight'),
-    merge: isTiled ? fields.number('projector.scale_factor') : 1,
-    width: outputsOf(file, isTiled ? 'mm.model.fc.weight' : 'mm.2.weight'),
+    merge: own.merge === 1 ? 1 : fields.number('projector.scale_factor', own.merge),
+    width: file.tensors.get(own.last)?.shape[own.axis] ?? 0,
     mean: fields.numberList('image_mean'),
     deviation: fields.numberList('image_std'),
-    cut: isTiled ? 'tiles' : 'padded',
-    filter: isTiled ? 'lanczos' : 'bicubic',
+    cut: own.cut,
+    filter: own.filter,
     longestEdge: fields.number('preproc_image_size', 4 * imageSize),
     shortestEdge: imageSize,
   })
@@ -59,9 +66,6 @@ function activationOf(all: Fields): Tower['activation'] {
   if (all.fact('clip.use_gelu', false)) return 'gelu'
   return all.fact('clip.use_silu', false) ? 'silu' : 'quick_gelu'
 }
-
-/** The number of outputs of a matrix; 0 if it is not there, which `checkTower` refuses. */
-const outputsOf = ({ tensors }: ModelFile, name: string): number => tensors.get(name)?.shape[0] ?? 0
 
 /** Older files exchange `ffn_up` and `ffn_down`. */
 export const GGUF_NAMES: TowerNames = {
@@ -83,6 +87,8 @@ export const GGUF_NAMES: TowerNames = {
     inner: 'mm.0',
     project: 'mm.2',
     merged: 'mm.model.fc',
+    pooled_norm: 'mm.soft_emb_norm.weight',
+    pooled: 'mm.input_projection.weight',
   },
   unused: /^(t\.|mm\.(?:model\.)?image_newline|model\.image_newline|v\.head)/,
 }

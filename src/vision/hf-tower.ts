@@ -30,9 +30,16 @@ const TILED: Kind = {
   },
 }
 
+const GEMMA: Kind = {
+  projector: 'gemma3',
+  tower: { ...SIZES, image_size: 224, patch_size: 16, hidden_act: 'gelu_pytorch_tanh', layer_norm_eps: 1e-6 },
+  processor: { image_mean: HALVES, image_std: HALVES, resample: 2, size: { height: 224, width: 224 } },
+}
+
 const KINDS: Readonly<Record<string, Kind>> = {
   Idefics3ForConditionalGeneration: TILED,
   SmolVLMForConditionalGeneration: TILED,
+  Gemma3ForConditionalGeneration: GEMMA,
   LlavaForConditionalGeneration: {
     projector: 'mlp',
     tower: CLIP,
@@ -69,34 +76,49 @@ export function hfTower(file: ModelFile): Tower {
   }
   const processor = stated.renamed({}, kind.processor)
   const vision = (config.record('vision_config') ?? config).renamed({}, kind.tower)
-  const isTiled = kind.projector === 'idefics3'
-  if (!isTiled) refuseLlava(config, file)
+  const { projector } = kind
+  const isLlava = projector === 'mlp'
+  if (isLlava) refuseLlava(config, file)
   const layers = vision.number('num_hidden_layers')
   const imageSize = vision.number('image_size')
   return checkTower({
     name: file.name,
-    projector: kind.projector,
+    projector,
     imageSize,
     patchSize: vision.number('patch_size'),
     hiddenSize: vision.number('hidden_size'),
     // A negative index counts from the states after the last layer.
-    layers: isTiled ? layers : layers + 1 + config.number('vision_feature_layer', -2),
+    layers: isLlava ? layers + 1 + config.number('vision_feature_layer', -2) : layers,
     heads: vision.number('num_attention_heads'),
     intermediateSize: vision.number('intermediate_size'),
     normEpsilon: vision.number('layer_norm_eps'),
     activation: activationOf(vision, 'hidden_act', 'gelu'),
-    projectorActivation: isTiled
-      ? 'gelu'
-      : (activationOf(config, 'projector_hidden_act', 'gelu') as Tower['projectorActivation']),
+    projectorActivation: isLlava
+      ? (activationOf(config, 'projector_hidden_act', 'gelu') as Tower['projectorActivation'])
+      : 'gelu',
     hasClass: file.tensors.has('embeddings.class_embedding'),
     hasPreNorm: file.tensors.has('pre_layrnorm.weight'),
-    hasPostNorm: isTiled,
-    merge: isTiled ? config.number('scale_factor', 2) : 1,
-    width: file.tensors.get(`${HF_NAMES.names[isTiled ? 'merged' : 'project']}.weight`)?.shape[0] ?? 0,
+    hasPostNorm: !isLlava,
+    merge: mergeOf(config, vision, projector),
+    width: widthOf(file, projector),
     mean: processor.numberList('image_mean'),
     deviation: processor.numberList('image_std'),
-    ...preparation(processor, { isTiled, imageSize }),
+    ...preparation(processor, { projector, imageSize }),
   })
+}
+
+function mergeOf(config: Fields, vision: Fields, projector: Projector): number {
+  if (projector === 'mlp') return 1
+  if (projector === 'idefics3') return config.number('scale_factor', 2)
+  const rows = config.number('mm_tokens_per_image', 256)
+  return vision.number('image_size') / vision.number('patch_size') / Math.sqrt(rows)
+}
+
+/** 0 if the projector's last matrix is not there, which `checkTower` refuses. */
+function widthOf({ tensors }: ModelFile, projector: Projector): number {
+  const { merged, project, pooled } = HF_NAMES.names
+  if (projector === 'gemma3') return tensors.get(pooled)?.shape[1] ?? 0
+  return tensors.get(`${projector === 'mlp' ? project : merged}.weight`)?.shape[0] ?? 0
 }
 
 /** Choices of LLaVA's configuration that other models of the class have. */
@@ -125,9 +147,11 @@ type Preparation = Pick<Tower, 'cut' | 'filter' | 'longestEdge' | 'shortestEdge'
 /** How the processor makes squares of `imageSize` pixels. */
 function preparation(
   processor: Fields,
-  { isTiled, imageSize }: { readonly isTiled: boolean; readonly imageSize: number },
+  { projector, imageSize }: Pick<Tower, 'projector' | 'imageSize'>,
 ): Preparation {
   const refuse = (found: string, supported: string) => unbuiltVariant(processor.file, found, supported)
+  const isTiled = projector === 'idefics3'
+  if (processor.fact('do_pan_and_scan', false)) throw refuse('do_pan_and_scan true', 'do_pan_and_scan false')
   for (const key of ['do_resize', 'do_rescale', 'do_normalize', ...(isTiled ? ['do_image_splitting'] : [])])
     if (!processor.fact(key, true)) throw refuse(`${key} false`, `${key} true`)
   const factor = processor.number('rescale_factor', 1 / 255)
@@ -179,6 +203,8 @@ export const HF_NAMES: TowerNames = {
     inner: 'multi_modal_projector.linear_1',
     project: 'multi_modal_projector.linear_2',
     merged: 'connector.modality_projection.proj',
+    pooled_norm: 'multi_modal_projector.mm_soft_emb_norm.weight',
+    pooled: 'multi_modal_projector.mm_input_projection_weight',
   },
   unused: /^(?:head\.|embeddings\.position_ids$|post_layernorm\.)/,
 }

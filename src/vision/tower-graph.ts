@@ -7,7 +7,7 @@ import type { GraphBuilder } from '../graph/builder.ts'
 import { matrix, vector } from '../graph/builder.ts'
 import { EVERY_POSITION, type Value } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'
-import { type Tower, towerRows } from './tower.ts'
+import { gatheredWidth, type Tower, towerRows } from './tower.ts'
 
 /** Every layer writes its keys and values over those of the layer before, which nothing reads any more. */
 const ONE_LAYER = 0
@@ -53,10 +53,14 @@ export function towerGraph(tower: Tower, b: Builder): Graph {
   return b.finish(tower.hasPostNorm ? norm('post_norm', x) : x)
 }
 
-/** From rows of the tower, or squares of them side by side, to rows of the language model. */
+/** From rows of the tower, or squares of them side by side or their mean, to rows of the language model. */
 export function projectorGraph(tower: Tower, b: Builder): Graph {
-  const { projector, hiddenSize, merge, width, projectorActivation } = tower
-  const input = b.inputRows('states', hiddenSize * merge * merge)
+  const { projector, hiddenSize, normEpsilon, width, projectorActivation } = tower
+  const input = b.inputRows('states', gatheredWidth(tower))
+  if (projector === 'gemma3') {
+    const normed = b.rmsnorm('pooled_norm', input, vector({ 'pooled_norm.weight': hiddenSize }), normEpsilon)
+    return b.finish(b.linear('projected', normed, matrix(hiddenSize, { 'project.weight': width })))
+  }
   if (projector === 'idefics3') {
     return b.finish(b.linear('projected', input, matrix(input.shape[1], { 'project.weight': width })))
   }

@@ -1,7 +1,9 @@
 // Finds the tensors of a vision tower in its file.
-import { checkShape, refuseStrangers, requireTensor, type Weights } from '../arch/tensors/names.ts'
+import { unbuiltVariant } from '../arch/config/fields.ts'
+import { checkShape, pieceOf, refuseStrangers, requireTensor, type Weights } from '../arch/tensors/names.ts'
 import { changedRows } from '../arch/tensors/row-table.ts'
 import { readVector } from '../formats/dequantize.ts'
+import { BLOCKS } from '../formats/dtypes.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { type Tower, towerRows } from './tower.ts'
@@ -18,11 +20,14 @@ const MODULES = ['attn_norm', 'attn_q', 'attn_k', 'attn_v', 'attn_output', 'mlp_
 type Module =
   | (typeof MODULES)[number]
   | ('patch' | 'positions' | 'class' | 'pre_norm' | 'post_norm' | 'layers')
-  | ('mlp_up' | 'mlp_down' | 'inner' | 'project' | 'merged')
+  | ('mlp_up' | 'mlp_down' | 'inner' | 'project' | 'merged' | 'pooled_norm' | 'pooled')
 
 /** How a format names a tower's tensors. */
 export interface TowerNames {
-  /** `layers`: what stands before a layer's number. `merged`: the projector of merged squares. */
+  /**
+   * `layers`: what stands before a layer's number. `merged`, `pooled`: the projectors of squares and of their
+   * means.
+   */
   readonly names: Readonly<Record<Module, string>>
   /** Tensors of other tasks, and the end of a tower whose last layers are not read. */
   readonly unused: RegExp
@@ -69,6 +74,12 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
   const projector = new Map<string, TensorInfo>()
   if (tower.projector === 'idefics3') {
     projector.set('project.weight', stored(`${names.merged}.weight`, [width, hiddenSize * merge * merge]))
+  } else if (tower.projector === 'gemma3') {
+    const norm = stored(names.pooled_norm, [hiddenSize])
+    // transformers stores the weight less 1.
+    const place = file.format === 'safetensors' ? { change: { scale: 1, offset: 1 } } : {}
+    projector.set('pooled_norm.weight', pieceOf(norm, { tensor: norm.name, ...place }, [hiddenSize]))
+    projector.set('project.weight', turned(file.name, stored(names.pooled, [hiddenSize, width])))
   } else {
     both(projector, 'inner', names.inner, [width, hiddenSize])
     both(projector, 'project', names.project, [width, width])
@@ -83,6 +94,14 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
   )
   return { tower: body, projector }
 }
+
+/** A matrix that is stored as [inputs, outputs]. Throws `unsupported` where that is quantised. */
+function turned(file: string, tensor: TensorInfo): TensorInfo {
+  if (BLOCKS[tensor.dtype].elements > 1)
+    throw unbuiltVariant(file, `${tensor.name} in ${tensor.dtype}`, 'it in F32, F16 or BF16')
+  return pieceOf(tensor, { tensor: tensor.name, form: 'transposed' }, tensor.shape.toReversed())
+}
+
 /** Whether a file names the two products of the block in the opposite order. */
 const swapsMlp = ({ tensors }: ModelFile, up: string, { hiddenSize, intermediateSize }: Tower): boolean =>
   hiddenSize !== intermediateSize && tensors.get(up)?.shape[0] === hiddenSize

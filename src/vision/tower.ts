@@ -7,8 +7,11 @@ import { HalfbyteError } from '../base/errors.ts'
 import type { Activation } from '../graph/ir.ts'
 import type { Filter } from './resize.ts'
 
-/** `mlp`: LLaVA's; `idefics3`: SmolVLM's, which merges squares of rows. The names are those of llama.cpp. */
-export type Projector = 'mlp' | 'idefics3'
+/**
+ * `mlp`: LLaVA's; `idefics3`: SmolVLM's, which merges squares of rows; `gemma3`: Gemma 3's, which takes the
+ * mean of squares. The names are those of llama.cpp.
+ */
+export type Projector = 'mlp' | 'idefics3' | 'gemma3'
 
 /**
  * How a picture becomes squares. `tiles`: SmolVLM's. `padded`: in the middle of a square of the mean colour.
@@ -57,15 +60,19 @@ export const gridOf = ({ imageSize, patchSize }: Tower): number => imageSize / p
 /** Rows of the tower for one picture. */
 export const towerRows = (tower: Tower): number => gridOf(tower) ** 2 + (tower.hasClass ? 1 : 0)
 
+/** Numbers in a row that the projector reads. */
+export const gatheredWidth = ({ projector, hiddenSize, merge }: Tower): number =>
+  projector === 'gemma3' ? hiddenSize : hiddenSize * merge ** 2
+
 /** Rows of the language model for one picture. */
 export const pictureRows = (tower: Tower): number => (gridOf(tower) / tower.merge) ** 2
 
 /**
  * The rows of each square side by side, from above and from the left, as `pixel_shuffle` of transformers'
- * Idefics3 orders them. The class's row is left out.
+ * Idefics3 orders them, or their mean. The class's row is left out.
  */
 export function gather(tower: Tower, rowAt: (row: number) => Float32Array, into: Float32Array): void {
-  const { merge, hiddenSize, hasClass } = tower
+  const { merge, hiddenSize, hasClass, projector } = tower
   const grid = gridOf(tower)
   const first = hasClass ? 1 : 0
   let at = 0
@@ -73,11 +80,19 @@ export function gather(tower: Tower, rowAt: (row: number) => Float32Array, into:
     for (let x = 0; x < grid; x += merge) {
       for (let square = 0; square < merge * merge; square++) {
         const row = (y + Math.floor(square / merge)) * grid + x + (square % merge)
-        into.set(rowAt(first + row), at)
-        at += hiddenSize
+        if (projector === 'gemma3') addTo(into.subarray(at, at + hiddenSize), rowAt(first + row), merge ** -2)
+        else {
+          into.set(rowAt(first + row), at)
+          at += hiddenSize
+        }
       }
+      if (projector === 'gemma3') at += hiddenSize
     }
   }
+}
+
+function addTo(sum: Float32Array, row: Float32Array, share: number): void {
+  for (let i = 0; i < sum.length; i++) sum[i]! += row[i]! * share
 }
 
 /** No tower has ever exceeded these: a header that says more is lying. */

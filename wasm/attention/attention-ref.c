@@ -95,8 +95,9 @@ void attention__ref(const struct op_attention *op, const struct step *step, uint
     const uint32_t *table = table_of(op, seq);
     const uint32_t position = AT(const uint32_t *, step->positions)[m], last = seq->position + seq->rows - 1;
     const uint32_t from = first_seen(op, position + 1), dim = op->head_dim;
-    const uint32_t to = op->after < last - position ? position + op->after + 1 : last + 1;
-    const uint32_t length = segment_length(op->after ? last : position);
+    const uint32_t after = seq->whole ? ~0u : op->after;
+    const uint32_t to = after < last - position ? position + after + 1 : last + 1;
+    const uint32_t length = segment_length(after ? last : position);
     for (uint32_t h = 0; h < op->heads; h++) {
         const uint32_t kv = (h + op->absent) / op->ratio;
         const float *q = AT(const float *, op->q + m * op->q_stride) + h * dim;

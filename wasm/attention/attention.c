@@ -3,6 +3,7 @@
  *
  *   query   one head of one row; it sees positions [from, to): from = max(0, positions[m] + 1 - window) or 0,
  *           to = positions[m] + 1 + after, but not past the sequence's last row in the step
+ *           a sequence that is `whole` in the step: as with the largest `after`
  *   head h of `heads` reads KV head (h + absent) / ratio; head_dim % 4 == 0, at most 256
  *   K, V    as they are stored, also at the row's own position: kv.h, abi.h
  *
@@ -71,9 +72,13 @@ static uint32_t rows_per_tile(const struct op_attention *op) {
     return rows;
 }
 /* Larger steps have enough tiles without splitting, and their parts would not fit in `parts`. Rows that see later rows
- * see only rows of the step, of which a small step has few. */
+ * see only rows of the step, of which a small step has few. `tile_merge` relies on it that no row does. */
 static int is_split(const struct op_attention *op, const struct step *step) {
-    return op->parts && !op->after && step->tokens <= SPLIT_ROWS;
+    if (!op->parts || op->after || step->tokens > SPLIT_ROWS) return 0;
+    for (uint32_t i = 0; i < step->sequences; i++) {
+        if (AT(const struct sequence *, step->seqs)[i].whole) return 0;
+    }
+    return 1;
 }
 
 /* The runs of rows of a sequence, and the segments that run `run` has a tile for. */
@@ -84,7 +89,7 @@ struct run { uint32_t first, last, seen, length, segment0, segments; }; /* seen:
 static struct run run_of(const struct op_attention *op, const struct sequence *seq, uint32_t rows, uint32_t run) {
     const uint32_t from = (seq->position / rows + run) * rows, end = seq->position + seq->rows;
     const uint32_t first = max_u32(from, seq->position), last = min_u32(from + rows, end) - 1;
-    const uint32_t seen = seen_end(op, last, end) - 1, length = segment_length(op->after ? end - 1 : last);
+    const uint32_t seen = seen_end(op, seq, last) - 1, length = segment_length(seen_after(op, seq) ? end - 1 : last);
     const uint32_t segment0 = first_seen(op, first + 1) / length;
     return (struct run){first, last, seen, length, segment0, seen / length - segment0 + 1};
 }
@@ -188,7 +193,7 @@ static void init_tile(struct tile *tile, const struct op_attention *op, const st
             query->m = seq->row0 + position - seq->position;
             query->head = h;
             query->q = AT(const float *, op->q + query->m * op->q_stride) + h * op->head_dim;
-            query->to = seen_end(op, position, seq->position + seq->rows);
+            query->to = seen_end(op, seq, position);
             query->from = first_seen(op, position + 1);
             query->bias = op->bias ? biases_of(op, h, position) : 0;
             if (op->k_format == KV_INT8) put_query_codes(tile, tile->count);

@@ -123,6 +123,25 @@ describe('rope_kv and attention', () => {
       ],
     ],
     [
+      'a whole sequence beside others',
+      { heads: 6, kvHeads: 2, dim: 32 },
+      [
+        [
+          { position: 0, rows: 65 },
+          { position: 0, rows: 3 },
+        ],
+        [
+          { position: 65, rows: 70, whole: true },
+          { position: 3, rows: 6 },
+        ],
+      ],
+    ],
+    [
+      'a whole sequence of few rows, in a window',
+      { ...STORIES, window: 90 },
+      [[{ position: 0, rows: 280 }], [{ position: 280, rows: 7, whole: true }]],
+    ],
+    [
       'both sides after earlier steps',
       { heads: 4, kvHeads: 2, dim: 16, after: 3 },
       [[{ position: 0, rows: 61 }], [{ position: 61, rows: 8 }]],

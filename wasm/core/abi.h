@@ -251,7 +251,7 @@ struct op_combine { uint32_t code, rows, x, x_stride, y, y_stride, n, route, exp
 struct op_check_parts { uint32_t code, rows, parts, count, touch; };
 
 /* One sequence's part of a step: rows [row0, row0 + rows), the first at `position`. tables[g]: u32 block addresses. */
-struct sequence { uint32_t row0, rows, position, tables[MAX_STATE_GROUPS]; };
+struct sequence { uint32_t row0, rows, position, whole, tables[MAX_STATE_GROUPS]; };
 
 /* The ragged descriptor of one step. ids, sequence_of and positions: u32 [tokens]; seqs: struct sequence [sequences];
  * logit_rows: u32 [logit_count], row indices; ropes[i]: f32 [tokens][rope_dims/2][2] cosine, sine. inputs: f32

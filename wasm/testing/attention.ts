@@ -35,6 +35,8 @@ export interface Shape {
 export interface Part {
   readonly position: number
   readonly rows: number
+  /** Its rows see each other. Default false. */
+  readonly whole?: boolean
 }
 
 /**

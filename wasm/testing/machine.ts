@@ -218,7 +218,13 @@ export class Machine {
    * Writes the step's descriptor from sequences of (first position, rows, block addresses per state group).
    */
   setStep(options: {
-    sequences: readonly { position: number; rows: number; tables?: readonly (readonly number[])[] }[]
+    /** `whole`: its rows see each other. Default: those before them. */
+    sequences: readonly {
+      position: number
+      rows: number
+      whole?: boolean | undefined
+      tables?: readonly (readonly number[])[]
+    }[]
     ids?: readonly number[]
     logitRows?: readonly number[]
     ropes?: readonly number[]
@@ -231,12 +237,13 @@ export class Machine {
     )
     const records: number[] = []
     let row0 = 0
-    for (const { position, rows, tables = [] } of sequences) {
+    for (const { position, rows, whole = false, tables = [] } of sequences) {
       const addresses = tables.map((table) => this.words(table))
       records.push(
         row0,
         rows,
         position,
+        whole ? 1 : 0,
         ...addresses,
         ...new Array(ABI.MAX_STATE_GROUPS - addresses.length).fill(0),
       )

@@ -35,8 +35,12 @@ export class InputRows implements RowSource {
   /** The same, by their first word. */
   readonly #order: Entry[] = []
 
-  constructor(width: number) {
+  /** Default: rows see only those before them. */
+  readonly isWhole: boolean
+
+  constructor(width: number, isWhole = false) {
     this.width = width
+    this.isWhole = isWhole
   }
 
   /** The words of `count` rows with this content; new ones if the content is new. */
@@ -99,6 +103,11 @@ export class InputRows implements RowSource {
     const entry = this.#entryAt(word)
     const at = entry === undefined ? 0 : (word - entry.first) * this.width
     return entry?.rows?.subarray(at, at + this.width)
+  }
+
+  rest(word: number): number {
+    const { first, count } = this.#entryAt(word) ?? { first: word, count: 1 }
+    return first + count - word
   }
 
   #add(range: InputRange): Entry {

@@ -270,6 +270,37 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     }
   })
 
+  test('rows that see each other are in one step, in any chunk, beside others and on any threads', async () => {
+    const rows = Float32Array.from({ length: 40 * HIDDEN }, (_, i) => Math.sin(i * i))
+    const lastLogits = async (setup: Setup, isWhole = true, others = 0): Promise<Float32Array> => {
+      const inputs = new InputRows(HIDDEN, isWhole)
+      const { scheduler, sequenceOf } = await engineOf({ ...setup, inputs })
+      const [first, second] = ['00c0ffee', '00c0ffff'].map((key) => {
+        const words = inputs.wordsOf(key, 40)
+        inputs.hold(key, rows)
+        return words
+      })
+      const prompt = [...promptOf(30), ...first!, ...promptOf(9), ...second!, ...promptOf(20)]
+      const sequence = sequenceOf(prompt)
+      const chats = Array.from({ length: others }, (_, salt) =>
+        scheduler.generate({ sequence: sequenceOf(promptOf(3, salt)), sampler: greedy, maxTokens: 30 }),
+      )
+      let last = new Float32Array()
+      await scheduler.forward({
+        sequence,
+        onLogits: (_, logits) => {
+          last = logits.slice()
+        },
+      })
+      await Promise.all(chats)
+      return last
+    }
+    const right = await lastLogits({})
+    expect(right).not.toEqual(await lastLogits({}, false))
+    for (const setup of [{ tokens: 40 }, { tokens: 45 }, { threads: 2 }, { build: 'simd128' }] as const)
+      expect(await lastLogits(setup, true, 3)).toEqual(right)
+  })
+
   test('a word of a row is refused by a model that has none', async () => {
     const engine = await engineOf({})
     const sequence = engine.sequenceOf([1, 2 ** 31])

@@ -1,5 +1,7 @@
 // Chooses which rows of the waiting work the next step runs.
 import type { StepCapacity } from '../../runtime/step-descriptor.ts'
+import { pictureAt, untilPicture } from './pieces.ts'
+import type { RowSource, StepBuffer } from './step-buffer.ts'
 import { CHUNK_MS, ChunkSize, StepCost } from './step-cost.ts'
 import { type BareStep, isChosen, type Lane, lacking, type Priority, type Work } from './work.ts'
 
@@ -20,6 +22,7 @@ const LEAST_ROWS = 8
 export class Round {
   readonly cost = new StepCost()
   readonly #capacity: StepCapacity
+  readonly #inputs: RowSource | undefined
   readonly #chunk: ChunkSize
   readonly #now: () => number
   /** The capacity that is left in the step being made. */
@@ -36,8 +39,13 @@ export class Round {
   /** Reused by `ran`. */
   readonly #served: Work[] = []
 
-  constructor(capacity: StepCapacity, now: () => number, isSharedOut: boolean) {
+  constructor(
+    { capacity, inputs }: Pick<StepBuffer, 'capacity' | 'inputs'>,
+    now: () => number,
+    isSharedOut: boolean,
+  ) {
     this.#capacity = capacity
+    this.#inputs = inputs
     this.#chunk = new ChunkSize(capacity.tokens, isSharedOut)
     this.#now = now
   }
@@ -99,10 +107,11 @@ export class Round {
   /** Rows that are reserved for work that was passed over. */
   #keepRoom(work: Work | undefined, sign: 1 | -1): void {
     if (work === undefined) return
-    const rows = sign * work.lanes.length
-    this.#left.rows -= rows
-    this.#left.logits -= rows
-    this.#left.sequences -= rows
+    const count = sign * work.lanes.length
+    this.#left.logits -= count
+    this.#left.sequences -= count
+    for (let at = 0; at < work.lanes.length; at++)
+      this.#left.rows -= sign * Math.max(1, pictureAt(work.lanes[at]!, this.#inputs))
   }
 
   #give(line: readonly Work[], priority: Priority, decoding: boolean): void {
@@ -124,7 +133,8 @@ export class Round {
     let wanted = 0
     for (let at = 0; at < lanes.length; at++) wanted += lacking(lanes[at]!)
     const price = this.#isShared && work.priority === 'background' ? this.#priceOf(work, wanted) : 0
-    let room = work.decoding ? left.rows : Math.min(left.rows, left.prompt)
+    let room = work.decoding ? left.rows : Math.max(0, Math.min(left.rows, left.prompt))
+    if (lanes.length === 1 && pictureAt(lanes[0]!, this.#inputs) === wanted) room = left.rows
     if (all) room = Math.min(room, left.logits)
     if (price > 0) {
       // With full credit some rows run at any cost, because the known cost may be out of date.
@@ -132,13 +142,21 @@ export class Round {
       if (affordable < Math.min(wanted, room, LEAST_ROWS)) return
       room = Math.min(room, affordable)
     }
-    const isWhole = wanted <= room && (all ? wanted : lanes.length) <= left.logits && endsTogether(lanes)
+    const isWhole =
+      wanted <= room && (all ? wanted : lanes.length) <= left.logits && endsTogether(lanes, this.#inputs)
     let given = 0
     for (let at = 0; at < lanes.length; at++) {
       const lane = lanes[at]!
       const lacks = lacking(lane)
       const rows = isWhole || all ? Math.min(lacks, room) : Math.max(0, Math.min(lacks - 1, room - given))
-      lane.rows = lane.sequence.state.untilMark(rows)
+      const picture = pictureAt(lane, this.#inputs)
+      // A picture is not cut: it may exceed the chunk, but not the step.
+      lane.rows =
+        picture === 0
+          ? untilPicture(lane, lane.sequence.state.untilMark(rows), this.#inputs)
+          : (isWhole || picture < lacks) && picture <= left.rows - given
+            ? picture
+            : 0
       given += lane.rows
     }
     if (given === 0) return
@@ -211,11 +229,13 @@ function overdue(line: readonly Work[], priority: Priority, any: boolean): Work 
   return undefined
 }
 
-/** True if no lane needs a checkpoint before the last of the tokens that it lacks. */
-function endsTogether(lanes: readonly Lane[]): boolean {
+/** True if no lane needs a checkpoint, or has a picture, before the last of the tokens that it lacks. */
+function endsTogether(lanes: readonly Lane[], inputs: RowSource | undefined): boolean {
   for (let at = 0; at < lanes.length; at++) {
-    const lacks = lacking(lanes[at]!)
-    if (lanes[at]!.sequence.state.untilMark(lacks) < lacks) return false
+    const lane = lanes[at]!
+    const lacks = lacking(lane)
+    if (lane.sequence.state.untilMark(lacks) < lacks) return false
+    if (untilPicture(lane, lacks, inputs) < lacks && pictureAt(lane, inputs) !== lacks) return false
   }
   return true
 }

@@ -4,6 +4,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import { type AsyncPool, disposedError, type Pool } from '../../runtime/pool.ts'
 import { type GenerateOutcome, GenerateWork, type SequenceRequest } from './generate-work.ts'
+import { pictureAt } from './pieces.ts'
 import { Round } from './round.ts'
 import type { Sequence } from './sequence.ts'
 import { Slowdown } from './slowdown.ts'
@@ -50,7 +51,7 @@ export class Scheduler {
       logits: new RowsView(arena, plan.logits, written),
       hidden: new RowsView(arena, plan.hidden, written),
     }
-    this.#round = new Round(options.step.capacity, this.#options.now, plan.exchanges.length > 0)
+    this.#round = new Round(options.step, this.#options.now, plan.exchanges.length > 0)
   }
 
   /** Requests that have not ended. */
@@ -77,6 +78,7 @@ export class Scheduler {
   forward(request: ForwardRequest): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#admit([request.sequence], request.signal)
+      refuseAll(request, this.#options.step)
       this.#enqueue(new ForwardWork(request, { resolve, reject }))
     })
   }
@@ -291,6 +293,12 @@ function checkRunnable(sequence: Sequence, vocab: number, bringsInputs: boolean)
   )
 }
 
+/** Throws `unsupported` for the logits of all rows of a picture that one step must have. */
+function refuseAll({ sequence, logits }: ForwardRequest, { inputs }: StepBuffer): void {
+  if (logits !== 'all' || inputs?.isWhole !== true || !sequence.tokens.some(isInputWord)) return
+  throw new HalfbyteError('unsupported', 'a text with pictures of this model has no logits of every position')
+}
+
 // hot
 /** Throws `internal` if a chosen token stands for a row that is not here. */
 function checkInputs(step: StepBuffer, { lanes }: Work): void {
@@ -336,7 +344,7 @@ function reserveBare(work: Work): number {
 function describe(step: StepBuffer, work: Work, lane: Lane): void {
   const { tokens, cached, state } = lane.sequence
   const first = work.logits === 'all' ? cached : tokens.length - 1
-  step.addSequence(state)
+  step.addSequence(state, pictureAt(lane, step.inputs) > 0)
   let logits: number | undefined
   for (let at = cached; at < cached + lane.rows; at++) {
     const id = at < tokens.length ? tokens[at]! : work.drafts[at - tokens.length]!

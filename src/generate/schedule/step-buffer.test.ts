@@ -36,7 +36,7 @@ test('a step of two sequences has the rows, positions, tables and wanted logits 
   step.begin()
   step.addSequence(first)
   expect([step.addToken(11, false), step.addToken(12, true)]).toEqual([undefined, 0])
-  step.addSequence(second)
+  step.addSequence(second, true)
   expect(step.addToken(13, true)).toBe(1)
   step.finish()
   expect([field(STEP.tokens), field(STEP.sequences), field(STEP.logit_count)]).toEqual([3, 2, 2])
@@ -45,9 +45,9 @@ test('a step of two sequences has the rows, positions, tables and wanted logits 
   expect(list(STEP.positions, 3)).toEqual([68, 69, 0])
   expect(list(STEP.logit_rows, 2)).toEqual([1, 2])
   const sequences = list(STEP.seqs, 2 * SEQUENCE_WORDS)
-  expect(sequences.slice(0, SEQUENCE.tables)).toEqual([0, 2, 68])
+  expect(sequences.slice(0, SEQUENCE.tables)).toEqual([0, 2, 68, 0])
   expect(sequences.slice(SEQUENCE.tables, SEQUENCE_WORDS)).toEqual([first.table(0), first.table(1), 0, 0])
-  expect(sequences.slice(SEQUENCE_WORDS, SEQUENCE_WORDS + SEQUENCE.tables)).toEqual([2, 1, 0])
+  expect(sequences.slice(SEQUENCE_WORDS, SEQUENCE_WORDS + SEQUENCE.tables)).toEqual([2, 1, 0, 1])
 })
 
 test('rotation tables hold cosine and sine of every row, also after the memory grew', () => {

@@ -17,8 +17,12 @@ export const isInputWord = (word: number): boolean => word >= 2 ** ABI.INPUT_BIT
 export interface RowSource {
   /** Numbers in a row. */
   readonly width: number
+  /** Rows of one picture see each other, so they must be in one step. */
+  readonly isWhole: boolean
   /** The row [width] that a word stands for; undefined if it is not here. */
   row(word: number): Float32Array | undefined
+  /** How many words its picture has from this one on. */
+  rest(word: number): number
 }
 
 export class RowsView {
@@ -98,6 +102,10 @@ export class StepBuffer {
     return this.#inputs !== undefined
   }
 
+  get inputs(): RowSource | undefined {
+    return this.#inputs
+  }
+
   /** Rows added so far. */
   get rows(): number {
     return this.#tokenCount
@@ -110,8 +118,11 @@ export class StepBuffer {
   }
 
   // hot
-  /** The tokens that follow continue `state`, whose positions have been reserved. */
-  addSequence(state: SequenceState): void {
+  /**
+   * The tokens that follow continue `state`, whose positions have been reserved. `isWhole`: they all see each
+   * other.
+   */
+  addSequence(state: SequenceState, isWhole = false): void {
     const { u32 } = this.#arena
     const sequence = this.#descriptor.sequences / 4 + this.#sequenceCount * SEQUENCE_WORDS
     this.#sequenceCount++
@@ -119,6 +130,7 @@ export class StepBuffer {
     u32[sequence + SEQUENCE.row0] = this.#tokenCount
     u32[sequence + SEQUENCE.rows] = 0
     u32[sequence + SEQUENCE.position] = state.length
+    u32[sequence + SEQUENCE.whole] = isWhole ? 1 : 0
     for (let group = 0; group < ABI.MAX_STATE_GROUPS; group++) {
       u32[sequence + SEQUENCE.tables + group] = group < this.#groups ? state.table(group) : 0
     }

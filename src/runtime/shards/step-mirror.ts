@@ -45,7 +45,8 @@ export function stepWords(
   let length = HEAD_WORDS + 3 * tokens + logits
   for (let index = 0; index < sequences; index++) {
     const seq = seqs + index * SEQUENCE_WORDS
-    length += 3 + slabs + groups * blocksOf(u32[seq + SEQUENCE.position]!, u32[seq + SEQUENCE.rows]!)
+    length +=
+      SEQUENCE.tables + slabs + groups * blocksOf(u32[seq + SEQUENCE.position]!, u32[seq + SEQUENCE.rows]!)
   }
   const words = new Uint32Array(length)
   words.set([first, last, tokens, sequences, logits])
@@ -60,7 +61,7 @@ export function stepWords(
   add(at(STEP.logit_rows), logits)
   for (let index = 0; index < sequences; index++) {
     const seq = seqs + index * SEQUENCE_WORDS
-    add(seq * 4, 3)
+    add(seq * 4, SEQUENCE.tables)
     const blocks = blocksOf(u32[seq + SEQUENCE.position]!, u32[seq + SEQUENCE.rows]!)
     for (let group = 0; group < groups; group++) add(u32[seq + SEQUENCE.tables + group]!, blocks)
     add((seq + SEQUENCE.tables + groups) * 4, slabs)
@@ -104,8 +105,9 @@ export class StepMirror {
     const { groups, slabs, tableWords } = this.#capacity
     for (let index = 0; index < sequences; index++) {
       const seq = (this.#descriptor.sequences + index * SEQUENCE_WORDS * 4) as Ptr
-      put(seq, 3)
-      const blocks = blocksOf(words[at - 1]!, words[at - 2]!)
+      const head = at
+      put(seq, SEQUENCE.tables)
+      const blocks = blocksOf(words[head + SEQUENCE.position]!, words[head + SEQUENCE.rows]!)
       for (let group = 0; group < groups; group++) {
         const table = this.#tables / 4 + (index * groups + group) * tableWords
         for (let block = 0; block < blocks; block++) {

@@ -2,7 +2,7 @@
 configuration of its processor as transformers writes them, how its weights are made, the rows that the language model gets for the picture,
 the log probabilities after the prompt in float64, and the greedy answer.
 
-    pip install transformers==5.24.0 torch==2.15.0 torchvision==0.29.2 safetensors==0.8.0 numpy==2.4.6 pillow==13.0.0
+    pip install transformers==5.24.0 torch==2.15.0 torchvision==0.29.2 safetensors==0.8.0 numpy==2.4.6 pillow==12.1.0
     python test/conformance/vision/golden.py
     npx biome check --write test/conformance/vision
 """

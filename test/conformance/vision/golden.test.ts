@@ -79,8 +79,11 @@ async function rowsOf(one: Case, files: readonly File[]): Promise<Float32Array> 
     files.map((each) => blobSource(each.name, each)),
     host,
   )
-  const modelWidth = one.config.text_config.hidden_size
-  const vision = new Vision(file.tower!, ENGINE_TOOLS, { weights: 'f32', modelWidth })
+  const hidden = { width: one.config.text_config.hidden_size }
+  const vision = new Vision(file.tower!, ENGINE_TOOLS, {
+    weights: 'f32',
+    modelPlan: { hidden, tokens: 256, stateGroups: [] },
+  })
   const runtime = await openRuntime({ host, build: 'auto', threads: 1, ...memoryNeed(...vision.models) })
   await vision.place(runtime.arena, {})
   const pool = await openPool(runtime, { host, threads: 1, probe: () => undefined })
@@ -135,6 +138,7 @@ describe.each(CASES)('$kind: $name', (one) => {
 
 const named = (kind: string, name?: string): Case =>
   CASES.find((one) => one.kind === kind && (name === undefined || one.name === name))!
+const gemma = named('gemma3', 'nine rows')
 const llava = named('llava')
 const tiled = named('idefics3', 'one tile, squares of three')
 
@@ -276,6 +280,21 @@ describe('refused by name', () => {
       'architecture',
       /patch_embedding/,
     ],
+    [
+      'a window that is narrower than a picture',
+      gemma,
+      { config: { text_config: { ...gemma.config.text_config, sliding_window: 8 } } },
+      'unsupported',
+      /9 rows for a picture/,
+    ],
+    [
+      'a picture in crops',
+      gemma,
+      { processor: { ...gemma.processor, do_pan_and_scan: true } },
+      'unsupported',
+      /do_pan_and_scan/,
+    ],
+    ['rows that are no square', gemma, { config: { mm_tokens_per_image: 10 } }, 'architecture', /merge/],
     [
       'a missing tensor',
       tiled,

@@ -4,7 +4,7 @@ import { newFile } from '../testing/model-files.ts'
 import { type GgufValue, ggufBytes } from '../testing/writers/gguf-writer.ts'
 
 export interface TowerShape {
-  readonly projector: 'mlp' | 'idefics3'
+  readonly projector: 'mlp' | 'idefics3' | 'gemma3'
   /** Patches on a side, pixels on a side of a patch, and rows on a side of a merged square. */
   readonly grid: number
   readonly patch: number
@@ -28,8 +28,8 @@ const EPSILON = 1e-5
 /** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
 export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): RandomTower {
   const random = new Random(seed)
-  const projector = fixed.projector ?? (seed % 2 === 0 ? 'idefics3' : 'mlp')
-  const merge = projector === 'mlp' ? 1 : 2 + (seed % 3 === 0 ? 1 : 0)
+  const projector = fixed.projector ?? (['idefics3', 'mlp', 'gemma3'] as const)[seed % 3]!
+  const merge = projector === 'mlp' ? 1 : 2 + (seed % 2)
   const shape: TowerShape = {
     projector,
     merge,
@@ -40,7 +40,7 @@ export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): Rand
     inner: random.between(20, 90),
     layers: random.between(1, 3),
     width: random.between(17, 70),
-    activation: (['gelu', 'quick_gelu', 'silu'] as const)[seed % 3]!,
+    activation: (['gelu', 'quick_gelu', 'silu'] as const)[(seed >> 1) % 3]!,
     ...fixed,
   }
   const weights = new Map<string, { shape: readonly number[]; values: Float32Array }>()
@@ -75,6 +75,9 @@ export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): Rand
   if (isClip) {
     linear('mm.0', shape.width, hidden)
     linear('mm.2', shape.width, shape.width)
+  } else if (projector === 'gemma3') {
+    draw('mm.soft_emb_norm.weight', [hidden], 0.4, 1)
+    draw('mm.input_projection.weight', [hidden, shape.width], 1 / Math.sqrt(hidden))
   } else draw('mm.model.fc.weight', [shape.width, hidden * shape.merge ** 2], 1 / Math.sqrt(hidden))
   return { shape, weights }
 }
@@ -178,9 +181,25 @@ export function towerRowsOf(
     return rows.slice(1).map((row) => product('mm.2', product('mm.0', row).map(gelu)))
   }
   const last = rows.map((row) => norm('v.post_ln', row))
+  const pooled = (x: number, y: number): Float64Array => {
+    const mean = new Float64Array(width)
+    for (let dy = 0; dy < merge; dy++)
+      for (let dx = 0; dx < merge; dx++)
+        for (const [i, value] of last[(y + dy) * grid + x + dx]!.entries()) mean[i]! += value / merge ** 2
+    const size = Math.sqrt(mean.reduce((sum, value) => sum + value * value, 0) / width + EPSILON)
+    const normed = mean.map((value, i) => (value / size) * valuesOf('mm.soft_emb_norm.weight')[i]!)
+    const matrix = valuesOf('mm.input_projection.weight')
+    return Float64Array.from({ length: shape.width }, (_, n) =>
+      normed.reduce((sum, value, k) => sum + value * matrix[k * shape.width + n]!, 0),
+    )
+  }
   const squares: Float64Array[] = []
   for (let y = 0; y < grid; y += merge) {
     for (let x = 0; x < grid; x += merge) {
+      if (projector === 'gemma3') {
+        squares.push(pooled(x, y))
+        continue
+      }
       const parts: number[] = []
       for (let dy = 0; dy < merge; dy++)
         for (let dx = 0; dx < merge; dx++) parts.push(...last[(y + dy) * grid + x + dx]!)

@@ -80,7 +80,39 @@ def llava(name, picture, processor="CLIPImageProcessorPil", more=None, text=None
     }
 
 
+def token_types(ids, config):
+    torch = __import__("torch")
+    return {"token_type_ids": (torch.tensor([ids]) == IMAGE_TOKEN).long()}
+
+
+def gemma(name, picture, text=None, per_side=3, **tower):
+    sizes = {"model_type": "siglip_vision_model", **TOWER, **tower}
+    side = sizes["image_size"]
+    return {
+        **{"name": name, "class": "Gemma3ForConditionalGeneration", "config_class": "Gemma3Config"},
+        "config": {
+            "text_config": {
+                **{"model_type": "gemma3_text", **TEXT, "query_pre_attn_scalar": 12, "sliding_window": 64},
+                **(text or {}),
+            },
+            "vision_config": sizes,
+            **{"tie_word_embeddings": (text or {}).get("tie_word_embeddings", True)},
+            **{"mm_tokens_per_image": per_side**2, "image_token_index": IMAGE_TOKEN},
+            **{"boi_token_index": 0, "eoi_token_index": 1},
+        },
+        "processor_class": "Gemma3ImageProcessorPil",
+        "processor": {"size": {"height": side, "width": side}, **MEANS},
+        **{"picture": picture, "features": features_of, "extra": token_types},
+        "parts": lambda pixels: ["\n\n<start_of_image>", per_side**2, "<end_of_image>\n\n"],
+    }
+
+
 CASES = [
+    gemma("nine rows", [40, 21]),
+    gemma("rows in windows and in full layers", [23, 50], per_side=6,
+          text={"tie_word_embeddings": False, "num_hidden_layers": 4, "sliding_window": 40, "layer_types": ["sliding_attention", "full_attention"] * 2}),
+    gemma("more rows than a block", [64, 64], per_side=10, image_size=60, patch_size=6,
+          text={"tie_word_embeddings": False, "sliding_window": 130, "layer_types": ["full_attention", "sliding_attention"]}),
     idefics3("tiles", [40, 21]),
     idefics3("one tile, squares of three", [19, 20], scale=3, longest=1, image_size=18, patch_size=3, hidden_act="silu"),
     idefics3("tied tables", [9, 30], text={"tie_word_embeddings": True}, num_hidden_layers=1, layer_norm_eps=1e-4),

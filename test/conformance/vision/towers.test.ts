@@ -29,7 +29,10 @@ async function openedTower(model: RandomTower, { file, weights = 'auto' }: Run =
   const host = nodeHost()
   const source = blobSource('mmproj.gguf', file ?? (await towerFile(model)))
   const opened = await openFiles([source], host)
-  return new Vision(opened, ENGINE_TOOLS, { weights, modelWidth: model.shape.width })
+  return new Vision(opened, ENGINE_TOOLS, {
+    weights,
+    modelPlan: { hidden: model.shape, tokens: 256, stateGroups: [] },
+  })
 }
 
 async function rowsOf(model: RandomTower, patches: readonly Float32Array[], run: Run = {}) {

@@ -38,8 +38,7 @@ export async function openVision(
   const file = given?.tower ?? given ?? own
   if (file === undefined) return undefined
   const { Vision } = (await host.loadVision()) as typeof reader
-  return (weights, { plan }) =>
-    new Vision(file, ENGINE_TOOLS, { weights, imageTiles, modelWidth: plan.hidden.width })
+  return (weights, { plan }) => new Vision(file, ENGINE_TOOLS, { weights, imageTiles, modelPlan: plan })
 }
 
 /**

@@ -23,10 +23,16 @@ interface SightOptions {
   readonly yieldTask: () => Promise<void>
 }
 
+/** What the model reads of a picture: texts, which are encoded with those around them, and ids. */
+interface KnownPicture {
+  readonly before: string
+  readonly ids: readonly number[]
+  readonly after: string
+}
+
 export class TowerSight implements Sight {
   readonly #options: SightOptions
-  /** What the model reads of each picture. */
-  readonly #known = new Map<string, readonly number[]>()
+  readonly #known = new Map<string, KnownPicture>()
   /** Pictures of the last prompt that were cut and not yet read. */
   readonly #fresh = new Map<string, CutPicture>()
 
@@ -50,10 +56,14 @@ export class TowerSight implements Sight {
       prompt: seen,
       encode: (given, start, after) => {
         const ids: number[] = []
+        let rest = ''
         for (const { plain, key } of splitAtPictures(given, (each) => this.#known.has(each))) {
+          const picture = key === undefined ? undefined : this.#known.get(key)
+          const all = rest + plain + (picture?.before ?? '')
           const isFirst = start && ids.length === 0
-          if (plain !== '' || isFirst) ids.push(...text.encode(plain, isFirst, ids.at(-1) ?? after))
-          if (key !== undefined) ids.push(...this.#known.get(key)!)
+          if (all !== '' || isFirst) ids.push(...text.encode(all, isFirst, ids.at(-1) ?? after))
+          ids.push(...(picture?.ids ?? []))
+          rest = picture?.after ?? ''
         }
         return ids
       },
@@ -102,11 +112,14 @@ export class TowerSight implements Sight {
     const { inputs, pictureRows, text } = this.#options
     const words = inputs.wordsOf(key, tiles.length * pictureRows)
     const ids: number[] = []
-    for (const part of parts) {
+    const [first, last] = [parts[0], parts.at(-1)]
+    const before = typeof first === 'string' ? first : ''
+    const end = typeof last === 'string' ? last : ''
+    for (const part of parts.slice(before === '' ? 0 : 1, end === '' ? undefined : -1)) {
       if (typeof part === 'number') ids.push(...words.slice(part * pictureRows, (part + 1) * pictureRows))
       else ids.push(...text.encode(part, false, ids.at(-1)))
     }
-    this.#known.set(key, ids)
+    this.#known.set(key, { before, ids, after: end })
   }
 
   async #hold(

@@ -1,18 +1,20 @@
 // The vision tower of a model: prepared from its headers, placed in the model's memory, and run on
 // pictures.
 import type { PackedEncoding } from '../../../abi/encodings.ts'
+import { unbuiltVariant } from '../../../arch/config/fields.ts'
 import type { Weights } from '../../../arch/tensors/names.ts'
 import { HalfbyteError } from '../../../base/errors.ts'
 import type { Pixels } from '../../../formats/pixels.ts'
 import type { ModelFile } from '../../../formats/readers.ts'
 import { InputRows } from '../../../generate/schedule/input-rows.ts'
 import type { Graph } from '../../../graph/nodes.ts'
+import type { Plan, PlanRows } from '../../../graph/plan/plan.ts'
 import type { Arena } from '../../../runtime/memory/arena.ts'
 import type { Pool } from '../../../runtime/pool.ts'
 import { type CutPicture, cutPicture, patchesOf } from '../../../vision/cut-picture.ts'
 import { GGUF_NAMES, ggufTower } from '../../../vision/gguf-tower.ts'
 import { HF_NAMES, hfTower } from '../../../vision/hf-tower.ts'
-import { gather, pictureRows, type Tower, towerRows } from '../../../vision/tower.ts'
+import { gather, gatheredWidth, pictureRows, type Tower, towerRows } from '../../../vision/tower.ts'
 import { projectorGraph, towerGraph } from '../../../vision/tower-graph.ts'
 import { towerWeights } from '../../../vision/tower-weights.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
@@ -31,15 +33,13 @@ export interface SightHost {
 }
 
 interface VisionOptions extends Pick<LoadRequest, 'weights' | 'imageTiles'> {
-  /** Numbers in a row of the language model. */
-  readonly modelWidth: number
+  /** The plan of the language model. */
+  readonly modelPlan: Pick<Plan, 'tokens' | 'stateGroups'> & { readonly hidden: Pick<PlanRows, 'width'> }
 }
 
-/** The text by which chat templates mark a picture. */
-const MARK = '<image>'
-
 export class Vision {
-  readonly mark = MARK
+  /** The text by which chat templates mark a picture. */
+  readonly mark: string
   /** Rows of the language model in the place of tokens. */
   readonly inputs: InputRows
   /** The tower, which reads patches, and the projector, which reads what the tower makes of them. */
@@ -53,11 +53,12 @@ export class Vision {
    * `unsupported` for a tower that is not built.
    */
   constructor(file: ModelFile, tools: EngineTools, options: VisionOptions) {
-    const { weights: policy, modelWidth, imageTiles = Number.POSITIVE_INFINITY } = options
+    const { weights: policy, modelPlan, imageTiles = Number.POSITIVE_INFINITY } = options
     const isFolder = file.format === 'safetensors' && file.metadata.has('config')
     const own = isFolder ? hfTower(file) : ggufTower(file)
     const tower = { ...own, longestEdge: Math.min(own.longestEdge, imageTiles * own.imageSize) }
     const { width } = tower
+    const { width: modelWidth } = modelPlan.hidden
     if (width !== modelWidth) {
       throw new HalfbyteError(
         'architecture',
@@ -72,7 +73,10 @@ export class Vision {
       prepare(file, graph, of, { rows, policy, tools })
     this.#tower = tower
     this.#tools = tools
-    this.inputs = new InputRows(width)
+    const isWhole = tower.projector === 'gemma3'
+    this.mark = isWhole ? '<start_of_image>' : '<image>'
+    if (isWhole) checkRoom(tower, modelPlan)
+    this.inputs = new InputRows(width, isWhole)
     this.models = [
       prepared(towerGraph(tower, graphBuilder()), weights.tower, towerRows(tower)),
       prepared(projectorGraph(tower, graphBuilder()), weights.projector, pictureRows(tower)),
@@ -90,12 +94,12 @@ export class Vision {
   /** Throws `out-of-memory`, errors of reading weights, or the signal's reason. */
   async place(arena: Arena, hooks: WeightHooks): Promise<void> {
     const [tower, projector] = this.models
-    const { patchSize, hiddenSize, merge } = this.#tower
+    const { patchSize } = this.#tower
     const before = tower.plan.slots.length
     const later = { ...hooks, onWeight: (done: number, all: number) => hooks.onWeight?.(before + done, all) }
     this.#machines = [
       await RowMachine.place(this.#tools, arena, tower, 3 * patchSize ** 2, hooks),
-      await RowMachine.place(this.#tools, arena, projector, hiddenSize * merge ** 2, later),
+      await RowMachine.place(this.#tools, arena, projector, gatheredWidth(this.#tower), later),
     ]
   }
 
@@ -134,6 +138,16 @@ export class Vision {
       yieldTask,
     })
   }
+}
+
+/**
+ * Throws `unsupported` for a model that cannot have a picture in one step, whose rows see each other: too
+ * many rows, or a window that is narrower.
+ */
+function checkRoom(tower: Tower, { tokens, stateGroups }: VisionOptions['modelPlan']): void {
+  const rows = pictureRows(tower)
+  const most = Math.min(tokens, ...stateGroups.map(({ window }) => window || tokens))
+  if (rows > most) throw unbuiltVariant(tower.name, `${rows} rows for a picture`, `at most ${most}`)
 }
 
 function prepare(
