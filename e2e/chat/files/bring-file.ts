@@ -7,12 +7,16 @@ export interface BroughtFile {
   readonly buffer: Buffer
 }
 
-/** Drops a file on the composer, or pastes it there. */
+/**
+ * Drops a file on the composer, or pastes it there. The page gets its bytes as a text: Playwright would wrap
+ * each number of an array.
+ */
 export const bring = (page: Page, type: 'drop' | 'paste', { name, mimeType, buffer }: BroughtFile) =>
   page.evaluate(
     ([kind, fileName, content, mime]) => {
       const dataTransfer = new DataTransfer()
-      dataTransfer.items.add(new File([Uint8Array.from(content)], fileName, { type: mime }))
+      const bytes = Uint8Array.from(atob(content), (each) => each.charCodeAt(0))
+      dataTransfer.items.add(new File([bytes], fileName, { type: mime }))
       const init = { bubbles: true, cancelable: true }
       const event =
         kind === 'drop'
@@ -20,7 +24,7 @@ export const bring = (page: Page, type: 'drop' | 'paste', { name, mimeType, buff
           : new ClipboardEvent('paste', { ...init, clipboardData: dataTransfer })
       document.querySelector('chat-composer textarea')?.dispatchEvent(event)
     },
-    [type, name, [...buffer], mimeType] as const,
+    [type, name, buffer.toString('base64'), mimeType] as const,
   )
 
 /** Picks a file by the button of the composer. */

@@ -32,15 +32,12 @@ test.beforeEach(async ({ page }) => {
 /** Puts the file where the picker takes it from, and picks it. */
 async function pickTiny(page: Page): Promise<void> {
   await openChat(page)
-  await page.evaluate(
-    async (bytes) => {
-      const root = await navigator.storage.getDirectory()
-      const file = await (await root.getFileHandle('tiny.hbm', { create: true })).createWritable()
-      await file.write(Uint8Array.from(bytes))
-      await file.close()
-    },
-    [...TINY],
-  )
+  await page.evaluate(async (base64) => {
+    const root = await navigator.storage.getDirectory()
+    const file = await (await root.getFileHandle('tiny.hbm', { create: true })).createWritable()
+    await file.write(Uint8Array.from(atob(base64), (each) => each.charCodeAt(0)))
+    await file.close()
+  }, TINY.toString('base64'))
   await set(page, { 'Longest answer': '5' })
   await openModels(page)
   await page.locator('label.pick').click()
