@@ -29,7 +29,7 @@ export class BlankHabits {
     }
   }
 
-  /** The last byte that is no blank, and the number of blanks after it. */
+  /** The last byte that is not a blank, and the number of blanks after it. */
   get end(): { readonly last: number; readonly blanks: number } {
     return { last: this.#last, blanks: this.#blanks.length }
   }
@@ -84,7 +84,7 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
 const allowedBytes = ({ sets, tokens, hasEnd }: Closure): ByteSet =>
   unionOf(hasEnd || tokens.length > 0 ? [] : sets)
 
-/** The one byte of a set that is no blank, or else its one blank; undefined if there are more, or none. */
+/** The only byte of a set that is not a blank. A set of blanks gives its only blank. Otherwise undefined. */
 function onlyByte(set: ByteSet): number | undefined {
   const words = set.slice()
   const found = BLANKS.filter((byte) => hasByte(set, byte))

@@ -68,7 +68,7 @@ export async function abortable<T>(port: MessagePort, work: (signal: AbortSignal
   }
 }
 
-/** Throws `unsupported` for what is no text. */
+/** Throws `unsupported` if a value is not a text. */
 export function checkText(name: string, text: unknown): asserts text is string {
   if (typeof text !== 'string') throw wrongOption(name, text, 'a text')
 }

@@ -174,7 +174,7 @@ export interface StillBias {
 
 /** What scores get by head and by how far a position is after the row's own. */
 export interface DistanceBias {
-  /** A vector: the `biasColumns` of each head, the first of which is for the distance -reach. */
+  /** A vector: the `biasColumns` of each head. The first is for the distance -reach. */
   readonly table: WeightRef
   /** The last position that a row may have. */
   readonly reach: number

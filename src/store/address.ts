@@ -9,7 +9,7 @@ import { SPLIT, splitName } from '../formats/splits.ts'
 export interface RemoteFile {
   readonly url: string
   readonly optional: boolean
-  /** The files of which one is needed where this one is missing, the preferred one first. */
+  /** If this file is missing, one of these is needed. The preferred one comes first. */
   readonly instead?: readonly string[]
 }
 

@@ -176,7 +176,7 @@ export class Embedder implements AsyncDisposable {
    * const { results } = await reranker.rerank('How tall are giraffes?', passages, { topN: 3 })
    * ```
    *
-   * Rejects as `embed` does, and with `unsupported` if the model is no reranker.
+   * Rejects as `embed` does, and with `unsupported` if the model is not a reranker.
    */
   async rerank(
     query: string,

@@ -40,7 +40,7 @@ function plainMessage(message: unknown): Message {
   }
 }
 
-/** A list of parts as a text and its pictures. The worker refuses what is none of these. */
+/** A list of parts as a text and its pictures. The worker refuses any other value. */
 function contentOf({ content, images }: SaidMessage): Pick<Message, 'content' | 'images'> {
   // The worker refuses as many.
   const found = images?.slice(0, MOST_PICTURES)

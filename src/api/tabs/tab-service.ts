@@ -254,7 +254,7 @@ export class TabService {
       leads = await this.#leads()
     }
     this.#unsure = undefined
-    // The caller has asked the next leader by now.
+    // The caller has already asked the next leader.
     if (!leads || this.#server !== server) return
     this.#sureUntil = asked + SURE_MS
     for (const message of messages) this.#serve(server, message)

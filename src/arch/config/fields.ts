@@ -7,7 +7,7 @@ import type { ModelConfig, WindowConfig } from './config.ts'
 
 /**
  * `pattern`: a fact for each layer, or a period: all but the last of so many layers have the window, with 0
- * all of them. A window that no context outgrows is none.
+ * all of them. A window that is at least as long as the context counts as no window.
  */
 export function windowOf(
   { layers, contextLength }: Pick<ModelConfig, 'layers' | 'contextLength'>,

@@ -1,4 +1,4 @@
-// Progress of a run over blocks: the terminal's last line, or now and then a line where there is no terminal.
+// Progress of a run over blocks: the last line of a terminal, or without one a new line from time to time.
 import type { WalkProgress } from '../../shrink/calibrate/walk.ts'
 
 /** Without a terminal: the least time between two lines. */

@@ -100,7 +100,7 @@ export async function countTokens(
   return { counts: files.length === 0 ? undefined : counts, held }
 }
 
-/** Every script and many kinds of characters, most of which a text in one language does not have. */
+/** Every script and many kinds of characters. A text in one language lacks most of them. */
 const SAMPLES = [
   ...Array.from({ length: 0x30 }, (_, row) =>
     Array.from({ length: 64 }, (_, column) => String.fromCodePoint(0x20 + row * 997 + column * 13)).join(''),

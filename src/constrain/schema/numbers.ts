@@ -193,7 +193,8 @@ export function numberNode(grammar: Grammar, one: NumberCase): NodeId {
 }
 
 /**
- * Whether a number is a multiple of a step, in decimal arithmetic. `1e999` is read as infinite, and is none.
+ * Whether a number is a multiple of a step, in decimal arithmetic. `1e999` is read as infinite, so it is not
+ * a multiple.
  */
 export function isMultiple(value: number, { units, digits }: Step): boolean {
   if (!Number.isFinite(value)) return false

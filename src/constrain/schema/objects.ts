@@ -32,7 +32,7 @@ export interface ObjectParts {
 const MAX_PATTERNS = 4
 const MAX_PLACES = 1 << 16
 
-/** Properties without a name of their own, no two of which have the same. */
+/** Properties without a name of their own. No two of them get the same name. */
 interface Others {
   /** One of them, key and value. */
   readonly node: NodeId

@@ -3,7 +3,7 @@
 import { type Case, canonical } from './cases.ts'
 import type { Json } from './json-text.ts'
 
-/** The values that the cases allow, each once; undefined if there are more than `most` or one is no list. */
+/** The values that the cases allow, each once. Undefined for more than `most`, or if one is not a list. */
 export function listedValues(cases: readonly Case[], most: number): readonly Json[] | undefined {
   const listed = new Map<string, Json>()
   for (const one of cases) {

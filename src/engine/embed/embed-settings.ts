@@ -102,7 +102,7 @@ function promptsOf(own: JsonObject): Pick<EmbedSettings, 'prompts' | 'defaultPro
   return { prompts, defaultPrompt: isChosen ? (prompts[chosen] ?? '') : '' }
 }
 
-/** The keys of 1_Pooling/config.json, of which one is true. */
+/** The keys of 1_Pooling/config.json. Exactly one of them is true. */
 const POOLING_KEYS: ReadonlyMap<string, Pooling | undefined> = new Map([
   ['pooling_mode_cls_token', 'cls'],
   ['pooling_mode_mean_tokens', 'mean'],

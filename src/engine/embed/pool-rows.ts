@@ -11,7 +11,7 @@ export interface VectorOptions {
   readonly heads: readonly Pick<DenseHead, 'apply'>[]
 }
 
-/** The rows [first, end) that a pooling reads of a text of `rows` rows, `skipped` of which are a prompt. */
+/** The rows [first, end) that a pooling reads. The text has `rows` rows; the first `skipped` are a prompt. */
 export function pooledRows(pooling: Pooling, rows: number, skipped: number): readonly [number, number] {
   if (pooling === 'cls') return [0, 1]
   if (pooling === 'last') return [rows - 1, rows]
@@ -43,7 +43,7 @@ export class RowPool {
     this.#weights += weight
   }
 
-  /** Throws `integrity` where a value is no number. */
+  /** Throws `integrity` if the embedding has NaN or an infinity. */
   vector({ normalize, dimensions, heads }: VectorOptions): Float32Array {
     const isPlain = heads.length === 0
     const mean = isPlain ? this.#sum : this.#sum.map((value) => value / this.#weights)

@@ -83,7 +83,7 @@ export type Check = (text: string) => boolean
 /** `unknown`: not an instruction of IFEval, or an argument is missing. */
 type Found = Check | 'unchecked' | 'unknown'
 
-/** Python's `\w`, of which `\b` is the border. */
+/** Python's `\w`. `\b` stands at the border between such a character and another one. */
 const WORD = '[\\p{L}\\p{N}_]'
 const BORDER = `(?:(?<=${WORD})(?!${WORD})|(?<!${WORD})(?=${WORD}))`
 

@@ -55,7 +55,7 @@ export async function proveMask(
   return window
 }
 
-/** The smallest of windows, of which 0 is none. */
+/** The smallest window; 0 means that there is no window. */
 export const narrowest = (windows: readonly number[]): number =>
   windows.reduce((least, each) => (least === 0 || (each > 0 && each < least) ? each : least), 0)
 

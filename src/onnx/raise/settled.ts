@@ -12,7 +12,7 @@ export function settled(graph: Graph, findings: Findings): Graph {
     if (node.op === 'rescale' && isEmbedding(graph.nodes[makers.get(node.input.id) ?? -1])) return []
     const [reader, ...others] = readers.get(node.output?.id ?? -1) ?? []
     const isEnd = node.output === graph.hidden || node.output === graph.output
-    // Norms that attention took over, and products of which others are parts.
+    // Norms that became part of attention, and products that became part of others.
     if (/^(rmsnorm|linear)$/.test(node.op) && reader === undefined && !isEnd) return []
     const scaled = others.length === 0 ? graph.nodes[reader ?? -1] : undefined
     if (!isEmbedding(node) || scaled?.op !== 'rescale') return [node]

@@ -164,7 +164,7 @@ export class SessionStore {
   /** Removes what closed tabs have left unfinished, under any name. */
   async #sweep(): Promise<void> {
     for (const key of new Set((await this.#halves()).map(keyOf))) {
-      // Another tab may have completed them by now.
+      // Another tab may have completed them in the meantime.
       const removeRest = async () => this.#removeAll(await this.#halves(key))
       await alone(lockOf(key), removeRest, 'unused')
     }

@@ -42,7 +42,7 @@ interface Summed {
 function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnType<typeof filledSource> {
   /** Of each chunk. */
   const isRight = sums.map((sum) => sum === null)
-  /** For a piece of which a part is wanted. A read has it for itself: others run at the same time. */
+  /** Room for a piece of which a read needs only a part. A read takes it, because others run in parallel. */
   let spare: Uint8Array | undefined
   /** Reads a whole chunk, and copies those of its bytes to `target` that belong at `offset` of the file. */
   const readChunk = async (index: number, target: Uint8Array, offset: number): Promise<void> => {

@@ -88,7 +88,7 @@ async function statesOf(
   return { vectors, tokens: await Promise.all(texts.map((text) => engine.countTokens(text))) }
 }
 
-/** Throws `unsupported` for a field with a wrong value, or if the model is no reranker. */
+/** Throws `unsupported` for a field with a wrong value, or if the model is not a reranker. */
 export async function rerank(
   model: Engine | Embedder,
   params: RerankParams,

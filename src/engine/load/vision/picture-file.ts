@@ -15,7 +15,7 @@ export async function pictureBytes(given: PictureSource): Promise<Uint8Array<Arr
   return bytes
 }
 
-/** Bytes as a file; the decoder finds out of which kind. */
+/** Bytes as a file; the decoder finds out its type. */
 export const fileOf = (source: PictureSource): Blob | Pixels =>
   source instanceof ArrayBuffer || source instanceof Uint8Array ? new Blob([source as BlobPart]) : source
 

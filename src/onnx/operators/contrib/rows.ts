@@ -1,4 +1,4 @@
-// The activations and norms of ONNX Runtime, some of which first add a bias or another tensor.
+// The activations and norms of ONNX Runtime. Some of them first add a bias or another tensor.
 
 import { broadcast, broadcastIndices } from '../../ir/broadcast.ts'
 import type { Node, Type } from '../../ir/graph.ts'

@@ -75,7 +75,7 @@ export const add: Handler = (t, node) => {
   return true
 }
 
-/** The sum of the first two inputs, one of which may be scaled. */
+/** The sum of the first two inputs. One of them may be scaled. */
 export function sumOf(t: Translator, node: Node, label: string): Value {
   for (const [one, other] of [
     [1, 0],

@@ -284,7 +284,7 @@ export const concat = binary((t, node, left, right) => {
   return made
 })
 
-/** A state, of which the first columns may be left out, and the step's own rows after it. */
+/** A state, perhaps without its first columns, and the step's own rows after it. */
 function joined(
   t: Translator,
   state: { readonly name: string; readonly from: number },

@@ -208,7 +208,7 @@ function apart(codes: number): number {
 /** Eight times 6: the middle of 2 bits is 2, and that of Q4_0 is 8. */
 const UP = 0x66666666
 
-/** Codes of 2 bits as codes of 4 bits, eight of which `up` is added to. */
+/** Codes of 2 bits as codes of 4 bits, plus `up`, which has the same number for each of eight codes. */
 function widened(packed: Uint8Array, up: number): Uint8Array {
   const halves = new Uint16Array(packed.buffer)
   const words = Uint32Array.from(halves, (half) => {
