@@ -53,7 +53,7 @@ export class CompiledGraph implements RunnableGraph {
   readonly machine: LateMachine
   readonly #graph: Graph
   readonly #leftOut: LeftOut
-  readonly #plans = new Kept<LoadedPlan>()
+  readonly #plans = new Kept<LoadedPlan>((loaded) => this.machine.unload(loaded))
   readonly #turns = new Turns()
 
   /** Runs the passes on the graph, which may have inputs of unknown sizes. */
@@ -81,8 +81,8 @@ export class CompiledGraph implements RunnableGraph {
    * Plans inputs of these shapes, and loads what the plan needs. Throws `unsupported` for a shape that does
    * not fit or a node that is not compiled.
    */
-  async prepare(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<Plan> {
-    return (await this.#loaded(shapes, signal)).plan
+  prepare(shapes: ReadonlyMap<string, readonly number[]>, signal?: AbortSignal): Promise<Plan> {
+    return this.#turns.take(async () => (await this.#loaded(shapes, signal)).plan)
   }
 
   /**

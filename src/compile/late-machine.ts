@@ -1,7 +1,7 @@
 // The machine of a graph, which is opened when a plan is first loaded.
 import type { Graph } from '../onnx/ir/graph.ts'
 import type { WeightPolicy } from './lower/policy.ts'
-import { Machine, type MachineOptions } from './run/machine.ts'
+import { type LoadedPlan, Machine, type MachineOptions } from './run/machine.ts'
 import type { LeftOut } from './stages.ts'
 
 export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'workers'> {
@@ -43,6 +43,11 @@ export class LateMachine {
       workers,
     })
     return this.#machine
+  }
+
+  /** Frees the constants that no other plan has. */
+  unload(loaded: LoadedPlan): void {
+    this.#machine?.unload(loaded)
   }
 
   /** Threads that share a run; 1 before they are started. */

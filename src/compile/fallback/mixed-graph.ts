@@ -30,7 +30,7 @@ export class MixedGraph implements RunnableGraph {
   readonly machine: LateMachine
   readonly #graph: Graph
   readonly #sessions = new Sessions()
-  readonly #first = new Kept<Stage>()
+  readonly #first = new Kept<Stage>((stage) => this.#drop(stage))
   readonly #turns = new Turns()
   readonly #foreign = new Map<string, ForeignNode>()
   /** What was known of values at the load. */
@@ -176,12 +176,17 @@ export class MixedGraph implements RunnableGraph {
     return this.#loaded(next, key, graph, signal)
   }
 
+  #drop({ compiled, next }: Stage): void {
+    if (compiled !== undefined) this.machine.unload(compiled)
+    next.clear()
+  }
+
   async #loaded(to: Kept<Stage>, key: string, graph: Graph, signal?: AbortSignal): Promise<Stage> {
     const planned = planStage(graph, this.machine.weights)
     this.#note(planned.reasons)
     const { compiled } = planned
     const loaded = compiled && (await (await this.machine.open()).load(compiled.plan, compiled.graph, signal))
-    const stage: Stage = { ...planned, compiled: loaded, next: new Kept() }
+    const stage: Stage = { ...planned, compiled: loaded, next: new Kept((each) => this.#drop(each)) }
     to.set(key, stage)
     return stage
   }

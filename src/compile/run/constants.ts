@@ -1,6 +1,7 @@
 // The constants of a graph in linear memory: as they are, or, for products, in panels of eight columns.
 import { readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
+import { memo } from '../../base/values.ts'
 import { walk } from '../../onnx/ir/broadcast.ts'
 import { type Constant, type Graph, isStored } from '../../onnx/ir/graph.ts'
 import { arrayOf, countOf, type Tensor } from '../../onnx/ir/tensor.ts'
@@ -12,16 +13,39 @@ import type { View } from '../loops/view.ts'
 import { type Coded, codedBy, codedInBlocks } from './coded.ts'
 import { laidMatrix } from './matrices.ts'
 
+/** A constant in one form, in memory. */
+export interface LaidConstant {
+  readonly constant: Constant
+  readonly form: string
+  readonly address: number
+  /** Plans that use it. */
+  users: number
+}
+
+/** Where constants lie. */
+interface Memory {
+  buffer(): ArrayBufferLike
+  take(bytes: number): number
+  give(address: number): void
+}
+
 /** Loads constants once, whichever plans use them. */
 export class Constants {
-  readonly #allocate: (bytes: number) => number
-  readonly #memory: () => ArrayBufferLike
+  readonly #memory: Memory
   /** By the constant itself: two graphs may give one name to two of them. */
-  readonly #addresses = new Map<Constant, Map<string, number>>()
+  readonly #laid = new Map<Constant, Map<string, LaidConstant>>()
 
-  constructor(memory: () => ArrayBufferLike, allocate: (bytes: number) => number) {
+  constructor(memory: Memory) {
     this.#memory = memory
-    this.#allocate = allocate
+  }
+
+  /** A plan no longer uses it. It is freed after its last user. */
+  release(laid: LaidConstant): void {
+    if (--laid.users > 0) return
+    const forms = this.#laid.get(laid.constant)
+    forms?.delete(laid.form)
+    if (forms?.size === 0) this.#laid.delete(laid.constant)
+    this.#memory.give(laid.address)
   }
 
   /** The address of the elements in row order. */
@@ -34,25 +58,25 @@ export class Constants {
     return this.#known(graph, value, JSON.stringify(view))
   }
 
-  async loadPlain(graph: Graph, value: Value, signal?: AbortSignal): Promise<void> {
-    await this.#load(graph, value, '', signal, (tensor) => {
+  loadPlain(graph: Graph, value: Value, signal?: AbortSignal): Promise<LaidConstant> {
+    return this.#load(graph, value, '', signal, (tensor) => {
       const { data } = tensor()
-      const address = this.#allocate(4 * data.length)
-      fill(this.#memory(), address, value.kind, data)
+      const address = this.#memory.take(4 * data.length)
+      fill(this.#memory.buffer(), address, value.kind, data)
       return address
     })
   }
 
-  async loadPacked(graph: Graph, { value, view }: Ref, signal?: AbortSignal): Promise<void> {
-    await this.#load(graph, value, JSON.stringify(view), signal, (tensor) => {
+  loadPacked(graph: Graph, { value, view }: Ref, signal?: AbortSignal): Promise<LaidConstant> {
+    return this.#load(graph, value, JSON.stringify(view), signal, (tensor) => {
       const { data } = tensor()
       const batch = view.dims.slice(0, -2)
       const [k, n] = view.dims.slice(-2) as [number, number]
       const panels = Math.ceil(n / PANEL)
       // Axes along which the matrix repeats have it once.
       const sizes = batch.map((size, axis) => (view.strides[axis] === 0 ? 1 : size))
-      const address = this.#allocate(4 * countOf(sizes) * panels * k * PANEL)
-      const to = new Float32Array(this.#memory(), address, countOf(sizes) * panels * k * PANEL)
+      const address = this.#memory.take(4 * countOf(sizes) * panels * k * PANEL)
+      const to = new Float32Array(this.#memory.buffer(), address, countOf(sizes) * panels * k * PANEL)
       const source = data as Float32Array
       const [kStep, nStep] = view.strides.slice(-2) as [number, number]
       for (let item = 0; item < countOf(sizes); item++) {
@@ -77,25 +101,25 @@ export class Constants {
     return this.#known(graph, value, `${encoding} ${JSON.stringify(view)}`)
   }
 
-  async loadMatrix(
+  loadMatrix(
     graph: Graph,
     { value, view }: Ref,
     encoding: MatrixEncoding,
     signal?: AbortSignal,
-  ): Promise<void> {
+  ): Promise<LaidConstant> {
     const form = `${encoding} ${JSON.stringify(view)}`
-    await this.#load(graph, value, form, signal, (tensor, coded) => {
+    return this.#load(graph, value, form, signal, (tensor, coded) => {
       const laid = laidMatrix(coded ?? tensor().data, view, encoding)
-      const address = this.#allocate(laid.byteLength)
-      new Uint8Array(this.#memory(), address).set(laid)
+      const address = this.#memory.take(laid.byteLength)
+      new Uint8Array(this.#memory.buffer(), address).set(laid)
       return address
     })
   }
 
   #known(graph: Graph, value: Value, form: string): number {
     const { constant, key } = givenOf(value, form)
-    const address = this.#addresses.get(graph.constants.get(constant)!)?.get(key)
-    if (address !== undefined) return address
+    const laid = this.#laid.get(graph.constants.get(constant)!)?.get(key)
+    if (laid !== undefined) return laid.address
     throw new HalfbyteError('internal', `the constant ${constant} is not loaded`, { constant })
   }
 
@@ -105,19 +129,18 @@ export class Constants {
     form: string,
     signal: AbortSignal | undefined,
     place: (floats: () => Tensor, coded: Coded | undefined) => number,
-  ): Promise<void> {
+  ): Promise<LaidConstant> {
     const { constant: name, key, codes, view } = givenOf(value, form)
     const constant = graph.constants.get(name)!
-    const known = this.#addresses.get(constant) ?? new Map<string, number>()
-    if (known.has(key)) return
+    const known = this.#laid.get(constant)?.get(key)
+    if (known !== undefined) return known
     const tensor = await constantTensor(name, constant, signal)
     const whole = () => (view === undefined ? tensor : viewed(tensor, view))
     const coded = codes && (await this.#coded(graph, tensor, codes, signal))
-    known.set(
-      key,
-      place(() => (coded === undefined ? whole() : decoded(value.dims, coded)), coded),
-    )
-    this.#addresses.set(constant, known)
+    const address = place(() => (coded === undefined ? whole() : decoded(value.dims, coded)), coded)
+    const laid = { constant, form: key, address, users: 0 }
+    memo(this.#laid, constant, () => new Map<string, LaidConstant>()).set(key, laid)
+    return laid
   }
 
   async #coded(

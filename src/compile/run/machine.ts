@@ -22,7 +22,8 @@ import { isConstant, type Value } from '../loops/program.ts'
 import { aligned } from '../plan/memory.ts'
 import { emitted, type Plan, type Step } from '../plan/plan.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
-import { Constants, fill } from './constants.ts'
+import { Constants, fill, type LaidConstant } from './constants.ts'
+import { Pieces } from './pieces.ts'
 import { type Room, recordBytes, writeRecord } from './records.ts'
 
 const PAGE = 65_536
@@ -59,6 +60,7 @@ interface PlacedPlan {
 export interface LoadedPlan {
   readonly plan: Plan
   readonly graph: Graph
+  readonly constants: ReadonlySet<LaidConstant>
 }
 
 export class Machine {
@@ -71,7 +73,7 @@ export class Machine {
   readonly #numbers = new Map<string, number>()
   readonly #constants: Constants
   #pool: FunctionPool | undefined
-  #top = START
+  readonly #pieces: Pieces
   #current: PlacedPlan | undefined
   #codeBytes = 0
 
@@ -83,11 +85,12 @@ export class Machine {
         : createMemory(workers === undefined ? 'plain' : 'shared', LEAST_SHARED, MOST_BYTES)
     this.#engine = kernels && instantiateEngine(kernels, this.#memory)
     // The engine's data and stack come first.
-    if (this.#engine !== undefined) this.#top = Number(this.#engine.__heap_base.value)
-    this.#constants = new Constants(
-      () => this.#memory.buffer,
-      (bytes) => this.#allocate(bytes),
-    )
+    this.#pieces = new Pieces(this.#engine === undefined ? START : Number(this.#engine.__heap_base.value))
+    this.#constants = new Constants({
+      buffer: () => this.#memory.buffer,
+      take: (bytes) => this.#allocate(bytes),
+      give: (address) => this.#pieces.give(address),
+    })
     this.#sync = this.#allocate(4 * SYNC_WORDS)
   }
 
@@ -129,26 +132,49 @@ export class Machine {
 
   /** Makes the functions that the plan lacks, and loads its constants. */
   async load(plan: Plan, graph: Graph, signal?: AbortSignal): Promise<LoadedPlan> {
+    const loaded = { plan, graph, constants: new Set<LaidConstant>() }
+    try {
+      await this.#loadConstants(loaded, signal)
+      await this.#emit(plan)
+      return loaded
+    } catch (error) {
+      this.unload(loaded)
+      throw error
+    }
+  }
+
+  /** Frees the constants that no other plan has. The plan must not run again. */
+  unload({ constants }: LoadedPlan): void {
+    for (const laid of constants) this.#constants.release(laid)
+  }
+
+  async #loadConstants(
+    { plan, graph, constants }: LoadedPlan & { readonly constants: Set<LaidConstant> },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const use = async (laying: Promise<LaidConstant>): Promise<void> => {
+      const laid = await laying
+      if (!constants.has(laid)) laid.users++
+      constants.add(laid)
+    }
     const plain = async ({ at }: Pick<StreamPlace, 'at'>): Promise<void> => {
-      if ('value' in at && isConstant(at.value)) await this.#constants.loadPlain(graph, at.value, signal)
+      if ('value' in at && isConstant(at.value)) await use(this.#constants.loadPlain(graph, at.value, signal))
     }
     for (const step of plan.steps) {
       if ('kernel' in step) {
         const { kernel } = step
         await plain({ at: { value: kernel.args[0].value, offset: 0 } })
         if (kernel.loop === 'linear')
-          await this.#constants.loadMatrix(graph, kernel.matrix, kernel.encoding, signal)
+          await use(this.#constants.loadMatrix(graph, kernel.matrix, kernel.encoding, signal))
         continue
       }
       const { kernel, streams, product } = step.call
       for (const stream of streams) await plain(stream)
       if (product === undefined) continue
       await plain(product.a)
-      if (kernel.product?.b === 'packed') await this.#constants.loadPacked(graph, product.matrix, signal)
+      if (kernel.product?.b === 'packed') await use(this.#constants.loadPacked(graph, product.matrix, signal))
       else await plain(product.b)
     }
-    await this.#emit(plan)
-    return { plan, graph }
   }
 
   async #emit(plan: Plan): Promise<void> {
@@ -212,7 +238,7 @@ export class Machine {
 
   /** Writes the plan's records, for each thread its own, unless they are there. */
   #place(plan: Plan, graph: Graph): PlacedPlan {
-    const base = aligned(this.#top)
+    const base = this.#pieces.top
     if (this.#current?.plan === plan && this.#current.base === base) return this.#current
     let next = base + plan.arenaBytes
     const take = (bytes: number): number => {
@@ -267,10 +293,8 @@ export class Machine {
   }
 
   #allocate(bytes: number): number {
-    const address = aligned(this.#top)
-    // Vectors that end a row may be read beyond it.
-    this.#top = address + bytes + START
-    this.#grow(this.#top)
+    const address = this.#pieces.take(bytes)
+    this.#grow(this.#pieces.top)
     return address
   }
 
