@@ -1,4 +1,5 @@
 // Places conv1d, scan and ssd in a machine with their weights and slabs.
+import { SEQUENCE, SEQUENCE_WORDS, STEP } from '../../src/abi/constants.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import type { Machine, Rows } from './machine.ts'
 
@@ -36,8 +37,9 @@ export function slab(machine: Machine, words: number, value: (index: number) => 
 /** A step whose sequences have one slab each: `tables[0]` is its address. */
 export function setStep(machine: Machine, part: Part, slabs: readonly number[], position = 0): void {
   machine.setStep({ sequences: part.map((rows) => ({ position, rows })) })
-  const sequences = machine.u32[machine.step / 4 + 6]! / 4
-  for (const [index, at] of slabs.entries()) machine.u32[sequences + index * 7 + 3] = at
+  const sequences = machine.u32[machine.step / 4 + STEP.seqs]! / 4
+  for (const [index, at] of slabs.entries())
+    machine.u32[sequences + index * SEQUENCE_WORDS + SEQUENCE.tables] = at
 }
 
 /** Inputs [row][lane] of random numbers: the same for the same row counted from `first`, for any chunk. */
