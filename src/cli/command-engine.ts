@@ -9,7 +9,7 @@ import { localConnection } from '../engine/wire/connection.ts'
 import type { ProbeReport } from '../engine/wire/protocol.ts'
 import { openModelFiles, peekModelFiles, placedAdapters, placeOf, readText } from './files.ts'
 import { nodeHost } from './node-host.ts'
-import type { EngineFlags } from './options.ts'
+import type { EngineFlags, VisionFlags } from './options.ts'
 import type { SamplerFlags } from './sampler-flags.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'
 
@@ -43,19 +43,21 @@ export async function probeEngine(
 /** Loads `<model>`. If the signal is aborted, it rejects with its reason. */
 export async function openEngine(
   model: string,
-  flags: EngineFlags & Pick<SamplerFlags, 'draft'>,
+  flags: EngineFlags & Pick<SamplerFlags, 'draft'> & VisionFlags,
   signal: AbortSignal,
 ): Promise<Engine> {
   // The connection keeps the process alive until it is closed, so what can fail comes before it.
-  const [place, draft, lora, chatTemplate] = await Promise.all([
+  const [place, draft, vision, lora, chatTemplate] = await Promise.all([
     placeOf(model),
     flags.draft && placeOf(flags.draft),
+    flags.vision && placeOf(flags.vision),
     placedAdapters(flags.lora),
     flags.chatTemplate && readText(flags.chatTemplate),
   ])
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
   return Engine.open(localConnection(service), place, {
     draft,
+    vision,
     lora,
     chatTemplate,
     threads: flags.threads,

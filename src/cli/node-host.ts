@@ -27,6 +27,8 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
     loadSafetensors: () => import('../formats/safetensors/open-safetensors.ts'),
     loadOnnx: () => import('../onnx/open-model.ts'),
     loadVision: () => import('../engine/load/vision/vision.ts'),
+    decodePicture: async (bytes) =>
+      (await import('../engine/load/vision/decode-picture.ts')).decodePicture(bytes),
     startWorker: () => startNodeWorker(COMPUTE_WORKER, 'halfbyte compute'),
     loadModule: (build, memory) =>
       moduleAt(new URL(`halfbyte-${build}-${memory}.wasm`, options.wasm ?? WASM_FOLDER)),

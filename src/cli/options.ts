@@ -166,6 +166,17 @@ export function withEngineOptions(command: Command): Command {
     )
 }
 
+export interface VisionFlags {
+  /** The vision tower, where it is not in the model's own files. */
+  readonly vision?: string
+}
+
+export const visionOption = (): Option =>
+  new Option(
+    '--vision <model>',
+    'the tower of a model that sees, where it is not in the files of <model>: an mmproj GGUF file or a folder, named as <model> is',
+  )
+
 export function withContextOption(command: Command): Command {
   return command.option(
     '--context <tokens>',

@@ -1,6 +1,7 @@
 // The host: the interface through which the engine uses workers, clocks and module files.
 import type { ByteSource } from '../base/bytes.ts'
 import type { GraphDtype } from '../formats/names/graph-files.ts'
+import type { Pixels } from '../formats/pixels.ts'
 import type { LoadReaders, ModelFile } from '../formats/readers.ts'
 import type { GraphBuilder } from '../graph/builder.ts'
 import type { Notes } from '../store/device/notes.ts'
@@ -76,6 +77,8 @@ export interface Host extends LoadReaders {
    * does.
    */
   loadVision(): Promise<unknown>
+  /** The pixels of a picture's file; rejects with the reason. Absent where the browser decodes it. */
+  readonly decodePicture?: ((bytes: Uint8Array) => Promise<Pixels>) | undefined
   /** Absent where workers cannot be started. */
   startWorker?(): ComputePort
 }

@@ -1,9 +1,19 @@
 // `halfbyte generate`: continues a prompt, as text while it is decoded or as one JSON object.
+import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import type { GenerationResult } from '../../api/types.ts'
+import { HalfbyteError } from '../../base/errors.ts'
 import { openEngine } from '../command-engine.ts'
 import { readText } from '../files.ts'
-import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
+import {
+  type EngineFlags,
+  MODEL,
+  type VisionFlags,
+  visionOption,
+  whole,
+  withContextOption,
+  withEngineOptions,
+} from '../options.ts'
 import {
   type ConstraintFlags,
   constraintOptions,
@@ -12,11 +22,12 @@ import {
   withConstraintOptions,
   withSamplerOptions,
 } from '../sampler-flags.ts'
-import { interruptible, replyPiece, visible } from '../terminal/failure.ts'
+import { interruptible, replyPiece, systemError, visible } from '../terminal/failure.ts'
 
-interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags {
+interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags, VisionFlags {
   readonly prompt: string
   readonly maxTokens: number
+  readonly image?: readonly string[]
   readonly stop?: readonly string[]
   readonly raw?: true
   readonly logprobs?: number
@@ -28,6 +39,12 @@ export function generateCommand(): Command {
     .description('Continue a prompt.')
     .argument('<model>', MODEL)
     .requiredOption('--prompt <text>', 'what to say, or with --raw what to continue; - reads it from stdin')
+    .addOption(visionOption())
+    .option(
+      '--image <file>',
+      'a PNG or JPEG to ask about, for a model that sees; may be given again',
+      (file, files: string[] = []) => [...files, file],
+    )
     .option('--max-tokens <n>', 'most tokens to generate', whole(1), 128)
     .option(
       '--stop <text>',
@@ -45,6 +62,9 @@ export function generateCommand(): Command {
 
 async function generate(model: string, flags: GenerateFlags, signal: AbortSignal): Promise<void> {
   const started = performance.now()
+  if (flags.raw === true && flags.image !== undefined)
+    throw new HalfbyteError('unsupported', 'bare text has no place for a picture; leave --raw or --image out')
+  const images = await Promise.all((flags.image ?? []).map(readPicture))
   const constraint = await constraintOptions(flags)
   const prompt = flags.prompt === '-' ? await readText(undefined) : flags.prompt
   await using engine = await openEngine(model, flags, signal)
@@ -58,7 +78,11 @@ async function generate(model: string, flags: GenerateFlags, signal: AbortSignal
     signal,
   }
   const generation =
-    flags.raw === true ? engine.complete(prompt, options) : engine.createSession().send(prompt, options)
+    flags.raw === true
+      ? engine.complete(prompt, options)
+      : engine
+          .createSession()
+          .send({ role: 'user', content: prompt, ...(images.length > 0 && { images }) }, options)
   if (flags.json === true) {
     const result = await generation.result
     const { totalBytes } = await engine.memory()
@@ -68,6 +92,11 @@ async function generate(model: string, flags: GenerateFlags, signal: AbortSignal
   for await (const chunk of generation) process.stdout.write(replyPiece(chunk))
   process.stdout.write('\n')
 }
+
+const readPicture = (path: string): Promise<Uint8Array> =>
+  readFile(path).catch((cause: unknown) => {
+    throw systemError(cause, 'format', `the picture ${path} cannot be read`, 'check the path')
+  })
 
 function report(
   { text, reasoning, tokens, logprobs, finishReason, usage, timings }: GenerationResult,

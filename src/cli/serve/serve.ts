@@ -5,11 +5,19 @@ import type { Embedder } from '../../api/embedder/embedder.ts'
 import type { Engine } from '../../api/engine.ts'
 import { openEmbedder } from '../command-embedder.ts'
 import { openEngine } from '../command-engine.ts'
-import { type EngineFlags, MODEL, whole, withContextOption, withEngineOptions } from '../options.ts'
+import {
+  type EngineFlags,
+  MODEL,
+  type VisionFlags,
+  visionOption,
+  whole,
+  withContextOption,
+  withEngineOptions,
+} from '../options.ts'
 import { interruptible, visibleLine } from '../terminal/failure.ts'
 import { isLoopback, type RequestLine, serveEngine } from './http-server.ts'
 
-interface ServeFlags extends EngineFlags {
+interface ServeFlags extends EngineFlags, VisionFlags {
   readonly port: number
   readonly host: string
   readonly apiKey?: string
@@ -26,6 +34,7 @@ export function serveCommand(): Command {
   const command = new Command('serve')
     .description("Answer OpenAI's API over HTTP, for programs on this machine, until Ctrl-C.")
     .argument('[model]', `chat model: ${MODEL}; none with --embedder or --reranker alone`)
+    .addOption(visionOption())
     .option('--embedder <model>', 'encoder for /v1/embeddings, as of "halfbyte embed"; default: <model>')
     .option('--reranker <model>', 'reranker for /v1/rerank, as of "halfbyte rerank"; default: no reranking')
     .option('--port <n>', 'port; 0 takes a free one', whole(0, MOST_PORT), 8080)

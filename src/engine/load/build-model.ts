@@ -189,7 +189,12 @@ export async function buildModel(
       renderPrompt: text.renderPrompt,
       constraints: new ConstraintCompiler(tokenizer, vocab, text.text.endIds),
       scheduler,
-      sight: vision?.sight({ pool: local, text: text.text, yieldTask: () => host.yieldTask() }),
+      sight: vision?.sight({
+        pool: local,
+        text: text.text,
+        yieldTask: () => host.yieldTask(),
+        decode: host.decodePicture,
+      }),
       newSequence: (options) => new Sequence(cache, options),
       draft: drafting && draftSource(drafting, local, vocab, () => host.now()),
       fingerprint: main.fingerprint,

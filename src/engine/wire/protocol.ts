@@ -206,7 +206,7 @@ export interface Message {
   readonly content: string
   /**
    * Pictures, for a model that was loaded with `vision`: files that the browser decodes, such as PNG or
-   * JPEG, their bytes, or their pixels. Those without a U+FFFC in `content` come before the text.
+   * JPEG (outside a browser these two), their bytes, or their pixels. Those without a U+FFFC in `content` come before the text.
    */
   readonly images?: readonly PictureSource[] | undefined
   /**

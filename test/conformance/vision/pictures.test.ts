@@ -1,5 +1,6 @@
 // Conversations with pictures. In: a random model with a random tower. Out: the tokens of the definition,
 // a picture that is read once, saved sessions, refusals.
+import { encode } from 'fast-png'
 import { expect, test } from 'vitest'
 import { blobSource } from '../../../src/base/bytes.ts'
 import { nodeHost } from '../../../src/cli/node-host.ts'
@@ -221,12 +222,31 @@ test('pictures are refused by name where they cannot be read', async () => {
     [{ ...picture(3, 3), width: 4 }, /4 x 3 pixels in 36 bytes/],
     [{ ...picture(3, 3), width: 0, height: 0 }, /0 x 0/],
     ['https://example.com/a.png', /pictures as Blobs/],
-    [new Blob(['no picture']), /decoded by browsers/],
   ] as const)
     await expect(send(engine, data)).rejects.toMatchObject({
       code: 'unsupported',
       message: expect.stringMatching(message),
     })
+  await expect(send(engine, new Blob(['no picture']))).rejects.toMatchObject({
+    code: 'format',
+    message: expect.stringMatching(/only PNG and JPEG are decoded/),
+  })
   const other = await towerFile(randomTower(4, { ...sizes, width: HIDDEN + 1 }))
   await expect(loaded(tiled, STRINGS, { vision: [other] })).rejects.toMatchObject({ code: 'architecture' })
+})
+
+test('a PNG file outside a browser gives the answer of its pixels, and a damaged one is refused', async () => {
+  const engine = await loaded(plain)
+  const seen = picture(40, 30, 2)
+  const answer = (image: Pixels | Uint8Array | Blob) =>
+    engine.createSession().send({ role: 'user', content: 'ab', images: [image] }, GREEDY).result
+  const { tokens } = await answer(seen)
+  const file = encode({ ...seen, channels: 4 })
+  expect((await answer(file)).tokens).toEqual(tokens)
+  expect((await answer(new Blob([file as BlobPart], { type: 'image/png' }))).tokens).toEqual(tokens)
+  await expect(answer(file.slice(0, 60))).rejects.toMatchObject({
+    code: 'format',
+    message: expect.stringMatching(/^a picture of 60 bytes cannot be decoded: .*; give a PNG, JPEG or WebP$/),
+  })
+  await engine.dispose()
 })

@@ -1,6 +1,7 @@
 // Decodes pictures in the engine's worker.
 import { HalfbyteError, reasonOf } from '../../../base/errors.ts'
 import type { Pixels } from '../../../formats/pixels.ts'
+import type { Host } from '../../../runtime/host.ts'
 import type { PictureSource } from '../../wire/protocol.ts'
 
 /** Bytes that name the content: the file, or the sizes and pixels. */
@@ -22,17 +23,27 @@ export const fileOf = (source: PictureSource): Blob | Pixels =>
 const MOST_BYTES = 1 << 28
 
 /**
- * The pixels of a picture; of an animated one, those of its first frame. Throws `unsupported` where there
- * is no decoder, and `format` for a file that is damaged or no picture.
+ * The pixels of a picture; of an animated one, those of its first frame. `decode`: where no browser does it.
+ * Throws `unsupported` where nothing decodes files, and `format` for a file that is damaged or not a
+ * picture.
  */
-export async function pixelsOf(given: PictureSource): Promise<Pixels> {
+export async function pixelsOf(given: PictureSource, decode: Host['decodePicture']): Promise<Pixels> {
   const source = fileOf(given)
   if (!(source instanceof Blob)) return source
   if (source.size > MOST_BYTES) throw notDecoded(source, `it has more than ${MOST_BYTES} bytes`)
+  if (decode === undefined) return browserPixels(source)
+  try {
+    return await decode(await source.bytes())
+  } catch (cause) {
+    throw notDecoded(source, reasonOf(cause), cause)
+  }
+}
+
+async function browserPixels(source: Blob): Promise<Pixels> {
   if (typeof createImageBitmap !== 'function' || typeof OffscreenCanvas !== 'function') {
     throw new HalfbyteError(
       'unsupported',
-      'files of pictures are decoded by browsers only; here, decode it first and pass { width, height, data }',
+      'this browser does not decode pictures in workers; update it, or pass { width, height, data }',
     )
   }
   const bitmap = await createImageBitmap(source).catch((cause: unknown) => {

@@ -5,6 +5,7 @@ import type { Pixels } from '../../../formats/pixels.ts'
 import type { InputRange, InputRows } from '../../../generate/schedule/input-rows.ts'
 import type { Sequence } from '../../../generate/schedule/sequence.ts'
 import { isInputWord } from '../../../generate/schedule/step-buffer.ts'
+import type { Host } from '../../../runtime/host.ts'
 import type { CutPicture } from '../../../vision/cut-picture.ts'
 import { pictureKeys, pictureMark, splitAtPictures } from '../../chat/picture-marks.ts'
 import type { Message, PictureSource, Prompt } from '../../wire/protocol.ts'
@@ -21,6 +22,8 @@ interface SightOptions {
   readonly encode: (tile: CutPicture['tiles'][number]) => Float32Array
   readonly text: ModelText
   readonly yieldTask: () => Promise<void>
+  /** Decodes files of pictures. Undefined: the browser does. */
+  readonly decode: Host['decodePicture']
 }
 
 /** What the model reads of a picture: texts, which are encoded with those around them, and ids. */
@@ -100,7 +103,8 @@ export class TowerSight implements Sight {
     for (const source of images) {
       const key = await sha256(await pictureBytes(source))
       sources.set(key, source)
-      if (!this.#known.has(key)) this.#learn(key, this.#options.cut(await pixelsOf(source)))
+      if (!this.#known.has(key))
+        this.#learn(key, this.#options.cut(await pixelsOf(source, this.#options.decode)))
       keys.push(key)
     }
     return { ...rest, content: pictureKeys(message.content, keys.map(pictureMark)) }
@@ -150,8 +154,8 @@ export class TowerSight implements Sight {
   async #read(key: string, source: PictureSource | undefined, signal: AbortSignal): Promise<Float32Array> {
     if (source === undefined)
       throw new HalfbyteError('internal', `no picture of the prompt has the key ${key}`)
-    const { cut, encode, inputs, pictureRows, yieldTask } = this.#options
-    const { tiles } = this.#fresh.get(key) ?? cut(await pixelsOf(source))
+    const { cut, decode, encode, inputs, pictureRows, yieldTask } = this.#options
+    const { tiles } = this.#fresh.get(key) ?? cut(await pixelsOf(source, decode))
     this.#fresh.delete(key)
     const size = pictureRows * inputs.width
     const rows = new Float32Array(tiles.length * size)

@@ -9,6 +9,7 @@ import type { ModelFile } from '../../../formats/readers.ts'
 import { InputRows } from '../../../generate/schedule/input-rows.ts'
 import type { Graph } from '../../../graph/nodes.ts'
 import type { Plan, PlanRows } from '../../../graph/plan/plan.ts'
+import type { Host } from '../../../runtime/host.ts'
 import type { Arena } from '../../../runtime/memory/arena.ts'
 import type { Pool } from '../../../runtime/pool.ts'
 import { type CutPicture, cutPicture, patchesOf } from '../../../vision/cut-picture.ts'
@@ -30,6 +31,7 @@ export interface SightHost {
   readonly pool: Pool
   readonly text: ModelText
   readonly yieldTask: () => Promise<void>
+  readonly decode: Host['decodePicture']
 }
 
 interface VisionOptions extends Pick<LoadRequest, 'weights' | 'imageTiles'> {
@@ -127,7 +129,7 @@ export class Vision {
     return patchesOf(this.#tower, tile)
   }
 
-  sight({ pool, text, yieldTask }: SightHost): Sight {
+  sight({ pool, text, yieldTask, decode }: SightHost): Sight {
     const tower = this.#tower
     return new TowerSight({
       inputs: this.inputs,
@@ -136,6 +138,7 @@ export class Vision {
       encode: (tile) => this.encode(pool, this.patches(tile)),
       text,
       yieldTask,
+      decode,
     })
   }
 }
