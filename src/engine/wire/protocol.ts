@@ -205,8 +205,9 @@ export interface Message {
   /** The text. Each U+FFFC in it, the object replacement character, stands for the next of `images`. */
   readonly content: string
   /**
-   * Pictures, for a model that was loaded with `vision`: files that the browser decodes, such as PNG or
-   * JPEG (outside a browser these two), their bytes, or their pixels. Those without a U+FFFC in `content` come before the text.
+   * Pictures, for a model that was loaded with `vision`: their bytes, their pixels, or files that the browser
+   * decodes, such as PNG or JPEG (outside a browser these two). Those without a U+FFFC in `content` come
+   * before the text.
    */
   readonly images?: readonly PictureSource[] | undefined
   /**
