@@ -30,7 +30,7 @@ const LONG = {
   'Min p': '0',
   Temperature: '1.5',
   'Repeat penalty': '1',
-  Seed: '8',
+  Seed: '1',
 }
 
 test('two turns stream, the second is stopped half-way, and both are there after a reload', async ({
