@@ -36,20 +36,22 @@ const GEMMA: Kind = {
   processor: { image_mean: HALVES, image_std: HALVES, resample: 2, size: { height: 224, width: 224 } },
 }
 
-const KINDS: Readonly<Record<string, Kind>> = {
-  Idefics3ForConditionalGeneration: TILED,
-  SmolVLMForConditionalGeneration: TILED,
-  Gemma3ForConditionalGeneration: GEMMA,
-  LlavaForConditionalGeneration: {
-    projector: 'mlp',
-    tower: CLIP,
-    processor: {
-      image_mean: [0.48145466, 0.4578275, 0.40821073],
-      image_std: [0.26862954, 0.26130258, 0.27577711],
-      ...{ size: { shortest_edge: 224 }, crop_size: { height: 224, width: 224 }, resample: 3 },
+const KINDS: ReadonlyMap<string, Kind> = new Map(
+  Object.entries({
+    Idefics3ForConditionalGeneration: TILED,
+    SmolVLMForConditionalGeneration: TILED,
+    Gemma3ForConditionalGeneration: GEMMA,
+    LlavaForConditionalGeneration: {
+      projector: 'mlp',
+      tower: CLIP,
+      processor: {
+        image_mean: [0.48145466, 0.4578275, 0.40821073],
+        image_std: [0.26862954, 0.26130258, 0.27577711],
+        ...{ size: { shortest_edge: 224 }, crop_size: { height: 224, width: 224 }, resample: 3 },
+      },
     },
-  },
-}
+  }),
+)
 
 /** Pillow's numbers of its filters. */
 const FILTERS: Readonly<Record<number, Filter>> = { 1: 'lanczos', 2: 'bilinear', 3: 'bicubic' }
@@ -62,9 +64,9 @@ export function hfTower(file: ModelFile): Tower {
   const all = new Fields(file.name, (key) => file.metadata.get(key))
   const config = all.record('config') ?? Fields.of(file.name, {})
   const [name = config.text('model_type')] = config.textList('architectures')
-  const kind = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined
+  const kind = KINDS.get(name)
   if (kind === undefined)
-    throw unbuiltVariant(file.name, `the vision of ${name}`, `that of ${Object.keys(KINDS).join(', ')}`)
+    throw unbuiltVariant(file.name, `the vision of ${name}`, `that of ${[...KINDS.keys()].join(', ')}`)
   const stated = all.record('processor')
   if (stated === undefined) {
     throw new HalfbyteError(

@@ -4,7 +4,11 @@ import { HalfbyteError } from '../../base/errors.ts'
 import type { Format } from '../../shrink/codes/coded-matrix.ts'
 import { visibleLine } from '../terminal/failure.ts'
 
-const FORMATS: Readonly<Record<string, Format>> = { w4: 'w4_g32', w4m: 'w4m_g32', w8: 'w8_g32' }
+const FORMATS: ReadonlyMap<string, Format> = new Map([
+  ['w4', 'w4_g32'],
+  ['w4m', 'w4m_g32'],
+  ['w8', 'w8_g32'],
+])
 
 /** Matrices whose whole name matches `pattern`, in which `*` stands for any characters, have this format. */
 export interface FormatRule {
@@ -20,7 +24,7 @@ export const formatOption = (): Option =>
 
 function ruleOf(text: string): FormatRule {
   const at = text.lastIndexOf('=')
-  const format = FORMATS[text.slice(at + 1)]
+  const format = FORMATS.get(text.slice(at + 1))
   if (at < 1 || format === undefined) {
     throw new InvalidArgumentError(`Give names and w4, w4m or w8, like '*.mlp_down.weight=w8'.`)
   }

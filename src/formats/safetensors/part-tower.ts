@@ -5,14 +5,14 @@ import type { ModelFile } from '../readers.ts'
 import type { MetaValue, TensorInfo } from '../tensors.ts'
 
 /** The class of a language model that stands in another's configuration, which names no class of its own. */
-const CLASSES: Readonly<Record<string, string>> = {
-  llama: 'LlamaForCausalLM',
-  mistral: 'MistralForCausalLM',
-  gemma3_text: 'Gemma3ForCausalLM',
-  qwen2: 'Qwen2ForCausalLM',
-  qwen3: 'Qwen3ForCausalLM',
-  smollm3: 'SmolLM3ForCausalLM',
-}
+const CLASSES: ReadonlyMap<string, string> = new Map([
+  ['llama', 'LlamaForCausalLM'],
+  ['mistral', 'MistralForCausalLM'],
+  ['gemma3_text', 'Gemma3ForCausalLM'],
+  ['qwen2', 'Qwen2ForCausalLM'],
+  ['qwen3', 'Qwen3ForCausalLM'],
+  ['smollm3', 'SmolLM3ForCausalLM'],
+])
 
 type Parts = Pick<ModelFile, 'tensors' | 'metadata' | 'tower'>
 
@@ -41,12 +41,13 @@ export function partTower(
     }
   }
   const { tie_word_embeddings: tied } = config
-  const kind = String(text['model_type'])
+  const { model_type: type } = text
+  const kind = typeof type === 'string' ? type : ''
   const language = {
     ...(tied !== undefined && { tie_word_embeddings: tied }),
     ...(text as MetaObject),
     ...(own.has('lm_head.weight') && { tie_word_embeddings: false }),
-    architectures: [CLASSES[kind] ?? kind],
+    architectures: [CLASSES.get(kind) ?? kind],
   }
   return {
     tensors: own,
