@@ -21,7 +21,7 @@ import { moduleBytes } from '../../src/compile/wasm/assembler.ts'
 import { graphBudget } from '../../src/onnx/evaluate.ts'
 import type { Graph } from '../../src/onnx/ir/graph.ts'
 import { runPasses } from '../../src/onnx/passes/pass.ts'
-import { PASSES } from '../../src/onnx/passes.ts'
+import { COMPILER_PASSES } from '../../src/onnx/passes.ts'
 import { readModel } from '../../src/onnx/read-model.ts'
 import { spread } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
@@ -78,7 +78,7 @@ async function round(file: string | undefined): Promise<number[][]> {
   const bytes = file === undefined ? bertBytes(NARROW) : new Uint8Array(await readFile(file))
   const { graph } = await readModel(bufferSource('model.onnx', bytes))
   const start = process.threadCpuUsage().user
-  const open = runPasses(graph, PASSES, { budget: graphBudget() }).graph
+  const open = runPasses(graph, COMPILER_PASSES, { budget: graphBudget() }).graph
   const passesMs = (process.threadCpuUsage().user - start) / 1000
   const taken = open.inputs.map(({ name, type }) => ({ name, dtype: type!.dtype, dims: type!.dims! }))
   const axes = openAxes(taken)
@@ -109,7 +109,7 @@ async function planned(
       type!.dims!.map((size) => (typeof size === 'number' ? size : sizes[axes.indexOf(size)]!)),
     ]),
   )
-  const bound = timed(() => boundGraph(graph, shapes, PASSES))
+  const bound = timed(() => boundGraph(graph, shapes, COMPILER_PASSES))
   const program = timed(() => lower(bound, 'f32', NOTHING))
   timed(() => growGroups(program, true))
   const fuseMs = times.at(-1)!

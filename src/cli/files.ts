@@ -70,7 +70,6 @@ export async function readIds(path: string, tokenizer: Tokenizer, most?: number)
   return (await collectIds(most === undefined ? parts : takeIds(parts, most))).ids
 }
 
-/** The same address works from src/cli and from the built package. */
 const FOLDER_FILES = /\.(json|jinja|safetensors|gguf|hbm)$/
 
 export interface FileOptions {

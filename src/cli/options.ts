@@ -54,6 +54,9 @@ const UNITS: ReadonlyMap<string, number> = new Map(
   }),
 )
 
+/** The parser of an option that may be given several times. */
+export const repeated = (text: string, before: readonly string[] = []): readonly string[] => [...before, text]
+
 /** A parser of sizes, at least `least` bytes: `64MB`, `1.5 GiB`, or bytes without a unit. */
 export function size(least: number): (text: string) => number {
   return (text) => {

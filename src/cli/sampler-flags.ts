@@ -7,7 +7,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import type { SpeculationKind } from '../engine/wire/protocol.ts'
 import { MOST, SAMPLER_DEFAULTS, SAMPLER_FLAGS, SAMPLER_RANGES } from '../generate/sampler/sampler-options.ts'
 import { readText } from './files.ts'
-import { real, whole } from './options.ts'
+import { real, repeated, whole } from './options.ts'
 
 export interface ConstraintFlags {
   readonly schema?: string
@@ -23,11 +23,7 @@ export function withConstraintOptions(command: Command): Command {
     .option('--compact', 'with --schema: JSON without blanks between its parts')
     .option('--grammar <file>', 'a grammar in GBNF, whose rule root must match the answer')
     .option('--pattern <regexp>', 'a regular expression: the whole answer matches it')
-    .option(
-      '--choice <text>',
-      'the answer is one of the texts given so; may be given again',
-      (text, texts: string[] = []) => [...texts, text],
-    )
+    .option('--choice <text>', 'the answer is one of the texts given so; may be given again', repeated)
 }
 
 /** Throws `format` if a file cannot be read. The engine rejects more than one constraint. */

@@ -73,18 +73,26 @@ async function load({
   return { loadMs: performance.now() - started, baseBytes }
 }
 
+/** Tokens of one text, the first of them at `position`. */
+interface Part {
+  readonly sequence: number
+  readonly position: number
+  readonly tokens: Uint32Array
+}
+
 async function run(ids: readonly number[], decode: number): Promise<Run> {
   const tokens = Uint32Array.from(ids)
   const started = performance.now()
   let row = 0
   for (let at = 0; at < tokens.length; at += BATCH) {
-    const part = tokens.subarray(at, at + BATCH)
-    row = await step(0, at, part, at + BATCH >= tokens.length)
+    const part = { sequence: 0, position: at, tokens: tokens.subarray(at, at + BATCH) }
+    ;[row = 0] = await step([part], at + BATCH >= tokens.length)
   }
   const said = [await context.sampleToken(row, sampler)]
   const first = performance.now()
   while (said.length < decode) {
-    row = await step(0, tokens.length + said.length - 1, Uint32Array.from(said.slice(-1)), true)
+    const position = tokens.length + said.length - 1
+    ;[row = 0] = await step([{ sequence: 0, position, tokens: Uint32Array.from(said.slice(-1)) }])
     said.push(await context.sampleToken(row, sampler))
   }
   const decodeMs = performance.now() - first
@@ -96,44 +104,33 @@ async function run(ids: readonly number[], decode: number): Promise<Run> {
 async function runTogether(prompts: readonly (readonly number[])[], decode: number): Promise<number> {
   const last: number[] = []
   for (const [sequence, ids] of prompts.entries()) {
-    const row = await step(sequence, 0, Uint32Array.from(ids), true)
+    const [row = 0] = await step([{ sequence, position: 0, tokens: Uint32Array.from(ids) }])
     last.push(await context.sampleToken(row, sampler))
   }
   const started = performance.now()
   for (let said = 0; said < decode; said++) {
-    context.initBatch(prompts.length)
-    const rows = prompts.map(
-      (ids, sequence) =>
-        context.addToBatch(
-          sequence,
-          ids.length + said,
-          Uint32Array.of(last[sequence]!),
-          Uint32Array.of(0),
-        )[0]!,
-    )
-    await context.decodeBatch()
-    for (const [sequence, row] of rows.entries()) last[sequence] = await context.sampleToken(row, sampler)
+    const parts = prompts.map((ids, sequence) => ({
+      sequence,
+      position: ids.length + said,
+      tokens: Uint32Array.of(last[sequence]!),
+    }))
+    for (const [sequence, row] of (await step(parts)).entries())
+      last[sequence] = await context.sampleToken(row, sampler)
   }
   const ms = performance.now() - started
   for (const sequence of prompts.keys()) context.disposeSequence(sequence)
   return ms
 }
 
-async function step(
-  sequence: number,
-  position: number,
-  tokens: Uint32Array,
-  wantsLogits: boolean,
-): Promise<number> {
-  context.initBatch(tokens.length)
-  const rows = context.addToBatch(
-    sequence,
-    position,
-    tokens,
-    wantsLogits ? Uint32Array.of(tokens.length - 1) : NONE,
-  )
+/** Runs one batch. Returns the row of the logits after each part. */
+async function step(parts: readonly Part[], wantsLogits = true): Promise<number[]> {
+  context.initBatch(parts.reduce((sum, { tokens }) => sum + tokens.length, 0))
+  const rows = parts.flatMap(({ sequence, position, tokens }) => {
+    const wanted = wantsLogits ? Uint32Array.of(tokens.length - 1) : NONE
+    return [...context.addToBatch(sequence, position, tokens, wanted)]
+  })
   await context.decodeBatch()
-  return rows[0] ?? 0
+  return rows
 }
 
 process.on('message', async (request: NativeRequest) => {

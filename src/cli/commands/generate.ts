@@ -8,6 +8,7 @@ import { readText } from '../files.ts'
 import {
   type EngineFlags,
   MODEL,
+  repeated,
   type VisionFlags,
   visionOption,
   whole,
@@ -43,14 +44,10 @@ export function generateCommand(): Command {
     .option(
       '--image <file>',
       'a PNG or JPEG to ask about, for a model that sees; may be given again',
-      (file, files: string[] = []) => [...files, file],
+      repeated,
     )
     .option('--max-tokens <n>', 'most tokens to generate', whole(1), 128)
-    .option(
-      '--stop <text>',
-      'a text that ends the answer; may be given again',
-      (text, texts: string[] = []) => [...texts, text],
-    )
+    .option('--stop <text>', 'a text that ends the answer; may be given again', repeated)
     .option('--raw', 'continue the bare text, without the chat template')
     .option('--logprobs <n>', 'with --json: log-probabilities of each token and of the n likeliest', whole(0))
     .option('--json', 'print one JSON object at the end instead of text')

@@ -16,13 +16,19 @@ import {
   sweepsOption,
   withCompressOptions,
 } from '../compress/compressing.ts'
-import { imatrixOption, importanceFor, readImatrix, withImatrix } from '../compress/imatrix-option.ts'
+import {
+  type ImatrixFlags,
+  imatrixOption,
+  importanceFor,
+  readImatrix,
+  withImatrix,
+} from '../compress/imatrix-option.ts'
 import { type FormatRule, formatOption, formatsOf } from '../compress/matrix-formats.ts'
-import { type TableFlags, tableFormats, withTableOptions } from '../compress/table-option.ts'
+import { MATRIX_FORMATS, type TableFlags, tableFormats, withTableOptions } from '../compress/table-option.ts'
 import { loadSolver, startSolver } from '../node-host.ts'
 import { MODEL, real, size } from '../options.ts'
 
-interface QuantizeFlags extends CompressFlags, TableFlags {
+interface QuantizeFlags extends CompressFlags, TableFlags, Pick<ImatrixFlags, 'imatrix'> {
   readonly method: 'rtn' | 'gptq' | 'awq'
   readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel' | 'mixed'
   readonly budget?: number
@@ -31,14 +37,11 @@ interface QuantizeFlags extends CompressFlags, TableFlags {
   readonly drift: number
   readonly sweeps: number
   readonly as?: 'hbm' | 'gguf' | 'gptq'
-  readonly imatrix?: string
   readonly format?: readonly FormatRule[]
 }
 
 const FORMATS: Readonly<Record<QuantizeFlags['weights'], Format | 'mixed'>> = {
-  w4: 'w4_g32',
-  w4m: 'w4m_g32',
-  w8: 'w8_g32',
+  ...MATRIX_FORMATS,
   w4_channel: 'w4_channel',
   mixed: 'mixed',
 }

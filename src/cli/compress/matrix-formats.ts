@@ -3,12 +3,9 @@ import { InvalidArgumentError, Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Format } from '../../shrink/codes/coded-matrix.ts'
 import { visibleLine } from '../terminal/failure.ts'
+import { MATRIX_FORMATS } from './table-option.ts'
 
-const FORMATS: ReadonlyMap<string, Format> = new Map([
-  ['w4', 'w4_g32'],
-  ['w4m', 'w4m_g32'],
-  ['w8', 'w8_g32'],
-])
+const FORMATS: ReadonlyMap<string, Format> = new Map(Object.entries(MATRIX_FORMATS))
 
 /** Matrices whose whole name matches `pattern`, in which `*` stands for any characters, have this format. */
 export interface FormatRule {

@@ -2,11 +2,12 @@
 import { type Command, Option } from 'commander'
 import type { TableFormats } from '../../shrink/vocabulary/coded-tables.ts'
 
-const FORMATS = { w4: 'w4_g32', w4m: 'w4m_g32', w8: 'w8_g32' } as const
+/** Codes of a single matrix, by what is typed. */
+export const MATRIX_FORMATS = { w4: 'w4_g32', w4m: 'w4m_g32', w8: 'w8_g32' } as const
 
 export interface TableFlags {
-  readonly table?: keyof typeof FORMATS
-  readonly head?: keyof typeof FORMATS
+  readonly table?: keyof typeof MATRIX_FORMATS
+  readonly head?: keyof typeof MATRIX_FORMATS
 }
 
 export const withTableOptions = (command: Command): Command =>
@@ -15,16 +16,16 @@ export const withTableOptions = (command: Command): Command =>
       new Option(
         '--table <format>',
         "codes of the embedding and the logits matrix: w4 or w4m (4 bits, w4m with a minimum too), or w8; default: the model's own if they have as few bits, or w8",
-      ).choices(Object.keys(FORMATS)),
+      ).choices(Object.keys(MATRIX_FORMATS)),
     )
     .addOption(
       new Option(
         '--head <format>',
         'codes of the logits matrix, which becomes a matrix of its own if it was the embedding; default: those of --table',
-      ).choices(Object.keys(FORMATS)),
+      ).choices(Object.keys(MATRIX_FORMATS)),
     )
 
 export const tableFormats = ({ table, head = table }: TableFlags): TableFormats => ({
-  table: table && FORMATS[table],
-  head: head && FORMATS[head],
+  table: table && MATRIX_FORMATS[table],
+  head: head && MATRIX_FORMATS[head],
 })

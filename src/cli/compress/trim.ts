@@ -13,7 +13,7 @@ import { TABLES, withTables } from '../../shrink/vocabulary/coded-tables.ts'
 import { scriptsOf } from '../../shrink/vocabulary/languages.ts'
 import { chooseTokens, roundTrip, trimModel } from '../../shrink/vocabulary/trim-model.ts'
 import { withModel, withPrepared } from '../model.ts'
-import { type EngineFlags, MODEL, threadsOption, whole } from '../options.ts'
+import { type EngineFlags, MODEL, repeated, threadsOption, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 import { checkOutput, forceOption } from '../write/check-output.ts'
@@ -39,7 +39,7 @@ export function trimCommand(): Command {
         '--keep-text <file>',
         'text like the model will see and write: UTF-8, or .jsonl with a text or messages in each line; may be given several times',
       )
-        .argParser((file, before: readonly string[]) => [...before, file])
+        .argParser(repeated)
         .default([], 'none, with --languages'),
     )
     .option(

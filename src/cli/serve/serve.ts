@@ -8,6 +8,7 @@ import { openEngine } from '../command-engine.ts'
 import {
   type EngineFlags,
   MODEL,
+  repeated,
   type VisionFlags,
   visionOption,
   whole,
@@ -47,7 +48,7 @@ export function serveCommand(): Command {
     .option(
       '--allow-origin <origin>',
       'let pages of this origin ask, like http://localhost:5173, or * for all; may be given again',
-      (origin, origins: string[] = []) => [...origins, origin],
+      repeated,
     )
     .option('--max-requests <n>', 'most requests at the same time; more get status 429', whole(1), 64)
     .option('--quiet', 'print no line for each request')

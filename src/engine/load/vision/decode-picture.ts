@@ -40,6 +40,22 @@ function pngPixels(bytes: Uint8Array): Pixels {
   return { width, height, data }
 }
 
+/** Every sample in eight bits. */
+function eightBits(
+  { width, height, depth, channels }: DecodedPng,
+  sampleAt: (x: number, y: number) => number,
+): Uint8Array {
+  const most = 2 ** depth - 1
+  const out = new Uint8Array(width * height * channels)
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width * channels; x++) {
+      const sample = sampleAt(x, y)
+      out[y * width * channels + x] = depth === 16 ? sample >> 8 : (sample * 255) / most
+    }
+  }
+  return out
+}
+
 /** `channels`: grey, grey and opacity, three colours, or these and opacity; 8 bits each. */
 function writeChannels(samples: ArrayLike<number>, channels: number, data: Uint8ClampedArray): void {
   const isGrey = channels < 3
@@ -60,14 +76,7 @@ function writeSamples(png: DecodedPng, data: Uint8ClampedArray): void {
     const bit = x * depth
     return (png.data[y * stride + (bit >> 3)]! >> (8 - depth - (bit & 7))) & most
   }
-  const eight = new Uint8Array(width * height * channels)
-  for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width * channels; x++) {
-      const sample = sampleAt(x, y)
-      eight[y * width * channels + x] = depth === 16 ? sample >> 8 : (sample * 255) / most
-    }
-  }
-  writeChannels(eight, channels, data)
+  writeChannels(depth === 8 ? png.data : eightBits(png, sampleAt), channels, data)
   if (transparency === undefined) return
   for (let pixel = 0; pixel < width * height; pixel++) {
     const x = (pixel % width) * channels
