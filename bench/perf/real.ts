@@ -5,10 +5,10 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { basename, dirname } from 'node:path'
 import { Command } from 'commander'
-import { realModel } from '../../scripts/models/real-models.mjs'
 import { blobSource } from '../../src/base/bytes.ts'
 import { openModel } from '../../src/formats/open-model.ts'
 import { createTokenizer } from '../../src/text/tokenize/read/create.ts'
+import { modelPathOf } from '../real/model-path.ts'
 import { spread, spreadText } from '../spread.ts'
 import { addonPath, packageOf } from './catalogue.ts'
 import { ENGINES, type EngineKind } from './engines.ts'
@@ -19,7 +19,7 @@ import { openSite, type Site } from './host/site.ts'
 const NAMES = ['halfbyte', 'llama.cpp', 'wllama-3', 'wllama-2']
 const options = new Command('perf:real')
   .description('Halfbyte beside llama.cpp and wllama on one real GGUF file.')
-  .option('--model <file>', 'default: TinyLlama, from "npm run setup -- tinyllama"')
+  .option('--model <file>', 'a GGUF file, or the name of one from "npm run setup"', 'tinyllama')
   .requiredOption('--text <file>', 'text that prompts are cut from')
   .option('--threads <list>', 'thread counts', '1,2')
   .option('--peer <list>', 'engines', NAMES.join(','))
@@ -29,7 +29,7 @@ const options = new Command('perf:real')
   .option('--json <file>', 'where the figures go', 'build/perf/real.json')
   .parse()
   .opts<{
-    model?: string
+    model: string
     text: string
     threads: string
     peer: string
@@ -54,10 +54,11 @@ interface Player {
   readonly runner: Runner
   readonly prefill: number[]
   readonly decode: number[]
+  /** A peer whose round failed takes part in no later one. */
+  failed: boolean
 }
 
-const modelPath = options.model ?? realModel('tinyllama')
-if (modelPath === undefined) throw new Error('the model is not here; run "npm run setup -- tinyllama"')
+const modelPath = modelPathOf(options.model)
 const blob = await openAsBlob(modelPath)
 const { tokenizer: data } = await openModel([blobSource(basename(modelPath), blob)])
 if (data === undefined) throw new Error('the model has no tokenizer')
@@ -93,11 +94,18 @@ async function measure(threads: number, served: Site): Promise<Row[]> {
       const version = (await packageOf(kind))?.version ?? ''
       await runner.run(promptAt(0).text, 2, promptAt(0).ids)
       await runner.pause()
-      players.push({ kind, title: `${kind.title} ${version}`.trim(), runner, prefill: [], decode: [] })
+      players.push({
+        kind,
+        title: `${kind.title} ${version}`.trim(),
+        runner,
+        prefill: [],
+        decode: [],
+        failed: false,
+      })
       console.log(`${kind.title}, ${threads} threads: loaded in ${(runner.loadMs / 1000).toFixed(1)} s`)
     }
     for (let round = 1; round <= options.rounds; round++) {
-      for (const player of players) await oneRun(player, round)
+      for (const player of players) if (!player.failed) await oneRun(player, round)
     }
     const found: Row[] = []
     for (const { title, runner, prefill, decode } of players) {
@@ -111,12 +119,20 @@ async function measure(threads: number, served: Site): Promise<Row[]> {
   }
 }
 
-async function oneRun({ kind, runner, prefill, decode }: Player, round: number): Promise<void> {
+async function oneRun(player: Player, round: number): Promise<void> {
+  const { kind, runner, prefill, decode } = player
   const { text: prompt, ids } = promptAt(round)
   await waitForQuiet(1000)
   await runner.resume()
-  const run = await runner.run(prompt, options.decode, ids)
+  const run = await runner.run(prompt, options.decode, ids).catch((error: Error) => {
+    if (kind.packageName === undefined) throw error
+    console.log(`${kind.name} failed in round ${round}: ${error.message.split('\n')[0]}`)
+  })
   await runner.pause()
+  if (run === undefined) {
+    player.failed = true
+    return
+  }
   prefill.push((1000 * run.promptTokens) / run.prefillMs)
   decode.push((1000 * (run.decodedTokens - 1)) / run.decodeMs)
   const [read, said] = [prefill.at(-1)!, decode.at(-1)!].map((rate) => rate.toFixed(1))
@@ -128,9 +144,9 @@ async function start(kind: EngineKind, threads: number, served: Site): Promise<R
   if (kind.packageName !== undefined && found === undefined)
     throw new Error(`${kind.packageName} is not installed`)
   if (kind.place === 'process') {
-    return runNative({ modelPath: modelPath!, addonPath: addonPath(found!), threads })
+    return runNative({ modelPath: modelPath, addonPath: addonPath(found!), threads })
   }
-  const modelUrl = `${served.add('real', dirname(modelPath!))}/${basename(modelPath!)}`
+  const modelUrl = `${served.add('real', dirname(modelPath))}/${basename(modelPath)}`
   const packageUrl = found && served.add(kind.name, found.folder)
   const state = { layers: 0, kvHeads: 0, headDim: 0 }
   return runInPage(served.url, { engine: kind.name, threads, state, packageUrl, modelUrl })
@@ -150,15 +166,15 @@ function promptAt(round: number): { text: string; ids: number[] } {
 }
 
 function table(): string {
-  const rate = (values: readonly number[]) => spreadText(spread(values))
+  const rate = (values: readonly number[]) => (values.length === 0 ? 'failed' : spreadText(spread(values)))
   return [
-    `${machine}, ${basename(modelPath!)}, prompts of about ${options.prompt}, ${options.decode} decoded, ${options.rounds} rounds`,
+    `${machine}, ${basename(modelPath)}, prompts of about ${options.prompt}, ${options.decode} decoded, at most ${options.rounds} rounds`,
     '',
-    '| threads | engine | prefill tok/s | decode tok/s | load s | memory MB |',
-    '| --: | --- | --: | --: | --: | --: |',
+    '| threads | engine | prefill tok/s | decode tok/s | load s | memory MB | rounds |',
+    '| --: | --- | --: | --: | --: | --: | --: |',
     ...rows.map(({ engine, threads, loadMs, memoryBytes, prefill, decode }) => {
       const memory = memoryBytes === undefined ? '' : (memoryBytes / 1e6).toFixed(0)
-      return `| ${threads} | ${engine} | ${rate(prefill)} | ${rate(decode)} | ${(loadMs / 1000).toFixed(1)} | ${memory} |`
+      return `| ${threads} | ${engine} | ${rate(prefill)} | ${rate(decode)} | ${(loadMs / 1000).toFixed(1)} | ${memory} | ${prefill.length} |`
     }),
   ].join('\n')
 }

@@ -10,6 +10,7 @@ import { modelFile } from '../model-file.ts'
 import { addonPath, packageOf } from '../perf/catalogue.ts'
 import { ENGINES } from '../perf/engines.ts'
 import { type NativeRunner, runNative } from '../perf/host/runner.ts'
+import { modelPathOf } from '../real/model-path.ts'
 import { SMOLLM2_135M } from '../shapes.ts'
 import { spread, spreadText } from '../spread.ts'
 import { Bench, PROMPT } from './measure.ts'
@@ -18,7 +19,7 @@ const numbers = (text: string) => text.split(',').map(Number)
 
 const options = new Command('bench:batches')
   .description('Times several replies at once, beside one reply and beside native llama.cpp.')
-  .option('--model <file>', "a GGUF file; default: random weights of SmolLM2-135M's shape in Q4_0")
+  .option('--model <file>', "a GGUF file, or a name; default: random weights of SmolLM2-135M's shape in Q4_0")
   .option('--threads <list>', 'thread counts', numbers, [1, 2])
   .option('--sequences <list>', 'replies at once', numbers, [1, 4, 16, 64])
   .option('--tokens <n>', 'tokens of each reply', Number, 32)
@@ -29,7 +30,7 @@ const options = new Command('bench:batches')
 /** Tokens a second in all, by number of replies and engine; a figure for each round. */
 type Rates = Map<number, { readonly halfbyte: number[]; readonly native: number[] }>
 
-const path = options.model ?? fileURLToPath(await modelFile(SMOLLM2_135M))
+const path = options.model ? modelPathOf(options.model) : fileURLToPath(await modelFile(SMOLLM2_135M))
 const kind = ENGINES.find(({ name }) => name === 'llama.cpp')!
 const found = await packageOf(kind)
 if (found === undefined) throw new Error(`${kind.packageName} is not installed`)
@@ -56,9 +57,11 @@ async function measure(threads: number): Promise<Rates> {
     sequences: most,
     contextSize: most * Math.max(256, PROMPT + options.tokens),
   })
+  // Shared memory is asked for two full contexts at most, so one of these has room for all replies.
+  const contextLength = Math.max(1024, most * (PROMPT + options.tokens))
   try {
     await native.pause()
-    return await withBuilt([file], { threads, contextLength: 1024 }, async (built) =>
+    return await withBuilt([file], { threads, contextLength }, async (built) =>
       rounds(new Bench(built), native),
     )
   } finally {
