@@ -13,6 +13,7 @@ import {
   type Program,
   type Value,
 } from '../loops/program.ts'
+import type { Tree } from '../loops/tree.ts'
 import type { LeftOut } from '../stages.ts'
 import { checkCall, checkKernel } from './check.ts'
 import { aligned, type Interval, planMemory } from './memory.ts'
@@ -80,7 +81,7 @@ export function planOf(program: Program, leftOut: LeftOut): Plan {
     const call = kernelOf(group, isRead, !leftOut.has('panels'))
     const nodes = [...new Set(group.loops.map(({ node }) => node))]
     checkCall(call, nodes)
-    return { call, key: JSON.stringify(call.kernel), units: unitsOf(call), nodes }
+    return { call, key: keyOf(call.kernel), units: unitsOf(call), nodes }
   })
   const { places, bytes, valueBytes } = placesOf(program, steps, !leftOut.has('places'))
   let report: PlanReport | undefined
@@ -95,6 +96,19 @@ export function planOf(program: Program, leftOut: LeftOut): Plan {
       return report
     },
   }
+}
+
+/** Equal for kernels that are equal. JSON has no infinite numbers, no NaN and no -0. */
+function keyOf(kernel: Kernel): string {
+  const special = kernel.cells.flatMap((cell) => ('tree' in cell ? specialIn(cell.tree) : []))
+  return JSON.stringify(kernel) + special.join(' ')
+}
+
+/** The numbers that JSON does not tell apart, in their order. */
+function specialIn(tree: Tree): readonly string[] {
+  if ('op' in tree) return tree.of.flatMap(specialIn)
+  if (!('value' in tree) || (tree.value !== 0 && Number.isFinite(tree.value))) return []
+  return [Object.is(tree.value, -0) ? '-0' : `${tree.value}`]
 }
 
 /** Values that the caller or another group reads. */
