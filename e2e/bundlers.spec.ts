@@ -105,8 +105,8 @@ const NETWORK_SCRIPT = `
 import { Network } from 'halfbyte/network'
 
 globalThis.run = async (options) => {
-  const network = await Network.load('top.onnx', { ...options, fallback: 'ort', cache: 'none' })
-  const { y } = await network.run({ x: { dtype: 'f32', dims: [1, 3], data: Float32Array.of(1, 3, 2) } })
+  const network = await Network.load('share.onnx', { ...options, fallback: 'ort', cache: 'none' })
+  const { y } = await network.run({ x: { dtype: 'f32', dims: [1, 3], data: Float32Array.of(1, 2, 1) } })
   await network.dispose()
   return [...y.data]
 }
@@ -117,12 +117,13 @@ test('a network takes onnxruntime-web from the application, in development and a
 }) => {
   const app = await packedApp(['onnxruntime-web'])
   const to = new NodeWriter()
-  to.node('Add', [to.node('TopK', ['x', to.ints([2])], ['top', 'top_at']), to.float(0.5)], ['y'])
+  const share = to.node('LpNormalization', ['x'], ['share'], { axis: 1, p: 1 })
+  to.node('Add', [share, to.float(0.5)], ['y'])
   const x = { name: 'x', type: TYPE.f32, dims: [1, 3] }
   const outputs = [{ name: 'y', type: TYPE.f32 }]
   const bytes = modelBytes({ nodes: to.nodes, constants: to.constants, inputs: [x], outputs })
   await mkdir(join(app.folder, 'public'))
-  await writeFile(join(app.folder, 'public/top.onnx'), bytes)
+  await writeFile(join(app.folder, 'public/share.onnx'), bytes)
   await writeFile(join(app.folder, 'index.html'), PAGE)
   await writeFile(join(app.folder, 'main.js'), NETWORK_SCRIPT)
   const own = { ...config(app, ISOLATION), optimizeDeps: { exclude: ['halfbyte', 'onnxruntime-web'] } }
@@ -136,15 +137,15 @@ test('a network takes onnxruntime-web from the application, in development and a
   }
   const development = await (await createServer(own)).listen()
   expect(await outputsOf(development.resolvedUrls?.local[0] as string)).toEqual([
-    [3.5, 2.5],
-    [3.5, 2.5],
+    [0.75, 1, 0.75],
+    [0.75, 1, 0.75],
   ])
   await development.close()
   await build(own)
   const built = await preview(own)
   expect(await outputsOf(built.resolvedUrls?.local[0] as string)).toEqual([
-    [3.5, 2.5],
-    [3.5, 2.5],
+    [0.75, 1, 0.75],
+    [0.75, 1, 0.75],
   ])
   await built.close()
   await app.remove()

@@ -1,16 +1,16 @@
-// Networks with nodes that are not compiled, in Chromium. In: a small graph with TopK and NonZero, in the
-// page and in a worker, isolated and not, under a strict policy. Out: the outputs, the nodes that are told,
-// and what is fetched only when it is asked for.
+// Networks with nodes that are not compiled, in Chromium. In: a small graph with LpNormalization and NonZero,
+// in the page and in a worker, isolated and not, under a strict policy. Out: the outputs, the nodes that are
+// told, and what is fetched only when it is asked for.
 import { expect, type Page } from '@playwright/test'
 import { NodeWriter, TYPE } from '../../src/onnx/testing/node-writer.ts'
 import { modelBytes } from '../../src/onnx/testing/write-model.ts'
 import { openLibrary, test } from '../library-site.ts'
 
-/** Twice the two largest of each row above 0, and where they are not 0. */
+/** Twice the share of each number in the sum of its row, and where it is not 0. */
 function file(): File {
   const to = new NodeWriter()
-  to.node('TopK', [to.op('Relu', ['x']), to.ints([2])], ['top', 'top_at'])
-  to.node('Add', ['top', 'top'], ['y'])
+  to.node('LpNormalization', [to.op('Relu', ['x'])], ['share'], { axis: 1, p: 1 })
+  to.node('Add', ['share', 'share'], ['y'])
   to.node('NonZero', ['y'], ['places'])
   const bytes = modelBytes({
     nodes: to.nodes,
@@ -21,7 +21,7 @@ function file(): File {
       { name: 'places', type: TYPE.i64 },
     ],
   })
-  return new File([new Uint8Array(bytes)], 'top.onnx')
+  return new File([new Uint8Array(bytes)], 'share.onnx')
 }
 
 type Options = NonNullable<Parameters<typeof networks.load>[1]>
@@ -41,10 +41,10 @@ const outcome = (page: Page, model: string, options: Options) =>
   )
 
 const EXPECTED = {
-  y: [6, 2, 10, 0],
-  places: [0, 0, 1, 0, 1, 0],
+  y: [0.5, 0, 1.5, 0, 2, 0],
+  places: [0, 0, 1, 0, 2, 1],
   dims: [2, 3],
-  told: ['TopK', 'NonZero'],
+  told: ['LpNormalization', 'NonZero'],
   threads: 1,
 }
 
@@ -68,7 +68,9 @@ test('in the page, in a worker and on two threads, nodes that are not compiled r
         ),
     model,
   )
-  expect(await refused).toMatch(/^unsupported: node top \(TopK\): .* set the option fallback to ort/)
+  expect(await refused).toMatch(
+    /^unsupported: node share \(LpNormalization\): .* set the option fallback to ort/,
+  )
   expect(asked.filter(isPart)).toEqual([])
   expect(await outcome(page, model, { fallback: 'ort' })).toEqual(EXPECTED)
   expect(asked.filter(isPart).some((address) => address.endsWith('.wasm'))).toBe(true)

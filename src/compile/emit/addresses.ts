@@ -1,6 +1,6 @@
 // Addresses of rows: bases plus coordinates times steps, as the record of a step has them.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
-import { type Kernel, RECORD } from './kernel.ts'
+import { type Kernel, RECORD, STREAM_WORDS, streamWord } from './kernel.ts'
 
 /** An address that depends on coordinates: words of the record with its base and steps in bytes. */
 export interface Address {
@@ -8,6 +8,13 @@ export interface Address {
   readonly word: number
   readonly steps: number
 }
+
+/** Where a stream's row begins. */
+export const addressOf = (kernel: Pick<Kernel, 'outer'>, stream: number, local: Local): Address => ({
+  local,
+  word: streamWord(kernel, stream) + STREAM_WORDS.base,
+  steps: streamWord(kernel, stream) + STREAM_WORDS.steps,
+})
 
 /** Sets addresses to their bases plus coordinates times steps. `index` counts through the outer axes. */
 export function emitAddresses(

@@ -1,9 +1,10 @@
 // Emits a kernel as a function of the address of a record and a range: of rows, or of panels of a product.
 import { FunctionBody, type Local } from '../wasm/assembler.ts'
-import { emitAddresses } from './addresses.ts'
-import { type Kernel, RECORD, STREAM_WORDS, streamWord } from './kernel.ts'
+import { addressOf, emitAddresses } from './addresses.ts'
+import { type Kernel, RECORD } from './kernel.ts'
 import { emitProduct } from './product.ts'
 import { RowEmitter } from './row-emitter.ts'
+import { emitSelection } from './selection.ts'
 
 /** Parameters of every function: the record, the first of the range, and the first after it. */
 export const PARAMETERS = 3
@@ -12,6 +13,7 @@ export const PARAMETERS = 3
 export function emitKernel(kernel: Kernel, fuse: boolean): FunctionBody {
   const code = new FunctionBody(PARAMETERS)
   if (kernel.product !== undefined) emitProduct(code, kernel, kernel.product, fuse)
+  else if (kernel.selection !== undefined) emitSelection(code, kernel, kernel.selection)
   else emitRows(code, kernel, fuse)
   return code
 }
@@ -26,19 +28,28 @@ function emitRows(code: FunctionBody, kernel: Kernel, fuse: boolean): void {
     .number(2)
     .plain('i32.shl')
     .set(bytes)
+  if (kernel.isOrdered) takeAll(code, kernel, record, last)
   code.whileLess(row, last, () => {
     emitAddresses(
       code,
       kernel,
       record,
       row,
-      kernel.streams.map((_, stream) => ({
-        local: rows.row(stream),
-        word: streamWord(kernel, stream) + STREAM_WORDS.base,
-        steps: streamWord(kernel, stream) + STREAM_WORDS.steps,
-      })),
+      kernel.streams.map((_, stream) => addressOf(kernel, stream, rows.row(stream))),
     )
     rows.emitRow(bytes)
     code.increase(row, 1)
   })
+}
+
+/** The range becomes all rows. It begins at 0. */
+function takeAll(code: FunctionBody, { outer }: Kernel, record: Local, last: Local): void {
+  code.number(1).set(last)
+  for (let axis = 0; axis < outer; axis++)
+    code
+      .get(last)
+      .get(record)
+      .load32(4 * (RECORD.outer + axis))
+      .plain('i32.mul')
+      .set(last)
 }

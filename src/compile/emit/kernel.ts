@@ -54,6 +54,15 @@ export interface Kernel {
   readonly sizes: number
   /** A product of two matrices first; stream 0 is then its tile. */
   readonly product?: ProductForm | undefined
+  /** Whether rows are written in their order, so that one call has all of them whatever its range is. */
+  readonly isOrdered?: boolean | undefined
+  /** The kernel finds the greatest numbers of rows: streams are the rows, the places, and a heap. */
+  readonly selection?: SelectionForm | undefined
+}
+
+export interface SelectionForm {
+  readonly isLeast: boolean
+  readonly kind: Kind
 }
 
 export interface ProductForm {
@@ -87,6 +96,8 @@ export interface KernelCall {
   /** Bytes of scratch memory. */
   readonly scratchBytes: number
   readonly product?: ProductCall | undefined
+  /** How many places of each row a selection finds. */
+  readonly selected?: number | undefined
 }
 
 export interface ProductCall {
@@ -133,5 +144,9 @@ export const sizesWord = (kernel: Pick<Kernel, 'outer' | 'streams'>): number =>
   streamWord(kernel, kernel.streams.length)
 export const productWord = (kernel: Pick<Kernel, 'outer' | 'streams' | 'sizes'>): number =>
   sizesWord(kernel) + kernel.sizes
-export const recordWords = (kernel: Kernel): number =>
-  productWord(kernel) + (kernel.product === undefined ? 0 : PRODUCT_WORDS.aSteps + 2 * kernel.outer)
+/** The word with the number of places that a selection finds. */
+export const selectedWord = productWord
+export const recordWords = (kernel: Kernel): number => {
+  if (kernel.selection !== undefined) return selectedWord(kernel) + 1
+  return productWord(kernel) + (kernel.product === undefined ? 0 : PRODUCT_WORDS.aSteps + 2 * kernel.outer)
+}

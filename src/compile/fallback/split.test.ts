@@ -48,7 +48,7 @@ test('stages of random graphs with random foreign nodes give what the graphs giv
   let most = 0
   let several = 0
   for (let index = 0; index < COUNT; index++) {
-    const { graph, feeds } = randomGraph(3, index)
+    const { graph, feeds } = randomGraph(8, index)
     const share = random.below(4) / 4
     const foreign = new Set(graph.nodes.filter(() => random.unit() < share))
     const { values, ran, stages } = runInStages(graph, feeds, foreign)

@@ -1,12 +1,5 @@
 // Grows groups of loops that become one function each.
-import {
-  isKernelLoop,
-  type Loop,
-  type ProductLoop,
-  type Program,
-  type Ref,
-  type Value,
-} from '../loops/program.ts'
+import { isAlone, type Loop, type ProductLoop, type Program, type Ref, type Value } from '../loops/program.ts'
 import { isWhole, reshaped, type View } from '../loops/view.ts'
 import { MOST_ROW, PAIRS } from './pairs.ts'
 
@@ -40,7 +33,9 @@ const isSame = (a: readonly number[], b: readonly number[]): boolean =>
 
 /** The space over which a loop runs. */
 export const spaceOf = (loop: Loop): readonly number[] =>
-  squeezed(loop.loop === 'reduce' || loop.loop === 'place' ? loop.args[0].view.dims : loop.out.dims)
+  squeezed(OVER_ARGUMENT.includes(loop.loop) ? loop.args[0].view.dims : loop.out.dims)
+
+const OVER_ARGUMENT: readonly Loop['loop'][] = ['reduce', 'place', 'scatter', 'select']
 
 /**
  * How a loop of the group reads or makes a value: at each place, once for each row, or not in step with it.
@@ -143,8 +138,8 @@ function raise(group: Group, reach: number): void {
   for (const each of group.after) raise(each, reach)
 }
 
-/** Whether a kernel of the engine runs the group, which has one loop then. */
-const isByKernel = ({ loops }: Group): boolean => isKernelLoop(loops[0]!)
+/** Whether the group is one loop that no other joins. */
+const isOne = ({ loops }: Group): boolean => isAlone(loops[0]!)
 
 const savedBy = (group: Group, loop: Loop): number =>
   Math.max(
@@ -184,7 +179,7 @@ function readBesides({ read, made }: Group, other: Pick<Group, 'made'>): Set<Val
 }
 
 function mayJoin(group: Group, loop: Loop, makers: ReadonlyMap<Value, ReadonlySet<Group>>): boolean {
-  if (loop.loop === 'product' || isKernelLoop(loop) || isByKernel(group)) return false
+  if (loop.loop === 'product' || isAlone(loop) || isOne(group)) return false
   const known = loop.args.flatMap(({ value }) => group.made.get(value) ?? [])
   if (known.some(({ mapping }) => PAIRS[mapping][loop.mapping] === 'never')) return false
   const read = readBesides(group, group)
@@ -253,7 +248,7 @@ function needs(from: Group, to: Group, seen: Set<Group>): boolean {
 /** Whether another group, which makes an argument of the loop in step, can be part of the loop's group. */
 function mayMerge(group: Group, other: Group, loop: Loop): boolean {
   if (other === group || other.product !== undefined || group.product !== undefined) return false
-  if (isByKernel(other) || isByKernel(group)) return false
+  if (isOne(other) || isOne(group)) return false
   // Tables and indices are read from memory.
   if (loop.loop === 'gather' || (loop.loop === 'place' && isOfRows(other, loop))) return false
   if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false

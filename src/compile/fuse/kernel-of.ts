@@ -18,6 +18,8 @@ import {
   type Loop,
   type ProductLoop,
   type Ref,
+  type ScatterLoop,
+  type SelectLoop,
   type Value,
 } from '../loops/program.ts'
 import { costOf, type Kind, type Tree } from '../loops/tree.ts'
@@ -39,6 +41,8 @@ interface Axes {
  * laid out in panels.
  */
 export function kernelOf(group: Group, isStored: (value: Value) => boolean, packs: boolean): KernelCall {
+  const [first] = group.loops
+  if (first?.loop === 'select') return selectionOf(first)
   return new KernelMaker(group, isStored, packs).make()
 }
 
@@ -102,6 +106,7 @@ class KernelMaker {
       passes: 1 + Math.max(0, ...this.#cells.map((cell) => ('tree' in cell && cell.isRow ? 0 : cell.pass))),
       sizes: this.#sizes.length,
       product: product && formOf(product, this.#packs),
+      ...(loops[0]?.loop === 'scatter' && { isOrdered: true }),
     }
     const inner = axes.dims.at(-1)!
     const scratch = this.#scratch(streams, inner)
@@ -118,7 +123,11 @@ class KernelMaker {
 
   #cell(loop: Loop): void {
     const { out } = loop
-    if (loop.loop === 'product' || isKernelLoop(loop)) return
+    if (loop.loop === 'product' || loop.loop === 'select' || isKernelLoop(loop)) return
+    if (loop.loop === 'scatter') {
+      this.#scatter(loop)
+      return
+    }
     const args = loop.loop === 'gather' ? [this.#gathered(loop)] : loop.args.map((ref) => this.#source(ref))
     if (loop.loop === 'place') {
       this.#place(loop.out, args[0]!, loop.at)
@@ -186,6 +195,22 @@ class KernelMaker {
     const stream = this.#stream(index.value, index.view)
     if (this.#drafts[stream]!.steps.at(-1) !== 0) this.#isSingle = true
     return { stream: this.#stream(table.value, table.view, { stream, step, size }) }
+  }
+
+  /** Elements of a row that would be written to one place are rows of their own. */
+  #scatter({ args: [updates, index, to], tree, step, size, out }: ScatterLoop): void {
+    const moved = { stream: this.#stream(index.value, index.view), step, size }
+    const steps = this.#steps(to.view)
+    this.#isSingle = this.#drafts[moved.stream]!.steps.at(-1) !== 0 || steps.at(-1) === 0
+    let source = this.#source(updates)
+    if (tree !== undefined) {
+      const old = { stream: this.#stream(out, to.view, moved) }
+      this.#cells.push({ tree, args: [old, source], isRow: false, pass: 0 })
+      source = { cell: this.#cells.length - 1 }
+    }
+    const stream = this.#drafts.length
+    this.#drafts.push({ value: out, offset: to.view.offset, steps, kind: out.kind, index: moved })
+    this.#stores.push({ source, stream, pass: 0, isRow: false })
   }
 
   #store(value: Value, source: Source, view: View): void {
@@ -269,6 +294,36 @@ class KernelMaker {
     })
     return { streams: placed, bytes }
   }
+}
+
+/** Bytes of a number in a heap, with its place. */
+const HEAP_BYTES = 8
+
+function selectionOf({ args: [{ value, view }], out, isLeast }: SelectLoop): KernelCall {
+  const outer = view.dims.slice(0, -1)
+  const selected = out.dims.at(-1)!
+  const none = outer.map(() => 0)
+  const streams: readonly StreamPlace[] = [
+    { at: { value, offset: view.offset }, steps: view.strides.slice(0, -1), inner: view.strides.at(-1)! },
+    { at: { value: out, offset: 0 }, steps: whole(out.dims).strides.slice(0, -1), inner: 0 },
+    { at: { scratch: 0 }, steps: none, inner: 0 },
+  ]
+  const kernel: Kernel = {
+    outer: outer.length,
+    streams: [
+      { mode: 'strided', kind: value.kind },
+      { mode: 'uniform', kind: 'i32' },
+      { mode: 'vector', kind: 'i32' },
+    ],
+    cells: [],
+    stores: [{ source: { stream: 0 }, stream: 1, pass: 0, isRow: true }],
+    reloads: [],
+    passes: 1,
+    sizes: 0,
+    selection: { isLeast, kind: value.kind },
+  }
+  const scratchBytes = HEAP_BYTES * selected
+  return { kernel, outer, inner: view.dims.at(-1)!, streams, sizes: [], scratchBytes, selected }
 }
 
 /** Joins neighbouring axes that all streams walk as one; the last `kept` axes stay alone. */

@@ -104,6 +104,31 @@ export interface ProductLoop extends LoopBase {
   readonly at: View
 }
 
+/**
+ * out[i + step * index[i]] = arg[i], or what `tree` makes of the old element (0) and of arg[i] (1). Elements
+ * are written in their order. Other loops have made `out` before; `to` reads it, with stride 0 along the axes
+ * of the index.
+ */
+export interface ScatterLoop extends LoopBase {
+  readonly loop: 'scatter'
+  readonly args: readonly [updates: Ref, index: Ref, to: Ref]
+  readonly tree: Tree | undefined
+  /** Elements from one index to the next. */
+  readonly step: number
+  /** Indices lie from -size to size - 1. */
+  readonly size: number
+}
+
+/**
+ * out[..., j] = the place of the number that is j-th in order along the last axis of arg: the greatest first,
+ * or the least. Equal numbers keep their order, and NaN is greater than every number.
+ */
+export interface SelectLoop extends LoopBase {
+  readonly loop: 'select'
+  readonly args: readonly [Ref]
+  readonly isLeast: boolean
+}
+
 /** The encodings of matrices that the engine's kernels multiply by. */
 export type MatrixEncoding = 'w8_g32' | 'w4_g32'
 
@@ -126,11 +151,23 @@ export interface LinearLoop extends LoopBase {
 }
 
 export type KernelLoop = QuantizeLoop | LinearLoop
-export type Loop = MapLoop | ReduceLoop | GatherLoop | PlaceLoop | ProductLoop | KernelLoop
+export type Loop =
+  | MapLoop
+  | ReduceLoop
+  | GatherLoop
+  | PlaceLoop
+  | ProductLoop
+  | ScatterLoop
+  | SelectLoop
+  | KernelLoop
 
-/** Whether a kernel of the engine runs the loop, which is then a group of its own. */
+/** Whether a kernel of the engine runs the loop. */
 export const isKernelLoop = (loop: Loop): loop is KernelLoop =>
   loop.loop === 'quantize' || loop.loop === 'linear'
+
+/** Whether the loop is a group of its own. */
+export const isAlone = (loop: Loop): boolean =>
+  isKernelLoop(loop) || loop.loop === 'scatter' || loop.loop === 'select'
 
 /** Bytes of a quantised row of `k` numbers: codes, then a scale and a sum for each 32. */
 export const codedRowBytes = (k: number): number => roundUp(k + (8 * k) / 32, 16)

@@ -48,13 +48,36 @@ const softplus = (x: Tree): Tree =>
   add(apply('max', x, zero), apply('log', add(one, exp(neg(apply('abs', x))))))
 const limited = (x: Tree): Tree => apply('max', zero, apply('min', one, x))
 
-const gelu: Body = ([x], node) => {
-  const half = mul(number(0.5), x!)
-  if (stringOf(node, 'approximate', 'none') === 'none')
-    return mul(half, add(one, apply('erf', mul(x!, number(Math.SQRT1_2)))))
-  const inner = add(x!, mul(number(0.044715), mul(square(x!), x!)))
-  return mul(half, add(one, apply('tanh', mul(number(Math.sqrt(2 / Math.PI)), inner))))
+const exactGelu = (x: Tree): Tree =>
+  mul(mul(number(0.5), x), add(one, apply('erf', mul(x, number(Math.SQRT1_2)))))
+
+const fastGelu = (x: Tree): Tree => {
+  const inner = add(x, mul(number(0.044715), mul(square(x), x)))
+  return mul(mul(number(0.5), x), add(one, apply('tanh', mul(number(Math.sqrt(2 / Math.PI)), inner))))
 }
+
+const gelu: Body = ([x], node) =>
+  stringOf(node, 'approximate', 'none') === 'none' ? exactGelu(x!) : fastGelu(x!)
+
+/** Of x and a bias, which may be left out. */
+const biased =
+  (of: (x: Tree) => Tree): Body =>
+  ([x, bias]) =>
+    of(bias === undefined ? x! : add(x!, bias))
+
+const isInf: Body = ([x], node) => {
+  const is = (attribute: string, value: number): Tree =>
+    intOf(node, attribute, 1) === 0 ? whole(0) : apply('eq', x!, number(value))
+  return apply('i.or', is('detect_positive', Infinity), is('detect_negative', -Infinity))
+}
+
+/** x itself is left where it is 0 or NaN. */
+const sign = (x: Tree): Tree =>
+  select(
+    less(x, number(0, x.kind)),
+    number(-1, x.kind),
+    select(less(number(0, x.kind), x), number(1, x.kind), x),
+  )
 
 /** Small whole powers and roots are products and square roots; the rest is exp(y log x). */
 const pow: Body = ([x, y], node) => {
@@ -155,13 +178,30 @@ const BODIES: ReadonlyMap<string, Body> = new Map(
     Or: f('i.or'),
     Xor: f('i.xor'),
     Not: ([x]) => not(x!),
+    BitwiseAnd: f('i.and'),
+    BitwiseOr: f('i.or'),
+    BitwiseXor: f('i.xor'),
+    BitwiseNot: ([x]) => apply('i.xor', x!, whole(-1)),
+    Sign: ([x]) => sign(x!),
+    Tan: ([x]) => div(apply('sin', x!), apply('cos', x!)),
+    Sinh: ([x]) => mul(number(0.5), sub(exp(x!), exp(neg(x!)))),
+    Cosh: ([x]) => mul(number(0.5), add(exp(x!), exp(neg(x!)))),
+    IsInf: isInf,
     IsNaN: ([x]) => not(apply('eq', x!, x!)),
     Where: ([c, a, b]) => select(c!, a!, b!),
+    'com.microsoft Gelu': biased(exactGelu),
+    'com.microsoft BiasGelu': biased(exactGelu),
+    'com.microsoft FastGelu': biased(fastGelu),
+    'com.microsoft QuickGelu': ([x], node) =>
+      mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1.702)), x!))),
   }),
 )
 
-/** The body of a one-to-one operator of ONNX's own domain; undefined where it is not compiled. */
-export const bodyOf = (op: string): Body | undefined => BODIES.get(op)
+/** How tables name a node's operator: with its domain, where that is not ONNX's own. */
+export const operatorName = ({ domain, op }: Node): string => (domain === '' ? op : `${domain} ${op}`)
+
+/** The body of a one-to-one operator; undefined where it is not compiled. */
+export const bodyOf = (node: Node): Body | undefined => BODIES.get(operatorName(node))
 
 /** Clip, whose limits may be left out. The upper one wins where they cross. */
 export function clipped(x: Tree, low: Tree | undefined, high: Tree | undefined): Tree {

@@ -1,13 +1,15 @@
 // Handlers of quantised operators. Constant codes become floats when they are loaded, or matrices of the
 // engine's kernels. Activations are rounded by these kernels alone: for the graph, their codes stand for the
 // floats themselves, with scale 1 and zero point 0.
+import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { hasInput } from '../../onnx/ir/graph.ts'
-import { intOf, unclaimed } from '../../onnx/ir/operator.ts'
-import { numbersOf, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
+import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
+import { countOf, numbersOf, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
 import { formOf } from '../../onnx/operators/contrib/products.ts'
-import type { Codes, Ref } from '../loops/program.ts'
-import { add, apply, arg, mul, number, sub } from '../loops/tree.ts'
+import { limitsOf } from '../../onnx/operators/quantise.ts'
+import { type Codes, dimsOf, type Ref } from '../loops/program.ts'
+import { add, apply, arg, div, mul, number, sub } from '../loops/tree.ts'
 import { transposed } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import type { Lowering } from './lowering.ts'
@@ -43,6 +45,32 @@ const dequantize: Handler = (lowering, node) => {
   lowering.name(node.outputs[0]!, ref)
 }
 
+/** Rounded to the nearest code, ties to even. */
+const quantize: Handler = (lowering, node) => {
+  const [x, scale] = [0, 1].map((index) => lowering.ref(node, node.inputs[index]!)) as [Ref, Ref]
+  const [name = ''] = node.outputs
+  if (lowering.dtype(node, node.inputs[0]!) !== 'f32' || scale.value.kind !== 'f32')
+    throw unclaimed(node, 'it rounds other numbers than f32')
+  if (intOf(node, 'block_size', 0) !== 0) throw unclaimed(node, 'scales of blocks are not compiled')
+  if (intOf(node, 'precision', 0) !== 0) throw unclaimed(node, 'a precision of its own is not compiled')
+  const [low, high] = limitsOf(lowering.dtype(node, name))
+  const rank = dimsOf(x).length
+  const after = countOf(dimsOf(scale)) === 1 ? 0 : rank - 1 - axisOf(node, intOf(node, 'axis', 1), rank)
+  const along = (ref: Ref): Ref =>
+    lowering.reshape(node, ref, [countOf(dimsOf(ref)), ...Array.from({ length: after }, () => 1)])
+  const args = [x, along(scale)]
+  // Beyond it is no code, whatever the zero point is, and i32 has room for the sum.
+  const limit = number(2 ** 20)
+  const rounded = apply('nearest', div(arg(0), arg(1)))
+  const code = apply('to i32', apply('max', apply('neg', limit), apply('min', limit, rounded)))
+  const zero = hasInput(node, 2)
+    ? arg(args.push(along(lowering.ref(node, node.inputs[2]!))) - 1, 'i32')
+    : undefined
+  const shifted = zero === undefined ? code : apply('i.add', code, zero)
+  const tree = apply('i.max', number(low, 'i32'), apply('i.min', number(high, 'i32'), shifted))
+  lowering.name(name, lowering.reshape(node, lowering.map(node, args, tree, name), dimsOf(x)))
+}
+
 /** x, 1 and 0: what products make of the three is the product of x. */
 const dynamicQuantize: Handler = (lowering, node) => {
   const [codes = '', scale = '', zero = ''] = node.outputs
@@ -65,6 +93,43 @@ const matMulInteger: Handler = (lowering, node) => {
   const axis = lowering.dims(node, right).length - 1
   const b: Ref = lowering.decoded(node, right, { axis, scale: [1], zero: constantOf(lowering, node, 3, [0]) })
   lowering.name(node.outputs[0]!, productOf(lowering, node, a, b))
+}
+
+interface ScaledInputs {
+  readonly right: number
+  readonly scale: number
+  readonly zero: number
+  readonly bias: number
+}
+
+/** Rows that were not rounded, times codes with their scales, and a bias. */
+function scaledProduct(lowering: Lowering, node: Node, at: ScaledInputs): void {
+  const a = lowering.ref(node, node.inputs[0]!)
+  const right = node.inputs[at.right]!
+  const dims = lowering.dims(node, right)
+  const [scale, zero] = [constantOf(lowering, node, at.scale, []), constantOf(lowering, node, at.zero, [0])]
+  for (const { length } of [scale, zero])
+    if (length !== 1 && length !== dims.at(-1))
+      throw unfit(node, `it has ${length} scales or zero points for ${dims.at(-1)} columns`)
+  const b = lowering.decoded(node, right, { axis: dims.length - 1, scale, zero })
+  const made = productOf(lowering, node, a, b)
+  const [name = ''] = node.outputs
+  if (!hasInput(node, at.bias)) {
+    lowering.name(name, made)
+    return
+  }
+  const args = [made]
+  const sum = add(arg(0), lowering.tree(node, node.inputs[at.bias]!, args))
+  lowering.name(name, lowering.map(node, args, sum, name))
+}
+
+const dynamicQuantizeMatMul: Handler = (lowering, node) =>
+  scaledProduct(lowering, node, { right: 1, scale: 2, zero: 3, bias: 4 })
+
+const matMulIntegerToFloat: Handler = (lowering, node) => {
+  if (lowering.ref(node, node.inputs[0]!).value.kind !== 'f32')
+    throw unclaimed(node, 'codes that DynamicQuantizeLinear did not make are not compiled')
+  scaledProduct(lowering, node, { right: 1, scale: 3, zero: 5, bias: 6 })
 }
 
 /** A times the transpose of rows whose blocks of codes have a scale each. */
@@ -91,7 +156,10 @@ const matMulNBits: Handler = (lowering, node) => {
 
 export const CODE_HANDLERS: Readonly<Record<string, Handler>> = {
   DequantizeLinear: dequantize,
+  QuantizeLinear: quantize,
   DynamicQuantizeLinear: dynamicQuantize,
   MatMulInteger: matMulInteger,
+  'com.microsoft DynamicQuantizeMatMul': dynamicQuantizeMatMul,
+  'com.microsoft MatMulIntegerToFloat': matMulIntegerToFloat,
   'com.microsoft MatMulNBits': matMulNBits,
 }

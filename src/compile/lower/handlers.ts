@@ -4,7 +4,7 @@ import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, intsOf, unclaimed, unfit, wants } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, type Reduction, type Ref, refTo } from '../loops/program.ts'
-import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
+import { add, apply, arg, div, mul, number, select, sub, type Tree } from '../loops/tree.ts'
 import { sliced, spread, transposed } from '../loops/view.ts'
 import { checkSpread, type Lowering, misfit } from './lowering.ts'
 
@@ -96,16 +96,35 @@ interface ReducedBy {
 function reducing(how: Reduction, before?: ReducedBy['before'], after?: ReducedBy['after']): Handler {
   return (lowering, node) => {
     const ref = first(lowering, node)
-    const rank = dimsOf(ref).length
-    const named = intsOf(node, 'axes', undefined) ?? (hasInput(node, 1) ? lowering.list(node, 1) : undefined)
-    const isNone = named === undefined || named.length === 0
-    const all = Array.from({ length: rank }, (_, axis) => axis)
-    const none = flagOf(node, 'noop_with_empty_axes') ? [] : all
-    const axes = isNone
-      ? none
-      : [...new Set(named.map((axis) => axisOf(node, axis, rank)))].sort((a, b) => a - b)
-    reduced(lowering, node, ref, { axes, how, before, after })
+    reduced(lowering, node, ref, { axes: axesOf(lowering, node, dimsOf(ref).length), how, before, after })
   }
+}
+
+/** The axes of a reduction, each once and in order. */
+function axesOf(lowering: Lowering, node: Node, rank: number): readonly number[] {
+  const named = intsOf(node, 'axes', undefined) ?? (hasInput(node, 1) ? lowering.list(node, 1) : undefined)
+  const all = Array.from({ length: rank }, (_, axis) => axis)
+  if (named === undefined || named.length === 0) return flagOf(node, 'noop_with_empty_axes') ? [] : all
+  return [...new Set(named.map((axis) => axisOf(node, axis, rank)))].sort((a, b) => a - b)
+}
+
+/** Of the differences to the greatest number, so that no exponential is infinite. */
+const logSumExp: Handler = (lowering, node) => {
+  const ref = first(lowering, node)
+  const dims = dimsOf(ref)
+  const axes = axesOf(lowering, node, dims.length)
+  const most = lowering.reduce(node, ref, axes, 'max')
+  const kept = lowering.reshape(
+    node,
+    most,
+    dims.map((size, at) => (axes.includes(at) ? 1 : size)),
+  )
+  const shares = lowering.map(node, [ref, kept], exp(sub(arg(0), arg(1))))
+  const total = lowering.reduce(node, shares, axes, 'sum')
+  const isNumber = apply('lt', apply('abs', arg(1)), number(Infinity))
+  const tree = select(isNumber, add(arg(1), apply('log', arg(0))), arg(1))
+  const made = lowering.map(node, [total, most], tree)
+  lowering.name(output(node), lowering.reshape(node, made, lowering.dims(node, output(node))))
 }
 
 function reduced(
@@ -280,6 +299,7 @@ export const HANDLERS: Readonly<Record<string, Handler>> = {
   ReduceSumSquare: reducing('sum', squared),
   ReduceL1: reducing('sum', (x) => apply('abs', x)),
   ReduceL2: reducing('sum', squared, (total) => apply('sqrt', total)),
+  ReduceLogSumExp: logSumExp,
   ReduceLogSum: reducing('sum', undefined, (total) => apply('log', total)),
   Softmax: softmaxOf(false),
   LogSoftmax: softmaxOf(true),

@@ -72,31 +72,63 @@ const gather: Handler = (lowering, node) => {
   lowering.viewed(node, name, lowering.reshape(node, part, lowering.dims(node, name)))
 }
 
+/** An index along an axis for each element. */
+export interface Along {
+  readonly index: Ref
+  readonly axis: number
+}
+
+/** The elements of `data` that lie where those of the index do, but along the axis, where the index says. */
+export function viewAlong(node: Node, data: View, { index, axis }: Along): View {
+  const { dims, strides, offset } = data
+  const own = dimsOf(index)
+  if (own.length !== dims.length || own.some((size, at) => at !== axis && size > dims[at]!))
+    throw unfit(node, `its indices of shape [${own}] do not fit [${dims}]`)
+  return { offset, dims: own, strides: strides.with(axis, 0) }
+}
+
+/** For each index, the element that lies there along the axis. */
+export function elementsAlong(
+  lowering: Lowering,
+  node: Node,
+  { data, name, ...along }: Along & { readonly data: Ref; readonly name: string },
+): Ref {
+  const { dims, strides } = data.view
+  const { index, axis } = along
+  const table = { ...data, view: viewAlong(node, data.view, along) }
+  return gathered(lowering, node, name, { table, index, step: strides[axis]!, size: dims[axis]! })
+}
+
 const gatherElements: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const [data, index] = inputs(lowering, node)
-  const { dims, strides, offset } = data.view
-  const axis = axisOf(node, intOf(node, 'axis', 0), dims.length)
-  const made = dimsOf(index)
-  if (made.length !== dims.length || made.some((size, at) => at !== axis && size > dims[at]!))
-    throw unfit(node, `its indices of shape [${made}] do not fit [${dims}]`)
-  const table = { ...data, view: { offset, dims: made, strides: strides.with(axis, 0) } }
-  const parts = { table, index, step: strides[axis]!, size: dims[axis]! }
-  lowering.name(name, gathered(lowering, node, name, parts))
+  const axis = axisOf(node, intOf(node, 'axis', 0), dimsOf(data).length)
+  lowering.name(name, elementsAlong(lowering, node, { data, index, axis, name }))
 }
 
 /** An index that no table has. */
 const OUTSIDE = number(-(2 ** 31), 'i32')
 
+/** Places in a value as rows of rows, [named, ...rest], where the named axes are one. */
+export interface Placed {
+  /** Without the last axis of the indices. */
+  readonly index: Ref
+  readonly named: readonly number[]
+  readonly rest: readonly number[]
+}
+
 /**
- * The last axis of the indices has places along the first axes of the data. They become one place in the
- * data as a row of rows; a wrong one among them makes it a wrong place.
+ * The last axis of the indices has places along axes of the data, after its batch axes. They become one place
+ * along one axis; a wrong one among them makes it a wrong place.
  */
-const gatherNd: Handler = (lowering, node) => {
-  const [name = ''] = node.outputs
-  const [data, indices] = inputs(lowering, node)
-  const batch = intOf(node, 'batch_dims', 0)
-  const [dims, own] = [dimsOf(data), dimsOf(indices)]
+export function placesAmong(
+  lowering: Lowering,
+  node: Node,
+  dims: readonly number[],
+  indices: Ref,
+  batch: number,
+): Placed {
+  const own = dimsOf(indices)
   const depth = own.at(-1) ?? 0
   const isFit =
     batch >= 0 &&
@@ -124,7 +156,15 @@ const gatherNd: Handler = (lowering, node) => {
     const part = sliced(indices.view, own.length - 1, at, 1)
     return lowering.reshape(node, { ...indices, view: part }, own.slice(0, -1))
   })
-  const index = lowering.map(node, parts, select(isRight, place, OUTSIDE))
+  return { index: lowering.map(node, parts, select(isRight, place, OUTSIDE)), named, rest }
+}
+
+const gatherNd: Handler = (lowering, node) => {
+  const [name = ''] = node.outputs
+  const [data, indices] = inputs(lowering, node)
+  const batch = intOf(node, 'batch_dims', 0)
+  const [dims, own] = [dimsOf(data), dimsOf(indices)]
+  const { index, named, rest } = placesAmong(lowering, node, dims, indices, batch)
   const rows = lowering.reshape(node, data, [...dims.slice(0, batch), countOf(named), ...rest])
   const made = [...own.slice(0, -1), ...rest]
   const { offset, strides } = rows.view
@@ -140,7 +180,15 @@ const gatherNd: Handler = (lowering, node) => {
   lowering.name(name, gathered(lowering, node, name, { ...found, step, size: countOf(named) }))
 }
 
-const add32 = (a: Tree, b: Tree): Tree => apply('i.add', a, b)
+/** The places along an axis, before as many axes of one element: i32. */
+export const placesAlong = (lowering: Lowering, size: number, after: number): Ref =>
+  lowering.once(`places ${size} before ${after}`, () => {
+    const dims = [size, ...Array.from({ length: after }, () => 1)]
+    const places = Int32Array.from({ length: size }, (_, at) => at)
+    return lowering.constant(tensorOf('i32', dims, places))
+  })
+
+export const add32 = (a: Tree, b: Tree): Tree => apply('i.add', a, b)
 
 /** Doubling: after step s, each element is the sum of the last 2^s up to it. */
 const cumSum: Handler = (lowering, node) => {
@@ -182,14 +230,8 @@ function extreme(how: 'max' | 'min'): Handler {
     const kept = dims.with(axis, 1)
     const most = lowering.reshape(node, lowering.reduce(node, x, [axis], how), kept)
     const isLast = flagOf(node, 'select_last_index')
-    const tail = dims.slice(axis + 1).map(() => 1)
-    const places = lowering.constant(
-      tensorOf(
-        'i32',
-        [size, ...tail],
-        Int32Array.from({ length: size }, (_, at) => at),
-      ),
-    )
+    const tail = dims.slice(axis + 1)
+    const places = placesAlong(lowering, size, tail.length)
     const isMost = apply(kind === 'f32' ? 'eq' : 'i.eq', arg(0, kind), arg(1, kind))
     const other = number(isLast ? -1 : size, 'i32')
     const all = { ...places, view: spread(places.view, dims) }

@@ -8,21 +8,20 @@ import { whyUnclaimed } from '../../onnx/operators.ts'
 import type { Program, Ref } from '../loops/program.ts'
 import type { Tree } from '../loops/tree.ts'
 import type { LeftOut } from '../stages.ts'
-import { bodyOf, castTree, clipped } from './bodies.ts'
+import { bodyOf, castTree, clipped, operatorName } from './bodies.ts'
 import { CODE_HANDLERS } from './codes.ts'
 import { EINSUM_HANDLERS } from './einsum.ts'
 import { HANDLERS, type Handler, reorganise } from './handlers.ts'
 import { IMAGE_HANDLERS } from './images.ts'
 import { INDEX_HANDLERS } from './indices.ts'
-import { kindOf, Lowering, mappingOf, misfit } from './lowering.ts'
+import { COMPUTED, kindOf, Lowering, mappingOf, misfit } from './lowering.ts'
+import { PLACE_HANDLERS } from './places.ts'
 import type { WeightPolicy } from './policy.ts'
 import { POOL_HANDLERS } from './pools.ts'
 import { PRODUCT_HANDLERS } from './products.ts'
 import { RECURRENT_HANDLERS } from './recurrent.ts'
+import { SCATTER_HANDLERS } from './scatters.ts'
 import { CONV_HANDLERS } from './windows.ts'
-
-/** Whole numbers of other widths would have to wrap. */
-const COMPUTED: readonly DType[] = ['f32', 'f16', 'bf16', 'f64', 'i32', 'i64', 'bool']
 
 /** Throws `unsupported` for a node that is not compiled, with its name and the reason. */
 export function lower(graph: Graph, weights: WeightPolicy, leftOut: LeftOut): Program {
@@ -52,9 +51,11 @@ const ALL: ReadonlyMap<string, Handler> = new Map(
     ...EINSUM_HANDLERS,
     ...IMAGE_HANDLERS,
     ...INDEX_HANDLERS,
+    ...PLACE_HANDLERS,
     ...POOL_HANDLERS,
     ...PRODUCT_HANDLERS,
     ...RECURRENT_HANDLERS,
+    ...SCATTER_HANDLERS,
     ...CONV_HANDLERS,
     ...CODE_HANDLERS,
   }),
@@ -62,11 +63,12 @@ const ALL: ReadonlyMap<string, Handler> = new Map(
 
 function handlerOf(node: Node): Handler | undefined {
   const mapping = mappingOf(node)
-  const own = ALL.get(node.domain === '' ? node.op : `${node.domain} ${node.op}`)
+  const name = operatorName(node)
+  const own = ALL.get(name)
   if (own !== undefined) return own
   if (mapping === 'reorganize') return reorganise
-  if (mapping !== 'one-to-one' || node.domain !== '') return undefined
-  return OWN_TREES.includes(node.op) || bodyOf(node.op) !== undefined ? elementwise : undefined
+  if (mapping !== 'one-to-one') return undefined
+  return OWN_TREES.includes(name) || bodyOf(node) !== undefined ? elementwise : undefined
 }
 
 /** Elementwise operators whose trees depend on more than their arguments. */
@@ -103,7 +105,7 @@ function treeOf(lowering: Lowering, node: Node, trees: readonly (Tree | undefine
   const dtype = lowering.dtype(node, node.inputs.find((_, index) => hasInput(node, index)) ?? '')
   if (!COMPUTED.includes(dtype)) throw unclaimed(node, `arithmetic on ${dtype} is not compiled`)
   // `handlerOf` has asked for it.
-  return bodyOf(node.op)!(trees as readonly Tree[], node)
+  return bodyOf(node)!(trees as readonly Tree[], node)
 }
 
 function cast(lowering: Lowering, node: Node, x: Tree): Tree {

@@ -24,6 +24,9 @@ import { inverseOf, orderOf, reshaped, sliced, transposed, type View, whole } fr
 import type { LeftOut } from '../stages.ts'
 import type { WeightPolicy } from './policy.ts'
 
+/** Whole numbers of other widths would have to wrap. */
+export const COMPUTED: readonly DType[] = ['f32', 'f16', 'bf16', 'f64', 'i32', 'i64', 'bool']
+
 /** Dtypes whose numbers i32 holds; 64-bit numbers beyond it are limited to it. */
 const WHOLE: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i32', 'i64', 'bool']
 

@@ -122,4 +122,25 @@ const gemm: Handler = (lowering, node) => {
   lowering.name(node.outputs[0]!, lowering.map(node, args, whole, node.outputs[0]!))
 }
 
-export const PRODUCT_HANDLERS: Readonly<Record<string, Handler>> = { MatMul: matMul, Gemm: gemm }
+/** A product of matrices that may be transposed, times a number. */
+const fusedMatMul: Handler = (lowering, node) => {
+  const sides = ['A', 'B'].map((side, index): Ref => {
+    if (flagOf(node, `transBatch${side}`)) throw unclaimed(node, 'it transposes the axes of its batch')
+    const ref = lowering.ref(node, node.inputs[index]!)
+    const axes = [...dimsOf(ref).keys()]
+    const isTurned = flagOf(node, `trans${side}`) && axes.length > 1
+    return isTurned
+      ? { ...ref, view: transposed(ref.view, [...axes.slice(0, -2), ...axes.slice(-2).reverse()]) }
+      : ref
+  }) as [Ref, Ref]
+  const made = productOf(lowering, node, ...sides)
+  const [name = ''] = node.outputs
+  const alpha = floatOf(node, 'alpha', 1)
+  lowering.name(name, alpha === 1 ? made : lowering.map(node, [made], mul(arg(0), number(alpha)), name))
+}
+
+export const PRODUCT_HANDLERS: Readonly<Record<string, Handler>> = {
+  MatMul: matMul,
+  Gemm: gemm,
+  'com.microsoft FusedMatMul': fusedMatMul,
+}

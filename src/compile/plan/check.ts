@@ -10,20 +10,40 @@ type Walk = readonly [size: number, step: number]
 
 /** Throws `internal` with the node's name and both numbers. */
 export function checkCall(call: KernelCall, nodes: readonly string[]): void {
-  const { outer, inner, streams, product } = call
+  const { outer, inner, streams, product, selected } = call
   const rows: readonly number[] = product === undefined ? outer : [...outer, product.m]
-  for (const stream of streams) {
+  // A selection writes rows of another length.
+  const alike = selected === undefined ? streams : streams.slice(0, 1)
+  for (const stream of alike) {
     const walks: Walk[] = rows.map((size, axis) => [size, stream.steps[axis]!])
     walks.push([inner, stream.inner])
     if (stream.index !== undefined) walks.push([stream.index.size, stream.index.step])
     check(stream, walks, nodes)
   }
+  if (selected !== undefined) checkSelected(call, selected, nodes)
   if (product === undefined) return
   const { a, b, m, n, k } = product
   const batch = (steps: readonly number[]) => outer.map((size, axis): Walk => [size, steps[axis]!])
   // Without rows or columns nothing is read.
   check(a, [...batch(a.steps), [m, a.row], [k, a.k], [n, 0]], nodes)
   check(b, [...batch(b.steps), [k, b.k], [n, b.column], [m, 0]], nodes)
+}
+
+/** A selection writes as many places of a row as it finds, and finds no more than there are. */
+function checkSelected(
+  { outer, inner, streams }: KernelCall,
+  selected: number,
+  nodes: readonly string[],
+): void {
+  const [, out] = streams as [StreamPlace, StreamPlace]
+  const rows = outer.map((size, axis): Walk => [size, out.steps[axis]!])
+  check(out, [...rows, [selected, 1]], nodes)
+  if (selected > inner)
+    throw new HalfbyteError(
+      'internal',
+      `the compiled step of ${nodes.join(', ')} finds ${selected} places in rows of ${inner}; report the model`,
+      { selected, inner },
+    )
 }
 
 /** The same for a kernel of the engine, which reads and writes whole groups of 32. */

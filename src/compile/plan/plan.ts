@@ -30,7 +30,7 @@ export interface EmittedStep extends StepBase {
   readonly call: KernelCall
   /** Equal for steps that one function serves. */
   readonly key: string
-  /** Rows, or panels of all products of a batch: what threads can share. */
+  /** Rows, or panels of all products of a batch: what threads can share. 1 where rows are ordered. */
   readonly units: number
 }
 
@@ -122,8 +122,10 @@ function readOutside({ outputs }: Program, groups: readonly Group[]): (value: Va
   return (value) => read.has(value)
 }
 
-function unitsOf({ outer, inner, product }: KernelCall): number {
+function unitsOf({ kernel, outer, inner, product, selected }: KernelCall): number {
   const count = outer.reduce((product, size) => product * size, 1)
+  if (kernel.isOrdered) return count * inner === 0 ? 0 : 1
+  if (selected === 0) return 0
   if (product === undefined) return inner === 0 ? 0 : count
   return product.m === 0 ? 0 : count * Math.ceil(product.n / PANEL)
 }

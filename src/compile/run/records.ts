@@ -10,6 +10,7 @@ import {
   recordWords,
   STREAM_WORDS,
   type StreamPlace,
+  selectedWord,
   sizesWord,
   streamWord,
   TILE_ROWS,
@@ -63,7 +64,7 @@ function writeOp(words: Int32Array, loop: KernelLoop, room: Room): void {
 const bytesFrom = (steps: readonly number[]): number[] => steps.map((step) => 4 * step)
 
 function writeCall(words: Int32Array, call: KernelCall, room: Room): void {
-  const { kernel, outer, inner, streams, sizes, product } = call
+  const { kernel, outer, inner, streams, sizes, product, selected } = call
   words[RECORD.inner] = inner
   words.set(outer, RECORD.outer)
   for (const [index, stream] of streams.entries()) {
@@ -75,6 +76,7 @@ function writeCall(words: Int32Array, call: KernelCall, room: Room): void {
     words.set(bytesFrom(stream.steps), word + STREAM_WORDS.steps)
   }
   new Float32Array(words.buffer, words.byteOffset, words.length).set(sizes, sizesWord(kernel))
+  if (selected !== undefined) words[selectedWord(kernel)] = selected
   if (product === undefined) return
   const word = productWord(kernel)
   const isPacked = kernel.product?.b === 'packed'

@@ -34,7 +34,7 @@ const UNARY = [
   'Round',
 ]
 const BINARY = ['Add', 'Sub', 'Mul', 'Min', 'Max']
-const REDUCE = ['ReduceSum', 'ReduceMean', 'ReduceMax', 'ReduceMin', 'ReduceL2']
+const REDUCE = ['ReduceSum', 'ReduceMean', 'ReduceMax', 'ReduceMin', 'ReduceL2', 'ReduceLogSumExp']
 export const SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33]
 
 export const ints = (value: readonly number[]): Attribute => ({ kind: 'ints', value })

@@ -1,10 +1,11 @@
 // Random graphs of the dialect. In: a seed. Out: a graph and tensors for its inputs. Here are the steps that
 // come less often than the maker's own: borders, pools, resizing, transposed convolutions, norms of channels,
-// indices that the graph computes, running sums, equations, repeats and recurrent layers.
+// running sums, equations, repeats, recurrent layers, and those that work with places.
 import { Random } from '../../../test/helpers/random.ts'
 import type { Attribute } from '../../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../../onnx/ir/tensor.ts'
 import { GraphMaker, int, ints, type RandomGraph, SIZES, type Step, text, type Value } from './graph-maker.ts'
+import { PLACE_STEPS } from './random-places.ts'
 
 function pad(graph: GraphMaker): void {
   const { name, dims } = graph.value()!
@@ -114,36 +115,6 @@ function channelNorm(graph: GraphMaker): void {
   else graph.node('GroupNormalization', [name, one(), one()], dims, { epsilon, num_groups: int(1) })
 }
 
-/** Indices that the graph computes from one of its inputs. */
-function computed(graph: GraphMaker, dims: readonly number[], size: number): string {
-  const name = `input ${graph.inputs.length}`
-  const values = Array.from({ length: countOf(dims) }, () => graph.random.between(-size, size + 2))
-  graph.inputs.push({ name, type: { dtype: 'i64', dims } })
-  graph.feeds.set(name, tensorOf('i64', dims, values.map(BigInt)))
-  const most = graph.constant(tensorOf('i64', [], [BigInt(size - 1)]))
-  const made = `Min ${graph.nodes.length}`
-  graph.write(made, 'Min', [name, most])
-  return made
-}
-
-function gatherPlaces(graph: GraphMaker): void {
-  const value = graph.value(({ dims }) => dims.length > 0 && countOf(dims) > 0 && countOf(dims) < 2000)
-  if (value === undefined) return
-  const { name, dims } = value
-  const axis = graph.random.below(dims.length)
-  if (graph.random.chance(0.5)) {
-    const to = dims.map((size, at) =>
-      at === axis ? graph.random.between(1, 5) : graph.random.between(1, size),
-    )
-    graph.node('GatherElements', [name, computed(graph, to, dims[axis]!)], to, { axis: int(axis) })
-    return
-  }
-  const depth = axis + 1
-  const rows = graph.random.between(1, 6)
-  const size = Math.min(...dims.slice(0, depth))
-  graph.node('GatherND', [name, computed(graph, [rows, depth], size)], [rows, ...dims.slice(depth)])
-}
-
 function runningSum(graph: GraphMaker): void {
   const value = graph.value(({ dims }) => dims.length > 0 && countOf(dims) < 2000)
   if (value === undefined) return
@@ -201,12 +172,13 @@ const RARE: readonly Step[] = [
   resize,
   spreadConv,
   channelNorm,
-  gatherPlaces,
   runningSum,
   einsum,
   recurrent,
   tile,
+  ...PLACE_STEPS,
 ]
 
-export const randomGraph = (seed: number, index: number): RandomGraph =>
-  new GraphMaker(new Random(seed, index), RARE).make()
+/** `more`: steps that come as often as the rare ones. */
+export const randomGraph = (seed: number, index: number, more: readonly Step[] = []): RandomGraph =>
+  new GraphMaker(new Random(seed, index), [...RARE, ...more]).make()

@@ -15,11 +15,12 @@ import {
   vectorOpcode,
 } from './opcodes.ts'
 
-export type ValueType = 'i32' | 'v128'
-const TYPES: Readonly<Record<ValueType, number>> = { i32: 0x7f, v128: 0x7b }
+export type ValueType = 'i32' | 'i64' | 'v128'
+const TYPES: Readonly<Record<ValueType, number>> = { i32: 0x7f, i64: 0x7e, v128: 0x7b }
 const EMPTY = 0x40
 /** log2 of 4: elements are aligned to their own size. */
 const ALIGNED_TO_4 = 2
+const ALIGNED_TO_8 = 3
 
 /** A local variable of the function that made it. */
 export interface Local {
@@ -126,6 +127,14 @@ export class FunctionBody {
 
   store32(offset = 0): this {
     return this.#push(0x36, ALIGNED_TO_4, ...leb(offset))
+  }
+
+  load64(offset = 0): this {
+    return this.#push(0x29, ALIGNED_TO_8, ...leb(offset))
+  }
+
+  store64(offset = 0): this {
+    return this.#push(0x37, ALIGNED_TO_8, ...leb(offset))
   }
 
   /** Replaces one lane of the vector on the stack. */

@@ -6,6 +6,7 @@ const PLAIN = {
   'i32.eq': 0x46,
   'i32.lt_s': 0x48,
   'i32.lt_u': 0x49,
+  'i32.gt_s': 0x4a,
   'i32.ge_s': 0x4e,
   'i32.ge_u': 0x4f,
   'i32.add': 0x6a,
@@ -14,7 +15,16 @@ const PLAIN = {
   'i32.div_u': 0x6e,
   'i32.rem_u': 0x70,
   'i32.and': 0x71,
+  'i32.xor': 0x73,
   'i32.shl': 0x74,
+  'i32.shr_s': 0x75,
+  'i32.wrap_i64': 0xa7,
+  'i64.lt_s': 0x53,
+  'i64.or': 0x84,
+  'i64.shl': 0x86,
+  'i64.extend_i32_s': 0xac,
+  'i64.extend_i32_u': 0xad,
+  select: 0x1b,
 } as const
 
 /** Opcodes after the prefix 0xfd, in LEB128. */

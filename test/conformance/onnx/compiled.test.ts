@@ -20,6 +20,10 @@ const CASES = join(import.meta.dirname, '../../../../shared/fixtures/onnx/node')
 /** The functions of f32 have errors of 1e-7 that are absolute. */
 const TOLERANCE: Tolerance = [1e-3, 1e-6]
 
+/** Sums of rows that are rounded to 8 bits there, and not where they are compiled. */
+const ROUNDED: Tolerance = [0, 6e-2]
+const IS_ROUNDED = /^dynamic_quantize_matmul/
+
 /**
  * Cases give sizes, axes and the like as inputs, which the compiler takes as constants only: where it refuses
  * them, all inputs but the first become constants.
@@ -41,7 +45,7 @@ async function judged(cases: readonly Case[]) {
   const failed: string[] = []
   const passed = new Set<string>()
   for (const each of cases) {
-    const verdict = await judgeCase(each, TOLERANCE, compiled)
+    const verdict = await judgeCase(each, IS_ROUNDED.test(each.name) ? ROUNDED : TOLERANCE, compiled)
     if (verdict.is === 'failed') failed.push(`${each.name}: ${verdict.why}`)
     if (verdict.is === 'passed') for (const op of verdict.ops) passed.add(op)
   }

@@ -39,8 +39,9 @@ export const floats = (...dims: readonly number[]): NetworkTensor => ({
 const weights = (writer: NodeWriter, ...dims: readonly number[]): string =>
   writer.floats(floats(...dims).data as Float32Array, dims)
 
-const topK = (writer: NodeWriter, x: string, name: string, k = 3): string =>
-  writer.node('TopK', [x, writer.ints([k])], [name, `${name}_at`])
+/** A node that is not compiled, of the sizes of its input. */
+const scaled = (writer: NodeWriter, x: string, name: string): string =>
+  writer.node('LpNormalization', [x], [name], { axis: 1 })
 
 export function built(
   write: (writer: NodeWriter) => void,
@@ -59,44 +60,44 @@ export const CASES: Record<string, () => Case> = {
   'at the beginning': () => ({
     bytes: built(
       (to) => {
-        topK(to, 'x', 'top')
-        to.node('Softmax', [to.op('MatMul', ['top', weights(to, 3, 6)])], ['y'])
+        scaled(to, 'x', 'unit')
+        to.node('Softmax', [to.op('MatMul', ['unit', weights(to, 8, 6)])], ['y'])
       },
       [X],
-      [value('y'), value('top_at', undefined, TYPE.i64)],
+      [value('y'), value('unit')],
     ),
-    foreign: ['TopK'],
+    foreign: ['LpNormalization'],
     feeds: ROWS,
   }),
   'in the middle': () => ({
     bytes: built(
       (to) => {
-        topK(to, to.op('Relu', [to.op('MatMul', ['x', weights(to, 8, 12)])]), 'top', 4)
-        to.node('LayerNormalization', ['top', weights(to, 4), weights(to, 4)], ['y'])
+        scaled(to, to.op('Relu', [to.op('MatMul', ['x', weights(to, 8, 12)])]), 'unit')
+        to.node('LayerNormalization', ['unit', weights(to, 12), weights(to, 12)], ['y'])
       },
       [X],
       [value('y')],
     ),
-    foreign: ['TopK'],
+    foreign: ['LpNormalization'],
     feeds: ROWS,
   }),
   'at the end': () => ({
     bytes: built(
       (to) => {
-        topK(to, to.op('Tanh', [to.op('MatMul', ['x', weights(to, 8, 12)])]), 'top', 4)
+        scaled(to, to.op('Tanh', [to.op('MatMul', ['x', weights(to, 8, 12)])]), 'unit')
       },
       [X],
-      [value('top'), value('top_at', undefined, TYPE.i64)],
+      [value('unit')],
     ),
-    foreign: ['TopK'],
+    foreign: ['LpNormalization'],
     feeds: ROWS,
   }),
   'in two branches that meet': () => ({
     bytes: built(
       (to) => {
-        const left = to.op('Exp', [topK(to, to.op('Sin', ['x']), 'left', 3)])
+        const left = to.op('Exp', [scaled(to, to.op('Sin', ['x']), 'left')])
         const right = to.op('Mul', [
-          topK(to, to.op('MatMul', ['x', weights(to, 8, 8)]), 'right', 2),
+          scaled(to, to.op('MatMul', ['x', weights(to, 8, 8)]), 'right'),
           'left_sum',
         ])
         to.nodes.splice(
@@ -109,32 +110,32 @@ export const CASES: Record<string, () => Case> = {
       [X],
       [value('y')],
     ),
-    foreign: ['TopK', 'TopK'],
+    foreign: ['LpNormalization', 'LpNormalization'],
     feeds: ROWS,
   }),
   'one after the other, with compiled nodes between them': () => ({
     bytes: built(
       (to) => {
-        const first = to.op('Neg', [topK(to, to.op('Cos', ['x']), 'first', 6)])
-        topK(to, to.op('Add', [first, weights(to, 6)]), 'second', 2)
+        const first = to.op('Neg', [scaled(to, to.op('Cos', ['x']), 'first')])
+        scaled(to, to.op('Add', [first, weights(to, 8)]), 'second')
         to.node('Sigmoid', ['second'], ['y'])
       },
       [X],
       [value('y')],
     ),
-    foreign: ['TopK', 'TopK'],
+    foreign: ['LpNormalization', 'LpNormalization'],
     feeds: ROWS,
   }),
   'everywhere, with nothing that is compiled': () => ({
     bytes: built(
       (to) => {
-        topK(to, 'x', 'top')
-        to.node('NonZero', ['top'], ['places'])
+        scaled(to, 'x', 'unit')
+        to.node('NonZero', ['unit'], ['places'])
       },
       [X],
       [value('places', undefined, TYPE.i64)],
     ),
-    foreign: ['TopK', 'NonZero'],
+    foreign: ['LpNormalization', 'NonZero'],
     feeds: ROWS,
   }),
   'with sizes that depend on what is computed': () => {
@@ -222,6 +223,21 @@ export const CASES: Record<string, () => Case> = {
     ),
     foreign: ['Compress'],
     feeds: ROWS,
+  }),
+  'because of a number of elements that is computed, with two outputs': () => ({
+    bytes: built(
+      (to) => {
+        const sum = to.op('ReduceSum', ['x', to.ints([0, 1])], { keepdims: 0 })
+        const one = to.op('Cast', [to.op('Greater', [sum, to.float(0)])], { to: TYPE.i64 })
+        const count = to.op('Reshape', [to.op('Add', [one, to.int(2)]), to.ints([1])])
+        to.node('TopK', [to.op('Neg', ['x']), count], ['top', 'top_at'])
+        to.node('Exp', ['top'], ['y'])
+      },
+      [X],
+      [value('y'), value('top_at', undefined, TYPE.i64)],
+    ),
+    foreign: ['TopK'],
+    feeds: [...ROWS, { x: { ...floats(1, 8), data: new Float32Array(8).fill(4.5) } }],
   }),
   'because of a size that is computed': () => ({
     bytes: built(

@@ -1,0 +1,100 @@
+// Handlers of operators that put elements in places that indices say.
+import { axisOf } from '../../onnx/ir/broadcast.ts'
+import type { Node } from '../../onnx/ir/graph.ts'
+import { intOf, stringOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
+import { countOf } from '../../onnx/ir/tensor.ts'
+import { dimsOf, type Ref, refTo, type Value } from '../loops/program.ts'
+import { apply, arg, type Instruction, type Kind, select, type Tree } from '../loops/tree.ts'
+import { type View, whole } from '../loops/view.ts'
+import type { Handler } from './handlers.ts'
+import { placesAmong, viewAlong } from './indices.ts'
+import { COMPUTED, type Lowering, misfit } from './lowering.ts'
+
+/** What the old element (0) and the update (1) become; undefined where the update replaces it. */
+function combined(node: Node, kind: Kind): Tree | undefined {
+  const [old, update] = [arg(0, kind), arg(1, kind)]
+  const by = (float: Instruction, whole: Instruction) => apply(kind === 'f32' ? float : whole, old, update)
+  const less: Instruction = kind === 'f32' ? 'lt' : 'i.lt'
+  const reduction = stringOf(node, 'reduction', 'none')
+  switch (reduction) {
+    case 'none':
+      return undefined
+    case 'add':
+      return by('add', 'i.add')
+    case 'mul':
+      return by('mul', 'i.mul')
+    // A comparison instead of an instruction: NaN stays where it is, as in the definition.
+    case 'min':
+      return select(apply(less, update, old), update, old)
+    case 'max':
+      return select(apply(less, old, update), update, old)
+    default:
+      throw unfit(node, `its reduction is ${reduction}, which does not exist`)
+  }
+}
+
+interface Parts {
+  readonly data: Ref
+  readonly updates: Ref
+  /** Over the updates. */
+  readonly index: Ref
+  /** What is written to, over the updates, as if all indices were 0. */
+  readonly to: View
+  readonly step: number
+  readonly size: number
+}
+
+/** The inputs, and a copy of the data, whose elements may be replaced. */
+function opened(lowering: Lowering, node: Node): Pick<Parts, 'data' | 'index' | 'updates'> & { out: Value } {
+  const [data, index, updates] = node.inputs.map((name) => lowering.ref(node, name)) as [Ref, Ref, Ref]
+  if (data.value.kind !== updates.value.kind) throw misfit(node, 'its inputs are of different types')
+  const [name = ''] = node.outputs
+  const out = lowering.value(name, data.value.kind, dimsOf(data))
+  const at = whole(out.dims)
+  if (countOf(out.dims) > 0)
+    lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [data], at })
+  return { data, index, updates, out }
+}
+
+function write(lowering: Lowering, node: Node, out: Value, { updates, index, to, step, size }: Parts): void {
+  const tree = combined(node, out.kind)
+  const dtype = lowering.dtype(node, node.inputs[0]!)
+  if (tree !== undefined && !COMPUTED.includes(dtype))
+    throw unclaimed(node, `arithmetic on ${dtype} is not compiled`)
+  const [name = ''] = node.outputs
+  lowering.name(name, refTo(out))
+  if (countOf(to.dims) === 0) return
+  if (countOf(out.dims) === 0)
+    throw unfit(node, `it writes [${to.dims}] to [${out.dims}], which has no elements`)
+  const args = [updates, index, { value: out, view: to }] as const
+  lowering.add({ loop: 'scatter', node: node.name, mapping: 'shuffle', out, args, tree, step, size })
+}
+
+const scatterElements: Handler = (lowering, node) => {
+  const { out, ...parts } = opened(lowering, node)
+  const axis = axisOf(node, intOf(node, 'axis', 0), out.dims.length)
+  const [own, updated] = [dimsOf(parts.index), dimsOf(parts.updates)]
+  if (`${own}` !== `${updated}`) throw unfit(node, `it writes [${updated}] at indices [${own}]`)
+  const { strides } = whole(out.dims)
+  const to = viewAlong(node, whole(out.dims), { index: parts.index, axis })
+  write(lowering, node, out, { ...parts, to, step: strides[axis]!, size: out.dims[axis]! })
+}
+
+const scatterNd: Handler = (lowering, node) => {
+  const { out, ...parts } = opened(lowering, node)
+  const { index, named, rest } = placesAmong(lowering, node, out.dims, parts.index, 0)
+  const made = [...dimsOf(index), ...rest]
+  const updated = dimsOf(parts.updates)
+  if (countOf(made) !== countOf(updated)) throw unfit(node, `it writes [${updated}] where [${made}] is due`)
+  const updates = lowering.reshape(node, parts.updates, made)
+  const still = dimsOf(index).map(() => 0)
+  const to: View = { offset: 0, dims: made, strides: [...still, ...whole(rest).strides] }
+  const along: View = { ...index.view, dims: made, strides: [...index.view.strides, ...rest.map(() => 0)] }
+  const at = { ...index, view: along }
+  write(lowering, node, out, { ...parts, updates, index: at, to, step: countOf(rest), size: countOf(named) })
+}
+
+export const SCATTER_HANDLERS: Readonly<Record<string, Handler>> = {
+  ScatterElements: scatterElements,
+  ScatterND: scatterNd,
+}
