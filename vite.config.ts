@@ -23,6 +23,13 @@ const entries = {
   'solve-worker': 'src/cli/solve-worker.ts',
 }
 
+/**
+ * Some bundlers leave addresses as they are, and look beside the bundle: for `wasm/`, not for `cdn/wasm/`. So
+ * the part that names the modules of dist/cdn lies in that folder.
+ */
+const namesModules = (ids: readonly string[]): boolean =>
+  ids.some((id) => id.endsWith('/src/engine/browser-host.ts'))
+
 export default defineConfig({
   plugins: [packageUrls(), recordPackages('library')],
   publicDir: false,
@@ -47,7 +54,8 @@ export default defineConfig({
       output: {
         format: 'es',
         entryFileNames: '[name].js',
-        chunkFileNames: '[name]-[hash].js',
+        chunkFileNames: ({ moduleIds }) =>
+          namesModules(moduleIds) ? 'cdn/[name]-[hash].js' : '[name]-[hash].js',
         assetFileNames: 'assets/[name][extname]',
       },
     },

@@ -1,7 +1,7 @@
-// Builds dist/cdn, the library and the widget for pages without a bundler: scripts that import nothing, the
-// wasm modules beside them, and integrity.json with the hash of every file.
+// Builds dist/cdn, the library, the widget and the adapters for pages without a bundler: scripts that import
+// nothing, the wasm modules and readers beside them, and integrity.json with the hash of every file.
 import { createHash } from 'node:crypto'
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { recordPackages } from './package/notices.mjs'
 import { escaped } from './package/source-maps.mjs'
@@ -17,6 +17,10 @@ export const CDN_SCRIPTS = {
   'workers/engine.worker.js': 'workers/engine.worker.ts',
   'workers/compute.worker.js': 'workers/compute.worker.ts',
   'embedder.js': EMBEDDER,
+  'openai.js': 'src/api/adapters/openai.ts',
+  'ai-sdk.js': 'src/api/adapters/ai-sdk.ts',
+  'prompt-api.js': 'src/api/adapters/prompt-api.ts',
+  'tabs.js': 'src/api/tabs/shared-engine.ts',
   'workers/embedder.worker.js': 'workers/embedder.worker.ts',
 }
 
@@ -80,9 +84,9 @@ export async function buildReaders() {
   }
 }
 
+/** The library's own scripts name the modules and readers of dist/cdn, so the package has them once. */
 export async function buildCdn() {
   const folder = join(root, 'dist/cdn')
-  rmSync(folder, { recursive: true, force: true })
   const modules = readdirSync(join(root, 'dist/wasm')).filter((name) => name.endsWith('.wasm'))
   for (const name of modules) cpSync(join(root, 'dist/wasm', name), join(folder, 'wasm', name))
   copyReaders(join(folder, 'readers'))
@@ -90,23 +94,28 @@ export async function buildCdn() {
   for (const [name, source] of Object.entries(CDN_SCRIPTS)) {
     await buildAlone('dist/cdn', name, source)
   }
-  writeFileSync(join(folder, 'integrity.json'), `${JSON.stringify(integrityOf(folder), null, 2)}\n`)
+  const names = [
+    ...Object.keys(CDN_SCRIPTS),
+    ...Object.keys(READERS).map((name) => `readers/${name}`),
+    ...modules.map((name) => `wasm/${name}`),
+  ]
+  writeFileSync(join(folder, 'integrity.json'), `${JSON.stringify(integrityOf(folder, names), null, 2)}\n`)
 }
 
-/** The copies name the maps of the originals, which know where their sources are. */
+/** The folder is one level deeper than that of the originals, so the sources of the maps are, too. */
 function copyReaders(folder) {
   mkdirSync(folder, { recursive: true })
   for (const name of Object.keys(READERS)) {
-    const script = readFileSync(join(root, 'dist/readers', name), 'utf8')
-    writeFileSync(join(folder, name), script.replace(/(sourceMappingURL=)(.*\n)$/, '$1../../readers/$2'))
+    const from = join(root, 'dist/readers', name)
+    cpSync(from, join(folder, name))
+    const map = JSON.parse(readFileSync(`${from}.map`, 'utf8'))
+    const sources = map.sources.map((source) => `../${source}`)
+    writeFileSync(join(folder, `${name}.map`), JSON.stringify({ ...map, sources }))
   }
 }
 
 /** Values for `integrity` attributes, by path from dist/cdn. */
-function integrityOf(folder) {
-  const names = readdirSync(folder, { recursive: true })
-    .map((name) => name.replaceAll('\\', '/'))
-    .filter((name) => /\.(js|wasm)$/.test(name))
+function integrityOf(folder, names) {
   const hash = (name) =>
     createHash('sha384')
       .update(readFileSync(join(folder, name)))

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { access, readdir, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { runInNewContext } from 'node:vm'
@@ -48,7 +48,11 @@ test('the package holds what it needs and nothing else', () => {
   expect(files).toContain('dist/solve-worker.js')
   expect(files).toContain('dist/workers/engine.worker.js')
   expect(files).toContain('dist/workers/compute.worker.js')
-  expect(files.filter((name) => name.endsWith('.wasm'))).toHaveLength(9)
+  const modules = files.filter((name) => name.endsWith('.wasm'))
+  expect(modules.filter((name) => name.startsWith('dist/cdn/wasm/'))).toHaveLength(4)
+  expect(modules.filter((name) => !name.startsWith('dist/cdn/wasm/'))).toEqual([
+    'dist/solve/halfbyte-solve.wasm',
+  ])
   expect(files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([])
 })
 
@@ -92,10 +96,39 @@ test('each entry has one file of declarations, and no other is shipped', () => {
   expect(files.filter((name) => name.endsWith('.d.ts')).sort()).toEqual(declared.sort())
 })
 
+test('no file is in the package twice', async () => {
+  const byHash = new Map<string, string[]>()
+  for (const name of files) {
+    const bytes = await readFile(join(app.installed, name))
+    if (bytes.byteLength < 10_000) continue
+    const hash = createHash('sha256').update(bytes).digest('hex')
+    byHash.set(hash, [...(byHash.get(hash) ?? []), name])
+  }
+  expect(byHash.size).toBeGreaterThan(20)
+  expect([...byHash.values()].filter((names) => names.length > 1)).toEqual([])
+})
+
+/** The part of the library that bundlers take the addresses of modules and readers from. */
+const ADDRESSES = /^dist\/cdn\/browser-host-[\w-]+\.js$/
+
+test('only scripts in the folder of the modules and readers name them, as if these lay beside a bundle', async () => {
+  const naming = new Map<string, string[]>()
+  for (const name of files.filter((name) => name.endsWith('.js'))) {
+    const source = await readFile(join(app.installed, name), 'utf8')
+    const named = [...source.matchAll(/["'`]([./\w-]*(?:halfbyte-\w+-\w+\.wasm|readers\/\w+\.js))["'`]/g)]
+    if (named.length > 0) naming.set(name, [...new Set(named.map(([, path]) => dirname(path!)))])
+  }
+  const workers = ['dist/cdn/workers/embedder.worker.js', 'dist/cdn/workers/engine.worker.js']
+  const [own] = [...naming.keys()].filter((name) => ADDRESSES.test(name))
+  expect([...naming.keys()].sort()).toEqual([own, ...workers].sort())
+  expect(naming.get(own!)).toEqual(['./wasm', './readers'])
+  for (const worker of workers) expect(naming.get(worker)).toEqual(['../wasm', '../readers'])
+})
+
 test('scripts for pages without a bundler import nothing but an encoder, and their hashes are listed', async () => {
   const at = (name: string) => join(app.installed, 'dist/cdn', name)
   const hashes = JSON.parse(await readFile(at('integrity.json'), 'utf8')) as Record<string, string>
-  const shipped = files.filter((name) => /^dist\/cdn\/.*\.(js|wasm)$/.test(name))
+  const shipped = files.filter((name) => /^dist\/cdn\/.*\.(js|wasm)$/.test(name) && !ADDRESSES.test(name))
   expect(Object.keys(hashes)).toEqual(shipped.map((name) => name.slice('dist/cdn/'.length)).sort())
   for (const [name, hash] of Object.entries(hashes)) {
     const bytes = await readFile(at(name))
@@ -105,12 +138,16 @@ test('scripts for pages without a bundler import nothing but an encoder, and the
     expect(imports, name).toEqual(name === 'widget.js' ? ['import(`./embedder.js'] : null)
   }
   expect(Object.keys(hashes).filter((name) => name.endsWith('.js'))).toEqual([
+    'ai-sdk.js',
     'embedder.js',
     'halfbyte.js',
+    'openai.js',
+    'prompt-api.js',
     'readers/gguf.js',
     'readers/onnx.js',
     'readers/safetensors.js',
     'readers/vision.js',
+    'tabs.js',
     'widget.js',
     'workers/compute.worker.js',
     'workers/embedder.worker.js',

@@ -23,8 +23,8 @@ export const PEERS: readonly Peer[] = [
     // The library, its workers and the reader of GGUF files; other readers and constraints load on request.
     scripts: /(?:^|\/)(?:entry|engine\.worker|compute\.worker|gguf)-/,
     modules: [
-      { path: 'halfbyte/dist/wasm/halfbyte-relaxed-shared.wasm', where: 'Chromium, Firefox' },
-      { path: 'halfbyte/dist/wasm/halfbyte-simd128-shared.wasm', where: 'Safari' },
+      { path: 'halfbyte/dist/cdn/wasm/halfbyte-relaxed-shared.wasm', where: 'Chromium, Firefox' },
+      { path: 'halfbyte/dist/cdn/wasm/halfbyte-simd128-shared.wasm', where: 'Safari' },
     ],
   },
   {

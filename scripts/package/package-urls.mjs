@@ -1,9 +1,9 @@
 // Rewrites `new URL('<relative path>', import.meta.url)` in the library's source to the path of that file in
 // the built package, in a form that users' bundlers recognise.
 //
-// A worker (.ts) becomes an entry of its own in workers/, a wasm module is expected in wasm/, and any other
-// file is copied to assets/. Vite's own handling would inline wasm as data URLs or wrap the URL twice, which
-// bundlers then miss.
+// A worker (.ts) becomes an entry of its own in workers/, and any other file is copied to assets/. Wasm modules
+// and readers are those of dist/cdn. Vite's own handling would inline wasm as data URLs or wrap the URL twice,
+// which bundlers then miss.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, posix, resolve } from 'node:path'
 import MagicString from 'magic-string'
@@ -29,11 +29,12 @@ export const packageUrls = ({ alone = false } = {}) => ({
     if (!code.includes('import.meta.url') || file.includes('node_modules')) return undefined
     const output = new MagicString(code)
     if (alone) startByAddress(output, code)
+    const shared = alone ? '' : 'cdn/'
     output.replaceAll(URL_EXPRESSION, (whole, _quote, path) => {
       const target = resolve(dirname(file), path)
       const name = basename(target)
-      if (name.endsWith('.wasm')) return mark(`wasm/${name}`)
-      if (READERS[name] !== undefined) return mark(`readers/${name}`)
+      if (name.endsWith('.wasm')) return mark(`${shared}wasm/${name}`)
+      if (READERS[name] !== undefined) return mark(`${shared}readers/${name}`)
       if (!existsSync(target)) return whole
       if (/\.[cm]?ts$/.test(name)) {
         const fileName = `workers/${name.replace(/\.[cm]?ts$/, '.js')}`

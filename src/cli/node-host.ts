@@ -7,12 +7,13 @@ import { HalfbyteError } from '../base/errors.ts'
 import type { Host } from '../runtime/host.ts'
 import type { SolvePort } from '../shrink/calibrate/solver/solve-thread.ts'
 
-/**
- * From source, scripts are TypeScript and the modules lie in dist/. In the built package, everything lies
- * together.
- */
+/** From source, scripts are TypeScript and dist/ is elsewhere. */
 const FROM_SOURCE = import.meta.url.endsWith('.ts')
-const WASM_FOLDER = new URL(FROM_SOURCE ? '../../dist/wasm/' : './wasm/', import.meta.url)
+const SOLVER = new URL(
+  FROM_SOURCE ? '../../dist/solve/halfbyte-solve.wasm' : './solve/halfbyte-solve.wasm',
+  import.meta.url,
+)
+const WASM_FOLDER = new URL(FROM_SOURCE ? '../../dist/wasm/' : './cdn/wasm/', import.meta.url)
 const COMPUTE_WORKER = new URL(FROM_SOURCE ? './compute-worker.ts' : './compute-worker.js', import.meta.url)
 const SOLVE_WORKER = new URL(FROM_SOURCE ? './solve-worker.ts' : './solve-worker.js', import.meta.url)
 
@@ -36,8 +37,7 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
 }
 
 /** The module of solvers, which no page loads. Throws `internal` when it is missing. */
-export const loadSolver = (): Promise<WebAssembly.Module> =>
-  moduleAt(new URL('../solve/halfbyte-solve.wasm', WASM_FOLDER))
+export const loadSolver = (): Promise<WebAssembly.Module> => moduleAt(SOLVER)
 
 /** Modules by address, compiled or being compiled. What V8 optimised for one engine serves the next. */
 const modules = new Map<string, Promise<WebAssembly.Module>>()
