@@ -1,9 +1,9 @@
 // Rewrites `new URL('<relative path>', import.meta.url)` in the library's source to the path of that file in
 // the built package, in a form that users' bundlers recognise.
 //
-// A worker (.ts) becomes an entry of its own in workers/, and any other file is copied to assets/. Wasm modules
-// and readers are those of dist/cdn. Vite's own handling would inline wasm as data URLs or wrap the URL twice,
-// which bundlers then miss.
+// A worker (.ts) becomes an entry of its own in workers/, and any other file is copied to assets/. Wasm
+// modules and readers are those of dist/cdn. Vite's own handling would inline wasm as data URLs or wrap the
+// URL twice, which bundlers then miss.
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, posix, resolve } from 'node:path'
 import MagicString from 'magic-string'

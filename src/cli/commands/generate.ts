@@ -37,7 +37,7 @@ interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags, Visi
 
 export function generateCommand(): Command {
   const command = new Command('generate')
-    .description('Continue a prompt.')
+    .description('Answer a message, or with --raw continue a text.')
     .argument('<model>', MODEL)
     .requiredOption('--prompt <text>', 'what to say, or with --raw what to continue; - reads it from stdin')
     .addOption(visionOption())
