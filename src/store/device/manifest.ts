@@ -36,7 +36,8 @@ export interface Manifest extends Version {
   /** Milliseconds since 1970 of the last load. */
   readonly used: number
   /**
-   * Counts loads: the file with the highest was loaded last, whatever clocks say. 0: by an earlier release.
+   * The file with the highest was loaded last, also where the clock was set back. Earlier releases counted
+   * loads from 1, or wrote none: then it is 0.
    */
   readonly turn: number
   /** The bytes have been compared with the hashes inside the file. */

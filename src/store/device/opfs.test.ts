@@ -59,6 +59,21 @@ test('what nobody can read any more is removed when files are listed, but not wh
   expect(asked[0]).toEqual([`halfbyte-store-${name}`, { mode: 'exclusive', ifAvailable: true }])
 })
 
+test('a load does not read the manifests of all other files for each of its own', async () => {
+  const { folder, store } = await opened()
+  const urls = Array.from({ length: 30 }, (_, index) => `${URL}${index}`)
+  for (const url of urls) {
+    const name = await fileKey(url)
+    folder.put(`${name}.bin`, 'four')
+    folder.put(`${name}.json`, JSON.stringify({ url, size: 4, etag: '', used: 7, turn: 1 }))
+  }
+  await store.touch(urls[1]!)
+  const reads = vi.spyOn(folder, 'getFileHandle')
+  await store.touch(urls[0]!)
+  expect(reads.mock.calls.length).toBeLessThan(10)
+  expect((await store.list()).slice(-2).map(({ url }) => url)).toEqual([urls[1], urls[0]])
+})
+
 test('a time that is none counts as long ago', async () => {
   const { folder, store, name } = await opened()
   folder.put(`${name}.json`, JSON.stringify({ url: URL, size: 4, etag: '', used: 'now' }))

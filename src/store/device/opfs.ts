@@ -36,6 +36,10 @@ export type OnWait = (loaded: number, total: number) => void
 
 const FOLDER = 'halfbyte-models'
 const WAIT_MS = 500
+
+/** The highest turn that this worker knows of. */
+let lastTurn: number | undefined
+
 /** Model files in the origin's private file system. Files are keyed by address. */
 export class Opfs {
   readonly #folder: FileSystemDirectoryHandle
@@ -243,15 +247,24 @@ export class Opfs {
     }
   }
 
-  /** After every turn that a manifest has. Two tabs that load at once may get the same one. */
+  /**
+   * The time, or the turn after the last one where the clock was set back. Manifests are read for the first
+   * turn of a worker alone. If the clock was set back, tabs that load at once may mix up their turns.
+   */
   async #nextTurn(): Promise<number> {
-    let last = 0
+    const last = lastTurn ?? (await this.#highestTurn())
+    lastTurn = Math.max(dateNow(), last + 1, lastTurn ?? 0)
+    return lastTurn
+  }
+
+  async #highestTurn(): Promise<number> {
+    let highest = 0
     for await (const entry of this.#folder.keys()) {
       if (!entry.endsWith('.json')) continue
       const manifest = await this.#manifest(entry.slice(0, -'.json'.length))
-      last = Math.max(last, manifest?.turn ?? 0)
+      highest = Math.max(highest, manifest?.turn ?? 0)
     }
-    return last + 1
+    return highest
   }
 
   #manifest(name: string): Promise<Manifest | undefined> {
