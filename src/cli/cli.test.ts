@@ -112,6 +112,19 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
   })
 })
 
+test('convert refuses the name of another format, and says of matrices what it was asked', async () => {
+  const refused = await halfbyte('convert', model, path('other.gguf'))
+  expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/other\.gguf would be a \.hbm pack/) })
+  expect(existsSync(path('other.gguf'))).toBe(false)
+  const [short, long] = [path('short.hbm'), path('long.hbm')]
+  const [brief, verbose] = [
+    await halfbyte('convert', 'embedded', short),
+    await halfbyte('convert', 'embedded', long, '--verbose'),
+  ]
+  expect(brief.out).toMatch(/^\S+short\.hbm: \d+ bytes\n$/)
+  expect(verbose.out.split('\n').length).toBeGreaterThan(10)
+})
+
 describe('an output that is there', () => {
   test('is not replaced unasked, and is with --force', async () => {
     const pack = path('kept.hbm')
@@ -253,6 +266,11 @@ describe.concurrent('what goes wrong', () => {
     }
   })
 
+  test('in the name of an option is named, with the nearest one', async () => {
+    const { code, err } = await halfbyte('generate', 'embedded', '--promt', 'x')
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(/'--promt'\n?.*--prompt\?/) })
+  })
+
   test('help is not an error', async () => {
     const { code, out } = await halfbyte('generate', '--help')
     expect(code).toBe(0)
@@ -320,6 +338,16 @@ describe('addresses', () => {
     } finally {
       await close()
     }
+  })
+
+  test('that are not reached are named, and why', async () => {
+    const { address, close } = await openServer(files)
+    await close()
+    const places = [`${address}x.gguf`, 'http://nowhere.invalid/x.gguf']
+    const [refused, unknown] = await Promise.all(places.map((each) => halfbyte('inspect', each)))
+    expect(refused?.err).toMatch(/^network: http\S+x\.gguf could not be fetched: .*\(ECONNREFUSED\); check/)
+    expect(unknown?.err).toMatch(/^network: .*the name nowhere\.invalid is not known here \(E\w+\); check/)
+    expect(`${refused?.err}${unknown?.err}`).not.toMatch(/CORS/)
   })
 
   test('that never end are left at Ctrl-C', async () => {

@@ -25,7 +25,7 @@ import { collectIds, encodeStream, takeIds } from '../text/tokenize/encode-strea
 import type { Tokenizer } from '../text/tokenize/tokenizer.ts'
 import { EMBEDDED_NAMES, embeddedModel, embeddedPath } from './embedded.ts'
 import type { LoraFlag } from './options.ts'
-import { systemCode, systemError } from './terminal/failure.ts'
+import { systemCode, systemError, unreached } from './terminal/failure.ts'
 
 /** Most bytes of a text that is held in memory as a whole, such as a schema or a data set. */
 const MOST_BYTES = 256 << 20
@@ -106,13 +106,20 @@ export async function placedAdapters(lora: readonly LoraFlag[] | undefined): Pro
   return lora && Promise.all(lora.map(async (flag) => ({ ...flag, source: await placeOf(flag.source) })))
 }
 
+/** The library speaks of what a page can check; a program knows why no connection came about. */
+const fromServer = <T>(asked: Promise<T>, place: string): Promise<T> =>
+  asked.catch((error) => {
+    throw unreached(error, place)
+  })
+
 /** Opens `<model>` to read its headers. Throws what `openModelFiles` throws. */
 export async function peekModelFiles(
   model: string,
   options: Omit<FileOptions, 'onProgress'>,
 ): Promise<Peeked> {
   const place = await placeOf(model)
-  if (isUrl(place)) return peekAddress(place, { ...options, hub: options.hub ?? hubHere(), cache: 'none' })
+  if (isUrl(place))
+    return fromServer(peekAddress(place, { ...options, hub: options.hub ?? hubHere(), cache: 'none' }), place)
   const graphs = async () => (embeddedModel(model) === undefined ? graphsIn(model) : [])
   return { ...(await openModelFiles(model, options)), graphs, downloadBytes: 0 }
 }
@@ -132,7 +139,8 @@ async function graphsIn(path: string): Promise<readonly GraphFiles[]> {
 export async function openModelFiles(model: string, options: FileOptions = {}): Promise<OpenFiles> {
   const place = await placeOf(model)
   if (isUrl(place)) {
-    const sources = await openAddress(place, { ...options, hub: options.hub ?? hubHere(), cache: 'none' })
+    const asked = openAddress(place, { ...options, hub: options.hub ?? hubHere(), cache: 'none' })
+    const sources = await fromServer(asked, place)
     return { sources, async close() {} }
   }
   const handles: FileHandle[] = []

@@ -67,6 +67,17 @@ export function size(least: number): (text: string) => number {
   }
 }
 
+/**
+ * The hook of a command that cannot do without an option. `requiredOption` is checked before unknown options,
+ * so it reports a misspelled option as missing.
+ */
+export const demand =
+  (option: string) =>
+  (command: Command): void => {
+    if (command.getOptionValue(new Option(option).attributeName()) === undefined)
+      command.error(`error: required option '${option}' not specified`)
+  }
+
 /** Options for loading a model. */
 export interface EngineFlags {
   readonly threads: number | 'auto'

@@ -9,7 +9,7 @@ import { type Compared, compareTable, type ModelReport, median } from '../../eva
 import { pace } from '../../shrink/costs/measure-costs.ts'
 import { readIds } from '../files.ts'
 import { forwardRows, withModel } from '../model.ts'
-import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
+import { demand, type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 
@@ -30,7 +30,8 @@ export function compareCommand(): Command {
       'Compare packs of one model: size, memory, perplexity, speed. All are loaded at once and timed in turns.',
     )
     .argument('<model...>', `${MODEL}; the others are compared with the first`)
-    .requiredOption('--text <file>', 'UTF-8 text to score, and to run while time is taken')
+    .option('--text <file>', 'UTF-8 text to score, and to run while time is taken')
+    .hook('preAction', demand('--text <file>'))
     .option('--context <tokens>', 'tokens of a window', whole(4), 256)
     .option('--chunks <n>', 'most windows; default: all', whole(1))
     .option('--rounds <n>', 'how often each model is timed; medians are shown', whole(1), 5)

@@ -17,7 +17,7 @@ import {
 } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
-import { checkOutput, forceOption } from '../write/check-output.ts'
+import { checkOutput, checkPackName, forceOption } from '../write/check-output.ts'
 import { writeParts } from '../write/write-model.ts'
 
 interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'>, SparseFlags {
@@ -25,6 +25,7 @@ interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'>, SparseFlag
   readonly license?: string
   readonly shardSize?: number
   readonly force?: true
+  readonly verbose?: true
 }
 
 /** Smaller parts cost more in requests than they save. */
@@ -46,11 +47,13 @@ export function convertCommand(): Command {
       size(LEAST_SHARD_BYTES),
     )
     .option('--license <text>', 'licence to state in the pack')
+    .option('--verbose', 'say of each matrix how it is stored, and why')
     .addOption(forceOption())
     .action(convert)
 }
 
 async function convert(model: string, output: string, flags: ConvertFlags): Promise<void> {
+  checkPackName(output)
   await checkOutput({ model, output, force: flags.force })
   const { paths, bytes } = await interruptible((signal) =>
     withPrepared(model, { ...flags, forPack: true }, signal, async (prepared) => {
@@ -60,8 +63,9 @@ async function convert(model: string, output: string, flags: ConvertFlags): Prom
         about,
         sparse: flags.sparse,
         signal,
-        onChoice: (matrix, encoding, why) =>
-          process.stdout.write(visible(`${matrix}: ${encoding}, ${why}\n`)),
+        onChoice: (matrix, encoding, why) => {
+          if (flags.verbose) process.stdout.write(visible(`${matrix}: ${encoding}, ${why}\n`))
+        },
       })
       const chunks = writePack(contents, signal)
       if (flags.shardSize !== undefined) {

@@ -3,7 +3,7 @@
 import { Command, Option } from 'commander'
 import { type EncoderFlags, openEmbedder } from '../command-embedder.ts'
 import { readText } from '../files.ts'
-import { threadsOption, weightsOption, whole } from '../options.ts'
+import { demand, threadsOption, weightsOption, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
 
@@ -41,7 +41,8 @@ export function rerankCommand(): Command {
   return new Command('rerank')
     .description('Print documents in the order of how well they answer a query, one JSON object a line.')
     .argument('<model>', 'a folder of a reranker, its URL or owner/name')
-    .requiredOption('--query <text>', 'what is asked')
+    .option('--query <text>', 'what is asked')
+    .hook('preAction', demand('--query <text>'))
     .option('--document <text...>', 'documents')
     .option('--file <file>', 'UTF-8, a document a line; default: stdin, without --document')
     .option('--top <n>', 'most documents; default: all', whole(1))

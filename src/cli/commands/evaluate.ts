@@ -4,7 +4,7 @@ import { areCounts } from '../../base/values.ts'
 import { perplexity } from '../../evaluate/perplexity.ts'
 import { readIds } from '../files.ts'
 import { forwardRows, withModel } from '../model.ts'
-import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
+import { demand, type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 
@@ -12,7 +12,8 @@ export function evaluateCommands(): readonly Command[] {
   const logits = new Command('logits')
     .description('Write the logits of every position as raw little-endian f32 [positions][vocab].')
     .argument('<model>', MODEL)
-    .requiredOption('--tokens <ids>', 'comma-separated ids', ids)
+    .option('--tokens <ids>', 'comma-separated ids', ids)
+    .hook('preAction', demand('--tokens <ids>'))
     .option('--output <file>', 'where they go; default: stdout')
     .action(writeLogits)
   const text = new Command('perplexity')

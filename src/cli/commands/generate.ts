@@ -6,6 +6,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { openEngine } from '../command-engine.ts'
 import { readText } from '../files.ts'
 import {
+  demand,
   type EngineFlags,
   MODEL,
   repeated,
@@ -39,7 +40,8 @@ export function generateCommand(): Command {
   const command = new Command('generate')
     .description('Answer a message, or with --raw continue a text.')
     .argument('<model>', MODEL)
-    .requiredOption('--prompt <text>', 'what to say, or with --raw what to continue; - reads it from stdin')
+    .option('--prompt <text>', 'what to say, or with --raw what to continue; - reads it from stdin')
+    .hook('preAction', demand('--prompt <text>'))
     .addOption(visionOption())
     .option(
       '--image <file>',

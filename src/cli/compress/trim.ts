@@ -16,7 +16,7 @@ import { withModel, withPrepared } from '../model.ts'
 import { type EngineFlags, MODEL, repeated, threadsOption, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
-import { checkOutput, forceOption } from '../write/check-output.ts'
+import { checkOutput, checkPackName, forceOption } from '../write/check-output.ts'
 import { HELD_OUT } from './held-out.ts'
 import { tableFormats, withTableOptions } from './table-option.ts'
 import { isLocalEncoder, trimEncoderFolder } from './trim-encoder.ts'
@@ -75,6 +75,7 @@ async function trim(model: string, output: string, flags: TrimFlags): Promise<vo
   }
   await checkOutput({ model, output, force: flags.force })
   if (await isLocalEncoder(model)) return trimEncoderFolder(model, output, flags)
+  checkPackName(output)
   const { made, quality } = await interruptible(async (signal) => {
     const made = await withPrepared(model, { weights: 'auto', forPack: true }, signal, (prepared) =>
       write(prepared, output, flags, signal),

@@ -67,6 +67,31 @@ export function systemError(error: unknown, code: ErrorCode, what: string, next:
   )
 }
 
+/** What `fetch` failed with in Node; undefined for other errors. */
+function connectionCode(error: unknown): string | undefined {
+  for (let each = error; each instanceof Error; each = each.cause) {
+    if ('code' in each && typeof each.code === 'string' && /^[A-Z][A-Z_]+$/.test(each.code)) return each.code
+  }
+  return undefined
+}
+
+/** Says why a server was not reached. Other errors are returned unchanged. */
+export function unreached(error: unknown, address: string): unknown {
+  const code = connectionCode(error)
+  if (!isHalfbyteError(error) || error.code !== 'network' || code === undefined) return error
+  const { host } = new URL(address)
+  const why =
+    code === 'ENOTFOUND' || code === 'EAI_AGAIN'
+      ? `the name ${host} is not known here (${code})`
+      : `${host} was not reached (${code})`
+  return new HalfbyteError(
+    'network',
+    `${address} could not be fetched: ${why}; check the address and the connection; behind a proxy, set NODE_USE_ENV_PROXY=1 in Node 24`,
+    { reason: code },
+    { cause: error },
+  )
+}
+
 /** The line that the user reads. */
 export function errorLine({ code, message }: HalfbyteError): string {
   return `${code}: ${visible(message.replaceAll(/\s*\n\s*/g, ' '))}`

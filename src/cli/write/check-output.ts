@@ -37,6 +37,17 @@ export async function checkOutput({ model, output, force = false }: Writing): Pr
   )
 }
 
+/** Throws `unsupported` if the name of a pack is that of another format. */
+export function checkPackName(output: string): void {
+  const [ending] = /\.(?:gguf|safetensors|onnx)$/i.exec(output) ?? []
+  if (ending === undefined) return
+  throw new HalfbyteError(
+    'unsupported',
+    `${output} would be a .hbm pack with the name of another format; end it with .hbm (halfbyte quantize also writes GGUF)`,
+    { output },
+  )
+}
+
 const placeNamed = (path: string): Promise<string> => realpath(path).catch(() => resolve(path))
 
 /** The files of a model on this machine, and the folder that it is; none of a model at an address. */

@@ -98,7 +98,7 @@ export async function rerank(
   if (!isEmbedder(model))
     throw new HalfbyteError(
       'unsupported',
-      `${model.model.id} is a chat model and scores no documents; give openaiFetch a reranker`,
+      `${model.model.id} is a chat model and scores no documents; add a reranker (the option reranker of openaiFetch, --reranker of halfbyte serve)`,
     )
   const { query, top_n: topN, return_documents: isWhole } = params
   if (typeof query !== 'string') throw wrongOption('query', query, 'a text')
