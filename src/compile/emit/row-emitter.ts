@@ -1,5 +1,5 @@
 // The code of one row of a kernel: passes over its elements, four at a time, and the numbers between them.
-import type { Reduction } from '../loops/program.ts'
+import { NEUTRAL, type Reduction } from '../loops/program.ts'
 import { costOf, type Kind, type Tree } from '../loops/tree.ts'
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
@@ -15,10 +15,6 @@ const SHORT = 12
 const COMBINE: Readonly<Record<Kind, Readonly<Record<Reduction, VectorName>>>> = {
   f32: { sum: 'f32x4.add', max: 'f32x4.max', min: 'f32x4.min', product: 'f32x4.mul' },
   i32: { sum: 'i32x4.add', max: 'i32x4.max_s', min: 'i32x4.min_s', product: 'i32x4.mul' },
-}
-const START: Readonly<Record<Kind, Readonly<Record<Reduction, number>>>> = {
-  f32: { sum: 0, max: -Infinity, min: Infinity, product: 1 },
-  i32: { sum: 0, max: -(2 ** 31), min: 2 ** 31 - 1, product: 1 },
 }
 
 interface StreamLocals {
@@ -177,7 +173,7 @@ export class RowEmitter {
       const { how, kind } = cells[index] as Extract<Cell, { how: Reduction }>
       return Array.from({ length: vectors }, () => {
         const sum = code.local('v128')
-        code.get(this.#constant(START[kind][how], kind)).set(sum)
+        code.get(this.#constant(NEUTRAL[kind][how], kind)).set(sum)
         return sum
       })
     })
@@ -246,7 +242,7 @@ export class RowEmitter {
       code.get(sum).get(values[at]!)
       // Of a single element only the first lane counts.
       if (place.isSingle)
-        code.get(this.#constant(START[kind][how], kind)).lanes([-1, 0, 0, 0]).vector('v128.bitselect')
+        code.get(this.#constant(NEUTRAL[kind][how], kind)).lanes([-1, 0, 0, 0]).vector('v128.bitselect')
       code.vector(COMBINE[kind][how]).set(sum)
     }
   }

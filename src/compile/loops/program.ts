@@ -56,6 +56,12 @@ export interface Ref {
 
 export type Reduction = 'sum' | 'max' | 'min' | 'product'
 
+/** What the reduction of no elements is. */
+export const NEUTRAL: Readonly<Record<Kind, Readonly<Record<Reduction, number>>>> = {
+  f32: { sum: 0, max: -Infinity, min: Infinity, product: 1 },
+  i32: { sum: 0, max: -(2 ** 31), min: 2 ** 31 - 1, product: 1 },
+}
+
 /** What all loops have. The space of a loop is what it runs over. */
 interface LoopBase {
   /** The node that it comes from, for messages and prints. */

@@ -12,6 +12,7 @@ import {
   isAll,
   isConstant,
   type Loop,
+  NEUTRAL,
   type Program,
   type Reduction,
   type Ref,
@@ -261,6 +262,8 @@ export class Lowering {
     const outer = kept.map((axis) => dims[axis]!)
     const count = countOf(axes.map((axis) => dims[axis]!))
     if (count === 1) return this.reshape(node, order, outer)
+    // A loop over no elements would write nothing.
+    if (count === 0) return this.filled(node, number(NEUTRAL[ref.value.kind][how], ref.value.kind), outer)
     const rows = this.reshape(node, order, [...outer, count])
     const out = this.value(node.name, ref.value.kind, outer)
     this.add({ loop: 'reduce', node: node.name, mapping: 'many-to-many', out, args: [rows], how })
