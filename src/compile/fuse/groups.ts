@@ -1,6 +1,6 @@
 // Grows groups of loops that become one function each.
 import { isAlone, type Loop, type ProductLoop, type Program, type Ref, type Value } from '../loops/program.ts'
-import { isWhole, reshaped, type View } from '../loops/view.ts'
+import { isWhole, reshaped, type View, whole } from '../loops/view.ts'
 import { MOST_ROW, PAIRS } from './pairs.ts'
 
 /** Loops over one space, in their order. */
@@ -212,6 +212,8 @@ function fits(group: Group, loop: Loop): boolean {
     if (overProduct({ ...loop.at, dims: loop.args[0].view.dims }, product) === undefined) return false
     return isSame(loop.args[0].view.dims, product.out.dims)
   }
+  // What it makes may be stored.
+  views.push(whole(loop.out.dims))
   return (
     isSame(loop.out.dims, product.out.dims) && views.every((view) => overProduct(view, product) !== undefined)
   )
