@@ -26,6 +26,7 @@ export const TARGETS = [
   'hbm',
   'onnx',
   'networks',
+  'fallback',
   'config',
   'tokenizer',
   'adapters',

@@ -1,0 +1,48 @@
+// Target: fallback. In: random graphs of the dialect with nodes that no loops compute, as ONNX files, half of
+// them changed in bytes, fields or meaning. Out: how far their files are read with `fallback: 'ort'`; what
+// runs is compared with the evaluator.
+import { refusalOf } from '../../../src/compile/lower/lower.ts'
+import { randomGraph } from '../../../src/compile/testing/random-graph.ts'
+import { bytesOf, type Input, textOf } from '../input.ts'
+import { changed, writtenBytes } from '../networks/changed-graph.ts'
+import { mixAndCompare, type Sizes, UNCHANGED } from '../networks/compare-network.ts'
+import { FOREIGN, FOREIGN_STEPS } from '../networks/foreign-steps.ts'
+import { MODEL } from '../onnx-seeds.ts'
+import type { Target } from '../target.ts'
+
+/** Graphs that are changed. */
+const GRAPHS = 200
+const SEED = 34
+const IS_UNCHANGED = 0.5
+/** Seeds of graphs that are not changed. */
+const SEEDS = 2 ** 31
+
+export async function openTarget(): Promise<Target> {
+  const compiled = FOREIGN.filter((op) => refusalOf(nodeOf(op), new Map()) === undefined)
+  if (compiled.length > 0) throw new Error(`${compiled.join()} are compiled now; name others that are not`)
+  const graphs = Array.from({ length: GRAPHS }, (_, index) =>
+    writtenBytes(randomGraph(SEED, index, FOREIGN_STEPS).graph),
+  )
+  return {
+    draw(random) {
+      if (random.chance(IS_UNCHANGED)) {
+        const { graph, feeds } = randomGraph(random.below(SEEDS), 0, FOREIGN_STEPS)
+        const sizes = Object.fromEntries([...feeds].map(([name, { dims }]) => [name, dims]))
+        return { [MODEL]: writtenBytes(graph), change: UNCHANGED, sizes: JSON.stringify(sizes) }
+      }
+      const { bytes, change } = changed(random, random.pick(graphs), graphs)
+      return { [MODEL]: bytes, change, sizes: '{}' }
+    },
+    run: (input: Input) =>
+      mixAndCompare(
+        bytesOf(input, MODEL),
+        textOf(input, 'change'),
+        JSON.parse(textOf(input, 'sizes')) as Sizes,
+      ),
+  }
+}
+
+const nodeOf = (op: string) => ({
+  ...{ name: op, op, domain: '' as const, version: 23, inputs: ['x'], outputs: ['y'] },
+  attributes: new Map(),
+})
