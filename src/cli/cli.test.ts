@@ -271,6 +271,14 @@ describe.concurrent('what goes wrong', () => {
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(/'--promt'\n?.*--prompt\?/) })
   })
 
+  test('in the name of a model is named, with the nearest one', async () => {
+    const typed = ['smolm2-360m', 'embeded', 'nothing-like-it']
+    const [small, embedded, other] = await Promise.all(typed.map((name) => halfbyte('inspect', name)))
+    expect(small?.err).toMatch(/^format: there is no file or folder smolm2-360m; did you mean smollm2-360m\?/)
+    expect(embedded?.err).toMatch(/did you mean embedded\?/)
+    expect(other?.err).not.toMatch(/did you mean/)
+  })
+
   test('help is not an error', async () => {
     const { code, out } = await halfbyte('generate', '--help')
     expect(code).toBe(0)

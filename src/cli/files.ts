@@ -16,14 +16,14 @@ import {
   graphsAmong,
 } from '../formats/names/graph-files.ts'
 import { filesOf } from '../store/address.ts'
-import { catalogued } from '../store/catalogue.ts'
+import { CATALOGUE, catalogued } from '../store/catalogue.ts'
 import { type Peeked, peekAddress } from '../store/download/peek.ts'
 import type { DownloadProgress } from '../store/download/tally.ts'
 import { type Hub, hubUrl, parseHubAddress, WEIGHTS } from '../store/hub.ts'
 import { openAddress } from '../store/open-address.ts'
 import { collectIds, encodeStream, takeIds } from '../text/tokenize/encode-stream.ts'
 import type { Tokenizer } from '../text/tokenize/tokenizer.ts'
-import { EMBEDDED_NAMES, embeddedModel, embeddedPath } from './embedded.ts'
+import { EMBEDDED, EMBEDDED_NAMES, embeddedModel, embeddedPath } from './embedded.ts'
 import type { LoraFlag } from './options.ts'
 import { systemCode, systemError, unreached } from './terminal/failure.ts'
 
@@ -178,12 +178,39 @@ function handleSource(name: string, handle: FileHandle, size: number): ByteSourc
   })
 }
 
+/** A mistyped name differs from the one that was meant by so many characters at most. */
+const MOST_TYPOS = 2
+
+/** The model whose name is most like a text; undefined if none is near. */
+function nearestName(text: string): string | undefined {
+  const near = [...EMBEDDED, ...CATALOGUE]
+    .map(({ id }) => ({ id, typos: typosBetween(text.toLowerCase(), id) }))
+    .filter(({ typos }) => typos <= MOST_TYPOS)
+  return near.sort((one, other) => one.typos - other.typos)[0]?.id
+}
+
+/** The fewest characters to put in, leave out or replace (Levenshtein's distance). */
+function typosBetween(one: string, other: string): number {
+  if (Math.abs(one.length - other.length) > MOST_TYPOS) return MOST_TYPOS + 1
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (const [at, character] of [...one].entries()) {
+    const next = [at + 1]
+    for (let column = 1; column < row.length; column++) {
+      const replaced = (row[column - 1] ?? 0) + (other[column - 1] === character ? 0 : 1)
+      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
+
 /** The files of `<model>` on this machine. Throws `format` if there are none. */
 export async function pathsOf(path: string, dtype?: GraphDtype): Promise<string[]> {
   if (!(await isThere(path))) {
+    const meant = nearestName(path)
     throw new HalfbyteError(
       'format',
-      `there is no file or folder ${path}; give a model file, a folder, a URL, owner/name of the hub, a name that "halfbyte models" lists, or ${EMBEDDED_NAMES}`,
+      `there is no file or folder ${path}; ${meant === undefined ? '' : `did you mean ${meant}? Otherwise `}give a model file, a folder, a URL, owner/name of the hub, a name that "halfbyte models" lists, or ${EMBEDDED_NAMES}`,
     )
   }
   if (!(await stat(path)).isDirectory()) {
