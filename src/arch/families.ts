@@ -13,7 +13,7 @@ import { llama, smollm3 } from './families/llama.ts'
 import { mamba2Layer, mambaLayer } from './families/mamba.ts'
 import { olmo2, olmoe } from './families/olmo.ts'
 import { phi3 } from './families/phi3.ts'
-import { qwen2, qwen3, qwen3moe } from './families/qwen.ts'
+import { qwen2, qwen2vl, qwen3, qwen3moe } from './families/qwen.ts'
 import type { FamilyFile } from './family.ts'
 
 /**
@@ -30,6 +30,7 @@ const recurrent = (mix: Mixer, architecture: string, classes: FamilyFile['hf']['
 const FILES: Readonly<Record<Family, FamilyFile>> = {
   llama,
   qwen2,
+  qwen2vl,
   qwen3,
   qwen3moe,
   gemma2,

@@ -7,7 +7,12 @@ export interface RopeTable {
   readonly frequencies: Float64Array
   /** Factor applied to cosines and sines. */
   readonly magnitude: number
+  /** By which of a row's three coordinates each pair rotates. Absent: by its position. */
+  readonly axes?: Uint8Array | undefined
 }
+
+/** Time, height and width of each row. */
+export const AXES = 3
 
 /**
  * The rotations of a model's layers, in the order of the graph's tables, for contexts of up to
@@ -17,6 +22,8 @@ export function ropeTables({ rope, localRope }: ModelConfig, contextLength: numb
   const table = (config: RopeConfig): RopeTable => ({
     frequencies: inverseFrequencies(config, contextLength),
     magnitude: magnitudeOf(config),
+    axes:
+      config.sections && Uint8Array.from(config.sections.flatMap((pairs, axis) => Array(pairs).fill(axis))),
   })
   if (rope.dims === 0) return []
   return localRope === undefined ? [table(rope)] : [table(rope), table(localRope)]
@@ -81,19 +88,24 @@ function scaled(
   }
 }
 
-/** Writes f32 [rows][dims/2][cosine, sine] of the first `rows` positions into `target`. */
+/**
+ * Writes f32 [rows][dims/2][cosine, sine] of the first `rows` positions into `target`. `places` [rows][AXES]:
+ * where the rows are. Default: at their positions on each axis.
+ */
 // hot
 export function fillRopeTable(
   target: Float32Array,
   positions: Uint32Array,
   rows: number,
-  { frequencies, magnitude }: RopeTable,
+  { frequencies, magnitude, axes }: RopeTable,
+  places?: Uint32Array,
 ): void {
   let at = 0
   for (let row = 0; row < rows; row++) {
     const position = positions[row]!
     for (let pair = 0; pair < frequencies.length; pair++) {
-      const angle = position * frequencies[pair]!
+      const place = axes && places ? places[AXES * row + axes[pair]!]! : position
+      const angle = place * frequencies[pair]!
       target[at++] = magnitude * Math.cos(angle)
       target[at++] = magnitude * Math.sin(angle)
     }

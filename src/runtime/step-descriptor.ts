@@ -71,8 +71,9 @@ export class StepDescriptor {
   // hot
   /**
    * Writes the descriptor of so many rows, sequences and logits, and the RoPE tables of the rows' positions.
+   * `places`: as `fillRopeTable` has them.
    */
-  describe(tokens: number, sequences: number, logits: number): void {
+  describe(tokens: number, sequences: number, logits: number, places?: Uint32Array): void {
     const { u32 } = this.#arena
     const step = this.step / 4
     u32[step + STEP.tokens] = tokens
@@ -87,15 +88,15 @@ export class StepDescriptor {
     for (let rope = 0; rope < ABI.MAX_ROPES; rope++) {
       u32[step + STEP.ropes + rope] = this.#ropes[rope]?.address ?? 0
     }
-    this.#rotate(tokens)
+    this.#rotate(tokens, places)
   }
 
-  #rotate(tokens: number): void {
+  #rotate(tokens: number, places?: Uint32Array): void {
     const { buffer } = this.#arena.memory
     if (this.#positionsView.buffer !== buffer) this.#makeViews(buffer)
     for (let rope = 0; rope < this.#ropes.length; rope++) {
       const { view, table } = this.#ropes[rope]!
-      fillRopeTable(view, this.#positionsView, tokens, table)
+      fillRopeTable(view, this.#positionsView, tokens, table, places)
     }
   }
 

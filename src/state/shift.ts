@@ -16,14 +16,15 @@ export interface Drop {
 }
 
 /**
- * False when a window would see kept positions again whose state it has already dropped. Then the state of
- * the later positions must be computed anew.
+ * False when a window would see kept positions again whose state it has already dropped, and where positions
+ * do not say how far keys are rotated. Then the state of the later positions must be computed anew.
  */
 export function canShift(
   cache: StateCache,
   tables: readonly BlockTable[],
   { keep, drop, length }: Drop,
 ): boolean {
+  if (cache.isFixed) return false
   return tables.every(
     ({ validFrom }, group) => validFrom === 0 || length - drop - (cache.windows[group] ?? 0) + 1 >= keep,
   )

@@ -22,6 +22,8 @@ export interface StateCacheOptions {
   readonly contextLength: number
   /** Moves stored positions. Default: they cannot be moved. */
   readonly move?: MovePositions | undefined
+  /** Positions do not say how far keys are rotated, so `shift` never moves them. Default: they do. */
+  readonly isFixed?: boolean | undefined
   /** Learns of every change to blocks that is made outside a step or `move`. */
   readonly mirror?: BlockMirror | undefined
   /** Most bytes of all state together. Default: as much as the memory grants. */
@@ -41,6 +43,7 @@ export class StateCache {
   readonly arena: Arena
   readonly contextLength: number
   readonly move: MovePositions | undefined
+  readonly isFixed: boolean
   readonly mirror: BlockMirror | undefined
   /** Prepares memory and computes checksums when saved state is read. */
   check: PartCheck | undefined
@@ -62,6 +65,7 @@ export class StateCache {
     this.arena = arena
     this.contextLength = contextLength
     this.move = options.move
+    this.isFixed = options.isFixed === true
     this.mirror = options.mirror
     this.windows = blockBytes.map((_, group) => options.windows?.[group] ?? 0)
     this.pools = [...blockBytes, ...slabBytes].map(

@@ -88,8 +88,9 @@ describe('a tower that reads one square', () => {
 
 test('patches come row by row, and each is channel by channel', () => {
   const tower = towerOf(8)
-  const { data } = cutPicture({ ...tower, cut: 'padded' }, pattern(8, 8)).tiles[0]!
-  const patches = patchesOf(tower, { data })
+  const tile = cutPicture({ ...tower, cut: 'padded' }, pattern(8, 8)).tiles[0]!
+  const { data } = tile
+  const patches = patchesOf(tower, tile)
   const valueAt = (patch: number, channel: number, y: number, x: number) => {
     const [top, left] = [Math.floor(patch / 2) * 4, (patch % 2) * 4]
     const value = data[((top + y) * 8 + left + x) * 3 + channel]!

@@ -2,11 +2,12 @@
 import { HalfbyteError } from '../base/errors.ts'
 import type { Pixels } from '../formats/pixels.ts'
 import { crop, type Picture, resize } from './resize.ts'
-import { gridOf, type Tower } from './tower.ts'
+import { patchesIn, type Tower } from './tower.ts'
+import { wholeSides } from './whole-picture.ts'
 
 /** What a tower reads of a picture. */
 export interface CutPicture {
-  /** Squares of the tower's size: three bytes a pixel. */
+  /** Squares of the tower's size, or the whole picture: three bytes a pixel. */
   readonly tiles: readonly Picture[]
   /** How the picture stands in the prompt: texts, and the indices of tiles. */
   readonly parts: readonly (string | number)[]
@@ -25,6 +26,13 @@ export function cutPicture(tower: Tower, pixels: Pixels): CutPicture {
       return whole(tower, padded(tower, opaque(pixels)))
     case 'cropped':
       return { tiles: [cropped(tower, opaque(pixels))], parts: [0] }
+    case 'whole': {
+      const { width, height } = wholeSides(tower, pixels)
+      return {
+        tiles: [resize(opaque(pixels), width, height, tower.filter)],
+        parts: ['<|vision_start|>', 0, '<|vision_end|>'],
+      }
+    }
     case 'stretched':
       return whole(tower, opaque(pixels))
   }
@@ -155,19 +163,20 @@ function joined(parts: readonly (string | number)[]): (string | number)[] {
   return found
 }
 
-/** The patches [grid * grid][channel, y, x] of a tile, row by row, each channel normalised. */
-export function patchesOf(tower: Tower, { data }: Pick<Picture, 'data'>): Float32Array {
-  const { patchSize, imageSize, mean, deviation } = tower
-  const grid = gridOf(tower)
-  const patches = new Float32Array(imageSize * imageSize * 3)
+/** The patches [rows * columns][channel, y, x] of a tile, row by row, each channel normalised. */
+export function patchesOf(tower: Tower, tile: Picture): Float32Array {
+  const { patchSize, mean, deviation } = tower
+  const { data, width } = tile
+  const { width: columns, height: rows } = patchesIn(tower, tile)
+  const patches = new Float32Array(width * tile.height * 3)
   let at = 0
-  for (let patch = 0; patch < grid * grid; patch++) {
-    const top = Math.floor(patch / grid) * patchSize
-    const left = (patch % grid) * patchSize
+  for (let patch = 0; patch < columns * rows; patch++) {
+    const top = Math.floor(patch / columns) * patchSize
+    const left = (patch % columns) * patchSize
     for (let channel = 0; channel < 3; channel++) {
       const [middle, spread] = [mean[channel]!, deviation[channel]!]
       for (let y = top; y < top + patchSize; y++) {
-        let from = (y * imageSize + left) * 3 + channel
+        let from = (y * width + left) * 3 + channel
         for (let x = 0; x < patchSize; x++, from += 3) patches[at++] = (data[from]! / 255 - middle) / spread
       }
     }

@@ -4,21 +4,26 @@ import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import { checkTower, type Projector, type Tower } from './tower.ts'
 import type { TowerNames } from './tower-weights.ts'
+import { pixelRange } from './whole-picture.ts'
 
 /** `last`: the projector's last matrix, whose shape has the outputs at `axis`. `merge`: the usual one. */
 const KINDS = {
   mlp: { cut: 'padded', filter: 'bicubic', merge: 1, last: 'mm.2.weight', axis: 0 },
   idefics3: { cut: 'tiles', filter: 'lanczos', merge: undefined, last: 'mm.model.fc.weight', axis: 0 },
   gemma3: { cut: 'stretched', filter: 'bilinear', merge: 4, last: 'mm.input_projection.weight', axis: 1 },
+  qwen2vl_merger: { cut: 'whole', filter: 'bicubic', merge: 2, last: 'mm.2.weight', axis: 0 },
 } as const satisfies Record<Projector, object>
 
-const PROJECTORS: readonly string[] = ['mlp', 'idefics3', 'gemma3'] satisfies Projector[]
+/** Fewest and most rows of the language model for a picture where a file does not say. */
+const LLAMA_ROWS = [4, 16_384]
+
+const PROJECTORS: readonly string[] = Object.keys(KINDS)
 
 /**
  * Throws `architecture` for a file that is no tower or whose numbers are impossible, `unsupported` for towers
- * that are not built.
+ * that are not built. `tiles`: of the option `imageTiles`.
  */
-export function ggufTower(file: ModelFile): Tower {
+export function ggufTower(file: ModelFile, tiles?: number): Tower {
   const all = new Fields(file.name, (key) => file.metadata.get(key))
   if (file.format !== 'gguf' || all.text('general.architecture', '') !== 'clip') {
     throw new HalfbyteError(
@@ -34,24 +39,34 @@ export function ggufTower(file: ModelFile): Tower {
     throw unbuiltVariant(file.name, `the projector "${projector}"`, `one of ${PROJECTORS.join(', ')}`)
   }
   const has = (name: string) => file.tensors.has(`v.${name}`)
-  const imageSize = fields.number('image_size')
   const own = KINDS[projector as Projector]
+  const patchSize = fields.number('patch_size')
+  const isWhole = own.cut === 'whole'
+  const mergeKey = isWhole ? 'spatial_merge_size' : 'projector.scale_factor'
+  const merge = own.merge === 1 ? 1 : fields.number(mergeKey, own.merge)
+  const square = (patchSize * merge) ** 2
+  const stated = ['min', 'max'].map((end, i) =>
+    fields.number(`image_${end}_pixels`, square * LLAMA_ROWS[i]!),
+  ) as [number, number]
+  const range = isWhole ? pixelRange({ patchSize, merge }, stated, tiles) : undefined
+  const imageSize = range?.imageSize ?? fields.number('image_size')
   return checkTower({
     name: file.name,
     projector: projector as Projector,
     imageSize,
-    patchSize: fields.number('patch_size'),
+    patchSize,
+    pixels: range?.pixels,
     hiddenSize: fields.number('embedding_length'),
     layers: fields.number('block_count'),
     heads: fields.number('attention.head_count'),
     intermediateSize: fields.number('feed_forward_length'),
     normEpsilon: fields.number('attention.layer_norm_epsilon'),
     activation: activationOf(all),
-    projectorActivation: 'gelu',
+    projectorActivation: isWhole ? 'gelu_exact' : 'gelu',
     hasClass: has('class_embd'),
     hasPreNorm: has('pre_ln.weight'),
     hasPostNorm: has('post_ln.weight'),
-    merge: own.merge === 1 ? 1 : fields.number('projector.scale_factor', own.merge),
+    merge,
     width: file.tensors.get(own.last)?.shape[own.axis] ?? 0,
     mean: fields.numberList('image_mean'),
     deviation: fields.numberList('image_std'),

@@ -4,6 +4,7 @@ import { Fields, unbuiltVariant } from '../arch/config/fields.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
+import { QWEN_CLASS, qwenTower } from './qwen-tower.ts'
 import type { Filter } from './resize.ts'
 import { checkTower, type Projector, type Tower } from './tower.ts'
 import type { TowerNames } from './tower-weights.ts'
@@ -58,15 +59,21 @@ const FILTERS: Readonly<Record<number, Filter>> = { 1: 'lanczos', 2: 'bilinear',
 
 /**
  * The tower that lies in a folder of safetensors. Throws `format` where the folder does not say how pictures
- * are prepared, `architecture` for impossible numbers, `unsupported` for towers that are not built.
+ * are prepared, `architecture` for impossible numbers, `unsupported` for towers that are not built. `tiles`:
+ * of the option `imageTiles`.
  */
-export function hfTower(file: ModelFile): Tower {
+export function hfTower(file: ModelFile, tiles?: number): Tower {
   const all = new Fields(file.name, (key) => file.metadata.get(key))
   const config = all.record('config') ?? Fields.of(file.name, {})
   const [name = config.text('model_type')] = config.textList('architectures')
   const kind = KINDS.get(name)
-  if (kind === undefined)
-    throw unbuiltVariant(file.name, `the vision of ${name}`, `that of ${[...KINDS.keys()].join(', ')}`)
+  const isQwen = name === QWEN_CLASS
+  if (kind === undefined && !isQwen)
+    throw unbuiltVariant(
+      file.name,
+      `the vision of ${name}`,
+      `that of ${[...KINDS.keys(), QWEN_CLASS].join(', ')}`,
+    )
   const stated = all.record('processor')
   if (stated === undefined) {
     throw new HalfbyteError(
@@ -76,6 +83,7 @@ export function hfTower(file: ModelFile): Tower {
       { file: file.name },
     )
   }
+  if (kind === undefined) return qwenTower(file, { config, processor: stated, tiles })
   const processor = stated.renamed({}, kind.processor)
   const vision = (config.record('vision_config') ?? config).renamed({}, kind.tower)
   const { projector } = kind

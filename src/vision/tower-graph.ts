@@ -7,7 +7,7 @@ import type { GraphBuilder } from '../graph/builder.ts'
 import { matrix, vector } from '../graph/builder.ts'
 import { EVERY_POSITION, type Value } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'
-import { gatheredWidth, type Tower, towerRows } from './tower.ts'
+import { gatheredWidth, isPlaced, type Tower, towerRows } from './tower.ts'
 
 /** Every layer writes its keys and values over those of the layer before, which nothing reads any more. */
 const ONE_LAYER = 0
@@ -34,10 +34,10 @@ export function towerGraph(tower: Tower, b: Builder): Graph {
   const pixels = b.inputRows('patches', patches)
   const seen = b.linear('patch_product', pixels, matrix(patches, { 'patch.weight': hiddenSize }))
   const positions = matrix(hiddenSize, { 'positions.weight': towerRows(tower) })
-  const placed = b.add('embedded', seen, b.embedPositions('positions', positions))
+  const placed = isPlaced(tower) ? seen : b.add('embedded', seen, b.embedPositions('positions', positions))
   let x = tower.hasPreNorm ? norm('pre_norm', placed) : placed
   const shape = { layer: ONE_LAYER, heads, kvHeads: heads, headDim, window: 0, after: EVERY_POSITION }
-  const rope = { table: 0, dims: 0, pairing: 'halves' } as const
+  const rope = { table: 0, dims: isPlaced(tower) ? headDim : 0, pairing: 'halves' } as const
   for (let layer = 0; layer < layers; layer++) {
     const at = `layers.${layer}`
     const parts = (kind: 'weight' | 'bias') =>
@@ -64,7 +64,8 @@ export function projectorGraph(tower: Tower, b: Builder): Graph {
   if (projector === 'idefics3') {
     return b.finish(b.linear('projected', input, matrix(input.shape[1], { 'project.weight': width })))
   }
-  const inner = b.swiglu('inner_act', [linear(b, 'inner', input, width)], projectorActivation)
+  const innerWidth = isPlaced(tower) ? input.shape[1] : width
+  const inner = b.swiglu('inner_act', [linear(b, 'inner', input, innerWidth)], projectorActivation)
   return b.finish(linear(b, 'project', inner, width))
 }
 

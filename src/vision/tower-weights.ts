@@ -1,12 +1,13 @@
 // Finds the tensors of a vision tower in its file.
 import { unbuiltVariant } from '../arch/config/fields.ts'
 import { checkShape, pieceOf, refuseStrangers, requireTensor, type Weights } from '../arch/tensors/names.ts'
-import { changedRows } from '../arch/tensors/row-table.ts'
+import { changedRows, readRows } from '../arch/tensors/row-table.ts'
+import { filledSource } from '../base/bytes.ts'
 import { readVector } from '../formats/dequantize.ts'
 import { BLOCKS } from '../formats/dtypes.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
-import { type Tower, towerRows } from './tower.ts'
+import { gatheredWidth, isPlaced, type Tower, towerRows } from './tower.ts'
 
 /** The tensors by their names in the graphs of the tower and of the projector. */
 export interface TowerWeights {
@@ -16,6 +17,9 @@ export interface TowerWeights {
 
 /** The modules of a layer; the first product of the feed-forward block is `mlp_up`. */
 const MODULES = ['attn_norm', 'attn_q', 'attn_k', 'attn_v', 'attn_output', 'mlp_norm'] as const
+
+/** The parts of a product that some files store as one, in its order. */
+const THIRDS: readonly string[] = ['attn_q', 'attn_k', 'attn_v']
 
 type Module =
   | (typeof MODULES)[number]
@@ -51,20 +55,36 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
     into.set(`${name}.weight`, stored(`${own}.weight`, shape))
     into.set(`${name}.bias`, stored(`${own}.bias`, shape.slice(0, 1)))
   }
-  const patch = stored(`${names.patch}.weight`, [hiddenSize, 3, patchSize, patchSize])
-  body.set('patch.weight', { ...patch, shape: [hiddenSize, 3 * patchSize * patchSize] })
-  const places = stored(`${names.positions}.weight`, [towerRows(tower), hiddenSize])
-  const patchBias = `${names.patch}.bias`
-  const bias = file.tensors.has(patchBias) ? stored(patchBias, [hiddenSize]) : undefined
-  const own = tower.hasClass ? stored(names.class, [hiddenSize]) : undefined
-  body.set('positions.weight', positionTable(places, bias, own))
+  const sides = [patchSize, patchSize]
+  if (isPlaced(tower)) body.set('patch.weight', frameSum(tower, framesOf(file, tower, names.patch, stored)))
+  else {
+    const patch = stored(`${names.patch}.weight`, [hiddenSize, 3, ...sides])
+    body.set('patch.weight', { ...patch, shape: [hiddenSize, 3 * patchSize * patchSize] })
+    const places = stored(`${names.positions}.weight`, [towerRows(tower), hiddenSize])
+    const patchBias = `${names.patch}.bias`
+    const bias = file.tensors.has(patchBias) ? stored(patchBias, [hiddenSize]) : undefined
+    const own = tower.hasClass ? stored(names.class, [hiddenSize]) : undefined
+    body.set('positions.weight', positionTable(places, bias, own))
+  }
   if (tower.hasPreNorm) both(body, 'pre_norm', names.pre_norm, [hiddenSize])
   if (tower.hasPostNorm) both(body, 'post_norm', names.post_norm, [hiddenSize])
   for (let layer = 0; layer < layers; layer++) {
     const [at, from] = [`layers.${layer}`, `${names.layers}.${layer}`]
+    const thirds = names.attn_q === names.attn_k ? THIRDS : []
     for (const name of MODULES) {
+      const own = `${from}.${names[name]}`
+      const third = thirds.indexOf(name)
       const shape = name.endsWith('norm') ? [hiddenSize] : [hiddenSize, hiddenSize]
-      both(body, `${at}.${name}`, `${from}.${names[name]}`, shape)
+      if (third < 0) both(body, `${at}.${name}`, own, shape)
+      else
+        for (const [kind, size] of [
+          ['weight', shape],
+          ['bias', [hiddenSize]],
+        ] as const) {
+          const whole = stored(`${own}.${kind}`, [3 * hiddenSize, ...size.slice(1)])
+          const runs = [[third * hiddenSize, hiddenSize]] as const
+          body.set(`${at}.${name}.${kind}`, pieceOf(whole, { tensor: whole.name, runs }, size))
+        }
     }
     const ordered = [names.mlp_up, names.mlp_down]
     const [up, down] = swapsMlp(file, `${from}.${names.mlp_up}.weight`, tower) ? ordered.reverse() : ordered
@@ -81,8 +101,10 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
     projector.set('pooled_norm.weight', pieceOf(norm, { tensor: norm.name, ...place }, [hiddenSize]))
     projector.set('project.weight', turned(file.name, stored(names.pooled, [hiddenSize, width])))
   } else {
-    both(projector, 'inner', names.inner, [width, hiddenSize])
-    both(projector, 'project', names.project, [width, width])
+    const inputs = gatheredWidth(tower)
+    const inner = isPlaced(tower) ? inputs : width
+    both(projector, 'inner', names.inner, [inner, inputs])
+    both(projector, 'project', names.project, [width, inner])
   }
   const isUnread = (name: string): boolean =>
     name.startsWith(`${names.layers}.`) && Number.parseInt(name.slice(names.layers.length + 1), 10) >= layers
@@ -93,6 +115,48 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
     'a vision tower of this kind',
   )
   return { tower: body, projector }
+}
+
+/** The weights of a patch in two frames: one tensor [hiddenSize, 3, 2, side, side], or one for each frame. */
+function framesOf(
+  { tensors }: ModelFile,
+  { hiddenSize, patchSize }: Tower,
+  name: string,
+  stored: (name: string, shape: readonly number[]) => TensorInfo,
+): TensorInfo[] {
+  const [first, second] = [`${name}.weight`, `${name}.weight.1`]
+  const sides = [patchSize, patchSize]
+  if (!tensors.has(second)) return [stored(first, [hiddenSize, 3, 2, ...sides])]
+  return [first, second].map((each) => stored(each, [hiddenSize, 3, ...sides]))
+}
+
+/** f32 [hiddenSize][channel, y, x]: both frames of a picture are the same, so their weights are added. */
+function frameSum({ hiddenSize, patchSize }: Tower, frames: readonly TensorInfo[]): TensorInfo {
+  const area = patchSize * patchSize
+  const width = 3 * area
+  const stored = (2 * width) / frames.length
+  const [
+    {
+      name,
+      source: { name: file },
+    },
+  ] = frames as [TensorInfo]
+  const byteLength = hiddenSize * width * 4
+  const source = filledSource(file, byteLength, async (target, offset, signal) => {
+    const begin = Math.floor(offset / 4 / width)
+    const count = Math.ceil((offset + target.length) / 4 / width) - begin
+    const read = (frame: TensorInfo) =>
+      readRows({ ...frame, shape: [hiddenSize, stored] }, begin, count, signal)
+    const [first, second] = (await Promise.all(frames.map(read))) as [Float32Array, Float32Array | undefined]
+    const values = new Float32Array(count * width)
+    for (let i = 0; i < values.length; i++) {
+      const at = second === undefined ? i + Math.floor(i / area) * area : i
+      values[i] = first[at]! + (second === undefined ? first[at + area]! : second[i]!)
+    }
+    const skipped = offset - begin * width * 4
+    target.set(new Uint8Array(values.buffer).subarray(skipped, skipped + target.length))
+  })
+  return { name, dtype: 'F32', shape: [hiddenSize, width], offset: 0, byteLength, source }
 }
 
 /** A matrix that is stored as [inputs, outputs]. Throws `unsupported` where that is quantised. */

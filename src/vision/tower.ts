@@ -9,21 +9,23 @@ import type { Filter } from './resize.ts'
 
 /**
  * `mlp`: LLaVA's; `idefics3`: SmolVLM's, which merges squares of rows; `gemma3`: Gemma 3's, which takes the
- * mean of squares. The names are those of llama.cpp.
+ * mean of squares; `qwen2vl_merger`: Qwen2-VL's, which merges squares and then is `mlp`. The names are those
+ * of llama.cpp.
  */
-export type Projector = 'mlp' | 'idefics3' | 'gemma3'
+export type Projector = 'mlp' | 'idefics3' | 'gemma3' | 'qwen2vl_merger'
 
 /**
  * How a picture becomes squares. `tiles`: SmolVLM's. `padded`: in the middle of a square of the mean colour.
  * `cropped`: the middle of a picture whose shorter side is `shortestEdge`. `stretched`: resized to a square.
+ * `whole`: no square but a whole number of merged squares on each side, as near to the picture as may be.
  */
-type Cut = 'tiles' | 'padded' | 'cropped' | 'stretched'
+type Cut = 'tiles' | 'padded' | 'cropped' | 'stretched' | 'whole'
 
 export interface Tower {
   /** The file's name, for messages. */
   readonly name: string
   readonly projector: Projector
-  /** Pixels of a side of the picture, and of a patch. */
+  /** Pixels of a side of the picture, for `whole` of a square as large as the largest, and of a patch. */
   readonly imageSize: number
   readonly patchSize: number
   readonly hiddenSize: number
@@ -52,34 +54,56 @@ export interface Tower {
   readonly longestEdge: number
   /** Pixels of the shorter side of a picture that is cropped. */
   readonly shortestEdge: number
+  /** Fewest and most pixels of a picture that is `whole`. */
+  readonly pixels?: readonly [least: number, most: number] | undefined
 }
 
-/** Patches on a side. */
-export const gridOf = ({ imageSize, patchSize }: Tower): number => imageSize / patchSize
+/** The sides of a picture, in pixels or in patches. */
+export interface Sides {
+  readonly width: number
+  readonly height: number
+}
 
-/** Rows of the tower for one picture. */
+/** Patches on a side of a square picture. */
+const gridOf = ({ imageSize, patchSize }: Tower): number => imageSize / patchSize
+
+/** Patches on the sides of a picture. */
+export const patchesIn = (
+  { patchSize, imageSize }: Tower,
+  { width, height }: Sides = { width: imageSize, height: imageSize },
+): Sides => ({ width: width / patchSize, height: height / patchSize })
+
+/** Most rows of the tower for one picture. */
 export const towerRows = (tower: Tower): number => gridOf(tower) ** 2 + (tower.hasClass ? 1 : 0)
+
+/** Whether rows are rotated by their places, and squares merged, so that there is no table of positions. */
+export const isPlaced = ({ projector }: Pick<Tower, 'projector'>): boolean => projector === 'qwen2vl_merger'
 
 /** Numbers in a row that the projector reads. */
 export const gatheredWidth = ({ projector, hiddenSize, merge }: Tower): number =>
   projector === 'gemma3' ? hiddenSize : hiddenSize * merge ** 2
 
-/** Rows of the language model for one picture. */
-export const pictureRows = (tower: Tower): number => (gridOf(tower) / tower.merge) ** 2
+/** Rows of the language model for one picture. Default: the most. */
+export const pictureRows = (tower: Tower, { width, height } = patchesIn(tower)): number =>
+  (width * height) / tower.merge ** 2
 
 /**
  * The rows of each square side by side, from above and from the left, as `pixel_shuffle` of transformers'
  * Idefics3 orders them, or their mean. The class's row is left out.
  */
-export function gather(tower: Tower, rowAt: (row: number) => Float32Array, into: Float32Array): void {
+export function gather(
+  tower: Tower,
+  { width, height }: Sides,
+  rowAt: (row: number) => Float32Array,
+  into: Float32Array,
+): void {
   const { merge, hiddenSize, hasClass, projector } = tower
-  const grid = gridOf(tower)
   const first = hasClass ? 1 : 0
   let at = 0
-  for (let y = 0; y < grid; y += merge) {
-    for (let x = 0; x < grid; x += merge) {
+  for (let y = 0; y < height; y += merge) {
+    for (let x = 0; x < width; x += merge) {
       for (let square = 0; square < merge * merge; square++) {
-        const row = (y + Math.floor(square / merge)) * grid + x + (square % merge)
+        const row = (y + Math.floor(square / merge)) * width + x + (square % merge)
         if (projector === 'gemma3') addTo(into.subarray(at, at + hiddenSize), rowAt(first + row), merge ** -2)
         else {
           into.set(rowAt(first + row), at)

@@ -80,7 +80,12 @@ function ropeConfig(fields: Fields): RopeConfig {
   if (pairing !== 'halves' && pairing !== 'interleaved') {
     throw unbuiltVariant(fields.file, `RoPE pairs by "${pairing}"`, 'halves or interleaved ones')
   }
-  return { ...fields.numbers('theta', 'dims'), pairing, scaling: ropeScaling(fields.record('scaling')) }
+  return {
+    ...fields.numbers('theta', 'dims'),
+    pairing,
+    scaling: ropeScaling(fields.record('scaling')),
+    ...(fields.has('sections') && { sections: fields.numberList('sections') }),
+  }
 }
 
 function magnitudeOf(fields: Fields): { readonly magnitude?: number } {

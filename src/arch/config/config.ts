@@ -50,6 +50,11 @@ export interface RopeConfig {
   readonly dims: number
   readonly pairing: RopePairing
   readonly scaling?: RopeScaling
+  /**
+   * How many pairs in turn rotate by a row's time, height and width. Absent: all by its position. In texts
+   * the three are equal.
+   */
+  readonly sections?: readonly number[] | undefined
 }
 
 /** The name of a family in the table of families.ts. Readers of files check it. */

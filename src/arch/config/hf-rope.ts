@@ -39,7 +39,8 @@ function ropeScaling(rope: Fields, fields: Fields, contextLength: number): RopeS
   const stated = rope.text('rope_type', rope.text('type', 'default'))
   // Early files of Phi-3 use this name.
   const type = stated === 'su' || (stated === 'yarn' && rope.has('long_factor')) ? 'longrope' : stated
-  if (type === 'default') return undefined
+  // Qwen2-VL's name of sections, which its family reads.
+  if (type === 'default' || type === 'mrope') return undefined
   const key = 'original_max_position_embeddings'
   const originalContextLength = fields.number(key, rope.number(key, contextLength))
   switch (type) {

@@ -125,9 +125,17 @@ class ConfigCheck {
     }
   }
 
-  rope({ theta, dims, scaling }: RopeConfig, headDim: number): void {
+  rope({ theta, dims, scaling, sections }: RopeConfig, headDim: number): void {
     this.#built('rope.dims', dims, headDim, 2)
     this.#positive('rope.theta', theta)
+    if (sections !== undefined) {
+      const isWhole = sections.every((pairs) => Number.isInteger(pairs) && pairs >= 0)
+      const sum = sections.reduce((all, pairs) => all + pairs, 0)
+      if (!isWhole || sections.length !== 3 || sum !== dims / 2)
+        throw this.#wrong(
+          `rope.sections is [${sections}] but must be three whole numbers, ${dims / 2} in all`,
+        )
+    }
     // Every value that is neither a name nor a list is a number.
     for (const [name, value] of Object.entries(scaling ?? {})) {
       if (typeof value === 'number') this.#positive(`rope.scaling.${name}`, value)

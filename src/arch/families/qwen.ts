@@ -1,7 +1,9 @@
-// Qwen2 and Qwen2.5: Llama with biases on Q, K and V. Qwen3: norms of each head's queries and keys instead;
-// dense, or with experts.
+// Qwen2 and Qwen2.5: Llama with biases on Q, K and V. Qwen2-VL: rotations by height and width.
+// Qwen3: norms of each head's queries and keys instead; dense, or with experts.
 
-import { unbuiltVariant } from '../config/fields.ts'
+import type { ModelConfig } from '../config/config.ts'
+import { type Fields, unbuiltVariant } from '../config/fields.ts'
+import { fullRope } from '../config/hf-rope.ts'
 import { PLAIN } from '../decoder.ts'
 import { defaults, family } from '../family.ts'
 
@@ -18,6 +20,30 @@ export const qwen2 = family(
   {
     gguf: { architecture: 'qwen2', pairing: 'halves' },
     hf: { classes: { Qwen2ForCausalLM: defaults(151_936, 4096, 22_016, 32, 32, 32_768, QWEN_DEFAULTS) } },
+  },
+)
+
+/** GGUF has a fourth section, of no pairs. */
+const inSections = (fields: Fields | undefined, key: string, { rope }: ModelConfig): Partial<ModelConfig> =>
+  fields?.has(key) ? { rope: { ...rope, sections: fields.numberList(key).slice(0, 3) } } : {}
+
+/** The language model of Qwen2-VL and Qwen2.5-VL. */
+export const qwen2vl = family(
+  { ...PLAIN, qkvBias: true },
+  {
+    gguf: {
+      architecture: 'qwen2vl',
+      pairing: 'halves',
+      config: (fields, common) => inSections(fields, 'rope.dimension_sections', common),
+    },
+    hf: {
+      classes: {
+        Qwen2VLForConditionalGeneration: defaults(152_064, 8192, 29_568, 80, 64, 32_768, {
+          ...{ ...QWEN_DEFAULTS, num_key_value_heads: 8, max_window_layers: 80 },
+        }),
+      },
+      config: (fields, common) => inSections(fullRope(fields), 'mrope_section', common),
+    },
   },
 )
 

@@ -161,7 +161,9 @@ export async function buildModel(
   hooks.signal.throwIfAborted()
   const { arena } = runtime
   const note = noteOf(prepared, runtime, options)
-  const shards = runtime.maxShards > 1 ? await openShards(prepared, runtime, { ...options, note }) : undefined
+  // Messages to shards have positions but not the places of pictures' rows.
+  const isShared = runtime.maxShards > 1 && vision?.inputs.isPlaced !== true
+  const shards = isShared ? await openShards(prepared, runtime, { ...options, note }) : undefined
   let started: Pick<ModelPool, 'pool'> | undefined
   try {
     const models = await placeModels(prepared, arena, options, hooks, shards?.sharded)

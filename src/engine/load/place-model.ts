@@ -114,6 +114,7 @@ export async function placeModel(
     slabBytes,
     contextLength,
     budgetBytes,
+    isFixed: inputs?.isPlaced,
     move: (group, from, to, count) => {
       const kvPosition = ({ table, position }: TablePosition) => ({
         tables: windows.map(() => table),

@@ -29,7 +29,12 @@ const areRanges = (value: unknown): boolean =>
   value === undefined ||
   (Array.isArray(value) &&
     value.every(
-      (range) => isObject(range) && isKey(range['key']) && isCount(range['first']) && isCount(range['count']),
+      (range) =>
+        isObject(range) &&
+        isKey(range['key']) &&
+        isCount(range['first']) &&
+        isCount(range['count']) &&
+        (range['columns'] === undefined || isCount(range['columns'])),
     ))
 
 const isKey = (value: unknown): boolean => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value)

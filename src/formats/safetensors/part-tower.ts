@@ -5,14 +5,21 @@ import type { ModelFile } from '../readers.ts'
 import type { MetaValue, TensorInfo } from '../tensors.ts'
 
 /** The class of a language model that stands in another's configuration, which names no class of its own. */
-const CLASSES: ReadonlyMap<string, string> = new Map([
+const CLASSES: ReadonlyMap<string, string> = new Map<string, string>([
   ['llama', 'LlamaForCausalLM'],
   ['mistral', 'MistralForCausalLM'],
   ['gemma3_text', 'Gemma3ForCausalLM'],
   ['qwen2', 'Qwen2ForCausalLM'],
+  ...['qwen2_vl', 'qwen2_vl_text', 'qwen2_5_vl', 'qwen2_5_vl_text'].map(
+    (name) => [name, 'Qwen2VLForConditionalGeneration'] as const,
+  ),
   ['qwen3', 'Qwen3ForCausalLM'],
   ['smollm3', 'SmolLM3ForCausalLM'],
 ])
+
+/** The language model's tensors but for its last matrix. */
+const LANGUAGE =
+  /^(?:(?:model\.)?(?:language_model|text_model)\.(?:model\.)?|model\.(?=(?:layers|embed_tokens|norm)\.))(.*)$/
 
 type Parts = Pick<ModelFile, 'tensors' | 'metadata' | 'tower'>
 
@@ -26,17 +33,21 @@ export function partTower(
   processor: MetaObject | undefined,
 ): Parts {
   const { config, tensors } = whole
-  const { text_config: text, vision_config: vision } = config
+  const { vision_config: vision, model_type: whole_type } = config
+  // The first files of Qwen2-VL have the settings of both models in one object.
+  const text = config['text_config'] ?? (/^qwen2(_5)?_vl$/.test(`${whole_type}`) ? config : undefined)
   if (!isObject(text) || !isObject(vision)) return { tensors, metadata: new Map([['config', config]]) }
   const own = new Map<string, TensorInfo>()
   const seen = new Map<string, TensorInfo>()
   for (const [name, tensor] of tensors) {
-    const [, plain] = /^(?:model\.)?(?:language_model|text_model)\.(?:model\.)?(.*)$/.exec(name) ?? []
+    const [, plain] = LANGUAGE.exec(name) ?? []
     const isHead = /^(?:language_model\.)?lm_head\./.test(name)
     if (isHead) own.set('lm_head.weight', { ...tensor, name: 'lm_head.weight' })
     else if (plain !== undefined) own.set(`model.${plain}`, { ...tensor, name: `model.${plain}` })
     else {
-      const short = name.replace(/^model\./, '').replace(/^(?:vision_tower\.)?(?:vision_model\.)?/, '')
+      const short = name
+        .replace(/^model\./, '')
+        .replace(/^(?:vision_tower\.|visual\.)?(?:vision_model\.)?/, '')
       seen.set(short, { ...tensor, name: short })
     }
   }

@@ -14,6 +14,8 @@ export interface InputRange {
   readonly key: string
   readonly first: number
   readonly count: number
+  /** Rows that lie side by side in the picture. Absent: they are in a line, as tokens are. */
+  readonly columns?: number | undefined
 }
 
 interface Entry extends InputRange {
@@ -37,19 +39,23 @@ export class InputRows implements RowSource {
 
   /** Default: rows see only those before them. */
   readonly isWhole: boolean
+  readonly isPlaced: boolean
 
-  constructor(width: number, isWhole = false) {
+  constructor(width: number, isWhole = false, isPlaced = false) {
     this.width = width
     this.isWhole = isWhole
+    this.isPlaced = isPlaced
   }
 
-  /** The words of `count` rows with this content; new ones if the content is new. */
-  wordsOf(key: string, count: number): number[] {
+  /**
+   * The words of `count` rows with this content; new ones if the content is new. `columns`: see `InputRange`.
+   */
+  wordsOf(key: string, count: number, columns?: number): number[] {
     const known = this.#entries.get(key)
     if (known !== undefined && known.count !== count) {
       throw new HalfbyteError('internal', `${count} rows are named like ${known.count} others`)
     }
-    const { first } = known ?? this.#add({ key, first: this.#freeFrom(key, count), count })
+    const { first } = known ?? this.#add({ key, first: this.#freeFrom(key, count), count, columns })
     return Array.from({ length: count }, (_, index) => first + index)
   }
 
@@ -61,14 +67,16 @@ export class InputRows implements RowSource {
       const entry = isInputWord(word) ? this.#entryAt(word) : undefined
       if (entry !== undefined) found.add(entry)
     }
-    return [...found].map(({ key, first, count }) => ({ key, first, count }))
+    return [...found].map(({ key, first, count, columns }) => ({ key, first, count, columns }))
   }
 
   /** Takes over a range of a saved sequence. False if its words or its key mean something else here. */
   claim(range: InputRange): boolean {
-    const { key, first, count } = range
+    const { key, first, count, columns } = range
     const known = this.#entries.get(key)
-    if (known !== undefined) return known.first === first && known.count === count
+    if (known !== undefined)
+      return known.first === first && known.count === count && known.columns === columns
+    if (this.isPlaced !== (columns !== undefined && columns > 0 && count % columns === 0)) return false
     if (!this.#isFree(first, count)) return false
     this.#add(range)
     return true
@@ -108,6 +116,16 @@ export class InputRows implements RowSource {
   rest(word: number): number {
     const { first, count } = this.#entryAt(word) ?? { first: word, count: 1 }
     return first + count - word
+  }
+
+  /** As in Qwen2-VL: a picture has one time, and what follows comes after its longer side. */
+  locate(word: number, place: number, into: Uint32Array, at: number): number {
+    const { first, count, columns = count } = this.#entryAt(word) ?? { first: word, count: 1 }
+    const row = Math.floor((word - first) / columns)
+    into[at] = place
+    into[at + 1] = place + row
+    into[at + 2] = place + ((word - first) % columns)
+    return word + 1 < first + count ? place : place + Math.max(columns, count / columns)
   }
 
   #add(range: InputRange): Entry {

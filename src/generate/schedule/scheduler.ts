@@ -344,7 +344,7 @@ function reserveBare(work: Work): number {
 function describe(step: StepBuffer, work: Work, lane: Lane): void {
   const { tokens, cached, state } = lane.sequence
   const first = work.logits === 'all' ? cached : tokens.length - 1
-  step.addSequence(state, pictureAt(lane, step.inputs) > 0)
+  step.addSequence(state, pictureAt(lane, step.inputs) > 0, tokens)
   let logits: number | undefined
   for (let at = cached; at < cached + lane.rows; at++) {
     const id = at < tokens.length ? tokens[at]! : work.drafts[at - tokens.length]!

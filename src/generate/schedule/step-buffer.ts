@@ -1,7 +1,7 @@
 // Describes one step in linear memory: its sequences, tokens and wanted logits.
 
 import { ABI, SEQUENCE, SEQUENCE_WORDS } from '../../abi/constants.ts'
-import type { RopeTable } from '../../arch/rope.ts'
+import { AXES, type RopeTable } from '../../arch/rope.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Plan, PlanRows } from '../../graph/plan/plan.ts'
 import type { Arena, Ptr } from '../../runtime/memory/arena.ts'
@@ -19,10 +19,14 @@ export interface RowSource {
   readonly width: number
   /** Rows of one picture see each other, so they must be in one step. */
   readonly isWhole: boolean
+  /** Rows of a picture have places in a grid, by which a model with sections rotates them. */
+  readonly isPlaced: boolean
   /** The row [width] that a word stands for; undefined if it is not here. */
   row(word: number): Float32Array | undefined
   /** How many words its picture has from this one on. */
   rest(word: number): number
+  /** Writes the coordinates [AXES] of a word after `place`, and returns the place of the next word. */
+  locate(word: number, place: number, into: Uint32Array, at: number): number
 }
 
 export class RowsView {
@@ -73,10 +77,14 @@ export class StepBuffer {
   readonly #groups: number
   readonly #inputs: RowSource | undefined
   readonly #descriptor: StepDescriptor
+  /** Coordinates [tokens][AXES] of rows; undefined where all are at their positions. */
+  readonly #places: Uint32Array | undefined
   #tokenCount = 0
   #sequenceCount = 0
   #logitCount = 0
   #position = 0
+  /** The place of the next row, which pictures make smaller than its position. */
+  #place = 0
 
   /**
    * `groups`: state groups of the plan. `ropes`: each way in which the model rotates. `inputs`: rows in the
@@ -95,6 +103,8 @@ export class StepBuffer {
     this.#inputs = inputs
     this.#descriptor = new StepDescriptor(arena, { ...capacity, inputWidth: inputs?.width }, ropes)
     this.step = this.#descriptor.step
+    const isPlaced = inputs?.isPlaced === true && ropes.some(({ axes }) => axes !== undefined)
+    this.#places = isPlaced ? new Uint32Array((capacity.tokens + 1) * AXES) : undefined
   }
 
   /** Whether words may stand for rows in the place of tokens. */
@@ -120,13 +130,18 @@ export class StepBuffer {
   // hot
   /**
    * The tokens that follow continue `state`, whose positions have been reserved. `isWhole`: they all see each
-   * other.
+   * other. `tokens`: those of the sequence; needed where it may have pictures.
    */
-  addSequence(state: SequenceState, isWhole = false): void {
+  addSequence(state: SequenceState, isWhole = false, tokens: readonly number[] = []): void {
     const { u32 } = this.#arena
     const sequence = this.#descriptor.sequences / 4 + this.#sequenceCount * SEQUENCE_WORDS
     this.#sequenceCount++
     this.#position = state.length
+    this.#place = 0
+    // The coordinates of earlier rows go to the place after the last row, which nothing reads.
+    const rest = this.capacity.tokens
+    if (this.#places !== undefined)
+      for (let at = 0; at < state.length; at++) this.#locate(tokens[at] ?? 0, rest)
     u32[sequence + SEQUENCE.row0] = this.#tokenCount
     u32[sequence + SEQUENCE.rows] = 0
     u32[sequence + SEQUENCE.position] = state.length
@@ -154,6 +169,7 @@ export class StepBuffer {
     u32[this.#descriptor.positions / 4 + row] = this.#position
     u32[this.#descriptor.sequences / 4 + sequence * SEQUENCE_WORDS + SEQUENCE.rows]!++
     this.#position++
+    this.#locate(id, row)
     if (!wantLogits) return undefined
     u32[this.#descriptor.logitRows / 4 + this.#logitCount] = row
     return this.#logitCount++
@@ -162,6 +178,14 @@ export class StepBuffer {
   /** Throws `internal` for the word of a row that is not here. */
   checkInput(word: number): void {
     if (isInputWord(word)) this.#rowOf(word)
+  }
+
+  #locate(word: number, row: number): void {
+    const places = this.#places
+    if (places === undefined) return
+    const at = row * AXES
+    if (isInputWord(word)) this.#place = this.#inputs!.locate(word, this.#place, places, at)
+    else places.fill(this.#place++, at, at + AXES)
   }
 
   #rowOf(word: number): Float32Array {
@@ -183,6 +207,6 @@ export class StepBuffer {
           `does not fit ${tokens}, ${logitRows} and ${sequences}`,
       )
     }
-    this.#descriptor.describe(this.#tokenCount, this.#sequenceCount, this.#logitCount)
+    this.#descriptor.describe(this.#tokenCount, this.#sequenceCount, this.#logitCount, this.#places)
   }
 }

@@ -3,7 +3,7 @@ configuration of its processor as transformers writes them, how its weights are 
 the log probabilities after the prompt in float64, and the greedy answer.
 
     pip install transformers==5.24.0 torch==2.15.0 torchvision==0.29.2 safetensors==0.8.0 numpy==2.4.6 pillow==12.1.0
-    python test/conformance/vision/golden.py
+    python test/conformance/vision/golden.py [CLASS...]
     npx biome check --write test/conformance/vision
 """
 import base64
@@ -83,7 +83,9 @@ def golden(case):
     model, stored, rows = stored_model(model_class, config)
     image = picture(*case["picture"])
     pixels = processor(image, return_tensors="pt", **case.get("asked", {}))
-    values = {key: pixels[key].double() for key in ("pixel_values",) if key in pixels}
+    values = {"pixel_values": pixels["pixel_values"].double()}
+    if "image_grid_thw" in pixels:
+        values["image_grid_thw"] = pixels["image_grid_thw"]
     with torch.no_grad():
         features = case["features"](model, pixels, values)
         parts = case["parts"](pixels)
@@ -105,6 +107,8 @@ def main():
     torch.manual_seed(0)
     families = {}
     for case in CASES:
+        if sys.argv[1:] and case["class"] not in sys.argv[1:]:
+            continue
         families.setdefault(case["class"], []).append(golden(case))
     for name, cases in families.items():
         path = HERE / "golden" / f"{name.removesuffix('ForConditionalGeneration').lower()}.json"

@@ -91,7 +91,7 @@ async function rowsOf(one: Case, files: readonly File[]): Promise<Float32Array> 
     return Float32Array.from(
       vision
         .cut(picture(one.picture))
-        .tiles.flatMap((tile) => [...vision.encode(pool, vision.patches(tile))]),
+        .tiles.flatMap((tile) => [...vision.encode(pool, vision.patches(tile), tile)]),
     )
   } finally {
     pool.dispose()
@@ -140,6 +140,7 @@ const named = (kind: string, name?: string): Case =>
   CASES.find((one) => one.kind === kind && (name === undefined || one.name === name))!
 const gemma = named('gemma3', 'nine rows')
 const llava = named('llava')
+const qwen = named('qwen2vl')
 const tiled = named('idefics3', 'one tile, squares of three')
 
 describe('the same answer', () => {
@@ -178,6 +179,18 @@ describe('the same answer', () => {
     } finally {
       await server.close()
     }
+  })
+
+  test('of the settings of both models in one object, with the first name of its rotation', async () => {
+    const { text_config: text, ...whole } = qwen.config
+    const { rope_parameters: rope, eos_token_id: _, ...sizes } = text as Record<string, unknown>
+    const { mrope_section, rope_theta } = rope as Record<string, unknown>
+    const flat = { ...sizes, ...whole, rope_theta, rope_scaling: { type: 'mrope', mrope_section } }
+    const { size, ...processor } = qwen.processor as { size: Record<string, number> }
+    const pixels = { min_pixels: size['shortest_edge'], max_pixels: size['longest_edge'] }
+    const files = filesOf(qwen, { processor: { ...processor, ...pixels } })
+    const changed = files.map((file) => (file.name === 'config.json' ? jsonFile(file.name, flat) : file))
+    expectAnswer(await answerTo(qwen, changed), qwen)
   })
 
   test('of a tower that is taken from another folder', async () => {
@@ -293,6 +306,41 @@ describe('refused by name', () => {
       { processor: { ...gemma.processor, do_pan_and_scan: true } },
       'unsupported',
       /do_pan_and_scan/,
+    ],
+    [
+      'patches of another size than the processor makes',
+      qwen,
+      { processor: { ...qwen.processor, patch_size: 8 } },
+      'unsupported',
+      /patch_size 8/,
+    ],
+    [
+      'more frames than two in a patch',
+      qwen,
+      { config: { vision_config: { ...vision(qwen), temporal_patch_size: 4 } } },
+      'unsupported',
+      /temporal_patch_size 4/,
+    ],
+    [
+      'sections that are not all pairs',
+      qwen,
+      {
+        config: {
+          text_config: {
+            ...qwen.config.text_config,
+            rope_parameters: { rope_theta: 1e4, mrope_section: [1, 1, 1] },
+          },
+        },
+      },
+      'architecture',
+      /rope\.sections/,
+    ],
+    [
+      'the windows of Qwen2.5-VL',
+      qwen,
+      { config: { architectures: ['Qwen2_5_VLForConditionalGeneration'] } },
+      'unsupported',
+      /Qwen2_5_VL/,
     ],
     ['rows that are no square', gemma, { config: { mm_tokens_per_image: 10 } }, 'architecture', /merge/],
     [

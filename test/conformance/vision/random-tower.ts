@@ -4,7 +4,7 @@ import { newFile } from '../testing/model-files.ts'
 import { type GgufValue, ggufBytes } from '../testing/writers/gguf-writer.ts'
 
 export interface TowerShape {
-  readonly projector: 'mlp' | 'idefics3' | 'gemma3'
+  readonly projector: 'mlp' | 'idefics3' | 'gemma3' | 'qwen2vl_merger'
   /** Patches on a side, pixels on a side of a patch, and rows on a side of a merged square. */
   readonly grid: number
   readonly patch: number
@@ -28,8 +28,8 @@ const EPSILON = 1e-5
 /** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
 export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): RandomTower {
   const random = new Random(seed)
-  const projector = fixed.projector ?? (['idefics3', 'mlp', 'gemma3'] as const)[seed % 3]!
-  const merge = projector === 'mlp' ? 1 : 2 + (seed % 2)
+  const projector = fixed.projector ?? (['idefics3', 'mlp', 'gemma3', 'qwen2vl_merger'] as const)[seed % 4]!
+  const merge = projector === 'mlp' ? 1 : 2 + ((seed >> 2) % 2)
   const shape: TowerShape = {
     projector,
     merge,
@@ -59,10 +59,14 @@ export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): Rand
     draw(`${name}.bias`, [hidden], 0.3)
   }
   const isClip = projector === 'mlp'
+  const isQwen = projector === 'qwen2vl_merger'
   draw('v.patch_embd.weight', [hidden, 3, shape.patch, shape.patch], 1 / shape.patch)
-  if (isClip) draw('v.class_embd', [hidden], 1)
-  else draw('v.patch_embd.bias', [hidden], 0.5)
-  draw('v.position_embd.weight', [shape.grid ** 2 + (isClip ? 1 : 0), hidden], 0.5)
+  if (isQwen) draw('v.patch_embd.weight.1', [hidden, 3, shape.patch, shape.patch], 1 / shape.patch)
+  else {
+    if (isClip) draw('v.class_embd', [hidden], 1)
+    else draw('v.patch_embd.bias', [hidden], 0.5)
+    draw('v.position_embd.weight', [shape.grid ** 2 + (isClip ? 1 : 0), hidden], 0.5)
+  }
   norm(isClip ? 'v.pre_ln' : 'v.post_ln')
   for (let layer = 0; layer < shape.layers; layer++) {
     const at = `v.blk.${layer}`
@@ -75,6 +79,10 @@ export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): Rand
   if (isClip) {
     linear('mm.0', shape.width, hidden)
     linear('mm.2', shape.width, shape.width)
+  } else if (isQwen) {
+    const merged = hidden * merge ** 2
+    linear('mm.0', merged, merged)
+    linear('mm.2', shape.width, merged)
   } else if (projector === 'gemma3') {
     draw('mm.soft_emb_norm.weight', [hidden], 0.4, 1)
     draw('mm.input_projection.weight', [hidden, shape.width], 1 / Math.sqrt(hidden))
@@ -104,6 +112,8 @@ export async function towerFile(
       number('block_count', layers),
       number('attention.head_count', heads),
       number('projector.scale_factor', merge),
+      number('spatial_merge_size', merge),
+      number('image_max_pixels', (grid * patch) ** 2),
     ]),
     'clip.vision.attention.layer_norm_epsilon': ['f32', EPSILON],
     'clip.vision.image_mean': ['f32[]', [0.5, 0.4, 0.3]],
@@ -117,6 +127,40 @@ export async function towerFile(
     data: () => [new Uint8Array(values.buffer)],
   }))
   return newFile('mmproj-random.gguf', await ggufBytes({ metadata, tensors }))
+}
+
+const timesRows = (matrix: Float32Array, x: Float32Array): number[] =>
+  Array.from({ length: matrix.length / x.length }, (_, n) =>
+    x.reduce((sum, value, k) => sum + value * matrix[n * x.length + k]!, 0),
+  )
+
+/** Rotates a row's heads: a quarter of the numbers by its row in the grid, the next by its column. */
+function turn(row: Float64Array, m: number, { grid, heads, headDim }: TowerShape): void {
+  const half = headDim / 2
+  for (let head = 0; head < heads; head++) {
+    for (let pair = 0; pair < half; pair++) {
+      const isRow = pair < half / 2
+      const place = isRow ? Math.floor(m / grid) : m % grid
+      const angle = place / 10_000 ** ((2 * (pair % (half / 2))) / half)
+      const [low, high] = [head * headDim + pair, head * headDim + pair + half]
+      const [a, b] = [row[low]!, row[high]!]
+      row[low] = a * Math.cos(angle) - b * Math.sin(angle)
+      row[high] = b * Math.cos(angle) + a * Math.sin(angle)
+    }
+  }
+}
+
+/** x / 2 (1 + erf(x / sqrt(2))), the error function from its Taylor series. */
+function exactGelu(x: number): number {
+  const z = x / Math.SQRT2
+  if (Math.abs(z) > 5) return z > 0 ? x : 0
+  let term = z
+  let sum = z
+  for (let n = 1; n < 200; n++) {
+    term *= (-z * z) / n
+    sum += term / (2 * n + 1)
+  }
+  return (x / 2) * (1 + (2 / Math.sqrt(Math.PI)) * sum)
 }
 
 /** The language model's rows of a picture, from its patches [patches][channel, y, x]. */
@@ -151,15 +195,23 @@ export function towerRowsOf(
     quick_gelu: (x: number) => x * sigmoid(1.702 * x),
   }[activation]
   const isClip = projector === 'mlp'
-  const seen = patches.map((patch) => product('v.patch_embd', patch, !isClip))
+  const isQwen = projector === 'qwen2vl_merger'
+  const seen = patches.map((patch) => {
+    const first = product('v.patch_embd', patch, !isClip && !isQwen)
+    return isQwen ? plus(first, timesRows(valuesOf('v.patch_embd.weight.1'), patch)) : first
+  })
   const all = isClip ? [Float64Array.from(valuesOf('v.class_embd')), ...seen] : seen
-  const places = valuesOf('v.position_embd.weight')
-  let rows = all.map((row, m) => plus(row, places.subarray(m * width, (m + 1) * width)))
+  let rows = all
+  if (!isQwen) {
+    const places = valuesOf('v.position_embd.weight')
+    rows = all.map((row, m) => plus(row, places.subarray(m * width, (m + 1) * width)))
+  }
   if (isClip) rows = rows.map((row) => norm('v.pre_ln', row))
   for (let layer = 0; layer < layers; layer++) {
     const at = `v.blk.${layer}`
     const normed = rows.map((row) => norm(`${at}.ln1`, row))
     const [q, k, v] = ['q', 'k', 'v'].map((part) => normed.map((x) => product(`${at}.attn_${part}`, x)))
+    if (isQwen) for (const part of [q!, k!]) for (const [m, row] of part.entries()) turn(row, m, shape)
     rows = rows.map((row, m) => {
       const y = new Float64Array(width)
       for (let head = 0; head < heads; head++) {
@@ -203,7 +255,8 @@ export function towerRowsOf(
       const parts: number[] = []
       for (let dy = 0; dy < merge; dy++)
         for (let dx = 0; dx < merge; dx++) parts.push(...last[(y + dy) * grid + x + dx]!)
-      squares.push(product('mm.model.fc', parts, false))
+      if (isQwen) squares.push(product('mm.2', product('mm.0', parts).map(exactGelu)))
+      else squares.push(product('mm.model.fc', parts, false))
     }
   }
   return squares

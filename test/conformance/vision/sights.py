@@ -107,7 +107,49 @@ def gemma(name, picture, text=None, per_side=3, **tower):
     }
 
 
+def placed_features(model, pixels, values):
+    return model.get_image_features(values["pixel_values"], values["image_grid_thw"]).pooler_output[0]
+
+
+def placed_types(ids, config):
+    torch = __import__("torch")
+    return {"mm_token_type_ids": (torch.tensor([ids]) == IMAGE_TOKEN).int()}
+
+
+def qwen(name, picture, sections=(1, 3, 2), text=None, pixels=(64, 600), **tower):
+    sizes = {
+        **{"depth": 2, "embed_dim": 36, "num_heads": 3, "mlp_ratio": 2, "hidden_size": TEXT["hidden_size"]},
+        **{"patch_size": 4, "spatial_merge_size": 2, **tower},
+    }
+    rope = {"rope_type": "default", "mrope_section": list(sections), "rope_theta": 5000.0}
+    own = {key: value for key, value in TEXT.items() if key != "head_dim"}
+    return {
+        **{"name": name, "class": "Qwen2VLForConditionalGeneration", "config_class": "Qwen2VLConfig"},
+        "config": {
+            "text_config": {**own, "rope_parameters": rope, **(text or {})},
+            **{"vision_config": sizes, "image_token_id": IMAGE_TOKEN, "video_token_id": 3},
+            **{"vision_start_token_id": 4, "vision_end_token_id": 5},
+            "tie_word_embeddings": (text or {}).get("tie_word_embeddings", False),
+        },
+        "processor_class": "Qwen2VLImageProcessorPil",
+        "processor": {
+            **{"size": {"shortest_edge": pixels[0], "longest_edge": pixels[1]}, **MEANS},
+            **{"patch_size": sizes["patch_size"], "merge_size": sizes["spatial_merge_size"]},
+        },
+        **{"picture": picture, "features": placed_features, "extra": placed_types},
+        "parts": lambda made: [
+            *["<|vision_start|>", int(made["image_grid_thw"][0].prod()) // sizes["spatial_merge_size"] ** 2],
+            "<|vision_end|>",
+        ],
+    }
+
+
 CASES = [
+    qwen("a wide picture, made smaller", [61, 33]),
+    qwen("a tall picture, made larger", [5, 21], sections=[2, 2, 2], pixels=(800, 4000)),
+    qwen("squares of three, more rows than a block", [120, 100], spatial_merge_size=3, patch_size=3, pixels=(81, 9000),
+         text={"tie_word_embeddings": True}, depth=1, embed_dim=40, num_heads=2, mlp_ratio=3),
+    qwen("halves rounded to even sides", [20, 28], sections=[0, 4, 2], patch_size=4, num_heads=1),
     gemma("nine rows", [40, 21]),
     gemma("rows in windows and in full layers", [23, 50], per_side=6,
           text={"tie_word_embeddings": False, "num_hidden_layers": 4, "sliding_window": 40, "layer_types": ["sliding_attention", "full_attention"] * 2}),

@@ -7,19 +7,22 @@ import type { Sequence } from '../../../generate/schedule/sequence.ts'
 import { isInputWord } from '../../../generate/schedule/step-buffer.ts'
 import type { Host } from '../../../runtime/host.ts'
 import type { CutPicture } from '../../../vision/cut-picture.ts'
+import type { Sides } from '../../../vision/tower.ts'
 import { pictureKeys, pictureMark, splitAtPictures } from '../../chat/picture-marks.ts'
 import type { Message, PictureSource, Prompt } from '../../wire/protocol.ts'
 import type { ModelText, SeenPrompt, Sight } from '../loaded-model.ts'
 import { pictureBytes, pixelsOf } from './picture-file.ts'
 import { readMessages, writtenMessages } from './saved-pictures.ts'
 
+type Tile = CutPicture['tiles'][number]
+
 interface SightOptions {
   readonly inputs: InputRows
-  /** Rows of each square. */
-  readonly pictureRows: number
+  /** Rows of the language model beside and below each other in a tile. */
+  readonly sidesOf: (tile: Tile) => Sides
   readonly cut: (pixels: Pixels) => CutPicture
-  /** The rows [pictureRows][width] of a square. */
-  readonly encode: (tile: CutPicture['tiles'][number]) => Float32Array
+  /** The rows [rows of the tile][width] of a tile. */
+  readonly encode: (tile: Tile) => Float32Array
   readonly text: ModelText
   readonly yieldTask: () => Promise<void>
   /** Decodes files of pictures. Undefined: the browser does. */
@@ -113,17 +116,30 @@ export class TowerSight implements Sight {
   #learn(key: string, cut: CutPicture): void {
     const { tiles, parts } = cut
     this.#fresh.set(key, cut)
-    const { inputs, pictureRows, text } = this.#options
-    const words = inputs.wordsOf(key, tiles.length * pictureRows)
+    const { inputs, text } = this.#options
+    const { starts, rows } = this.#rowsOf(tiles)
+    const columns = inputs.isPlaced ? this.#options.sidesOf(tiles[0]!).width : undefined
+    const words = inputs.wordsOf(key, rows, columns)
     const ids: number[] = []
     const [first, last] = [parts[0], parts.at(-1)]
     const before = typeof first === 'string' ? first : ''
     const end = typeof last === 'string' ? last : ''
     for (const part of parts.slice(before === '' ? 0 : 1, end === '' ? undefined : -1)) {
-      if (typeof part === 'number') ids.push(...words.slice(part * pictureRows, (part + 1) * pictureRows))
+      if (typeof part === 'number') ids.push(...words.slice(starts[part], starts[part + 1]))
       else ids.push(...text.encode(part, false, ids.at(-1)))
     }
     this.#known.set(key, { before, ids, after: end })
+  }
+
+  /** The first row of each tile, and how many there are. */
+  #rowsOf(tiles: readonly Tile[]): { readonly starts: readonly number[]; readonly rows: number } {
+    let rows = 0
+    const starts = tiles.map((tile) => {
+      const { width, height } = this.#options.sidesOf(tile)
+      rows += width * height
+      return rows - width * height
+    })
+    return { starts, rows }
   }
 
   async #hold(
@@ -154,16 +170,16 @@ export class TowerSight implements Sight {
   async #read(key: string, source: PictureSource | undefined, signal: AbortSignal): Promise<Float32Array> {
     if (source === undefined)
       throw new HalfbyteError('internal', `no picture of the prompt has the key ${key}`)
-    const { cut, decode, encode, inputs, pictureRows, yieldTask } = this.#options
+    const { cut, decode, encode, inputs, yieldTask } = this.#options
     const { tiles } = this.#fresh.get(key) ?? cut(await pixelsOf(source, decode))
     this.#fresh.delete(key)
-    const size = pictureRows * inputs.width
-    const rows = new Float32Array(tiles.length * size)
+    const { starts, rows: count } = this.#rowsOf(tiles)
+    const rows = new Float32Array(count * inputs.width)
     for (const [index, tile] of tiles.entries()) {
       // Other replies, and an abort, come between two tiles.
       await yieldTask()
       signal.throwIfAborted()
-      rows.set(encode(tile), index * size)
+      rows.set(encode(tile), starts[index]! * inputs.width)
     }
     return rows
   }

@@ -1,6 +1,7 @@
 // The vision tower of a model: prepared from its headers, placed in the model's memory, and run on
 // pictures.
 import type { PackedEncoding } from '../../../abi/encodings.ts'
+import type { RopeConfig } from '../../../arch/config/config.ts'
 import { unbuiltVariant } from '../../../arch/config/fields.ts'
 import type { Weights } from '../../../arch/tensors/names.ts'
 import { HalfbyteError } from '../../../base/errors.ts'
@@ -15,7 +16,18 @@ import type { Pool } from '../../../runtime/pool.ts'
 import { type CutPicture, cutPicture, patchesOf } from '../../../vision/cut-picture.ts'
 import { GGUF_NAMES, ggufTower } from '../../../vision/gguf-tower.ts'
 import { HF_NAMES, hfTower } from '../../../vision/hf-tower.ts'
-import { gather, gatheredWidth, pictureRows, type Tower, towerRows } from '../../../vision/tower.ts'
+import { QWEN_NAMES } from '../../../vision/qwen-tower.ts'
+import {
+  gather,
+  gatheredWidth,
+  isPlaced,
+  type Projector,
+  patchesIn,
+  pictureRows,
+  type Sides,
+  type Tower,
+  towerRows,
+} from '../../../vision/tower.ts'
 import { projectorGraph, towerGraph } from '../../../vision/tower-graph.ts'
 import { towerWeights } from '../../../vision/tower-weights.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
@@ -39,6 +51,12 @@ interface VisionOptions extends Pick<LoadRequest, 'weights' | 'imageTiles'> {
   readonly modelPlan: Pick<Plan, 'tokens' | 'stateGroups'> & { readonly hidden: Pick<PlanRows, 'width'> }
 }
 
+/** The texts by which templates mark a picture, where they are no other than usual. */
+const MARKS: Readonly<Partial<Record<Projector, string>>> = {
+  gemma3: '<start_of_image>',
+  qwen2vl_merger: '<|vision_start|><|image_pad|><|vision_end|>',
+}
+
 export class Vision {
   /** The text by which chat templates mark a picture. */
   readonly mark: string
@@ -57,7 +75,7 @@ export class Vision {
   constructor(file: ModelFile, tools: EngineTools, options: VisionOptions) {
     const { weights: policy, modelPlan, imageTiles = Number.POSITIVE_INFINITY } = options
     const isFolder = file.format === 'safetensors' && file.metadata.has('config')
-    const own = isFolder ? hfTower(file) : ggufTower(file)
+    const own = isFolder ? hfTower(file, imageTiles) : ggufTower(file, imageTiles)
     const tower = { ...own, longestEdge: Math.min(own.longestEdge, imageTiles * own.imageSize) }
     const { width } = tower
     const { width: modelWidth } = modelPlan.hidden
@@ -69,16 +87,20 @@ export class Vision {
         { width, modelWidth },
       )
     }
-    const weights = towerWeights(file, tower, isFolder ? HF_NAMES : GGUF_NAMES)
+    const weights = towerWeights(
+      file,
+      tower,
+      isFolder ? (isPlaced(tower) ? QWEN_NAMES : HF_NAMES) : GGUF_NAMES,
+    )
     const { graphBuilder } = tools
     const prepared = (graph: Graph, of: Weights, rows: number) =>
-      prepare(file, graph, of, { rows, policy, tools })
+      prepare(file, graph, of, { rows, policy, tools, tower })
     this.#tower = tower
     this.#tools = tools
     const isWhole = tower.projector === 'gemma3'
-    this.mark = isWhole ? '<start_of_image>' : '<image>'
+    this.mark = MARKS[tower.projector] ?? '<image>'
     if (isWhole) checkRoom(tower, modelPlan)
-    this.inputs = new InputRows(width, isWhole)
+    this.inputs = new InputRows(width, isWhole, isPlaced(tower))
     this.models = [
       prepared(towerGraph(tower, graphBuilder()), weights.tower, towerRows(tower)),
       prepared(projectorGraph(tower, graphBuilder()), weights.projector, pictureRows(tower)),
@@ -96,27 +118,35 @@ export class Vision {
   /** Throws `out-of-memory`, errors of reading weights, or the signal's reason. */
   async place(arena: Arena, hooks: WeightHooks): Promise<void> {
     const [tower, projector] = this.models
-    const { patchSize } = this.#tower
+    const own = this.#tower
+    const patches = { width: 3 * own.patchSize ** 2, isPlaced: isPlaced(own) }
+    const gathered = { width: gatheredWidth(own), isPlaced: false }
     const before = tower.plan.slots.length
     const later = { ...hooks, onWeight: (done: number, all: number) => hooks.onWeight?.(before + done, all) }
     this.#machines = [
-      await RowMachine.place(this.#tools, arena, tower, 3 * patchSize ** 2, hooks),
-      await RowMachine.place(this.#tools, arena, projector, gatheredWidth(this.#tower), later),
+      await RowMachine.place(this.#tools, arena, tower, patches, hooks),
+      await RowMachine.place(this.#tools, arena, projector, gathered, later),
     ]
   }
 
-  /** The rows [pictureRows][width] of a picture's patches [patches][patchWidth]. After `place`. */
-  encode(pool: Pool, patches: Float32Array): Float32Array {
+  /**
+   * The rows [pictureRows][width] of a picture's patches [patches][patchWidth]. `tile`: its sides in pixels,
+   * default those of the tower's squares. After `place`.
+   */
+  encode(pool: Pool, patches: Float32Array, tile?: Sides): Float32Array {
     const [body, projector] = this.#machines as [RowMachine, RowMachine]
     const tower = this.#tower
-    const padded = new Float32Array(towerRows(tower) * body.width)
+    const sides = patchesIn(tower, tile)
+    const rows = pictureRows(tower, sides)
+    const own = sides.width * sides.height + (tower.hasClass ? 1 : 0)
+    const padded = new Float32Array(own * body.width)
     padded.set(patches, padded.length - patches.length)
-    const states = body.run(pool, padded)
-    const gathered = new Float32Array(pictureRows(tower) * projector.width)
-    gather(tower, (row) => states.row(row), gathered)
+    const states = body.run(pool, padded, isPlaced(tower) ? sides.width : undefined)
+    const gathered = new Float32Array(rows * projector.width)
+    gather(tower, sides, (row) => states.row(row), gathered)
     const projected = projector.run(pool, gathered)
-    const result = new Float32Array(pictureRows(tower) * tower.width)
-    for (let row = 0; row < pictureRows(tower); row++) result.set(projected.row(row), row * tower.width)
+    const result = new Float32Array(rows * tower.width)
+    for (let row = 0; row < rows; row++) result.set(projected.row(row), row * tower.width)
     return result
   }
 
@@ -133,9 +163,12 @@ export class Vision {
     const tower = this.#tower
     return new TowerSight({
       inputs: this.inputs,
-      pictureRows: pictureRows(tower),
+      sidesOf: (tile) => {
+        const { width, height } = patchesIn(tower, tile)
+        return { width: width / tower.merge, height: height / tower.merge }
+      },
       cut: (pixels) => this.cut(pixels),
-      encode: (tile) => this.encode(pool, this.patches(tile)),
+      encode: (tile) => this.encode(pool, this.patches(tile), tile),
       text,
       yieldTask,
       decode,
@@ -153,6 +186,23 @@ function checkRoom(tower: Tower, { tokens, stateGroups }: VisionOptions['modelPl
   if (rows > most) throw unbuiltVariant(tower.name, `${rows} rows for a picture`, `at most ${most}`)
 }
 
+/**
+ * Half of the pairs rotate by a patch's row and half by its column, each half with every second frequency.
+ */
+function towerRope(tower: Tower): RopeConfig {
+  const none = { theta: 10_000, dims: 0, pairing: 'halves' } as const
+  if (!isPlaced(tower)) return none
+  const { hiddenSize, heads } = tower
+  const dims = hiddenSize / heads
+  const half = dims / 4
+  const { theta } = none
+  const factors = Array.from(
+    { length: 2 * half },
+    (_, pair) => theta ** ((4 * (pair % half) - 2 * pair) / dims),
+  )
+  return { ...none, dims, sections: [0, half, half], scaling: { type: 'factors', factors } }
+}
+
 function prepare(
   file: ModelFile,
   graph: Graph,
@@ -161,7 +211,13 @@ function prepare(
     rows,
     policy,
     tools,
-  }: { readonly rows: number; readonly policy: LoadRequest['weights']; readonly tools: EngineTools },
+    tower,
+  }: {
+    readonly rows: number
+    readonly policy: LoadRequest['weights']
+    readonly tools: EngineTools
+    readonly tower: Tower
+  },
 ): PreparedModel {
   const { chooseEncoding, compile, roleOf, weightOf } = tools
   const encodingOf = (name: string): PackedEncoding => {
@@ -171,11 +227,11 @@ function prepare(
   return {
     file,
     weights,
-    // Only what places a model reads it: no layer has a state of its own, and nothing rotates.
+    // Only what places a model reads it: no layer has a state of its own.
     config: {
       ...{ family: 'vision', name: file.name, hiddenSize: graph.output.shape[1], contextLength: rows },
       ...{ layers: 0, heads: 0, kvHeads: 0, headDim: 0, intermediateSize: 0, vocabSize: 0, normEpsilon: 0 },
-      rope: { theta: 10_000, dims: 0, pairing: 'halves' },
+      rope: towerRope(tower),
       tiedEmbeddings: true,
     },
     plan: compile(graph, { tokens: rows, logitRows: 1, encodingOf }),

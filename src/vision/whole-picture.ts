@@ -1,0 +1,58 @@
+// The sizes of pictures that a tower reads whole, whatever their shape, as transformers'
+// Qwen2VLImageProcessor finds them.
+import { HalfbyteError } from '../base/errors.ts'
+import type { Sides, Tower } from './tower.ts'
+
+/** Rows of the language model for a tile of the option `imageTiles`, and the most tiles of a side. */
+const TILE_ROWS = 256
+const MOST_TILES = 2
+/** The longer side may be so many times as long as the shorter one. */
+const MOST_RATIO = 200
+
+/** Fewest and most pixels of a picture, and the side of a square with the most. */
+export type PixelRange = Required<Pick<Tower, 'pixels' | 'imageSize'>>
+
+/** What `stated` allows, but no more than `tiles` tiles on a side. */
+export function pixelRange(
+  { patchSize, merge }: Pick<Tower, 'patchSize' | 'merge'>,
+  stated: readonly [least: number, most: number],
+  tiles = MOST_TILES,
+): PixelRange {
+  const step = patchSize * merge
+  const most = Math.min(stated[1], Math.min(tiles, MOST_TILES) ** 2 * TILE_ROWS * step ** 2)
+  return { pixels: [Math.min(stated[0], most), most], imageSize: Math.ceil(Math.sqrt(most) / step) * step }
+}
+
+/** Throws `unsupported` for a picture that is too long for its width. */
+export function wholeSides({ patchSize, merge, pixels, imageSize }: Tower, given: Sides): Sides {
+  const [least, most] = pixels ?? [0, imageSize ** 2]
+  const step = patchSize * merge
+  const { width, height } = given
+  const area = width * height
+  const sides = (side: (own: number) => number): Sides => ({
+    width: side(width / step) * step,
+    height: side(height / step) * step,
+  })
+  let found = sides(nearest)
+  if (found.width * found.height > most) {
+    const factor = Math.sqrt(area / most)
+    found = sides((own) => Math.max(1, Math.floor(own / factor)))
+  } else if (found.width * found.height < least) {
+    const factor = Math.sqrt(least / area)
+    found = sides((own) => Math.ceil(own * factor))
+  }
+  const ratio = Math.max(width, height) / Math.min(width, height)
+  if (ratio <= MOST_RATIO && found.width * found.height <= imageSize ** 2) return found
+  throw new HalfbyteError(
+    'unsupported',
+    `a picture of ${width} x ${height} pixels is too long for its width: it would be read as ${found.width} x ` +
+      `${found.height}, of at most ${imageSize ** 2} pixels, and one side may be ${MOST_RATIO} times the other; cut it`,
+    { width, height },
+  )
+}
+
+/** Halves become even, as in Python. */
+function nearest(value: number): number {
+  const rounded = Math.round(value)
+  return rounded - value === 0.5 && rounded % 2 === 1 ? rounded - 1 : rounded
+}

@@ -1,0 +1,107 @@
+// Conversations with a model whose pictures have places in two dimensions. In: a random language model of
+// Qwen2-VL in GGUF, with a random tower. Out: texts as of Qwen2, and answers that do not depend on how state
+// came about.
+import { expect, test } from 'vitest'
+import type { Pixels } from '../../../src/formats/pixels.ts'
+import type { LoadOptions, Message } from '../../../src/index.ts'
+import { ggufContents, newFile } from '../testing/model-files.ts'
+import { openEngine } from '../testing/node-engine.ts'
+import { randomLlama } from '../testing/random-llama.ts'
+import { ggufBytes } from '../testing/writers/gguf-writer.ts'
+import { randomTower, towerFile } from './random-tower.ts'
+
+const model = randomLlama({ family: 'qwen2', seed: 7, gain: 1.5, speaks: true, contextLength: 512 })
+const HALF = model.config.head_dim / 2
+const tower = randomTower(3, { width: model.config.hidden_size, merge: 2, grid: 8, patch: 4 })
+const GREEDY = { temperature: 0, maxTokens: 12, speculation: 'off' } as const
+const EXACT = { weights: 'f32', kvCache: { k: 'f32', v: 'f32' } } as const
+const TEMPLATE = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
+
+async function languageFile(family: 'qwen2' | 'qwen2vl'): Promise<File> {
+  const { metadata, tensors } = ggufContents(model, 'F32')
+  const named = Object.entries(metadata).map(([key, value]) => [key.replace(/^qwen2\./, `${family}.`), value])
+  return newFile(
+    'language.gguf',
+    await ggufBytes({
+      tensors,
+      metadata: {
+        ...Object.fromEntries(named),
+        'general.architecture': ['string', family],
+        'tokenizer.chat_template': ['string', TEMPLATE],
+        ...(family === 'qwen2vl' && {
+          'qwen2vl.rope.dimension_sections': ['i32[]', [1, HALF - 3, 2, 0]],
+        }),
+      },
+    }),
+  )
+}
+
+async function loaded(options: LoadOptions = {}) {
+  const vision = [await towerFile(tower)]
+  return openEngine([await languageFile('qwen2vl')], { vision, ...EXACT, ...options })
+}
+
+function picture(width: number, height: number): Pixels {
+  const data = Uint8ClampedArray.from({ length: width * height * 4 }, (_, at) =>
+    at % 4 === 3 ? 255 : (at * 7 + (at >> 5) * 13) % 256,
+  )
+  return { width, height, data }
+}
+
+const SAID: Message = { role: 'user', content: 'What is \uFFFC?', images: [picture(70, 30)] }
+
+test('texts are answered as by Qwen2, where height and width are as the position', async () => {
+  const answerOf = async (family: 'qwen2' | 'qwen2vl') => {
+    await using engine = await openEngine([await languageFile(family)], EXACT)
+    return (await engine.createSession().send('What is there?', GREEDY).result).tokens
+  }
+  expect(await answerOf('qwen2vl')).toEqual(await answerOf('qwen2'))
+})
+
+test('a second turn is answered alike from state that was kept, forked, saved, and computed anew', async () => {
+  await using engine = await loaded()
+  const session = engine.createSession()
+  const first = await session.send(SAID, GREEDY).result
+  const saved = await session.save()
+  const fork = await session.fork()
+  const second = await session.send('And now?', GREEDY).result
+  expect(second.usage.cachedTokens).toBeGreaterThanOrEqual(first.usage.promptTokens)
+  expect((await fork.send('And now?', GREEDY).result).tokens).toEqual(second.tokens)
+  await using other = await loaded()
+  const restored = await other.restoreSession(saved)
+  const again = await restored.send('And now?', GREEDY).result
+  expect(again.tokens).toEqual(second.tokens)
+  expect(again.usage.cachedTokens).toBe(second.usage.cachedTokens)
+  await using fresh = await loaded()
+  const messages = [...restored.messages.slice(0, 2)]
+  const anew = fresh.createSession({ messages })
+  expect((await anew.send('And now?', GREEDY).result).tokens).toEqual(second.tokens)
+})
+
+test('without shared memory the answer is the same', async () => {
+  const answerOf = async (options: LoadOptions) => {
+    await using engine = await loaded(options)
+    return (await engine.createSession().send(SAID, GREEDY).result).tokens
+  }
+  expect(await answerOf({ pool: 'shards', threads: 2 })).toEqual(await answerOf({ threads: 2 }))
+})
+
+test('the places of rows matter: of a picture lying on its side the answer is another', async () => {
+  await using engine = await loaded()
+  const answerTo = async (width: number, height: number) => {
+    const data = new Uint8ClampedArray(width * height * 4).fill(255)
+    const images = [{ width, height, data }]
+    return (await engine.createSession().send({ ...SAID, images }, { ...GREEDY, logprobs: 3 }).result)
+      .logprobs
+  }
+  expect(await answerTo(64, 16)).not.toEqual(await answerTo(16, 64))
+})
+
+test('a context that overflows is computed anew and goes on', async () => {
+  await using engine = await loaded({ contextLength: 128 })
+  const session = engine.createSession({ overflow: 'shift' })
+  for (const text of [SAID, 'And?', 'And then, what is there?', 'And?']) {
+    const { tokens } = await session.send(text, { ...GREEDY, maxTokens: 30 }).result
+    expect(tokens.length).toBeGreaterThan(0)
+  }
+})
