@@ -77,7 +77,8 @@ const tokensOf = (kind: Kind, text: string): Promise<number> => countTokens.get(
 
 /** The largest difference between values of the same vectors. */
 async function differenceOf(one: Kind, other: Kind, texts: readonly string[]): Promise<number> {
-  const [a, b] = [await embed.get(one)!(texts), await embed.get(other)!(texts)]
+  const a = await embed.get(one)!(texts)
+  const b = await embed.get(other)!(texts)
   if (a.length !== b.length) throw new Error(`${one} has ${a.length} values and ${other} ${b.length}`)
   return a.reduce((most, value, at) => Math.max(most, Math.abs(value - b[at]!)), 0)
 }

@@ -47,7 +47,8 @@ async function compare({ name, heads, dim }: (typeof SHAPES)[number], tokens: nu
       return machine.f32
     },
   ] as const
-  const [found, memory] = [await ways[0](), await ways[1]()]
+  const found = await ways[0]()
+  const memory = await ways[1]()
   let difference = 0
   for (let row = 0; row < tokens; row++)
     for (let at = 0; at < heads * dim; at++) {

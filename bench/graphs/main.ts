@@ -52,7 +52,8 @@ async function compare(name: string, bytes: Uint8Array, vocabulary: number): Pro
       async () => (await network.run(inputs))[output!.name]!.data as Float32Array,
       async () => (await session.run(feeds))[output!.name]!.data as Float32Array,
     ] as const
-    const [found, wanted] = [await runs[0](), await runs[1]()]
+    const found = await runs[0]()
+    const wanted = await runs[1]()
     const difference = found.reduce((most, value, at) => Math.max(most, Math.abs(value - wanted[at]!)), 0)
     const times: [number[], number[]] = [[], []]
     for (let round = 0; round < Number(values.rounds); round++) {

@@ -10,7 +10,8 @@ export const END = endOf(PERF)
 
 /** Throws when the page has not exactly one of each, in this order. `command` is what the markers name. */
 export function replaceBetweenMarkers(page: string, text: string, command = PERF): string {
-  const [begin, end] = [beginOf(command), endOf(command)]
+  const begin = beginOf(command)
+  const end = endOf(command)
   const [before, rest, ...more] = page.split(begin)
   const [, after, ...others] = rest?.split(end) ?? []
   if (before === undefined || after === undefined || more.length + others.length > 0) {

@@ -82,7 +82,8 @@ async function timeTower(file: ModelFile, weights: 'w8' | 'f32'): Promise<void> 
 
 /** A photograph of 12 megapixels, cut into squares. */
 function timeCutting(file: ModelFile): void {
-  const [width, height] = [4000, 3000]
+  const width = 4000
+  const height = 3000
   const data = new Uint8ClampedArray(width * height * 4).map((_, at) => at * 2654435761)
   let ms = Number.POSITIVE_INFINITY
   let tiles = 0

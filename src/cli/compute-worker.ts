@@ -5,7 +5,8 @@ import type { WorkerReply, WorkerRequest } from '../runtime/host.ts'
 import { workerThread } from '../runtime/worker-thread.ts'
 
 const post = (reply: WorkerReply): void => parentPort?.postMessage(reply)
-const [model, network] = [workerThread(post), functionThread(post)]
+const model = workerThread(post)
+const network = functionThread(post)
 
 parentPort?.on('message', (request: WorkerRequest) =>
   isFunctionRequest(request) ? network(request) : model(request),

@@ -121,7 +121,8 @@ const CASES: Readonly<Record<string, (random: Random, k: number, n: number) => C
         bias: tensorOf('f32', [n], bias),
       },
       weights: Float64Array.from({ length: k * n }, (_, at) => {
-        const [row, column] = [Math.floor(at / n), at % n]
+        const row = Math.floor(at / n)
+        const column = at % n
         const code = (bytes[(column * k + row) >> 1]! >> (4 * (row % 2))) & 15
         return (code - 8) * scales[column * blocks + Math.floor(row / 32)]!
       }),
@@ -193,7 +194,8 @@ describe.each(BUILDS)('%s', (build) => {
 
 test('without kernels, and with weights f32, the same graphs are exact', async () => {
   const random = new Random(12)
-  const [k, n] = [128, 40]
+  const k = 128
+  const n = 40
   for (const name of Object.keys(CASES).filter((each) => each.startsWith('auto'))) {
     const made = CASES[name]!(random, k, n)
     const x = floats(random, 3 * k)

@@ -33,7 +33,8 @@ function difference(
 ): string | undefined {
   if (`${found?.dims}` !== `${wanted.dims}`) return `dims [${found?.dims}] instead of [${wanted.dims}]`
   for (let at = 0; at < wanted.data.length; at++) {
-    const [a, b] = [Number(wanted.data[at]), Number(found!.data[at])]
+    const a = Number(wanted.data[at])
+    const b = Number(found!.data[at])
     const isSame = Object.is(a, b) || a === b || Math.abs(a - b) <= TOLERANCE * Math.max(1, Math.abs(a))
     if (isSame) continue
     const moved = spread()[at]!

@@ -56,7 +56,8 @@ test.each([2, 3])(
   async (threads) => {
     for (let index = 0; index < GRAPHS; index++) {
       const { graph, feeds } = randomGraph(SEED, index)
-      const [alone, together] = [open(graph, 1), open(graph, threads)]
+      const alone = open(graph, 1)
+      const together = open(graph, threads)
       const wanted = await alone.run(feeds)
       expect(await together.run(feeds)).toEqual(wanted)
       expect(together.machine.threads).toBe(threads)
@@ -69,7 +70,8 @@ test.each(['f32', 'w8', 'w4'] as const)(
   'two threads compute an encoder in %s as one does',
   async (weights) => {
     const graph = await encoder()
-    const [alone, together] = [open(graph, 1, weights), open(graph, 2, weights)]
+    const alone = open(graph, 1, weights)
+    const together = open(graph, 2, weights)
     // Several lengths, so that memory grows and plans change between runs.
     for (const [batch, tokens] of [
       [1, 3],
@@ -87,7 +89,8 @@ test.each(['f32', 'w8', 'w4'] as const)(
 
 test('an id outside of its table is an error on whichever thread, and the next run is right', async () => {
   const graph = await encoder()
-  const [alone, together] = [open(graph, 1), open(graph, 2)]
+  const alone = open(graph, 1)
+  const together = open(graph, 2)
   const wrong = feedsOf(2, 30, SHAPE.vocabulary + 7)
   await expect(together.run(wrong)).rejects.toMatchObject({ code: 'format' })
   const right = feedsOf(2, 30, SHAPE.vocabulary)

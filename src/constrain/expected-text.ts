@@ -5,7 +5,10 @@ import { BLANKS, type ByteSet, hasByte, isBlank, unionOf } from './grammar-nodes
 
 /** Some thirty tokens; no step verifies more. */
 const MOST_BYTES = 96
-const [SPACE, COMMA, COLON, BRACE] = [0x20, 0x2c, 0x3a, 0x7b]
+const SPACE = 0x20
+const COMMA = 0x2c
+const COLON = 0x3a
+const BRACE = 0x7b
 const NO_BLANKS: readonly number[] = []
 
 /** The blanks that a text has after each byte. Models write JSON in one way from its beginning to its end. */

@@ -48,7 +48,8 @@ export function svgCurves(
   { title, x, y, isLogX = false, fromZero = false }: CurveLabels,
 ): string {
   const points = series.flatMap((each) => each.points)
-  const [xs, ys] = [points.map((point) => point.x), points.map((point) => point.y)]
+  const xs = points.map((point) => point.x)
+  const ys = points.map((point) => point.y)
   if (fromZero) ys.push(0)
   const across = axis(xs, isLogX, LEFT, WIDTH - RIGHT)
   const bottom = HEIGHT - BOTTOM

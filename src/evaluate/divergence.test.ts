@@ -63,7 +63,8 @@ test('losses, KL and agreement are those of the definitions, in steps as in one'
   const expected = windows.map((ids) => {
     const sums = { before: 0, after: 0, kl: 0, same: 0 }
     for (const [at, id] of ids.slice(0, -1).entries()) {
-      const [p, q] = [softmax(before(at, id)), softmax(after(at, id))]
+      const p = softmax(before(at, id))
+      const q = softmax(after(at, id))
       sums.before -= Math.log(p[ids[at + 1]!]!)
       sums.after -= Math.log(q[ids[at + 1]!]!)
       sums.kl += p.reduce((sum, share, i) => sum + share * Math.log(share / q[i]!), 0)

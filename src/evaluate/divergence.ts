@@ -69,7 +69,8 @@ async function windowSums(
   signal: AbortSignal | undefined,
 ): Promise<Sums> {
   const sums: Sums = { tokens: 0, before: 0, after: 0, kl: 0, same: 0 }
-  const [first, second] = [original.newSequence(), changed.newSequence()]
+  const first = original.newSequence()
+  const second = changed.newSequence()
   try {
     // The last token predicts nothing that is known.
     for (let from = 0; from < ids.length - 1; from += STEP) {
@@ -110,19 +111,25 @@ async function run(
 // hot
 function addToken(sums: Sums, before: Float32Array, after: Float32Array, id: number): void {
   const size = Math.min(before.length, after.length)
-  let [peakBefore, peakAfter, topBefore, topAfter] = [before[0]!, after[0]!, 0, 0]
+  let peakBefore = before[0]!
+  let peakAfter = after[0]!
+  let topBefore = 0
+  let topAfter = 0
   for (let i = 1; i < size; i++) {
     if (before[i]! > peakBefore) [peakBefore, topBefore] = [before[i]!, i]
     if (after[i]! > peakAfter) [peakAfter, topAfter] = [after[i]!, i]
   }
-  let [sumBefore, sumAfter, weighted] = [0, 0, 0]
+  let sumBefore = 0
+  let sumAfter = 0
+  let weighted = 0
   for (let i = 0; i < size; i++) {
     const share = Math.exp(before[i]! - peakBefore)
     sumBefore += share
     sumAfter += Math.exp(after[i]! - peakAfter)
     if (share > 0) weighted += share * (before[i]! - peakBefore - (after[i]! - peakAfter))
   }
-  const [normBefore, normAfter] = [Math.log(sumBefore), Math.log(sumAfter)]
+  const normBefore = Math.log(sumBefore)
+  const normAfter = Math.log(sumAfter)
   const kl = weighted / sumBefore + normAfter - normBefore
   if (Number.isNaN(kl)) throw brokenLogit(Number.isNaN(sumBefore) ? before : after)
   sums.tokens++

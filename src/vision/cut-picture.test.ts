@@ -56,7 +56,8 @@ test.each(PROCESSED)('%i x %i in tiles of %i, at most %i', async (...given) => {
   expect(await sha256(joinBytes(tiles.map(({ data }) => new Uint8Array(data))))).toBe(hash)
   const frame = '<fake_token_around_image>'
   const texts = Array.from({ length: rows * columns }, (_, tile) => {
-    const [row, column] = [Math.floor(tile / columns), tile % columns]
+    const row = Math.floor(tile / columns)
+    const column = tile % columns
     const start = row > 0 && column === 0 ? '\n' : ''
     return [`${start}${frame}<row_${row + 1}_col_${column + 1}>`, tile]
   })
@@ -92,7 +93,8 @@ test('patches come row by row, and each is channel by channel', () => {
   const { data } = tile
   const patches = patchesOf(tower, tile)
   const valueAt = (patch: number, channel: number, y: number, x: number) => {
-    const [top, left] = [Math.floor(patch / 2) * 4, (patch % 2) * 4]
+    const top = Math.floor(patch / 2) * 4
+    const left = (patch % 2) * 4
     const value = data[((top + y) * 8 + left + x) * 3 + channel]!
     return Math.fround((value / 255 - tower.mean[channel]!) / tower.deviation[channel]!)
   }

@@ -84,7 +84,8 @@ function padded({ mean }: Tower, { width, height, data }: Picture): Picture {
   const side = Math.max(width, height)
   const square = new Uint8ClampedArray(side * side * 3)
   for (let at = 0; at < square.length; at++) square[at] = Math.trunc(mean[at % 3]! * 255)
-  const [left, top] = [(side - width) >> 1, (side - height) >> 1]
+  const left = (side - width) >> 1
+  const top = (side - height) >> 1
   for (let y = 0; y < height; y++) {
     square.set(data.subarray(y * width * 3, (y + 1) * width * 3), ((top + y) * side + left) * 3)
   }
@@ -174,7 +175,8 @@ export function patchesOf(tower: Tower, tile: Picture): Float32Array {
     const top = Math.floor(patch / columns) * patchSize
     const left = (patch % columns) * patchSize
     for (let channel = 0; channel < 3; channel++) {
-      const [middle, spread] = [mean[channel]!, deviation[channel]!]
+      const middle = mean[channel]!
+      const spread = deviation[channel]!
       for (let y = top; y < top + patchSize; y++) {
         let from = (y * width + left) * 3 + channel
         for (let x = 0; x < patchSize; x++, from += 3) patches[at++] = (data[from]! / 255 - middle) / spread

@@ -69,7 +69,8 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
   if (tower.hasPreNorm) both(body, 'pre_norm', names.pre_norm, [hiddenSize])
   if (tower.hasPostNorm) both(body, 'post_norm', names.post_norm, [hiddenSize])
   for (let layer = 0; layer < layers; layer++) {
-    const [at, from] = [`layers.${layer}`, `${names.layers}.${layer}`]
+    const at = `layers.${layer}`
+    const from = `${names.layers}.${layer}`
     const thirds = names.attn_q === names.attn_k ? THIRDS : []
     for (const name of MODULES) {
       const own = `${from}.${names[name]}`

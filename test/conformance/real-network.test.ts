@@ -21,10 +21,13 @@ const SHAPES = [
 /** Cosine of a text's vectors; 0.986 was the least that was measured. */
 const LEAST_COSINE = 0.97
 /** Words of the vocabulary between its single characters and its parts of words. */
-const [FIRST, WORDS] = [2000, 6000]
+const FIRST = 2000
+const WORDS = 6000
 
 function cosine(left: ArrayLike<number>, right: ArrayLike<number>): number {
-  let [dot, a, b] = [0, 0, 0]
+  let dot = 0
+  let a = 0
+  let b = 0
   for (let at = 0; at < left.length; at++) {
     dot += left[at]! * right[at]!
     a += left[at]! ** 2

@@ -60,7 +60,8 @@ async function writeCodes() {
     if (own !== undefined) {
       const [n, k] = shape
       async function* data() {
-        const [chosen, fitted] = [await floatsOf(own), await floatsOf(scales)]
+        const chosen = await floatsOf(own)
+const fitted = await floatsOf(scales)
         const stored = { codes: Uint8Array.from(chosen), scales: Uint16Array.from(fitted, shiftedFloat) }
         yield layMatrix({ format: 'w4_g32', n, k, ...stored })
       }

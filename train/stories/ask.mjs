@@ -34,7 +34,8 @@ function resultOf({ name, arguments: given }) {
   }
   if (name !== 'calculate') return undefined
   const [, one, sign, other] = /^\s*([\d.]+)\s*([-+*/])\s*([\d.]+)\s*$/.exec(given.expression) ?? []
-  const [a, b] = [Number(one), Number(other)]
+  const a = Number(one)
+const b = Number(other)
   const result = { '+': a + b, '-': a - b, '*': a * b, '/': a / b }[sign]
   return result === undefined ? undefined : { result }
 }

@@ -59,7 +59,9 @@ function opening(seed) {
   const roll = next()
   const kind = roll < 0.35 ? CHILD[pronoun] : roll < 0.75 ? pick(KINDS) : pick(KINDS_RARE)
   const trait = pick(TRAITS)
-  const [thing, place, want] = [pick(THINGS), pick(PLACES), pick(WANTS)]
+  const thing = pick(THINGS)
+const place = pick(PLACES)
+const want = pick(WANTS)
   const a = (word) => `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`
   const text = pick([
     `Once upon a time, there was ${a(trait)} ${kind} named ${name}. ${name} had ${a(thing)}.`,

@@ -67,7 +67,8 @@ describe('embed', () => {
     const machine = plainMachine('simd128')
     const table = machine.matrix('f32', 3, n, fillMatrix('f32', 12))
     const ids = [2, 1 + 2 ** ABI.ID_BITS, 2 * 2 ** ABI.ID_BITS]
-    const [byId, byKind] = [machine.rows(3, n), machine.rows(3, n)]
+    const byId = machine.rows(3, n)
+    const byKind = machine.rows(3, n)
     machine.setStep({ sequences: [{ position: 0, rows: 3 }], ids })
     for (const [y, by] of [[byId, SELECTOR.id] as const, [byKind, SELECTOR.kind] as const]) {
       const size = { encoding: 0, vocab: 3, n, first: 0, whole: 3, scale: 1 }

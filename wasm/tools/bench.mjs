@@ -173,8 +173,11 @@ const rotate = (build, { heads, kvHeads, dim, m, k, v, still }) => {
   const blockBytes = keyBytes + partBytes(v, v === 'fp8' ? 1 : 2, kvHeads, dim)
   const [table, sequenceOf, positions] = [blocks, m, m].map((words) => allocate(words * 4))
   const [q, keys, values] = [heads, kvHeads, kvHeads].map((count) => allocate(m * count * dim * 4))
-  const [rope, bias] = [allocate(m * dim * 4), allocate(kvHeads * dim * 4)]
-  const [op, step, seq] = [allocate(112), allocate(64), allocate(64)]
+  const rope = allocate(m * dim * 4)
+  const bias = allocate(kvHeads * dim * 4)
+  const op = allocate(112)
+  const step = allocate(64)
+  const seq = allocate(64)
   return {
     prepare: () => {
       for (let b = 0; b < blocks; b++) u32[table / 4 + b] = BASE + b * blockBytes

@@ -40,7 +40,10 @@ export function readIndex(
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const word = (at: number) => view.getUint32(4 * at, true)
   if (word(0) !== MAGIC) throw malformed(NAME, 'it does not begin with HBVI')
-  const [version, dimensions, count, nextId] = [word(1), word(2), word(3), word(4)]
+  const version = word(1)
+  const dimensions = word(2)
+  const count = word(3)
+  const nextId = word(4)
   if (version !== VERSION) throw malformed(NAME, `its version is ${version}, and ${VERSION} is read`)
   if (dimensions < 1 || dimensions > mostDimensions)
     throw malformed(NAME, `its vectors have ${dimensions} values, and 1 to ${mostDimensions} are read`)

@@ -22,7 +22,8 @@ function load(options: NetworkOptions = {}, host = nodeHost()): Promise<Network>
 }
 
 test.each([1, 2] as const)('a service with threads %d gives what this thread gives', async (threads) => {
-  const [here, there] = [await Network.load(file()), await load({ threads })]
+  const here = await Network.load(file())
+  const there = await load({ threads })
   expect(there).toMatchObject({ inputs: here.inputs, outputs: here.outputs, build: here.build, threads })
   for (const [batch, tokens] of [
     [1, 3],

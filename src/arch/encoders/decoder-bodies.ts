@@ -68,7 +68,9 @@ function bodyWeights(file: ModelFile, { config }: Placed, norms: NormNames, offs
   const prefix = file.tensors.has('model.embed_tokens.weight') ? 'model.' : ''
   const { put, finish } = gatherer(file, prefix)
   const change = offset === 0 || isGguf(file) ? undefined : { scale: 1, offset }
-  const [q, kv, wide] = [heads * headDim, kvHeads * headDim, intermediateSize]
+  const q = heads * headDim
+  const kv = kvHeads * headDim
+  const wide = intermediateSize
   put('embed', ['token_embd', 'embed_tokens'], [vocabSize, hiddenSize])
   for (let layer = 0; layer < layers; layer++) {
     const names = (gguf: string, own: string) => [`blk.${layer}.${gguf}`, `layers.${layer}.${own}`] as const

@@ -18,7 +18,9 @@ const BUCKETS = 32
 
 /** Each of the nearest distances has its own bucket; further ones share wider and wider ones, up to 128. */
 function bucketOf(distance: number): number {
-  const [half, near, furthest] = [BUCKETS / 2, BUCKETS / 4, 128]
+  const half = BUCKETS / 2
+  const near = BUCKETS / 4
+  const furthest = 128
   const far = Math.abs(distance)
   const wide = Math.floor((Math.log2(far / near) / Math.log2(furthest / near)) * (half - near))
   const bucket = far < near ? far : Math.min(half - 1, near + wide)
@@ -51,7 +53,8 @@ function mpnetWeights(file: ModelFile, { config, firstPosition }: Placed): Weigh
   put('positions', ['', 'embeddings.position_embeddings'], [firstPosition + contextLength, hiddenSize])
   both('embed_norm', 'embeddings.LayerNorm', [hiddenSize])
   for (let layer = 0; layer < layers; layer++) {
-    const [at, own] = [`layers.${layer}`, `encoder.layer.${layer}`]
+    const at = `layers.${layer}`
+    const own = `encoder.layer.${layer}`
     for (const part of ['q', 'k', 'v'])
       both(`${at}.attn_${part}`, `${own}.attention.attn.${part}`, [hiddenSize, hiddenSize])
     both(`${at}.attn_output`, `${own}.attention.attn.o`, [hiddenSize, hiddenSize])

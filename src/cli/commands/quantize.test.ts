@@ -110,7 +110,8 @@ describe('quantize', () => {
       const asked = [...few, '--weights', weights, '--json', ...more]
       return JSON.parse((await halfbyte('quantize', model, path(`judged-${weights}.hbm`), ...asked)).out)
     }
-    const [four, eight] = [await judged('w4_channel'), await judged('w8')]
+    const four = await judged('w4_channel')
+    const eight = await judged('w8')
     expect(eight.quality.before).toBe(four.quality.before)
     expect(eight.quality.tokens).toBe(8 * 47)
     expect(four.quality.kl.value).toBeGreaterThan(10 * eight.quality.kl.value)

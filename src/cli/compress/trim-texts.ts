@@ -136,7 +136,8 @@ export function twiceEncoded(
   after: Tokenizer,
   most: number,
 ): TwiceEncoded {
-  const [own, other] = [idsOf(text, before), idsOf(text, after)]
+  const own = idsOf(text, before)
+  const other = idsOf(text, after)
   const bytes = (tokenizer: Tokenizer, ids: readonly number[]) => ids.map((id) => tokenizer.tokenBytes(id))
   const places = commonPlaces(bytes(before, own), bytes(after, other)).filter(
     ([i, j]) => i < most && j < most,

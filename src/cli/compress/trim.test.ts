@@ -86,7 +86,8 @@ describe('trim', () => {
       expect(err).toBe('')
       return JSON.parse(out)
     }
-    const [latin, greek] = [await trim('--languages', 'en'), await trim('--languages', 'el')]
+    const latin = await trim('--languages', 'en')
+    const greek = await trim('--languages', 'el')
     expect([latin.scripts, greek.scripts]).toEqual([['Latn'], ['Grek']])
     // Its vocabulary is English: what is left has no letters, and bytes write every text.
     expect(latin.tokens.after).toBeGreaterThan(greek.tokens.after * 5)

@@ -33,7 +33,8 @@ test('pictures reach a model that sees, by the command and over HTTP', async () 
   const template = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
   const metadata = { 'tokenizer.chat_template': ['string', template] } as const
   const shape = { width: speaker.config.hidden_size, merge: 1, grid: 4, patch: 3, projector: 'mlp' } as const
-  const [blind, tower] = [path('sees.gguf'), path('mmproj.gguf')]
+  const blind = path('sees.gguf')
+  const tower = path('mmproj.gguf')
   await writeFile(blind, await (await ggufFile(speaker, 'F32', { metadata })).bytes())
   await writeFile(tower, await (await towerFile(randomTower(1, shape))).bytes())
   const pictures = [40, 200].map((red) => {

@@ -19,7 +19,9 @@ export function emitKernel(kernel: Kernel, fuse: boolean): FunctionBody {
 }
 
 function emitRows(code: FunctionBody, kernel: Kernel, fuse: boolean): void {
-  const [record, row, last] = [0, 1, 2].map((index) => code.parameter(index)) as [Local, Local, Local]
+  const record = code.parameter(0)
+  const row = code.parameter(1)
+  const last = code.parameter(2)
   const rows = new RowEmitter(code, kernel, record, fuse)
   const bytes = code.local('i32')
   code

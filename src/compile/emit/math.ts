@@ -59,7 +59,9 @@ function polynomial(code: FunctionBody, fuse: boolean, x: Local, terms: readonly
 }
 
 export const exp: Inline = (code, fuse) => {
-  const [t, n, r] = [code.local('v128'), code.local('v128'), code.local('v128')]
+  const t = code.local('v128')
+  const n = code.local('v128')
+  const r = code.local('v128')
   code.floats(-87).vector('f32x4.pmax').floats(88).vector('f32x4.pmin').tee(r)
   code.floats(Math.LOG2E).vector('f32x4.mul').floats(ROUNDER).vector('f32x4.add').tee(t)
   code.floats(ROUNDER).vector('f32x4.sub').set(n)
@@ -84,7 +86,8 @@ const tanh: Inline = (code, fuse) => {
 
 /** The sign of x on 1 - e^(-|x| p(|x|)). */
 const erf: Inline = (code, fuse) => {
-  const [x, size] = [code.local('v128'), code.local('v128')]
+  const x = code.local('v128')
+  const size = code.local('v128')
   code.tee(x).vector('f32x4.abs').floats(ERF_ONE).vector('f32x4.min').set(size)
   code.floats(1)
   polynomial(code, fuse, size, ERFC_TERMS)
@@ -96,12 +99,10 @@ const erf: Inline = (code, fuse) => {
 
 /** x = 2^e m; ln x = e ln 2 + 2s + s^3 q(s^2), s = (m - 1) / (m + 1). */
 const log: Inline = (code, fuse) => {
-  const [x, e, s, w] = ['v128', 'v128', 'v128', 'v128'].map(() => code.local('v128')) as [
-    Local,
-    Local,
-    Local,
-    Local,
-  ]
+  const x = code.local('v128')
+  const e = code.local('v128')
+  const s = code.local('v128')
+  const w = code.local('v128')
   // Numbers below 2^-126 are scaled into the range of normal ones.
   const tiny = code.local('v128')
   code
@@ -214,7 +215,9 @@ const pow: Inline = (code, fuse) => {
 
 /** Towards 0, in f64, which holds every quotient exactly enough; a division by 0 gives 0. */
 const divideWhole: Inline = (code) => {
-  const [a, b, low] = [code.local('v128'), code.local('v128'), code.local('v128')]
+  const a = code.local('v128')
+  const b = code.local('v128')
+  const low = code.local('v128')
   const half = (lanes: readonly number[]): void => {
     code.get(a).get(a).shuffle(lanes).vector('f64x2.convert_low_i32x4_s')
     code.get(b).get(b).shuffle(lanes).vector('f64x2.convert_low_i32x4_s')

@@ -71,13 +71,12 @@ class ProductEmitter {
   emit(): void {
     const code = this.#code
     const kernel = this.#kernel
-    const [unit, last] = [code.parameter(1), code.parameter(2)]
+    const unit = code.parameter(1)
+    const last = code.parameter(2)
     const rows = new RowEmitter(code, kernel, this.#record, this.#fuse)
-    const [panels, batch, column] = ['i32', 'i32', 'i32'].map(() => code.local('i32')) as [
-      Local,
-      Local,
-      Local,
-    ]
+    const panels = code.local('i32')
+    const batch = code.local('i32')
+    const column = code.local('i32')
     const inner = () => code.get(this.#record).load32(4 * RECORD.inner)
     inner()
       .number(PANEL - 1)
@@ -129,7 +128,9 @@ class ProductEmitter {
       code.plain('i32.add').set(this.#panel)
       return
     }
-    const [from, to, left] = ['i32', 'i32', 'i32'].map(() => code.local('i32')) as [Local, Local, Local]
+    const from = code.local('i32')
+    const to = code.local('i32')
+    const left = code.local('i32')
     code.get(panel).set(this.#panel)
     code.get(this.#b).get(column).get(bColumn).plain('i32.mul').plain('i32.add').set(this.#b)
     if (this.#form.b === 'rows') {
@@ -164,12 +165,10 @@ class ProductEmitter {
   #tiles(rows: RowEmitter, starts: readonly Local[]): void {
     const code = this.#code
     const { m, aRow, tile } = this.#fields
-    const [left, count, bytes, row] = ['i32', 'i32', 'i32', 'i32'].map(() => code.local('i32')) as [
-      Local,
-      Local,
-      Local,
-      Local,
-    ]
+    const left = code.local('i32')
+    const count = code.local('i32')
+    const bytes = code.local('i32')
+    const row = code.local('i32')
     code.get(this.#columns).number(2).plain('i32.shl').set(bytes)
     code.get(m).set(left)
     code.loop(() => {
@@ -213,7 +212,8 @@ class ProductEmitter {
     const { k, aRow, tile } = this.#fields
     const sums = Array.from({ length: 2 * rows }, () => code.local('v128'))
     const at = Array.from({ length: rows }, () => code.local('i32'))
-    const [b, left] = [code.local('i32'), code.local('i32')]
+    const b = code.local('i32')
+    const left = code.local('i32')
     for (const sum of sums) code.floats(0).set(sum)
     for (const [row, local] of at.entries()) {
       if (row === 0) code.get(this.#a).set(local)
@@ -261,7 +261,8 @@ class ProductEmitter {
   #step(sums: readonly Local[], at: readonly Local[], b: Local, step: number): void {
     const code = this.#code
     const x = code.local('v128')
-    const [low, high] = [code.local('v128'), code.local('v128')]
+    const low = code.local('v128')
+    const high = code.local('v128')
     code
       .get(b)
       .memory('v128.load', PANEL_BYTES * step)

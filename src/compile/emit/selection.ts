@@ -8,7 +8,9 @@ import { type Kernel, RECORD, type SelectionForm, STREAM_WORDS, selectedWord, st
  * the complement of its place, so that of equal numbers the first is greater.
  */
 const ENTRY = 8
-const [X, OUT, HEAP] = [0, 1, 2]
+const X = 0
+const OUT = 1
+const HEAP = 2
 const SIGN = -(2 ** 31)
 const GREATEST = 2 ** 31 - 1
 const INFINITE = 0x7f80_0000
@@ -24,8 +26,12 @@ interface Heap {
 
 /** Streams of the kernel: the rows, the places that are written, the heap in scratch memory. */
 export function emitSelection(code: FunctionBody, kernel: Kernel, form: SelectionForm): void {
-  const [record, row, last] = [0, 1, 2].map((index) => code.parameter(index)) as [Local, Local, Local]
-  const [x, out, root] = [code.local('i32'), code.local('i32'), code.local('i32')]
+  const record = code.parameter(0)
+  const row = code.parameter(1)
+  const last = code.parameter(2)
+  const x = code.local('i32')
+  const out = code.local('i32')
+  const root = code.local('i32')
   const heap: Heap = { root, bytes: code.local('i32'), entry: code.local('i64') }
   const addresses = [addressOf(kernel, X, x), addressOf(kernel, OUT, out), addressOf(kernel, HEAP, root)]
   code.whileLess(row, last, () => {
@@ -65,7 +71,9 @@ function chooseFrom(
   form: SelectionForm,
   { record, x, heap }: { readonly record: Local; readonly x: Local; readonly heap: Heap },
 ): void {
-  const [place, count, step] = [code.local('i32'), code.local('i32'), code.local('i32')]
+  const place = code.local('i32')
+  const count = code.local('i32')
+  const step = code.local('i32')
   code
     .get(record)
     .load32(4 * RECORD.inner)
@@ -103,7 +111,9 @@ function rank(code: FunctionBody, address: Local, { isLeast, kind }: SelectionFo
 
 /** The entry takes the place of the root, and lesser ones move up until the root is the least again. */
 function siftDown(code: FunctionBody, { root, bytes, entry }: Heap): void {
-  const [at, child, goes] = [code.local('i32'), code.local('i32'), code.local('i32')]
+  const at = code.local('i32')
+  const child = code.local('i32')
+  const goes = code.local('i32')
   const place = (local: Local) => code.get(root).get(local).plain('i32.add')
   code.number(0).set(at)
   code.loop(() => {

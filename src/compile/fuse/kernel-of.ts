@@ -369,7 +369,8 @@ function tileBytes({ args: [a] }: ProductLoop): number {
 }
 
 function productCall({ args: [a, b] }: ProductLoop): ProductCall {
-  const [m, k] = [a.view.dims.at(-2)!, a.view.dims.at(-1)!]
+  const m = a.view.dims.at(-2)!
+  const k = a.view.dims.at(-1)!
   const steps = ({ view }: Ref) => view.strides.slice(0, -2)
   const at = ({ value, view }: Ref) => ({ value, offset: view.offset })
   return {

@@ -107,7 +107,8 @@ function scaledProduct(lowering: Lowering, node: Node, at: ScaledInputs): void {
   const a = lowering.ref(node, node.inputs[0]!)
   const right = node.inputs[at.right]!
   const dims = lowering.dims(node, right)
-  const [scale, zero] = [constantOf(lowering, node, at.scale, []), constantOf(lowering, node, at.zero, [0])]
+  const scale = constantOf(lowering, node, at.scale, [])
+  const zero = constantOf(lowering, node, at.zero, [0])
   for (const { length } of [scale, zero])
     if (length !== 1 && length !== dims.at(-1))
       throw unfit(node, `it has ${length} scales or zero points for ${dims.at(-1)} columns`)

@@ -163,7 +163,8 @@ const gatherNd: Handler = (lowering, node) => {
   const [name = ''] = node.outputs
   const [data, indices] = inputs(lowering, node)
   const batch = intOf(node, 'batch_dims', 0)
-  const [dims, own] = [dimsOf(data), dimsOf(indices)]
+  const dims = dimsOf(data)
+  const own = dimsOf(indices)
   const { index, named, rest } = placesAmong(lowering, node, dims, indices, batch)
   const rows = lowering.reshape(node, data, [...dims.slice(0, batch), countOf(named), ...rest])
   const made = [...own.slice(0, -1), ...rest]

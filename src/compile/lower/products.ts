@@ -30,7 +30,8 @@ export function productOf(lowering: Lowering, node: Node, left: Ref, right: Ref)
   const b = isColumn ? padded(right.view, false) : right.view
   const dims = lowering.dims(node, node.outputs[0]!)
   const batch = dims.slice(0, dims.length - (isRow ? 0 : 1) - (isColumn ? 0 : 1))
-  const [m, n] = [a.dims.at(-2)!, b.dims.at(-1)!]
+  const m = a.dims.at(-2)!
+  const n = b.dims.at(-1)!
   const extended = (view: View): View => {
     const to = [...batch, ...view.dims.slice(-2)]
     checkSpread(node, view.dims, to)
@@ -52,7 +53,8 @@ interface Sides {
 }
 
 function product(lowering: Lowering, node: Node, name: string, { a, b, dims }: Sides): Ref {
-  const [summed, others] = [a.view.dims.at(-1), b.view.dims.at(-2)]
+  const summed = a.view.dims.at(-1)
+  const others = b.view.dims.at(-2)
   if (summed !== others)
     throw misfit(node, `its inputs have ${summed} and ${others} numbers along the axis of the sum`)
   if (summed === 0) throw unclaimed(node, 'it adds up no numbers')
@@ -90,7 +92,8 @@ const rowsOf = ({ view }: Ref): number => countOf(view.dims.slice(0, -1))
 /** A product with one matrix for the whole batch has all of the batch's rows as its rows. */
 function asRows(a: Ref, b: Ref, at: Ref): { a: Ref; b: Ref; at: Ref } | undefined {
   if (a.view.dims.length === 2 || !isOneMatrix(b)) return undefined
-  const [k, n] = [a.view.dims.at(-1)!, b.view.dims.at(-1)!]
+  const k = a.view.dims.at(-1)!
+  const n = b.view.dims.at(-1)!
   const m = rowsOf(a)
   const views = [reshaped(a.view, [m, k]), reshaped(at.view, [m, n])]
   const [rows, to] = views

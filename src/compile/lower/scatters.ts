@@ -12,7 +12,8 @@ import { COMPUTED, type Lowering, misfit } from './lowering.ts'
 
 /** What the old element (0) and the update (1) become; undefined where the update replaces it. */
 function combined(node: Node, kind: Kind): Tree | undefined {
-  const [old, update] = [arg(0, kind), arg(1, kind)]
+  const old = arg(0, kind)
+  const update = arg(1, kind)
   const by = (float: Instruction, whole: Instruction) => apply(kind === 'f32' ? float : whole, old, update)
   const less: Instruction = kind === 'f32' ? 'lt' : 'i.lt'
   const reduction = stringOf(node, 'reduction', 'none')
@@ -73,7 +74,8 @@ function write(lowering: Lowering, node: Node, out: Value, { updates, index, to,
 const scatterElements: Handler = (lowering, node) => {
   const { out, ...parts } = opened(lowering, node)
   const axis = axisOf(node, intOf(node, 'axis', 0), out.dims.length)
-  const [own, updated] = [dimsOf(parts.index), dimsOf(parts.updates)]
+  const own = dimsOf(parts.index)
+  const updated = dimsOf(parts.updates)
   if (`${own}` !== `${updated}`) throw unfit(node, `it writes [${updated}] at indices [${own}]`)
   const { strides } = whole(out.dims)
   const to = viewAlong(node, whole(out.dims), { index: parts.index, axis })

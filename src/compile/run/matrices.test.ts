@@ -34,7 +34,8 @@ test.each(ENCODINGS)(
 
 test('codes of a file keep their values, beside the rounding of their scales to f16', () => {
   const random = new Random(6)
-  const [k, n] = [64, 40]
+  const k = 64
+  const n = 40
   const data = Float64Array.from({ length: k * n }, () => random.below(256))
   const zero = Array.from({ length: n }, () => 127 + random.below(2))
   const scale = Array.from({ length: n }, () => 0.01 + Math.abs(random.signed()))
@@ -55,7 +56,9 @@ test('codes of a file keep their values, beside the rounding of their scales to 
 
 test.each([false, true])('blocks of 4-bit codes keep their values (zero points: %s)', (hasZeros) => {
   const random = new Random(7)
-  const [n, k, block] = [24, 96, 32]
+  const n = 24
+  const k = 96
+  const block = 32
   const blocks = k / block
   const bytes = Uint8Array.from({ length: (n * k) / 2 }, () => random.below(256))
   // Rows of zero points begin at whole bytes: three nibbles are two bytes.

@@ -70,7 +70,8 @@ function keepGroup(group: Group, { code, scale }: Coded, at: number, step: numbe
   const first = scale(at)
   let fits = true
   for (let i = 0; i < GROUP_SIZE; i++) {
-    const [own, size] = [code(at + i * step), scale(at + i * step)]
+    const own = code(at + i * step)
+    const size = scale(at + i * step)
     fits &&= size === first && own >= least! && own <= most!
     group.codes[to + i] = own + middle!
     group.floats[i] = own * size

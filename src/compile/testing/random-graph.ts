@@ -120,7 +120,8 @@ function runningSum(graph: GraphMaker): void {
   if (value === undefined) return
   const { name, dims } = value
   const axis = graph.constant(tensorOf('i64', [], [BigInt(graph.random.below(dims.length))]))
-  const [exclusive, reverse] = [int(graph.random.below(2)), int(graph.random.below(2))]
+  const exclusive = int(graph.random.below(2))
+  const reverse = int(graph.random.below(2))
   graph.node('CumSum', [name, axis], dims, { exclusive, reverse })
 }
 

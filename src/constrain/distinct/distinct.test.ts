@@ -281,7 +281,8 @@ test('a long list goes on in new states', () => {
   const constraint = begin(unique({ type: 'integer' }))
   run(constraint, '[')
   for (let item = 0; item < 300; item++) {
-    const [text, again] = [`${item},`, `${item}]`]
+    const text = `${item},`
+    const again = `${item}]`
     const before = constraint.copy()
     run(constraint, text)
     expect(mayFollow(constraint, again)).toBe(false)

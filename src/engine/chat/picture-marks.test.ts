@@ -8,7 +8,8 @@ import type { Message } from '../wire/protocol.ts'
 import { pictureKeys, pictureMark, splitAtPictures } from './picture-marks.ts'
 
 const [one, two] = ['1'.repeat(64), '2'.repeat(64)] as [string, string]
-const [first, second] = [pictureMark(one), pictureMark(two)]
+const first = pictureMark(one)
+const second = pictureMark(two)
 const tokenizer = createTokenizer(byteLevelSpec())
 
 test.each([

@@ -5,11 +5,9 @@ import { isInputWord } from './step-buffer.ts'
 
 test('equal content has equal words, in any instance, and no two groups share one', () => {
   const rows = new InputRows(2)
-  const [one, near, far] = [
-    rows.wordsOf('00000010', 8),
-    rows.wordsOf('00000012', 8),
-    rows.wordsOf('f0000000', 3),
-  ]
+  const one = rows.wordsOf('00000010', 8)
+  const near = rows.wordsOf('00000012', 8)
+  const far = rows.wordsOf('f0000000', 3)
   expect(new Set([...one, ...near, ...far]).size).toBe(19)
   expect([...one, ...near, ...far].every(isInputWord)).toBe(true)
   expect(rows.wordsOf('00000010', 8)).toEqual(one)
@@ -44,7 +42,8 @@ test('rows are there while somebody holds them', () => {
 })
 
 test('ranges of a saved sequence keep their words, unless these mean something else here', () => {
-  const [saved, here] = [new InputRows(1), new InputRows(1)]
+  const saved = new InputRows(1)
+  const here = new InputRows(1)
   saved.wordsOf('00000010', 8)
   const words = saved.wordsOf('00000012', 8)
   const [range] = saved.rangesIn([3, ...words, 7])

@@ -167,7 +167,8 @@ describe('importanceOf', () => {
       }
       return bytes
     }
-    const [weighted, plain] = [await rounded(importance), await rounded()]
+    const weighted = await rounded(importance)
+    const plain = await rounded()
     for (const [at, name] of OURS.entries()) {
       const tensor = own.weights.get(`layers.0.${name}.weight`)!
       const [n = 0, k = 0] = tensor.shape

@@ -82,7 +82,8 @@ test('quantizeModel solves the head for the compressed model, once', async () =>
 })
 
 test('a table is read in slabs of rows, which are those of the whole', async () => {
-  const [n, k] = [2083, 40]
+  const n = 2083
+  const k = 40
   const random = new Random('slabs')
   const values = Float32Array.from({ length: n * k }, () => random.signed())
   const source = bufferSource('t', new Uint8Array(values.buffer))

@@ -12,7 +12,8 @@ import type { Format } from '../codes/coded-matrix.ts'
 import { TABLES, type TableFormats, withTables } from './coded-tables.ts'
 
 // More rows than are rounded at once, and a last group that is not full.
-const [N, K] = [2083, 40]
+const N = 2083
+const K = 40
 const { signal } = new AbortController()
 const random = new Random('tables')
 const values = Float32Array.from({ length: N * K }, () => random.signed())
@@ -48,7 +49,8 @@ async function errorOf({ bytes, data }: PackTensor, format: Format): Promise<num
 }
 
 test('tables become codes of the format that is asked for, and nothing else does', async () => {
-  const [four, eight] = [coded({ table: 'w4_g32' }), coded({ table: 'w8_g32' })]
+  const four = coded({ table: 'w4_g32' })
+  const eight = coded({ table: 'w8_g32' })
   expect(encodingsOf(four)).toEqual(['embed.weight w4_g32', 'other f32'])
   const error = await errorOf(four.tensors[0] as PackTensor, 'w4_g32')
   expect(error).toBeLessThan(0.2)

@@ -9,7 +9,8 @@ import { packMatrix } from '../../weights/sparse/pack.ts'
 import { readMatrix } from '../calibrate/gram.ts'
 import { gatherRows } from './gather-rows.ts'
 
-const [N, K] = [2083, 40]
+const N = 2083
+const K = 40
 // The ends of panels, of padded rows and of what is read at once.
 const ROWS = [0, 1, 7, 8, 30, 31, 33, 2047, 2048, 2082]
 const { signal } = new AbortController()

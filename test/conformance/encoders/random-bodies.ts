@@ -272,7 +272,8 @@ export function bodyStates({ config, weights, family }: RandomBody, ids: readonl
   /** Turns the pair (i, i + dim / 2) of each head by position * theta^(-2i / dim). */
   const rotated = (x: Float64Array, position: number, theta: number) =>
     x.map((value, i) => {
-      const [at, half] = [i % dim, dim / 2]
+      const at = i % dim
+      const half = dim / 2
       const angle = position * theta ** ((-2 * (at % half)) / dim)
       const other = at < half ? -x[i + half]! : x[i - half]!
       return value * Math.cos(angle) + other * Math.sin(angle)

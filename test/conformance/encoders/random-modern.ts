@@ -26,7 +26,8 @@ export interface RandomModern {
 }
 
 const EPSILON = 1e-5
-const [GLOBAL_THETA, LOCAL_THETA] = [160_000, 10_000]
+const GLOBAL_THETA = 160_000
+const LOCAL_THETA = 10_000
 const MOST_POSITIONS = 200
 
 /** Sizes that are odd for kernels of 4, 8 and 32 lanes, and windows that texts outgrow. */
@@ -157,7 +158,8 @@ export function modernStates(model: RandomModern, ids: readonly number[]): Float
   /** Turns the pair (i, i + dim / 2) of each head by position * theta^(-2i / dim). */
   const rotated = (x: Float64Array, position: number, theta: number) =>
     x.map((value, i) => {
-      const [at, half] = [i % dim, dim / 2]
+      const at = i % dim
+      const half = dim / 2
       const angle = position * theta ** ((-2 * (at % half)) / dim)
       const other = at < half ? -x[i + half]! : x[i - half]!
       return value * Math.cos(angle) + other * Math.sin(angle)

@@ -336,11 +336,9 @@ export function bertStates(
   }
   const plus = (a: Float64Array, b: Float64Array) => a.map((value, i) => value + b[i]!)
   let rows = ids.map((id, position) => {
-    const [word, place, type] = [
-      rowOf('word_embeddings.weight', id),
-      rowOf('position_embeddings.weight', firstPosition + position),
-      rowOf('token_type_embeddings.weight', kinds[position] ?? 0),
-    ]
+    const word = rowOf('word_embeddings.weight', id)
+    const place = rowOf('position_embeddings.weight', firstPosition + position)
+    const type = rowOf('token_type_embeddings.weight', kinds[position] ?? 0)
     const sum = Float64Array.from(word, (value, i) => value + place[i]! + type[i]!)
     return norm('embeddings.LayerNorm', sum)
   })
@@ -374,7 +372,8 @@ export function bertStates(
 
 /** What a reranker scores for two texts, before its activation. */
 export function bertScore(model: RandomBert, first: string, second: string): number {
-  const [a, b] = [wordPieces(first), wordPieces(second).slice(1)]
+  const a = wordPieces(first)
+  const b = wordPieces(second).slice(1)
   const kinds = [...a.map(() => 0), ...b.map(() => Math.min(1, model.config.type_vocab_size - 1))]
   return bertScoreOf(model, [...a, ...b], kinds)
 }

@@ -91,7 +91,8 @@ export function nomicStates({ config, weights }: RandomBert, ids: readonly numbe
   /** Turns the pair (i, i + dim / 2) of each head by position * base^(-2i / dim). */
   const rotated = (x: Float64Array, position: number) =>
     x.map((value, i) => {
-      const [at, half] = [i % dim, dim / 2]
+      const at = i % dim
+      const half = dim / 2
       const angle = position * config.rotary_emb_base! ** ((-2 * (at % half)) / dim)
       const other = at < half ? -x[i + half]! : x[i - half]!
       return value * Math.cos(angle) + other * Math.sin(angle)

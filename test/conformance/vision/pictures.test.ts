@@ -103,9 +103,11 @@ test.each([
   ['a tower with a class', plain, STRINGS, 1, picture(17, 30)],
 ] as const)('the tokens of the definition: %s', async (_, tower, template, tiles, pixels) => {
   await using engine = await loaded(tower, template, { vision: [await fileOf(tower, tiles)] })
-  const [before, after] = ['<user>What is ', ' here?']
+  const before = '<user>What is '
+  const after = ' here?'
   const text = (ids: string) => engine.tokenize(ids)
-  const [start, end] = [await text(before), await text(after)]
+  const start = await text(before)
+  const end = await text(after)
   const parts = new Map<string, readonly number[]>()
   for (const part of cutPicture(facts(tower, tiles), pixels).parts)
     if (typeof part === 'string') parts.set(part, await text(part))
@@ -171,7 +173,8 @@ test('a probe counts the download and the memory of the tower', async () => {
         return { sources, downloadBytes: file.size, close: async () => undefined }
       },
     )
-  const [blind, seeing] = [await probe(), await probe('tower')]
+  const blind = await probe()
+  const seeing = await probe('tower')
   expect(seeing.downloadBytes).toBe(files.model.size + files.tower.size)
   expect(seeing.neededBytes).toBeGreaterThan(blind.neededBytes + files.tower.size / 2)
 })
@@ -181,7 +184,9 @@ test('fewer tiles take fewer tokens', async () => {
     await using engine = await loaded(tiled, STRINGS, { imageTiles })
     return await engine.countTokens([{ role: 'user', content: '', images: [picture(40, 21)] }])
   }
-  const [one, own, more] = [await tokensWith(1), await tokensWith(), await tokensWith(9)]
+  const one = await tokensWith(1)
+  const own = await tokensWith()
+  const more = await tokensWith(9)
   expect(one).toBeLessThan(own / 2)
   expect(more).toBe(own)
 })

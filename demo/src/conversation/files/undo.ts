@@ -37,7 +37,8 @@ export class Undo {
 
   /** For an edit that the browser has made: the files to have now. Undefined if they stay. */
   edited(inputType: string, text: string): readonly Attachment[] | undefined {
-    const [back, forth] = [this.#done.at(-1), this.#undone.at(-1)]
+    const back = this.#done.at(-1)
+    const forth = this.#undone.at(-1)
     if (inputType === 'historyUndo')
       return back !== undefined && !isOurs(back) && back.before.text === text ? this.#back() : undefined
     if (inputType === 'historyRedo')

@@ -9,7 +9,8 @@ export interface Excerpt {
 }
 
 /** Characters that are shown before and after what matches. */
-const [BEFORE, AFTER] = [24, 80]
+const BEFORE = 24
+const AFTER = 80
 
 /** Conversations with all words of `query` in the title or the messages, whatever their case and accents. */
 export function matching(conversations: readonly Conversation[], query: string): readonly Conversation[] {
@@ -51,7 +52,9 @@ const onOneLine = (text: string): string => text.replace(/\s+/g, ' ')
 
 /** The places in `text` of the characters from `start` to `end` of `plain(text)`, which may be shorter. */
 function placesOf(text: string, start: number, end: number): readonly [number, number] {
-  let [read, at, from] = [0, 0, 0]
+  let read = 0
+  let at = 0
+  let from = 0
   for (const character of text) {
     const { length } = plain(character)
     // A mark belongs to the letter before it.

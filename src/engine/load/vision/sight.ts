@@ -121,7 +121,8 @@ export class TowerSight implements Sight {
     const columns = inputs.isPlaced ? this.#options.sidesOf(tiles[0]!).width : undefined
     const words = inputs.wordsOf(key, rows, columns)
     const ids: number[] = []
-    const [first, last] = [parts[0], parts.at(-1)]
+    const first = parts[0]
+    const last = parts.at(-1)
     const before = typeof first === 'string' ? first : ''
     const end = typeof last === 'string' ? last : ''
     for (const part of parts.slice(before === '' ? 0 : 1, end === '' ? undefined : -1)) {

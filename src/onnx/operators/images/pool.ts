@@ -104,7 +104,8 @@ function evaluatePool(
   const area = countOf(sizes)
   const each = countOf(places)
   for (let at = 0; at < made.data.length; at++) {
-    const [plane, place] = [Math.floor(at / each), at % each]
+    const plane = Math.floor(at / each)
+    const place = at % each
     let total = start
     for (let tap = 0; tap < taps; tap++) {
       const offset = offsets[place * taps + tap]!

@@ -247,7 +247,8 @@ export function blocksOf(node: Node, dims: readonly number[]) {
     (isDeep ? channels % size ** 2 === 0 : height % size === 0 && width % size === 0)
   if (!isFit) throw unfit(node, `blocks of ${size} do not fit an image of shape [${dims}]`)
   if (!isDeep) {
-    const [down, across] = [height / size, width / size]
+    const down = height / size
+    const across = width / size
     return {
       split: [n, channels, down, size, across, size],
       perm: [0, 3, 5, 1, 2, 4],

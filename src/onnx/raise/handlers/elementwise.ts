@@ -156,7 +156,8 @@ export const multiply: Handler = (t, node) => {
 /** Rows times other rows, such as what is left of a gate whose activation became codes. */
 export const multiplyRows: Handler = (t, node) => {
   if (t.isRecurrent || !t.isRows(node, 0) || !t.isRows(node, 1)) return false
-  const [left, right] = [t.rows(node, 0), t.rows(node, 1)]
+  const left = t.rows(node, 0)
+  const right = t.rows(node, 1)
   if (left === right || left.shape[1] !== right.shape[1]) return false
   t.findings.intermediateSize = Math.max(t.findings.intermediateSize, right.shape[1])
   t.setRows(node, 0, t.b.swiglu(node.outputs[0] ?? node.name, [left, right], 'none'))

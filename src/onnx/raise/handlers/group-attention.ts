@@ -96,7 +96,8 @@ function parts(t: Translator, node: Node, heads: number, kvHeads: number): [Head
   const [asked, given, v]: [Heads, Heads, Heads] = hasInput(node, KEY)
     ? [headsAt(t, node, QUERY, heads), headsAt(t, node, KEY, kvHeads), headsAt(t, node, VALUE, kvHeads)]
     : packed(t, node, heads, kvHeads)
-  const [q, read] = [normed(t, node, asked, 'q'), normed(t, node, given, 'k')]
+  const q = normed(t, node, asked, 'q')
+  const read = normed(t, node, given, 'k')
   // The norm of one head is that of the row.
   const isOne = q.norm !== undefined && read.norm === undefined && kvHeads === 1
   const k = isOne ? { ...read, ...t.normed.get(read.value) } : read

@@ -99,7 +99,8 @@ async function multiplyTable(t: Translator, node: Node): Promise<boolean> {
   const reader = t.readersOf(node.inputs[0]!).find(({ op }) => op === 'DequantizeLinear')
   if (reader === undefined) return false
   await t.ahead(reader)
-  const [rows, rowScale] = [t.meaningOf(reader.outputs[0]!), t.scalar(reader, 1)]
+  const rows = t.meaningOf(reader.outputs[0]!)
+  const rowScale = t.scalar(reader, 1)
   if (rows?.is !== 'rows' || !rowScale || zeroOf(t, reader, 2) !== zeroOf(t, node, 2)) return false
   t.set(node, 0, { is: 'product', of: rows.value, node, isScaled: false, rowScale })
   return true

@@ -97,7 +97,8 @@ export const together: Handler = atEnd(false)
 
 /** (-second, first) of each pair. */
 export const concat: Handler = (t, node) => {
-  const [first, second] = [t.read(node, 0), t.read(node, 1)]
+  const first = t.read(node, 0)
+  const second = t.read(node, 1)
   if (first?.is !== 'every other' || second?.is !== 'every other' || node.inputs.length !== 2) return false
   const { of, from, to } = first
   const rank = of.axes.length + 1

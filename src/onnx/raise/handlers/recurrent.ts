@@ -118,9 +118,11 @@ export const multiply = binary((t, node, left, right) => {
 
 /** The product of two rows, number by number. */
 function gated(t: Translator, node: Node, left: Terms, right: Terms): Terms | undefined {
-  const [one, other] = [onlyFactor(left), onlyFactor(right)]
+  const one = onlyFactor(left)
+  const other = onlyFactor(right)
   if (one?.source.of !== 'rows' || other?.source.of !== 'rows' || left.rank !== right.rank) return undefined
-  const [first, second] = [one.source.value, other.source.value]
+  const first = one.source.value
+  const second = other.source.value
   if (`${one.axes}` !== `${other.axes}` || first.shape[1] !== second.shape[1]) return undefined
   const value = t.b.swiglu(node.outputs[0] ?? node.name, [first, second], 'none')
   return factorTerms({ of: 'rows', value }, one.axes, left.rank)

@@ -49,7 +49,8 @@ describe('a GGUF file of the same vocabulary', () => {
     for (const { text, ids } of plain)
       expect([...prefix, ...encode(text), ...suffix], JSON.stringify(text)).toEqual(ids)
     const same = tokenizerOf(golden.tokenizer).pair!
-    const [first, second] = [encode('one'), encode('two')]
+    const first = encode('one')
+    const second = encode('two')
     expect(encodePair(pair!, first, second, 99)).toEqual(encodePair(same, first, second, 99))
   })
 

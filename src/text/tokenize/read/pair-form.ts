@@ -36,7 +36,8 @@ export function readPairForm(processor: unknown): readonly PairPart[] | undefine
         .find((form) => form !== undefined)
     case 'BertProcessing':
     case 'RobertaProcessing': {
-      const [cls, sep] = [idOfPair(json['cls']), idOfPair(json['sep'])]
+      const cls = idOfPair(json['cls'])
+      const sep = idOfPair(json['sep'])
       return json['type'] === 'BertProcessing'
         ? pairForm([cls], [sep], [sep], 1)
         : pairForm([cls], [sep, sep], [sep])

@@ -313,7 +313,8 @@ class Decoder {
 
   #halves(x: string, dims: number): string {
     const g = this.#g
-    const [first, second] = [this.#cut(x, 3, 0, dims / 2), this.#cut(x, 3, dims / 2, dims)]
+    const first = this.#cut(x, 3, 0, dims / 2)
+    const second = this.#cut(x, 3, dims / 2, dims)
     return g.op('Concat', [g.op('Neg', [second]), first], { axis: 3 })
   }
 

@@ -40,11 +40,13 @@ describe('nodes that are not compiled', () => {
     const network = await load(bytes)
     const session = await InferenceSession.create(bytes, { logSeverityLevel: 4 })
     for (const each of feeds) {
-      const [found, wanted] = [await network.run(each), await byOrt(session, each)]
+      const found = await network.run(each)
+      const wanted = await byOrt(session, each)
       expect(Object.keys(found).sort()).toEqual(Object.keys(wanted).sort())
       for (const [name, tensor] of Object.entries(wanted)) {
         expect(found[name]!.dims, name).toEqual([...tensor.dims])
-        const [own, due] = [Array.from(found[name]!.data, Number), numbersOf(tensor)]
+        const own = Array.from(found[name]!.data, Number)
+        const due = numbersOf(tensor)
         expect(own).toHaveLength(due.length)
         for (const [at, number] of due.entries())
           expect(Math.abs(own[at]! - number)).toBeLessThanOrEqual(TOLERANCE[found[name]!.dtype] ?? 0)

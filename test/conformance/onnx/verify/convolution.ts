@@ -13,7 +13,10 @@ import { sigmoid } from '../../../../src/onnx/operators/unary.ts'
 
 export function evaluateCausalConvolution(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context
-  const [x, weights, bias, past] = [given(context, 0), given(context, 1), inputs[2], inputs[3]]
+  const x = given(context, 0)
+  const weights = given(context, 1)
+  const bias = inputs[2]
+  const past = inputs[3]
   const [batch = 0, channels = 0, tokens = 0] = x.dims
   const taps = weights.dims[2] ?? 0
   const kept = taps - 1
@@ -30,7 +33,8 @@ export function evaluateCausalConvolution(context: Evaluation): (Tensor | undefi
     at < kept ? (before?.(line * kept + at) ?? 0) : own!(line * tokens + at - kept)
   const made = zeros(x.dtype, x.dims)
   const present = zeros(x.dtype, [batch, channels, kept])
-  const [write, keep] = [writer(made), writer(present)]
+  const write = writer(made)
+  const keep = writer(present)
   for (let line = 0; line < batch * channels; line++) {
     const channel = line % channels
     for (let token = 0; token < tokens; token++) {
