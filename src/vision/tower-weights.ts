@@ -125,7 +125,8 @@ function framesOf(
   name: string,
   stored: (name: string, shape: readonly number[]) => TensorInfo,
 ): TensorInfo[] {
-  const [first, second] = [`${name}.weight`, `${name}.weight.1`]
+  const first = `${name}.weight`
+  const second = `${name}.weight.1`
   const sides = [patchSize, patchSize]
   if (!tensors.has(second)) return [stored(first, [hiddenSize, 3, 2, ...sides])]
   return [first, second].map((each) => stored(each, [hiddenSize, 3, ...sides]))
