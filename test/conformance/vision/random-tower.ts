@@ -143,9 +143,9 @@ function turn(row: Float64Array, m: number, { grid, heads, headDim }: TowerShape
       const place = isRow ? Math.floor(m / grid) : m % grid
       const angle = place / 10_000 ** ((2 * (pair % (half / 2))) / half)
       const low = head * headDim + pair
-const high = head * headDim + pair + half
+      const high = head * headDim + pair + half
       const a = row[low]!
-const b = row[high]!
+      const b = row[high]!
       row[low] = a * Math.cos(angle) - b * Math.sin(angle)
       row[high] = b * Math.cos(angle) + a * Math.sin(angle)
     }
