@@ -2,12 +2,17 @@
 // Qwen2-VL in GGUF, with a random tower. Out: texts as of Qwen2, and answers that do not depend on how state
 // came about.
 import { expect, test } from 'vitest'
+import { blobSource } from '../../../src/base/bytes.ts'
+import { packContents } from '../../../src/engine/load/pack-model.ts'
+import { prepareModel } from '../../../src/engine/load/prepare.ts'
+import { writePack } from '../../../src/formats/hbm/hbm-writer.ts'
+import { openModel } from '../../../src/formats/open-model.ts'
 import type { Pixels } from '../../../src/formats/pixels.ts'
 import type { LoadOptions, Message } from '../../../src/index.ts'
 import { ggufContents, newFile } from '../testing/model-files.ts'
 import { openEngine } from '../testing/node-engine.ts'
 import { randomLlama } from '../testing/random-llama.ts'
-import { ggufBytes } from '../testing/writers/gguf-writer.ts'
+import { concat, ggufBytes } from '../testing/writers/gguf-writer.ts'
 import { randomTower, towerFile } from './random-tower.ts'
 
 const model = randomLlama({ family: 'qwen2', seed: 7, gain: 1.5, speaks: true, contextLength: 512 })
@@ -104,4 +109,19 @@ test('a context that overflows is computed anew and goes on', async () => {
     const { tokens } = await session.send(text, { ...GREEDY, maxTokens: 30 }).result
     expect(tokens.length).toBeGreaterThan(0)
   }
+})
+
+test('a pack of the language model keeps its sections: the same answers about pictures', async () => {
+  const language = await languageFile('qwen2vl')
+  const policy = { weights: 'f32' } as const
+  const prepared = await prepareModel(await openModel([blobSource(language.name, language)]), policy)
+  expect(prepared.config.rope.sections).toEqual([1, HALF - 3, 2])
+  const chunks: Uint8Array[] = []
+  for await (const chunk of writePack(await packContents(prepared))) chunks.push(chunk)
+  const answerOf = async (file: File) => {
+    await using engine = await openEngine([file], { vision: [await towerFile(tower)], ...EXACT })
+    const { tokens, logprobs } = await engine.createSession().send(SAID, { ...GREEDY, logprobs: 3 }).result
+    return { tokens, logprobs }
+  }
+  expect(await answerOf(newFile('language.hbm', concat(chunks)))).toEqual(await answerOf(language))
 })
