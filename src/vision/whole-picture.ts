@@ -42,11 +42,14 @@ export function wholeSides({ patchSize, merge, pixels, imageSize }: Tower, given
     found = sides((own) => Math.ceil(own * factor))
   }
   const ratio = Math.max(width, height) / Math.min(width, height)
-  if (ratio <= MOST_RATIO && found.width * found.height <= imageSize ** 2) return found
+  const isLong = ratio > MOST_RATIO
+  if (!isLong && found.width * found.height <= imageSize ** 2) return found
+  const reason = isLong
+    ? `its longer side is ${Math.ceil(ratio)} times the shorter one, and may be ${MOST_RATIO} times`
+    : `it would be read as ${found.width} x ${found.height}, and at most ${imageSize ** 2} pixels are read`
   throw new HalfbyteError(
     'unsupported',
-    `a picture of ${width} x ${height} pixels is too long for its width: it would be read as ${found.width} x ` +
-      `${found.height}, of at most ${imageSize ** 2} pixels, and one side may be ${MOST_RATIO} times the other; cut it`,
+    `a picture of ${width} x ${height} pixels is too long for its width: ${reason}; cut it`,
     { width, height },
   )
 }

@@ -125,3 +125,24 @@ test('a pack of the language model keeps its sections: the same answers about pi
   }
   expect(await answerOf(newFile('language.hbm', concat(chunks)))).toEqual(await answerOf(language))
 })
+
+test('a picture that is too long or takes more rows than the context has is refused by its numbers', async () => {
+  await using engine = await loaded({ contextLength: 16 })
+  const send = (images: readonly Pixels[], maxTokens = 1) =>
+    engine.createSession().send({ ...SAID, images }, { ...GREEDY, maxTokens }).result
+  await expect(send([picture(1206, 6)])).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringMatching(/^a picture of 1206 x 6 pixels .* 201 times .* 200 times; cut it$/),
+    detail: { width: 1206, height: 6 },
+  })
+  await expect(send([picture(1000, 6)])).rejects.toMatchObject({
+    code: 'unsupported',
+    message: expect.stringMatching(
+      /^a picture of 1000 x 6 pixels .* read as 408 x 8, and at most 1024 pixels are read; cut it$/,
+    ),
+  })
+  await expect(send([picture(32, 32)])).rejects.toMatchObject({
+    code: 'context-overflow',
+    message: expect.stringMatching(/ \d+ tokens .* 16/),
+  })
+})
