@@ -94,6 +94,9 @@ function fillSlot(arena: Arena, at: number, slot: WeightSlot): void {
   }
 }
 
+/** Time, height or width, for each pair of numbers that rotates. */
+const AXES_OF_PAIRS = Uint8Array.of(0, 0, 1, 1, 1, 2, 2, 2)
+
 interface Setup {
   build?: Build
   threads?: number
@@ -124,7 +127,7 @@ async function engineOf({ build = 'relaxed', threads = 1, encoding = 'f32', toke
   for (const [index, slot] of plan.slots.entries()) fillSlot(arena, slots[index]!, slot)
   const written = writePlan(arena, plan, slots)
   const rope = inverseFrequencies({ theta: 10_000, dims: HEAD_DIM, pairing: 'halves' })
-  const ropes = [{ frequencies: rope, magnitude: 1 }]
+  const ropes = [{ frequencies: rope, magnitude: 1, axes: inputs?.isPlaced ? AXES_OF_PAIRS : undefined }]
   const capacity = { tokens, logitRows: 8, sequences: 8 }
   const step = new StepBuffer(arena, capacity, plan.stateGroups.length, ropes, inputs)
   let shift: KvShift | undefined
@@ -299,6 +302,29 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     expect(right).not.toEqual(await lastLogits({}, false))
     for (const setup of [{ tokens: 40 }, { tokens: 45 }, { threads: 2 }, { build: 'simd128' }] as const)
       expect(await lastLogits(setup, true, 3)).toEqual(right)
+  })
+
+  test('pictures in grids are read alike in any chunk, one that is as long as a picture too', async () => {
+    const rows = Float32Array.from({ length: 40 * HIDDEN }, (_, i) => Math.sin(i * i))
+    const logits = async (setup: Setup, columns: readonly [number, number], start = 30) => {
+      const inputs = new InputRows(HIDDEN, false, true)
+      const engine = await engineOf({ ...setup, inputs })
+      const [first, second] = ['00c0ffee', '00c0ffff'].map((key, index) => {
+        const words = inputs.wordsOf(key, 40, columns[index])
+        inputs.hold(key, rows)
+        return words
+      })
+      return allLogits(engine, [...promptOf(start), ...first!, ...promptOf(9), ...second!, ...promptOf(20)])
+    }
+    const right = await logits({ tokens: 256 }, [8, 5])
+    // A picture of another shape changes the rows from its own second one on.
+    const other = await logits({ tokens: 256 }, [8, 8])
+    expect(other.slice(0, 80)).toEqual(right.slice(0, 80))
+    expect(other[85]).not.toEqual(right[85])
+    for (const tokens of [1, 7, 33, 40, 64]) expect(await logits({ tokens }, [8, 5])).toEqual(right)
+    expect(await logits({ tokens: 7, threads: 2 }, [8, 5])).toEqual(right)
+    // The first picture is the second step.
+    expect(await logits({ tokens: 40 }, [8, 5], 40)).toEqual(await logits({ tokens: 256 }, [8, 5], 40))
   })
 
   test('a word of a row is refused by a model that has none', async () => {
