@@ -25,7 +25,7 @@ from sights import CASES  # noqa: E402
 from make import braced, made  # noqa: E402
 
 ANSWER = 10
-BEFORE, AFTER = "<user>What is ", " now?"
+BEFORE, BETWEEN, AFTER = "<user>What is ", " by ", " now?"
 
 def ids_of(text):
     """Bytes: no text of these prompts has a merge of the tests' tokenizer."""
@@ -81,23 +81,28 @@ def golden(case):
     config = getattr(transformers, case["config_class"])(**case["config"])
     processor = getattr(transformers, case["processor_class"])(**case["processor"])
     model, stored, rows = stored_model(model_class, config)
-    image = picture(*case["picture"])
-    pixels = processor(image, return_tensors="pt", **case.get("asked", {}))
+    images = [picture(*case["picture"])]
+    if "second" in case:
+        images.append(picture(*case["second"]))
+    pixels = processor(images, return_tensors="pt", **case.get("asked", {}))
     values = {"pixel_values": pixels["pixel_values"].double()}
     if "image_grid_thw" in pixels:
         values["image_grid_thw"] = pixels["image_grid_thw"]
     with torch.no_grad():
         features = case["features"](model, pixels, values)
-        parts = case["parts"](pixels)
-        picture_ids = [i for part in parts for i in (ids_of(part) if isinstance(part, str) else [config.image_token_id] * part)]
-        ids = ids_of(BEFORE) + picture_ids + ids_of(AFTER)
-        if picture_ids.count(config.image_token_id) != len(features):
-            raise ValueError(f"{case['name']}: {len(features)} rows for {picture_ids.count(config.image_token_id)} tokens")
+        parts = [BEFORE, *case["parts"](pixels)]
+        if "second" in case:
+            parts += [BETWEEN, *case["parts"](pixels, 1)]
+        parts.append(AFTER)
+        ids = [i for part in parts for i in (ids_of(part) if isinstance(part, str) else [config.image_token_id] * part)]
+        if ids.count(config.image_token_id) != len(features):
+            raise ValueError(f"{case['name']}: {len(features)} rows for {ids.count(config.image_token_id)} tokens")
         tokens, first = answer(model, ids, lambda given: {**values, **case["extra"](given, config)})
     print(f"{case['class']:36} {case['name']:30} {len(features):3} rows, {len(ids)} ids, answer {tokens}")
     written = {key: value for key, value in json.loads(processor.to_json_string()).items() if value is not None}
     return {
         **{"name": case["name"], "config": stored, "processor": written, "tensors": rows, "picture": case["picture"]},
+        **({"second": case["second"]} if "second" in case else {}),
         **{"rows": encoded(features.numpy()), "promptTokens": len(ids), "logprobs": encoded(first), "answer": tokens},
     }
 

@@ -29,7 +29,9 @@ interface Case {
   readonly processor: Readonly<Record<string, unknown>>
   readonly tensors: readonly Row[]
   readonly picture: readonly [width: number, height: number]
-  /** Base64 of f32, little endian: of the picture, and after the prompt. */
+  /** Another picture, after a text between the two. */
+  readonly second?: Case['picture']
+  /** Base64 of f32, little endian: of the pictures, and after the prompt. */
   readonly rows: string
   readonly logprobs: string
   readonly promptTokens: number
@@ -71,6 +73,8 @@ function picture([width, height]: Case['picture']): Pixels {
   return { width, height, data }
 }
 
+const picturesOf = ({ picture: first, second }: Case) => (second === undefined ? [first] : [first, second])
+
 const EXACT = { weights: 'f32', kvCache: { k: 'f32', v: 'f32' } } as const
 
 async function rowsOf(one: Case, files: readonly File[]): Promise<Float32Array> {
@@ -88,11 +92,8 @@ async function rowsOf(one: Case, files: readonly File[]): Promise<Float32Array> 
   await vision.place(runtime.arena, {})
   const pool = await openPool(runtime, { host, threads: 1, probe: () => undefined })
   try {
-    return Float32Array.from(
-      vision
-        .cut(picture(one.picture))
-        .tiles.flatMap((tile) => [...vision.encode(pool, vision.patches(tile), tile)]),
-    )
+    const tiles = picturesOf(one).flatMap((each) => vision.cut(picture(each)).tiles)
+    return Float32Array.from(tiles.flatMap((tile) => [...vision.encode(pool, vision.patches(tile), tile)]))
   } finally {
     pool.dispose()
   }
@@ -104,8 +105,10 @@ async function answerTo(one: Case, source: string | readonly File[], options: Lo
   await using engine = await Engine.open(connection, source, { threads: 1, ...EXACT, ...options })
   expect(engine.model.seesImages).toBe(true)
   const content = [
-    { type: 'text' as const, text: 'What is ' },
-    { type: 'image' as const, data: picture(one.picture) },
+    ...picturesOf(one).flatMap((each, index) => [
+      { type: 'text' as const, text: index === 0 ? 'What is ' : ' by ' },
+      { type: 'image' as const, data: picture(each) },
+    ]),
     { type: 'text' as const, text: ' now?' },
   ]
   const asked = { temperature: 0, maxTokens: one.answer.length, speculation: 'off', logprobs: 5 } as const
@@ -127,7 +130,7 @@ function expectAnswer({ tokens, usage, logprobs }: Awaited<ReturnType<typeof ans
 }
 
 describe.each(CASES)('$kind: $name', (one) => {
-  test('the rows of the picture', async () => {
+  test('the rows of its pictures', async () => {
     expect(difference(await rowsOf(one, filesOf(one)), floats(one.rows))).toBeLessThan(1e-5)
   })
 

@@ -108,7 +108,8 @@ def gemma(name, picture, text=None, per_side=3, **tower):
 
 
 def placed_features(model, pixels, values):
-    return model.get_image_features(values["pixel_values"], values["image_grid_thw"]).pooler_output[0]
+    made = model.get_image_features(values["pixel_values"], values["image_grid_thw"]).pooler_output
+    return __import__("torch").cat(tuple(made))
 
 
 def placed_types(ids, config):
@@ -116,7 +117,7 @@ def placed_types(ids, config):
     return {"mm_token_type_ids": (torch.tensor([ids]) == IMAGE_TOKEN).int()}
 
 
-def qwen(name, picture, sections=(1, 3, 2), text=None, pixels=(64, 600), **tower):
+def qwen(name, picture, second=None, sections=(1, 3, 2), text=None, pixels=(64, 600), **tower):
     sizes = {
         **{"depth": 2, "embed_dim": 36, "num_heads": 3, "mlp_ratio": 2, "hidden_size": TEXT["hidden_size"]},
         **{"patch_size": 4, "spatial_merge_size": 2, **tower},
@@ -137,8 +138,9 @@ def qwen(name, picture, sections=(1, 3, 2), text=None, pixels=(64, 600), **tower
             **{"patch_size": sizes["patch_size"], "merge_size": sizes["spatial_merge_size"]},
         },
         **{"picture": picture, "features": placed_features, "extra": placed_types},
-        "parts": lambda made: [
-            *["<|vision_start|>", int(made["image_grid_thw"][0].prod()) // sizes["spatial_merge_size"] ** 2],
+        **({"second": second} if second else {}),
+        "parts": lambda made, which=0: [
+            *["<|vision_start|>", int(made["image_grid_thw"][which].prod()) // sizes["spatial_merge_size"] ** 2],
             "<|vision_end|>",
         ],
     }
@@ -150,6 +152,7 @@ CASES = [
     qwen("squares of three, more rows than a block", [120, 100], spatial_merge_size=3, patch_size=3, pixels=(81, 9000),
          text={"tie_word_embeddings": True}, depth=1, embed_dim=40, num_heads=2, mlp_ratio=3),
     qwen("halves rounded to even sides", [20, 28], sections=[0, 4, 2], patch_size=4, num_heads=1),
+    qwen("a wide picture, a text, and a tall one", [64, 16], second=[16, 40], pixels=(64, 2000)),
     gemma("nine rows", [40, 21]),
     gemma("rows in windows and in full layers", [23, 50], per_side=6,
           text={"tie_word_embeddings": False, "num_hidden_layers": 4, "sliding_window": 40, "layer_types": ["sliding_attention", "full_attention"] * 2}),
