@@ -19,7 +19,11 @@ describe('messages', () => {
   test.each<[string, unknown, RegExp]>([
     ['a number', user(3), /message 0 is \{"role":"user","content":3\} but must be a role/],
     ['nothing', user(null), /message 0 is/],
-    ['a part of another kind', user([{ type: 'video', data: 'x' }]), /parts of the type text or image/],
+    [
+      'a video',
+      user([{ type: 'video', data: 'x' }]),
+      /message 0 is .*"type":"video".* but must be .*parts of the type text or image/,
+    ],
     ['a part without text', user([{ type: 'text', text: 3 }]), /message 0 is/],
     ['a picture by address', user([{ type: 'image', data: 'a.png' }]), /pictures as Blobs/],
     ['a role that no template knows', { role: 'robot', content: 'x' }, /"role":"robot"/],

@@ -419,6 +419,11 @@ test('what has no counterpart is named once, and null is nothing', async () => {
 })
 
 test.each([
+  [
+    'a video',
+    { messages: [{ role: 'user', content: [{ type: 'video_url' }] }] },
+    /message 0 has a part of the type "video_url" but only texts and pictures are read; leave it out/,
+  ],
   ['an image', { messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, /"image_url"/],
   ['a tool that is not a function', { messages: said('hi'), tools: [{ type: 'custom' }] }, /"custom"/],
   [

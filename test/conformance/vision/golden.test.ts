@@ -202,6 +202,18 @@ describe('the same answer', () => {
   })
 })
 
+/** What config.json of Qwen2.5-VL has beside or instead of Qwen2-VL's. */
+const WINDOWED = {
+  architectures: ['Qwen2_5_VLForConditionalGeneration'],
+  model_type: 'qwen2_5_vl',
+  text_config: { ...qwen.config.text_config, model_type: 'qwen2_5_vl_text' },
+  vision_config: {
+    ...{ model_type: 'qwen2_5_vl', depth: 2, hidden_act: 'silu', hidden_size: 36, num_heads: 3 },
+    ...{ intermediate_size: 72, out_hidden_size: qwen.config.text_config.hidden_size, patch_size: 4 },
+    ...{ spatial_merge_size: 2, temporal_patch_size: 2, window_size: 16, fullatt_block_indexes: [1] },
+  },
+}
+
 describe('refused by name', () => {
   const vision = (one: Case) => (one.config as unknown as { vision_config: object }).vision_config
   test.each<[string, Case, Changes, string, RegExp]>([
@@ -341,9 +353,9 @@ describe('refused by name', () => {
     [
       'the windows of Qwen2.5-VL',
       qwen,
-      { config: { architectures: ['Qwen2_5_VLForConditionalGeneration'] } },
+      { config: WINDOWED },
       'unsupported',
-      /Qwen2_5_VL/,
+      /: the model has the vision of Qwen2_5_VLForConditionalGeneration, which is not supported; choose one with that of .*Qwen2VLForConditionalGeneration$/,
     ],
     ['rows that are no square', gemma, { config: { mm_tokens_per_image: 10 } }, 'architecture', /merge/],
     [

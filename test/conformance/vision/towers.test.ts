@@ -107,6 +107,12 @@ describe('refused by name', () => {
       /"resampler"/,
     ],
     [
+      'the windows of Qwen2.5-VL',
+      { change: { 'clip.projector_type': ['string', 'qwen2.5vl_merger'] } },
+      'unsupported',
+      /: the model has the projector "qwen2\.5vl_merger", which is not supported; choose one with one of .*qwen2vl_merger$/,
+    ],
+    [
       'impossible sizes',
       { change: { 'clip.vision.patch_size': ['u32', 0] } },
       'architecture',
