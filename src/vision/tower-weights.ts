@@ -42,18 +42,28 @@ export interface TowerNames {
  * for tensors that the graphs would ignore.
  */
 export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: TowerNames): TowerWeights {
-  const { hiddenSize, intermediateSize, patchSize, layers, merge, width } = tower
+  const { hiddenSize, intermediateSize, patchSize, layers } = tower
   const used = new Set<string>()
-  const stored = (name: string, shape: readonly number[]): TensorInfo => {
+  const stored: Finders['stored'] = (name, shape) => {
     const tensor = requireTensor(file, name)
     checkShape(file.name, tensor, shape)
     used.add(tensor.name)
     return tensor
   }
   const body = new Map<string, TensorInfo>()
-  const both = (into: Map<string, TensorInfo>, name: string, own: string, shape: readonly number[]): void => {
+  const both: Finders['both'] = (into, name, own, shape) => {
     into.set(`${name}.weight`, stored(`${own}.weight`, shape))
     into.set(`${name}.bias`, stored(`${own}.bias`, shape.slice(0, 1)))
+  }
+  /** One of the three parts of a product that is stored as one. */
+  const thirdOf = (part: number, name: string, own: string): void => {
+    const third = (kind: string, shape: readonly number[]): void => {
+      const whole = stored(`${own}.${kind}`, [3 * hiddenSize, ...shape.slice(1)])
+      const runs = [[part * hiddenSize, hiddenSize]] as const
+      body.set(`${name}.${kind}`, pieceOf(whole, { tensor: whole.name, runs }, shape))
+    }
+    third('weight', [hiddenSize, hiddenSize])
+    third('bias', [hiddenSize])
   }
   const sides = [patchSize, patchSize]
   if (isPlaced(tower)) body.set('patch.weight', frameSum(tower, framesOf(file, tower, names.patch, stored)))
@@ -77,21 +87,38 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
       const third = thirds.indexOf(name)
       const shape = name.endsWith('norm') ? [hiddenSize] : [hiddenSize, hiddenSize]
       if (third < 0) both(body, `${at}.${name}`, own, shape)
-      else
-        for (const [kind, size] of [
-          ['weight', shape],
-          ['bias', [hiddenSize]],
-        ] as const) {
-          const whole = stored(`${own}.${kind}`, [3 * hiddenSize, ...size.slice(1)])
-          const runs = [[third * hiddenSize, hiddenSize]] as const
-          body.set(`${at}.${name}.${kind}`, pieceOf(whole, { tensor: whole.name, runs }, size))
-        }
+      else thirdOf(third, `${at}.${name}`, own)
     }
     const ordered = [names.mlp_up, names.mlp_down]
     const [up, down] = swapsMlp(file, `${from}.${names.mlp_up}.weight`, tower) ? ordered.reverse() : ordered
     both(body, `${at}.mlp_up`, `${from}.${up}`, [intermediateSize, hiddenSize])
     both(body, `${at}.mlp_down`, `${from}.${down}`, [hiddenSize, intermediateSize])
   }
+  const projector = projectorWeights(file, tower, names, { stored, both })
+  const isUnread = (name: string): boolean =>
+    name.startsWith(`${names.layers}.`) && Number.parseInt(name.slice(names.layers.length + 1), 10) >= layers
+  refuseStrangers(
+    file,
+    used,
+    (name) => unused.test(name) || (file.format === 'safetensors' && isUnread(name)),
+    'a vision tower of this kind',
+  )
+  return { tower: body, projector }
+}
+
+/** How a tensor of the file is found, or a product with its bias is put among others. */
+interface Finders {
+  readonly stored: (name: string, shape: readonly number[]) => TensorInfo
+  readonly both: (into: Map<string, TensorInfo>, name: string, own: string, shape: readonly number[]) => void
+}
+
+function projectorWeights(
+  file: ModelFile,
+  tower: Tower,
+  names: TowerNames['names'],
+  { stored, both }: Finders,
+): Map<string, TensorInfo> {
+  const { hiddenSize, merge, width } = tower
   const projector = new Map<string, TensorInfo>()
   if (tower.projector === 'idefics3') {
     projector.set('project.weight', stored(`${names.merged}.weight`, [width, hiddenSize * merge * merge]))
@@ -107,15 +134,7 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
     both(projector, 'inner', names.inner, [inner, inputs])
     both(projector, 'project', names.project, [width, inner])
   }
-  const isUnread = (name: string): boolean =>
-    name.startsWith(`${names.layers}.`) && Number.parseInt(name.slice(names.layers.length + 1), 10) >= layers
-  refuseStrangers(
-    file,
-    used,
-    (name) => unused.test(name) || (file.format === 'safetensors' && isUnread(name)),
-    'a vision tower of this kind',
-  )
-  return { tower: body, projector }
+  return projector
 }
 
 /** The weights of a patch in two frames: one tensor [hiddenSize, 3, 2, side, side], or one for each frame. */
@@ -123,7 +142,7 @@ function framesOf(
   { tensors }: ModelFile,
   { hiddenSize, patchSize }: Tower,
   name: string,
-  stored: (name: string, shape: readonly number[]) => TensorInfo,
+  stored: Finders['stored'],
 ): TensorInfo[] {
   const first = `${name}.weight`
   const second = `${name}.weight.1`
@@ -136,19 +155,14 @@ function framesOf(
 function frameSum({ hiddenSize, patchSize }: Tower, frames: readonly TensorInfo[]): TensorInfo {
   const area = patchSize * patchSize
   const width = 3 * area
-  const stored = (2 * width) / frames.length
-  const [
-    {
-      name,
-      source: { name: file },
-    },
-  ] = frames as [TensorInfo]
+  const storedWidth = (2 * width) / frames.length
+  const { name, source: own } = frames[0] as TensorInfo
   const byteLength = hiddenSize * width * 4
-  const source = filledSource(file, byteLength, async (target, offset, signal) => {
+  const source = filledSource(own.name, byteLength, async (target, offset, signal) => {
     const begin = Math.floor(offset / 4 / width)
     const count = Math.ceil((offset + target.length) / 4 / width) - begin
     const read = (frame: TensorInfo) =>
-      readRows({ ...frame, shape: [hiddenSize, stored] }, begin, count, signal)
+      readRows({ ...frame, shape: [hiddenSize, storedWidth] }, begin, count, signal)
     const [first, second] = (await Promise.all(frames.map(read))) as [Float32Array, Float32Array | undefined]
     const values = new Float32Array(count * width)
     for (let i = 0; i < values.length; i++) {
