@@ -6,7 +6,7 @@ import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import { QWEN_CLASS, qwenTower } from './qwen-tower.ts'
 import type { Filter } from './resize.ts'
-import { checkTower, type Projector, type Tower } from './tower.ts'
+import { checkSteps, checkTower, PICTURE_STEPS, type Projector, type Tower } from './tower.ts'
 import type { TowerNames } from './tower-weights.ts'
 
 /** The defaults of a class of transformers, for keys that its files leave out. */
@@ -162,10 +162,7 @@ function preparation(
   const refuse = (found: string, supported: string) => unbuiltVariant(processor.file, found, supported)
   const isTiled = projector === 'idefics3'
   if (processor.fact('do_pan_and_scan', false)) throw refuse('do_pan_and_scan true', 'do_pan_and_scan false')
-  for (const key of ['do_resize', 'do_rescale', 'do_normalize', ...(isTiled ? ['do_image_splitting'] : [])])
-    if (!processor.fact(key, true)) throw refuse(`${key} false`, `${key} true`)
-  const factor = processor.number('rescale_factor', 1 / 255)
-  if (Math.abs(factor * 255 - 1) > 1e-6) throw refuse(`rescale_factor ${factor}`, 'rescale_factor 1/255')
+  checkSteps(processor, [...PICTURE_STEPS, ...(isTiled ? ['do_image_splitting'] : [])])
   const resample = processor.number('resample')
   const filter = FILTERS[resample]
   if (filter === undefined) throw refuse(`resample ${resample}`, '1, 2 or 3')

@@ -4,7 +4,7 @@
 // Resolution", 2024.
 import { type Fields, unbuiltVariant } from '../arch/config/fields.ts'
 import type { ModelFile } from '../formats/readers.ts'
-import { checkTower, type Tower } from './tower.ts'
+import { checkSteps, checkTower, PICTURE_STEPS, type Tower } from './tower.ts'
 import type { TowerNames } from './tower-weights.ts'
 import { pixelRange } from './whole-picture.ts'
 
@@ -75,11 +75,7 @@ function refuseOthers(vision: Fields, processor: Fields): void {
   check(processor, 'patch_size', vision.number('patch_size'))
   check(processor, 'merge_size', vision.number('spatial_merge_size'))
   check(processor, 'resample', 3)
-  for (const key of ['do_resize', 'do_rescale', 'do_normalize'])
-    if (!processor.fact(key, true)) throw unbuiltVariant(file, `${key} false`, `${key} true`)
-  const factor = processor.number('rescale_factor', 1 / 255)
-  if (Math.abs(factor * 255 - 1) > 1e-6)
-    throw unbuiltVariant(file, `rescale_factor ${factor}`, 'rescale_factor 1/255')
+  checkSteps(processor, PICTURE_STEPS)
 }
 
 /** The names of tensors in transformers' files, without what stands before those of the tower. */

@@ -2,7 +2,7 @@
 //
 // A tower reads a square picture as patches and attends from each to all; a projector turns its rows into
 // rows of the language model.
-import { unbuiltVariant } from '../arch/config/fields.ts'
+import { type Fields, unbuiltVariant } from '../arch/config/fields.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Activation } from '../graph/ir.ts'
 import type { Filter } from './resize.ts'
@@ -169,4 +169,17 @@ export function checkTower(tower: Tower): Tower {
       { file: name },
     )
   }
+}
+
+/** What every processor of transformers does to a picture. */
+export const PICTURE_STEPS: readonly string[] = ['do_resize', 'do_rescale', 'do_normalize']
+
+/** Throws `unsupported` for a processor that leaves out one of `steps`, or makes other numbers of pixels. */
+export function checkSteps(processor: Fields, steps: readonly string[]): void {
+  const { file } = processor
+  for (const key of steps)
+    if (!processor.fact(key, true)) throw unbuiltVariant(file, `${key} false`, `${key} true`)
+  const factor = processor.number('rescale_factor', 1 / 255)
+  if (Math.abs(factor * 255 - 1) > 1e-6)
+    throw unbuiltVariant(file, `rescale_factor ${factor}`, 'rescale_factor 1/255')
 }

@@ -330,6 +330,13 @@ describe('refused by name', () => {
       /patch_size 8/,
     ],
     [
+      'a picture that is not resized',
+      qwen,
+      { processor: { ...qwen.processor, do_resize: false } },
+      'unsupported',
+      /do_resize false/,
+    ],
+    [
       'more frames than two in a patch',
       qwen,
       { config: { vision_config: { ...vision(qwen), temporal_patch_size: 4 } } },
