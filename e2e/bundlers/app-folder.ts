@@ -42,7 +42,14 @@ async function installed(source: string, name: string, packed: PackedApp): Promi
   return folder
 }
 
-const QUIET = { NEXT_TELEMETRY_DISABLED: '1', PARCEL_TELEMETRY_DISABLED: '1', NODE_ENV: undefined, CI: '1' }
+const QUIET = {
+  ASTRO_TELEMETRY_DISABLED: '1',
+  NEXT_TELEMETRY_DISABLED: '1',
+  NUXT_TELEMETRY_DISABLED: '1',
+  PARCEL_TELEMETRY_DISABLED: '1',
+  NODE_ENV: undefined,
+  CI: '1',
+}
 
 /** Runs the bundler to its end. Throws with all that it printed when it fails or ends late. */
 export async function runBundler(folder: string, args: readonly string[]): Promise<void> {

@@ -49,6 +49,20 @@ export const BUNDLERS: readonly Bundler[] = [
     dev: [`${modules}/vite/bin/vite.js`, '--host', '127.0.0.1', '--port', 'PORT', '--strictPort'],
   },
   {
+    name: 'Astro 7',
+    app: 'astro',
+    build: [`${modules}/astro/bin/astro.mjs`, 'build'],
+    out: 'dist',
+    dev: [`${modules}/astro/bin/astro.mjs`, 'dev', '--host', '127.0.0.1', '--port', 'PORT'],
+  },
+  {
+    name: 'Nuxt 4',
+    app: 'nuxt',
+    build: [`${modules}/nuxt/bin/nuxt.mjs`, 'generate'],
+    out: '.output/public',
+    dev: [`${modules}/nuxt/bin/nuxt.mjs`, 'dev', '--host', '127.0.0.1', '--port', 'PORT'],
+  },
+  {
     name: 'Angular 22',
     app: 'angular',
     build: [`${modules}/@angular/cli/bin/ng.js`, 'build'],
