@@ -96,6 +96,12 @@ const CLIENTS: readonly Client[] = [
     texts: ['text', 'streamed', 'chained'],
     returns: { hasSystem: true, object: CAT, calls: CALLS, vectors: VECTORS },
   },
+  {
+    name: 'useChat',
+    app: 'use-chat.js',
+    texts: ['text'],
+    returns: { question: 'Tell me a story about a cat.', roles: ['user', 'assistant'] },
+  },
   { name: 'Deep Chat', app: 'deep-chat.js', texts: ['text'], returns: {} },
 ]
 
