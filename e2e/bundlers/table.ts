@@ -63,6 +63,13 @@ export const BUNDLERS: readonly Bundler[] = [
     dev: [`${modules}/nuxt/bin/nuxt.mjs`, 'dev', '--host', '127.0.0.1', '--port', 'PORT'],
   },
   {
+    name: 'React Router 8',
+    app: 'react-router',
+    build: [`${modules}/@react-router/dev/bin.cjs`, 'build'],
+    out: 'build/client',
+    dev: [`${modules}/@react-router/dev/bin.cjs`, 'dev', '--host', '127.0.0.1', '--port', 'PORT'],
+  },
+  {
     name: 'Angular 22',
     app: 'angular',
     build: [`${modules}/@angular/cli/bin/ng.js`, 'build'],
