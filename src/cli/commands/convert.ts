@@ -53,8 +53,8 @@ export function convertCommand(): Command {
 }
 
 async function convert(model: string, output: string, flags: ConvertFlags): Promise<void> {
-  checkPackName(output)
   await checkOutput({ model, output, force: flags.force })
+  checkPackName(output)
   const { paths, bytes } = await interruptible((signal) =>
     withPrepared(model, { ...flags, forPack: true }, signal, async (prepared) => {
       const about = flags.license === undefined ? undefined : { license: flags.license }

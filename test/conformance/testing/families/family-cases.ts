@@ -20,8 +20,15 @@ import {
 /** The sizes of the models whose answers are in golden/families.json. */
 const SIZES: Sizes = { hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96, context: 128 }
 
-/** Families whose small models are made by random-llama.ts and random-recurrent.ts. */
-const ELSEWHERE: ReadonlySet<string> = new Set(['llama', 'qwen2', 'mamba', 'mamba2', 'granitehybrid'])
+/** Families whose small models others make: random-llama.ts, random-recurrent.ts, and the tests in vision/. */
+const ELSEWHERE: ReadonlySet<string> = new Set([
+  'llama',
+  'qwen2',
+  'qwen2vl',
+  'mamba',
+  'mamba2',
+  'granitehybrid',
+])
 
 /** One of each family. A family that is not listed is built like Llama, with the norms of its traits. */
 export function familyCases(sizes: Sizes): readonly FamilyCase[] {
