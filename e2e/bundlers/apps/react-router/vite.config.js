@@ -1,12 +1,24 @@
 import { reactRouter } from '@react-router/dev/vite'
 
-const headers =
-  process.env.ISOLATION === 'on'
-    ? { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' }
-    : {}
+const HEADERS = {
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+}
+
+/** React Router answers with its pages before Vite sets `server.headers`. */
+const isolation = {
+  name: 'isolation',
+  configureServer({ middlewares }) {
+    middlewares.use((_, response, next) => {
+      if (process.env.ISOLATION === 'on') {
+        for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value)
+      }
+      next()
+    })
+  },
+}
 
 export default {
-  plugins: [reactRouter()],
+  plugins: [isolation, reactRouter()],
   optimizeDeps: { exclude: ['halfbyte'] },
-  server: { headers },
 }
