@@ -20,7 +20,7 @@ import {
 /** The sizes of the models whose answers are in golden/families.json. */
 const SIZES: Sizes = { hidden: 64, heads: 4, kvHeads: 2, headDim: 16, wide: 96, context: 128 }
 
-/** Families whose small models others make: random-llama.ts, random-recurrent.ts, and the tests in vision/. */
+/** Families whose small models come from random-llama.ts, random-recurrent.ts and the tests in vision/. */
 const ELSEWHERE: ReadonlySet<string> = new Set([
   'llama',
   'qwen2',
