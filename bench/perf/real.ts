@@ -55,7 +55,7 @@ interface Player {
   readonly prefill: number[]
   readonly decode: number[]
   /** A peer whose round failed takes part in no later one. */
-  failed: boolean
+  hasFailed: boolean
 }
 
 const modelPath = modelPathOf(options.model)
@@ -100,12 +100,12 @@ async function measure(threads: number, served: Site): Promise<Row[]> {
         runner,
         prefill: [],
         decode: [],
-        failed: false,
+        hasFailed: false,
       })
       console.log(`${kind.title}, ${threads} threads: loaded in ${(runner.loadMs / 1000).toFixed(1)} s`)
     }
     for (let round = 1; round <= options.rounds; round++) {
-      for (const player of players) if (!player.failed) await oneRun(player, round)
+      for (const player of players) if (!player.hasFailed) await oneRun(player, round)
     }
     const found: Row[] = []
     for (const { title, runner, prefill, decode } of players) {
@@ -130,7 +130,7 @@ async function oneRun(player: Player, round: number): Promise<void> {
   })
   await runner.pause()
   if (run === undefined) {
-    player.failed = true
+    player.hasFailed = true
     return
   }
   prefill.push((1000 * run.promptTokens) / run.prefillMs)
@@ -144,7 +144,7 @@ async function start(kind: EngineKind, threads: number, served: Site): Promise<R
   if (kind.packageName !== undefined && found === undefined)
     throw new Error(`${kind.packageName} is not installed`)
   if (kind.place === 'process') {
-    return runNative({ modelPath: modelPath, addonPath: addonPath(found!), threads })
+    return runNative({ modelPath, addonPath: addonPath(found!), threads })
   }
   const modelUrl = `${served.add('real', dirname(modelPath))}/${basename(modelPath)}`
   const packageUrl = found && served.add(kind.name, found.folder)

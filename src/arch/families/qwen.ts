@@ -39,7 +39,9 @@ export const qwen2vl = family(
     hf: {
       classes: {
         Qwen2VLForConditionalGeneration: defaults(152_064, 8192, 29_568, 80, 64, 32_768, {
-          ...{ ...QWEN_DEFAULTS, num_key_value_heads: 8, max_window_layers: 80 },
+          ...QWEN_DEFAULTS,
+          num_key_value_heads: 8,
+          max_window_layers: 80,
         }),
       },
       config: (fields, common) => inSections(fullRope(fields), 'mrope_section', common),

@@ -134,6 +134,12 @@ export class GraphMaker {
     this.nodes.push({ name, op, domain: '', version: OPSET, inputs, outputs: [name], attributes: all })
   }
 
+  /** Gives the last node one more output, which only the caller reads. */
+  addOutput(name: string): void {
+    const node = this.nodes.pop()!
+    this.nodes.push({ ...node, outputs: [...node.outputs, name] })
+  }
+
   #step(): void {
     const common = [
       () => this.#unary(),

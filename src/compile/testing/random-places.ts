@@ -93,9 +93,8 @@ function greatest(graph: GraphMaker): void {
     axis: int(axis),
     largest: int(graph.random.below(2)),
   })
-  const made = graph.nodes.pop()!
-  const places = `${made.name} places`
-  graph.nodes.push({ ...made, outputs: [made.name, places] })
+  const places = `${graph.nodes.at(-1)!.name} places`
+  graph.addOutput(places)
   graph.node('Cast', [places], to, { to: int(1) })
 }
 

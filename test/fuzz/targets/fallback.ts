@@ -43,6 +43,11 @@ export async function openTarget(): Promise<Target> {
 }
 
 const nodeOf = (op: string) => ({
-  ...{ name: op, op, domain: '' as const, version: 23, inputs: ['x'], outputs: ['y'] },
+  name: op,
+  op,
+  domain: '' as const,
+  version: 23,
+  inputs: ['x'],
+  outputs: ['y'],
   attributes: new Map(),
 })
