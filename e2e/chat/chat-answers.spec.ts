@@ -2,7 +2,8 @@
 // whether they can be continued, also after a reload, whether code and formulas are shown and hold nothing
 // active, and whether thoughts are folded, stay as the person set them, and are not in the next turn.
 import { expect, type Page, test } from '@playwright/test'
-import { ANSWER, THOUGHT, thinkingModel } from '../thinking-model.ts'
+import type { ModelFile } from '../model-folder.ts'
+import { ANSWER, scriptedModel, THOUGHT, thinkingModel } from '../scripted-model.ts'
 import { violations } from '../violations.ts'
 import { answers, ask, kept, openChat, openModels, overflowing, readTokens, ready, set } from './chat-page.ts'
 import { storeChats, turns } from './stored-chats.ts'
@@ -113,16 +114,20 @@ async function watchThoughts(page: Page, opens: boolean): Promise<() => Promise<
   return () => page.evaluate(() => (globalThis as unknown as { sights: Sight[] }).sights)
 }
 
+async function chooseFiles(page: Page, files: readonly ModelFile[]): Promise<void> {
+  await openModels(page)
+  await page
+    .getByLabel('Choose files')
+    .setInputFiles(files.map((file) => ({ ...file, mimeType: 'application/octet-stream' })))
+  await expect(page.locator('.bar .model')).toContainText('model.safetensors')
+  await ready(page)
+}
+
 test('a thought is folded while it streams, opened by hand, and not read again in the next turn', async ({
   page,
 }) => {
   const { problems } = await openChat(page)
-  await openModels(page)
-  await page
-    .getByLabel('Choose files')
-    .setInputFiles(thinkingModel().map((file) => ({ ...file, mimeType: 'application/octet-stream' })))
-  await expect(page.locator('.bar .model')).toContainText('model.safetensors')
-  await ready(page)
+  await chooseFiles(page, thinkingModel())
   await set(page, { 'Longest answer': '600' })
 
   const seen = await watchThoughts(page, false)
@@ -162,5 +167,44 @@ test('a thought is folded while it streams, opened by hand, and not read again i
   await ready(page)
   await expect(answers(page).first().locator('.thoughts summary')).toHaveText('Thoughts')
   await expect(answers(page).first().locator('.thoughts div')).toBeHidden()
+  expect(problems).toEqual([])
+})
+
+test('a thought that meets the length limit stays, also after a reload, and is thought again', async ({
+  page,
+}) => {
+  const { problems } = await openChat(page)
+  await chooseFiles(page, thinkingModel())
+  await set(page, { 'Longest answer': '50' })
+  await ask(page, 'How wide is it?')
+  const answer = answers(page).last()
+  await expect(answer).toContainText('Reached the length limit')
+  await expect(answer.locator('.thoughts summary')).toHaveText('Thoughts')
+  await expect(page.getByRole('button', { name: 'Continue', exact: true })).toHaveCount(0)
+
+  await page.reload()
+  await ready(page)
+  await expect(answer.locator('.thoughts summary')).toHaveText('Thoughts')
+  await expect(answer).toContainText('Reached the length limit')
+  await set(page, { 'Longest answer': '600' })
+  await chooseFiles(page, thinkingModel())
+  await page.getByRole('button', { name: 'Regenerate', exact: true }).click()
+  await ready(page)
+  await expect(answer.locator('.part')).toHaveText(ANSWER.join('').trim())
+  expect(problems).toEqual([])
+})
+
+test('an answer of nothing but markup, cut by the length limit, is told and cannot be continued', async ({
+  page,
+}) => {
+  const { problems } = await openChat(page)
+  const call = ['<tool_call>', ...Array.from({ length: 30 }, (_, at) => ` word${at}`)]
+  await chooseFiles(page, scriptedModel([], call))
+  await set(page, { 'Longest answer': '6' })
+  await ask(page, 'How wide is it?')
+  const answer = answers(page).last()
+  await expect(answer).toContainText('The model gave no answer.')
+  await expect(answer).not.toContainText('Reached the length limit')
+  await expect(page.getByRole('button', { name: 'Continue', exact: true })).toHaveCount(0)
   expect(problems).toEqual([])
 })

@@ -50,7 +50,7 @@ test('it is chosen, answers, reads only what is new, and is still there after a 
 test('the memory that is shown does not grow with the conversation', async ({ page }) => {
   await openChat(page)
   await choose(page, new RegExp(`^${NAME}`))
-  await set(page, { 'Longest answer': '6' })
+  await set(page, { 'Longest answer': '6', Seed: '3' })
   const shown: string[] = []
   for (let turn = 0; turn < 14; turn++) {
     await ask(page, `Tell me more about the fox, part ${turn}.`)

@@ -109,11 +109,14 @@ export async function speakAnswer(
       says = own?.says
     }
     content = says ?? withoutCalls(content, false)
-    if (isWhole) content = worded(content, thoughts, used, said)
+    const isSilent = !stop.aborted && content.trim() === ''
+    if (isWhole || isSilent) content = worded(content, thoughts, used, said)
+    // The page's own words cannot be continued.
+    const isOurs = isSilent && content.trim() !== ''
     // The page shows it as it shows what a model says, from the next frame on.
     page.grow(soFar())
     page.measured(figuresOf(result, speaker))
-    return { ...soFar(), ...endingOf(result) }
+    return { ...soFar(), ...(!isOurs && endingOf(result)) }
   } catch (error) {
     if (read?.by === 'searching') read = undefined
     page.failed(await explained(error, speaker, messages, settings))

@@ -293,11 +293,12 @@ export class Chat extends Conversations {
         grow()
         const said = await this.#say(home, turn, stopping.signal)
         await stored
-        const answer: readonly StoredMessage[] = said === undefined ? [] : [{ role: 'assistant', ...said }]
+        const isAnswered = said !== undefined && isSaid(said)
+        const messages: readonly StoredMessage[] = isAnswered
+          ? [...home.messages, { role: 'assistant', ...said }]
+          : turn.unanswered
         // Another tab may go on only when this turn is there for it to read.
-        home = await this.store.put(
-          withMessages(home, said?.content ? [...home.messages, ...answer] : turn.unanswered),
-        )
+        home = await this.store.put(withMessages(home, messages))
       })
     } catch (error) {
       home = withMessages(home, turn.unanswered)

@@ -147,8 +147,11 @@ export class ChatMessage extends LitElement {
 
   #actions(): TemplateResult {
     const { role, ending, model } = this.message
+    const { answer } = partsOf(this.message)
+    // A thought without an answer cannot be continued, only thought again.
+    const hasAnswer = answer.trim() !== ''
     return html`<div class="actions">
-      ${copyButton(partsOf(this.message).answer, allWords())}
+      ${copyButton(answer, allWords())}
       ${role === 'user' ? html`<button class="small" ?disabled=${this.busy} @click=${this.#edit}>${icon('edit')}${t('edit')}</button>` : nothing}
       ${
         this.last
@@ -161,7 +164,7 @@ export class ChatMessage extends LitElement {
           : nothing
       }
       ${
-        this.last && role === 'assistant' && ending !== undefined
+        this.last && role === 'assistant' && ending !== undefined && hasAnswer
           ? html`<button class="small" ?disabled=${this.busy} @click=${() => this.acts.goOn()}>${icon('next')}${t('continue')}</button>`
           : nothing
       }

@@ -41,8 +41,9 @@ export interface StoredMessage {
 /** What a person says. */
 export type Said = Pick<StoredMessage, 'content' | 'pictures'>
 
-/** True if a message has something in it. */
-export const isSaid = ({ content, pictures }: Said): boolean => content !== '' || pictures !== undefined
+/** True if a message has something in it. A thought counts: its answer may have met the length limit. */
+export const isSaid = ({ content, pictures, thoughts }: Said & Pick<StoredMessage, 'thoughts'>): boolean =>
+  content !== '' || pictures !== undefined || thoughts !== undefined
 
 export interface Conversation {
   readonly id: string

@@ -1,5 +1,5 @@
-// A model that thinks. The files of a small Llama whose weights make it write a thought in marks, an answer,
-// and the end of its turn, whatever it is asked.
+// Models that follow a script. The files of a small Llama whose weights make it write a thought in marks, an
+// answer, and the end of its turn, whatever it is asked.
 import { gain, layersOf, type ModelFile, modelFolder, SHAPE, vocabularyOf } from './model-folder.ts'
 
 /** Values in f16. */
@@ -17,27 +17,32 @@ const SPECIALS = [
   })),
   ...['<think>', '</think>'].map((content) => ({ content, isText: true })),
 ]
-const WORDS = [...THOUGHT, ...ANSWER].map((word) => word.replace(' ', '\u0120'))
 const TURN = 2
 /** It leaves out thoughts, as most templates do with those of earlier turns. */
 const TEMPLATE =
   "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>' + m['content'].split('</think>')[-1] + '<|turn|>' }}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
 
+/** It writes `THOUGHT` and `ANSWER`. */
+export const thinkingModel = (): readonly ModelFile[] => scriptedModel(THOUGHT, ANSWER)
+
 /**
- * Each token of a reply has a channel of its own, in which the output has the next token. Layers add zeros,
- * so that a reply is the same under any weights and any sampling.
+ * Each token of the reply has a channel of its own, in which the output has the next token, so no token may
+ * come twice. Layers add zeros, so that a reply is the same under any weights and any sampling. Without
+ * `thought` it does not think.
  */
-export function thinkingModel(): readonly ModelFile[] {
+export function scriptedModel(thought: readonly string[], answer: readonly string[]): readonly ModelFile[] {
   const { hidden } = SHAPE
-  const vocabulary = { specials: SPECIALS, words: WORDS }
+  const words = [...thought, ...answer].map((word) => word.replace(' ', '\u0120'))
+  const vocabulary = { specials: SPECIALS, words }
   const tokens = vocabularyOf(vocabulary)
-  const words = WORDS.map((_, at) => tokens.length - WORDS.length + at)
+  const idOf = (text: string) => tokens.indexOf(text)
+  const ids = words.map((_, at) => tokens.length - words.length + at)
+  const thoughtIds = ids.slice(0, thought.length)
   const reply = [
-    ...['<|assistant|>', '<think>'].map((text) => tokens.indexOf(text)),
-    ...words.slice(0, THOUGHT.length),
-    tokens.indexOf('</think>'),
-    ...words.slice(THOUGHT.length),
+    idOf('<|assistant|>'),
+    ...(thought.length > 0 ? [idOf('<think>'), ...thoughtIds, idOf('</think>')] : []),
+    ...ids.slice(thought.length),
     TURN,
   ]
   const embedding = new Uint16Array(tokens.length * hidden)
