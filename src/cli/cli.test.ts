@@ -113,9 +113,9 @@ describe.concurrent('inspect, tokenize, logits, perplexity and convert', () => {
 })
 
 test('convert refuses the name of another format, and says of matrices what it was asked', async () => {
-  const refused = await halfbyte('convert', model, path('other.gguf'))
-  expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/other\.gguf would be a \.hbm pack/) })
-  expect(existsSync(path('other.gguf'))).toBe(false)
+  const refused = await halfbyte('convert', model, path('other.onnx'))
+  expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/other\.onnx would be a \.hbm pack/) })
+  expect(existsSync(path('other.onnx'))).toBe(false)
   const [short, long] = [path('short.hbm'), path('long.hbm')]
   const [brief, verbose] = [
     await halfbyte('convert', 'embedded', short),

@@ -1,4 +1,4 @@
-// `halfbyte convert`: turns a model of any format into a .hbm pack, whole or in parts.
+// `halfbyte convert`: turns a model of any format into a .hbm pack, whole or in parts, or a folder into GGUF.
 import { stat } from 'node:fs/promises'
 import { Command } from 'commander'
 import { packContents } from '../../engine/load/pack-model.ts'
@@ -18,11 +18,19 @@ import {
 import { interruptible, visible } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
 import { checkOutput, checkPackName, forceOption } from '../write/check-output.ts'
+import {
+  checkGgufOptions,
+  convertToGguf,
+  type GgufFormat,
+  ggufFormatOption,
+  isGguf,
+} from '../write/gguf-output.ts'
 import { writeParts } from '../write/write-model.ts'
 
 interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'>, SparseFlags {
   readonly name?: string
   readonly license?: string
+  readonly format?: GgufFormat
   readonly shardSize?: number
   readonly force?: true
   readonly verbose?: true
@@ -33,49 +41,64 @@ const LEAST_SHARD_BYTES = 1e6
 
 export function convertCommand(): Command {
   return new Command('convert')
-    .description('Write a model as a .hbm pack: checked by hashes and ready for the kernels as it is.')
+    .description(
+      'Write a model as a .hbm pack: checked by hashes and ready for the kernels as it is. Or write a folder as GGUF for llama.cpp.',
+    )
     .argument('<model>', MODEL)
-    .argument('<output>', 'the .hbm file to write')
+    .argument('<output>', 'the .hbm or .gguf file to write')
     .addOption(weightsOption())
     .addOption(dtypeOption())
     .addOption(loraOption())
     .addOption(sparseOption())
+    .addOption(ggufFormatOption())
     .option('--name <name>', "the model's name; default: its own")
     .option(
       '--shard-size <size>',
       'cut the pack into files of this size, like 64MB: output-00001-of-00003.hbm and so on',
       size(LEAST_SHARD_BYTES),
     )
-    .option('--license <text>', 'licence to state in the pack')
+    .option('--license <text>', 'licence to state in the output')
     .option('--verbose', 'say of each matrix how it is stored, and why')
     .addOption(forceOption())
     .action(convert)
 }
 
-async function convert(model: string, output: string, flags: ConvertFlags): Promise<void> {
+async function convert(model: string, output: string, flags: ConvertFlags, command: Command): Promise<void> {
   await checkOutput({ model, output, force: flags.force })
-  checkPackName(output)
-  const { paths, bytes } = await interruptible((signal) =>
-    withPrepared(model, { ...flags, forPack: true }, signal, async (prepared) => {
-      const about = flags.license === undefined ? undefined : { license: flags.license }
-      const contents = await packContents(prepared, {
-        name: flags.name,
-        about,
-        sparse: flags.sparse,
-        signal,
-        onChoice: (matrix, encoding, why) => {
-          if (flags.verbose) process.stdout.write(visible(`${matrix}: ${encoding}, ${why}\n`))
-        },
-      })
-      const chunks = writePack(contents, signal)
-      if (flags.shardSize !== undefined) {
-        return writeParts(output, chunks, flags.shardSize, packBytes, signal)
-      }
-      await writeOutput(output, chunks, signal)
-      return { paths: [output], bytes: (await stat(output)).size }
-    }),
+  checkGgufOptions(output, command)
+  const { paths, bytes } = await interruptible(async (signal) =>
+    isGguf(output)
+      ? { paths: [output], bytes: await convertToGguf(model, output, flags, signal) }
+      : convertToPack(model, output, flags, signal),
   )
   const [first = output] = paths
   const rest = paths.length > 1 ? ` in ${paths.length} files` : ''
   process.stdout.write(`${first}: ${bytes} bytes${rest}\n`)
+}
+
+function convertToPack(
+  model: string,
+  output: string,
+  flags: ConvertFlags,
+  signal: AbortSignal,
+): Promise<{ readonly paths: readonly string[]; readonly bytes: number }> {
+  checkPackName(output)
+  return withPrepared(model, { ...flags, forPack: true }, signal, async (prepared) => {
+    const about = flags.license === undefined ? undefined : { license: flags.license }
+    const contents = await packContents(prepared, {
+      name: flags.name,
+      about,
+      sparse: flags.sparse,
+      signal,
+      onChoice: (matrix, encoding, why) => {
+        if (flags.verbose) process.stdout.write(visible(`${matrix}: ${encoding}, ${why}\n`))
+      },
+    })
+    const chunks = writePack(contents, signal)
+    if (flags.shardSize !== undefined) {
+      return writeParts(output, chunks, flags.shardSize, packBytes, signal)
+    }
+    await writeOutput(output, chunks, signal)
+    return { paths: [output], bytes: (await stat(output)).size }
+  })
 }

@@ -3,6 +3,7 @@
 import { piecesOf } from '../../base/bytes.ts'
 import { commonPlaces, type TwiceEncoded } from '../../evaluate/divergence-across.ts'
 import type { RoundTrip } from '../../shrink/vocabulary/round-trip.ts'
+import { SAMPLES } from '../../shrink/vocabulary/samples.ts'
 import { encodeChat } from '../../text/chat/chat-template.ts'
 import type { Tokenizer } from '../../text/tokenize/tokenizer.ts'
 import { overwrite } from '../terminal/output.ts'
@@ -99,17 +100,6 @@ export async function countTokens(
   }
   return { counts: files.length === 0 ? undefined : counts, held }
 }
-
-/** Every script and many kinds of characters. A text in one language lacks most of them. */
-const SAMPLES = [
-  ...Array.from({ length: 0x30 }, (_, row) =>
-    Array.from({ length: 64 }, (_, column) => String.fromCodePoint(0x20 + row * 997 + column * 13)).join(''),
-  ),
-  Array.from({ length: 0x250 - 0x20 }, (_, at) => String.fromCodePoint(0x20 + at)).join(''),
-  '\t\r\n  \n\n\n   \u00a0\u3000\u200b\u200d\ufeff end',
-  '👩‍👩‍👧‍👦🏳️‍🌈 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 漢字かな交じり文 한국어 العربية עברית हिन्दी ไทย Ελληνικά Русский',
-  'x = {"a": [1, 2.5e-10, null]}; // 12345678901234567890\n\tif (a <= b && !c) { return -d; }',
-]
 
 /** Reads all files again, and samples of every script. Throws `internal` where a text changes. */
 export async function provenTexts(

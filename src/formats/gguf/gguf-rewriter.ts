@@ -2,7 +2,8 @@
 import { HalfbyteError } from '../../base/errors.ts'
 import { rowBytes } from '../dtypes.ts'
 import type { DType } from '../tensors.ts'
-import { GGML_DTYPES, GGUF_MAGIC, type GgufFile, readAlignment } from './gguf.ts'
+import { GGUF_MAGIC, type GgufFile, readAlignment } from './gguf.ts'
+import { padding, tensorEntry } from './gguf-writer.ts'
 
 /** Has the shape of the tensor that it replaces. */
 export interface NewTensor {
@@ -11,9 +12,14 @@ export interface NewTensor {
   readonly data: () => Promise<Uint8Array>
 }
 
-const TYPES = new Map([...GGML_DTYPES].map(([number, dtype]) => [dtype, number]))
 /** The value of `general.file_type` by the dtype of most matrices. */
-const FILE_TYPES: Readonly<Partial<Record<DType, number>>> = { Q4_0: 2, Q4_1: 3, Q8_0: 7 }
+export const FILE_TYPES: Readonly<Partial<Record<DType, number>>> = {
+  F32: 0,
+  F16: 1,
+  Q4_0: 2,
+  Q4_1: 3,
+  Q8_0: 7,
+}
 /** Bytes of a copied tensor that are in memory at once. */
 const COPY_BYTES = 16 << 20
 
@@ -47,17 +53,16 @@ export async function* rewriteGguf(
     view.setUint32(header.fileTypeAt, fileType, true)
   if (view.getUint32(0, true) !== GGUF_MAGIC) throw changed(source.name)
   const alignment = readAlignment(source.name, metadata)
-  const padding = (bytes: number) => new Uint8Array((alignment - (bytes % alignment)) % alignment)
   yield head
   let length = head.length
   let offset = 0
   for (const { name, shape, dtype, bytes } of tensors) {
-    const entry = tensorEntry(name, shape, TYPES.get(dtype)!, offset)
+    const entry = tensorEntry(name, shape, dtype, offset)
     length += entry.length
     yield entry
-    offset += bytes + padding(bytes).length
+    offset += bytes + padding(bytes, alignment).length
   }
-  yield padding(length)
+  yield padding(length, alignment)
   for (const { name, own, bytes, offset: from } of tensors) {
     signal.throwIfAborted()
     if (own !== undefined) {
@@ -69,26 +74,8 @@ export async function* rewriteGguf(
       for (let at = 0; at < bytes; at += COPY_BYTES)
         yield await source.read(from + at, Math.min(COPY_BYTES, bytes - at), signal)
     }
-    yield padding(bytes)
+    yield padding(bytes, alignment)
   }
-}
-
-function tensorEntry(name: string, shape: readonly number[], type: number, offset: number): Uint8Array {
-  const text = new TextEncoder().encode(name)
-  const bytes = new Uint8Array(8 + text.length + 4 + 8 * shape.length + 12)
-  const view = new DataView(bytes.buffer)
-  view.setBigUint64(0, BigInt(text.length), true)
-  bytes.set(text, 8)
-  let at = 8 + text.length
-  view.setUint32(at, shape.length, true)
-  at += 4
-  for (const size of shape.toReversed()) {
-    view.setBigUint64(at, BigInt(size), true)
-    at += 8
-  }
-  view.setUint32(at, type, true)
-  view.setBigUint64(at + 4, BigInt(offset), true)
-  return bytes
 }
 
 const changed = (file: string): HalfbyteError =>

@@ -60,26 +60,25 @@ export function ggufTokenizer(
   }
 }
 
-/**
- * The sampling defaults in some GGUF files, under the names of generation_config.json, or their own where it
- * has none.
- */
+/** GGUF's names of sampling defaults, and those of generation_config.json, or their own where it has none. */
+export const SAMPLING_NAMES = {
+  temp: 'temperature',
+  top_k: 'top_k',
+  top_p: 'top_p',
+  min_p: 'min_p',
+  penalty_repeat: 'repetition_penalty',
+  penalty_last_n: 'penalty_last_n',
+  xtc_probability: 'xtc_probability',
+  xtc_threshold: 'xtc_threshold',
+  mirostat: 'mirostat',
+  mirostat_tau: 'mirostat_tau',
+  mirostat_eta: 'mirostat_eta',
+}
+
+/** The sampling defaults that some GGUF files have. */
 export function ggufGeneration(metadata: ReadonlyMap<string, MetaValue>): MetaObject | undefined {
-  const names = {
-    temp: 'temperature',
-    top_k: 'top_k',
-    top_p: 'top_p',
-    min_p: 'min_p',
-    penalty_repeat: 'repetition_penalty',
-    penalty_last_n: 'penalty_last_n',
-    xtc_probability: 'xtc_probability',
-    xtc_threshold: 'xtc_threshold',
-    mirostat: 'mirostat',
-    mirostat_tau: 'mirostat_tau',
-    mirostat_eta: 'mirostat_eta',
-  }
   const found: Record<string, MetaValue> = {}
-  for (const [key, name] of Object.entries(names)) {
+  for (const [key, name] of Object.entries(SAMPLING_NAMES)) {
     const value = metadata.get(`general.sampling.${key}`)
     if (typeof value === 'number') found[name] = value
   }

@@ -140,6 +140,13 @@ function textEncoder(
   return { encodeText, normalized: { added: alike, normalize } }
 }
 
+/** How a tokenizer.json whose tokens are bytes cuts a text into words. Throws what reading it throws. */
+export function wordCutter(json: JsonObject): (text: string) => readonly string[] {
+  const { preTokenizer, prefixSpace } = withoutByteLevel(json['pre_tokenizer'])
+  const { normalize, words } = libraryParts(json['normalizer'], preTokenizer)
+  return (text) => words(prefixSpace && !text.startsWith(' ') ? ` ${normalize(text)}` : normalize(text), true)
+}
+
 interface ByteLevelSplit {
   /** The steps left for the library; null when there are none. */
   readonly preTokenizer: JsonObject | null
