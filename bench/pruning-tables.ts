@@ -2,11 +2,15 @@
 // of perplexity by sparsity, with --damp-svg FILE that by dampening.
 //
 //   node bench/pruning-tables.ts runs.jsonl [--svg FILE] [--damp-svg FILE] [--title TEXT]
+//     [--beside sparsegpt]
 //
-// Values are means over calibration seeds; +/- is the standard error of that mean.
+// Values are means over calibration seeds; +/- is the standard error of that mean. With --beside, a second
+// table has the difference of each method's loss from that method's, or from the dense model's (`none`): nats
+// per token, with the standard error over windows of the first seed, paired.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { svgCurves } from '../src/evaluate/curves.ts'
+import { mean } from '../src/evaluate/task.ts'
 
 interface Run {
   readonly method: string
@@ -14,6 +18,7 @@ interface Run {
   readonly seed: number
   readonly damp: number
   readonly perplexity: number
+  readonly windowLosses?: readonly number[]
 }
 
 const { positionals, values } = parseArgs({
@@ -22,10 +27,11 @@ const { positionals, values } = parseArgs({
     svg: { type: 'string' },
     'damp-svg': { type: 'string' },
     title: { type: 'string', default: '' },
+    beside: { type: 'string' },
   },
 })
 const DAMP = 0.01
-const METHODS = ['obs', 'sparsegpt', 'wanda', 'magnitude']
+const METHODS = ['obs', 'sparsegpt-obs', 'sparsegpt', 'wanda', 'magnitude']
 const runs = readFileSync(positionals[0] ?? '', 'utf8')
   .split('\n')
   .filter((line) => line.endsWith('}'))
@@ -63,6 +69,30 @@ for (const run of names)
   process.stdout.write(
     `| ${nameOf(run)} | ${METHODS.map((method) => cell(meanOf(method, run))).join(' | ')} |\n`,
   )
+
+if (values.beside !== undefined) printDifferences(values.beside)
+
+function printDifferences(base: string): void {
+  const lossesOf = (method: string, run: string) =>
+    runs.find((each) =>
+      method === 'none'
+        ? each.method === method
+        : each.method === method && each.run === run && each.seed === 0 && each.damp === DAMP,
+    )?.windowLosses
+  const rows = names.map((run) => {
+    const first = lossesOf(base, run)
+    const cells = METHODS.map((method) => {
+      const own = lossesOf(method, run)
+      if (first === undefined || own === undefined) return ''
+      const { value, error = 0 } = mean(own.map((loss, at) => loss - first[at]!))
+      return `${value < 0 ? '' : '+'}${value.toFixed(4)} ± ${error.toFixed(4)}`
+    })
+    return `| ${nameOf(run)} | ${cells.join(' | ')} |\n`
+  })
+  process.stdout.write(
+    `\nBeside ${base}:\n\n| | ${METHODS.join(' | ')} |\n|---|${'--:|'.repeat(METHODS.length)}\n${rows.join('')}`,
+  )
+}
 
 if (values.svg !== undefined) {
   const shares = names.filter((run) => Number.isFinite(Number(run)))

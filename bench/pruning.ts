@@ -1,20 +1,21 @@
 // Measures what pruning costs: perplexity by method, pattern and sparsity as JSON, one line for each run.
 //
 //   npx node bench/pruning.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24] [--context 256]
-//     [--methods obs,sparsegpt,wanda,magnitude] [--runs 0.5,0.7,2:4,sv32@0.5] [--seeds 3] [--weights f32]
-//     [--damps 0.01] [--done FILE]
+//     [--methods obs,sparsegpt-obs,sparsegpt,wanda,magnitude] [--runs 0.5,0.7,2:4,sv32@0.5] [--seeds 3]
+//     [--weights f32] [--damps 0.01] [--threads 1] [--done FILE]
 //
 // A run is a sparsity without a pattern, N:M, or pattern@sparsity. Seed s calibrates on every third line of
-// the text from line s on. Runs in --done are left out.
+// the text from line s on. Runs in --done are left out. `windowLosses` are nats per token of each window, for
+// paired differences.
 import { existsSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { openModelFiles } from '../src/cli/files.ts'
 import { forwardRows } from '../src/cli/model.ts'
-import { loadSolver, nodeHost } from '../src/cli/node-host.ts'
-import { buildModel } from '../src/engine/load/build-model.ts'
+import { loadSolver, nodeHost, startSolver } from '../src/cli/node-host.ts'
+import { type BuiltModel, buildModel } from '../src/engine/load/build-model.ts'
 import { modelTokenizer } from '../src/engine/load/model-text.ts'
 import { type PreparedModel, prepareModel } from '../src/engine/load/prepare.ts'
-import { perplexity } from '../src/evaluate/perplexity.ts'
+import { perplexityOfTokens, scoreWindow, type WindowTally } from '../src/evaluate/perplexity.ts'
 import { openModel } from '../src/formats/open-model.ts'
 import { calibrationWindows } from '../src/shrink/calibrate/calibration-windows.ts'
 import { pruneModel } from '../src/shrink/calibrate/prune-model.ts'
@@ -28,17 +29,19 @@ const { positionals, values } = parseArgs({
     windows: { type: 'string', default: '24' },
     chunks: { type: 'string', default: '24' },
     context: { type: 'string', default: '256' },
-    methods: { type: 'string', default: 'obs,sparsegpt,wanda,magnitude' },
+    methods: { type: 'string', default: 'obs,sparsegpt-obs,sparsegpt,wanda,magnitude' },
     runs: { type: 'string', default: '0.5' },
     seeds: { type: 'string', default: '1' },
     weights: { type: 'string', default: 'f32' },
     damps: { type: 'string', default: '0.01' },
+    threads: { type: 'string', default: '1' },
     done: { type: 'string' },
   },
 })
 const [model = '', calibration = '', held = ''] = positionals
 const list = (text: string) => text.split(',')
 const context = Number(values.context)
+const threads = Number(values.threads)
 const weights = values.weights as 'f32' | 'w8' | 'w4'
 const format = ({ f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const)[weights]
 const { signal } = new AbortController()
@@ -64,21 +67,34 @@ const windowsOf = (seed: number) =>
   )
 const ids = tokenizer.encode(readFileSync(held, 'utf8'), { addSpecial: true })
 
+/** Each window's second half, as `halfbyte perplexity` scores it. */
+async function tally(built: BuiltModel): Promise<WindowTally[]> {
+  const bos = built.tokenizer.addsBos ? built.tokenizer.bosId : undefined
+  const count = Math.min(Number(values.chunks), Math.floor(ids.length / context))
+  const tallies: WindowTally[] = []
+  for (let window = 0; window < count; window++) {
+    const own = Array.from(ids.slice(window * context, (window + 1) * context))
+    tallies.push(await scoreWindow(own, forwardRows(built), { first: Math.floor(context / 2), bos, signal }))
+  }
+  return tallies
+}
+
 async function score(own: PreparedModel) {
   const plan = await prepareModel(own.file, { weights, contextLength: context, beyondTraining: true, signal })
   const tensors = new Map([...plan.weights].map(([name, tensor]) => [name, own.weights.get(name) ?? tensor]))
   const built = await buildModel(
     { ...plan, weights: tensors },
-    { host, threads: 1, build: 'auto' },
+    { host, threads, build: 'auto' },
     { signal, onProgress: () => undefined },
   )
   try {
-    return await perplexity(ids, forwardRows(built), {
-      context,
-      chunks: Number(values.chunks),
-      signal,
-      bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
-    })
+    const tallies = await tally(built)
+    const [sum, squares, count] = (['sum', 'squares', 'count'] as const).map((what) =>
+      tallies.reduce((total, each) => total + each[what], 0),
+    ) as [number, number, number]
+    const { value, error } = perplexityOfTokens({ sum, squares, count })
+    const windowLosses = tallies.map((each) => Number((each.sum / each.count).toFixed(5)))
+    return { perplexity: value, error, windows: tallies.length, scored: count, windowLosses }
   } finally {
     await built.dispose()
   }
@@ -101,8 +117,7 @@ function keyOf(run: { method: string; run?: string; seed?: number; damp?: number
 }
 
 if (!isDone.has(keyOf({ method: 'none' }))) {
-  const { perplexity: value, error, windows, scored } = await score(prepared)
-  print({ method: 'none', weights, perplexity: value, error, windows, scored })
+  print({ method: 'none', weights, ...(await score(prepared)) })
 }
 const seeds = Array.from({ length: Number(values.seeds) }, (_, seed) => windowsOf(seed))
 for (const run of list(values.runs)) {
@@ -115,7 +130,7 @@ for (const run of list(values.runs)) {
       isShare ? Number(first) : share === undefined ? undefined : Number(share),
     )
     for (const method of list(values.methods) as PruneMethod[]) {
-      // Magnitude sees no text, and nothing but OBS and SparseGPT uses a dampening.
+      // Magnitude sees no text, and neither it nor Wanda uses a dampening.
       if (method === 'magnitude' && seed > 0) continue
       for (const damp of list(values.damps).map(Number)) {
         if (isDone.has(keyOf({ method, run, seed, damp }))) continue
@@ -129,15 +144,16 @@ for (const run of list(values.runs)) {
           sweeps: 8,
           format,
           solver,
+          startSolver,
           host,
           signal,
-          threads: 1,
+          threads,
           windows: method === 'magnitude' && format === 'f32' ? [] : await windows,
           work: memoryWork(),
         })
         const seconds = (performance.now() - started) / 1000
         const own = { ...prepared, weights: new Map([...prepared.weights, ...tensors]) }
-        const { perplexity: value } = await score(own)
+        const { perplexity: value, windowLosses } = await score(own)
         const [loss, energy] = (['loss', 'energy'] as const).map((what) =>
           matrices.reduce((sum, each) => sum + (each[what] ?? 0), 0),
         ) as [number, number]
@@ -149,6 +165,7 @@ for (const run of list(values.runs)) {
           perplexity: value,
           lost: loss / energy,
           seconds: Math.round(seconds),
+          windowLosses,
         })
       }
     }

@@ -97,7 +97,7 @@ export function pruneCommand(): Command {
     )
     .option(
       '--drift <share>',
-      'obs, sparsegpt: which share of the errors of earlier matrices a matrix makes up for',
+      'which share of the errors of earlier matrices a matrix makes up for; not with wanda and magnitude',
       real(0, 1),
       0,
     )

@@ -73,7 +73,7 @@ test('8 bits of rows with masks of their own are rounded: zeros stay, and the re
   }
 })
 
-test.each(['obs', 'sparsegpt', 'wanda', 'magnitude'] as const)(
+test.each(['obs', 'sparsegpt-obs', 'sparsegpt', 'wanda', 'magnitude'] as const)(
   '%s: a run with two threads leaves the bytes of a run with one',
   async (method) => {
     const model = await prepared(models.llama)

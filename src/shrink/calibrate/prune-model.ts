@@ -14,6 +14,8 @@ import { targetsOf } from '../matrix/targets.ts'
 import type { PrunedFormat } from '../prune/group-tasks.ts'
 import { droppedShare } from '../prune/mask.ts'
 import {
+  changesKept,
+  isObsUpdated,
   type PruneMethod,
   type PruneOptions,
   prune,
@@ -109,8 +111,7 @@ function planIn(
 }
 
 /** Methods that only drop weights do not change the others. */
-const hasDrift = ({ drift, method }: PruneModelOptions): boolean =>
-  drift > 0 && (method === 'obs' || method === 'sparsegpt')
+const hasDrift = ({ drift, method }: PruneModelOptions): boolean => drift > 0 && changesKept(method)
 
 interface Job {
   readonly prepared: PreparedModel
@@ -131,7 +132,7 @@ function solveAll(job: Job, encoding: PrunedFormat | 'rows'): Promise<void> {
       know(crew, product, stats) {
         const [widest] = widestFirst(product)
         const bytes = pruneBytes(widest?.n ?? 0, product.k)
-        return crew.knowForGroups(product.name, stats, { damp, bytes, withInverse: method === 'obs' })
+        return crew.knowForGroups(product.name, stats, { damp, bytes, withInverse: isObsUpdated(method) })
       },
       solve: (crew, task) => pruneMatrix(job, crew, task),
     },

@@ -1,4 +1,5 @@
-// The hyperparameters of a model under GGUF's names, and the proof that a reader finds the same model in them.
+// The hyperparameters of a model under GGUF's names, and the check that a reader finds the same model in
+// them.
 
 import type { ModelConfig, RopeConfig } from '../../arch/config/config.ts'
 import { ggufConfig } from '../../arch/config/config-gguf.ts'

@@ -225,11 +225,11 @@ describe.each(PRUNE_METHODS)('%s', (method) => {
   )
 })
 
-test('methods that look at inputs cost less, and OBS costs least', () => {
+test('methods that look at inputs cost less, and OBS costs less than SparseGPT', () => {
   for (const pattern of PATTERNS) {
     const problem = randomProblem(64, 96, 300, 17)
     const sparsity = sparsityOf(pattern, pattern.nm ? undefined : 0.5)
-    const [obs = 0, sparsegpt = 0, wanda = 0, magnitude = 0] = PRUNE_METHODS.map((method) => {
+    const [obs = 0, both = 0, sparsegpt = 0, wanda = 0, magnitude = 0] = PRUNE_METHODS.map((method) => {
       const { values } = prune(problem.weights, 64, 96, { method, pattern, sparsity }, knownOf(problem))
       const loss = pruneLoss(problem.weights, values, 64, statsOf(problem))
       expect(loss / measuredLoss(problem, values)).toBeCloseTo(1, 6)
@@ -238,6 +238,21 @@ test('methods that look at inputs cost less, and OBS costs least', () => {
     expect(wanda).toBeLessThan(magnitude)
     expect(sparsegpt).toBeLessThan(wanda)
     expect(obs).toBeLessThan(sparsegpt)
+    expect(both).toBeLessThan(sparsegpt)
+  }
+})
+
+test("sparsegpt-obs is OBS's update under SparseGPT's mask", () => {
+  const problem = randomProblem(40, 72, 250, 41, [9])
+  for (const pattern of PATTERNS) {
+    const sparsity = sparsityOf(pattern, pattern.nm ? undefined : 0.5)
+    const [both, sequential] = (['sparsegpt-obs', 'sparsegpt'] as const).map((method) =>
+      prune(problem.weights, 40, 72, { method, pattern, sparsity }, knownOf(problem)),
+    )
+    expect(both!.mask).toEqual(sequential!.mask)
+    const best = obsUpdate(problem.weights, sequential!.mask, factorOf(problem))
+    for (const [at, value] of both!.values.entries()) expect(value).toBeCloseTo(best[at]!, 9)
+    expect(both!.work).toBeGreaterThan(0)
   }
 })
 
@@ -260,7 +275,7 @@ test('each output drops the same share of single weights, and strips compete, un
 
 test('dead inputs are dropped first', () => {
   const problem = randomProblem(32, 40, 200, 23, [3, 17, 30, 31])
-  for (const method of ['obs', 'sparsegpt', 'wanda'] as const) {
+  for (const method of ['obs', 'sparsegpt-obs', 'sparsegpt', 'wanda'] as const) {
     const options = { method, pattern: PATTERNS[0]!, sparsity: 0.1 }
     const { mask } = prune(problem.weights, 32, 40, options, knownOf(problem))
     for (let row = 0; row < 32; row++)

@@ -102,8 +102,20 @@ function invert(matrix: number[][]): number[][] {
   return matrix
 }
 
-export type PruneMethod = 'magnitude' | 'wanda' | 'sparsegpt' | 'obs'
-export const PRUNE_METHODS: readonly PruneMethod[] = ['obs', 'sparsegpt', 'wanda', 'magnitude']
+export type PruneMethod = 'magnitude' | 'wanda' | 'sparsegpt' | 'sparsegpt-obs' | 'obs'
+export const PRUNE_METHODS: readonly PruneMethod[] = [
+  'obs',
+  'sparsegpt-obs',
+  'sparsegpt',
+  'wanda',
+  'magnitude',
+]
+
+/** Whether all kept weights of a row change at once, which takes H^-1. */
+export const isObsUpdated = (method: PruneMethod): boolean => method === 'obs' || method === 'sparsegpt-obs'
+
+/** Whether kept weights change at all, and can make up for errors of earlier matrices. */
+export const changesKept = (method: PruneMethod): boolean => isObsUpdated(method) || method === 'sparsegpt'
 
 export interface PruneOptions {
   readonly method: PruneMethod
@@ -136,7 +148,7 @@ function reserve(factor: Factor, n: number): void {
 export interface Known {
   readonly stats: InputStats
   readonly factor: Factor
-  /** H^-1, [k][k]. Default: `prune` computes it for OBS. */
+  /** H^-1, [k][k]. Default: `prune` computes it for OBS's update. */
   readonly inverse?: Float64Array | undefined
 }
 
@@ -161,7 +173,7 @@ export function prune(
   options: PruneOptions,
   known?: Known,
 ): Pruned {
-  const own = known && options.method === 'obs' ? withInverse(known, n) : known
+  const own = known && isObsUpdated(options.method) ? withInverse(known, n) : known
   const steps = pruning(weights, n, k, options, own)
   let step = steps.next()
   while (step.done !== true) {
@@ -175,7 +187,7 @@ function withInverse(known: Known, n: number): Known {
   return { ...known, inverse: known.inverse ?? inverseOf(known.factor, 'inverse') }
 }
 
-/** The same, with the groups left to the caller. `coding` needs `known`, and OBS its inverse. */
+/** The same, with the groups left to the caller. `coding` needs `known`, and OBS's update its inverse. */
 export function* pruning(
   weights: ArrayLike<number>,
   n: number,
@@ -185,8 +197,11 @@ export function* pruning(
 ): GroupSteps<Pruned> {
   checkWeights(weights, n, k)
   const { method, coding } = options
-  if (known !== undefined && method === 'obs') {
-    const mask = obsMask(weights, n, k, options, known)
+  if (known !== undefined && isObsUpdated(method)) {
+    const mask =
+      method === 'obs'
+        ? obsMask(weights, n, k, options, known)
+        : sequential(weights, n, k, options, known).mask
     const found = yield* solved(weights, mask, { isUpdated: true, coding })
     return { ...found, mask, work: updateWork(mask, coding !== undefined) }
   }
@@ -209,8 +224,18 @@ function withoutGroups(
     const scores = plainScores(weights, n, k, pattern, normsOf(known.stats))
     return zeroed(weights, maskOf(scores, n, k, pattern, sparsity, 'row'))
   }
-  reserve(known.factor, n)
-  return sparseGpt(weights, n, k, known.factor, { pattern, sparsity, isDead: deadOf(known.stats) })
+  return sequential(weights, n, k, { pattern, sparsity }, known)
+}
+
+function sequential(
+  weights: ArrayLike<number>,
+  n: number,
+  k: number,
+  { pattern, sparsity }: Pick<PruneOptions, 'pattern' | 'sparsity'>,
+  { stats, factor }: Known,
+): Pick<Pruned, 'values' | 'mask'> {
+  reserve(factor, n)
+  return sparseGpt(weights, n, k, factor, { pattern, sparsity, isDead: deadOf(stats) })
 }
 
 const deadOf =

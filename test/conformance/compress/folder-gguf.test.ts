@@ -1,5 +1,5 @@
-// Folders as GGUF. In: random models of each family that is written, as safetensors. Out: GGUF with the logits
-// of the folder, here and in llama.cpp.
+// Folders as GGUF. In: random models of each family that is written, as safetensors. Out: GGUF with the
+// logits of the folder, here and in llama.cpp.
 import { describe, expect, test } from 'vitest'
 import { blobSource } from '../../../src/base/bytes.ts'
 import { prepareModel } from '../../../src/engine/load/prepare.ts'
@@ -50,7 +50,8 @@ const prepared = async (files: readonly File[]) =>
 
 async function written(files: readonly File[], dtype: GgufDType): Promise<File> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of modelGguf(await prepared(files), { dtype, name: 'random', signal })) chunks.push(chunk)
+  for await (const chunk of modelGguf(await prepared(files), { dtype, name: 'random', signal }))
+    chunks.push(chunk)
   return newFile('model.gguf', concat(chunks))
 }
 
