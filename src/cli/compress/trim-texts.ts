@@ -70,6 +70,31 @@ const idsOf = ({ form, text }: HeldText, tokenizer: Tokenizer): number[] =>
     ? encodeChat(tokenizer, text)
     : tokenizer.encode(text, { addSpecial: true, parseSpecial: true })
 
+interface Piece {
+  readonly text: HeldText
+  readonly ids: readonly number[]
+  readonly isHeld: boolean
+}
+
+/** The pieces of all files, the same ones held out each time. Throws what reading the files throws. */
+async function* allPieces(
+  files: readonly string[],
+  reader: TextReader,
+  heldOut: number,
+): AsyncGenerator<Piece> {
+  let held = 0
+  for (const [index, file] of files.entries()) {
+    const due = Math.round(((index + 1) * heldOut) / files.length)
+    let number = 0
+    for await (const text of piecesOfFile(file, reader)) {
+      const ids = reader.idsOf(text)
+      const isHeld = ++number % HELD_OF === 0 && held < due && ids.length > 1
+      if (isHeld) held++
+      yield { text, ids, isHeld }
+    }
+  }
+}
+
 /**
  * How often the pieces that are not held out have each token; undefined without files. Throws what reading
  * them throws.
@@ -83,22 +108,45 @@ export async function countTokens(
   const counts = new Map<number, number>()
   const held: HeldText[] = []
   let total = 0
-  for (const [index, file] of files.entries()) {
-    const due = Math.round(((index + 1) * heldOut) / files.length)
-    let number = 0
-    for await (const piece of piecesOfFile(file, reader)) {
-      signal.throwIfAborted()
-      const ids = reader.idsOf(piece)
-      if (++number % HELD_OF === 0 && held.length < due && ids.length > 1) {
-        held.push(piece)
-        continue
-      }
-      for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1)
-      total += ids.length
-      overwrite(`counting tokens: ${total}`)
-    }
+  for await (const { text, ids, isHeld } of allPieces(files, reader, heldOut)) {
+    signal.throwIfAborted()
+    if (isHeld) held.push(text)
+    if (isHeld) continue
+    for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1)
+    total += ids.length
+    overwrite(`counting tokens: ${total}`)
   }
   return { counts: files.length === 0 ? undefined : counts, held }
+}
+
+/**
+ * Windows of the pieces that are not held out, in the tokens of `after`, drawn evenly from all of the text.
+ * `before`: the reader that `countTokens` had. A text of less than one window has none.
+ */
+export async function windowsOf(
+  files: readonly string[],
+  { before, after }: { readonly before: TextReader; readonly after: TextReader },
+  {
+    heldOut,
+    windows,
+    length,
+  }: { readonly heldOut: number; readonly windows: number; readonly length: number },
+  signal: AbortSignal,
+): Promise<readonly (readonly number[])[]> {
+  const all: number[][] = []
+  let open: number[] = []
+  for await (const { text, isHeld } of allPieces(files, before, heldOut)) {
+    signal.throwIfAborted()
+    if (isHeld) continue
+    for (const id of after.idsOf(text)) {
+      open.push(id)
+      if (open.length < length) continue
+      all.push(open)
+      open = []
+    }
+  }
+  const step = Math.max(1, all.length / windows)
+  return Array.from({ length: Math.min(windows, all.length) }, (_, at) => all[Math.floor(at * step)]!)
 }
 
 /** Reads all files again, and samples of every script. Throws `internal` where a text changes. */

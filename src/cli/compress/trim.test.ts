@@ -17,6 +17,9 @@ const PARTS = [
   'Then she saw him under a tree. They were both very happy, and they played until the sun went down.\n',
 ]
 
+/** Halfbyte Stories before its weights were rounded. */
+const FLOAT = join(ROOT, 'train/models/halfbyte-stories')
+
 const START = 'Once upon a time'
 const GREEDY = ['--prompt', START, '--raw', '--temperature', '0', '--max-tokens', '24'] as const
 const said = async (model: string) => (await halfbyte('generate', model, ...GREEDY)).out
@@ -72,6 +75,29 @@ describe('trim', () => {
     expect(both.tokens.counted).toBeGreaterThan(one.tokens.counted)
     expect(both).not.toHaveProperty('quality')
   }, 120_000)
+
+  test('a table of 4 bits is solved on the text, and keeps more of the predictions than a rounded one', async () => {
+    const [solved, whole, rounded] = ['solved.hbm', 'whole.hbm', 'rounded.hbm'].map(path) as [
+      string,
+      string,
+      string,
+    ]
+    const own = ['--keep-text', text, '--held-out', '8', '--json'] as const
+    const trim = async (...args: string[]) => JSON.parse((await halfbyte('trim', ...args)).out)
+    const { quality, tokens } = await trim(FLOAT, solved, ...own, '--table', 'w4')
+    await trim(FLOAT, whole, ...own)
+    // Without a text there is nothing to solve for.
+    const again = await trim(whole, rounded, '--languages', 'en', '--table', 'w4', '--json')
+    expect(again.tokens.after).toBe(tokens.after)
+    const lossOf = async (pack: string) => {
+      const { out } = await halfbyte('perplexity', pack, text, '--context', '64', '--chunks', '8')
+      return Number(/perplexity ([\d.]+)/.exec(out)?.[1])
+    }
+    const [by, float, near] = [await lossOf(solved), await lossOf(whole), await lossOf(rounded)]
+    expect(near).toBeGreaterThan(float)
+    expect(Math.abs(by - float)).toBeLessThan(0.6 * Math.abs(near - float))
+    expect(quality.kl.value).toBeGreaterThan(0)
+  }, 240_000)
 
   test('languages keep the tokens of their scripts without a text, and narrow a text', async () => {
     const trim = async (...flags: string[]) => {

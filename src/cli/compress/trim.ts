@@ -8,11 +8,15 @@ import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { type DivergenceAcross, divergenceAcross } from '../../evaluate/divergence-across.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
+import { headName, planEncodings, solveHead } from '../../shrink/calibrate/solve-head.ts'
+import { DEFAULT_DAMP } from '../../shrink/matrix/factor.ts'
+import { DEFAULT_SWEEPS } from '../../shrink/matrix/refine.ts'
 import type { KeptTokens } from '../../shrink/vocabulary/choose-tokens.ts'
 import { TABLES, withTables } from '../../shrink/vocabulary/coded-tables.ts'
 import { scriptsOf } from '../../shrink/vocabulary/languages.ts'
 import { chooseTokens, roundTrip, trimModel } from '../../shrink/vocabulary/trim-model.ts'
 import { withModel, withPrepared } from '../model.ts'
+import { loadSolver, nodeHost, startSolver } from '../node-host.ts'
 import { type EngineFlags, MODEL, repeated, threadsOption, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
@@ -22,10 +26,22 @@ import { tableFormats, withTableOptions } from './table-option.ts'
 import { isLocalEncoder, trimEncoderFolder } from './trim-encoder.ts'
 import type { TrimFlags } from './trim-flags.ts'
 import { kindsOf, textOf } from './trim-text.ts'
-import { countTokens, type HeldText, provenTexts, readerOf, twiceEncoded } from './trim-texts.ts'
+import {
+  countTokens,
+  type HeldText,
+  provenTexts,
+  readerOf,
+  type TextReader,
+  twiceEncoded,
+  windowsOf,
+} from './trim-texts.ts'
 
 /** Most tokens of a held-out text, in a model that was trained for as many. */
 const HELD_TOKENS = 1024
+
+/** The text for which the codes of a table are solved: windows of it, and tokens of a window. */
+const WINDOWS = 64
+const WINDOW_TOKENS = 256
 
 export function trimCommand(): Command {
   const command = new Command('trim')
@@ -125,16 +141,52 @@ async function write(
   const kept = chooseTokens(prepared, { counts, most: keep }, scripts)
   const trimmed = await trimModel(prepared, kept.ids, signal)
   const { after, proof } = roundTrip(tokenizer, trimmed, kept.ids)
-  const { texts, samePieces } = await provenTexts(files, reader, readerOf(after), proof, signal)
+  const proven = await provenTexts(files, reader, readerOf(after), proof, signal)
   const card = { name, about: license === undefined ? undefined : { license }, signal }
-  const contents = withTables(await packContents(trimmed, card), trimmed.weights, tableFormats(flags), signal)
+  const texts = { before: reader, after: readerOf(after) }
+  const solved = await solvedTable(trimmed, texts, flags, signal)
+  const whole = await packContents(trimmed, card)
+  const contents = withTables(whole, trimmed.weights, tableFormats(flags), signal, solved)
   await writeOutput(output, writePack(contents, signal), signal)
   const rows = prepared.config.vocabSize
-  const whole = tableBytesOf(await packContents(prepared, card))
+  const bytes = tableBytesOf(await packContents(prepared, card))
   const context = Math.min(HELD_TOKENS, prepared.config.contextLength)
-  const before = { rows, bytes: whole }
   const tableBytes = tableBytesOf(contents)
-  return { kept, before, tableBytes, held, context, texts, samePieces, scripts: scripts?.names }
+  const { samePieces } = proven
+  const before = { rows, bytes }
+  return { kept, before, tableBytes, held, context, texts: proven.texts, samePieces, scripts: scripts?.names }
+}
+
+/**
+ * Codes of the logits matrix by GPTQ, for the hidden states of the text. Undefined where none are asked for,
+ * where the matrix has these codes already, and where there is no text of one window: rounding does it then.
+ */
+async function solvedTable(
+  trimmed: PreparedModel,
+  texts: { readonly before: TextReader; readonly after: TextReader },
+  flags: TrimFlags,
+  signal: AbortSignal,
+): Promise<(() => Promise<Uint8Array>) | undefined> {
+  const { keepText, heldOut, threads } = flags
+  const { head } = tableFormats(flags)
+  const encodingOf = planEncodings(trimmed)
+  if (head === undefined || encodingOf(headName(trimmed)) === head) return undefined
+  const length = Math.min(WINDOW_TOKENS, trimmed.config.contextLength)
+  const windows = await windowsOf(keepText, texts, { heldOut, windows: WINDOWS, length }, signal)
+  if (windows.length === 0) return undefined
+  const { bytes } = await solveHead(trimmed, trimmed.weights, encodingOf, {
+    windows,
+    format: head,
+    sweeps: DEFAULT_SWEEPS,
+    damp: DEFAULT_DAMP,
+    host: nodeHost(),
+    threads,
+    signal,
+    solver: await loadSolver(),
+    startSolver,
+    onProgress: ({ what, done, total }) => overwrite(`solving the table, ${what}: ${done} of ${total}`),
+  })
+  return async () => bytes
 }
 
 const tableBytesOf = ({ tensors }: Awaited<ReturnType<typeof packContents>>): number =>

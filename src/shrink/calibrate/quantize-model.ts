@@ -1,6 +1,6 @@
 // Quantises a model on calibration windows, and gives the contents of the pack and the loss of each matrix.
 
-import { groupEncoding, matrixBytes, type PackedEncoding } from '../../abi/encodings.ts'
+import { matrixBytes, type PackedEncoding } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { bufferSource, filledSource } from '../../base/bytes.ts'
 import { packContents } from '../../engine/load/pack-model.ts'
@@ -14,7 +14,7 @@ import { rtn } from '../matrix/grid.ts'
 import { chooseFormats } from '../matrix/mixed.ts'
 import { readMatrix, readVector } from './gram.ts'
 import type { Importance } from './importance-file.ts'
-import { headName, solveHead } from './solve-head.ts'
+import { headName, planEncodings, solveHead } from './solve-head.ts'
 import { type SolveOptions, type SolveTask, solveProducts } from './solve-products.ts'
 import type { Known, SolverCrew } from './solver/solver-crew.ts'
 import { type Surveyed, survey } from './survey.ts'
@@ -167,15 +167,14 @@ export async function quantizeModel(
 async function solveLogits(job: Job, matrices: readonly string[], format: Format): Promise<void> {
   const { prepared, options, done, formatOf } = job
   const weights = new Map(prepared.weights)
+  const planned = planEncodings(prepared)
   const encodings = new Map<string, PackedEncoding>()
-  for (const { ref, encoding } of prepared.plan.slots)
-    for (const { name } of ref.parts) encodings.set(name, groupEncoding(encoding))
   for (const name of matrices) {
     const [n = 0, k = 0] = weightOf(prepared.weights, name).shape
     weights.set(name, await done.tensor(name, formatOf(name), n, k))
     encodings.set(name, formatOf(name))
   }
-  const encodingOf = (name: string): PackedEncoding => encodings.get(name) ?? 'f32'
+  const encodingOf = (name: string): PackedEncoding => encodings.get(name) ?? planned(name)
   const { bytes, ...found } = await solveHead(prepared, weights, encodingOf, { ...options, format })
   const name = headName(prepared)
   const [n = 0, k = 0] = weightOf(prepared.weights, name).shape

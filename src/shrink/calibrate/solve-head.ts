@@ -5,7 +5,7 @@
 // counts. Dampening adds that error to the loss.
 
 import type { PackedEncoding } from '../../abi/encodings.ts'
-import { matrixBytes } from '../../abi/encodings.ts'
+import { groupEncoding, matrixBytes } from '../../abi/encodings.ts'
 import { buildGraph } from '../../arch/families.ts'
 import { type Weights, weightOf } from '../../arch/tensors/names.ts'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -48,6 +48,14 @@ const STEP_TOKENS = 256
 /** The name of the matrix that makes logits: the embedding's, where it is the same. */
 export const headName = ({ config }: Pick<PreparedModel, 'config'>): string =>
   config.tiedEmbeddings ? EMBEDDING : LOGITS
+
+/** The encodings in which a model's own plan holds its weights, without their sparse forms. */
+export function planEncodings({ plan }: Pick<PreparedModel, 'plan'>): (name: string) => PackedEncoding {
+  const encodings = new Map<string, PackedEncoding>()
+  for (const { ref, encoding } of plan.slots)
+    for (const { name } of ref.parts) encodings.set(name, groupEncoding(encoding))
+  return (name) => encodings.get(name) ?? 'f32'
+}
 
 /**
  * `weights`: those of the compressed model, in `encodingOf`. The head is read from the model as it was.
