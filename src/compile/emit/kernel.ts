@@ -68,6 +68,8 @@ export interface SelectionForm {
 export interface ProductForm {
   /** Whether the numbers along the axis of the sum are neighbours in A. */
   readonly isUnit: boolean
+  /** Whether rows of A are runs that tables describe. */
+  readonly isWindowed: boolean
   /** `packed`: B lies in panels; `rows`: neighbours along n; `any`. */
   readonly b: 'packed' | 'rows' | 'any'
 }
@@ -104,11 +106,22 @@ export interface ProductCall {
   readonly m: number
   readonly n: number
   readonly k: number
-  readonly a: StreamPlace & { readonly row: number; readonly k: number }
+  readonly a: StreamPlace & { readonly row: number; readonly k: number; readonly walks: readonly Walk[] }
   readonly b: StreamPlace & { readonly k: number; readonly column: number }
   /** B as the loop reads it: [..., k, n]. */
   readonly matrix: Ref
+  /** Tables of rows and gaps, and the numbers of a run. */
+  readonly windows?: WindowsCall | undefined
 }
+
+export interface WindowsCall {
+  readonly rows: Pick<StreamPlace, 'at'>
+  readonly gaps: Pick<StreamPlace, 'at'>
+  readonly run: number
+}
+
+/** An axis that is walked: its size, and the elements from one place to the next. */
+export type Walk = readonly [size: number, step: number]
 
 /** Words of a record before the outer sizes: the status, the elements of a row. */
 export const RECORD = { status: 0, inner: 1, outer: 2 } as const
@@ -126,7 +139,10 @@ export const PRODUCT_WORDS = {
   bColumn: 7,
   tile: 8,
   panel: 9,
-  aSteps: 10,
+  rows: 10,
+  gaps: 11,
+  run: 12,
+  aSteps: 13,
 } as const
 
 /** Columns of a panel, and rows of a tile. */

@@ -4,6 +4,9 @@
 // A panel has, for each k, eight neighbouring numbers of a row of B. Constant matrices lie in panels in
 // memory; other ones are copied to scratch memory, panel by panel. Sums run over k in order, in one number
 // for each element; with fused multiply-add, each step rounds once.
+//
+// Rows of A that are windows are read where they lie: a table has the place of each row, and another one the
+// gap after each run of neighbouring numbers.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import { type Address, emitAddresses } from './addresses.ts'
 import {
@@ -31,8 +34,12 @@ class ProductEmitter {
   readonly #form: ProductForm
   readonly #fuse: boolean
   readonly #record: Local
-  readonly #fields: Readonly<Record<'m' | 'k' | 'aRow' | 'aK' | 'bK' | 'bColumn' | 'tile' | 'panel', Local>>
+  readonly #fields: Readonly<
+    Record<'m' | 'k' | 'aRow' | 'aK' | 'bK' | 'bColumn' | 'tile' | 'panel' | 'rows' | 'gaps' | 'run', Local>
+  >
   readonly #a: Local
+  /** The entry of the tile's first row in the table of rows. */
+  readonly #entry: Local
   readonly #b: Local
   readonly #panel: Local
   /** Columns of the panel that the product has. */
@@ -61,8 +68,12 @@ class ProductEmitter {
       bColumn: field('bColumn'),
       tile: field('tile'),
       panel: field('panel'),
+      rows: field('rows'),
+      gaps: field('gaps'),
+      run: field('run'),
     }
     this.#a = code.local('i32')
+    this.#entry = code.local('i32')
     this.#b = code.local('i32')
     this.#panel = code.local('i32')
     this.#columns = code.local('i32')
@@ -164,13 +175,14 @@ class ProductEmitter {
   /** Four rows at a time, then one at a time; after each tile the loops over its rows. */
   #tiles(rows: RowEmitter, starts: readonly Local[]): void {
     const code = this.#code
-    const { m, aRow, tile } = this.#fields
+    const { m, tile } = this.#fields
     const left = code.local('i32')
     const count = code.local('i32')
     const bytes = code.local('i32')
     const row = code.local('i32')
     code.get(this.#columns).number(2).plain('i32.shl').set(bytes)
     code.get(m).set(left)
+    if (this.#form.isWindowed) code.get(this.#fields.rows).set(this.#entry)
     code.loop(() => {
       code.number(1).set(count)
       code
@@ -183,7 +195,7 @@ class ProductEmitter {
       })
       code.get(count).number(1).plain('i32.eq')
       code.when(() => this.#tile(1))
-      code.get(this.#a).get(aRow).get(count).plain('i32.mul').plain('i32.add').set(this.#a)
+      this.#nextRows(count)
       code.get(tile).set(row)
       code.get(left).get(count).plain('i32.sub').set(left)
       code.loop(() => {
@@ -206,28 +218,71 @@ class ProductEmitter {
     })
   }
 
+  #nextRows(count: Local): void {
+    const code = this.#code
+    if (this.#form.isWindowed)
+      code.get(this.#entry).get(count).number(2).plain('i32.shl').plain('i32.add').set(this.#entry)
+    else code.get(this.#a).get(this.#fields.aRow).get(count).plain('i32.mul').plain('i32.add').set(this.#a)
+  }
+
   /** `rows` rows of A times the panel, to the tile in scratch memory. */
   #tile(rows: number): void {
     const code = this.#code
-    const { k, aRow, tile } = this.#fields
+    const { k, tile, run, gaps } = this.#fields
     const sums = Array.from({ length: 2 * rows }, () => code.local('v128'))
-    const at = Array.from({ length: rows }, () => code.local('i32'))
     const b = code.local('i32')
-    const left = code.local('i32')
     for (const sum of sums) code.floats(0).set(sum)
+    const at = this.#rowsFrom(rows)
+    code.get(this.#panel).set(b)
+    if (this.#form.isWindowed) {
+      const gap = code.local('i32')
+      const left = code.local('i32')
+      code.get(gaps).set(gap)
+      code.get(k).set(left)
+      code.loop(() => {
+        this.#sum(sums, at, b, run)
+        for (const address of at) code.get(address).get(gap).load32().plain('i32.add').set(address)
+        code.increase(gap, 4)
+        code.get(left).get(run).plain('i32.sub').set(left)
+        code.get(left)
+      })
+    } else this.#sum(sums, at, b, k)
+    for (const [index, sum] of sums.entries())
+      code
+        .get(tile)
+        .get(sum)
+        .memory('v128.store', 16 * index)
+  }
+
+  /** The addresses of the tile's rows. */
+  #rowsFrom(rows: number): readonly Local[] {
+    const code = this.#code
+    const at = Array.from({ length: rows }, () => code.local('i32'))
     for (const [row, local] of at.entries()) {
-      if (row === 0) code.get(this.#a).set(local)
+      if (this.#form.isWindowed) {
+        code
+          .get(this.#a)
+          .get(this.#entry)
+          .load32(4 * row)
+        code.plain('i32.add').set(local)
+      } else if (row === 0) code.get(this.#a).set(local)
       else
         code
           .get(at[row - 1]!)
-          .get(aRow)
+          .get(this.#fields.aRow)
           .plain('i32.add')
           .set(local)
     }
-    code.get(this.#panel).set(b)
+    return at
+  }
+
+  /** Adds `count` steps of the sum, and moves the addresses past them. */
+  #sum(sums: readonly Local[], at: readonly Local[], b: Local, count: Local): void {
+    const code = this.#code
+    const left = code.local('i32')
     const unroll = this.#form.isUnit ? 4 : 1
     if (unroll > 1) {
-      code.get(k).number(-unroll).plain('i32.and').set(left)
+      code.get(count).number(-unroll).plain('i32.and').set(left)
       code.get(left)
       code.when(() =>
         code.loop(() => {
@@ -237,11 +292,11 @@ class ProductEmitter {
         }),
       )
       code
-        .get(k)
+        .get(count)
         .number(unroll - 1)
         .plain('i32.and')
         .set(left)
-    } else code.get(k).set(left)
+    } else code.get(count).set(left)
     code.get(left)
     code.when(() =>
       code.loop(() => {
@@ -250,11 +305,6 @@ class ProductEmitter {
         code.increase(left, -1).get(left)
       }),
     )
-    for (const [index, sum] of sums.entries())
-      code
-        .get(tile)
-        .get(sum)
-        .memory('v128.store', 16 * index)
   }
 
   /** One k: each row's number times the panel's eight. */

@@ -1,4 +1,5 @@
 // Turns a group into a kernel and the call of it: streams with their strides, cells, passes, stores.
+import { countOf } from '../../onnx/ir/tensor.ts'
 import {
   type Cell,
   type Kernel,
@@ -11,6 +12,7 @@ import {
   type Stream,
   type StreamPlace,
   TILE_ROWS,
+  type Walk,
 } from '../emit/kernel.ts'
 import {
   isConstant,
@@ -354,31 +356,44 @@ const streamOf = ({ kind, index }: StreamDraft, inner: number, isTile: boolean):
   index: index?.stream,
 })
 
-function formOf({ args: [a, b] }: ProductLoop, packs: boolean): NonNullable<Kernel['product']> {
+function formOf({ args: [a, b], windows }: ProductLoop, packs: boolean): NonNullable<Kernel['product']> {
   const isPacked = packs && isConstant(b.value)
   return {
     isUnit: a.view.strides.at(-1) === 1,
+    isWindowed: windows !== undefined,
     b: isPacked ? 'packed' : b.view.strides.at(-1) === 1 ? 'rows' : 'any',
   }
 }
 
 /** The tile, and a panel of B where it is packed as it is read. */
-function tileBytes({ args: [a] }: ProductLoop): number {
-  const k = a.view.dims.at(-1)!
+function tileBytes({ args: [, b] }: ProductLoop): number {
+  const k = b.view.dims.at(-2)!
   return 4 * PANEL * TILE_ROWS + 4 * PANEL * k + 64
 }
 
-function productCall({ args: [a, b] }: ProductLoop): ProductCall {
-  const m = a.view.dims.at(-2)!
-  const k = a.view.dims.at(-1)!
-  const steps = ({ view }: Ref) => view.strides.slice(0, -2)
-  const at = ({ value, view }: Ref) => ({ value, offset: view.offset })
+function productCall({ args: [a, b], windows }: ProductLoop): ProductCall {
+  const { rowAxes, sumAxes } = windows ?? { rowAxes: 1, sumAxes: 1 }
+  const { dims, strides } = a.view
+  const walks = dims.map((size, axis): Walk => [size, strides[axis]!]).slice(-rowAxes - sumAxes)
+  const at = ({ value, view }: Ref) => ({ at: { value, offset: view.offset }, inner: 0 })
   return {
-    m,
+    m: countOf(dims.slice(-rowAxes - sumAxes, -sumAxes)),
     n: b.view.dims.at(-1)!,
-    k,
-    a: { at: at(a), steps: steps(a), inner: 0, row: a.view.strides.at(-2)!, k: a.view.strides.at(-1)! },
-    b: { at: at(b), steps: steps(b), inner: 0, k: b.view.strides.at(-2)!, column: b.view.strides.at(-1)! },
+    k: b.view.dims.at(-2)!,
+    a: {
+      ...at(a),
+      steps: strides.slice(0, -rowAxes - sumAxes),
+      row: strides.at(-2)!,
+      k: strides.at(-1)!,
+      walks,
+    },
+    b: {
+      ...at(b),
+      steps: b.view.strides.slice(0, -2),
+      k: b.view.strides.at(-2)!,
+      column: b.view.strides.at(-1)!,
+    },
     matrix: b,
+    windows: windows && { rows: at(windows.rows), gaps: at(windows.gaps), run: windows.run },
   }
 }

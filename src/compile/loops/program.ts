@@ -108,6 +108,21 @@ export interface ProductLoop extends LoopBase {
   readonly loop: 'product'
   readonly args: readonly [a: Ref, b: Ref]
   readonly at: View
+  /** Where rows of A are windows: its last axes are then those of rows and those of the sum. */
+  readonly windows?: Windows | undefined
+}
+
+/** Rows that no strides describe, because each is of several runs of neighbouring numbers. */
+export interface Windows {
+  /** How many axes of A are rows, and how many after them are added up. */
+  readonly rowAxes: number
+  readonly sumAxes: number
+  /** Neighbouring numbers of a run. */
+  readonly run: number
+  /** i32 [m]: the bytes from the first row to each. */
+  readonly rows: Ref
+  /** i32 [k / run]: the bytes from the end of each run to the next one of its row; 0 after the last. */
+  readonly gaps: Ref
 }
 
 /**

@@ -16,9 +16,11 @@ export const transposed = ({ offset, dims, strides }: View, perm: readonly numbe
   strides: perm.map((axis) => strides[axis]!),
 })
 
-/** The axes as they lie in memory, that of the largest stride first. */
-export const orderOf = ({ strides }: View): number[] =>
-  strides.map((_, axis) => axis).sort((a, b) => strides[b]! - strides[a]! || a - b)
+/** The axes as they lie in memory: those of one element, then that of the largest stride. */
+export function orderOf({ dims, strides }: View): number[] {
+  const steps = strides.map((step, axis) => (dims[axis] === 1 ? Number.MAX_SAFE_INTEGER : step))
+  return steps.map((_, axis) => axis).sort((a, b) => steps[b]! - steps[a]! || a - b)
+}
 
 /** The order that undoes one. */
 export const inverseOf = (perm: readonly number[]): number[] => perm.map((_, axis) => perm.indexOf(axis))

@@ -13,6 +13,7 @@ import {
   isConstant,
   type Loop,
   NEUTRAL,
+  type PlaceLoop,
   type Program,
   type Reduction,
   type Ref,
@@ -314,7 +315,8 @@ export class Lowering {
       const size = dimsOf(part)[axis]!
       const at = sliced(whole(out.dims), axis, from, size)
       from += size
-      if (size > 0) this.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [part], at })
+      if (size > 0)
+        this.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, ...inOwnSpace(part, at) })
     }
     return refTo(out)
   }
@@ -390,7 +392,8 @@ export const limited = (value: number, kind: Kind): number =>
 
 /**
  * The order in which the axes of the largest argument lie, if it has all of its value in another order than
- * the graph's, and no argument as large lies in the graph's order.
+ * the graph's, or a part of it whose neighbours are along another axis than the graph's last, and no argument
+ * as large lies in the graph's order.
  */
 function ownOrder(args: readonly Ref[], dims: readonly number[]): readonly number[] | undefined {
   const whole = args.filter((each) => countOf(dimsOf(each)) === countOf(dims))
@@ -398,7 +401,15 @@ function ownOrder(args: readonly Ref[], dims: readonly number[]): readonly numbe
   if (first === undefined || whole.some(isAll) || dimsOf(first).length !== dims.length) return undefined
   const { value, view } = first
   const perm = orderOf(view)
-  return isAll({ value, view: transposed(view, perm) }) ? perm : undefined
+  const last = dims.findLastIndex((size) => size > 1)
+  const isAlong = view.strides[last] !== 1 && view.strides[perm.at(-1)!] === 1
+  return isAlong || isAll({ value, view: transposed(view, perm) }) ? perm : undefined
+}
+
+/** A value that is placed whole is placed under its own dims, those of the loop that makes it. */
+function inOwnSpace(part: Ref, at: View): Pick<PlaceLoop, 'args' | 'at'> {
+  const own = isAll(part) ? reshaped(at, part.value.dims) : undefined
+  return own === undefined ? { args: [part], at } : { args: [refTo(part.value)], at: own }
 }
 
 const turnedRef = (ref: Ref, perm: readonly number[]): Ref => ({ ...ref, view: transposed(ref.view, perm) })

@@ -7,7 +7,7 @@ import { tensorOf } from '../../onnx/ir/tensor.ts'
 import { countedTaps, type PoolAxis, poolOf } from '../../onnx/operators/images/pool.ts'
 import { dimsOf, type Ref } from '../loops/program.ts'
 import { add, apply, arg, mul, number, type Tree } from '../loops/tree.ts'
-import { sliced, spread } from '../loops/view.ts'
+import { inverseOf, orderOf, sliced, spread, transposed } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import type { Lowering } from './lowering.ts'
 
@@ -50,9 +50,12 @@ function pooled(lowering: Lowering, node: Node, combine: Combine, fill: number) 
   const around = [none, none, ...axes.map(({ before, after, over }) => [before, after + over] as const)]
   const isBordered = around.some(([before, after]) => before + after > 0)
   let made = isBordered ? lowering.padded(node, x, around, fill) : x
+  // Rows of what lies last are read whole.
+  const order = orderOf(made.view)
+  made = { ...made, view: transposed(made.view, order) }
   for (const [at, window] of axes.entries())
-    made = along(lowering, node, made, { axis: at + 2, window, places: places[at]!, combine })
-  return { made, axes, places }
+    made = along(lowering, node, made, { axis: order.indexOf(at + 2), window, places: places[at]!, combine })
+  return { made: { ...made, view: transposed(made.view, inverseOf(order)) }, axes, places }
 }
 
 const maxPool: Handler = (lowering, node) => {

@@ -9,6 +9,7 @@ import { add, arg, mul, type Tree } from '../loops/tree.ts'
 import { reshaped, sliced, spread, transposed, type View, whole } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import type { Lowering } from './lowering.ts'
+import { productSides } from './window-sides.ts'
 
 /** What both convolutions read. */
 function sidesOf(lowering: Lowering, node: Node) {
@@ -52,17 +53,14 @@ function convolved(
   const [count, perGroup] = dimsOf(filters) as [number, number]
   if (perGroup === 1 && count === group && group > 1)
     return channelwise(lowering, node, { x, filters, bias, axes, places, group })
-  const k = perGroup * countOf(dimsOf(filters).slice(2))
   const m = countOf(places)
   const each = count / group
-  const a = lowering.reshape(node, rowsOf(lowering, node, x, { axes, places, group }), [batch, group, m, k])
-  const rows = lowering.reshape(node, filters, [group, each, k])
-  const b = { ...rows, view: spread(transposed(rows.view, [0, 2, 1]), [batch, group, k, each]) }
+  const sides = productSides(lowering, node, rowsOf(lowering, node, x, { axes, places, group }), filters)
   // Channels are last, so that rows are written as vectors.
   const dims = group === 1 ? [batch, ...places, count] : [batch, ...places, group, each]
   const out = lowering.value(node.outputs[0]!, 'f32', dims)
   const at = productView(dims, { batch, m, group, each })
-  lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, args: [a, b], at })
+  lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, ...sides, at })
   let made = refTo(out)
   if (bias !== undefined) {
     const own = group === 1 ? [count] : [group, each]

@@ -2,11 +2,8 @@
 import { roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
-import type { KernelCall, StreamPlace } from '../emit/kernel.ts'
+import type { KernelCall, StreamPlace, Walk } from '../emit/kernel.ts'
 import { codedRowBytes, dimsOf, type KernelLoop } from '../loops/program.ts'
-
-/** An axis that is walked: its size, and the elements from one place to the next. */
-type Walk = readonly [size: number, step: number]
 
 /** Throws `internal` with the node's name and both numbers. */
 export function checkCall(call: KernelCall, nodes: readonly string[]): void {
@@ -25,7 +22,7 @@ export function checkCall(call: KernelCall, nodes: readonly string[]): void {
   const { a, b, m, n, k } = product
   const batch = (steps: readonly number[]) => outer.map((size, axis): Walk => [size, steps[axis]!])
   // Without rows or columns nothing is read.
-  check(a, [...batch(a.steps), [m, a.row], [k, a.k], [n, 0]], nodes)
+  check(a, [...batch(a.steps), ...a.walks, [n, 0]], nodes)
   check(b, [...batch(b.steps), [k, b.k], [n, b.column], [m, 0]], nodes)
 }
 

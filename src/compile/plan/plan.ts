@@ -1,5 +1,6 @@
 // Plans a program: groups as steps with their kernels, and places for the values between them.
 import { matrixBytes } from '../../abi/encodings.ts'
+import { countOf } from '../../onnx/ir/tensor.ts'
 import { type Kernel, type KernelCall, PANEL, type StreamPlace } from '../emit/kernel.ts'
 import { type Group, growGroups } from '../fuse/groups.ts'
 import { kernelOf } from '../fuse/kernel-of.ts'
@@ -10,6 +11,7 @@ import {
   isKernelLoop,
   type KernelLoop,
   type LinearLoop,
+  type Loop,
   type Program,
   type Value,
 } from '../loops/program.ts'
@@ -134,7 +136,8 @@ function unitsOf({ kernel, outer, inner, product, selected }: KernelCall): numbe
 export const emitted = (steps: readonly Step[]): readonly EmittedStep[] =>
   steps.filter((step) => 'call' in step)
 
-const placedIn = ({ at }: StreamPlace): Value | undefined => ('value' in at ? at.value : undefined)
+const placedIn = ({ at }: Pick<StreamPlace, 'at'>): Value | undefined =>
+  'value' in at ? at.value : undefined
 
 /** Streams that a kernel writes. */
 export const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
@@ -183,7 +186,8 @@ function placesOf(program: Program, steps: readonly Step[], mayShare: boolean) {
 function valuesOf(step: Step): readonly (Value | undefined)[] {
   if ('kernel' in step) return [step.kernel.args[0].value, step.kernel.out]
   const { streams, product } = step.call
-  return [...streams, ...(product === undefined ? [] : [product.a, product.b])].map(placedIn)
+  const { rows, gaps } = product?.windows ?? {}
+  return [...streams, product?.a, product?.b, rows, gaps].map((place) => place && placedIn(place))
 }
 
 /** Values that are written over another one, each element after it was read for the last time. */
@@ -268,6 +272,10 @@ function weightBytes({ matrix, encoding }: LinearLoop): number {
   return matrixBytes(encoding, n, k)
 }
 
+/** Bytes that a loop which only moves elements reads and writes. */
+const copiedBy = (loop: Loop): number =>
+  8 * countOf(loop.loop === 'place' ? dimsOf(loop.args[0]) : loop.out.dims)
+
 function reportOf(
   program: Program,
   groups: readonly Group[],
@@ -292,7 +300,7 @@ function reportOf(
     .filter((group) =>
       group.loops.every((loop) => loop.loop === 'place' || (loop.loop === 'map' && 'arg' in loop.tree)),
     )
-    .reduce((sum, group) => sum + group.loops.reduce((bytes, { out }) => bytes + 2 * bytesOf(out), 0), 0)
+    .reduce((sum, group) => sum + group.loops.reduce((bytes, loop) => bytes + copiedBy(loop), 0), 0)
   return {
     loops: loops.length,
     groups: groups.length,

@@ -172,6 +172,10 @@ export class Machine {
       for (const stream of streams) await plain(stream)
       if (product === undefined) continue
       await plain(product.a)
+      if (product.windows !== undefined) {
+        await plain(product.windows.rows)
+        await plain(product.windows.gaps)
+      }
       if (kernel.product?.b === 'packed') await use(this.#constants.loadPacked(graph, product.matrix, signal))
       else await plain(product.b)
     }

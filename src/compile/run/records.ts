@@ -91,6 +91,11 @@ function writeCall(words: Int32Array, call: KernelCall, room: Room): void {
   words[at('bColumn')] = 4 * product.b.column
   words[at('tile')] = room.scratch
   words[at('panel')] = room.scratch + 4 * PANEL * TILE_ROWS
+  if (product.windows !== undefined) {
+    words[at('rows')] = room.addressOf(product.windows.rows)
+    words[at('gaps')] = room.addressOf(product.windows.gaps)
+    words[at('run')] = product.windows.run
+  }
   words.set(bytesFrom(product.a.steps), at('aSteps'))
   words.set(bytesFrom(isPacked ? packedSteps(product) : product.b.steps), at('aSteps') + kernel.outer)
 }

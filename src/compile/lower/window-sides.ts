@@ -1,0 +1,69 @@
+// The sides of a product whose rows are windows. In: windows, which overlap, and filters. Out: A and B, and the
+// tables by which rows of A are read where they lie.
+import { walk } from '../../onnx/ir/broadcast.ts'
+import type { Node } from '../../onnx/ir/graph.ts'
+import { countOf, tensorOf } from '../../onnx/ir/tensor.ts'
+import { dimsOf, type ProductLoop, type Ref, type Windows } from '../loops/program.ts'
+import { collapsed, orderOf, reshaped, spread, transposed, type View } from '../loops/view.ts'
+import type { Lowering } from './lowering.ts'
+
+/** Neighbouring numbers from which on runs are read where they lie. Windows of shorter ones are copied first. */
+const LEAST_RUN = 4
+
+/** [batch, group, ...places, channels of a group, ...taps] and [count, channels of a group, ...taps]. */
+export function productSides(
+  lowering: Lowering,
+  node: Node,
+  windows: Ref,
+  filters: Ref,
+): Pick<ProductLoop, 'args' | 'windows'> {
+  const { dims } = windows.view
+  const [batch, group] = dims as [number, number]
+  const [count, ...taps] = dimsOf(filters) as [number, ...number[]]
+  const front = dims.length - taps.length
+  // What is added up goes in the order in which it lies, so that runs are long.
+  const sums = orderOf(axesOf(windows.view, front))
+  const order = [...Array(front).keys(), ...sums.map((axis) => front + axis)]
+  const a = { ...windows, view: transposed(windows.view, order) }
+  const each = count / group
+  const k = countOf(taps)
+  const split = lowering.reshape(node, filters, [group, each, ...taps])
+  const perm = [0, 1, ...sums.map((axis) => axis + 2)]
+  const rows = lowering.reshape(node, { ...split, view: transposed(split.view, perm) }, [group, each, k])
+  const b = { ...rows, view: spread(transposed(rows.view, [0, 2, 1]), [batch, group, k, each]) }
+  const plain = [batch, group, countOf(dims.slice(2, front)), k]
+  const tables = reshaped(a.view, plain) === undefined ? windowsOf(lowering, a.view, front) : undefined
+  if (tables !== undefined) return { args: [a, b], windows: tables }
+  return { args: [lowering.reshape(node, a, plain), b] }
+}
+
+/** Undefined where runs are too short. */
+function windowsOf(lowering: Lowering, view: View, front: number): Windows | undefined {
+  const sums = collapsed(axesOf(view, front))
+  const run = sums.dims.at(-1) ?? 0
+  if (sums.strides.at(-1) !== 1 || run < LEAST_RUN) return undefined
+  const rows = axesOf(view, 2, front)
+  const starts = walk(sums.dims.slice(0, -1), sums.strides.slice(0, -1))
+  return {
+    rowAxes: front - 2,
+    sumAxes: view.dims.length - front,
+    run,
+    rows: table(lowering, walk(rows.dims, rows.strides)),
+    gaps: table(
+      lowering,
+      starts.map((start, at) => (at + 1 < starts.length ? starts[at + 1]! - start - run : 0)),
+    ),
+  }
+}
+
+/** Elements as bytes. Layers of one shape share a table. */
+function table(lowering: Lowering, elements: Int32Array): Ref {
+  const bytes = elements.map((each) => 4 * each)
+  return lowering.once(`table ${bytes}`, () => lowering.constant(tensorOf('i32', [bytes.length], bytes)))
+}
+
+const axesOf = ({ offset, dims, strides }: View, first: number, end = dims.length): View => ({
+  offset,
+  dims: dims.slice(first, end),
+  strides: strides.slice(first, end),
+})

@@ -1,0 +1,121 @@
+// Convolutions whose windows are read where they lie. In: small nets of images, in several forms. Out: whether
+// they give what the evaluator gives, copy no window, and have what follows fused with the product.
+import { expect, test } from 'vitest'
+import { evaluate } from '../onnx/evaluate.ts'
+import type { Graph, Node } from '../onnx/ir/graph.ts'
+import { countOf, tensorOf } from '../onnx/ir/tensor.ts'
+import { CompiledGraph, planGraph } from './compiled-graph.ts'
+import { emitted } from './plan/plan.ts'
+import { int, ints } from './testing/graph-maker.ts'
+
+const floats = (dims: readonly number[], seed = 1) =>
+  tensorOf(
+    'f32',
+    dims,
+    Float32Array.from({ length: countOf(dims) }, (_, at) => Math.sin(seed + at * at)),
+  )
+
+const node = (
+  op: string,
+  inputs: readonly string[],
+  output: string,
+  attributes: Node['attributes'],
+): Node => ({
+  ...{ name: output, op, domain: '', version: 20, inputs, outputs: [output], attributes },
+})
+
+interface Form {
+  readonly group?: number
+  readonly strides?: readonly number[]
+  readonly dilations?: readonly number[]
+  readonly pads?: readonly number[]
+  /** Of the second convolution, whose input has its channels last. Default: 3 x 3. */
+  readonly taps?: readonly number[]
+}
+
+/** Two convolutions of 8 and 6 filters with an activation after each. */
+function net({
+  group = 1,
+  strides = [1, 1],
+  dilations = [1, 1],
+  pads = [0, 0, 0, 0],
+  taps = [3, 3],
+}: Form): Graph {
+  const form = (entries: Readonly<Record<string, readonly number[]>>, of = 1) =>
+    new Map([
+      ['group', int(of)],
+      ...Object.entries(entries).map(([name, list]) => [name, ints(list)] as const),
+    ])
+  return {
+    name: 'net',
+    inputs: [{ name: 'x', type: { dtype: 'f32', dims: ['batch', 3, 'height', 'width'] } }],
+    outputs: ['y'],
+    constants: new Map([
+      ['first', floats([8, 3, 2, 5])],
+      ['second', floats([6, 8 / group, ...taps], 7)],
+      ['bias', floats([6], 3)],
+    ]),
+    nodes: [
+      node('Conv', ['x', 'first'], 'a', form({ dilations: [2, 1] })),
+      node('Tanh', ['a'], 'b', new Map()),
+      node('Conv', ['b', 'second', 'bias'], 'c', form({ strides, dilations, pads }, group)),
+      node('Relu', ['c'], 'y', new Map()),
+    ],
+  }
+}
+
+const FORMS: Readonly<Record<string, Form>> = {
+  plain: {},
+  'in groups': { group: 2 },
+  'with a border': { pads: [1, 2, 0, 1] },
+  'with strides': { strides: [2, 3] },
+  'apart along rows': { dilations: [2, 1] },
+  'apart along both axes': { dilations: [2, 2] },
+  'of one tap, with strides': { taps: [1, 1], strides: [2, 2] },
+  'of a row of taps': { taps: [1, 4] },
+}
+
+for (const [name, form] of Object.entries(FORMS)) {
+  test(`windows ${name} are multiplied where they lie`, async () => {
+    const graph = net(form)
+    for (const dims of [
+      [1, 3, 9, 13],
+      [3, 3, 8, 11],
+    ]) {
+      const feeds = new Map([['x', floats(dims, 5)]])
+      const wanted = evaluate(graph, feeds).get('y')!
+      for (const fuse of [true, false]) {
+        const found = (await new CompiledGraph(graph, { fuse }).run(feeds)).get('y')!
+        expect(found.dims).toEqual(wanted.dims)
+        for (const [at, value] of wanted.data.entries())
+          expect(Math.abs(Number(found.data[at]) - Number(value)), `${dims} ${at}`).toBeLessThan(1e-4)
+      }
+      const { steps } = planGraph(graph, new Map([['x', dims]])).plan
+      const products = emitted(steps).filter(({ call }) => call.product !== undefined)
+      expect(products.map(({ call }) => call.kernel.product?.isWindowed)).toEqual([true, true])
+    }
+  })
+}
+
+test('one image: activations and pools follow the channels, and no window is copied', async () => {
+  const graph: Graph = {
+    ...net({ pads: [1, 1, 1, 1] }),
+    nodes: [
+      ...net({ pads: [1, 1, 1, 1] }).nodes.slice(0, 3),
+      node('MaxPool', ['c'], 'd', new Map([['kernel_shape', ints([2, 2])]])),
+      node('Relu', ['d'], 'y', new Map()),
+    ],
+  }
+  const dims = [1, 3, 12, 14]
+  const { plan } = planGraph(graph, new Map([['x', dims]]))
+  const vectors = emitted(plan.steps).flatMap(({ call }) => call.streams.map(({ inner }) => inner))
+  // Channels are neighbours everywhere but in the input and the output.
+  expect(vectors.filter((step) => step > 1).length).toBeLessThanOrEqual(1)
+  // The second input is put into its border, and the output into the graph's order.
+  expect(plan.report.copiedBytes).toBe(8 * (countOf([10, 10, 8]) + countOf([9, 9, 6])))
+  const feeds = new Map([['x', floats(dims, 5)]])
+  const wanted = evaluate(graph, feeds).get('y')!
+  const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
+  for (const [at, value] of wanted.data.entries())
+    expect(Math.abs(Number(found.data[at]) - Number(value))).toBeLessThan(1e-4)
+})
