@@ -8,6 +8,7 @@ import { whyUnclaimed } from '../../onnx/operators.ts'
 import type { Program, Ref } from '../loops/program.ts'
 import type { Tree } from '../loops/tree.ts'
 import type { LeftOut } from '../stages.ts'
+import { ATTENTION_HANDLERS } from './attention.ts'
 import { bodyOf, castTree, clipped, operatorName } from './bodies.ts'
 import { CODE_HANDLERS } from './codes.ts'
 import { EINSUM_HANDLERS } from './einsum.ts'
@@ -20,6 +21,7 @@ import type { WeightPolicy } from './policy.ts'
 import { POOL_HANDLERS } from './pools.ts'
 import { PRODUCT_HANDLERS } from './products.ts'
 import { RECURRENT_HANDLERS } from './recurrent.ts'
+import { ROTARY_HANDLERS } from './rotary.ts'
 import { SCATTER_HANDLERS } from './scatters.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
@@ -48,6 +50,7 @@ export const refusalOf = (node: Node, types: ReadonlyMap<string, Type>): string 
 const ALL: ReadonlyMap<string, Handler> = new Map(
   Object.entries({
     ...HANDLERS,
+    ...ATTENTION_HANDLERS,
     ...EINSUM_HANDLERS,
     ...IMAGE_HANDLERS,
     ...INDEX_HANDLERS,
@@ -55,6 +58,7 @@ const ALL: ReadonlyMap<string, Handler> = new Map(
     ...POOL_HANDLERS,
     ...PRODUCT_HANDLERS,
     ...RECURRENT_HANDLERS,
+    ...ROTARY_HANDLERS,
     ...SCATTER_HANDLERS,
     ...CONV_HANDLERS,
     ...CODE_HANDLERS,

@@ -5,7 +5,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/values.ts'
 import type { MetaObject } from '../../formats/json-files.ts'
 import type { GgufTokenizerSpec, JsonTokenizerSpec, TokenizerSpec } from '../../text/spec.ts'
-import { cut, PRE_TOKENIZERS, preTokenizer } from '../../text/tokenize/pre-tokenizers.ts'
+import { cut, preTokenizer, preTokenizerNames } from '../../text/tokenize/pre-tokenizers.ts'
 import { createTokenizer } from '../../text/tokenize/read/create.ts'
 import { listAt, objectAt, readAdded, readDecoding } from '../../text/tokenize/read/json-parts.ts'
 import { wordCutter } from '../../text/tokenize/read/json-tokenizer.ts'
@@ -91,7 +91,7 @@ function candidatesOf(spec: JsonTokenizerSpec, own: OwnTokenizer): GgufTokenizer
 function byLikeness(json: JsonObject, ignores: boolean): string[] {
   const wordsOf = wordCutter(json)
   const words = new Map(SAMPLES.map((text) => [text, wordsOf(text).filter(Boolean).join('\0')]))
-  const counted = PRE_TOKENIZERS.flatMap((pre) => {
+  const counted = preTokenizerNames().flatMap((pre) => {
     const { patterns, ignoreMerges = false } = preTokenizer(pre)
     const alike = (texts: readonly string[]) =>
       texts.filter((text) => cut(text, patterns).join('\0') === words.get(text)).length

@@ -91,9 +91,8 @@ const FAMILIES: readonly Family[] = [
 const BY_NAME = new Map(FAMILIES.flatMap((family) => family.names.split(' ').map((name) => [name, family])))
 
 /** One name of each way to cut, that of files without a name at the end. */
-export const PRE_TOKENIZERS: readonly string[] = [...FAMILIES.slice(1), ...FAMILIES.slice(0, 1)].map(
-  ({ names }) => names.split(' ')[0]!,
-)
+export const preTokenizerNames = (): readonly string[] =>
+  [...FAMILIES.slice(1), ...FAMILIES.slice(0, 1)].map(({ names }) => names.split(' ')[0]!)
 
 /**
  * The pre-tokeniser with a GGUF name; `default` when the file names none. Throws `unsupported` for an unknown

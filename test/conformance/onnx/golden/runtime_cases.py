@@ -2,7 +2,8 @@
 a model, inputs, and the outputs of ONNX Runtime on the CPU, a case per line.
 
 Run with onnx 1.23.1 and onnxruntime 1.30.0: python runtime_cases.py
-The cases of `levels` and `convolution` were made alone, with onnx 1.19.0 and onnxruntime 1.32.0.
+The cases of `levels` and `convolution` were made alone, with onnx 1.19.0 and onnxruntime 1.32.0, and those of `padding`
+with onnx 1.23.2 and onnxruntime 1.32.0.
 """
 import base64
 import json
@@ -208,6 +209,15 @@ def multi_attention():
     case('mha_causal_past', op, [q, *own, None, None, None, *state], 3, num_heads=2, unidirectional=1)
 
 
+def padding():
+    q, k, v = floats(2, 3, 16), floats(2, 5, 16), floats(2, 5, 24)
+    op = 'MultiHeadAttention'
+    kept = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0]], np.int32)
+    case('mha_padding', op, [q, k, v, None, kept], num_heads=2)
+    case('mha_padding_bias', op, [q, k, v, floats(56), kept, floats(1, 1, 3, 5)], num_heads=2, mask_filter_value=-30.0)
+    case('mha_padding_rows', op, [q, k, v, None, random.integers(0, 2, (2, 3, 5)).astype(np.int32)], num_heads=2)
+
+
 def levels():
     for kind, (n, k, block) in enumerate([(6, 20, 16), (5, 64, 32)]):
         weights, scales = bytes_of(n * k // 2), np.abs(floats(-(-n * k // block)))
@@ -224,8 +234,8 @@ def convolution():
     case('causal_conv_one', op, [x[:, :, :1], weights, bias, past], 2, activation='none')
 
 
-for group in [elementwise, activations, norms, products, blocks, rotary, group_attention, multi_attention, levels,
-              convolution]:
+for group in [elementwise, activations, norms, products, blocks, rotary, group_attention, multi_attention, padding,
+              levels, convolution]:
     group()
 Path(__file__).with_name('runtime-cases.jsonl').write_text('\n'.join(lines) + '\n')
 print(len(lines), 'cases')

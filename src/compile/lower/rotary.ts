@@ -1,0 +1,109 @@
+// Handlers of rotations of heads by their positions. Each half, or each second number, of what is rotated is
+// written where it belongs.
+import { hasInput, type Node } from '../../onnx/ir/graph.ts'
+import { flagOf, floatOf, intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
+import { dimsOf, type Ref, refTo } from '../loops/program.ts'
+import { add, arg, mul, sub, type Tree } from '../loops/tree.ts'
+import { sliced, spread, transposed, whole } from '../loops/view.ts'
+import type { Handler } from './handlers.ts'
+import { add32, gatherAlong, placesAlong } from './indices.ts'
+import { checkSpread, type Lowering } from './lowering.ts'
+
+interface Inputs {
+  readonly cos: number
+  readonly sin: number
+  readonly positions: number
+}
+
+function rotated({ cos, sin, positions }: Inputs): Handler {
+  return (lowering, node) => {
+    if (floatOf(node, 'scale', 1) !== 1) throw unclaimed(node, 'it scales its angles')
+    if (flagOf(node, 'is_packed_batching')) throw unclaimed(node, 'its texts follow each other in one row')
+    const [name = ''] = node.outputs
+    const x = tokensOf(lowering, node, cos)
+    const [batch, rows, , width] = dimsOf(x) as [number, number, number, number]
+    const tables = [cos, sin].map((table) => turnsOf(lowering, node, { table, positions, batch, rows }))
+    const half = dimsOf(tables[0]!)[3]!
+    const stated = intOf(node, 'rotary_embedding_dim', 0) || 2 * half
+    if (stated !== 2 * half || stated > width)
+      throw unfit(node, `it rotates ${stated} numbers of ${width} by a table of ${half}`)
+    const made = turned(lowering, node, x, { tables: tables as [Ref, Ref], half })
+    const asGiven = dimsOf(lowering.ref(node, node.inputs[0]!)).length === 4
+    const ref = asGiven ? { ...made, view: transposed(made.view, [0, 2, 1, 3]) } : made
+    lowering.name(name, lowering.reshape(node, ref, lowering.dims(node, name)))
+  }
+}
+
+/** [batch, rows, heads, width]. */
+function tokensOf(lowering: Lowering, node: Node, table: number): Ref {
+  const ref = lowering.ref(node, node.inputs[0]!)
+  const dims = dimsOf(ref)
+  if (dims.length === 4) return { ...ref, view: transposed(ref.view, [0, 2, 1, 3]) }
+  const [batch, rows, width] = dims as [number, number, number]
+  const half = dimsOf(lowering.ref(node, node.inputs[table]!)).at(-1) ?? 0
+  const heads = intOf(node, 'num_heads', 0) || width / half / 2
+  if (dims.length !== 3 || !Number.isInteger(width / heads))
+    throw unfit(node, `its input [${dims}] has no ${heads} heads`)
+  return lowering.reshape(node, ref, [batch, rows, heads, width / heads])
+}
+
+/** The sines or cosines of each row's position, [batch, rows, 1, half]. */
+function turnsOf(
+  lowering: Lowering,
+  node: Node,
+  {
+    table,
+    positions,
+    batch,
+    rows,
+  }: { readonly table: number; readonly positions: number; readonly batch: number; readonly rows: number },
+): Ref {
+  const all = lowering.ref(node, node.inputs[table]!)
+  if (!hasInput(node, positions)) {
+    const dims = dimsOf(all)
+    checkSpread(node, dims, [batch, rows, dims.at(-1)!])
+    const each = { ...all, view: spread(all.view, [batch, rows, dims.at(-1)!]) }
+    return lowering.reshape(node, each, [batch, rows, 1, dims.at(-1)!])
+  }
+  const given = lowering.ref(node, node.inputs[positions]!)
+  // One position is that of the first row.
+  const isFirst = dimsOf(given).length === 1
+  const own = isFirst
+    ? lowering.map(node, [placesAlong(lowering, rows, 0), given], add32(arg(0, 'i32'), arg(1, 'i32')))
+    : given
+  checkSpread(node, dimsOf(own), [batch, rows])
+  const indices = { ...own, view: spread(own.view, [batch, rows]) }
+  const made = gatherAlong(lowering, node, { data: all, axis: 0, indices, name: node.name })
+  return lowering.reshape(node, made, [batch, rows, 1, dimsOf(all).at(-1)!])
+}
+
+function turned(
+  lowering: Lowering,
+  node: Node,
+  x: Ref,
+  { tables, half }: { readonly tables: readonly [Ref, Ref]; readonly half: number },
+): Ref {
+  const dims = dimsOf(x)
+  const isApart = flagOf(node, 'interleaved')
+  const part = (of: Ref['view'], second: boolean) =>
+    isApart ? sliced(of, 3, second ? 1 : 0, half, 2) : sliced(of, 3, second ? half : 0, half)
+  const out = lowering.value(node.name, 'f32', dims)
+  const place = (ref: Ref, at: Ref['view']): void =>
+    lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [ref], at })
+  const pair = [false, true].map((second): Ref => ({ ...x, view: part(x.view, second) }))
+  const turns: readonly Tree[] = [
+    sub(mul(arg(0), arg(2)), mul(arg(1), arg(3))),
+    add(mul(arg(1), arg(2)), mul(arg(0), arg(3))),
+  ]
+  for (const [at, tree] of turns.entries())
+    place(lowering.map(node, [...pair, ...tables], tree), part(whole(dims), at === 1))
+  const rest = dims[3]! - 2 * half
+  if (rest > 0)
+    place({ ...x, view: sliced(x.view, 3, 2 * half, rest) }, sliced(whole(dims), 3, 2 * half, rest))
+  return refTo(out)
+}
+
+export const ROTARY_HANDLERS: Readonly<Record<string, Handler>> = {
+  RotaryEmbedding: rotated({ cos: 1, sin: 2, positions: 3 }),
+  'com.microsoft RotaryEmbedding': rotated({ cos: 2, sin: 3, positions: 1 }),
+}
