@@ -1,5 +1,5 @@
-// Handlers of attention as one operator: two products with the softmax of scores between them. Heads that share
-// keys and values read them through a view, so that nothing is repeated.
+// Handlers of attention as one operator: two products with the softmax of scores between them. Heads that
+// share keys and values read them through a view, so that nothing is repeated.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, unclaimed, unfit, wants } from '../../onnx/ir/operator.ts'
 import {
@@ -39,7 +39,7 @@ interface Scoring {
   readonly before: number | undefined
 }
 
-/** softmax(scale q k^T + masks) v, [batch, heads, rows, width], whose rows have all heads one after the other. */
+/** softmax(scale q k^T + masks) v, [batch, heads, rows, width]. In memory, a row has all heads together. */
 function attended(lowering: Lowering, node: Node, { q, k, v }: Sides, scoring: Scoring): Ref {
   const [batch, heads, rows, width] = dimsOf(q) as [number, number, number, number]
   const [, shared, keys, keyWidth] = dimsOf(k) as [number, number, number, number]
@@ -72,7 +72,7 @@ function repeated(ref: Ref, each: number): Ref {
   return { ...ref, view }
 }
 
-/** Shares of scores [batch, shared, each, rows, keys]. A row without a score that it may see has shares of 0. */
+/** Shares of scores [batch, shared, each, rows, keys]. A row that may see no key has shares of 0. */
 function softmaxOf(lowering: Lowering, node: Node, scores: Ref, { scale, cap, masks, before }: Scoring): Ref {
   const dims = dimsOf(scores)
   const [batch, shared, each, rows, keys] = dims as [number, number, number, number, number]

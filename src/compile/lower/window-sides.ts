@@ -1,5 +1,5 @@
-// The sides of a product whose rows are windows. In: windows, which overlap, and filters. Out: A and B, and the
-// tables by which rows of A are read where they lie.
+// The sides of a product whose rows are windows. In: windows, which overlap, and filters. Out: A and B, and
+// the tables by which rows of A are read where they lie.
 import { walk } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../../onnx/ir/tensor.ts'
@@ -7,7 +7,7 @@ import { dimsOf, type ProductLoop, type Ref, type Windows } from '../loops/progr
 import { collapsed, orderOf, reshaped, spread, transposed, type View } from '../loops/view.ts'
 import type { Lowering } from './lowering.ts'
 
-/** Neighbouring numbers from which on runs are read where they lie. Windows of shorter ones are copied first. */
+/** The least neighbouring numbers of a run that is read where it lies. Shorter ones are copied first. */
 const LEAST_RUN = 4
 
 /** [batch, group, ...places, channels of a group, ...taps] and [count, channels of a group, ...taps]. */
