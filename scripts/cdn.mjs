@@ -1,5 +1,5 @@
-// Builds dist/cdn, the library, the widget and the adapters for pages without a bundler: scripts that import
-// nothing, the wasm modules and readers beside them, and integrity.json with the hash of every file.
+// Builds dist/cdn, the library, the widget and the adapters for pages without a bundler: scripts with what
+// they need, the wasm modules and readers beside them, and integrity.json with the hash of every file.
 import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -7,8 +7,11 @@ import { recordPackages } from './package/notices.mjs'
 import { escaped } from './package/source-maps.mjs'
 import { root } from './pinned-node.mjs'
 
-/** The encoder, which the widget imports when a page asks for it. Others import nothing. */
+/** The encoder, which the widget imports when a page asks for it. */
 const EMBEDDER = 'src/api/embedder/embedder.ts'
+
+/** Packages that a page has on its own account: it says in an import map where they are. */
+const OTHERS = [/^onnxruntime-web/]
 
 /** Files of dist/cdn by their source. Each is built by itself, so they share nothing. */
 export const CDN_SCRIPTS = {
@@ -21,7 +24,9 @@ export const CDN_SCRIPTS = {
   'ai-sdk.js': 'src/api/adapters/ai-sdk.ts',
   'prompt-api.js': 'src/api/adapters/prompt-api.ts',
   'tabs.js': 'src/api/tabs/shared-engine.ts',
+  'network.js': 'src/api/network/network.ts',
   'workers/embedder.worker.js': 'workers/embedder.worker.ts',
+  'workers/network.worker.js': 'workers/network.worker.ts',
 }
 
 /** Leaves the import of the encoder in the script of the widget. */
@@ -62,6 +67,7 @@ async function buildAlone(folder, fileName, source) {
       modulePreload: false,
       rolldownOptions: {
         input: join(root, source),
+        external: OTHERS,
         preserveEntrySignatures: 'strict',
         output: { format: 'es', entryFileNames: fileName, codeSplitting: false },
       },

@@ -118,14 +118,22 @@ test('only scripts in the folder of the modules and readers name them, as if the
     const named = [...source.matchAll(/["'`]([./\w-]*(?:halfbyte-\w+-\w+\.wasm|readers\/\w+\.js))["'`]/g)]
     if (named.length > 0) naming.set(name, [...new Set(named.map(([, path]) => dirname(path!)))])
   }
-  const workers = ['dist/cdn/workers/embedder.worker.js', 'dist/cdn/workers/engine.worker.js']
+  const workers = ['embedder', 'engine', 'network'].map((name) => `dist/cdn/workers/${name}.worker.js`)
   const [own] = [...naming.keys()].filter((name) => ADDRESSES.test(name))
-  expect([...naming.keys()].sort()).toEqual([own, ...workers].sort())
+  expect([...naming.keys()].sort()).toEqual([own, 'dist/cdn/network.js', ...workers].sort())
   expect(naming.get(own!)).toEqual(['./wasm', './readers'])
+  expect(naming.get('dist/cdn/network.js')).toEqual(['./wasm'])
   for (const worker of workers) expect(naming.get(worker)).toEqual(['../wasm', '../readers'])
 })
 
-test('scripts for pages without a bundler import nothing but an encoder, and their hashes are listed', async () => {
+/** What scripts of dist/cdn import, and when: an encoder, and the package of the option `fallback`. */
+const CDN_IMPORTS: Readonly<Record<string, readonly string[]>> = {
+  'widget.js': ['import(`./embedder.js'],
+  'network.js': ['import(`onnxruntime-web/wasm'],
+  'workers/network.worker.js': ['import(`onnxruntime-web/wasm'],
+}
+
+test('scripts for pages without a bundler import only what a page asks for, and their hashes are listed', async () => {
   const at = (name: string) => join(app.installed, 'dist/cdn', name)
   const hashes = JSON.parse(await readFile(at('integrity.json'), 'utf8')) as Record<string, string>
   const shipped = files.filter((name) => /^dist\/cdn\/.*\.(js|wasm)$/.test(name) && !ADDRESSES.test(name))
@@ -135,12 +143,13 @@ test('scripts for pages without a bundler import nothing but an encoder, and the
     expect(hash).toBe(`sha384-${createHash('sha384').update(bytes).digest('base64')}`)
     if (name.endsWith('.wasm')) continue
     const imports = bytes.toString().match(/(?:^|[;}\s])(?:import|from)\s*["']|\bimport\(["'`][^"'`]*/g)
-    expect(imports, name).toEqual(name === 'widget.js' ? ['import(`./embedder.js'] : null)
+    expect(imports, name).toEqual(CDN_IMPORTS[name] ?? null)
   }
   expect(Object.keys(hashes).filter((name) => name.endsWith('.js'))).toEqual([
     'ai-sdk.js',
     'embedder.js',
     'halfbyte.js',
+    'network.js',
     'openai.js',
     'prompt-api.js',
     'readers/gguf.js',
@@ -152,6 +161,7 @@ test('scripts for pages without a bundler import nothing but an encoder, and the
     'workers/compute.worker.js',
     'workers/embedder.worker.js',
     'workers/engine.worker.js',
+    'workers/network.worker.js',
   ])
 })
 

@@ -1,19 +1,26 @@
 // App folders. In: an app of apps/ or an example, and the unpacked package. Out: a folder in which its
 // bundler runs, as a user's project.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { PackedApp } from '../packed-app.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const DEPENDENCIES = ['@huggingface/tokenizers', 'comlink', 'commander']
+const DEPENDENCIES = ['@huggingface/tokenizers', 'comlink']
 
 /** An app of the matrix, with the code that all of them share. */
-export async function appFolder(name: string, app: string, packed: PackedApp): Promise<string> {
+export async function appFolder(
+  name: string,
+  app: string,
+  packed: PackedApp,
+  hasNetworks = false,
+): Promise<string> {
   const folder = await installed(here(`apps/${app}`), name, packed)
-  for (const file of ['main.js', 'index.html']) await cp(here(`apps/${file}`), join(folder, file))
+  for (const file of ['main.js', 'networks.js', 'index.html'])
+    await cp(here(`apps/${file}`), join(folder, file))
+  if (hasNetworks) await appendFile(join(folder, 'main.js'), "\nimport './networks.js'\n")
   const settings = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '{}')
   const manifest = { name: 'app', version: '1.0.0', private: true, type: 'module', ...JSON.parse(settings) }
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
@@ -52,8 +59,12 @@ const QUIET = {
 }
 
 /** Runs the bundler to its end. Throws with all that it printed when it fails or ends late. */
-export async function runBundler(folder: string, args: readonly string[]): Promise<void> {
-  const options = { cwd: folder, env: { ...process.env, ...QUIET }, timeout: 300_000 }
+export async function runBundler(
+  folder: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const options = { cwd: folder, env: { ...process.env, ...QUIET, ...env }, timeout: 300_000 }
   await promisify(execFile)(process.execPath, [...args], options).catch(({ message, stdout, stderr }) => {
     throw new Error(`${message}\n${stdout}\n${stderr}`)
   })

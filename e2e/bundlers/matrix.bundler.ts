@@ -1,8 +1,9 @@
 // The matrix of bundlers. In: the packed package in an app of each. Out: whether the embedded model answers
-// there, and the widget with it, built and from the dev server, isolated and not.
+// there, the widget with it, and whether a network runs, built and from the dev server, isolated and not.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'
+import { bertBytes } from '../../bench/graphs/bert.ts'
 import {
   EMBEDDED_OPTIONS,
   EMBEDDED_TURNS,
@@ -21,6 +22,7 @@ import { appFolder, runBundler, startServer } from './app-folder.ts'
 import { BUNDLERS } from './table.ts'
 
 const MODEL = readFileSync(new URL(`../../${TINY_PATH}`, import.meta.url))
+const GRAPH = { layers: 1, hidden: 64, heads: 2, intermediate: 64, vocabulary: 20, positions: 16 }
 const PORT = Number(process.env['HALFBYTE_PORT'] ?? 4173) + 2
 
 const test = base.extend<object, { packed: PackedApp; models: string }>({
@@ -38,6 +40,7 @@ const test = base.extend<object, { packed: PackedApp; models: string }>({
       const server = await serveModels([
         { name: 'tiny.hbm', buffer: MODEL },
         { name: 'golden.gguf', buffer: golden },
+        { name: 'bert.onnx', buffer: Buffer.from(bertBytes(GRAPH)) },
       ])
       await use(server.address)
       await server.close()
@@ -92,23 +95,48 @@ async function tryPage(page: Page, url: string, models: string, isIsolated: bool
   expect(problems).toEqual([])
 }
 
-for (const { name, app, build, out, dev } of BUNDLERS) {
+/** A network gives the same in the page, in its worker and on threads. */
+async function tryNetworks(page: Page, models: string): Promise<void> {
+  const [first = [], ...others] = await page.evaluate(
+    (address) =>
+      (globalThis as unknown as { compute(address: string): Promise<number[][]> }).compute(address),
+    `${models}bert.onnx`,
+  )
+  expect(Math.hypot(...first)).toBeGreaterThan(1)
+  expect(others).toEqual([first, first])
+}
+
+/** Opens what was built, isolated and not. */
+async function tryBuilt(page: Page, folder: string, models: string, hasNetworks: boolean): Promise<void> {
+  for (const isIsolated of [true, false]) {
+    const server = await serveFolder(folder, isIsolated ? ISOLATION : {})
+    try {
+      await tryPage(page, server.address, models, isIsolated)
+      if (hasNetworks) await tryNetworks(page, models)
+    } finally {
+      await server.close()
+    }
+  }
+}
+
+for (const { name, app, build, out, dev, hasNetworksApart = false } of BUNDLERS) {
   test.describe(name, () => {
     let folder: string
     test.beforeAll(async ({ packed }) => {
-      folder = await appFolder(name, app, packed)
+      folder = await appFolder(name, app, packed, !hasNetworksApart)
     })
 
     test(`${name}, built: the embedded model answers, isolated and not`, async ({ page, models }) => {
       await runBundler(folder, build)
-      for (const [isIsolated, headers] of [
-        [true, ISOLATION],
-        [false, {}],
-      ] as const) {
-        const server = await serveFolder(join(folder, out), headers)
-        await tryPage(page, server.address, models, isIsolated).finally(() => server.close())
-      }
+      await tryBuilt(page, join(folder, out), models, !hasNetworksApart)
     })
+
+    if (hasNetworksApart)
+      test(`${name}, built with networks: the same`, async ({ page, packed, models }) => {
+        const other = await appFolder(`${name} networks`, app, packed, true)
+        await runBundler(other, build, { NETWORKS: 'on' })
+        await tryBuilt(page, join(other, out), models, true)
+      })
 
     if (dev === undefined) return
     test(`${name}, dev server: the embedded model answers, isolated and not`, async ({ page, models }) => {
@@ -116,7 +144,12 @@ for (const { name, app, build, out, dev } of BUNDLERS) {
         // A browser keeps the headers of an address that answers 304.
         const port = isolation === 'on' ? PORT : PORT + 1
         const server = await startServer(folder, dev, port, isolation)
-        await tryPage(page, server.address, models, isolation === 'on').finally(() => server.close())
+        try {
+          await tryPage(page, server.address, models, isolation === 'on')
+          if (!hasNetworksApart) await tryNetworks(page, models)
+        } finally {
+          await server.close()
+        }
       }
     })
   })

@@ -11,12 +11,15 @@ export interface Bundler {
   readonly out: string
   /** Arguments of node; `PORT` stands for a port. */
   readonly dev?: readonly string[]
+  /** Whether a page with networks needs a setting more, which the variable NETWORKS turns on. */
+  readonly hasNetworksApart?: boolean
 }
 
 const modules = '../../node_modules'
 
-const vite = (name: string, folder: string): Bundler => ({
+const vite = (name: string, folder: string, hasNetworksApart = false): Bundler => ({
   name,
+  hasNetworksApart,
   app: 'vite',
   build: [`${modules}/${folder}/bin/vite.js`, 'build'],
   out: 'dist',
@@ -32,9 +35,9 @@ const next = (name: string, flag: string): Bundler => ({
 })
 
 export const BUNDLERS: readonly Bundler[] = [
-  vite('Vite 5', 'vite5'),
-  vite('Vite 6', 'vite6'),
-  vite('Vite 7', 'vite7'),
+  vite('Vite 5', 'vite5', true),
+  vite('Vite 6', 'vite6', true),
+  vite('Vite 7', 'vite7', true),
   vite('Vite 8', 'vite'),
   { name: 'webpack 5', app: 'webpack', build: ['build.js'], out: 'dist', dev: ['dev.js', 'PORT'] },
   { name: 'Rollup 4', app: 'rollup', build: [`${modules}/rollup/dist/bin/rollup`, '-c'], out: 'dist' },

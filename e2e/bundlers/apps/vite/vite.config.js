@@ -7,4 +7,5 @@ const headers =
 export default {
   optimizeDeps: { exclude: ['halfbyte'] },
   server: { headers, watch: null },
+  ...(process.env.NETWORKS === 'on' && { worker: { format: 'es' } }),
 }
