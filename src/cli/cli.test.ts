@@ -125,6 +125,38 @@ test('convert refuses the name of another format, and says of matrices what it w
   expect(verbose.out.split('\n').length).toBeGreaterThan(10)
 })
 
+test('an output has the name of its own format', async () => {
+  const asked = [
+    [['quantize', '--method', 'rtn'], 'other.safetensors', /would be a \.hbm pack .* end it with \.hbm/],
+    [['quantize', '--method', 'rtn', '--as', 'gguf'], 'other.hbm', /would be a GGUF file .* with \.gguf/],
+    [['quantize', '--method', 'rtn', '--as', 'gptq'], 'other.hbm', /would be a folder .* leave off \.hbm/],
+    [['prune', '--method', 'magnitude', '--sparsity', '0.5'], 'other.gguf', /would be a \.hbm pack/],
+    [['trim', '--languages', 'en'], 'other.gguf', /would be a \.hbm pack/],
+  ] as const
+  for (const [[command, ...flags], name, why] of asked) {
+    const refused = await halfbyte(command, model, path(name), ...flags)
+    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(why) })
+    expect(existsSync(path(name))).toBe(false)
+  }
+})
+
+test('the folders of an output are made, and a place that cannot be is named before any work', async () => {
+  const made = await Promise.all([
+    halfbyte('convert', model, path('new/deep/whole.hbm')),
+    halfbyte('convert', model, path('new/parts/cut.hbm'), '--shard-size', '1MB'),
+    halfbyte('quantize', model, path('new/codes/w4.hbm'), '--method', 'rtn'),
+  ])
+  for (const { code, err } of made) expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(existsSync(path('new/deep/whole.hbm'))).toBe(true)
+  const refused = await halfbyte('convert', path('nothing.gguf'), join(model, 'below.hbm'))
+  expect(refused).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(
+      /below\.hbm cannot be written: \S+random\.gguf is not a folder; choose another/,
+    ),
+  })
+})
+
 describe('an output that is there', () => {
   test('is not replaced unasked, and is with --force', async () => {
     const pack = path('kept.hbm')
@@ -266,6 +298,12 @@ describe.concurrent('what goes wrong', () => {
     }
   })
 
+  test('in the value of an option is one sentence, with what to give', async () => {
+    const { code, err } = await halfbyte('generate', 'embedded', '--threads', '0')
+    expect(code).toBe(2)
+    expect(err).toMatch(/argument '0' is invalid; give a whole number from 1 to 32\.\n/)
+  })
+
   test('in the name of an option is named, with the nearest one', async () => {
     const { code, err } = await halfbyte('generate', 'embedded', '--promt', 'x')
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(/'--promt'\n?.*--prompt\?/) })
@@ -285,6 +323,14 @@ describe.concurrent('what goes wrong', () => {
     for (const flag of ['--prompt', '--top-k', '--seed', '--threads', '--build', '--raw', '--json']) {
       expect(out).toContain(flag)
     }
+  })
+
+  test('the list of commands has a line for each that a narrow terminal shows whole', async () => {
+    const { out } = await halfbyte('--help')
+    const [, list = ''] = out.split('Commands:\n')
+    const lines = list.trimEnd().split('\n')
+    expect(lines.filter((line) => /^ {2}\w/.test(line)).length).toBeGreaterThan(20)
+    for (const line of out.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80)
   })
 
   test('with a file or folder exits with 1 and one line of code and sentence', async () => {
@@ -351,10 +397,12 @@ describe('addresses', () => {
   test('that are not reached are named, and why', async () => {
     const { address, close } = await openServer(files)
     await close()
-    const places = [`${address}x.gguf`, 'http://nowhere.invalid/x.gguf']
-    const [refused, unknown] = await Promise.all(places.map((each) => halfbyte('inspect', each)))
+    // Programs refuse the first port, as browsers do.
+    const places = [`${address}x.gguf`, 'http://nowhere.invalid/x.gguf', 'http://127.0.0.1:1/x.gguf']
+    const [refused, unknown, forbidden] = await Promise.all(places.map((each) => halfbyte('inspect', each)))
     expect(refused?.err).toMatch(/^network: http\S+x\.gguf could not be fetched: .*\(ECONNREFUSED\); check/)
     expect(unknown?.err).toMatch(/^network: .*the name nowhere\.invalid is not known here \(E\w+\); check/)
+    expect(forbidden?.err).toMatch(/^network: http\S+:1\/x\.gguf could not be fetched: .*\(bad port\); check/)
     expect(`${refused?.err}${unknown?.err}`).not.toMatch(/CORS/)
   })
 

@@ -59,4 +59,9 @@ test('each refuses the model of the other, with the way to go on', async () => {
   const other = await halfbyte('rerank', encoder, '--query', 'a', '--document', 'b', '--threads', '1')
   expect(other.code).not.toBe(0)
   expect(other.err).toContain('embed')
+  const chat = await halfbyte('embed', 'embedded', '--text', 'cat')
+  expect(chat).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/a \.hbm pack is no encoder .*halfbyte chat/),
+  })
 })

@@ -18,7 +18,7 @@ import { trimCommand } from './compress/trim.ts'
 import { EMBEDDED_NAMES } from './embedded.ts'
 import { packageVersion } from './options.ts'
 import { serveCommand } from './serve/serve.ts'
-import { completionCommand } from './terminal/completion.ts'
+import { completionCommand, firstSentence } from './terminal/completion.ts'
 import { report } from './terminal/failure.ts'
 
 const program = new Command('halfbyte')
@@ -26,6 +26,10 @@ const program = new Command('halfbyte')
     `Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name that "halfbyte models" lists, or an embedded model: ${EMBEDDED_NAMES}.`,
   )
   .version(packageVersion(), '--version', 'print the version')
+program.configureHelp({
+  subcommandTerm: (command) => command.name(),
+  subcommandDescription: (command) => firstSentence(command.description()),
+})
 const commands: Command[] = [
   generateCommand(),
   chatCommand(),
@@ -51,6 +55,10 @@ for (const command of commands) program.addCommand(command)
 for (const command of [program, ...commands]) {
   const name = command === program ? 'halfbyte' : `halfbyte ${command.name()}`
   command.exitOverride().showHelpAfterError(`(${name} --help tells more)`)
+  // Commander ends its sentence before the reason.
+  const outputError = (text: string, write: (text: string) => void) =>
+    write(text.replace(/ is invalid\. (?=[a-z])/, ' is invalid; '))
+  command.configureOutput({ outputError })
 }
 
 // Node reports a closed pipe through this event, not to the code that wrote.

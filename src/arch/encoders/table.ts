@@ -20,16 +20,20 @@ export function encoderFamily(file: ModelFile): EncoderFamily {
   if (found !== undefined) return found
   throw new HalfbyteError(
     'architecture',
-    `${file.name}: ${shown(architectureOf(file) as MetaValue)} is no encoder that Halfbyte reads; choose one of ` +
-      `${FAMILIES.map(({ name }) => name).join(', ')}, or load a chat model with Engine`,
+    `${file.name}: ${architectureOf(file)} is no encoder that Halfbyte reads; choose one of ` +
+      `${FAMILIES.map(({ name }) => name).join(', ')}; chat models are for Engine and halfbyte chat`,
     { file: file.name },
   )
 }
 
 /** What the file calls itself. */
-function architectureOf({ format, metadata }: ModelFile): unknown {
-  if (format === 'gguf') return metadata.get('general.architecture')
+function architectureOf({ format, metadata }: ModelFile): string {
+  if (format === 'hbm') return 'a .hbm pack'
   const config = metadata.get('config')
   const { architectures, model_type: type } = isObject(config) ? config : {}
-  return Array.isArray(architectures) ? architectures[0] : type
+  const own =
+    format === 'gguf'
+      ? metadata.get('general.architecture')
+      : ((Array.isArray(architectures) ? architectures[0] : type) as MetaValue | undefined)
+  return own === undefined ? 'a model that does not name its architecture' : shown(own)
 }

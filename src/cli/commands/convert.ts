@@ -17,7 +17,7 @@ import {
 } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
-import { checkOutput, checkPackName, forceOption } from '../write/check-output.ts'
+import { checkName, checkOutput, forceOption, makeFolder } from '../write/check-output.ts'
 import {
   checkGgufOptions,
   convertToGguf,
@@ -65,6 +65,7 @@ export function convertCommand(): Command {
 
 async function convert(model: string, output: string, flags: ConvertFlags, command: Command): Promise<void> {
   await checkOutput({ model, output, force: flags.force })
+  checkName(output, isGguf(output) ? 'gguf' : 'hbm')
   checkGgufOptions(output, command)
   const { paths, bytes } = await interruptible(async (signal) =>
     isGguf(output)
@@ -82,7 +83,6 @@ function convertToPack(
   flags: ConvertFlags,
   signal: AbortSignal,
 ): Promise<{ readonly paths: readonly string[]; readonly bytes: number }> {
-  checkPackName(output)
   return withPrepared(model, { ...flags, forPack: true }, signal, async (prepared) => {
     const about = flags.license === undefined ? undefined : { license: flags.license }
     const contents = await packContents(prepared, {
@@ -95,6 +95,7 @@ function convertToPack(
       },
     })
     const chunks = writePack(contents, signal)
+    await makeFolder(output)
     if (flags.shardSize !== undefined) {
       return writeParts(output, chunks, flags.shardSize, packBytes, signal)
     }

@@ -50,7 +50,7 @@ export function quantizeCommand(): Command {
   const command = new Command('quantize')
     .alias('quantise')
     .description(
-      'Write a model with 4- or 8-bit matrices as a .hbm pack. gptq lets the codes of a matrix pay for the errors of each other, as seen on a calibration text.',
+      'Write a model with 4- or 8-bit matrices as a .hbm pack. With gptq, later codes of a row make up for the errors of earlier ones, as seen on a calibration text.',
     )
     .argument('<model>', MODEL)
     .argument(

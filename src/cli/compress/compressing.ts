@@ -16,7 +16,7 @@ import { nodeHost } from '../node-host.ts'
 import { type EngineFlags, loraOption, real, threadsOption, whole } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite } from '../terminal/output.ts'
-import { checkOutput, forceOption } from '../write/check-output.ts'
+import { checkName, checkOutput, forceOption } from '../write/check-output.ts'
 import { hashOf, hashWeights, type JobKey, jobKey, openWork } from '../write/work-folder.ts'
 import { type ModelOutput, WEIGHTS_FILE, writeModel } from '../write/write-model.ts'
 import { calibrationTexts } from './calibration-file.ts'
@@ -134,6 +134,7 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
   const { model, output, as, flags } = job
   const started = performance.now()
   await checkOutput({ model, output, force: flags.force })
+  checkName(output, as)
   const { matrices, result } = await interruptible(async (signal) => {
     const { matrices, held } = await withPrepared(
       model,

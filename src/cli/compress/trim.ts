@@ -20,7 +20,7 @@ import { loadSolver, nodeHost, startSolver } from '../node-host.ts'
 import { type EngineFlags, MODEL, repeated, threadsOption, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
-import { checkOutput, checkPackName, forceOption } from '../write/check-output.ts'
+import { checkName, checkOutput, forceOption, makeFolder } from '../write/check-output.ts'
 import { HELD_OUT } from './held-out.ts'
 import { tableFormats, withTableOptions } from './table-option.ts'
 import { isLocalEncoder, trimEncoderFolder } from './trim-encoder.ts'
@@ -91,7 +91,7 @@ async function trim(model: string, output: string, flags: TrimFlags): Promise<vo
   }
   await checkOutput({ model, output, force: flags.force })
   if (await isLocalEncoder(model)) return trimEncoderFolder(model, output, flags)
-  checkPackName(output)
+  checkName(output, 'hbm')
   const { made, quality } = await interruptible(async (signal) => {
     const made = await withPrepared(model, { weights: 'auto', forPack: true }, signal, (prepared) =>
       write(prepared, output, flags, signal),
@@ -147,6 +147,7 @@ async function write(
   const solved = await solvedTable(trimmed, texts, flags, signal)
   const whole = await packContents(trimmed, card)
   const contents = withTables(whole, trimmed.weights, tableFormats(flags), signal, solved)
+  await makeFolder(output)
   await writeOutput(output, writePack(contents, signal), signal)
   const rows = prepared.config.vocabSize
   const bytes = tableBytesOf(await packContents(prepared, card))

@@ -49,7 +49,8 @@ const knownOf = (command: Command): Known => ({
   ],
 })
 
-const firstSentence = (text: string): string => /^.*?[^.](?=\.(?:\s|$)|$)/s.exec(text)?.[0] ?? text
+/** Of what a command or an option does, for a list. */
+export const firstSentence = (text: string): string => /^.*?[^.](?=\.(?:\s|$)|$)/s.exec(text)?.[0] ?? text
 
 /** Within single quotes of any of the shells' scripts. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`

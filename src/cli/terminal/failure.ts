@@ -67,17 +67,19 @@ export function systemError(error: unknown, code: ErrorCode, what: string, next:
   )
 }
 
-/** What `fetch` failed with in Node; undefined for other errors. */
-function connectionCode(error: unknown): string | undefined {
+/** Why `fetch` failed in Node, as a code or in words; undefined for other errors. */
+function connectionFailure(error: unknown): string | undefined {
+  let words: string | undefined
   for (let each = error; each instanceof Error; each = each.cause) {
     if ('code' in each && typeof each.code === 'string' && /^[A-Z][A-Z_]+$/.test(each.code)) return each.code
+    if (!isHalfbyteError(each)) words = each.message
   }
-  return undefined
+  return words
 }
 
 /** Says why a server was not reached. Other errors are returned unchanged. */
 export function unreached(error: unknown, address: string): unknown {
-  const code = connectionCode(error)
+  const code = connectionFailure(error)
   if (!isHalfbyteError(error) || error.code !== 'network' || code === undefined) return error
   const { host } = new URL(address)
   const why =

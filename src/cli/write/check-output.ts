@@ -1,9 +1,10 @@
 // Checks before the work that an output replaces neither the model that is read nor anything else unasked.
-import { readdir, realpath, stat } from 'node:fs/promises'
+import { access, constants, mkdir, readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Option } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isUrl, pathsOf, placeOf } from '../files.ts'
+import { systemError } from '../terminal/failure.ts'
 
 export const forceOption = (): Option => new Option('--force', 'replace an output that exists')
 
@@ -18,6 +19,7 @@ export interface Writing {
 /**
  * Throws `unsupported` if the output is a file of the model, or its folder, and without `force` if there is
  * something at its place: a file, parts of a pack, or a folder with files. Devices and pipes may be written.
+ * The same where nothing can be written at its place.
  */
 export async function checkOutput({ model, output, force = false }: Writing): Promise<void> {
   const place = await placeNamed(output)
@@ -29,7 +31,7 @@ export async function checkOutput({ model, output, force = false }: Writing): Pr
     )
   }
   const found = force ? undefined : await inTheWay(output)
-  if (found === undefined) return
+  if (found === undefined) return checkPlace(output)
   throw new HalfbyteError(
     'unsupported',
     `${found} exists already; give another place, or --force to replace it`,
@@ -37,13 +39,53 @@ export async function checkOutput({ model, output, force = false }: Writing): Pr
   )
 }
 
-/** Throws `unsupported` if the name of a pack is that of another format. */
-export function checkPackName(output: string): void {
-  const [ending] = /\.(?:gguf|safetensors|onnx)$/i.exec(output) ?? []
-  if (ending === undefined) return
+/** Throws `unsupported` if the folders that lack on the way to the output cannot be made. */
+async function checkPlace(output: string): Promise<void> {
+  let folder = dirname(resolve(output))
+  let found = await stat(folder).catch(() => undefined)
+  while (found === undefined && folder !== dirname(folder)) {
+    folder = dirname(folder)
+    found = await stat(folder).catch(() => undefined)
+  }
+  if (found?.isDirectory() !== true) {
+    throw new HalfbyteError(
+      'unsupported',
+      `${output} cannot be written: ${folder} is not a folder; choose another place`,
+      { output, folder },
+    )
+  }
+  await access(folder, constants.W_OK).catch((error) => {
+    throw systemError(error, 'unsupported', `${output} cannot be written`, 'choose another place')
+  })
+}
+
+/** Makes the folder of an output that is complete but for its writing. */
+export async function makeFolder(output: string): Promise<void> {
+  await mkdir(dirname(resolve(output)), { recursive: true }).catch((error) => {
+    throw systemError(error, 'unsupported', `${output} cannot be written`, 'choose another place')
+  })
+}
+
+/** What a command writes, and the ending of its name. Folders have none. */
+const KINDS = {
+  hbm: ['a .hbm pack', '.hbm'],
+  gguf: ['a GGUF file', '.gguf'],
+  gptq: ['a folder', undefined],
+  safetensors: ['a folder', undefined],
+} as const
+
+/** Throws `unsupported` if the name of the output is that of another format. */
+export function checkName(output: string, kind: keyof typeof KINDS): void {
+  const [ending] = /\.(?:hbm|gguf|safetensors|onnx)$/i.exec(output) ?? []
+  const [what, own] = KINDS[kind]
+  if (ending === undefined || ending.toLowerCase() === own) return
+  const next =
+    own === undefined
+      ? `leave off ${ending}`
+      : `end it with ${own}${own === '.hbm' ? ' (halfbyte convert and quantize also write GGUF)' : ''}`
   throw new HalfbyteError(
     'unsupported',
-    `${output} would be a .hbm pack with the name of another format; end it with .hbm (halfbyte quantize also writes GGUF)`,
+    `${output} would be ${what} with the name of another format; ${next}`,
     { output },
   )
 }

@@ -8,6 +8,7 @@ import { modelGguf } from '../../shrink/gguf/model-gguf.ts'
 import { withPrepared } from '../model.ts'
 import type { EngineFlags } from '../options.ts'
 import { writeOutput } from '../terminal/output.ts'
+import { makeFolder } from './check-output.ts'
 
 const DTYPES = { f32: 'F32', f16: 'F16', q8_0: 'Q8_0', q4_0: 'Q4_0' } as const satisfies Record<
   string,
@@ -62,6 +63,7 @@ export function convertToGguf(
 ): Promise<number> {
   return withPrepared(model, { weights: 'f32', forPack: true, lora }, signal, async (prepared) => {
     const options = { dtype: DTYPES[format], name: name ?? modelNameOf(model), license, signal }
+    await makeFolder(output)
     await writeOutput(output, modelGguf(prepared, options), signal)
     return (await stat(output)).size
   })
