@@ -50,7 +50,7 @@ export default defineConfig({
     },
     rolldownOptions: {
       preserveEntrySignatures: 'strict',
-      external: [/^node:/, /^onnxruntime-web/, '@huggingface/tokenizers', 'comlink', 'commander'],
+      external: [/^node:/, /^onnxruntime-web/, '@huggingface/tokenizers', 'comlink'],
       output: {
         format: 'es',
         entryFileNames: '[name].js',

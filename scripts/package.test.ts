@@ -263,7 +263,7 @@ test('the installed command lists the model that it has, and says where the othe
 test('an old Node is told in one sentence, in syntax that it can read', async () => {
   const launcher = await readFile(join(app.installed, 'dist/cli.js'), 'utf8')
   expect(launcher).not.toMatch(/=>|`|\b(?:const|let|class|async|await)\b|^(?:import|export)\s/m)
-  const oldest = Number.parseInt(manifest.engines.node.replace('>=', ''), 10)
+  const oldest = 22
   const tell = (node: string) => {
     let said = ''
     const stderr = { write: (text: string) => (said += text) }
@@ -278,6 +278,19 @@ test('an old Node is told in one sentence, in syntax that it can read', async ()
   })
   expect(tell('8.0.0').exitCode).toBe(1)
   expect(tell(`${oldest}.0.0`)).toEqual({ said: '', exitCode: 3 })
+})
+
+test('package managers that check engines install it under Node 20, with all that it depends on', async () => {
+  const oldestOf = ({ engines }: { engines?: { node?: string } }) =>
+    Number.parseInt(engines?.node?.replace(/^\D+/, '') ?? '0', 10)
+  const dependencies = Object.keys(manifest['dependencies'] as object)
+  expect(dependencies).toEqual(['@huggingface/tokenizers', 'comlink'])
+  expect(oldestOf(manifest)).toBe(20)
+  for (const name of dependencies) {
+    const own = JSON.parse(await readFile(join(ROOT, 'node_modules', name, 'package.json'), 'utf8'))
+    expect(own.dependencies ?? {}, name).toEqual({})
+    expect(oldestOf(own), name).toBeLessThanOrEqual(20)
+  }
 })
 
 test('a page imports the address of a model that comes with the package', async () => {
