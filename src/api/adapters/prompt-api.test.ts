@@ -141,7 +141,14 @@ test('what a text model cannot do is refused as the browsers refuse it', async (
 test('availability says what the options would get', async () => {
   const model = promptApi(() => openToy())
   expect(await model.availability({ expectedInputs: [{ type: 'text' }] })).toBe('downloadable')
-  expect(await model.availability({ expectedInputs: [{ type: 'image' }] })).toBe('unavailable')
+  const sees = { expectedInputs: [{ type: 'image' }] }
+  expect(await model.availability(sees)).toBe('downloadable')
+  expect(await model.availability({ expectedOutputs: [{ type: 'image' }] })).toBe('unavailable')
+  await expect(model.create(sees)).rejects.toMatchObject({
+    name: 'NotSupportedError',
+    message: expect.stringContaining('load it with the option vision'),
+  })
+  expect(await model.availability(sees)).toBe('unavailable')
   await expect(model.availability({ samplingMode: 'creative', topK: 3 })).rejects.toThrow(TypeError)
 })
 

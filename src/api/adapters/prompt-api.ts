@@ -12,6 +12,7 @@ import {
   type CreateOptions,
   type CreateRequest,
   checkKinds,
+  checkSight,
   constraintOf,
   createRequest,
   type DownloadMonitor,
@@ -88,12 +89,14 @@ export type Availability = 'unavailable' | 'downloadable' | 'downloading' | 'ava
 export interface LanguageModelClass {
   /**
    * `available` once an engine is loaded; `unavailable` if the page cannot run one, or if `options` expect
-   * anything other than text. Rejects with TypeError for options that contradict each other.
+   * anything other than text and pictures. Pictures are `unavailable` once a loaded model cannot see.
+   * Rejects with TypeError for options that contradict each other.
    */
   availability(options?: CreateOptions): Promise<Availability>
   /**
-   * Rejects with the error of loading, `NotSupportedError` for anything other than text,
-   * `QuotaExceededError` for initial prompts that fill the context, or the signal's reason.
+   * Rejects with the error of loading, `NotSupportedError` for anything other than text and pictures, and for
+   * pictures if the model was loaded without a vision tower, `QuotaExceededError` for initial prompts that
+   * fill the context, or the signal's reason.
    */
   create(options?: CreateOptions): Promise<LocalLanguageModel>
 }
@@ -101,6 +104,7 @@ export interface LanguageModelClass {
 export function promptApi(load: LoadEngine): LanguageModelClass {
   if (typeof load !== 'function') throw wrongOption('load', load, 'a function that loads an engine')
   const monitors = new Set<MonitorTarget>()
+  let isBlind = false
   let state: Availability = typeof WebAssembly === 'object' ? 'downloadable' : 'unavailable'
   const start = loadOnce(async (signal: AbortSignal | undefined): Promise<Engine> => {
     state = 'downloading'
@@ -113,6 +117,7 @@ export function promptApi(load: LoadEngine): LanguageModelClass {
         },
       })
       state = 'available'
+      isBlind = !engine.model.seesImages
       return engine
     } catch (error) {
       state = 'downloadable'
@@ -121,7 +126,8 @@ export function promptApi(load: LoadEngine): LanguageModelClass {
   })
   return {
     async availability(options) {
-      return createRequest(options).kinds.every(isReadable) ? state : 'unavailable'
+      const { kinds, sees } = createRequest(options)
+      return kinds.every(isReadable) && !(sees && isBlind) ? state : 'unavailable'
     },
     async create(options) {
       const request = createRequest(options)
@@ -135,6 +141,7 @@ export function promptApi(load: LoadEngine): LanguageModelClass {
       try {
         const engine = await start(signal)
         monitor.report(1)
+        checkSight(request, engine.model.seesImages)
         const quota = engine.model.contextLength
         const used = initial.length === 0 ? 0 : await engine.countTokens(initial)
         if (used >= quota) throw quotaExceeded(used, quota)
@@ -151,7 +158,7 @@ export function promptApi(load: LoadEngine): LanguageModelClass {
 const OVERFLOW_EVENTS = ['contextoverflow', 'quotaoverflow'] as const
 
 /** The options of a session, which its clones share. */
-type SessionSetup = Pick<CreateRequest, 'initial' | 'sampling' | 'tools'>
+type SessionSetup = Pick<CreateRequest, 'initial' | 'sampling' | 'tools' | 'sees'>
 
 /**
  * One conversation. If it outgrows the context, its oldest exchanges are dropped; the initial prompts stay.
@@ -245,7 +252,7 @@ export class LocalLanguageModel extends EventTarget {
    */
   async append(input: Prompt, options?: PromptOptions): Promise<undefined> {
     const signal = this.#signalOf(options)
-    const added = readPrompt(input)
+    const added = readPrompt(input, this.#setup.sees)
     await this.#inTurn(signal, async () => {
       const before = this.#session.messages
       for (;;) {
@@ -266,7 +273,7 @@ export class LocalLanguageModel extends EventTarget {
   /** Number of tokens of `input`, including the template around it. */
   async measureContextUsage(input: Prompt, options?: PromptOptions): Promise<number> {
     this.#signalOf(options)
-    return this.#engine.countTokens(withPrefix(readPrefixed(input)))
+    return this.#engine.countTokens(withPrefix(readPrefixed(input, this.#setup.sees)))
   }
 
   /** @deprecated The older name of `measureContextUsage`. */
@@ -289,7 +296,7 @@ export class LocalLanguageModel extends EventTarget {
   async *#pieces(input: Prompt, given: PromptOptions | undefined): AsyncGenerator<string, void> {
     const options = promptOptions(given)
     this.#check(options.signal)
-    const { said, prefix } = readPrefixed(input)
+    const { said, prefix } = readPrefixed(input, this.#setup.sees)
     const form = constraintOf(options, this.#setup.tools)
     const turn = this.#takeTurn()
     const signal = this.#until(options.signal)

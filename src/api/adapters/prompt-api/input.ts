@@ -3,9 +3,11 @@
 import { checkList, checkSignal, wrongOption } from '../../../base/check-options.ts'
 import { isHalfbyteError, reasonOf } from '../../../base/errors.ts'
 import { isObject } from '../../../base/values.ts'
-import type { Message, ToolCall } from '../../../engine/wire/protocol.ts'
+import { PICTURE_PLACE } from '../../../engine/chat/picture-marks.ts'
+import type { Message, PictureSource, ToolCall } from '../../../engine/wire/protocol.ts'
 import type { GenerateOptions } from '../../types.ts'
 import { formOptions } from '../reply-form.ts'
+import { pictureOf } from './pictures.ts'
 
 /** Most rounds of tool calls for one prompt. */
 export const MOST_ROUNDS = 16
@@ -119,6 +121,7 @@ const TEMPERATURES: ReadonlyMap<SamplingMode, number> = new Map([
 ])
 
 const KINDS: ReadonlySet<string> = new Set(['text', 'tool-call', 'tool-response'])
+const IMAGE = 'image'
 
 /**
  * What `read` makes of a page's values. Throws TypeError for values of another type and for those that cannot
@@ -164,8 +167,10 @@ export interface CreateRequest {
   readonly initial: readonly PromptMessage[]
   readonly signal: AbortSignal | undefined
   readonly monitor: CreateOptions['monitor'] | undefined
-  /** What the session must read and write, as named in the options. */
+  /** What the session must read and write, as named in the options; pictures to read are in `sees`. */
   readonly kinds: readonly string[]
+  /** Whether prompts may have pictures: `expectedInputs` names them. */
+  readonly sees: boolean
 }
 
 /**
@@ -179,14 +184,17 @@ export function createRequest(options: CreateOptions | undefined): CreateRequest
     const { monitor } = read
     if (monitor !== undefined && typeof monitor !== 'function')
       throw wrongOption('monitor', monitor, 'a function')
+    const inputs = kindsOf('expectedInputs', read.expectedInputs ?? [])
+    const sees = inputs.includes(IMAGE)
     return {
       sampling: samplingOf(read),
       tools: toolsOf(read.tools ?? []),
-      initial: readPrompt(read.initialPrompts ?? []),
+      initial: readPrompt(read.initialPrompts ?? [], sees),
+      sees,
       signal: read.signal,
       monitor,
       kinds: [
-        ...kindsOf('expectedInputs', read.expectedInputs ?? []),
+        ...inputs.filter((kind) => kind !== IMAGE),
         ...kindsOf('expectedOutputs', read.expectedOutputs ?? []),
       ],
     }
@@ -200,11 +208,19 @@ export function createRequest(options: CreateOptions | undefined): CreateRequest
 /** Whether the model can read and write it. */
 export const isReadable = (kind: string): boolean => KINDS.has(kind)
 
-/** Throws NotSupportedError if anything other than text is expected. */
-export function checkKinds({ kinds }: CreateRequest): void {
+/** Throws NotSupportedError if anything other than text is to be written, or than text and pictures read. */
+export function checkKinds({ kinds }: Pick<CreateRequest, 'kinds'>): void {
   const other = kinds.find((kind) => !isReadable(kind))
   if (other !== undefined)
-    throw unsupported(`"${other}" cannot be read or written; the model knows text only`)
+    throw unsupported(`"${other}" cannot be read or written; ask for text, and pictures as inputs`)
+}
+
+/** Throws NotSupportedError if pictures are expected and the model cannot see them. */
+export function checkSight({ sees }: Pick<CreateRequest, 'sees'>, seesImages: boolean): void {
+  if (sees && !seesImages)
+    throw unsupported(
+      'the model has no vision tower, so "image" cannot be read; load it with the option vision',
+    )
 }
 
 function kindsOf(name: string, expected: unknown): string[] {
@@ -262,8 +278,8 @@ export const constraintOf = (
   })
 
 /** Throws TypeError for roles, NotSupportedError for content, SyntaxError for a prefix. */
-export const readPrompt = (input: Prompt): PromptMessage[] =>
-  given('the prompt', () => messagesOf(listOf(input)))
+export const readPrompt = (input: Prompt, sees: boolean): PromptMessage[] =>
+  given('the prompt', () => messagesOf(listOf(input), sees))
 
 type ListedPrompt = Exclude<Prompt, string>
 
@@ -279,7 +295,7 @@ function listOf(input: Prompt): ListedPrompt {
   })
 }
 
-function messagesOf(input: ListedPrompt): PromptMessage[] {
+function messagesOf(input: ListedPrompt, sees: boolean): PromptMessage[] {
   const last = input.findLastIndex(({ role }) => role === 'system')
   if (last > 0) {
     throw new TypeError(
@@ -295,7 +311,12 @@ function messagesOf(input: ListedPrompt): PromptMessage[] {
     }
     if (role !== 'system' && role !== 'user' && role !== 'assistant')
       throw wrongOption('a role', role, 'system, user or assistant')
-    return { role, content: typeof content === 'string' ? content : Array.from(content, readPart).join('') }
+    if (typeof content === 'string') return { role, content }
+    const images: PictureSource[] = []
+    const texts = Array.from(content, (part) =>
+      readPart(part, sees && role !== 'assistant' ? images : undefined),
+    )
+    return { role, content: texts.join(''), ...(images.length > 0 && { images }) }
   })
 }
 
@@ -305,25 +326,33 @@ interface PrefixedPrompt {
 }
 
 /** Messages, and the text with which the reply to them begins: the last message, if it is a prefix. */
-export const readPrefixed = (input: Prompt): PrefixedPrompt =>
+export const readPrefixed = (input: Prompt, sees: boolean): PrefixedPrompt =>
   given('the prompt', () => {
     const list = listOf(input)
     const last = list.at(-1)
-    if (last?.prefix !== true || last.role !== 'assistant') return { said: messagesOf(list) }
-    const [{ content }] = messagesOf([{ ...last, prefix: false }]) as [PromptMessage]
-    return { said: messagesOf(list.slice(0, -1)), prefix: content }
+    if (last?.prefix !== true || last.role !== 'assistant') return { said: messagesOf(list, sees) }
+    const [{ content }] = messagesOf([{ ...last, prefix: false }], sees) as [PromptMessage]
+    return { said: messagesOf(list.slice(0, -1), sees), prefix: content }
   })
 
 /** All messages, the beginning of the reply among them. */
 export const withPrefix = ({ said, prefix }: PrefixedPrompt): readonly PromptMessage[] =>
   prefix === undefined ? said : [...said, { role: 'assistant', content: prefix }]
 
-function readPart(part: unknown): string {
+/** A part's text. `images` takes pictures; undefined: they are refused. */
+function readPart(part: unknown, images: PictureSource[] | undefined): string {
   const { type, value } = dictionary('a part of the content', part as { type?: unknown; value?: unknown })
   if (typeof type !== 'string') throw wrongOption('the type of a part', type, 'text')
   if (type === 'text' && typeof value === 'string') return value
   if (type === 'text') throw wrongOption('the value of a part', value, 'a text')
-  throw unsupported(`content of the type "${type}" cannot be read; the model knows text only`)
+  if (type === IMAGE && images !== undefined) {
+    images.push(pictureOf(value))
+    return PICTURE_PLACE
+  }
+  const step = "name it in create's expectedInputs, and put it in a message of the user"
+  throw unsupported(
+    `content of the type "${type}" cannot be read; ${type === IMAGE ? step : 'give text or pictures'}`,
+  )
 }
 
 /** As browsers name what the model cannot do. */
