@@ -5,6 +5,8 @@ import { foldConstants } from './passes/fold.ts'
 import { joinGelus, joinGemms } from './passes/fuse.ts'
 import type { Pass } from './passes/pass.ts'
 import { removeDead, shareCommon } from './passes/redundant.ts'
+import { shareHeads } from './passes/shared-heads.ts'
+import { sinkJoins } from './passes/sink.ts'
 import { unrollLoops } from './passes/unroll.ts'
 
 /** Those without which sizes stay unknown. */
@@ -23,4 +25,11 @@ const SIMPLIFICATIONS: readonly Pass[] = [
 export const PASSES: readonly Pass[] = [foldConstants, takeBranches, ...SIMPLIFICATIONS]
 
 /** What a graph gets that is compiled as it is. A decoder's loops are recognised as loops. */
-export const COMPILER_PASSES: readonly Pass[] = [foldConstants, takeBranches, unrollLoops, ...SIMPLIFICATIONS]
+export const COMPILER_PASSES: readonly Pass[] = [
+  foldConstants,
+  takeBranches,
+  unrollLoops,
+  sinkJoins,
+  shareHeads,
+  ...SIMPLIFICATIONS,
+]
