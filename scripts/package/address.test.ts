@@ -1,0 +1,41 @@
+// The address of the project. In: addresses as people give them, and package.json. Out: its three fields, and
+// whether it may be published.
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { addressFields, checkAddress, PLACEHOLDER } from './address.mjs'
+
+test('one address fills all fields', () => {
+  const fields = addressFields('https://example.org/group/team/halfbyte.git')
+  expect(fields).toEqual({
+    homepage: 'https://example.org/group/team/halfbyte#readme',
+    bugs: { url: 'https://example.org/group/team/halfbyte/issues' },
+    repository: { type: 'git', url: 'git+https://example.org/group/team/halfbyte.git' },
+  })
+  expect(() => checkAddress(fields)).not.toThrow()
+})
+
+test.each([
+  undefined,
+  '',
+  'halfbyte',
+  'http://example.org/owner/halfbyte',
+  'https://example.org/halfbyte',
+  'https://example.org/owner/halfbyte?tab=readme',
+  'https://example.org/owner/halfbyte#readme',
+  'git@example.org:owner/halfbyte.git',
+])('%s is refused', (address) => {
+  expect(() => addressFields(address)).toThrow('give one like https://')
+})
+
+test('package.json has the fields, and is not published with their placeholder or with two addresses', () => {
+  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const { homepage, bugs, repository } = manifest
+  const home = homepage.replace(/#readme$/, '')
+  expect({ homepage, bugs, repository }).toEqual(addressFields(home))
+  expect(() => checkAddress(addressFields(PLACEHOLDER))).toThrow('has no address yet')
+  const other = addressFields('https://example.org/owner/halfbyte')
+  expect(() => checkAddress({ ...other, bugs: { url: 'https://example.org/issues' } })).toThrow(
+    'several addresses',
+  )
+  expect(manifest.scripts.prepublishOnly).toBe('node scripts/package/address.mjs --check')
+})
