@@ -22,6 +22,17 @@ describe.concurrent('generate', () => {
     const given = await halfbyte('generate', model, ...options, '--prompt', 'ab')
     expect(piped).toEqual(given)
     expect(given).toMatchObject({ code: 0, out: expect.stringMatching(/\S/) })
+    expect(await halfbyte('generate', model, 'ab', ...options)).toEqual(given)
+    expect(await ended(start('generate', model, '-', ...options), 'ab')).toEqual(given)
+  })
+
+  test('wants one prompt', async () => {
+    const [none, two] = await Promise.all([
+      halfbyte('generate', model),
+      halfbyte('generate', model, 'ab', '--prompt', 'ab'),
+    ])
+    expect(none).toMatchObject({ code: 2, err: expect.stringContaining("missing argument 'prompt'") })
+    expect(two).toMatchObject({ code: 2, err: expect.stringContaining('there are two prompts') })
   })
 
   test('prints one JSON object with what it promises, the same on one thread and on two', async () => {

@@ -6,7 +6,6 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { openEngine } from '../command-engine.ts'
 import { readText } from '../files.ts'
 import {
-  demand,
   type EngineFlags,
   MODEL,
   repeated,
@@ -27,7 +26,7 @@ import {
 import { interruptible, replyPiece, systemError, visible } from '../terminal/failure.ts'
 
 interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags, VisionFlags {
-  readonly prompt: string
+  readonly prompt?: string
   readonly maxTokens: number
   readonly image?: readonly string[]
   readonly stop?: readonly string[]
@@ -40,8 +39,9 @@ export function generateCommand(): Command {
   const command = new Command('generate')
     .description('Answer a message, or with --raw continue a text.')
     .argument('<model>', MODEL)
-    .option('--prompt <text>', 'what to say, or with --raw what to continue; - reads it from stdin')
-    .hook('preAction', demand('--prompt <text>'))
+    .argument('[prompt]', 'what to say, or with --raw what to continue; - reads it from stdin')
+    .option('--prompt <text>', 'the same as an option')
+    .hook('preAction', demandPrompt)
     .addOption(visionOption())
     .option(
       '--image <file>',
@@ -53,19 +53,31 @@ export function generateCommand(): Command {
     .option('--raw', 'continue the bare text, without the chat template')
     .option('--logprobs <n>', 'with --json: log-probabilities of each token and of the n likeliest', whole(0))
     .option('--json', 'print one JSON object at the end instead of text')
-    .action((model: string, flags: GenerateFlags) =>
-      interruptible((signal) => generate(model, flags, signal)),
+    .action((model: string, prompt: string | undefined, flags: GenerateFlags) =>
+      interruptible((signal) => generate(model, prompt ?? flags.prompt ?? '', flags, signal)),
     )
   return withSamplerOptions(withContextOption(withEngineOptions(withConstraintOptions(command))))
 }
 
-async function generate(model: string, flags: GenerateFlags, signal: AbortSignal): Promise<void> {
+/** The prompt comes as an argument or as an option. */
+function demandPrompt(command: Command): void {
+  const given = [command.args[1], command.getOptionValue('prompt')].filter((text) => text !== undefined)
+  if (given.length === 0) command.error("error: missing argument 'prompt', what to say")
+  if (given.length > 1) command.error('error: there are two prompts; leave out the argument or --prompt')
+}
+
+async function generate(
+  model: string,
+  given: string,
+  flags: GenerateFlags,
+  signal: AbortSignal,
+): Promise<void> {
   const started = performance.now()
   if (flags.raw === true && flags.image !== undefined)
     throw new HalfbyteError('unsupported', 'bare text has no place for a picture; leave --raw or --image out')
   const images = await Promise.all((flags.image ?? []).map(readPicture))
   const constraint = await constraintOptions(flags)
-  const prompt = flags.prompt === '-' ? await readText(undefined) : flags.prompt
+  const prompt = given === '-' ? await readText(undefined) : given
   await using engine = await openEngine(model, flags, signal)
   const loadMs = performance.now() - started
   const options = {
