@@ -77,7 +77,9 @@ export class Scene {
       const found: Record<string, [string, boolean]> = {}
       for (const name of await caches.keys())
         for (const request of await (await caches.open(name)).keys()) {
-          const response = (await caches.match(request)) as Response
+          const response = await caches.match(request)
+          // The worker still drops files of the older build.
+          if (response === undefined) continue
           const sum = new Uint8Array(await crypto.subtle.digest('SHA-256', await response.arrayBuffer()))
           const text = btoa(String.fromCharCode(...sum))
           found[request.url.slice(new URL('.', location.href).href.length)] = [text, response.redirected]
