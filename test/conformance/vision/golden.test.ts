@@ -40,7 +40,8 @@ interface Case {
 }
 
 const folder = new URL('./golden/', import.meta.url)
-const CASES = readdirSync(folder).flatMap((file) => {
+const files = readdirSync(folder).filter((file) => file.endsWith('.json'))
+const CASES = files.flatMap((file) => {
   const { cases }: { cases: readonly Case[] } = JSON.parse(readFileSync(new URL(file, folder), 'utf8'))
   return cases.map((one) => ({ ...one, kind: file.replace('.json', '') }))
 })

@@ -196,10 +196,21 @@ function rotationOf(context: Evaluation, before: readonly number[]): (heads: Hea
   }
 }
 
+/** What is added for a mask of padding, [batch, keys] or [batch, rows, keys], where it is 0. */
+function paddingOf(
+  node: Node,
+  mask: Tensor | undefined,
+): (batch: number, row: number, key: number) => number {
+  if (mask === undefined) return () => 0
+  if (mask.dims.length < 2) throw unclaimed(node, 'its mask of padding tells lengths')
+  const [rows, keys] = [mask.dims.length === 2 ? 1 : mask.dims[1]!, mask.dims.at(-1)!]
+  const fill = floatOf(node, 'mask_filter_value', -10000)
+  return (batch, row, key) => (mask.data[(batch * rows + (row % rows)) * keys + key] ? 0 : fill)
+}
+
 export function evaluateMulti(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context
   const rows = [given(context, 0), given(context, 1), given(context, 2)]
-  if (inputs[PADDING] !== undefined) throw unclaimed(node, 'it has a mask of padding')
   if (rows.some(({ dims }) => dims.length !== 3)) throw unclaimed(node, 'its inputs are no rows')
   const heads = intOf(node, 'num_heads', 0)
   let from = 0
@@ -218,6 +229,7 @@ export function evaluateMulti(context: Evaluation): (Tensor | undefined)[] {
   const before = keys.dims[2]! - k.dims[1]!
   const mask = inputs[ADDED]
   const own = mask === undefined ? () => 0 : maskOf(node, mask, query, keys.dims[2]!)
+  const hidden = paddingOf(node, inputs[PADDING])
   const isCausal = flagOf(node, 'unidirectional')
   const y = zeros(q.dtype, q.dims.with(2, v.dims[2]!))
   attend(
@@ -228,7 +240,8 @@ export function evaluateMulti(context: Evaluation): (Tensor | undefined)[] {
     {
       scale: floatOf(node, 'scale', 0) || 1 / Math.sqrt(query.size),
       softcap: 0,
-      bias: (b, h, at, other) => (isCausal && other > before + at ? -Infinity : own(b, h, at, other)),
+      bias: (b, h, at, other) =>
+        isCausal && other > before + at ? -Infinity : own(b, h, at, other) + hidden(b, at, other),
     },
     headWriter(query, values.dims[3]!, y),
   )
