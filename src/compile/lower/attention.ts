@@ -12,7 +12,7 @@ import {
 import { dimsOf, type Ref, refTo, spreadRef } from '../loops/program.ts'
 import { add, apply, arg, div, mul, number, select, sub, type Tree } from '../loops/tree.ts'
 import { sliced, transposed, type View, whole } from '../loops/view.ts'
-import type { Handler } from './handlers.ts'
+import { type Handler, optional } from './handlers.ts'
 import { placesAlong } from './indices.ts'
 import { checkSpread, type Lowering, misfit } from './lowering.ts'
 
@@ -127,9 +127,6 @@ function grown(lowering: Lowering, node: Node, ref: Ref, past: number): Ref {
     throw misfit(node, `its state [${older}] does not fit [${own}]`)
   return older[2] === 0 ? ref : lowering.joined(node, node.name, [before, ref], 2)
 }
-
-const optional = (lowering: Lowering, node: Node, index: number): Ref | undefined =>
-  hasInput(node, index) ? lowering.ref(node, node.inputs[index]!) : undefined
 
 /** Names the rows, in the form of the queries, and keys and values where they are outputs. */
 function leave(lowering: Lowering, node: Node, rows: Ref, { k, v }: Pick<Sides, 'k' | 'v'>): void {

@@ -207,7 +207,8 @@ function norm(lowering: Lowering, node: Node, { x, axes, scale, bias }: NormPart
   return lowering.map(node, args, tree, output(node))
 }
 
-const optional = (lowering: Lowering, node: Node, index: number): Ref | undefined =>
+/** An input that may be left out. */
+export const optional = (lowering: Lowering, node: Node, index: number): Ref | undefined =>
   hasInput(node, index) ? lowering.ref(node, node.inputs[index]!) : undefined
 
 function normed(isCentred: boolean): Handler {
