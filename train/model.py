@@ -98,12 +98,14 @@ class LanguageModel(nn.Module):
 
     def forward(self, ids, chosen=None):
         """Logits [batch, time, vocab] of ids [batch, time]; with a mask chosen, [count, vocab] of its positions."""
-        table = self.weight(self, 'embed')
-        x = F.embedding(ids, table)
+        return self.logits(F.embedding(ids, self.weight(self, 'embed')), chosen)
+
+    def logits(self, x, chosen=None):
+        """The same of rows [batch, time, hidden] in the place of ids."""
         for layer in self.layers:
             x = self.block(layer, x)
         x = self.norm(x, self.final_norm)
-        return F.linear(x if chosen is None else x[chosen], table)
+        return F.linear(x if chosen is None else x[chosen], self.weight(self, 'embed'))
 
     def loss(self, ids):
         """Mean cross-entropy in nats of each next token of ids [batch, time + 1]."""

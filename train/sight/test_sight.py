@@ -7,11 +7,72 @@ import numpy as np
 import torch
 
 from sight.mmproj import mmproj, q8_0
+from sight.questions import KINDS, NUMBERS, ask, asked, beside, held_cells
 from sight.scenes import CELL, CELLS, COLOURS, EMPTY, PAINT, SHAPES, SIDE, distance, draw, is_held, name_of, png, scene
 from sight.see import neighbours
+from sight.tell import Prompts, batch_of
 from sight.tower import Tower, patches
 
 THINGS = len(COLOURS) * len(SHAPES)
+
+
+class QuestionTest(unittest.TestCase):
+    """What is asked, and what is right."""
+
+    def test_answers_are_what_the_picture_has(self):
+        rng, kinds = np.random.default_rng(5), set()
+        for number in range(400):
+            cells = scene(rng, held=number % 2 == 1)
+            names = {' '.join(name_of(thing)): cell for cell, thing in enumerate(cells) if thing != EMPTY}
+            kind = KINDS[number % len(KINDS)]
+            one = ask(rng, cells, kind, among=held_cells(cells) if number % 2 else None)
+            if one is None:
+                continue
+            question, answer, _ = one
+            kinds.add(kind)
+            if question.startswith('What is '):
+                name = question.split(' the ')[1].rstrip('?')
+                found = beside(cells, names[name], kind)
+                self.assertEqual(answer, 'Nothing.' if found == EMPTY else f'A {" ".join(name_of(found))}.')
+            elif kind == 'there':
+                self.assertEqual(answer, 'Yes.' if question[len('Is there a '):-1] in names else 'No.')
+            elif kind == 'count':
+                shape = question.split()[2].rstrip('s')
+                self.assertEqual(answer, f'{NUMBERS[sum(name.endswith(shape) for name in names)]}.')
+            else:
+                about = question.split('the ')[1].split()[0].rstrip('?')
+                found = [name.split()[kind == 'shape'] for name in names if about in name.split()]
+                self.assertEqual([answer.split()[-1].rstrip('.').lower()], found)
+        self.assertEqual(kinds, set(KINDS))
+
+    def test_a_question_sees_the_picture_and_itself(self):
+        class Words:
+            """Each letter is a piece."""
+
+            specials = {'<|user|>': 5, '<|assistant|>': 6}
+            ids = property(lambda self: None)
+
+            def encode(self, answer):
+                """Ids of an answer."""
+                return [10 + len(answer)]
+
+        words = Words()
+        words.tokenizer = type('T', (), {'model': type('M', (), {
+            'tokenize': staticmethod(lambda text: [type('P', (), {'id': 20})() for _ in text[:3]])})})
+        rng = np.random.default_rng(1)
+        questions = [asked(rng, scene(rng), 3), asked(rng, scene(rng), 1)]
+        ids, places, seen, own, look = batch_of(Prompts(words), rng, questions)
+        first = 2 + CELLS
+        each = (ids.shape[1] - first) // 3
+        starts = [first + number * each for number in range(3)]
+        for number, start in enumerate(starts):
+            row = seen[0, 0, start + each - 1]
+            self.assertTrue(row[:first].all())
+            self.assertEqual(row[first:].nonzero().flatten().tolist(), list(range(start - first, start - first + each)))
+            self.assertEqual(places[0, start].item(), first)
+            self.assertTrue(own[0, start + each - 1])
+        self.assertFalse(seen[1, 0, :, starts[1]:].all())
+        self.assertFalse(own[1, starts[1]:].any())
 
 
 class SceneTest(unittest.TestCase):

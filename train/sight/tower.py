@@ -41,12 +41,20 @@ class Tower(nn.Module):
         self.post_ln = nn.LayerNorm(HIDDEN, EPSILON)
         self.inner, self.project = nn.Linear(HIDDEN, width), nn.Linear(width, width)
 
-    def forward(self, pictures):
-        """Rows [batch, CELLS, width] of pictures [batch, height, width, 3] in bytes."""
+    def states(self, pictures):
+        """What the projector reads of pictures [batch, height, width, 3] in bytes: [batch, CELLS, HIDDEN]."""
         x = self.patch_embd(patches(pictures)) + self.position_embd
         for block in self.blk:
             x = block(x)
-        return self.project(F.gelu(self.inner(self.post_ln(x)), approximate='tanh'))
+        return self.post_ln(x)
+
+    def projected(self, states):
+        """Rows [batch, CELLS, width] of the language model."""
+        return self.project(F.gelu(self.inner(states), approximate='tanh'))
+
+    def forward(self, pictures):
+        """Rows [batch, CELLS, width] of pictures [batch, height, width, 3] in bytes."""
+        return self.projected(self.states(pictures))
 
 
 def patches(pictures):
