@@ -61,8 +61,7 @@ function attended(lowering: Lowering, node: Node, { q, k, v }: Sides, scoring: S
   const at = transposed(whole(out.dims), [0, 2, 3, 1, 4])
   const args = [shares, repeated(v, each)] as const
   lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, args, at })
-  const made = lowering.reshape(node, refTo(out), [batch, rows, heads, valueWidth])
-  return { ...made, view: transposed(made.view, [0, 2, 1, 3]) }
+  return swapped(lowering.reshape(node, refTo(out), [batch, rows, heads, valueWidth]))
 }
 
 /** [batch, shared, rows, width] as [batch, shared, each, rows, width]. */
@@ -107,16 +106,18 @@ function softmaxOf(lowering: Lowering, node: Node, scores: Ref, { scale, cap, ma
 }
 
 /** [batch, heads, rows, width] of an input that has these axes, or rows of all heads. */
-function headsOf(lowering: Lowering, node: Node, ref: Ref, count: number): Ref {
+export function headsOf(lowering: Lowering, node: Node, ref: Ref, count: number): Ref {
   const dims = dimsOf(ref)
   if (ref.value.kind !== 'f32') throw unclaimed(node, 'it is not of floats')
   if (dims.length === 4) return ref
   const [batch, rows, width] = dims as [number, number, number]
-  if (dims.length !== 3 || count < 1 || width % count !== 0)
+  if (dims.length !== 3 || !Number.isInteger(count) || count < 1 || width % count !== 0)
     throw unfit(node, `its input [${dims}] has no ${count} heads`)
-  const split = lowering.reshape(node, ref, [batch, rows, count, width / count])
-  return { ...split, view: transposed(split.view, [0, 2, 1, 3]) }
+  return swapped(lowering.reshape(node, ref, [batch, rows, count, width / count]))
 }
+
+/** With heads before rows where rows were before heads, and the other way round. */
+export const swapped = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, [0, 2, 1, 3]) })
 
 /** Heads after those of earlier steps. */
 function grown(lowering: Lowering, node: Node, ref: Ref, past: number): Ref {
@@ -132,8 +133,7 @@ function grown(lowering: Lowering, node: Node, ref: Ref, past: number): Ref {
 function leave(lowering: Lowering, node: Node, rows: Ref, { k, v }: Pick<Sides, 'k' | 'v'>): void {
   const [name = '', keys = '', values = ''] = node.outputs
   const dims = lowering.dims(node, name)
-  const asRows = { ...rows, view: transposed(rows.view, [0, 2, 1, 3]) }
-  lowering.name(name, dims.length === 4 ? rows : lowering.reshape(node, asRows, dims))
+  lowering.name(name, dims.length === 4 ? rows : lowering.reshape(node, swapped(rows), dims))
   if (keys !== '') lowering.name(keys, k)
   if (values !== '') lowering.name(values, v)
 }

@@ -4,7 +4,8 @@ import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { dimsOf, type Ref, refTo } from '../loops/program.ts'
 import { add, arg, mul, sub, type Tree } from '../loops/tree.ts'
-import { sliced, spread, transposed, whole } from '../loops/view.ts'
+import { sliced, spread, whole } from '../loops/view.ts'
+import { headsOf, swapped } from './attention.ts'
 import type { Handler } from './handlers.ts'
 import { add32, gatherAlong, placesAlong } from './indices.ts'
 import { checkSpread, type Lowering } from './lowering.ts'
@@ -29,22 +30,16 @@ function rotated({ cos, sin, positions }: Inputs): Handler {
       throw unfit(node, `it rotates ${stated} numbers of ${width} by a table of ${half}`)
     const made = turned(lowering, node, x, { tables: tables as [Ref, Ref], half })
     const asGiven = dimsOf(lowering.ref(node, node.inputs[0]!)).length === 4
-    const ref = asGiven ? { ...made, view: transposed(made.view, [0, 2, 1, 3]) } : made
-    lowering.name(name, lowering.reshape(node, ref, lowering.dims(node, name)))
+    lowering.name(name, lowering.reshape(node, asGiven ? swapped(made) : made, lowering.dims(node, name)))
   }
 }
 
 /** [batch, rows, heads, width]. */
 function tokensOf(lowering: Lowering, node: Node, table: number): Ref {
   const ref = lowering.ref(node, node.inputs[0]!)
-  const dims = dimsOf(ref)
-  if (dims.length === 4) return { ...ref, view: transposed(ref.view, [0, 2, 1, 3]) }
-  const [batch, rows, width] = dims as [number, number, number]
   const half = dimsOf(lowering.ref(node, node.inputs[table]!)).at(-1) ?? 0
-  const heads = intOf(node, 'num_heads', 0) || width / half / 2
-  if (dims.length !== 3 || !Number.isInteger(width / heads))
-    throw unfit(node, `its input [${dims}] has no ${heads} heads`)
-  return lowering.reshape(node, ref, [batch, rows, heads, width / heads])
+  const heads = intOf(node, 'num_heads', 0) || dimsOf(ref).at(-1)! / half / 2
+  return swapped(headsOf(lowering, node, ref, heads))
 }
 
 /** The sines or cosines of each row's position, [batch, rows, 1, half]. */

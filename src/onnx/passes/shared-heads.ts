@@ -9,7 +9,13 @@ import { type Pass, withNodes } from './pass.ts'
 
 export const shareHeads: Pass = {
   name: 'shared heads',
-  run: (graph) => (graph.nodes.some(({ op }) => op === 'Expand') ? new Sharing(graph).run() : graph),
+  run(graph) {
+    // Types are inferred only where repeated rows may be merged.
+    const producers = producersOf(graph)
+    const mayMerge = ({ op, inputs }: Node) =>
+      op === 'Reshape' && producers.get(inputs[0] ?? '')?.op === 'Expand'
+    return graph.nodes.some(mayMerge) ? new Sharing(graph, producers).run() : graph
+  },
 }
 
 const ARITHMETIC: readonly string[] = ['Add', 'Sub', 'Mul', 'Div']
@@ -35,10 +41,10 @@ class Sharing {
   readonly #shapes = new Map<string, readonly number[]>()
   #products = 0
 
-  constructor(graph: Graph) {
+  constructor(graph: Graph, producers: ReadonlyMap<string, Node>) {
     this.#graph = graph
     this.#types = inferTypes(graph)
-    this.#producers = producersOf(graph)
+    this.#producers = producers
   }
 
   run(): Graph {

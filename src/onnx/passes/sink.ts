@@ -21,8 +21,10 @@ const SLICE_INPUTS = 13
 export const sinkJoins: Pass = {
   name: 'joins below arithmetic',
   run(graph) {
-    if (!graph.nodes.some(isJoin)) return graph
-    return new Sinking(graph).run()
+    // Types are inferred only where a join may sink.
+    const readers = readersOf(graph)
+    const maySink = (node: Node) => isJoin(node) && readers.get(node.outputs[0]!)?.some(isArithmetic)
+    return graph.nodes.some(maySink) ? new Sinking(graph, readers).run() : graph
   },
 }
 
@@ -46,11 +48,11 @@ class Sinking {
   /** Nodes in the place of one. */
   readonly #made = new Map<Node, readonly Node[]>()
 
-  constructor(graph: Graph) {
+  constructor(graph: Graph, readers: ReadonlyMap<string, readonly Node[]>) {
     this.#graph = graph
     this.#types = inferTypes(graph)
     this.#producers = producersOf(graph)
-    this.#readers = readersOf(graph)
+    this.#readers = readers
     this.#constants = new Map(graph.constants)
   }
 
