@@ -87,29 +87,35 @@ function inferOutputs(
   lookup: Lookup,
   constantOf: (name: string) => Tensor | undefined,
 ): void {
-  const inputs = node.inputs.map((name) => (name === '' ? undefined : lookup(name)))
-  const constants = node.inputs.map(constantOf)
   const known = KNOWN.get(node)
   const isKnown =
     known !== undefined &&
-    inputs.every((type, at) => type === known.inputs[at]) &&
-    constants.every((tensor, at) => tensor === known.constants[at])
-  const made = isKnown
-    ? known.made
-    : inferNode(node, {
-        node,
-        inputs,
-        constant: (index) => constants[index],
-        subgraph(inner, given) {
-          const within = infer(inner, given, lookup, constantOf)
-          return inner.outputs.map((name) => within.get(name) ?? lookup(name))
-        },
-      })
-  if (!isKnown && !hasGraph(node)) KNOWN.set(node, { inputs, constants, made })
+    node.inputs.every(
+      (name, at) =>
+        (name === '' ? undefined : lookup(name)) === known.inputs[at] &&
+        constantOf(name) === known.constants[at],
+    )
+  const made = isKnown ? known.made : inferred(node, lookup, constantOf)
   for (const [index, name] of node.outputs.entries()) {
     const type = made[index]
     if (name !== '' && type !== undefined) types.set(name, type)
   }
+}
+
+function inferred(node: Node, lookup: Lookup, constantOf: (name: string) => Tensor | undefined) {
+  const inputs = node.inputs.map((name) => (name === '' ? undefined : lookup(name)))
+  const constants = node.inputs.map(constantOf)
+  const made = inferNode(node, {
+    node,
+    inputs,
+    constant: (index) => constants[index],
+    subgraph(inner, given) {
+      const within = infer(inner, given, lookup, constantOf)
+      return inner.outputs.map((name) => within.get(name) ?? lookup(name))
+    },
+  })
+  if (!hasGraph(node)) KNOWN.set(node, { inputs, constants, made })
+  return made
 }
 
 function inferNode(node: Node, context: Inference): readonly (Type | undefined)[] {

@@ -26,6 +26,9 @@ export const PASSES: readonly Pass[] = [foldConstants, takeBranches, ...SIMPLIFI
 
 /** What a graph gets that is compiled as it is. A decoder's loops are recognised as loops. */
 export const COMPILER_PASSES: readonly Pass[] = [
+  // Each layer of an export computes the same shapes again, which the other passes then need not see.
+  shareCommon,
+  removeDead,
   foldConstants,
   takeBranches,
   unrollLoops,

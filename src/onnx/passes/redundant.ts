@@ -29,15 +29,11 @@ export const shareCommon: Pass = {
   name: 'common subexpressions',
   run(graph) {
     const names = new Map<string, string>([...equalConstants(graph)])
-    const known = new Map<string, Node>()
+    const known = new Map<string, Alike>()
     const dropped = new Set<Node>()
     for (const node of graph.nodes) {
-      const key = keyOf(node, names)
-      const first = key === undefined ? undefined : known.get(key)
-      if (first === undefined) {
-        if (key !== undefined) known.set(key, node)
-        continue
-      }
+      const first = firstOf(node, names, known)
+      if (first === undefined) continue
       // An output of the graph keeps its name, and so its node.
       if (node.outputs.some((name) => graph.outputs.includes(name))) continue
       for (const [index, name] of node.outputs.entries())
@@ -47,6 +43,35 @@ export const shareCommon: Pass = {
     if (names.size === 0) return graph
     return renamed({ ...graph, nodes: graph.nodes.filter((node) => !dropped.has(node)) }, names)
   },
+}
+
+/** Nodes of one operator with one first input, by what they compute. A single one needs no key. */
+interface Alike {
+  readonly single: Node
+  keys: Map<string, Node> | undefined
+}
+
+/** The first node that computes the same; undefined where there is none before. */
+function firstOf(
+  node: Node,
+  names: ReadonlyMap<string, string>,
+  known: Map<string, Alike>,
+): Node | undefined {
+  const place = `${node.op} ${final(node.inputs[0] ?? '', names)}`
+  const alike = known.get(place)
+  if (alike === undefined) {
+    known.set(place, { single: node, keys: undefined })
+    return undefined
+  }
+  if (alike.keys === undefined) {
+    const own = keyOf(alike.single, names)
+    alike.keys = new Map(own === undefined ? [] : [[own, alike.single]])
+  }
+  const key = keyOf(node, names)
+  if (key === undefined) return undefined
+  const first = alike.keys.get(key)
+  if (first === undefined) alike.keys.set(key, node)
+  return first
 }
 
 /** A key of what a node computes; undefined if two runs may differ, or if it contains a graph. */
