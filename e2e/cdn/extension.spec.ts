@@ -1,59 +1,153 @@
-// The library in a page of a Chrome extension: files under chrome-extension: have no ranges and no lengths.
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+// The library in a Chrome extension: in a page of it, whose files have no ranges and no lengths, and in the
+// offscreen document and the side panel of the guide's recipe.
+import { cp, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { chromium, expect, test } from '@playwright/test'
+import { type BrowserContext, test as base, chromium, expect, type Page, type Worker } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
+import { writeGuideFiles } from '../../test/helpers/guide-files.ts'
 import { chromiumOptions } from '../chromium.ts'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 
-const MANIFEST = {
-  manifest_version: 3,
-  name: 'Halfbyte in an extension',
-  version: '1.0',
-  background: { service_worker: 'background.js' },
-  content_security_policy: { extension_pages: "script-src 'self' 'wasm-unsafe-eval'; object-src 'self'" },
-  cross_origin_embedder_policy: { value: 'require-corp' },
-  cross_origin_opener_policy: { value: 'same-origin' },
-}
-const PANEL = `import { Engine } from './cdn/halfbyte.js'
+/** A page beside those of the recipe. Its button opens the panel: Chromium asks for a click. */
+const TRIAL = `import { Engine } from './halfbyte/halfbyte.js'
+const { id } = await chrome.windows.getCurrent()
+document.querySelector('button').onclick = () => chrome.sidePanel.open({ windowId: id })
 globalThis.run = async (cache) => {
-  const engine = await Engine.load('models/halfbyte-stories.hbm', { threads: 2, cache })
+  const engine = await Engine.load('model.hbm', { threads: 2, cache })
   const text = await engine.createSession().send(${JSON.stringify(EMBEDDED_TURNS[0])}, ${JSON.stringify(EMBEDDED_OPTIONS)}).text()
   const { pool } = engine
   await engine.dispose()
   return { text, pool }
 }`
 
-test('a model of more than one range loads from an extension, stored and not', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'halfbyte-extension-'))
-  await cp(join(DIST, 'cdn'), join(folder, 'cdn'), { recursive: true })
-  await cp(join(DIST, 'models'), join(folder, 'models'), { recursive: true })
-  await writeFile(join(folder, 'manifest.json'), JSON.stringify(MANIFEST))
-  await writeFile(join(folder, 'background.js'), '')
-  await writeFile(join(folder, 'panel.html'), '<!doctype html><script type="module" src="panel.js"></script>')
-  await writeFile(join(folder, 'panel.js'), PANEL)
-  const { args = [], ...options } = chromiumOptions()
-  const context = await chromium.launchPersistentContext('', {
-    ...options,
-    args: [...args, `--disable-extensions-except=${folder}`, `--load-extension=${folder}`],
-  })
-  try {
-    const worker = context.serviceWorkers()[0] ?? (await context.waitForEvent('serviceworker'))
-    const page = await context.newPage()
-    await page.goto(new URL('panel.html', worker.url()).href)
-    await page.waitForFunction(() => 'run' in globalThis)
-    for (const cache of ['opfs', 'opfs', 'none']) {
-      const answer = await page.evaluate(
-        (cache) => (globalThis as unknown as { run(cache: string): Promise<object> }).run(cache),
-        cache,
-      )
-      expect(answer).toEqual({ text: repliesOf('embedded')[0], pool: 'shared' })
-    }
-  } finally {
-    await context.close()
-    await rm(folder, { recursive: true })
+/** The part of the extension's API that the test asks. */
+interface Chrome {
+  readonly chrome: {
+    readonly runtime: { getContexts(filter: object): Promise<{ readonly contextType: string }[]> }
   }
+}
+
+interface Extension {
+  readonly folder: string
+  readonly context: BrowserContext
+  readonly background: Worker
+  /** Of a file of the extension. */
+  address(name: string): string
+}
+
+const test = base.extend<{ extension: Extension }>({
+  async extension({ browserName: _ }, use) {
+    const folder = await mkdtemp(join(tmpdir(), 'halfbyte-extension-'))
+    const names = await writeGuideFiles('bundlers.md', 'Chrome extensions', folder)
+    const pages = ['offscreen.html', 'offscreen.js', 'panel.html', 'panel.js']
+    expect(names).toEqual(['manifest.json', 'background.js', ...pages])
+    await cp(join(DIST, 'cdn'), join(folder, 'halfbyte'), { recursive: true })
+    await cp(join(DIST, 'models/halfbyte-stories.hbm'), join(folder, 'model.hbm'))
+    const trial = '<!doctype html><button>Open</button><script type="module" src="trial.js"></script>'
+    await writeFile(join(folder, 'trial.html'), trial)
+    await writeFile(join(folder, 'trial.js'), TRIAL)
+    const { args = [], ...options } = chromiumOptions()
+    const context = await chromium.launchPersistentContext('', {
+      ...options,
+      args: [...args, `--disable-extensions-except=${folder}`, `--load-extension=${folder}`],
+    })
+    try {
+      const background = context.serviceWorkers()[0] ?? (await context.waitForEvent('serviceworker'))
+      const address = (name: string) => new URL(name, background.url()).href
+      await use({ folder, context, background, address })
+    } finally {
+      await context.close()
+      await rm(folder, { recursive: true })
+    }
+  },
+})
+
+/** Opens the page that is beside those of the recipe. */
+async function openTrial({ context, address }: Extension): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(address('trial.html'))
+  await page.waitForFunction(() => 'run' in globalThis)
+  return page
+}
+
+test('a model of more than one range loads from an extension, stored and not', async ({ extension }) => {
+  const page = await openTrial(extension)
+  for (const cache of ['opfs', 'opfs', 'none']) {
+    const answer = await page.evaluate(
+      (cache) => (globalThis as unknown as { run(cache: string): Promise<object> }).run(cache),
+      cache,
+    )
+    expect(answer).toEqual({ text: repliesOf('embedded')[0], pool: 'shared' })
+  }
+})
+
+/**
+ * Evaluates an expression in the document of that name. Playwright has no object for side panels and
+ * offscreen documents, so this is the browser's own protocol.
+ */
+async function evaluateIn({ context, address }: Extension, name: string, expression: string) {
+  const browser = await context.browser()?.newBrowserCDPSession()
+  if (browser === undefined) throw new Error('the context has no browser')
+  const { targetInfos } = await browser.send('Target.getTargets')
+  const target = targetInfos.find(({ url }) => url === address(name))
+  if (target === undefined) throw new Error(`there is no ${name}`)
+  const { targetId } = target
+  const { sessionId } = await browser.send('Target.attachToTarget', { targetId, flatten: false })
+  const answer = new Promise<string>((resolve) =>
+    browser.on('Target.receivedMessageFromTarget', ({ message }) => resolve(message)),
+  )
+  const params = { expression, awaitPromise: true, returnByValue: true }
+  const message = JSON.stringify({ id: 1, method: 'Runtime.evaluate', params })
+  await browser.send('Target.sendMessageToTarget', { sessionId, message })
+  const { result, exceptionDetails } = JSON.parse(await answer).result
+  await browser.detach()
+  if (exceptionDetails !== undefined) throw new Error(exceptionDetails.exception?.description)
+  return result.value
+}
+
+/** Presses Send when it can be pressed. Resolves to the answer, when Send can be pressed again. */
+const ASK = `(async () => {
+  const button = document.querySelector('button')
+  const isReady = async () => {
+    while (button.disabled) await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  await isReady()
+  button.click()
+  await isReady()
+  return document.querySelector('#out').textContent
+})()`
+
+test('the side panel of the recipe asks the model in the offscreen document', async ({ extension }) => {
+  const { context, background, address } = extension
+  const kinds = () =>
+    background.evaluate(async () => {
+      const contexts = await (globalThis as unknown as Chrome).chrome.runtime.getContexts({})
+      return contexts.map(({ contextType }) => contextType).sort()
+    })
+  const trial = await openTrial(extension)
+  await trial.getByRole('button').click()
+  const all = ['BACKGROUND', 'OFFSCREEN_DOCUMENT', 'SIDE_PANEL', 'TAB']
+  await expect.poll(kinds).toEqual(all)
+  for (const name of ['panel.html', 'offscreen.html'])
+    expect(await evaluateIn(extension, name, 'crossOriginIsolated'), name).toBe(true)
+  expect(await evaluateIn(extension, 'panel.html', ASK)).toMatch(/^[A-Z].{100,}/s)
+
+  const second = await context.newPage()
+  await second.goto(address('panel.html'))
+  const other = await second.evaluate(ASK)
+  expect(other).toMatch(/^[A-Z].{100,}/s)
+  expect(await kinds(), 'the document is shared').toEqual([...all, 'TAB'])
+})
+
+test('the panel shows what failed, and the next question loads the model again', async ({ extension }) => {
+  const model = join(extension.folder, 'model.hbm')
+  await rename(model, `${model}.away`)
+  const panel = await extension.context.newPage()
+  await panel.goto(extension.address('panel.html'))
+  expect(await panel.evaluate(ASK)).toContain('model.hbm')
+  await rename(`${model}.away`, model)
+  expect(await panel.evaluate(ASK)).toMatch(/^[A-Z].{100,}/s)
 })

@@ -1,22 +1,14 @@
 // The section "A first page" of the guide. In: its files as they are printed, with the packed package, served
 // by Vite. Out: what the three buttons show.
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from '@playwright/test'
 import { createServer } from 'vite'
+import { writeGuideFiles } from '../../test/helpers/guide-files.ts'
 import { packedApp } from '../packed-app.ts'
 
-const GUIDE = fileURLToPath(new URL('../../docs/guide/page.md', import.meta.url))
-/** A file's bold name, what is said of it, and its text. */
-const FILE = /^\*\*([\w.]+)\*\*:[^`]*?\n```\w+\n([\s\S]*?)^```$/gm
-
 test('a reader of "A first page" gets a chat, JSON and a tool', async ({ page }) => {
-  const guide = await readFile(GUIDE, 'utf8')
-  const files = [...guide.matchAll(FILE)].map(([, name, text]) => [name, text] as const)
-  expect(files.map(([name]) => name)).toEqual(['vite.config.mjs', 'index.html', 'main.js'])
   const app = await packedApp()
-  for (const [name, text] of files) await writeFile(join(app.folder, name!), text!)
+  const names = await writeGuideFiles('page.md', 'A first page', app.folder)
+  expect(names).toEqual(['vite.config.mjs', 'index.html', 'main.js'])
   // The app's dependencies are links to folders outside it.
   const server = await createServer({
     root: app.folder,

@@ -1,0 +1,15 @@
+// In: a section of the guide. Out: the files that it prints in full, as a reader copies them.
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** A file's bold name, what is said of it, and its text. */
+const FILE = /^\*\*([\w.]+)\*\*:[^`]*?\n```\w+\n([\s\S]*?)^```$/gm
+
+/** Writes the files of the section `title` of docs/guide/`page` into a folder. Returns their names. */
+export async function writeGuideFiles(page: string, title: string, folder: string): Promise<string[]> {
+  const text = await readFile(new URL(`../docs/guide/${page}`, import.meta.url), 'utf8')
+  const section = text.split(/^## /m).find((part) => part.startsWith(`${title}\n`)) ?? ''
+  const files = [...section.matchAll(FILE)].map(([, name = '', text = '']) => [name, text] as const)
+  for (const [name, text] of files) await writeFile(join(folder, name), text)
+  return files.map(([name]) => name)
+}
