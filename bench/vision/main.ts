@@ -28,6 +28,7 @@ const SHAPE: TowerShape = {
   layers: 12,
   width: 576,
   activation: 'gelu',
+  ...{ window: 4, pattern: 1 },
 }
 const PATCHES = SHAPE.grid ** 2
 const PATCH_WIDTH = 3 * SHAPE.patch ** 2

@@ -70,8 +70,8 @@ export interface LoadOptions {
   /**
    * Most tiles along the longer side of a picture, for towers that cut pictures into tiles. Fewer are read
    * sooner, take less of the context, and show less detail; with 1 the model reads the whole picture as
-   * one tile. For Qwen2-VL, which reads pictures whole, 1 means at most 256 tokens for a picture and 2 means
-   * 1,024, which is the most. Default: the tower's own number, 4 for SmolVLM and 2 for Qwen2-VL.
+   * one tile. Qwen2-VL and Qwen2.5-VL read pictures whole: with 1, as at most 256 tokens, and with 2 as at
+   * most 1,024, which is the most. Default: the tower's own number, 4 for SmolVLM and 2 for Qwen2-VL.
    */
   readonly imageTiles?: number | undefined
   /**

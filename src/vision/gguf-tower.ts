@@ -2,9 +2,9 @@
 import { Fields, unbuiltVariant } from '../arch/config/fields.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
-import { checkTower, type Projector, type Tower } from './tower.ts'
+import { checkTower, type Projector, type Tower, type TowerWindows } from './tower.ts'
 import type { TowerNames } from './tower-weights.ts'
-import { pixelRange } from './whole-picture.ts'
+import { pixelRange, windowSide } from './whole-picture.ts'
 
 /** `last`: the projector's last matrix, whose shape has the outputs at `axis`. `merge`: the usual one. */
 const KINDS = {
@@ -12,7 +12,11 @@ const KINDS = {
   idefics3: { cut: 'tiles', filter: 'lanczos', merge: undefined, last: 'mm.model.fc.weight', axis: 0 },
   gemma3: { cut: 'stretched', filter: 'bilinear', merge: 4, last: 'mm.input_projection.weight', axis: 1 },
   qwen2vl_merger: { cut: 'whole', filter: 'bicubic', merge: 2, last: 'mm.2.weight', axis: 0 },
+  'qwen2.5vl_merger': { cut: 'whole', filter: 'bicubic', merge: 2, last: 'mm.2.weight', axis: 0 },
 } as const satisfies Record<Projector, object>
+
+/** Pixels on a side of a window where a file does not say. */
+const LLAMA_WINDOW = 112
 
 /** Fewest and most rows of the language model for a picture where a file does not say. */
 const LLAMA_ROWS = [4, 16_384]
@@ -56,6 +60,7 @@ export function ggufTower(file: ModelFile, tiles?: number): Tower {
     imageSize,
     patchSize,
     pixels: range?.pixels,
+    windows: projector === 'qwen2.5vl_merger' ? windowsOf(fields, { patchSize, merge }) : undefined,
     hiddenSize: fields.number('embedding_length'),
     layers: fields.number('block_count'),
     heads: fields.number('attention.head_count'),
@@ -75,6 +80,15 @@ export function ggufTower(file: ModelFile, tiles?: number): Tower {
     longestEdge: fields.number('preproc_image_size', 4 * imageSize),
     shortestEdge: imageSize,
   })
+}
+
+/** The last of every `n_wa_pattern` layers sees all rows. */
+function windowsOf(fields: Fields, sizes: Pick<Tower, 'patchSize' | 'merge'>): TowerWindows {
+  const pattern = fields.number('n_wa_pattern')
+  if (!Number.isInteger(pattern) || pattern < 1)
+    throw unbuiltVariant(fields.file, `n_wa_pattern ${pattern}`, 'a whole number from 1')
+  const side = windowSide(fields.number('window_size', LLAMA_WINDOW), sizes)
+  return { side, isFull: (layer) => (layer + 1) % pattern === 0 }
 }
 
 function activationOf(all: Fields): Tower['activation'] {
@@ -97,6 +111,7 @@ export const GGUF_NAMES: TowerNames = {
     attn_v: 'attn_v',
     attn_output: 'attn_out',
     mlp_norm: 'ln2',
+    mlp_gate: 'ffn_gate',
     mlp_up: 'ffn_up',
     mlp_down: 'ffn_down',
     inner: 'mm.0',

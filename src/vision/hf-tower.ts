@@ -4,7 +4,7 @@ import { Fields, unbuiltVariant } from '../arch/config/fields.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
-import { QWEN_CLASS, qwenTower } from './qwen-tower.ts'
+import { QWEN_CLASSES, qwenTower } from './qwen-tower.ts'
 import type { Filter } from './resize.ts'
 import { checkSteps, checkTower, PICTURE_STEPS, type Projector, type Tower } from './tower.ts'
 import type { TowerNames } from './tower-weights.ts'
@@ -67,12 +67,12 @@ export function hfTower(file: ModelFile, tiles?: number): Tower {
   const config = all.record('config') ?? Fields.of(file.name, {})
   const [name = config.text('model_type')] = config.textList('architectures')
   const kind = KINDS.get(name)
-  const isQwen = name === QWEN_CLASS
-  if (kind === undefined && !isQwen)
+  const hasWindows = QWEN_CLASSES.get(name)
+  if (kind === undefined && hasWindows === undefined)
     throw unbuiltVariant(
       file.name,
       `the vision of ${name}`,
-      `that of ${[...KINDS.keys(), QWEN_CLASS].join(', ')}`,
+      `that of ${[...KINDS.keys(), ...QWEN_CLASSES.keys()].join(', ')}`,
     )
   const stated = all.record('processor')
   if (stated === undefined) {
@@ -83,7 +83,8 @@ export function hfTower(file: ModelFile, tiles?: number): Tower {
       { file: file.name },
     )
   }
-  if (kind === undefined) return qwenTower(file, { config, processor: stated, tiles })
+  if (kind === undefined)
+    return qwenTower(file, { config, processor: stated, tiles, hasWindows: hasWindows === true })
   const processor = stated.renamed({}, kind.processor)
   const vision = (config.record('vision_config') ?? config).renamed({}, kind.tower)
   const { projector } = kind
@@ -205,6 +206,7 @@ export const HF_NAMES: TowerNames = {
     attn_v: 'self_attn.v_proj',
     attn_output: 'self_attn.out_proj',
     mlp_norm: 'layer_norm2',
+    mlp_gate: '',
     mlp_up: 'mlp.fc1',
     mlp_down: 'mlp.fc2',
     inner: 'multi_modal_projector.linear_1',

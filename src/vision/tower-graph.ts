@@ -7,7 +7,7 @@ import type { GraphBuilder } from '../graph/builder.ts'
 import { matrix, vector } from '../graph/builder.ts'
 import { EVERY_POSITION, type Value } from '../graph/ir.ts'
 import type { Graph } from '../graph/nodes.ts'
-import { gatheredWidth, isPlaced, type Tower, towerRows } from './tower.ts'
+import { gatheredWidth, hasGates, isPlaced, type Tower, towerRows } from './tower.ts'
 
 /** Every layer writes its keys and values over those of the layer before, which nothing reads any more. */
 const ONE_LAYER = 0
@@ -20,16 +20,13 @@ type Builder = GraphBuilder
  * patch, and the class's own row.
  */
 export function towerGraph(tower: Tower, b: Builder): Graph {
-  const { hiddenSize, heads, layers, normEpsilon, patchSize, intermediateSize } = tower
+  const { hiddenSize, heads, layers, normEpsilon, patchSize } = tower
   const headDim = hiddenSize / heads
-  const norm = (name: string, input: Value): Value =>
-    b.layernorm(
-      name,
-      input,
-      vector({ [`${name}.weight`]: hiddenSize }),
-      vector({ [`${name}.bias`]: hiddenSize }),
-      normEpsilon,
-    )
+  const norm = (name: string, input: Value): Value => {
+    const weight = vector({ [`${name}.weight`]: hiddenSize })
+    if (hasGates(tower)) return b.rmsnorm(name, input, weight, normEpsilon)
+    return b.layernorm(name, input, weight, vector({ [`${name}.bias`]: hiddenSize }), normEpsilon)
+  }
   const patches = 3 * patchSize * patchSize
   const pixels = b.inputRows('patches', patches)
   const seen = b.linear('patch_product', pixels, matrix(patches, { 'patch.weight': hiddenSize }))
@@ -46,11 +43,22 @@ export function towerGraph(tower: Tower, b: Builder): Graph {
     const qkv = b.linear(`${at}.attn_qkv`, norm(`${at}.attn_norm`, x), weight, vector(parts('bias')))
     const attended = b.attend(`${at}.attn`, b.parts(qkv, weight), shape, rope)
     x = b.add(`${at}.attn_sum`, x, linear(b, `${at}.attn_output`, attended, hiddenSize))
-    const up = linear(b, `${at}.mlp_up`, norm(`${at}.mlp_norm`, x), intermediateSize)
-    const down = linear(b, `${at}.mlp_down`, activate(b, `${at}.mlp_act`, up, tower.activation), hiddenSize)
-    x = b.add(`${at}.mlp_sum`, x, down)
+    const inner = innerOf(tower, b, at, norm(`${at}.mlp_norm`, x))
+    x = b.add(`${at}.mlp_sum`, x, linear(b, `${at}.mlp_down`, inner, hiddenSize))
   }
   return b.finish(tower.hasPostNorm ? norm('post_norm', x) : x)
+}
+
+/** What the second product of a feed-forward block reads. */
+function innerOf(tower: Tower, b: Builder, at: string, input: Value): Value {
+  const { intermediateSize, hiddenSize, activation } = tower
+  if (!hasGates(tower))
+    return activate(b, `${at}.mlp_act`, linear(b, `${at}.mlp_up`, input, intermediateSize), activation)
+  const parts = (kind: 'weight' | 'bias') =>
+    Object.fromEntries(['gate', 'up'].map((part) => [`${at}.mlp_${part}.${kind}`, intermediateSize]))
+  const weight = matrix(hiddenSize, parts('weight'))
+  const gateUp = b.linear(`${at}.mlp_gate_up`, input, weight, vector(parts('bias')))
+  return b.swiglu(`${at}.mlp_act`, b.parts(gateUp, weight))
 }
 
 /** From rows of the tower, or squares of them side by side or their mean, to rows of the language model. */

@@ -7,7 +7,7 @@ import { readVector } from '../formats/dequantize.ts'
 import { BLOCKS } from '../formats/dtypes.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
-import { gatheredWidth, isPlaced, type Tower, towerRows } from './tower.ts'
+import { gatheredWidth, hasGates, isPlaced, type Tower, towerRows } from './tower.ts'
 
 /** The tensors by their names in the graphs of the tower and of the projector. */
 export interface TowerWeights {
@@ -24,7 +24,7 @@ const THIRDS: readonly string[] = ['attn_q', 'attn_k', 'attn_v']
 type Module =
   | (typeof MODULES)[number]
   | ('patch' | 'positions' | 'class' | 'pre_norm' | 'post_norm' | 'layers')
-  | ('mlp_up' | 'mlp_down' | 'inner' | 'project' | 'merged' | 'pooled_norm' | 'pooled')
+  | ('mlp_gate' | 'mlp_up' | 'mlp_down' | 'inner' | 'project' | 'merged' | 'pooled_norm' | 'pooled')
 
 /** How a format names a tower's tensors. */
 export interface TowerNames {
@@ -51,6 +51,10 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
     return tensor
   }
   const body = new Map<string, TensorInfo>()
+  const norm = (name: string, own: string): void => {
+    body.set(`${name}.weight`, stored(`${own}.weight`, [hiddenSize]))
+    if (!hasGates(tower)) body.set(`${name}.bias`, stored(`${own}.bias`, [hiddenSize]))
+  }
   const both: Finders['both'] = (into, name, own, shape) => {
     into.set(`${name}.weight`, stored(`${own}.weight`, shape))
     into.set(`${name}.bias`, stored(`${own}.bias`, shape.slice(0, 1)))
@@ -76,8 +80,8 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
     const own = tower.hasClass ? stored(names.class, [hiddenSize]) : undefined
     body.set('positions.weight', positionTable(places, bias, own))
   }
-  if (tower.hasPreNorm) both(body, 'pre_norm', names.pre_norm, [hiddenSize])
-  if (tower.hasPostNorm) both(body, 'post_norm', names.post_norm, [hiddenSize])
+  if (tower.hasPreNorm) norm('pre_norm', names.pre_norm)
+  if (tower.hasPostNorm) norm('post_norm', names.post_norm)
   for (let layer = 0; layer < layers; layer++) {
     const at = `layers.${layer}`
     const from = `${names.layers}.${layer}`
@@ -85,10 +89,12 @@ export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: T
     for (const name of MODULES) {
       const own = `${from}.${names[name]}`
       const third = thirds.indexOf(name)
-      const shape = name.endsWith('norm') ? [hiddenSize] : [hiddenSize, hiddenSize]
-      if (third < 0) both(body, `${at}.${name}`, own, shape)
+      if (name.endsWith('norm')) norm(`${at}.${name}`, own)
+      else if (third < 0) both(body, `${at}.${name}`, own, [hiddenSize, hiddenSize])
       else thirdOf(third, `${at}.${name}`, own)
     }
+    if (hasGates(tower))
+      both(body, `${at}.mlp_gate`, `${from}.${names.mlp_gate}`, [intermediateSize, hiddenSize])
     const ordered = [names.mlp_up, names.mlp_down]
     const [up, down] = swapsMlp(file, `${from}.${names.mlp_up}.weight`, tower) ? ordered.reverse() : ordered
     both(body, `${at}.mlp_up`, `${from}.${up}`, [intermediateSize, hiddenSize])

@@ -9,10 +9,10 @@ import type { Filter } from './resize.ts'
 
 /**
  * `mlp`: LLaVA's; `idefics3`: SmolVLM's, which merges squares of rows; `gemma3`: Gemma 3's, which takes the
- * mean of squares; `qwen2vl_merger`: Qwen2-VL's, which merges squares and then is `mlp`. The names are those
- * of llama.cpp.
+ * mean of squares; `qwen2vl_merger` and `qwen2.5vl_merger`: those of Qwen2-VL and Qwen2.5-VL, which merge
+ * squares and then are `mlp`. The names are those of llama.cpp.
  */
-export type Projector = 'mlp' | 'idefics3' | 'gemma3' | 'qwen2vl_merger'
+export type Projector = 'mlp' | 'idefics3' | 'gemma3' | 'qwen2vl_merger' | 'qwen2.5vl_merger'
 
 /**
  * How a picture becomes squares. `tiles`: SmolVLM's. `padded`: in the middle of a square of the mean colour.
@@ -56,6 +56,16 @@ export interface Tower {
   readonly shortestEdge: number
   /** Fewest and most pixels of a picture that is `whole`. */
   readonly pixels?: readonly [least: number, most: number] | undefined
+  /** Absent: every layer sees all rows. */
+  readonly windows?: TowerWindows | undefined
+}
+
+/** Layers whose rows see only those of the same square window of the picture. */
+export interface TowerWindows {
+  /** Patches on a side of a window; those at the right and lower edge of a picture may be smaller. */
+  readonly side: number
+  /** Whether a layer sees all rows. */
+  readonly isFull: (layer: number) => boolean
 }
 
 /** The sides of a picture, in pixels or in patches. */
@@ -77,7 +87,11 @@ export const patchesIn = (
 export const towerRows = (tower: Tower): number => gridOf(tower) ** 2 + (tower.hasClass ? 1 : 0)
 
 /** Whether rows are rotated by their places, and squares merged, so that there is no table of positions. */
-export const isPlaced = ({ projector }: Pick<Tower, 'projector'>): boolean => projector === 'qwen2vl_merger'
+export const isPlaced = ({ projector }: Pick<Tower, 'projector'>): boolean =>
+  projector === 'qwen2vl_merger' || projector === 'qwen2.5vl_merger'
+
+/** Whether norms are of mean squares, without biases, and feed-forward blocks have a gate. */
+export const hasGates = ({ projector }: Pick<Tower, 'projector'>): boolean => projector === 'qwen2.5vl_merger'
 
 /** Numbers in a row that the projector reads. */
 export const gatheredWidth = ({ projector, hiddenSize, merge }: Tower): number =>
@@ -137,7 +151,8 @@ const MOST_ROWS = 1 << 13
 
 /** Throws `architecture` for impossible numbers, `unsupported` for heads that kernels cannot have. */
 export function checkTower(tower: Tower): Tower {
-  const { name, imageSize, patchSize, merge, hiddenSize, heads, normEpsilon, mean, deviation } = tower
+  const { name, imageSize, patchSize, merge, hiddenSize, heads, normEpsilon, mean, deviation, windows } =
+    tower
   for (const key of Object.keys(MOST) as (keyof typeof MOST)[]) {
     const value = tower[key]
     if (Number.isSafeInteger(value) && value > 0 && value <= MOST[key]) continue
@@ -156,6 +171,8 @@ export function checkTower(tower: Tower): Tower {
       throw wrong(`the mean or deviation of channels is [${list}] but must be three numbers from 0 to 1`)
   }
   if (deviation.some((value) => value === 0)) throw wrong('the deviation of a channel is 0')
+  if (windows !== undefined && !(windows.side >= merge && windows.side % merge === 0))
+    throw wrong(`windows of ${windows.side} patches are no whole number of squares of ${merge}`)
   const headDim = hiddenSize / heads
   if (!Number.isInteger(headDim) || headDim % 4 !== 0 || headDim > 256) {
     throw unbuiltVariant(name, `heads of ${headDim}`, 'heads of a multiple of 4 up to 256')

@@ -23,6 +23,12 @@ export function pixelRange(
   return { pixels: [Math.min(stated[0], most), most], imageSize: Math.ceil(Math.sqrt(most) / step) * step }
 }
 
+/** Patches on a side of a window of so many pixels: a whole number of merged squares, as in transformers. */
+export const windowSide = (
+  pixels: number,
+  { patchSize, merge }: Pick<Tower, 'patchSize' | 'merge'>,
+): number => Math.trunc(Math.trunc(pixels / merge) / patchSize) * merge
+
 /** Throws `unsupported` for a picture that is too long for its width. */
 export function wholeSides({ patchSize, merge, pixels, imageSize }: Tower, given: Sides): Sides {
   const [least, most] = pixels ?? [0, imageSize ** 2]

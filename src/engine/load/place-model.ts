@@ -74,7 +74,6 @@ export interface PlacedModel {
   fingerprint(): Promise<string>
 }
 
-/** Most sequences in one step. A pair for guidance counts twice. */
 const STEP_SEQUENCES = 32
 
 export interface PlaceOptions {
@@ -82,6 +81,8 @@ export interface PlaceOptions {
   readonly sharded?: ShardedPlans | undefined
   /** Rows in the place of tokens. Default: none. */
   readonly inputs?: RowSource | undefined
+  /** Most sequences in one step. A pair for guidance counts twice. Default: 32. */
+  readonly sequences?: number | undefined
 }
 
 /** Throws `out-of-memory`, errors of reading weights, or the signal's reason. */
@@ -89,13 +90,13 @@ export async function placeModel(
   arena: Arena,
   prepared: PreparedModel,
   hooks: WeightHooks,
-  { sharded, inputs }: PlaceOptions = {},
+  { sharded, inputs, sequences = STEP_SEQUENCES }: PlaceOptions = {},
 ): Promise<PlacedModel> {
   // Objects that outlive the load hold these and not `prepared`, which would keep the files' headers in
   // memory.
   const { config, plan: whole, contextLength, stateBytes: budgetBytes } = prepared
   const plan = sharded?.plans[0] ?? whole
-  const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences: STEP_SEQUENCES }
+  const capacity = { tokens: plan.tokens, logitRows: plan.logitRows, sequences }
   const ropes = ropeTables(config, contextLength)
   const { addresses: slots, samples } =
     sharded === undefined

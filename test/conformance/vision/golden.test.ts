@@ -145,6 +145,7 @@ const named = (kind: string, name?: string): Case =>
 const gemma = named('gemma3', 'nine rows')
 const llava = named('llava')
 const qwen = named('qwen2vl')
+const windowed = named('qwen2_5_vl')
 const tiled = named('idefics3', 'one tile, squares of three')
 
 describe('the same answer', () => {
@@ -202,18 +203,6 @@ describe('the same answer', () => {
     expectAnswer(await answerTo(llava, blind, { vision: filesOf(llava) }), llava)
   })
 })
-
-/** What config.json of Qwen2.5-VL has beside or instead of Qwen2-VL's. */
-const WINDOWED = {
-  architectures: ['Qwen2_5_VLForConditionalGeneration'],
-  model_type: 'qwen2_5_vl',
-  text_config: { ...qwen.config.text_config, model_type: 'qwen2_5_vl_text' },
-  vision_config: {
-    ...{ model_type: 'qwen2_5_vl', depth: 2, hidden_act: 'silu', hidden_size: 36, num_heads: 3 },
-    ...{ intermediate_size: 72, out_hidden_size: qwen.config.text_config.hidden_size, patch_size: 4 },
-    ...{ spatial_merge_size: 2, temporal_patch_size: 2, window_size: 16, fullatt_block_indexes: [1] },
-  },
-}
 
 describe('refused by name', () => {
   const vision = (one: Case) => (one.config as unknown as { vision_config: object }).vision_config
@@ -359,11 +348,25 @@ describe('refused by name', () => {
       /rope\.sections/,
     ],
     [
-      'the windows of Qwen2.5-VL',
-      qwen,
-      { config: WINDOWED },
+      'windows that are smaller than a merged square',
+      windowed,
+      { config: { vision_config: { ...vision(windowed), window_size: 7 } } },
+      'architecture',
+      /windows of 0 patches/,
+    ],
+    [
+      'another activation of its tower',
+      windowed,
+      { config: { vision_config: { ...vision(windowed), hidden_act: 'gelu' } } },
       'unsupported',
-      /: the model has the vision of Qwen2_5_VLForConditionalGeneration, which is not supported; choose one with that of .*Qwen2VLForConditionalGeneration$/,
+      /hidden_act gelu/,
+    ],
+    [
+      'another base of the rotation of its tower',
+      windowed,
+      { config: { vision_config: { ...vision(windowed), rope_parameters: { rope_theta: 500 } } } },
+      'unsupported',
+      /rope_theta 500/,
     ],
     ['rows that are no square', gemma, { config: { mm_tokens_per_image: 10 } }, 'architecture', /merge/],
     [

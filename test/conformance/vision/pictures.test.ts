@@ -236,7 +236,7 @@ test('pictures are refused by name where they cannot be read', async () => {
     code: 'format',
     message: expect.stringMatching(/only PNG and JPEG are decoded/),
   })
-  const other = await towerFile(randomTower(4, { ...sizes, width: HIDDEN + 1 }))
+  const other = await towerFile(randomTower(4, { ...sizes, projector: 'idefics3', width: HIDDEN + 1 }))
   await expect(loaded(tiled, STRINGS, { vision: [other] })).rejects.toMatchObject({ code: 'architecture' })
 })
 

@@ -17,7 +17,9 @@ import { randomTower, towerFile } from './random-tower.ts'
 
 const model = randomLlama({ family: 'qwen2', seed: 7, gain: 1.5, speaks: true, contextLength: 512 })
 const HALF = model.config.head_dim / 2
-const tower = randomTower(3, { width: model.config.hidden_size, merge: 2, grid: 8, patch: 4 })
+const SIZES = { width: model.config.hidden_size, merge: 2, grid: 8, patch: 4 }
+const tower = randomTower(3, SIZES)
+const windowed = randomTower(4, { ...SIZES, window: 6, pattern: 2, layers: 3 })
 const GREEDY = { temperature: 0, maxTokens: 12, speculation: 'off' } as const
 const EXACT = { weights: 'f32', kvCache: { k: 'f32', v: 'f32' } } as const
 const TEMPLATE = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
@@ -41,8 +43,8 @@ async function languageFile(family: 'qwen2' | 'qwen2vl'): Promise<File> {
   )
 }
 
-async function loaded(options: LoadOptions = {}) {
-  const vision = [await towerFile(tower)]
+async function loaded(options: LoadOptions = {}, own = tower) {
+  const vision = [await towerFile(own)]
   return openEngine([await languageFile('qwen2vl')], { vision, ...EXACT, ...options })
 }
 
@@ -63,25 +65,31 @@ test('texts are answered as by Qwen2, where height and width are as the position
   expect(await answerOf('qwen2vl')).toEqual(await answerOf('qwen2'))
 })
 
-test('a second turn is answered alike from state that was kept, forked, saved, and computed anew', async () => {
-  await using engine = await loaded()
-  const session = engine.createSession()
-  const first = await session.send(SAID, GREEDY).result
-  const saved = await session.save()
-  const fork = await session.fork()
-  const second = await session.send('And now?', GREEDY).result
-  expect(second.usage.cachedTokens).toBeGreaterThanOrEqual(first.usage.promptTokens)
-  expect((await fork.send('And now?', GREEDY).result).tokens).toEqual(second.tokens)
-  await using other = await loaded()
-  const restored = await other.restoreSession(saved)
-  const again = await restored.send('And now?', GREEDY).result
-  expect(again.tokens).toEqual(second.tokens)
-  expect(again.usage.cachedTokens).toBe(second.usage.cachedTokens)
-  await using fresh = await loaded()
-  const messages = [...restored.messages.slice(0, 2)]
-  const anew = fresh.createSession({ messages })
-  expect((await anew.send('And now?', GREEDY).result).tokens).toEqual(second.tokens)
-})
+test.each([
+  ['Qwen2-VL', tower],
+  ['Qwen2.5-VL', windowed],
+])(
+  'a second turn is answered alike from state that was kept, forked, saved, and computed anew: %s',
+  async (_, own) => {
+    await using engine = await loaded({}, own)
+    const session = engine.createSession()
+    const first = await session.send(SAID, GREEDY).result
+    const saved = await session.save()
+    const fork = await session.fork()
+    const second = await session.send('And now?', GREEDY).result
+    expect(second.usage.cachedTokens).toBeGreaterThanOrEqual(first.usage.promptTokens)
+    expect((await fork.send('And now?', GREEDY).result).tokens).toEqual(second.tokens)
+    await using other = await loaded({}, own)
+    const restored = await other.restoreSession(saved)
+    const again = await restored.send('And now?', GREEDY).result
+    expect(again.tokens).toEqual(second.tokens)
+    expect(again.usage.cachedTokens).toBe(second.usage.cachedTokens)
+    await using fresh = await loaded({}, own)
+    const messages = [...restored.messages.slice(0, 2)]
+    const anew = fresh.createSession({ messages })
+    expect((await anew.send('And now?', GREEDY).result).tokens).toEqual(second.tokens)
+  },
+)
 
 test('without shared memory the answer is the same', async () => {
   const answerOf = async (options: LoadOptions) => {

@@ -3,8 +3,10 @@ import { Random } from '../../helpers/random.ts'
 import { newFile } from '../testing/model-files.ts'
 import { type GgufValue, ggufBytes } from '../testing/writers/gguf-writer.ts'
 
+const PROJECTORS = ['idefics3', 'mlp', 'gemma3', 'qwen2vl_merger', 'qwen2.5vl_merger'] as const
+
 export interface TowerShape {
-  readonly projector: 'mlp' | 'idefics3' | 'gemma3' | 'qwen2vl_merger'
+  readonly projector: (typeof PROJECTORS)[number]
   /** Patches on a side, pixels on a side of a patch, and rows on a side of a merged square. */
   readonly grid: number
   readonly patch: number
@@ -16,6 +18,9 @@ export interface TowerShape {
   /** Numbers in a row of the language model. */
   readonly width: number
   readonly activation: 'gelu' | 'quick_gelu' | 'silu'
+  /** Patches on a side of a window, and the last of how many layers sees all; of Qwen2.5-VL. */
+  readonly window: number
+  readonly pattern: number
 }
 
 export interface RandomTower {
@@ -25,11 +30,17 @@ export interface RandomTower {
 
 const EPSILON = 1e-5
 
+const traitsOf = (projector: TowerShape['projector']) => ({
+  isClip: projector === 'mlp',
+  isQwen: projector.startsWith('qwen'),
+  isWindowed: projector === 'qwen2.5vl_merger',
+})
+
 /** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
 export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): RandomTower {
   const random = new Random(seed)
-  const projector = fixed.projector ?? (['idefics3', 'mlp', 'gemma3', 'qwen2vl_merger'] as const)[seed % 4]!
-  const merge = projector === 'mlp' ? 1 : 2 + ((seed >> 2) % 2)
+  const projector = fixed.projector ?? PROJECTORS[seed % 5]!
+  const merge = fixed.merge ?? (projector === 'mlp' ? 1 : 2 + ((seed >> 2) % 2))
   const shape: TowerShape = {
     projector,
     merge,
@@ -41,6 +52,9 @@ export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): Rand
     layers: random.between(1, 3),
     width: random.between(17, 70),
     activation: (['gelu', 'quick_gelu', 'silu'] as const)[(seed >> 1) % 3]!,
+    window: merge * (1 + ((seed >> 1) % 3)),
+    pattern: 1 + (seed % 3),
+    ...(projector === 'qwen2.5vl_merger' && { activation: 'silu' }),
     ...fixed,
   }
   const weights = new Map<string, { shape: readonly number[]; values: Float32Array }>()
@@ -54,12 +68,11 @@ export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): Rand
     draw(`${name}.bias`, [n], 0.2)
   }
   const hidden = shape.heads * shape.headDim
+  const { isClip, isQwen, isWindowed } = traitsOf(projector)
   const norm = (name: string) => {
     draw(`${name}.weight`, [hidden], 0.4, 1)
-    draw(`${name}.bias`, [hidden], 0.3)
+    if (!isWindowed) draw(`${name}.bias`, [hidden], 0.3)
   }
-  const isClip = projector === 'mlp'
-  const isQwen = projector === 'qwen2vl_merger'
   draw('v.patch_embd.weight', [hidden, 3, shape.patch, shape.patch], 1 / shape.patch)
   if (isQwen) draw('v.patch_embd.weight.1', [hidden, 3, shape.patch, shape.patch], 1 / shape.patch)
   else {
@@ -73,6 +86,7 @@ export function randomTower(seed: number, fixed: Partial<TowerShape> = {}): Rand
     norm(`${at}.ln1`)
     for (const part of ['attn_q', 'attn_k', 'attn_v', 'attn_out']) linear(`${at}.${part}`, hidden, hidden)
     norm(`${at}.ln2`)
+    if (isWindowed) linear(`${at}.ffn_gate`, shape.inner, hidden)
     linear(`${at}.ffn_up`, shape.inner, hidden)
     linear(`${at}.ffn_down`, hidden, shape.inner)
   }
@@ -95,7 +109,7 @@ export async function towerFile(
   { shape, weights }: RandomTower,
   { rename = (name: string) => name, change = {} as Record<string, GgufValue> } = {},
 ): Promise<File> {
-  const { grid, patch, heads, headDim, inner, layers, merge, projector, activation } = shape
+  const { grid, patch, heads, headDim, inner, layers, merge, projector, activation, window, pattern } = shape
   const number = (key: string, value: number): [string, GgufValue] => [`clip.vision.${key}`, ['u32', value]]
   const metadata: Record<string, GgufValue> = {
     'general.architecture': ['string', 'clip'],
@@ -114,6 +128,9 @@ export async function towerFile(
       number('projector.scale_factor', merge),
       number('spatial_merge_size', merge),
       number('image_max_pixels', (grid * patch) ** 2),
+      ...(traitsOf(projector).isWindowed
+        ? [number('n_wa_pattern', pattern), number('window_size', window * patch)]
+        : []),
     ]),
     'clip.vision.attention.layer_norm_epsilon': ['f32', EPSILON],
     'clip.vision.image_mean': ['f32[]', [0.5, 0.4, 0.3]],
@@ -183,6 +200,10 @@ export function towerRowsOf(
     })
   }
   const norm = (name: string, x: Float64Array) => {
+    if (isWindowed) {
+      const size = Math.sqrt(x.reduce((sum, value) => sum + value * value, 0) / width + EPSILON)
+      return x.map((value, i) => (value / size) * valuesOf(`${name}.weight`)[i]!)
+    }
     const mean = x.reduce((sum, value) => sum + value, 0) / width
     const variance = x.reduce((sum, value) => sum + (value - mean) ** 2, 0) / width
     const [weight, bias] = [valuesOf(`${name}.weight`), valuesOf(`${name}.bias`)]
@@ -191,13 +212,14 @@ export function towerRowsOf(
   const plus = (a: Float64Array, b: ArrayLike<number>) => a.map((value, i) => value + b[i]!)
   const gelu = (x: number) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
   const sigmoid = (x: number) => 1 / (1 + Math.exp(-x))
+  const windowOf = (m: number) =>
+    Math.floor(Math.floor(m / grid) / shape.window) * grid + Math.floor((m % grid) / shape.window)
   const activate = {
     gelu,
     silu: (x: number) => x * sigmoid(x),
     quick_gelu: (x: number) => x * sigmoid(1.702 * x),
   }[activation]
-  const isClip = projector === 'mlp'
-  const isQwen = projector === 'qwen2vl_merger'
+  const { isClip, isQwen, isWindowed } = traitsOf(projector)
   const seen = patches.map((patch) => {
     const first = product('v.patch_embd', patch, !isClip && !isQwen)
     return isQwen ? plus(first, timesRows(valuesOf('v.patch_embd.weight.1'), patch)) : first
@@ -218,8 +240,11 @@ export function towerRowsOf(
       const y = new Float64Array(width)
       for (let head = 0; head < heads; head++) {
         const inHead = Array.from({ length: dim }, (_, d) => head * dim + d)
-        const scores = k!.map(
-          (key) => inHead.reduce((sum, i) => sum + q![m]![i]! * key[i]!, 0) / Math.sqrt(dim),
+        const isFull = !isWindowed || (layer + 1) % shape.pattern === 0
+        const scores = k!.map((key, other) =>
+          isFull || windowOf(other) === windowOf(m)
+            ? inHead.reduce((sum, i) => sum + q![m]![i]! * key[i]!, 0) / Math.sqrt(dim)
+            : Number.NEGATIVE_INFINITY,
         )
         const top = Math.max(...scores)
         const weighted = scores.map((score) => Math.exp(score - top))
@@ -227,7 +252,10 @@ export function towerRowsOf(
         for (const i of inHead) y[i] = weighted.reduce((sum, w, j) => sum + w * v![j]![i]!, 0) / total
       }
       const mixed = plus(row, product(`${at}.attn_out`, y))
-      const inner = product(`${at}.ffn_up`, norm(`${at}.ln2`, mixed)).map(activate)
+      const normed = norm(`${at}.ln2`, mixed)
+      const up = product(`${at}.ffn_up`, normed)
+      const gate = isWindowed ? product(`${at}.ffn_gate`, normed) : up
+      const inner = gate.map((value, i) => activate(value) * (isWindowed ? up[i]! : 1))
       return plus(mixed, product(`${at}.ffn_down`, inner))
     })
   }

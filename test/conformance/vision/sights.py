@@ -117,15 +117,19 @@ def placed_types(ids, config):
     return {"mm_token_type_ids": (torch.tensor([ids]) == IMAGE_TOKEN).int()}
 
 
-def qwen(name, picture, second=None, sections=(1, 3, 2), text=None, pixels=(64, 600), **tower):
-    sizes = {
-        **{"depth": 2, "embed_dim": 36, "num_heads": 3, "mlp_ratio": 2, "hidden_size": TEXT["hidden_size"]},
-        **{"patch_size": 4, "spatial_merge_size": 2, **tower},
-    }
+OLDER = {"depth": 2, "embed_dim": 36, "num_heads": 3, "mlp_ratio": 2, "hidden_size": TEXT["hidden_size"]}
+WINDOWED = {
+    **{"depth": 4, "hidden_size": 36, "num_heads": 3, "intermediate_size": 50, "out_hidden_size": TEXT["hidden_size"]},
+    **{"window_size": 16, "fullatt_block_indexes": [1, 3]},
+}
+
+
+def qwen(name, picture, second=None, sections=(1, 3, 2), text=None, pixels=(64, 600), kind="Qwen2", **tower):
+    sizes = {**(OLDER if kind == "Qwen2" else WINDOWED), "patch_size": 4, "spatial_merge_size": 2, **tower}
     rope = {"rope_type": "default", "mrope_section": list(sections), "rope_theta": 5000.0}
     own = {key: value for key, value in TEXT.items() if key != "head_dim"}
     return {
-        **{"name": name, "class": "Qwen2VLForConditionalGeneration", "config_class": "Qwen2VLConfig"},
+        **{"name": name, "class": f"{kind}VLForConditionalGeneration", "config_class": f"{kind}VLConfig"},
         "config": {
             "text_config": {**own, "rope_parameters": rope, **(text or {})},
             **{"vision_config": sizes, "image_token_id": IMAGE_TOKEN, "video_token_id": 3},
@@ -153,6 +157,13 @@ CASES = [
          text={"tie_word_embeddings": True}, depth=1, embed_dim=40, num_heads=2, mlp_ratio=3),
     qwen("halves rounded to even sides", [20, 28], sections=[0, 4, 2], patch_size=4, num_heads=1),
     qwen("a wide picture, a text, and a tall one", [64, 16], second=[16, 40], pixels=(64, 2000)),
+    qwen("windows cut at two edges", [61, 33], kind="Qwen2_5_", pixels=(64, 2400), window_size=24),
+    qwen("one window, a layer after the last full one", [16, 16], kind="Qwen2_5_", depth=3, fullatt_block_indexes=[0]),
+    qwen("windows of one square, a wide picture, a text, and a tall one", [64, 16], second=[16, 44], kind="Qwen2_5_",
+         pixels=(64, 2000), window_size=8, num_heads=1, sections=[0, 4, 2]),
+    qwen("windows of more rows than a block, squares of three", [130, 90], kind="Qwen2_5_", pixels=(81, 12000),
+         spatial_merge_size=3, patch_size=3, window_size=31, depth=2, hidden_size=40, num_heads=2, intermediate_size=33,
+         fullatt_block_indexes=[1]),
     gemma("nine rows", [40, 21]),
     gemma("rows in windows and in full layers", [23, 50], per_side=6,
           text={"tie_word_embeddings": False, "num_hidden_layers": 4, "sliding_window": 40, "layer_types": ["sliding_attention", "full_attention"] * 2}),

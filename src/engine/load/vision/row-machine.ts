@@ -1,36 +1,58 @@
 // One plan in memory, which runs on rows that it is given.
-import { InputRows } from '../../../generate/schedule/input-rows.ts'
-import type { RowsView } from '../../../generate/schedule/step-buffer.ts'
+import { ABI } from '../../../abi/constants.ts'
+import type { RowSource, RowsView } from '../../../generate/schedule/step-buffer.ts'
+import type { Plan } from '../../../graph/plan/plan.ts'
 import type { Arena } from '../../../runtime/memory/arena.ts'
 import type { Pool } from '../../../runtime/pool.ts'
+import type { RowOrder } from '../../../vision/row-order.ts'
 import type { WeightHooks } from '../load-weights.ts'
 import type { PlacedModel } from '../place-model.ts'
 import type { PreparedModel } from '../prepare.ts'
 import type { EngineTools } from './engine-tools.ts'
 
+/** What a machine reads. */
+interface RowKind {
+  /** Numbers in each row. */
+  readonly width: number
+  /** See `RowSource`. */
+  readonly isPlaced: boolean
+  /** Of each layer, whether its rows see only those of the same window. */
+  readonly windowed: readonly boolean[]
+}
+
 export class RowMachine {
   readonly #placed: PlacedModel
-  readonly #inputs: InputRows
+  readonly #inputs: GivenRows
   readonly #outputs: RowsView
   readonly #tools: EngineTools
+  readonly #parts: readonly PlanPart[]
 
-  private constructor(placed: PlacedModel, inputs: InputRows, tools: EngineTools) {
+  private constructor(
+    placed: PlacedModel,
+    inputs: GivenRows,
+    windowed: readonly boolean[],
+    tools: EngineTools,
+  ) {
     this.#placed = placed
     this.#inputs = inputs
     this.#tools = tools
+    this.#parts = partsOf(placed.plan, windowed)
     this.#outputs = new tools.RowsView(placed.arena, placed.plan.hidden, placed.written)
   }
 
-  /** `width`: numbers in each input row. `isPlaced`: see `RowSource`. Throws what `placeModel` throws. */
+  /** Throws what `placeModel` throws. */
   static async place(
     tools: EngineTools,
     arena: Arena,
     prepared: PreparedModel,
-    { width, isPlaced }: { readonly width: number; readonly isPlaced: boolean },
+    { width, isPlaced, windowed }: RowKind,
     hooks: WeightHooks,
   ): Promise<RowMachine> {
-    const inputs = new InputRows(width, false, isPlaced)
-    return new RowMachine(await tools.placeModel(arena, prepared, hooks, { inputs }), inputs, tools)
+    const inputs = new GivenRows(width, isPlaced)
+    // A window has one row at least.
+    const sequences = windowed.includes(true) ? prepared.plan.tokens : 1
+    const placed = await tools.placeModel(arena, prepared, hooks, { inputs, sequences })
+    return new RowMachine(placed, inputs, windowed, tools)
   }
 
   get width(): number {
@@ -46,28 +68,101 @@ export class RowMachine {
   }
 
   /**
-   * Runs `rows` [any number up to the plan's][width], which may lie in a grid of so many `columns`. The
-   * outputs are valid until the next run.
+   * Runs `rows` [any number up to the plan's][width]. `order`: where they are in the picture, if they are
+   * placed. The outputs are valid until the next run.
    */
-  run(pool: Pool, rows: Float32Array, columns?: number): RowsView {
-    const { step, cache, written, plan } = this.#placed
+  run(pool: Pool, rows: Float32Array, order?: RowOrder): RowsView {
+    const { step, written } = this.#placed
     const count = rows.length / this.width
-    // Rows of one shape have one name; they are gone after the run.
-    const key = (count * 2 ** 16 + (columns ?? 0)).toString(16).padStart(8, '0')
-    const words = this.#inputs.wordsOf(key, count, columns)
-    const state = new this.#tools.SequenceState(cache)
-    this.#inputs.hold(key, rows)
+    this.#inputs.give(rows, order)
     try {
-      state.reserve(count)
-      step.begin()
-      step.addSequence(state)
-      for (const word of words) step.addToken(word, false)
-      step.finish()
-      pool.run(written.records, step.step, 0, plan.hidden.ops)
+      for (const { first, last, isWindowed } of this.#parts)
+        this.#describe(isWindowed && order !== undefined ? order.windows : [count], () =>
+          pool.run(written.records, step.step, first, last),
+        )
       return this.#outputs
     } finally {
-      this.#inputs.release(key)
-      state.release()
+      this.#inputs.give(NO_ROWS, undefined)
     }
   }
+
+  /** Runs `use` on a step whose rows are in groups of these sizes: each row sees those of its group. */
+  #describe(groups: readonly number[], use: () => void): void {
+    const { step, cache } = this.#placed
+    const states = groups.map(() => new this.#tools.SequenceState(cache))
+    try {
+      step.begin()
+      let word = FIRST
+      for (const [index, rows] of groups.entries()) {
+        const state = states[index]!
+        state.reserve(rows)
+        step.addSequence(state)
+        for (let end = word + rows; word < end; word++) step.addToken(word, false)
+      }
+      step.finish()
+      use()
+    } finally {
+      for (const state of states) state.release()
+    }
+  }
+}
+
+const NO_ROWS = new Float32Array(0)
+const FIRST = 2 ** ABI.INPUT_BIT
+
+/** The rows of one run: word `FIRST` stands for the first of them. */
+class GivenRows implements RowSource {
+  readonly width: number
+  readonly isPlaced: boolean
+  readonly isWhole = false
+  #rows: Float32Array = NO_ROWS
+  #order: RowOrder | undefined
+
+  constructor(width: number, isPlaced: boolean) {
+    this.width = width
+    this.isPlaced = isPlaced
+  }
+
+  give(rows: Float32Array, order: RowOrder | undefined): void {
+    this.#rows = rows
+    this.#order = order
+  }
+
+  row(word: number): Float32Array {
+    const at = (word - FIRST) * this.width
+    return this.#rows.subarray(at, at + this.width)
+  }
+
+  rest(word: number): number {
+    return this.#rows.length / this.width - (word - FIRST)
+  }
+
+  /** By row and column of the picture, whatever came before. */
+  locate(word: number, place: number, into: Uint32Array, at: number): number {
+    const { patches, columns } = this.#order!
+    const patch = patches[word - FIRST]!
+    into[at] = 0
+    into[at + 1] = Math.floor(patch / columns)
+    into[at + 2] = patch % columns
+    return place
+  }
+}
+
+/** Records [first, last) of a plan: those of layers that all have windows, or all have none. */
+interface PlanPart {
+  readonly first: number
+  readonly last: number
+  readonly isWindowed: boolean
+}
+
+/** Of a layer's records, the one that stores its keys is the first to read which rows see each other. */
+function partsOf({ ops, hidden }: Plan, windowed: readonly boolean[]): PlanPart[] {
+  const layers = ops.flatMap(({ name }, index) => (name === 'rope_kv' ? [index] : []))
+  const starts = layers.filter((_, layer) => layer === 0 || windowed[layer] !== windowed[layer - 1])
+  if (starts.length === 0) return [{ first: 0, last: hidden.ops, isWindowed: false }]
+  return starts.map((start, part) => ({
+    first: part === 0 ? 0 : start,
+    last: starts[part + 1] ?? hidden.ops,
+    isWindowed: windowed[layers.indexOf(start)] === true,
+  }))
 }

@@ -16,10 +16,12 @@ import type { Pool } from '../../../runtime/pool.ts'
 import { type CutPicture, cutPicture, patchesOf } from '../../../vision/cut-picture.ts'
 import { GGUF_NAMES, ggufTower } from '../../../vision/gguf-tower.ts'
 import { HF_NAMES, hfTower } from '../../../vision/hf-tower.ts'
-import { QWEN_NAMES } from '../../../vision/qwen-tower.ts'
+import { QWEN_NAMES, QWEN_WINDOWED_NAMES } from '../../../vision/qwen-tower.ts'
+import { rowOrder } from '../../../vision/row-order.ts'
 import {
   gather,
   gatheredWidth,
+  hasGates,
   isPlaced,
   type Projector,
   patchesIn,
@@ -29,7 +31,7 @@ import {
   towerRows,
 } from '../../../vision/tower.ts'
 import { projectorGraph, towerGraph } from '../../../vision/tower-graph.ts'
-import { towerWeights } from '../../../vision/tower-weights.ts'
+import { type TowerNames, towerWeights } from '../../../vision/tower-weights.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
 import type { WeightHooks } from '../load-weights.ts'
 import type { ModelText, Sight } from '../loaded-model.ts'
@@ -55,6 +57,7 @@ interface VisionOptions extends Pick<LoadRequest, 'weights' | 'imageTiles'> {
 const MARKS: Readonly<Partial<Record<Projector, string>>> = {
   gemma3: '<start_of_image>',
   qwen2vl_merger: '<|vision_start|><|image_pad|><|vision_end|>',
+  'qwen2.5vl_merger': '<|vision_start|><|image_pad|><|vision_end|>',
 }
 
 export class Vision {
@@ -87,11 +90,7 @@ export class Vision {
         { width, modelWidth },
       )
     }
-    const weights = towerWeights(
-      file,
-      tower,
-      isFolder ? (isPlaced(tower) ? QWEN_NAMES : HF_NAMES) : GGUF_NAMES,
-    )
+    const weights = towerWeights(file, tower, isFolder ? folderNames(tower) : GGUF_NAMES)
     const { graphBuilder } = tools
     const prepared = (graph: Graph, of: Weights, rows: number) =>
       prepare(file, graph, of, { rows, policy, tools, tower })
@@ -119,8 +118,10 @@ export class Vision {
   async place(arena: Arena, hooks: WeightHooks): Promise<void> {
     const [tower, projector] = this.models
     const own = this.#tower
-    const patches = { width: 3 * own.patchSize ** 2, isPlaced: isPlaced(own) }
-    const gathered = { width: gatheredWidth(own), isPlaced: false }
+    const { layers, windows } = own
+    const windowed = Array.from({ length: layers }, (_, layer) => windows?.isFull(layer) === false)
+    const patches = { width: 3 * own.patchSize ** 2, isPlaced: isPlaced(own), windowed }
+    const gathered = { width: gatheredWidth(own), isPlaced: false, windowed: [] }
     const before = tower.plan.slots.length
     const later = { ...hooks, onWeight: (done: number, all: number) => hooks.onWeight?.(before + done, all) }
     this.#machines = [
@@ -138,12 +139,17 @@ export class Vision {
     const tower = this.#tower
     const sides = patchesIn(tower, tile)
     const rows = pictureRows(tower, sides)
-    const own = sides.width * sides.height + (tower.hasClass ? 1 : 0)
-    const padded = new Float32Array(own * body.width)
-    padded.set(patches, padded.length - patches.length)
-    const states = body.run(pool, padded, isPlaced(tower) ? sides.width : undefined)
+    const { width } = body
+    const given = new Float32Array((sides.width * sides.height + (tower.hasClass ? 1 : 0)) * width)
+    const order = isPlaced(tower) ? rowOrder(tower, sides) : undefined
+    if (order === undefined) given.set(patches, given.length - patches.length)
+    else {
+      for (const [row, patch] of order.patches.entries())
+        given.set(patches.subarray(patch * width, (patch + 1) * width), row * width)
+    }
+    const states = body.run(pool, given, order)
     const gathered = new Float32Array(rows * projector.width)
-    gather(tower, sides, (row) => states.row(row), gathered)
+    gather(tower, sides, (patch) => states.row(order?.rows[patch] ?? patch), gathered)
     const projected = projector.run(pool, gathered)
     const result = new Float32Array(rows * tower.width)
     for (let row = 0; row < rows; row++) result.set(projected.row(row), row * tower.width)
@@ -174,6 +180,11 @@ export class Vision {
       decode,
     })
   }
+}
+
+function folderNames(tower: Tower): TowerNames {
+  if (hasGates(tower)) return QWEN_WINDOWED_NAMES
+  return isPlaced(tower) ? QWEN_NAMES : HF_NAMES
 }
 
 /**
