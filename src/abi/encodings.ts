@@ -4,9 +4,9 @@ import type { OpName } from './ops.ts'
 
 /**
  * Which weights a sparse matrix keeps or drops together. `sb84`: blocks of 8 outputs x 4 inputs. `sv32`: one
- * input of 32 outputs. `sp24`: 2 of 4 inputs. `ls16`: any weights.
+ * input of 32 outputs. `sp24`: 2 of 4 inputs, in 8 bits only.
  */
-export type SparseFormat = 'sb84' | 'sv32' | 'sp24' | 'ls16'
+export type SparseFormat = 'sb84' | 'sv32' | 'sp24'
 /** The encoding of the weights that a sparse format keeps. */
 export type SparseBase = 'w4_g32' | 'w8_g32'
 
@@ -46,17 +46,14 @@ export const ENCODINGS = {
   w8_g32_sb84: sparse(7, 'w8_g32', 'sb84'),
   w4_g32_sv32: sparse(8, 'w4_g32', 'sv32'),
   w8_g32_sv32: sparse(9, 'w8_g32', 'sv32'),
-  w4_g32_sp24: sparse(10, 'w4_g32', 'sp24'),
-  w8_g32_sp24: sparse(11, 'w8_g32', 'sp24'),
-  w4_g32_ls16: sparse(12, 'w4_g32', 'ls16'),
-  w8_g32_ls16: sparse(13, 'w8_g32', 'ls16'),
-  w4_channel: { code: 14, blockBytes: 128, headBytes: 16, linear: 'linear_w4a8_channel' },
+  w8_g32_sp24: sparse(10, 'w8_g32', 'sp24'),
+  w4_channel: { code: 11, blockBytes: 128, headBytes: 16, linear: 'linear_w4a8_channel' },
 } as const satisfies Readonly<Record<string, EncodingEntry>>
 
 /** The layout of a matrix in linear memory. */
 export type PackedEncoding = keyof typeof ENCODINGS
 /** Encodings that store strips of 32 outputs and leave out zero weights. */
-export type SparseEncoding = `${SparseBase}_${SparseFormat}`
+export type SparseEncoding = Extract<PackedEncoding, `${SparseBase}_${SparseFormat}`>
 /** Encodings that store panels. */
 export type Encoding = Exclude<PackedEncoding, SparseEncoding>
 
@@ -99,6 +96,12 @@ export function isSparse(encoding: PackedEncoding): encoding is SparseEncoding {
 export const sparseParts = (
   encoding: SparseEncoding,
 ): { readonly base: SparseBase; readonly format: SparseFormat } => ENCODINGS[encoding]
+
+/** The sparse encodings that the kernels have for these weights. */
+export const sparseEncodings = (base: SparseBase): readonly SparseEncoding[] =>
+  (Object.keys(ENCODINGS) as PackedEncoding[])
+    .filter(isSparse)
+    .filter((encoding) => sparseParts(encoding).base === base)
 
 /** The group-of-32 encoding to use instead, where only those can be read. */
 export function groupEncoding(encoding: PackedEncoding): Encoding {

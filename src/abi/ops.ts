@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. It rises with every
  * change of wasm/core/abi.h. The build of the kernels reads this line.
  */
-export const ABI_VERSION = 17
+export const ABI_VERSION = 18
 
 /** One record, as the cost functions below read it. */
 export interface OpReader {

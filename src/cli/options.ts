@@ -205,6 +205,6 @@ export interface SparseFlags {
 
 export function sparseOption(): Option {
   return new Option('--sparse <format>', 'store matrices without their zeros; auto does where that is faster')
-    .choices(['auto', 'none', 'sb84', 'sv32', 'sp24', 'ls16'])
+    .choices(['auto', 'none', 'sb84', 'sv32', 'sp24'])
     .default('auto')
 }

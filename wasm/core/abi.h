@@ -91,8 +91,7 @@ enum op_code {
 enum encoding {
     ENC_F32 = 0, ENC_F16 = 1, ENC_BF16 = 2, ENC_W8_G32 = 3, ENC_W4_G32 = 4, ENC_W4M_G32 = 5,
     ENC_W4_G32_SB84 = 6, ENC_W8_G32_SB84 = 7, ENC_W4_G32_SV32 = 8, ENC_W8_G32_SV32 = 9,
-    ENC_W4_G32_SP24 = 10, ENC_W8_G32_SP24 = 11, ENC_W4_G32_LS16 = 12, ENC_W8_G32_LS16 = 13,
-    ENC_W4_CHANNEL = 14
+    ENC_W8_G32_SP24 = 10, ENC_W4_CHANNEL = 11
 };
 
 /* How keys or values are stored. fp8 is for values only. */

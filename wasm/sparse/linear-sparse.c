@@ -12,8 +12,7 @@
 
 /* By encoding, starting at the first sparse one. */
 static strip_product *const products[] = {DOTS(sparse_w4_sb84), DOTS(sparse_w8_sb84), DOTS(sparse_w4_sv32),
-                                          DOTS(sparse_w8_sv32), sparse_w4_sp24,       sparse_w8_sp24,
-                                          sparse_w4_ls16,       sparse_w8_ls16};
+                                          DOTS(sparse_w8_sv32), sparse_w8_sp24};
 
 INLINE strip_product *product_of(uint32_t encoding) { return products[encoding - ENC_W4_G32_SB84]; }
 INLINE const uint8_t *strip_of(uint32_t w, uint32_t strip) { return AT(const uint8_t *, w + AT(const uint32_t *, w)[strip]); }
@@ -24,10 +23,7 @@ static void weights__ref(uint32_t encoding, const uint8_t *strip, uint32_t group
     case ENC_W8_G32_SB84: return DOTS(sparse_w8_sb84__ref)(strip, groups, codes, scales);
     case ENC_W4_G32_SV32: return DOTS(sparse_w4_sv32__ref)(strip, groups, codes, scales);
     case ENC_W8_G32_SV32: return DOTS(sparse_w8_sv32__ref)(strip, groups, codes, scales);
-    case ENC_W4_G32_SP24: return sparse_w4_sp24__ref(strip, groups, codes, scales);
-    case ENC_W8_G32_SP24: return sparse_w8_sp24__ref(strip, groups, codes, scales);
-    case ENC_W4_G32_LS16: return sparse_w4_ls16__ref(strip, groups, codes, scales);
-    default: return sparse_w8_ls16__ref(strip, groups, codes, scales);
+    default: return sparse_w8_sp24__ref(strip, groups, codes, scales);
     }
 }
 

@@ -21,13 +21,13 @@ enum { STRIP = 32, STRIP_PANELS = STRIP / PANEL, ROW_TILE = 4 };
 /* y[t] = the strip's products with row m + t of x, t < rows, without bias; 1 <= rows <= ROW_TILE. */
 typedef void strip_product(const uint8_t *strip, const struct op_linear *op, uint32_t m, uint32_t rows, float (*y)[STRIP]);
 strip_product DOTS(sparse_w4_sb84), DOTS(sparse_w8_sb84), DOTS(sparse_w4_sv32), DOTS(sparse_w8_sv32);
-/* These have one form: they use the 16-bit half of the dot on every machine. */
-strip_product sparse_w4_sp24, sparse_w8_sp24, sparse_w4_ls16, sparse_w8_ls16;
+/* This has one form: it uses the 16-bit half of the dot on every machine. */
+strip_product sparse_w8_sp24;
 
 /* The scalar definition of a format: codes [32][32 G] minus the zero code, scales [32][G] as f16 patterns. */
 typedef void strip_codes(const uint8_t *strip, uint32_t groups, int16_t *codes, uint16_t *scales);
 strip_codes DOTS(sparse_w4_sb84__ref), DOTS(sparse_w8_sb84__ref), DOTS(sparse_w4_sv32__ref), DOTS(sparse_w8_sv32__ref);
-strip_codes sparse_w4_sp24__ref, sparse_w8_sp24__ref, sparse_w4_ls16__ref, sparse_w8_ls16__ref;
+strip_codes sparse_w8_sp24__ref;
 
 /* The scale of row i among the 16 bytes of scales of a panel. */
 INLINE uint16_t scale__ref(const uint8_t *scales, uint32_t i) { return ((const uint16_t *)scales)[i % 4 * 2 + i / 4]; }
@@ -108,12 +108,6 @@ INLINE void add_terms(float *y, const float *terms, uint32_t groups) {
 INLINE void store_terms(float *to, v128_t low, v128_t high, v128_t scales, v128_t sx, v128_t half) {
     store(to, term_of(low, wasm_i32x4_shl(scales, 16), sx, half));
     store(to + 4, term_of(high, scales, sx, half));
-}
-
-/* Where the sums of w4 start. weights: i8 [8] sums of the weights. */
-INLINE struct pair_sums start_of(const void *weights, struct lookup c) {
-    const v128_t zero = wasm_i16x8_splat(0);
-    return (struct pair_sums){wasm_i16x8_sub(zero, wasm_i16x8_mul(wasm_i16x8_load8x8(weights), c.factor)), zero};
 }
 
 /* Calls a function with a constant number of rows, one for each number. */

@@ -12,11 +12,10 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { SYNC, SYNC_WORDS } from '../../src/abi/constants.ts'
-import { ENCODINGS, matrixBytes } from '../../src/abi/encodings.ts'
+import { ENCODINGS, matrixBytes, sparseEncodings, sparseParts } from '../../src/abi/encodings.ts'
 import { OPS } from '../../src/abi/ops.ts'
 import { sparseSlot } from '../../src/weights/sparse/pack.ts'
 import { dropWeights, keeper } from '../../src/weights/sparse/testing/matrices.ts'
-import { STRIP_WRITERS } from '../../src/weights/sparse/writers.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 
 const { values, positionals } = parseArgs({
@@ -184,8 +183,9 @@ console.log(
 for (const build of values.build.split(',')) {
   const machine = await openMachine(build)
   for (const base of ['w4_g32', 'w8_g32']) {
-    for (const format of Object.keys(STRIP_WRITERS)) {
-      if (!`${base}_${format}`.includes(only)) continue
+    for (const encoding of sparseEncodings(base)) {
+      if (!encoding.includes(only)) continue
+      const { format } = sparseParts(encoding)
       const curve = []
       for (const share of values.kept.split(',').map(Number)) {
         const panels = densePanels(base)
@@ -195,7 +195,7 @@ for (const build of values.build.split(',')) {
         const dense = lay(machine, panels, 0, { code, encoding: 0 })
         const sparse = lay(machine, slot, 1, {
           code: OPS.linear_sparse.code,
-          encoding: ENCODINGS[`${base}_${format}`].code,
+          encoding: ENCODINGS[encoding].code,
         })
         dense(false)
         const expected = machine.f32.slice(machine.y / 4, machine.y / 4 + rows * n)

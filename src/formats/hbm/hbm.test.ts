@@ -208,7 +208,6 @@ describe('a lying header with a true hash', () => {
       'the same tensor twice',
       (header) => ({ ...header, tensors: [...(header['tensors'] as []), ...(header['tensors'] as [])] }),
     ],
-    ['an unknown encoding', withEntry({ encoding: 'toString' })],
     ['an offset beyond the file', withEntry({ offset: 64 })],
     ['an offset of 2^53', withEntry({ offset: 2 ** 53 })],
     ['an offset of 32', withEntry({ offset: 32, ...short })],
@@ -239,6 +238,15 @@ describe('a lying header with a true hash', () => {
   ])('%s is a format error', async (_, change) => {
     expect(await codeOf(readPack(source(await lie(change))))).toBe('format')
   })
+
+  test.each(['toString', 'w4_g32_ls16'])(
+    '%s is no encoding, and the error says what to do',
+    async (encoding) => {
+      const found = readPack(source(await lie(withEntry({ encoding }))))
+      await expect(found).rejects.toMatchObject({ code: 'unsupported', detail: { encoding } })
+      await expect(found).rejects.toThrow(/which this version does not read; convert the model again/)
+    },
+  )
 
   test('that would unpack to more than any header is not unpacked', async () => {
     const bytes = await lie((header) => header, (128 << 20) + 1)

@@ -165,16 +165,13 @@ export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
   w8_g32_sb84: 'Q8_0',
   w4_g32_sv32: 'Q4_0',
   w8_g32_sv32: 'Q8_0',
-  w4_g32_sp24: 'Q4_0',
   w8_g32_sp24: 'Q8_0',
-  w4_g32_ls16: 'Q4_0',
-  w8_g32_ls16: 'Q8_0',
   w4_channel: 'Q4_0',
 }
 
 /**
- * Throws `format` for a damaged or truncated pack, `integrity` when the header still differs from its hash
- * after it was fetched again.
+ * Throws `format` for a damaged or truncated pack, `unsupported` for one of another version or encoding,
+ * `integrity` when the header still differs from its hash after it was fetched again.
  */
 export async function readPack(source: ByteSource, signal?: AbortSignal): Promise<Pack> {
   const { name: file, size } = source
@@ -277,12 +274,18 @@ function parseEntry(file: string, value: unknown): PackEntry {
   const isEntry =
     typeof name === 'string' &&
     typeof encoding === 'string' &&
-    Object.hasOwn(DTYPE_OF, encoding) &&
     areCounts(shape) &&
     areCounts([offset, bytes]) &&
     Array.isArray(sha256) &&
     sha256.every((hash) => typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash))
   if (!isEntry) throw malformed(file, `the entry of the tensor ${shown(name)} is incomplete`)
+  if (!Object.hasOwn(DTYPE_OF, encoding)) {
+    throw new HalfbyteError(
+      'unsupported',
+      `${file}: the tensor ${shown(name)} is stored as ${shown(encoding)}, which this version does not read; convert the model again`,
+      { tensor: name, encoding },
+    )
+  }
   return {
     name,
     encoding: encoding as PackedEncoding,

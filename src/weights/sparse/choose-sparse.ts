@@ -1,5 +1,11 @@
 // Chooses between dense and each sparse format of a matrix by measured times, and gives the reason.
-import type { PackedEncoding, SparseBase, SparseFormat } from '../../abi/encodings.ts'
+import {
+  type PackedEncoding,
+  type SparseBase,
+  type SparseEncoding,
+  type SparseFormat,
+  sparseParts,
+} from '../../abi/encodings.ts'
 import type { Curve, MeasuredBuild } from './costs.ts'
 import { COSTS_MACHINE, DENSE_COST, SPARSE_COST } from './costs.ts'
 import { STRIP_WRITERS } from './writers.ts'
@@ -9,10 +15,17 @@ import { STRIP_WRITERS } from './writers.ts'
  */
 export type SparsePolicy = 'auto' | 'none' | SparseFormat
 
-/** A matrix, counted over all its parts. */
+/** A matrix in one format, counted over all its parts. */
+export interface Counted {
+  readonly kept: number
+  readonly units: number
+  readonly bytes: number
+}
+
 export interface Census {
   readonly denseBytes: number
-  readonly formats: Readonly<Record<SparseFormat, { kept: number; units: number; bytes: number }>>
+  /** Of all encodings of the base. */
+  readonly encodings: ReadonlyMap<SparseEncoding, Counted>
 }
 
 export interface SparseChoice {
@@ -33,42 +46,37 @@ const MOST_BYTES = 1.06
 export function chooseSparse(base: SparseBase, census: Census, policy: SparsePolicy): SparseChoice {
   if (policy === 'none') return { encoding: base, why: 'dense was asked for' }
   if (policy !== 'auto') return forced(base, census, policy)
-  const names = Object.keys(STRIP_WRITERS) as SparseFormat[]
-  const ranked = names
-    .filter((format) => census.formats[format].bytes <= MOST_BYTES * census.denseBytes)
-    .filter((format) => speedOf(base, format, census, 'simd128') >= 1)
-    .map((format) => ({ format, speed: speedOf(base, format, census, 'relaxed') }))
+  const all = [...census.encodings]
+  const ranked = all
+    .filter(([, { bytes }]) => bytes <= MOST_BYTES * census.denseBytes)
+    .filter(([encoding, counted]) => speedOf(encoding, counted, 'simd128') >= 1)
+    .map(([encoding, counted]) => ({ encoding, counted, speed: speedOf(encoding, counted, 'relaxed') }))
     .sort((a, b) => b.speed - a.speed)
   const best = ranked[0]
   if (best === undefined || best.speed < MARGIN) {
-    const shares = names.map((format) => describe(format, census)).join(', ')
+    const shares = all.map(([encoding, counted]) => describe(encoding, counted, census)).join(', ')
     return { encoding: base, why: `dense is as fast in some build: ${shares}` }
   }
   const speed = `${best.speed.toFixed(2)} times as fast as dense by the times taken on ${COSTS_MACHINE}`
-  return { encoding: `${base}_${best.format}`, why: `${describe(best.format, census)}; ${speed}` }
+  return { encoding: best.encoding, why: `${describe(best.encoding, best.counted, census)}; ${speed}` }
 }
 
 function forced(base: SparseBase, census: Census, format: SparseFormat): SparseChoice {
-  const isSmaller = census.formats[format].bytes < census.denseBytes
-  const why = `${describe(format, census)}; ${isSmaller ? 'asked for' : 'asked for, but dense is smaller'}`
-  return { encoding: isSmaller ? `${base}_${format}` : base, why }
+  const found = [...census.encodings].find(([encoding]) => sparseParts(encoding).format === format)
+  if (found === undefined) return { encoding: base, why: `${format} is for 8 bits only, and this is ${base}` }
+  const [encoding, counted] = found
+  const isSmaller = counted.bytes < census.denseBytes
+  const asked = isSmaller ? 'asked for' : 'asked for, but dense is smaller'
+  return {
+    encoding: isSmaller ? encoding : base,
+    why: `${describe(encoding, counted, census)}; ${asked}`,
+  }
 }
 
 /** Dense time divided by sparse time. */
-function speedOf(base: SparseBase, format: SparseFormat, census: Census, build: MeasuredBuild): number {
-  const { kept, units } = census.formats[format]
+function speedOf(encoding: SparseEncoding, { kept, units }: Counted, build: MeasuredBuild): number {
   const share = units === 0 ? 1 : kept / units
-  return DENSE_COST[build][base] / kernelTime(base, format, share, build)
-}
-
-/** Nanoseconds of 8 outputs x 32 inputs. `format`: undefined for dense. `kept`: the share of units kept. */
-export function kernelTime(
-  base: SparseBase,
-  format: SparseFormat | undefined,
-  kept: number,
-  build: MeasuredBuild = 'relaxed',
-): number {
-  return format === undefined ? DENSE_COST[build][base] : timeAt(SPARSE_COST[build][base][format], kept)
+  return DENSE_COST[build][sparseParts(encoding).base] / timeAt(SPARSE_COST[build][encoding], share)
 }
 
 /** Linear between two measured shares. Beyond them, the line through the last two points. */
@@ -80,9 +88,9 @@ export function timeAt(curve: Curve, share: number): number {
   return fromTime + ((share - fromShare) / (toShare - fromShare)) * (toTime - fromTime)
 }
 
-function describe(format: SparseFormat, census: Census): string {
-  const { kept, units, bytes } = census.formats[format]
+function describe(encoding: SparseEncoding, { kept, units, bytes }: Counted, census: Census): string {
   if (!Number.isFinite(bytes)) return 'not every output keeps at most 2 of 4 inputs'
   const share = units === 0 ? 100 : (100 * kept) / units
-  return `keeps ${share.toFixed(1)} % of the ${STRIP_WRITERS[format].unit} in ${(bytes / census.denseBytes).toFixed(2)} of the bytes`
+  const { unit } = STRIP_WRITERS[sparseParts(encoding).format]
+  return `keeps ${share.toFixed(1)} % of the ${unit} in ${(bytes / census.denseBytes).toFixed(2)} of the bytes`
 }

@@ -85,7 +85,7 @@ export const builtInCosts = (base: SparseBase): Costs => ({
   machine: COSTS_MACHINE,
   timeOf(n, k, format, kept) {
     const { relaxed } = SPARSE_COST
-    const ns = format === undefined ? DENSE_COST.relaxed[base] : timeAt(relaxed[base][format], kept)
+    const ns = format === undefined ? DENSE_COST.relaxed[base] : timeAt(relaxed[`${base}_${format}`], kept)
     return ((n * k) / GROUP_WEIGHTS) * ns * 1e-6
   },
 })

@@ -3,19 +3,21 @@
 import {
   type Encoding,
   GROUP_SIZE,
+  isSparse,
   matrixBytes,
   ROW_PADDING,
   roundUp,
   type SparseBase,
   type SparseEncoding,
   type SparseFormat,
+  sparseEncodings,
   sparseParts,
 } from '../../abi/encodings.ts'
 import type { PackTensor } from '../../formats/hbm/hbm-writer.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { packedChunks } from '../slabs.ts'
 import { streamVector } from '../stream-weights.ts'
-import { type Census, chooseSparse, type SparseChoice, type SparsePolicy } from './choose-sparse.ts'
+import { type Counted, chooseSparse, type SparseChoice, type SparsePolicy } from './choose-sparse.ts'
 import { stripTable } from './matrix.ts'
 import { type DenseStrip, denseStrip, stripBytes } from './panels.ts'
 import { STRIP_WRITERS } from './writers.ts'
@@ -86,31 +88,30 @@ export async function surveySparse(
   policy: SparsePolicy,
   signal?: AbortSignal,
 ): Promise<SparseSurvey> {
-  const names = Object.keys(STRIP_WRITERS) as SparseFormat[]
-  const none = () => ({ kept: 0, units: 0, bytes: 0 })
-  const formats = Object.fromEntries(names.map((name) => [name, none()])) as Record<
-    SparseFormat,
-    ReturnType<typeof none>
-  >
-  const sizes = tensors.map(() => Object.fromEntries(names.map((name) => [name, [] as number[]])))
+  const encodings = new Map<SparseEncoding, Counted>(
+    sparseEncodings(base).map((encoding) => [encoding, { kept: 0, units: 0, bytes: 0 }]),
+  )
+  const sizes = tensors.map(
+    () => new Map([...encodings.keys()].map((encoding) => [encoding, [] as number[]] as const)),
+  )
   let denseBytes = 0
   for (const [part, tensor] of tensors.entries()) {
     for await (const strip of denseStrips(tensor, base, signal)) {
       denseBytes += stripBytes(base, strip.groups)
-      for (const name of names) {
-        const { kept, units, bytes } = STRIP_WRITERS[name].measure(strip)
-        const sum = formats[name]
-        sum.kept += kept
-        sum.units += units
-        sum.bytes += bytes
-        sizes[part]![name]!.push(bytes)
+      for (const [encoding, sum] of encodings) {
+        const { kept, units, bytes } = STRIP_WRITERS[sparseParts(encoding).format].measure(strip)
+        encodings.set(encoding, {
+          kept: sum.kept + kept,
+          units: sum.units + units,
+          bytes: sum.bytes + bytes,
+        })
+        sizes[part]!.get(encoding)!.push(bytes)
       }
     }
   }
-  const census: Census = { denseBytes, formats }
-  const choice = chooseSparse(base, census, policy)
-  const format = names.find((name) => choice.encoding === `${base}_${name}`)
-  return { choice, sizes: format === undefined ? [] : sizes.map((part) => part[format]!) }
+  const choice = chooseSparse(base, { denseBytes, encodings }, policy)
+  const { encoding } = choice
+  return { choice, sizes: isSparse(encoding) ? sizes.map((part) => part.get(encoding)!) : [] }
 }
 
 /** An [n, k] matrix under its canonical name. `sizes`: the bytes of its strips, from the survey. */

@@ -1,6 +1,5 @@
-// The format sp24: at most 2 of 4 inputs of each output, with their positions, as drawn in
+// The format sp24: at most 2 of 4 inputs of each output in 8 bits, with their positions, as drawn in
 // wasm/sparse/sparse-sp24.c.
-import type { SparseBase } from '../../abi/encodings.ts'
 import {
   addCode,
   blockAt,
@@ -18,10 +17,9 @@ const SCALE_BYTES = 4 * SCALE_WORDS
 const POSITION_BYTES = 32
 const ROWS = 8
 
-const sumBytes = (base: SparseBase): number => (base === 'w4_g32' ? ROWS : 2 * ROWS)
-const panelBytes = (base: SparseBase): number => POSITION_BYTES + 4 * QUADS * (valueWords(base) / 2)
-const groupBytes = (base: SparseBase): number =>
-  STRIP_PANELS * (SCALE_BYTES + sumBytes(base) + panelBytes(base))
+const SUM_BYTES = 2 * ROWS
+const PANEL_BYTES = POSITION_BYTES + 2 * ROWS * QUADS
+const GROUP_BYTES = STRIP_PANELS * (SCALE_BYTES + SUM_BYTES + PANEL_BYTES)
 
 /** By the mask of nonzero inputs, at most two of four: those inputs first, then others to fill up. */
 const KEPT = /* @__PURE__ */ Array.from({ length: 16 }, (_, mask) =>
@@ -43,12 +41,11 @@ function forPanels(
   strip: DenseStrip,
   each: (at: { scales: number; sums: number; positions: number; values: number }, block: number) => void,
 ): void {
-  const { base, groups } = strip
-  for (let g = 0; g < groups; g++) {
+  for (let g = 0; g < strip.groups; g++) {
     for (let panel = 0; panel < STRIP_PANELS; panel++) {
-      const first = g * groupBytes(base)
-      const sums = first + STRIP_PANELS * SCALE_BYTES + panel * sumBytes(base)
-      const positions = first + STRIP_PANELS * (SCALE_BYTES + sumBytes(base)) + panel * panelBytes(base)
+      const first = g * GROUP_BYTES
+      const sums = first + STRIP_PANELS * SCALE_BYTES + panel * SUM_BYTES
+      const positions = first + STRIP_PANELS * (SCALE_BYTES + SUM_BYTES) + panel * PANEL_BYTES
       const at = { scales: first + panel * SCALE_BYTES, sums, positions, values: positions + POSITION_BYTES }
       each(at, blockAt(strip, panel, g))
     }
@@ -79,13 +76,12 @@ export const sp24Writer: StripWriter = {
     const kept = countKept(strip)
     const units = STRIP_PANELS * ROWS * 4 * QUADS * strip.groups
     if (kept === undefined) return { kept: units, units, bytes: Number.POSITIVE_INFINITY }
-    return { kept, units, bytes: strip.groups * groupBytes(strip.base) }
+    return { kept, units, bytes: strip.groups * GROUP_BYTES }
   },
 
   encode(strip) {
-    const { base, groups, words } = strip
-    const isWide = base === 'w8_g32'
-    const out = new Uint8Array(groups * groupBytes(base))
+    const { groups, words } = strip
+    const out = new Uint8Array(groups * GROUP_BYTES)
     const view = new DataView(out.buffer)
     const quad = new Int8Array(4)
     forPanels(strip, (at, block) => {
@@ -102,15 +98,10 @@ export const sp24Writer: StripWriter = {
             sum += code
             const positions = at.positions + 16 * (j >>> 2) + to
             out[positions] = out[positions]! | (position << (2 * (j % 4)))
-            if (isWide) out[at.values + 16 * j + to] = code
-            else {
-              const values = at.values + 16 * (j >>> 1) + to
-              out[values] = out[values]! | ((code + 8) << (4 * (j % 2)))
-            }
+            out[at.values + 16 * j + to] = code
           }
         }
-        if (isWide) view.setInt16(at.sums + 2 * row, 8 * sum, true)
-        else view.setInt8(at.sums + row, sum)
+        view.setInt16(at.sums + 2 * row, 8 * sum, true)
       }
     })
     return out
@@ -119,7 +110,6 @@ export const sp24Writer: StripWriter = {
 
 export const sp24Reader: StripReader = {
   decode(encoded, strip) {
-    const isWide = strip.base === 'w8_g32'
     const view = new DataView(encoded.buffer, encoded.byteOffset, encoded.byteLength)
     forPanels(strip, (at, block) => {
       for (let w = 0; w < SCALE_WORDS; w++) strip.words[block + w] = view.getInt32(at.scales + 4 * w, true)
@@ -128,9 +118,7 @@ export const sp24Reader: StripReader = {
           for (let v = 0; v < 2; v++) {
             const from = 2 * row + v
             const position = (encoded[at.positions + 16 * (j >>> 2) + from]! >>> (2 * (j % 4))) & 3
-            const nibble = (encoded[at.values + 16 * (j >>> 1) + from]! >>> (4 * (j % 2))) & 15
-            const code = isWide ? view.getInt8(at.values + 16 * j + from) : nibble - 8
-            addCode(strip, block, row, 4 * j + position, code)
+            addCode(strip, block, row, 4 * j + position, view.getInt8(at.values + 16 * j + from))
           }
         }
       }
@@ -138,5 +126,5 @@ export const sp24Reader: StripReader = {
   },
 
   // Any bytes of the right length are safe: the kernels derive no offsets from them.
-  isWhole: (encoded, base, groups) => encoded.byteLength === groups * groupBytes(base),
+  isWhole: (encoded, base, groups) => base === 'w8_g32' && encoded.byteLength === groups * GROUP_BYTES,
 }

@@ -6,12 +6,20 @@ import { describe, expect, test } from 'vitest'
 import { concat } from '../../../test/conformance/testing/writers/gguf-writer.ts'
 import { randomFrom } from '../../../test/helpers/random.ts'
 import type { SparseBase, SparseFormat } from '../../abi/encodings.ts'
-import { isSparse, matrixBytes, panelBytes, sparseParts, sparseTableBytes } from '../../abi/encodings.ts'
+import {
+  isSparse,
+  matrixBytes,
+  panelBytes,
+  type SparseEncoding,
+  sparseEncodings,
+  sparseParts,
+  sparseTableBytes,
+} from '../../abi/encodings.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import type { TensorInfo } from '../../formats/tensors.ts'
 import { packedChunks } from '../slabs.ts'
 import { streamMatrix } from '../stream-weights.ts'
-import { chooseSparse } from './choose-sparse.ts'
+import { type Counted, chooseSparse } from './choose-sparse.ts'
 import { packSparse, surveySparse } from './pack.ts'
 import { type DenseStrip, denseStrip, emptyStrip, stripBytes } from './panels.ts'
 import { STRIP_READERS } from './strip-readers.ts'
@@ -20,6 +28,12 @@ import { STRIP_WRITERS } from './writers.ts'
 
 const FORMATS = Object.keys(STRIP_READERS) as SparseFormat[]
 const BASES: readonly SparseBase[] = ['w4_g32', 'w8_g32']
+
+/** The weights in which the kernels have a format. */
+const basesOf = (format: SparseFormat) =>
+  BASES.filter((base) => sparseEncodings(base).some((each) => sparseParts(each).format === format))
+const encodingOf = (format: SparseFormat): SparseEncoding =>
+  sparseEncodings(basesOf(format)[0]!).find((each) => sparseParts(each).format === format)!
 
 const masks = fc.record({
   base: fc.constantFrom(...BASES),
@@ -43,7 +57,8 @@ describe.each(FORMATS)('%s', (name) => {
 
   test('gives back every strip, in the bytes it said', () => {
     fc.assert(
-      fc.property(masks, (drawn) => {
+      fc.property(masks, fc.constantFrom(...basesOf(name)), (other, base) => {
+        const drawn = { ...other, base }
         const strip = stripOf(drawn)
         if (name === 'sp24' && !keepsTwoOfFour(strip)) {
           expect(format.measure(strip).bytes).toBe(Number.POSITIVE_INFINITY)
@@ -62,14 +77,12 @@ describe.each(FORMATS)('%s', (name) => {
   })
 
   test('never takes more than 6 % over dense, and less when half is dropped', () => {
-    for (const base of BASES) {
+    for (const base of basesOf(name)) {
       for (const groups of [1, 4, 28, 152]) {
         const full = stripOf({ base, groups, format: name, share: name === 'sp24' ? 0.9 : 1, seed: 5 })
         const over = groups < 4 ? 1.12 : 1.06
-        // Lists take more bytes where little is dropped. Dense is chosen then.
-        if (name !== 'ls16')
-          expect(format.measure(full).bytes).toBeLessThanOrEqual(over * stripBytes(base, groups))
-        const half = stripOf({ base, groups, format: name, share: name === 'ls16' ? 0.02 : 0.5, seed: 5 })
+        expect(format.measure(full).bytes).toBeLessThanOrEqual(over * stripBytes(base, groups))
+        const half = stripOf({ base, groups, format: name, share: 0.5, seed: 5 })
         const most = name === 'sp24' ? 0.84 : 0.7
         // Of the 128 units of four groups, chance drops too few for a bound.
         if (groups >= 28) expect(format.measure(half).bytes).toBeLessThan(most * stripBytes(base, groups))
@@ -78,20 +91,21 @@ describe.each(FORMATS)('%s', (name) => {
   })
 
   test('refuses strips that are cut, longer, or changed where the kernels would follow', () => {
-    const strip = stripOf({ base: 'w4_g32', groups: 5, format: name, share: 0.5, seed: 3 })
+    const [base = 'w8_g32'] = basesOf(name)
+    const strip = stripOf({ base, groups: 5, format: name, share: 0.5, seed: 3 })
     const encoded = format.encode(strip)
-    expect(format.isWhole(encoded.slice(0, -16), 'w4_g32', 5)).toBe(false)
-    expect(format.isWhole(concat([encoded, new Uint8Array(16)]), 'w4_g32', 5)).toBe(false)
-    expect(format.isWhole(encoded, 'w4_g32', 6)).toBe(false)
-    expect(format.isWhole(encoded, 'w8_g32', 5)).toBe(false)
-    expect(format.isWhole(new Uint8Array(0), 'w4_g32', 5)).toBe(false)
+    expect(format.isWhole(encoded.slice(0, -16), base, 5)).toBe(false)
+    expect(format.isWhole(concat([encoded, new Uint8Array(16)]), base, 5)).toBe(false)
+    expect(format.isWhole(encoded, base, 6)).toBe(false)
+    expect(format.isWhole(encoded, base === 'w4_g32' ? 'w8_g32' : 'w4_g32', 5)).toBe(false)
+    expect(format.isWhole(new Uint8Array(0), base, 5)).toBe(false)
     // Heads, lists and masks: a changed strip that still counts as whole must decode inside its bounds.
     fc.assert(
       fc.property(fc.nat(71), fc.integer({ min: 1, max: 255 }), (at, change) => {
         const bytes = encoded.slice()
         bytes[at] = bytes[at]! ^ change
-        if (!format.isWhole(bytes, 'w4_g32', 5)) return
-        format.decode(bytes, emptyStrip('w4_g32', 5))
+        if (!format.isWhole(bytes, base, 5)) return
+        format.decode(bytes, emptyStrip(base, 5))
       }),
     )
   })
@@ -114,14 +128,13 @@ function keepsTwoOfFour({ base, groups, words }: DenseStrip): boolean {
 
 const bytesOf = ({ words }: DenseStrip) => new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
 
-/** Weights [n, k] as F32, zero where a unit of the format is dropped. Lists keep a quarter of `share`. */
+/** Weights [n, k] as F32, zero where a unit of the format is dropped. */
 function tensorOf(name: string, n: number, k: number, format: SparseFormat, share: number): TensorInfo {
   const [rows, inputs] = UNITS[format]
   const keeps = (row: number, i: number) =>
     format === 'sp24'
       ? (row + i + (i >>> 2)) % 4 < Math.ceil(share * 4)
-      : ((Math.floor(row / rows) * 7919 + Math.floor(i / inputs) * 104729) % 1000) / 1000 <
-        (format === 'ls16' && share <= 1 ? share / 4 : share)
+      : ((Math.floor(row / rows) * 7919 + Math.floor(i / inputs) * 104729) % 1000) / 1000 < share
   const values = Float32Array.from({ length: n * k }, (_, at) =>
     keeps(Math.floor(at / k), at % k) ? Math.sin(at + 1) : 0,
   )
@@ -159,25 +172,30 @@ async function dense(tensors: readonly TensorInfo[], k: number, base: SparseBase
 }
 
 describe.each(FORMATS)('a matrix as %s', (format) => {
-  test.each(BASES)('unpacks to the dense %s matrix of the same tensor, of any shape', async (base) => {
-    for (const [n, k] of [
-      [8, 32],
-      [40, 100],
-      [96, 172],
-    ] as const) {
-      const tensor = tensorOf('w', n, k, format, 0.4)
-      const packed = await pack(tensor, base, format)
-      expect(Buffer.compare(await dense([packed], k, base), await dense([tensor], k, base))).toBe(0)
-      const values: Uint8Array[] = []
-      for await (const chunk of packedChunks(packed, 'f32')) values.push(chunk)
-      expect(concat(values).length).toBe(matrixBytes('f32', n, k))
-    }
-  })
+  test.each(basesOf(format))(
+    'unpacks to the dense %s matrix of the same tensor, of any shape',
+    async (base) => {
+      for (const [n, k] of [
+        [8, 32],
+        [40, 100],
+        [96, 172],
+      ] as const) {
+        const tensor = tensorOf('w', n, k, format, 0.4)
+        const packed = await pack(tensor, base, format)
+        expect(Buffer.compare(await dense([packed], k, base), await dense([tensor], k, base))).toBe(0)
+        const values: Uint8Array[] = []
+        for await (const chunk of packedChunks(packed, 'f32')) values.push(chunk)
+        expect(concat(values).length).toBe(matrixBytes('f32', n, k))
+      }
+    },
+  )
 
   test('is one slot of several parts, whose strips lie where its table says', async () => {
     const k = 96
     const parts = [40, 64].map((n, i) => tensorOf(`part${i}`, n, k, format, 0.5))
-    const packed = [await pack(parts[0]!, 'w4_g32', format), await pack(parts[1]!, 'w4_g32', format)]
+    const encoding = encodingOf(format)
+    const { base } = sparseParts(encoding)
+    const packed = [await pack(parts[0]!, base, format), await pack(parts[1]!, base, format)]
     const rows = 128
     const bytes =
       sparseTableBytes(rows) +
@@ -186,28 +204,29 @@ describe.each(FORMATS)('a matrix as %s', (format) => {
     await streamMatrix(
       packed.map((tensor) => ({ tensor, n: tensor.shape[0]! })),
       k,
-      `w4_g32_${format}`,
+      encoding,
       () => slot,
     )
     const table = new Uint32Array(slot.buffer, 0, rows / 32 + 1)
     expect(table[rows / 32]).toBe(bytes)
-    const expected = await dense(parts, k, 'w4_g32')
-    const size = stripBytes('w4_g32', k / 32)
+    const expected = await dense(parts, k, base)
+    const size = stripBytes(base, k / 32)
     for (let i = 0; i < rows / 32; i++) {
-      const strip = emptyStrip('w4_g32', k / 32)
+      const strip = emptyStrip(base, k / 32)
       STRIP_READERS[format].decode(slot.slice(table[i], table[i + 1]), strip)
       expect(Buffer.compare(bytesOf(strip), expected.subarray(i * size, (i + 1) * size))).toBe(0)
     }
   })
 
   test('is refused with a table or a strip that does not fit', async () => {
-    const good = await pack(tensorOf('w', 64, 64, format, 0.5), 'w4_g32', format)
+    const encoding = encodingOf(format)
+    const good = await pack(tensorOf('w', 64, 64, format, 0.5), sparseParts(encoding).base, format)
     const bytes = await good.source.read(0, good.byteLength)
     const load = (changed: Uint8Array) => {
       const source = bufferSource('bad.bin', changed)
       const tensor = { ...good, source, byteLength: changed.length }
       const slot = new Uint8Array(good.byteLength + 64)
-      return streamMatrix([{ tensor, n: 64 }], 64, sparseEncoding(format), () => slot)
+      return streamMatrix([{ tensor, n: 64 }], 64, encoding, () => slot)
     }
     const change = (at: number, value: number) => {
       const changed = bytes.slice()
@@ -248,24 +267,24 @@ describe('a file that changes while it is read', () => {
   })
 })
 
-const sparseEncoding = (format: SparseFormat) => `w4_g32_${format}` as const
-
 describe('the choice', () => {
-  const census = (share: number) => ({
+  const FOUND: Readonly<Record<SparseFormat, (share: number) => Counted>> = {
+    sb84: (share) => ({ kept: share * 100, units: 100, bytes: 120 + 900 * share }),
+    sv32: (share) => ({ kept: share * 100, units: 100, bytes: 120 + 890 * share }),
+    sp24: () => ({ kept: 100, units: 100, bytes: Number.POSITIVE_INFINITY }),
+  }
+  const census = (share: number, base: SparseBase = 'w4_g32') => ({
     denseBytes: 1000,
-    formats: {
-      sb84: { kept: share * 100, units: 100, bytes: 120 + 900 * share },
-      sv32: { kept: share * 100, units: 100, bytes: 120 + 890 * share },
-      sp24: { kept: 100, units: 100, bytes: Number.POSITIVE_INFINITY },
-      ls16: { kept: 60, units: 100, bytes: 1300 },
-    },
+    encodings: new Map(
+      sparseEncodings(base).map((each) => [each, FOUND[sparseParts(each).format](share)] as const),
+    ),
   })
 
   test('is dense without zeros, and sparse with many', () => {
     for (const base of BASES) {
-      expect(chooseSparse(base, census(1), 'auto').encoding).not.toBe(`${base}_sb84`)
-      expect(isSparse(chooseSparse(base, census(0.2), 'auto').encoding)).toBe(true)
-      expect(chooseSparse(base, census(0.2), 'none').encoding).toBe(base)
+      expect(chooseSparse(base, census(1, base), 'auto').encoding).not.toBe(`${base}_sb84`)
+      expect(isSparse(chooseSparse(base, census(0.2, base), 'auto').encoding)).toBe(true)
+      expect(chooseSparse(base, census(0.2, base), 'none').encoding).toBe(base)
     }
     expect(chooseSparse('w4_g32', census(1), 'auto').encoding).toBe('w4_g32')
   })
@@ -275,19 +294,22 @@ describe('the choice', () => {
     expect(chooseSparse('w4_g32', census(1), 'sv32').encoding).toBe('w4_g32')
   })
 
-  test('is 2 of 4 where nothing else is kept or dropped as one, unless a build has dense faster', async () => {
+  test('is 2 of 4 in 8 bits where nothing else is kept or dropped as one, and dense in 4', async () => {
     const tensor = tensorOf('pairs', 64, 128, 'sp24', 0.5)
     for (const [base, policy, encoding] of [
       ['w8_g32', 'auto', 'w8_g32_sp24'],
-      ['w4_g32', 'sp24', 'w4_g32_sp24'],
+      ['w4_g32', 'sp24', 'w4_g32'],
       ['w4_g32', 'auto', 'w4_g32'],
     ] as const) {
       const { choice } = await surveySparse([tensor], base, policy)
       expect(choice.encoding).toBe(encoding)
     }
-    const { choice } = await surveySparse([tensorOf('full', 64, 128, 'sp24', 1)], 'w4_g32', 'sp24')
+    expect((await surveySparse([tensor], 'w4_g32', 'sp24')).choice.why).toBe(
+      'sp24 is for 8 bits only, and this is w4_g32',
+    )
+    const { choice } = await surveySparse([tensorOf('full', 64, 128, 'sp24', 1)], 'w8_g32', 'sp24')
     expect(choice).toEqual({
-      encoding: 'w4_g32',
+      encoding: 'w8_g32',
       why: 'not every output keeps at most 2 of 4 inputs; asked for, but dense is smaller',
     })
   })

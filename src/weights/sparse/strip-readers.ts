@@ -1,6 +1,5 @@
 // The readers of strips by format, which loading needs.
 import type { SparseFormat } from '../../abi/encodings.ts'
-import { ls16Reader } from './ls16.ts'
 import { sb84Reader } from './sb84.ts'
 import { sp24Reader } from './sp24.ts'
 import type { StripReader } from './strip-format.ts'
@@ -10,5 +9,4 @@ export const STRIP_READERS: Readonly<Record<SparseFormat, StripReader>> = {
   sb84: sb84Reader,
   sv32: sv32Reader,
   sp24: sp24Reader,
-  ls16: ls16Reader,
 }

@@ -1,7 +1,7 @@
 // Encodings on shards. In: a Qwen2 with biases in every stored type, dense and sparse. Out: one thread's
 // logits from 2, 3 and 4 shards.
 import { describe, expect, test } from 'vitest'
-import type { SparseFormat } from '../../../src/abi/encodings.ts'
+import { type SparseFormat, sparseEncodings, sparseParts } from '../../../src/abi/encodings.ts'
 import type { WeightPolicy } from '../../../src/engine/wire/protocol.ts'
 import type { DType } from '../../../src/formats/tensors.ts'
 import { CODED_DTYPES } from '../../../src/formats/testing/random-blocks.ts'
@@ -54,9 +54,9 @@ describe('shards have the logits of one thread', () => {
 
   test.each(
     (['w4', 'w8'] as const).flatMap((weights) =>
-      (Object.keys(UNITS) as SparseFormat[]).map((sparse, turn) => ({
+      sparseEncodings(`${weights}_g32`).map((encoding, turn) => ({
         weights,
-        sparse,
+        sparse: sparseParts(encoding).format,
         threads: shardsOf(turn),
       })),
     ),

@@ -7,7 +7,6 @@ export const UNITS: Readonly<Record<SparseFormat, readonly [number, number]>> = 
   sb84: [8, 4],
   sv32: [32, 1],
   sp24: [1, 1],
-  ls16: [1, 1],
 }
 const PAIRS = [
   [0, 1],
