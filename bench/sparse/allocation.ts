@@ -2,10 +2,9 @@
 // each.
 //
 //   npx node bench/sparse/allocation.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24]
-// [--pattern sb84] [--uniform 0.3,0.4,0.5,0.6] [--ways uniform,squares,alone,tuned] [--seeds 1] [--rounds 3]
+// [--pattern sb84] [--uniform 0.3,0.4,0.5,0.6] [--ways uniform,squares] [--seeds 1]
 //
-// uniform: one sparsity. squares: least squares of lost shares, as `halfbyte prune --speed`. alone: the least
-// sum of what the model's own loss rises by with one product pruned at a time. tuned: as `--tune`. Seed s
+// uniform: one sparsity. squares: least squares of lost shares, as `halfbyte prune --speed`. Seed s
 // calibrates on every third line of the text from line s on.
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -22,10 +21,8 @@ import { allocateSparsity } from '../../src/shrink/calibrate/allocate-sparsity.t
 import { calibrationWindows } from '../../src/shrink/calibrate/calibration-windows.ts'
 import { pruneModel } from '../../src/shrink/calibrate/prune-model.ts'
 import { type Lost, SPARSITIES, surveySparsities } from '../../src/shrink/calibrate/survey-sparsity.ts'
-import { lossWith, wholeModel } from '../../src/shrink/calibrate/tune-allocation.ts'
 import { memoryWork } from '../../src/shrink/calibrate/work-files.ts'
 import { DEFAULT_DAMP } from '../../src/shrink/matrix/factor.ts'
-import { allocate } from '../../src/shrink/prune/allocate.ts'
 import { parsePattern } from '../../src/shrink/prune/mask.ts'
 import { builtInCosts } from '../../src/weights/sparse/cost-table.ts'
 
@@ -36,8 +33,7 @@ const { positionals, values } = parseArgs({
     chunks: { type: 'string', default: '24' },
     pattern: { type: 'string', default: 'sb84' },
     uniform: { type: 'string', default: '0.3,0.4,0.5,0.6' },
-    ways: { type: 'string', default: 'uniform,squares,alone,tuned' },
-    rounds: { type: 'string', default: '3' },
+    ways: { type: 'string', default: 'uniform,squares' },
     seeds: { type: 'string', default: '1' },
   },
 })
@@ -89,48 +85,16 @@ for (let seed = 0; seed < Number(values.seeds); seed++) {
     windows: await calibrationWindows(texts, tokenizer, { windows: Number(values.windows), length: CONTEXT }),
   }
   const work = memoryWork()
-  const products = await surveySparsities(prepared, { ...shared, work, keepCodes: true })
+  const products = await surveySparsities(prepared, { ...shared, work })
   const msOf = (index: number) => products.reduce((sum, each) => sum + msAt(each, index), 0)
-  /** What the loss rises by, by product and sparsity. */
-  let rises: number[][] | undefined
-  const riseOf = async () => {
-    const dense: number[] = products.map(() => 0)
-    const whole = await wholeModel(prepared, shared)
-    const start = await lossWith(whole, dense, { ...shared, work, products })
-    const found: number[][] = []
-    for (const at of products.keys()) {
-      const own: number[] = []
-      for (const index of SPARSITIES.keys())
-        own.push((await lossWith(whole, dense.with(at, index), { ...shared, work, products })) - start)
-      found.push(own)
-    }
-    return found
-  }
   for (const sparsity of values.uniform.split(',').map(Number)) {
     const times = msOf(0) / msOf(SPARSITIES.findIndex((each) => Math.abs(each - sparsity) < 1e-9))
     for (const way of values.ways.split(',')) {
       let sparsities: ReadonlyMap<string, number> = new Map()
-      if (way === 'alone') {
-        rises ??= await riseOf()
-        const items = products.map((product, at) => ({
-          name: product.names[0] ?? '',
-          choices: SPARSITIES.map((share, index) => ({
-            sparsity: share,
-            cost: msAt(product, index),
-            loss: rises![at]![index]!,
-          })),
-        }))
-        const chosen = allocate(items, msOf(0) / times)
-        sparsities = new Map(
-          products.flatMap(({ names }) =>
-            names.map((name) => [name, chosen.get(names[0]!)!.sparsity] as const),
-          ),
-        )
-      } else if (way !== 'uniform') {
+      if (way !== 'uniform') {
         // Times are compared after rounding up: a thousandth lets one sparsity itself be chosen.
         const budget = { kind: 'speed', times: times * 0.999 } as const
-        const tuning = way === 'tuned' ? { rounds: Number(values.rounds) } : undefined
-        const own = { ...shared, work, costs, budget, tuning }
+        const own = { ...shared, work, costs, budget }
         sparsities = (await allocateSparsity(prepared, own)).sparsities
       }
       const base = way === 'uniform' ? sparsity : 0

@@ -26,7 +26,7 @@ import {
 import { loadSolver, startSolver } from '../node-host.ts'
 import { MODEL, real, type SparseFlags, sparseOption } from '../options.ts'
 import { visible } from '../terminal/failure.ts'
-import { clearProgress, overwrite } from '../terminal/output.ts'
+import { clearProgress } from '../terminal/output.ts'
 
 interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly method: PruneMethod
@@ -168,14 +168,13 @@ function checkFlags({ method, calibration, as, weights }: PruneFlags): void {
 
 /** What the result depends on: the work of an unfinished run is used only if it is the same. */
 function settingsOf({ flags, pattern, sparsity, allocating }: PruneJob): object {
-  const { method, tune, weights, damp, drift, sweeps, scope } = flags
+  const { method, weights, damp, drift, sweeps, scope } = flags
   return {
     prune: method,
     pattern: pattern.name,
     sparsity,
     budget: allocating?.budget,
     costs: allocating?.costs.table,
-    tune,
     weights,
     damp,
     drift,
@@ -207,15 +206,10 @@ async function optionsOf(job: PruneJob, shared: SharedOptions<PrunedReport>): Pr
 async function allocate(
   prepared: PreparedModel,
   options: PruneModelOptions,
-  { tune, json, sparse }: PruneFlags,
+  { json, sparse }: PruneFlags,
   allocating: Allocating,
 ): Promise<{ readonly options: PruneModelOptions; readonly prediction: Prediction }> {
-  const tuning = { rounds: tune, onLoss: (done: number) => overwrite(`tuning: ${done} losses measured`) }
-  const allocation = await allocateSparsity(prepared, {
-    ...options,
-    ...allocating,
-    tuning: tune === 0 ? undefined : tuning,
-  })
+  const allocation = await allocateSparsity(prepared, { ...options, ...allocating })
   const { prediction, sparsities } = allocation
   if (json !== true) {
     clearProgress()

@@ -12,7 +12,7 @@ import {
   measuredCosts,
   parseCostTable,
 } from '../../weights/sparse/cost-table.ts'
-import { real, size, whole } from '../options.ts'
+import { real, size } from '../options.ts'
 import { systemError } from '../terminal/failure.ts'
 
 export interface BudgetFlags {
@@ -22,7 +22,6 @@ export interface BudgetFlags {
   readonly size?: number
   readonly loss?: number
   readonly costs?: string
-  readonly tune: number
 }
 
 export function withBudgetOptions(command: Command): Command {
@@ -51,12 +50,6 @@ export function withBudgetOptions(command: Command): Command {
       '--costs <file>',
       'times of the products on the target, from halfbyte measure-costs; default: times that are built in',
     )
-    .option(
-      '--tune <rounds>',
-      "with a budget: most rounds in which the choice is changed by what the whole model's loss on the text says; takes as many loads of the model as it has products, times four, in each",
-      whole(0),
-      0,
-    )
 }
 
 export type Allocating = Pick<AllocateOptions, 'format' | 'sparseFormat' | 'budget' | 'costs'>
@@ -72,11 +65,10 @@ export async function allocatingOf(
 ): Promise<Allocating | undefined> {
   const asked = budgetOf(flags)
   if (asked === undefined) {
-    if (flags.costs === undefined && flags.tune === 0) return undefined
-    const [what, it] = flags.costs === undefined ? ['--tune is', 'it'] : ['--costs are', 'them']
+    if (flags.costs === undefined) return undefined
     throw new HalfbyteError(
       'unsupported',
-      `${what} for a budget; give --speed, --tokens-per-second, --size or --loss, or leave ${it} out`,
+      '--costs are for a budget; give --speed, --tokens-per-second, --size or --loss, or leave them out',
     )
   }
   const sparseFormat = COST_FORMATS.find((each) => each === name)
@@ -90,12 +82,6 @@ export async function allocatingOf(
     throw new HalfbyteError(
       'unsupported',
       'a budget chooses sparsities on a text; give --calibration FILE, and leave out --sparsity',
-    )
-  }
-  if (flags.tune > 0 && asked.kind === 'loss') {
-    throw new HalfbyteError(
-      'unsupported',
-      '--tune looks for the least loss within a time or a size, and --loss for the fastest model; give --speed, --tokens-per-second or --size, or leave --tune out',
     )
   }
   const costs = flags.costs === undefined ? builtInCosts(format) : await readCosts(flags.costs, format)

@@ -12,8 +12,7 @@ import type { Costs } from '../../weights/sparse/cost-table.ts'
 import { parsePattern } from '../prune/mask.ts'
 import { type AllocateOptions, allocateSparsity, type SparsityBudget } from './allocate-sparsity.ts'
 import { pruneModel } from './prune-model.ts'
-import { SPARSITIES, surveySparsities } from './survey-sparsity.ts'
-import { matricesOf, memoryWork, readWork } from './work-files.ts'
+import { matricesOf, memoryWork } from './work-files.ts'
 
 const { signal } = new AbortController()
 const windows = [0, 1, 2].map((w) => Array.from({ length: 60 }, (_, i) => (7 * w + 5 * i * i + 3) % 90))
@@ -77,37 +76,6 @@ describe.each([
     expect(stored).toBeLessThanOrEqual(most)
     expect(Math.abs(stored / small.prediction.bytes - 1)).toBeLessThan(0.01)
   }, 60_000)
-
-  test('tuning keeps the budget, loses at most what was chosen before, and is found again', async () => {
-    const model = await prepared(files)
-    const own = options()
-    const budget = { kind: 'speed', times: 1.5 } as const
-    const losses: number[] = []
-    const tuned = () =>
-      allocateSparsity(model, {
-        ...own,
-        costs,
-        budget,
-        tuning: { rounds: 1, onLoss: (done) => losses.push(done) },
-      })
-    const first = await tuned()
-    expect(first.prediction.speed).toBeGreaterThanOrEqual(1.5)
-    const measured = losses.at(-1)!
-    expect(measured).toBeGreaterThan(first.sparsities.size / 2)
-    const stored = JSON.parse(new TextDecoder().decode(await readWork(own.work, 'tuned.losses'))) as [
-      string,
-      number,
-    ][]
-    const products = await surveySparsities(model, own)
-    const chosen = products.map(({ names }) =>
-      SPARSITIES.indexOf(first.sparsities.get(names[0]!) as (typeof SPARSITIES)[number]),
-    )
-    const loss = new Map(stored).get(chosen.join())!
-    expect(loss).toBeLessThanOrEqual(stored[0]![1])
-    expect(loss).toBeLessThanOrEqual(stored[1]![1])
-    expect(await tuned()).toEqual(first)
-    expect(losses.at(-1)).toBe(measured)
-  }, 120_000)
 
   test('a budget out of reach is refused with its numbers', async () => {
     const model = await prepared(files)

@@ -8,7 +8,6 @@ import type { CostFormat, Costs } from '../../weights/sparse/cost-table.ts'
 import { allocate, type SparsityChoice, type SparsityItem } from '../prune/allocate.ts'
 import type { PruneModelOptions } from './prune-model.ts'
 import { type Lost, SPARSITIES, surveySparsities } from './survey-sparsity.ts'
-import { type Tuning, tuneAllocation } from './tune-allocation.ts'
 
 /** The most that the model may take or lose. */
 export type SparsityBudget =
@@ -26,8 +25,6 @@ export interface AllocateOptions extends PruneModelOptions {
   readonly sparseFormat: CostFormat
   readonly budget: SparsityBudget
   readonly costs: Costs
-  /** Default: only the losses of single matrices decide. */
-  readonly tuning?: Tuning | undefined
 }
 
 /** What is predicted of the pruned model. */
@@ -68,19 +65,14 @@ export async function allocateSparsity(
   prepared: PreparedModel,
   options: AllocateOptions,
 ): Promise<Allocation> {
-  const { tuning } = options
-  const products = await surveySparsities(prepared, { ...options, keepCodes: tuning !== undefined })
+  const products = await surveySparsities(prepared, options)
   const pruned = new Set(products.flatMap(({ names }) => names))
   const { tensors } = await packContents(prepared)
   const fixedBytes = tensors.reduce((sum, { name, bytes }) => sum + (pruned.has(name) ? 0 : bytes), 0)
   const items = products.map((product) => itemOf(product, options))
   const denseMs = items.reduce((sum, { choices }) => sum + choices[0]!.ms, 0)
   const limit = limitOf(options, { denseMs, fixedBytes, matrices: pruned.size })
-  const alone = allocate(items, limit)
-  const chosen =
-    tuning === undefined
-      ? alone
-      : await tuneAllocation(prepared, { ...options, products, items, limit, start: alone, tuning })
+  const chosen = allocate(items, limit)
   const of = ({ names: [first = ''] }: Lost) => chosen.get(first)!
   const sum = (what: (choice: Choice, product: Lost) => number) =>
     products.reduce((total, product) => total + what(of(product), product), 0)

@@ -5,11 +5,8 @@ import { matrixBytes, type SparseBase } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { parseJson } from '../../base/json.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
-import type { TensorInfo } from '../../formats/tensors.ts'
 import { type CostFormat, keptBytes } from '../../weights/sparse/cost-table.ts'
-import { layMatrix } from '../codes/lay.ts'
 import { factorize } from '../matrix/factor.ts'
-import { rtn } from '../matrix/grid.ts'
 import type { InputStats } from '../matrix/hessian.ts'
 import { inverseOf } from '../prune/inverse.ts'
 import { prune, pruneBytes, pruneLoss } from '../prune/prune-matrix.ts'
@@ -18,7 +15,7 @@ import type { PruneModelOptions } from './prune-model.ts'
 import { widestFirst } from './solve-products.ts'
 import { openSolver } from './solver/solver-module.ts'
 import { type Product, walk } from './walk.ts'
-import { DoneMatrices, prefixed, readWork } from './work-files.ts'
+import { prefixed, readWork } from './work-files.ts'
 
 export const SPARSITIES = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] as const
 
@@ -38,21 +35,7 @@ export interface Lost {
 export interface SurveyOptions extends PruneModelOptions {
   readonly format: SparseBase
   readonly sparseFormat: CostFormat
-  /** Keeps each pruned and rounded matrix for `surveyed`. Default false. */
-  readonly keepCodes?: boolean
 }
-
-/** A matrix pruned to SPARSITIES[index], above 0, with the model before it unpruned. */
-export async function surveyed(
-  { work, format }: Pick<SurveyOptions, 'work' | 'format'>,
-  name: string,
-  index: number,
-  [n, k]: readonly [number, number],
-): Promise<TensorInfo> {
-  return { ...(await new DoneMatrices(work).tensor(codesOf(name, index), format, n, k)), name }
-}
-
-const codesOf = (name: string, index: number): string => `${name}.at-${index}`
 
 /** In the plan's order. Throws what `walk` throws. */
 export async function surveySparsities(
@@ -104,10 +87,6 @@ async function lossesOf(
       if (sparsity === 0) continue
       const { values, mask } = prune(weights, part.n, k, { ...options, sparsity }, known)
       if (energy > 0) losses[index]! += pruneLoss(weights, values, part.n, stats) / energy
-      if (options.keepCodes === true) {
-        const coded = layMatrix(rtn(values, part.n, k, format))
-        await new DoneMatrices(options.work).keep(coded, { name: codesOf(part.name, index) })
-      }
       bytes[index]! += keptBytes(mask.kept, part.n, k, format, sparseFormat)
       await host.yieldTask()
       signal.throwIfAborted()

@@ -1,51 +1,6 @@
 // Chooses the sparsity of each product that loses least within a budget (multiple-choice knapsack).
 import { HalfbyteError } from '../../base/errors.ts'
 
-/** An index into the choices of each item. */
-export type Chosen = readonly number[]
-
-interface TuneOptions {
-  readonly budget: number
-  /** Within the budget. */
-  readonly start: Chosen
-  /** Most rounds. Each measures every item at every choice within reach. */
-  readonly rounds: number
-  /** How many choices away an item may move in a round. Default 2. */
-  readonly reach?: number
-  /** Loss of the whole model, e.g. nats for each token. */
-  readonly lossOf: (chosen: Chosen) => Promise<number>
-}
-
-/**
- * Changes of the loss are measured around the current choice, one item at a time, and taken to add up for one
- * round: sums of what single matrices lose in a model that is whole elsewhere do not say what a choice loses.
- * Stops when a round is no better. The result loses at most what `start` does.
- */
-export async function tune(items: readonly Pick<SparsityItem, 'name' | 'choices'>[], options: TuneOptions) {
-  const { budget, start, rounds, reach = 2, lossOf } = options
-  let best = start
-  let least = await lossOf(best)
-  for (let round = 0; round < rounds; round++) {
-    const near = []
-    for (const [at, { name, choices }] of items.entries()) {
-      const own = []
-      for (const [index, choice] of choices.entries()) {
-        if (Math.abs(index - best[at]!) > reach) continue
-        const loss = index === best[at] ? least : await lossOf(best.with(at, index))
-        own.push({ ...choice, index, loss: loss - least })
-      }
-      near.push({ name, choices: own })
-    }
-    const chosen = allocate(near, budget)
-    const next = items.map(({ name }) => chosen.get(name)!.index)
-    const loss = await lossOf(next)
-    if (!(loss < least)) break
-    best = next
-    least = loss
-  }
-  return { chosen: best, loss: least }
-}
-
 export interface SparsityChoice {
   readonly sparsity: number
   /** Time, bytes, or for a budget of loss the loss; at least 0. */
