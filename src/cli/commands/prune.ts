@@ -16,6 +16,7 @@ import {
   sweepsOption,
   withCompressOptions,
 } from '../compress/compressing.ts'
+import { dropLayers } from '../compress/drop-layers.ts'
 import {
   type Allocating,
   allocatingOf,
@@ -24,7 +25,7 @@ import {
   withBudgetOptions,
 } from '../compress/sparsity-budget.ts'
 import { loadSolver, startSolver } from '../node-host.ts'
-import { MODEL, real, type SparseFlags, sparseOption } from '../options.ts'
+import { MODEL, real, type SparseFlags, sparseOption, whole } from '../options.ts'
 import { visible } from '../terminal/failure.ts'
 import { clearProgress } from '../terminal/output.ts'
 
@@ -37,6 +38,7 @@ interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly sweeps: number
   readonly scope?: 'row' | 'matrix'
   readonly as: 'hbm' | 'safetensors'
+  readonly dropLayers?: number
 }
 
 /** As typed: what is dropped has defaults that depend on each other. */
@@ -80,6 +82,11 @@ export function pruneCommand(): Command {
       'share of weights to drop; N:M patterns fix it; default: 0.1 where nothing else says how many',
       real(0, 1),
     )
+    .option(
+      '--drop-layers <n>',
+      'instead of single weights: how many whole layers to drop, those that change a text least; all other weights stay as they are',
+      whole(1),
+    )
     .addOption(
       new Option(
         '--weights <format>',
@@ -119,7 +126,15 @@ interface PruneJob {
   readonly allocating: Allocating | undefined
 }
 
-async function pruneAction(model: string, output: string, asked: AskedFlags): Promise<void> {
+async function pruneAction(
+  model: string,
+  output: string,
+  asked: AskedFlags,
+  command: Command,
+): Promise<void> {
+  if (asked.dropLayers !== undefined) {
+    return dropLayers(model, output, { ...asked, dropLayers: asked.dropLayers }, command)
+  }
   const flags = withDefaults(asked)
   const pattern = parsePattern(flags.pattern)
   const allocating = await allocatingOf(flags, pattern, FORMATS[flags.weights])

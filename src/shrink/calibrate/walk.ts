@@ -48,6 +48,11 @@ export interface WalkOptions extends RunnerOptions {
     product: Product,
     stats: () => Promise<InputStats>,
   ) => Promise<ReadonlyMap<string, TensorInfo> | undefined>
+  /**
+   * Called with the output of each segment for each window, [rows][width], and the matrices of the segment.
+   * The last segment is run for it alone. A walk that is resumed does not call it for what it skips.
+   */
+  readonly onOutput?: ((matrices: readonly string[], window: number, rows: Float32Array) => void) | undefined
   readonly onProgress?: ((progress: WalkProgress) => void) | undefined
 }
 
@@ -93,7 +98,10 @@ export async function walk(prepared: PreparedModel, options: WalkOptions): Promi
         for (const [name, tensor] of made) weights.set(name, tensor)
         await main.runner.reload(tap, weights)
       }
-      if (isLast) return
+      if (isLast) {
+        if (options.onOutput !== undefined) for await (const _ of outputsOf(main, context));
+        return
+      }
       for (const [at, side] of sides.entries()) {
         await work.write(rowsName(index + 1, kinds[at] as Kind), outputsOf(side, context))
       }
@@ -213,9 +221,12 @@ const minus = (left: Float32Array, right: Float32Array): Float32Array =>
   left.map((value, index) => value - right[index]!)
 
 async function* outputsOf({ runner, read }: Side, { options, report }: Context): AsyncGenerator<Uint8Array> {
+  const matrices = runner.taps.flatMap(({ parts }) => parts.map(({ name }) => name))
   for (const index of options.windows.keys()) {
     report('its output', index)
-    yield new Uint8Array(runner.outputs(await read(index)).buffer)
+    const rows = runner.outputs(await read(index))
+    options.onOutput?.(matrices, index, rows)
+    yield new Uint8Array(rows.buffer)
     await pause(options)
   }
 }
