@@ -1,71 +1,12 @@
 // The halfbyte command. It exits with 0, 1 for an error, 2 for wrong usage, or 130 after Ctrl-C.
-import { Command } from 'commander'
-import { calibrateCommand } from './commands/calibrate.ts'
-import { chatCommand } from './commands/chat.ts'
-import { compareCommand } from './commands/compare.ts'
-import { convertCommand } from './commands/convert.ts'
-import { embedCommand, rerankCommand } from './commands/embed.ts'
-import { evalCommand } from './commands/eval.ts'
-import { evaluateCommands } from './commands/evaluate.ts'
-import { generateCommand } from './commands/generate.ts'
-import { inspectCommand, modelsCommand } from './commands/inspect.ts'
-import { measureCostsCommand } from './commands/measure-costs.ts'
-import { pruneCommand } from './commands/prune.ts'
-import { quantizeCommand } from './commands/quantize.ts'
-import { runCommand } from './commands/run.ts'
-import { tokenizeCommand } from './commands/tokenize.ts'
-import { trimCommand } from './compress/trim.ts'
-import { EMBEDDED_NAMES } from './embedded.ts'
-import { packageVersion } from './options.ts'
-import { serveCommand } from './serve/serve.ts'
-import { completionCommand, firstSentence } from './terminal/completion.ts'
+import { newProgram } from './program.ts'
 import { report } from './terminal/failure.ts'
-
-const program = new Command('halfbyte')
-  .description(
-    `Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name that "halfbyte models" lists, or an embedded model: ${EMBEDDED_NAMES}.`,
-  )
-  .version(packageVersion(), '--version', 'print the version')
-program.configureHelp({
-  subcommandTerm: (command) => command.name(),
-  subcommandDescription: (command) => firstSentence(command.description()),
-})
-const commands: Command[] = [
-  generateCommand(),
-  chatCommand(),
-  serveCommand(),
-  modelsCommand(),
-  inspectCommand(),
-  tokenizeCommand(),
-  embedCommand(),
-  rerankCommand(),
-  runCommand(),
-  ...evaluateCommands(),
-  evalCommand(),
-  convertCommand(),
-  calibrateCommand(),
-  quantizeCommand(),
-  pruneCommand(),
-  trimCommand(),
-  measureCostsCommand(),
-  compareCommand(),
-  completionCommand(() => commands),
-]
-for (const command of commands) program.addCommand(command)
-for (const command of [program, ...commands]) {
-  const name = command === program ? 'halfbyte' : `halfbyte ${command.name()}`
-  command.exitOverride().showHelpAfterError(`(${name} --help tells more)`)
-  // Commander ends its sentence before the reason.
-  const outputError = (text: string, write: (text: string) => void) =>
-    write(text.replace(/ is invalid\. (?=[a-z])/, ' is invalid; '))
-  command.configureOutput({ outputError })
-}
 
 // Node reports a closed pipe through this event, not to the code that wrote.
 process.stdout.on('error', (error) => process.exit(report(error)))
 
 try {
-  await program.parseAsync()
+  await newProgram().parseAsync()
 } catch (error) {
   process.exitCode = report(error)
 }

@@ -1,0 +1,97 @@
+// The code of the manual. In: the blocks of TypeScript and JavaScript, module scripts of HTML included, and
+// the declarations in dist. Out: a failure for a block that does not compile, with its page and line.
+import { execFile } from 'node:child_process'
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { BLOCKS, type Block, blocksOf, ROOT, scriptsOf } from './blocks.ts'
+
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
+const SCRIPTS = BLOCKS.flatMap((block) => (block.language === 'html' ? scriptsOf(block) : block))
+const TYPED = BLOCKS.filter(({ language }) => language === 'ts')
+const UNTYPED = SCRIPTS.filter(({ language }) => /^jsx?$/.test(language))
+
+/** A program of blocks: its options, and the declarations of what blocks take as given. */
+const STRICT = { options: { strict: true }, given: ['given.d.ts'] }
+/** Blocks of JavaScript say no types, so only what they call and read is checked. */
+const LOOSE = {
+  options: { checkJs: true, strict: false, noImplicitReturns: false },
+  given: ['given.d.ts', 'loose.d.ts'],
+}
+
+/** Addresses under which pages import the package without a bundler. */
+const ADDRESSES = {
+  '/halfbyte/halfbyte.js': ['../../../dist/index.d.ts'],
+  '/halfbyte/openai.js': ['../../../dist/openai.d.ts'],
+}
+
+/** Compiles blocks as modules of one program. Resolves to what the compiler says, by page and line. */
+async function compiled(
+  name: string,
+  blocks: readonly Block[],
+  { options, given }: typeof STRICT | typeof LOOSE,
+): Promise<string[]> {
+  // Below the repository, where the package finds itself by its name.
+  const folder = join(ROOT, 'build/guide-code', name)
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(join(folder, 'halfbyte'), { recursive: true })
+  for (const file of given) await cp(join(import.meta.dirname, file), join(folder, file))
+  await writeFile(join(folder, 'halfbyte/halfbyte.d.ts'), "export * from 'halfbyte'\n")
+  const files = blocks.map(({ page, line, language }) => ({
+    file: `${page.replaceAll(/\W/g, '-')}-${line}.${language}`,
+    page,
+  }))
+  // A line of a file is the line of its page.
+  for (const [index, { line, text }] of blocks.entries())
+    await writeFile(join(folder, files[index]!.file), `${'\n'.repeat(line - 1)}${text}\nexport {}\n`)
+  const config = {
+    extends: '../../../tsconfig.json',
+    compilerOptions: {
+      ...{ noUncheckedIndexedAccess: false, noUnusedLocals: false, noUnusedParameters: false },
+      ...{ allowJs: true, jsx: 'preserve', rootDir: '../../..', types: ['node'], paths: ADDRESSES },
+      ...options,
+    },
+    include: ['*'],
+    exclude: [],
+  }
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
+  const { stdout } = await promisify(execFile)(process.execPath, [TSC, '-p', '.', '--pretty', 'false'], {
+    cwd: folder,
+  }).catch((failure) => failure)
+  const lines = stdout.split('\n').filter((line: string) => line !== '')
+  return lines.map((line: string) => {
+    const found = files.find(({ file }) => line.startsWith(file))
+    return found === undefined ? line : line.replace(found.file, found.page)
+  })
+}
+
+test('the blocks of TypeScript compile in a strict program', async () => {
+  expect(TYPED.length).toBeGreaterThan(20)
+  expect(await compiled('ts', TYPED, STRICT)).toEqual([])
+})
+
+test('the blocks of JavaScript call what there is', async () => {
+  expect(UNTYPED.length).toBeGreaterThan(15)
+  expect(await compiled('js', UNTYPED, LOOSE)).toEqual([])
+})
+
+test('the check sees a wrong option, a wrong name and a wrong import, by line', async () => {
+  const page = [
+    '```js',
+    "await Engine.load('model.gguf', { thread: 2 })",
+    'session.ask(engine.model.title)',
+    '```',
+    '```js',
+    "import { Engines } from 'halfbyte'",
+    '```',
+  ]
+  const wrong = blocksOf('page.md', page.join('\n'))
+  const found = await compiled('wrong', wrong, LOOSE)
+  expect(found.map((line) => line.replace(/:.*/, ''))).toEqual([
+    'page.md(2,35)',
+    'page.md(3,9)',
+    'page.md(3,26)',
+    'page.md(6,10)',
+  ])
+})

@@ -1,0 +1,113 @@
+// The command lines of the manual. In: the blocks of shells and the commands between backticks. Out: a
+// failure for what the command's own parser refuses, and for scripts that package.json does not have.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { expect, test } from 'vitest'
+import { newProgram } from '../../../src/cli/program.ts'
+import { BLOCKS, PAGES, ROOT } from './blocks.ts'
+
+const SCRIPTS = Object.keys(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).scripts)
+/** Commands of npm that need no script. */
+const OF_NPM = ['ci', 'i', 'init', 'install', 'pack', 'start', 'test']
+
+/** The commands of a block: lines that end in a backslash are joined, comments removed, `&&` divides. */
+const commandsOf = (text: string): string[] =>
+  text
+    .replaceAll(/\\\n\s*/g, ' ')
+    .split('\n')
+    .flatMap((line) => line.replace(/(?:^|\s)#.*/, '').split(' && '))
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+
+/** The words of a command, as a shell gives them to it. */
+const wordsOf = (command: string): string[] =>
+  [...command.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) => word.replaceAll(/['"]/g, ''))
+
+/** The program with commands that do nothing once they are parsed. */
+function parser(): Command {
+  const program = newProgram()
+  for (const command of [program, ...program.commands]) {
+    command.configureOutput({ writeErr: () => undefined, writeOut: () => undefined })
+    if (command !== program) command.action(() => undefined)
+  }
+  return program
+}
+
+/** What the parser says against a command line; undefined if it takes it. */
+async function refusal(words: readonly string[]): Promise<string | undefined> {
+  try {
+    await parser().parseAsync([...words], { from: 'user' })
+    return undefined
+  } catch (error) {
+    const { code, message } = error as Error & { code: string }
+    return code === 'commander.helpDisplayed' ? undefined : message
+  }
+}
+
+/** What is wrong with one command of a shell. */
+async function fault(command: string): Promise<string | undefined> {
+  const [first = '', ...words] = wordsOf(command)
+  if (first === 'halfbyte') return refusal(words)
+  if (first === 'npx' && words[0] === 'halfbyte') return refusal(words.slice(1))
+  if (first !== 'npm') return undefined
+  const [verb = '', script = '', dashes, ...others] = words
+  if (verb !== 'run') return OF_NPM.includes(verb) ? undefined : `npm has no ${verb}`
+  if (!SCRIPTS.includes(script)) return `package.json has no script ${script}`
+  if (script !== 'halfbyte') return undefined
+  return dashes === '--' ? refusal(others) : 'npm takes options before --'
+}
+
+const SHELL = BLOCKS.filter(({ language }) => language === 'sh')
+
+test('the commands of the blocks are taken by their parsers', async () => {
+  const wrong: string[] = []
+  let count = 0
+  for (const { page, line, text } of SHELL)
+    for (const command of commandsOf(text)) {
+      count++
+      const said = await fault(command)
+      if (said !== undefined) wrong.push(`${page}:${line}: ${command}: ${said}`)
+    }
+  expect(wrong).toEqual([])
+  expect(count).toBeGreaterThan(30)
+})
+
+test('commands between backticks name commands and options that there are', () => {
+  const { commands } = newProgram()
+  const wrong: string[] = []
+  let count = 0
+  for (const page of PAGES) {
+    const text = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```[\s\S]*?^```$/gm, '')
+    for (const [span, name = '', rest = ''] of text.matchAll(/`(?:npx )?halfbyte ([a-z][a-z-]*)([^`]*)`/g)) {
+      count++
+      const command = commands.find((each) => each.name() === name)
+      const flags = rest.match(/(?<=\s|\[)--[a-z][a-z-]*/g) ?? []
+      const unknown = flags.filter((flag) => !command?.options.some(({ long }) => long === flag))
+      if (command === undefined || unknown.some((flag) => flag !== '--help'))
+        wrong.push(`${page}: ${span.replaceAll(/\s+/g, ' ')}`)
+    }
+  }
+  expect(wrong).toEqual([])
+  expect(count).toBeGreaterThan(15)
+})
+
+test('scripts between backticks are those of package.json', () => {
+  const wrong = PAGES.flatMap((page) =>
+    [...readFileSync(join(ROOT, page), 'utf8').matchAll(/`npm run ([\w:-]+)/g)]
+      .filter(([, script = '']) => !SCRIPTS.includes(script))
+      .map(([span]) => `${page}: ${span}`),
+  )
+  expect(wrong).toEqual([])
+})
+
+test('the check sees wrong commands, options, values and scripts', async () => {
+  expect(await fault('halfbyte quantify a b')).toContain('quantify')
+  expect(await fault('halfbyte inspect model.gguf --plam')).toContain('--plam')
+  expect(await fault('npx halfbyte generate')).toContain('model')
+  expect(await fault("halfbyte generate a 'b c' --temperature hot")).toContain('hot')
+  expect(await fault('npm run halfbyte -- chat embedded --hot')).toContain('--hot')
+  expect(await fault('npm run nothing')).toContain('nothing')
+  expect(await fault('halfbyte inspect model.gguf --plan')).toBeUndefined()
+  expect(commandsOf('a \\\n  b # c\nd && e\n')).toEqual(['a  b', 'd', 'e'])
+})
