@@ -19,6 +19,10 @@ export interface EncoderTraits {
   readonly embeddingNorm: boolean
   /** Norms of each head's queries and keys. */
   readonly headNorms?: true
+  /** Layer norms of queries and keys, each over the values of all heads. */
+  readonly rowNorms?: boolean
+  /** Where norms are `after`: the input of attention is added and normalised once more. */
+  readonly secondNorm?: boolean
   /** `all`: of the norms and of all products but those of gated blocks. */
   readonly biases: 'all' | 'norms' | 'none'
   readonly mlp: 'gated' | 'plain'
@@ -76,7 +80,8 @@ export function encoder(config: ModelConfig, kinds?: number, traits = BERT_TRAIT
   for (let layer = 0; layer < config.layers; layer++) {
     const at = `layers.${layer}`
     const isLast = layer === config.layers - 1
-    x = addedTo(parts, `${at}.attn`, x, (input) => attention(parts, layer, input))
+    const attended = addedTo(parts, `${at}.attn`, x, (input) => attention(parts, layer, input))
+    x = traits.secondNorm ? norm(`${at}.attn_second_norm`, b.add(`${at}.attn_again`, x, attended)) : attended
     x = addedTo(parts, `${at}.mlp`, x, (input) => feedForward(parts, at, input), isLast)
   }
   return b.finish(traits.norms === 'after' ? x : norm('norm', x))
@@ -110,7 +115,7 @@ function addedTo(
 }
 
 /** Attention of one layer, with its output projection. */
-function attention({ b, config, traits, linear }: Parts, layer: number, input: Value): Value {
+function attention({ b, config, traits, norm, linear }: Parts, layer: number, input: Value): Value {
   const { hiddenSize, heads, kvHeads, headDim, normEpsilon, attentionScale, localRope } = config
   const at = `layers.${layer}`
   const parts = (kind: 'weight' | 'bias') => ({
@@ -126,9 +131,12 @@ function attention({ b, config, traits, linear }: Parts, layer: number, input: V
   const isOther = window > 0 && localRope !== undefined
   const { dims, pairing } = isOther ? localRope : config.rope
   const headNorm = (part: string) => vector({ [`${at}.attn_${part}_norm.weight`]: headDim })
+  const rows = b
+    .parts(qkv, weight)
+    .map((row, part) => (traits.rowNorms && part < 2 ? norm(`${at}.attn_${'qk'[part]}_norm`, row) : row))
   const attended = b.attend(
     `${at}.attn`,
-    b.parts(qkv, weight),
+    rows,
     { layer: ONE_LAYER, heads, kvHeads, headDim, window, after: traits.isCausal === true ? 0 : after },
     { table: isOther ? 1 : 0, dims, pairing },
     {

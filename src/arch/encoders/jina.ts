@@ -1,5 +1,6 @@
 // jina-bert-v2: reads the configuration and the tensors of a BERT with gated blocks whose scores fall with
-// the distance, from safetensors and GGUF.
+// the distance, from safetensors and GGUF. The model for code also has norms of queries and keys, and one
+// more norm in each layer.
 import type { ModelFile } from '../../formats/readers.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { type Fields, unbuiltVariant } from '../config/fields.ts'
@@ -47,7 +48,13 @@ function jinaConfig(file: ModelFile): Placed {
     activation: 'gelu_exact',
   }
   const types = tableOf('token_types', 'embeddings.token_type_embeddings')
-  const placed = { ...UNTABLED, types, config }
+  const has = (gguf: string, own: string) =>
+    file.tensors.has(isGguf(file) ? `blk.0.${gguf}.weight` : `${prefix}encoder.layer.0.${own}.weight`)
+  const extras = {
+    rowNorms: has('attn_q_norm', 'attention.self.layer_norm_q'),
+    secondNorm: has('attn_norm_2', 'layer_norm_1'),
+  }
+  const placed = { ...UNTABLED, types, config, extras }
   checkSizes(file.name, placed)
   return placed
 }
@@ -60,9 +67,10 @@ function refuseText(fields: Fields, texts: Readonly<Record<string, string>>): vo
   }
 }
 
-function jinaWeights(file: ModelFile, { config, types }: Placed): Weights {
+function jinaWeights(file: ModelFile, { config, types, extras = {} }: Placed): Weights {
   const { hiddenSize, vocabSize, intermediateSize, layers } = config
-  const { put, split, finish } = gatherer(file, prefixOf(file))
+  const prefix = prefixOf(file)
+  const { put, split, finish } = gatherer(file, prefix)
   const both = (name: string, [gguf, own]: readonly [string, string], shape: readonly number[]) => {
     put(name, [gguf, own], shape)
     put(`${name}.bias`, [`${gguf}.bias`, `${own}.bias`], shape.slice(0, 1))
@@ -80,19 +88,39 @@ function jinaWeights(file: ModelFile, { config, types }: Placed): Weights {
       [`blk.${layer}.${gguf}`, `encoder.layer.${layer}.${own}`] as const
     for (const [part, own] of Object.entries({ q: 'query', k: 'key', v: 'value' }))
       both(`${at}.attn_${part}`, names(`attn_${part}`, `attention.self.${own}`), square)
+    if (extras.rowNorms) {
+      for (const part of ['q', 'k'])
+        both(`${at}.attn_${part}_norm`, names(`attn_${part}_norm`, `attention.self.layer_norm_${part}`), [
+          hiddenSize,
+        ])
+    }
     both(`${at}.attn_output`, names('attn_output', 'attention.output.dense'), square)
     both(`${at}.attn_post_norm`, names('attn_output_norm', 'attention.output.LayerNorm'), [hiddenSize])
-    const gated = names('ffn_up', 'mlp.gated_layers')
+    if (extras.secondNorm) both(`${at}.attn_second_norm`, names('attn_norm_2', 'layer_norm_1'), [hiddenSize])
+    const own = ownNames(file, `${prefix}encoder.layer.${layer}`)
+    const gated = names('ffn_up', own.gated)
     // Earlier converters wrote the two halves by themselves.
     if (file.tensors.has(`blk.${layer}.ffn_gate.weight`)) {
       put(`${at}.mlp_gate`, names('ffn_gate', ''), wide)
       put(`${at}.mlp_up`, gated, wide)
-    } else split([`${at}.mlp_gate`, `${at}.mlp_up`], gated, wide)
-    both(`${at}.mlp_down`, names('ffn_down', 'mlp.wo'), wide.toReversed())
-    both(`${at}.mlp_post_norm`, names('layer_output_norm', 'mlp.layernorm'), [hiddenSize])
+    } else split(halvesOf(at, isGguf(file) ? extras.secondNorm === true : own.isUpFirst), gated, wide)
+    both(`${at}.mlp_down`, names('ffn_down', own.down), wide.toReversed())
+    both(`${at}.mlp_post_norm`, names('layer_output_norm', own.norm), [hiddenSize])
   }
   return new Map([...finish(), [DISTANCES, distanceTable(config, () => falling(config.heads))]])
 }
+
+/** Names in safetensors of a layer's feed-forward block: those of the model for code, or of the others. */
+function ownNames({ tensors }: ModelFile, layer: string) {
+  const isUpFirst = tensors.has(`${layer}.mlp.up_gated_layer.weight`)
+  return isUpFirst
+    ? { isUpFirst, gated: 'mlp.up_gated_layer', down: 'mlp.down_layer', norm: 'layer_norm_2' }
+    : { isUpFirst, gated: 'mlp.gated_layers', down: 'mlp.wo', norm: 'mlp.layernorm' }
+}
+
+/** The halves of a stored product in their order. Converters to GGUF keep that of the maker's files. */
+const halvesOf = (layer: string, isUpFirst: boolean): readonly string[] =>
+  isUpFirst ? [`${layer}.mlp_up`, `${layer}.mlp_gate`] : [`${layer}.mlp_gate`, `${layer}.mlp_up`]
 
 /** ALiBi on both sides: scores fall by a slope of each head for every position between. */
 function falling(heads: number): BiasOf {
@@ -110,5 +138,5 @@ export const JINA: EncoderFamily = {
   isOf: (file) => isNamed(file, ARCHITECTURE, /^JinaBert(Model|ForMaskedLM)$/),
   config: jinaConfig,
   weights: jinaWeights,
-  graph: ({ config, types }) => encoder(config, types, TRAITS),
+  graph: ({ config, types, extras }) => encoder(config, types, { ...TRAITS, ...extras }),
 }

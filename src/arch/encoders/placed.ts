@@ -4,6 +4,7 @@ import type { ModelFile } from '../../formats/readers.ts'
 import type { Graph } from '../../graph/nodes.ts'
 import type { ModelConfig } from '../config/config.ts'
 import { unbuiltVariant } from '../config/fields.ts'
+import type { EncoderTraits } from '../encoder.ts'
 import type { Weights } from '../tensors/names.ts'
 
 /** A configuration, and how a family's tables begin: RoBERTa's positions follow the id of padding. */
@@ -13,6 +14,8 @@ export interface Placed {
   readonly types: number
   /** It reads pairs of texts, and its head scores them. */
   readonly isReranker: boolean
+  /** What some models of the family have beside its other traits. */
+  readonly extras?: Partial<EncoderTraits>
 }
 
 /** Families whose positions are rotated have no table of them, and most no kinds of tokens. */

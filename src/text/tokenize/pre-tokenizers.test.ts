@@ -111,6 +111,7 @@ test.each([
   ['olmoe, gpt_neox, mamba, mamba2', ['olmo']],
   ['lfm2', ['lfm2']],
   ['gpt2', ['gpt-2']],
+  ['bert of RoBERTa, jina-bert-v2', ['roberta-bpe', 'jina-v2-es', 'jina-v2-de', 'jina-v2-code']],
   ['those whose files name none, as SentencePiece\u2019s do', ['default', '']],
 ])('%s: files of the family name a known way to cut words', (_, names) => {
   for (const name of names) expect(words(name, 'ab 12')).toContain('ab')

@@ -61,7 +61,9 @@ const FAMILIES: readonly Family[] = [
     patterns: [withDigits('\\p{N}')],
   },
   {
-    names: 'gpt-2 phi-2 mpt olmo jais exaone4 trillion granite-docling gigachat mellum modern-bert',
+    names:
+      'gpt-2 phi-2 mpt olmo jais exaone4 trillion granite-docling gigachat mellum modern-bert ' +
+      'roberta-bpe jina-v2-es jina-v2-de jina-v2-code',
     patterns: [GPT2],
   },
   {

@@ -12,6 +12,7 @@ import { distance, withEmbedder } from './open-embedder.ts'
 import {
   type DistanceFamily,
   distanceStates,
+  halved,
   type RandomDistances,
   randomDistances,
 } from './random-distances.ts'
@@ -26,29 +27,17 @@ const idsOf = (text: string): number[] => {
 const vectorOf = (model: RandomDistances, text: string): Float64Array =>
   scaled(pooled(distanceStates(model, idsOf(text)), () => 1))
 
-/** In GGUF the halves of a gated block may be apart, as earlier converters wrote them. */
-function halved(model: RandomDistances): RandomDistances {
-  const weights = [...model.weights].flatMap(([name, weight]) => {
-    if (!name.endsWith('gated_layers.weight')) return [[name, weight] as const]
-    const [n = 0, k = 0] = weight.shape
-    return ['mlp.gate', 'mlp.up'].map((half, index) => {
-      const values = weight.values.slice((index * n * k) / 2, ((index + 1) * n * k) / 2)
-      return [name.replace('mlp.gated_layers', half), { shape: [n / 2, k], values }] as const
-    })
-  })
-  return { ...model, weights: new Map(weights) }
-}
-
 async function filesOf(model: RandomDistances, seed: number): Promise<File[]> {
-  const form = seed % (model.family === 'jina' ? 4 : 2)
+  const form = seed % (model.family === 'mpnet' ? 2 : 4)
   if (form < 2)
-    return bertFolder(model, { prefix: form === 0 ? '' : { mpnet: 'mpnet.', jina: 'bert.' }[model.family] })
+    return bertFolder(model, { prefix: form === 0 ? '' : model.family === 'mpnet' ? 'mpnet.' : 'bert.' })
   return [await bertGguf(form === 2 ? model : halved(model), 1, 'jina-bert-v2')]
 }
 
 describe.each<[DistanceFamily, string]>([
   ['mpnet', 'mpnet'],
   ['jina', 'jina-bert-v2'],
+  ['code', 'jina-bert-v2'],
 ])('an encoder of the family %s', (family, architecture) => {
   test.each(Array.from({ length: 20 }, (_, seed) => seed))(
     'has the vectors of the definition, %i',

@@ -6,7 +6,8 @@ import { products } from '../testing/products.ts'
 import { type RandomBert, VOCABULARY } from '../testing/random-bert.ts'
 import type { Weight } from './random-bodies.ts'
 
-export type DistanceFamily = 'mpnet' | 'jina'
+/** `code`: jina-embeddings-v2-base-code. */
+export type DistanceFamily = 'mpnet' | 'jina' | 'code'
 export interface RandomDistances extends RandomBert {
   readonly family: DistanceFamily
 }
@@ -17,7 +18,7 @@ const FIRST_POSITION = 2
 /** Sizes that are odd for kernels of 4, 8 and 32 lanes, and most positions of `positions`. */
 export function randomDistances(family: DistanceFamily, seed: number, positions = 150): RandomDistances {
   const random = new Random(`${family} ${seed}`)
-  const isJina = family === 'jina'
+  const isJina = family !== 'mpnet'
   const heads = random.between(1, 7)
   const hidden = heads * 4 * random.between(1, 9)
   const inner = random.between(5, 150)
@@ -65,7 +66,7 @@ export function randomDistances(family: DistanceFamily, seed: number, positions 
   for (let layer = 0; layer < config.num_hidden_layers; layer++) {
     const names = namesOf(family, layer)
     for (const name of [...names.qkv, names.output]) linear(name, hidden, hidden)
-    norm(names.outputNorm)
+    for (const name of [names.outputNorm, ...names.qkNorms, ...names.second]) norm(name)
     if (isJina) matrix(names.up, 2 * inner, hidden)
     else linear(names.up, inner, hidden)
     linear(names.down, hidden, inner)
@@ -79,14 +80,38 @@ function namesOf(family: DistanceFamily, layer: number) {
   if (family === 'mpnet')
     return {
       qkv: ['q', 'k', 'v'].map((part) => `${at}.attention.attn.${part}`),
+      ...{ qkNorms: [], second: [] },
       ...{ output: `${at}.attention.attn.o`, outputNorm: `${at}.attention.LayerNorm` },
       ...{ up: `${at}.intermediate.dense`, down: `${at}.output.dense`, norm: `${at}.output.LayerNorm` },
     }
   return {
     qkv: ['query', 'key', 'value'].map((part) => `${at}.attention.self.${part}`),
     ...{ output: `${at}.attention.output.dense`, outputNorm: `${at}.attention.output.LayerNorm` },
-    ...{ up: `${at}.mlp.gated_layers`, down: `${at}.mlp.wo`, norm: `${at}.mlp.layernorm` },
+    ...(family === 'code'
+      ? {
+          qkNorms: ['q', 'k'].map((part) => `${at}.attention.self.layer_norm_${part}`),
+          second: [`${at}.layer_norm_1`],
+          ...{ up: `${at}.mlp.up_gated_layer`, down: `${at}.mlp.down_layer`, norm: `${at}.layer_norm_2` },
+        }
+      : {
+          ...{ qkNorms: [], second: [] },
+          ...{ up: `${at}.mlp.gated_layers`, down: `${at}.mlp.wo`, norm: `${at}.mlp.layernorm` },
+        }),
   }
+}
+
+/** In GGUF the halves of a gated block may be apart, as earlier converters wrote them. */
+export function halved(model: RandomDistances): RandomDistances {
+  const weights = [...model.weights].flatMap(([name, weight]) => {
+    if (!/gated_layers?\.weight$/.test(name)) return [[name, weight] as const]
+    const [n = 0, k = 0] = weight.shape
+    const halves = model.family === 'code' ? ['mlp.up', 'mlp.gate'] : ['mlp.gate', 'mlp.up']
+    return halves.map((half, index) => {
+      const values = weight.values.slice((index * n * k) / 2, ((index + 1) * n * k) / 2)
+      return [name.replace(/mlp\.(up_)?gated_layers?/, half), { shape: [n / 2, k], values }] as const
+    })
+  })
+  return { ...model, weights: new Map(weights) }
 }
 
 /** The bucket of the distance from a row to a position, as MPNet numbers them. */
@@ -135,13 +160,13 @@ export function distanceStates(model: RandomDistances, ids: readonly number[]): 
   const plus = (a: Float64Array, b: ArrayLike<number>) => a.map((value, i) => value + b[i]!)
   const slopes = slopesOf(heads)
   const biasOf = (head: number, row: number, position: number) =>
-    family === 'jina'
+    family !== 'mpnet'
       ? -slopes[head]! * Math.abs(row - position)
       : valuesOf('encoder.relative_attention_bias.weight')[bucketOf(row, position) * heads + head]!
   const dim = width / heads
   let rows = ids.map((id, position) => {
     const added =
-      family === 'jina'
+      family !== 'mpnet'
         ? rowOf('embeddings.token_type_embeddings.weight', 0)
         : rowOf('embeddings.position_embeddings.weight', FIRST_POSITION + position)
     return norm(
@@ -151,7 +176,10 @@ export function distanceStates(model: RandomDistances, ids: readonly number[]): 
   })
   for (let layer = 0; layer < config.num_hidden_layers; layer++) {
     const names = namesOf(family, layer)
-    const [q, k, v] = names.qkv.map((name) => rows.map((x) => linear(name, x)))
+    const [q, k, v] = names.qkv.map((name, part) => {
+      const own = names.qkNorms[part]
+      return rows.map((x) => (own === undefined ? linear(name, x) : norm(own, linear(name, x))))
+    })
     rows = rows.map((x, m) => {
       const y = new Float64Array(width)
       for (let head = 0; head < heads; head++) {
@@ -165,9 +193,15 @@ export function distanceStates(model: RandomDistances, ids: readonly number[]): 
         const total = shares.reduce((sum, share) => sum + share, 0)
         for (const i of inHead) y[i] = shares.reduce((sum, share, p) => sum + (share / total) * v![p]![i]!, 0)
       }
-      const mixed = norm(names.outputNorm, plus(x, linear(names.output, y)))
+      const mixed = names.second.reduce(
+        (value, name) => norm(name, plus(x, value)),
+        norm(names.outputNorm, plus(x, linear(names.output, y))),
+      )
       const up = linear(names.up, mixed)
-      const made = up.slice(0, inner).map((u, i) => gelu(u) * (family === 'jina' ? up[inner + i]! : 1))
+      const [first, second] = [up.slice(0, inner), up.slice(inner)]
+      const gate = family === 'code' ? second : first
+      const factor = { mpnet: undefined, jina: second, code: first }[family]
+      const made = gate.map((value, i) => gelu(value) * (factor?.[i] ?? 1))
       return norm(names.norm, plus(mixed, linear(names.down, made)))
     })
   }
