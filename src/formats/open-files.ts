@@ -55,11 +55,15 @@ function otherModel(name: string, what: string): HalfbyteError {
 
 const HEAD_BYTES = 64
 
+/** The name that llama.cpp's tools give to the files of vision towers. */
+const isTower = ({ name }: ByteSource): boolean => /mmproj.*\.gguf$/i.test(baseName(name))
+
 /**
  * Reads the headers of a model: one GGUF or all its splits, safetensors with config.json (and tokenizer.json,
  * tokenizer_config.json, generation_config.json, chat_template.jinja where they exist), or one .hbm pack or
- * all its parts. Throws `format` for files that are damaged, missing or not a model, `unsupported` for
- * unsupported formats, and what loading a reader throws.
+ * all its parts. A GGUF beside these with `mmproj` in its name is the vision tower. Throws `format` for files
+ * that are damaged, missing or not a model, `unsupported` for unsupported formats, and what loading a reader
+ * throws.
  */
 export async function openFiles(
   sources: readonly ByteSource[],
@@ -67,6 +71,32 @@ export async function openFiles(
   signal?: AbortSignal,
 ): Promise<ModelFile> {
   const { kinds, others } = await sort(sources, signal)
+  const ggufs = kinds.get('gguf') ?? []
+  const towers = ggufs.filter(isTower)
+  const own = ggufs.filter((source) => !isTower(source))
+  if (towers.length === 0 || (own.length === 0 && kinds.size === 1))
+    return openKinds(sources, { kinds, others }, readers, signal)
+  if (towers.length > 1) {
+    const names = towers.map(({ name }) => baseName(name))
+    throw new HalfbyteError(
+      'format',
+      `the files have ${names.length} vision towers; give one of them: ${names.join(', ')}`,
+      { files: names },
+    )
+  }
+  const models = new Map(kinds)
+  if (own.length === 0) models.delete('gguf')
+  else models.set('gguf', own)
+  const file = await openKinds(sources, { kinds: models, others }, readers, signal)
+  return { ...file, tower: await (await readers.loadGguf()).openGguf(towers, signal) }
+}
+
+async function openKinds(
+  sources: readonly ByteSource[],
+  { kinds, others }: Sorted,
+  readers: LoadReaders,
+  signal: AbortSignal | undefined,
+): Promise<ModelFile> {
   const [format, second] = kinds.keys()
   if (format === undefined) throw await refuse(others, signal)
   if (second !== undefined) {

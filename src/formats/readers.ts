@@ -26,8 +26,8 @@ export interface ModelFile {
   readonly metadata: ReadonlyMap<string, MetaValue>
   readonly tokenizer?: TokenizerSpec | undefined
   /**
-   * The vision tower that lies among the weights of safetensors. Its metadata are the whole `config` and, if
-   * the folder has it, the image `processor`.
+   * The vision tower: from a GGUF beside the model, or from among the weights of safetensors. In that case
+   * its metadata are the whole `config` and, if the folder has it, the image `processor`.
    */
   readonly tower?: ModelFile | undefined
   /** The graph of a step, if the file has one. Weights then have the names that the graph gives them. */

@@ -19,7 +19,7 @@ import { type ModelPool, openModelPool, shortfallOf } from './model-pool.ts'
 import { modelText, modelTokenizer } from './model-text.ts'
 import { openAdapters, openAny } from './open/open-any.ts'
 import { openShards } from './open/open-shards.ts'
-import { openVision, parted } from './open/open-vision.ts'
+import { openVision } from './open/open-vision.ts'
 import { type FileOpener, type OpenFiles, openRequestedFiles } from './open/requested-files.ts'
 import { type PlacedModel, placeModel } from './place-model.ts'
 import { keepsFloats, type PreparedModel, prepareModel } from './prepare.ts'
@@ -30,12 +30,11 @@ import type { Vision } from './vision/vision.ts'
  * nothing is left allocated.
  */
 export async function loadModel(
-  asked: LoadRequest,
+  request: LoadRequest,
   hooks: LoaderHooks,
   host: Host,
   openFiles: FileOpener = openRequestedFiles,
 ): Promise<BuiltModel> {
-  const request = parted(asked)
   const { signal } = hooks
   const opened: OpenFiles[] = []
   const packs: OpenFiles[] = []

@@ -12,7 +12,7 @@ import { ENGINE_BYTES } from '../../runtime/open-runtime.ts'
 import type { LoaderHooks } from '../load/loaded-model.ts'
 import { memoryNeed } from '../load/memory-need.ts'
 import { openAdapters, openAny } from '../load/open/open-any.ts'
-import { openVision, parted } from '../load/open/open-vision.ts'
+import { openVision } from '../load/open/open-vision.ts'
 import type { FilePeeker, PeekedFiles } from '../load/open/requested-files.ts'
 import { type PreparedModel, prepareModel } from '../load/prepare.ts'
 import type { GraphOffer, LoadRequest, ProbeReport, ProbeRequest, Smaller } from '../wire/protocol.ts'
@@ -27,12 +27,11 @@ const LEAST_CONTEXT = 512
  * the engine.
  */
 export async function probeModel(
-  asked: ProbeRequest,
+  request: ProbeRequest,
   { signal }: Pick<LoaderHooks, 'signal'>,
   host: Host,
   peekFiles: FilePeeker,
 ): Promise<ProbeReport> {
-  const request = parted(asked)
   const opened: PeekedFiles[] = []
   try {
     const files: ModelFile[] = []

@@ -1,16 +1,25 @@
 // Conversations with pictures. In: a random model with a random tower. Out: the tokens of the definition,
 // a picture that is read once, saved sessions, refusals.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { encode } from 'fast-png'
 import { expect, test } from 'vitest'
+import { Engine } from '../../../src/api/engine.ts'
 import { blobSource } from '../../../src/base/bytes.ts'
+import { openModelFiles } from '../../../src/cli/files.ts'
+import { blobFiles } from '../../../src/cli/node-engine.ts'
 import { nodeHost } from '../../../src/cli/node-host.ts'
+import { loadModel } from '../../../src/engine/load/build-model.ts'
 import { probeModel } from '../../../src/engine/probe/probe.ts'
+import { createService } from '../../../src/engine/service.ts'
+import { localConnection } from '../../../src/engine/wire/connection.ts'
 import type { Pixels } from '../../../src/formats/pixels.ts'
 import { EXACT_KV } from '../../../src/graph/ir.ts'
 import type { LoadOptions, Message } from '../../../src/index.ts'
 import { cutPicture, patchesOf } from '../../../src/vision/cut-picture.ts'
 import type { Tower } from '../../../src/vision/tower.ts'
-import { ggufFile } from '../testing/model-files.ts'
+import { ggufFile, jsonFile, safetensorsFiles } from '../testing/model-files.ts'
 import { openEngine } from '../testing/node-engine.ts'
 import { randomLlama } from '../testing/random-llama.ts'
 import { referenceLogits } from '../testing/reference-model.ts'
@@ -155,6 +164,47 @@ test('of picked files, the mmproj file is the tower', async () => {
   await using engine = await openEngine([await fileOf(tiled), model])
   expect(engine.model.seesImages).toBe(true)
   await expect(openEngine([await fileOf(tiled)])).rejects.toMatchObject({ code: 'architecture' })
+})
+
+test('of a folder of safetensors, the mmproj file is the tower, by whatever names the folder', async () => {
+  const tower = await fileOf(tiled)
+  const folder = [
+    ...safetensorsFiles(model).filter(({ name }) => name !== 'tokenizer_config.json'),
+    jsonFile('tokenizer_config.json', { chat_template: STRINGS }),
+  ]
+  const answerOf = async (source: string | readonly File[], options: LoadOptions = {}) => {
+    const service = createService((request, hooks) =>
+      loadModel(request, hooks, nodeHost(), async ({ source: place }) =>
+        typeof place === 'string' ? openModelFiles(place) : blobFiles(place),
+      ),
+    )
+    await using engine = await Engine.open(localConnection(service), source, {
+      threads: 1,
+      weights: 'f32',
+      ...options,
+    })
+    expect(engine.model.seesImages).toBe(true)
+    const said = { role: 'user' as const, content: 'What is \uFFFC?', images: [picture(40, 21)] }
+    return (await engine.createSession().send(said, GREEDY).result).tokens
+  }
+  const right = await answerOf(folder, { vision: [tower] })
+  expect(await answerOf([tower, ...folder])).toEqual(right)
+  const path = await mkdtemp(join(tmpdir(), 'halfbyte-seeing-'))
+  try {
+    for (const file of [tower, ...folder]) await writeFile(join(path, file.name), await file.bytes())
+    expect(await answerOf(path)).toEqual(right)
+  } finally {
+    await rm(path, { recursive: true })
+  }
+})
+
+test('of two mmproj files one must be chosen', async () => {
+  const tower = await fileOf(tiled)
+  const second = new File([tower], 'mmproj-second.gguf')
+  await expect(openEngine([await loadedFile(STRINGS), tower, second])).rejects.toMatchObject({
+    code: 'format',
+    message: expect.stringMatching(/2 vision towers.*mmproj-random\.gguf, mmproj-second\.gguf$/),
+  })
 })
 
 test('a probe counts the download and the memory of the tower', async () => {

@@ -40,16 +40,3 @@ export async function openVision(
   const { Vision } = (await host.loadVision()) as typeof reader
   return (weights, { plan }) => new Vision(file, ENGINE_TOOLS, { weights, imageTiles, modelPlan: plan })
 }
-
-/**
- * The request with its picked files parted: those of the model, and its vision tower, which llama.cpp's
- * tools call mmproj. A tower that is named stays.
- */
-export function parted<Request extends Pick<LoadRequest, 'source' | 'vision'>>(request: Request): Request {
-  const { source, vision } = request
-  if (typeof source === 'string' || vision !== undefined) return request
-  const isTower = ({ name }: File) => /mmproj.*\.gguf$/i.test(name)
-  const own = source.filter((file) => !isTower(file))
-  if (own.length === 0 || own.length === source.length) return request
-  return { ...request, source: own, vision: source.filter(isTower) }
-}
