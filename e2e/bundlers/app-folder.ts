@@ -38,7 +38,7 @@ async function installed(source: string, name: string, packed: PackedApp): Promi
   const folder = here(`build/${name.toLowerCase().replaceAll(/\W+/g, '-')}`)
   await rm(folder, { recursive: true, force: true })
   // What a reader has installed or built in an example stays out.
-  const isSource = (path: string) => !/[\\/](?:node_modules|dist|public|\.next)$/.test(path)
+  const isSource = (path: string) => !/[\\/](?:node_modules|dist|public|\.next|android|ios)$/.test(path)
   await cp(source, folder, { recursive: true, filter: isSource })
   const modules = join(folder, 'node_modules')
   await mkdir(modules)

@@ -1,13 +1,14 @@
 // The command lines of the manual. In: the blocks of shells and the commands between backticks. Out: a
 // failure for what the command's own parser refuses, and for scripts that package.json does not have.
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { newProgram } from '../../../src/cli/program.ts'
 import { BLOCKS, PAGES, ROOT } from './blocks.ts'
 
-const SCRIPTS = Object.keys(JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).scripts)
+const scriptsIn = (path: string) => Object.keys(JSON.parse(readFileSync(join(ROOT, path), 'utf8')).scripts)
+const SCRIPTS = scriptsIn('package.json')
 /** Commands of npm that need no script. */
 const OF_NPM = ['ci', 'i', 'init', 'install', 'pack', 'start', 'test']
 
@@ -92,10 +93,12 @@ test('commands between backticks name commands and options that there are', () =
   expect(count).toBeGreaterThan(15)
 })
 
-test('scripts between backticks are those of package.json', () => {
+test('scripts between backticks are those of package.json, or of an example', () => {
+  const examples = globSync('examples/*/package.json', { cwd: ROOT })
+  const known = new Set([...SCRIPTS, ...examples.flatMap(scriptsIn)])
   const wrong = PAGES.flatMap((page) =>
     [...readFileSync(join(ROOT, page), 'utf8').matchAll(/`npm run ([\w:-]+)/g)]
-      .filter(([, script = '']) => !SCRIPTS.includes(script))
+      .filter(([, script = '']) => !known.has(script))
       .map(([span]) => `${page}: ${span}`),
   )
   expect(wrong).toEqual([])

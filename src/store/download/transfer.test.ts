@@ -2,6 +2,7 @@
 // or a typed error.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
+import { openServer } from '../../../test/helpers/http-server.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'
 import { BYTES, hash, MemoryFile, OTHER, SIZE } from '../testing/memory-file.ts'
 import { pieces } from './request.ts'
@@ -197,6 +198,20 @@ describe('a server with ranges', () => {
     server.behaviour.rewinds = true
     await expect(bring()).rejects.toMatchObject({ code: 'integrity' })
     expect(file.chunks.size).toBe(0)
+  })
+
+  test('whose first range ends past the file, as that of Capacitor on Android, is asked for the whole', async () => {
+    const short = BYTES.subarray(0, 1 << 20)
+    const android = await openServer(({ headers }, response) => {
+      const [range, start, end] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '') ?? []
+      if (range !== undefined)
+        response.writeHead(206, { 'Content-Range': `bytes ${start}-${end}/${short.byteLength}` })
+      response.end(short.subarray(Number(start ?? 0), Number(end ?? short.byteLength) + 1))
+    })
+    await transfer(`${android.address}m.gguf`, file, { firstWaitMs: 1 })
+    await android.close()
+    expect(hash(file.bytes.subarray(0, short.byteLength))).toBe(hash(short))
+    expect(android.requests).toHaveLength(2)
   })
 
   test('that compresses ranges is asked for the whole', async () => {
