@@ -8,6 +8,7 @@ import { type Connect, defineConfig, type Plugin } from 'vite'
 import { inline } from './inline.ts'
 import { offline } from './offline.ts'
 import { preload } from './preload.ts'
+import { processors } from './processors.ts'
 import { sharedStyles } from './shared-styles.ts'
 
 const isIsolated = process.env.HALFBYTE_ISOLATION !== 'off'
@@ -37,6 +38,7 @@ export default defineConfig({
   plugins: [
     inline(path('.')),
     sharedStyles,
+    processors,
     preload,
     offline(path('./sw.js')),
     ...(isIsolated ? [isolation] : []),

@@ -23,12 +23,19 @@ const { values: args } = parseArgs({
      */
     seeds: { type: 'string', default: '10' },
     only: { type: 'string', multiple: true, default: ['sums', 'known', 'stories', 'special'] },
+    /** Without the page's processor, which makes what was asked for likelier. */
+    bare: { type: 'boolean', default: false },
+    /** Other questions than held.json. */
+    questions: { type: 'string' },
     out: { type: 'string' },
   },
 })
 if (!args.model) throw new Error('give --model FILE, once or more')
 
-const held = JSON.parse(readFileSync(new URL('held.json', import.meta.url), 'utf8'))
+/** The page's own models take it in every answer. */
+const KEEP_WORDS = new URL('../../demo/src/conversation/story/keep-words.ts', import.meta.url).href
+
+const held = JSON.parse(readFileSync(args.questions ?? new URL('held.json', import.meta.url), 'utf8'))
 const never = new AbortController().signal
 const page = {
   grow: () => undefined,
@@ -43,7 +50,8 @@ const page = {
 /** The page's answer. */
 async function converse(engine, prompt, seed) {
   const conversation = { ...newConversation(), messages: [{ role: 'user', content: prompt }] }
-  return speakAnswer(new Speaker(engine, true), conversation, undefined, { ...DEFAULT_SETTINGS, seed }, never, page)
+  const speaker = new Speaker(engine, true, args.bare ? [] : [KEEP_WORDS])
+  return speakAnswer(speaker, conversation, undefined, { ...DEFAULT_SETTINGS, seed }, never, page)
 }
 
 /**

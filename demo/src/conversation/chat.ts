@@ -4,7 +4,7 @@ import { type Engine, isHalfbyteError, makeRoom, type Smaller } from '../../../s
 import type { ModelChoice } from '../models/embedded.ts'
 import { explain } from '../models/explain.ts'
 import { ModelSlot } from '../models/model-slot.ts'
-import { choiceKey, choiceName, usesTools } from '../models/models.ts'
+import { choiceKey, choiceName, processorsOf, usesTools } from '../models/models.ts'
 import { keepForOffline, nameBuild } from '../shell/offline.ts'
 import { type Change, keepForModel, modelSettings, sorted } from '../shell/own-settings.ts'
 import { Parts } from '../shell/parts.ts'
@@ -327,7 +327,10 @@ export class Chat extends Conversations {
     }
     const engine = await this.#engineSoon(stop)
     if (engine === undefined) return undefined
-    if (this.#speaker?.engine !== engine) this.#speaker = new Speaker(engine, usesTools(this.model.shown))
+    if (this.#speaker?.engine !== engine) {
+      const { shown } = this.model
+      this.#speaker = new Speaker(engine, usesTools(shown), processorsOf(shown))
+    }
     const speaker = this.#speaker
     const spoken = Promise.withResolvers<void>()
     this.#spoken = spoken.promise

@@ -1,7 +1,7 @@
 // The speaker. In: an engine and a conversation. Out: the answer. The engine's state is kept between turns
 // and visits.
 import { PICTURE_PLACE } from '../../../src/engine/chat/picture-marks.ts'
-import type { Engine, Generation, Message, Session, Tool } from '../../../src/index.ts'
+import type { Engine, GenerateOptions, Generation, Message, Session, Tool } from '../../../src/index.ts'
 import { replyOptions, type Settings } from '../shell/settings.ts'
 import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
 import { type Counter, firstThatFits, leftOut, roomForAnswer } from './context-window.ts'
@@ -23,6 +23,8 @@ export class Speaker {
   readonly engine: Engine
   /** Whether the model was trained to use the page's tools. */
   readonly #knowsTools: boolean
+  /** Addresses of the logit processors of each answer. */
+  readonly #processors: readonly string[]
   #session: Session | undefined
   #place: Place | undefined
   /** Index of the first message that the model still sees. */
@@ -34,9 +36,10 @@ export class Speaker {
   /** Resolves when nothing is being stored. */
   #keeping: Promise<void> = Promise.resolve()
 
-  constructor(engine: Engine, knowsTools: boolean) {
+  constructor(engine: Engine, knowsTools: boolean, processors: readonly string[]) {
     this.engine = engine
     this.#knowsTools = knowsTools
+    this.#processors = processors
   }
 
   /** Index of the first message that the last answer was given to. */
@@ -80,7 +83,7 @@ export class Speaker {
     const known = this.#first < messages.length ? this.#first : 0
     this.#first = await firstThatFits(known, questions, { ...settings, contextLength }, count)
     const seen = messages.slice(this.#first)
-    const options = { ...replyOptions(settings, this.engine.model.sampling), tools }
+    const options = this.#optionsFor(settings)
     if (begun !== undefined) {
       const used = tools.length > 0 ? usedMessages(begun.used ?? []) : []
       session.setMessages([...seen.flatMap(shown), ...used])
@@ -115,7 +118,7 @@ export class Speaker {
   /** Goes on with the answer, for which the model asked to use tools. */
   goOn(used: readonly UsedTool[], settings: Settings): Generation {
     const results = usedMessages(used).filter(({ role }) => role === 'tool')
-    const options = { ...replyOptions(settings, this.engine.model.sampling), tools: this.#toolsFor(settings) }
+    const options = this.#optionsFor(settings)
     if (this.#session === undefined) throw new Error('an answer goes on without its session')
     return this.#session.send(results, options)
   }
@@ -152,6 +155,11 @@ export class Speaker {
   /** Whether an answer may use the page's tools. */
   hasTools(settings: Settings): boolean {
     return this.#toolsFor(settings).length > 0
+  }
+
+  #optionsFor(settings: Settings): GenerateOptions {
+    const tools = this.#toolsFor(settings)
+    return { ...replyOptions(settings, this.engine.model.sampling), tools, processors: this.#processors }
   }
 
   #toolsFor({ tools }: Settings): readonly Tool[] {

@@ -29,10 +29,15 @@ export function askEarly(): void {
   if (choice.kind === 'embedded') {
     asked = { url: choice.url, answer: askFor(choice.url, AFTER_SCRIPTS) }
     asked.answer.catch(() => undefined)
+    for (const address of choice.processors ?? []) fill(address)
   }
   const [shared, plain] = relaxedSimd ? [relaxedShared, relaxedPlain] : [simd128Shared, simd128Plain]
-  // The body must be read, or the connection waits.
-  fetch(sharedMemory ? shared : plain, AFTER_SCRIPTS)
+  fill(sharedMemory ? shared : plain)
+}
+
+/** Brings a file to the browser's cache. The body must be read, or the connection waits. */
+function fill(address: string): void {
+  fetch(address, AFTER_SCRIPTS)
     .then((response) => response.arrayBuffer())
     .catch(() => undefined)
 }

@@ -2,6 +2,7 @@
 // this file before anything is shown, so it imports no texts.
 import mambaUrl from '../../models/halfbyte-mamba.hbm?url'
 import storiesUrl from '../../models/halfbyte-stories.hbm?url'
+import keepWordsUrl from '../conversation/story/keep-words.ts?processor'
 import type { Word } from '../words/words.ts'
 
 /** A model that comes with the page. */
@@ -17,6 +18,8 @@ export interface EmbeddedModel {
   readonly promise?: Word
   /** True if it was trained to use the page's tools. */
   readonly usesTools?: boolean
+  /** Addresses of the logit processors that its answers take. */
+  readonly processors?: readonly string[]
   /** Most bytes for the state of conversations. Default: the engine's. */
   readonly stateBytes?: number
 }
@@ -27,6 +30,9 @@ export type ModelChoice =
   | { readonly kind: 'address'; readonly address: string }
   | { readonly kind: 'files'; readonly files: readonly File[] }
 
+/** Both models forget half of what a story was to be about. */
+const OF_STORIES = [keepWordsUrl]
+
 /** The model that the page opens with. */
 export const DEFAULT: EmbeddedModel = {
   kind: 'embedded',
@@ -36,6 +42,7 @@ export const DEFAULT: EmbeddedModel = {
   about: 'aboutStories',
   promise: 'promiseStories',
   usesTools: true,
+  processors: OF_STORIES,
 }
 
 export const EMBEDDED: readonly EmbeddedModel[] = [
@@ -46,6 +53,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     url: mambaUrl,
     bytes: 4_874_432,
     about: 'aboutMamba',
+    processors: OF_STORIES,
     // A state takes 0.73 MB whatever the conversation's length; the rest is for places to go back to.
     stateBytes: 8e6,
   },

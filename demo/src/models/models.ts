@@ -29,6 +29,12 @@ export const promiseOf = (choice: ModelChoice): string =>
 export const usesTools = (choice: ModelChoice): boolean =>
   choice.kind === 'embedded' && choice.usesTools === true
 
+/** Addresses of the logit processors that its answers take. */
+export const processorsOf = (choice: ModelChoice): readonly string[] =>
+  choice.kind === 'embedded'
+    ? (choice.processors ?? []).map((address) => new URL(address, document.baseURI).href)
+    : []
+
 /** What `Engine.load` takes. */
 export function choiceSource(choice: ModelChoice): string | readonly File[] {
   switch (choice.kind) {

@@ -1,0 +1,89 @@
+// A logit processor for small models of stories, which forget half of what a story was to be about: it makes
+// the words of the request likelier until the story has them. The engine's worker imports it by address.
+//
+// Steering towards keywords by shifting logits is Pascual and others, A Plug-and-Play Method for Controlled
+// Text Generation, 2021. Theirs shifts words of like meaning by their embeddings; this one shifts the word.
+import type { LogitProcessorFactory } from '../../../../src/index.ts'
+import { askedWords, stemOf } from './asked-words.ts'
+
+/** What is added to the first token of a word that is missing: at the story's start, and from RISE tokens on. */
+const FIRST_SHIFT = 2
+const LAST_SHIFT = 5
+const RISE = 80
+/** Nothing is added where the word has a logit this far below the best: it would break the sentence. */
+const DISTANCE = 8
+/** After an article any noun may come, also one that the model hardly knows. */
+const ARTICLES = ['a', 'an', 'the']
+const DISTANCE_AFTER_ARTICLE = 16
+const TIMES_AFTER_ARTICLE = 2
+/** What is added to the other tokens of a word that has begun. */
+const GO_ON = 8
+
+interface Wanted {
+  readonly stem: string
+  /** The word's tokens in the middle of a sentence. */
+  readonly ids: readonly number[]
+}
+
+const keepWords: LogitProcessorFactory = ({ tokenize, tokenText }) => {
+  const inside = (word: string) => tokenize(`a ${word}`).slice(tokenize('a').length)
+  const articles = new Set(ARTICLES.map((article) => inside(article).at(-1)))
+  let wanted: readonly Wanted[] | undefined
+  let text = ''
+  let read = 0
+  let start = 0
+  return (logits, tokens, length) => {
+    for (; read < length; read++) text += tokenText(tokens[read]!)
+    if (wanted === undefined) {
+      const { request, begun } = lastTurn(text)
+      wanted = askedWords(request).map((word) => ({ stem: stemOf(word).toLowerCase(), ids: inside(word) }))
+      text = begun
+      start = length
+    }
+    wanted = wanted.filter(({ stem }) => !hasWord(text, stem))
+    if (wanted.length === 0) return
+    const rise = Math.min(1, (length - start) / RISE)
+    const shift = FIRST_SHIFT + (LAST_SHIFT - FIRST_SHIFT) * rise
+    const follows = articles.has(tokens[length - 1]!)
+    const least = largest(logits) - (follows ? DISTANCE_AFTER_ARTICLE : DISTANCE)
+    for (const { ids } of wanted) {
+      const begun = begunOf(ids, tokens, length)
+      const id = ids[begun]!
+      if (begun > 0) logits[id]! += GO_ON
+      else if (logits[id]! > least) logits[id]! += follows ? TIMES_AFTER_ARTICLE * shift : shift
+    }
+  }
+}
+export default keepWords
+
+/** The last request of a conversation as Halfbyte Stories reads it, and how the answer to it begins. */
+function lastTurn(prompt: string): { request: string; begun: string } {
+  const request = prompt.slice(prompt.lastIndexOf('<|user|>') + '<|user|>'.length)
+  const begun = request.slice(request.lastIndexOf('<|assistant|>') + '<|assistant|>'.length)
+  return { request: request.slice(0, Math.max(0, request.indexOf('<|end|>'))), begun }
+}
+
+/** True if a word of the text begins with the stem. */
+function hasWord(text: string, stem: string): boolean {
+  const lower = text.toLowerCase()
+  for (let at = lower.indexOf(stem); at >= 0; at = lower.indexOf(stem, at + 1)) {
+    if (at === 0 || !/\p{L}/u.test(lower[at - 1]!)) return true
+  }
+  return false
+}
+
+/** How many of the word's tokens the answer ends with: fewer than all. */
+function begunOf(ids: readonly number[], tokens: ArrayLike<number>, length: number): number {
+  for (let count = Math.min(ids.length - 1, length); count > 0; count--) {
+    let same = 0
+    while (same < count && tokens[length - count + same] === ids[same]) same += 1
+    if (same === count) return count
+  }
+  return 0
+}
+
+function largest(logits: Float32Array): number {
+  let most = Number.NEGATIVE_INFINITY
+  for (let id = 0; id < logits.length; id++) most = Math.max(most, logits[id]!)
+  return most
+}
