@@ -88,9 +88,15 @@ export async function speakAnswer(
       read = searching
       page.grow(soFar())
     })
-    const generation = await speaker.answer(id, messages, settings, begun, read)
-    seenFrom = speaker.seenFrom
-    let result = await listen(generation, stop, listener)
+    const speak = async () => {
+      const generation = await speaker.answer(id, messages, settings, begun, read)
+      seenFrom = speaker.seenFrom
+      return listen(generation, stop, listener)
+    }
+    let result = await speak().catch((error: unknown) => {
+      if (!speaker.goesOnWithout(error)) throw error
+      return speak()
+    })
     let says: string | undefined
     for (let calls = result.toolCalls ?? []; calls.length > 0; calls = result.toolCalls ?? []) {
       if (stop.aborted || used.length >= MOST_TOOLS) break

@@ -1,7 +1,15 @@
 // The speaker. In: an engine and a conversation. Out: the answer. The engine's state is kept between turns
 // and visits.
 import { PICTURE_PLACE } from '../../../src/engine/chat/picture-marks.ts'
-import type { Engine, GenerateOptions, Generation, Message, Session, Tool } from '../../../src/index.ts'
+import {
+  type Engine,
+  type GenerateOptions,
+  type Generation,
+  isHalfbyteError,
+  type Message,
+  type Session,
+  type Tool,
+} from '../../../src/index.ts'
 import { replyOptions, type Settings } from '../shell/settings.ts'
 import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
 import { type Counter, firstThatFits, leftOut, roomForAnswer } from './context-window.ts'
@@ -24,7 +32,7 @@ export class Speaker {
   /** Whether the model was trained to use the page's tools. */
   readonly #knowsTools: boolean
   /** Addresses of the logit processors of each answer. */
-  readonly #processors: readonly string[]
+  #processors: readonly string[]
   #session: Session | undefined
   #place: Place | undefined
   /** Index of the first message that the model still sees. */
@@ -150,6 +158,14 @@ export class Speaker {
   async #contextBeside(tools: readonly Tool[]): Promise<number> {
     const taken = tools.length === 0 ? 0 : await this.#countText(JSON.stringify(tools))
     return this.engine.model.contextLength - taken
+  }
+
+  /** True if the error is that a processor cannot be had: later answers then take none. */
+  goesOnWithout(error: unknown): boolean {
+    const isLost = isHalfbyteError(error) && error.code === 'network' && 'processor' in error.detail
+    if (!isLost || this.#processors.length === 0) return false
+    this.#processors = []
+    return true
   }
 
   /** Whether an answer may use the page's tools. */

@@ -1,6 +1,6 @@
 // Requests for stories. In: a sentence. Out: the words that the story has to have.
 import { expect, test } from 'vitest'
-import { askedWords, stemOf } from './asked-words.ts'
+import { askedWords, formsOf, stemOf } from './asked-words.ts'
 
 test.each([
   ['Tell me a story about a brave little mouse.', 'brave mouse'],
@@ -50,4 +50,14 @@ test.each([
   ['bus', 'bus'],
 ])('the forms of %s begin with %s', (word, stem) => {
   expect(stemOf(word)).toBe(stem)
+})
+
+test.each([
+  ['friends', 'friends friend'],
+  ['puppies', 'puppies puppy'],
+  ['princess', 'princess'],
+  ['walrus', 'walrus'],
+  ['fox', 'fox'],
+])('%s is told of as %s', (word, forms) => {
+  expect(formsOf(word).join(' ')).toBe(forms)
 })

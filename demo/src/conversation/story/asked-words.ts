@@ -57,5 +57,11 @@ export function askedWords(request: string): readonly string[] {
   return [...new Set(found)].slice(0, MOST)
 }
 
+/** A word, and the one thing of several: two friends are told of as a friend, too. */
+export function formsOf(word: string): readonly string[] {
+  const one = word.replace(/(?<=\p{L}{3})ies$/u, 'y').replace(/(?<=\p{L}{2}[^su])s$/u, '')
+  return one === word ? [word] : [word, one]
+}
+
 /** What all forms of a word begin with: one friend of two friends is there. */
 export const stemOf = (word: string): string => word.replace(/(?<=[^s]{3})(?:ies|s|y)$/i, '')

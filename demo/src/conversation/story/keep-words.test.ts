@@ -1,5 +1,5 @@
-// The processor of stories. In: a vocabulary of words, and the embedded model. Out: shifted logits, and stories
-// that have what they were asked for.
+// The processor of stories. In: a vocabulary of words, and the embedded model. Out: shifted logits, and
+// stories that have what they were asked for.
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { openEngine } from '../../../../src/cli/command-engine.ts'

@@ -4,9 +4,9 @@
 // Steering towards keywords by shifting logits is Pascual and others, A Plug-and-Play Method for Controlled
 // Text Generation, 2021. Theirs shifts words of like meaning by their embeddings; this one shifts the word.
 import type { LogitProcessorFactory } from '../../../../src/index.ts'
-import { askedWords, stemOf } from './asked-words.ts'
+import { askedWords, formsOf, stemOf } from './asked-words.ts'
 
-/** What is added to the first token of a word that is missing: at the story's start, and from RISE tokens on. */
+/** What is added to the first token of a missing word at the story's start, and after RISE tokens. */
 const FIRST_SHIFT = 2
 const LAST_SHIFT = 5
 const RISE = 80
@@ -21,8 +21,8 @@ const GO_ON = 8
 
 interface Wanted {
   readonly stem: string
-  /** The word's tokens in the middle of a sentence. */
-  readonly ids: readonly number[]
+  /** The tokens of each of its forms in the middle of a sentence. */
+  readonly forms: readonly (readonly number[])[]
 }
 
 const keepWords: LogitProcessorFactory = ({ tokenize, tokenText }) => {
@@ -36,7 +36,10 @@ const keepWords: LogitProcessorFactory = ({ tokenize, tokenText }) => {
     for (; read < length; read++) text += tokenText(tokens[read]!)
     if (wanted === undefined) {
       const { request, begun } = lastTurn(text)
-      wanted = askedWords(request).map((word) => ({ stem: stemOf(word).toLowerCase(), ids: inside(word) }))
+      wanted = askedWords(request).map((word) => ({
+        stem: stemOf(word).toLowerCase(),
+        forms: formsOf(word).map(inside),
+      }))
       text = begun
       start = length
     }
@@ -46,12 +49,14 @@ const keepWords: LogitProcessorFactory = ({ tokenize, tokenText }) => {
     const shift = FIRST_SHIFT + (LAST_SHIFT - FIRST_SHIFT) * rise
     const follows = articles.has(tokens[length - 1]!)
     const least = largest(logits) - (follows ? DISTANCE_AFTER_ARTICLE : DISTANCE)
-    for (const { ids } of wanted) {
+    const added = new Map<number, number>()
+    for (const ids of wanted.flatMap(({ forms }) => forms)) {
       const begun = begunOf(ids, tokens, length)
       const id = ids[begun]!
-      if (begun > 0) logits[id]! += GO_ON
-      else if (logits[id]! > least) logits[id]! += follows ? TIMES_AFTER_ARTICLE * shift : shift
+      if (begun > 0) added.set(id, GO_ON)
+      else if (logits[id]! > least) added.set(id, follows ? TIMES_AFTER_ARTICLE * shift : shift)
     }
+    for (const [id, amount] of added) logits[id]! += amount
   }
 }
 export default keepWords

@@ -1,0 +1,38 @@
+// Stories of the embedded model. In: requests for two things. Out: whether each story has both, also without
+// a network, and that an answer comes where the part that sees to it cannot be had.
+import { expect, type Page, test } from '@playwright/test'
+import { answers, ask, openChat, ready, set } from '../chat-page.ts'
+
+/** By itself the model tells of both in half of such stories. */
+async function tells(page: Page, request: string, things: readonly RegExp[]): Promise<void> {
+  await ask(page, request)
+  for (const thing of things) await expect(answers(page).last().locator('.body')).toContainText(thing)
+}
+
+test.describe('with its service worker', () => {
+  test.use({ serviceWorkers: 'allow' })
+
+  test('a story has what it was asked for, also without a network', async ({ page, context }) => {
+    const { problems } = await openChat(page)
+    await set(page, { Seed: '1' })
+    await tells(page, 'Tell me a bedtime story about a boat on a lake.', [/\bboat/i, /\blake/i])
+    await tells(page, 'Tell me a story about two friends and a snowman.', [/\bfriend/i, /\bsnowman/i])
+    await page.evaluate(() => navigator.serviceWorker.ready)
+    await expect
+      .poll(() => page.evaluate(async () => (await caches.match('./index.html')) !== undefined))
+      .toBe(true)
+    await context.setOffline(true)
+    await page.reload()
+    await ready(page)
+    await tells(page, 'A story with a walrus and a lighthouse, please.', [/\bwalrus/i, /\blighthouse/i])
+    expect(problems).toEqual([])
+  })
+})
+
+test('an answer comes where the part that keeps to the request cannot be had', async ({ page }) => {
+  await page.route('**/keep-words-*.js', (route) => route.fulfill({ status: 404 }))
+  await openChat(page)
+  await ask(page, 'Tell me a story about a boat.')
+  await expect(answers(page).last().locator('.body')).not.toBeEmpty()
+  await expect(answers(page).last().locator('.ending')).toHaveCount(0)
+})
