@@ -29,7 +29,7 @@ import { loadSolver, startSolver } from '../node-host.ts'
 import { MODEL, real, size } from '../options.ts'
 
 interface QuantizeFlags extends CompressFlags, TableFlags, Pick<ImatrixFlags, 'imatrix'> {
-  readonly method: 'rtn' | 'gptq' | 'awq'
+  readonly method: 'rtn' | 'gptq'
   readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel' | 'mixed'
   readonly budget?: number
   readonly actOrder?: true
@@ -58,11 +58,8 @@ export function quantizeCommand(): Command {
       'the .hbm or .gguf file, or with --as gptq the folder, to write; <output>.work holds the finished part until then',
     )
     .addOption(
-      new Option(
-        '--method <method>',
-        'how codes are chosen; rtn rounds each weight to the nearest, awq after scaling inputs',
-      )
-        .choices(['rtn', 'gptq', 'awq'])
+      new Option('--method <method>', 'how codes are chosen; rtn rounds each weight to the nearest')
+        .choices(['rtn', 'gptq'])
         .default('gptq'),
     )
     .addOption(
@@ -190,21 +187,10 @@ const aboutOf = ({ license, method, weights, imatrix }: QuantizeFlags) => ({
   quantization: `${method} ${FORMATS[weights]}${imatrix === undefined ? '' : ' by an importance matrix'}`,
 })
 
-function lineOf({
-  name,
-  shape,
-  format,
-  loss,
-  lossBefore,
-  exponent,
-  weighted,
-  dead = 0,
-}: MatrixReport): string {
+function lineOf({ name, shape, format, loss, lossBefore, weighted, dead = 0 }: MatrixReport): string {
   const share =
     loss !== undefined && lossBefore !== undefined
       ? `${((100 * loss) / (lossBefore || 1)).toFixed(1)} % of the error of rounding`
-      : exponent === undefined
-        ? `rounded${weighted === true ? ' by importance' : ''}`
-        : `rounded, inputs scaled by their size to the power of ${exponent}`
+      : `rounded${weighted === true ? ' by importance' : ''}`
   return `${name} [${shape}] ${format}: ${share}${dead > 0 ? `, ${dead} dead inputs` : ''}`
 }

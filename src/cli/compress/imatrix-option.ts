@@ -17,7 +17,7 @@ import { hashOf } from '../write/work-folder.ts'
 
 export interface ImatrixFlags {
   readonly imatrix?: string
-  readonly method: 'rtn' | 'gptq' | 'awq'
+  readonly method: 'rtn' | 'gptq'
   readonly weights: string
 }
 

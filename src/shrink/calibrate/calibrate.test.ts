@@ -11,7 +11,6 @@ import { roleOf, weightOf } from '../../arch/tensors/names.ts'
 import { blobSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { loadSolver, nodeHost, startSolver } from '../../cli/node-host.ts'
-import { packContents } from '../../engine/load/pack-model.ts'
 import { prepareModel } from '../../engine/load/prepare.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { openModel } from '../../formats/open-model.ts'
@@ -20,8 +19,7 @@ import { interpret } from '../../graph/testing/interpret.ts'
 import type { InputStats } from '../matrix/hessian.ts'
 import { calibrationWindows } from './calibration-windows.ts'
 import { readMatrix } from './gram.ts'
-import { type QuantizeOptions, quantizeModel, scaledModel } from './quantize-model.ts'
-import { survey } from './survey.ts'
+import { type QuantizeOptions, quantizeModel } from './quantize-model.ts'
 import { walk } from './walk.ts'
 import { memoryWork, type WorkFiles } from './work-files.ts'
 
@@ -201,7 +199,7 @@ describe('a quantised model', () => {
   })
 })
 
-describe('scaled and mixed models', () => {
+describe('mixed models', () => {
   const model = randomLlama({ seed: 8, intermediate: 88, gain: 1.4 })
   // A few large channels after each norm, as in trained models.
   for (const [name, { values }] of model.weights)
@@ -211,41 +209,6 @@ describe('scaled and mixed models', () => {
   const tokens = idsOf(1, 60)[0]!.map((id) => (id * 11 + 1) % 90)
   const logits = (own: readonly File[], weights: 'auto' | 'f32' = 'auto') =>
     withBuilt(own, { weights }, (built) => logitsOf(built, tokens))
-
-  test('scales change no product, only what rounding costs', async () => {
-    const whole = await prepared(files)
-    const surveyed = await survey(whole, {
-      ...optionsOf({ windows }),
-      scaledFor: 'w4_g32',
-      withLosses: false,
-    })
-    expect(surveyed.filter(({ scaling }) => (scaling?.exponent ?? 0) > 0).length).toBeGreaterThan(2)
-    const contents = await packContents(
-      await scaledModel({ ...whole, plan: (await f32Plan(files)).plan }, surveyed, signal),
-    )
-    const chunks: Uint8Array<ArrayBuffer>[] = []
-    for await (const chunk of writePack(contents)) chunks.push(chunk.slice())
-    const scaled = new File(chunks, 'scaled.hbm')
-    expect(relativeError(await logits([scaled], 'f32'), await logits(files, 'f32'))).toBeLessThan(1e-5)
-  })
-
-  test('AWQ is nearer to the float model than rounding, and resumes to the same bytes', async () => {
-    const float = await logits(files)
-    const errors: number[] = []
-    for (const method of ['rtn', 'awq'] as const) {
-      const bytes = await packBytes(files, optionsOf({ method, windows }))
-      errors.push(relativeError(await logits([new File([bytes], 'q.hbm')]), float))
-      if (method === 'rtn') continue
-      const work = memoryWork()
-      let left = 9
-      const failing = countedWork(work, () => {
-        if (left-- === 0) throw new Error('killed')
-      })
-      await expect(packBytes(files, optionsOf({ method, windows, work: failing }))).rejects.toThrow('killed')
-      expect(await packBytes(files, optionsOf({ method, windows, work }))).toEqual(bytes)
-    }
-    expect(errors[1]).toBeLessThan(0.9 * errors[0]!)
-  }, 120_000)
 
   test('mixed formats fill a budget and lose less than w4', async () => {
     const float = await logits(files)
@@ -269,12 +232,6 @@ describe('scaled and mixed models', () => {
     await expect(quantizeModel(await prepared(files), small)).rejects.toThrow(/raise --budget by \d+ bytes/)
   }, 120_000)
 })
-
-const f32Plan = async (files: readonly File[]) =>
-  prepareModel(await openModel(files.map((file) => blobSource(file.name, file))), {
-    weights: 'f32',
-    forPack: true,
-  })
 
 /** Calls `before` ahead of every write. */
 const countedWork = (work: WorkFiles, before: () => void): WorkFiles => ({

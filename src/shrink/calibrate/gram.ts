@@ -19,7 +19,6 @@ import { type WrittenPlan, writePlan } from '../../runtime/write-plan.ts'
 import { SequenceState } from '../../state/sequence-state.ts'
 import { StateCache } from '../../state/state-cache.ts'
 import { packedChunks } from '../../weights/slabs.ts'
-import { packVector } from '../../weights/sparse/pack.ts'
 import { unpackPanels } from '../../weights/unpack.ts'
 
 /** All weights of a matrix, [n][k]. */
@@ -57,15 +56,6 @@ export async function* matrixSlabs(
       values = new Float32Array(Math.min(slabRows * k, left))
     }
   }
-}
-
-/** All values of a norm weight or a bias, as the kernels read it. */
-export async function readVector(tensor: TensorInfo, signal: AbortSignal): Promise<Float32Array> {
-  const { shape, data } = packVector(tensor.name, tensor, signal)
-  const parts: Uint8Array[] = []
-  for await (const chunk of data()) parts.push(chunk.slice())
-  const bytes = new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer())
-  return new Float32Array(bytes.buffer).slice(0, shape[0])
 }
 
 /** Rows whose products are summed as f32. */

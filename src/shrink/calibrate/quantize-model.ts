@@ -2,17 +2,15 @@
 
 import { matrixBytes, type PackedEncoding } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
-import { bufferSource, filledSource } from '../../base/bytes.ts'
 import { packContents } from '../../engine/load/pack-model.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import type { PackContents, PackTensor } from '../../formats/hbm/hbm-writer.ts'
-import type { TensorInfo } from '../../formats/tensors.ts'
 import type { Format } from '../codes/coded-matrix.ts'
 import { layMatrix } from '../codes/lay.ts'
 import type { FactorOptions } from '../matrix/factor.ts'
 import { rtn } from '../matrix/grid.ts'
 import { chooseFormats } from '../matrix/mixed.ts'
-import { readMatrix, readVector } from './gram.ts'
+import { readMatrix } from './gram.ts'
 import type { Importance } from './importance-file.ts'
 import { headName, planEncodings, solveHead } from './solve-head.ts'
 import { type SolveOptions, type SolveTask, solveProducts } from './solve-products.ts'
@@ -20,71 +18,9 @@ import type { Known, SolverCrew } from './solver/solver-crew.ts'
 import { type Surveyed, survey } from './survey.ts'
 import { DoneMatrices, matricesOf } from './work-files.ts'
 
-/** Factors of a matrix's columns, and divisors of its rows. */
-interface Factors {
-  columns?: readonly number[]
-  rows?: readonly number[]
-}
-
-/** Matrices are scaled while they are read. */
-export async function scaledModel(
-  prepared: PreparedModel,
-  surveyed: readonly Surveyed[],
-  signal: AbortSignal,
-): Promise<PreparedModel> {
-  const weights = new Map(prepared.weights)
-  const factors = new Map<string, Factors>()
-  const factorsOf = (name: string): Factors => {
-    const own = factors.get(name) ?? {}
-    factors.set(name, own)
-    return own
-  }
-  for (const { parts, scaling } of surveyed) {
-    if (scaling === undefined || scaling.exponent === 0) continue
-    const { scales, producer } = scaling
-    for (const name of parts) factorsOf(name).columns = scales
-    if (producer.matrix !== undefined) factorsOf(producer.matrix).rows = scales
-    for (const name of producer.vectors) {
-      const tensor = weightOf(weights, name)
-      const values = await readVector(tensor, signal)
-      weights.set(
-        name,
-        floats(
-          tensor,
-          values.map((value, i) => value / scales[i]!),
-        ),
-      )
-    }
-  }
-  for (const [name, own] of factors) weights.set(name, scaledMatrix(weightOf(weights, name), own, signal))
-  return { ...prepared, weights }
-}
-
-function floats({ name, shape }: TensorInfo, values: Float32Array): TensorInfo {
-  const source = bufferSource(name, new Uint8Array(values.buffer as ArrayBuffer))
-  return { name, dtype: 'F32', shape, source, offset: 0, byteLength: source.size }
-}
-
-function scaledMatrix(tensor: TensorInfo, { columns, rows }: Factors, signal: AbortSignal): TensorInfo {
-  const { name, shape } = tensor
-  const [n = 0, k = 0] = shape
-  const source = filledSource(name, n * k * 4, async (target, offset) => {
-    const values = await readMatrix(tensor, signal)
-    for (let at = 0; at < values.length; at++) {
-      const factor = (columns?.[at % k] ?? 1) / (rows?.[Math.floor(at / k)] ?? 1)
-      values[at] = values[at]! * factor
-    }
-    target.set(new Uint8Array(values.buffer, offset, target.length))
-  })
-  return { name, dtype: 'F32', shape, source, offset: 0, byteLength: source.size, like: tensor.dtype }
-}
-
 export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOptions<MatrixReport> {
-  /**
-   * `rtn`: each weight to its nearest code; it needs no windows unless formats are mixed. `awq`: the same
-   * after inputs were scaled.
-   */
-  readonly method: 'rtn' | 'gptq' | 'awq'
+  /** `rtn`: each weight to its nearest code; it needs no windows unless formats are mixed. */
+  readonly method: 'rtn' | 'gptq'
   /** `mixed`: each product has the format that the budget allows it. */
   readonly format: Format | 'mixed'
   /** Formats of single matrices, by name; not with `mixed`. */
@@ -114,13 +50,11 @@ export interface QuantizedModel {
 export interface MatrixReport {
   readonly name: string
   readonly shape: readonly [number, number]
-  readonly method: 'rtn' | 'gptq' | 'awq'
+  readonly method: 'rtn' | 'gptq'
   readonly format: Format
-  /** AWQ's exponent; absent where inputs cannot be scaled. */
-  readonly exponent?: number | undefined
   /** Inputs counted by an importance matrix. */
   readonly weighted?: true | undefined
-  /** Absent for `rtn` and `awq`. */
+  /** Absent for `rtn`. */
   readonly loss?: number | undefined
   /** The loss with each weight rounded to its nearest code. */
   readonly lossBefore?: number | undefined
@@ -139,15 +73,14 @@ export async function quantizeModel(
   const { method, signal, head } = options
   const matrices = matricesOf(prepared)
   const surveyed = await surveyFor(prepared, options)
-  const own = method === 'awq' ? await scaledModel(prepared, surveyed, signal) : prepared
-  const contents = await packContents(own, options.card)
+  const contents = await packContents(prepared, options.card)
   const formats =
     options.format === 'mixed'
       ? mixedFormats(contents.tensors, surveyed, options.budgetBytes ?? 0)
       : options.formats
   const formatOf = (name: string) => formats?.get(name) ?? fallback(options.format)
   const done = new DoneMatrices(options.work, options.onMatrix)
-  const job: Job = { prepared: own, options, done, formatOf, surveyed }
+  const job: Job = { prepared, options, done, formatOf }
   if (method === 'gptq') await solveAll(job)
   for (const name of matrices) {
     signal.throwIfAborted()
@@ -158,7 +91,7 @@ export async function quantizeModel(
   )
   const made = { ...contents, tensors }
   if (method !== 'gptq' || head === undefined) return { contents: made, matrices: done.reports(matrices) }
-  const name = headName(own)
+  const name = headName(prepared)
   if (!(await done.has(name))) await solveLogits(job, matrices, head)
   return { contents: made, matrices: done.reports([...matrices, name]), head: () => done.bytes(name) }
 }
@@ -185,13 +118,7 @@ async function solveLogits(job: Job, matrices: readonly string[], format: Format
 const fallback = (format: Format | 'mixed'): Format => (format === 'mixed' ? 'w4_g32' : format)
 
 async function surveyFor(prepared: PreparedModel, options: QuantizeOptions): Promise<readonly Surveyed[]> {
-  const { method, format } = options
-  if (method !== 'awq' && format !== 'mixed') return []
-  return survey(prepared, {
-    ...options,
-    scaledFor: method === 'awq' ? fallback(format) : undefined,
-    withLosses: format === 'mixed',
-  })
+  return options.format === 'mixed' ? survey(prepared, options) : []
 }
 
 /** Formats by matrix. The bytes of all other weights are taken off the budget first. */
@@ -208,14 +135,14 @@ function mixedFormats(
       const [n = 0, k = 0] = shapes.get(name) ?? []
       return sum + matrixBytes(format, n, k)
     }, 0)
-  const products = surveyed.flatMap(({ parts, losses }) => {
+  const products = surveyed.map(({ parts, losses }) => {
     const [name = ''] = parts
     const bytes = {
       w4_g32: bytesOf(parts, 'w4_g32'),
       w4m_g32: bytesOf(parts, 'w4m_g32'),
       w8_g32: bytesOf(parts, 'w8_g32'),
     }
-    return losses === undefined ? [] : [{ name, losses, bytes }]
+    return { name, losses, bytes }
   })
   const chosen = chooseFormats(products, budgetBytes - fixed)
   return new Map(
@@ -230,7 +157,6 @@ interface Job {
   readonly options: QuantizeOptions
   readonly done: DoneMatrices<MatrixReport>
   readonly formatOf: (name: string) => Format
-  readonly surveyed: readonly Surveyed[]
 }
 
 const solveAll = (job: Job): Promise<void> =>
@@ -265,22 +191,11 @@ async function solveMatrix(job: Job, crew: SolverCrew, task: SolveTask<Known>): 
 async function roundMatrix(job: Job, name: string): Promise<void> {
   const tensor = weightOf(job.prepared.weights, name)
   const [n = 0, k = 0] = tensor.shape
-  const isScaled = job.options.method === 'awq'
-  const own = isScaled ? job.surveyed.find(({ parts }) => parts.includes(name)) : undefined
   const format = job.formatOf(name)
-  const given = format === 'w8_g32' ? undefined : job.options.importance?.get(name)
-  const importance = own === undefined ? given : Float64Array.from(own.importance)
+  const importance = format === 'w8_g32' ? undefined : job.options.importance?.get(name)
   const coded = rtn(await readMatrix(tensor, job.options.signal), n, k, format, importance)
-  const method = own === undefined ? 'rtn' : 'awq'
-  const exponent = own?.scaling?.exponent
-  await job.done.keep(layMatrix(coded), {
-    name,
-    shape: [n, k],
-    method,
-    format,
-    exponent,
-    weighted: given && true,
-  })
+  const weighted = importance && true
+  await job.done.keep(layMatrix(coded), { name, shape: [n, k], method: 'rtn', format, weighted })
   await job.options.host.yieldTask()
 }
 

@@ -1,12 +1,10 @@
-// AWQ and mixed formats. In: small problems. Out: scales that help where few inputs are large, estimates
-// compared with measured errors, formats within a budget.
+// Mixed formats. In: small problems. Out: estimates compared with measured errors, formats within a budget.
 
 import { describe, expect, test } from 'vitest'
 import { signedFrom } from '../../../test/helpers/random.ts'
 import { matrixBytes } from '../../abi/encodings.ts'
 import { decode } from '../codes/coded-matrix.ts'
 import { measuredLoss, type Problem } from '../testing/obs.ts'
-import { importanceOf, searchScales } from './awq.ts'
 import { rtn } from './grid.ts'
 import { inputStats } from './hessian.ts'
 import {
@@ -25,33 +23,6 @@ function outliers(n: number, k: number, rows: number): Problem {
   const inputs = Float32Array.from({ length: rows * k }, (_, at) => random() * ((at % k) % 16 === 3 ? 20 : 1))
   return { weights: Float32Array.from({ length: n * k }, random), n, k, inputs } as Problem
 }
-
-describe('AWQ', () => {
-  const problem = outliers(24, 96, 200)
-  const { weights, n, k, inputs } = problem
-  const stats = inputStats('w', inputs, k)
-
-  test('finds scales that lower the measured error of the products, and says by how much', () => {
-    const { scales, exponent, loss, lossBefore } = searchScales([{ weights, n }], stats, 'w4_g32')
-    expect(exponent).toBeGreaterThan(0.1)
-    const stored = (s: Float64Array) => {
-      const scaled = Float64Array.from(weights, (value, at) => value * s[at % k]!)
-      const values = decode(rtn(scaled, n, k, 'w4_g32', importanceOf(stats, s)))
-      return values.map((value, at) => value / s[at % k]!)
-    }
-    expect(measuredLoss(problem, stored(scales)) / loss).toBeCloseTo(1, 3)
-    expect(measuredLoss(problem, stored(scales.map(() => 1))) / lossBefore).toBeCloseTo(1, 3)
-    expect(loss).toBeLessThan(0.8 * lossBefore)
-  })
-
-  test('leaves inputs of one size alone, and outlives dead ones', () => {
-    const even = inputs.map((value, at) => ((at % k) % 16 === 3 ? value / 20 : value))
-    expect(searchScales([{ weights, n }], inputStats('w', even, k), 'w4_g32').loss).toBeGreaterThan(0)
-    const dead = inputs.map((value, at) => (at % k === 5 ? 0 : value))
-    const { scales } = searchScales([{ weights, n }], inputStats('w', dead, k), 'w4_g32')
-    expect(scales.every((scale) => scale > 0 && Number.isFinite(scale))).toBe(true)
-  })
-})
 
 describe('mixed formats', () => {
   test('the estimate is the share of the energy that rounding loses', () => {
