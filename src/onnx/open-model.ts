@@ -2,7 +2,7 @@
 
 import type { Family, ModelConfig, RopeConfig, RopeScaling } from '../arch/config/config.ts'
 import { type ByteSource, filledSource, readInto } from '../base/bytes.ts'
-import { HalfbyteError } from '../base/errors.ts'
+import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../base/values.ts'
 import {
   generationSettings,
@@ -141,11 +141,10 @@ export async function openGraph(
   const config = await json('config.json')
   const generation = await json('generation_config.json')
   const positions = statedContext(genai, config)
-  const translation = await new Translator(source.name, stored, HANDLERS, newGraph(), {
-    budget,
-    signal,
-    positions,
-  }).run()
+  const translator = new Translator(source.name, stored, HANDLERS, newGraph(), { budget, signal, positions })
+  const translation = await translator.run().catch((error: unknown) => {
+    throw withNetwork(error)
+  })
   const { proven } = translation.findings
   const name = modelName(source.name)
   const made = configOf(name, translation, positions)
@@ -160,6 +159,14 @@ export async function openGraph(
     tokenizer: await tokenizerOf(find, json, signal),
     generationConfig: generationOf(genai, config, generation),
   }
+}
+
+/** The same error; where a node is refused, with the entry that compiles any graph. */
+function withNetwork(error: unknown): unknown {
+  if (!isHalfbyteError(error) || error.detail['reason'] === undefined) return error
+  const { code, message, detail } = error
+  const way = `${message}, or run the graph with Network.load of halfbyte/network`
+  return new HalfbyteError(code, way, detail, { cause: error })
 }
 
 const isName = (size: Dim | undefined): size is string => typeof size === 'string' && /^\w+$/.test(size)

@@ -67,8 +67,13 @@ function emitOperation(
   reads: Reads,
   fuse: boolean,
 ): void {
-  // A product of something with itself computes it once.
   const [x, y] = of
+  if (op === 'i.shr' && y !== undefined && 'value' in y) {
+    emitTree(code, x!, reads, fuse)
+    code.number(y.value).vector('i32x4.shr_u')
+    return
+  }
+  // A product of something with itself computes it once.
   if (y !== undefined && y === x && !('arg' in y)) {
     const once = code.local('v128')
     emitTree(code, x!, reads, fuse)

@@ -22,7 +22,18 @@ export interface GivenConstant {
   readonly codes?: Codes | BlockCodes | undefined
   /** Which elements, in the row order of the view's dims. Default: all as they lie. Not beside codes. */
   readonly view?: View | undefined
+  /** How packed codes lie in memory. Default: an element for each of the file's. Not beside the others. */
+  readonly packing?: Packing | undefined
 }
+
+/**
+ * `words`: four bytes in each element, the first as its lowest. `nibbles`: a code of 4 bits in each element;
+ * of bytes, the low half comes first.
+ */
+export type Packing = 'words' | 'nibbles'
+
+/** What is added to signed codes of 4 bits in words, so that none is negative. */
+export const SIGNED_MIDDLE = 8
 
 /** Whether the value is one of the file's. */
 export const isConstant = (value: Value): value is Value & { readonly given: GivenConstant } =>

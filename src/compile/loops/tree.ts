@@ -42,6 +42,8 @@ export type Instruction =
   | 'i.and'
   | 'i.or'
   | 'i.xor'
+  /** The bits of the first, moved down by the second, which is a number. Zeros follow. */
+  | 'i.shr'
   | 'i.eq'
   | 'i.lt'
   | 'i.le'

@@ -13,7 +13,7 @@ import { dimsOf, type Ref, refTo, spreadRef } from '../loops/program.ts'
 import { add, apply, arg, div, mul, number, select, sub, type Tree } from '../loops/tree.ts'
 import { sliced, transposed, type View, whole } from '../loops/view.ts'
 import { type Handler, optional } from './handlers.ts'
-import { placesAlong } from './indices.ts'
+import { add32, placesAlong } from './indices.ts'
 import { checkSpread, type Lowering, misfit } from './lowering.ts'
 
 /** [batch, heads, rows, width] of each; keys and values may have fewer heads. */
@@ -24,7 +24,7 @@ interface Sides {
 }
 
 /** What a number of `ref` does to the score at its place; `ref` extends to [batch, heads, rows, keys]. */
-interface Mask {
+export interface Mask {
   readonly ref: Ref
   /** `kept`: 0 hides the score. `added`: it is added. `filled`: below 1, `fill` is added. */
   readonly how: 'kept' | 'added' | { readonly fill: number }
@@ -35,12 +35,17 @@ interface Scoring {
   /** Scores are cap * tanh(score / cap); 0: as they are. */
   readonly cap: number
   readonly masks: readonly Mask[]
-  /** Keys before those of the first row, where rows see no later ones. Undefined: rows see all keys. */
-  readonly before: number | undefined
+  /**
+   * Keys before those of the first row, where rows see no later ones: one number, or i32 that extends to
+   * [batch, heads, rows, keys]. Undefined: rows see all keys.
+   */
+  readonly before: number | Ref | undefined
+  /** How many keys a row sees, its own among them, where it sees no later ones. Default: all. */
+  readonly window?: number | undefined
 }
 
 /** softmax(scale q k^T + masks) v, [batch, heads, rows, width]. In memory, a row has all heads together. */
-function attended(lowering: Lowering, node: Node, { q, k, v }: Sides, scoring: Scoring): Ref {
+export function attended(lowering: Lowering, node: Node, { q, k, v }: Sides, scoring: Scoring): Ref {
   const [batch, heads, rows, width] = dimsOf(q) as [number, number, number, number]
   const [, shared, keys, keyWidth] = dimsOf(k) as [number, number, number, number]
   const [, , values, valueWidth] = dimsOf(v) as [number, number, number, number]
@@ -72,7 +77,8 @@ function repeated(ref: Ref, each: number): Ref {
 }
 
 /** Shares of scores [batch, shared, each, rows, keys]. A row that may see no key has shares of 0. */
-function softmaxOf(lowering: Lowering, node: Node, scores: Ref, { scale, cap, masks, before }: Scoring): Ref {
+function softmaxOf(lowering: Lowering, node: Node, scores: Ref, scoring: Scoring): Ref {
+  const { scale, cap, masks, before, window } = scoring
   const dims = dimsOf(scores)
   const [batch, shared, each, rows, keys] = dims as [number, number, number, number, number]
   const args: Ref[] = [scores]
@@ -90,8 +96,12 @@ function softmaxOf(lowering: Lowering, node: Node, scores: Ref, { scale, cap, ma
     else tree = add(tree, select(apply('i.lt', number(0, 'i32'), given), number(0), number(how.fill)))
   }
   if (before !== undefined) {
-    const last = apply('i.add', read(placesAlong(lowering, rows, 1)), number(before, 'i32'))
-    tree = select(apply('i.le', read(placesAlong(lowering, keys, 0)), last), tree, number(-Infinity))
+    const earlier = typeof before === 'number' ? number(before, 'i32') : read(before)
+    const last = add32(read(placesAlong(lowering, rows, 1)), earlier)
+    const key = read(placesAlong(lowering, keys, 0))
+    tree = select(apply('i.le', key, last), tree, number(-Infinity))
+    if (window !== undefined)
+      tree = select(apply('i.lt', last, add32(key, number(window, 'i32'))), tree, number(-Infinity))
   }
   const masked = lowering.map(node, args, tree)
   const keep = (row: Ref): Ref => lowering.reshape(node, row, dims.with(-1, 1))
@@ -130,7 +140,7 @@ function grown(lowering: Lowering, node: Node, ref: Ref, past: number): Ref {
 }
 
 /** Names the rows, in the form of the queries, and keys and values where they are outputs. */
-function leave(lowering: Lowering, node: Node, rows: Ref, { k, v }: Pick<Sides, 'k' | 'v'>): void {
+export function leave(lowering: Lowering, node: Node, rows: Ref, { k, v }: Pick<Sides, 'k' | 'v'>): void {
   const [name = '', keys = '', values = ''] = node.outputs
   const dims = lowering.dims(node, name)
   lowering.name(name, dims.length === 4 ? rows : lowering.reshape(node, swapped(rows), dims))

@@ -6,12 +6,13 @@ import type { Node } from '../../onnx/ir/graph.ts'
 import { hasInput } from '../../onnx/ir/graph.ts'
 import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf, numbersOf, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
-import { formOf } from '../../onnx/operators/contrib/products.ts'
+import { formOf, perElement } from '../../onnx/operators/contrib/products.ts'
 import { limitsOf } from '../../onnx/operators/quantise.ts'
-import { type Codes, dimsOf, type Ref } from '../loops/program.ts'
+import { type Codes, dimsOf, type Ref, SIGNED_MIDDLE } from '../loops/program.ts'
 import { add, apply, arg, div, mul, number, sub } from '../loops/tree.ts'
-import { transposed } from '../loops/view.ts'
+import { sliced, transposed } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
+import { gatherAlong } from './indices.ts'
 import type { Lowering } from './lowering.ts'
 import { productOf } from './products.ts'
 
@@ -155,6 +156,57 @@ const matMulNBits: Handler = (lowering, node) => {
   lowering.name(name, whole === undefined ? made : lowering.map(node, args, whole, name))
 }
 
+/**
+ * Rows of words are gathered, whose blocks have a scale each. The numbers of a word are moved to its top one
+ * by one, and then down.
+ */
+const gatherBlocks: Handler = (lowering, node) => {
+  const [data = '', chosen = '', scales = '', zeros = ''] = node.inputs
+  const dtype = lowering.dtype(node, data)
+  const bits = 32 / (dtype === 'u8' ? 4 * perElement(node, dtype) : 8)
+  const each = 32 / bits
+  const dims = lowering.dims(node, data)
+  const axis = (name: string, usual: number) => axisOf(node, intOf(node, name, usual), dims.length)
+  if (dims.length !== 2 || axis('gather_axis', 0) !== 0 || axis('quantize_axis', 1) !== 1)
+    throw unclaimed(node, 'it gathers no rows of blocks')
+  const k = dims[1]! * perElement(node, dtype)
+  const block = intOf(node, 'block_size', 128)
+  const blocks = k / block
+  if (block < 16 || !Number.isInteger(blocks))
+    throw unclaimed(node, `its rows of ${k} are not whole blocks of ${block}`)
+  const indices = lowering.ref(node, chosen)
+  const rows = (table: Ref, ...tail: number[]): Ref => {
+    const made = gatherAlong(lowering, node, { data: table, axis: 0, indices, name: node.name })
+    return lowering.reshape(node, made, [...dimsOf(indices), blocks, ...tail, 1])
+  }
+  const words = rows(lowering.packed(node, data, 'words', [dims[0]!, k / each]), block / each)
+  const factors = Array.from({ length: each }, (_, at) => 2 ** (32 - bits * (at + 1)))
+  const toTop = lowering.once(`top ${bits}`, () => lowering.constant(tensorOf('i32', [each], factors)))
+  const args = [words, toTop, rows(lowering.ref(node, scales), 1)]
+  const moved = apply('i.mul', arg(0, 'i32'), arg(1, 'i32'))
+  const code = apply('i.shr', moved, number(32 - bits, 'i32'))
+  const middle = dtype === 'i4' ? SIGNED_MIDDLE : dtype === 'u8' && zeros === '' ? 2 ** (bits - 1) : 0
+  let whole = apply('i.sub', code, number(middle, 'i32'))
+  if (zeros !== '')
+    whole = apply('i.sub', whole, arg(args.push(rows(zerosOf(lowering, node, blocks), 1)) - 1, 'i32'))
+  const made = lowering.map(node, args, mul(apply('to f32', whole), arg(2)))
+  const [name = ''] = node.outputs
+  lowering.name(name, lowering.reshape(node, made, lowering.dims(node, name)))
+}
+
+/** Zero points [n, blocks], of which two may share a byte. Rows begin at whole bytes. */
+function zerosOf(lowering: Lowering, node: Node, blocks: number): Ref {
+  const name = node.inputs[3]!
+  const dtype = lowering.dtype(node, name)
+  const perByte = perElement(node, dtype)
+  if (dtype === 'u8' && perByte === 1) return lowering.ref(node, name)
+  const [n = 0, own = 0] = lowering.dims(node, name)
+  const count = perByte * own
+  if (count < blocks) throw unfit(node, `it has ${count} zero points for ${blocks} blocks`)
+  const all = lowering.packed(node, name, 'nibbles', [n, count])
+  return { ...all, view: sliced(all.view, 1, 0, blocks) }
+}
+
 export const CODE_HANDLERS: Readonly<Record<string, Handler>> = {
   DequantizeLinear: dequantize,
   QuantizeLinear: quantize,
@@ -163,4 +215,5 @@ export const CODE_HANDLERS: Readonly<Record<string, Handler>> = {
   'com.microsoft DynamicQuantizeMatMul': dynamicQuantizeMatMul,
   'com.microsoft MatMulIntegerToFloat': matMulIntegerToFloat,
   'com.microsoft MatMulNBits': matMulNBits,
+  'com.microsoft GatherBlockQuantized': gatherBlocks,
 }

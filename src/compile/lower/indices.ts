@@ -107,7 +107,7 @@ const gatherElements: Handler = (lowering, node) => {
 }
 
 /** An index that no table has. */
-const OUTSIDE = number(-(2 ** 31), 'i32')
+export const OUTSIDE = number(-(2 ** 31), 'i32')
 
 /** Places in a value as rows of rows, [named, ...rest], where the named axes are one. */
 export interface Placed {

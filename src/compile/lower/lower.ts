@@ -12,6 +12,7 @@ import { ATTENTION_HANDLERS } from './attention.ts'
 import { bodyOf, castTree, clipped, operatorName } from './bodies.ts'
 import { CODE_HANDLERS } from './codes.ts'
 import { EINSUM_HANDLERS } from './einsum.ts'
+import { GROUP_HANDLERS } from './group-attention.ts'
 import { HANDLERS, type Handler, reorganise } from './handlers.ts'
 import { IMAGE_HANDLERS } from './images.ts'
 import { INDEX_HANDLERS } from './indices.ts'
@@ -45,13 +46,17 @@ export const refusalOf = (node: Node, types: ReadonlyMap<string, Type>): string 
   whyUnclaimed(
     node,
     node.inputs.map((name) => types.get(name)?.dtype),
-  ) ?? (handlerOf(node) === undefined ? 'the compiler has no loops for it' : undefined)
+  ) ?? (handlerOf(node) === undefined ? whyNotCompiled(node) : undefined)
+
+const whyNotCompiled = ({ op }: Node): string =>
+  op === 'NonZero' ? 'its sizes depend on what is computed' : 'the compiler has no loops for it'
 
 const ALL: ReadonlyMap<string, Handler> = new Map(
   Object.entries({
     ...HANDLERS,
     ...ATTENTION_HANDLERS,
     ...EINSUM_HANDLERS,
+    ...GROUP_HANDLERS,
     ...IMAGE_HANDLERS,
     ...INDEX_HANDLERS,
     ...PLACE_HANDLERS,

@@ -13,6 +13,7 @@ import {
   isConstant,
   type Loop,
   NEUTRAL,
+  type Packing,
   type PlaceLoop,
   type Program,
   type Reduction,
@@ -135,9 +136,17 @@ export class Lowering {
    * where those of the constant are other ones.
    */
   decoded(node: Node, name: string, codes: Codes | BlockCodes, dims = this.dims(node, name)): Ref {
+    return this.#coded(node, name, { kind: 'f32', dims, given: { constant: name, codes } })
+  }
+
+  /** A constant of packed codes, i32 of these dims in row order. */
+  packed(node: Node, name: string, packing: Packing, dims: readonly number[]): Ref {
+    return this.#coded(node, name, { kind: 'i32', dims, given: { constant: name, packing } })
+  }
+
+  #coded(node: Node, name: string, form: Pick<Value, 'kind' | 'dims' | 'given'>): Ref {
     if (!this.graph.constants.has(name)) throw unclaimed(node, `the codes ${name} are computed`)
-    const given = { constant: name, codes }
-    return refTo({ id: this.#values++, name, kind: 'f32', dims, given })
+    return refTo({ id: this.#values++, name, ...form })
   }
 
   /** The same elements through another view. They do not move. */
@@ -285,7 +294,14 @@ export class Lowering {
     const { given } = ref.value
     const dims = dimsOf(ref)
     const isFew = countOf(dims) <= countOf(ref.value.dims)
-    if (given !== undefined && 'constant' in given && isFew && !given.codes && !given.view) {
+    if (
+      given !== undefined &&
+      'constant' in given &&
+      isFew &&
+      !given.codes &&
+      !given.view &&
+      !given.packing
+    ) {
       const laid = { constant: given.constant, view: ref.view }
       return refTo({ ...ref.value, id: this.#values++, dims, given: laid })
     }

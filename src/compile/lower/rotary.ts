@@ -23,12 +23,16 @@ function rotated({ cos, sin, positions }: Inputs): Handler {
     const [name = ''] = node.outputs
     const x = tokensOf(lowering, node, cos)
     const [batch, rows, , width] = dimsOf(x) as [number, number, number, number]
-    const tables = [cos, sin].map((table) => turnsOf(lowering, node, { table, positions, batch, rows }))
+    const tables = [cos, sin].map((table) => turnsOf(lowering, node, table, { positions, batch, rows }))
     const half = dimsOf(tables[0]!)[3]!
     const stated = intOf(node, 'rotary_embedding_dim', 0) || 2 * half
     if (stated !== 2 * half || stated > width)
       throw unfit(node, `it rotates ${stated} numbers of ${width} by a table of ${half}`)
-    const made = turned(lowering, node, x, { tables: tables as [Ref, Ref], half })
+    const made = turned(lowering, node, x, {
+      tables: tables as [Ref, Ref],
+      half,
+      isInterleaved: flagOf(node, 'interleaved'),
+    })
     const asGiven = dimsOf(lowering.ref(node, node.inputs[0]!)).length === 4
     lowering.name(name, lowering.reshape(node, asGiven ? swapped(made) : made, lowering.dims(node, name)))
   }
@@ -43,16 +47,8 @@ function tokensOf(lowering: Lowering, node: Node, table: number): Ref {
 }
 
 /** The sines or cosines of each row's position, [batch, rows, 1, half]. */
-function turnsOf(
-  lowering: Lowering,
-  node: Node,
-  {
-    table,
-    positions,
-    batch,
-    rows,
-  }: { readonly table: number; readonly positions: number; readonly batch: number; readonly rows: number },
-): Ref {
+function turnsOf(lowering: Lowering, node: Node, table: number, turns: Turns): Ref {
+  const { batch, rows, positions } = turns
   const all = lowering.ref(node, node.inputs[table]!)
   if (!hasInput(node, positions)) {
     const dims = dimsOf(all)
@@ -60,28 +56,46 @@ function turnsOf(
     const each = { ...all, view: spread(all.view, [batch, rows, dims.at(-1)!]) }
     return lowering.reshape(node, each, [batch, rows, 1, dims.at(-1)!])
   }
+  return turnsAt(lowering, node, all, positionsOf(lowering, node, turns))
+}
+
+interface Turns {
+  readonly batch: number
+  readonly rows: number
+  /** The input. */
+  readonly positions: number
+}
+
+/** Positions of all rows, [batch, rows], which may be given by that of the first row. */
+export function positionsOf(lowering: Lowering, node: Node, { batch, rows, positions }: Turns): Ref {
   const given = lowering.ref(node, node.inputs[positions]!)
-  // One position is that of the first row.
   const isFirst = dimsOf(given).length === 1
   const own = isFirst
     ? lowering.map(node, [placesAlong(lowering, rows, 0), given], add32(arg(0, 'i32'), arg(1, 'i32')))
     : given
   checkSpread(node, dimsOf(own), [batch, rows])
-  const indices = { ...own, view: spread(own.view, [batch, rows]) }
-  const made = gatherAlong(lowering, node, { data: all, axis: 0, indices, name: node.name })
-  return lowering.reshape(node, made, [batch, rows, 1, dimsOf(all).at(-1)!])
+  return { ...own, view: spread(own.view, [batch, rows]) }
 }
 
-function turned(
-  lowering: Lowering,
-  node: Node,
-  x: Ref,
-  { tables, half }: { readonly tables: readonly [Ref, Ref]; readonly half: number },
-): Ref {
+/** The rows of a table at positions [batch, rows], as [batch, rows, 1, half]. */
+export function turnsAt(lowering: Lowering, node: Node, table: Ref, positions: Ref): Ref {
+  const made = gatherAlong(lowering, node, { data: table, axis: 0, indices: positions, name: node.name })
+  return lowering.reshape(node, made, [...dimsOf(positions), 1, dimsOf(table).at(-1)!])
+}
+
+interface Rotation {
+  readonly tables: readonly [Ref, Ref]
+  readonly half: number
+  /** Neighbours are a pair. Else numbers that are half of the rotated ones apart. */
+  readonly isInterleaved: boolean
+}
+
+/** x [batch, rows, heads, width], rotated. */
+export function turned(lowering: Lowering, node: Node, x: Ref, rotation: Rotation): Ref {
+  const { tables, half, isInterleaved } = rotation
   const dims = dimsOf(x)
-  const isApart = flagOf(node, 'interleaved')
   const part = (of: Ref['view'], second: boolean) =>
-    isApart ? sliced(of, 3, second ? 1 : 0, half, 2) : sliced(of, 3, second ? half : 0, half)
+    isInterleaved ? sliced(of, 3, second ? 1 : 0, half, 2) : sliced(of, 3, second ? half : 0, half)
   const out = lowering.value(node.name, 'f32', dims)
   const place = (ref: Ref, at: Ref['view']): void =>
     lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [ref], at })

@@ -4,8 +4,11 @@ import { expect, test } from 'vitest'
 import { bertBytes } from '../../../bench/graphs/bert.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
+import { tensorOf } from '../../onnx/ir/tensor.ts'
 import { readModel } from '../../onnx/read-model.ts'
-import { planGraph } from '../compiled-graph.ts'
+import { NodeWriter, TYPE } from '../../onnx/testing/node-writer.ts'
+import { modelBytes } from '../../onnx/testing/write-model.ts'
+import { CompiledGraph, planGraph } from '../compiled-graph.ts'
 import type { Stage } from '../stages.ts'
 import { randomGraph } from '../testing/random-graph.ts'
 import { checkCall } from './check.ts'
@@ -104,5 +107,27 @@ test('a node that is not compiled is refused by its name', () => {
     constants: new Map(),
     nodes: [node],
   }
-  expect(() => planGraph(graph, new Map([['x', [8]]]))).toThrow('the places (NonZero)')
+  expect(() => planGraph(graph, new Map([['x', [8]]]))).toThrow(
+    'the places (NonZero): its sizes depend on what is computed; set',
+  )
+})
+
+test('places of what the sizes tell are constants', async () => {
+  const g = new NodeWriter()
+  const ones = g.op('ConstantOfShape', [g.op('Shape', ['x'])], {
+    value: { name: '', type: TYPE.f32, dims: [1], raw: new Uint8Array(new Float32Array([1]).buffer) },
+  })
+  const places = g.op('NonZero', [ones])
+  const y = g.op('Add', ['x', g.op('Cast', [g.op('Squeeze', [places])], { to: TYPE.f32 })])
+  const value = (name: string) => ({ name, type: TYPE.f32, dims: ['size'] })
+  const bytes = modelBytes({
+    nodes: g.nodes,
+    constants: g.constants,
+    inputs: [value('x')],
+    outputs: [value(y)],
+  })
+  const { graph } = await readModel(bufferSource('places.onnx', bytes))
+  const x = tensorOf('f32', [4], [1, 2, 3, 4])
+  const made = await new CompiledGraph(graph, { fuse: true }).run(new Map([['x', x]]))
+  expect([...made.get(y)!.data]).toEqual([1, 3, 5, 7])
 })

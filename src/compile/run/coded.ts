@@ -1,6 +1,6 @@
-// Reads codes of constants: the code and the scale of each element.
+// Reads codes of constants: the code and the scale of each element, or packed codes as whole numbers.
 import { stridesOf, type Tensor } from '../../onnx/ir/tensor.ts'
-import type { BlockCodes, Codes } from '../loops/program.ts'
+import { type BlockCodes, type Codes, type Packing, SIGNED_MIDDLE } from '../loops/program.ts'
 
 /** Element `at` in row order is code(at) * scale(at). */
 export interface Coded {
@@ -51,3 +51,25 @@ export function codedInBlocks(
     },
   }
 }
+
+/** Packed bytes, or codes of 4 bits that have an element each, as whole numbers that loops read. */
+export function packed(tensor: Tensor, packing: Packing): Tensor {
+  const { dtype, data } = tensor
+  const isApart = dtype === 'i4' || dtype === 'u4'
+  if (packing === 'nibbles') {
+    if (isApart) return tensor
+    const count = 2 * data.length
+    const made = Int32Array.from({ length: count }, (_, at) => (Number(data[at >> 1]) >> (4 * (at & 1))) & 15)
+    return { dtype: 'i32', dims: [count], data: made }
+  }
+  const bytes = isApart ? joinedNibbles(data, dtype === 'i4' ? SIGNED_MIDDLE : 0) : (data as Uint8Array)
+  const { buffer, byteOffset } = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice()
+  const words = new Int32Array(buffer, byteOffset, bytes.length / 4)
+  return { dtype: 'i32', dims: [words.length], data: words }
+}
+
+const joinedNibbles = (data: Tensor['data'], middle: number): Uint8Array =>
+  Uint8Array.from(
+    { length: data.length / 2 },
+    (_, at) => (Number(data[2 * at]) + middle) | ((Number(data[2 * at + 1]) + middle) << 4),
+  )

@@ -10,7 +10,7 @@ import { PANEL } from '../emit/kernel.ts'
 import type { BlockCodes, Codes, GivenConstant, MatrixEncoding, Ref, Value } from '../loops/program.ts'
 import type { Kind } from '../loops/tree.ts'
 import type { View } from '../loops/view.ts'
-import { type Coded, codedBy, codedInBlocks } from './coded.ts'
+import { type Coded, codedBy, codedInBlocks, packed } from './coded.ts'
 import { laidMatrix } from './matrices.ts'
 
 /** A constant in one form, in memory. */
@@ -130,12 +130,15 @@ export class Constants {
     signal: AbortSignal | undefined,
     place: (floats: () => Tensor, coded: Coded | undefined) => number,
   ): Promise<LaidConstant> {
-    const { constant: name, key, codes, view } = givenOf(value, form)
+    const { constant: name, key, codes, view, packing } = givenOf(value, form)
     const constant = graph.constants.get(name)!
     const known = this.#laid.get(constant)?.get(key)
     if (known !== undefined) return known
     const tensor = await constantTensor(name, constant, signal)
-    const whole = () => (view === undefined ? tensor : viewed(tensor, view))
+    const whole = () => {
+      if (packing !== undefined) return packed(tensor, packing)
+      return view === undefined ? tensor : viewed(tensor, view)
+    }
     const coded = codes && (await this.#coded(graph, tensor, codes, signal))
     const address = place(() => (coded === undefined ? whole() : decoded(value.dims, coded)), coded)
     const laid = { constant, form: key, address, users: 0 }
@@ -157,8 +160,10 @@ export class Constants {
 }
 
 function givenOf({ given }: Value, form: string) {
-  const { constant, codes, view } = given as GivenConstant
-  return { constant, codes, view, key: [form, codes, view].map((part) => JSON.stringify(part)).join(' ') }
+  const parts = given as GivenConstant
+  const { codes, view, packing } = parts
+  const key = [form, codes, view, packing].map((part) => JSON.stringify(part)).join(' ')
+  return { ...parts, key }
 }
 
 /** The elements of a view in row order. */

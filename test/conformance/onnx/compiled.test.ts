@@ -25,26 +25,29 @@ const ROUNDED: Tolerance = [0, 6e-2]
 const IS_ROUNDED = /^dynamic_quantize_matmul/
 
 /**
- * Cases give sizes, axes and the like as inputs, which the compiler takes as constants only: where it refuses
- * them, all inputs but the first become constants.
+ * Cases give sizes, axes, tables and the like as inputs, which the compiler takes as constants only: where it
+ * refuses them, all inputs become constants but the first, and then but the second.
  */
 const compiled: Compute = async (graph, feeds) => {
-  try {
-    return await new CompiledGraph(graph, { fuse: true }).run(feeds)
-  } catch (error) {
-    if (!isHalfbyteError(error) || error.code !== 'unsupported') throw error
-    const [first] = graph.inputs
+  let refusal: unknown
+  for (const kept of [graph.inputs, graph.inputs.slice(0, 1), graph.inputs.slice(1, 2)]) {
     const constants = new Map([...graph.constants, ...feeds])
-    if (first !== undefined) constants.delete(first.name)
-    const bound = { ...graph, inputs: graph.inputs.slice(0, 1), constants }
-    return new CompiledGraph(bound, { fuse: true }).run(feeds)
+    for (const { name } of kept) constants.delete(name)
+    try {
+      return await new CompiledGraph({ ...graph, inputs: kept, constants }, { fuse: true }).run(feeds)
+    } catch (error) {
+      if (!isHalfbyteError(error) || error.code !== 'unsupported') throw error
+      refusal ??= error
+    }
   }
+  throw refusal
 }
 
 /** Attention as one operator, and its rotations. */
 const AS_ONE = [
   ...[':Attention', ':RotaryEmbedding'],
   ...['com.microsoft:MultiHeadAttention', 'com.microsoft:RotaryEmbedding'],
+  ...['com.microsoft:GroupQueryAttention', 'com.microsoft:GatherBlockQuantized'],
 ]
 
 async function judged(cases: readonly Case[]) {

@@ -10,6 +10,7 @@ import { evaluate } from '../../../src/onnx/evaluate.ts'
 import type { Graph } from '../../../src/onnx/ir/graph.ts'
 import { countOf, isFloat, type Tensor, tensorOf } from '../../../src/onnx/ir/tensor.ts'
 import { readModel } from '../../../src/onnx/read-model.ts'
+import { FUSED } from '../../conformance/onnx/verify/fused.ts'
 import { Random } from '../../helpers/random.ts'
 
 /** The size of every axis that a run chooses. */
@@ -103,7 +104,7 @@ async function inMemory(graph: Graph): Promise<Graph> {
 /** Undefined where the evaluator cannot compute an operator, or not so much. */
 function evaluated(graph: Graph, feeds: ReadonlyMap<string, Tensor>) {
   try {
-    return evaluate(graph, feeds)
+    return evaluate(graph, feeds, { evaluators: FUSED })
   } catch (error) {
     if (isHalfbyteError(error) && error.code !== 'internal') return undefined
     throw error

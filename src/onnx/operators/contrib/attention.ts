@@ -42,6 +42,8 @@ export const QKV = {
   total: 6,
   cos: 7,
   sin: 8,
+  positions: 9,
+  bias: 10,
   sinks: 11,
   keyScale: 12,
   valueScale: 13,
@@ -90,6 +92,14 @@ export function headCounts(node: Node): [heads: number, shared: number] {
 
 /** Its state holds the newest positions only, which are all that its window shows. */
 export const hasWindowedState = (node: Node): boolean => intOf(node, 'sliding_window_cache', 0) !== 0
+
+/** The same for a node on its own, without a step around it: its state and its heads are as they come. */
+export function plainHeadCounts(node: Node): [heads: number, shared: number] {
+  if (hasWindowedState(node)) throw unclaimed(node, 'its state holds a window only')
+  if (hasInput(node, QKV.queryNorm) || hasInput(node, QKV.keyNorm))
+    throw unclaimed(node, 'it norms heads, as no CPU of ONNX Runtime does')
+  return headCounts(node)
+}
 
 const OTHER_FORMS: readonly { readonly is: (node: Node) => boolean; readonly why: string }[] = [
   {

@@ -6,6 +6,8 @@ from torch import nn
 from torchvision import models
 from torchvision.models import mobilenetv3
 
+from decoders import DECODERS
+
 TOKENS = [(1, 1), (1, 2), (2, 3), (1, 7), (3, 8), (1, 16), (2, 17), (1, 33), (5, 9), (1, 64)]
 BATCHES = [(batch,) for batch in range(1, 11)]
 IMAGES = [(1, 32, 32), (2, 32, 32), (1, 64, 32), (1, 32, 96), (3, 64, 64), (1, 96, 96), (2, 32, 64), (1, 128, 32),
@@ -241,4 +243,4 @@ def sounds():
 
 def networks():
     """Names to functions that make: the module, its inputs, open axes by input, sizes."""
-    return {**texts(), **towers(), **nets(), **sounds()}
+    return {**texts(), **towers(), **nets(), **sounds(), **DECODERS}

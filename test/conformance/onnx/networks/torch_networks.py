@@ -11,6 +11,7 @@ from pathlib import Path
 import onnx
 import torch
 
+from decoders import Step
 from networks import First, networks
 
 
@@ -38,6 +39,8 @@ def export(target, name, make, how):
             shapes = tuple({axis: torch.export.Dim.AUTO for axis in axes[each]} for each in names)
             if isinstance(module, First):
                 shapes = (shapes,)
+            if isinstance(module, Step):
+                shapes = (*shapes[:3], shapes[3:])
             torch.onnx.export(module, inputs, str(target / "model.onnx"), dynamo=True, input_names=names,
                               output_names=["made"], dynamic_shapes=shapes, external_data=False, verbose=False)
         else:

@@ -16,12 +16,11 @@ import {
 import { reader, type Tensor, tensorOf, zeros } from '../../../../src/onnx/ir/tensor.ts'
 import {
   ADDED,
-  hasWindowedState,
-  headCounts,
   MULTI_BIAS,
   MULTI_PAST_KEY,
   MULTI_PAST_VALUE,
   PADDING,
+  plainHeadCounts,
   QKV,
 } from '../../../../src/onnx/operators/contrib/attention.ts'
 import { biased } from '../../../../src/onnx/operators/contrib/rows.ts'
@@ -106,10 +105,7 @@ function queryParts(context: Evaluation, heads: number, shared: number): [Tensor
  */
 export function evaluateGroups(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context
-  const [count, shared] = headCounts(node)
-  if (hasWindowedState(node)) throw unclaimed(node, 'its state holds a window only')
-  if (inputs[QKV.queryNorm] !== undefined)
-    throw unclaimed(node, 'it norms heads, as no CPU of ONNX Runtime does')
+  const [count, shared] = plainHeadCounts(node)
   const [q, k, v] = queryParts(context, count, shared)
   const query = headsOf(node, q, count)
   const key = headsOf(node, k, shared)
