@@ -7,7 +7,7 @@ const FILE = /^\*\*([\w.]+)\*\*:[^`]*?\n```\w+\n([\s\S]*?)^```$/gm
 
 /** Writes the files of the section `title` of docs/guide/`page` into a folder. Returns their names. */
 export async function writeGuideFiles(page: string, title: string, folder: string): Promise<string[]> {
-  const text = await readFile(new URL(`../docs/guide/${page}`, import.meta.url), 'utf8')
+  const text = await readFile(new URL(`../../docs/guide/${page}`, import.meta.url), 'utf8')
   const section = text.split(/^## /m).find((part) => part.startsWith(`${title}\n`)) ?? ''
   const files = [...section.matchAll(FILE)].map(([, name = '', text = '']) => [name, text] as const)
   for (const [name, text] of files) await writeFile(join(folder, name), text)
