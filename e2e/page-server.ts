@@ -1,5 +1,5 @@
-// Serves the built chat page to the browser tests: `node page-server.ts PORT on|off`. With `on` it sends COOP
-// and COEP.
+// Serves the built chat page, or another folder of build/, to the browser tests: `node page-server.ts PORT
+// on|off [FOLDER]`. With `on` it sends COOP and COEP.
 //
 // Vite's preview compresses each answer anew, which was a tenth of the processor time of a page load.
 import { statSync } from 'node:fs'
@@ -7,9 +7,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ISOLATION, openServer, sendFile } from '../test/helpers/http-server.ts'
 
-const FOLDER = fileURLToPath(new URL('../build/demo', import.meta.url))
-
-const [port, isolation] = process.argv.slice(2)
+const [port, isolation, folder = 'demo'] = process.argv.slice(2)
+const FOLDER = fileURLToPath(new URL(`../build/${folder}`, import.meta.url))
 
 await openServer((request, response, path) => {
   if (isolation === 'on') response.setHeaders(new Map(Object.entries(ISOLATION)))

@@ -14,7 +14,8 @@ export default defineConfig({
   workers: 1,
   reporter: [['list']],
   webServer: {
-    command: `node_modules/.bin/vitepress preview --port ${PORT}`,
+    // VitePress' preview compresses a model anew for each range, which takes most of a minute.
+    command: `node ../../e2e/page-server.ts ${PORT} off site`,
     url: `http://127.0.0.1:${PORT}/`,
     reuseExistingServer: false,
   },

@@ -35,7 +35,17 @@ const PAPERS = {
   'demo/models/README.md': 'project/embedded-models.md',
   'train/README.md': 'project/training.md',
 }
-const ENTRIES = ['.', './widget', './openai', './ai-sdk', './prompt-api', './embedder', './network', './tabs']
+const ENTRIES = [
+  '.',
+  './widget',
+  './openai',
+  './ai-sdk',
+  './prompt-api',
+  './embedder',
+  './network',
+  './tabs',
+  './testing',
+]
 
 const fail = (message) => {
   console.error(`site: ${message}`)
