@@ -1,8 +1,7 @@
 // What an mmproj file, as llama.cpp writes it, says about its vision tower.
 import { Fields, unbuiltVariant } from '../arch/config/fields.ts'
-import { HalfbyteError } from '../base/errors.ts'
 import type { ModelFile } from '../formats/readers.ts'
-import { checkTower, type Projector, type Tower, type TowerWindows } from './tower.ts'
+import { checkTower, noTower, type Projector, type Tower, type TowerWindows } from './tower.ts'
 import type { TowerNames } from './tower-weights.ts'
 import { pixelRange, windowSide } from './whole-picture.ts'
 
@@ -29,14 +28,7 @@ const PROJECTORS: readonly string[] = Object.keys(KINDS)
  */
 export function ggufTower(file: ModelFile, tiles?: number): Tower {
   const all = new Fields(file.name, (key) => file.metadata.get(key))
-  if (file.format !== 'gguf' || all.text('general.architecture', '') !== 'clip') {
-    throw new HalfbyteError(
-      'architecture',
-      `${file.name} is no vision tower; give the mmproj file that belongs to the model (GGUF, architecture clip), ` +
-        'or a folder of safetensors whose config.json has a vision_config',
-      { file: file.name },
-    )
-  }
+  if (file.format !== 'gguf' || all.text('general.architecture', '') !== 'clip') throw noTower(file.name)
   const fields = new Fields(file.name, (key) => file.metadata.get(`clip.vision.${key}`))
   const projector = fields.text('projector_type', all.text('clip.projector_type', 'mlp'))
   if (!PROJECTORS.includes(projector)) {

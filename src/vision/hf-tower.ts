@@ -6,7 +6,7 @@ import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import { QWEN_CLASSES, qwenTower } from './qwen-tower.ts'
 import type { Filter } from './resize.ts'
-import { checkSteps, checkTower, PICTURE_STEPS, type Projector, type Tower } from './tower.ts'
+import { checkSteps, checkTower, noTower, PICTURE_STEPS, type Projector, type Tower } from './tower.ts'
 import type { TowerNames } from './tower-weights.ts'
 
 /** The defaults of a class of transformers, for keys that its files leave out. */
@@ -68,6 +68,7 @@ export function hfTower(file: ModelFile, tiles?: number): Tower {
   const [name = config.text('model_type')] = config.textList('architectures')
   const kind = KINDS.get(name)
   const hasWindows = QWEN_CLASSES.get(name)
+  if (config.record('vision_config') === undefined) throw noTower(file.name)
   if (kind === undefined && hasWindows === undefined)
     throw unbuiltVariant(
       file.name,

@@ -200,3 +200,12 @@ export function checkSteps(processor: Fields, steps: readonly string[]): void {
   if (Math.abs(factor * 255 - 1) > 1e-6)
     throw unbuiltVariant(file, `rescale_factor ${factor}`, 'rescale_factor 1/255')
 }
+
+/** A model without a tower that is given as one. */
+export const noTower = (file: string): HalfbyteError =>
+  new HalfbyteError(
+    'architecture',
+    `${file} is no vision tower; give the mmproj file that belongs to the model (GGUF, architecture clip), ` +
+      'or a folder of safetensors whose config.json has a vision_config',
+    { file },
+  )

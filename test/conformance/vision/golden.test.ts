@@ -17,10 +17,10 @@ import type { LoadOptions } from '../../../src/index.ts'
 import { openPool, openRuntime } from '../../../src/runtime/open-runtime.ts'
 import { patternAt } from '../../../src/vision/testing/pattern.ts'
 import { serveFiles } from '../../helpers/file-server.ts'
-import { hubFolder, jsonFile } from '../testing/model-files.ts'
+import { hubFolder, jsonFile, newFile } from '../testing/model-files.ts'
 import { nodeService, openEngine } from '../testing/node-engine.ts'
-import type { StoredTensor } from '../testing/writers/safetensors-writer.ts'
-import { type Row, tensorsOf } from '../transformers/weights.ts'
+import { type StoredTensor, safetensorsBytes } from '../testing/writers/safetensors-writer.ts'
+import { type Row, type Tensor, tensorsOf } from '../transformers/weights.ts'
 
 interface Case {
   readonly name: string
@@ -55,10 +55,13 @@ interface Changes {
   readonly rename?: (name: string) => string
 }
 
+const storedOf = ({ shape, values }: Tensor): StoredTensor => ({
+  ...{ dtype: 'F32', shape, data: new Uint8Array(values.buffer) },
+})
+
 function filesOf(one: Case, { config, processor = one.processor, rename = (name) => name }: Changes = {}) {
   const stored: Record<string, StoredTensor> = {}
-  for (const { name, shape, values } of tensorsOf(one.tensors))
-    stored[rename(name)] = { dtype: 'F32', shape, data: new Uint8Array(values.buffer) }
+  for (const tensor of tensorsOf(one.tensors)) stored[rename(tensor.name)] = storedOf(tensor)
   const files = hubFolder({ ...one.config, ...config }, stored)
   const template = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
   return [
@@ -196,6 +199,29 @@ describe('the same answer', () => {
     const files = filesOf(qwen, { processor: { ...processor, ...pixels } })
     const changed = files.map((file) => (file.name === 'config.json' ? jsonFile(file.name, flat) : file))
     expectAnswer(await answerTo(qwen, changed), qwen)
+  })
+
+  test.each([
+    ['llava', llava],
+    ['Qwen2.5-VL', windowed],
+  ] as const)('of a folder with its weights in two files: %s', async (_, one) => {
+    const named = [...tensorsOf(one.tensors)]
+    const part = (rows: typeof named, name: string) => {
+      const stored = rows.map((row) => [row.name, storedOf(row)] as const)
+      return newFile(name, safetensorsBytes(Object.fromEntries(stored)))
+    }
+    // Tensors of the tower and of the language model lie in both.
+    const halves = [0, 1].map((half) => named.filter((__, index) => index % 2 === half))
+    const names = ['model-00001-of-00002.safetensors', 'model-00002-of-00002.safetensors']
+    const weight_map = Object.fromEntries(
+      halves.flatMap((rows, half) => rows.map(({ name }) => [name, names[half]!])),
+    )
+    const files = [
+      ...filesOf(one).filter(({ name }) => name !== 'model.safetensors'),
+      ...halves.map((rows, half) => part(rows, names[half]!)),
+      jsonFile('model.safetensors.index.json', { metadata: {}, weight_map }),
+    ]
+    expectAnswer(await answerTo(one, files), one)
   })
 
   test('of a tower that is taken from another folder', async () => {
@@ -402,8 +428,8 @@ describe('refused by name', () => {
     const text = { ...llava.config.text_config, architectures: ['LlamaForCausalLM'] }
     const config = { ...text, text_config: undefined, vision_config: undefined }
     await expect(openEngine(filesOf(llava), { vision: filesOf(llava, { config }) })).rejects.toMatchObject({
-      code: 'unsupported',
-      message: expect.stringContaining('LlamaForCausalLM'),
+      code: 'architecture',
+      message: expect.stringContaining('is no vision tower; give the mmproj file'),
     })
   })
 })

@@ -35,7 +35,7 @@ export async function pixelsOf(given: PictureSource, decode: Host['decodePicture
   try {
     return await decode(await source.bytes())
   } catch (cause) {
-    throw notDecoded(source, reasonOf(cause), cause)
+    throw notDecoded(source, reasonOf(cause), { cause, give: 'PNG or JPEG' })
   }
 }
 
@@ -47,7 +47,7 @@ async function browserPixels(source: Blob): Promise<Pixels> {
     )
   }
   const bitmap = await createImageBitmap(source).catch((cause: unknown) => {
-    throw notDecoded(source, reasonOf(cause), cause)
+    throw notDecoded(source, reasonOf(cause), { cause })
   })
   try {
     const { width, height } = bitmap
@@ -60,10 +60,16 @@ async function browserPixels(source: Blob): Promise<Pixels> {
   }
 }
 
-function notDecoded({ type, size }: Blob, reason: string, cause?: unknown): HalfbyteError {
+/** `give`: what is decoded here. A library's reason may end in a colon. */
+function notDecoded(
+  { type, size }: Blob,
+  reason: string,
+  { cause, give = 'PNG, JPEG or WebP' }: { readonly cause?: unknown; readonly give?: string } = {},
+): HalfbyteError {
+  const kind = type === '' ? '' : ` (${type})`
   return new HalfbyteError(
     'format',
-    `a picture of ${size} bytes${type === '' ? '' : ` (${type})`} cannot be decoded: ${reason}; give a PNG, JPEG or WebP`,
+    `a picture of ${size} bytes${kind} cannot be decoded: ${reason.replace(/:\s*$/, '')}; give a ${give}`,
     { type, bytes: size },
     cause === undefined ? undefined : { cause },
   )
