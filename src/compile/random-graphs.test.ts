@@ -9,40 +9,14 @@ import { PASSES } from '../onnx/passes.ts'
 import { CompiledGraph } from './compiled-graph.ts'
 import { STAGES } from './stages.ts'
 import { roundingSpread } from './testing/conditioning.ts'
+import { difference } from './testing/difference.ts'
 import { randomGraph } from './testing/random-graph.ts'
 
 /** HALFBYTE_SEED and HALFBYTE_GRAPHS draw other graphs, and more. */
 const SEED = Number(process.env['HALFBYTE_SEED'] ?? 4)
 const COUNT = Number(process.env['HALFBYTE_GRAPHS'] ?? 150)
 
-/** The evaluator adds up in f64 and its functions are exact; sums of f32 differ by their roundings. */
-const TOLERANCE = 2e-4
-/**
- * How many times further than other roundings move an element it may be off: a norm of nearly equal numbers
- * is as far from the exact one as its input's roundings make it.
- */
-const ROUNDINGS = 8
-
 type Outputs = ReadonlyMap<string, Tensor>
-
-/** `spread` is asked for only where elements differ: it computes the graph several times. */
-function difference(
-  wanted: Tensor,
-  found: Tensor | undefined,
-  spread: () => Float64Array,
-): string | undefined {
-  if (`${found?.dims}` !== `${wanted.dims}`) return `dims [${found?.dims}] instead of [${wanted.dims}]`
-  for (let at = 0; at < wanted.data.length; at++) {
-    const a = Number(wanted.data[at])
-    const b = Number(found!.data[at])
-    const isSame = Object.is(a, b) || a === b || Math.abs(a - b) <= TOLERANCE * Math.max(1, Math.abs(a))
-    if (isSame) continue
-    const moved = spread()[at]!
-    if (!(Math.abs(a - b) <= ROUNDINGS * moved))
-      return `${b} instead of ${a} at ${at}, which roundings move by ${moved}`
-  }
-  return undefined
-}
 
 /** Each way to compute a graph, with the name by which a failure tells it. */
 const WAYS: readonly (readonly [name: string, run: (graph: Graph, feeds: Outputs) => Promise<Outputs>])[] = [
