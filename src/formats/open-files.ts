@@ -2,7 +2,7 @@
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { readPack } from './hbm/hbm.ts'
-import { baseName } from './names/named-files.ts'
+import { baseName, isTowerName } from './names/named-files.ts'
 import type { LoadReaders, ModelFile, ModelFormat } from './readers.ts'
 import { joinParts } from './splits.ts'
 import type { MetaValue } from './tensors.ts'
@@ -55,8 +55,7 @@ function otherModel(name: string, what: string): HalfbyteError {
 
 const HEAD_BYTES = 64
 
-/** The name that llama.cpp's tools give to the files of vision towers. */
-const isTower = ({ name }: ByteSource): boolean => /mmproj.*\.gguf$/i.test(baseName(name))
+const isTower = ({ name }: ByteSource): boolean => isTowerName(name)
 
 /**
  * Reads the headers of a model: one GGUF or all its splits, safetensors with config.json (and tokenizer.json,

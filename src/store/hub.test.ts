@@ -164,8 +164,8 @@ describe('a hub', () => {
   beforeEach(async () => {
     server = await serveFiles({
       'o/n/resolve/main/only.gguf': BYTES,
-      'api/models/o/n/tree/main': listed('README.md', 'only.gguf'),
-      'api/models/o/many/tree/main': listed('a.gguf', 'b.gguf'),
+      'api/models/o/n/tree/main': listed('README.md', 'mmproj-only-f16.gguf', 'only.gguf'),
+      'api/models/o/many/tree/main': listed('a.gguf', 'b.gguf', 'mmproj.gguf'),
       'api/models/o/none/tree/main': listed('README.md'),
     })
   })
@@ -175,7 +175,7 @@ describe('a hub', () => {
     return openAddress(hubUrl(parseHubAddress(repo)!, hub), { hub, cache: 'none', firstWaitMs: 1 })
   }
 
-  test('gives the only GGUF of a repository that has no safetensors', async () => {
+  test('gives the only GGUF of a repository that has no safetensors, beside its tower', async () => {
     const [source] = await open('o/n')
     expect(source).toMatchObject({ name: 'only.gguf', size: 100 })
   })

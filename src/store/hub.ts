@@ -1,6 +1,6 @@
 // Turns an address of a repository into plain URLs and, for private repositories, a header.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
-import { addressInside } from '../formats/names/named-files.ts'
+import { addressInside, isTowerName } from '../formats/names/named-files.ts'
 
 /** Where repositories are looked up. */
 export interface Hub {
@@ -116,11 +116,12 @@ export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown
   )
 }
 
-/** The only GGUF file of a listing. Throws `format` when there is none or more than one. */
+/** The only model of a listing's GGUF files. Throws `format` when there is none or more than one. */
 export function onlyGguf(listing: unknown, folder: string): string {
-  const names = (Array.isArray(listing) ? listing : [])
+  const paths = (Array.isArray(listing) ? listing : [])
     .map((entry: { path?: unknown } | null) => entry?.path)
     .filter((path): path is string => typeof path === 'string' && path.endsWith('.gguf'))
+  const names = paths.filter((path) => !isTowerName(path))
   const [only] = names
   if (only !== undefined && names.length === 1) return addressInside(folder, only, `the listing of ${folder}`)
   const shown = names.slice(0, 8).map((name) => name.slice(0, 80))

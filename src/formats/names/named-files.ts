@@ -3,6 +3,9 @@
 import { HalfbyteError } from '../../base/errors.ts'
 import { shown } from '../malformed.ts'
 
+/** The name that llama.cpp's tools give to the files of vision towers. */
+export const isTowerName = (name: string): boolean => /mmproj.*\.gguf$/i.test(baseName(name))
+
 /** E.g. `model.safetensors` for `https://host/repo/resolve/main/model.safetensors?download=true`. */
 export function baseName(name: string): string {
   const isAddress = /^[a-z][a-z0-9+.-]*:/i.test(name)
