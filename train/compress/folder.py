@@ -1,0 +1,232 @@
+"""Any causal language model in Hugging Face's form in, trained on its 4-bit grid or with an adapter out.
+
+    python3 -m compress.folder --model FOLDER --text TEXT.jsonl --format w4 --steps 200 --to out/qat
+    halfbyte quantize out/qat model.hbm --method rtn --weights w4
+    python3 -m compress.folder --model FOLDER --text CHATS.jsonl --lora 16 --steps 200 --to out/adapter
+    halfbyte quantize FOLDER model.hbm --lora out/adapter --calibration CHATS.jsonl
+
+FOLDER has config.json, safetensors and a tokenizer; a GGUF file that transformers reads will do as well. A line of the text
+has a `text`, or `messages`, which the tokenizer's own template writes. --resume goes on after the last checkpoint.
+"""
+import argparse
+import copy
+import hashlib
+import json
+from pathlib import Path
+
+import torch
+from peft import LoraConfig, get_peft_model
+from torch.nn.utils import parametrize
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from checkpoint import save
+from compress.grids import QUANTISERS, clipped
+from compress.losses import confidence, training_loss
+from compress.source import input_squares
+from compress.train import held_loss
+
+#: Matrices outside of layers, and small ones that packs keep in 8 bits: Mamba's step sizes, and routers of experts.
+NOT_ON_GRID = ('lm_head', 'x_proj', 'dt_proj', 'router', 'mlp.gate')
+CHECKPOINT = 'checkpoint.pt'
+HELD = 16
+
+
+class Logits(torch.nn.Module):
+    """A model of transformers whose call takes ids [batch, time] and gives logits [batch, time, vocabulary]."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids):
+        return self.model(input_ids=ids, use_cache=False).logits
+
+
+class OnGrid(torch.nn.Module):
+    """A matrix as its pack holds it. Gradients pass straight through the rounding."""
+
+    def __init__(self, quantise):
+        super().__init__()
+        self.quantise = quantise
+
+    def forward(self, matrix):
+        return matrix + (self.quantise(matrix) - matrix).detach()
+
+
+def open_folder(path):
+    """The tokenizer and the model, in f32, of a folder or a GGUF file."""
+    path = Path(path)
+    place = {'gguf_file': path.name} if path.suffix == '.gguf' else {}
+    folder = path.parent if place else path
+    tokenizer = AutoTokenizer.from_pretrained(folder, **place)
+    return tokenizer, AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **place)
+
+
+def ids_of(line, tokenizer):
+    """The ids of one line of JSON."""
+    value = json.loads(line)
+    if 'messages' in value:
+        return tokenizer.apply_chat_template(value['messages'], tokenize=True, return_dict=False)
+    end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
+    return [*tokenizer(value['text'])['input_ids'], *end]
+
+
+def windows_of(path, tokenizer, length, most):
+    """Ids [count, length + 1] of the lines of a file, one after another. Raises ValueError for too short a text."""
+    found = []
+    with open(path, encoding='utf-8') as lines:
+        for line in lines:
+            found += ids_of(line, tokenizer)
+            if len(found) >= most * (length + 1):
+                break
+    count = min(most, len(found) // (length + 1))
+    if count <= HELD:
+        raise ValueError(f'{path} has {len(found)} tokens and {HELD + 1} windows take {(HELD + 1) * (length + 1)}; '
+                         'give more text or a smaller --length')
+    return torch.tensor(found[:count * (length + 1)]).reshape(count, -1)
+
+
+def matrices_of(model):
+    """The linear layers that a pack stores in 4 bits, by name. Raises ValueError for a model without any."""
+    found = {name: layer for name, layer in model.named_modules()
+             if isinstance(layer, torch.nn.Linear) and not any(part in name for part in NOT_ON_GRID)}
+    if not found:
+        raise ValueError('the model has no linear layers that a pack stores in 4 bits')
+    return found
+
+
+def put_on_grid(model, kind, squares=None):
+    """Rounds every matrix in each forward pass; with squares of its inputs, by name, it is clipped first."""
+    for name, layer in matrices_of(model).items():
+        if squares is not None:
+            layer.weight.data = clipped(layer.weight, squares[f'model.{name}.weight'])
+        parametrize.register_parametrization(layer, 'weight', OnGrid(QUANTISERS[kind]))
+
+
+def leave_grid(model):
+    """The matrices have the values of their codes from now on."""
+    for layer in matrices_of(model).values():
+        parametrize.remove_parametrizations(layer, 'weight', leave_parametrized=True)
+
+
+class Run:
+    """The steps of a training, of which each depends on its number and the state alone, so that it can go on after a stop."""
+
+    def __init__(self, args, student, teacher, windows, gamma):
+        self.args, self.student, self.teacher = args, student, teacher
+        self.windows, self.gamma, self.step = windows, gamma, 0
+        self.learning = [p for p in student.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW(self.learning, args.rate, betas=(0.9, 0.95), weight_decay=0)
+        given = {key: value for key, value in vars(args).items() if key not in ('resume', 'save_every', 'to')}
+        own = hashlib.sha256(windows.numpy().tobytes())
+        for p in student.parameters():
+            own.update(p.detach().flatten()[:64].numpy().tobytes())
+        self.key = json.dumps({**given, 'model': str(given['model']), 'text': str(given['text']), 'own': own.hexdigest()})
+
+    def load(self, path):
+        """Goes on after a checkpoint. Raises ValueError for one of another model, text or options."""
+        state = torch.load(path)
+        if state['key'] != self.key:
+            raise ValueError(f'{path} is of another model, text or options; leave out --resume, or give another --to')
+        for p, value in zip(self.learning, state['learning']):
+            p.data.copy_(value)
+        self.optimizer.load_state_dict(state['optimizer'])
+        self.step = state['step']
+
+    def save(self, path):
+        """Writes a checkpoint."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save(path, key=self.key, learning=[p.detach() for p in self.learning], optimizer=self.optimizer.state_dict(),
+             step=self.step)
+
+    def steps(self, checkpoint):
+        """AdamW at a rate that falls linearly to a tenth. Yields each step's number and loss."""
+        args = self.args
+        while self.step < args.steps:
+            for group in self.optimizer.param_groups:
+                group['lr'] = args.rate * (1 - 0.9 * self.step / args.steps)
+            chosen = torch.randint(len(self.windows), (args.batch,),
+                                   generator=torch.Generator().manual_seed(args.seed * 1_000_003 + self.step))
+            loss = training_loss(self.student, self.teacher, self.windows[chosen], self.gamma)
+            self.optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.learning, 1.0)
+            self.optimizer.step()
+            self.step += 1
+            if self.step % args.save_every == 0:
+                self.save(checkpoint)
+            yield self.step, float(loss.detach())
+
+
+def student_of(args, model, windows):
+    """What learns, what it learns from (nothing for an adapter and for --loss ce), and gamma."""
+    if args.lora:
+        config = LoraConfig(r=args.lora, lora_alpha=2 * args.lora, target_modules=list(matrices_of(model)), task_type='CAUSAL_LM')
+        return Logits(get_peft_model(model, config)), None, None
+    teacher, gamma, squares = None, None, None
+    if args.loss == 'cakld':
+        teacher = Logits(copy.deepcopy(model).eval().requires_grad_(False))
+        some = [windows[i:i + 4] for i in range(0, min(32, len(windows)), 4)]
+        gamma = confidence(teacher, some)
+        squares = input_squares(teacher, some) if args.format == 'w4m' else None
+    put_on_grid(model, args.format, squares)
+    return Logits(model), teacher, gamma
+
+
+def write(args, student, tokenizer):
+    """PEFT's two files, or a folder of transformers with the tokenizer."""
+    if not args.lora:
+        leave_grid(student.model)
+        tokenizer.save_pretrained(args.to)
+    student.model.save_pretrained(args.to)
+
+
+def arguments(given=None):
+    """The command's options."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--model', type=Path, required=True, help='a folder of transformers, or a GGUF file that it reads')
+    parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text or messages')
+    parser.add_argument('--lora', type=int, default=0, metavar='RANK', help='train an adapter of this rank instead of the weights')
+    parser.add_argument('--format', choices=sorted(QUANTISERS), default='w4')
+    parser.add_argument('--loss', choices=['cakld', 'ce'], default='cakld', help='adapters always take ce')
+    parser.add_argument('--steps', type=int, default=200)
+    parser.add_argument('--batch', type=int, default=4)
+    parser.add_argument('--length', type=int, default=256)
+    parser.add_argument('--windows', type=int, default=2000)
+    parser.add_argument('--rate', type=float, help='default: 1e-3 for an adapter, else 2e-5')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--save-every', type=int, default=25, help='steps between two checkpoints')
+    parser.add_argument('--resume', action='store_true')
+    parser.add_argument('--to', type=Path, default=Path('out/folder'))
+    args = parser.parse_args(given)
+    args.rate = args.rate or (1e-3 if args.lora else 2e-5)
+    return args
+
+
+def main(given=None):
+    """Trains and says what was gained on held-out windows."""
+    args = arguments(given)
+    torch.manual_seed(args.seed)
+    tokenizer, model = open_folder(args.model)
+    windows = windows_of(args.text, tokenizer, args.length, args.windows)
+    windows, held = windows[:-HELD], windows[-HELD:]
+    checkpoint = args.to / CHECKPOINT
+    print(f'float {held_loss(Logits(model), held):.4f} nats per token', flush=True)
+    student, teacher, gamma = student_of(args, model, windows)
+    if not args.lora:
+        print(f'on the grid {held_loss(student, held):.4f}', flush=True)
+    run = Run(args, student, teacher, windows, gamma)
+    if args.resume and checkpoint.exists():
+        run.load(checkpoint)
+        print(f'going on after step {run.step}', flush=True)
+    for step, loss in run.steps(checkpoint):
+        if step % 25 == 0:
+            print(f'step {step} of {args.steps}: loss {loss:.4f}', flush=True)
+    print(f'after training {held_loss(student, held):.4f} nats per token')
+    write(args, student, tokenizer)
+    checkpoint.unlink(missing_ok=True)
+    print(args.to)
+
+
+if __name__ == '__main__':
+    main()
