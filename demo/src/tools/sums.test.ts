@@ -45,6 +45,11 @@ describe('a question that is a sum', () => {
     ['Help me with 30 minus 12, please.', '18'],
     ['100 + 10%', '110'],
     ['80 - 25 %', '60'],
+    ['A jacket costs 600 euros. It is 15 % cheaper today. What does it cost today?', '510'],
+    ['15 percent of the 420 pupils walk to school. How many pupils is that?', '63'],
+    ['There is 20% off a coat of 80 euros. What do I pay?', '64'],
+    ['My rent was 500 euros and is 4 percent higher now. How much is it?', '520'],
+    ['A bill is 42.50 dollars with a 20 % discount. How much do I pay?', '34'],
   ])('%s', (question, value) => {
     expect(resultFor(question)).toBe(value)
   })
@@ -81,6 +86,8 @@ test.each([
   'What happened on 9/11?',
   'I have 5 apples and get 3 more. How many do I have now?',
   'Tell me a story about 3 + 4 foxes.',
+  'A jacket costs 60 euros and a hat 20. It is 15 % cheaper. What does it cost?',
+  'Of the 20 people here 15 % are late. Why?',
   'Is it 5 - 3?',
   'What is 1 / 0?',
   'What is it?',

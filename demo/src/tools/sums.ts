@@ -49,6 +49,29 @@ const SIGNS: readonly (readonly [RegExp, string])[] = [
   [/\b(?:divided by|over)\b|÷/g, '/'],
 ]
 
+const PER_CENT = String.raw`([\d.]+)\s*(?:%|per ?cent\b)`
+const LESS = '(?:cheaper|off|less|lower|discount|reduction)'
+const MORE = '(?:dearer|more|higher|more expensive|extra)'
+const ASKED = String.raw`\D*\b(?:what|how)\b\D*$`
+/** Questions about a share of things, and about a price that changes: two numbers and no others. */
+const SHARES: readonly (readonly [RegExp, string])[] = [
+  [
+    new RegExp(String.raw`^\D*${PER_CENT} of (?:the |all |all the |my |our )?([\d.]+) [a-z]${ASKED}`),
+    '$1% * $2',
+  ],
+  [new RegExp(String.raw`^\D*([\d.]+) [a-z]\D*?${PER_CENT} ${LESS}\b${ASKED}`), '$1 - $2%'],
+  [new RegExp(String.raw`^\D*${PER_CENT} ${LESS}\b\D*([\d.]+) [a-z]${ASKED}`), '$2 - $1%'],
+  [new RegExp(String.raw`^\D*([\d.]+) [a-z]\D*?${PER_CENT} ${MORE}\b${ASKED}`), '$1 + $2%'],
+]
+
+/** The expression of such a question. */
+function askedShare(question: string): string | undefined {
+  // A sentence's full stop is no part of its number.
+  const figures = inFigures(question).replace(/(?<=\d)\.(?=\s|$)/g, ' ')
+  const found = SHARES.find(([asks]) => asks.test(figures))
+  return found && tidy(figures.replace(...found))
+}
+
 /** Characters of the longest question that is read as a sum. */
 const LONGEST = 200
 
@@ -73,6 +96,8 @@ const inFigures = (text: string): string =>
  */
 export function askedSum(question: string, before: number | undefined): string | undefined {
   if (question.length > LONGEST) return undefined
+  const share = askedShare(question.trim())
+  if (share !== undefined) return share
   const bare = inFigures(question.trim()).replace(BEFORE, '').replace(AFTER, '').trim()
   const isTaken = /^(?:subtract|take away) [^a-z]+$/.test(bare)
   const signed = isTaken ? bare.replace(/^\D+/, '- ') : replaceAll(bare, VERBS)
