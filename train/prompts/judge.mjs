@@ -5,7 +5,7 @@
 import { appendFileSync, readFileSync, rmSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { speakAnswer } from '../../demo/src/conversation/answer.ts'
+import { ownAnswer, speakAnswer } from '../../demo/src/conversation/answer.ts'
 import { Speaker } from '../../demo/src/conversation/speaker.ts'
 import { newConversation } from '../../demo/src/conversation/store/conversations.ts'
 import { DEFAULT_SETTINGS, replyOptions } from '../../demo/src/shell/settings.ts'
@@ -50,6 +50,8 @@ const page = {
 /** The page's answer. */
 async function converse(engine, prompt, seed) {
   const conversation = { ...newConversation(), messages: [{ role: 'user', content: prompt }] }
+  const own = args.bare ? undefined : ownAnswer(conversation.messages, { isEnglish: true })
+  if (own !== undefined) return { content: own }
   const speaker = new Speaker(engine, true, args.bare ? [] : [KEEP_WORDS])
   return speakAnswer(speaker, conversation, undefined, { ...DEFAULT_SETTINGS, seed }, never, page)
 }

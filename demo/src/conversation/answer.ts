@@ -6,8 +6,10 @@ import type { UsedTool } from '../tools/tools.ts'
 import { calculateAsked, checkedWords, resultsOf, type Said, useTool } from '../tools/use-tool.ts'
 import { t } from '../words/later-words.ts'
 import { wantsCare } from './care.ts'
+import { splitQuotes } from './files/attachments.ts'
 import { readQuestion } from './files/read-question.ts'
 import { type Listener, listen } from './listen.ts'
+import { isOtherLanguage } from './other-language.ts'
 import { withoutCalls } from './render/calls.ts'
 import { Speaker } from './speaker.ts'
 import type { Conversation, Ending, Read, StoredMessage } from './store/conversations.ts'
@@ -130,9 +132,19 @@ export async function speakAnswer(
   }
 }
 
-/** What the page says instead of any model: help for someone who may be in danger. */
-export const ownAnswer = (messages: readonly StoredMessage[]): string | undefined =>
-  wantsCare(messages) ? t('careAnswer') : undefined
+/**
+ * What the page says instead of the model: help for someone who may be in danger, and which language a model
+ * knows that knows one.
+ */
+export function ownAnswer(
+  messages: readonly StoredMessage[],
+  { isEnglish }: { readonly isEnglish: boolean },
+): string | undefined {
+  if (wantsCare(messages)) return t('careAnswer')
+  const last = messages.at(-1)
+  const isOther = last?.role === 'user' && isOtherLanguage(splitQuotes(last.content).text)
+  return isEnglish && isOther ? t('englishAnswer') : undefined
+}
 
 /** A text that is too long is told with what the model would read. */
 async function explained(

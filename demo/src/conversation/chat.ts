@@ -4,7 +4,7 @@ import { type Engine, isHalfbyteError, makeRoom, type Smaller } from '../../../s
 import type { ModelChoice } from '../models/embedded.ts'
 import { explain } from '../models/explain.ts'
 import { ModelSlot } from '../models/model-slot.ts'
-import { choiceKey, choiceName, processorsOf, usesTools } from '../models/models.ts'
+import { choiceKey, choiceName, isEnglish, processorsOf, usesTools } from '../models/models.ts'
 import { keepForOffline, nameBuild } from '../shell/offline.ts'
 import { type Change, keepForModel, modelSettings, sorted } from '../shell/own-settings.ts'
 import { Parts } from '../shell/parts.ts'
@@ -320,7 +320,7 @@ export class Chat extends Conversations {
   async #say(home: Conversation, turn: Asked, stop: AbortSignal): Promise<Answered | undefined> {
     if (!(await this.parts.load(ANSWER))) return undefined
     const { ownAnswer, speakAnswer, Speaker } = await ANSWER()
-    const own = ownAnswer(home.messages)
+    const own = ownAnswer(home.messages, { isEnglish: isEnglish(this.model.shown) })
     if (own !== undefined) {
       this.#grow(home, { content: own, ...turn.versions })
       return { content: own, ...turn.versions }

@@ -18,6 +18,8 @@ export interface EmbeddedModel {
   readonly promise?: Word
   /** True if it was trained to use the page's tools. */
   readonly usesTools?: boolean
+  /** True if it knows no other language than English. */
+  readonly isEnglish?: boolean
   /** Addresses of the logit processors that its answers take. */
   readonly processors?: readonly string[]
   /** Most bytes for the state of conversations. Default: the engine's. */
@@ -42,6 +44,7 @@ export const DEFAULT: EmbeddedModel = {
   about: 'aboutStories',
   promise: 'promiseStories',
   usesTools: true,
+  isEnglish: true,
   processors: OF_STORIES,
 }
 
@@ -53,6 +56,7 @@ export const EMBEDDED: readonly EmbeddedModel[] = [
     url: mambaUrl,
     bytes: 4_874_432,
     about: 'aboutMamba',
+    isEnglish: true,
     processors: OF_STORIES,
     // A state takes 0.73 MB whatever the conversation's length; the rest is for places to go back to.
     stateBytes: 8e6,

@@ -26,6 +26,10 @@ export const choiceKey = (choice: ModelChoice): string =>
 export const promiseOf = (choice: ModelChoice): string =>
   t((choice.kind === 'embedded' && choice.promise) || 'promiseOther')
 
+/** True for a model of the page that knows no other language. */
+export const isEnglish = (choice: ModelChoice): boolean =>
+  choice.kind === 'embedded' && choice.isEnglish === true
+
 export const usesTools = (choice: ModelChoice): boolean =>
   choice.kind === 'embedded' && choice.usesTools === true
 
