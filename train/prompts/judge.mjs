@@ -52,7 +52,7 @@ async function converse(engine, prompt, seed) {
   const conversation = { ...newConversation(), messages: [{ role: 'user', content: prompt }] }
   const own = args.bare ? undefined : ownAnswer(conversation.messages, { isEnglish: true })
   if (own !== undefined) return { content: own }
-  const speaker = new Speaker(engine, true, args.bare ? [] : [KEEP_WORDS])
+  const speaker = new Speaker(engine, { usesTools: true, processors: args.bare ? [] : [KEEP_WORDS] })
   return speakAnswer(speaker, conversation, undefined, { ...DEFAULT_SETTINGS, seed }, never, page)
 }
 

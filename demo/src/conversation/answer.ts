@@ -1,6 +1,7 @@
 // An answer. In: a speaker and a conversation that ends with a question. Out: the answer as it grows, the
 // tools that it uses, and the engine's figures.
 import { type GenerationResult, HalfbyteError, isHalfbyteError } from '../../../src/index.ts'
+import { type Training, trainingOf } from '../models/training.ts'
 import type { Settings } from '../shell/settings.ts'
 import type { UsedTool } from '../tools/tools.ts'
 import { calculateAsked, checkedWords, resultsOf, type Said, useTool } from '../tools/use-tool.ts'
@@ -15,7 +16,7 @@ import { Speaker } from './speaker.ts'
 import type { Conversation, Ending, Read, StoredMessage } from './store/conversations.ts'
 import type { Asked } from './store/versions.ts'
 
-export { Speaker }
+export { Speaker, trainingOf }
 
 /** What the engine reported about an answer. */
 export interface Figures {
@@ -138,7 +139,7 @@ export async function speakAnswer(
  */
 export function ownAnswer(
   messages: readonly StoredMessage[],
-  { isEnglish }: { readonly isEnglish: boolean },
+  { isEnglish }: Pick<Training, 'isEnglish'>,
 ): string | undefined {
   if (wantsCare(messages)) return t('careAnswer')
   const last = messages.at(-1)

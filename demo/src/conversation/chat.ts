@@ -4,7 +4,7 @@ import { type Engine, isHalfbyteError, makeRoom, type Smaller } from '../../../s
 import type { ModelChoice } from '../models/embedded.ts'
 import { explain } from '../models/explain.ts'
 import { ModelSlot } from '../models/model-slot.ts'
-import { choiceKey, choiceName, isEnglish, processorsOf, usesTools } from '../models/models.ts'
+import { choiceKey, choiceName } from '../models/models.ts'
 import { keepForOffline, nameBuild } from '../shell/offline.ts'
 import { type Change, keepForModel, modelSettings, sorted } from '../shell/own-settings.ts'
 import { Parts } from '../shell/parts.ts'
@@ -319,18 +319,15 @@ export class Chat extends Conversations {
   /** What the page itself says, or the model, which may still be loading; undefined if nobody can answer. */
   async #say(home: Conversation, turn: Asked, stop: AbortSignal): Promise<Answered | undefined> {
     if (!(await this.parts.load(ANSWER))) return undefined
-    const { ownAnswer, speakAnswer, Speaker } = await ANSWER()
-    const own = ownAnswer(home.messages, { isEnglish: isEnglish(this.model.shown) })
+    const { ownAnswer, speakAnswer, Speaker, trainingOf } = await ANSWER()
+    const own = ownAnswer(home.messages, trainingOf(this.model.shown))
     if (own !== undefined) {
       this.#grow(home, { content: own, ...turn.versions })
       return { content: own, ...turn.versions }
     }
     const engine = await this.#engineSoon(stop)
     if (engine === undefined) return undefined
-    if (this.#speaker?.engine !== engine) {
-      const { shown } = this.model
-      this.#speaker = new Speaker(engine, usesTools(shown), processorsOf(shown))
-    }
+    if (this.#speaker?.engine !== engine) this.#speaker = new Speaker(engine, trainingOf(this.model.shown))
     const speaker = this.#speaker
     const spoken = Promise.withResolvers<void>()
     this.#spoken = spoken.promise

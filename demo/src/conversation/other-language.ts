@@ -1,5 +1,5 @@
-// Languages. In: what a person writes. Out: whether it is in another language than English, so that the page can
-// say that a model knows English alone. Such a model answers with English that has nothing to do with it.
+// Languages. In: what a person writes. Out: whether it is in another language than English, so that the page
+// can say that a model knows English alone. Such a model answers with English that has nothing to do with it.
 
 /** The beginning of a text tells its language. */
 const MOST_LETTERS = 400

@@ -10,6 +10,7 @@ import {
   type Session,
   type Tool,
 } from '../../../src/index.ts'
+import type { Training } from '../models/training.ts'
 import { replyOptions, type Settings } from '../shell/settings.ts'
 import { TOOLS, type UsedTool, usedMessages } from '../tools/tools.ts'
 import { type Counter, firstThatFits, leftOut, roomForAnswer } from './context-window.ts'
@@ -44,9 +45,9 @@ export class Speaker {
   /** Resolves when nothing is being stored. */
   #keeping: Promise<void> = Promise.resolve()
 
-  constructor(engine: Engine, knowsTools: boolean, processors: readonly string[]) {
+  constructor(engine: Engine, { usesTools, processors }: Omit<Training, 'isEnglish'>) {
     this.engine = engine
-    this.#knowsTools = knowsTools
+    this.#knowsTools = usesTools
     this.#processors = processors
   }
 

@@ -26,19 +26,6 @@ export const choiceKey = (choice: ModelChoice): string =>
 export const promiseOf = (choice: ModelChoice): string =>
   t((choice.kind === 'embedded' && choice.promise) || 'promiseOther')
 
-/** True for a model of the page that knows no other language. */
-export const isEnglish = (choice: ModelChoice): boolean =>
-  choice.kind === 'embedded' && choice.isEnglish === true
-
-export const usesTools = (choice: ModelChoice): boolean =>
-  choice.kind === 'embedded' && choice.usesTools === true
-
-/** Addresses of the logit processors that its answers take. */
-export const processorsOf = (choice: ModelChoice): readonly string[] =>
-  choice.kind === 'embedded'
-    ? (choice.processors ?? []).map((address) => new URL(address, document.baseURI).href)
-    : []
-
 /** What `Engine.load` takes. */
 export function choiceSource(choice: ModelChoice): string | readonly File[] {
   switch (choice.kind) {

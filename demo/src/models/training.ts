@@ -1,0 +1,20 @@
+// What a model was trained for. In: the choice of a model. Out: what its answers need. It loads with the
+// answers.
+import type { ModelChoice } from './embedded.ts'
+
+export interface Training {
+  /** Whether it was trained to use the page's tools. */
+  readonly usesTools: boolean
+  /** Whether it knows no other language than English. */
+  readonly isEnglish: boolean
+  /** Addresses of the logit processors of each answer. */
+  readonly processors: readonly string[]
+}
+
+/** Of models from elsewhere the page knows nothing. */
+export function trainingOf(choice: ModelChoice): Training {
+  if (choice.kind !== 'embedded') return { usesTools: false, isEnglish: false, processors: [] }
+  const { usesTools = false, isEnglish = false, processors = [] } = choice
+  const addresses = processors.map((address) => new URL(address, document.baseURI).href)
+  return { usesTools, isEnglish, processors: addresses }
+}
