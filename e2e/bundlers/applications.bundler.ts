@@ -8,25 +8,14 @@ import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { test as base, expect } from '@playwright/test'
+import { expect } from '@playwright/test'
 import { type HttpServer, openServer } from '../../test/helpers/http-server.ts'
-import { type PackedApp, packedApp } from '../packed-app.ts'
+import { packedTest as test } from '../packed-test.ts'
 import { exampleFolder, runScript } from './app-folder.ts'
 import { tryExample } from './example-page.ts'
 
 const MODULES = fileURLToPath(new URL('node_modules', import.meta.url))
 const run = promisify(execFile)
-
-const test = base.extend<object, { packed: PackedApp }>({
-  packed: [
-    async ({ browserName: _ }, use) => {
-      const packed = await packedApp()
-      await use(packed)
-      await packed.remove()
-    },
-    { scope: 'worker' },
-  ],
-})
 
 type Handler = (request: Request) => Promise<Response>
 

@@ -3,24 +3,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { test as base } from '@playwright/test'
-import { type PackedApp, packedApp } from '../packed-app.ts'
+import { packedTest as test } from '../packed-test.ts'
 import { exampleFolder, runScript, startServer } from './app-folder.ts'
 import { tryExample } from './example-page.ts'
 
 const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url))
 const PORT = Number(process.env['HALFBYTE_PORT'] ?? 4173) + 4
-
-const test = base.extend<object, { packed: PackedApp }>({
-  packed: [
-    async ({ browserName: _ }, use) => {
-      const packed = await packedApp()
-      await use(packed)
-      await packed.remove()
-    },
-    { scope: 'worker' },
-  ],
-})
 
 const vite = ['../../node_modules/vite/bin/vite.js', 'preview', '--host', '127.0.0.1', '--strictPort']
 const next = ['../../node_modules/next/dist/bin/next', 'start', '--hostname', '127.0.0.1']

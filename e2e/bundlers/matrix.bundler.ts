@@ -2,7 +2,7 @@
 // there, the widget with it, and whether a network runs, built and from the dev server, isolated and not.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test as base, expect, type Page } from '@playwright/test'
+import { expect, type Page } from '@playwright/test'
 import { bertBytes } from '../../bench/graphs/bert.ts'
 import {
   EMBEDDED_OPTIONS,
@@ -17,7 +17,7 @@ import {
 } from '../../test/conformance/testing/golden.ts'
 import { ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
 import { serveModels } from '../model-server.ts'
-import { type PackedApp, packedApp } from '../packed-app.ts'
+import { packedTest } from '../packed-test.ts'
 import { appFolder, runBundler, startServer } from './app-folder.ts'
 import { BUNDLERS } from './table.ts'
 
@@ -25,15 +25,7 @@ const MODEL = readFileSync(new URL(`../../${TINY_PATH}`, import.meta.url))
 const GRAPH = { layers: 1, hidden: 64, heads: 2, intermediate: 64, vocabulary: 20, positions: 16 }
 const PORT = Number(process.env['HALFBYTE_PORT'] ?? 4173) + 2
 
-const test = base.extend<object, { packed: PackedApp; models: string }>({
-  packed: [
-    async ({ browserName: _ }, use) => {
-      const packed = await packedApp()
-      await use(packed)
-      await packed.remove()
-    },
-    { scope: 'worker' },
-  ],
+const test = packedTest.extend<object, { models: string }>({
   models: [
     async ({ browserName: _ }, use) => {
       const golden = Buffer.from(await (await goldenFile(GOLDEN)).arrayBuffer())

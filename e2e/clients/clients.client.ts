@@ -4,25 +4,14 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { test as base, expect } from '@playwright/test'
+import { expect } from '@playwright/test'
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import { serveFolder } from '../../test/helpers/http-server.ts'
 import { filesBelow } from '../model-server.ts'
-import { type PackedApp, packedApp } from '../packed-app.ts'
+import { packedTest as test } from '../packed-test.ts'
 
 const runFile = promisify(execFile)
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-
-const test = base.extend<object, { packed: PackedApp }>({
-  packed: [
-    async ({ browserName: _ }, use) => {
-      const packed = await packedApp()
-      await use(packed)
-      await packed.remove()
-    },
-    { scope: 'worker' },
-  ],
-})
 
 interface Client {
   readonly name: string

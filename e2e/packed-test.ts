@@ -1,0 +1,14 @@
+// The test of what is tried with the packed package, which each worker unpacks once.
+import { test } from '@playwright/test'
+import { type PackedApp, packedApp } from './packed-app.ts'
+
+export const packedTest = test.extend<object, { packed: PackedApp }>({
+  packed: [
+    async ({ browserName: _ }, use) => {
+      const packed = await packedApp()
+      await use(packed)
+      await packed.remove()
+    },
+    { scope: 'worker' },
+  ],
+})
