@@ -68,7 +68,8 @@ export function hfTower(file: ModelFile, tiles?: number): Tower {
   const [name = config.text('model_type')] = config.textList('architectures')
   const kind = KINDS.get(name)
   const hasWindows = QWEN_CLASSES.get(name)
-  if (config.record('vision_config') === undefined) throw noTower(file.name)
+  const own = config.record('vision_config')
+  if (own === undefined) throw noTower(file.name)
   if (kind === undefined && hasWindows === undefined)
     throw unbuiltVariant(
       file.name,
@@ -85,9 +86,9 @@ export function hfTower(file: ModelFile, tiles?: number): Tower {
     )
   }
   if (kind === undefined)
-    return qwenTower(file, { config, processor: stated, tiles, hasWindows: hasWindows === true })
+    return qwenTower(file, { vision: own, processor: stated, tiles, hasWindows: hasWindows === true })
   const processor = stated.renamed({}, kind.processor)
-  const vision = (config.record('vision_config') ?? config).renamed({}, kind.tower)
+  const vision = own.renamed({}, kind.tower)
   const { projector } = kind
   const isLlava = projector === 'mlp'
   if (isLlava) refuseLlava(config, file)

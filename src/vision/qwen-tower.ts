@@ -30,7 +30,7 @@ const PROCESSOR = {
 }
 
 interface Stated {
-  readonly config: Fields
+  readonly vision: Fields
   readonly processor: Fields
   readonly hasWindows: boolean
   /** Of the option `imageTiles`. */
@@ -39,8 +39,8 @@ interface Stated {
 
 /** Throws `architecture` for impossible numbers, `unsupported` for what is not built. */
 export function qwenTower(file: ModelFile, stated: Stated): Tower {
-  const { config, tiles, hasWindows } = stated
-  const vision = (config.record('vision_config') ?? config).renamed({}, hasWindows ? WINDOWED : TOWER)
+  const { tiles, hasWindows } = stated
+  const vision = stated.vision.renamed({}, hasWindows ? WINDOWED : TOWER)
   const processor = stated.processor.renamed({}, PROCESSOR)
   const patchSize = vision.number('patch_size')
   const merge = vision.number('spatial_merge_size')
