@@ -23,7 +23,7 @@ from checkpoint import save
 from compress.grids import QUANTISERS, clipped
 from compress.losses import confidence, training_loss
 from compress.source import input_squares
-from compress.train import held_loss
+from compress.train import descend, falling, held_loss, optimizer_of
 
 #: Matrices outside of layers, and small ones that packs keep in 8 bits: Mamba's step sizes, and routers of experts.
 NOT_ON_GRID = ('lm_head', 'x_proj', 'dt_proj', 'router', 'mlp.gate')
@@ -116,7 +116,7 @@ class Run:
         self.args, self.student, self.teacher = args, student, teacher
         self.windows, self.gamma, self.step = windows, gamma, 0
         self.learning = [p for p in student.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.AdamW(self.learning, args.rate, betas=(0.9, 0.95), weight_decay=0)
+        self.optimizer = optimizer_of(self.learning, args.rate)
         given = {key: value for key, value in vars(args).items() if key not in ('resume', 'save_every', 'to')}
         own = hashlib.sha256(windows.numpy().tobytes())
         for p in student.parameters():
@@ -140,22 +140,17 @@ class Run:
              step=self.step)
 
     def steps(self, checkpoint):
-        """AdamW at a rate that falls linearly to a tenth. Yields each step's number and loss."""
+        """Yields each step's number and loss."""
         args = self.args
         while self.step < args.steps:
-            for group in self.optimizer.param_groups:
-                group['lr'] = args.rate * (1 - 0.9 * self.step / args.steps)
             chosen = torch.randint(len(self.windows), (args.batch,),
                                    generator=torch.Generator().manual_seed(args.seed * 1_000_003 + self.step))
             loss = training_loss(self.student, self.teacher, self.windows[chosen], self.gamma)
-            self.optimizer.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.learning, 1.0)
-            self.optimizer.step()
+            loss = descend(self.optimizer, falling(args.rate, self.step, args.steps), loss)
             self.step += 1
             if self.step % args.save_every == 0:
                 self.save(checkpoint)
-            yield self.step, float(loss.detach())
+            yield self.step, loss
 
 
 def student_of(args, model, windows):

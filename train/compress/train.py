@@ -43,19 +43,35 @@ def held_loss(model, windows):
     return float(torch.stack([next_token(model(ids[None, :-1]), ids[None]) for ids in windows]).mean())
 
 
+def optimizer_of(parameters, rate):
+    """AdamW without decay, which moves no weight whose gradient is zero."""
+    return torch.optim.AdamW(parameters, rate, betas=(0.9, 0.95), weight_decay=0)
+
+
+def descend(optimizer, rate, loss):
+    """One step against the gradients of a loss, at this rate. The loss as a number."""
+    learning = []
+    for group in optimizer.param_groups:
+        group['lr'] = rate
+        learning += group['params']
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(learning, 1.0)
+    optimizer.step()
+    return float(loss.detach())
+
+
+def falling(rate, step, steps):
+    """The rate of a step: it falls linearly to a tenth."""
+    return rate * (1 - 0.9 * step / steps)
+
+
 def train(student, teacher, windows, steps, batch, rate, gamma):
-    """AdamW at a rate that falls linearly to a tenth; without gamma the loss is the next token's. Yields each step's loss."""
-    optimizer = torch.optim.AdamW(student.parameters(), rate, betas=(0.9, 0.95), weight_decay=0)
+    """Yields each step's loss, which without gamma is that of the next token."""
+    optimizer = optimizer_of(student.parameters(), rate)
     for step in range(steps):
-        for group in optimizer.param_groups:
-            group['lr'] = rate * (1 - 0.9 * step / steps)
         ids = windows[torch.randint(len(windows), (batch,))]
-        loss = training_loss(student, teacher, ids, gamma)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(student.parameters(), 1.0)
-        optimizer.step()
-        yield float(loss.detach())
+        yield descend(optimizer, falling(rate, step, steps), training_loss(student, teacher, ids, gamma))
 
 
 def main():
