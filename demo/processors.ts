@@ -13,7 +13,7 @@ export const processors: Plugin = {
   configResolved({ command }) {
     isBuild = command === 'build'
   },
-  async load(id) {
+  load(id) {
     if (!id.endsWith(QUERY)) return undefined
     const file = id.slice(0, -QUERY.length)
     if (!isBuild)

@@ -64,10 +64,10 @@ const SHARES: readonly (readonly [RegExp, string])[] = [
   [new RegExp(String.raw`^\D*([\d.]+) [a-z]\D*?${PER_CENT} ${MORE}\b${ASKED}`), '$1 + $2%'],
 ]
 
-/** The expression of such a question. */
+/** The expression of such a question, whose numbers are in figures. */
 function askedShare(question: string): string | undefined {
   // A sentence's full stop is no part of its number.
-  const figures = inFigures(question).replace(/(?<=\d)\.(?=\s|$)/g, ' ')
+  const figures = question.replace(/(?<=\d)\.(?=\s|$)/g, ' ')
   const found = SHARES.find(([asks]) => asks.test(figures))
   return found && tidy(figures.replace(...found))
 }
@@ -96,9 +96,10 @@ const inFigures = (text: string): string =>
  */
 export function askedSum(question: string, before: number | undefined): string | undefined {
   if (question.length > LONGEST) return undefined
-  const share = askedShare(question.trim())
+  const figures = inFigures(question.trim())
+  const share = askedShare(figures)
   if (share !== undefined) return share
-  const bare = inFigures(question.trim()).replace(BEFORE, '').replace(AFTER, '').trim()
+  const bare = figures.replace(BEFORE, '').replace(AFTER, '').trim()
   const isTaken = /^(?:subtract|take away) [^a-z]+$/.test(bare)
   const signed = isTaken ? bare.replace(/^\D+/, '- ') : replaceAll(bare, VERBS)
   const needs = /\b(?:that|it|this|the result|the answer)\b/g

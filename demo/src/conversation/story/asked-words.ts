@@ -3,7 +3,7 @@
 /** Most words that a story is held to. More would leave it no freedom. */
 const MOST = 6
 
-const setOf = (words: string): ReadonlySet<string> => new Set(words.split(' '))
+const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
 
 /** One word of these is asked for: "about pirates", "named Mia", "who could not jump". */
 const BEFORE_A_WORD = setOf('about with of and or named called to not can could cannot')
@@ -11,22 +11,19 @@ const BEFORE_A_WORD = setOf('about with of and or named called to not can could 
 const DETERMINERS = setOf('a an the my your his her its our their one two three four five some many')
 /** These end what a thing is called: "a dragon who", "a boat on". */
 const ENDS = setOf(
-  `who whom whose that which what where when while because if but so then than to too not no never always
+  `who whom whose that which what where when while because if but so then than too no never always
   in on at by for from into onto over under near behind beside between through across up down out off away
   is am are was were be been being has have had do does did will would should may might must
   i me you he him she it we us they them please there here again very really
   lost finds found goes went gets got gave gives came comes made makes met meets saw sees sits sat ran runs flew
   flies fell falls ate eats took takes wants wanted lives lived loves loved learns learned play plays played
-  tell tells told give write hear just only also both all every each any other another`.replaceAll(
-    /\s+/g,
-    ' ',
-  ),
+  tell tells told give write hear just only also both all every each any other another`,
 )
 /** These name the story or its length, not what is in it. */
 const ABOUT_THE_STORY = setOf(
   `story stories tale tales fairytale fairy bedtime book poem part parts role way lot bit few kind end ending
   beginning time day night once word words sentence sentences line lines short long longer new nice good great
-  little small big something someone anything everything thing things`.replaceAll(/\s+/g, ' '),
+  little small big something someone anything everything thing things`,
 )
 
 const STORY = /\b(?:story|stories|tale|tales)\b|\b(?:hear|make up)\b.*\babout\b/i

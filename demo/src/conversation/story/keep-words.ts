@@ -33,6 +33,7 @@ const keepWords: LogitProcessorFactory = ({ tokenize, tokenText }) => {
   let read = 0
   let start = 0
   return (logits, tokens, length) => {
+    if (wanted?.length === 0) return
     for (; read < length; read++) text += tokenText(tokens[read]!)
     if (wanted === undefined) {
       const { request, begun } = lastTurn(text)
@@ -43,7 +44,8 @@ const keepWords: LogitProcessorFactory = ({ tokenize, tokenText }) => {
       text = begun
       start = length
     }
-    wanted = wanted.filter(({ stem }) => !hasWord(text, stem))
+    const told = text.toLowerCase()
+    wanted = wanted.filter(({ stem }) => !hasWord(told, stem))
     if (wanted.length === 0) return
     const rise = Math.min(1, (length - start) / RISE)
     const shift = FIRST_SHIFT + (LAST_SHIFT - FIRST_SHIFT) * rise
@@ -68,11 +70,10 @@ function lastTurn(prompt: string): { request: string; begun: string } {
   return { request: request.slice(0, Math.max(0, request.indexOf('<|end|>'))), begun }
 }
 
-/** True if a word of the text begins with the stem. */
+/** True if a word of the text begins with the stem; both in small letters. */
 function hasWord(text: string, stem: string): boolean {
-  const lower = text.toLowerCase()
-  for (let at = lower.indexOf(stem); at >= 0; at = lower.indexOf(stem, at + 1)) {
-    if (at === 0 || !/\p{L}/u.test(lower[at - 1]!)) return true
+  for (let at = text.indexOf(stem); at >= 0; at = text.indexOf(stem, at + 1)) {
+    if (at === 0 || !/\p{L}/u.test(text[at - 1]!)) return true
   }
   return false
 }
