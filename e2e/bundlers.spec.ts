@@ -13,7 +13,7 @@ import {
   goldenFile,
   goldenReply,
 } from '../test/conformance/testing/golden.ts'
-import { type PackedApp, packedApp } from './packed-app.ts'
+import { type PackedApp, packedApp } from './packed/app.ts'
 
 /** A minimal page of a new user. */
 const PAGE = '<!doctype html><title>App</title><script type="module" src="/main.js"></script>'

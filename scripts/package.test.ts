@@ -11,7 +11,7 @@ import { type Analysis, checkPackage, createPackageFromTarballData } from '@aret
 import { publint } from 'publint'
 import { build } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type PackedApp, packedApp } from '../e2e/packed-app.ts'
+import { type PackedApp, packedApp } from '../e2e/packed/app.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('..', import.meta.url))

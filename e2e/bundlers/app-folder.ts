@@ -5,7 +5,7 @@ import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { PackedApp } from '../packed-app.ts'
+import type { PackedApp } from '../packed/app.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const DEPENDENCIES = ['@huggingface/tokenizers', 'comlink']

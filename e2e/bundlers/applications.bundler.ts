@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect } from '@playwright/test'
 import { type HttpServer, openServer } from '../../test/helpers/http-server.ts'
-import { packedTest as test } from '../packed-test.ts'
+import { packedTest as test } from '../packed/test.ts'
 import { exampleFolder, runScript } from './app-folder.ts'
 import { tryExample } from './example-page.ts'
 

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packedTest as test } from '../packed-test.ts'
+import { packedTest as test } from '../packed/test.ts'
 import { exampleFolder, runScript, startServer } from './app-folder.ts'
 import { tryExample } from './example-page.ts'
 

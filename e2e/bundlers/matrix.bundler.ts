@@ -17,7 +17,7 @@ import {
 } from '../../test/conformance/testing/golden.ts'
 import { ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
 import { serveModels } from '../model-server.ts'
-import { packedTest } from '../packed-test.ts'
+import { packedTest } from '../packed/test.ts'
 import { appFolder, runBundler, startServer } from './app-folder.ts'
 import { BUNDLERS } from './table.ts'
 

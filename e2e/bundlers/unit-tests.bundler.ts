@@ -1,7 +1,7 @@
 // Unit tests of an app. In: the packed package under Vitest and Jest, with jsdom and happy-dom. Out: whether
 // the widget and the fake engine of `halfbyte/testing` run there.
 import { test } from '@playwright/test'
-import { packedApp } from '../packed-app.ts'
+import { packedApp } from '../packed/app.ts'
 import { appFolder, runBundler } from './app-folder.ts'
 
 const VITEST = ['../../node_modules/vitest/vitest.mjs', 'run', '--environment']

@@ -8,7 +8,7 @@ import { expect } from '@playwright/test'
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import { serveFolder } from '../../test/helpers/http-server.ts'
 import { filesBelow } from '../model-server.ts'
-import { packedTest as test } from '../packed-test.ts'
+import { packedTest as test } from '../packed/test.ts'
 
 const runFile = promisify(execFile)
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))

@@ -3,7 +3,7 @@
 import { expect, test } from '@playwright/test'
 import { createServer } from 'vite'
 import { writeGuideFiles } from '../../test/helpers/guide-files.ts'
-import { packedApp } from '../packed-app.ts'
+import { packedApp } from '../packed/app.ts'
 
 test('a reader of "A first page" gets a chat, JSON and a tool', async ({ page }) => {
   const app = await packedApp()

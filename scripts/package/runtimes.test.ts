@@ -5,7 +5,7 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { CALCULATOR, type PackedApp, packedApp } from '../../e2e/packed-app.ts'
+import { CALCULATOR, type PackedApp, packedApp } from '../../e2e/packed/app.ts'
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import { type RuntimeName, runtimeCommand } from './runtimes.mjs'
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { eachMapping, TraceMap } from '@jridgewell/trace-mapping'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type PackedApp, packedApp } from '../../e2e/packed-app.ts'
+import { type PackedApp, packedApp } from '../../e2e/packed/app.ts'
 
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

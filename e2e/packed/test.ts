@@ -1,6 +1,6 @@
 // The test of what is tried with the packed package, which each worker unpacks once.
 import { test } from '@playwright/test'
-import { type PackedApp, packedApp } from './packed-app.ts'
+import { type PackedApp, packedApp } from './app.ts'
 
 export const packedTest = test.extend<object, { packed: PackedApp }>({
   packed: [
