@@ -1,11 +1,12 @@
 // Evaluation. In: small data sets and a model that is a table. Out: requests, windows, statistics, resumed
 // runs, tables, and refusals of what is not a data set.
 import { describe, expect, test } from 'vitest'
+import { markdownTable } from './markdown.ts'
 import { svgPlot } from './plot.ts'
-import { type ModelReport, markdownTable } from './report.ts'
+import type { ModelReport } from './report.ts'
 import { type EvaluatedModel, encodePair } from './score.ts'
 import { argmax, type ItemResult, mean, perplexityOf, runTask, type Task } from './task.ts'
-import { arc, hellaswag, ownChoices, piqa, winogrande } from './tasks/choices.ts'
+import { arc, boolq, hellaswag, ownChoices, piqa, winogrande } from './tasks/choices.ts'
 import {
   detokenizeWikitext,
   joinedRows,
@@ -73,8 +74,12 @@ test('rolling windows score each token once, the last with as much context as fi
 })
 
 test('statistics: means, perplexities by weight, the first of equals', () => {
-  expect(mean([1, 0, 1, 1])).toEqual({ value: 0.75, error: 0.25 })
-  expect(mean([1])).toEqual({ value: 1, error: undefined })
+  expect(mean([1, 0, 1, 1])).toEqual({
+    value: 0.75,
+    error: 0.25,
+    influence: [0.0625, -0.1875, 0.0625, 0.0625],
+  })
+  expect(mean([1])).toEqual({ value: 1, error: undefined, influence: [0] })
   const even = perplexityOf([-2, -4], [1, 2])
   expect(even.value).toBeCloseTo(Math.exp(2), 12)
   expect(even.error).toBeCloseTo(0, 12)
@@ -144,12 +149,49 @@ describe('data sets', () => {
       /2 choices as undefined/,
     ],
     [
+      'an answer that is neither no nor yes',
+      () => boolq(of({ question: 'q', passage: 'p', answer: 'maybe' })),
+      /2 choices as "maybe"/,
+    ],
+    [
       'half an item',
       () => hellaswag({ name: 'h', text: 'context\n1\na\nb\n' }),
       /h: line 1 begins an item of fewer than six/,
     ],
   ])('%s is refused with its line', (_, make, message) => {
     expect(make).toThrow(expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }))
+  })
+
+  test('a seed draws the order of the items, the same for all models', () => {
+    const lines = of(
+      ...Array.from({ length: 20 }, (_, gold) => ({ query: 'a', choices: ['b', 'c'], gold: gold % 2 })),
+    )
+    const likes = (seed?: number) => {
+      const task = ownChoices(lines, seed)
+      // The first choice is always taken, so that an item is right where its gold is 0.
+      return Array.from({ length: 20 }, (_, at) => {
+        const before = task.metrics(Array.from({ length: at }, () => [-1, -2]))['acc']!.value * at || 0
+        return task.metrics(Array.from({ length: at + 1 }, () => [-1, -2]))['acc']!.value * (at + 1) - before
+      }).map(Math.round)
+    }
+    const own = Array.from({ length: 20 }, (_, at) => 1 - (at % 2))
+    expect(likes()).toEqual(own)
+    expect(likes(1)).not.toEqual(own)
+    expect(likes(1).toSorted()).toEqual(own.toSorted())
+    expect(likes(1)).toEqual(likes(1))
+    expect(likes(2)).not.toEqual(likes(1))
+  })
+
+  test('BoolQ asks no or yes after title and passage', async () => {
+    const line = { question: 'is it', passage: 'It is.', title: 'It', answer: true }
+    const task = boolq(of(line, { ...line, answer: false }))
+    expect(task).toMatchObject({ count: 2, chance: 0.5 })
+    const { acc, ...others } = task.metrics([
+      [-2, -1],
+      [-2, -1],
+    ])
+    expect(acc).toMatchObject({ value: 0.5 })
+    expect(others).toEqual({})
   })
 
   test('a text shorter than a window is refused with both numbers', () => {

@@ -1,4 +1,4 @@
-// Reports of evaluations: a JSON value, and the models side by side as a Markdown table.
+// Reports of evaluations: what models scored, as a JSON value and as rows of models side by side.
 import type { Estimate, Metrics } from './task.ts'
 
 export interface Compared {
@@ -105,23 +105,3 @@ export function shown(metric: string, { value, error }: Estimate): string {
   const text = (factor * value).toFixed(places)
   return error === undefined ? text : `${text} ± ${(factor * error).toFixed(places)}`
 }
-
-export function markdownTable(reports: readonly ModelReport[]): string {
-  const names = reports.map(({ model }) => cell(model))
-  const lines = rowsOf(reports).map(({ task, metric, items, chance, values }) => [
-    cell(task),
-    items,
-    isShare(metric) ? `${metric}, %` : metric,
-    ...values.map((value) => (value === undefined ? '' : shown(metric, value))),
-    chance === undefined ? '' : (100 * chance).toFixed(1),
-  ])
-  const head = ['task', 'scored', 'metric', ...names, 'chance']
-  const rule = head.map((_, column) => (column < 3 ? '---' : '--:'))
-  const table = [head, rule, ...lines].map((line) => `| ${line.join(' | ')} |\n`)
-  const notes = reports.flatMap(({ model, tasks }) =>
-    tasks.flatMap((each) => (each.notes ?? []).map((note) => `\n${model}, ${each.task}: ${note}.\n`)),
-  )
-  return [...table, ...notes].join('')
-}
-
-const cell = (text: string): string => text.replace(/[|\n\r]/g, ' ')

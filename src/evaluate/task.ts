@@ -6,31 +6,41 @@ export interface Estimate {
   readonly value: number
   /** Standard error; undefined for a single item. */
   readonly error: number | undefined
+  /**
+   * How far each item moves the value, to first order (its influence); their sum is 0. Two models on the same
+   * items are compared by the differences of these.
+   */
+  readonly influence?: readonly number[]
+}
+
+/** sqrt(n / (n - 1) sum of squares): the standard error of a value whose items have this influence. */
+export function errorOf(influence: readonly number[]): number | undefined {
+  const n = influence.length
+  return n > 1 ? Math.sqrt((n / (n - 1)) * influence.reduce((sum, each) => sum + each * each, 0)) : undefined
 }
 
 /** Mean, and the sample's standard deviation over sqrt(n), as lm-evaluation-harness' `mean_stderr`. */
 export function mean(values: readonly number[]): Estimate {
   const n = values.length
   const value = values.reduce((sum, each) => sum + each, 0) / n
-  const squares = values.reduce((sum, each) => sum + (each - value) ** 2, 0)
-  return { value, error: n > 1 ? Math.sqrt(squares / (n - 1) / n) : undefined }
+  const influence = values.map((each) => (each - value) / n)
+  return { value, error: errorOf(influence), influence }
 }
 
 /**
- * exp(-sum of log-likelihoods / sum of weights). Its error is that of a ratio of sums, to first order:
- * value x sqrt(n / (n - 1) sum (l_i + r w_i)^2) / sum w, where r = -sum l / sum w. The harness resamples
+ * exp(-sum of log-likelihoods / sum of weights). Its error is that of a ratio of sums, to first order: an
+ * item moves the value by -value (l_i + r w_i) / sum w, where r = -sum l / sum w. The harness resamples
  * instead.
  */
 export function perplexityOf(
   logLikelihoods: readonly number[],
   weights: readonly number[] = logLikelihoods.map(() => 1),
 ): Estimate {
-  const n = logLikelihoods.length
   const total = weights.reduce((sum, each) => sum + each, 0)
   const rate = -logLikelihoods.reduce((sum, each) => sum + each, 0) / total
-  const squares = logLikelihoods.reduce((sum, each, i) => sum + (each + rate * weights[i]!) ** 2, 0)
   const value = Math.exp(rate)
-  return { value, error: n > 1 ? (value * Math.sqrt((n / (n - 1)) * squares)) / total : undefined }
+  const influence = logLikelihoods.map((each, i) => (-value * (each + rate * weights[i]!)) / total)
+  return { value, error: errorOf(influence), influence }
 }
 
 /** The first index of the largest value, as numpy's argmax. */

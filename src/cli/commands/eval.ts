@@ -12,15 +12,16 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { isObject } from '../../base/values.ts'
 import type { BuiltModel } from '../../engine/load/build-model.ts'
+import { markdownTable } from '../../evaluate/markdown.ts'
 import { svgPlot } from '../../evaluate/plot.ts'
 import { bfcl, bfclIrrelevance } from '../../evaluate/replies/bfcl.ts'
 import { type Gsm8kOptions, gsm8k } from '../../evaluate/replies/gsm8k.ts'
 import { ifeval } from '../../evaluate/replies/ifeval.ts'
 import type { Question, ReplyModel, ReplyTask } from '../../evaluate/replies/reply-task.ts'
-import { type ModelReport, markdownTable, type TaskReport } from '../../evaluate/report.ts'
+import type { ModelReport, TaskReport } from '../../evaluate/report.ts'
 import type { EvaluatedModel } from '../../evaluate/score.ts'
 import { DEFAULT_BATCH, runTask, type Task } from '../../evaluate/task.ts'
-import { arc, hellaswag, ownChoices, piqa, winogrande } from '../../evaluate/tasks/choices.ts'
+import { arc, boolq, hellaswag, ownChoices, piqa, winogrande } from '../../evaluate/tasks/choices.ts'
 import type { DataFile, DataStream } from '../../evaluate/tasks/read.ts'
 import { joinedRows, lambada, type WindowRules, wikitext, windowTask } from '../../evaluate/tasks/texts.ts'
 import { SAMPLER_DEFAULTS } from '../../generate/sampler/sampler-options.ts'
@@ -65,17 +66,18 @@ interface WindowTask extends Pick<WindowRules, 'name' | 'context' | 'bos'> {
 }
 
 /** Tasks whose items are all in memory. */
-const TASKS: ReadonlyMap<string, (files: Files) => Task> = new Map(
+const TASKS: ReadonlyMap<string, (files: Files, seed: number | undefined) => Task> = new Map(
   Object.entries({
     wikitext: ([file]) => wikitext(file),
-    lambada: ([file]) => lambada(file),
-    hellaswag: ([file]) => hellaswag(file),
-    piqa: ([file, labels]) => piqa(file, labels),
-    arc_easy: ([file]) => arc('arc_easy', file),
-    arc_challenge: ([file]) => arc('arc_challenge', file),
-    winogrande: ([file]) => winogrande(file),
-    choices: ([file]) => ownChoices(file),
-  } satisfies Record<string, (files: Files) => Task>),
+    lambada: ([file], seed) => lambada(file, seed),
+    hellaswag: ([file], seed) => hellaswag(file, seed),
+    piqa: ([file, labels], seed) => piqa(file, labels, seed),
+    arc_easy: ([file], seed) => arc('arc_easy', file, seed),
+    arc_challenge: ([file], seed) => arc('arc_challenge', file, seed),
+    winogrande: ([file], seed) => winogrande(file, seed),
+    boolq: ([file], seed) => boolq(file, seed),
+    choices: ([file], seed) => ownChoices(file, seed),
+  } satisfies Record<string, (files: Files, seed: number | undefined) => Task>),
 )
 
 /** The same, read in pieces. */
@@ -151,9 +153,9 @@ async function hashFile(path: string): Promise<string> {
 async function makeTask(
   { spec: { name, paths }, files }: OpenedTask,
   model: TaskModel,
-  limit = Number.POSITIVE_INFINITY,
+  { limit = Number.POSITIVE_INFINITY, seed }: Pick<EvalFlags, 'limit' | 'seed'>,
 ): Promise<Task> {
-  if (files !== undefined) return TASKS.get(name)!(files)
+  if (files !== undefined) return TASKS.get(name)!(files, seed)
   const { text, ...rules } = WINDOW_TASKS.get(name)!(readPieces(paths[0]), model)
   const parts = encodeStream(model.built.tokenizer, text, { addSpecial: true })
   const { ids, count } = await collectIds(parts, limit * rules.context)
@@ -220,7 +222,7 @@ export function evalCommand(): Command {
     .option('--limit <n>', 'most items of each task; default: all', whole(1))
     .option(
       '--seed <n>',
-      'gsm8k, ifeval, bfcl: draw the order of the items; default: as in the file',
+      'draw the order of the items, but for windows and pages; default: as in the file',
       whole(0),
     )
     .option(
@@ -290,7 +292,7 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
         const replies = await makeReplyTask(each.spec, flags)
         const { told, results } =
           replies === undefined
-            ? await run(await makeTask(each, evaluated, flags.limit), evaluated, each.data, place)
+            ? await run(await makeTask(each, evaluated, flags), evaluated, each.data, place)
             : await runReplies(replies, built, each.data, place)
         tasks.push(told)
         for (const [item, result] of results.entries())

@@ -1,7 +1,7 @@
 // Draws the items of a data set that are asked. In: its lines, in pieces. Out: those items in their order,
 // and how many there are. Every line is checked, and only what is asked stays in memory.
 import { HalfbyteError } from '../../base/errors.ts'
-import { Random } from '../../generate/sampler/random.ts'
+import { drawnOrder } from '../tasks/order.ts'
 import { type DataStream, type Line, streamLines } from '../tasks/read.ts'
 import type { ReplyTaskOptions } from './reply-task.ts'
 
@@ -76,17 +76,6 @@ async function count(file: DataStream): Promise<number> {
   let lines = 0
   for await (const _ of streamLines(file)) lines++
   return lines
-}
-
-/** Fisher and Yates' shuffle of the whole numbers below `count`. */
-function drawnOrder(count: number, seed: number): Uint32Array {
-  const random = new Random(seed)
-  const order = Uint32Array.from({ length: Math.max(0, count) }, (_, at) => at)
-  for (let last = order.length - 1; last > 0; last--) {
-    const at = Math.floor(random.next() * (last + 1))
-    ;[order[last], order[at]] = [order[at]!, order[last]!]
-  }
-  return order
 }
 
 const tooLarge = ({ file, number }: Line, most: number): HalfbyteError =>

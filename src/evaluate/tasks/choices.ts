@@ -1,6 +1,7 @@
 // Multiple-choice tasks from data sets in their published forms, scored as lm-evaluation-harness does.
 import { type EncodedPair, encodePair, scorePairs } from '../score.ts'
 import { argmax, mean, type Task } from '../task.ts'
+import { drawn } from './order.ts'
 import { type DataFile, goldOf, isTexts, type Line, readLines, textField, textsField, wrong } from './read.ts'
 
 /** Either one context with several continuations, or several contexts with one continuation. */
@@ -16,9 +17,11 @@ const SEPARATOR = ' '
 
 /**
  * `acc`: the share of items whose most likely choice is the right one. `acc_norm`: the same with each
- * log-likelihood divided by the choice's length in characters. The first of equals wins.
+ * log-likelihood divided by the choice's length in characters. The first of equals wins. `seed` draws the
+ * order of the items; default: as given.
  */
-export function choiceTask(name: string, items: readonly ChoiceItem[]): Task {
+export function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): Task {
+  const items = drawn(all, seed)
   // The choices of WinoGrande are contexts. Their lengths say nothing about the continuation.
   const isNormed = items.every(({ pairs }) => pairs.every(([context]) => context === pairs[0]?.[0]))
   return {
@@ -85,16 +88,17 @@ function readOwn(line: Line, ending = ''): ChoiceItem {
 const isOwn = ({ value }: Line): boolean => 'query' in value || 'context_options' in value
 
 /** For users' own files: the context is `query`, unchanged. */
-export const ownChoices = (file: DataFile): Task =>
+export const ownChoices = (file: DataFile, seed?: number): Task =>
   choiceTask(
     'choices',
     readLines(file).map((line) => readOwn(line)),
+    seed,
   )
 
 /** JSON lines as published, or six lines an item: context, label, four endings. */
-export function hellaswag(file: DataFile): Task {
+export function hellaswag(file: DataFile, seed?: number): Task {
   if (file.text.trimStart().startsWith('{'))
-    return choiceTask('hellaswag', readLines(file).map(readHellaswag))
+    return choiceTask('hellaswag', readLines(file).map(readHellaswag), seed)
   const lines = file.text.split('\n')
   if (lines.at(-1) === '') lines.pop()
   const items: ChoiceItem[] = []
@@ -104,7 +108,7 @@ export function hellaswag(file: DataFile): Task {
     if (endings.length < 4) throw wrong(line, 'begins an item of fewer than six lines')
     items.push(item(context, endings, goldOf(line, label, 4)))
   }
-  return choiceTask('hellaswag', items)
+  return choiceTask('hellaswag', items, seed)
 }
 
 function readHellaswag(line: Line): ChoiceItem {
@@ -131,7 +135,7 @@ const cleaned = (text: string): string =>
     .replaceAll('  ', ' ')
 
 /** The labels are in the lines or in a file of their own, one a line. */
-export function piqa(file: DataFile, labels?: DataFile): Task {
+export function piqa(file: DataFile, labels?: DataFile, seed?: number): Task {
   const given = labels?.text.split('\n').filter((each) => each.trim() !== '')
   const items = readLines(file).map((line, index) => {
     if (isOwn(line)) return readOwn(line)
@@ -139,14 +143,14 @@ export function piqa(file: DataFile, labels?: DataFile): Task {
     const gold = goldOf(line, given === undefined ? line.value['label'] : given[index], 2)
     return item(question(textField(line, 'goal')), choices, gold)
   })
-  return choiceTask('piqa', items)
+  return choiceTask('piqa', items, seed)
 }
 
 const question = (text: string): string => `Question: ${text}\nAnswer:`
 
 /** AI2's lines (`question.stem`), the hub's (`choices.text`, `choices.label`), or lines of own files. */
-export function arc(name: 'arc_easy' | 'arc_challenge', file: DataFile): Task {
-  return choiceTask(name, readLines(file).map(readArc))
+export function arc(name: 'arc_easy' | 'arc_challenge', file: DataFile, seed?: number): Task {
+  return choiceTask(name, readLines(file).map(readArc), seed)
 }
 
 function readArc(line: Line): ChoiceItem {
@@ -165,7 +169,7 @@ function readArc(line: Line): ChoiceItem {
 }
 
 /** Each option replaces the gap, and the text after the gap is scored. */
-export function winogrande(file: DataFile): Task {
+export function winogrande(file: DataFile, seed?: number): Task {
   const items = readLines(file).map((line) => {
     if (isOwn(line)) return readOwn(line)
     const sentence = textField(line, 'sentence')
@@ -181,5 +185,19 @@ export function winogrande(file: DataFile): Task {
       gold: goldOf(line, Number(line.value['answer']) - 1, 2),
     }
   })
-  return choiceTask('winogrande', items)
+  return choiceTask('winogrande', items, seed)
+}
+
+/** Yes or no after a passage. Source: `boolq` of lm-evaluation-harness, which has no `acc_norm`. */
+export function boolq(file: DataFile, seed?: number): Task {
+  const items = readLines(file).map((line) => {
+    if (isOwn(line)) return readOwn(line)
+    // SuperGLUE's passages begin with the title, which the authors' lines have beside it.
+    const title = 'title' in line.value ? `${textField(line, 'title')} -- ` : ''
+    const query = `${title}${textField(line, 'passage')}\nQuestion: ${textField(line, 'question')}?\nAnswer:`
+    const { answer = line.value['label'] } = line.value
+    return item(query, ['no', 'yes'], goldOf(line, typeof answer === 'boolean' ? Number(answer) : answer, 2))
+  })
+  const task = choiceTask('boolq', items, seed)
+  return { ...task, metrics: (results) => ({ acc: task.metrics(results)['acc']! }) }
 }

@@ -11,7 +11,8 @@ import {
   prefixToken,
   scorePairs,
 } from '../score.ts'
-import { mean, perplexityOf, type Task } from '../task.ts'
+import { type Estimate, mean, perplexityOf, type Task } from '../task.ts'
+import { drawn } from './order.ts'
 import { type DataFile, readLines, textField, wrong } from './read.ts'
 
 /** Each page with its title first. Source: the loader of the data set `wikitext_document_level`. */
@@ -126,7 +127,13 @@ export function windowTask({ name, context, ids, total = ids.length, bos, forwar
     },
     metrics(results) {
       const total = (at: number) => results.reduce((sum, each) => sum + each[at]!, 0)
-      return { perplexity: perplexityOfTokens({ sum: total(0), squares: total(1), count: total(2) }) }
+      const tally = { sum: total(0), squares: total(1), count: total(2) }
+      const losses = results.map(([sum]) => -sum!)
+      const { influence } = perplexityOf(
+        losses,
+        results.map(([, , scored]) => scored!),
+      )
+      return { perplexity: { ...perplexityOfTokens(tally), influence } }
     },
   }
 }
@@ -169,18 +176,21 @@ export function wikitext(file: DataFile): Task {
       return {
         word_perplexity: perplexityOf(found, words.slice(0, found.length)),
         byte_perplexity: byByte,
-        bits_per_byte: {
-          value: Math.log2(byByte.value),
-          error: byByte.error === undefined ? undefined : byByte.error / byByte.value / Math.LN2,
-        },
+        bits_per_byte: bitsOf(byByte),
       }
     },
   }
 }
 
+/** log2 of a perplexity, to first order. */
+function bitsOf({ value, error, influence }: Estimate): Estimate {
+  const bits = (change: number) => change / value / Math.LN2
+  return { value: Math.log2(value), error: error && bits(error), influence: influence?.map(bits) }
+}
+
 /** The last word of each text after all others. `acc`: greedy decoding would write it. */
-export function lambada(file: DataFile): Task {
-  const items = readLines(file).map((line) => {
+export function lambada(file: DataFile, seed?: number): Task {
+  const items = drawn(readLines(file), seed).map((line) => {
     const words = textField(line, 'text').split(' ')
     if (words.length < 2) throw wrong(line, 'has a text of one word')
     return { context: words.slice(0, -1).join(' '), word: ` ${words.at(-1)}` }

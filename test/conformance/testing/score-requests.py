@@ -153,6 +153,16 @@ def winogrande():
             yield [(context, doc['continuation']) for context in doc['context_options']], doc['gold']
 
 
+def boolq():
+    for doc in lines('boolq.jsonl'):
+        if 'query' in doc:
+            yield [(doc['query'], text) for text in doc['choices']], doc['gold']
+            continue
+        passage = f"{doc['title']} -- {doc['passage']}" if 'title' in doc else doc['passage']
+        context = f"{passage}\nQuestion: {doc['question']}?\nAnswer:"
+        yield [(context, text) for text in ('no', 'yes')], int(doc['answer'] if 'answer' in doc else doc['label'])
+
+
 def choices():
     for doc in lines('choices.jsonl'):
         yield [(doc['query'], text) for text in doc['choices']], doc['gold']
@@ -189,7 +199,7 @@ def error(values):
 def main():
     model = Llama(sys.argv[1])
     answers = {}
-    for task in (hellaswag, piqa, arc, winogrande, choices):
+    for task in (hellaswag, piqa, arc, winogrande, boolq, choices):
         items = []
         for pairs, gold in task():
             found = np.array([model.pair(context, ' ' + text)[0] for context, text in pairs])
@@ -197,7 +207,7 @@ def main():
             items.append({'logLikelihoods': found.tolist(), 'gold': gold, 'acc': int(found.argmax() == gold),
                           'acc_norm': int((found / lengths).argmax() == gold)})
         metrics = {metric: [float(np.mean([i[metric] for i in items])), error([i[metric] for i in items])]
-                   for metric in (['acc'] if task is winogrande else ['acc', 'acc_norm'])}
+                   for metric in (['acc'] if task in (winogrande, boolq) else ['acc', 'acc_norm'])}
         answers[task.__name__] = {'items': items, 'metrics': metrics}
     found = [model.pair(doc['text'].rpartition(' ')[0], ' ' + doc['text'].rpartition(' ')[2]) for doc in lines('lambada.jsonl')]
     perplexity = math.exp(-np.mean([each for each, _ in found]))

@@ -1,0 +1,37 @@
+// Two models on the same items. In: their reports. Out: by how much the second differs, with the standard
+// error of that difference, which is smaller than those of both results where the models agree on most items.
+import type { ModelReport, TaskReport } from './report.ts'
+import { type Estimate, errorOf } from './task.ts'
+
+/** A task, and by how much the second model's metrics differ. */
+export type PairedTask = Pick<TaskReport, 'task' | 'items' | 'metrics'>
+
+/** The second model less the first, for each task whose same items both have answered. */
+export function pairedTasks(first: ModelReport, second: ModelReport): PairedTask[] {
+  if (first.settings['seed'] !== second.settings['seed']) return []
+  return first.tasks.flatMap((own) => {
+    const other = second.tasks.find((each) => isSame(each, own))
+    if (other === undefined) return []
+    const metrics = Object.entries(own.metrics).flatMap(([name, before]) => {
+      const difference = differenceOf(before, other.metrics[name])
+      return difference === undefined ? [] : [[name, difference] as const]
+    })
+    return [{ task: own.task, items: own.items, metrics: Object.fromEntries(metrics) }]
+  })
+}
+
+const isSame = (left: TaskReport, right: TaskReport): boolean =>
+  left.task === right.task &&
+  left.items === right.items &&
+  left.unit === right.unit &&
+  JSON.stringify(left.data.map(({ sha256 }) => sha256)) ===
+    JSON.stringify(right.data.map(({ sha256 }) => sha256))
+
+/** Undefined where an item's part in either result is not known. */
+function differenceOf(before: Estimate, after: Estimate | undefined): Estimate | undefined {
+  const left = before.influence
+  const right = after?.influence
+  if (after === undefined || left === undefined || left.length !== right?.length) return undefined
+  const influence = left.map((each, item) => right[item]! - each)
+  return { value: after.value - before.value, error: errorOf(influence), influence }
+}
