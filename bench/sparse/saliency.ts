@@ -1,0 +1,130 @@
+// Measures which scores choose the better mask: the energy that products lose when the same update, OBS's,
+// follows masks of three kinds. One line of JSON for each matrix and pattern.
+//
+//   npx node bench/sparse/saliency.ts MODEL CALIBRATION.jsonl [--windows 24] [--context 256]
+//     [--runs 2:4,0.5,sb84@0.5] [--matrices 42] [--damp 0.01]
+//
+// C: H = C^T C, lower triangle, inputs in the model's order.
+//
+//   single      w_j^2 / [H^-1]_jj: each weight as if it were dropped alone (OBS)
+//   later       (C_jj w_j)^2: as if all inputs before j stood as they are, and those after j made up for it
+//   sequence    the same with w_j as the weights dropped before it have changed it (SparseGPT)
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { weightOf } from '../../src/arch/tensors/names.ts'
+import { openModelFiles } from '../../src/cli/files.ts'
+import { nodeHost } from '../../src/cli/node-host.ts'
+import { modelTokenizer } from '../../src/engine/load/model-text.ts'
+import { prepareModel } from '../../src/engine/load/prepare.ts'
+import { openModel } from '../../src/formats/open-model.ts'
+import { calibrationWindows } from '../../src/shrink/calibrate/calibration-windows.ts'
+import { readMatrix } from '../../src/shrink/calibrate/gram.ts'
+import { walk } from '../../src/shrink/calibrate/walk.ts'
+import { memoryWork } from '../../src/shrink/calibrate/work-files.ts'
+import { type Factor, factorize } from '../../src/shrink/matrix/factor.ts'
+import type { InputStats } from '../../src/shrink/matrix/hessian.ts'
+import { groupTasks, solveGroup } from '../../src/shrink/prune/group-tasks.ts'
+import { inverseOf } from '../../src/shrink/prune/inverse.ts'
+import { type Mask, maskOf, type Pattern, parsePattern, sparsityOf } from '../../src/shrink/prune/mask.ts'
+import { plainScores, prune, pruneLoss } from '../../src/shrink/prune/prune-matrix.ts'
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    windows: { type: 'string', default: '24' },
+    context: { type: 'string', default: '256' },
+    runs: { type: 'string', default: '2:4,0.5,sb84@0.5' },
+    matrices: { type: 'string', default: '1000' },
+    damp: { type: 'string', default: '0.01' },
+  },
+})
+const [model = '', calibration = ''] = positionals
+const { signal } = new AbortController()
+const host = nodeHost()
+
+interface Run {
+  readonly name: string
+  readonly pattern: Pattern
+  readonly sparsity: number
+}
+
+const runs = values.runs.split(',').map((name): Run => {
+  const [first = '', share] = name.split('@')
+  const isShare = Number.isFinite(Number(first))
+  const pattern = parsePattern(isShare ? 'unstructured' : first)
+  const asked = isShare ? first : share
+  return { name, pattern, sparsity: sparsityOf(pattern, asked === undefined ? undefined : Number(asked)) }
+})
+
+interface Matrix {
+  readonly weights: Float32Array
+  readonly n: number
+  readonly k: number
+  readonly stats: InputStats
+  readonly factor: Factor
+  readonly inverse: Float64Array
+}
+
+/** The share of a product's energy that is lost after OBS's update. */
+function lost({ weights, n, k, stats, factor, inverse }: Matrix, mask: Mask): number {
+  const stored = new Float64Array(n * k)
+  for (const task of groupTasks(weights, mask, { isUpdated: true })) {
+    const { values: own } = solveGroup(task, factor, inverse)
+    for (const [at, row] of task.rows.entries()) stored.set(own.subarray(at * k, (at + 1) * k), row * k)
+  }
+  return pruneLoss(weights, stored, n, stats) / pruneLoss(weights, new Float64Array(n * k), n, stats)
+}
+
+function masks(matrix: Matrix, { pattern, sparsity }: Run): Record<'single' | 'later' | 'sequence', Mask> {
+  const { weights, n, k, factor } = matrix
+  const options = { pattern, sparsity, scope: 'matrix' } as const
+  const roots = Float64Array.from({ length: k }, (_, j) => factor.triangle[j * (k + 1)]! ** 2)
+  const scores = plainScores(weights, n, k, pattern, roots)
+  return {
+    single: prune(weights, n, k, { ...options, method: 'obs' }, matrix).mask,
+    later: maskOf(scores, n, k, pattern, sparsity, 'matrix'),
+    sequence: prune(weights, n, k, { ...options, method: 'sparsegpt' }, matrix).mask,
+  }
+}
+
+const files = await openModelFiles(model, { signal, onProgress: () => undefined })
+const prepared = await prepareModel(await openModel(files.sources, signal), {
+  weights: 'f32',
+  forPack: true,
+  signal,
+})
+const texts = readFileSync(calibration, 'utf8')
+  .split('\n')
+  .filter((line) => line !== '')
+  .map((line) => ({ form: 'text', text: [JSON.parse(line).text as string] }) as const)
+const windows = await calibrationWindows(texts, modelTokenizer(prepared.file, prepared.plan.logits.width), {
+  windows: Number(values.windows),
+  length: Number(values.context),
+})
+let left = Number(values.matrices)
+await walk(prepared, {
+  windows,
+  host,
+  signal,
+  threads: 1,
+  work: memoryWork(),
+  async visit({ name, parts, k }, stats) {
+    if (left <= 0) return undefined
+    const found = await stats()
+    const factor = factorize(name, found, { damp: Number(values.damp) })
+    const inverse = inverseOf(factor, 'inverse')
+    for (const part of parts) {
+      if (left-- <= 0) break
+      const weights = await readMatrix(weightOf(prepared.weights, part.name), signal)
+      const matrix = { weights, n: part.n, k, stats: found, factor, inverse }
+      for (const run of runs) {
+        const shares = Object.entries(masks(matrix, run)).map(([kind, mask]) => [kind, lost(matrix, mask)])
+        process.stdout.write(
+          `${JSON.stringify({ matrix: part.name, run: run.name, ...Object.fromEntries(shares) })}\n`,
+        )
+      }
+    }
+    return undefined
+  },
+})
+await files.close()
