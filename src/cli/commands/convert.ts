@@ -24,6 +24,7 @@ import {
   type GgufFormat,
   ggufFormatOption,
   isGguf,
+  pythonOption,
 } from '../write/gguf-output.ts'
 import { writeParts } from '../write/write-model.ts'
 
@@ -31,6 +32,7 @@ interface ConvertFlags extends Pick<EngineFlags, 'weights' | 'lora'>, SparseFlag
   readonly name?: string
   readonly license?: string
   readonly format?: GgufFormat
+  readonly python?: string
   readonly shardSize?: number
   readonly force?: true
   readonly verbose?: true
@@ -51,6 +53,7 @@ export function convertCommand(): Command {
     .addOption(loraOption())
     .addOption(sparseOption())
     .addOption(ggufFormatOption())
+    .addOption(pythonOption())
     .option('--name <name>', "the model's name; default: its own")
     .option(
       '--shard-size <size>',
