@@ -89,7 +89,7 @@ def windows_of(path, tokenizer, length, most):
 def matrices_of(model):
     """The linear layers that a pack stores in 4 bits, by name. Raises ValueError for a model without any."""
     found = {name: layer for name, layer in model.named_modules()
-             if isinstance(layer, torch.nn.Linear) and not any(part in name for part in NOT_ON_GRID)}
+             if isinstance(layer, torch.nn.Linear) and not any(f'.{part}.' in f'.{name}.' for part in NOT_ON_GRID)}
     if not found:
         raise ValueError('the model has no linear layers that a pack stores in 4 bits')
     return found

@@ -81,6 +81,7 @@ class FolderTest(unittest.TestCase):
             with self.subTest(family):
                 to = self.train(family, f'{family}-qat', '--steps', '4', '--rate', '1e-3')
                 _, model = open_folder(to)
+                self.assertEqual(len(matrices_of(model)), 4 if family == 'MambaForCausalLM' else 14)
                 for name, layer in matrices_of(model).items():
                     value = layer.weight.detach()
                     self.assertLess(float((quantise_w4(value) - value).abs().max()), 1e-6, name)
