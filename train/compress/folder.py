@@ -6,7 +6,8 @@
     halfbyte quantize FOLDER model.hbm --lora out/adapter --calibration CHATS.jsonl
 
 FOLDER has config.json, safetensors and a tokenizer; a GGUF file that transformers reads will do as well. A line of the text
-has a `text`, or `messages`, which the tokenizer's own template writes. --resume goes on after the last checkpoint.
+has a `text`, or `messages`, which the tokenizer's own template writes, or a `text` and the `answer` at its end, of which
+only the answer is learned. --resume goes on after the last checkpoint.
 """
 import argparse
 import copy
@@ -21,14 +22,14 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from checkpoint import save
 from compress.grids import QUANTISERS, clipped
-from compress.losses import confidence, training_loss
+from compress.losses import confidence, held_loss, training_loss
 from compress.source import input_squares
-from compress.train import descend, falling, held_loss, optimizer_of
+from compress.text import batch_of, split, windows_of
+from compress.train import descend, falling, optimizer_of
 
 #: Matrices outside of layers, and small ones that packs keep in 8 bits: Mamba's step sizes, and routers of experts.
 NOT_ON_GRID = ('lm_head', 'x_proj', 'dt_proj', 'router', 'mlp.gate')
 CHECKPOINT = 'checkpoint.pt'
-HELD = 16
 
 
 class Logits(torch.nn.Module):
@@ -59,31 +60,11 @@ def open_folder(path):
     place = {'gguf_file': path.name} if path.suffix == '.gguf' else {}
     folder = path.parent if place else path
     tokenizer = AutoTokenizer.from_pretrained(folder, **place)
-    return tokenizer, AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **place)
-
-
-def ids_of(line, tokenizer):
-    """The ids of one line of JSON."""
-    value = json.loads(line)
-    if 'messages' in value:
-        return tokenizer.apply_chat_template(value['messages'], tokenize=True, return_dict=False)
-    end = [] if tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
-    return [*tokenizer(value['text'])['input_ids'], *end]
-
-
-def windows_of(path, tokenizer, length, most):
-    """Ids [count, length + 1] of the lines of a file, one after another. Raises ValueError for too short a text."""
-    found = []
-    with open(path, encoding='utf-8') as lines:
-        for line in lines:
-            found += ids_of(line, tokenizer)
-            if len(found) >= most * (length + 1):
-                break
-    count = min(most, len(found) // (length + 1))
-    if count <= HELD:
-        raise ValueError(f'{path} has {len(found)} tokens and {HELD + 1} windows take {(HELD + 1) * (length + 1)}; '
-                         'give more text or a smaller --length')
-    return torch.tensor(found[:count * (length + 1)]).reshape(count, -1)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **place)
+    # The weights are floats from here on. A written folder that names its GGUF file would not open again.
+    if place and hasattr(model.config, 'quantization_config'):
+        del model.config.quantization_config
+    return tokenizer, model
 
 
 def matrices_of(model):
@@ -143,9 +124,8 @@ class Run:
         """Yields each step's number and loss."""
         args = self.args
         while self.step < args.steps:
-            chosen = torch.randint(len(self.windows), (args.batch,),
-                                   generator=torch.Generator().manual_seed(args.seed * 1_000_003 + self.step))
-            loss = training_loss(self.student, self.teacher, self.windows[chosen], self.gamma)
+            ids = batch_of(self.windows, args.batch, args.seed, self.step)
+            loss = training_loss(self.student, self.teacher, ids, self.gamma)
             loss = descend(self.optimizer, falling(args.rate, self.step, args.steps), loss)
             self.step += 1
             if self.step % args.save_every == 0:
@@ -161,7 +141,7 @@ def student_of(args, model, windows):
     teacher, gamma, squares = None, None, None
     if args.loss == 'cakld':
         teacher = Logits(copy.deepcopy(model).eval().requires_grad_(False))
-        some = [windows[i:i + 4] for i in range(0, min(32, len(windows)), 4)]
+        some = [batch_of(windows, 4, args.seed, i) for i in range(min(8, len(windows) // 4))]
         gamma = confidence(teacher, some)
         squares = input_squares(teacher, some) if args.format == 'w4m' else None
     put_on_grid(model, args.format, squares)
@@ -170,18 +150,23 @@ def student_of(args, model, windows):
 
 def write(args, student, tokenizer):
     """PEFT's two files, or a folder of transformers with the tokenizer."""
-    if not args.lora:
-        leave_grid(student.model)
+    model = student.model
+    if args.lora and args.merge:
+        model = model.merge_and_unload()
+    elif not args.lora:
+        leave_grid(model)
+    if args.merge or not args.lora:
         tokenizer.save_pretrained(args.to)
-    student.model.save_pretrained(args.to)
+    model.save_pretrained(args.to)
 
 
 def arguments(given=None):
     """The command's options."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--model', type=Path, required=True, help='a folder of transformers, or a GGUF file that it reads')
-    parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text or messages')
+    parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text, messages, or a text and the answer at its end')
     parser.add_argument('--lora', type=int, default=0, metavar='RANK', help='train an adapter of this rank instead of the weights')
+    parser.add_argument('--merge', action='store_true', help='with --lora: write the whole model with the adapter in its weights')
     parser.add_argument('--format', choices=sorted(QUANTISERS), default='w4')
     parser.add_argument('--loss', choices=['cakld', 'ce'], default='cakld', help='adapters always take ce')
     parser.add_argument('--steps', type=int, default=200)
@@ -190,10 +175,12 @@ def arguments(given=None):
     parser.add_argument('--windows', type=int, default=2000)
     parser.add_argument('--rate', type=float, help='default: 1e-3 for an adapter, else 2e-5')
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--save-every', type=int, default=25, help='steps between two checkpoints')
+    parser.add_argument('--save-every', type=int, default=25, help='steps between two checkpoints, which say the held-out loss')
     parser.add_argument('--resume', action='store_true')
     parser.add_argument('--to', type=Path, default=Path('out/folder'))
     args = parser.parse_args(given)
+    if args.merge and not args.lora:
+        parser.error('--merge is for an adapter; give --lora, or leave --merge out: a model without one is written whole')
     args.rate = args.rate or (1e-3 if args.lora else 2e-5)
     return args
 
@@ -204,8 +191,9 @@ def main(given=None):
     torch.manual_seed(args.seed)
     tokenizer, model = open_folder(args.model)
     windows = windows_of(args.text, tokenizer, args.length, args.windows)
-    windows, held = windows[:-HELD], windows[-HELD:]
+    windows, held = split(windows, args.seed)
     checkpoint = args.to / CHECKPOINT
+    print(f'{len(windows)} windows to train on, {-(-len(windows) // args.batch)} steps a round', flush=True)
     print(f'float {held_loss(Logits(model), held):.4f} nats per token', flush=True)
     student, teacher, gamma = student_of(args, model, windows)
     if not args.lora:
@@ -215,8 +203,8 @@ def main(given=None):
         run.load(checkpoint)
         print(f'going on after step {run.step}', flush=True)
     for step, loss in run.steps(checkpoint):
-        if step % 25 == 0:
-            print(f'step {step} of {args.steps}: loss {loss:.4f}', flush=True)
+        if step % args.save_every == 0:
+            print(f'step {step} of {args.steps}: loss {loss:.4f}, held out {held_loss(student, held):.4f}', flush=True)
     print(f'after training {held_loss(student, held):.4f} nats per token')
     write(args, student, tokenizer)
     checkpoint.unlink(missing_ok=True)

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import torch
 
-from compress.losses import next_token
+from compress.losses import held_loss, next_token
 from compress.source import open_model, windows_of
-from compress.train import held_loss
 from weights import write_safetensors
 
 

@@ -1,12 +1,29 @@
-"""Logits of a teacher and a student in, what training lowers out."""
+"""Logits of a teacher and a student in, what training lowers out.
+
+Ids that a loss reads may hold a token as its complement, ~id: the model reads this token, and no loss counts it.
+"""
 import torch
 import torch.nn.functional as F
 
 
+def given(ids):
+    """What the model reads of ids [batch, time + 1]: all but the last, whether a loss counts them or not."""
+    return torch.where(ids < 0, ~ids, ids)[:, :-1]
+
+
+def counted(logits, ids):
+    """Of logits [batch, time, vocabulary], the rows before the tokens that a loss counts, and these tokens."""
+    following = ids[:, 1:]
+    return logits[following >= 0], following[following >= 0]
+
+
 def confidence(teacher, batches):
     """gamma: the mean probability that the teacher gives the tokens that come. BitDistiller, 3.2."""
+    def of(ids):
+        logits, following = counted(teacher(given(ids)), ids)
+        return F.softmax(logits, -1).gather(-1, following[:, None]).mean()
     with torch.no_grad():
-        found = [F.softmax(teacher(ids[:, :-1]), -1).gather(-1, ids[:, 1:, None]).mean() for ids in batches]
+        found = [of(ids) for ids in batches]
     return float(torch.stack(found).mean())
 
 
@@ -20,14 +37,26 @@ def cakld(student, teacher, gamma):
 
 def next_token(logits, ids):
     """Mean cross-entropy of ids [batch, time + 1]."""
-    return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+    return F.cross_entropy(*counted(logits, ids))
 
 
 def training_loss(student, teacher, ids, gamma):
     """What a step lowers, of ids [batch, time + 1]: the distance from the teacher; without gamma, the next token's loss."""
-    logits = student(ids[:, :-1])
+    logits = student(given(ids))
     if gamma is None:
         return next_token(logits, ids)
     with torch.no_grad():
-        target = teacher(ids[:, :-1])
-    return cakld(logits, target, gamma)
+        target, _ = counted(teacher(given(ids)), ids)
+    return cakld(counted(logits, ids)[0], target, gamma)
+
+
+@torch.no_grad()
+def mean_of(windows, function):
+    """The mean over the counted tokens of windows, of a function that gives the mean of ids [1, time + 1]."""
+    each = [(function(ids[None]), int((ids[1:] >= 0).sum())) for ids in windows]
+    return float(sum(value * count for value, count in each) / sum(count for _, count in each))
+
+
+def held_loss(model, windows):
+    """Nats per token."""
+    return mean_of(windows, lambda ids: next_token(model(given(ids)), ids))

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from compress.grids import QUANTISERS, clipped
-from compress.losses import confidence, next_token, training_loss
+from compress.losses import confidence, held_loss, training_loss
 from compress.masks import keep_zeros, load_named
 from compress.source import input_squares, open_model, sampled, windows_of
 from compress.write import write_folder
@@ -35,12 +35,6 @@ def prepare_student(teacher, kind, squares=None):
         state[name].copy_(clipped(state[name], squares[name]))
     student.qat = True
     return student
-
-
-@torch.no_grad()
-def held_loss(model, windows):
-    """Nats per token."""
-    return float(torch.stack([next_token(model(ids[None, :-1]), ids[None]) for ids in windows]).mean())
 
 
 def optimizer_of(parameters, rate):
