@@ -31,7 +31,7 @@ async function readCodes() {
   const { tensors } = await open(pack)
   const made = []
   for (const tensor of tensors.values()) {
-    if (tensor.packed !== 'w4_g32' || tensor.name === 'embed.weight') continue
+    if (tensor.packed !== 'w4_g32' || ['embed.weight', 'output.weight'].includes(tensor.name)) continue
     const [n, k] = tensor.shape
     const coded = unlayMatrix((await bytesOf(tensor)).slice(), 'w4_g32', n, k)
     const scales = Float32Array.from(coded.scales, (pattern) => halfTable()[pattern] / SCALE_FACTOR)
@@ -61,7 +61,7 @@ async function writeCodes() {
       const [n, k] = shape
       async function* data() {
         const chosen = await floatsOf(own)
-const fitted = await floatsOf(scales)
+        const fitted = await floatsOf(scales)
         const stored = { codes: Uint8Array.from(chosen), scales: Uint16Array.from(fitted, shiftedFloat) }
         yield layMatrix({ format: 'w4_g32', n, k, ...stored })
       }

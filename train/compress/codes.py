@@ -20,19 +20,14 @@ from torch import nn
 from torch.func import functional_call
 
 from compress.grids import FACTOR, GROUP
-from compress.losses import cakld, confidence, training_loss
+from compress import text
+from compress.layout import own_layout, transformers_layout
+from compress.losses import cakld, confidence, counted, given, held_loss, mean_of, training_loss
 from compress.source import open_model, windows_of
-from compress.train import held_loss
+from compress.text import batch_of
 from model import quantise8
 from weights import read_safetensors, write_safetensors
 
-#: The pack's matrices, by parameter of a layer: their rows follow each other there.
-MLP = {'gate_up': ['mlp_gate', 'mlp_up'], 'down': ['mlp_down']}
-PARTS = {'llama': {'qkv': ['attn_q', 'attn_k', 'attn_v'], 'out': ['attn_output'], **MLP},
-         'granitehybrid': {'in_proj': ['ssm_in_z', 'ssm_in_x', 'ssm_in_dt'], 'out': ['ssm_output'], **MLP}}
-#: The pack's gains, likewise.
-GAINS = {'llama': {'norm1': 'attn_norm.weight', 'norm2': 'mlp_norm.weight'},
-         'granitehybrid': {'norm1': 'ssm_norm.weight', 'norm2': 'mlp_norm.weight', 'gate_norm': 'ssm_gate_norm.weight'}}
 #: How far from the value of its code a weight may begin, in steps: a weight at the border, 0.5, would leave at once.
 EDGE = 0.3
 #: Most error of a matrix's stored values, as a share of the squares of its weights. 4 bits leave about 0.01.
@@ -83,74 +78,80 @@ class CodedMatrix(nn.Module):
         return rounded(self.code, -8, 7) * self.spread(self.scales())
 
 
-class Coded(nn.Module):
-    """A model whose matrices are codes; everything else is the float model's."""
+def on_codes(layout, stored):
+    """The layout of the matrices whose codes are stored. Raises ValueError for codes that belong to no matrix, and for none."""
+    kept = {name: parts for name, parts in layout.matrices.items() if all(part + '.codes' in stored for part in parts)}
+    known = {part + '.codes' for parts in kept.values() for part in parts}
+    lost = [name for name in stored if name.endswith('.codes') and name not in known]
+    if lost or not kept:
+        raise ValueError(f'{lost[0] if lost else "a matrix with codes"} is not in the model; give the codes of a w4 pack of this model')
+    return layout._replace(matrices=kept)
 
-    def __init__(self, family, teacher, stored):
+
+class Coded(nn.Module):
+    """A model whose matrices are codes; everything else is the float model's, as are matrices that the pack has in 8 bits."""
+
+    def __init__(self, layout, teacher, stored):
         super().__init__()
-        self.family, self.layers = family, teacher.config.layers
+        self.layout = on_codes(layout, stored)
         self.matrices, self.gains = nn.ModuleDict(), nn.ParameterDict()
-        self.rows = {name.removesuffix('.codes'): len(value) for name, value in stored.items() if name.endswith('.codes')}
         #: The float model is no part of what is trained.
         self.teacher = [teacher]
         state = teacher.state_dict()
-        for i in range(self.layers):
-            for ours, theirs in PARTS[family].items():
-                names = [f'layers.{i}.{each}.weight' for each in theirs]
-                codes = torch.cat([stored[name + '.codes'] - 8 for name in names])
-                scales = torch.cat([stored[name + '.scales'] for name in names])
-                sizes = [self.rows[name] for name in names]
-                for part in zip(names, *(each.split(sizes) for each in (state[f'layers.{i}.{ours}'], codes, scales))):
-                    require_same(*part)
-                self.matrices[f'{i} {ours}'] = CodedMatrix(state[f'layers.{i}.{ours}'], codes, scales)
-            for ours in GAINS[family]:
-                self.gains[f'{i} {ours}'] = state[f'layers.{i}.{ours}'].clone()
-        self.gains['final_norm'] = state['final_norm'].clone()
-        self.embed = quantise8(state['embed'])
+        for name, parts in self.layout.matrices.items():
+            codes = [stored[part + '.codes'] - 8 for part in parts]
+            scales = [stored[part + '.scales'] for part in parts]
+            for part in zip(parts, state[name].split([len(each) for each in codes]), codes, scales):
+                require_same(*part)
+            self.matrices[key_of(name)] = CodedMatrix(state[name], torch.cat(codes), torch.cat(scales))
+        self.rows = {part: len(stored[part + '.codes']) for parts in self.layout.matrices.values() for part in parts}
+        for name in self.layout.gains:
+            self.gains[key_of(name)] = state[name].clone()
+        self.tables = {name: quantise8(state[name]) for name in self.layout.tables}
 
     def forward(self, ids):
         """Logits [batch, time, vocab]."""
-        named = {'final_norm': self.gains['final_norm'], 'embed': self.embed}
-        for group in (self.gains, self.matrices):
-            for key, own in group.items():
-                if key != 'final_norm':
-                    named['layers.' + key.replace(' ', '.')] = own() if isinstance(own, CodedMatrix) else own
+        named = {**self.tables, **{name: self.gains[key_of(name)] for name in self.layout.gains},
+                 **{name: self.matrices[key_of(name)]() for name in self.layout.matrices}}
         return functional_call(self.teacher[0], named, (ids,))
 
     def groups(self, code_rate, scale_rate):
         """What an optimizer trains. Gains stand for whole columns, so they move by a third of what scales move by."""
         matrices = self.matrices.values()
-        return [{'params': [m.code for m in matrices], 'rate': code_rate},
-                {'params': [m.growth for m in matrices], 'rate': scale_rate},
-                {'params': list(self.gains.values()), 'rate': scale_rate / 3}]
+        for each in matrices:
+            each.code.requires_grad_(code_rate > 0)
+        codes = [{'params': [each.code for each in matrices], 'rate': code_rate}] if code_rate > 0 else []
+        gains = [{'params': list(self.gains.values()), 'rate': scale_rate / 3}] if self.gains else []
+        return [*codes, {'params': [each.growth for each in matrices], 'rate': scale_rate}, *gains]
 
     def stored(self):
         """Codes 0..15, scales and gains by the pack's names, as arrays of f32."""
-        arrays = {'norm.weight': self.gains['final_norm'].detach()}
-        for i in range(self.layers):
-            for ours, theirs in PARTS[self.family].items():
-                arrays.update(self.parts(f'{i} {ours}', [f'layers.{i}.{each}.weight' for each in theirs]))
-            for ours, theirs in GAINS[self.family].items():
-                arrays[f'layers.{i}.{theirs}'] = self.gains[f'{i} {ours}'].detach()
+        arrays = {theirs: self.gains[key_of(name)].detach() for name, theirs in self.layout.gains.items()}
+        for name, parts in self.layout.matrices.items():
+            arrays.update(self.parts(self.matrices[key_of(name)], parts))
         return {name: np.ascontiguousarray(value.numpy(), dtype=np.float32) for name, value in arrays.items()}
 
-    def parts(self, key, names):
+    def parts(self, own, names):
         """The rows of a matrix by the names that share it."""
-        own = self.matrices[key]
         sizes = [self.rows[name] for name in names]
         codes, scales = (own.codes() + 8).split(sizes), own.scales().detach().split(sizes)
         return {f'{name}.{what}': value for name, *both in zip(names, codes, scales)
                 for what, value in zip(('codes', 'scales'), both)}
 
 
-def train(student, windows, steps, batch, rates, gamma):
+def key_of(name):
+    """A parameter's name as torch takes it for a key."""
+    return name.replace('.', ' ')
+
+
+def train(student, windows, steps, batch, rates, gamma, seed=1):
     """Adam at rates (of codes, of scales) that rise over 10 steps and fall linearly to zero. Without gamma the loss is the
     next token's. Yields each step's loss."""
     optimizer = torch.optim.Adam(student.groups(*rates), betas=(0.9, 0.98))
     for step in range(steps):
         for group in optimizer.param_groups:
             group['lr'] = group['rate'] * min(1, (step + 1) / 10) * (1 - step / steps)
-        ids = windows[torch.randint(len(windows), (batch,))]
+        ids = batch_of(windows, batch, seed, step)
         loss = training_loss(student, student.teacher[0], ids, gamma)
         optimizer.zero_grad()
         loss.backward()
@@ -158,19 +159,34 @@ def train(student, windows, steps, batch, rates, gamma):
         yield float(loss.detach())
 
 
-@torch.no_grad()
 def divergence(student, windows):
     """KL(teacher || student) in nats per token: what quantising changed, with less noise than a loss has."""
-    return float(torch.stack([cakld(student(ids[None, :-1]), student.teacher[0](ids[None, :-1]), 0.0) for ids in windows]).mean())
+    def of(ids):
+        ours, theirs = (counted(each(given(ids)), ids)[0] for each in (student, student.teacher[0]))
+        return cakld(ours, theirs, 0.0)
+    return mean_of(windows, of)
+
+
+def open_float(args):
+    """The layout, the float model, and windows of the text."""
+    if args.model.is_dir():
+        # Only a folder needs transformers.
+        from compress import folder
+        tokenizer, model = folder.open_folder(args.model)
+        teacher = folder.Logits(model)
+        layout = transformers_layout(model, folder.matrices_of(model))
+        return layout.behind('model.'), teacher, text.windows_of(args.text, tokenizer, args.length, args.windows)
+    vocabulary, family, teacher = open_model(args.model, tokenizer=args.tokenizer)
+    return own_layout(family, teacher.config.layers), teacher, windows_of(args.text, vocabulary, args.length, args.windows)
 
 
 def main():
     """Trains and says what was gained on held-out windows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--model', type=Path, required=True, help='the float model that the pack was made of')
+    parser.add_argument('--model', type=Path, required=True, help='the float model that the pack was made of: a folder of transformers, or a checkpoint')
     parser.add_argument('--tokenizer', type=Path, help="the folder with a checkpoint's tokenizer.json")
     parser.add_argument('--codes', type=Path, required=True, help='what codes.mjs read')
-    parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text')
+    parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text; for a folder also messages or answers')
     parser.add_argument('--loss', choices=['cakld', 'ce'], default='cakld', help='distance from the float model, or of the text')
     parser.add_argument('--steps', type=int, default=200)
     parser.add_argument('--batch', type=int, default=8)
@@ -182,17 +198,17 @@ def main():
     parser.add_argument('--to', type=Path, required=True)
     args = parser.parse_args()
     torch.manual_seed(args.seed)
-    vocabulary, family, teacher = open_model(args.model, tokenizer=args.tokenizer)
+    layout, teacher, windows = open_float(args)
     teacher.eval().requires_grad_(False)
-    windows = windows_of(args.text, vocabulary, args.length, args.windows)
-    windows, held = windows[:-16], windows[-16:]
-    gamma = confidence(teacher, windows[:32].split(4)) if args.loss == 'cakld' else None
-    student = Coded(family, teacher, read_safetensors(args.codes))
+    windows, held = text.split(windows, args.seed)
+    some = [batch_of(windows, 4, args.seed, step) for step in range(8)]
+    gamma = confidence(teacher, some) if args.loss == 'cakld' else None
+    student = Coded(layout, teacher, read_safetensors(args.codes))
     before = student.stored()
     print(f'float {held_loss(teacher, held):.4f}, as quantised {held_loss(student, held):.4f} nats per token, '
           f'{divergence(student, held):.4f} from the float model' + ('' if gamma is None else f'; gamma {gamma:.3f}'), flush=True)
     started, total = time.time(), 0.0
-    for step, loss in enumerate(train(student, windows, args.steps, args.batch, (args.rate, args.scale_rate), gamma)):
+    for step, loss in enumerate(train(student, windows, args.steps, args.batch, (args.rate, args.scale_rate), gamma, args.seed)):
         total += loss
         if (step + 1) % 25 == 0:
             print(f'step {step + 1} of {args.steps}: loss {total / 25:.4f}, {time.time() - started:.0f} s', flush=True)

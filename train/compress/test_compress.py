@@ -6,15 +6,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from compress.codes import GAINS, PARTS, Coded, divergence
+from compress.codes import Coded, divergence
 from compress.codes import train as train_codes
 from compress.grids import asymmetric, by_groups, clipped, quantise_w4, quantise_w4m, stored
+from compress.layout import own_layout
 from compress.lora import Lora
-from compress.losses import cakld, confidence
+from compress.losses import cakld, confidence, held_loss
 from compress.finetune import finetune
 from compress.masks import keep_zeros, kept_of, load_named
 from compress.source import input_squares, sampled, windows_of
-from compress.train import held_loss, prepare_student, train
+from compress.train import prepare_student, train
 from compress.write import write_folder
 from llama import Llama, LlamaConfig
 from mamba2 import Mamba2, Mamba2Config
@@ -184,16 +185,20 @@ class MaskTest(unittest.TestCase):
 
 def pack_of(model, family):
     """What codes.mjs would read of the model, rounded to the nearest code under the peak's scale."""
-    found = {}
-    for i, layer in enumerate(model.layers):
-        for ours, theirs in PARTS[family].items():
-            for name, rows in zip(theirs, getattr(layer, ours).detach().chunk(len(theirs))):
-                by_group = rows.abs().unfold(1, 32, 32).amax(-1)
-                scales = stored(by_group / 7)
-                codes = (rows / scales.repeat_interleave(32, 1)).round().clamp(-8, 7)
-                found[f'layers.{i}.{name}.weight.codes'] = codes + 8
-                found[f'layers.{i}.{name}.weight.scales'] = scales
+    found, state = {}, model.state_dict()
+    for ours, theirs in own_layout(family, 2).matrices.items():
+        for name, rows in zip(theirs, state[ours].chunk(len(theirs))):
+            by_group = rows.abs().unfold(1, 32, 32).amax(-1)
+            scales = stored(by_group / 7)
+            codes = (rows / scales.repeat_interleave(32, 1)).round().clamp(-8, 7)
+            found[f'{name}.codes'] = codes + 8
+            found[f'{name}.scales'] = scales
     return found
+
+
+def coded(model, family, pack):
+    """The model on a pack's codes."""
+    return Coded(own_layout(family, 2), model, pack)
 
 
 class CodesTest(unittest.TestCase):
@@ -205,16 +210,16 @@ class CodesTest(unittest.TestCase):
 
     def test_it_begins_at_the_codes_and_scales_of_the_pack(self):
         self.assertEqual(self.pack['layers.0.attn_k.weight.codes'].shape, (43, 64))
-        after = Coded('llama', self.teacher, self.pack).stored()
+        after = coded(self.teacher, 'llama', self.pack).stored()
         for name, value in self.pack.items():
             np.testing.assert_array_equal(after[name], value.numpy())
-        gains = {f'layers.{i}.{name}' for i in range(2) for name in GAINS['llama'].values()}
+        gains = {f'layers.{i}.{name}.weight' for i in range(2) for name in ('attn_norm', 'mlp_norm')}
         self.assertEqual(set(after), {*self.pack, *gains, 'norm.weight'})
 
     def test_training_comes_nearer_to_the_float_model_and_stays_on_the_grid(self):
         torch.manual_seed(4)
         windows = torch.randint(64, (16, 33))
-        student = Coded('llama', self.teacher, self.pack)
+        student = coded(self.teacher, 'llama', self.pack)
         before = divergence(student, windows)
         list(train_codes(student, windows, 40, 8, (0.02, 0.003), 0.4))
         self.assertLess(divergence(student, windows), 0.9 * before)
@@ -232,24 +237,46 @@ class CodesTest(unittest.TestCase):
     def test_training_without_gamma_learns_the_text(self):
         torch.manual_seed(4)
         windows = torch.arange(33).repeat(16, 1) + torch.randint(30, (16, 1))
-        student = Coded('llama', self.teacher, self.pack)
+        student = coded(self.teacher, 'llama', self.pack)
         losses = list(train_codes(student, windows, 30, 8, (0.02, 0.01), None))
         self.assertLess(losses[-1], 0.95 * losses[0])
-        self.assertAlmostEqual(losses[0], held_loss(Coded('llama', self.teacher, self.pack), windows), delta=0.2 * losses[0])
+        self.assertAlmostEqual(losses[0], held_loss(coded(self.teacher, 'llama', self.pack), windows), delta=0.2 * losses[0])
 
     def test_codes_of_other_rows_are_refused(self):
         codes = self.pack['layers.1.attn_q.weight.codes']
         self.pack['layers.1.attn_q.weight.codes'] = codes.roll(1, 0)
         with self.assertRaisesRegex(ValueError, r'layers\.1\.attn_q\.weight miss its weights by [12]\.'):
-            Coded('llama', self.teacher, self.pack)
+            coded(self.teacher, 'llama', self.pack)
+
+    def test_codes_that_are_in_8_bits_stay_float_and_strange_ones_are_refused(self):
+        for what in ('codes', 'scales'):
+            del self.pack[f'layers.0.mlp_down.weight.{what}']
+        student = coded(self.teacher, 'llama', self.pack)
+        self.assertNotIn('layers 0 down', student.matrices)
+        self.assertNotIn('layers.0.mlp_down.weight.codes', student.stored())
+        self.assertTrue(torch.isfinite(student(torch.arange(9)[None])).all())
+        with self.assertRaisesRegex(ValueError, r'layers\.9\.attn_q\.weight\.codes is not in the model'):
+            coded(self.teacher, 'llama', {**self.pack, 'layers.9.attn_q.weight.codes': self.pack['layers.0.attn_q.weight.codes']})
+        with self.assertRaisesRegex(ValueError, 'a matrix with codes is not in the model'):
+            coded(self.teacher, 'llama', {})
+
+    def test_without_a_rate_codes_rest_while_scales_learn(self):
+        student = coded(self.teacher, 'llama', self.pack)
+        windows = torch.randint(64, (16, 33))
+        before = divergence(student, windows)
+        list(train_codes(student, windows, 30, 8, (0, 0.003), 0.4))
+        self.assertLess(divergence(student, windows), before)
+        after = student.stored()
+        for name, value in self.pack.items():
+            self.assertEqual(np.array_equal(after[name], value.numpy()), name.endswith('.codes'), name)
 
     def test_the_mixers_of_a_mamba_are_codes_too(self):
         teacher = small_mamba(heads=2).requires_grad_(False)
         pack = pack_of(teacher, 'granitehybrid')
-        student = Coded('granitehybrid', teacher, pack)
+        student = coded(teacher, 'granitehybrid', pack)
         np.testing.assert_array_equal(student.stored()['layers.1.ssm_in_dt.weight.codes'], pack['layers.1.ssm_in_dt.weight.codes'].numpy())
         student(torch.randint(64, (1, 32))).sum().backward()
-        self.assertGreater(float(student.matrices['0 in_proj'].code.grad.abs().sum()), 0)
+        self.assertGreater(float(student.matrices['layers 0 in_proj'].code.grad.abs().sum()), 0)
 
 
 class FinetuneTest(unittest.TestCase):

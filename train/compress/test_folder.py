@@ -1,8 +1,12 @@
 """Self check of training Hugging Face's folders, on tiny random models: `python3 -m unittest discover` in train/."""
+import contextlib
+import io
 import json
+import re
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 try:
     import peft
@@ -11,7 +15,8 @@ except ImportError:
     peft = None
 import torch
 
-from compress.grids import quantise_w4
+from compress.grids import quantise_w4, stored
+from compress.layout import MODULES
 
 SHAPE = dict(vocab_size=128, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=2,
              num_key_value_heads=1, head_dim=32, max_position_embeddings=256, tie_word_embeddings=True)
@@ -88,7 +93,8 @@ class FolderTest(unittest.TestCase):
                 self.assertEqual(Logits(model)(torch.tensor([[3, 4]])).shape, (1, 2, 128))
 
     def test_adapters_have_pefts_form_and_help(self):
-        from compress.folder import HELD, Logits, held_loss, open_folder, windows_of
+        from compress.folder import Logits, held_loss, open_folder
+        from compress.text import HELD, windows_of
         for family in ('LlamaForCausalLM', 'Qwen3ForCausalLM', 'Gemma3ForCausalLM'):
             with self.subTest(family):
                 to = self.train(family, f'{family}-lora', '--lora', '4', '--steps', '20', '--rate', '1e-2')
@@ -99,6 +105,58 @@ class FolderTest(unittest.TestCase):
                 before = held_loss(Logits(model), held)
                 adapted = peft.PeftModel.from_pretrained(model, to)
                 self.assertLess(held_loss(Logits(adapted), held), before - 0.3)
+
+    def test_answers_are_learned_and_a_merged_model_is_whole(self):
+        from compress.folder import Logits, held_loss, open_folder
+        from compress.text import HELD_ANSWERS, windows_of
+        lines = [{'text': f'what is {i}? it is a number', 'answer': ' it is a number'} for i in range(160)]
+        (self.root / 'text.jsonl').write_text('\n'.join(map(json.dumps, lines)), encoding='utf-8')
+        more = ['--lora', '4', '--steps', '24', '--rate', '1e-2', '--windows', '160']
+        to, adapter = self.train('LlamaForCausalLM', 'merged', '--merge', *more), self.train('LlamaForCausalLM', 'adapter', *more)
+        self.assertFalse((to / 'adapter_config.json').exists())
+        tokenizer, model = open_folder(self.root / 'LlamaForCausalLM')
+        held = windows_of(self.root / 'text.jsonl', tokenizer, 32, 160)[-HELD_ANSWERS:]
+        self.assertEqual(int((held[0] >= 0).sum()), len(' it is a number') + 1)
+        before = held_loss(Logits(model), held)
+        _, merged = open_folder(to)
+        self.assertLess(held_loss(Logits(merged), held), before - 0.5)
+        adapted = peft.PeftModel.from_pretrained(model, adapter)
+        self.assertAlmostEqual(held_loss(Logits(adapted), held), held_loss(Logits(merged), held), places=4)
+
+    def test_merging_without_an_adapter_is_refused(self):
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
+            self.train('LlamaForCausalLM', 'merged', '--merge')
+        self.assertIn('--merge is for an adapter; give --lora', said.getvalue())
+
+    def test_scales_of_a_packs_codes_learn_from_the_folder_they_are_of(self):
+        from compress import codes
+        from compress.folder import open_folder
+        from weights import read_safetensors, write_safetensors
+        for family, gains in (('LlamaForCausalLM', 5), ('Qwen3ForCausalLM', 5), ('Gemma3ForCausalLM', 0)):
+            with self.subTest(family):
+                write_model(self.root / family, family)
+                _, model = open_folder(self.root / family)
+                pack = {}
+                for name, parameter in model.named_parameters():
+                    part = next((theirs for ours, theirs in MODULES.items() if name.endswith(f'{ours}.weight')), None)
+                    if part is not None:
+                        rows = parameter.detach()
+                        scales = stored(torch.stack([each.abs().amax(1) for each in rows.split(32, 1)], 1) / 7)
+                        at = f'layers.{name.split(".layers.")[1].split(".")[0]}.{part}.weight'
+                        pack[f'{at}.codes'] = (rows / scales.repeat_interleave(32, 1)).round().clamp(-8, 7) + 8
+                        pack[f'{at}.scales'] = scales
+                write_safetensors(self.root / 'codes.safetensors', pack)
+                with contextlib.redirect_stdout(io.StringIO()) as said, mock.patch('sys.argv', [
+                        'codes', '--model', str(self.root / family), '--codes', str(self.root / 'codes.safetensors'), '--text',
+                        str(self.root / 'text.jsonl'), '--length', '32', '--windows', '60', '--steps', '15', '--rate', '0',
+                        '--scale-rate', '0.01', '--to', str(self.root / 'trained.safetensors')]):
+                    codes.main()
+                before, after = map(float, re.findall(r'([\d.]+) from the float model', said.getvalue()))
+                self.assertLess(after, before)
+                trained = read_safetensors(self.root / 'trained.safetensors')
+                self.assertEqual(len(trained), len(pack) + gains)
+                for name, value in pack.items():
+                    self.assertEqual(torch.equal(trained[name], value), name.endswith('.codes'), name)
 
     def test_a_run_that_was_stopped_ends_as_one_that_was_not(self):
         from compress import folder
