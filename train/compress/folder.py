@@ -61,9 +61,10 @@ def open_folder(path):
     folder = path.parent if place else path
     tokenizer = AutoTokenizer.from_pretrained(folder, **place)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, **place)
-    # The weights are floats from here on. A written folder that names its GGUF file would not open again.
-    if place and hasattr(model.config, 'quantization_config'):
-        del model.config.quantization_config
+    # The weights are floats from here on. transformers writes no model that it takes for a quantised one.
+    if place:
+        model.hf_quantizer = None
+        model.config.__dict__.pop('quantization_config', None)
     return tokenizer, model
 
 
@@ -98,7 +99,7 @@ class Run:
         self.windows, self.gamma, self.step = windows, gamma, 0
         self.learning = [p for p in student.parameters() if p.requires_grad]
         self.optimizer = optimizer_of(self.learning, args.rate)
-        given = {key: value for key, value in vars(args).items() if key not in ('resume', 'save_every', 'to')}
+        given = {key: value for key, value in vars(args).items() if key not in ('resume', 'save_every', 'finish', 'to')}
         own = hashlib.sha256(windows.numpy().tobytes())
         for p in student.parameters():
             own.update(p.detach().flatten()[:64].numpy().tobytes())
@@ -177,10 +178,13 @@ def arguments(given=None):
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--save-every', type=int, default=25, help='steps between two checkpoints, which say the held-out loss')
     parser.add_argument('--resume', action='store_true')
+    parser.add_argument('--finish', action='store_true', help='with --resume: write what the last checkpoint has learned, without more steps')
     parser.add_argument('--to', type=Path, default=Path('out/folder'))
     args = parser.parse_args(given)
     if args.merge and not args.lora:
         parser.error('--merge is for an adapter; give --lora, or leave --merge out: a model without one is written whole')
+    if args.finish and not (args.resume and (args.to / CHECKPOINT).exists()):
+        parser.error(f'--finish writes what {args.to / CHECKPOINT} has learned; give --resume and the --to of a run that was stopped')
     args.rate = args.rate or (1e-3 if args.lora else 2e-5)
     return args
 
@@ -193,8 +197,9 @@ def main(given=None):
     windows = windows_of(args.text, tokenizer, args.length, args.windows)
     windows, held = split(windows, args.seed)
     checkpoint = args.to / CHECKPOINT
-    print(f'{len(windows)} windows to train on, {-(-len(windows) // args.batch)} steps a round', flush=True)
-    print(f'float {held_loss(Logits(model), held):.4f} nats per token', flush=True)
+    if not args.finish:
+        print(f'{len(windows)} windows to train on, {-(-len(windows) // args.batch)} steps a round', flush=True)
+        print(f'float {held_loss(Logits(model), held):.4f} nats per token', flush=True)
     student, teacher, gamma = student_of(args, model, windows)
     if not args.lora:
         print(f'on the grid {held_loss(student, held):.4f}', flush=True)
@@ -202,7 +207,7 @@ def main(given=None):
     if args.resume and checkpoint.exists():
         run.load(checkpoint)
         print(f'going on after step {run.step}', flush=True)
-    for step, loss in run.steps(checkpoint):
+    for step, loss in () if args.finish else run.steps(checkpoint):
         if step % args.save_every == 0:
             print(f'step {step} of {args.steps}: loss {loss:.4f}, held out {held_loss(student, held):.4f}', flush=True)
     print(f'after training {held_loss(student, held):.4f} nats per token')

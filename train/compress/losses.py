@@ -53,7 +53,8 @@ def training_loss(student, teacher, ids, gamma):
 @torch.no_grad()
 def mean_of(windows, function):
     """The mean over the counted tokens of windows, of a function that gives the mean of ids [1, time + 1]."""
-    each = [(function(ids[None]), int((ids[1:] >= 0).sum())) for ids in windows]
+    ends = [int((ids >= 0).nonzero().max()) + 1 for ids in windows]
+    each = [(function(ids[None, :end]), int((ids[1:] >= 0).sum())) for ids, end in zip(windows, ends)]
     return float(sum(value * count for value, count in each) / sum(count for _, count in each))
 
 

@@ -20,6 +20,7 @@ from compress.layout import MODULES
 
 SHAPE = dict(vocab_size=128, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=2,
              num_key_value_heads=1, head_dim=32, max_position_embeddings=256, tie_word_embeddings=True)
+GGUF = Path(__file__).parent / '../../../shared/fixtures/stories15m/stories15M-f16.gguf'
 TEMPLATE = "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{{ eos_token }}{% endfor %}"
 FAMILIES = {
     'LlamaForCausalLM': ('LlamaConfig', SHAPE),
@@ -123,6 +124,18 @@ class FolderTest(unittest.TestCase):
         adapted = peft.PeftModel.from_pretrained(model, adapter)
         self.assertAlmostEqual(held_loss(Logits(adapted), held), held_loss(Logits(merged), held), places=4)
 
+    @unittest.skipUnless(GGUF.exists(), 'the fixtures are not here')
+    def test_a_gguf_files_weights_are_floats_that_a_folder_holds(self):
+        from compress import folder
+        tokenizer, model = folder.open_folder(GGUF)
+        to = self.root / 'whole'
+        tokenizer.save_pretrained(to)
+        model.save_pretrained(to)
+        read, again = folder.open_folder(to)
+        ids = torch.tensor([tokenizer('Once upon a time')['input_ids']])
+        self.assertEqual(read('Once upon a time')['input_ids'], ids[0].tolist())
+        self.assertTrue(torch.equal(folder.Logits(again)(ids), folder.Logits(model)(ids)))
+
     def test_merging_without_an_adapter_is_refused(self):
         with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
             self.train('LlamaForCausalLM', 'merged', '--merge')
@@ -170,6 +183,20 @@ class FolderTest(unittest.TestCase):
                 names = sorted(path.name for path in whole.glob('*.safetensors'))
                 self.assertEqual([(whole / name).read_bytes() == (parts / name).read_bytes() for name in names], [True] * len(names))
                 self.assertFalse((parts / folder.CHECKPOINT).exists())
+
+    def test_a_run_that_was_stopped_is_finished_with_what_it_has_learned(self):
+        from compress import folder
+        lora = ['--lora', '4', '--steps', '6']
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
+            self.train('LlamaForCausalLM', 'parts', *lora, '--resume', '--finish')
+        self.assertRegex(said.getvalue(), r'--finish writes what .*parts.checkpoint\.pt has learned')
+        with self.assertRaises(KeyboardInterrupt):
+            self.stopped(folder, 5, '--save-every', '2', *lora)
+        state = torch.load(self.root / 'parts' / folder.CHECKPOINT)
+        self.train('LlamaForCausalLM', 'parts', *lora, '--resume', '--finish')
+        written = peft.load_peft_weights(self.root / 'parts')
+        self.assertEqual((state['step'], len(state['learning'])), (4, len(written)))
+        self.assertEqual(sorted(float(value.sum()) for value in written.values()), sorted(float(value.sum()) for value in state['learning']))
 
     def stopped(self, folder, at, *more):
         """The same command, interrupted at a step."""
