@@ -105,6 +105,30 @@ describe('quantize', () => {
     })
   }, 60_000)
 
+  test('solves a table alone, and says why there is nothing else to do', async () => {
+    const output = path('kept.hbm')
+    const keep = ['--weights', 'keep'] as const
+    const { code, out } = await halfbyte('quantize', 'embedded', output, ...keep, '--head', 'w4', ...few)
+    expect(code).toBe(0)
+    expect(out).toMatch(/^embed\.weight \[6144,288\] w4_g32: [\d.]+ % of the error of rounding$/m)
+    expect(out).toContain(' bytes, 1 matrices, ')
+    const layers = async (file: string) =>
+      (await halfbyte('inspect', file)).out.split('\n').filter((line) => line.startsWith('layers.'))
+    expect(await layers(output)).toEqual(await layers('embedded'))
+    expect(await layers(output)).not.toHaveLength(0)
+    const refused = async (...more: readonly string[]) =>
+      (await halfbyte('quantize', model, path('no.hbm'), ...keep, ...more)).err
+    expect(await refused('--method', 'rtn')).toMatch(
+      /^unsupported: .* nothing else would change; give --table or --head/,
+    )
+    expect(await refused('--table', 'w4', ...few, '--format', '*=w8')).toMatch(
+      /--format gives them new codes; leave it out/,
+    )
+    expect(await refused('--table', 'w4')).toMatch(/gptq needs a text to calibrate on/)
+    expect(await refused('--table', 'w4', '--method', 'rtn', '--as', 'gguf')).toMatch(/write a \.hbm/)
+    expect((await readdir(folder)).filter((name) => name.startsWith('no.hbm'))).toEqual([])
+  })
+
   test('two formats are judged on the same held-out windows, eight bits as better', async () => {
     const judged = async (weights: string, ...more: readonly string[]) => {
       const asked = [...few, '--weights', weights, '--json', ...more]

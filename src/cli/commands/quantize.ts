@@ -30,7 +30,7 @@ import { MODEL, real, size } from '../options.ts'
 
 interface QuantizeFlags extends CompressFlags, TableFlags, Pick<ImatrixFlags, 'imatrix'> {
   readonly method: 'rtn' | 'gptq'
-  readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel' | 'mixed'
+  readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel' | 'mixed' | 'keep'
   readonly budget?: number
   readonly actOrder?: true
   readonly damp: number
@@ -40,10 +40,11 @@ interface QuantizeFlags extends CompressFlags, TableFlags, Pick<ImatrixFlags, 'i
   readonly format?: readonly FormatRule[]
 }
 
-const FORMATS: Readonly<Record<QuantizeFlags['weights'], Format | 'mixed'>> = {
+const FORMATS: Readonly<Record<QuantizeFlags['weights'], Format | 'mixed' | 'keep'>> = {
   ...MATRIX_FORMATS,
   w4_channel: 'w4_channel',
   mixed: 'mixed',
+  keep: 'keep',
 }
 
 export function quantizeCommand(): Command {
@@ -65,7 +66,7 @@ export function quantizeCommand(): Command {
     .addOption(
       new Option(
         '--weights <format>',
-        'w4: groups of 32 under a scale; w4m: with a minimum too; w8: 8 bits; mixed: a mixture that fits --budget',
+        'w4: groups of 32 under a scale; w4m: with a minimum too; w8: 8 bits; mixed: a mixture that fits --budget; keep: as the model has them, for --table and --head',
       )
         .choices(Object.keys(FORMATS))
         .default('w4'),
@@ -104,6 +105,7 @@ async function quantize(
   const as = flags.as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm')
   const tables = tableFormats(flags)
   checkTables(flags, as)
+  if (weights === 'keep') checkKept(flags, as)
   if ((method !== 'rtn' || isMixed) && calibration === undefined) {
     throw new HalfbyteError(
       'unsupported',
@@ -133,7 +135,7 @@ async function quantize(
     flags,
     lineOf,
     as,
-    policy: weights === 'w4m' || isMixed ? 'w4' : weights,
+    policy: weights === 'keep' ? 'auto' : weights === 'w4m' || isMixed ? 'w4' : weights,
     settings: {
       method,
       weights,
@@ -182,9 +184,20 @@ function checkTables({ table, head, weights }: QuantizeFlags, as: string): void 
   )
 }
 
+/** Throws `unsupported` where nothing would change, and for what needs matrices with new codes. */
+function checkKept({ table, head, format, imatrix }: QuantizeFlags, as: string): void {
+  const next =
+    (as !== 'hbm' && 'the output is another file than a pack; write a .hbm') ||
+    (format !== undefined && '--format gives them new codes; leave it out, or choose other --weights') ||
+    (imatrix !== undefined && '--imatrix is for their codes; give --calibration FILE, or leave it out') ||
+    (table === undefined && head === undefined && 'nothing else would change; give --table or --head')
+  if (next !== false)
+    throw new HalfbyteError('unsupported', `--weights keep leaves the matrices as they are, and ${next}`)
+}
+
 const aboutOf = ({ license, method, weights, imatrix }: QuantizeFlags) => ({
   ...(license !== undefined && { license }),
-  quantization: `${method} ${FORMATS[weights]}${imatrix === undefined ? '' : ' by an importance matrix'}`,
+  quantization: `${method} ${weights === 'keep' ? 'table' : FORMATS[weights]}${imatrix === undefined ? '' : ' by an importance matrix'}`,
 })
 
 function lineOf({ name, shape, format, loss, lossBefore, weighted, dead = 0 }: MatrixReport): string {

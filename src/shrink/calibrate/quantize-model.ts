@@ -21,9 +21,9 @@ import { DoneMatrices, matricesOf } from './work-files.ts'
 export interface QuantizeOptions extends Omit<FactorOptions, 'dense'>, SolveOptions<MatrixReport> {
   /** `rtn`: each weight to its nearest code; it needs no windows unless formats are mixed. */
   readonly method: 'rtn' | 'gptq'
-  /** `mixed`: each product has the format that the budget allows it. */
-  readonly format: Format | 'mixed'
-  /** Formats of single matrices, by name; not with `mixed`. */
+  /** `mixed`: each product has the format that the budget allows. `keep`: all stay as the model has them. */
+  readonly format: Format | 'mixed' | 'keep'
+  /** Formats of single matrices, by name; not with `mixed` or `keep`. */
   readonly formats?: ReadonlyMap<string, Format> | undefined
   /** Most bytes of the pack's tensors; `mixed` only. */
   readonly budgetBytes?: number | undefined
@@ -71,7 +71,7 @@ export async function quantizeModel(
   options: QuantizeOptions,
 ): Promise<QuantizedModel> {
   const { method, signal, head } = options
-  const matrices = matricesOf(prepared)
+  const matrices = options.format === 'keep' ? [] : matricesOf(prepared)
   const surveyed = await surveyFor(prepared, options)
   const contents = await packContents(prepared, options.card)
   const formats =
@@ -81,7 +81,7 @@ export async function quantizeModel(
   const formatOf = (name: string) => formats?.get(name) ?? fallback(options.format)
   const done = new DoneMatrices(options.work, options.onMatrix)
   const job: Job = { prepared, options, done, formatOf }
-  if (method === 'gptq') await solveAll(job)
+  if (method === 'gptq' && matrices.length > 0) await solveAll(job)
   for (const name of matrices) {
     signal.throwIfAborted()
     if (!(await done.has(name))) await roundMatrix(job, name)
@@ -115,7 +115,8 @@ async function solveLogits(job: Job, matrices: readonly string[], format: Format
 }
 
 /** Of matrices that no product of the walk reads, such as experts. */
-const fallback = (format: Format | 'mixed'): Format => (format === 'mixed' ? 'w4_g32' : format)
+const fallback = (format: QuantizeOptions['format']): Format =>
+  format === 'mixed' || format === 'keep' ? 'w4_g32' : format
 
 async function surveyFor(prepared: PreparedModel, options: QuantizeOptions): Promise<readonly Surveyed[]> {
   return options.format === 'mixed' ? survey(prepared, options) : []
