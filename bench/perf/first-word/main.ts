@@ -12,27 +12,43 @@ import { type Visit, visit } from './visit.ts'
 
 const CONFIG = fileURLToPath(new URL('../../../demo/vite.config.ts', import.meta.url))
 const OPENING = 'default'
+const TIMES = ['shownMs', 'readyMs', 'loadedMs', 'firstWordMs'] as const
 const FREE: LinkSpeed = { bytesPerSecond: Number.POSITIVE_INFINITY, roundTripMs: 0 }
-const LINKS: readonly { readonly name: string; readonly speed: LinkSpeed | undefined }[] = [
-  { name: 'first visit, 20 Mbit/s, 50 ms', speed: { bytesPerSecond: 2_500_000, roundTripMs: 50 } },
-  { name: 'first visit, 200 kB/s, 50 ms', speed: { bytesPerSecond: 200_000, roundTripMs: 50 } },
-  { name: 'second visit, network off', speed: undefined },
+interface Speed {
+  /** What `--links` takes. */
+  readonly id: string
+  readonly name: string
+  readonly speed: LinkSpeed | undefined
+}
+const LINKS: readonly Speed[] = [
+  {
+    id: 'fast',
+    name: 'first visit, 20 Mbit/s, 50 ms',
+    speed: { bytesPerSecond: 2_500_000, roundTripMs: 50 },
+  },
+  { id: 'slow', name: 'first visit, 200 kB/s, 50 ms', speed: { bytesPerSecond: 200_000, roundTripMs: 50 } },
+  { id: 'off', name: 'second visit, network off', speed: undefined },
 ]
 
 const options = new Command('perf:first-word')
   .description(
     'Time from navigation to the first word of an answer, in Chromium. Needs "npm run build" before.',
   )
-  .option('--models <list>', `names from the page's list, or "${OPENING}"`, `${OPENING},Halfbyte Mamba`)
+  .option(
+    '--models <list>',
+    `models that come with the page, by name; files beside it, such as packs/NAME.hbm; or "${OPENING}"`,
+    `${OPENING},Halfbyte Mamba`,
+  )
+  .option('--links <list>', 'fast, slow, off', 'fast,slow,off')
   .option('--rates <list>', "how many times slower the page's thread is", '1,4')
   .option('--question <text>', 'what is asked as soon as it can be sent', 'Hello! How are you?')
   .option('--rounds <n>', 'rounds of every visit', Number, 3)
   .option('--json <file>', 'where the figures go', 'build/perf/first-word.json')
   .parse()
-  .opts<{ models: string; rates: string; question: string; rounds: number; json: string }>()
+  .opts<{ models: string; links: string; rates: string; question: string; rounds: number; json: string }>()
 
 interface Case {
-  readonly link: (typeof LINKS)[number]
+  readonly link: Speed
   readonly rate: number
   readonly asked: string
   readonly visits: (Visit & { readonly bytes: number })[]
@@ -45,7 +61,10 @@ interface Returning {
 
 const models = options.models.split(',').map((name) => name.trim())
 const rates = options.rates.split(',').map(Number)
-const cases: Case[] = LINKS.flatMap((link) =>
+const ids = options.links.split(',').map((id) => id.trim())
+const links = LINKS.filter(({ id }) => ids.includes(id))
+if (links.length < ids.length) throw new Error(`--links ${options.links}: give some of fast, slow, off`)
+const cases: Case[] = links.flatMap((link) =>
   rates.flatMap((rate) => models.map((asked): Case => ({ link, rate, asked, visits: [] }))),
 )
 const profiles = await mkdtemp(join(tmpdir(), 'halfbyte-first-word-'))
@@ -58,9 +77,9 @@ try {
   const bound = server.httpServer.address()
   if (typeof bound !== 'object' || bound === null) throw new Error('the preview server has no port')
   const returning = new Map<string, Returning>()
-  for (const asked of models) returning.set(asked, await prepare(asked, bound.port))
+  if (ids.includes('off')) for (const asked of models) returning.set(asked, await prepare(asked, bound.port))
   for (let round = 1; round <= options.rounds; round++)
-    for (const each of cases) await measure(each, round, bound.port, returning.get(each.asked)!)
+    for (const each of cases) await measure(each, round, bound.port, returning.get(each.asked))
 } finally {
   await server.close()
   await rm(profiles, { recursive: true })
@@ -89,14 +108,14 @@ async function measure(
   { link: { name, speed }, rate, asked, visits }: Case,
   round: number,
   port: number,
-  returning: Returning,
+  returning: Returning | undefined,
 ): Promise<void> {
   const profile = await mkdtemp(join(profiles, 'visit-'))
   let link: Link | undefined
-  if (speed === undefined) await cp(returning.profile, profile, { recursive: true })
-  else link = await openLink(port, speed)
+  if (speed !== undefined) link = await openLink(port, speed)
+  else if (returning !== undefined) await cp(returning.profile, profile, { recursive: true })
   try {
-    const address = link?.address ?? returning.address
+    const address = link?.address ?? returning?.address ?? ''
     const { question } = options
     const found = await visit({ address, profile, cpuRate: rate, model: named(asked), question })
     visits.push({ ...found, bytes: link?.bytes ?? 0 })
@@ -109,16 +128,16 @@ async function measure(
 }
 
 function table(): string {
-  const seconds = (visits: Case['visits'], key: 'shownMs' | 'readyMs' | 'firstWordMs') =>
+  const seconds = (visits: Case['visits'], key: (typeof TIMES)[number]) =>
     spreadText(spread(visits.map((each) => each[key] / 1000)), 2)
   return [
     `${machine}, ${options.rounds} rounds, median (least-most) in seconds`,
     '',
-    '| visit | CPU | model | shown | can be asked | first word | MB |',
-    '| --- | --: | --- | --: | --: | --: | --: |',
+    '| visit | CPU | model | shown | can be asked | loaded | first word | MB |',
+    '| --- | --: | --- | --: | --: | --: | --: | --: |',
     ...cases.map(({ link, rate, visits }) => {
       const megabytes = spread(visits.map(({ bytes }) => bytes / 1e6)).median.toFixed(2)
-      const times = (['shownMs', 'readyMs', 'firstWordMs'] as const).map((key) => seconds(visits, key))
+      const times = TIMES.map((key) => seconds(visits, key))
       return `| ${link.name} | ${rate}x | ${visits[0]?.model} | ${times.join(' | ')} | ${megabytes} |`
     }),
   ].join('\n')

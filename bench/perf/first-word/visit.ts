@@ -9,8 +9,10 @@ export interface Visit {
   readonly model: string
   /** First contentful paint. All times are in milliseconds since the navigation began. */
   readonly shownMs: number
-  /** The message could be sent: the model was loaded. */
+  /** The message could be sent; it waits for the model. */
   readonly readyMs: number
+  /** The model could answer. */
+  readonly loadedMs: number
   readonly firstWordMs: number
 }
 
@@ -20,7 +22,10 @@ export interface VisitOptions {
   readonly profile: string
   /** Slows the page's thread down. Workers keep their speed. */
   readonly cpuRate: number
-  /** Name in the page's list. Default: the model that the page opens with. */
+  /**
+   * Name of a model that comes with the page, or the path of a file beside it. Default: the model that the
+   * page opens with.
+   */
   readonly model?: string | undefined
   readonly question: string
   /** Waits until the next visit needs no network. */
@@ -54,7 +59,9 @@ export async function visit(options: VisitOptions): Promise<Visit> {
 async function visitWith(browser: BrowserContext, options: VisitOptions): Promise<Visit> {
   const { address, cpuRate, model, question, settle = false } = options
   const page = await browser.newPage()
-  await page.addInitScript(askAtOnce, { key: LAST_MODEL, said: SAID, model, question })
+  const isFile = model?.includes('/') === true
+  const last = isFile ? new URL(model, address).href : model
+  await page.addInitScript(askAtOnce, { key: LAST_MODEL, said: SAID, model: last, question })
   const session = await browser.newCDPSession(page)
   await session.send('Emulation.setCPUThrottlingRate', { rate: cpuRate })
   // Playwright's own waiting would inject 330 kB of script into the page, which takes a tenth of a second at
@@ -67,17 +74,17 @@ async function visitWith(browser: BrowserContext, options: VisitOptions): Promis
   const marks = await page.evaluate(() => {
     const [paint] = performance.getEntriesByName('first-contentful-paint')
     return {
-      ...(globalThis as unknown as { marks: Pick<Visit, 'readyMs' | 'firstWordMs'> }).marks,
+      ...(globalThis as unknown as { marks: Pick<Visit, 'readyMs' | 'loadedMs' | 'firstWordMs'> }).marks,
       shownMs: paint?.startTime ?? Number.NaN,
       model: document.querySelector('.bar .model')?.textContent?.trim() ?? '',
     }
   })
-  if (model !== undefined && marks.model !== model) {
+  if (model !== undefined && marks.model !== model.split('/').at(-1)) {
     throw new Error(`the page opened with ${marks.model}, not ${model}; give a name from the page's list`)
   }
   if (settle) {
     await session.send('Emulation.setCPUThrottlingRate', { rate: 1 })
-    await keptOffline(page)
+    await keptOffline(page, ['.html', 'engine.worker', '.wasm', ...(isFile ? [] : ['.hbm'])])
   }
   return marks
 }
@@ -109,10 +116,12 @@ async function within(event: Promise<void>): Promise<void> {
  */
 function askAtOnce(asked: Asked): void {
   if (asked.model !== undefined) localStorage.setItem(asked.key, asked.model)
-  const marks: { readyMs?: number; firstWordMs?: number } = {}
+  const marks: { readyMs?: number; loadedMs?: number; firstWordMs?: number } = {}
   Object.assign(globalThis, { marks })
   let earlier = 0
   const look = (observer: MutationObserver) => {
+    if (marks.loadedMs === undefined && document.querySelector('chat-composer[ready]') !== null)
+      marks.loadedMs = performance.now()
     const answers = [...document.querySelectorAll('.message.assistant .body')]
     if (marks.readyMs === undefined) {
       const area = document.querySelector('textarea')
@@ -139,23 +148,21 @@ function askAtOnce(asked: Asked): void {
   })
 }
 
-/** Waits for the end of the answer, and until the page, its engine and the model are stored. */
-async function keptOffline(page: Page): Promise<void> {
+/** Waits for the end of the answer, and until files with these parts in their names are stored. */
+async function keptOffline(page: Page, parts: readonly string[]): Promise<void> {
   await page
     .getByRole('button', { name: 'Send', exact: true })
     .and(page.locator(':enabled'))
     .waitFor({ timeout: PATIENCE_MS })
   await page.waitForFunction(
-    async () => {
+    async (parts) => {
       const caught = await Promise.all(
         (await caches.keys()).map(async (name) => (await caches.open(name)).keys()),
       )
       const urls = caught.flat().map(({ url }) => url)
-      return ['.html', 'engine.worker', '.wasm', '.hbm'].every((part) =>
-        urls.some((url) => url.includes(part)),
-      )
+      return parts.every((part) => urls.some((url) => url.includes(part)))
     },
-    undefined,
+    parts,
     { timeout: PATIENCE_MS, polling: 500 },
   )
   // The remaining files come from the browser's own cache, and the conversation goes to its database.
