@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Plugin } from 'vite'
+import { PACKS } from './packs.ts'
 
 const WORKER = 'sw.js'
 /**
@@ -36,6 +37,7 @@ export function offline(source: string): Plugin {
             .slice(folder.length + 1)
             .replaceAll('\\', '/'),
         )
+        .filter((name) => !name.startsWith(`${PACKS}/`))
         .sort()
       const hash = createHash('sha256')
       for (const name of names) hash.update(name).update(readFileSync(join(folder, name)))

@@ -2,11 +2,12 @@
 // service worker, or a development server.
 //
 // HALFBYTE_ISOLATION=off serves without COOP and COEP, like most pages that embed something: no shared memory
-// there.
+// there. HALFBYTE_PACKS names another folder of packs than models/made.
 import { fileURLToPath } from 'node:url'
 import { type Connect, defineConfig, type Plugin } from 'vite'
 import { inline } from './inline.ts'
 import { offline } from './offline.ts'
+import { pagePacks } from './packs.ts'
 import { preload } from './preload.ts'
 import { processors } from './processors.ts'
 import { sharedStyles } from './shared-styles.ts'
@@ -39,6 +40,7 @@ export default defineConfig({
     inline(path('.')),
     sharedStyles,
     processors,
+    pagePacks(process.env.HALFBYTE_PACKS ?? path('./models/made')),
     preload,
     offline(path('./sw.js')),
     ...(isIsolated ? [isolation] : []),

@@ -1,4 +1,6 @@
 // The model picker. In: the model in use. Out: an event `model` with the chosen one.
+
+import { PAGE_PACKS } from 'virtual:page-packs'
 import { html, nothing, type TemplateResult } from 'lit'
 import { keepStored, storedBytes } from '../../../src/index.ts'
 import { CATALOGUE, type CatalogueModel, catalogued } from '../../../src/store/catalogue.ts'
@@ -10,8 +12,16 @@ import { bytes } from '../shell/units.ts'
 import { t } from '../words/words.ts'
 import { EMBEDDED, type ModelChoice } from './embedded.ts'
 import { addressPlace, choiceName, typedAddress } from './models.ts'
+import type { PagePack } from './page-pack.ts'
 import { keepTower, unstoreModel } from './towers.ts'
 import { removeDownload, renderUnfinished, type Unfinished, unfinishedDownloads } from './unfinished.ts'
+
+/** Packs beside the page are loaded like a model at any address: checked, kept on the device, resumed. */
+const MADE = PAGE_PACKS.map((pack) => ({ ...pack, address: new URL(pack.file, document.baseURI).href }))
+
+/** What the page knows of a model before it has loaded it. */
+type Known = Pick<CatalogueModel, 'title' | 'about' | 'licence' | 'contextLength'> &
+  Partial<Pick<PagePack, 'languages' | 'source'>>
 
 export class ModelsDialog extends Modal {
   static override properties = {
@@ -31,12 +41,14 @@ export class ModelsDialog extends Modal {
   protected override heading = 'chooseModel' as const
 
   override async open(): Promise<void> {
-    this.recent = recentAddresses().filter((address) => catalogued(address) === undefined)
+    this.recent = recentAddresses().filter(
+      (address) => catalogued(address) === undefined && !MADE.some((made) => made.address === address),
+    )
     this.stored = new Map()
     this.unfinished = []
     await super.open()
     this.unfinished = await unfinishedDownloads()
-    const addresses = [...this.recent, ...CATALOGUE.map(({ address }) => address)]
+    const addresses = [...this.recent, ...[...MADE, ...CATALOGUE].map(({ address }) => address)]
     this.stored = new Map(
       await Promise.all(addresses.map(async (address) => [address, await storedBytes(address)] as const)),
     )
@@ -53,6 +65,7 @@ export class ModelsDialog extends Modal {
             </button>
           </li>`,
         )}
+        ${MADE.map((pack) => this.#known(pack))}
         ${this.recent
           .filter((address) => !this.unfinished.some((cut) => cut.address === address))
           .map((address) => this.#row(address, this.#storedText(address) || t('notHere')))}
@@ -64,7 +77,7 @@ export class ModelsDialog extends Modal {
       )}`,
       html`<h3 class="over" id="catalogue">${t('catalogue')}</h3>
       <ul class="list models" aria-labelledby="catalogue">
-        ${CATALOGUE.map((model) => this.#row(model.address, this.#storedText(model.address) || bytes(model.sizeBytes), model))}
+        ${CATALOGUE.map((model) => this.#known(model))}
       </ul>
       <p class="hint">${t('catalogueMore')}</p>`,
       html`<form @submit=${this.#onAddress}>
@@ -89,15 +102,21 @@ export class ModelsDialog extends Modal {
     ]
   }
 
+  #known(model: Known & Pick<CatalogueModel, 'address' | 'sizeBytes'>): TemplateResult {
+    const { address, sizeBytes } = model
+    return this.#row(address, this.#storedText(address) || bytes(sizeBytes), model)
+  }
+
   /** `place`: where it is and how large. */
-  #row(address: string, place: string, model?: CatalogueModel): TemplateResult {
+  #row(address: string, place: string, model?: Known): TemplateResult {
     const isCurrent = this.current.kind === 'address' && this.current.address === address
     const choice: ModelChoice = { kind: 'address', address }
-    const name = choiceName(choice)
+    const name = model?.title ?? choiceName(choice)
+    const { languages = [], source = [] } = model ?? {}
     const facts =
       model === undefined
         ? [addressPlace(address)]
-        : [model.licence, t('catalogueContext', { count: model.contextLength })]
+        : [languages, model.licence, t('catalogueContext', { count: model.contextLength }), source].flat()
     const isKept = model === undefined || (this.stored.get(address) ?? 0) > 0
     return html`<li>
       <button class="choice" aria-current=${isCurrent} title=${address} @click=${() => this.#choose(choice)}>

@@ -114,8 +114,9 @@ describe('quantize', () => {
     expect(out).toContain(' bytes, 1 matrices, ')
     const layers = async (file: string) =>
       (await halfbyte('inspect', file)).out.split('\n').filter((line) => line.startsWith('layers.'))
-    expect(await layers(output)).toEqual(await layers('embedded'))
-    expect(await layers(output)).not.toHaveLength(0)
+    const own = await layers('embedded')
+    expect(own).not.toHaveLength(0)
+    expect(await layers(output)).toEqual(own)
     const refused = async (...more: readonly string[]) =>
       (await halfbyte('quantize', model, path('no.hbm'), ...keep, ...more)).err
     expect(await refused('--method', 'rtn')).toMatch(

@@ -1,0 +1,15 @@
+// A pack that lies beside the page because someone made it (`npm run make`).
+export interface PagePack {
+  readonly title: string
+  /** One or two sentences that help a person choose. */
+  readonly about: string
+  readonly languages: string
+  readonly licence: string
+  /** Who made the model, and where it is from. */
+  readonly source: string
+  /** Tokens the model was trained for. */
+  readonly contextLength: number
+  /** Of the pack, relative to the page. */
+  readonly file: string
+  readonly sizeBytes: number
+}

@@ -1,0 +1,97 @@
+// Lets a model write the text that its own pack is calibrated on, so that making the pack needs no text from
+// elsewhere. In: a model and prompts. Out: a .jsonl file of chats. A run that was stopped goes on with those
+// that are there.
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Engine } from '../../src/api/engine.ts'
+import type { GenerateOptions } from '../../src/api/types.ts'
+import { parseJson } from '../../src/base/json.ts'
+import { isObject } from '../../src/base/values.ts'
+import { openEngine } from '../../src/cli/command-engine.ts'
+import { EXACT_KV } from '../../src/graph/ir.ts'
+
+export interface ChatsJob {
+  readonly model: string
+  readonly prompts: readonly string[]
+  /** Most tokens of a reply. */
+  readonly replyTokens: number
+  readonly threads: number | 'auto'
+  readonly signal: AbortSignal
+  readonly onChat?: (done: number, total: number) => void
+}
+
+/** Chats that the model answers at a time: a step reads each weight once for all of them. */
+const AT_A_TIME = 8
+/** Room for a template's own words, a prompt and the longest reply. */
+const CONTEXT = 1024
+
+/**
+ * Draws from the model's own distribution, so that the text has what the model finds likely and not only its
+ * favourites.
+ */
+const PLAIN_DRAWS: GenerateOptions = { temperature: 1, topK: 0, topP: 1, minP: 0, repeatPenalty: 1 }
+
+/**
+ * Each chat is drawn from a seed of its own, so that neither the others nor the number of threads changes it.
+ * Throws what loading and generating throw, or the signal's reason.
+ */
+export async function writeChats(path: string, job: ChatsJob): Promise<void> {
+  const { model, prompts, threads, signal, onChat } = job
+  await mkdir(dirname(path), { recursive: true })
+  const done = await finishedChats(path, prompts)
+  if (done === prompts.length) return
+  const flags = { threads, build: 'auto', weights: 'auto', kv: EXACT_KV, context: CONTEXT } as const
+  const engine = await openEngine(model, flags, signal)
+  try {
+    for (let at = done; at < prompts.length; at += AT_A_TIME) {
+      onChat?.(at, prompts.length)
+      const some = prompts.slice(at, at + AT_A_TIME)
+      const lines = await Promise.all(some.map((prompt, index) => chat(engine, prompt, at + index, job)))
+      await appendFile(path, lines.map((line) => `${line}\n`).join(''))
+    }
+    onChat?.(prompts.length, prompts.length)
+  } finally {
+    await engine.dispose()
+  }
+}
+
+/** How many prompts an earlier run has answered. What is not their chats is cut off the file. */
+async function finishedChats(path: string, prompts: readonly string[]): Promise<number> {
+  const lines = (await readFile(path, 'utf8').catch(() => '')).split('\n')
+  // What follows the last line break is half a line.
+  lines.pop()
+  const wrong = lines.findIndex((line, index) => promptOf(line) !== prompts[index])
+  const kept = wrong < 0 ? lines : lines.slice(0, wrong)
+  await writeFile(path, kept.map((line) => `${line}\n`).join(''))
+  return kept.length
+}
+
+function promptOf(line: string): unknown {
+  try {
+    const value = parseJson(line)
+    const [first] = isObject(value) && Array.isArray(value['messages']) ? value['messages'] : []
+    return isObject(first) ? first['content'] : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function chat(
+  engine: Engine,
+  prompt: string,
+  seed: number,
+  { replyTokens, signal }: ChatsJob,
+): Promise<string> {
+  const session = engine.createSession()
+  try {
+    const reply = session.send(prompt, { ...PLAIN_DRAWS, maxTokens: replyTokens, seed, signal })
+    const content = await reply.text()
+    const messages = [
+      { role: 'user', content: prompt },
+      { role: 'assistant', content },
+    ]
+    return JSON.stringify({ messages })
+  } finally {
+    await session.dispose()
+  }
+}
