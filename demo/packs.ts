@@ -39,12 +39,22 @@ function cardOf(path: string): Omit<PagePack, 'file' | 'sizeBytes'> {
   return card as Omit<PagePack, 'file' | 'sizeBytes'>
 }
 
+/** Without packs it is an empty list, so that they cost a page that has none next to nothing. */
+function moduleOf(packs: readonly PagePack[]): string {
+  const models = packs.map(({ languages, licence, source, ...others }) => ({
+    ...others,
+    licence: [languages, licence, source].join(' · '),
+  }))
+  const place =
+    models.length === 0 ? '' : '.map((m) => ({ ...m, address: new URL(m.file, document.baseURI).href }))'
+  return `export const PAGE_PACKS = ${JSON.stringify(models)}${place}`
+}
+
 export function pagePacks(folder: string): Plugin {
   return {
     name: 'page-packs',
     resolveId: (id) => (id === MODULE ? `\0${MODULE}` : undefined),
-    load: (id) =>
-      id === `\0${MODULE}` ? `export const PAGE_PACKS = ${JSON.stringify(packsIn(folder))}` : undefined,
+    load: (id) => (id === `\0${MODULE}` ? moduleOf(packsIn(folder)) : undefined),
     configureServer({ middlewares }) {
       middlewares.use((request, _response, next) => {
         const [, name] = /^\/packs\/([^/?#]+\.hbm)$/.exec(request.url ?? '') ?? []

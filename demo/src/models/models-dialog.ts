@@ -3,7 +3,7 @@
 import { PAGE_PACKS } from 'virtual:page-packs'
 import { html, nothing, type TemplateResult } from 'lit'
 import { keepStored, storedBytes } from '../../../src/index.ts'
-import { CATALOGUE, type CatalogueModel, catalogued } from '../../../src/store/catalogue.ts'
+import { CATALOGUE } from '../../../src/store/catalogue.ts'
 import { forgetAddress, recentAddresses } from '../conversation/store/remember.ts'
 import { icon } from '../shell/icons.ts'
 import { Modal } from '../shell/modal.ts'
@@ -12,16 +12,12 @@ import { bytes } from '../shell/units.ts'
 import { t } from '../words/words.ts'
 import { EMBEDDED, type ModelChoice } from './embedded.ts'
 import { addressPlace, choiceName, typedAddress } from './models.ts'
-import type { PagePack } from './page-pack.ts'
+import type { PageModel } from './page-pack.ts'
 import { keepTower, unstoreModel } from './towers.ts'
 import { removeDownload, renderUnfinished, type Unfinished, unfinishedDownloads } from './unfinished.ts'
 
 /** Packs beside the page are loaded like a model at any address: checked, kept on the device, resumed. */
-const MADE = PAGE_PACKS.map((pack) => ({ ...pack, address: new URL(pack.file, document.baseURI).href }))
-
-/** What the page knows of a model before it has loaded it. */
-type Known = Pick<CatalogueModel, 'title' | 'about' | 'licence' | 'contextLength'> &
-  Partial<Pick<PagePack, 'languages' | 'source'>>
+const KNOWN: readonly PageModel[] = [...PAGE_PACKS, ...CATALOGUE]
 
 export class ModelsDialog extends Modal {
   static override properties = {
@@ -41,14 +37,12 @@ export class ModelsDialog extends Modal {
   protected override heading = 'chooseModel' as const
 
   override async open(): Promise<void> {
-    this.recent = recentAddresses().filter(
-      (address) => catalogued(address) === undefined && !MADE.some((made) => made.address === address),
-    )
+    this.recent = recentAddresses().filter((address) => !KNOWN.some((model) => model.address === address))
     this.stored = new Map()
     this.unfinished = []
     await super.open()
     this.unfinished = await unfinishedDownloads()
-    const addresses = [...this.recent, ...[...MADE, ...CATALOGUE].map(({ address }) => address)]
+    const addresses = [...this.recent, ...KNOWN.map(({ address }) => address)]
     this.stored = new Map(
       await Promise.all(addresses.map(async (address) => [address, await storedBytes(address)] as const)),
     )
@@ -65,7 +59,7 @@ export class ModelsDialog extends Modal {
             </button>
           </li>`,
         )}
-        ${MADE.map((pack) => this.#known(pack))}
+        ${PAGE_PACKS.map(this.#known)}
         ${this.recent
           .filter((address) => !this.unfinished.some((cut) => cut.address === address))
           .map((address) => this.#row(address, this.#storedText(address) || t('notHere')))}
@@ -77,7 +71,7 @@ export class ModelsDialog extends Modal {
       )}`,
       html`<h3 class="over" id="catalogue">${t('catalogue')}</h3>
       <ul class="list models" aria-labelledby="catalogue">
-        ${CATALOGUE.map((model) => this.#known(model))}
+        ${CATALOGUE.map(this.#known)}
       </ul>
       <p class="hint">${t('catalogueMore')}</p>`,
       html`<form @submit=${this.#onAddress}>
@@ -102,21 +96,18 @@ export class ModelsDialog extends Modal {
     ]
   }
 
-  #known(model: Known & Pick<CatalogueModel, 'address' | 'sizeBytes'>): TemplateResult {
-    const { address, sizeBytes } = model
-    return this.#row(address, this.#storedText(address) || bytes(sizeBytes), model)
-  }
+  readonly #known = (model: PageModel): TemplateResult =>
+    this.#row(model.address, this.#storedText(model.address) || bytes(model.sizeBytes), model)
 
   /** `place`: where it is and how large. */
-  #row(address: string, place: string, model?: Known): TemplateResult {
+  #row(address: string, place: string, model?: PageModel): TemplateResult {
     const isCurrent = this.current.kind === 'address' && this.current.address === address
     const choice: ModelChoice = { kind: 'address', address }
     const name = model?.title ?? choiceName(choice)
-    const { languages = [], source = [] } = model ?? {}
     const facts =
       model === undefined
         ? [addressPlace(address)]
-        : [languages, model.licence, t('catalogueContext', { count: model.contextLength }), source].flat()
+        : [model.licence, t('catalogueContext', { count: model.contextLength })]
     const isKept = model === undefined || (this.stored.get(address) ?? 0) > 0
     return html`<li>
       <button class="choice" aria-current=${isCurrent} title=${address} @click=${() => this.#choose(choice)}>

@@ -1,4 +1,6 @@
 // A pack that lies beside the page because someone made it (`npm run make`).
+import type { CatalogueModel } from '../../../src/store/catalogue.ts'
+
 export interface PagePack {
   readonly title: string
   /** One or two sentences that help a person choose. */
@@ -13,3 +15,9 @@ export interface PagePack {
   readonly file: string
   readonly sizeBytes: number
 }
+
+/** What the page shows of a model that it has not loaded. */
+export type PageModel = Pick<
+  CatalogueModel,
+  'title' | 'about' | 'licence' | 'contextLength' | 'address' | 'sizeBytes'
+>
