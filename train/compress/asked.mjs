@@ -1,5 +1,5 @@
 // What `halfbyte eval` asks of a data set. In: a task's name and its files. Out: a line of JSON for each
-// item, with the texts of its choices, each behind its question.
+// item, with the texts of its choices, each after its question.
 //
 // npx node train/compress/asked.mjs piqa VALID.jsonl LABELS.lst
 import { readFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ async function asked(index) {
   await task.score(model, index, signal).catch((error) => {
     if (error !== stop) throw error
   })
-  // Each choice is encoded behind its question, and then the question alone.
+  // Each choice is encoded after its question, and then the question alone.
   return texts.filter((_, at) => at % 2 === 0)
 }
 

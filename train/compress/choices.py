@@ -62,10 +62,10 @@ def lines_of(form, path, labels=None, first=0):
 
 
 def read(given):
-    """The lines of FORM=FILE, FORM=FILE,LABELS, or either with @FIRST behind it. Raises ValueError for another."""
+    """The lines of FORM=FILE, FORM=FILE,LABELS, or either with @FIRST after it. Raises ValueError for another."""
     parts = re.fullmatch(r'(\w+)=([^,@]+)(?:,([^,@]+))?(?:@(\d+))?', given)
     if parts is None or parts[1] not in FORMS:
-        raise ValueError(f'{given} is none of {", ".join(f"{form}=FILE" for form in FORMS)}, with ,LABELS or @FIRST behind it')
+        raise ValueError(f'{given} is none of {", ".join(f"{form}=FILE" for form in FORMS)}, with ,LABELS or @FIRST after it')
     form, path, labels, first = parts.groups()
     return lines_of(form, path, labels, int(first or 0))
 

@@ -175,7 +175,7 @@ def open_float(args):
         tokenizer, model = folder.open_folder(args.model)
         teacher = folder.Logits(model)
         layout = transformers_layout(model, folder.matrices_of(model))
-        return layout.behind('model.'), teacher, text.windows_of(args.text, tokenizer, args.length, args.windows)
+        return layout.prefixed('model.'), teacher, text.windows_of(args.text, tokenizer, args.length, args.windows)
     vocabulary, family, teacher = open_model(args.model, tokenizer=args.tokenizer)
     return own_layout(family, teacher.config.layers), teacher, windows_of(args.text, vocabulary, args.length, args.windows)
 

@@ -12,7 +12,7 @@ class Layout(NamedTuple):
     #: Tables of the vocabulary, which a pack has in 8 bits.
     tables: list
 
-    def behind(self, beginning):
+    def prefixed(self, beginning):
         """The layout of a module that has the model inside, with the beginning of its parameters' names."""
         return Layout({beginning + name: parts for name, parts in self.matrices.items()},
                       {beginning + name: part for name, part in self.gains.items()}, [beginning + name for name in self.tables])

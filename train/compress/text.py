@@ -10,7 +10,7 @@ import torch
 
 #: Windows that are not trained on, and answers.
 HELD, HELD_ANSWERS = 16, 64
-#: A place behind the end of an answer: a token that does not count, as those before the answer.
+#: A place after the end of an answer: a token that does not count, as those before the answer.
 NOTHING = ~0
 
 

@@ -96,7 +96,7 @@ export async function writeKQuants(
   }
 }
 
-/** Where the output is written, behind links. llama.cpp writes files only. */
+/** Where the output is written, with links followed. llama.cpp writes files only. */
 async function fileAt(output: string): Promise<string> {
   const place = await realpath(output).catch(() => output)
   const found = await stat(place).catch(() => undefined)
