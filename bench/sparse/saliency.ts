@@ -39,6 +39,8 @@ const { positionals, values } = parseArgs({
   },
 })
 const [model = '', calibration = ''] = positionals
+/** Ends the walk after the last matrix. */
+const ending = new AbortController()
 const { signal } = new AbortController()
 const host = nodeHost()
 
@@ -105,16 +107,16 @@ let left = Number(values.matrices)
 await walk(prepared, {
   windows,
   host,
-  signal,
+  signal: ending.signal,
   threads: 1,
   work: memoryWork(),
   async visit({ name, parts, k }, stats) {
-    if (left <= 0) return undefined
     const found = await stats()
     const factor = factorize(name, found, { damp: Number(values.damp) })
     const inverse = inverseOf(factor, 'inverse')
     for (const part of parts) {
-      if (left-- <= 0) break
+      if (left <= 0) break
+      left--
       const weights = await readMatrix(weightOf(prepared.weights, part.name), signal)
       const matrix = { weights, n: part.n, k, stats: found, factor, inverse }
       for (const run of runs) {
@@ -124,7 +126,10 @@ await walk(prepared, {
         )
       }
     }
+    if (left <= 0) ending.abort()
     return undefined
   },
+}).catch((error: unknown) => {
+  if (!ending.signal.aborted) throw error
 })
 await files.close()
