@@ -20,8 +20,8 @@ import { openModel } from '../src/formats/open-model.ts'
 import { calibrationWindows } from '../src/shrink/calibrate/calibration-windows.ts'
 import { pruneModel } from '../src/shrink/calibrate/prune-model.ts'
 import { memoryWork } from '../src/shrink/calibrate/work-files.ts'
-import { parsePattern, sparsityOf } from '../src/shrink/prune/mask.ts'
 import type { PruneMethod } from '../src/shrink/prune/prune-matrix.ts'
+import { pruningRun } from './sparse/pruning-run.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -122,13 +122,7 @@ if (!isDone.has(keyOf({ method: 'none' }))) {
 const seeds = Array.from({ length: Number(values.seeds) }, (_, seed) => windowsOf(seed))
 for (const run of list(values.runs)) {
   for (const [seed, windows] of seeds.entries()) {
-    const [first = '', share] = run.split('@')
-    const isShare = Number.isFinite(Number(first))
-    const pattern = parsePattern(isShare ? 'unstructured' : first)
-    const sparsity = sparsityOf(
-      pattern,
-      isShare ? Number(first) : share === undefined ? undefined : Number(share),
-    )
+    const { pattern, sparsity } = pruningRun(run)
     for (const method of list(values.methods) as PruneMethod[]) {
       // Magnitude sees no text, and neither it nor Wanda uses a dampening.
       if (method === 'magnitude' && seed > 0) continue

@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Plugin } from 'vite'
-import type { PagePack } from './src/models/page-pack.ts'
+import type { PackCard, PagePack } from './src/models/page-pack.ts'
 
 const MODULE = 'virtual:page-packs'
 /** Folder of the page that has the packs. */
@@ -23,7 +23,7 @@ export function packsIn(folder: string): readonly PagePack[] {
   })
 }
 
-function cardOf(path: string): Omit<PagePack, 'file' | 'sizeBytes'> {
+function cardOf(path: string): PackCard {
   const card: unknown = JSON.parse(readFileSync(path, 'utf8'))
   const isObject = typeof card === 'object' && card !== null
   const lacks = isObject
@@ -36,7 +36,7 @@ function cardOf(path: string): Omit<PagePack, 'file' | 'sizeBytes'> {
     : TEXTS
   if (lacks.length > 0)
     throw new Error(`${path} lacks ${lacks.join(', ')}; make its pack again, or remove the file`)
-  return card as Omit<PagePack, 'file' | 'sizeBytes'>
+  return card as PackCard
 }
 
 /** Without packs it is an empty list, so that they cost a page that has none next to nothing. */

@@ -25,8 +25,9 @@ import { type Factor, factorize } from '../../src/shrink/matrix/factor.ts'
 import type { InputStats } from '../../src/shrink/matrix/hessian.ts'
 import { groupTasks, solveGroup } from '../../src/shrink/prune/group-tasks.ts'
 import { inverseOf } from '../../src/shrink/prune/inverse.ts'
-import { type Mask, maskOf, type Pattern, parsePattern, sparsityOf } from '../../src/shrink/prune/mask.ts'
+import { type Mask, maskOf } from '../../src/shrink/prune/mask.ts'
 import { plainScores, prune, pruneLoss } from '../../src/shrink/prune/prune-matrix.ts'
+import { type PruningRun, pruningRun } from './pruning-run.ts'
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -44,19 +45,7 @@ const ending = new AbortController()
 const { signal } = new AbortController()
 const host = nodeHost()
 
-interface Run {
-  readonly name: string
-  readonly pattern: Pattern
-  readonly sparsity: number
-}
-
-const runs = values.runs.split(',').map((name): Run => {
-  const [first = '', share] = name.split('@')
-  const isShare = Number.isFinite(Number(first))
-  const pattern = parsePattern(isShare ? 'unstructured' : first)
-  const asked = isShare ? first : share
-  return { name, pattern, sparsity: sparsityOf(pattern, asked === undefined ? undefined : Number(asked)) }
-})
+const runs = values.runs.split(',').map(pruningRun)
 
 interface Matrix {
   readonly weights: Float32Array
@@ -77,7 +66,10 @@ function lost({ weights, n, k, stats, factor, inverse }: Matrix, mask: Mask): nu
   return pruneLoss(weights, stored, n, stats) / pruneLoss(weights, new Float64Array(n * k), n, stats)
 }
 
-function masks(matrix: Matrix, { pattern, sparsity }: Run): Record<'single' | 'later' | 'sequence', Mask> {
+function masks(
+  matrix: Matrix,
+  { pattern, sparsity }: PruningRun,
+): Record<'single' | 'later' | 'sequence', Mask> {
   const { weights, n, k, factor } = matrix
   const options = { pattern, sparsity, scope: 'matrix' } as const
   const roots = Float64Array.from({ length: k }, (_, j) => factor.triangle[j * (k + 1)]! ** 2)

@@ -1,20 +1,6 @@
 // The packs that can be made of real models, and what the page says of each.
+import type { PackCard } from '../../demo/src/models/page-pack.ts'
 import type { RealModelName } from '../models/real-models.mjs'
-
-/** What the page says of a pack that lies in its folder of packs. */
-export interface PackCard {
-  /** Name for people. */
-  readonly title: string
-  /** One or two sentences that help a person choose. */
-  readonly about: string
-  /** Languages that it knows, for people. */
-  readonly languages: string
-  readonly licence: string
-  /** Who made the model, and where it is from. */
-  readonly source: string
-  /** Tokens the model was trained for. */
-  readonly contextLength: number
-}
 
 export interface MadePack {
   /** What is set up before it can be made. */

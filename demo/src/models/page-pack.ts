@@ -1,16 +1,22 @@
 // A pack that lies beside the page because someone made it (`npm run make`).
 import type { CatalogueModel } from '../../../src/store/catalogue.ts'
 
-export interface PagePack {
+/** What its maker says of a pack. */
+export interface PackCard {
+  /** Name for people. */
   readonly title: string
   /** One or two sentences that help a person choose. */
   readonly about: string
+  /** Languages that it knows, for people. */
   readonly languages: string
   readonly licence: string
   /** Who made the model, and where it is from. */
   readonly source: string
   /** Tokens the model was trained for. */
   readonly contextLength: number
+}
+
+export interface PagePack extends PackCard {
   /** Of the pack, relative to the page. */
   readonly file: string
   readonly sizeBytes: number
