@@ -56,29 +56,37 @@ interface Matrix {
   readonly inverse: Float64Array
 }
 
-/** The share of a product's energy that is lost after OBS's update. */
-function lost({ weights, n, k, stats, factor, inverse }: Matrix, mask: Mask): number {
-  const stored = new Float64Array(n * k)
-  for (const task of groupTasks(weights, mask, { isUpdated: true })) {
-    const { values: own } = solveGroup(task, factor, inverse)
-    for (const [at, row] of task.rows.entries()) stored.set(own.subarray(at * k, (at + 1) * k), row * k)
-  }
-  return pruneLoss(weights, stored, n, stats) / pruneLoss(weights, new Float64Array(n * k), n, stats)
-}
-
-function masks(
+/** The shares of a product's energy that are lost after OBS's update, by how the mask was chosen. */
+function lost(
   matrix: Matrix,
   { pattern, sparsity }: PruningRun,
-): Record<'single' | 'later' | 'sequence', Mask> {
-  const { weights, n, k, factor } = matrix
+): Record<'single' | 'later' | 'sequence', number> {
+  const { weights, n, k, stats } = matrix
+  const energy = pruneLoss(weights, new Float64Array(n * k), n, stats)
+  const share = (values: Float64Array) => pruneLoss(weights, values, n, stats) / energy
   const options = { pattern, sparsity, scope: 'matrix' } as const
-  const roots = Float64Array.from({ length: k }, (_, j) => factor.triangle[j * (k + 1)]! ** 2)
-  const scores = plainScores(weights, n, k, pattern, roots)
   return {
-    single: prune(weights, n, k, { ...options, method: 'obs' }, matrix).mask,
-    later: maskOf(scores, n, k, pattern, sparsity, 'matrix'),
-    sequence: prune(weights, n, k, { ...options, method: 'sparsegpt' }, matrix).mask,
+    single: share(prune(weights, n, k, { ...options, method: 'obs' }, matrix).values),
+    later: share(updated(matrix, laterMask(matrix, options))),
+    sequence: share(prune(weights, n, k, { ...options, method: 'sparsegpt-obs' }, matrix).values),
   }
+}
+
+function laterMask(
+  { weights, n, k, factor }: Matrix,
+  { pattern, sparsity }: Pick<PruningRun, 'pattern' | 'sparsity'>,
+): Mask {
+  const roots = Float64Array.from({ length: k }, (_, j) => factor.triangle[j * (k + 1)]! ** 2)
+  return maskOf(plainScores(weights, n, k, pattern, roots), n, k, pattern, sparsity, 'matrix')
+}
+
+function updated({ weights, n, k, factor, inverse }: Matrix, mask: Mask): Float64Array {
+  const values = new Float64Array(n * k)
+  for (const task of groupTasks(weights, mask, { isUpdated: true })) {
+    const own = solveGroup(task, factor, inverse).values
+    for (const [at, row] of task.rows.entries()) values.set(own.subarray(at * k, (at + 1) * k), row * k)
+  }
+  return values
 }
 
 const files = await openModelFiles(model, { signal, onProgress: () => undefined })
@@ -112,10 +120,8 @@ await walk(prepared, {
       const weights = await readMatrix(weightOf(prepared.weights, part.name), signal)
       const matrix = { weights, n: part.n, k, stats: found, factor, inverse }
       for (const run of runs) {
-        const shares = Object.entries(masks(matrix, run)).map(([kind, mask]) => [kind, lost(matrix, mask)])
-        process.stdout.write(
-          `${JSON.stringify({ matrix: part.name, run: run.name, ...Object.fromEntries(shares) })}\n`,
-        )
+        const shares = lost(matrix, run)
+        process.stdout.write(`${JSON.stringify({ matrix: part.name, run: run.name, ...shares })}\n`)
       }
     }
     if (left <= 0) ending.abort()

@@ -1,7 +1,10 @@
 // Reports of evaluations as Markdown: the models side by side, and by how much they differ from the first.
 import { type PairedTask, pairedTasks } from './paired.ts'
-import { isShare, type ModelReport, rowsOf, shown } from './report.ts'
+import { cell, isShare, type ModelReport, rowsOf, shown, tableOf } from './report.ts'
 import type { Estimate } from './task.ts'
+
+/** Columns of text: the task, what was scored, the metric. */
+const TEXTS = 3
 
 export function markdownTable(reports: readonly ModelReport[]): string {
   const names = reports.map(({ model }) => cell(model))
@@ -15,16 +18,11 @@ export function markdownTable(reports: readonly ModelReport[]): string {
   const head = ['task', 'scored', 'metric', ...names, 'chance']
   const means = meanRow(reports.map(accuracies))
   if (means !== undefined) lines.push([...means, ''])
-  const table = tableOf(head, lines)
+  const table = tableOf(head, lines, TEXTS)
   const notes = reports.flatMap(({ model, tasks }) =>
     tasks.flatMap((each) => (each.notes ?? []).map((note) => `\n${model}, ${each.task}: ${note}.\n`)),
   )
   return [table, ...notes, differenceTable(reports)].join('')
-}
-
-function tableOf(head: readonly string[], lines: readonly (readonly string[])[]): string {
-  const rule = head.map((_, column) => (column < 3 ? '---' : '--:'))
-  return [head, rule, ...lines].map((line) => `| ${line.join(' | ')} |\n`).join('')
 }
 
 type Accuracies = ReadonlyMap<string, Estimate>
@@ -71,12 +69,10 @@ function differenceTable([first, ...others]: readonly ModelReport[]): string {
   const means = meanRow(pairs.map(accuracies), signed)
   if (means !== undefined) lines.push(means)
   const head = ['task', 'scored', 'metric', ...others.map(({ model }) => cell(model))]
-  return `\nBeside ${cell(first.model)}, paired by items:\n\n${tableOf(head, lines)}`
+  return `\nBeside ${cell(first.model)}, paired by items:\n\n${tableOf(head, lines, TEXTS)}`
 }
 
 const labelOf = (metric: string): string => (isShare(metric) ? `${metric}, %` : metric)
 
 const signed = (metric: string, estimate: Estimate): string =>
   (estimate.value < 0 ? '' : '+') + shown(metric, estimate)
-
-const cell = (text: string): string => text.replace(/[|\n\r]/g, ' ')

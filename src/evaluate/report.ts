@@ -36,13 +36,24 @@ export function compareTable(rows: readonly Compared[]): string {
     ['processor, ms/token', (row) => median(row.cpu), 2],
   ]
   const lines = rows.map((row) => [
-    row.name.replace(/[|\n\r]/g, ' '),
+    cell(row.name),
     ...columns.map(([, of, places]) => beside(row, of(row), of, places)),
   ])
-  const head = ['', ...columns.map(([title]) => title)]
-  const rule = head.map((_, column) => (column === 0 ? '---' : '--:'))
+  return tableOf(['', ...columns.map(([title]) => title)], lines, 1)
+}
+
+/** A table of Markdown. `texts`: how many columns there are before those of numbers. */
+export function tableOf(
+  head: readonly string[],
+  lines: readonly (readonly string[])[],
+  texts: number,
+): string {
+  const rule = head.map((_, column) => (column < texts ? '---' : '--:'))
   return [head, rule, ...lines].map((line) => `| ${line.join(' | ')} |\n`).join('')
 }
+
+/** What would end a cell becomes a space. */
+export const cell = (text: string): string => text.replace(/[|\n\r]/g, ' ')
 
 export interface TaskReport {
   readonly task: string

@@ -24,6 +24,7 @@ from pathlib import Path
 import torch
 
 from compress.folder import matrices_of, open_folder
+from compress.grids import stored
 
 #: Levels of 4 and 8 codes with the least squared error for a normal distribution (Max 1960, table I).
 NORMAL = {2: (-1.510, -0.4528, 0.4528, 1.510), 3: (-2.152, -1.344, -0.7560, -0.2451, 0.2451, 0.7560, 1.344, 2.152)}
@@ -104,16 +105,11 @@ def grid_of(group, kept, form):
         own = (code - middle[0]) * kept
         spread = own.square().sum(1, keepdim=True)
         slope = torch.where(spread > 0, (own * (group - middle[1])).sum(1, keepdim=True) / spread, scale)
-        found = torch.stack([half(slope), half(middle[1] - slope * middle[0])])
+        found = torch.stack([stored(slope), stored(middle[1] - slope * middle[0])])
         error = ((code * found[0] + found[1] - group) * kept).square().sum(1, keepdim=True)
         best = found if best is None else torch.where(error < least, found, best)
         least = error if least is None else torch.minimum(error, least)
     return best
-
-
-def half(value):
-    """The nearest value in f16 of 2^8 times it, as packs store scales."""
-    return (value * 256).half().float() / 256
 
 
 def solve_group(group, kept, corner, grid, form):

@@ -128,9 +128,9 @@ export function windowTask({ name, context, ids, total = ids.length, bos, forwar
     metrics(results) {
       const total = (at: number) => results.reduce((sum, each) => sum + each[at]!, 0)
       const tally = { sum: total(0), squares: total(1), count: total(2) }
-      const losses = results.map(([sum]) => -sum!)
+      const logLikelihoods = results.map(([sum]) => -sum!)
       const { influence } = perplexityOf(
-        losses,
+        logLikelihoods,
         results.map(([, , scored]) => scored!),
       )
       return { perplexity: { ...perplexityOfTokens(tally), influence } }
