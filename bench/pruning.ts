@@ -2,11 +2,12 @@
 //
 //   npx node bench/pruning.ts MODEL CALIBRATION.jsonl TEXT [--windows 24] [--chunks 24] [--context 256]
 //     [--methods obs,sparsegpt-obs,sparsegpt,wanda,magnitude] [--runs 0.5,0.7,2:4,sv32@0.5] [--seeds 3]
-//     [--weights f32] [--damps 0.01] [--threads 1] [--done FILE]
+//     [--weights f32] [--score w8] [--damps 0.01] [--threads 1] [--done FILE]
 //
 // A run is a sparsity without a pattern, N:M, or pattern@sparsity. Seed s calibrates on every third line of
 // the text from line s on. Runs in --done are left out. `windowLosses` are nats per token of each window, for
-// paired differences.
+// paired differences. `--score w8` rounds all matrices to 8 bits to score them, which is several times as fast
+// as f32. What was not pruned keeps the encodings of the file then.
 import { existsSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { openModelFiles } from '../src/cli/files.ts'
@@ -17,6 +18,7 @@ import { modelTokenizer } from '../src/engine/load/model-text.ts'
 import { type PreparedModel, prepareModel } from '../src/engine/load/prepare.ts'
 import { perplexityOfTokens, scoreWindow, type WindowTally } from '../src/evaluate/perplexity.ts'
 import { openModel } from '../src/formats/open-model.ts'
+import type { TensorInfo } from '../src/formats/tensors.ts'
 import { calibrationWindows } from '../src/shrink/calibrate/calibration-windows.ts'
 import { pruneModel } from '../src/shrink/calibrate/prune-model.ts'
 import { memoryWork } from '../src/shrink/calibrate/work-files.ts'
@@ -33,6 +35,7 @@ const { positionals, values } = parseArgs({
     runs: { type: 'string', default: '0.5' },
     seeds: { type: 'string', default: '1' },
     weights: { type: 'string', default: 'f32' },
+    score: { type: 'string' },
     damps: { type: 'string', default: '0.01' },
     threads: { type: 'string', default: '1' },
     done: { type: 'string' },
@@ -43,6 +46,7 @@ const list = (text: string) => text.split(',')
 const context = Number(values.context)
 const threads = Number(values.threads)
 const weights = values.weights as 'f32' | 'w8' | 'w4'
+const scored = (values.score ?? weights) as typeof weights
 const format = ({ f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const)[weights]
 const { signal } = new AbortController()
 const host = nodeHost()
@@ -80,10 +84,16 @@ async function tally(built: BuiltModel): Promise<WindowTally[]> {
 }
 
 async function score(own: PreparedModel) {
-  const plan = await prepareModel(own.file, { weights, contextLength: context, beyondTraining: true, signal })
-  const tensors = new Map([...plan.weights].map(([name, tensor]) => [name, own.weights.get(name) ?? tensor]))
+  // Under the file's names, so that encodings are chosen for what is there now.
+  const changed = new Map<string, TensorInfo>()
+  for (const [name, tensor] of prepared.weights) {
+    const now = own.weights.get(name)
+    if (now !== undefined && now !== tensor) changed.set(tensor.name, { ...now, name: tensor.name })
+  }
+  const tensors = new Map([...own.file.tensors].map(([name, tensor]) => [name, changed.get(name) ?? tensor]))
+  const file = { ...own.file, tensors }
   const built = await buildModel(
-    { ...plan, weights: tensors },
+    await prepareModel(file, { weights: scored, contextLength: context, beyondTraining: true, signal }),
     { host, threads, build: 'auto' },
     { signal, onProgress: () => undefined },
   )
@@ -117,7 +127,7 @@ function keyOf(run: { method: string; run?: string; seed?: number; damp?: number
 }
 
 if (!isDone.has(keyOf({ method: 'none' }))) {
-  print({ method: 'none', weights, ...(await score(prepared)) })
+  print({ method: 'none', weights: scored, ...(await score(prepared)) })
 }
 const seeds = Array.from({ length: Number(values.seeds) }, (_, seed) => windowsOf(seed))
 for (const run of list(values.runs)) {

@@ -119,10 +119,14 @@ export function perplexityOfTokens({ sum, squares, count }: WindowTally): {
 
 /** -log softmax(logits)[id], summed in f64. Throws `integrity` on NaN or +Infinity. */
 export function negativeLogLikelihood(logits: Float32Array, id: number): number {
+  // Loops over indices: iterators and Math.max took twice as long, a seventh of an evaluation.
   let peak = Number.NEGATIVE_INFINITY
-  for (const value of logits) peak = Math.max(peak, value)
+  for (let at = 0; at < logits.length; at++) {
+    const value = logits[at]!
+    if (value > peak) peak = value
+  }
   let sum = 0
-  for (const value of logits) sum += Math.exp(value - peak)
+  for (let at = 0; at < logits.length; at++) sum += Math.exp(logits[at]! - peak)
   const loss = Math.log(sum) + peak - (logits[id] ?? Number.NEGATIVE_INFINITY)
   if (Number.isNaN(loss)) throw brokenLogit(logits)
   return loss
