@@ -88,7 +88,7 @@ export function keepHighest(scores: Float64Array, from: number, length: number, 
   const own = scores.subarray(from, from + length)
   const kept = new Uint8Array(length).fill(1)
   if (count <= 0) return kept
-  const limit = own.slice().sort()[count - 1]!
+  const limit = smallest(own.slice(), count - 1)
   let left = count
   for (let i = 0; i < length; i++) {
     if (own[i]! >= limit) continue
@@ -101,6 +101,29 @@ export function keepHighest(scores: Float64Array, from: number, length: number, 
     left--
   }
   return kept
+}
+
+/** The value that would be at `index` if the values were sorted. Reorders them. Source: Hoare, Find (1961). */
+function smallest(values: Float64Array, index: number): number {
+  let low = 0
+  let high = values.length - 1
+  while (low < high) {
+    const pivot = values[(low + high) >> 1]!
+    let left = low
+    let right = high
+    while (left <= right) {
+      while (values[left]! < pivot) left++
+      while (values[right]! > pivot) right--
+      if (left > right) break
+      const swapped = values[left]!
+      values[left++] = values[right]!
+      values[right--] = swapped
+    }
+    if (index <= right) high = right
+    else if (index >= left) low = left
+    else break
+  }
+  return values[index]!
 }
 
 /** `row`: each row of units drops the same share. `matrix`: the lowest anywhere. */
