@@ -127,6 +127,11 @@ describe('prune', () => {
     expect(out).toMatch(/^layer [01] dropped: influence \d\.\d{4}$/m)
     expect(out).toContain(`${output}: ${(await readFile(output)).length} bytes, 1 of 2 layers, `)
     expect(out).toMatch(/^on \d+ held-out tokens: perplexity [\d.]+, original [\d.]+ /m)
+    expect(out).toContain('\nlayers.0.mlp_down solved again to make up for them\n')
+    const whole = path('unrepaired.hbm')
+    const plain = await halfbyte('prune', model, whole, ...few, '--drop-layers', '1', '--no-repair', '--json')
+    expect(JSON.parse(plain.out).layers).toMatchObject({ before: 2, dropped: [1], repaired: [] })
+    expect(await readFile(whole)).not.toEqual(await readFile(output))
     const { out: shown } = await halfbyte('inspect', output)
     expect(shown).toContain('layers.0.mlp_down.weight')
     expect(shown).not.toContain('layers.1.')
@@ -242,8 +247,9 @@ describe('prune', () => {
       ],
       [
         [...few, '--drop-layers', '1', '--sparsity', '0.5'],
-        /^unsupported: --drop-layers leaves the weights of other layers as they are; leave --sparsity out/,
+        /^unsupported: --drop-layers drops no single weights; leave --sparsity out, or prune the result/,
       ],
+      [[...few, '--no-repair'], /^unsupported: --no-repair says what happens to dropped layers; give --drop/],
       [
         ['--drop-layers', '1'],
         /^unsupported: layers are chosen by what they do to a text; give --calibration/,

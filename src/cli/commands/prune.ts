@@ -39,6 +39,7 @@ interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly scope?: 'row' | 'matrix'
   readonly as: 'hbm' | 'safetensors'
   readonly dropLayers?: number
+  readonly repair: boolean
 }
 
 /** As typed: what is dropped has defaults that depend on each other. */
@@ -84,9 +85,10 @@ export function pruneCommand(): Command {
     )
     .option(
       '--drop-layers <n>',
-      'instead of single weights: how many whole layers to drop, those that change a text least; all other weights stay as they are',
+      'instead of single weights: how many whole layers to drop, those that change a text least; the last matrix before them is solved again to make up for them, and all other weights stay as they are',
       whole(1),
     )
+    .option('--no-repair', 'with --drop-layers: leaves that matrix as it is too')
     .addOption(
       new Option(
         '--weights <format>',
@@ -134,6 +136,12 @@ async function pruneAction(
 ): Promise<void> {
   if (asked.dropLayers !== undefined) {
     return dropLayers(model, output, { ...asked, dropLayers: asked.dropLayers }, command)
+  }
+  if (!asked.repair) {
+    throw new HalfbyteError(
+      'unsupported',
+      '--no-repair says what happens to dropped layers; give --drop-layers too, or leave it out',
+    )
   }
   const flags = withDefaults(asked)
   const pattern = parsePattern(flags.pattern)

@@ -1,13 +1,16 @@
-// `halfbyte prune --drop-layers`: writes a model without the layers that change their input least.
+// `halfbyte prune --drop-layers`: writes a model without the layers that change their input least, and lets
+// the layers before them make up for that.
 import { stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
+import { packContents } from '../../engine/load/pack-model.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { checkDroppable, leastInfluential, withoutLayers } from '../../shrink/layers/drop-layers.ts'
 import { layerInfluence } from '../../shrink/layers/influence.ts'
+import { type Repaired, repaired } from '../../shrink/layers/repair.ts'
 import { withPrepared } from '../model.ts'
-import { nodeHost } from '../node-host.ts'
+import { loadSolver, nodeHost } from '../node-host.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, writeOutput } from '../terminal/output.ts'
 import { checkName, checkOutput, makeFolder } from '../write/check-output.ts'
@@ -29,7 +32,6 @@ const OF_WEIGHTS = [
   'costs',
   'weights',
   'sparse',
-  'damp',
   'scope',
   'drift',
   'sweeps',
@@ -39,12 +41,17 @@ const OF_WEIGHTS = [
 
 export interface DropFlags extends CompressFlags {
   readonly dropLayers: number
+  /** Whether the layers before the dropped ones make up for them. */
+  readonly repair: boolean
+  readonly damp: number
 }
 
 interface Dropped {
   readonly layers: number
   readonly dropped: readonly number[]
   readonly influence: readonly number[]
+  /** Matrices that were solved again, by their names in the new model. */
+  readonly repaired: readonly string[]
   readonly held: readonly (readonly number[])[]
 }
 
@@ -72,16 +79,25 @@ export async function dropLayers(
       result: isJudged ? await judged({ model, output, held, threads, lora, signal }) : undefined,
     }
   }).finally(clearProgress)
-  const { layers, dropped, influence } = made
+  const { layers, dropped, influence, repaired: matrices } = made
   const { size: bytes } = await stat(output)
   const seconds = Math.round((performance.now() - started) / 100) / 10
   if (flags.json === true) {
-    const summary = { output, bytes, seconds, ...result, layers: { before: layers, dropped, influence } }
+    const summary = {
+      output,
+      bytes,
+      seconds,
+      ...result,
+      layers: { before: layers, dropped, influence, repaired: matrices },
+    }
     process.stdout.write(`${JSON.stringify(summary)}\n`)
     return
   }
   for (const layer of dropped) {
     process.stdout.write(`layer ${layer} dropped: influence ${influence[layer]!.toFixed(4)}\n`)
+  }
+  for (const matrix of matrices) {
+    process.stdout.write(`${matrix.replace(/\.weight$/, '')} solved again to make up for them\n`)
   }
   const left = layers - dropped.length
   process.stdout.write(visible(`${output}: ${bytes} bytes, ${left} of ${layers} layers, ${seconds} s\n`))
@@ -99,7 +115,7 @@ function checkAlone({ calibration }: DropFlags, command: Command): void {
     const option = other.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
     throw new HalfbyteError(
       'unsupported',
-      `--drop-layers leaves the weights of other layers as they are; leave --${option} out, or prune the result in a second run`,
+      `--drop-layers drops no single weights; leave --${option} out, or prune the result in a second run`,
     )
   }
   if (calibration === undefined) {
@@ -125,12 +141,30 @@ async function write(
   const influence = await layerInfluence(prepared, { windows, host: nodeHost(), threads, signal, onProgress })
   clearProgress()
   const dropped = leastInfluential(influence, count)
+  const { model, matrices } = await shallowModel(prepared, dropped, windows, flags, signal)
+  clearProgress()
   const about = {
     ...(license !== undefined && { license }),
     pruning: `without layers ${dropped.join(', ')} of ${prepared.config.layers}`,
   }
-  const contents = await withoutLayers(prepared, dropped, { name, about, signal })
+  const contents = await packContents(model, { name, about, signal })
   await makeFolder(output)
   await writeOutput(output, writePack(contents, signal), signal)
-  return { layers: prepared.config.layers, dropped, influence, held }
+  return { layers: prepared.config.layers, dropped, influence, repaired: matrices, held }
+}
+
+async function shallowModel(
+  prepared: PreparedModel,
+  dropped: readonly number[],
+  windows: readonly (readonly number[])[],
+  { repair, damp, threads, json }: DropFlags,
+  signal: AbortSignal,
+): Promise<Repaired> {
+  const model = withoutLayers(prepared, dropped)
+  if (!repair) return { model, matrices: [] }
+  const solver = await loadSolver()
+  const onProgress = progressOf(json === true)
+  return repaired(prepared, model, dropped, {
+    ...{ windows, damp, solver, host: nodeHost(), threads, signal, onProgress },
+  })
 }

@@ -30,6 +30,8 @@ export interface Product {
   readonly name: string
   readonly parts: Tap['parts']
   readonly k: number
+  /** Whether nothing but the residual stream is added to its outputs, and nothing else is made of them. */
+  readonly isAdded: boolean
 }
 
 export interface WalkOptions extends RunnerOptions {
@@ -53,6 +55,13 @@ export interface WalkOptions extends RunnerOptions {
    * The last segment is run for it alone. A walk that is resumed does not call it for what it skips.
    */
   readonly onOutput?: ((matrices: readonly string[], window: number, rows: Float32Array) => void) | undefined
+  /**
+   * What the output of a segment shall become for a window, by one of its matrices, [rows][width]. The
+   * statistics of that matrix then have as `behind` what its products lack. Not with drift.
+   */
+  readonly goalOf?: ((matrix: string, window: number) => Float32Array | undefined) | undefined
+  /** Asked before each segment but the first; a walk that is done ends. */
+  readonly isDone?: (() => boolean) | undefined
   readonly onProgress?: ((progress: WalkProgress) => void) | undefined
 }
 
@@ -78,6 +87,7 @@ export async function walk(prepared: PreparedModel, options: WalkOptions): Promi
   const weights = new Map(prepared.weights)
   const kinds = options.drift === true ? KINDS : KINDS.slice(0, 1)
   for (const [index, segment] of segments.entries()) {
+    if (index > 0 && options.isDone?.() === true) return
     const isLast = index + 1 === segments.length
     if (!isLast && (await isPast(work, index + 1, segments.length, kinds))) continue
     const report = (what: string, done: number) =>
@@ -92,7 +102,7 @@ export async function walk(prepared: PreparedModel, options: WalkOptions): Promi
       const [main] = sides as [Side]
       for (const tap of main.runner.taps) {
         if (!tap.parts.every(({ name }) => roleOf(name) === 'matrix')) continue
-        const product = { name: nameOf(tap), parts: tap.parts, k: tap.k }
+        const product = { name: nameOf(tap), parts: tap.parts, k: tap.k, isAdded: tap.residual !== undefined }
         const made = await options.visit(product, () => statsOf(sides, tap, product.name, context))
         if (made === undefined || made.size === 0) continue
         for (const [name, tensor] of made) weights.set(name, tensor)
@@ -200,9 +210,17 @@ async function statsOf(
   const sums = new InputSums(name, k)
   for (const index of options.windows.keys()) {
     report(name, index)
-    const own = runner.inputs(tap, await read(index))
+    const rows = await read(index)
+    const own = runner.inputs(tap, rows)
     sums.addRows(own.x)
     runner.gram(k).multiply(own.x, own.x, (...block) => sums.addGram(...block))
+    const goal = options.goalOf?.(tap.parts[0]!.name, index)
+    if (goal !== undefined) {
+      const lack = minus(goal, runner.outputs(rows))
+      runner
+        .gram(k, goal.length / (own.x.length / k))
+        .multiply(lack, own.x, (block, first) => sums.addBehind(block, first))
+    }
     if (float !== undefined) {
       const was = float.runner.inputs(tap, await float.read(index))
       runner.gram(k, k).multiply(minus(was.x, own.x), own.x, (block, first) => sums.addDrift(block, first))

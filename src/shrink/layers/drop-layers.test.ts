@@ -7,6 +7,7 @@ import type { ModelConfig } from '../../arch/config/config.ts'
 import { blobSource, bufferSource } from '../../base/bytes.ts'
 import { nodeHost } from '../../cli/node-host.ts'
 import { buildModel } from '../../engine/load/build-model.ts'
+import { packContents } from '../../engine/load/pack-model.ts'
 import { type PreparedModel, prepareModel } from '../../engine/load/prepare.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
 import { openModel } from '../../formats/open-model.ts'
@@ -53,7 +54,8 @@ async function logitsOf(model: PreparedModel): Promise<Float32Array> {
 
 async function packed(model: PreparedModel, dropped: readonly number[]): Promise<PreparedModel> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of writePack(await withoutLayers(model, dropped, {}), signal)) chunks.push(chunk)
+  for await (const chunk of writePack(await packContents(withoutLayers(model, dropped)), signal))
+    chunks.push(chunk)
   const bytes = new Uint8Array(await new Blob(chunks as BlobPart[]).arrayBuffer())
   return prepared([bufferSource('shallow.hbm', bytes)])
 }

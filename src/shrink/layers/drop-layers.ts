@@ -1,12 +1,8 @@
-// Leaves whole layers out of a model. In: a prepared model, layers to drop. Out: the contents of a pack whose
-// layers have consecutive numbers.
+// Leaves whole layers out of a model. In: a prepared model, layers to drop. Out: a model whose layers have
+// consecutive numbers, to be packed.
 import type { ModelConfig } from '../../arch/config/config.ts'
-import { storedConfig } from '../../arch/config/config-hbm.ts'
 import { HalfbyteError } from '../../base/errors.ts'
-import { type PackCard, packContents } from '../../engine/load/pack-model.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
-import type { PackContents } from '../../formats/hbm/hbm-writer.ts'
-import type { MetaObject } from '../../formats/json-files.ts'
 
 const LAYER = /^layers\.(\d+)\./
 
@@ -57,23 +53,35 @@ function differenceOf(config: ModelConfig): string | undefined {
   return dividedByLayer === true ? "each divides attention's scores by its number" : undefined
 }
 
-/** `dropped`: in the model's order, checked. The other weights stay in the encodings of the plan. */
-export async function withoutLayers(
-  prepared: PreparedModel,
-  dropped: readonly number[],
-  card: PackCard,
-): Promise<PackContents> {
-  const { config } = prepared
-  const kept = Array.from({ length: config.layers }, (_, layer) => layer).filter(
-    (layer) => !dropped.includes(layer),
-  )
+/** Layers that are left, in the model's order. */
+export const keptLayers = (layers: number, dropped: readonly number[]): number[] =>
+  Array.from({ length: layers }, (_, layer) => layer).filter((layer) => !dropped.includes(layer))
+
+/** A weight's name when its layer has another number. */
+export const renumbered = (weight: string, layer: number): string => weight.replace(LAYER, `layers.${layer}.`)
+
+/** The model to be packed. `dropped`: in the model's order, checked. The other weights stay as they are. */
+export function withoutLayers(prepared: PreparedModel, dropped: readonly number[]): PreparedModel {
+  const { config, plan, weights } = prepared
+  const kept = keptLayers(config.layers, dropped)
   const numbers = new Map(kept.map((layer, at) => [layer, at]))
-  const contents = await packContents(prepared, card)
-  const tensors = contents.tensors.flatMap((tensor) => {
-    const layer = layerOf(tensor.name)
-    if (layer === undefined) return [tensor]
+  /** Undefined for weights of layers that are gone. */
+  const nameOf = (weight: string): string | undefined => {
+    const layer = layerOf(weight)
+    if (layer === undefined) return weight
     const number = numbers.get(layer)
-    return number === undefined ? [] : [{ ...tensor, name: tensor.name.replace(LAYER, `layers.${number}.`) }]
+    return number === undefined ? undefined : renumbered(weight, number)
+  }
+  const left = [...weights].flatMap(([name, tensor]) => {
+    const own = nameOf(name)
+    return own === undefined ? [] : [[own, tensor] as const]
+  })
+  const slots = plan.slots.flatMap((slot) => {
+    const parts = slot.ref.parts.flatMap((part) => {
+      const name = nameOf(part.name)
+      return name === undefined ? [] : [{ ...part, name }]
+    })
+    return parts.length === 0 ? [] : [{ ...slot, ref: { ...slot.ref, parts } }]
   })
   const all = kept.map((_, at) => at)
   const { window: sliding, unrotatedLayers, ...others } = config
@@ -82,7 +90,6 @@ export async function withoutLayers(
     layers: kept.length,
     ...(sliding !== undefined && { window: { ...sliding, layers: all } }),
     ...(unrotatedLayers !== undefined && { unrotatedLayers: unrotatedLayers.length === 0 ? [] : all }),
-    name: contents.name,
   }
-  return { ...contents, tensors, config: storedConfig(own) as MetaObject }
+  return { ...prepared, config: own, weights: new Map(left), plan: { ...plan, slots } }
 }
