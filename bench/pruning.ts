@@ -6,8 +6,8 @@
 //
 // A run is a sparsity without a pattern, N:M, or pattern@sparsity. Seed s calibrates on every third line of
 // the text from line s on. Runs in --done are left out. `windowLosses` are nats per token of each window, for
-// paired differences. `--score w8` rounds all matrices to 8 bits to score them, which is several times as fast
-// as f32. What was not pruned keeps the encodings of the file then.
+// paired differences. `--score w8` rounds pruned matrices to 8 bits to score them, which is several times as
+// fast as f32. What was not pruned keeps the encodings of the file then.
 import { existsSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { openModelFiles } from '../src/cli/files.ts'

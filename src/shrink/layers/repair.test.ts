@@ -1,5 +1,5 @@
-// Making up for dropped layers. In: random models. Out: rows after the layer before the dropped ones, compared
-// with those of the whole model and with the least squares they should be.
+// Making up for dropped layers. In: random models. Out: rows after the layer before the dropped ones,
+// compared with those of the whole model and with the least squares they should be.
 import { expect, test } from 'vitest'
 import { safetensorsFiles } from '../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../test/conformance/testing/random-llama.ts'

@@ -4,9 +4,9 @@
 //
 // y = W x + r  what the layer gives without the dropped ones      t  what the whole model has after them
 //
-// The least of sum |V x + r - t|^2 + g |V - W|^2 is at V = W + (sum (t - y) x^T) H^-1, with H = sum x x^T + g I.
-// Inputs are those of the model without the layers, repaired up to here. Source: ReplaceMe (arXiv 2505.02819),
-// which estimates a linear map of the products; here the whole matrix is solved.
+// The least of sum |V x + r - t|^2 + g |V - W|^2 is at V = W + (sum (t - y) x^T) H^-1, with
+// H = sum x x^T + g I. Inputs are those of the model without the layers, repaired up to here. Source: ReplaceMe
+// (arXiv 2505.02819), which estimates a linear map of the products; here the whole matrix is solved.
 import { weightOf } from '../../arch/tensors/names.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
@@ -49,10 +49,10 @@ export function runsOf(layers: number, dropped: readonly number[]): Run[] {
 }
 
 /**
- * `shallow`: the model of `withoutLayers`. Returns it with the repaired matrices, and their names; a matrix is
- * left as it is where a norm comes between it and the residual stream. Layers before the first one that is
- * kept are not made up for. Keeps the rows of all windows in memory, once for each run. Throws what `walk` and
- * `factorize` throw.
+ * `shallow`: the model of `withoutLayers`. Returns it with the repaired matrices, and their names; a matrix
+ * is left as it is where a norm comes between it and the residual stream. Layers before the first one that is
+ * kept are not made up for. Keeps the rows of all windows in memory, once for each run. Throws what `walk`
+ * and `factorize` throw.
  */
 export async function repaired(
   whole: PreparedModel,

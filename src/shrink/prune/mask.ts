@@ -103,7 +103,7 @@ export function keepHighest(scores: Float64Array, from: number, length: number, 
   return kept
 }
 
-/** The value that would be at `index` if the values were sorted. Reorders them. Source: Hoare, Find (1961). */
+/** The value that sorting would put at `index`. Reorders the values. Source: Hoare, Find (1961). */
 function smallest(values: Float64Array, index: number): number {
   let low = 0
   let high = values.length - 1
