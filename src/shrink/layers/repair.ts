@@ -6,7 +6,7 @@
 //
 // The least of sum |V x + r - t|^2 + g |V - W|^2 is at V = W + (sum (t - y) x^T) H^-1, with
 // H = sum x x^T + g I. Inputs are those of the model without the layers, repaired up to here. Source:
-// ReplaceMe (arXiv 2505.02819), which estimates a linear map of the products; here the whole matrix is solved.
+// ReplaceMe (arXiv 2505.02819), which finds a linear map of the products; here the whole matrix is solved.
 import { weightOf } from '../../arch/tensors/names.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
