@@ -43,11 +43,14 @@ export function checkDroppable(config: ModelConfig, count: number): void {
 
 function differenceOf(config: ModelConfig): string | undefined {
   const { layers, attentionLayers, window: sliding, unrotatedLayers, dividedByLayer } = config
-  if (attentionLayers !== undefined) return `${attentionLayers.length} of ${layers} have attention`
+  const isMixed = (own: readonly number[]) => own.length > 0 && own.length < layers
+  if (attentionLayers !== undefined && isMixed(attentionLayers)) {
+    return `${attentionLayers.length} of ${layers} have attention`
+  }
   if (sliding !== undefined && sliding.layers.length < layers) {
     return `${sliding.layers.length} of ${layers} attend to a window only`
   }
-  if (unrotatedLayers !== undefined && unrotatedLayers.length < layers) {
+  if (unrotatedLayers !== undefined && isMixed(unrotatedLayers)) {
     return `${unrotatedLayers.length} of ${layers} do not rotate`
   }
   return dividedByLayer === true ? "each divides attention's scores by its number" : undefined
@@ -84,12 +87,15 @@ export function withoutLayers(prepared: PreparedModel, dropped: readonly number[
     return parts.length === 0 ? [] : [{ ...slot, ref: { ...slot.ref, parts } }]
   })
   const all = kept.map((_, at) => at)
-  const { window: sliding, unrotatedLayers, ...others } = config
+  const { window: sliding, unrotatedLayers, attentionLayers, ...others } = config
+  /** Of layers that are all alike. */
+  const ofAll = (own: readonly number[]) => (own.length === 0 ? [] : all)
   const own: ModelConfig = {
     ...others,
     layers: kept.length,
     ...(sliding !== undefined && { window: { ...sliding, layers: all } }),
-    ...(unrotatedLayers !== undefined && { unrotatedLayers: unrotatedLayers.length === 0 ? [] : all }),
+    ...(unrotatedLayers !== undefined && { unrotatedLayers: ofAll(unrotatedLayers) }),
+    ...(attentionLayers !== undefined && { attentionLayers: ofAll(attentionLayers) }),
   }
   return { ...prepared, config: own, weights: new Map(left), plan: { ...plan, slots } }
 }
