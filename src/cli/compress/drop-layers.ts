@@ -165,6 +165,12 @@ async function shallowModel(
   const solver = await loadSolver()
   const onProgress = progressOf(json === true)
   return repaired(prepared, model, dropped, {
-    ...{ windows, damp, solver, host: nodeHost(), threads, signal, onProgress },
+    windows,
+    damp,
+    solver,
+    host: nodeHost(),
+    threads,
+    signal,
+    onProgress,
   })
 }
