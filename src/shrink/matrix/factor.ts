@@ -60,8 +60,8 @@ export type GemmCall = readonly [a: Rows, b: Rows, c: Rows, m: number, n: number
 export const factorBytes = (k: number, withDrift: boolean): number =>
   8 * ((withDrift ? 2 : 1) * k * k + 32 * k + 64)
 
-/** Bytes that solving needs besides the factor, for up to `n` outputs at once. */
-export const slabBytes = (n: number, k: number): number => 8 * (3 * n * k + 32 * (n + k) + 64)
+/** Bytes that solving needs besides the factor, for up to `n` outputs at once: `panel` grows once. */
+export const slabBytes = (n: number, k: number): number => 8 * (3 * n * k + 32 * (n + 2 * k) + 64)
 
 export const rowsOf = (values: Float64Array, stride: number, at = 0): Rows => ({ values, at, stride })
 

@@ -7,53 +7,72 @@
 // scale that grows by d takes d c from the errors of its group, with c = code - zero; the best d is
 // (c . g) / (c H c). A minimum is a scale whose c is 1. Solving in order cannot see what later codes will be;
 // a sweep can.
+//
+// Rows do not depend on each other. They go through the inputs together, so that what the changes of a block
+// of inputs do to g is a product of matrices.
 
 import { CODES, type CodedMatrix, type Groups, groupsOf } from '../codes/coded-matrix.ts'
-import type { Factor } from './factor.ts'
+import { type Factor, rowsOf } from './factor.ts'
 import { codeOf, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'
 
 export const DEFAULT_SWEEPS = 8
 /** A sweep that lowers the loss of a row by less than this share is its last. */
 const LEAST_GAIN = 1e-4
+/** Rows that go together. */
+const ROWS = 64
+/** Inputs whose changes are applied together. */
+const BLOCK = 32
 
-interface Row {
+/** Some rows of a matrix. */
+interface Slab {
   readonly coded: CodedMatrix
   readonly groups: Groups
   readonly factor: Factor
+  readonly rows: readonly Row[]
+  /** g, [rows][k]. */
+  readonly gradients: Float64Array
+  /** How far the errors of a block have changed since the gradients were right, [rows][BLOCK]. */
+  readonly changes: Float64Array
+  /** Columns of H, [k][inputs of the block]. */
+  readonly panel: Float64Array
+  /** What an input's error changes by for each unit of a group's scale or minimum. */
+  readonly direction: Float64Array
+  readonly grid: Grid
+  /** The gradient of a block while its codes change. */
+  readonly near: Float64Array
+}
+
+interface Row {
+  /** Its number in the matrix. */
   readonly row: number
   readonly weights: Float64Array
   readonly errors: Float64Array
+  /** Its part of the slab's. */
   readonly gradient: Float64Array
-  /** What an input's error changes by for each unit of a group's scale or minimum. */
-  readonly change: Float64Array
-  readonly grid: Grid
+  readonly changes: Float64Array
+  isChanged: boolean
+  loss: number
 }
 
 /** Changes `coded`. Its loss, dampening included, never grows. */
 export function refine(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor, sweeps: number): void {
-  const { n, k } = coded
-  const state = {
-    coded,
-    groups: groupsOf(coded),
-    factor,
-    grid: newGrid(),
-    weights: new Float64Array(k),
-    errors: new Float64Array(k),
-    gradient: new Float64Array(k),
-    change: new Float64Array(k),
+  for (let first = 0; first < coded.n; first += ROWS) {
+    refineSlab(openSlab(weights, coded, factor, first, Math.min(first + ROWS, coded.n)), sweeps)
   }
-  for (let row = 0; row < n; row++) {
-    const own: Row = { ...state, row }
-    for (let i = 0; i < k; i++) own.weights[i] = weights[row * k + i]!
-    start(own)
-    let loss = lossOfRow(own)
-    for (let sweep = 0; sweep < sweeps; sweep++) {
-      sweepCodes(own)
-      sweepScales(own)
+}
+
+function refineSlab(slab: Slab, sweeps: number): void {
+  let active = slab.rows
+  for (const own of active) own.loss = lossOfRow(own)
+  for (let sweep = 0; sweep < sweeps && active.length > 0; sweep++) {
+    sweepCodes(slab, active)
+    sweepScales(slab, active)
+    active = active.filter((own) => {
       const next = lossOfRow(own)
-      if (!(next < loss * (1 - LEAST_GAIN))) break
-      loss = next
-    }
+      const isLower = next < own.loss * (1 - LEAST_GAIN)
+      own.loss = next
+      return isLower
+    })
   }
 }
 
@@ -63,74 +82,192 @@ function lossOfRow({ errors, gradient }: Row): number {
   return loss
 }
 
-/** Fills errors and gradient. */
-function start(own: Row): void {
-  const { coded, groups, factor, row, weights, errors, gradient, grid } = own
+/** With errors and gradients. */
+function openSlab(
+  weights: ArrayLike<number>,
+  coded: CodedMatrix,
+  factor: Factor,
+  first: number,
+  end: number,
+): Slab {
+  const { k } = coded
+  const { dense } = factor
+  const count = end - first
+  const errors = dense.room('errors', count * k)
+  const gradients = dense.room('products', count * k)
+  const changes = dense.room('sums', count * BLOCK)
+  const rows = Array.from({ length: count }, (_, at): Row => {
+    const part = (whole: Float64Array, width: number) => whole.subarray(at * width, (at + 1) * width)
+    return {
+      row: first + at,
+      weights: Float64Array.from({ length: k }, (_, i) => weights[(first + at) * k + i]!),
+      errors: part(errors, k),
+      gradient: part(gradients, k),
+      changes: part(changes, BLOCK),
+      isChanged: false,
+      loss: 0,
+    }
+  })
+  const slab = {
+    ...{ coded, groups: groupsOf(coded), factor, rows, gradients, changes },
+    panel: dense.room('panel', BLOCK * k),
+    direction: new Float64Array(k),
+    grid: newGrid(),
+    near: new Float64Array(BLOCK),
+  }
+  for (const own of rows) takeErrors(slab, own)
+  for (let from = 0; from < k; from += BLOCK) {
+    const to = Math.min(from + BLOCK, k)
+    for (const own of rows) {
+      own.changes.set(own.errors.subarray(from, to))
+      own.isChanged = true
+    }
+    applyChanges(slab, from, to)
+  }
+  return slab
+}
+
+function takeErrors(slab: Slab, { row, weights, errors }: Row): void {
+  const { coded, groups, grid } = slab
   const { k, format, codes } = coded
   const { zero } = CODES[format]
   for (let i = 0; i < k; i++) {
-    if (groups.of[i] !== groups.of[i - 1]) loadGroup(own, groups.of[i]!)
+    if (groups.of[i] !== groups.of[i - 1]) loadGroup(slab, row, groups.of[i]!)
     errors[i] = weights[i]! - (grid.scale * (codes[row * k + i]! - zero) + grid.minimum)
   }
-  gradient.fill(0)
-  for (let i = 0; i < k; i++) addRow(gradient, factor.hessian, i * k, errors[i]!)
 }
 
-function loadGroup({ coded: { scales, minimums }, groups, row, grid }: Row, group: number): void {
+function loadGroup({ coded: { scales, minimums }, groups, grid }: Slab, row: number, group: number): void {
   const at = row * groups.ends.length + group
   loadGrid(grid, scales[at]!, minimums?.[at] ?? 0)
 }
 
-// hot
-function addRow(gradient: Float64Array, h: Float64Array, at: number, factor: number): void {
-  if (factor === 0) return
-  for (let i = 0; i < gradient.length; i++) gradient[i]! += factor * h[at + i]!
+/** Adds what the changes of inputs [first, end) do to the gradients, and forgets them. */
+function applyChanges({ rows, changes, gradients, panel, factor }: Slab, first: number, end: number): void {
+  if (!rows.some(({ isChanged }) => isChanged)) return
+  const { k, hessian, dense } = factor
+  const count = end - first
+  for (let p = 0; p < count; p++) {
+    const at = (first + p) * k
+    for (let j = 0; j < k; j++) panel[j * count + p] = hessian[at + j]!
+  }
+  for (let from = 0; from < rows.length; from++) {
+    let to = from
+    while (rows[to]?.isChanged === true) rows[to++]!.isChanged = false
+    if (to === from) continue
+    const own = rowsOf(changes, BLOCK, from * BLOCK)
+    dense.gemm(own, rowsOf(panel, count), rowsOf(gradients, k, from * k), to - from, k, count, 1)
+    from = to
+  }
 }
 
-function sweepCodes(own: Row): void {
-  const { coded, groups, factor, row, weights, errors, gradient, grid } = own
+function sweepCodes(slab: Slab, active: readonly Row[]): void {
+  const { k } = slab.coded
+  for (let first = 0; first < k; first += BLOCK) {
+    const end = Math.min(first + BLOCK, k)
+    for (const own of active) chooseCodes(slab, own, first, end)
+    applyChanges(slab, first, end)
+  }
+}
+
+// hot
+function chooseCodes(slab: Slab, own: Row, first: number, end: number): void {
+  const { coded, groups, factor, grid, near } = slab
+  const { row, weights, errors, gradient, changes } = own
   const { k, format, codes } = coded
   const { hessian } = factor
   const { zero } = CODES[format]
-  for (let i = 0; i < k; i++) {
-    if (groups.of[i] !== groups.of[i - 1]) loadGroup(own, groups.of[i]!)
-    const wanted = weights[i]! - (errors[i]! - gradient[i]! / hessian[i * k + i]!)
+  for (let i = first; i < end; i++) near[i - first] = gradient[i]!
+  for (let i = first; i < end; i++) {
+    if (i === first || groups.of[i] !== groups.of[i - 1]) loadGroup(slab, row, groups.of[i]!)
+    const wanted = weights[i]! - (errors[i]! - near[i - first]! / hessian[i * k + i]!)
     const code = codeOf(format, grid, wanted)
+    changes[i - first] = 0
     if (code === codes[row * k + i]) continue
     codes[row * k + i] = code
     const error = weights[i]! - (grid.scale * (code - zero) + grid.minimum)
-    addRow(gradient, hessian, i * k, error - errors[i]!)
+    const change = error - errors[i]!
+    for (let j = first; j < end; j++) near[j - first]! += change * hessian[i * k + j]!
+    changes[i - first] = change
     errors[i] = error
+    own.isChanged = true
   }
 }
 
-function sweepScales(own: Row): void {
-  const { coded, groups, row, grid, change } = own
-  const { k, format, codes, scales, minimums } = coded
-  const { zero } = CODES[format]
+function sweepScales(slab: Slab, active: readonly Row[]): void {
+  const { groups, coded } = slab
   for (const [group, end] of groups.ends.entries()) {
     const first = groups.ends[group - 1] ?? 0
-    const at = row * groups.ends.length + group
-    loadGroup(own, group)
-    for (let i = first; i < end; i++) change[i] = codes[row * k + i]! - zero
-    const before = grid.scale
-    setGrid(grid, before + bestStep(own, first, end), grid.minimum)
-    if (moveGroup(own, first, end, grid.scale - before)) scales[at] = grid.scalePattern
-    if (minimums === undefined) continue
-    loadGroup(own, group)
-    change.fill(1, first, end)
-    const low = grid.minimum
-    setGrid(grid, grid.scale, low + bestStep(own, first, end))
-    if (moveGroup(own, first, end, grid.minimum - low)) minimums[at] = grid.minimumPattern
+    moveScales(slab, active, group, first, end, 'scale')
+    if (coded.minimums !== undefined) moveScales(slab, active, group, first, end, 'minimum')
   }
 }
 
-function bestStep({ gradient, change, factor, coded }: Row, first: number, end: number): number {
-  const { k } = coded
+/** Moves the scale, or the minimum, of a group in each row. */
+function moveScales(
+  slab: Slab,
+  active: readonly Row[],
+  group: number,
+  first: number,
+  end: number,
+  what: 'scale' | 'minimum',
+): void {
+  const steps = active.map((own) => moveScale(slab, own, group, first, end, what))
+  for (let from = first; from < end; from += BLOCK) {
+    const to = Math.min(from + BLOCK, end)
+    for (const [at, own] of active.entries()) {
+      const step = steps[at]!
+      if (step === 0) continue
+      takeDirection(slab, own, from, to, what)
+      for (let i = from; i < to; i++) {
+        const change = -step * slab.direction[i]!
+        own.changes[i - from] = change
+        own.errors[i]! += change
+      }
+      own.isChanged = true
+    }
+    applyChanges(slab, from, to)
+  }
+}
+
+function takeDirection(
+  { coded, direction }: Slab,
+  { row }: Row,
+  first: number,
+  end: number,
+  what: 'scale' | 'minimum',
+): void {
+  const { k, format, codes } = coded
+  const { zero } = CODES[format]
+  for (let i = first; i < end; i++) direction[i] = what === 'scale' ? codes[row * k + i]! - zero : 1
+}
+
+/** Stores a better scale, and returns by how much it grew. 0: none lowers the loss once it is rounded. */
+function moveScale(
+  slab: Slab,
+  own: Row,
+  group: number,
+  first: number,
+  end: number,
+  what: 'scale' | 'minimum',
+): number {
+  const { coded, groups, grid, factor, direction } = slab
+  const { scales, minimums, k } = coded
+  const at = own.row * groups.ends.length + group
+  loadGroup(slab, own.row, group)
+  takeDirection(slab, own, first, end, what)
   let slope = 0
-  for (let i = first; i < end; i++) slope += change[i]! * gradient[i]!
-  const curve = curvature(factor.hessian, change, k, first, end)
-  return curve > 0 ? slope / curve : 0
+  for (let i = first; i < end; i++) slope += direction[i]! * own.gradient[i]!
+  const curve = curvature(factor.hessian, direction, k, first, end)
+  const { scale, minimum } = grid
+  const best = curve > 0 ? slope / curve : 0
+  if (what === 'scale') setGrid(grid, scale + best, minimum)
+  else setGrid(grid, scale, minimum + best)
+  const step = what === 'scale' ? grid.scale - scale : grid.minimum - minimum
+  if (!(2 * step * slope - step * step * curve > 0)) return 0
+  if (what === 'scale') scales[at] = grid.scalePattern
+  else if (minimums !== undefined) minimums[at] = grid.minimumPattern
+  return step
 }
 
 function curvature(h: Float64Array, change: Float64Array, k: number, first: number, end: number): number {
@@ -141,19 +278,4 @@ function curvature(h: Float64Array, change: Float64Array, k: number, first: numb
     sum += own * change[i]!
   }
   return sum
-}
-
-/** Takes `step` times `change` from the errors, if that lowers the loss after the scale was rounded. */
-function moveGroup(own: Row, first: number, end: number, step: number): boolean {
-  const { errors, gradient, change, factor, coded } = own
-  const { k } = coded
-  let slope = 0
-  for (let i = first; i < end; i++) slope += change[i]! * gradient[i]!
-  const gain = 2 * step * slope - step * step * curvature(factor.hessian, change, k, first, end)
-  if (!(gain > 0)) return false
-  for (let i = first; i < end; i++) {
-    addRow(gradient, factor.hessian, i * k, -step * change[i]!)
-    errors[i]! -= step * change[i]!
-  }
-  return true
 }
