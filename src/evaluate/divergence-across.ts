@@ -3,8 +3,8 @@
 // A text may have more tokens in the smaller vocabulary, so the losses of whole texts are compared. At places
 // where a token begins in both, the predictions are compared too: the original's as it is among the tokens
 // that both know.
-import { brokenLogit } from '../generate/sampler/logit-rows.ts'
 import type { Divergence } from './divergence.ts'
+import { logSum } from './perplexity.ts'
 import type { ScoringModel } from './score.ts'
 import { mean } from './task.ts'
 
@@ -162,14 +162,4 @@ function topOf(row: Float32Array): number {
   let top = 0
   for (let id = 1; id < row.length; id++) if (row[id]! > row[top]!) top = id
   return top
-}
-
-// hot
-/** The logarithm of the sum of exponentials. */
-function logSum(row: Float32Array): number {
-  const peak = row[topOf(row)]!
-  let sum = 0
-  for (let id = 0; id < row.length; id++) sum += Math.exp(row[id]! - peak)
-  if (Number.isNaN(sum)) throw brokenLogit(row)
-  return peak + Math.log(sum)
 }

@@ -137,12 +137,6 @@ async function pruneAction(
   if (asked.dropLayers !== undefined) {
     return dropLayers(model, output, { ...asked, dropLayers: asked.dropLayers }, command)
   }
-  if (!asked.repair) {
-    throw new HalfbyteError(
-      'unsupported',
-      '--no-repair says what happens to dropped layers; give --drop-layers too, or leave it out',
-    )
-  }
   const flags = withDefaults(asked)
   const pattern = parsePattern(flags.pattern)
   const allocating = await allocatingOf(flags, pattern, FORMATS[flags.weights])
@@ -174,7 +168,13 @@ async function pruneAction(
   })
 }
 
-function checkFlags({ method, calibration, as, weights }: PruneFlags): void {
+function checkFlags({ method, calibration, as, weights, repair }: PruneFlags): void {
+  if (!repair) {
+    throw new HalfbyteError(
+      'unsupported',
+      '--no-repair says what happens to dropped layers; give --drop-layers too, or leave it out',
+    )
+  }
   if (method !== 'magnitude' && calibration === undefined) {
     throw new HalfbyteError(
       'unsupported',

@@ -30,7 +30,7 @@ export interface Product {
   readonly name: string
   readonly parts: Tap['parts']
   readonly k: number
-  /** Whether nothing but the residual stream is added to its outputs, and nothing else is made of them. */
+  /** Whether its outputs are added to rows as they are, without a norm before that. */
   readonly isAdded: boolean
 }
 

@@ -75,7 +75,9 @@ test('with more tokens than inputs, it is the nearest that the layer can give', 
     const moved = values.map((value, at) => value * (1 + step * Math.sin(at)))
     const bytes = new Uint8Array(moved.buffer)
     const tensor: TensorInfo = {
-      ...{ ...weightOf(model.weights, name), source: bufferSource(name, bytes), offset: 0 },
+      ...weightOf(model.weights, name),
+      source: bufferSource(name, bytes),
+      offset: 0,
     }
     const own = { ...model, weights: new Map([...model.weights, [name, tensor]]) }
     return distance(await rowsAfter(own, 1, windows), goal)
@@ -111,7 +113,8 @@ test('layers before the first that is kept are not made up for', async () => {
   const whole = await prepared(3)
   const shallow = withoutLayers(whole, [0])
   expect(await repaired(whole, shallow, [0], { ...run, windows: ids(1, 20) })).toEqual({
-    ...{ model: shallow, matrices: [] },
+    model: shallow,
+    matrices: [],
   })
 })
 

@@ -7,6 +7,7 @@
 // The least of sum |V x + r - t|^2 + g |V - W|^2 is at V = W + (sum (t - y) x^T) H^-1, with
 // H = sum x x^T + g I. Inputs are those of the model without the layers, repaired up to here. Source:
 // ReplaceMe (arXiv 2505.02819), which finds a linear map of the products; here the whole matrix is solved.
+import { isQuantized } from '../../abi/encodings.ts'
 import { weightOf } from '../../arch/tensors/names.ts'
 import { bufferSource } from '../../base/bytes.ts'
 import type { PreparedModel } from '../../engine/load/prepare.ts'
@@ -65,22 +66,22 @@ export async function repaired(
   const goals = await goalsOf(whole, runs, dropped, options)
   const { damp, solver, signal } = options
   const made = new Map<string, TensorInfo>()
-  const waiting = new Set(goals.keys())
   await walk(shallow, {
     ...options,
     work: memoryWork(),
     goalOf: (matrix, window) => goals.get(matrix)?.[window],
-    isDone: () => waiting.size === 0,
+    isDone: () => goals.size === 0,
     async visit({ parts, k, isAdded }, statsOf) {
       const [{ name, n } = { name: '', n: 0 }] = parts
-      if (!waiting.delete(name) || !isAdded) return undefined
-      const stats = await statsOf()
+      if (!goals.has(name)) return undefined
+      const stats = isAdded ? await statsOf() : undefined
+      goals.delete(name)
+      if (stats === undefined) return undefined
       const dense =
         solver === undefined ? plainDense : openSolver(solver, factorBytes(k, false) + slabBytes(n, k))
       const factor = factorize(name, stats, { damp, dense })
       const weights = await readMatrix(weightOf(shallow.weights, name), signal)
       const values = Float32Array.from(targetsOf(weights, n, k, stats, factor, 1))
-      goals.delete(name)
       const tensor = floats(name, [n, k], values)
       made.set(name, tensor)
       return new Map([[name, tensor]])
@@ -134,7 +135,7 @@ function floats(name: string, shape: readonly number[], values: Float32Array): T
 function withMatrices(model: PreparedModel, made: ReadonlyMap<string, TensorInfo>): PreparedModel {
   const slots = model.plan.slots.map((slot) => {
     if (!slot.ref.parts.some(({ name }) => made.has(name))) return slot
-    const encoding = ['f32', 'f16', 'bf16'].includes(slot.encoding) ? 'f32' : 'w8_g32'
+    const encoding = isQuantized(slot.encoding) ? 'w8_g32' : 'f32'
     return { ...slot, encoding } as const
   })
   return { ...model, weights: new Map([...model.weights, ...made]), plan: { ...model.plan, slots } }

@@ -98,6 +98,11 @@ export interface Factor {
 /** Rows of C that are applied to the rest of H together. */
 const BLOCK = 32
 
+/**
+ * Rows of a slab, which are solved together. Losses are summed slab by slab, so the result does not depend on
+ * the number of threads.
+ */
+export const SLAB_ROWS = 64
 /** Most columns of the room `panel`. */
 export const PANEL_INPUTS = BLOCK
 /** A pivot below this share of the mean diagonal is what rounding leaves of zero. */

@@ -19,13 +19,10 @@ import {
   type Groups,
   groupsOf,
 } from '../codes/coded-matrix.ts'
-import { type Factor, rowsOf } from './factor.ts'
+import { type Factor, rowsOf, SLAB_ROWS } from './factor.ts'
 import { codeOf, fitGrid, type Grid, loadGrid, newGrid, rtn, setGrid } from './grid.ts'
 import { refine } from './refine.ts'
 import { targetsOf } from './targets.ts'
-
-/** Rows of a slab. Losses are summed slab by slab, so the result does not depend on the number of threads. */
-export const SLAB_ROWS = 64
 
 /** What solving a row takes besides the factor. */
 interface SlabOptions extends Omit<SolveOptions, 'before'> {

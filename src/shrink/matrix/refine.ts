@@ -12,16 +12,14 @@
 // of inputs do to g is a product of matrices.
 
 import { CODES, type CodedMatrix, type Groups, groupsOf } from '../codes/coded-matrix.ts'
-import { type Factor, rowsOf } from './factor.ts'
+import { type Factor, PANEL_INPUTS, rowsOf, SLAB_ROWS } from './factor.ts'
 import { codeOf, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'
 
 export const DEFAULT_SWEEPS = 8
 /** A sweep that lowers the loss of a row by less than this share is its last. */
 const LEAST_GAIN = 1e-4
-/** Rows that go together. */
-const ROWS = 64
 /** Inputs whose changes are applied together. */
-const BLOCK = 32
+const BLOCK = PANEL_INPUTS
 
 /** Some rows of a matrix. */
 interface Slab {
@@ -56,8 +54,8 @@ interface Row {
 
 /** Changes `coded`. Its loss, dampening included, never grows. */
 export function refine(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor, sweeps: number): void {
-  for (let first = 0; first < coded.n; first += ROWS) {
-    refineSlab(openSlab(weights, coded, factor, first, Math.min(first + ROWS, coded.n)), sweeps)
+  for (let first = 0; first < coded.n; first += SLAB_ROWS) {
+    refineSlab(openSlab(weights, coded, factor, first, Math.min(first + SLAB_ROWS, coded.n)), sweeps)
   }
 }
 
@@ -108,8 +106,13 @@ function openSlab(
       loss: 0,
     }
   })
-  const slab = {
-    ...{ coded, groups: groupsOf(coded), factor, rows, gradients, changes },
+  const slab: Slab = {
+    coded,
+    groups: groupsOf(coded),
+    factor,
+    rows,
+    gradients,
+    changes,
     panel: dense.room('panel', BLOCK * k),
     direction: new Float64Array(k),
     grid: newGrid(),

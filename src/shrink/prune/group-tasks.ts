@@ -10,8 +10,8 @@ import {
   groupCount,
   groupSize,
 } from '../codes/coded-matrix.ts'
-import { type Factor, PANEL_INPUTS } from '../matrix/factor.ts'
-import { SLAB_ROWS, type SolveOptions, solveCodes } from '../matrix/gptq.ts'
+import { type Factor, PANEL_INPUTS, SLAB_ROWS } from '../matrix/factor.ts'
+import { type SolveOptions, solveCodes } from '../matrix/gptq.ts'
 import { rtn } from '../matrix/grid.ts'
 import { takeRows } from '../matrix/mixed.ts'
 import { type Compact, keptFactor } from './inverse.ts'

@@ -1,6 +1,5 @@
 // The factor of H_KK for kept inputs K, and inverses of H and of its parts.
-import { decompose, type Factor, LEAST_PIVOT } from '../matrix/factor.ts'
-import { SLAB_ROWS } from '../matrix/gptq.ts'
+import { decompose, type Factor, LEAST_PIVOT, SLAB_ROWS } from '../matrix/factor.ts'
 import { divideOrdered } from '../matrix/targets.ts'
 
 /** H_KK = C^T C of some inputs. */

@@ -1,6 +1,6 @@
 // Which scores a mask drops. In: random scores with many equals. Out: what sorting them would drop.
 import { expect, test } from 'vitest'
-import { Random } from '../../generate/sampler/random.ts'
+import { Random } from '../../../test/helpers/random.ts'
 import { keepHighest } from './mask.ts'
 
 /** Positions of the lowest scores, of equals the first. */
@@ -13,7 +13,7 @@ const lowest = (scores: readonly number[], count: number): number[] =>
 test.each([1, 3, 40, 1e9])('drops the lowest scores, of %i values', (values) => {
   const random = new Random(values)
   for (let length = 1; length < 70; length++) {
-    const scores = Array.from({ length }, () => Math.floor(random.next() * values))
+    const scores = Array.from({ length }, () => Math.floor(random.unit() * values))
     const row = Float64Array.from([-1, ...scores, -1])
     for (const count of [0, 1, length >> 1, length - 1, length]) {
       const kept = keepHighest(row, 1, length, count)

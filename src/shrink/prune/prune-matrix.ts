@@ -3,8 +3,7 @@
 
 import { HalfbyteError } from '../../base/errors.ts'
 import { type CodedMatrix, checkWeights, emptyMatrix, groupCount } from '../codes/coded-matrix.ts'
-import type { Factor } from '../matrix/factor.ts'
-import { SLAB_ROWS } from '../matrix/gptq.ts'
+import { type Factor, SLAB_ROWS } from '../matrix/factor.ts'
 import type { InputStats } from '../matrix/hessian.ts'
 import { energy, sampledRows, takeRows } from '../matrix/mixed.ts'
 import {

@@ -13,9 +13,10 @@ import {
   factorizing,
   type GemmCall,
   plainDense,
+  SLAB_ROWS,
   slabBytes,
 } from '../../matrix/factor.ts'
-import { joinSlabs, SLAB_ROWS, type Slab, type Solved, slabsOf, solveSlab } from '../../matrix/gptq.ts'
+import { joinSlabs, type Slab, type Solved, slabsOf, solveSlab } from '../../matrix/gptq.ts'
 import type { InputStats } from '../../matrix/hessian.ts'
 import { turned } from '../../matrix/targets.ts'
 import { type GroupResult, groupBytes, solveGroup } from '../../prune/group-tasks.ts'
