@@ -64,10 +64,10 @@ export abstract class Modal extends LitElement {
       ${
         this.isOpen
           ? html`<div class="sheet-page">
-            <header class="heading">
+            <div class="heading">
               <h2 id=${id}>${t(this.heading)}</h2>
               <button class="quiet" aria-label=${t('closeName', { name: t(this.heading).toLowerCase() })} @click=${this.close}>${icon('close')}</button>
-            </header>
+            </div>
             ${this.around(pieces.slice(0, this.shown))}
           </div>`
           : ''
