@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { makeReplyTask, type TaskSpec, taskSpec } from '../../src/cli/commands/eval.ts'
+import { makeReplyTask, type TaskSpec, taskSpec } from '../../src/cli/eval/tasks.ts'
 import { descriptionOf, withToolText } from '../../src/engine/chat/chat-turns.ts'
 import {
   type MarkedReply,

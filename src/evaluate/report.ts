@@ -1,5 +1,5 @@
 // Reports of evaluations: what models scored, as a JSON value and as rows of models side by side.
-import type { Estimate, Metrics } from './task.ts'
+import type { Estimate, Metrics, Task } from './task.ts'
 
 export interface Compared {
   readonly name: string
@@ -69,6 +69,27 @@ export interface TaskReport {
   readonly seconds: number
   /** The files it was read from. */
   readonly data: readonly { readonly file: string; readonly sha256: string }[]
+}
+
+/** `ms`: how long the items took; `data`: the task's files. */
+export function taskReport<Model, Result>(
+  task: Task<Model, Result>,
+  results: readonly Result[],
+  { ms, data }: { readonly ms: number; readonly data: TaskReport['data'] },
+): TaskReport {
+  const { name, count, unit, chance } = task
+  const notes = task.notes?.(results) ?? []
+  return {
+    task: name,
+    metrics: task.metrics(results),
+    items: results.length,
+    of: count,
+    unit,
+    ...(chance !== undefined && { chance }),
+    ...(notes.length > 0 && { notes }),
+    seconds: Math.round(ms / 100) / 10,
+    data,
+  }
 }
 
 export interface ModelReport {

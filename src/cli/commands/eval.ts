@@ -1,175 +1,37 @@
 // `halfbyte eval`: scores a model on data sets, with standard errors, as a Markdown table, JSON and an SVG
 // plot.
-
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import type { Engine } from '../../api/engine.ts'
 import type { GenerateOptions } from '../../api/types.ts'
-import type { TextPieces } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { isObject } from '../../base/values.ts'
 import type { BuiltModel } from '../../engine/load/build-model.ts'
 import { markdownTable } from '../../evaluate/markdown.ts'
 import { svgPlot } from '../../evaluate/plot.ts'
-import { bfcl, bfclIrrelevance } from '../../evaluate/replies/bfcl.ts'
-import { type Gsm8kOptions, gsm8k } from '../../evaluate/replies/gsm8k.ts'
-import { ifeval } from '../../evaluate/replies/ifeval.ts'
 import type { Question, ReplyModel, ReplyTask } from '../../evaluate/replies/reply-task.ts'
-import type { ModelReport, TaskReport } from '../../evaluate/report.ts'
-import type { EvaluatedModel } from '../../evaluate/score.ts'
+import { type ModelReport, type TaskReport, taskReport } from '../../evaluate/report.ts'
 import { DEFAULT_BATCH, runTask, type Task } from '../../evaluate/task.ts'
-import { arc, boolq, hellaswag, ownChoices, piqa, winogrande } from '../../evaluate/tasks/choices.ts'
-import type { DataFile, DataStream } from '../../evaluate/tasks/read.ts'
-import { joinedRows, lambada, type WindowRules, wikitext, windowTask } from '../../evaluate/tasks/texts.ts'
 import { SAMPLER_DEFAULTS } from '../../generate/sampler/sampler-options.ts'
 import { memoryWork, readWork, type WorkFiles } from '../../shrink/calibrate/work-files.ts'
-import { collectIds, encodeStream } from '../../text/tokenize/encode-stream.ts'
 import { engineOver } from '../command-engine.ts'
-import { readBytes, readPieces, readText } from '../files.ts'
-import { forwardRows, withModel } from '../model.ts'
+import {
+  makeReplyTask,
+  makeTask,
+  openTask,
+  TASK_NAMES,
+  type TaskModel,
+  type TaskSpec,
+  taskSpec,
+} from '../eval/tasks.ts'
+import { readText } from '../files.ts'
+import { withModel } from '../model.ts'
 import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 import { hashOf, hashWeights, jobKey, openWork, type Work } from '../write/work-folder.ts'
-
-/** The file of a task, and the second file of those tasks that have one. */
-type Files = readonly [DataFile, DataFile?]
-
-interface TaskModel extends EvaluatedModel {
-  readonly built: BuiltModel
-  /** `--context`; absent: each definition's own. */
-  readonly context?: number | undefined
-}
-
-/** Tasks whose items are windows of a text of any length, which is read in pieces. */
-const WINDOW_TASKS: ReadonlyMap<string, (text: TextPieces, model: TaskModel) => WindowTask> = new Map(
-  Object.entries({
-    second_halves: (text, model) => ({
-      name: 'second_halves',
-      text,
-      context: model.context ?? Math.min(512, model.maxTokens),
-      bos: model.tokenizer.addsBos ? model.tokenizer.bosId : undefined,
-    }),
-    windows: (text, model) => ({
-      name: 'windows',
-      text: joinedRows(text),
-      context: model.context ?? Math.min(2048, model.maxTokens),
-    }),
-  } satisfies Record<string, (text: TextPieces, model: TaskModel) => WindowTask>),
-)
-
-interface WindowTask extends Pick<WindowRules, 'name' | 'context' | 'bos'> {
-  readonly text: TextPieces
-}
-
-/** Tasks whose items are all in memory. */
-const TASKS: ReadonlyMap<string, (files: Files, seed: number | undefined) => Task> = new Map(
-  Object.entries({
-    wikitext: ([file]) => wikitext(file),
-    lambada: ([file], seed) => lambada(file, seed),
-    hellaswag: ([file], seed) => hellaswag(file, seed),
-    piqa: ([file, labels], seed) => piqa(file, labels, seed),
-    arc_easy: ([file], seed) => arc('arc_easy', file, seed),
-    arc_challenge: ([file], seed) => arc('arc_challenge', file, seed),
-    winogrande: ([file], seed) => winogrande(file, seed),
-    boolq: ([file], seed) => boolq(file, seed),
-    choices: ([file], seed) => ownChoices(file, seed),
-  } satisfies Record<string, (files: Files, seed: number | undefined) => Task>),
-)
-
-/** The same, read in pieces. */
-type Streams = readonly [DataStream, DataStream?]
-
-/** Tasks whose items are whole replies. */
-const REPLY_TASKS: ReadonlyMap<string, (files: Streams, options: Gsm8kOptions) => Promise<ReplyTask>> =
-  new Map(
-    Object.entries({
-      gsm8k: ([file, examples], options) => gsm8k(file, examples, options),
-      ifeval: ([file], options) => ifeval(file, options),
-      bfcl_simple: ([file, answers], options) => bfcl('bfcl_simple', file, answers!, options),
-      bfcl_multiple: ([file, answers], options) => bfcl('bfcl_multiple', file, answers!, options),
-      bfcl_irrelevance: ([file], options) => bfclIrrelevance(file, options),
-    } satisfies Record<string, (files: Streams, options: Gsm8kOptions) => Promise<ReplyTask>>),
-  )
-
-const TASK_NAMES: readonly string[] = [...WINDOW_TASKS, ...TASKS, ...REPLY_TASKS].map(([name]) => name)
-
-/** Tasks that read a second file, and whether they need it. */
-const SECOND_FILES: ReadonlyMap<string, 'needed' | 'optional'> = new Map([
-  ['piqa', 'optional'],
-  ['gsm8k', 'optional'],
-  ['bfcl_simple', 'needed'],
-  ['bfcl_multiple', 'needed'],
-])
-
-/** A task and the paths of its files. */
-export interface TaskSpec {
-  readonly name: string
-  readonly paths: readonly string[]
-}
-
-/** `task=file`, or `task=file,second file`. */
-export function taskSpec(text: string, before: readonly TaskSpec[] = []): readonly TaskSpec[] {
-  const [, name = '', paths = ''] = /^(\w+)=(.+)$/.exec(text) ?? []
-  if (!TASK_NAMES.includes(name))
-    throw new InvalidArgumentError(`give task=file with one of the tasks ${TASK_NAMES.join(', ')}.`)
-  const second = SECOND_FILES.get(name)
-  const files = second === undefined ? [paths] : paths.split(',')
-  if (second === 'needed' && files.length < 2)
-    throw new InvalidArgumentError(`give ${name}=questions,answers: the file of possible answers too.`)
-  return [...before, { name, paths: files }]
-}
-
-interface OpenedTask {
-  readonly spec: TaskSpec
-  /** Undefined for files that are read in pieces. */
-  readonly files: Files | undefined
-  readonly data: TaskReport['data']
-}
-
-/** Throws `format` for a file that cannot be read, or that must fit into memory but does not. */
-async function openTask(spec: TaskSpec): Promise<OpenedTask> {
-  const paths = spec.paths.slice(0, 2)
-  const data = await Promise.all(
-    paths.map(async (path) => ({ file: path.replace(/^.*[\\/]/, ''), sha256: await hashFile(path) })),
-  )
-  if (!TASKS.has(spec.name)) return { spec, data, files: undefined }
-  const [first, second] = (await Promise.all(
-    paths.map(async (name): Promise<DataFile> => ({ name, text: await readText(name) })),
-  )) as [DataFile, DataFile?]
-  return { spec, data, files: second === undefined ? [first] : [first, second] }
-}
-
-async function hashFile(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const bytes of readBytes(path)) hash.update(bytes)
-  return hash.digest('hex')
-}
-
-/** `limit`: most items. Throws `format` for lines that are not of the task's form. */
-async function makeTask(
-  { spec: { name, paths }, files }: OpenedTask,
-  model: TaskModel,
-  { limit = Number.POSITIVE_INFINITY, seed }: Pick<EvalFlags, 'limit' | 'seed'>,
-): Promise<Task> {
-  if (files !== undefined) return TASKS.get(name)!(files, seed)
-  const { text, ...rules } = WINDOW_TASKS.get(name)!(readPieces(paths[0]), model)
-  const parts = encodeStream(model.built.tokenizer, text, { addSpecial: true })
-  const { ids, count } = await collectIds(parts, limit * rules.context)
-  return windowTask({ ...rules, ids, total: count, forward: forwardRows(model.built) })
-}
-
-/** Undefined for tasks without replies. Throws `format` for lines that are not of the task's form. */
-export async function makeReplyTask(
-  { name, paths }: TaskSpec,
-  options: Gsm8kOptions,
-): Promise<ReplyTask | undefined> {
-  const [first, second] = paths.map((path): DataStream => ({ name: path, pieces: () => readPieces(path) }))
-  return await REPLY_TASKS.get(name)?.([first!, second], options)
-}
 
 /** Greedy, without penalties and drafts, whatever the model's files recommend. */
 const GREEDY: GenerateOptions = { ...SAMPLER_DEFAULTS, seed: undefined, temperature: 0, speculation: 'off' }
@@ -339,21 +201,7 @@ async function run<Model, Result>(
     keep: (all) => work.write(file, [new TextEncoder().encode(JSON.stringify(all))]),
     onProgress: (done, total) => overwrite(`${task.name}: ${done} of ${total} ${task.unit}`),
   })
-  const seconds = Math.round((performance.now() - started) / 100) / 10
-  const { name, count, unit, chance } = task
-  const notes = task.notes?.(results) ?? []
-  const told: TaskReport = {
-    task: name,
-    metrics: task.metrics(results),
-    items: results.length,
-    of: count,
-    unit,
-    ...(chance !== undefined && { chance }),
-    ...(notes.length > 0 && { notes }),
-    seconds,
-    data,
-  }
-  return { told, results }
+  return { told: taskReport(task, results, { ms: performance.now() - started, data }), results }
 }
 
 const settingsOf = (flags: EvalFlags, maxTokens: number, bos: boolean): ModelReport['settings'] => ({
