@@ -82,7 +82,7 @@ async function window(tokens: readonly number[], targets: readonly number[], fro
 async function answer(order: Order): Promise<Answer> {
   if (order.type === 'load') return load(order)
   if (order.type === 'greedy') return greedy(order.prompt, order.count)
-  if (order.type === 'tokenize' || order.type === 'chat')
+  if (order.type === 'tokenize' || order.type === 'chat' || order.type === 'rows')
     throw new Error(`the addon is not asked for ${order.type}; use --python`)
   return window(order.tokens, order.targets, order.from)
 }

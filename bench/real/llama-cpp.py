@@ -83,6 +83,14 @@ def window(order):
     return {"logProbabilities": [float(row[targets[first + at + 1]]) for at, row in enumerate(rows)]}
 
 
+def rows(order):
+    """Writes log-probabilities of every id at the positions from "from" on, [position][id], to "path"."""
+    clear()
+    tokens = order["tokens"]
+    decode(0, tokens, set(range(order["from"], len(tokens)))).astype(np.float32).tofile(order["path"])
+    return {}
+
+
 def render(messages, tools=None):
     """By the file's template and jinja2, as create_chat_completion does."""
     if "formatter" not in state:
@@ -149,7 +157,7 @@ def tokenize(order):
     return {"ids": list(ids[:count])}
 
 
-ORDERS = {"load": load, "chat": chat, "greedy": greedy, "window": window, "tokenize": tokenize}
+ORDERS = {"load": load, "chat": chat, "greedy": greedy, "window": window, "rows": rows, "tokenize": tokenize}
 out = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
 for line in sys.stdin:

@@ -36,6 +36,16 @@ export type Order =
       readonly stop?: readonly string[] | undefined
       readonly count: number
     }
+  /**
+   * Answered by the Python package only: log-probabilities of all ids at the positions from `from` on, as f32
+   * [position][id] in the file `path`.
+   */
+  | {
+      readonly type: 'rows'
+      readonly tokens: readonly number[]
+      readonly from: number
+      readonly path: string
+    }
   /** Answered by the Python package only. */
   | { readonly type: 'tokenize'; readonly text: string; readonly bos: boolean; readonly special: boolean }
 export interface Answer {
