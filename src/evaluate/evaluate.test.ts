@@ -144,9 +144,9 @@ describe('data sets', () => {
       /2 choices as "E"/,
     ],
     [
-      'too few labels',
-      () => piqa(of({ goal: 'g', sol1: 'a', sol2: 'b' }), { name: 'l', text: '' }),
-      /2 choices as undefined/,
+      'another number of labels',
+      () => piqa(of({ goal: 'g', sol1: 'a', sol2: 'b' }), { name: 'l', text: '0\n1\n' }),
+      /l has 2 labels, and data\.jsonl 1 items/,
     ],
     [
       'an answer that is neither no nor yes',
@@ -158,7 +158,7 @@ describe('data sets', () => {
       () => hellaswag({ name: 'h', text: 'context\n1\na\nb\n' }),
       /h: line 1 begins an item of fewer than six/,
     ],
-  ])('%s is refused with its line', (_, make, message) => {
+  ])('%s is refused by name', (_, make, message) => {
     expect(make).toThrow(expect.objectContaining({ code: 'format', message: expect.stringMatching(message) }))
   })
 

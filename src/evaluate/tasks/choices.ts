@@ -1,4 +1,5 @@
 // Multiple-choice tasks from data sets in their published forms, scored as lm-evaluation-harness does.
+import { HalfbyteError } from '../../base/errors.ts'
 import { type EncodedPair, encodePair, scorePairs } from '../score.ts'
 import { argmax, mean, type Task } from '../task.ts'
 import { drawn } from './order.ts'
@@ -12,6 +13,11 @@ export interface ChoiceItem {
   readonly gold: number
 }
 
+export interface ChoiceTask extends Task {
+  /** In the order in which they are scored. */
+  readonly items: readonly ChoiceItem[]
+}
+
 /** The harness' separator of context and continuation. */
 const SEPARATOR = ' '
 
@@ -20,12 +26,13 @@ const SEPARATOR = ' '
  * log-likelihood divided by the choice's length in characters. The first of equals wins. `seed` draws the
  * order of the items; default: as given.
  */
-export function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): Task {
+export function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): ChoiceTask {
   const items = drawn(all, seed)
   // The choices of WinoGrande are contexts. Their lengths say nothing about the continuation.
   const isNormed = items.every(({ pairs }) => pairs.every(([context]) => context === pairs[0]?.[0]))
   return {
     name,
+    items,
     count: items.length,
     unit: 'questions',
     chance: mean(items.map(({ pairs }) => 1 / pairs.length)).value,
@@ -88,7 +95,7 @@ function readOwn(line: Line, ending = ''): ChoiceItem {
 const isOwn = ({ value }: Line): boolean => 'query' in value || 'context_options' in value
 
 /** For users' own files: the context is `query`, unchanged. */
-export const ownChoices = (file: DataFile, seed?: number): Task =>
+export const ownChoices = (file: DataFile, seed?: number): ChoiceTask =>
   choiceTask(
     'choices',
     readLines(file).map((line) => readOwn(line)),
@@ -96,7 +103,7 @@ export const ownChoices = (file: DataFile, seed?: number): Task =>
   )
 
 /** JSON lines as published, or six lines an item: context, label, four endings. */
-export function hellaswag(file: DataFile, seed?: number): Task {
+export function hellaswag(file: DataFile, seed?: number): ChoiceTask {
   if (file.text.trimStart().startsWith('{'))
     return choiceTask('hellaswag', readLines(file).map(readHellaswag), seed)
   const lines = file.text.split('\n')
@@ -135,9 +142,16 @@ const cleaned = (text: string): string =>
     .replaceAll('  ', ' ')
 
 /** The labels are in the lines or in a file of their own, one a line. */
-export function piqa(file: DataFile, labels?: DataFile, seed?: number): Task {
+export function piqa(file: DataFile, labels?: DataFile, seed?: number): ChoiceTask {
   const given = labels?.text.split('\n').filter((each) => each.trim() !== '')
-  const items = readLines(file).map((line, index) => {
+  const lines = readLines(file)
+  if (given !== undefined && given.length !== lines.length)
+    throw new HalfbyteError(
+      'format',
+      `${labels?.name} has ${given.length} labels, and ${file.name} ${lines.length} items; give the labels of this file`,
+      { labels: given.length, items: lines.length },
+    )
+  const items = lines.map((line, index) => {
     if (isOwn(line)) return readOwn(line)
     const choices = [textField(line, 'sol1'), textField(line, 'sol2')]
     const gold = goldOf(line, given === undefined ? line.value['label'] : given[index], 2)
@@ -149,7 +163,7 @@ export function piqa(file: DataFile, labels?: DataFile, seed?: number): Task {
 const question = (text: string): string => `Question: ${text}\nAnswer:`
 
 /** AI2's lines (`question.stem`), the hub's (`choices.text`, `choices.label`), or lines of own files. */
-export function arc(name: 'arc_easy' | 'arc_challenge', file: DataFile, seed?: number): Task {
+export function arc(name: 'arc_easy' | 'arc_challenge', file: DataFile, seed?: number): ChoiceTask {
   return choiceTask(name, readLines(file).map(readArc), seed)
 }
 
@@ -169,7 +183,7 @@ function readArc(line: Line): ChoiceItem {
 }
 
 /** Each option replaces the gap, and the text after the gap is scored. */
-export function winogrande(file: DataFile, seed?: number): Task {
+export function winogrande(file: DataFile, seed?: number): ChoiceTask {
   const items = readLines(file).map((line) => {
     if (isOwn(line)) return readOwn(line)
     const sentence = textField(line, 'sentence')
@@ -189,7 +203,7 @@ export function winogrande(file: DataFile, seed?: number): Task {
 }
 
 /** Yes or no after a passage. Source: `boolq` of lm-evaluation-harness, which has no `acc_norm`. */
-export function boolq(file: DataFile, seed?: number): Task {
+export function boolq(file: DataFile, seed?: number): ChoiceTask {
   const items = readLines(file).map((line) => {
     if (isOwn(line)) return readOwn(line)
     // SuperGLUE's passages begin with the title, which the authors' lines have beside it.

@@ -1,25 +1,13 @@
-"""Self check of lines from data sets of multiple choice, and of learning answers: `python3 -m unittest discover` in train/."""
+"""Self check of learning answers: `python3 -m unittest discover` in train/."""
 import json
-import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
 import torch
 
-from compress import choices
 from compress.losses import confidence, given, held_loss, next_token, training_loss
 from compress.text import HELD_ANSWERS, batch_of, lengths_of, split, windows_of
-
-SETS = {
-    'piqa': [{'goal': 'Open a jar', 'sol1': 'Turn the lid.', 'sol2': 'Sing to it.', 'label': 0},
-             {'goal': 'Dry a cup', 'sol1': 'Fill it', 'sol2': 'Wipe it', 'label': 1}],
-    'arc': [{'question': {'stem': 'What is hot?', 'choices': [{'text': 'ice', 'label': 'A'}, {'text': 'fire', 'label': 'B'}]}, 'answerKey': 'B'},
-            {'question': 'What flies?', 'choices': {'text': ['a bird', 'a stone', 'mud'], 'label': ['1', '2', '3']}, 'answerKey': '1'}],
-    'hellaswag': [{'activity_label': 'Roof  work', 'ctx_a': 'A man sits. [header] There', 'ctx_b': 'HE then', 'label': '2',
-                   'endings': ['sings', 'falls', 'is [step] pulling up  tiles. [title] Then he rests.', 'eats']}],
-}
-ANSWERS = {'piqa': [' Turn the lid.', ' Wipe it'], 'arc': [' fire', ' a bird'], 'hellaswag': [' is pulling up tiles.. Then he rests.']}
 
 
 class Letters:
@@ -43,45 +31,6 @@ class InFolder(unittest.TestCase):
         path = self.root / name
         path.write_text('\n'.join(each if isinstance(each, str) else json.dumps(each) for each in values) + '\n', encoding='utf-8')
         return path
-
-
-class ChoicesTest(InFolder):
-    """compress.choices."""
-
-    def test_lines_have_the_right_choice_in_the_form_that_eval_asks(self):
-        for form, items in SETS.items():
-            path = self.write(f'{form}.jsonl', items)
-            lines = choices.lines_of(form, path)
-            run = subprocess.run(['npx', 'node', 'train/compress/asked.mjs', form, str(path)], cwd=Path(__file__).parents[2],
-                                 capture_output=True, text=True, timeout=120, check=True)
-            asked = [json.loads(line) for line in run.stdout.splitlines()]
-            self.assertEqual(len(asked), len(items))
-            for line, texts, answer in zip(lines, asked, ANSWERS[form]):
-                self.assertIn(line['text'], texts)
-                self.assertTrue(line['text'].endswith(answer))
-                self.assertEqual(line['answer'], answer)
-
-    def test_labels_lie_beside_and_the_first_items_are_left_out(self):
-        path, labels = self.write('p.jsonl', [{**each, 'label': None} for each in SETS['piqa']]), self.write('l.lst', ['1', '0'])
-        self.assertEqual([line['answer'] for line in choices.read(f'piqa={path},{labels}')], [' Sing to it.', ' Fill it'])
-        self.assertEqual([line['answer'] for line in choices.read(f'piqa={path},{labels}@1')], [' Fill it'])
-        to = self.root / 'out' / 'text.jsonl'
-        choices.main([f'piqa={path},{labels}', f'arc={self.write("a.jsonl", SETS["arc"])}@1', '--to', str(to)])
-        written = [json.loads(line) for line in to.read_text(encoding='utf-8').splitlines()]
-        self.assertEqual(sorted(line['answer'] for line in written), [' Fill it', ' Sing to it.', ' a bird'])
-
-    def test_what_is_wrong_is_named_with_its_number(self):
-        path = self.write('p.jsonl', [*SETS['piqa'], {'goal': 'g', 'sol1': 'a', 'sol2': 'b', 'label': -1}])
-        with self.assertRaisesRegex(ValueError, r'item 3 of .*p\.jsonl is not of the form piqa'):
-            choices.read(f'piqa={path}')
-        with self.assertRaisesRegex(ValueError, r'item 1 of .* is not of the form arc'):
-            choices.read(f'arc={path}')
-        with self.assertRaisesRegex(ValueError, 'has 1 labels and .* 3 items'):
-            choices.read(f'piqa={path},{self.write("l.lst", ["0"])}')
-        with self.assertRaisesRegex(ValueError, 'has 3 items, so none is left after 3'):
-            choices.read(f'piqa={path}@3')
-        with self.assertRaisesRegex(ValueError, 'boolq=x is none of piqa=FILE, arc=FILE, hellaswag=FILE'):
-            choices.read('boolq=x')
 
 
 class AnswersTest(InFolder):
