@@ -241,3 +241,10 @@ describe('numbers of the source', () => {
     },
   )
 })
+
+test('commands.md has every command that one runs by hand', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+  const text = read('docs/internals/commands.md')
+  const names = Object.keys(scripts).filter((name) => !name.startsWith('pre'))
+  expect(names.filter((name) => !text.includes(name))).toEqual([])
+})
