@@ -58,7 +58,7 @@ export default defineConfig({
             // What runs before the first paint.
             {
               name: 'early',
-              test: /preload-helper|\/src\/(?:engine\/wire\/script|runtime\/features)/,
+              test: /preload-helper|\/src\/(?:engine\/wire\/script|runtime\/features|models\/(?:early|last-choice|embedded)|shell\/storage)/,
               priority: 2,
             },
             // Apart, what the page and the search model share compresses worse, by a kilobyte.
