@@ -1,6 +1,7 @@
 // `npm run bench:tasks`: what llama.cpp scores on data sets, by the items, ids and rules of `halfbyte eval`.
 // Its JSON goes to `halfbyte eval --beside`, which pairs the items.
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { Command } from 'commander'
@@ -74,6 +75,7 @@ class LlamaSequence {
 
 const modelPath = modelPathOf(options.model)
 const folder = await mkdtemp(join(tmpdir(), 'halfbyte-rows-'))
+process.on('exit', () => rmSync(folder, { recursive: true }))
 const rowsPath = join(folder, 'rows.f32')
 const { python, threads, context } = options
 const reference = await openReference(python, { modelPath, threads, context })
@@ -111,4 +113,3 @@ const report: ModelReport = {
 await writeFile(options.output, `${JSON.stringify(report)}\n`)
 process.stdout.write(`\n${markdownTable([report])}`)
 reference.close()
-await rm(folder, { recursive: true })

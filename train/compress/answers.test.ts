@@ -16,6 +16,13 @@ const PIQA = [
   { goal: 'Dry a cup', sol1: 'Fill it', sol2: 'Wipe it', label: 1 },
 ]
 const STEM = { stem: 'What is hot?', choices: ['ice', 'fire'].map((text, at) => ({ text, label: 'AB'[at] })) }
+const PAGE = {
+  activity_label: 'Roof  work',
+  ctx_a: 'A man sits. [header] There',
+  ctx_b: 'HE then',
+  endings: ['sings', 'falls', 'is [step] pulling up  tiles. [title] Then he rests.', 'eats'],
+  label: '2',
+}
 const FLAT = { text: ['a bird', 'a stone', 'mud'], label: ['1', '2', '3'] }
 
 function file(name: string, values: readonly (object | string)[]): string {
@@ -44,6 +51,7 @@ test('each line is a question with its right choice', () => {
       { question: 'What flies?', choices: FLAT, answerKey: '1' },
     ])}`,
     `winogrande=${file('w.jsonl', [{ sentence: 'Ann told Eve that _ was late.', option1: 'Ann', option2: 'Eve', answer: '2' }])}`,
+    `hellaswag=${file('hellaswag.jsonl', [PAGE])}`,
     `boolq=${file('boolq.jsonl', [{ question: 'is it wet', passage: 'It rains.', answer: true }])}`,
   ]
   expect(run(...sets)).toEqual([
@@ -53,6 +61,10 @@ test('each line is a question with its right choice', () => {
     { text: 'Question: Open a jar\nAnswer: Turn the lid.', answer: ' Turn the lid.' },
     { text: 'Question: What flies?\nAnswer: a bird', answer: ' a bird' },
     { text: 'Question: What is hot?\nAnswer: fire', answer: ' fire' },
+    {
+      text: 'Roof work: A man sits. There He then is pulling up tiles.. Then he rests.',
+      answer: ' is pulling up tiles.. Then he rests.',
+    },
   ])
 })
 
@@ -63,6 +75,8 @@ test('labels lie beside, and the first items are left out', () => {
 
 test.each([
   ['an item without its label', () => `piqa=${file('b.jsonl', [...PIQA, { goal: 'g', sol1: 'a', sol2: 'b' }])}`, /line 3 names/],
+  ['an item whose label is none of its choices', () => `piqa=${file('e.jsonl', [{ ...PIQA[0], label: -1 }])}`, /line 1 names/],
+  ['an item of another form', () => `arc=${file('f.jsonl', PIQA)}`, /line 1 has no question with choices/],
   ['labels of another file', () => `piqa=${file('c.jsonl', PIQA)},${file('c.lst', ['0'])}`, /has 1 labels, and .* 2 items/],
   ['too large a number', () => `piqa=${file('d.jsonl', PIQA)}@2`, /has 2 items, so none is left after 2/],
   ['another form', () => 'lambada=x', /forms arc, boolq, choices, hellaswag, piqa, winogrande/],
