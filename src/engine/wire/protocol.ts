@@ -8,7 +8,7 @@
 //   StreamCommand   --- one port per generation ----->  credit, cancel
 //                   <---------------------------------  StreamReport: chunks, then one end or one failure
 //
-// A stream may be STREAM_CREDITS (stream.ts) chunks ahead of its reader. The reader returns one credit for
+// A stream may be STREAM_CREDITS (reply-stream.ts) chunks ahead of its reader. The reader returns one credit for
 // each chunk that it takes. The side that sends the last report closes its port; the other side closes its
 // own when the report arrives.
 import type { EngineNote } from '../../base/engine-notes.ts'

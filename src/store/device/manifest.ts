@@ -17,7 +17,7 @@
 //             these again.
 //
 //   give up   The server has no such file, or the device has no room for it.
-//   trust     A load ended well and fetched nothing again (trust.ts).
+//   trust     A load ended well and fetched nothing again (load-marks.ts).
 //   doubt     Chunks lose their sums, and the next load fetches them. Who doubts, and which chunks:
 //               ByteSource.renew          those with bytes that a reader found to differ from their sum;
 //                                         all others are compared then
