@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** Names of constants and fields that are written as objects with any text as keys; copies are no tables. */
+/** Names of constants and fields that are written as objects with any text as keys; copies are not tables. */
 const DECLARED = /(?:const |readonly )(#?\w+): [^=\n]*\bRecord<\s*string,[^=]*?> = \{(?! \.\.\.\w)/g
 
 function sources(): { path: string; text: string }[] {

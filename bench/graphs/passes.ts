@@ -17,7 +17,7 @@ import { bertBytes, MINILM } from './bert.ts'
 import { drawnInputs, openAxes, vocabularyOf } from './inputs.ts'
 
 const TOKENS = 64
-/** Ids lie below this also where a table has more rows, or is no constant. */
+/** Ids lie below this also where a table has more rows, or is not a constant. */
 const MOST_IDS = 20_000
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -86,7 +86,7 @@ const choices = (known: readonly string[]) => (text: string) => {
 function number(text: string): number {
   const value = Number(text)
   if (value > 0) return value
-  throw new InvalidArgumentError(`${text} is no positive number.`)
+  throw new InvalidArgumentError(`${text} is not a positive number.`)
 }
 
 const numbers = (text: string): number[] => text.split(',').map(number)

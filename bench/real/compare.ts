@@ -100,7 +100,7 @@ console.log(
 
 function buildOptions(side: string): BuildOptions {
   const [, weights, k, v, threads, shards] = side.match(/^(\w+)(?:\+(\w+)\/(\w+))?(?:@(\d+)(s?))?$/) ?? []
-  if (weights === undefined) throw new Error(`"${side}" is no side; one is auto, w8+int8/int8 or w4@2s`)
+  if (weights === undefined) throw new Error(`"${side}" is not a side; one is auto, w8+int8/int8 or w4@2s`)
   return {
     weights: weights as NonNullable<BuildOptions['weights']>,
     threads: Number(threads ?? 1),

@@ -62,7 +62,7 @@ const reference = await openReference(options.python, { modelPath, threads: 1, c
 const tasks: ReplyTask[] = []
 for (const spec of specs) {
   const task = await makeReplyTask(spec, options)
-  if (task === undefined) throw new Error(`the items of ${spec.name} are no replies`)
+  if (task === undefined) throw new Error(`the items of ${spec.name} are not replies`)
   tasks.push(task)
   const { items } = task
   for (const [index, item] of items.entries()) {

@@ -48,7 +48,7 @@ test('a new title stays after a reload', async ({ page }) => {
   await drawer.getByRole('textbox', { name: 'Title' }).fill('The moon')
   await page.keyboard.press('Enter')
   await expect(drawer.getByRole('button', { name: 'More for The moon' })).toBeFocused()
-  await expect(drawer.getByRole('list', { name: 'Yesterday' }), 'a title is no turn').toContainText(
+  await expect(drawer.getByRole('list', { name: 'Yesterday' }), 'a title is not a turn').toContainText(
     'The moon',
   )
   expect(await overflowing(page)).toEqual([])

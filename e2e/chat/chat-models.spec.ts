@@ -325,7 +325,7 @@ test('an address that cannot be had is refused with a sentence, and is not loade
   await expect(page.getByRole('alert')).toContainText('nowhere.gguf does not exist on the server.')
   await loadAddress(page, `${server.address}broken.gguf`)
   await expect(page.getByRole('alert')).toContainText('broken.gguf')
-  // What is no model leaves nothing on the device, and is not listed.
+  // What is not a model leaves nothing on the device, and is not listed.
   await expect.poll(() => storedFiles(page)).toBe(0)
   await openModels(page)
   await expect(page.getByRole('dialog').getByText('broken.gguf')).toHaveCount(0)

@@ -142,7 +142,7 @@ export const answers = (page: Page, places: readonly Place[]) =>
     { places, prompt: PROMPT, options: OPTIONS },
   )
 
-/** What the origin keeps that is no whole file with its manifest, or a note of a missing one. */
+/** What the origin keeps that is not a whole file with its manifest, or a note of a missing one. */
 export const leftovers = (page: Page) =>
   page.evaluate(async () => {
     const stored = await halfbyte.storedFiles()

@@ -1,4 +1,4 @@
-// Sources that are no file on a server. In: a model's bytes in the page, in each form that pages have them.
+// Sources that are not files on a server. In: a model's bytes in the page, in each form that pages have them.
 // Out: the same text from each, and what to pass in place of the forms that are refused.
 import { expect } from '@playwright/test'
 import { bertBytes } from '../../bench/graphs/bert.ts'

@@ -25,7 +25,7 @@ export async function readWheelFile(path, name) {
     )
     const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')
     if (end < 0 || end + END_BYTES > tail.length)
-      throw new Error(`${path} is no ZIP archive: it has no end record`)
+      throw new Error(`${path} is not a ZIP archive: it has no end record`)
     const directory = await read(tail.readUInt32LE(end + 16), tail.readUInt32LE(end + 12))
     const entry = entryOf(directory, name)
     if (entry === undefined) throw new Error(`${path} holds no ${name}`)

@@ -13,7 +13,7 @@ export function addressFields(address) {
   const { protocol, pathname, search, hash } = URL.canParse(address) ? new URL(address) : {}
   const isRepository = protocol === 'https:' && /^(?:\/[\w.~-]+){2,}$/.test(pathname) && search + hash === ''
   if (!isRepository)
-    throw new Error(`${address ?? 'nothing'} is no address of a repository; give one like ${PLACEHOLDER}`)
+    throw new Error(`${address ?? 'nothing'} is not an address of a repository; give one like ${PLACEHOLDER}`)
   const home = address.replace(/\.git$/, '')
   return {
     homepage: `${home}#readme`,

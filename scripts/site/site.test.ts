@@ -22,7 +22,7 @@ test('links between documents become links between pages, with their anchors', (
   )
 })
 
-test('a link to a file that is no page becomes its text, an address stays', () => {
+test('a link to a file that is not a page becomes its text, an address stays', () => {
   expect(sitePage('[the code](src/a.ts), [x](https://x.example/a.md)', 'README.md', PLACES)).toBe(
     'the code, [x](https://x.example/a.md)',
   )

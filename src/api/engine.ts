@@ -176,7 +176,7 @@ export class Engine implements AsyncDisposable {
    * Continues a saved session with its messages and its state. `saved` is the file from `save`, or the name
    * given to `store`. Rejects with `format` if the file is not a saved session, `unsupported` if it belongs
    * to another model or the name is not stored, `integrity` if its bytes are damaged, `context-overflow`,
-   * `out-of-memory`, or the signal's reason. After an error the engine keeps nothing of it.
+   * `out-of-memory`, or the signal's reason. After an error the engine holds nothing of the session.
    */
   restoreSession(file: Blob | string, options?: AbortOptions): Promise<Session> {
     return restoreSession(this.client(), file, options)

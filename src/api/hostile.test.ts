@@ -42,7 +42,7 @@ describe('messages', () => {
   test.each<[string, unknown]>([
     ['no list', 'x'],
     ['calls without a name', [{ id: '1', arguments: {} }]],
-    ['arguments that are no object', [{ id: '1', name: 'f', arguments: '{}' }]],
+    ['arguments that are not an object', [{ id: '1', name: 'f', arguments: '{}' }]],
   ])('whose calls are %s are refused by their place', async (_, calls) => {
     const messages = [user('a'), withCalls(calls)] as never
     const session = (await openToy()).createSession({ messages })
@@ -76,7 +76,7 @@ describe('messages', () => {
 
 describe('options', () => {
   test.each<[string, object, RegExp]>([
-    ['tools that are no list', { tools: 'f' }, /tools is "f" but must be a list/],
+    ['tools that are not a list', { tools: 'f' }, /tools is "f" but must be a list/],
     ['tools that are null', { tools: null }, /tools is null/],
     ['functions of tools that are none', { tools: [{ name: 'f', execute: 'f' }] }, /must be a function/],
     ['tools with functions elsewhere', { tools: [{ name: 'f', run() {} }] }, /plain data only: .*run/],

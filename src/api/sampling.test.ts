@@ -90,7 +90,7 @@ test('a processor is a module: made once a reply, with what it may know, called 
 
 test.each([
   ['cannot be imported', 'throw new Error("closed today")', 'network', /cannot be imported: closed today/],
-  ['is no JavaScript', 'export default (', 'network', /cannot be imported/],
+  ['is not JavaScript', 'export default (', 'network', /cannot be imported/],
   [
     'has no default export',
     'export const a = 1',

@@ -114,7 +114,7 @@ class OpenSession {
     }
   }
 
-  /** What is saved of the session besides its state. */
+  /** What is saved with the session besides its state. */
   saved(): SavedSession {
     return {
       system: this.#system,

@@ -150,15 +150,15 @@ describe('a reply with strict tools', () => {
     }
   })
 
-  test('is read as it was written in forms whose calls are no JSON, or that no call follows', async () => {
+  test('is read as it was written in forms whose calls are not JSON, or that no call follows', async () => {
     const session = (await openToy()).createSession()
     const python = await session.send('<|tool_call_start|>[add(a=1)]<|tool_call_end|>', {
       ...GREEDY,
       tools: strict,
     }).result
     expect(python.toolCalls).toMatchObject([{ name: 'add', arguments: { a: 1 } }])
-    const words = await session.send('functools are no calls', { ...GREEDY, tools: strict }).result
-    expect(words).toMatchObject({ text: 'You said functools are no calls', toolCalls: [] })
+    const words = await session.send('functools are not calls', { ...GREEDY, tools: strict }).result
+    expect(words).toMatchObject({ text: 'You said functools are not calls', toolCalls: [] })
   })
 
   test('is one that a constraint of its own limits, where there is one', async () => {

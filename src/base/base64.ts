@@ -11,6 +11,6 @@ export function toBase64(bytes: Uint8Array | Uint8ClampedArray): string {
   return btoa(text)
 }
 
-/** Throws a DOMException for a text that is no base64. */
+/** Throws a DOMException for a text that is not base64. */
 export const fromBase64 = (base64: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))

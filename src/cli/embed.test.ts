@@ -62,6 +62,6 @@ test('each refuses the model of the other, with the way to go on', async () => {
   const chat = await halfbyte('embed', 'embedded', '--text', 'cat')
   expect(chat).toMatchObject({
     code: 1,
-    err: expect.stringMatching(/a \.hbm pack is no encoder .*halfbyte chat/),
+    err: expect.stringMatching(/a \.hbm pack is not an encoder .*halfbyte chat/),
   })
 })

@@ -118,7 +118,7 @@ export function weightsOption(): Option {
     .default('auto')
 }
 
-/** Of graphs that are no decoders. */
+/** Of graphs that are not decoders. */
 export function networkWeightsOption(): Option {
   return new Option(
     '--weights <policy>',

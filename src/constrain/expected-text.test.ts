@@ -49,7 +49,7 @@ test('a compact text has no blanks to guess', () => {
   expect(expected('{"name":"Eve",', true)).toBe('"age":')
 })
 
-test('nothing is expected where the text may end, and nothing beside tokens that are no text', () => {
+test('nothing is expected where the text may end, and nothing beside tokens that are not text', () => {
   expect(expected('{"name": "Eve", "age": 4, "città": true}')).toBe('')
   expect(textOf(after({ type: 'choices', choices: ['one', 'once'] }, '').expectedIds())).toBe('on')
   expect(textOf(after({ type: 'grammar', grammar: 'root ::= "a" | <think>' }, '').expectedIds())).toBe('')

@@ -83,7 +83,7 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
   return { bytes: Uint8Array.from(bytes), ends: mustEnd(automaton.closure(at)) }
 }
 
-/** None where the text may end, or a token may follow that is no text. */
+/** None where the text may end, or a token may follow that is not a text. */
 const allowedBytes = ({ sets, tokens, hasEnd }: Closure): ByteSet =>
   unionOf(hasEnd || tokens.length > 0 ? [] : sets)
 

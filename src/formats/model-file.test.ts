@@ -1,4 +1,4 @@
-// Tests of openModel. In: folders of small files and things that are no models. Out: a ModelFile, or what is
+// Tests of openModel. In: folders of small files and things that are not models. Out: a ModelFile, or what is
 // wrong.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -55,7 +55,7 @@ test.each<[string, WrittenGraph, RegExp]>([
   ['an output of nothing', { nodes: [], inputs: ['x'], outputs: ['y'] }, /output y is made by nothing/],
   ['dims of 2^60', withConstant({ dims: [2 ** 60, 2 ** 60], raw: two }), /impossible shape/],
   [
-    'dims whose product is no safe number',
+    'dims whose product is not a safe number',
     withConstant({ dims: [2 ** 30, 2 ** 30], raw: two }),
     /impossible shape/,
   ],

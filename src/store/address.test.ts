@@ -69,7 +69,7 @@ test.each([
   ['a shard outside of the folder', index({ a: '../other/model.safetensors' })],
   ['a shard in a folder below', index({ a: 'onnx/model.safetensors' })],
   ['a shard elsewhere', index({ a: 'https://elsewhere.example/model.safetensors' })],
-  ['a shard that is no safetensors file', index({ a: 'model.bin' })],
+  ['a shard that is not a safetensors file', index({ a: 'model.bin' })],
   ['no JSON', new TextEncoder().encode('<!doctype html>')],
 ])('an index with %s is refused', (_, bytes) => {
   expect(() => shardsOf(HOST, bytes)).toThrow(expect.objectContaining({ code: 'format' }))

@@ -66,7 +66,7 @@ describe('addresses', () => {
     'https://huggingface.co/api/models/name',
     'https://huggingface.co.example/owner/name',
     'https://a.example/huggingface.co/owner/name',
-  ])('%s is no page of a model', (text) => expect(parseHubAddress(text)).toBeUndefined())
+  ])('%s is not a page of a model', (text) => expect(parseHubAddress(text)).toBeUndefined())
 
   test.each([
     'https://a.example/owner/name',

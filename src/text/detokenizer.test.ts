@@ -42,7 +42,7 @@ test('text cut into tokens at any byte comes out whole, and no chunk ends in hal
   )
 })
 
-test('bytes that are no UTF-8 come out as the whole decodes', () => {
+test('bytes that are not UTF-8 come out as the whole decodes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), fc.array(fc.nat(), { maxLength: 40 }), (bytes, cuts) => {
       const tokens = cutAt(bytes, cuts)

@@ -172,7 +172,7 @@ export function checkTower(tower: Tower): Tower {
   }
   if (deviation.some((value) => value === 0)) throw wrong('the deviation of a channel is 0')
   if (windows !== undefined && !(windows.side >= merge && windows.side % merge === 0))
-    throw wrong(`windows of ${windows.side} patches are no whole number of squares of ${merge}`)
+    throw wrong(`windows of ${windows.side} patches are not a whole number of squares of ${merge}`)
   const headDim = hiddenSize / heads
   if (!Number.isInteger(headDim) || headDim % 4 !== 0 || headDim > 256) {
     throw unbuiltVariant(name, `heads of ${headDim}`, 'heads of a multiple of 4 up to 256')
@@ -205,7 +205,7 @@ export function checkSteps(processor: Fields, steps: readonly string[]): void {
 export const noTower = (file: string): HalfbyteError =>
   new HalfbyteError(
     'architecture',
-    `${file} is no vision tower; give the mmproj file that belongs to the model (GGUF, architecture clip), ` +
+    `${file} is not a vision tower; give the mmproj file that belongs to the model (GGUF, architecture clip), ` +
       'or a folder of safetensors whose config.json has a vision_config',
     { file },
   )

@@ -187,7 +187,7 @@ describe('an adapter that does not fit', () => {
     ['whose ranks differ', only(name, pair.a, narrow), /^format: .*A \[4,128\] and B \[128,3\]/],
     ['whose rank is not what it says', peftFiles(LORA, { r: 8 }), /^format: .*rank is 4 but r is 8/],
     ['that is DoRA', peftFiles(LORA, { use_dora: true }), /^unsupported: .*DoRA/],
-    ['that is no LoRA', peftFiles(LORA, { peft_type: 'IA3' }), /^unsupported: .*IA3/],
+    ['that is not LoRA', peftFiles(LORA, { peft_type: 'IA3' }), /^unsupported: .*IA3/],
     ['without its configuration', [weights], /^format: .*adapter_config.json/],
     ['without its weights', [config], /^format: .*adapter_model.safetensors/],
     ['cut off', [new File([weights.slice(0, weights.size - 4)], weights.name), config], /^format: /],

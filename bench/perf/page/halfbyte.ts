@@ -4,7 +4,7 @@ import { CONTEXT, type LoadOrder } from '../engines.ts'
 import type { Loaded } from './main.ts'
 
 /**
- * Prefill is all that is no decoding: the messages to the worker and back, the tokenizer, the first token.
+ * Prefill is all that is not a decoding: the messages to the worker and back, the tokenizer, the first token.
  */
 export async function loadHalfbyte(
   order: LoadOrder,

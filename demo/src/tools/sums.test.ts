@@ -94,7 +94,7 @@ test.each([
   'a - b',
   '+',
   '(2 + 3',
-])('%s is no sum that can be read', (question) => {
+])('%s is not a sum that can be read', (question) => {
   expect(askedSum(question, 100)).toBeUndefined()
 })
 

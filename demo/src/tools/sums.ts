@@ -12,7 +12,7 @@ const NUMBERS: ReadonlyMap<string, number> = new Map([
 const NAMED = new RegExp(`\\b(${[...NUMBERS.keys()].join('|')})\\b`, 'g')
 const TENS_AND_ONES = /\b([2-9]0)[ -]([1-9])\b(?![.\d])/g
 
-/** Words before and after a sum that are no part of it. */
+/** Words before and after a sum that are not part of it. */
 const ASKS = [
   'and|so|now|then|ok|okay|hi|hello|please|also|quick(?:ly)?|can you|could you|tell (?:me|us)|do you know',
   'i (?:need|want|would like)(?: to know)?|help me with|calculate|compute|solve|evaluate|the result of',
@@ -66,7 +66,7 @@ const SHARES: readonly (readonly [RegExp, string])[] = [
 
 /** The expression of such a question, whose numbers are in figures. */
 function askedShare(question: string): string | undefined {
-  // A sentence's full stop is no part of its number.
+  // A sentence's full stop is not part of its number.
   const figures = question.replace(/(?<=\d)\.(?=\s|$)/g, ' ')
   const found = SHARES.find(([asks]) => asks.test(figures))
   return found && tidy(figures.replace(...found))

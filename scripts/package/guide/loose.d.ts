@@ -4,7 +4,7 @@ interface ParentNode {
   querySelector(selectors: string): any
 }
 interface FormData {
-  // biome-ignore lint/suspicious/noExplicitAny: blocks of JavaScript cannot say that a field is no file
+  // biome-ignore lint/suspicious/noExplicitAny: blocks of JavaScript cannot say that a field is not a file
   get(name: string): any
 }
 /** Extensions of Chrome. */

@@ -153,7 +153,7 @@ export function createHalfbyte(
 const callable = <Model, Rest extends object>(languageModel: (id?: string) => Model, rest: Rest) =>
   Object.assign((id?: string) => languageModel(id), { languageModel }, rest)
 
-/** A model is checked at once; what a function loads, when it is there. */
+/** Checks a model at once, and the result of a function once it has loaded. */
 function loaderOf<Model>(
   model: Loadable<Model> | undefined,
   check: (model: Model | undefined) => void,

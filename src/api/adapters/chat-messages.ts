@@ -55,12 +55,12 @@ export function contentOf(
   return { content: texts.join(''), ...(images.length > 0 && { images }) }
 }
 
-/** A picture whose bytes are given in base64. Throws `unsupported` for what is no base64. */
+/** A picture whose bytes are given in base64. Throws `unsupported` if the data isn't valid base64. */
 export function pictureOf(base64: string, type: string): Blob {
   try {
     return new Blob([fromBase64(base64)], { type })
   } catch {
-    throw unreadPicture('its data is no base64')
+    throw unreadPicture('its data is not valid base64')
   }
 }
 

@@ -14,7 +14,7 @@ export function checkEngine(engine: Engine | undefined): void {
   )
 }
 
-/** By what embedders alone can do. */
+/** Recognises embedders by a method that only they have. */
 export const isEmbedder = (model: Engine | Embedder | undefined): model is Embedder =>
   readFrom('the embedder', () => typeof (model as Embedder | undefined)?.rerank === 'function')
 

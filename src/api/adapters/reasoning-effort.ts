@@ -22,9 +22,9 @@ export const WITHOUT_THOUGHT: JsonObject = Object.fromEntries(SWITCHES.map((name
 interface Effort {
   /** Variables of the template. */
   readonly given: JsonObject
-  /** What becomes of the effort, where that is not all of it. */
+  /** How the effort was only partly honoured, if it was. */
   readonly lost?: string
-  /** Nothing was said of it. */
+  /** The caller gave no effort. */
   readonly isIgnored?: boolean
 }
 

@@ -199,7 +199,7 @@ export class Embedder implements AsyncDisposable {
   }
 
   /**
-   * Makes a call that tells its progress and can be aborted.
+   * Makes a call that reports progress and can be aborted.
    * @internal
    */
   private async told<T>(

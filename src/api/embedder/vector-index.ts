@@ -63,7 +63,7 @@ export class VectorIndex {
   /**
    * Adds copies of vectors and returns an id for each. Ids count from 0, and a removed one is not used again.
    *
-   * Throws `unsupported` for a vector of another length or with a value that is no finite number, and
+   * Throws `unsupported` for a vector of another length or with a value that is not finite, and
    * `out-of-memory`; nothing is added then.
    */
   add(vectors: readonly Float32Array[]): number[] {
@@ -165,7 +165,7 @@ export class VectorIndex {
       const bytes = 5 * rows * dimensions
       throw new HalfbyteError(
         'out-of-memory',
-        `an index of ${rows} vectors needs ${bytes} bytes, which there are not; add fewer vectors, or shorter ones`,
+        `an index of ${rows} vectors needs ${bytes} bytes of memory, more than is free; add fewer vectors, or shorter ones`,
         { bytes },
         { cause },
       )

@@ -66,12 +66,12 @@ function answersOf(replies: readonly FakeReply[] | Answer): Answer {
   }
 }
 
-/** What Node has where a test runs in it. */
+/** Node's globals, if a test runs there. */
 interface NodeProcess {
   getBuiltinModule?(name: string): object | undefined
 }
 
-/** The documents of Jest hide what Node has. */
+/** Jest's DOM environments hide Node's globals. */
 function needChannels(): void {
   if (globalThis.MessageChannel !== undefined) return
   const { process } = globalThis as { readonly process?: NodeProcess }

@@ -151,7 +151,7 @@ export class FakeService implements EngineService {
     if (word !== undefined) return word
     throw new HalfbyteError(
       'format',
-      `${id} is no token of this fake engine, which has seen ${this.#words.length}; ids come from its tokenize`,
+      `${id} is not a token of this fake engine, which has seen ${this.#words.length}; ids come from its tokenize`,
       { id },
     )
   }
@@ -166,7 +166,7 @@ async function savedIn(file: Blob): Promise<SavedSession> {
   }
   throw new HalfbyteError(
     'format',
-    'this is no session that a fake engine saved; save one with session.save()',
+    'this session was not saved by a fake engine; save one with session.save()',
   )
 }
 

@@ -292,7 +292,7 @@ function networkRequest(source: ModelSource, options: NetworkOptions): NetworkRe
   return { source: place, cache, hub, dtype, build, assets, threads, weights, fallback }
 }
 
-/** Only downloads are told. */
+/** Reports downloads only. */
 const hooksOf = ({ signal, onProgress }: NetworkOptions): LoadHooks => ({
   signal,
   onProgress: (event) => (event.phase === 'download' ? onProgress?.(event) : undefined),

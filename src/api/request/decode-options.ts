@@ -15,7 +15,7 @@ import { absolute } from './load-request.ts'
 
 /**
  * Copies only what the worker needs, so later changes by the caller have no effect. The worker checks the
- * values. Throws `unsupported` for what is not a list of objects, or cannot be read.
+ * values. Throws `unsupported` unless it is a readable list of objects.
  */
 export function plainMessages(name: string, messages: unknown): Message[] {
   return readFrom(name, () => {
@@ -72,7 +72,7 @@ interface DecodeRequest {
 /**
  * Loads the part of the library that writes grammars, if the options have a constraint. Rejects with
  * `unsupported` for a constraint that cannot be enforced, and with `network` if that part does not load.
- * Undefined if the reply is not wanted any more, which is asked while a large grammar is written.
+ * Returns undefined if the reply was cancelled; checked while a large grammar compiles.
  */
 export async function decodeRequest(
   given: DecodeOptions,
@@ -94,7 +94,7 @@ export async function decodeRequest(
   return written && { options, [constraint?.type === 'calls' ? 'calls' : 'constraint']: written }
 }
 
-/** The constraint on calls, if a tool asks for it. The worker refuses what are no tools. */
+/** The constraint on calls, if a tool asks for it. The worker rejects anything that isn't a tool. */
 function callSpec(tools?: readonly Tool[]): ConstraintSpec | undefined {
   if (!Array.isArray(tools) || !tools.some((tool) => tool?.strict === true)) return undefined
   return {
@@ -129,7 +129,7 @@ export interface ReplyOptions {
 }
 
 /**
- * Throws `unsupported` for options that are no object or cannot be read, and for a wrong signal or address.
+ * Throws `unsupported` for options that aren't an object or can't be read, and for a wrong signal or address.
  */
 export function replyOptions(given: GenerateOptions = {}): ReplyOptions {
   return readFrom('the options', () => {

@@ -62,7 +62,7 @@ const named = (file: Blob | ArrayBuffer | Uint8Array<ArrayBuffer>): File =>
 const isPassing = (source: string | readonly File[]): boolean =>
   typeof source === 'string' && /^(?:blob|data):/i.test(source)
 
-/** Data in base64 may end with a slash, which means a folder elsewhere. A fragment is no part of data. */
+/** Data in base64 may end with a slash, which means a folder elsewhere. A fragment is not part of data. */
 const plainData = (address: string): string => (/^data:.*\/$/s.test(address) ? `${address}#` : address)
 
 function repoOf({ repo, file, revision }: RepoAddress): RepoAddress {

@@ -151,7 +151,7 @@ export const methodOf = (object: unknown, name: string): Loose =>
 
 const RUNS = Number(process.env['FORGED_RUNS'] ?? 150)
 
-/** Calls `act` with forgeries of `valid`. Fails where it ends in what `allowed` does not match. */
+/** Calls `act` with forgeries of `valid`. Fails if the outcome doesn't match `allowed`. */
 export async function holds(
   valid: readonly unknown[],
   act: Loose,

@@ -90,7 +90,7 @@ async function inTime(
   }
 }
 
-/** Throws for what JSON cannot have, such as circles. */
+/** Throws for values that JSON can't represent, such as cycles. */
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? 'done')
 

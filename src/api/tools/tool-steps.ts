@@ -63,7 +63,7 @@ class Steps implements Feed {
         return checked === undefined ? [] : [[tool.name, checked] as const]
       }),
     )
-    // What is no tool is refused where all tools are checked.
+    // The check of all tools rejects anything that isn't a tool.
     this.#described = tools.map((tool) => (isObject(tool) ? described(tool) : tool))
   }
 
@@ -107,7 +107,7 @@ class Steps implements Feed {
     }
   }
 
-  /** The next reply of the model. Parts of it are parted from earlier replies by an empty line. */
+  /** The next reply of the model. An empty line separates it from earlier replies. */
   #reply(): Promise<{ readonly outcome: Outcome; readonly used: number }> {
     let isTextParted = this.#done.every(({ text }) => text === '')
     let isThoughtParted = this.#done.every(({ reasoning = '' }) => reasoning === '')

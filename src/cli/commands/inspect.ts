@@ -89,7 +89,7 @@ export function inspectCommand(): Command {
     .option('--plan', 'show every op of a step with its shapes and bytes')
     .option(
       '--size <name=count>',
-      'with --plan, for a graph that is no decoder: a size of its inputs, such as batch=1; default 1 each',
+      'with --plan, for a graph that is not a decoder: a size of its inputs, such as batch=1; default 1 each',
       sizeFlag,
     )
     .addOption(fallbackOption())

@@ -40,7 +40,7 @@ test('without inputs it says which there are', async () => {
   expect(ended).toMatchObject({ code: 1, err: expect.stringContaining('input_ids (i64 [batch, tokens])') })
 })
 
-test('the plan of a graph that is no decoder is that of a network', async () => {
+test('the plan of a graph that is not a decoder is that of a network', async () => {
   const ended = await halfbyte('inspect', model, '--plan', '--size', 'tokens=5')
   expect(ended).toMatchObject({ code: 0, out: expect.stringContaining('input_ids [1, 5]') })
   expect(ended.out).toMatch(/views: \d+ nodes move \d+ bytes as copies, and 0 bytes as compiled/)

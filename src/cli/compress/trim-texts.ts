@@ -17,7 +17,7 @@ export interface HeldText {
 
 /** What reads the texts of files. */
 export interface TextReader {
-  /** Undefined for an encoder, whose texts are no conversations. */
+  /** Undefined for an encoder, whose texts are not conversations. */
   readonly tokenizer: Tokenizer | undefined
   readonly idsOf: (text: HeldText) => readonly number[]
 }

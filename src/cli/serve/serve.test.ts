@@ -106,7 +106,7 @@ test('an encoder alone answers with vectors, and a model must be named', async (
   expect([code, err]).toEqual([2, expect.stringContaining('give --embedder or --reranker')])
 })
 
-test('a port that is no port is wrong usage', async () => {
+test('a port that is not a port is wrong usage', async () => {
   const { code, err } = await halfbyte('serve', model, '--port', '70000')
   expect([code, err]).toEqual([2, expect.stringContaining('from 0 to 65535')])
 })

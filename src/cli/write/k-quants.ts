@@ -103,7 +103,7 @@ async function fileAt(output: string): Promise<string> {
   if (found === undefined || found.isFile()) return place
   throw new HalfbyteError(
     'unsupported',
-    `${output} is no file, and llama.cpp writes K-quants to files only; give another place`,
+    `${output} is not a file, and llama.cpp writes K-quants to files only; give another place`,
     { output },
   )
 }

@@ -75,7 +75,7 @@ export class Sessions {
     return new Map(
       session.outputMetadata.map((made): [string, Type] => {
         const maker = makerOf(part, made.name)
-        if (!made.isTensor) throw unknownTo([maker], `${made.name} is no tensor`)
+        if (!made.isTensor) throw unknownTo([maker], `${made.name} is not a tensor`)
         const dims = made.shape.map((size, axis): Dim => {
           const given = typeof size === 'string' ? dimFrom(size) : size
           const isKnown = typeof given === 'string' ? symbols.has(given) : given !== UNKNOWN

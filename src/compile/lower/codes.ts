@@ -60,7 +60,7 @@ const quantize: Handler = (lowering, node) => {
   const along = (ref: Ref): Ref =>
     lowering.reshape(node, ref, [countOf(dimsOf(ref)), ...Array.from({ length: after }, () => 1)])
   const args = [x, along(scale)]
-  // Beyond it is no code, whatever the zero point is, and i32 has room for the sum.
+  // Beyond it is not a code, whatever the zero point is, and i32 has room for the sum.
   const limit = number(2 ** 20)
   const rounded = apply('nearest', div(arg(0), arg(1)))
   const code = apply('to i32', apply('max', apply('neg', limit), apply('min', limit, rounded)))
@@ -145,7 +145,7 @@ const matMulNBits: Handler = (lowering, node) => {
   if (constants.some((name) => !lowering.graph.constants.has(name)))
     throw unclaimed(node, 'its codes, scales or zero points are computed')
   if (zeros !== '' && lowering.dtype(node, zeros) !== 'u8')
-    throw unclaimed(node, 'zero points that are no codes are not compiled')
+    throw unclaimed(node, 'zero points that are not codes are not compiled')
   const codes = { bits, block, k, scales, ...(zeros !== '' && { zeros }) } as const
   const rows = lowering.decoded(node, right, codes, [n, k])
   const b = { ...rows, view: transposed(rows.view, [1, 0]) }

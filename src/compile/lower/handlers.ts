@@ -75,7 +75,7 @@ const concat: Handler = (lowering, node) => {
   for (const part of full) {
     const isFit = `${dimsOf(part)}` === `${dims.with(axis, dimsOf(part)[axis] ?? 0)}`
     if (!isFit || part.value.kind !== kind)
-      throw misfit(node, `the part [${dimsOf(part).join(', ')}] is no part of [${dims.join(', ')}]`)
+      throw misfit(node, `the part [${dimsOf(part).join(', ')}] is not part of [${dims.join(', ')}]`)
   }
   const made =
     full.length === 0

@@ -47,7 +47,7 @@ test('codes of a file keep their values, beside the rounding of their scales to 
     for (let column = 0; column < n; column++) {
       const code = data[row * n + column]! - zero[column]!
       const error = Math.abs(found[column * k + row]! - code * scale[column]!)
-      // 128 is no code of the kernels: its group gets a scale of its own.
+      // 128 is not a code of the kernels: its group gets a scale of its own.
       expect(error).toBeLessThanOrEqual(0.51 * scale[column]!)
       if (error <= Math.abs(code) * scale[column]! * 2 ** -11) kept++
     }

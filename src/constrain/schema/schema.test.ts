@@ -39,7 +39,7 @@ const SCHEMAS: readonly [string, object, readonly string[], readonly string[]][]
     ['1', '2'],
     ['0', '3', '-1'],
   ],
-  ['bounds that are no integers', { type: 'integer', minimum: 0.5, maximum: 2.5 }, ['1', '2'], ['0', '3']],
+  ['bounds that are not integers', { type: 'integer', minimum: 0.5, maximum: 2.5 }, ['1', '2'], ['0', '3']],
   [
     'fractions beside another case',
     { oneOf: [{ type: 'string' }, { type: 'number', multipleOf: 0.5 }] },

@@ -86,7 +86,7 @@ describe('turns', () => {
   })
 })
 
-describe('role markers that are no special tokens', () => {
+describe('role markers that are not special tokens', () => {
   const spec = byteLevelSpec()
   const more = ['<|user|>', '<|bot|>', '<think>', '</think>', '  ', '<b>']
   const own = createTokenizer({

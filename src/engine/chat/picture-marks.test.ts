@@ -57,7 +57,7 @@ describe('a prompt', () => {
     expect(render(BOTH, 'hello')).toBe('user: hello|')
   })
 
-  test("a person's text like the template's mark is no picture", () => {
+  test("a person's text like the template's mark is not a picture", () => {
     const prompt = render(PARTS, `<image> ${first}`)
     expect(prompt.split(first)).toHaveLength(2)
     expect(prompt.indexOf(first)).toBeGreaterThan(prompt.indexOf('image>'))

@@ -121,7 +121,7 @@ function parsed(file: string, text: string): Awaited<ReturnType<ReadJson>> {
     const value = parseJson(text)
     return isObject(value) || Array.isArray(value) ? value : undefined
   } catch (cause) {
-    const sentence = `${file} is no JSON (${reasonOf(cause)}); download the model again`
+    const sentence = `${file} is not JSON (${reasonOf(cause)}); download the model again`
     throw new HalfbyteError('format', sentence, { file }, { cause })
   }
 }

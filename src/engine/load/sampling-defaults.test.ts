@@ -41,6 +41,6 @@ test.each([
   expect(samplingDefaults(generation)).toEqual({ sampling: {}, refused: [refused] })
 })
 
-test('names of inherited properties are no settings', () => {
+test('names of inherited properties are not settings', () => {
   expect(samplingDefaults(Object.create({ temperature: 0 }))).toEqual({ sampling: {}, refused: [] })
 })

@@ -85,7 +85,7 @@ function startScript(address: URL, options: WorkerOptions = { type: 'module' }):
   }
   if (address.origin === origin || address.protocol === 'blob:') return start(href, options)
   const name = JSON.stringify(href)
-  // A bundler's script that is no module imports others as such scripts do.
+  // A bundler's script that is not a module imports others as such scripts do.
   if (options.type !== 'module') return start(blobOf(`importScripts(${name})`))
   if (origin !== 'null') return start(blobOf(`import ${name}`), options)
   // There a blob must not be a module. Messages that arrive before the script runs are kept for it.

@@ -9,7 +9,7 @@ import type { ReplyTaskOptions } from './reply-task.ts'
 const MOST_CHARACTERS = 1 << 28
 
 export interface DrawOptions extends Pick<ReplyTaskOptions, 'seed' | 'limit'> {
-  /** Lines at the end that are no items. Default 0. */
+  /** Lines at the end that are not items. Default 0. */
   readonly spared?: number
   /** Most characters of the lines that are kept. Default 2^28. */
   readonly mostCharacters?: number

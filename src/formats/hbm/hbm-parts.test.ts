@@ -111,7 +111,7 @@ test.each([
   })
 })
 
-test('two packs at once are no parts', async () => {
+test('two packs at once are not parts', async () => {
   const two = [bufferSource('a.hbm', whole), bufferSource('b.hbm', whole)]
   await expect(openModel(two)).rejects.toThrow(
     /2 files were given and a\.hbm is a whole model; give one of them/,

@@ -234,13 +234,13 @@ describe('a lying header with a true hash', () => {
     ['a vector in w4', withEntry({ shape: [32] })],
     ['a vector of another length', withEntry({ shape: [32], encoding: 'f32' })],
     ['a hash too few', withEntry({ sha256: [] })],
-    ['a hash that is no hash', withEntry({ sha256: ['xyz'] })],
+    ['a hash that is not a hash', withEntry({ sha256: ['xyz'] })],
   ])('%s is a format error', async (_, change) => {
     expect(await codeOf(readPack(source(await lie(change))))).toBe('format')
   })
 
   test.each(['toString', 'w4_g32_ls16'])(
-    '%s is no encoding, and the error says what to do',
+    '%s is not an encoding, and the error says what to do',
     async (encoding) => {
       const found = readPack(source(await lie(withEntry({ encoding }))))
       await expect(found).rejects.toMatchObject({ code: 'unsupported', detail: { encoding } })

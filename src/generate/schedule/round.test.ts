@@ -31,7 +31,7 @@ test('a round of decoding is never late by more than one chunk, however many pro
   await Promise.all([chat, ...prompts])
   const gaps = times.slice(1).map((time, index) => time - times[index]!)
   expect(Math.max(...gaps)).toBeLessThanOrEqual(CHUNK_MS)
-  // They were no idle rounds either: 4700 rows of prompts went by.
+  // They were not idle rounds either: 4700 rows of prompts went by.
   expect(Math.max(...gaps)).toBeGreaterThan(CHUNK_MS / 2)
 })
 

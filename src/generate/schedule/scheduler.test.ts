@@ -220,7 +220,7 @@ test('stop tokens and the consumer end a text', async () => {
   expect(second).toMatchObject({ reason: 'stop', timings: { generatedTokens: 1 } })
 })
 
-test('a slow consumer holds back its own text only, and its waiting is no decode time', async () => {
+test('a slow consumer holds back its own text only, and its waiting does not count as decoding', async () => {
   const { scheduler, clock, sequenceOf } = engineOf()
   let open: () => void = () => {}
   const gate = new Promise<void>((resolve) => {

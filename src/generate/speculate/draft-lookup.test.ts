@@ -51,7 +51,7 @@ test('a text that goes round is drafted round and round', () => {
   expect(drafted(drafter, 7)).toEqual([9, 7, 8, 9, 7, 8, 9])
 })
 
-test('long texts of large ids are looked up too, and one token is no match', () => {
+test('long texts of large ids are looked up too, and one token is not a match', () => {
   const drafter = new LookupDrafter()
   const text = Array.from({ length: 5000 }, (_, index) => 100_000 + ((index * 7919) % 4999))
   expect(drafter.look(text.slice(0, 4999))).toBe(0)

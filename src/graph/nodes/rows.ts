@@ -236,7 +236,7 @@ export interface Clamp {
 export const clamp: KernelKind<Clamp> = {
   shape({ input, limits: { least, most } }) {
     if (least <= 0 && most >= 0 && least < most) return input.shape
-    throw broken(input, `is limited to ${least} to ${most}, which is no range around 0`)
+    throw broken(input, `is limited to ${least} to ${most}, which is not a range around 0`)
   },
   record({ input, output, limits: { least, most } }, { rowsAt }) {
     return opRecord('clamp', { ...rowsAt({ x: input, y: output }), n: output.shape[1], least, most })

@@ -81,7 +81,7 @@ test('a join that others read too, or that is an output, stays before them', () 
     rotation([sum], ['y', 'swapped']),
   ])
     expect(sinkJoins.run(graph)).toBe(graph)
-  // The sum is an output, so that the last product is no part of it.
+  // The sum is an output, so that the last product is not part of it.
   const graph = rotation([sum, node('Mul', ['y', 'row'], 'z')], ['y', 'z'])
   const sunk = sinkJoins.run(graph)
   same(graph, sunk)

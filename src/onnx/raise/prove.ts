@@ -59,7 +59,7 @@ export async function proveMask(
 export const narrowest = (windows: readonly number[]): number =>
   windows.reduce((least, each) => (least === 0 || (each > 0 && each < least) ? each : least), 0)
 
-/** The window of each mask; undefined where one is no mask of a decoder without the others. */
+/** The window of each mask; undefined where one is not a mask of a decoder without the others. */
 async function windowsAlone(
   t: Translator,
   node: Node,

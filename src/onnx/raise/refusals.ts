@@ -33,7 +33,7 @@ const NEAREST: readonly (readonly [RegExp, string])[] = [
   [/Attention/, 'attention is that of tokens to themselves and to the state of the step before'],
 ]
 
-/** `seen`: a value that is no control. `isKnown`: other forms of the operator are read. */
+/** `seen`: a value that is not control. `isKnown`: other forms of the operator are read. */
 export function whyUnread(
   { op }: Node,
   seen: {

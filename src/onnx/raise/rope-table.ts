@@ -41,7 +41,7 @@ export async function tableRope(
     rows: async (from, to) => ({ cos: await part(cos, from, to), sin: await part(sin, from, to) }),
   })
   if (found === undefined)
-    throw unclaimed(node, `its tables ${names.join(' and ')} are no rotation by fixed frequencies`)
+    throw unclaimed(node, `its tables ${names.join(' and ')} are not a rotation by fixed frequencies`)
   if (read < positions)
     limitProof(
       t.findings,
@@ -69,7 +69,7 @@ export async function computedRope(t: Translator, node: Node, rotation: Rotation
       sin: first.sin.subarray(from * half, to * half),
     }),
   })
-  if (found === undefined) throw unclaimed(node, `${cos} and ${sin} are no rotation by fixed frequencies`)
+  if (found === undefined) throw unclaimed(node, `${cos} and ${sin} are not a rotation by fixed frequencies`)
   const turning = turningOf(half, found)
   await prove(t, node, [cos, sin], {
     shape: { width: dims },
@@ -175,7 +175,7 @@ const USUAL_BASE = 10_000
 const BLOCK = 1024
 
 /**
- * undefined: the rows are no rotation by frequencies that do not change with the position. The base is a
+ * undefined: the rows are not a rotation by frequencies that do not change with the position. The base is a
  * round number where one fits; else frequencies are those of base 10,000 with a divisor each.
  */
 export async function recogniseRope(rows: RopeRows): Promise<FoundRope | undefined> {

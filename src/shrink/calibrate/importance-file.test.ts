@@ -115,8 +115,8 @@ describe('readImportance', () => {
     await expect(read(claims)).rejects.toThrow(/claims 1073741824 values of 2 calls with \d+ bytes left/)
     for (const mean of [Number.NaN, -1, Number.POSITIVE_INFINITY]) {
       const bad = { x: { means: [1, mean], count: 1 } }
-      await expect(read(await sums(bad))).rejects.toThrow(/"x" has a value that is no mean of squares/)
-      await expect(read(calls(bad))).rejects.toThrow(/"x" has a value that is no mean of squares/)
+      await expect(read(await sums(bad))).rejects.toThrow(/"x" has a value that is not a mean of squares/)
+      await expect(read(calls(bad))).rejects.toThrow(/"x" has a value that is not a mean of squares/)
     }
     const gguf = new Uint8Array(await (await ggufFile(model)).arrayBuffer())
     await expect(read(gguf)).rejects.toThrow(

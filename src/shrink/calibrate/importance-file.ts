@@ -39,7 +39,10 @@ export async function readImportance(source: ByteSource, signal?: AbortSignal): 
       (means) => means?.every((mean) => mean >= 0 && mean < Number.POSITIVE_INFINITY) ?? true,
     )
     if (!isValid)
-      throw malformed(source.name, `the importance of ${shown(name)} has a value that is no mean of squares`)
+      throw malformed(
+        source.name,
+        `the importance of ${shown(name)} has a value that is not a mean of squares`,
+      )
   }
   return entries
 }

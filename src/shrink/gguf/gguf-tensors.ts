@@ -46,7 +46,7 @@ export function ggufTensors(
   })
 }
 
-/** Rows that are no whole blocks are stored in F16. */
+/** Rows that are not whole blocks are stored in F16. */
 function dtypeOf(name: string, shape: readonly number[], mostly: GgufDType): GgufDType {
   if ((shape.at(-1) ?? 0) % BLOCKS[mostly].elements !== 0) return 'F16'
   return mostly === 'Q4_0' && roleOf(name) === 'table' ? 'Q8_0' : mostly

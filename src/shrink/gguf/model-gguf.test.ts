@@ -46,7 +46,7 @@ test('says its sizes, its name and what most of its matrices are', async () => {
   expect(dtypeOf('output_norm.weight')).toBe('F32')
 })
 
-test('rows that are no whole blocks are F16', async () => {
+test('rows that are not whole blocks are F16', async () => {
   const { tensors } = await written({ intermediate: 72 }, 'Q8_0')
   expect(tensors.get('blk.0.ffn_down.weight')?.dtype).toBe('F16')
   expect(tensors.get('blk.0.ffn_up.weight')?.dtype).toBe('Q8_0')

@@ -23,7 +23,7 @@ export interface Dense {
    * Throws `out-of-memory`.
    */
   room(key: string, length: number): Float64Array
-  /** New numbers, all zero, that are no operands. */
+  /** New numbers, all zero, that are not operands. */
   numbers(length: number): Float64Array
   /** c[i][j] += sign * sum_p a[i][p] b[j][p], with a [m][depth] and b [n][depth]. */
   gemm(a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1): void

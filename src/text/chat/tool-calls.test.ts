@@ -152,7 +152,7 @@ const TEXTS: readonly [string, string][] = [
   ['one wrong call of a list', `[TOOL_CALLS] [${json(weather)}, {"name": "rm", "arguments": {}}]`],
   ['an empty list', '[TOOL_CALLS] []'],
   ['a call of nothing known', '[TOOL_CALLS]rm[ARGS]{"all": true}'],
-  ['Python that is no literal', '[weather(city=home)] is what I would call'],
+  ['Python that is not a literal', '[weather(city=home)] is what I would call'],
   ['Python with text after it', '[weather(city="Oslo")] is what I would call'],
   ['a tag of nothing known', '<function=rm>{}</function>'],
   ['a fence with code', '```json\n{"city": "Oslo"}\n```'],

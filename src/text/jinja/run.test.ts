@@ -60,7 +60,7 @@ test('qwen3, smollm3: the indents of earlier answers stay', () => {
   )
 })
 
-test('qwen3-coder: arguments that are no texts are written as Python writes them', () => {
+test('qwen3-coder: arguments that are not texts are written as Python writes them', () => {
   const template = new ChatTemplate(
     '{%- macro extra(fields, known) %}{%- for key in fields if key not in known %}' +
       "{{- '\\n<' ~ key ~ '>' ~ (fields[key] | string) ~ '</' ~ key ~ '>' }}{%- endfor %}{%- endmacro %}" +

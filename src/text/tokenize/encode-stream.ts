@@ -123,7 +123,7 @@ function findCut(
   return undefined
 }
 
-/** Before a single space, or after a line break, between characters that are no white space. */
+/** Before a single space, or after a line break, between characters that are not white space. */
 function isBetweenWords(text: string, at: number): boolean {
   const before = text[at - 1] ?? ''
   const here = text[at] ?? ''

@@ -6,7 +6,7 @@ import { byteName, type Vocabulary } from './vocabulary.ts'
 const UNKNOWN_PENALTY = 10
 
 export interface UnigramOptions {
-  /** Logarithms of probabilities, by id. Tokens after them are no pieces. */
+  /** Logarithms of probabilities, by id. Tokens after them are not pieces. */
   readonly scores: ArrayLike<number>
   readonly unknownId: number
   /** Characters without a piece are spelled in bytes, if the vocabulary has all of them. */

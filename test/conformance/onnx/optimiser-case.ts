@@ -60,7 +60,7 @@ export async function optimise(name: string, bytes: Uint8Array): Promise<Optimis
 
 /** Sizes that a name may have where the file does not say. */
 const SIZE = 2
-/** Elements of the largest input: the evaluator is no engine. */
+/** Elements of the largest input: the evaluator is not an engine. */
 const MOST_ELEMENTS = 2 ** 18
 
 function feedsOf(graph: Graph): Map<string, Tensor> {

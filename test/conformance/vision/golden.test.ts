@@ -394,7 +394,7 @@ describe('refused by name', () => {
       'unsupported',
       /rope_theta 500/,
     ],
-    ['rows that are no square', gemma, { config: { mm_tokens_per_image: 10 } }, 'architecture', /merge/],
+    ['rows that are not square', gemma, { config: { mm_tokens_per_image: 10 } }, 'architecture', /merge/],
     [
       'a missing tensor',
       tiled,
@@ -429,7 +429,7 @@ describe('refused by name', () => {
     const config = { ...text, text_config: undefined, vision_config: undefined }
     await expect(openEngine(filesOf(llava), { vision: filesOf(llava, { config }) })).rejects.toMatchObject({
       code: 'architecture',
-      message: expect.stringContaining('is no vision tower; give the mmproj file'),
+      message: expect.stringContaining('is not a vision tower; give the mmproj file'),
     })
   })
 })

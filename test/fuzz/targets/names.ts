@@ -107,7 +107,7 @@ async function load(place: string) {
   })
 }
 
-/** Throws what is no HalfbyteError, so that it counts as a finding. */
+/** Throws what is not a HalfbyteError, so that it counts as a finding. */
 function check(url: string, token: string | null): void {
   const { href } = new URL(url)
   const isInside =

@@ -5,7 +5,7 @@ import { MOST_BYTES, MOST_FILES, MOST_HEAVY_BYTES, readFiles } from './read-file
 const file = (name: string, content: BlobPart, type = '') => new File([content], name, { type })
 const read = async (files: readonly File[], taken = 0) => (await readFiles(files, taken, false)).attachments
 
-test('large files, many files and files that are no text are refused with their numbers', async () => {
+test('large files, many files and files that are not text are refused with their numbers', async () => {
   const large = file('long.txt', 'x'.repeat(MOST_BYTES + 1))
   await expect(read([large])).rejects.toMatchObject({
     code: 'unsupported',

@@ -10,7 +10,7 @@ const MOST_MACROS = 200
 const MOST_SIZE: [number, number] = [20, 500]
 
 /**
- * Undefined for what is no formula, such as one whose end is still missing, and for what would leave its
+ * Undefined for what is not a formula, such as one whose end is still missing, and for what would leave its
  * line.
  */
 export function formula(tex: string, displayMode: boolean): Element | undefined {

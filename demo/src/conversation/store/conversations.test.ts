@@ -88,7 +88,7 @@ describe('a record of the database', () => {
     { ...whole, id: 7 },
     { ...whole, id: '' },
     { ...whole, messages: {} },
-  ])('that is %j is no conversation', (record) => expect(readConversation(record)).toBeUndefined())
+  ])('that is %j is not a conversation', (record) => expect(readConversation(record)).toBeUndefined())
 
   test('loses what is not a message, and nothing else', () => {
     const broken = [

@@ -103,7 +103,7 @@ export class RunsDialog extends Modal {
   }
 }
 
-/** Few people measure, so the element is no part of what every visit fetches. */
+/** Few people measure, so the element is not part of what every visit fetches. */
 async function defineOpLimits(): Promise<void> {
   if (customElements.get('op-limits') !== undefined) return
   const { OpLimits } = await import('./op-limits.ts')

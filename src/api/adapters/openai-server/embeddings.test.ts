@@ -69,7 +69,7 @@ test('an encoder alone refuses to chat', async () => {
   const asked = client.chat.completions.create({ model: 'any', messages: [{ role: 'user', content: 'a' }] })
   await expect(asked).rejects.toMatchObject({
     status: 400,
-    message: expect.stringMatching(/is no chat model; use POST \/v1\/embeddings/),
+    message: expect.stringMatching(/is not a chat model; use POST \/v1\/embeddings/),
   })
 })
 
@@ -101,7 +101,7 @@ test('documents are sorted for a query, with or without their texts', async () =
 test.each<[string, object, RegExp]>([
   ['no query', { documents: ['a'] }, /^query is undefined but must be a text/],
   ['no documents', { query: 'a', documents: [] }, /^documents is \[\] but must be a list of texts/],
-  ['a document that is no text', { query: 'a', documents: [7] }, /^documents is 7 but must be/],
+  ['a document that is not a text', { query: 'a', documents: [7] }, /^documents is 7 but must be/],
   ['a wrong number', { query: 'a', documents: ['a'], top_n: 0 }, /^top_n is 0 but must be/],
 ])('%s is refused', async (_, body, message) => {
   const post = openaiFetch(await openEncoder(4, { isReranker: true }))

@@ -157,7 +157,7 @@ export function openaiFetch(model: Engine | Embedder, options: OpenAIFetchOption
   }
 }
 
-/** Throws TypeError for what is not a request, as `fetch` does. */
+/** Throws a TypeError if it isn't a request, as `fetch` does. */
 function requestOf(
   input: Parameters<OpenAIFetch>[0],
   init: RequestInit | undefined,
@@ -174,7 +174,7 @@ function requestOf(
 }
 
 interface Server {
-  /** Undefined: the model is no chat model. */
+  /** Undefined if the model isn't a chat model. */
   readonly chats: { readonly engine: Engine; readonly client: OpenAIClient } | undefined
   readonly id: string
   /** Names of all models. */
@@ -211,7 +211,7 @@ async function answer(server: Server, request: Request, signal: AbortSignal | un
   return failure(refusal(404, `${request.method} ${pathname} is not here; use ${known}`, 'not_found'))
 }
 
-const NO_CHAT = 'is no chat model; use POST /v1/embeddings or /v1/rerank, or load a chat model too'
+const NO_CHAT = 'is not a chat model; use POST /v1/embeddings or /v1/rerank, or load a chat model too'
 
 async function converse(
   { engine, client }: NonNullable<Server['chats']>,

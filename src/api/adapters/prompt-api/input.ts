@@ -355,7 +355,7 @@ function readPart(part: unknown, images: PictureSource[] | undefined): string {
   )
 }
 
-/** As browsers name what the model cannot do. */
+/** The error that browsers throw for an unsupported capability. */
 export const browserError = (error: unknown): unknown =>
   isHalfbyteError(error) && error.code === 'unsupported' ? unsupported(error.message) : error
 

@@ -72,7 +72,7 @@ export class Vision {
   #machines: readonly RowMachine[] = []
 
   /**
-   * Reads no weight yet. Throws `architecture` for a file that is no tower or another model's, and
+   * Reads no weight yet. Throws `architecture` for a file that is not a tower or another model's, and
    * `unsupported` for a tower that is not built.
    */
   constructor(file: ModelFile, tools: EngineTools, options: VisionOptions) {

@@ -35,7 +35,7 @@ const GROUP = 32
 /**
  * Blocks that are multiples of 32 keep their codes: 2 and 4 bits as Q4_0, or Q4_1 with zero points; 8 bits as
  * Q8_0. Scales are rounded to f16. Smaller blocks, inputs in another order, and 8 bits with zero points are
- * read as f32 values, which `auto` stores in 8 bits, or as f32 where a row is no multiple of 32. Throws
+ * read as f32 values, which `auto` stores in 8 bits, or as f32 where a row is not a multiple of 32. Throws
  * `unsupported` for other widths.
  */
 export function blockTensor(weight: BlockWeight): TensorInfo {

@@ -97,7 +97,7 @@ describe('steps', () => {
       /steps to cut text/,
       { normalizer: normalizers(new Array(1000).fill({ type: 'NFC' })) },
     ],
-    ['that are no steps', /cuts text|instead of/, { normalizer: { type: 'Sequence', normalizers: 5 } }],
+    ['that are not steps', /cuts text|instead of/, { normalizer: { type: 'Sequence', normalizers: 5 } }],
     ['of a text', /cuts text|instead of/, { pre_tokenizer: { type: 'Split', pattern: { Regex: {} } } }],
   ])('%s are refused', (_name, message, changes) => {
     expect(() => createTokenizer(jsonSpec(changes))).toThrow(message)

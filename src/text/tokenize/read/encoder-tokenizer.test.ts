@@ -87,7 +87,7 @@ describe('a forged table', () => {
     ['not base64', '\u2603'],
     ['empty', ''],
     ['whose trie is longer than it', encoded(Uint8Array.of(0, 0, 0, 1, 0, 0, 0, 0))],
-    ['whose trie is no whole number of units', encoded(Uint8Array.of(3, 0, 0, 0, 1, 2, 3, 4))],
+    ['whose trie is not a whole number of units', encoded(Uint8Array.of(3, 0, 0, 0, 1, 2, 3, 4))],
   ])('%s is refused', (_, map) => {
     expect(() => withMap(map)).toThrow(
       expect.objectContaining({ code: 'format', message: expect.stringContaining('precompiled_charsmap') }),

@@ -91,7 +91,7 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
   ['no model', 'format', /undefined for model/, jsonSpec({ model: undefined })],
   ['no vocabulary', 'format', /null for vocab/, withModel({ vocab: null })],
   ['no merges', 'unsupported', /"none"; BPE/, withModel({ merges: undefined, type: undefined })],
-  ['merges that are no list', 'format', /"h e" for merges/, withModel({ merges: 'h e' })],
+  ['merges that are not a list', 'format', /"h e" for merges/, withModel({ merges: 'h e' })],
   ['a merge of three', 'format', /merge 0/, withModel({ merges: [['h', 'e', 'l']] })],
   ['another kind', 'unsupported', /"Unigram"; BPE is read/, withModel({ type: 'Unigram' })],
   [
@@ -114,7 +114,7 @@ const JSON_SPECS: readonly (readonly [string, string, RegExp, TokenizerSpec])[] 
     withModel({ vocab: { ...vocab, new: 0 } }),
   ],
   ['an added token without text', 'format', /added token 0/, jsonSpec({ added_tokens: [{ id: 3 }] })],
-  ['added tokens that are no list', 'format', /added_tokens/, jsonSpec({ added_tokens: {} })],
+  ['added tokens that are not a list', 'format', /added_tokens/, jsonSpec({ added_tokens: {} })],
   ['an unknown decoder', 'unsupported', /decodes by .*CTC/, jsonSpec({ decoder: { type: 'CTC' } })],
   [
     'an unknown pre-tokeniser',
@@ -226,7 +226,7 @@ describe('a field of another type', () => {
     },
   )
 
-  test('null is nothing, and what is no specification is refused', () => {
+  test('null is nothing, and what is not a specification is refused', () => {
     expect(checkedSpec({ ...bytes, types: null })).toMatchObject({ types: undefined })
     for (const none of [
       undefined,

@@ -207,7 +207,7 @@ function paddingOf(
 export function evaluateMulti(context: Evaluation): (Tensor | undefined)[] {
   const { node, inputs } = context
   const rows = [given(context, 0), given(context, 1), given(context, 2)]
-  if (rows.some(({ dims }) => dims.length !== 3)) throw unclaimed(node, 'its inputs are no rows')
+  if (rows.some(({ dims }) => dims.length !== 3)) throw unclaimed(node, 'its inputs are not rows')
   const heads = intOf(node, 'num_heads', 0)
   let from = 0
   const bias = inputs[MULTI_BIAS]
