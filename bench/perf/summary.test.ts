@@ -69,7 +69,7 @@ test('the tables have medians with their spread, load, memory, and what is missi
   expect(text).toContain('llama.cpp, native 3.8.1, 2 threads: left out, it is not installed.')
 })
 
-test('a disturbed round is told', () => {
+test('a disturbed round is reported', () => {
   const samples = GROUP.samples.map((each, index) => (index === 0 ? { ...each, busy: 0.5 } : each))
   expect(markdown(summarise([{ ...GROUP, samples }], ''))).toContain('50 % of the machine was in use')
 })

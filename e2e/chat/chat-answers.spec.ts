@@ -194,7 +194,7 @@ test('a thought that meets the length limit stays, also after a reload, and is t
   expect(problems).toEqual([])
 })
 
-test('an answer of nothing but markup, cut by the length limit, is told and cannot be continued', async ({
+test('an answer of nothing but markup, cut by the length limit, is reported and cannot be continued', async ({
   page,
 }) => {
   const { problems } = await openChat(page)

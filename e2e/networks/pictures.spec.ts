@@ -64,7 +64,7 @@ test('a file is read like its pixels, on every pool', async ({ page, site }) => 
   expect(shards.texts[1]).toBe(shards.texts[0])
 })
 
-test('a page with a strict policy loads a tower, and one that is missing is told', async ({ page, site }) => {
+test('a page with a strict policy loads a tower, and reports a missing one', async ({ page, site }) => {
   const folder = await site.addFolder(byPath(await seeingModel()))
   await openLibrary(page, await site.under("default-src 'self'; script-src 'self' 'wasm-unsafe-eval'"))
   const code = await page.evaluate(async (address) => {

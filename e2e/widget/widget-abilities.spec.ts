@@ -101,7 +101,7 @@ test('an encoder finds the passages, which are quoted with their place', async (
   expect(await refused(page)).toEqual([])
 })
 
-test('where the encoder does not load, the page is told, and the language model finds the passages', async ({
+test('where the encoder does not load, the page gets an event, and the language model finds the passages', async ({
   page,
   sites,
 }) => {

@@ -45,7 +45,7 @@ test('nothing of the model is asked for before a gesture, nothing downloaded bef
   expect(await refused(page)).toEqual([])
 })
 
-test('a size that the page gives is told without any request', async ({ page, sites }) => {
+test('a size that the page gives is shown without any request', async ({ page, sites }) => {
   const server = await sites.open(page, {
     markup: `<halfbyte-chat model="${MODEL}" download-bytes="${SIZE}"></halfbyte-chat>`,
   })

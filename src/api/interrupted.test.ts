@@ -1,5 +1,5 @@
 // Tests of interrupted loads. In: a localStorage, loads that end and loads that are killed. Out: what the
-// next visit is told.
+// next visit learns of it.
 import { beforeEach, expect, test, vi } from 'vitest'
 import { deadlyBytes, forgetInterruptedLoads, interruptedLoads, noted } from './interrupted.ts'
 
@@ -67,7 +67,7 @@ test('a load that ends, well or not, leaves nothing', async () => {
   expect(await deadlyBytes()).toBeUndefined()
 })
 
-test('a load that was killed is told to the next visit with what it needed, and takes less from then on', async () => {
+test('a load that was killed is reported to the next visit with what it needed, and takes less from then on', async () => {
   await killedLoad(MODEL, 1000)
   expect(await interruptedLoads()).toEqual([
     {

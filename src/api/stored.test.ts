@@ -5,7 +5,7 @@ import { fileKey } from '../store/device/notes.ts'
 import { memoryStorage } from '../store/testing/memory-folders.ts'
 import { keepStored, makeRoom, storedBytes, storedFiles, unstore } from './stored.ts'
 
-test('the browser is asked to keep what is stored, once, and its answer is told', async () => {
+test('the browser is asked to keep what is stored, once, and its answer is returned', async () => {
   for (const answer of [true, false]) {
     const persist = vi.fn(async () => answer)
     vi.stubGlobal('navigator', { storage: { persisted: async () => false, persist } })

@@ -41,13 +41,13 @@ test('a count that is not a number is refused', () => {
 test('an abort ends the work with its reason, and arrives while the event loop turns', async () => {
   const abort = new AbortController()
   const budget = budgetOf({ work: Infinity, signal: abort.signal })
-  setTimeout(() => abort.abort(new Error('not wanted any more')))
+  setTimeout(() => abort.abort(new Error('cancelled')))
   const work = async () => {
     for (;;) {
       budget.spend(1 << 18)
       await budget.turn()
     }
   }
-  await expect(work()).rejects.toThrow('not wanted any more')
-  expect(() => budget.spend(0)).toThrow('not wanted any more')
+  await expect(work()).rejects.toThrow('cancelled')
+  expect(() => budget.spend(0)).toThrow('cancelled')
 })

@@ -1,5 +1,5 @@
 // Slices. In: constraints that take long to write. Out: the same grammars and refusals as without a pause;
-// the event loop turns in between, and what is not wanted any more ends with the slice.
+// the event loop turns in between, and cancelled work ends with its slice.
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { patternWork } from './refuse.ts'
@@ -100,7 +100,7 @@ test.each<[string, ConstraintSpec]>([
   60_000,
 )
 
-test('what is not wanted any more ends with the slice, and each slice has its bound', async () => {
+test('cancelled work ends with its slice, and each slice has its bound', async () => {
   const { result, asked, units } = await sliced(patterns(20, 2), 5)
   expect(result).toBeUndefined()
   expect(asked).toBe(6)

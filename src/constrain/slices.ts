@@ -91,7 +91,7 @@ function outcomeOf(run: Run, begin: () => Steps<unknown>): Outcome {
   throw new Pause()
 }
 
-/** Undefined if the result is not wanted any more, which is asked before each slice. */
+/** Undefined if the work was cancelled; checked before each slice. */
 export async function inSlices<Result>(
   work: () => Result,
   isWanted: () => boolean,

@@ -26,7 +26,7 @@ export function writeGrammar(spec: ConstraintSpec): WrittenGrammar {
 }
 
 /**
- * The same, with turns of the event loop while it is written. Undefined if it is not wanted any more, which
+ * The same, with turns of the event loop while it is written. Undefined if it is cancelled, which
  * is asked between them.
  */
 export async function writeGrammarInSlices(

@@ -1,5 +1,5 @@
 // Evaluation. In: small data sets and a model that is a table. Out: requests, windows, statistics, resumed
-// runs, tables, and refusals of what is not a data set.
+// runs, tables, and rejections of files that are not data sets.
 import { describe, expect, test } from 'vitest'
 import { markdownTable } from './markdown.ts'
 import { svgPlot } from './plot.ts'

@@ -1,4 +1,4 @@
-// Addresses. In: what people name. Out: the files that are asked for, and refusals of what cannot be meant.
+// Addresses. In: what people name. Out: the files that are asked for, and rejections of names that cannot be meant.
 import { expect, test } from 'vitest'
 import { fileName, filesOf, isFileOf, shardsOf } from './address.ts'
 

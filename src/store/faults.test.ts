@@ -73,7 +73,7 @@ async function load(url: string, hurry: number, stands = false): Promise<Uint8Ar
   }
 }
 
-/** It is waited for in silence. */
+/** Waiting for it reports nothing. */
 const stands = ({ behaviour: { isSilent, stalls } }: Fault) => isSilent === true || stalls === true
 
 async function outcomeOf(fault: Fault): Promise<Outcome> {

@@ -41,7 +41,7 @@ if (positionals.length === 0 || unknown.length > 0 || numbers.some((value) => !(
 const [minutes, inputs, seed, jobs] = numbers as [number, number, number, number]
 const names = positionals.includes('all') ? TARGETS : (positionals as TargetName[])
 
-/** Each target is told of as it ends: a run that is cut off has told of those before. */
+/** Reports each target as it ends, so that a run that is cut off has reported the earlier ones. */
 function finished(report: TargetReport): TargetReport {
   for (const finding of report.findings) keepFinding(finding)
   printTarget(report)

@@ -205,7 +205,7 @@ async function follow(
   }
 }
 
-/** A process that hangs does not see that nobody watches it any more: whoever ends the runner ends it too. */
+/** A process that hangs does not see that nobody watches it any more: ending the runner ends it too. */
 const running = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL')

@@ -147,7 +147,7 @@ export function ownAnswer(
   return isEnglish && isOther ? t('englishAnswer') : undefined
 }
 
-/** A text that is too long is told with what the model would read. */
+/** Reports a text that is too long, with the length that the model reads. */
 async function explained(
   error: unknown,
   speaker: Speaker,

@@ -38,7 +38,7 @@ describe('in Hebrew', () => {
     vi.stubGlobal('document', { documentElement: { lang: 'he' } })
     await speak('he')
   })
-  test('a full storage is told in sizes that people read, in English too', async () => {
+  test('a full storage is reported in sizes that people read, in English too', async () => {
     await speak('en')
     const text = (detail: Record<string, number>) =>
       explain(new HalfbyteError('storage-full', 'the model needs 5e8 bytes of storage', detail)).text

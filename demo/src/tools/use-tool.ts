@@ -58,7 +58,7 @@ const refused = (call: ToolCall, number: string): ToolUse => ({
 const foreignValue = (value: unknown, { question, results }: Said): string | undefined =>
   Number(value) === 1 ? undefined : foreignNumber(String(value), question, results)
 
-/** Undefined for what is not an expression. */
+/** Undefined unless it is an expression. */
 function valueFrom(expression: string): string | undefined {
   try {
     return plainNumber(calculate(expression))

@@ -37,7 +37,7 @@ test('an answer comes where the part that keeps to the request cannot be had', a
   await expect(answers(page).last().locator('.ending')).toHaveCount(0)
 })
 
-test('who writes in another language is told which one the model knows', async ({ page }) => {
+test('a person who writes in another language learns which one the model knows', async ({ page }) => {
   const { problems } = await openChat(page)
   await ask(page, 'Hallo, wie geht es dir?')
   await expect(answers(page).last().locator('.body')).toContainText('I only know English')

@@ -55,7 +55,7 @@ test('text files are picked, dropped and pasted, and the model reads them', asyn
   expect(problems).toEqual([])
 })
 
-test('a file that is neither text nor picture is told when it is dropped', async ({ page }) => {
+test('a file that is neither text nor picture is reported when it is dropped', async ({ page }) => {
   await openChat(page)
   await bringText(page, 'drop', 'fox.zip', '\0', 'application/zip')
   await expect(page.getByRole('alert')).toHaveText(/fox\.zip is not a kind of file/)

@@ -252,7 +252,7 @@ function readLogprobs({ logprobs, top_logprobs }: ChatCompletionParams): number 
   throw refused('top_logprobs', `top_logprobs is ${shown(top_logprobs)} but logprobs is not true; set that`)
 }
 
-/** Tools in the form of the API, none if absent. Throws `unsupported` for what is not a list of functions. */
+/** Tools in the form of the API, none if absent. Throws `unsupported` unless it is a list of functions. */
 export function readTools(tools: unknown): Tool[] {
   if (tools == null) return []
   checkList('tools', tools)

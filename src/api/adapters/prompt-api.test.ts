@@ -191,7 +191,7 @@ test('what waits to be read counts, under the older names too', async () => {
   expect([model.temperature, model.topK, session.temperature, session.topK]).toEqual([0.5, 3, 0, 40])
 })
 
-test('prompts that fill the context are refused with the numbers, whoever brings them', async () => {
+test('prompts that fill the context are refused with the numbers, from any source', async () => {
   const model = promptApi(() => openToy(toyModel({ contextLength: 60 })))
   const initialPrompts = [{ role: 'user', content: 'x'.repeat(70) }]
   const quota = { name: 'QuotaExceededError', quota: 60, requested: expect.any(Number) }

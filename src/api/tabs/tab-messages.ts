@@ -128,7 +128,7 @@ const FORMS: { readonly [Name in CallName]: { readonly args: readonly Check[]; r
 export const isAnswer = (name: CallName, value: unknown): boolean => FORMS[name].answer(value)
 
 /**
- * Undefined for what is not a message between tabs. A message with an id whose rest cannot be read is
+ * Undefined unless it is a message between tabs. A message with an id whose rest cannot be read is
  * `garbled`: somebody waits for what comes of it.
  */
 export function readMessage(data: unknown): TabMessage | undefined {

@@ -220,7 +220,7 @@ test('a tab that could not take over tries again when it is asked again', async 
   expect(loads).toHaveLength(3)
 })
 
-test('a failed load is told to every tab that waits, with its code', async () => {
+test('a failed load is reported to every tab that waits, with its code', async () => {
   const load = async () => {
     throw new HalfbyteError('out-of-memory', 'the model needs more than there is')
   }
@@ -229,7 +229,7 @@ test('a failed load is told to every tab that waits, with its code', async () =>
   for (const error of errors) expect(error).toMatchObject({ name: 'HalfbyteError', code: 'out-of-memory' })
 })
 
-test('a worker that the browser refuses is told with its code, and nothing hangs', async () => {
+test('a worker that the browser refuses is reported with its code, and nothing hangs', async () => {
   const tab = new TabService(`test ${names++}`, () => {
     throw new HalfbyteError('worker', 'the browser refused to start a worker')
   })
@@ -277,7 +277,7 @@ test('whatever is written on the channel, the tabs answer, and nothing is thrown
   channel.close()
 })
 
-test('who asks in a form that cannot be read is told so', async () => {
+test('a request that cannot be read is rejected with a reason', async () => {
   const { open, name } = site()
   await open()
   const channel = channelOf(name)

@@ -142,7 +142,7 @@ describe('a reply whose tools have functions', () => {
   })
 })
 
-describe('what goes wrong in a tool is told to the model and to the caller', () => {
+describe('an error in a tool is reported to the model and to the caller', () => {
   const runOf = async (execute: RunnableTool['execute'], more = {}, args: object = { a: 1 }) => {
     const { runs, session, result } = await ask(call('add', args), { tools: [tool(execute, more)] })
     const told = session.messages.find(({ role }) => role === 'tool')?.content

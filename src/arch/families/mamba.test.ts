@@ -1,5 +1,5 @@
 // Recurrent families. In: their configurations. Out: plans of few ops, without copies between them, and
-// refusals of what has no kernel.
+// rejections of models without a kernel.
 import { describe, expect, test } from 'vitest'
 import { parseObject, withoutNulls } from '../../formats/json-files.ts'
 import type { MetaValue } from '../../formats/tensors.ts'

@@ -94,7 +94,7 @@ export function inspectCommand(): Command {
     )
     .addOption(fallbackOption())
     .option('--fit', 'say whether it fits this machine, how fast it would be, and what would fit instead')
-    .addOption(new Option('--json', 'print what is told as one JSON object').conflicts('plan'))
+    .addOption(new Option('--json', 'print the report as one JSON object').conflicts('plan'))
     .action(async (model: string, flags: InspectFlags) => {
       const page = await interruptible((signal) => pageOf(model, flags, signal))
       process.stdout.write(visible(page.endsWith('\n') ? page : `${page}\n`))

@@ -41,7 +41,7 @@ describe('prune', () => {
     expect((await logits(output)).equals(await logits(dense))).toBe(true)
   }, 240_000)
 
-  test('less is lost by obs than by methods that do not make up for what they drop', async () => {
+  test('less is lost by obs than by methods that do not compensate for what they drop', async () => {
     const losses: number[] = []
     for (const method of ['obs', 'wanda', 'magnitude']) {
       const asked = ['--method', method, '--pattern', '2:4', '--weights', 'f32', '--json'] as const
@@ -127,7 +127,7 @@ describe('prune', () => {
     expect(out).toMatch(/^layer [01] dropped: influence \d\.\d{4}$/m)
     expect(out).toContain(`${output}: ${(await readFile(output)).length} bytes, 1 of 2 layers, `)
     expect(out).toMatch(/^on \d+ held-out tokens: perplexity [\d.]+, original [\d.]+ /m)
-    expect(out).toContain('\nlayers.0.mlp_down solved again to make up for them\n')
+    expect(out).toContain('\nlayers.0.mlp_down solved again to compensate for them\n')
     const whole = path('unrepaired.hbm')
     const plain = await halfbyte('prune', model, whole, ...few, '--drop-layers', '1', '--no-repair', '--json')
     expect(JSON.parse(plain.out).layers).toMatchObject({ before: 2, dropped: [1], repaired: [] })

@@ -70,7 +70,7 @@ export function pruneCommand(): Command {
       'the .hbm file, or with --as safetensors the folder, to write; <output>.work holds the finished part until then',
     )
     .addOption(
-      new Option('--method <method>', 'how weights are chosen and made up for; magnitude needs no text')
+      new Option('--method <method>', 'how weights are chosen and compensated for; magnitude needs no text')
         .choices([...PRUNE_METHODS])
         .default('obs'),
     )
@@ -85,7 +85,7 @@ export function pruneCommand(): Command {
     )
     .option(
       '--drop-layers <n>',
-      'instead of single weights: how many whole layers to drop, those that change a text least; the last matrix before them is solved again to make up for them, and all other weights stay as they are',
+      'instead of single weights: how many whole layers to drop, those that change a text least; the last matrix before them is solved again to compensate for them, and all other weights stay as they are',
       whole(1),
     )
     .option('--no-repair', 'with --drop-layers: leaves that matrix as it is too')
@@ -106,7 +106,7 @@ export function pruneCommand(): Command {
     )
     .option(
       '--drift <share>',
-      'which share of the errors of earlier matrices a matrix makes up for; not with wanda and magnitude',
+      'which share of the errors of earlier matrices a matrix compensates for; not with wanda and magnitude',
       real(0, 1),
       0,
     )

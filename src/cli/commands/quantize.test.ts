@@ -239,7 +239,7 @@ describe('quantize', () => {
     })
   }, 120_000)
 
-  test('a disk that fills is told, and nothing is left under the name of the pack', async () => {
+  test('a full disk is reported, and nothing is left under the name of the pack', async () => {
     const output = path('full.hbm')
     // Files may have 16 blocks of 1024 bytes; the rows of the first block take more.
     const limited = spawn('bash', [

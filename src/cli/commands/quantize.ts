@@ -51,7 +51,7 @@ export function quantizeCommand(): Command {
   const command = new Command('quantize')
     .alias('quantise')
     .description(
-      'Write a model with 4- or 8-bit matrices as a .hbm pack. With gptq, later codes of a row make up for the errors of earlier ones, as seen on a calibration text.',
+      'Write a model with 4- or 8-bit matrices as a .hbm pack. With gptq, later codes of a row compensate for the errors of earlier ones, as seen on a calibration text.',
     )
     .argument('<model>', MODEL)
     .argument(
@@ -79,7 +79,7 @@ export function quantizeCommand(): Command {
     .addOption(dampOption())
     .option(
       '--drift <share>',
-      'which share of the errors of earlier matrices a matrix makes up for',
+      'which share of the errors of earlier matrices a matrix compensates for',
       real(0, 1),
       DEFAULT_DRIFT,
     )

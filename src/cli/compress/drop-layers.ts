@@ -1,5 +1,5 @@
 // `halfbyte prune --drop-layers`: writes a model without the layers that change their input least, and lets
-// the layers before them make up for that.
+// the layers before them compensate for that.
 import { stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { HalfbyteError } from '../../base/errors.ts'
@@ -41,7 +41,7 @@ const OF_WEIGHTS = [
 
 export interface DropFlags extends CompressFlags {
   readonly dropLayers: number
-  /** Whether the layers before the dropped ones make up for them. */
+  /** Whether the layers before the dropped ones compensate for them. */
   readonly repair: boolean
   readonly damp: number
 }
@@ -97,7 +97,7 @@ export async function dropLayers(
     process.stdout.write(`layer ${layer} dropped: influence ${influence[layer]!.toFixed(4)}\n`)
   }
   for (const matrix of matrices) {
-    process.stdout.write(`${matrix.replace(/\.weight$/, '')} solved again to make up for them\n`)
+    process.stdout.write(`${matrix.replace(/\.weight$/, '')} solved again to compensate for them\n`)
   }
   const left = layers - dropped.length
   process.stdout.write(visible(`${output}: ${bytes} bytes, ${left} of ${layers} layers, ${seconds} s\n`))

@@ -45,7 +45,7 @@ test.each([
     }
     const { code, out } = await halfbyte(command, model, output, ...job, '--resume')
     expect(code).toBe(0)
-    // Only matrices of the last block are told of again.
+    // Only matrices of the last block are reported again.
     expect(namesIn(out).length).toBeLessThan(6)
     expect((await readFile(output)).equals(await readFile(whole))).toBe(true)
     expect(existsSync(`${output}.work`)).toBe(false)

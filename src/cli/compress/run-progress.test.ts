@@ -21,7 +21,7 @@ function told(hasTerminal: boolean) {
   return { at, lines }
 }
 
-test('time left is told from the blocks of this run', () => {
+test('time left is estimated from the blocks of this run', () => {
   const { at } = told(true)
   // Four blocks were finished by an earlier run.
   expect(at(0, 4)).toBe('block 5 of 10: its output, 1 of 4')

@@ -53,7 +53,7 @@ describe('trim', () => {
     expect(original).toMatch(/Lily/)
   }, 120_000)
 
-  test('fewer tokens and other codes lose more, which is told; all texts are counted', async () => {
+  test('fewer tokens and other codes lose more, which is reported; all texts are counted', async () => {
     const output = path('small.hbm')
     const flags = ['--keep-text', text, '--keep-text', other, '--keep', '40', '--table', 'w4'] as const
     const { code, out } = await halfbyte('trim', 'embedded', output, ...flags)

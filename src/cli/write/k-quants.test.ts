@@ -69,7 +69,7 @@ test('a Python has nothing to do for q4_0', async () => {
 })
 
 describe.skipIf(!hasPython)('with Python', () => {
-  test('without the package, its own words are told', async () => {
+  test('without the package, its error is shown', async () => {
     withPackage('missing')
     expect(await halfbyte(...convert(...K))).toMatchObject({
       code: 1,

@@ -291,7 +291,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** None if there is no such folder. Throws `unsupported` for what is not a folder. */
+/** None if there is no such folder. Throws `unsupported` unless it is a folder. */
 async function namesIn(path: string): Promise<readonly string[]> {
   try {
     return await readdir(path)

@@ -222,7 +222,7 @@ const unknownTo = (nodes: readonly Node[], why: string, cause?: unknown): Halfby
     { cause },
   )
 
-/** It does not try again: what failed first is told by every later load. */
+/** It does not try again: every later load reports the first failure. */
 const notStarted = (cause: unknown): HalfbyteError =>
   new HalfbyteError(
     'network',

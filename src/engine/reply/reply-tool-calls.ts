@@ -19,7 +19,7 @@ export interface ReplyToolCalls {
   readonly found: readonly ToolCall[]
 }
 
-/** Throws `unsupported` for what is not a list of tools with names of their own. */
+/** Throws `unsupported` unless it is a list of tools with distinct names. */
 export function checkTools(tools: unknown): asserts tools is readonly Tool[] {
   checkList('tools', tools)
   for (const [index, tool] of tools.entries()) {

@@ -57,7 +57,7 @@ test('an answer after a long step starts the minute anew', () => {
   expect(deaths).toEqual([])
 })
 
-test('a failure before anyone listens is told to each who listens later', () => {
+test('a failure before anyone listens reaches every later listener', () => {
   const worker = new RemoteWorker()
   const connection = workerConnection(worker as unknown as Worker)
   worker.dispatchEvent(Object.assign(new Event('error'), { message: '' }))

@@ -79,7 +79,7 @@ export function pass(report: StreamReport, sink: Sink): void {
   else sink.fail(fromFailure(report.failure))
 }
 
-/** A sink that makes a report of what it is told. */
+/** A sink that turns each call into a report. */
 export const reportingSink = (post: (report: StreamReport) => void): Sink => ({
   chunk: (chunk) => post({ type: 'chunk', chunk }),
   end: (outcome, contextUsed) => post({ type: 'end', outcome, contextUsed }),

@@ -1,5 +1,5 @@
 // Tasks of replies. In: small data sets, replies and calls. Out: questions, marks, what is left out, drawn
-// orders, and refusals of what is not a data set.
+// orders, and rejections of files that are not data sets.
 import { describe, expect, test } from 'vitest'
 import { runTask } from '../task.ts'
 import { bfcl, bfclIrrelevance } from './bfcl.ts'

@@ -48,7 +48,7 @@ test('an operator without a near form, and a value of unknown shape', () => {
   )
 })
 
-test('a graph that attends to nothing is told what it takes and makes', () => {
+test('a graph that attends to nothing is described by its inputs and outputs', () => {
   const inputs = ['pixels', 'mask', 'a', 'b', 'c'].map((name) => ({ name }))
   const graph = { inputs, outputs: ['features'], constants: new Map(), nodes: [] } as unknown as Graph
   expect(whyNoDecoder(graph, ['batch', 768])).toBe(

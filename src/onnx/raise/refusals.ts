@@ -3,7 +3,7 @@ import type { Dim } from '../ir/dims.ts'
 import type { Graph, Node } from '../ir/graph.ts'
 import type { Meaning } from './meaning.ts'
 
-/** Operators, and what is read in their place. The first that fits is told. */
+/** Operators, and what is read in their place. The first that fits is named. */
 const NEAREST: readonly (readonly [RegExp, string])[] = [
   [
     /^(\w*Relu|Elu|Celu|Selu|Mish|Erf|Hard\w+|Softsign|Clip)$/,

@@ -253,7 +253,7 @@ describe('what cannot be calibrated', () => {
     })
   })
 
-  test('a full disk is told, and a Hessian that cannot be solved', async () => {
+  test('a full disk is reported, and a Hessian that cannot be solved', async () => {
     const files = safetensorsFiles(randomLlama({ seed: 2 }))
     const full: WorkFiles = {
       ...memoryWork(),
@@ -264,7 +264,7 @@ describe('what cannot be calibrated', () => {
     await expect(packBytes(files, few)).rejects.toThrow(/Hessian of layers\.0\..* is singular/)
   })
 
-  test('a model without matrices is told to stay as it is', async () => {
+  test('a model without matrices is reported', async () => {
     const whole = await prepared(safetensorsFiles(randomLlama({ seed: 2 })))
     const slots = whole.plan.slots.filter(({ ref }) => ref.kind === 'vector')
     const none = { ...whole, plan: { ...whole.plan, slots } }

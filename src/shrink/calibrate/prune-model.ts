@@ -28,7 +28,7 @@ import { type SolveOptions, type SolveTask, solveProducts, widestFirst } from '.
 import type { KnownForGroups, SolverCrew } from './solver/solver-crew.ts'
 import { DoneMatrices, matricesOf } from './work-files.ts'
 
-/** Drift: only methods that update weights make up for it. */
+/** Drift: only methods that update weights compensate for it. */
 export interface PruneModelOptions
   extends PruneOptions,
     Pick<FactorOptions, 'damp'>,

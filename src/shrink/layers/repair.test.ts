@@ -90,7 +90,7 @@ test('with more tokens than inputs, it is the nearest that the layer can give', 
   expect((more - least) / (less - least)).toBeCloseTo(1, 1)
 })
 
-test('each run of dropped layers is made up for on what the repaired layers before it give', async () => {
+test('each run of dropped layers is compensated for on what the repaired layers before it give', async () => {
   const windows = ids(1, 60)
   const whole = await prepared(6)
   const dropped = [1, 4]
@@ -103,7 +103,7 @@ test('each run of dropped layers is made up for on what the repaired layers befo
   expect(distance(made, goal)).toBeLessThan(1e-3 * distance(goal, new Array(goal.length).fill(0)))
 })
 
-test('layers before the first that is kept are not made up for', async () => {
+test('layers before the first that is kept are not compensated for', async () => {
   expect(runsOf(6, [0])).toEqual([])
   expect(runsOf(6, [0, 1, 3, 4, 5])).toEqual([{ before: 2, last: 5 }])
   expect(runsOf(6, [1, 3, 4])).toEqual([

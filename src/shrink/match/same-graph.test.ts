@@ -141,7 +141,7 @@ describe('products', () => {
     expect(places?.get('up.bias')).toEqual({ name: `${up[0]}.bias`, first: up[1], n: 32 })
   })
 
-  test('a weight whose rows lie in two tensors is told', () => {
+  test('a weight whose rows lie in two tensors is reported', () => {
     const one = products([[{ gate: 32, up: 32 }, [0, 32]]])
     const whole = products([[{ all: 64 }, [0, 32]]])
     expect(sameGraph(whole, one).difference).toBe(
@@ -172,7 +172,7 @@ describe('products', () => {
   })
 })
 
-test('one weight that a file has twice is told', () => {
+test('a weight that a file has twice is reported', () => {
   const untied = buildGraph({ ...LLAMA, tiedEmbeddings: false })
   expect(sameGraph(buildGraph(LLAMA), untied).difference).toBe(
     'embed.weight is one weight, and the graph has output.weight and embed.weight',

@@ -75,7 +75,7 @@ export interface GroupTask extends MaskSides {
   readonly rows: readonly number[]
   /** [rows][k] */
   readonly weights: Float64Array
-  /** Whether kept weights make up for dropped ones. */
+  /** Whether kept weights compensate for dropped ones. */
   readonly isUpdated: boolean
   readonly coding?: Coding | undefined
 }

@@ -317,7 +317,7 @@ test('rows that share a mask are one group', () => {
   expect(rowGroups(mask).map(({ rows }) => rows.length)).toEqual([32, 32, 6])
 })
 
-test('patterns and sparsities that do not go together are told', () => {
+test('patterns and sparsities that do not go together are rejected', () => {
   expect(() => parsePattern('4:2')).toThrow(/^4:2 is not a pattern; choose unstructured, sb84, sv32, or N:M/)
   expect(() => parsePattern('2:400')).toThrow(/M <= 64/)
   expect(() => sparsityOf(parsePattern('sv32'), undefined)).toThrow(/give --sparsity, like --sparsity 0.5/)

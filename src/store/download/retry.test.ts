@@ -99,7 +99,7 @@ test('a server that says when to come back is asked then, and not after more tha
   expect(begun).toEqual([0, 7000, 37_000])
 })
 
-test('each wait is told, with its reason and the try that follows', async () => {
+test('each wait is reported, with its reason and the next try', async () => {
   const told: (Retry | 'waited')[] = []
   await triesOf(
     (attempt, progressed) => {

@@ -51,7 +51,7 @@ test('the rate is what came of late, and what is left takes as long as it takes 
   expect(last()?.bytesPerSecond).toBeLessThan(2)
 })
 
-test('a request that waits for its next try is told while others bring bytes, until its wait is over', () => {
+test('a request that waits for its next try is reported while others bring bytes, until its wait is over', () => {
   const { tally, at, last } = counted()
   const file = tally.file()
   const retry = { attempt: 2, attempts: 6, waitMs: 4000, reason: 'it broke off' }

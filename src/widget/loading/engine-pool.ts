@@ -13,7 +13,7 @@ export interface Lease {
   readonly engine: Promise<Engine>
   /** The engine is no longer needed here. It ends when nobody needs it. */
   release(): void
-  /** The engine answers nothing more: whoever asks next gets another. */
+  /** The engine answers nothing more: the next caller gets another. */
   discard(): void
 }
 

@@ -244,9 +244,9 @@ test('an abort ends the translation in the middle of a proof', async () => {
   }
   const whole = await spentBy(new AbortController())
   const abort = new AbortController()
-  setTimeout(() => abort.abort('not wanted any more'))
+  setTimeout(() => abort.abort('cancelled'))
   const part = await spentBy(abort)
-  expect([whole.ended, part.ended]).toEqual(['whole', 'not wanted any more'])
+  expect([whole.ended, part.ended]).toEqual(['whole', 'cancelled'])
   expect(part.units).toBeGreaterThan(0)
   expect(part.units).toBeLessThan(whole.units)
 })

@@ -82,7 +82,7 @@ async function openSite(number: number): Promise<Site> {
       failures = []
       for (const message of parsed(messages)) {
         const { from, to, type } = (message ?? {}) as Partial<TabMessage>
-        // Whoever says that it leads is believed, and asked until it was silent for 10 s.
+        // A tab that says it leads is believed, and asked until it was silent for 10 s.
         if (type === 'leader' && from !== '$leader') continue
         const isNamed = typeof message === 'object' && message !== null && !Array.isArray(message)
         try {

@@ -41,6 +41,6 @@ process.on('message', async (question) => {
   const { totalBytes, stateBytes, keptBytes } = await engine.memory()
   process.send?.({ ...census, wasmBytes: totalBytes, stateBytes, keptBytes, ended } satisfies Told)
 })
-// Whoever started it may end without a word.
+// Its parent may end without a signal.
 process.once('disconnect', () => process.exit())
 process.send?.(serving.address)

@@ -45,7 +45,7 @@ test('a picture is read where the browser decodes it, and the model sees it', as
   vi.unstubAllGlobals()
 })
 
-test('a picture that moves is told', async () => {
+test('an animated picture is reported', async () => {
   class ImageDecoder {
     tracks = { ready: Promise.resolve(), selectedTrack: { animated: true } }
     close(): void {}

@@ -100,7 +100,7 @@ async function isAnimated(file: Blob): Promise<boolean> {
 /** On one line, so that a message can quote it. */
 const plainName = ({ name }: File): string => name.replaceAll(/\s+/g, ' ')
 
-/** Undefined for what is not UTF-8, or holds characters that no text has. */
+/** Undefined for bytes that are not UTF-8, or with characters that no text has. */
 function decode(content: ArrayBuffer): string | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(content)

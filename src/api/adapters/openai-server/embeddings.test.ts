@@ -37,7 +37,7 @@ test('the client gets the vectors of an encoder, as numbers, as bytes and cut to
   })
 })
 
-test('an option of the embedder goes by its own name, and what was cut is told', async () => {
+test('an option of the embedder goes by its own name, and truncated texts are reported', async () => {
   const embedder = await openEncoder(2, { prompts: { query: 'the cat ', document: 'a ' } })
   const warnings: string[] = []
   const { embeddings } = clientOf(embedder, { onWarning: (sentence) => warnings.push(sentence) })

@@ -172,7 +172,7 @@ test.each<[string, (client: OpenAI) => Promise<unknown>, object]>([
   await expect(ask(await client(toyModel({ contextLength: 256 })))).rejects.toMatchObject(error)
 })
 
-test('an error in the middle of a stream is told at its end', async () => {
+test('an error in the middle of a stream is reported at its end', async () => {
   const engine = await openToy()
   const stream = await clientOf(engine).chat.completions.create({ ...said('y'.repeat(500)), stream: true })
   const read = async () => {

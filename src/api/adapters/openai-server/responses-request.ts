@@ -56,7 +56,7 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['reasoning_effort', 'reasoning.effort'],
 ])
 
-/** Throws `unsupported` for what the model cannot be given, under the names of the request's fields. */
+/** Throws `unsupported` for values that the model does not take, under the names of the request's fields. */
 export function responsesRequest(
   params: JsonObject,
   sampling: SamplerOptions,

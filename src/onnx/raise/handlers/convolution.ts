@@ -128,7 +128,7 @@ function convolve(
     bias,
     activation,
   )
-  // Whoever reads the state of the next step finds these inputs, or the graph is refused.
+  // Readers of the next step's state find these inputs, or the graph is rejected.
   keptOf(t, node, source)
   return { made, more: columns - taps + 1 }
 }

@@ -78,7 +78,7 @@ export const attention: Handler = async (t, node) => {
   if (q === undefined || k === undefined || v === undefined) return false
   for (const name of ['left_window_size', 'right_window_size'])
     if (intOf(node, name, -1) >= 0) throw unclaimed(node, `it has a window of its own (${name})`)
-  if (hasInput(node, 6)) throw unclaimed(node, 'it is told how many positions count')
+  if (hasInput(node, 6)) throw unclaimed(node, 'it takes the number of positions that count')
   const scale = floatOf(node, 'scale', 1 / Math.sqrt(q.dim)) * q.scale * k.scale
   const scores = { is: 'scores', q, k: copied(node, q, past(t, node, k, PAST_KEY)), scale } as const
   const cap = floatOf(node, 'softcap', 0)

@@ -23,7 +23,7 @@ export const value = (
 
 export interface Case {
   readonly bytes: Uint8Array
-  /** Operators that are told, in the order of the graph. */
+  /** Operators that are reported, in the order of the graph. */
   readonly foreign: readonly string[]
   readonly feeds: readonly Readonly<Record<string, NetworkTensor>>[]
 }

@@ -1,5 +1,5 @@
 // Networks with `fallback: 'ort'`. In: graphs with nodes that are not compiled, at every place of a graph.
-// Out: whether they give what onnxruntime-web gives for the whole file, which nodes are told, and errors.
+// Out: whether they give what onnxruntime-web gives for the whole file, which nodes are reported, and errors.
 import { InferenceSession, Tensor } from 'onnxruntime-web/wasm'
 import { describe, expect, test } from 'vitest'
 import { Network, type NetworkOptions, type NetworkTensor } from '../../../../src/api/network/network.ts'
@@ -82,7 +82,7 @@ test('the load tells which nodes are run elsewhere, and why', async () => {
   await network.dispose()
 })
 
-test('a graph that is compiled as a whole is, and nothing is told', async () => {
+test('a graph that compiles as a whole reports no nodes', async () => {
   const bytes = built((to) => to.node('Relu', ['x'], ['y']), [X], [value('y')])
   const network = await load(bytes)
   const { y } = await network.run({ x: floats(2, 8) })
