@@ -131,7 +131,7 @@ export function networkWeightsOption(): Option {
 export function fallbackOption(): Option {
   return new Option(
     '--fallback <runtime>',
-    'who runs the nodes of a graph that are not compiled: ort is the package onnxruntime-web; default: they are refused',
+    'what runs nodes that do not compile: ort is the package onnxruntime-web; default: such graphs are rejected',
   ).choices(['ort'])
 }
 
@@ -175,7 +175,7 @@ export function withEngineOptions(command: Command): Command {
     .option('--chat-template <file>', "a file with a chat template in Jinja that replaces the model's own")
     .option(
       '--state-bytes <size>',
-      'most memory for keys and values, like 256MB; default: all that is available',
+      'maximum memory for keys and values, like 256MB; default: all that is available',
       size(1),
     )
 }
@@ -188,13 +188,13 @@ export interface VisionFlags {
 export const visionOption = (): Option =>
   new Option(
     '--vision <model>',
-    'the tower of a model that sees, where it is not in the files of <model>: an mmproj GGUF file or a folder, named as <model> is',
+    "a vision model's tower, if it is not among the files of <model>: an mmproj GGUF file or a folder, in the same forms as <model>",
   )
 
 export function withContextOption(command: Command): Command {
   return command.option(
     '--context <tokens>',
-    "most tokens of a conversation; default: 4096 or the model's limit",
+    "maximum tokens of a conversation; default: 4096 or the model's limit",
     whole(1),
   )
 }
@@ -204,7 +204,7 @@ export interface SparseFlags {
 }
 
 export function sparseOption(): Option {
-  return new Option('--sparse <format>', 'store matrices without their zeros; auto does where that is faster')
+  return new Option('--sparse <format>', 'store matrices without their zeros; auto does so if that is faster')
     .choices(['auto', 'none', 'sb84', 'sv32', 'sp24'])
     .default('auto')
 }

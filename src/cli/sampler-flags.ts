@@ -19,11 +19,11 @@ export interface ConstraintFlags {
 
 export function withConstraintOptions(command: Command): Command {
   return command
-    .option('--schema <file>', 'a JSON Schema: the answer is a JSON value that it allows')
-    .option('--compact', 'with --schema: JSON without blanks between its parts')
-    .option('--grammar <file>', 'a grammar in GBNF, whose rule root must match the answer')
-    .option('--pattern <regexp>', 'a regular expression: the whole answer matches it')
-    .option('--choice <text>', 'the answer is one of the texts given so; may be given again', repeated)
+    .option('--schema <file>', 'a JSON Schema that the answer must match')
+    .option('--compact', 'with --schema: JSON without whitespace')
+    .option('--grammar <file>', 'a GBNF grammar whose rule root must match the answer')
+    .option('--pattern <regexp>', 'a regular expression that the whole answer must match')
+    .option('--choice <text>', 'one of the allowed answers; repeatable', repeated)
 }
 
 /** Throws `format` if a file cannot be read. The engine rejects more than one constraint. */
@@ -91,26 +91,29 @@ export function withSamplerOptions(command: Command): Command {
   return command
     .optionsGroup(OTHERS)
     .option('--cfg-scale <x>', 'guidance away from --negative, 1 is off; default 1', real(-1000, 1000))
-    .option('--negative <text>', 'read in place of the system text, or of the bare text, by guidance')
-    .option('--ban <id>', 'a token never to pick; may be given again', appended(whole(0)))
-    .option('--force <id>', 'a token to begin with; may be given again', appended(whole(0)))
-    .option('--bias <id=amount>', 'moves the logit of a token; may be given again', addBias)
+    .option(
+      '--negative <text>',
+      'negative prompt of the guidance; replaces the system text, or the bare text',
+    )
+    .option('--ban <id>', 'a token never to pick; repeatable', appended(whole(0)))
+    .option('--force <id>', 'a token to begin with; repeatable', appended(whole(0)))
+    .option('--bias <id=amount>', "added to a token's logit; repeatable", addBias)
     .option(
       '--dry-breaker <text>',
-      'a text that ends a repetition; may be given again; default: line end : " *',
+      'a text that ends a repetition; repeatable; default: line end : " *',
       appended((text) => text),
     )
     .option(
       '--processor <file>',
-      'a module whose default export makes a logit processor; may be given again',
+      'a module whose default export creates a logit processor; repeatable',
       appended((path) => pathToFileURL(resolve(path)).href),
     )
     .option(
       '--template-argument <name=value>',
-      'a variable of the chat template, as JSON or text, as in enable_thinking=false; may be given again',
+      'a variable of the chat template, as JSON or text, as in enable_thinking=false; repeatable',
       addVariable,
     )
-    .option('--draft <model>', 'a smaller model of the same vocabulary, to draft for the first')
+    .option('--draft <model>', 'a smaller model with the same vocabulary that drafts tokens')
     .addOption(
       new Option(
         '--speculation <kind>',

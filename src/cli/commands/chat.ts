@@ -21,11 +21,11 @@ const TWICE_MS = 1500
 export function chatCommand(): Command {
   const command = new Command('chat')
     .description(
-      'Talk to a model. Ctrl-C stops an answer; pressed twice it exits, like Ctrl-D. Piped lines are answered too. /help lists the commands of a conversation.',
+      'Talk to a model. Ctrl-C stops an answer; press it twice to exit, or Ctrl-D. Piped lines are answered too. /help lists the commands.',
     )
     .argument('<model>', MODEL)
     .option('--system <text>', 'instructions for the model')
-    .option('--max-tokens <n>', 'most tokens of an answer; default: until the context is full', whole(1))
+    .option('--max-tokens <n>', 'maximum tokens per answer; default: until the context is full', whole(1))
     .action(chat)
   return withSamplerOptions(withContextOption(withEngineOptions(command)))
 }

@@ -30,9 +30,9 @@ export function compareCommand(): Command {
       'Compare packs of one model: size, memory, perplexity, speed. All are loaded at once and timed in turns.',
     )
     .argument('<model...>', `${MODEL}; the others are compared with the first`)
-    .option('--text <file>', 'UTF-8 text to score, and to run while time is taken')
+    .option('--text <file>', 'UTF-8 text to score, and to time the models on')
     .hook('preAction', demand('--text <file>'))
-    .option('--context <tokens>', 'tokens of a window', whole(4), 256)
+    .option('--context <tokens>', 'tokens per window', whole(4), 256)
     .option('--chunks <n>', 'most windows; default: all', whole(1))
     .option('--rounds <n>', 'how often each model is timed; medians are shown', whole(1), 5)
     .option('--tokens <n>', 'tokens that each round decodes', whole(1), 32)

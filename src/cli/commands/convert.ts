@@ -44,7 +44,7 @@ const LEAST_SHARD_BYTES = 1e6
 export function convertCommand(): Command {
   return new Command('convert')
     .description(
-      'Write a model as a .hbm pack: checked by hashes and ready for the kernels as it is. Or write a folder as GGUF for llama.cpp.',
+      'Write a model as a .hbm pack, with checksums and in the layout that the kernels read. Or write a folder as GGUF for llama.cpp.',
     )
     .argument('<model>', MODEL)
     .argument('<output>', 'the .hbm or .gguf file to write')
@@ -57,11 +57,11 @@ export function convertCommand(): Command {
     .option('--name <name>', "the model's name; default: its own")
     .option(
       '--shard-size <size>',
-      'cut the pack into files of this size, like 64MB: output-00001-of-00003.hbm and so on',
+      'split the pack into files of this size, like 64MB: output-00001-of-00003.hbm and so on',
       size(LEAST_SHARD_BYTES),
     )
     .option('--license <text>', 'licence to state in the output')
-    .option('--verbose', 'say of each matrix how it is stored, and why')
+    .option('--verbose', 'show how each matrix is stored, and why')
     .addOption(forceOption())
     .action(convert)
 }

@@ -23,15 +23,15 @@ interface RerankFlags extends EncoderFlags {
 
 export function embedCommand(): Command {
   return new Command('embed')
-    .description('Print the vectors of texts from a sentence encoder, one JSON object a line.')
+    .description('Embed texts with a sentence encoder. Prints one JSON object per line.')
     .argument('<model>', 'a folder of sentence-transformers, a GGUF file, its URL or owner/name')
     .option('--text <text...>', 'texts')
     .option('--file <file>', 'UTF-8, a text a line; default: stdin, without --text')
     .addOption(
       new Option('--kind <kind>', "the model's prompt before each text").choices(['query', 'document']),
     )
-    .option('--dimensions <n>', 'first values of a vector that are kept', whole(1))
-    .option('--max-tokens <n>', "most tokens of a text; default: the model's", whole(1))
+    .option('--dimensions <n>', 'keep only the first n values of each vector', whole(1))
+    .option('--max-tokens <n>', "maximum tokens per text; default: the model's", whole(1))
     .addOption(threadsOption())
     .addOption(weightsOption())
     .action((model: string, flags: EmbedFlags) => interruptible((signal) => embed(model, flags, signal)))
@@ -39,14 +39,18 @@ export function embedCommand(): Command {
 
 export function rerankCommand(): Command {
   return new Command('rerank')
-    .description('Print documents in the order of how well they answer a query, one JSON object a line.')
+    .description('Sort documents by how well they answer a query. Prints one JSON object per line.')
     .argument('<model>', 'a folder of a reranker, its URL or owner/name')
-    .option('--query <text>', 'what is asked')
+    .option('--query <text>', 'the query')
     .hook('preAction', demand('--query <text>'))
     .option('--document <text...>', 'documents')
     .option('--file <file>', 'UTF-8, a document a line; default: stdin, without --document')
     .option('--top <n>', 'most documents; default: all', whole(1))
-    .option('--max-tokens <n>', "most tokens of query and document together; default: the model's", whole(1))
+    .option(
+      '--max-tokens <n>',
+      "maximum tokens of query and document together; default: the model's",
+      whole(1),
+    )
     .addOption(threadsOption())
     .addOption(weightsOption())
     .action((model: string, flags: RerankFlags) => interruptible((signal) => rerank(model, flags, signal)))

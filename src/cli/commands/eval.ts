@@ -81,32 +81,28 @@ export function evalCommand(): Command {
     )
     .argument('<model>', MODEL)
     .argument('<task=file...>', `what to evaluate, and its data: ${TASK_NAMES.join(', ')}`, taskSpec)
-    .option('--limit <n>', 'most items of each task; default: all', whole(1))
-    .option(
-      '--seed <n>',
-      'draw the order of the items, but for windows and pages; default: as in the file',
-      whole(0),
-    )
+    .option('--limit <n>', 'maximum items per task; default: all', whole(1))
+    .option('--seed <n>', 'shuffle the items (except windows and pages); default: in file order', whole(0))
     .option(
       '--max-tokens <n>',
-      'gsm8k, ifeval, bfcl: most tokens of a reply; default: 1280 for ifeval, else 256',
+      'gsm8k, ifeval, bfcl: maximum tokens per reply; default: 1280 for ifeval, else 256',
       whole(1),
     )
     .option('--shots <n>', 'gsm8k: worked examples before each question', whole(0), 0)
     .option(
       '--context <tokens>',
-      "tokens read at once, and of a window; default: the model's limit, 512 for second_halves, 2048 for windows",
+      "context length, and tokens per window; default: the model's limit, 512 for second_halves, 2048 for windows",
       whole(4),
     )
-    .option('--batch <n>', 'items that are scored at the same time', whole(1), DEFAULT_BATCH)
-    .option('--no-bos', 'leave out BOS, which a context has where the tokenizer adds it by itself')
-    .option('--name <name>', 'what the model is called in table and plot; default: its file')
-    .option('--output <file>', 'write JSON; until then <file>.work holds the finished part')
+    .option('--batch <n>', 'items scored at the same time', whole(1), DEFAULT_BATCH)
+    .option('--no-bos', "don't add BOS, even if the tokenizer does")
+    .option('--name <name>', 'label of the model in table and plot; default: its file name')
+    .option('--output <file>', 'write the result as JSON; meanwhile <file>.work holds partial results')
     .option('--resume', 'continue an unfinished run')
     .option('--samples <file>', 'write the numbers or the reply of each item as JSON lines')
     .option('--markdown <file>', 'write the table; default: stdout')
     .option('--plot <file>', 'write an SVG plot')
-    .option('--beside <file...>', 'JSON of other models, shown in the same table and plot')
+    .option('--beside <file...>', 'results of other models, shown in the same table and plot')
   return withEngineOptions(command).action(evaluate)
 }
 

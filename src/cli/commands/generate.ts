@@ -39,19 +39,19 @@ export function generateCommand(): Command {
   const command = new Command('generate')
     .description('Answer a message, or with --raw continue a text.')
     .argument('<model>', MODEL)
-    .argument('[prompt]', 'what to say, or with --raw what to continue; - reads it from stdin')
+    .argument('[prompt]', 'the message, or with --raw the text to continue; - reads it from stdin')
     .option('--prompt <text>', 'the same as an option')
     .hook('preAction', demandPrompt)
     .addOption(visionOption())
-    .option(
-      '--image <file>',
-      'a PNG or JPEG to ask about, for a model that sees; may be given again',
-      repeated,
-    )
-    .option('--max-tokens <n>', 'most tokens to generate', whole(1), 128)
-    .option('--stop <text>', 'a text that ends the answer; may be given again', repeated)
+    .option('--image <file>', 'a PNG or JPEG to ask about, for vision models; repeatable', repeated)
+    .option('--max-tokens <n>', 'maximum tokens to generate', whole(1), 128)
+    .option('--stop <text>', 'a text that ends the answer; repeatable', repeated)
     .option('--raw', 'continue the bare text, without the chat template')
-    .option('--logprobs <n>', 'with --json: log-probabilities of each token and of the n likeliest', whole(0))
+    .option(
+      '--logprobs <n>',
+      'with --json: log-probabilities of each token and of the n most likely',
+      whole(0),
+    )
     .option('--json', 'print one JSON object at the end instead of text')
     .action((model: string, prompt: string | undefined, flags: GenerateFlags) =>
       interruptible((signal) => generate(model, prompt ?? flags.prompt ?? '', flags, signal)),

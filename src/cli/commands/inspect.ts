@@ -80,7 +80,9 @@ interface InspectFlags extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 
 
 export function inspectCommand(): Command {
   const command = new Command('inspect')
-    .description('Show architecture, parameters, tensors with encodings and the memory that a context takes.')
+    .description(
+      'Show architecture, parameters, tensors with their encodings, and the memory that a context takes.',
+    )
     .argument('<model>', MODEL)
     .addOption(weightsOption())
     .addOption(dtypeOption())

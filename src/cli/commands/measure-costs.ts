@@ -20,7 +20,7 @@ interface MeasureFlags extends Pick<EngineFlags, 'build'> {
 export function measureCostsCommand(): Command {
   return new Command('measure-costs')
     .description(
-      "Measure how long a model's products take on this machine, dense and with zeros, for halfbyte prune --costs.",
+      "Time a model's matrix products on this machine, dense and sparse, for halfbyte prune --costs.",
     )
     .argument('<model>', MODEL)
     .argument('<output>', 'the .json file to write')
@@ -31,8 +31,8 @@ export function measureCostsCommand(): Command {
     .addOption(
       new Option('--build <build>', 'kernels to use').choices(['auto', 'relaxed', 'simd128']).default('auto'),
     )
-    .option('--position <n>', 'positions of the conversation before the token that is timed', whole(0), 128)
-    .option('--samples <n>', 'samples of each format and sparsity; their lower tenths count', whole(1), 40)
+    .option('--position <n>', 'positions in the context before the timed token', whole(0), 128)
+    .option('--samples <n>', 'samples per format and sparsity; the fastest tenth counts', whole(1), 40)
     .action(measure)
 }
 

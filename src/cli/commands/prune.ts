@@ -62,7 +62,7 @@ function withDefaults(flags: AskedFlags): PruneFlags {
 export function pruneCommand(): Command {
   const command = new Command('prune')
     .description(
-      'Write a model with weights set to zero. obs changes all kept weights of an output so that they make up best for the dropped ones, as seen on a calibration text.',
+      'Write a model with weights set to zero. obs updates all kept weights of an output to compensate best for the dropped ones, measured on a calibration text.',
     )
     .argument('<model>', MODEL)
     .argument(
@@ -80,19 +80,19 @@ export function pruneCommand(): Command {
     )
     .option(
       '--sparsity <share>',
-      'share of weights to drop; N:M patterns fix it; default: 0.1 where nothing else says how many',
+      'share of weights to drop; N:M patterns imply it; default: 0.1 if no other option sets it',
       real(0, 1),
     )
     .option(
       '--drop-layers <n>',
-      'instead of single weights: how many whole layers to drop, those that change a text least; the last matrix before them is solved again to compensate for them, and all other weights stay as they are',
+      'drop this many whole layers instead of single weights, those that change a text least; the last matrix before them is re-solved to compensate, and all other weights stay unchanged',
       whole(1),
     )
-    .option('--no-repair', 'with --drop-layers: leaves that matrix as it is too')
+    .option('--no-repair', 'with --drop-layers: leave that matrix unchanged too')
     .addOption(
       new Option(
         '--weights <format>',
-        'how the kept weights are stored; w8 and w4 choose codes on the same text; default: w4, or w8 where nothing says how many to drop',
+        'precision of the kept weights; w8 and w4 choose codes on the same text; default: w4, or w8 if no option sets how many to drop',
       ).choices(Object.keys(FORMATS)),
     )
     .addOption(sparseOption())

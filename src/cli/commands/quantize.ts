@@ -51,7 +51,7 @@ export function quantizeCommand(): Command {
   const command = new Command('quantize')
     .alias('quantise')
     .description(
-      'Write a model with 4- or 8-bit matrices as a .hbm pack. With gptq, later codes of a row compensate for the errors of earlier ones, as seen on a calibration text.',
+      'Write a model with 4- or 8-bit matrices as a .hbm pack. With gptq, later codes of a row compensate for the errors of earlier ones, measured on a calibration text.',
     )
     .argument('<model>', MODEL)
     .argument(
@@ -71,11 +71,11 @@ export function quantizeCommand(): Command {
         .choices(Object.keys(FORMATS))
         .default('w4'),
     )
-    .option('--budget <size>', 'most bytes of all weights, like 300MB; for --weights mixed', size(1))
+    .option('--budget <size>', 'maximum bytes of all weights, like 300MB; for --weights mixed', size(1))
     .addOption(calibrationOption())
     .addOption(imatrixOption())
     .addOption(formatOption())
-    .option('--act-order', 'solve inputs of large activations first')
+    .option('--act-order', 'solve inputs with large activations first')
     .addOption(dampOption())
     .option(
       '--drift <share>',

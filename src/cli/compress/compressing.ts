@@ -34,7 +34,7 @@ const WINDOW_TOKENS = 512
 
 export function withCalibrationOptions(command: Command): Command {
   return command
-    .option('--windows <n>', 'most windows of the text to run', whole(1), 128)
+    .option('--windows <n>', 'maximum windows of the text to run', whole(1), 128)
     .option(
       '--context <tokens>',
       `tokens of a window; default: ${WINDOW_TOKENS} or the model's limit`,
@@ -76,7 +76,7 @@ export const dampOption = (): Option =>
     .default(DEFAULT_DAMP)
 
 export const sweepsOption = (): Option =>
-  new Option('--sweeps <n>', 'most sweeps over the codes after they were solved')
+  new Option('--sweeps <n>', 'maximum sweeps over the solved codes')
     .argParser(whole(0))
     .default(DEFAULT_SWEEPS)
 

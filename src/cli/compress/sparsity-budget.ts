@@ -28,7 +28,7 @@ export function withBudgetOptions(command: Command): Command {
   return command
     .option(
       '--speed <times>',
-      'instead of --sparsity: how many times as fast as dense the products shall be; each gets a sparsity of its own',
+      'instead of --sparsity: target speedup of the products over dense; each gets its own sparsity',
       real(1, 10),
     )
     .option(

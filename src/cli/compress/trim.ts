@@ -46,14 +46,14 @@ const WINDOW_TOKENS = 256
 export function trimCommand(): Command {
   const command = new Command('trim')
     .description(
-      'Write a model that knows the tokens of a text only, as a .hbm pack, or an encoder as a folder. Its embedding is smaller by the rows of all others; it still reads and writes every text.',
+      "Trim a model's vocabulary to the tokens of a text; writes a .hbm pack, or a folder for an encoder. The embedding loses the rows of all other tokens; the model can still read and write any text.",
     )
     .argument('<model>', MODEL)
     .argument('<output>', 'the .hbm file to write, or the folder of an encoder')
     .addOption(
       new Option(
         '--keep-text <file>',
-        'text like the model will see and write: UTF-8, or .jsonl with a text or messages in each line; may be given several times',
+        'text like the model will read and write: UTF-8, or .jsonl with a text or messages per line; repeatable',
       )
         .argParser(repeated)
         .default([], 'none, with --languages'),

@@ -41,17 +41,17 @@ export function serveCommand(): Command {
     .option('--port <n>', 'port; 0 takes a free one', whole(0, MOST_PORT), 8080)
     .option(
       '--host <address>',
-      'address to listen on; others than 127.0.0.1 open it to the network',
+      'address to listen on; anything but 127.0.0.1 opens it to the network',
       '127.0.0.1',
     )
-    .option('--api-key <key>', 'refuse requests without this key; default: no key is needed')
+    .option('--api-key <key>', 'reject requests without this key; default: no key is needed')
     .option(
       '--allow-origin <origin>',
-      'let pages of this origin ask, like http://localhost:5173, or * for all; may be given again',
+      'allow requests from pages of this origin, like http://localhost:5173, or * for all; repeatable',
       repeated,
     )
-    .option('--max-requests <n>', 'most requests at the same time; more get status 429', whole(1), 64)
-    .option('--quiet', 'print no line for each request')
+    .option('--max-requests <n>', 'maximum concurrent requests; more get status 429', whole(1), 64)
+    .option('--quiet', "don't log requests")
     .action((model: string | undefined, flags: ServeFlags) => {
       if (model === undefined && flags.embedder === undefined && flags.reranker === undefined)
         command.error('error: there is no model; name one, or give --embedder or --reranker', { exitCode: 2 })
@@ -79,7 +79,7 @@ async function serve(model: string | undefined, flags: ServeFlags, signal: Abort
     onWarning: log,
   })
   if (!isLoopback(flags.host) && flags.apiKey === undefined)
-    log(`everyone who reaches ${flags.host} can use this server; give --api-key to prevent that`)
+    log(`anyone who can reach ${flags.host} can use this server; set --api-key to prevent that`)
   process.stdout.write(`${first.model.id} answers at ${serving.address}\n`)
   try {
     await once(signal, 'abort')

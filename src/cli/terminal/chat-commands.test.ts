@@ -15,7 +15,7 @@ const talked = async () => {
 test('/reset forgets the messages', async () => {
   const session = await talked()
   expect(session.messages).toHaveLength(2)
-  expect(await runChatCommand('/reset', session)).toBe('the conversation begins again')
+  expect(await runChatCommand('/reset', session)).toBe('conversation cleared')
   expect(session.messages).toEqual([])
 })
 

@@ -15,10 +15,10 @@ const COMMANDS: ReadonlyMap<string, ChatCommand> = new Map(
     help: { form: '/help', about: 'list the commands', run: () => help() },
     reset: {
       form: '/reset',
-      about: 'forget the conversation, but not the system text',
+      about: 'clear the conversation, but keep the system text',
       run(session) {
         session.setMessages([])
-        return 'the conversation begins again'
+        return 'conversation cleared'
       },
     },
     save: {

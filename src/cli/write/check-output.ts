@@ -6,7 +6,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { isUrl, pathsOf, placeOf } from '../files.ts'
 import { systemError } from '../terminal/failure.ts'
 
-export const forceOption = (): Option => new Option('--force', 'replace an output that exists')
+export const forceOption = (): Option => new Option('--force', 'overwrite an existing output')
 
 /** What a command reads and is about to write. */
 export interface Writing {
