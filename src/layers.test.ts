@@ -207,6 +207,24 @@ test('ARCHITECTURE.md names the files that are excepted', () => {
   expect(named.filter((path) => path !== 'src/layers.test.ts').sort()).toEqual([...new Set(excepted)].sort())
 })
 
+/** What `sources` import from outside of `home`, where `allowed` are files, or folders that end in a slash. */
+const reachedBeside = (sources: readonly Source[], home: string, allowed: readonly string[]): string[] =>
+  sources.flatMap((source) =>
+    targetsOf(source)
+      .filter((target) => !/^\.\./.test(target))
+      .filter((target) => ![home, ...allowed].some((place) => target === place || target.startsWith(place)))
+      .map((target) => `${source.path} imports ${target}`),
+  )
+
+describe('what is built on the package', () => {
+  test('an adapter imports public names only, and the checks of base', () => {
+    const adapters = readSources().filter(({ path }) => path.startsWith('api/adapters/'))
+    const PUBLIC = ['engine', 'types', 'message-parts', 'embedder/embedder'].map((name) => `api/${name}.ts`)
+    expect(adapters.length).toBeGreaterThan(20)
+    expect(reachedBeside(adapters, 'api/adapters/', [...PUBLIC, 'base/'])).toEqual([])
+  })
+})
+
 describe('the check itself', () => {
   const file = (path: string, text: string): Source => ({ path, text })
 

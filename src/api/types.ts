@@ -18,6 +18,29 @@ import type { PoolKind } from '../runtime/pool.ts'
 import type { StoredSession } from '../store/device/sessions.ts'
 import type { Hub, RepoAddress } from '../store/hub.ts'
 
+// What else a caller sees. Adapters import public types from here only.
+export type {
+  FinishReason,
+  GraphOffer,
+  LoadProgress,
+  MemoryUse,
+  Message,
+  ModelInfo,
+  PictureSource,
+  ProbeReport,
+  Smaller,
+  SpeculationKind,
+  TextChunk,
+  Timings,
+  TokenLogprob,
+  TokenLogprobs,
+  Tool,
+  ToolCall,
+  Usage,
+  WeightPolicy,
+} from '../engine/wire/protocol.ts'
+export { SAMPLER_DEFAULTS, type SamplerOptions } from '../generate/sampler/sampler-options.ts'
+
 /**
  * Where a model is. One of:
  * - an address: of a `.gguf` file, or of a folder of safetensors if it ends with a slash

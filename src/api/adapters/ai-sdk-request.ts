@@ -3,9 +3,8 @@
 import { checkList, readFrom } from '../../base/check-options.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
-import type { Message, Tool } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'
-import type { GenerateOptions } from '../types.ts'
+import type { GenerateOptions, Message, Tool } from '../types.ts'
 import type {
   CallOptions,
   EmbedCall,

@@ -4,8 +4,8 @@ import { fromBase64 } from '../../base/base64.ts'
 import { checkList } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
-import { PICTURE_PLACE } from '../../engine/chat/picture-marks.ts'
-import type { Message, ToolCall } from '../../engine/wire/protocol.ts'
+import { joinParts } from '../message-parts.ts'
+import type { Message, ToolCall } from '../types.ts'
 
 /** The text or the picture of a message's part; undefined if the part cannot be read. */
 export type PartReader = (part: { readonly type: string }) => string | Blob | undefined
@@ -38,21 +38,16 @@ export function contentOf(
 ): Pick<Message, 'content' | 'images'> {
   if (typeof content === 'string') return { content }
   if (content != null) checkList(`the content of message ${index}`, content)
-  const images: Blob[] = []
-  const texts = (content ?? []).map((part) => {
+  const parts = (content ?? []).map((part) => {
     const found = read(part)
-    if (typeof found === 'string') return found
-    if (found !== undefined) {
-      images.push(found)
-      return PICTURE_PLACE
-    }
+    if (found !== undefined) return found
     throw new HalfbyteError(
       'unsupported',
       `message ${index} has a part of the type "${part.type}" but only texts and pictures are read; leave it out`,
       { name: 'messages' },
     )
   })
-  return { content: texts.join(''), ...(images.length > 0 && { images }) }
+  return joinParts(parts)
 }
 
 /** A picture whose bytes are given in base64. Throws `unsupported` if the data isn't valid base64. */

@@ -1,9 +1,15 @@
 // `chat.completions.create` of OpenAI's client for an engine, complete or as a stream of chunks.
 import { readFrom, signalOf } from '../../base/check-options.ts'
 import { randomId } from '../../base/values.ts'
-import type { Message, TokenLogprob, TokenLogprobs } from '../../engine/wire/protocol.ts'
 import type { Engine } from '../engine.ts'
-import type { GenerateOptions, GenerationResult, Session } from '../types.ts'
+import type {
+  GenerateOptions,
+  GenerationResult,
+  Message,
+  Session,
+  TokenLogprob,
+  TokenLogprobs,
+} from '../types.ts'
 import { checkEngine } from './load-once.ts'
 import { type ChatRequest, chatRequest, replies } from './openai-request.ts'
 import type {

@@ -3,9 +3,15 @@
 import { checkList, renamedOption, shown, wrongOption } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject } from '../../base/values.ts'
-import type { Message, TextChunk, Tool } from '../../engine/wire/protocol.ts'
-import type { SamplerOptions } from '../../generate/sampler/sampler-options.ts'
-import type { GenerateOptions, Generation, GenerationResult } from '../types.ts'
+import type {
+  GenerateOptions,
+  Generation,
+  GenerationResult,
+  Message,
+  SamplerOptions,
+  TextChunk,
+  Tool,
+} from '../types.ts'
 import {
   callOf,
   contentOf,

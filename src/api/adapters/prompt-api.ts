@@ -2,10 +2,14 @@
 
 import { wrongOption } from '../../base/check-options.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
-import type { LoadProgress } from '../../engine/wire/protocol.ts'
-import { SAMPLER_DEFAULTS } from '../../generate/sampler/sampler-options.ts'
 import type { Engine } from '../engine.ts'
-import type { GenerateOptions, GenerationResult, Session } from '../types.ts'
+import {
+  type GenerateOptions,
+  type GenerationResult,
+  type LoadProgress,
+  SAMPLER_DEFAULTS,
+  type Session,
+} from '../types.ts'
 import { loadOnce } from './load-once.ts'
 import {
   browserError,

@@ -1,7 +1,6 @@
 // The options for a reply that must be a call or match a JSON format, from what the adapters are given.
 import { HalfbyteError } from '../../base/errors.ts'
-import type { Tool } from '../../engine/wire/protocol.ts'
-import type { GenerateOptions } from '../types.ts'
+import type { GenerateOptions, Tool } from '../types.ts'
 
 /** Receives warnings. Default: writes to the console. */
 export type OnWarning = (sentence: string) => void

@@ -1,8 +1,8 @@
 // OpenAI's text completions: continues a prompt without a chat template, whole or in chunks.
 import { wrongOption } from '../../../base/check-options.ts'
 import { randomId } from '../../../base/values.ts'
-import type { TokenLogprobs } from '../../../engine/wire/protocol.ts'
 import type { Engine } from '../../engine.ts'
+import type { TokenLogprobs } from '../../types.ts'
 import { fieldNames, replies, replyCount, textOptions } from '../openai-request.ts'
 import type { TextCompletion, TextCompletionParams } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../reply-form.ts'

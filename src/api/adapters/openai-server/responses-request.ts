@@ -3,7 +3,7 @@
 import { checkList, readFrom, renamedOption, shown, wrongOption } from '../../../base/check-options.ts'
 import { HalfbyteError } from '../../../base/errors.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
-import type { SamplerOptions } from '../../../generate/sampler/sampler-options.ts'
+import type { SamplerOptions } from '../../types.ts'
 import { type ChatRequest, chatRequest } from '../openai-request.ts'
 import type { ChatCompletionParams, ChatMessageParam } from '../openai-types.ts'
 import { type OnWarning, warnOfUnread } from '../reply-form.ts'

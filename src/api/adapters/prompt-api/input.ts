@@ -3,9 +3,8 @@
 import { checkList, checkSignal, wrongOption } from '../../../base/check-options.ts'
 import { isHalfbyteError, reasonOf } from '../../../base/errors.ts'
 import { isObject } from '../../../base/values.ts'
-import { PICTURE_PLACE } from '../../../engine/chat/picture-marks.ts'
-import type { Message, PictureSource, ToolCall } from '../../../engine/wire/protocol.ts'
-import type { GenerateOptions } from '../../types.ts'
+import { joinParts } from '../../message-parts.ts'
+import type { GenerateOptions, Message, PictureSource, ToolCall } from '../../types.ts'
 import { formOptions } from '../reply-form.ts'
 import { pictureOf } from './pictures.ts'
 
@@ -312,11 +311,8 @@ function messagesOf(input: ListedPrompt, sees: boolean): PromptMessage[] {
     if (role !== 'system' && role !== 'user' && role !== 'assistant')
       throw wrongOption('a role', role, 'system, user or assistant')
     if (typeof content === 'string') return { role, content }
-    const images: PictureSource[] = []
-    const texts = Array.from(content, (part) =>
-      readPart(part, sees && role !== 'assistant' ? images : undefined),
-    )
-    return { role, content: texts.join(''), ...(images.length > 0 && { images }) }
+    const parts = Array.from(content, (part) => readPart(part, sees && role !== 'assistant'))
+    return { role, ...joinParts(parts) }
   })
 }
 
@@ -339,16 +335,13 @@ export const readPrefixed = (input: Prompt, sees: boolean): PrefixedPrompt =>
 export const withPrefix = ({ said, prefix }: PrefixedPrompt): readonly PromptMessage[] =>
   prefix === undefined ? said : [...said, { role: 'assistant', content: prefix }]
 
-/** A part's text. `images` takes pictures; undefined: they are refused. */
-function readPart(part: unknown, images: PictureSource[] | undefined): string {
+/** A part's text or picture. Throws a `NotSupportedError` for a picture unless `sees`. */
+function readPart(part: unknown, sees: boolean): string | PictureSource {
   const { type, value } = dictionary('a part of the content', part as { type?: unknown; value?: unknown })
   if (typeof type !== 'string') throw wrongOption('the type of a part', type, 'text')
   if (type === 'text' && typeof value === 'string') return value
   if (type === 'text') throw wrongOption('the value of a part', value, 'a text')
-  if (type === IMAGE && images !== undefined) {
-    images.push(pictureOf(value))
-    return PICTURE_PLACE
-  }
+  if (type === IMAGE && sees) return pictureOf(value)
   const step = "name it in create's expectedInputs, and put it in a message of the user"
   throw unsupported(
     `content of the type "${type}" cannot be read; ${type === IMAGE ? step : 'give text or pictures'}`,

@@ -1,6 +1,6 @@
 // Pictures in prompts of the Prompt API. In: the value of a part. Out: what our own messages have for it.
 import { wrongOption } from '../../../base/check-options.ts'
-import type { PictureSource } from '../../../engine/wire/protocol.ts'
+import type { PictureSource } from '../../types.ts'
 
 /** The pairs of sizes that images, videos, their frames, and canvases have; an image's own come first. */
 const SIDES = [
