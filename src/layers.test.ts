@@ -207,6 +207,13 @@ test('ARCHITECTURE.md names the files that are excepted', () => {
   expect(named.filter((path) => path !== 'src/layers.test.ts').sort()).toEqual([...new Set(excepted)].sort())
 })
 
+/** Every file below `folder` without the tests, as a path from src/. */
+const readFolder = (folder: string): Source[] =>
+  readdirSync(join(SRC, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !/\.test\.ts$/.test(path))
+    .map((path) => slashed(join(folder, path)))
+    .map((path) => ({ path, text: readFileSync(join(SRC, path), 'utf8') }))
+
 /** What `sources` import from outside of `home`, where `allowed` are files, or folders that end in a slash. */
 const reachedBeside = (sources: readonly Source[], home: string, allowed: readonly string[]): string[] =>
   sources.flatMap((source) =>
@@ -217,6 +224,13 @@ const reachedBeside = (sources: readonly Source[], home: string, allowed: readon
   )
 
 describe('what is built on the package', () => {
+  const ENTRIES = ['index.ts', 'api/embedder/embedder.ts', 'api/network/network.ts', 'widget/index.ts']
+
+  test('the page imports the entries and the shared interface only', () => {
+    const page = readFolder('../demo')
+    expect(page.length).toBeGreaterThan(50)
+    expect(reachedBeside(page, '../demo/', [...ENTRIES, 'chat-ui/'])).toEqual([])
+  })
   test('an adapter imports public names only, and the checks of base', () => {
     const adapters = readSources().filter(({ path }) => path.startsWith('api/adapters/'))
     const PUBLIC = ['engine', 'types', 'message-parts', 'embedder/embedder'].map((name) => `api/${name}.ts`)
@@ -252,6 +266,10 @@ describe('the check itself', () => {
     ]
     expect(fileCircles(folders)).toEqual([])
     expect(folderCircles(folders)).toEqual(['text -> formats -> text'])
+  })
+  test('sees an import beside what is allowed', () => {
+    const page = [file('../demo/src/a.ts', "import '../../src/base/b.ts'; import '../../src/chat-ui/c.ts'")]
+    expect(reachedBeside(page, '../demo/', ['chat-ui/'])).toEqual(['../demo/src/a.ts imports base/b.ts'])
   })
   test('sees platform names in code but not in comments', () => {
     expect(wrongPlatform([file('base/a.ts', "import { readFile } from 'node:fs'")])).toHaveLength(1)

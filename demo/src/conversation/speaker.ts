@@ -1,6 +1,6 @@
 // The speaker. In: an engine and a conversation. Out: the answer. The engine's state is kept between turns
 // and visits.
-import { PICTURE_PLACE } from '../../../src/engine/chat/picture-marks.ts'
+import { PICTURE_PLACE } from '../../../src/chat-ui/library.ts'
 import {
   type Engine,
   type GenerateOptions,

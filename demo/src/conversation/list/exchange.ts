@@ -1,5 +1,5 @@
 // Exchange. In: conversations. Out: Markdown to read, JSON that another page can import, and back.
-import { fromBase64, toBase64 } from '../../../../src/base/base64.ts'
+import { fromBase64, toBase64 } from '../../../../src/chat-ui/library.ts'
 import { HalfbyteError } from '../../../../src/index.ts'
 import { bytes } from '../../shell/units.ts'
 import { t } from '../../words/later-words.ts'

@@ -3,7 +3,7 @@
 import { analyse, type StepAnalysis } from '../../../../bench/roofline/analyse.ts'
 import { PAGE } from '../../../../bench/roofline/jobs.ts'
 import { type RunHooks, runRoofline } from '../../../../bench/roofline/run.ts'
-import { resolveSource } from '../../../../src/api/request/load-request.ts'
+import { resolveSource } from '../../../../src/chat-ui/library.ts'
 import { loadOptions, type Used } from '../model-slot.ts'
 import { choiceSource } from '../models.ts'
 
