@@ -102,6 +102,9 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['name of a file', 'formats/names/named-files.ts', 'LONGEST_NAME', '', ' characters'],
   ['texts and data sets', 'cli/files.ts', 'MOST_BYTES', 'MiB', ''],
   ['texts and data sets', 'base/bytes.ts', 'LONGEST_LINE', '', ' characters a line'],
+  ['request to', 'cli/serve/request-bodies.ts', 'MOST_HELD_BYTES', 'MiB', ', 1,024'],
+  ['request to', 'cli/serve/request-bodies.ts', 'MOST_READERS', '', ' arriving'],
+  ['request to', 'api/adapters/openai-server/fetch.ts', 'MOST_BODY_BYTES', 'MiB', ', together'],
   ['stored file', 'store/device/sums.ts', 'CHUNK_BYTES', 'MiB', ' a chunk'],
 ]
 

@@ -61,8 +61,11 @@ const MOST_VALUES = 1 << 22
 /** Python writes two numbers that JSON lacks: `Infinity` is kept as a number, `NaN` becomes null. */
 const PYTHON = { I: ['Infinity', '1e999'], N: ['NaN', 'null'] } as const
 
-/** Parses JSON of up to `most` levels. Throws SyntaxError beyond the limits. */
-export function parseJson(text: string, most = MOST_DEPTH): unknown {
+/**
+ * Parses JSON of up to `most` levels. `isPython`: with the two numbers that Python writes. Throws SyntaxError
+ * beyond the limits.
+ */
+export function parseJson(text: string, most = MOST_DEPTH, isPython = true): unknown {
   let depth = 0
   let values = 0
   let done = 0
@@ -76,7 +79,7 @@ export function parseJson(text: string, most = MOST_DEPTH): unknown {
       values++
     } else if (char === ']' || char === '}') depth--
     else if (char === ',') values++
-    else if (char === 'I' || char === 'N') {
+    else if (isPython && (char === 'I' || char === 'N')) {
       const [word, written] = PYTHON[char]
       if (!text.startsWith(word, at)) continue
       before += text.slice(done, at) + written

@@ -1,7 +1,10 @@
 // The HTTP server: OpenAI's own client and plain requests on a toy model, and who is refused.
+import { once } from 'node:events'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import OpenAI from 'openai'
 import { afterEach, expect, test } from 'vitest'
+import { fakeEngine } from '../../api/fake/fake-engine.ts'
 import { openToy } from '../../api/testing/toy-engine.ts'
 import { toyModel } from '../../engine/testing/toy-model.ts'
 import { type RequestLine, type ServeOptions, type Serving, serveEngine } from './http-server.ts'
@@ -100,19 +103,74 @@ test('a name that a stranger leads to this machine is refused', async () => {
   expect(await statusFor(address, 'localhost:1')).toBe(200)
 })
 
+/** A request whose body has begun and does not end. */
+function unfinished(address: string) {
+  const sent = request(`${address}/chat/completions`, { method: 'POST' })
+  sent.on('error', () => undefined).write('{')
+  return sent
+}
+
 test('more requests than allowed are told to ask later', async () => {
-  const address = await served({ mostRequests: 1 })
-  const held = request(`${address}/chat/completions`, { method: 'POST' })
-  held.on('error', () => undefined).write('{')
-  const statusUntil = async (wanted: number) => {
-    // The server may not have seen yet what happened to the first request.
-    for (let tries = 0; tries < 1000; tries++)
-      if ((await fetch(`${address}/models`)).status === wanted) return
-    expect.unreachable(`no answer had the status ${wanted}`)
-  }
-  await statusUntil(429)
-  held.destroy()
-  await statusUntil(200)
+  const begun = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<string>()
+  await using engine = await fakeEngine(() => {
+    begun.resolve()
+    return released.promise
+  })
+  const serving = await serveEngine(engine, { port: 0, mostRequests: 1 })
+  open.push(serving)
+  const held = clientOf(serving.address).chat.completions.create(said('hello'))
+  await begun.promise
+  const refused = await fetch(`${serving.address}/models`)
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+  released.resolve('hi')
+  expect((await held).choices[0]?.message.content).toBe('hi')
+  expect((await fetch(`${serving.address}/models`)).status).toBe(200)
+})
+
+test('bodies that do not end take no place, and are ended after a silence', async () => {
+  const lines: RequestLine[] = []
+  const address = await served({
+    mostRequests: 1,
+    bodyLimits: { stallMilliseconds: 500 },
+    onRequest: (line) => lines.push(line),
+  })
+  const silent = Array.from({ length: 5 }, () => unfinished(address))
+  const ends = silent.map(async (sent) => {
+    const [answer] = await once(sent, 'response')
+    await new Promise((resolve) => answer.socket.once('close', resolve))
+    return answer.statusCode
+  })
+  const { choices } = await clientOf(address).chat.completions.create(said('hello'))
+  expect(choices[0]?.message.content).toBe('You said hello')
+  expect(await Promise.all(ends)).toEqual(Array(5).fill(408))
+  expect(lines.map(({ status }) => status).sort()).toEqual([200, 408, 408, 408, 408, 408])
+})
+
+/** The status line that these bytes get. */
+const answerTo = (address: string, bytes: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let got = ''
+    const socket = connect(Number(new URL(address).port), '127.0.0.1', () => socket.write(bytes))
+    socket.setEncoding('latin1').on('data', (text) => {
+      got += text
+    })
+    socket.once('close', () => resolve(got.split('\r\n', 1)[0] ?? ''))
+    socket.once('error', reject)
+  })
+
+test.each([
+  ['a target that is no address', 'GET http://[ HTTP/1.1', 400],
+  ['a method of proxies', 'TRACE /v1/models HTTP/1.1', 400],
+  ['a tunnel', 'CONNECT example.org:443 HTTP/1.1', 400],
+  ['no method', '/v1/models HTTP/1.1', 400],
+  ['another protocol', 'GET /v1/models FTP/1.1', 400],
+  ['a percent code that is none', 'GET /v1/%ZZ HTTP/1.1', 404],
+  ['a host of its own', 'GET http://example.org/v1/models HTTP/1.1', 200],
+])('a request line with %s is answered', async (_, line, status) => {
+  const address = await served()
+  const bytes = `${line}\r\nhost: localhost\r\nconnection: close\r\n\r\n`
+  expect(await answerTo(address, bytes)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
 })
 
 test('a reader that leaves ends its reply, and closing ends those under way', async () => {

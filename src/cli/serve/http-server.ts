@@ -1,13 +1,16 @@
 // An HTTP server that answers as OpenAI's from models in this process: who may ask, how many at once, and
 // the way between Node's requests and those of the adapter.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { setTimeout } from 'node:timers/promises'
 import { openaiFetch } from '../../api/adapters/openai.ts'
 import type { Embedder } from '../../api/embedder/embedder.ts'
 import type { Engine } from '../../api/engine.ts'
+import { shown } from '../../base/check-options.ts'
 import { systemError } from '../terminal/failure.ts'
+import { type BodyLimits, busy, RefusedBody, RequestBodies } from './request-bodies.ts'
 
 export interface ServeOptions {
   /** Address to listen on. Default: 127.0.0.1, which only programs of this machine reach. */
@@ -22,8 +25,10 @@ export interface ServeOptions {
   readonly embedder?: Embedder | undefined
   /** Answers `/v1/rerank`. Default: the model. */
   readonly reranker?: Embedder | undefined
-  /** Requests at a time; more are refused with 429. */
+  /** Requests that are answered at a time; more are refused with 429. A body that is being received is none. */
   readonly mostRequests: number
+  /** For tests. */
+  readonly bodyLimits?: Partial<BodyLimits> | undefined
   /** Called at the end of each request. */
   readonly onRequest?: ((line: RequestLine) => void) | undefined
   readonly onWarning?: ((sentence: string) => void) | undefined
@@ -44,6 +49,10 @@ export interface Serving {
 }
 
 const LOOPBACK = ['127.0.0.1', '[::1]', 'localhost']
+/** From the first byte of a request to its last. */
+const LONGEST_REQUEST_MILLISECONDS = 300_000
+/** Enough to read a short answer. */
+const RESET_MILLISECONDS = 1000
 const shownHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 export const isLoopback = (host: string): boolean => LOOPBACK.includes(shownHost(host))
@@ -52,7 +61,11 @@ export const isLoopback = (host: string): boolean => LOOPBACK.includes(shownHost
 export async function serveEngine(engine: Engine | Embedder, options: ServeOptions): Promise<Serving> {
   const { host = '127.0.0.1', port } = options
   const handler = new Handler(engine, options)
-  const server = createServer((request, response) => void handler.handle(request, response))
+  const server = createServer(
+    { requestTimeout: LONGEST_REQUEST_MILLISECONDS },
+    (request, response) => void handler.handle(request, response),
+  )
+  server.on('connect', (request, socket: Socket) => handler.refuseTunnel(request, socket))
   await listening(server, host, port)
   return {
     address: `http://${shownHost(host)}:${(server.address() as AddressInfo).port}/v1`,
@@ -83,12 +96,14 @@ class Handler {
   readonly #answer: ReturnType<typeof openaiFetch>
   readonly #options: ServeOptions
   readonly #stop = new AbortController()
-  #open = 0
+  readonly #bodies: RequestBodies
+  #answering = 0
 
   constructor(engine: Engine | Embedder, options: ServeOptions) {
     const { onWarning, embedder, reranker } = options
     this.#answer = openaiFetch(engine, { onWarning, embedder, reranker })
     this.#options = options
+    this.#bodies = new RequestBodies(options.bodyLimits)
   }
 
   abort(): void {
@@ -98,14 +113,11 @@ class Handler {
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const started = performance.now()
     const { method = 'GET', url: path = '/' } = request
-    this.#open += 1
     try {
       await this.#respond(request, response)
     } catch {
       // The client has gone, or the server closes: nobody reads an answer.
       response.destroy()
-    } finally {
-      this.#open -= 1
     }
     const milliseconds = performance.now() - started
     this.#options.onRequest?.({ method, path, status: response.statusCode, milliseconds })
@@ -116,10 +128,50 @@ class Handler {
     const refused = this.#refusal(request)
     if (refused !== undefined) return send(response, refused)
     if (request.method === 'OPTIONS') return send(response, new Response(null, { status: 204 }))
+    const target = webTarget(request)
+    if (target === undefined) return send(response, wrongTarget(request))
+    try {
+      this.#checkPlaces()
+      const { method } = target
+      using body = hasBody(method) ? await this.#bodies.read(request) : undefined
+      this.#checkPlaces()
+      await this.#answerTo(new Request(target, { body: body?.bytes ?? null }), response)
+    } catch (error) {
+      if (!(error instanceof RefusedBody)) throw error
+      await send(response, refusedBody(error))
+      if (error.status === 408) await this.#reset(request.socket)
+    }
+  }
+
+  /** Ends the connection of a client that may never read its answer or close. */
+  async #reset(socket: Socket): Promise<void> {
+    await setTimeout(RESET_MILLISECONDS, undefined, { signal: this.#stop.signal })
+    socket.resetAndDestroy()
+  }
+
+  async #answerTo(request: Request, response: ServerResponse): Promise<void> {
     const gone = new AbortController()
     response.once('close', () => gone.abort())
     const signal = AbortSignal.any([this.#stop.signal, gone.signal])
-    await send(response, await this.#answer(webRequest(request), { signal }))
+    this.#answering += 1
+    try {
+      await send(response, await this.#answer(request, { signal }))
+    } finally {
+      this.#answering -= 1
+    }
+  }
+
+  #checkPlaces(): void {
+    const { mostRequests } = this.#options
+    if (this.#answering >= mostRequests) throw busy(`${mostRequests} requests are under way`)
+  }
+
+  /** The only request that Node gives without a response. */
+  refuseTunnel({ url: path = '' }: IncomingMessage, socket: Socket): void {
+    // A client that resets the connection is gone all the same.
+    socket.on('error', () => undefined)
+    socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+    this.#options.onRequest?.({ method: 'CONNECT', path, status: 400, milliseconds: 0 })
   }
 
   /** Headers that let a page of an allowed origin read the answer. */
@@ -140,7 +192,7 @@ class Handler {
   }
 
   #refusal({ method, headers }: IncomingMessage): Response | undefined {
-    const { host = '127.0.0.1', apiKey, mostRequests } = this.#options
+    const { host = '127.0.0.1', apiKey } = this.#options
     const { origin } = headers
     // A page whose name leads to this machine would be of the same origin, and needs no permission.
     const name = headers.host?.replace(/:\d+$/, '') ?? ''
@@ -155,23 +207,37 @@ class Handler {
     if (method === 'OPTIONS') return undefined
     if (apiKey !== undefined && headers.authorization !== `Bearer ${apiKey}`)
       return refusal(401, 'the key is missing or wrong; send the one of --api-key', 'invalid_api_key')
-    if (this.#open <= mostRequests) return undefined
-    const busy = refusal(429, `${mostRequests} requests are under way; ask again later`, 'too_many_requests')
-    busy.headers.set('retry-after', '1')
-    return busy
+    return undefined
   }
 }
 
 const refusal = (status: number, message: string, code: string): Response =>
   Response.json({ error: { message, type: 'invalid_request_error', param: null, code } }, { status })
 
-function webRequest(request: IncomingMessage): Request {
-  const { method = 'GET', url = '/' } = request
-  const init: RequestInit & { readonly duplex: 'half' } = { method, duplex: 'half' }
-  if (method !== 'GET' && method !== 'HEAD') init.body = Readable.toWeb(request) as ReadableStream
-  // The target may also be a whole address, of any host.
-  return new Request(new URL(url, 'http://localhost'), init)
+function refusedBody({ status, message, code }: RefusedBody): Response {
+  const answer = refusal(status, message, code)
+  if (status === 429) answer.headers.set('retry-after', '1')
+  return answer
 }
+
+const hasBody = (method: string): boolean => method !== 'GET' && method !== 'HEAD'
+
+/** The request without its body. Undefined for a target that is no address, and for methods of proxies. */
+function webTarget({ method = 'GET', url = '/' }: IncomingMessage): Request | undefined {
+  try {
+    // The target may also be a whole address, of any host.
+    return new Request(new URL(url, 'http://localhost'), { method })
+  } catch {
+    return undefined
+  }
+}
+
+const wrongTarget = ({ method, url }: IncomingMessage): Response =>
+  refusal(
+    400,
+    `the request ${method} ${shown(url)} cannot be read; its target is a path such as /v1/models`,
+    'bad_request',
+  )
 
 async function send(response: ServerResponse, { status, headers, body }: Response): Promise<void> {
   response.writeHead(status, Object.fromEntries(headers))

@@ -212,6 +212,8 @@ test('a reader that leaves ends the reply and frees its state', async () => {
 
 test.each<[string, string, RegExp, string | null]>([
   ['no JSON', '{', /the body is not JSON/, null],
+  ['lists in lists', '['.repeat(5_000_000), /nests more than 1024 levels/, null],
+  ['a number of Python', '{"temperature": NaN}', /the body is not JSON/, null],
   ['no object', '[]', /the body is not an object/, null],
   ['no messages', '{}', /messages is undefined but must be a list/, 'messages'],
 ])('a body with %s is refused in JSON, and need not be sent again', async (_, body, message, param) => {

@@ -3,6 +3,7 @@
 
 import { checkSignal, readFrom } from '../../../base/check-options.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../base/errors.ts'
+import { parseJson } from '../../../base/json.ts'
 import { isObject, type JsonObject } from '../../../base/values.ts'
 import type { Embedder } from '../../embedder/embedder.ts'
 import type { Engine } from '../../engine.ts'
@@ -275,7 +276,7 @@ async function readBody(request: Request, signal: AbortSignal | undefined): Prom
   const text = await readText(request, signal)
   let body: unknown
   try {
-    body = JSON.parse(text)
+    body = parseJson(text, MOST_BODY_LEVELS, false)
   } catch (cause) {
     throw new HalfbyteError('unsupported', `the body is not JSON (${reasonOf(cause)}); send an object`)
   }
@@ -283,8 +284,13 @@ async function readBody(request: Request, signal: AbortSignal | undefined): Prom
   throw new HalfbyteError('unsupported', 'the body is not an object; send the parameters as one')
 }
 
+/** More than a schema, a grammar or a message may nest. */
+const MOST_BODY_LEVELS = 1024
 /** Text that no context could hold. */
-const MOST_BODY_BYTES = 64 * 2 ** 20
+export const MOST_BODY_BYTES = 64 << 20
+
+export const bodyTooLong = (most: number): string =>
+  `the body has more than ${most / 2 ** 20} MiB; send a shorter conversation`
 
 /** A body may be a stream, which may never end. */
 async function readText({ body }: Request, signal: AbortSignal | undefined): Promise<string> {
@@ -299,11 +305,7 @@ async function readText({ body }: Request, signal: AbortSignal | undefined): Pro
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       bytes += read.value.byteLength
       if (bytes > MOST_BODY_BYTES) {
-        throw new HalfbyteError(
-          'unsupported',
-          `the body has more than ${MOST_BODY_BYTES / 2 ** 20} MiB; send a shorter conversation`,
-          { bytes: MOST_BODY_BYTES },
-        )
+        throw new HalfbyteError('unsupported', bodyTooLong(MOST_BODY_BYTES), { bytes: MOST_BODY_BYTES })
       }
       text += decoder.decode(read.value, { stream: true })
     }
