@@ -1,5 +1,4 @@
 // The HTTP server: OpenAI's own client and plain requests on a toy model, and who is refused.
-import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import OpenAI from 'openai'
@@ -136,14 +135,10 @@ test('bodies that do not end take no place, and are ended after a silence', asyn
     onRequest: (line) => lines.push(line),
   })
   const silent = Array.from({ length: 5 }, () => unfinished(address))
-  const ends = silent.map(async (sent) => {
-    const [answer] = await once(sent, 'response')
-    await new Promise((resolve) => answer.socket.once('close', resolve))
-    return answer.statusCode
-  })
+  const ends = silent.map((sent) => new Promise((resolve) => sent.once('close', resolve)))
   const { choices } = await clientOf(address).chat.completions.create(said('hello'))
   expect(choices[0]?.message.content).toBe('You said hello')
-  expect(await Promise.all(ends)).toEqual(Array(5).fill(408))
+  await Promise.all(ends)
   expect(lines.map(({ status }) => status).sort()).toEqual([200, 408, 408, 408, 408, 408])
 })
 

@@ -4,7 +4,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { setTimeout } from 'node:timers/promises'
 import { openaiFetch } from '../../api/adapters/openai.ts'
 import type { Embedder } from '../../api/embedder/embedder.ts'
 import type { Engine } from '../../api/engine.ts'
@@ -51,8 +50,6 @@ export interface Serving {
 const LOOPBACK = ['127.0.0.1', '[::1]', 'localhost']
 /** From the first byte of a request to its last. */
 const LONGEST_REQUEST_MILLISECONDS = 300_000
-/** Enough to read a short answer. */
-const RESET_MILLISECONDS = 1000
 const shownHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 export const isLoopback = (host: string): boolean => LOOPBACK.includes(shownHost(host))
@@ -138,15 +135,11 @@ class Handler {
       await this.#answerTo(new Request(target, { body: body?.bytes ?? null }), response)
     } catch (error) {
       if (!(error instanceof RefusedBody)) throw error
-      await send(response, refusedBody(error))
-      if (error.status === 408) await this.#reset(request.socket)
+      if (error.status !== 408) return send(response, refusedBody(error))
+      // A client that stopped sending may not read either, so nothing is left in its connection.
+      response.statusCode = error.status
+      response.destroy()
     }
-  }
-
-  /** Ends the connection of a client that may never read its answer or close. */
-  async #reset(socket: Socket): Promise<void> {
-    await setTimeout(RESET_MILLISECONDS, undefined, { signal: this.#stop.signal })
-    socket.resetAndDestroy()
   }
 
   async #answerTo(request: Request, response: ServerResponse): Promise<void> {
