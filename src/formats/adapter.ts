@@ -1,4 +1,4 @@
-// LoRA adapters: pairs their matrices, and gives the change that they make to each tensor.
+// LoRA and DoRA adapters: pairs their matrices, and gives the change that they make to each tensor.
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed, shown } from './malformed.ts'
 import type { TensorInfo } from './tensors.ts'
@@ -10,6 +10,29 @@ export interface LowRank {
   /** B: [outputs, rank] */
   readonly up: TensorInfo
   readonly scale: number
+  /** The matrix is a table of embeddings: A is [rank, rows], B [columns, rank], and scale * (B * A)^T is added. */
+  readonly isTable?: boolean | undefined
+  /** DoRA: the length that each output gets, of a table each column. */
+  readonly magnitude?: TensorInfo | undefined
+}
+
+/** The number of outputs and inputs that a change is for. */
+export const changedShape = ({ down, up, isTable }: LowRank): readonly [number, number] => {
+  const [inputs = 0, outputs = 0] = [down.shape[1], up.shape[0]]
+  return isTable === true ? [inputs, outputs] : [outputs, inputs]
+}
+
+/** A tensor that takes the place of the model's. */
+export interface Replacement {
+  readonly tensor: TensorInfo
+  /** The matrix under a change, which a tied matrix shares. Otherwise a tied matrix keeps the model's. */
+  readonly isBase: boolean
+}
+
+/** A vector that is added to a bias, times a scale. */
+export interface Shift {
+  readonly tensor: TensorInfo
+  readonly scale: number
 }
 
 export interface Adapter {
@@ -17,16 +40,21 @@ export interface Adapter {
   readonly format: 'gguf' | 'safetensors'
   /** `general.architecture` of a GGUF. */
   readonly architecture?: unknown
-  /** By the matrix's name in model files of the same format. */
+  /** By the matrix's name in model files of the same format, as all that follows. */
   readonly changes: ReadonlyMap<string, LowRank>
+  readonly replacements?: ReadonlyMap<string, Replacement> | undefined
+  readonly shifts?: ReadonlyMap<string, Shift> | undefined
 }
 
-/** Pairs A with B. Throws `format` where they do not belong together, `unsupported` for other tensors. */
+/**
+ * Pairs A with B. `scale` gets a rank and the name of a module. Throws `format` where they do not belong
+ * together, `unsupported` for other tensors.
+ */
 export function pairsOf(
   file: string,
   tensors: ReadonlyMap<string, TensorInfo>,
   pattern: RegExp,
-  scale: (rank: number) => number,
+  scale: (rank: number, module: string) => number,
   ending = '',
 ): Map<string, LowRank> {
   const halves = new Map<string, { A?: TensorInfo; B?: TensorInfo }>()
@@ -60,7 +88,7 @@ export function pairsOf(
           `${shown(module)} has A [${down.shape}] and B [${up.shape}] where ranks must agree`,
         )
       }
-      const factor = scale(rank)
+      const factor = scale(rank, module)
       if (!Number.isFinite(factor))
         throw malformed(file, `${shown(module)} has the scale ${factor}, but a scale is a finite number`)
       return [module + ending, { down, up, scale: factor }]
@@ -71,5 +99,5 @@ export function pairsOf(
 export const otherKind = (file: string, what: string): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${file}: ${what}, but Halfbyte reads only LoRA adapters of matrices; merge it into its model`,
+    `${file}: ${what}, but Halfbyte reads only LoRA and DoRA; merge it into its model`,
   )

@@ -74,7 +74,7 @@ export interface SafetensorsReader {
     others: readonly ByteSource[],
     signal?: AbortSignal,
   ): Promise<ModelFile>
-  /** PEFT's files. Throws `unsupported` for adapters other than LoRA. */
+  /** PEFT's files. Throws `unsupported` for adapters other than LoRA and DoRA. */
   readPeftAdapter(weights: ByteSource, config: ByteSource, signal?: AbortSignal): Promise<Adapter>
 }
 

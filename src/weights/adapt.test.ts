@@ -32,9 +32,11 @@ interface Forgery {
   readonly a?: Half | undefined
   readonly b?: Half | undefined
   readonly alpha?: number
-  readonly lacks?: 'A' | 'B'
+  readonly lacks?: 'A' | 'B' | 'both'
   /** Names of further tensors, which hold what A holds. */
   readonly more?: readonly string[]
+  /** Further tensors, by what comes after the matrix's name. */
+  readonly others?: Readonly<Record<string, Half>>
   /** Another name of the matrix. */
   readonly matrix?: string
   readonly settings?: object
@@ -51,15 +53,16 @@ const withValue = (one: Half, at: number, value: number): Half => ({
 })
 
 async function adapterOf(kind: Kind, forgery: Forgery): Promise<File[]> {
-  const { a = good.a, b = good.b, alpha = RANK, lacks, more = [], settings } = forgery
+  const { a = good.a, b = good.b, alpha = RANK, lacks, more = [], others = {}, settings } = forgery
   const matrix = forgery.matrix ?? (kind === 'PEFT' ? `base_model.model.${MATRIX.hub}` : MATRIX.gguf)
   const names =
     kind === 'PEFT' ? { A: '.lora_A.weight', B: '.lora_B.weight' } : { A: '.lora_a', B: '.lora_b' }
   const halves = [
-    ...(lacks === 'A' ? [] : [[names.A, a] as const]),
-    ...(lacks === 'B' ? [] : [[names.B, b] as const]),
+    ...(lacks === 'A' || lacks === 'both' ? [] : [[names.A, a] as const]),
+    ...(lacks === 'B' || lacks === 'both' ? [] : [[names.B, b] as const]),
   ]
-  const tensors = [...halves, ...more.map((name) => [name, a] as const)].map(([name, { shape, values }]) => ({
+  const further = [...more.map((name) => [name, a] as const), ...Object.entries(others)]
+  const tensors = [...halves, ...further].map(([name, { shape, values }]) => ({
     name: matrix + name,
     dtype: 'F32' as const,
     shape,
@@ -215,12 +218,92 @@ describe('of PEFT alone', () => {
     { use_dora: true },
     { alora_invocation_tokens: [1, 2] },
     { layer_replication: [[0, 1]] },
-    { alpha_pattern: { up_proj: 3 } },
+    { alpha_pattern: { up_proj: '3' } },
+    { alpha_pattern: { '(': 3 } },
+    { alpha_pattern: [3] },
+    { rank_pattern: { up_proj: 3 } },
+    { init_lora_weights: 'pissa_niter_4' },
+    { init_lora_weights: 'OLoRA' },
+    { target_parameters: ['experts.gate_up_proj'] },
+    { trainable_token_indices: [3] },
+    { use_qalora: true },
     { peft_type: '__proto__' },
     { r: Number.MAX_SAFE_INTEGER },
     { lora_alpha: '6' },
     { lora_alpha: null },
   ])('the settings %j are refused', async (settings) => {
     expect(await failure(load('PEFT', { settings }))).toMatch(/^(unsupported|format): /)
+  })
+
+  const lengths = (count: number, value = 1): Half => ({
+    shape: [count],
+    values: new Float32Array(count).fill(value),
+  })
+  const whole = half(OUTPUTS, INPUTS)
+
+  test.each([
+    ['a magnitude without DoRA', {}, { '.lora_magnitude_vector': lengths(OUTPUTS) }, /^format: .*use_dora/],
+    [
+      'magnitudes of another matrix',
+      { use_dora: true },
+      { '.lora_magnitude_vector': lengths(OUTPUTS - 1) },
+      /^architecture: .*another model/,
+    ],
+    [
+      'magnitudes as a matrix',
+      { use_dora: true },
+      { '.lora_magnitude_vector': half(OUTPUTS, 1) },
+      /^architecture: .*another model/,
+    ],
+    [
+      'a magnitude that is no number',
+      { use_dora: true },
+      { '.lora_magnitude_vector': lengths(OUTPUTS, Number.NaN) },
+      /^format: .* holds NaN/,
+    ],
+    [
+      'lengths that no matrix has',
+      { use_dora: true },
+      { '.lora_magnitude_vector': lengths(OUTPUTS, 1e30) },
+      /^unsupported: .*at most 65504/,
+    ],
+    [
+      'two magnitudes',
+      { use_dora: true },
+      { '.lora_magnitude_vector': lengths(OUTPUTS), '.lora_magnitude_vector.weight': lengths(OUTPUTS) },
+      /^format: .*twice/,
+    ],
+    ['a bias of B for a model without', {}, { '.lora_B.bias': lengths(OUTPUTS) }, /^architecture: .*bias/],
+    ['a whole matrix of another size', {}, { '.weight': half(OUTPUTS + 1, INPUTS) }, /^architecture: /],
+    ['a whole matrix of no module', {}, { '.other.weight': whole }, /^architecture: .*model lacks/],
+    ['trained tokens', {}, { '.token_adapter.trainable_tokens_delta': whole }, /^unsupported: .*it changes/],
+  ] satisfies [string, object, Record<string, Half>, RegExp][])(
+    '%s: refused',
+    async (_, settings, others, message) => {
+      expect(await failure(load('PEFT', { settings, others }))).toMatch(message)
+    },
+  )
+
+  test('a row of zeros has no length', async () => {
+    const weights = new Map(MODEL.weights)
+    const name = `${MATRIX.hub}.weight`
+    const zeros = { shape: [OUTPUTS, INPUTS], values: new Float32Array(OUTPUTS * INPUTS) }
+    const source = await adapterOf('PEFT', {
+      b: half(OUTPUTS, RANK, () => 0),
+      others: { '.lora_magnitude_vector': lengths(OUTPUTS) },
+      settings: { use_dora: true },
+    })
+    const files = safetensorsFiles({ ...MODEL, weights: weights.set(name, zeros) })
+    const opening = openEngine(files, { lora: [{ source, scale: 1 }] })
+    expect(await failure(opening)).toMatch(/^format: .*gives a length to row 0 .*all zeros/)
+  })
+
+  test('a whole matrix is taken with the scale 1 alone, and of one adapter', async () => {
+    const forgery = { lacks: 'both', others: { '.weight': whole } } as const
+    expect(await endOf(() => load('PEFT', forgery))).toBe('result')
+    expect(await failure(load('PEFT', forgery, { scale: 0.5 }))).toMatch(/^unsupported: .*the scale 1/)
+    const lora = [1, 1].map(async (scale) => ({ source: await adapterOf('PEFT', forgery), scale }))
+    const opening = openEngine(safetensorsFiles(MODEL), { lora: await Promise.all(lora) })
+    expect(await failure(opening)).toMatch(/^unsupported: .*another adapter has .*up_proj/)
   })
 })

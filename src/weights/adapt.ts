@@ -1,18 +1,15 @@
-// Merges LoRA adapters into a model's tensors while they are read.
+// Finds the weights that adapters change, and replaces them by what `merge.ts` computes while they are read.
 
-import { isSparse, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import type { ModelConfig } from '../arch/config/config.ts'
 import { familyFile } from '../arch/families.ts'
-import type { Weights } from '../arch/tensors/names.ts'
-import { expectedTensors } from '../arch/tensors/tensor-names.ts'
+import { type Weights, weightAt } from '../arch/tensors/names.ts'
+import { type ExpectedTensor, expectedTensors } from '../arch/tensors/tensor-names.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { floatToHalf } from '../base/half.ts'
-import type { Adapter, LowRank } from '../formats/adapter.ts'
-import { dequantize } from '../formats/dequantize.ts'
-import { rowBytes, storedRows } from '../formats/dtypes.ts'
-import { malformed, shown } from '../formats/malformed.ts'
+import { type Adapter, changedShape, type LowRank, type Replacement, type Shift } from '../formats/adapter.ts'
+import { BLOCKS } from '../formats/dtypes.ts'
+import { shown } from '../formats/malformed.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
-import { unpackPanels } from './unpack.ts'
+import { type Change, merged, shifted } from './merge.ts'
 
 /** An adapter and the factor by which it is added. */
 export interface ScaledAdapter {
@@ -20,184 +17,261 @@ export interface ScaledAdapter {
   readonly scale: number
 }
 
+/** What an adapted model computes: the output is a matrix of its own if the adapters untie it from the table. */
+export interface Adapted {
+  readonly weights: Weights
+  readonly config: ModelConfig
+}
+
 /**
- * W + scale * B * A for each matrix that an adapter changes. Sums are f64, rounded to f32 or to the file's
- * F16 or BF16. Quantised matrices become 8-bit groups, because 4-bit codes would round most of an adapter
- * away. Throws `architecture` for an adapter of another model, `unsupported` for matrices stored without
- * their zeros and for ranks and scales that no adapter needs. Reading throws `format` for values that are not
- * finite, `unsupported` for sums that are too large.
+ * W + scale * B * A for each matrix that an adapter changes; with DoRA, its rows then get the lengths that the
+ * adapter gives. Sums are f64, rounded to f32 or to the file's F16 or BF16. Quantised matrices are
+ * dequantised first, for the lengths too, and become 8-bit groups, because 4-bit codes would round most of an
+ * adapter away. Throws `architecture` for an adapter of another model, `unsupported` for matrices stored
+ * without their zeros, for ranks and scales that no adapter needs, and for whole tensors with a scale.
+ * Reading throws `format` for values that are not finite, `unsupported` for sums that are too large.
  */
 export function adaptWeights(
   weights: Weights,
   config: ModelConfig,
   adapters: readonly ScaledAdapter[],
-): Weights {
-  const adapted = new Map(weights)
-  for (const { adapter, scale } of adapters) {
-    const { name: file, format, architecture, changes } = adapter
+): Adapted {
+  const adapted = untied(withBases(weights, config, adapters), config, adapters)
+  const all = new Map(adapted.weights)
+  const changes = new Map<string, Change[]>()
+  const shifts = new Map<string, (Shift & Pick<Change, 'rowOf'>)[]>()
+  const replaced = new Set<string>()
+  for (const scaled of adapters) {
+    const used = new Names(scaled.adapter)
+    for (const expected of expectedTensors(scaled.adapter.format, adapted.config)) {
+      const { name } = expected
+      const base = all.get(name)
+      if (base === undefined) continue
+      const fit = new Fit(scaled, adapted.config, expected)
+      const whole = used.take(expected, 'replacements')
+      if (whole !== undefined && !whole.isBase) {
+        if (replaced.has(name)) throw replacedTwice(scaled.adapter.name, whole.tensor)
+        replaced.add(name)
+        all.set(name, fit.replacement(whole, base))
+      }
+      const change = used.take(expected, 'changes')
+      if (change !== undefined) listOf(changes, name).push(fit.change(change))
+      const shift = used.take(expected, 'shifts')
+      if (shift !== undefined) listOf(shifts, name).push(fit.shift(shift))
+    }
+    used.checkEmpty()
+  }
+  for (const [name, list] of changes) all.set(name, merged(all.get(name)!, list))
+  for (const [name, list] of shifts) all.set(name, shifted(all.get(name)!, list))
+  return { weights: all, config: adapted.config }
+}
+
+function listOf<T>(lists: Map<string, T[]>, name: string): T[] {
+  const list = lists.get(name) ?? []
+  lists.set(name, list)
+  return list
+}
+
+type Kind = 'changes' | 'replacements' | 'shifts'
+const KINDS = ['changes', 'replacements', 'shifts'] as const
+
+/** The names that an adapter changes, until each has been found in the model. */
+class Names {
+  readonly #adapter: Adapter
+  readonly #left: Set<string>
+
+  constructor(adapter: Adapter) {
+    this.#adapter = adapter
+    this.#left = new Set(KINDS.flatMap((kind) => [...(adapter[kind]?.keys() ?? [])]))
+  }
+
+  take<K extends Kind>({ place }: ExpectedTensor, kind: K) {
+    const of = this.#adapter[kind] as Adapter[K]
+    const found = foundName(of, place.tensor)
+    if (found === undefined) return undefined
+    this.#left.delete(found)
+    return of?.get(found) as Taken[K] | undefined
+  }
+
+  /** Throws `architecture` if the model lacks one. */
+  checkEmpty(): void {
+    const [first] = this.#left
+    if (first === undefined) return
+    const count = this.#left.size
+    throw otherModel(
+      this.#adapter.name,
+      `changes ${count} tensors that the model lacks, such as ${shown(first)}`,
+    )
+  }
+}
+
+type Taken = { [K in Kind]: NonNullable<Adapter[K]> extends ReadonlyMap<string, infer T> ? T : never }
+
+/** `place` may name several, separated by |. */
+const foundName = (of: ReadonlyMap<string, unknown> | undefined, place: string): string | undefined =>
+  place.split('|').find((name) => of?.has(name))
+
+/** The weights with the matrices that lie under changes in the adapters' files. A tied output shares them. */
+function withBases(weights: Weights, config: ModelConfig, adapters: readonly ScaledAdapter[]): Weights {
+  const all = new Map(weights)
+  for (const scaled of adapters) {
+    const { replacements, format } = scaled.adapter
+    if (replacements === undefined || replacements.size === 0) continue
+    for (const expected of expectedTensors(format, { ...config, tiedEmbeddings: false })) {
+      const found = foundName(replacements, expected.place.tensor)
+      const whole = found === undefined ? undefined : replacements.get(found)
+      const name = config.tiedEmbeddings && expected.name === OUTPUT ? TABLE : expected.name
+      const base = all.get(name)
+      if (whole?.isBase !== true || base === undefined) continue
+      all.set(name, new Fit(scaled, config, expected).replacement(whole, base))
+    }
+  }
+  return all
+}
+
+const TABLE = 'embed.weight'
+const OUTPUT = 'output.weight'
+
+/**
+ * PEFT changes either the table or the logits' matrix of a tied model, and leaves the other one as it is.
+ */
+function untied(weights: Weights, config: ModelConfig, adapters: readonly ScaledAdapter[]): Adapted {
+  const table = weights.get(TABLE)
+  if (!config.tiedEmbeddings || table === undefined) return { weights, config }
+  const apart = { ...config, tiedEmbeddings: false }
+  const isUntied = adapters.some(({ adapter }) => {
+    if (adapter.format !== 'safetensors') return false
+    const ends = [...expectedTensors(adapter.format, apart)].filter(({ name }) =>
+      [TABLE, OUTPUT].includes(name),
+    )
+    return ends.some(({ place }) =>
+      KINDS.some((kind) => foundName(adapter[kind], place.tensor) !== undefined),
+    )
+  })
+  if (!isUntied) return { weights, config }
+  return { weights: new Map([...weights, [OUTPUT, table]]), config: apart }
+}
+
+/** How one adapter fits one weight of the model. */
+class Fit {
+  readonly #file: string
+  readonly #scale: number
+  readonly #config: ModelConfig
+  readonly #expected: ExpectedTensor
+  readonly #isTurned: boolean
+
+  constructor({ adapter, scale }: ScaledAdapter, config: ModelConfig, expected: ExpectedTensor) {
+    const { name: file, format, architecture } = adapter
     const { gguf } = familyFile(config.family)
-    const left = new Set(changes.keys())
     if (format === 'gguf' && architecture !== gguf.architecture)
       throw otherModel(file, `is of ${shown(architecture)}`)
-    for (const { name, shape, place } of expectedTensors(format, config)) {
-      const found = place.tensor.split('|').find((each) => changes.has(each))
-      const change = found === undefined ? undefined : changes.get(found)
-      const base = adapted.get(name)
-      if (found === undefined || change === undefined || base === undefined) continue
-      left.delete(found)
-      const [n = 0, k = 0] = shape
-      const inputs = change.down.shape[1]
-      const outputs = change.up.shape[0]
-      const rows = place.shape?.[0] ?? n
-      if (shape.length !== 2 || inputs !== k || outputs !== rows) {
-        throw otherModel(
-          file,
-          `changes ${shown(found)} as [${outputs}, ${inputs}], which is [${rows}, ${k}] here`,
-        )
-      }
-      const rank = change.down.shape[0] ?? 0
-      if (rank > Math.max(rows, k)) {
-        throw new HalfbyteError(
-          'unsupported',
-          `${file}: the adapter changes ${shown(found)} [${rows}, ${k}] with rank ${rank}, which takes more ` +
-            'room than the matrix; merge it into its model and load that',
-          { file, tensor: found, rank },
-        )
-      }
-      const factor = change.scale * scale
-      if (!Number.isFinite(factor)) {
-        throw new HalfbyteError(
-          'unsupported',
-          `${file}: the adapter's scale ${change.scale} times ${scale} is too large; choose a smaller scale`,
-          { file, scale },
-        )
-      }
-      // llama.cpp's converter interleaves the halves of each Q and K head in some families. Hugging Face
-      // never does.
-      const pairing = format === 'gguf' ? gguf.pairing : 'halves'
-      const isTurned = pairing !== config.rope.pairing && /attn_[qk]\.weight$/.test(name)
-      const order = rowsOf(place.runs ?? [[0, n]])
-      const { headDim } = config
-      const half = headDim / 2
-      const rowOf = (row: number): number => {
-        const within = row % headDim
-        const from =
-          pairing === 'halves'
-            ? Math.floor(within / 2) + (within % 2) * half
-            : 2 * (within % half) + Math.floor(within / half)
-        return order[isTurned ? row - within + from : row]!
-      }
-      adapted.set(name, merged(base, { ...change, scale: factor }, rowOf))
-    }
-    const [first] = left
-    if (first !== undefined)
-      throw otherModel(file, `changes ${left.size} matrices that the model lacks, such as ${shown(first)}`)
+    this.#file = file
+    this.#scale = scale
+    this.#config = config
+    this.#expected = expected
+    // llama.cpp's converter interleaves the halves of each Q and K head in some families. Hugging Face
+    // never does.
+    const pairing = format === 'gguf' ? gguf.pairing : 'halves'
+    this.#isTurned = pairing !== config.rope.pairing && /attn_[qk]\.(weight|bias)$/.test(expected.name)
   }
-  return adapted
+
+  change(change: LowRank): Change {
+    const { shape, place } = this.#expected
+    const [n = 0, k = 0] = shape
+    const [outputs, inputs] = changedShape(change)
+    const rows = place.shape?.[0] ?? n
+    const tensor = change.down.name
+    if (shape.length !== 2 || inputs !== k || outputs !== rows) {
+      throw otherModel(
+        this.#file,
+        `changes ${shown(place.tensor)} as [${outputs}, ${inputs}], which is [${rows}, ${k}] here`,
+      )
+    }
+    const { magnitude, isTable } = change
+    const lengths = isTable === true ? k : rows
+    if (magnitude !== undefined && !(magnitude.shape.length === 1 && magnitude.shape[0] === lengths))
+      throw otherModel(
+        this.#file,
+        `has ${shown(magnitude.name)} [${magnitude.shape}] where [${lengths}] fits`,
+      )
+    const rank = change.down.shape[0] ?? 0
+    if (rank > Math.max(rows, k)) {
+      throw new HalfbyteError(
+        'unsupported',
+        `${this.#file}: the adapter changes ${shown(place.tensor)} [${rows}, ${k}] with rank ${rank}, which takes more ` +
+          'room than the matrix; merge it into its model and load that',
+        { file: this.#file, tensor, rank },
+      )
+    }
+    return { ...change, scale: this.#factor(change.scale), rowOf: this.#rowOf() }
+  }
+
+  shift({ tensor, scale }: Shift): Shift & Pick<Change, 'rowOf'> {
+    const { shape, place } = this.#expected
+    const rows = place.shape?.[0] ?? shape[0] ?? 0
+    if (tensor.shape.length !== 1 || tensor.shape[0] !== rows)
+      throw otherModel(this.#file, `has ${shown(tensor.name)} [${tensor.shape}] where [${rows}] fits`)
+    return { tensor, scale: this.#factor(scale), rowOf: this.#rowOf() }
+  }
+
+  /** A whole tensor, stored like the one it replaces. */
+  replacement({ tensor, isBase }: Replacement, base: TensorInfo): TensorInfo {
+    const { shape, place } = this.#expected
+    if (this.#scale !== 1 && !isBase)
+      throw this.#unsupported(
+        `has ${shown(tensor.name)}, a whole tensor, which no scale fits; load it with the scale 1`,
+      )
+    if (this.#isTurned)
+      throw this.#unsupported(
+        `has ${shown(tensor.name)}, whose rows this GGUF keeps in another order; load the model from safetensors`,
+      )
+    const { dtype, like = dtype } = base
+    const isCoded = base.packed !== undefined || BLOCKS[like].elements > 1
+    const whole = weightAt(this.#file, tensor, place, shape)
+    return isCoded && shape.length === 2 ? { ...whole, like: 'Q8_0' } : whole
+  }
+
+  #unsupported(what: string): HalfbyteError {
+    return new HalfbyteError('unsupported', `${this.#file}: the adapter ${what}`, { file: this.#file })
+  }
+
+  #factor(own: number): number {
+    const factor = own * this.#scale
+    if (Number.isFinite(factor)) return factor
+    throw new HalfbyteError(
+      'unsupported',
+      `${this.#file}: the adapter's scale ${own} times ${this.#scale} is too large; choose a smaller scale`,
+      { file: this.#file, scale: this.#scale },
+    )
+  }
+
+  /** The row of the stored matrix for a row of the weight. */
+  #rowOf(): (row: number) => number {
+    const { shape, place } = this.#expected
+    const [n = 0] = shape
+    const order = (place.runs ?? [[0, n]]).flatMap(([first, count]) =>
+      Array.from({ length: count }, (_, index) => first + index),
+    )
+    if (!this.#isTurned) return (row) => order[row]!
+    const { headDim, rope } = this.#config
+    const half = headDim / 2
+    return (row) => {
+      const within = row % headDim
+      const from =
+        rope.pairing === 'interleaved'
+          ? Math.floor(within / 2) + (within % 2) * half
+          : 2 * (within % half) + Math.floor(within / half)
+      return order[row - within + from]!
+    }
+  }
 }
 
 const otherModel = (file: string, what: string): HalfbyteError =>
   new HalfbyteError('architecture', `${file}: the adapter ${what}; it was made for another model`)
 
-const rowsOf = (runs: readonly (readonly [number, number])[]): number[] =>
-  runs.flatMap(([first, count]) => Array.from({ length: count }, (_, index) => first + index))
-
-function merged(base: TensorInfo, { down, up, scale }: LowRank, rowOf: (row: number) => number): TensorInfo {
-  const { name, packed, like = base.dtype } = base
-  if (packed !== undefined && isSparse(packed)) {
-    throw new HalfbyteError(
-      'unsupported',
-      `${shown(name)} is stored without its zeros; adapt the model it was converted from`,
-    )
-  }
-  const [n = 0, k = 0] = base.shape
-  const rank = down.shape[0] ?? 0
-  const dtype = like === 'F16' || like === 'BF16' ? like : 'F32'
-  const bytes = rowBytes(dtype, k)
-  const read = async (offset: number, length: number, signal?: AbortSignal) => {
-    const first = offset / bytes
-    const count = length / bytes
-    const values = finite(base, await valuesOf(base, first, count, signal))
-    const a = finite(down, await valuesOf(down, 0, rank, signal))
-    const b = finite(up, await valuesOf(up, 0, up.shape[0] ?? 0, signal))
-    let peak = 0
-    const sum = new Float64Array(k)
-    for (let row = 0; row < count; row++) {
-      sum.set(values.subarray(row * k, row * k + k))
-      const from = rowOf(first + row) * rank
-      for (let r = 0; r < rank; r++) {
-        const factor = scale * b[from + r]!
-        for (let i = 0; i < k; i++) sum[i]! += factor * a[r * k + i]!
-      }
-      for (let i = 0; i < k; i++) peak = Math.max(peak, Math.abs(sum[i]!))
-      values.set(sum, row * k)
-    }
-    // Opposite infinities add up to NaN.
-    if (!(peak <= LARGEST)) throw tooLarge(down.source.name, name, peak)
-    return new Uint8Array(stored(dtype, values).buffer)
-  }
-  const source = { name: base.source.name, size: n * bytes, read }
-  return {
-    ...base,
-    dtype,
-    source,
-    offset: 0,
-    byteLength: source.size,
-    packed: undefined,
-    coding: undefined,
-    sorted: undefined,
-    like: like === 'F32' ? undefined : dtype === 'F32' ? 'Q8_0' : undefined,
-  }
-}
-
-/**
- * The largest F16. No trained matrix comes near it, and with values far beyond it sums of squares overflow,
- * which norms turn into zeros instead of an error.
- */
-const LARGEST = 65504
-
-const tooLarge = (file: string, tensor: string, peak: number): HalfbyteError =>
+const replacedTwice = (file: string, { name }: TensorInfo): HalfbyteError =>
   new HalfbyteError(
     'unsupported',
-    `${file}: with the adapter, ${shown(tensor)} has values up to ${peak}, but at most ${LARGEST} is possible; ` +
-      'load the adapter with a smaller scale',
-    { file, tensor },
+    `${file}: another adapter has ${shown(name)} too, and only one can replace the model's; load one of them`,
+    { file, tensor: name },
   )
-
-/** `values`, of `tensor`. Throws `format` when one of them is not finite. */
-function finite({ name, source }: TensorInfo, values: Float32Array): Float32Array {
-  const wrong = values.find((value) => !Number.isFinite(value))
-  if (wrong === undefined) return values
-  throw malformed(source.name, `${shown(name)} holds ${wrong}, but weights are finite numbers`, {
-    tensor: name,
-  })
-}
-
-/** Rows of any tensor. Panels are read from a multiple of 8. */
-async function valuesOf(
-  { source, offset, packed, dtype, coding, shape }: TensorInfo,
-  first: number,
-  count: number,
-  signal?: AbortSignal,
-): Promise<Float32Array> {
-  const k = shape[1] ?? 0
-  if (packed === undefined || isSparse(packed)) {
-    const bytes = rowBytes(dtype, k)
-    const out = new Float32Array(count * k)
-    const rows = await source.read(offset + first * bytes, count * bytes, signal)
-    dequantize(storedRows(dtype, rows, coding), 0, out.length, out, 0)
-    return out
-  }
-  const panel = panelBytes(packed, k)
-  const panels = Math.ceil(count / PANEL_ROWS)
-  const rows = await source.read(offset + (first / PANEL_ROWS) * panel, panels * panel, signal)
-  return unpackPanels(packed, rows, k).subarray(0, count * k)
-}
-
-/** Rounded to nearest, ties to even. */
-function stored(dtype: 'F32' | 'F16' | 'BF16', values: Float32Array): Float32Array | Uint16Array {
-  if (dtype === 'F32') return values
-  if (dtype === 'F16') return Uint16Array.from(values, floatToHalf)
-  const words = new Uint32Array(values.buffer, values.byteOffset, values.length)
-  return Uint16Array.from(words, (word) => (word + 0x7fff + ((word >>> 16) & 1)) >>> 16)
-}

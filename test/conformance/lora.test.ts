@@ -29,6 +29,7 @@ import {
   mergedTensor,
   peftFiles,
   randomLora,
+  withMagnitudes,
 } from './testing/writers/lora-files.ts'
 import { gptqTensors, intMatrix, intValues } from './testing/writers/quantized-tensors.ts'
 import type { RandomTensor } from './testing/writers/random-tensor.ts'
@@ -89,6 +90,39 @@ describe('a float model with an adapter has the logits of the merged one', () =>
     expect(largestDifference(rows, half)).toBeLessThan(1e-4)
   })
 
+  test.each(['safetensors', 'GGUF'] as const)('DoRA, on %s', async (form) => {
+    const dora = withMagnitudes(LORA, 3)
+    const files = form === 'GGUF' ? [await ggufFile(MODEL)] : safetensorsFiles(MODEL)
+    const lora = peftFiles(dora, { use_dora: true })
+    const whole = referenceLogits(mergedModel(MODEL, dora, ALPHA / RANK), TOKENS)
+    expect(relativeError(right, whole)).toBeGreaterThan(0.1)
+    expect(largestDifference(await adapted(files, lora), whole)).toBeLessThan(1e-4)
+    const half = referenceLogits(mergedModel(MODEL, dora, ALPHA / RANK / 2), TOKENS)
+    expect(largestDifference(await adapted(files, lora, {}, 0.5), half)).toBeLessThan(1e-4)
+  })
+
+  test('DoRA after LoRA scales what LoRA added, by lengths without it', async () => {
+    const dora = withMagnitudes(randomLora(MODEL.weights, EVERY, RANK, 9), 4)
+    const lora = [
+      { source: peftFiles(LORA), scale: 1 },
+      { source: peftFiles(dora, { use_dora: true }), scale: 1 },
+    ]
+    const scale = ALPHA / RANK
+    const weights = new Map(
+      [...MODEL.weights].map(([name, base]) => {
+        const [first, second] = [LORA.get(name), dora.get(name)]
+        if (first === undefined || second === undefined) return [name, base] as const
+        const alone = mergedTensor(base, second, scale)
+        const both = mergedTensor(mergedTensor(base, first, scale), { a: second.a, b: second.b }, scale)
+        const plain = mergedTensor(base, { a: second.a, b: second.b }, scale)
+        const values = both.values.map((value, at) => value * (alone.values[at]! / plain.values[at]!))
+        return [name, { ...base, values }] as const
+      }),
+    )
+    const wanted = referenceLogits({ ...MODEL, weights }, TOKENS)
+    expect(largestDifference(await logits(safetensorsFiles(MODEL), { lora }), wanted)).toBeLessThan(1e-3)
+  })
+
   test('a family whose GGUF keeps the order of rows in a head', async () => {
     const model = randomLlama({ seed: 13, family: 'qwen2' })
     const lora = randomLora(model.weights, EVERY, 8, 6)
@@ -141,6 +175,14 @@ describe('a quantised model', () => {
     )
   })
 
+  test('gives rows the lengths of DoRA after it is dequantised', async () => {
+    const dora = withMagnitudes(some, 8)
+    const right = referenceLogits(mergedModel(plain, dora, ALPHA / RANK), TOKENS)
+    const lora = peftFiles(dora, { use_dora: true })
+    expect(largestDifference(await adapted(files, lora, { weights: 'f32' }), right)).toBeLessThan(1e-4)
+    expect(relativeError(await adapted(files, lora), right)).toBeLessThan(0.03)
+  })
+
   test('is the same as a pack', async () => {
     const prepared = await prepareModel(await openModel(files.map((file) => sourceOf(file))), {
       weights: 'auto',
@@ -181,12 +223,12 @@ describe('an adapter that does not fit', () => {
     [
       'of another family',
       only('model.layers.0.mixer.in_proj.weight'),
-      /^architecture: .*changes 1 matrices .*such as "model.layers.0.mixer/,
+      /^architecture: .*changes 1 tensors .*such as "model.layers.0.mixer/,
     ],
     ['of more layers', only('model.layers.7.self_attn.q_proj.weight'), /^architecture: .*layers.7/],
     ['whose ranks differ', only(name, pair.a, narrow), /^format: .*A \[4,128\] and B \[128,3\]/],
-    ['whose rank is not what it says', peftFiles(LORA, { r: 8 }), /^format: .*rank is 4 but r is 8/],
-    ['that is DoRA', peftFiles(LORA, { use_dora: true }), /^unsupported: .*DoRA/],
+    ['whose rank is not what it says', peftFiles(LORA, { r: 8 }), /^format: .*q_proj" is 4 but r is 8/],
+    ['whose magnitudes are missing', peftFiles(LORA, { use_dora: true }), /^format: .*has no magnitude/],
     ['that is not LoRA', peftFiles(LORA, { peft_type: 'IA3' }), /^unsupported: .*IA3/],
     ['without its configuration', [weights], /^format: .*adapter_config.json/],
     ['without its weights', [config], /^format: .*adapter_model.safetensors/],

@@ -57,6 +57,23 @@ function transposed(tensor: TensorInfo, first: number, shape: readonly number[])
   return { ...tensor, shape, offset: 0, byteLength, source }
 }
 
+/** The weight of shape `shape` in `tensor`, which has what `place` says. Throws `architecture` if it has not. */
+export function weightAt(
+  file: string,
+  tensor: TensorInfo,
+  place: StoredWeight,
+  shape: readonly number[],
+): TensorInfo {
+  const stored = place.isFlat === true ? flat(tensor) : tensor
+  const due = place.shape ?? shape
+  // Quantisers do not transpose the matrices that transformers stores transposed.
+  const form = BLOCKS[stored.dtype].elements > 1 ? undefined : place.form
+  checkShape(file, stored, form === 'transposed' ? due.toReversed() : due)
+  // Runs of rows are taken from the unsorted form of a matrix.
+  const whole = place.runs === undefined ? stored : { ...stored, sorted: undefined }
+  return pieceOf(whole, { ...place, form }, shape)
+}
+
 /** Divisors of RoPE frequencies in GGUF files of Llama 3. */
 export const ROPE_FACTORS = 'rope_freqs.weight'
 /** The divisors of LongRoPE. */
@@ -89,14 +106,7 @@ export function resolveWeights(
   const used = new Set<string>()
   for (const { name, shape, place } of expectedTensors(model.format, config)) {
     const tensor = requireTensor(model, place.tensor)
-    const stored = place.isFlat === true ? flat(tensor) : tensor
-    const due = place.shape ?? shape
-    // Quantisers do not transpose the matrices that transformers stores transposed.
-    const form = BLOCKS[stored.dtype].elements > 1 ? undefined : place.form
-    checkShape(model.name, stored, form === 'transposed' ? due.toReversed() : due)
-    // Runs of rows are taken from the unsorted form of a matrix.
-    const whole = place.runs === undefined ? stored : { ...stored, sorted: undefined }
-    weights.set(name, pieceOf(whole, { ...place, form }, shape))
+    weights.set(name, weightAt(model.name, tensor, place, shape))
     used.add(tensor.name)
   }
   const isUnused = (name: string) =>

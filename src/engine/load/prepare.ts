@@ -199,11 +199,11 @@ const STEP_LOGIT_ROWS = { least: 16, most: 64, bytes: 8 << 20 } as const
 
 /** Reads the configuration, builds and lowers the graph. Throws `architecture` or `unsupported`. */
 export async function prepareModel(file: ModelFile, options: PrepareOptions): Promise<PreparedModel> {
-  const config = await readConfig(file, options.signal)
+  const own = await readConfig(file, options.signal)
   const { adapters = [] } = options
   if (file.graph !== undefined && adapters.length > 0) throw otherNames(file.name)
-  const stored = file.graph === undefined ? resolveWeights(file, config) : file.tensors
-  const found = adaptWeights(stored, config, adapters)
+  const stored = file.graph === undefined ? resolveWeights(file, own) : file.tensors
+  const { weights: found, config } = adaptWeights(stored, own, adapters)
   const { weights, orders } = await sortInputs(found, options)
   const encodingOf = encodings(weights, config, options.weights)
   const stripBytesOf = (name: string): number => {

@@ -1,17 +1,17 @@
-// Opens safetensors models and adapters: reads and checks their headers.
+// Opens safetensors models: reads and checks their headers.
 import type { ByteSource } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
-import { type Adapter, otherKind, pairsOf } from '../adapter.ts'
 import { generationSettings, type MetaObject, readJson, readText, withoutNulls } from '../json-files.ts'
-import { malformed, shown } from '../malformed.ts'
 import { baseName, modelName } from '../names/named-files.ts'
 import type { ModelFile } from '../readers.ts'
 import type { MetaValue } from '../tensors.ts'
 import { partTower } from './part-tower.ts'
 import { unpackQuantized } from './quantized.ts'
-import { floatTensor, readSafetensors, readShards } from './safetensors.ts'
+import { readShards } from './safetensors.ts'
 import { readSentencePiece } from './sentencepiece.ts'
+
+export { readPeftAdapter } from './peft-adapter.ts'
 
 /** `others` are config.json and the further files of the model. Throws `format` where one is missing. */
 export async function openSafetensors(
@@ -73,40 +73,4 @@ async function processorOf(
   const { image_processor: part } = (await json('processor_config.json')) ?? {}
   const found = (await json('preprocessor_config.json')) ?? part
   return isObject(found) ? withoutNulls(found) : undefined
-}
-
-/** PEFT's files. Throws `unsupported` for adapters other than LoRA. */
-export async function readPeftAdapter(
-  weights: ByteSource,
-  config: ByteSource,
-  signal?: AbortSignal,
-): Promise<Adapter> {
-  const settings = await readJson(config, signal)
-  const stored = await readSafetensors(weights, signal)
-  const tensors = new Map([...stored].map(([name, tensor]) => [name, floatTensor(tensor)]))
-  const names = /^base_model\.model\.(.*)\.lora_(A|B)(?:\.\w+)?\.weight$/
-  return {
-    name: weights.name,
-    format: 'safetensors',
-    changes: pairsOf(weights.name, tensors, names, scaleOf(weights.name, settings), '.weight'),
-  }
-}
-
-/** The scale that PEFT uses for a rank. */
-function scaleOf(file: string, settings: JsonObject): (rank: number) => number {
-  const { peft_type, r, lora_alpha: alpha, use_rslora, use_dora, rank_pattern, alpha_pattern } = settings
-  const isPlain = (pattern: unknown) => !isObject(pattern) || Object.keys(pattern).length === 0
-  if (peft_type !== 'LORA' || use_dora === true || !isPlain(alpha_pattern)) {
-    throw otherKind(file, `it is ${shown(peft_type)}${use_dora === true ? ' with DoRA' : ''}`)
-  }
-  // Both change what the model computes beyond the sums of matrices.
-  const other = ['alora_invocation_tokens', 'layer_replication'].find(
-    (key) => (settings[key] ?? null) !== null,
-  )
-  if (other !== undefined) throw otherKind(file, `its adapter_config.json has ${other}`)
-  if (typeof alpha !== 'number') throw malformed(file, 'adapter_config.json has no lora_alpha')
-  return (rank) => {
-    if (rank !== r && isPlain(rank_pattern)) throw malformed(file, `its rank is ${rank} but r is ${shown(r)}`)
-    return alpha / (use_rslora === true ? Math.sqrt(rank) : rank)
-  }
 }

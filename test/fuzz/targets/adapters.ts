@@ -8,7 +8,12 @@ import { openAdapter } from '../../../src/formats/open-adapter.ts'
 import { ALL_READERS, openModel } from '../../../src/formats/open-model.ts'
 import { adaptWeights } from '../../../src/weights/adapt.ts'
 import { ggufFile, safetensorsFiles } from '../../conformance/testing/model-files.ts'
-import { ggufLora, peftFiles, randomLora } from '../../conformance/testing/writers/lora-files.ts'
+import {
+  ggufLora,
+  peftFiles,
+  randomLora,
+  withMagnitudes,
+} from '../../conformance/testing/writers/lora-files.ts'
 import type { Random } from '../../helpers/random.ts'
 import { layoutOf } from '../gguf-layout.ts'
 import { type Input, textOf } from '../input.ts'
@@ -25,11 +30,10 @@ export async function openTarget(): Promise<Target> {
   const model = tinyLlama()
   const lora = randomLora(model.weights, /\.(q|k|o|up)_proj/, 2, 5)
   const gguf = layoutOf(await bytesOfFile(await ggufLora(lora, model.config.head_dim)))
-  const files = await inputOf(peftFiles(lora))
-  const weights = files['adapter_model.safetensors'] as Uint8Array
-  const end = 8 + Number(new DataView(weights.buffer, weights.byteOffset).getBigUint64(0, true))
-  const header = treeOf(JSON.parse(new TextDecoder().decode(weights.subarray(8, end))))
-  const settings = treeOf(JSON.parse(files['adapter_config.json'] as string))
+  const kinds = [
+    await peftKind(peftFiles(lora)),
+    await peftKind(peftFiles(withMagnitudes(lora, 6), PATTERNS)),
+  ]
   const bases = {
     gguf: await baseOf([await ggufFile(model)]),
     safetensors: await baseOf(safetensorsFiles(model)),
@@ -42,6 +46,7 @@ export async function openTarget(): Promise<Target> {
           depth: depth(random),
         }
       }
+      const { weights, end, header, settings } = random.pick(kinds)
       const kind = random.unit()
       return {
         depth: depth(random),
@@ -56,6 +61,22 @@ export async function openTarget(): Promise<Target> {
     },
     run: (input) => run(input, bases),
   }
+}
+
+const PATTERNS = {
+  use_dora: true,
+  use_rslora: true,
+  rank_pattern: { 'mlp.up_proj': 2 },
+  alpha_pattern: { '.*layers\\.[0-9]\\..*(q|k)_proj': 3, '^model.layers.0.self_attn.o_proj': 5 },
+}
+
+async function peftKind(adapter: readonly File[]) {
+  const files = await inputOf(adapter)
+  const weights = files['adapter_model.safetensors'] as Uint8Array
+  const end = 8 + Number(new DataView(weights.buffer, weights.byteOffset).getBigUint64(0, true))
+  const header = treeOf(JSON.parse(new TextDecoder().decode(weights.subarray(8, end))))
+  const settings = treeOf(JSON.parse(files['adapter_config.json'] as string))
+  return { weights, end, header, settings }
 }
 
 const depth = (random: Random): string => (random.chance(READ) ? 'read' : 'fit')
@@ -74,7 +95,7 @@ async function baseOf(files: readonly File[]): Promise<Base> {
 async function run(input: Input, bases: Readonly<Record<'gguf' | 'safetensors', Base>>): Promise<string> {
   const adapter = await openAdapter(sourcesOf(input), ALL_READERS)
   const { config, weights } = bases[adapter.format]
-  const adapted = adaptWeights(weights, config, [{ adapter, scale: 1 }])
+  const { weights: adapted } = adaptWeights(weights, config, [{ adapter, scale: 1 }])
   if (textOf(input, 'depth') !== 'read') return 'fitted'
   for (const { source, offset, byteLength } of adapted.values()) await source.read(offset, byteLength)
   return 'merged'

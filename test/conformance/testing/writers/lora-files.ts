@@ -12,6 +12,8 @@ import { type StoredTensor, safetensorsBytes } from './safetensors-writer.ts'
 export interface LoraPair {
   readonly a: RandomTensor
   readonly b: RandomTensor
+  /** DoRA: the length of each row. */
+  readonly magnitude?: RandomTensor
 }
 export type Lora = ReadonlyMap<string, LoraPair>
 
@@ -38,11 +40,35 @@ export function randomLora(
   return pairs
 }
 
-/** W + scale * B A, in f64, rounded once. */
-export function mergedTensor(base: RandomTensor, { a, b }: LoraPair, scale: number): RandomTensor {
+/** The same with lengths near 1 for every row, as DoRA has them. */
+export function withMagnitudes(lora: Lora, seed: number): Lora {
+  const normal = randomNormal(seed)
+  return new Map(
+    [...lora].map(([name, pair]) => {
+      const [n = 0] = pair.b.shape
+      const values = Float32Array.from({ length: n }, () => 1 + 0.2 * normal())
+      return [name, { ...pair, magnitude: { shape: [n], values } }]
+    }),
+  )
+}
+
+/** W + scale * B A, of DoRA with the lengths of its rows, in f64, rounded once. */
+export function mergedTensor(base: RandomTensor, pair: LoraPair, scale: number): RandomTensor {
+  const [, k = 0] = base.shape
+  const { shape, values: sums } = summed(base, pair, scale)
+  const lengths = pair.magnitude?.values
+  if (lengths === undefined) return { shape, values: Float32Array.from(sums) }
+  const factors = Float64Array.from(
+    lengths,
+    (length, row) => length / Math.hypot(...sums.subarray(row * k, row * k + k)),
+  )
+  return { shape, values: Float32Array.from(sums, (value, at) => value * factors[Math.floor(at / k)]!) }
+}
+
+function summed(base: RandomTensor, { a, b }: LoraPair, scale: number) {
   const [n = 0, k = 0] = base.shape
   const rank = a.shape[0] as number
-  const values = base.values.map((value, at) => {
+  const values = Float64Array.from(base.values, (value, at) => {
     const row = Math.floor(at / k)
     const column = at % k
     let sum = 0
@@ -75,10 +101,11 @@ const f32 = ({ shape, values }: RandomTensor): StoredTensor => ({
 export function peftFiles(lora: Lora, settings: object = {}): File[] {
   const tensors: Record<string, StoredTensor> = {}
   let rank = 0
-  for (const [name, { a, b }] of lora) {
+  for (const [name, { a, b, magnitude }] of lora) {
     const module = `base_model.model.${name.replace(/\.weight$/, '')}`
     tensors[`${module}.lora_A.weight`] = f32(a)
     tensors[`${module}.lora_B.weight`] = f32(b)
+    if (magnitude !== undefined) tensors[`${module}.lora_magnitude_vector`] = f32(magnitude)
     rank = a.shape[0] as number
   }
   const config = {
