@@ -35,9 +35,12 @@ function rows(): Row[] {
 
 const ROWS = rows()
 
-/** A constant such as `16 << 20`, `2 ** 24` or `64 * 1024`. */
+/** A constant such as `16 << 20`, `2 ** 24` or `64 * 1024`, or one of an object, as `MOST.layers`. */
 function constant(path: string, name: string): number {
-  const [, text = ''] = new RegExp(`\\bconst ${name} = ([\\d_ *<]+)\\n`).exec(read(`src/${path}`)) ?? []
+  const [object = '', key] = name.split('.')
+  const form =
+    key === undefined ? `const ${name} = ([\\d_ *<]+)\\n` : `const ${object} = {[^}]*\\b${key}: ([\\d_ *<]+),`
+  const [, text = ''] = new RegExp(`\\b${form}`).exec(read(`src/${path}`)) ?? []
   const [first, ...rest] = text.replaceAll('_', '').split(/ (<<|\*\*|\*) /)
   let value = Number(first)
   for (let at = 0; at < rest.length; at += 2) {
@@ -76,6 +79,9 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['what an ONNX file', 'onnx/ir/tensor.ts', 'MOST_AXES', '', ' axes'],
   ['what an ONNX file', 'onnx/operators/flow.ts', 'MOST_STEPS', '', ' steps'],
   ['bytes of `.hbm`', 'formats/hbm/hbm.ts', 'CHUNK_BYTES', 'MiB', ' a chunk'],
+  ['model configuration', 'arch/config/validate.ts', 'MOST.layers', '', ' layers'],
+  ['model configuration', 'arch/config/validate.ts', 'MOST.heads', '', ' heads'],
+  ['model configuration', 'arch/config/validate.ts', 'MOST.headDim', '', ', 1,024 experts'],
   ['model configuration', 'arch/config/validate.ts', 'MOST_EXPERTS', '', ' experts'],
   ['LoRA adapter', 'weights/merge.ts', 'LARGEST', '', ''],
   ['LoRA adapter', 'formats/safetensors/peft-patterns.ts', 'MOST_TRIES', '', ' tries'],
@@ -92,7 +98,12 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['constraint', 'constrain/write-grammar.ts', 'MAX_LENGTH', '', ' characters'],
   ['constraint', 'constrain/grammar-nodes.ts', 'MAX_NODES', '2^', ' nodes'],
   ['constraint', 'constrain/automaton.ts', 'MAX_WORK', '2^', ' steps'],
+  ['constraint', 'constrain/regex/dfa.ts', 'MAX_STEPS', '2^', ' steps'],
   ['constraint', 'constrain/refuse.ts', 'MAX_PATTERN_WORK', '2^', ' for all'],
+  ['attributes and properties', 'widget/chat-properties.ts', 'LONGEST', '', ' characters'],
+  ['attributes and properties', 'widget/chat-properties.ts', 'MOST_SUGGESTIONS', '', ' suggestions'],
+  ['attributes and properties', 'widget/chat-properties.ts', 'MOST_TOOLS', '', ' tools'],
+  ['attributes and properties', 'widget/chat-properties.ts', 'MOST_DOCUMENTS', '', ' documents'],
   ['arguments and options', 'base/check-options.ts', 'MOST_ITEMS', '', ','],
   ['arguments and options', 'engine/service.ts', 'MOST_IDS', '', '; threads'],
   ['values sent to the worker', 'base/json.ts', 'MOST_LEVELS', '', ' levels'],
@@ -105,6 +116,7 @@ const BOUNDS: readonly (readonly [row: string, file: string, name: string, unit:
   ['texts and data sets', 'base/bytes.ts', 'LONGEST_LINE', '', ' characters a line'],
   ['request to', 'cli/serve/request-bodies.ts', 'MOST_HELD_BYTES', 'MiB', ', 1,024'],
   ['request to', 'cli/serve/request-bodies.ts', 'MOST_READERS', '', ' arriving'],
+  ['request to', 'api/adapters/openai-server/fetch.ts', 'MOST_BODY_LEVELS', '', ' levels'],
   ['request to', 'api/adapters/openai-server/fetch.ts', 'MOST_BODY_BYTES', 'MiB', ', together'],
   ['stored file', 'store/device/sums.ts', 'CHUNK_BYTES', 'MiB', ' a chunk'],
 ]

@@ -1,6 +1,7 @@
 // Keeps small values on the device for the same machine and browser, for a week. Nothing is kept where
 // storage is refused.
 
+import { parseJson } from '../../base/json.ts'
 import { sha256 } from '../../base/sha256.ts'
 import { openSyncFile, writeJson } from './sync-file.ts'
 
@@ -39,7 +40,7 @@ export async function readFields(
   entry: string,
 ): Promise<Readonly<Record<string, unknown>>> {
   try {
-    return Object(JSON.parse((await (await readFile(folder, entry))?.text()) ?? ''))
+    return Object(parseJson((await (await readFile(folder, entry))?.text()) ?? ''))
   } catch {
     return {}
   }
