@@ -1,9 +1,9 @@
 // Functions of f32 vectors as instructions: exp, log, tanh, erf, sin, cos, pow, and division of whole
 // numbers.
 //
-// Errors, which a test measures: exp 1.2e-7 relative, from e^-87 to e^88, where it is limited; log 1.5e-7
-// relative or absolute, whichever is larger; tanh and erf 2.5e-7 absolute; sin and cos 2e-7 absolute up to
-// 8192; pow as exp of y log x.
+// Errors, which a test measures: exp 1.2e-7 relative, and half a step of the smallest f32 below 2^-126; log
+// 1.5e-7 relative or absolute, whichever is larger; tanh and erf 2.5e-7 absolute; sin and cos 2e-7 absolute;
+// pow as exp of y log x. What is too large is infinite, and what is too small is 0.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
 
@@ -58,27 +58,66 @@ function polynomial(code: FunctionBody, fuse: boolean, x: Local, terms: readonly
   }
 }
 
-export const exp: Inline = (code, fuse) => {
-  const t = code.local('v128')
-  const n = code.local('v128')
-  const r = code.local('v128')
-  code.floats(-87).vector('f32x4.pmax').floats(88).vector('f32x4.pmin').tee(r)
-  code.floats(Math.LOG2E).vector('f32x4.mul').floats(ROUNDER).vector('f32x4.add').tee(t)
+interface Parts {
+  /** n in its low bits. */
+  readonly t: Local
+  readonly n: Local
+  readonly r: Local
+}
+
+/** The stack has x, which lies between two limits. Leaves e^r, where x = n ln 2 + r. */
+function reducedExp(code: FunctionBody, fuse: boolean, { t, n, r }: Parts): void {
+  code.tee(r).floats(Math.LOG2E).vector('f32x4.mul').floats(ROUNDER).vector('f32x4.add').tee(t)
   code.floats(ROUNDER).vector('f32x4.sub').set(n)
   code.get(r).get(n).floats(LN2_HIGH).vector('f32x4.mul').vector('f32x4.sub')
   code.get(n).floats(LN2_LOW).vector('f32x4.mul').vector('f32x4.sub').set(r)
   polynomial(code, fuse, r, EXP_TERMS)
   code.get(r).get(r).vector('f32x4.mul')
   multiplyAdd(code, fuse, () => code.get(r))
-  code.floats(1).vector('f32x4.add').get(t).number(23)
+  code.floats(1).vector('f32x4.add')
+}
+
+const partsOf = (code: FunctionBody): Parts => {
+  const [t, n, r] = Array.from({ length: 3 }, () => code.local('v128'))
+  return { t: t!, n: n!, r: r! }
+}
+
+/** e^x from e^-87 to e^88, where it is limited: for functions that are 0 or 1 there. */
+const limitedExp: Inline = (code, fuse) => {
+  const parts = partsOf(code)
+  code.floats(-87).vector('f32x4.pmax').floats(88).vector('f32x4.pmin')
+  reducedExp(code, fuse, parts)
+  code.get(parts.t).number(23)
   chain(code, 'i32x4.shl', 'i32x4.add')
+}
+
+/** From here on e^x is 0, and from the second on infinite. */
+const EXP_LEAST = -104
+const EXP_MOST = 89
+
+/** e^r times 2^n in two steps, because 2^n alone may be no f32. */
+const exp: Inline = (code, fuse) => {
+  const parts = partsOf(code)
+  const { t, n } = parts
+  const x = code.local('v128')
+  const isSeen = code.local('v128')
+  code.floats(EXP_LEAST).vector('f32x4.pmax').floats(EXP_MOST).vector('f32x4.pmin').set(x)
+  // A product that is 0 by its factor is fast; one that is too small for an f32 is not.
+  code.floats(EXP_LEAST).get(x).vector('f32x4.lt').set(isSeen)
+  code.get(x)
+  reducedExp(code, fuse, parts)
+  code.get(t).number(1).vector('i32x4.shr_s').tee(n).number(23)
+  chain(code, 'i32x4.shl', 'i32x4.add')
+  code.get(t).get(n).vector('i32x4.sub').integers(127).vector('i32x4.add').number(23)
+  code.vector('i32x4.shl').get(isSeen)
+  chain(code, 'v128.and', 'f32x4.mul')
 }
 
 /** 1 - 2 / (e^2x + 1) */
 const tanh: Inline = (code, fuse) => {
   const x = code.local('v128')
   code.floats(2).vector('f32x4.mul')
-  exp(code, fuse)
+  limitedExp(code, fuse)
   code.floats(1).vector('f32x4.add').set(x)
   code.floats(1).floats(2).get(x)
   chain(code, 'f32x4.div', 'f32x4.sub')
@@ -92,7 +131,7 @@ const erf: Inline = (code, fuse) => {
   code.floats(1)
   polynomial(code, fuse, size, ERFC_TERMS)
   code.get(size).vector('f32x4.mul').vector('f32x4.neg')
-  exp(code, fuse)
+  limitedExp(code, fuse)
   code.vector('f32x4.sub').get(x).integers(-0x80000000)
   chain(code, 'v128.and', 'v128.or')
 }
@@ -144,6 +183,72 @@ const log: Inline = (code, fuse) => {
   chain(code, 'f32x4.le', 'v128.bitselect')
 }
 
+/** Up to here, pi / 2 in three parts is exact enough. */
+const NEAR = 8192
+/** The bits of 2 / pi after 12 zeros. */
+const TWO_OVER_PI = [0x000a2f9836e4e441n, 0x529fc2757d1f534dn, 0xdc0db6295993c439n] as const
+/** The exponent of the numbers from 8192 on, as f32 has it. */
+const NEAR_EXPONENT = 140
+
+/**
+ * Replaces the first lanes of n and r by those of a large x = m 2^e: m times the bits of 2^e 2 / pi modulo 4,
+ * with 62 of them after the point, is the quarter turns of x.
+ */
+function reduceLarge(code: FunctionBody, x: Local, n: Local, r: Local): void {
+  const bits = code.local('i32')
+  const from = code.local('i32')
+  const sign = code.local('i32')
+  const turns = code.local('i64')
+  const [first, second, third] = TWO_OVER_PI
+  const later = () => code.get(from).number(64).plain('i32.ge_s')
+  const shift = () => code.get(from).number(63).plain('i32.and')
+  code.get(x).extractLane(0).tee(bits).number(23).plain('i32.shr_s').number(255).plain('i32.and')
+  code.number(NEAR_EXPONENT).plain('i32.sub').set(from)
+  code.long(second).long(first)
+  later().plain('select')
+  shift().plain('i64.extend_i32_u').plain('i64.shl')
+  code.long(third).long(second)
+  later().plain('select')
+  code.long(1n).plain('i64.shr_u').number(63)
+  shift().plain('i32.sub').plain('i64.extend_i32_u').plain('i64.shr_u').plain('i64.or')
+  code.get(bits).number(0x7f_ffff).plain('i32.and').number(0x80_0000).plain('i32.add')
+  code.get(bits).number(31).plain('i32.shr_s').tee(sign).plain('i32.xor').get(sign).plain('i32.sub')
+  code.plain('i64.extend_i32_s').plain('i64.mul').set(turns)
+  code
+    .get(n)
+    .get(turns)
+    .long(2n ** 61n)
+    .plain('i64.add')
+    .long(62n)
+    .plain('i64.shr_s')
+  code.plain('f64.convert_i64_s').plain('f32.demote_f64').floatLane(0).set(n)
+  code.get(r).get(turns).long(2n).plain('i64.shl').long(2n).plain('i64.shr_s').plain('f64.convert_i64_s')
+  code.double((Math.PI / 2) * 2 ** -62)
+  code.plain('f64.mul').plain('f32.demote_f64').floatLane(0).set(r)
+}
+
+/** Lane by lane, where any number is large. r becomes NaN where x is infinite. */
+function reduceAllLarge(code: FunctionBody, x: Local, n: Local, r: Local): void {
+  const isLarge = code.local('v128')
+  const lane = code.local('i32')
+  const end = code.local('i32')
+  code.floats(NEAR).get(x)
+  chain(code, 'f32x4.abs', 'f32x4.lt')
+  code.tee(isLarge).vector('v128.any_true')
+  code.when(() => {
+    code.number(0).set(lane).number(4).set(end)
+    code.whileLess(lane, end, () => {
+      code.get(isLarge).extractLane(0)
+      code.when(() => reduceLarge(code, x, n, r))
+      for (const each of [x, n, r, isLarge]) code.get(each).get(each).shuffle([1, 2, 3, 0]).set(each)
+      code.increase(lane, 1)
+    })
+    code.get(r).get(x).get(x)
+    chain(code, 'f32x4.sub', 'f32x4.add')
+    code.set(r)
+  })
+}
+
 /** x = n pi / 2 + r; n chooses between sine and cosine of r, and the sign. */
 function circular(isCosine: boolean): Inline {
   return (code, fuse) => {
@@ -161,7 +266,9 @@ function circular(isCosine: boolean): Inline {
       code.get(n).floats(part)
       chain(code, 'f32x4.mul', 'f32x4.sub')
     }
-    code.set(r).get(r).get(r).vector('f32x4.mul').set(w)
+    code.set(r)
+    reduceAllLarge(code, x, n, r)
+    code.get(r).get(r).vector('f32x4.mul').set(w)
     code.get(n).vector('i32x4.trunc_sat_f32x4_s').set(n)
     if (isCosine) code.get(n).integers(1).vector('i32x4.add').set(n)
     polynomial(code, fuse, w, SIN_TERMS)
@@ -177,44 +284,46 @@ function circular(isCosine: boolean): Inline {
   }
 }
 
-/** x and y on the stack. |x|^y = e^(y ln |x|); negative x with a whole y has the sign of (-1)^y, else NaN. */
+/**
+ * x and y on the stack. |x|^y = e^(y ln |x|), with the sign of x where y is odd. Negative x have powers of whole
+ * y alone, and infinite ones count as even, as in C.
+ */
 const pow: Inline = (code, fuse) => {
-  const [x, y, made, odd] = Array.from({ length: 4 }, () => code.local('v128')) as [
+  const [x, y, size, made] = Array.from({ length: 4 }, () => code.local('v128')) as [
     Local,
     Local,
     Local,
     Local,
   ]
-  code.set(y).tee(x).vector('f32x4.abs')
+  code.set(y).tee(x).vector('f32x4.abs').tee(size)
   log(code, fuse)
   code.get(y).vector('f32x4.mul')
   exp(code, fuse)
-  code.set(made)
-  // y is odd if y - 2 floor(y / 2) is 1; for a fraction it is neither 0 nor 1.
+  // y is odd if y - 2 floor(y / 2) is 1; for a fraction it is neither 0 nor 1, and for infinity NaN.
+  code.get(x).integers(-0x80000000).vector('v128.and')
   code.get(y).get(y).floats(0.5)
   chain(code, 'f32x4.mul', 'f32x4.floor')
   code.floats(2)
   chain(code, 'f32x4.mul', 'f32x4.sub')
-  code.set(odd)
-  code.get(made).vector('f32x4.neg').get(made).get(odd).floats(1)
-  chain(code, 'f32x4.eq', 'v128.bitselect')
-  code.floats(Number.NaN).get(odd).get(odd).vector('f32x4.floor')
-  chain(code, 'f32x4.eq', 'v128.bitselect')
-  code.get(made).get(x).floats(0)
-  chain(code, 'f32x4.lt', 'v128.bitselect')
-  // 0^y is 0 above 0 and infinite below; x^0 is 1.
+  code.floats(1)
+  chain(code, 'f32x4.eq', 'v128.and', 'v128.or')
   code.set(made)
-  code.floats(0).floats(Infinity).floats(0).get(y)
-  chain(code, 'f32x4.lt', 'v128.bitselect')
-  code.get(made).get(x).floats(0)
-  chain(code, 'f32x4.eq', 'v128.bitselect')
+  code.get(made).floats(Number.NaN).get(y).get(y)
+  chain(code, 'f32x4.floor', 'f32x4.eq')
+  code.get(x).floats(0)
+  chain(code, 'f32x4.lt', 'v128.not', 'v128.or')
+  code.get(size).floats(Infinity)
+  chain(code, 'f32x4.eq', 'v128.or', 'v128.bitselect')
   code.set(made)
-  code.floats(1).get(made).get(y).floats(0)
-  chain(code, 'f32x4.eq', 'v128.bitselect')
+  // x^0, 1^y, and -1 to an infinite power are 1.
+  code.floats(1).get(made).get(y).floats(0).vector('f32x4.eq').get(x).floats(1)
+  chain(code, 'f32x4.eq', 'v128.or')
+  code.get(size).floats(1).vector('f32x4.eq').get(y).vector('f32x4.abs').floats(Infinity)
+  chain(code, 'f32x4.eq', 'v128.and', 'v128.or', 'v128.bitselect')
 }
 
-/** Towards 0, in f64, which holds every quotient exactly enough; a division by 0 gives 0. */
-const divideWhole: Inline = (code) => {
+/** Towards 0, in f64, which holds every quotient exactly enough; a division by 0 gives 0, and -2^31 by -1 wraps. */
+export const divideWhole: Inline = (code) => {
   const a = code.local('v128')
   const b = code.local('v128')
   const low = code.local('v128')
@@ -227,7 +336,9 @@ const divideWhole: Inline = (code) => {
   half([0, 1, 2, 3])
   code.set(low).get(low)
   half([2, 3, 0, 1])
-  code.shuffle([0, 1, 4, 5])
+  code.shuffle([0, 1, 4, 5]).set(low)
+  code.get(a).vector('i32x4.neg').get(low).get(b).integers(-1)
+  chain(code, 'i32x4.eq', 'v128.bitselect')
   code.get(b).integers(0)
   chain(code, 'i32x4.eq', 'v128.not', 'v128.and')
 }

@@ -43,6 +43,11 @@ const lessOrEqual = (a: Tree, b: Tree): Tree => apply(a.kind === 'f32' ? 'le' : 
 const exp = (x: Tree): Tree => apply('exp', x)
 const neg = (x: Tree): Tree => apply('neg', x)
 const square = (x: Tree): Tree => mul(x, x)
+/** e^x / 2, which is finite for larger x than e^x. */
+const halfExp = (x: Tree): Tree => {
+  const root = exp(mul(number(0.5), x))
+  return mul(mul(number(0.5), root), root)
+}
 const sigmoid = (x: Tree): Tree => div(one, add(one, exp(neg(x))))
 const softplus = (x: Tree): Tree =>
   add(apply('max', x, zero), apply('log', add(one, exp(neg(apply('abs', x))))))
@@ -79,6 +84,10 @@ const sign = (x: Tree): Tree =>
     select(less(number(0, x.kind), x), number(1, x.kind), x),
   )
 
+/** x^0.5: the square root, but 0 of -0 and infinity of -infinity. */
+const powerRoot = (x: Tree): Tree =>
+  select(apply('eq', x, number(-Infinity)), number(Infinity), apply('sqrt', add(x, zero)))
+
 /** Small whole powers and roots are products and square roots; the rest is exp(y log x). */
 const pow: Body = ([x, y], node) => {
   if (x!.kind === 'i32') throw unclaimed(node, 'powers of whole numbers are not compiled')
@@ -94,9 +103,9 @@ const pow: Body = ([x, y], node) => {
     case 4:
       return square(square(x!))
     case 0.5:
-      return apply('sqrt', x!)
+      return powerRoot(x!)
     case -0.5:
-      return div(one, apply('sqrt', x!))
+      return div(one, powerRoot(x!))
     case -1:
       return div(one, x!)
     default:
@@ -184,8 +193,8 @@ const BODIES: ReadonlyMap<string, Body> = new Map(
     BitwiseNot: ([x]) => apply('i.xor', x!, whole(-1)),
     Sign: ([x]) => sign(x!),
     Tan: ([x]) => div(apply('sin', x!), apply('cos', x!)),
-    Sinh: ([x]) => mul(number(0.5), sub(exp(x!), exp(neg(x!)))),
-    Cosh: ([x]) => mul(number(0.5), add(exp(x!), exp(neg(x!)))),
+    Sinh: ([x]) => sub(halfExp(x!), halfExp(neg(x!))),
+    Cosh: ([x]) => add(halfExp(x!), halfExp(neg(x!))),
     IsInf: isInf,
     IsNaN: ([x]) => not(apply('eq', x!, x!)),
     Where: ([c, a, b]) => select(c!, a!, b!),

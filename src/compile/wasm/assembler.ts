@@ -7,6 +7,7 @@ import {
   memoryOpcode,
   type PlainName,
   plainOpcode,
+  REPLACE_FLOAT_LANE,
   SHUFFLE,
   STORE_LANE,
   VECTOR_CONST,
@@ -39,13 +40,13 @@ export function leb(value: number): number[] {
   return bytes
 }
 
-function signedLeb(value: number): number[] {
+function signedLeb(value: bigint): number[] {
   const bytes: number[] = []
-  let rest = value | 0
+  let rest = value
   for (;;) {
-    const byte = rest & 0x7f
-    rest >>= 7
-    const isLast = (rest === 0 && (byte & 0x40) === 0) || (rest === -1 && (byte & 0x40) !== 0)
+    const byte = Number(rest & 0x7fn)
+    rest >>= 7n
+    const isLast = rest === ((byte & 0x40) === 0 ? 0n : -1n)
     bytes.push(isLast ? byte : byte | 0x80)
     if (isLast) return bytes
   }
@@ -90,7 +91,17 @@ export class FunctionBody {
   }
 
   number(value: number): this {
-    return this.#push(0x41, ...signedLeb(value))
+    return this.#push(0x41, ...signedLeb(BigInt(value | 0)))
+  }
+
+  /** An i64 of these bits. */
+  long(value: bigint): this {
+    return this.#push(0x42, ...signedLeb(BigInt.asIntN(64, value)))
+  }
+
+  /** An f64. */
+  double(value: number): this {
+    return this.#push(0x44, ...new Uint8Array(Float64Array.of(value).buffer))
   }
 
   plain(name: PlainName): this {
@@ -148,6 +159,11 @@ export class FunctionBody {
 
   extractLane(lane: number): this {
     return this.#push(VECTOR_PREFIX, EXTRACT_LANE, lane)
+  }
+
+  /** Puts an f32 into one lane of the vector below it. */
+  floatLane(lane: number): this {
+    return this.#push(VECTOR_PREFIX, REPLACE_FLOAT_LANE, lane)
   }
 
   /** Lanes of the two vectors on the stack, 0 to 3 of the first and 4 to 7 of the second. */

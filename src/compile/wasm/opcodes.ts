@@ -15,15 +15,23 @@ const PLAIN = {
   'i32.div_u': 0x6e,
   'i32.rem_u': 0x70,
   'i32.and': 0x71,
+  'i32.or': 0x72,
   'i32.xor': 0x73,
   'i32.shl': 0x74,
   'i32.shr_s': 0x75,
   'i32.wrap_i64': 0xa7,
   'i64.lt_s': 0x53,
+  'i64.add': 0x7c,
+  'i64.mul': 0x7e,
   'i64.or': 0x84,
   'i64.shl': 0x86,
+  'i64.shr_s': 0x87,
+  'i64.shr_u': 0x88,
   'i64.extend_i32_s': 0xac,
   'i64.extend_i32_u': 0xad,
+  'f64.mul': 0xa2,
+  'f32.demote_f64': 0xb6,
+  'f64.convert_i64_s': 0xb9,
   select: 0x1b,
 } as const
 
@@ -44,6 +52,7 @@ const VECTOR = {
   'v128.or': 0x50,
   'v128.xor': 0x51,
   'v128.bitselect': 0x52,
+  'v128.any_true': 0x53,
   'f32x4.ceil': 0x67,
   'f32x4.floor': 0x68,
   'f32x4.trunc': 0x69,
@@ -58,6 +67,8 @@ const VECTOR = {
   'i32x4.mul': 0xb5,
   'i32x4.min_s': 0xb6,
   'i32x4.max_s': 0xb8,
+  'i64x2.extmul_low_i32x4_s': 0xdc,
+  'i64x2.extmul_high_i32x4_s': 0xdd,
   'f32x4.abs': 0xe0,
   'f32x4.neg': 0xe1,
   'f32x4.sqrt': 0xe3,
@@ -86,6 +97,7 @@ const MEMORY = {
 
 export const LOAD_LANE = 0x56
 export const STORE_LANE = 0x5a
+export const REPLACE_FLOAT_LANE = 0x20
 export const EXTRACT_LANE = VECTOR['i32x4.extract_lane']
 export const SHUFFLE = 0x0d
 export const VECTOR_CONST = 0x0c
