@@ -130,7 +130,13 @@ export const arrayOf = (dtype: DType, length: number): Elements => new ARRAYS[dt
 export function tensorOf(dtype: DType, dims: readonly number[], values: ArrayLike<number | bigint>): Tensor {
   const made = zeros(dtype, dims)
   const write = writer(made)
-  for (let index = 0; index < values.length; index++) write(index, Number(values[index]))
+  const { data } = made
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]!
+    if (typeof value === 'bigint' && (data instanceof BigInt64Array || data instanceof BigUint64Array))
+      data[index] = value
+    else write(index, Number(value))
+  }
   return made
 }
 
@@ -140,11 +146,15 @@ export function reader({ data }: Tensor): (index: number) => number {
   return (index) => data[index]!
 }
 
-/** Stores a number, converted to the tensor's dtype. */
+/** Stores a number, converted to the tensor's dtype. 64-bit integers end at their limits. */
 export function writer({ dtype, data }: Tensor): (index: number, value: number) => void {
   if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
+    const [least, most] = dtype === 'i64' ? [-(2n ** 63n), 2n ** 63n - 1n] : [0n, 2n ** 64n - 1n]
+    const [low, high] = [Number(least), Number(most)]
     return (index, value) => {
-      data[index] = Number.isFinite(value) ? BigInt(Math.trunc(value)) : 0n
+      if (value >= high) data[index] = most
+      else if (value <= low) data[index] = least
+      else data[index] = Number.isNaN(value) ? 0n : BigInt(Math.trunc(value))
     }
   }
   if (dtype === 'bool') {

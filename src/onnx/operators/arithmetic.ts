@@ -93,6 +93,8 @@ type Binary<T> = (left: T, right: T) => T
 
 interface Arithmetic {
   readonly number: Binary<number>
+  /** Of whole numbers up to 32 bits, where f64 loses digits of the result. Default: `number`. */
+  readonly whole?: Binary<number>
   readonly big: Binary<bigint>
   /** Undefined if the result is not certain. */
   readonly dim?: (left: Dim, right: Dim) => Dim | undefined
@@ -156,13 +158,18 @@ function elementsOf(
   const b = right.elements
   if (a === undefined || b === undefined || dims === undefined || dims.length > 1) return undefined
   if (a.length === 0 || b.length === 0) return []
-  const made = Array.from({ length: Math.max(a.length, b.length) }, (_, index) =>
-    dim(a[a.length === 1 ? 0 : index]!, b[b.length === 1 ? 0 : index]!),
-  )
+  // Numbers beyond 2^53 have lost digits.
+  const exact = (each: Dim | undefined) =>
+    typeof each === 'number' && !Number.isSafeInteger(each) ? undefined : each
+  const made = Array.from({ length: Math.max(a.length, b.length) }, (_, index) => {
+    const left = exact(a[a.length === 1 ? 0 : index])
+    const right = exact(b[b.length === 1 ? 0 : index])
+    return left === undefined || right === undefined ? undefined : exact(dim(left, right))
+  })
   return made.every((each) => each !== undefined) ? made : undefined
 }
 
-function evaluatePair(node: Node, left: Tensor, right: Tensor, { number, big }: Arithmetic): Tensor {
+function evaluatePair(node: Node, left: Tensor, right: Tensor, arithmetic: Arithmetic): Tensor {
   if (left.dtype !== right.dtype) throw unfit(node, `it joins ${left.dtype} and ${right.dtype}`)
   const made = zeros(left.dtype, broadcast(node, [left.dims, right.dims]))
   const from = broadcastIndices(left.dims, made.dims)
@@ -170,14 +177,16 @@ function evaluatePair(node: Node, left: Tensor, right: Tensor, { number, big }: 
   if (made.data instanceof BigInt64Array || made.data instanceof BigUint64Array) {
     const a = left.data as BigInt64Array
     const b = right.data as BigInt64Array
-    for (let at = 0; at < made.data.length; at++) made.data[at] = big(a[from[at]!]!, b[to[at]!]!)
+    for (let at = 0; at < made.data.length; at++) made.data[at] = arithmetic.big(a[from[at]!]!, b[to[at]!]!)
     return made
   }
   const a = left.data as Float32Array
   const b = right.data as Float32Array
+  const { number, whole = number } = arithmetic
+  const compute = isFloat(made.dtype) ? number : whole
   const write = writer(made)
   // Storing a quotient of integers cuts off the fraction; zero divided by zero gives 0.
-  for (let at = 0; at < made.data.length; at++) write(at, number(a[from[at]!]!, b[to[at]!]!))
+  for (let at = 0; at < made.data.length; at++) write(at, compute(a[from[at]!]!, b[to[at]!]!))
   return made
 }
 
@@ -231,10 +240,30 @@ function evaluatePow(context: Evaluation): Tensor {
   const made = zeros(base.dtype, broadcast(context.node, [base.dims, exponent.dims]))
   const from = broadcastIndices(base.dims, made.dims)
   const to = broadcastIndices(exponent.dims, made.dims)
+  if (base.data instanceof BigInt64Array && exponent.data instanceof BigInt64Array) {
+    for (let at = 0; at < made.data.length; at++)
+      made.data[at] = bigPower(base.data[from[at]!]!, exponent.data[to[at]!]!)
+    return made
+  }
   const a = reader(base)
   const b = reader(exponent)
   const write = writer(made)
-  for (let at = 0; at < made.data.length; at++) write(at, a(from[at]!) ** b(to[at]!))
+  for (let at = 0; at < made.data.length; at++) write(at, power(a(from[at]!), b(to[at]!)))
+  return made
+}
+
+/** As in C, where powers of 1, and infinite ones of -1, are 1. */
+export const power = (x: number, y: number): number =>
+  x === 1 || (x === -1 && Math.abs(y) === Infinity) ? 1 : x ** y
+
+/** Below 2^64, by squares that wrap. Negative exponents leave nothing but powers of 1 and -1. */
+function bigPower(x: bigint, y: bigint): bigint {
+  if (y < 0n) return x === 1n || x === -1n ? bigPower(x, -y) : 0n
+  let made = 1n
+  for (let [square, rest] = [x, y]; rest > 0n; rest >>= 1n) {
+    if ((rest & 1n) === 1n) made = BigInt.asIntN(64, made * square)
+    square = BigInt.asIntN(64, square * square)
+  }
   return made
 }
 
@@ -270,7 +299,12 @@ function shiftOf(node: Node): Arithmetic {
 export const ARITHMETIC: readonly Operator[] = [
   binary('Add', 7, NUMBERS, ADD),
   binary('Sub', 7, NUMBERS, { number: (a, b) => a - b, big: (a, b) => a - b, dim: subtractDims }),
-  binary('Mul', 7, NUMBERS, { number: (a, b) => a * b, big: (a, b) => a * b, dim: multiplyDims }),
+  binary('Mul', 7, NUMBERS, {
+    number: (a, b) => a * b,
+    whole: Math.imul,
+    big: (a, b) => a * b,
+    dim: multiplyDims,
+  }),
   binary('Div', 7, NUMBERS, {
     number: (a, b) => a / b,
     big: (a, b) => (b === 0n ? 0n : a / b),

@@ -87,7 +87,11 @@ function evaluateCast(input: Tensor, dtype: DType): Tensor {
     ;(made.data as BigInt64Array).set(input.data as BigInt64Array)
     return made
   }
-  const read = reader(input)
+  // The low bits of 64, which are not all digits of a number.
+  const isCut = isBig(input.dtype) && !isFloat(dtype) && dtype !== 'bool'
+  const read = isCut
+    ? (at: number) => Number(BigInt.asIntN(32, (input.data as BigInt64Array)[at]!))
+    : reader(input)
   const write = writer(made)
   for (let at = 0; at < made.data.length; at++) write(at, wrapped(dtype, read(at)))
   return made

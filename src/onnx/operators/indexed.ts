@@ -85,9 +85,17 @@ const COMBINE: ReadonlyMap<string, Combine> = new Map(
   }),
 )
 
+/** The definition of ScatterND keeps NaN from either side; that of ScatterElements compares. */
+const WITH_NAN: ReadonlyMap<string, Combine> = new Map(
+  Object.entries({
+    min: (old, update) => (Number.isNaN(update) || update < old ? update : old),
+    max: (old, update) => (Number.isNaN(update) || update > old ? update : old),
+  } satisfies Record<string, Combine>),
+)
+
 function combineOf(node: Node): Combine {
   const name = stringOf(node, 'reduction', 'none')
-  const combine = COMBINE.get(name)
+  const combine = (node.op === 'ScatterND' ? WITH_NAN.get(name) : undefined) ?? COMBINE.get(name)
   if (combine !== undefined) return combine
   throw unfit(node, `its reduction is ${name}, which does not exist`)
 }

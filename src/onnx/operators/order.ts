@@ -87,7 +87,7 @@ function evaluateTopK(context: Evaluation): Tensor[] {
   return [values, indices]
 }
 
-/** Among equal extremes the first one, or the last one if the node asks for it. */
+/** Among equal extremes the first one, or the last one if the node asks for it. NaN is the extreme. */
 function extreme(name: string, sign: number): Operator {
   const reduced = <D>(node: Inference['node'], dims: readonly D[], axis: number): (D | number)[] =>
     flagOf(node, 'keepdims', true) ? dims.with(axis, 1 as D) : dims.toSpliced(axis, 1)
@@ -115,7 +115,10 @@ function extreme(name: string, sign: number): Operator {
       lines(input.dims, axis, (start, line) => {
         let best = 0
         for (let at = 1; at < size; at++) {
-          const order = sign * compare(input.data[start + at * inner]!, input.data[start + best * inner]!)
+          const value = input.data[start + at * inner]!
+          const ordered = compare(value, input.data[start + best * inner]!)
+          const isNan = Number.isNaN(value) || Number.isNaN(input.data[start + best * inner]!)
+          const order = isNan ? ordered : sign * ordered
           if (order > 0 || (order === 0 && isLast)) best = at
         }
         made.data[line] = BigInt(best)

@@ -19,6 +19,7 @@ import {
   countOf,
   FLOATS,
   isBig,
+  isFloat,
   NUMBERS,
   numbersOf,
   reader,
@@ -30,9 +31,11 @@ import {
 import { wholeNumbers } from './layout.ts'
 
 type Fold = (values: Float64Array) => number
+/** Of whole numbers, whose digits f64 may not hold. */
+type BigFold = (values: BigInt64Array) => bigint
 
 /** Axes are an attribute first, an input later: of ReduceSum from 13, of the others from 18. */
-function reduction(name: string, fold: Fold): Operator {
+function reduction(name: string, fold: Fold, big?: BigFold): Operator {
   const dtypes = NUMBERS.filter((dtype) => dtype === 'i64' || !isBig(dtype))
   return {
     name,
@@ -47,7 +50,7 @@ function reduction(name: string, fold: Fold): Operator {
     mapping: 'many-to-many',
     layout: 'ILD fixed',
     infer: (context) => [inferReduction(context)],
-    evaluate: (context) => [evaluateReduction(context, fold)],
+    evaluate: (context) => [evaluateReduction(context, fold, big)],
   }
 }
 
@@ -71,7 +74,7 @@ function reducedDims<D extends Dim>(node: Node, dims: readonly D[], axes: readon
   return dims.flatMap((size, axis) => (axes.includes(axis) ? (keeps ? [1 as D] : []) : [size]))
 }
 
-function evaluateReduction(context: Evaluation, fold: Fold): Tensor {
+function evaluateReduction(context: Evaluation, fold: Fold, big?: BigFold): Tensor {
   const { node, inputs } = context
   const input = given(context, 0)
   const named = intsOf(node, 'axes', undefined) ?? (inputs[1] && numbersOf(inputs[1]))
@@ -82,6 +85,16 @@ function evaluateReduction(context: Evaluation, fold: Fold): Tensor {
   const pick = (list: readonly number[], of: readonly number[]) => of.map((axis) => list[axis]!)
   const starts = walk(pick(input.dims, kept), pick(strides, kept))
   const steps = walk(pick(input.dims, axes), pick(strides, axes))
+  const { data } = input
+  if (big !== undefined && !isFloat(input.dtype)) {
+    const longs = new BigInt64Array(steps.length)
+    for (let at = 0; at < starts.length; at++) {
+      for (let step = 0; step < steps.length; step++) longs[step] = BigInt(data[starts[at]! + steps[step]!]!)
+      const folded = big(longs)
+      made.data[at] = made.data instanceof BigInt64Array ? folded : Number(BigInt.asIntN(32, folded))
+    }
+    return made
+  }
   const values = new Float64Array(steps.length)
   const read = reader(input)
   const write = writer(made)
@@ -93,6 +106,8 @@ function evaluateReduction(context: Evaluation, fold: Fold): Tensor {
 }
 
 const sum: Fold = (values) => values.reduce((total, value) => total + value, 0)
+
+const bigSum: BigFold = (values) => values.reduce((total, value) => total + value, 0n)
 
 /** The stable logarithm of the sum of exponentials. */
 const logSumExp: Fold = (values) => {
@@ -159,14 +174,34 @@ const hardmax: Line = (values) => {
 }
 
 export const REDUCE: readonly Operator[] = [
-  reduction('ReduceSum', sum),
-  reduction('ReduceMean', (values) => sum(values) / values.length),
-  reduction('ReduceMax', largest),
-  reduction('ReduceMin', (values) => values.reduce((a, b) => Math.min(a, b), Infinity)),
-  reduction('ReduceProd', (values) => values.reduce((total, value) => total * value, 1)),
-  reduction('ReduceL1', (values) => values.reduce((total, value) => total + Math.abs(value), 0)),
+  reduction('ReduceSum', sum, bigSum),
+  reduction(
+    'ReduceMean',
+    (values) => sum(values) / values.length,
+    (values) => (values.length === 0 ? 0n : bigSum(values) / BigInt(values.length)),
+  ),
+  reduction('ReduceMax', largest, (values) =>
+    values.reduce((a, b) => (a > b ? a : b), values[0] ?? -(2n ** 63n)),
+  ),
+  reduction(
+    'ReduceMin',
+    (values) => values.reduce((a, b) => Math.min(a, b), Infinity),
+    (values) => values.reduce((a, b) => (a < b ? a : b), values[0] ?? 2n ** 63n - 1n),
+  ),
+  reduction(
+    'ReduceProd',
+    (values) => values.reduce((total, value) => total * value, 1),
+    (values) => values.reduce((total, value) => total * value, 1n),
+  ),
+  reduction(
+    'ReduceL1',
+    (values) => values.reduce((total, value) => total + Math.abs(value), 0),
+    (values) => values.reduce((total, value) => total + (value < 0n ? -value : value), 0n),
+  ),
   reduction('ReduceL2', (values) => Math.sqrt(squares(values))),
-  reduction('ReduceSumSquare', squares),
+  reduction('ReduceSumSquare', squares, (values) =>
+    values.reduce((total, value) => total + value * value, 0n),
+  ),
   reduction('ReduceLogSum', (values) => Math.log(sum(values))),
   reduction('ReduceLogSumExp', logSumExp),
   alongAxis('Softmax', softmax),

@@ -92,7 +92,7 @@ class Folding {
   take(node: Node, types: Map<string, Type>): boolean {
     const known = node.outputs.map((name) => {
       const type = name === '' ? undefined : types.get(name)
-      const isWhole = type?.elements?.every((each) => typeof each === 'number') === true
+      const isWhole = type?.elements?.every((each) => Number.isSafeInteger(each)) === true
       const isShaped = type?.dims?.every((each) => typeof each === 'number') === true
       return isWhole && isShaped ? type : undefined
     })
