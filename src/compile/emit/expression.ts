@@ -2,6 +2,7 @@
 import type { Instruction, Tree } from '../loops/tree.ts'
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
+import { CHECKED } from './checked.ts'
 import { MATH } from './math.ts'
 
 /** Instructions that are one of WebAssembly. */
@@ -49,6 +50,8 @@ export interface Reads {
   size(index: number): Local
   /** The local that holds a number in all lanes. */
   constant(value: number, kind: Tree['kind']): Local
+  /** Where checked instructions note what left 32 bits; there if the kernel has any. */
+  readonly left: Local | undefined
 }
 
 /** Leaves the tree's vector on the stack. `fuse`: with fused multiply-add where the build has it. */
@@ -82,6 +85,7 @@ function emitOperation(
   const compared = COMPARED[op]
   if (compared !== undefined) code.vector(compared).number(31).vector('i32x4.shr_u')
   else if (DIRECT[op] !== undefined) code.vector(DIRECT[op])
+  else if (op in CHECKED) CHECKED[op as keyof typeof CHECKED](code, reads.left!)
   else MATH[op]!(code, fuse)
 }
 

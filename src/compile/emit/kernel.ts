@@ -1,7 +1,7 @@
 // Kernels: what a group computes, without its sizes, so that one function serves all of them; and what a step
 // gives to the function.
 import type { Reduction, Ref, Value } from '../loops/program.ts'
-import type { Kind, Tree } from '../loops/tree.ts'
+import { isChecked, type Kind, type Tree } from '../loops/tree.ts'
 
 /** How a stream moves along the innermost axis: four at a time, not at all, or by any stride. */
 export type Mode = 'vector' | 'uniform' | 'strided'
@@ -123,8 +123,14 @@ export interface WindowsCall {
 /** An axis that is walked: its size, and the elements from one place to the next. */
 export type Walk = readonly [size: number, step: number]
 
+/** Whether a call may note that a whole number left 32 bits. */
+export const canLeave = ({ cells }: Kernel): boolean =>
+  cells.some((cell) => ('tree' in cell ? isChecked(cell.tree) : cell.how.endsWith(' checked')))
+
 /** Words of a record before the outer sizes: the status, the elements of a row. */
 export const RECORD = { status: 0, inner: 1, outer: 2 } as const
+/** Bits of the status: an index is outside of its table; a whole number left 32 bits. */
+export const STATUS = { index: 1, left: 2 } as const
 /** Words of a stream after its base: step, and for gathered ones the step and size of the index. */
 export const STREAM_WORDS = { base: 0, inner: 1, index: 2, size: 3, steps: 4 } as const
 /** Words of a product after everything else. */

@@ -1,10 +1,21 @@
 // The code of one row of a kernel: passes over its elements, four at a time, and the numbers between them.
-import { NEUTRAL, type Reduction } from '../loops/program.ts'
+import { neutralOf, type Reduction } from '../loops/program.ts'
 import { costOf, type Kind, type Tree } from '../loops/tree.ts'
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import type { VectorName } from '../wasm/opcodes.ts'
+import { CHECKED } from './checked.ts'
 import { emitTree } from './expression.ts'
-import { type Cell, type Kernel, RECORD, type Source, STREAM_WORDS, sizesWord, streamWord } from './kernel.ts'
+import {
+  type Cell,
+  canLeave,
+  type Kernel,
+  RECORD,
+  type Source,
+  STATUS,
+  STREAM_WORDS,
+  sizesWord,
+  streamWord,
+} from './kernel.ts'
 
 /** Bytes of an element and of a vector. */
 const ELEMENT = 4
@@ -12,7 +23,7 @@ const VECTOR = 16
 /** Passes whose elements cost less than this work on two vectors at once: their sums would wait. */
 const SHORT = 12
 
-const COMBINE: Readonly<Record<Kind, Readonly<Record<Reduction, VectorName>>>> = {
+const COMBINE: Readonly<Record<Kind, Partial<Readonly<Record<Reduction, VectorName>>>>> = {
   f32: { sum: 'f32x4.add', max: 'f32x4.max', min: 'f32x4.min', product: 'f32x4.mul' },
   i32: { sum: 'i32x4.add', max: 'i32x4.max_s', min: 'i32x4.min_s', product: 'i32x4.mul' },
 }
@@ -46,6 +57,8 @@ export class RowEmitter {
   readonly #rowCells = new Map<number, Local>()
   readonly #at: Local
   readonly #limit: Local
+  /** Lanes in which a number left 32 bits are not 0. */
+  readonly #left: Local | undefined
 
   /** `record`: the address of the step's record. Constants and steps are read here, once for each call. */
   constructor(code: FunctionBody, kernel: Kernel, record: Local, fuse: boolean) {
@@ -55,6 +68,7 @@ export class RowEmitter {
     this.#fuse = fuse
     this.#at = code.local('i32')
     this.#limit = code.local('i32')
+    this.#left = canLeave(kernel) ? code.local('v128') : undefined
     this.#streams = kernel.streams.map(({ mode }, stream) => {
       const isStrided = mode === 'strided' || (mode === 'uniform' && this.#isStored(stream))
       const step = isStrided ? code.local('i32') : undefined
@@ -103,6 +117,22 @@ export class RowEmitter {
       this.#source(source, new Map(), { pass: kernel.passes, isSingle: true, offset: 0 })
       code.storeLane(0)
     }
+    this.#noteLeft()
+  }
+
+  /** A number that left 32 bits in the row sets the status of the step. */
+  #noteLeft(): void {
+    if (this.#left === undefined) return
+    const code = this.#code
+    code.get(this.#left).vector('v128.any_true')
+    code.when(() => this.#note(STATUS.left))
+  }
+
+  #note(bit: number): void {
+    const code = this.#code
+    code.get(this.#record).get(this.#record)
+    code.load32(ELEMENT * RECORD.status).number(bit)
+    code.plain('i32.or').store32(ELEMENT * RECORD.status)
   }
 
   #isStored(stream: number): boolean {
@@ -139,10 +169,7 @@ export class RowEmitter {
     code.get(at)
     field(STREAM_WORDS.size).plain('i32.ge_u')
     code.when(() => {
-      code
-        .get(this.#record)
-        .number(1)
-        .store32(ELEMENT * RECORD.status)
+      this.#note(STATUS.index)
       code.number(0).set(at)
     })
     code.get(this.row(stream)).get(at)
@@ -173,7 +200,7 @@ export class RowEmitter {
       const { how, kind } = cells[index] as Extract<Cell, { how: Reduction }>
       return Array.from({ length: vectors }, () => {
         const sum = code.local('v128')
-        code.get(this.#constant(NEUTRAL[kind][how], kind)).set(sum)
+        code.get(this.#constant(neutralOf(kind, how), kind)).set(sum)
         return sum
       })
     })
@@ -209,15 +236,28 @@ export class RowEmitter {
   #finish(index: number, sums: readonly Local[]): void {
     const code = this.#code
     const { how, kind } = this.#kernel.cells[index] as Extract<Cell, { how: Reduction }>
-    const combine = COMBINE[kind][how]
     const [sum] = sums as [Local]
-    for (const other of sums.slice(1)) code.get(sum).get(other).vector(combine).set(sum)
+    for (const other of sums.slice(1)) {
+      code.get(sum).get(other)
+      this.#combine(kind, how)
+      code.set(sum)
+    }
     for (const lanes of [
       [2, 3, 0, 1],
       [1, 0, 3, 2],
-    ])
-      code.get(sum).get(sum).get(sum).shuffle(lanes).vector(combine).set(sum)
+    ]) {
+      code.get(sum).get(sum).get(sum).shuffle(lanes)
+      this.#combine(kind, how)
+      code.set(sum)
+    }
     this.#rowCells.set(index, sum)
+  }
+
+  /** Joins the two vectors on the stack. */
+  #combine(kind: Kind, how: Reduction): void {
+    if (how === 'sum checked') CHECKED['i.add checked'](this.#code, this.#left!)
+    else if (how === 'product checked') CHECKED['i.mul checked'](this.#code, this.#left!)
+    else this.#code.vector(COMBINE[kind][how]!)
   }
 
   /** One vector, or one element, of a pass. Everything is read before anything is written. */
@@ -242,8 +282,12 @@ export class RowEmitter {
       code.get(sum).get(values[at]!)
       // Of a single element only the first lane counts.
       if (place.isSingle)
-        code.get(this.#constant(NEUTRAL[kind][how], kind)).lanes([-1, 0, 0, 0]).vector('v128.bitselect')
-      code.vector(COMBINE[kind][how]).set(sum)
+        code
+          .get(this.#constant(neutralOf(kind, how), kind))
+          .lanes([-1, 0, 0, 0])
+          .vector('v128.bitselect')
+      this.#combine(kind, how)
+      code.set(sum)
     }
   }
 
@@ -273,6 +317,7 @@ export class RowEmitter {
       arg: (index: number) => this.#source(args[index]!, known, place),
       size: (index: number) => this.#sizes[index]!,
       constant: (value: number, kind: Kind) => this.#constant(value, kind),
+      left: this.#left,
     }
     emitTree(this.#code, tree, reads, this.#fuse)
   }

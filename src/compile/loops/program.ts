@@ -65,13 +65,16 @@ export interface Ref {
   readonly view: View
 }
 
-export type Reduction = 'sum' | 'max' | 'min' | 'product'
+/** A checked one notes a result that is no i32, as checked instructions do. */
+export type Reduction = 'sum' | 'max' | 'min' | 'product' | 'sum checked' | 'product checked'
 
 /** What the reduction of no elements is. */
-export const NEUTRAL: Readonly<Record<Kind, Readonly<Record<Reduction, number>>>> = {
+const NEUTRALS: Readonly<Record<Kind, Readonly<Record<'sum' | 'max' | 'min' | 'product', number>>>> = {
   f32: { sum: 0, max: -Infinity, min: Infinity, product: 1 },
   i32: { sum: 0, max: -(2 ** 31), min: 2 ** 31 - 1, product: 1 },
 }
+export const neutralOf = (kind: Kind, how: Reduction): number =>
+  NEUTRALS[kind][how === 'sum checked' ? 'sum' : how === 'product checked' ? 'product' : how]
 
 /** What all loops have. The space of a loop is what it runs over. */
 interface LoopBase {

@@ -49,6 +49,13 @@ export type Instruction =
   | 'i.le'
   | 'select f32'
   | 'select i32'
+  | Checked
+
+/** The same as without the ending, and the step notes a result that is no i32. */
+type Checked = `${(typeof CAN_LEAVE)[number]} checked`
+
+/** Instructions on i32 whose results i32 may not hold. */
+const CAN_LEAVE = ['to i32', 'i.add', 'i.sub', 'i.mul', 'i.div', 'i.neg', 'i.abs'] as const
 
 export type Tree =
   /** The element of an argument at the same place. */
@@ -59,7 +66,7 @@ export type Tree =
   | { readonly size: number; readonly kind: 'f32' }
   | { readonly op: Instruction; readonly of: readonly Tree[]; readonly kind: Kind }
 
-const TO_I32: readonly Instruction[] = ['eq', 'lt', 'le', 'to i32', 'select i32']
+const TO_I32: readonly Instruction[] = ['eq', 'lt', 'le', 'to i32', 'to i32 checked', 'select i32']
 
 export const apply = (op: Instruction, ...of: readonly Tree[]): Tree => ({
   op,
@@ -77,6 +84,21 @@ export const div = (a: Tree, b: Tree): Tree => apply('div', a, b)
 /** c ? a : b, where c is 1 or 0. */
 export const select = (c: Tree, a: Tree, b: Tree): Tree =>
   apply(a.kind === 'f32' ? 'select f32' : 'select i32', c, a, b)
+
+/**
+ * The tree of 64-bit whole numbers, which lie in memory as i32: a run that would make another number than i64
+ * does ends with an error.
+ */
+export function checked(tree: Tree): Tree {
+  if (!('op' in tree)) return tree
+  const of = tree.of.map(checked)
+  const canLeave = CAN_LEAVE.find((op) => op === tree.op)
+  return canLeave === undefined ? { ...tree, of } : { ...tree, op: `${canLeave} checked`, of }
+}
+
+/** Whether a step can note that a number left 32 bits. */
+export const isChecked = (tree: Tree): boolean =>
+  'op' in tree && (tree.op.endsWith(' checked') || tree.of.some(isChecked))
 
 /** Replaces each argument by what `of` gives for it. */
 export function withArgs(tree: Tree, of: (index: number, kind: Kind) => Tree): Tree {

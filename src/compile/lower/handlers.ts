@@ -111,6 +111,7 @@ function axesOf(lowering: Lowering, node: Node, rank: number): readonly number[]
 /** Of the differences to the greatest number, so that no exponential is infinite. */
 const logSumExp: Handler = (lowering, node) => {
   const ref = first(lowering, node)
+  if (ref.value.kind === 'i32') throw unclaimed(node, 'it reduces whole numbers')
   const dims = dimsOf(ref)
   const axes = axesOf(lowering, node, dims.length)
   const most = lowering.reduce(node, ref, axes, 'max')
@@ -135,10 +136,15 @@ function reduced(
 ): void {
   if (ref.value.kind === 'i32' && (before || after)) throw unclaimed(node, 'it reduces whole numbers')
   const mapped = before === undefined ? ref : lowering.map(node, [ref], before(arg(0)))
-  const total = lowering.reduce(node, mapped, axes, how)
+  const total = lowering.reduce(node, mapped, axes, exactly(lowering, node, how))
   const count = countOf(axes.map((axis) => dimsOf(ref)[axis]!))
   const made = after === undefined ? total : lowering.map(node, [total], after(arg(0), COUNTED), '', [count])
   lowering.name(output(node), lowering.reshape(node, made, lowering.dims(node, output(node))))
+}
+
+function exactly(lowering: Lowering, node: Node, how: Reduction): Reduction {
+  if (lowering.dtype(node, node.outputs[0]!) !== 'i64') return how
+  return how === 'sum' || how === 'product' ? `${how} checked` : how
 }
 
 /** Over all places of each channel. */

@@ -211,7 +211,8 @@ const cumSum: Handler = (lowering, node) => {
     const none = lowering.filled(node, number(0, kind), dims.with(axis, 1))
     sums = size === 1 ? none : lowering.joined(node, name, [none, part(sums, 0, size - 1)], axis)
   }
-  const tree = kind === 'f32' ? add(arg(0), arg(1)) : add32(arg(0, 'i32'), arg(1, 'i32'))
+  const sum = kind === 'f32' ? add(arg(0), arg(1)) : add32(arg(0, 'i32'), arg(1, 'i32'))
+  const tree = lowering.exact(node, sum)
   for (let reach = 1; reach < size; reach *= 2) {
     const both = lowering.map(node, [part(sums, reach, size - reach), part(sums, 0, size - reach)], tree)
     sums = lowering.joined(node, name, [part(sums, 0, reach), both], axis)
@@ -233,7 +234,11 @@ function extreme(how: 'max' | 'min'): Handler {
     const isLast = flagOf(node, 'select_last_index')
     const tail = dims.slice(axis + 1)
     const places = placesAlong(lowering, size, tail.length)
-    const isMost = apply(kind === 'f32' ? 'eq' : 'i.eq', arg(0, kind), arg(1, kind))
+    const isEqual = apply(kind === 'f32' ? 'eq' : 'i.eq', arg(0, kind), arg(1, kind))
+    // The most of a row with a NaN is NaN, which is its place.
+    const isNumber = apply('eq', arg(0), arg(0))
+    const isMost =
+      kind === 'f32' ? apply('i.or', isEqual, apply('i.eq', isNumber, number(0, 'i32'))) : isEqual
     const other = number(isLast ? -1 : size, 'i32')
     const all = { ...places, view: spread(places.view, dims) }
     const found = lowering.map(node, [x, most, all], select(isMost, arg(2, 'i32'), other))

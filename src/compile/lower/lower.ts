@@ -88,8 +88,10 @@ const elementwise: Handler = (lowering, node) => {
     throw unclaimed(node, 'its second output is not compiled')
   const args: Ref[] = []
   const given = node.op === 'CastLike' || node.op === 'Dropout' ? node.inputs.slice(0, 1) : node.inputs
-  const trees = given.map((name) => (name === '' ? undefined : lowering.tree(node, name, args)))
-  const tree = treeOf(lowering, node, trees)
+  const trees = given.map((name, index) =>
+    name === '' ? undefined : lowering.tree(node, name, args, isOpenLimit(lowering, node, index)),
+  )
+  const tree = lowering.exact(node, treeOf(lowering, node, trees))
   const [name = ''] = node.outputs
   const dims = lowering.dims(node, name)
   if (tree.kind !== kindOf(node, lowering.dtype(node, name)))
@@ -97,6 +99,13 @@ const elementwise: Handler = (lowering, node) => {
   // Numbers have no shape of their own.
   if (args.length === 0) lowering.name(name, lowering.filled(node, tree, dims))
   else lowering.name(name, lowering.reshape(node, lowering.map(node, args, tree, name), dims))
+}
+
+/** Whether an operand is a limit that no number of 32 bits reaches: files write the largest i64 for "none". */
+function isOpenLimit(lowering: Lowering, node: Node, index: number): boolean {
+  const value = Number(lowering.known(node.inputs[index]!)?.data[0] ?? 0)
+  if (node.op === 'Clip') return index === 1 ? value < 0 : index === 2 && value > 0
+  return (node.op === 'Max' && value < 0) || (node.op === 'Min' && value > 0)
 }
 
 function treeOf(lowering: Lowering, node: Node, trees: readonly (Tree | undefined)[]): Tree {

@@ -5,6 +5,7 @@ import { isStored } from '../../onnx/ir/graph.ts'
 import { intsOf, type Mapping, unclaimed } from '../../onnx/ir/operator.ts'
 import { countOf, type DType, isFloat, numbersOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { operatorOf } from '../../onnx/operators.ts'
+import { limitedTo32, unheldOf, WHY_UNHELD } from '../loops/held.ts'
 import {
   type BlockCodes,
   type Codes,
@@ -12,7 +13,7 @@ import {
   isAll,
   isConstant,
   type Loop,
-  NEUTRAL,
+  neutralOf,
   type Packing,
   type PlaceLoop,
   type Program,
@@ -22,7 +23,7 @@ import {
   spreadRef,
   type Value,
 } from '../loops/program.ts'
-import { arg, type Kind, number, type Tree } from '../loops/tree.ts'
+import { arg, checked, type Kind, number, type Tree } from '../loops/tree.ts'
 import { inverseOf, orderOf, reshaped, sliced, transposed, type View, whole } from '../loops/view.ts'
 import type { LeftOut } from '../stages.ts'
 import type { WeightPolicy } from './policy.ts'
@@ -30,7 +31,7 @@ import type { WeightPolicy } from './policy.ts'
 /** Whole numbers of other widths would have to wrap. */
 export const COMPUTED: readonly DType[] = ['f32', 'f16', 'bf16', 'f64', 'i32', 'i64', 'bool']
 
-/** Dtypes whose numbers i32 holds; 64-bit numbers beyond it are limited to it. */
+/** Dtypes whose numbers i32 holds. Those of i64 that it does not hold are refused, by whatever makes them. */
 const WHOLE: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i32', 'i64', 'bool']
 
 export function kindOf(node: Node, dtype: DType): Kind {
@@ -121,6 +122,7 @@ export class Lowering {
     if (!isInput && !this.graph.constants.has(name))
       throw unclaimed(node, `nothing that is compiled makes ${name}`)
     const given = isInput ? { input: name } : { constant: name }
+    if (!isInput) checkHeld(node, name, this.known(name))
     const value: Value = { id: this.#values++, name, kind, dims: this.dims(node, name), given }
     if (isInput) this.#inputs.set(name, value)
     return this.name(name, refTo(value))
@@ -273,7 +275,7 @@ export class Lowering {
     const count = countOf(axes.map((axis) => dims[axis]!))
     if (count === 1) return this.reshape(node, order, outer)
     // A loop over no elements would write nothing.
-    if (count === 0) return this.filled(node, number(NEUTRAL[ref.value.kind][how], ref.value.kind), outer)
+    if (count === 0) return this.filled(node, number(neutralOf(ref.value.kind, how), ref.value.kind), outer)
     const rows = this.reshape(node, order, [...outer, count])
     const out = this.value(node.name, ref.value.kind, outer)
     this.add({ loop: 'reduce', node: node.name, mapping: 'many-to-many', out, args: [rows], how })
@@ -387,24 +389,37 @@ export class Lowering {
     }
   }
 
-  /** A tree for an operand: a number where the operand is a constant of one element. */
-  tree(node: Node, name: string, args: Ref[]): Tree {
+  /** The tree of the node's output, checked where that is i64. A remainder is no larger than what it is of. */
+  exact(node: Node, tree: Tree): Tree {
+    const canLeave = this.dtype(node, node.outputs[0]!) === 'i64' && node.op !== 'Mod'
+    return canLeave ? checked(tree) : tree
+  }
+
+  /**
+   * A tree for an operand: a number where the operand is a constant of one element. `isLimit`: whether a
+   * number beyond 32 bits means the same to the node as the last one before it.
+   */
+  tree(node: Node, name: string, args: Ref[], isLimit = false): Tree {
     const kind = kindOf(node, this.dtype(node, name))
     const tensor = this.known(name)
     const rank = this.dims(node, name).length
     // A number of more axes than the others would lose them, so that it is read as a tensor.
-    if (tensor?.data.length === 1 && rank <= 1) return number(limited(numbersOf(tensor)[0]!, kind), kind)
+    if (tensor?.data.length === 1 && rank <= 1) {
+      const [value = 0] = numbersOf(tensor)
+      if (!isLimit) checkHeld(node, name, tensor)
+      return number(kind === 'f32' ? value : limitedTo32(value), kind)
+    }
     const ref = this.ref(node, name)
     args.push(ref)
     return arg(args.length - 1, ref.value.kind)
   }
 }
 
-const MOST = 2 ** 31 - 1
-
-/** Files write the largest i64 where they mean "without end". */
-export const limited = (value: number, kind: Kind): number =>
-  kind === 'f32' ? value : Math.max(-MOST - 1, Math.min(MOST, Math.trunc(value)))
+/** Throws `unsupported` for a constant with a number that memory does not hold. */
+function checkHeld(node: Node, name: string, tensor: Tensor | undefined): void {
+  const value = tensor && unheldOf(tensor.dtype, tensor.data)
+  if (value !== undefined) throw unclaimed(node, `its constant ${name} has ${value}, ${WHY_UNHELD}`)
+}
 
 /**
  * The order in which the axes of the largest argument lie, if it has all of its value in another order than

@@ -16,6 +16,7 @@ function combined(node: Node, kind: Kind): Tree | undefined {
   const update = arg(1, kind)
   const by = (float: Instruction, whole: Instruction) => apply(kind === 'f32' ? float : whole, old, update)
   const less: Instruction = kind === 'f32' ? 'lt' : 'i.lt'
+  const isPart = node.op === 'ScatterND'
   const reduction = stringOf(node, 'reduction', 'none')
   switch (reduction) {
     case 'none':
@@ -24,11 +25,11 @@ function combined(node: Node, kind: Kind): Tree | undefined {
       return by('add', 'i.add')
     case 'mul':
       return by('mul', 'i.mul')
-    // A comparison instead of an instruction: NaN stays where it is, as in the definition.
+    // The definition of ScatterElements compares, so that NaN stays where it is; that of ScatterND keeps NaN.
     case 'min':
-      return select(apply(less, update, old), update, old)
+      return isPart ? by('min', 'i.min') : select(apply(less, update, old), update, old)
     case 'max':
-      return select(apply(less, old, update), update, old)
+      return isPart ? by('max', 'i.max') : select(apply(less, old, update), update, old)
     default:
       throw unfit(node, `its reduction is ${reduction}, which does not exist`)
   }
@@ -58,7 +59,8 @@ function opened(lowering: Lowering, node: Node): Pick<Parts, 'data' | 'index' | 
 }
 
 function write(lowering: Lowering, node: Node, out: Value, { updates, index, to, step, size }: Parts): void {
-  const tree = combined(node, out.kind)
+  const made = combined(node, out.kind)
+  const tree = made && lowering.exact(node, made)
   const dtype = lowering.dtype(node, node.inputs[0]!)
   if (tree !== undefined && !COMPUTED.includes(dtype))
     throw unclaimed(node, `arithmetic on ${dtype} is not compiled`)

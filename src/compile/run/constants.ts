@@ -4,9 +4,10 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { memo } from '../../base/values.ts'
 import { walk } from '../../onnx/ir/broadcast.ts'
 import { type Constant, type Graph, isStored } from '../../onnx/ir/graph.ts'
-import { arrayOf, countOf, type Tensor } from '../../onnx/ir/tensor.ts'
+import { arrayOf, countOf, type DType, type Tensor } from '../../onnx/ir/tensor.ts'
 import { tensorFromBytes } from '../../onnx/proto/tensor-proto.ts'
 import { PANEL } from '../emit/kernel.ts'
+import { unheldOf, WHY_UNHELD, wordsOf } from '../loops/held.ts'
 import type { BlockCodes, Codes, GivenConstant, MatrixEncoding, Ref, Value } from '../loops/program.ts'
 import type { Kind } from '../loops/tree.ts'
 import type { View } from '../loops/view.ts'
@@ -60,7 +61,8 @@ export class Constants {
 
   loadPlain(graph: Graph, value: Value, signal?: AbortSignal): Promise<LaidConstant> {
     return this.#load(graph, value, '', signal, (tensor) => {
-      const { data } = tensor()
+      const { data, dtype } = tensor()
+      checkHeld(`the constant ${givenOf(value, '').constant}`, dtype, data)
       const address = this.#memory.take(4 * data.length)
       fill(this.#memory.buffer(), address, value.kind, data)
       return address
@@ -192,9 +194,18 @@ export async function constantTensor(
   return tensorFromBytes(source.name, name, dtype, dims, bytes)
 }
 
-const MOST = 2n ** 31n - 1n
+/** Throws `unsupported` for a number that would become another one in memory. `what` has it. */
+export function checkHeld(what: string, dtype: DType, data: Tensor['data']): void {
+  const value = unheldOf(dtype, data)
+  if (value === undefined) return
+  throw new HalfbyteError(
+    'unsupported',
+    `${what} has the number ${value}, ${WHY_UNHELD}; use smaller numbers, or a model that does`,
+    { value: `${value}` },
+  )
+}
 
-/** Writes elements in the four bytes that loops read. 64-bit numbers are limited to 32 bits. */
+/** Writes elements in the four bytes that loops read; `checkHeld` has been asked. */
 export function fill(memory: ArrayBufferLike, address: number, kind: Kind, data: Tensor['data']): void {
   if (kind === 'f32') {
     new Float32Array(memory, address, data.length).set(data as Float32Array)
@@ -202,9 +213,8 @@ export function fill(memory: ArrayBufferLike, address: number, kind: Kind, data:
   }
   const to = new Int32Array(memory, address, data.length)
   if (!(data instanceof BigInt64Array || data instanceof BigUint64Array)) to.set(data as Int32Array)
-  else
-    for (let at = 0; at < data.length; at++) {
-      const value = data[at]!
-      to[at] = Number(value > MOST ? MOST : value < -MOST - 1n ? -MOST - 1n : value)
-    }
+  else {
+    const words = wordsOf(data)
+    for (let at = 0; at < to.length; at++) to[at] = words[2 * at]!
+  }
 }

@@ -17,12 +17,13 @@ import type { ComputePort } from '../../runtime/host.ts'
 import { createMemory } from '../../runtime/memory/linear-memory.ts'
 import { type EngineExports, instantiateEngine } from '../../runtime/module.ts'
 import { emitKernel, PARAMETERS } from '../emit/emit.ts'
-import type { StreamPlace } from '../emit/kernel.ts'
+import { canLeave, type Kernel, STATUS, type StreamPlace } from '../emit/kernel.ts'
+import { wordsOf } from '../loops/held.ts'
 import { isConstant, type Value } from '../loops/program.ts'
 import { aligned } from '../plan/memory.ts'
 import { emitted, type Plan, type Step } from '../plan/plan.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
-import { Constants, fill, type LaidConstant } from './constants.ts'
+import { Constants, checkHeld, fill, type LaidConstant } from './constants.ts'
 import { Pieces } from './pieces.ts'
 import { type Room, recordBytes, writeRecord } from './records.ts'
 
@@ -198,18 +199,24 @@ export class Machine {
     else this.#pool.add(code)
   }
 
-  /** Throws `format` for an index outside of its table, `out-of-memory`, `internal` where a thread died. */
+  /**
+   * Throws `format` for an index outside of its table, `unsupported` for a whole number that leaves 32 bits,
+   * `out-of-memory`, `internal` where a thread died.
+   */
   run({ plan, graph }: LoadedPlan, feeds: ReadonlyMap<string, Tensor>): Map<string, Tensor> {
     const placed = this.#place(plan, graph)
     const { buffer } = this.#memory
     const addressOf = (value: Value): number => placed.base + plan.places.get(value)!
     for (const [name, value] of plan.program.inputs) {
       // Inputs that nothing reads have no place.
-      if (plan.places.has(value)) fill(buffer, addressOf(value), value.kind, feeds.get(name)!.data)
+      if (!plan.places.has(value)) continue
+      const { dtype, data } = feeds.get(name)!
+      checkHeld(`the input ${name}`, dtype, data)
+      fill(buffer, addressOf(value), value.kind, data)
     }
     if (this.#pool === undefined) this.#runAlone(plan, placed)
     else this.#pool.run(placed.lists)
-    this.#checkIndices(plan, placed)
+    this.#checkStatus(plan, placed)
     return new Map(
       plan.program.outputs.map(({ name, ref, dtype }) => [
         name,
@@ -226,18 +233,21 @@ export class Machine {
     }
   }
 
-  /** Functions read nothing outside of a table, and note that they would have. */
-  #checkIndices({ steps }: Plan, { records }: PlacedPlan): void {
+  /** Functions read nothing outside of a table, and note that they would have, and what left 32 bits. */
+  #checkStatus({ steps }: Plan, { records }: PlacedPlan): void {
     const words = new Int32Array(this.#memory.buffer)
-    const wrong = steps.filter((step, index) => {
-      if ('kernel' in step || step.call.kernel.streams.every((stream) => stream.index === undefined))
-        return false
-      const own = records.map((each) => each[index]! / 4)
-      const isWrong = own.some((word) => words[word] !== 0)
-      for (const word of own) words[word] = 0
-      return isWrong
-    })
-    if (wrong.length > 0) throw wrongIndex(wrong[0]!)
+    let failure: HalfbyteError | undefined
+    for (const [index, step] of steps.entries()) {
+      if ('kernel' in step || !hasStatus(step.call.kernel)) continue
+      let status = 0
+      for (const each of records) {
+        const word = each[index]! / 4
+        status |= words[word]!
+        words[word] = 0
+      }
+      if (status !== 0) failure ??= (status & STATUS.index) === 0 ? leftError(step) : wrongIndex(step)
+    }
+    if (failure !== undefined) throw failure
   }
 
   /** Writes the plan's records, for each thread its own, unless they are there. */
@@ -319,6 +329,16 @@ export class Machine {
   }
 }
 
+const hasStatus = (kernel: Kernel): boolean =>
+  canLeave(kernel) || kernel.streams.some(({ index }) => index !== undefined)
+
+const leftError = ({ nodes }: Step): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `${nodes.join(', ')} makes a whole number that 32 bits do not hold, in which the compiler computes i64; give smaller numbers, or use a model that computes them as floats`,
+    { nodes: nodes.join() },
+  )
+
 const wrongIndex = ({ nodes }: Step): HalfbyteError =>
   new HalfbyteError(
     'format',
@@ -338,9 +358,13 @@ function readTensor(
   const from =
     kind === 'f32' ? new Float32Array(memory, address, count) : new Int32Array(memory, address, count)
   const { data } = made
-  if (data instanceof BigInt64Array || data instanceof BigUint64Array)
-    for (let at = 0; at < count; at++) data[at] = BigInt(from[at]!)
-  else if (dtype === 'f16' || dtype === 'bf16') data.set(from.map(rounder(dtype)))
+  if (data instanceof BigInt64Array || data instanceof BigUint64Array) {
+    const words = wordsOf(data)
+    for (let at = 0; at < count; at++) {
+      words[2 * at] = from[at]!
+      words[2 * at + 1] = from[at]! >> 31
+    }
+  } else if (dtype === 'f16' || dtype === 'bf16') data.set(from.map(rounder(dtype)))
   else data.set(from)
   return made
 }

@@ -1,0 +1,27 @@
+// Which numbers of a graph memory holds, where every element has four bytes.
+import type { DType, Elements } from '../../onnx/ir/tensor.ts'
+
+const MOST = 2 ** 31 - 1
+const LEAST = -(2 ** 31)
+
+/** Why such a number is refused, as a clause. */
+export const WHY_UNHELD = 'which the compiler does not hold: i64 are computed in 32 bits, f64 as f32'
+
+/** The first number that would become another one: i64 beyond 32 bits, f64 beyond f32. */
+export function unheldOf(dtype: DType, data: Elements): number | bigint | undefined {
+  if (dtype === 'i64') {
+    const words = wordsOf(data as BigInt64Array)
+    for (let at = 0; at < data.length; at++) if (words[2 * at + 1] !== words[2 * at]! >> 31) return data[at]
+    return undefined
+  }
+  if (dtype !== 'f64') return undefined
+  return (data as Float64Array).find(
+    (value) => Number.isFinite(value) && !Number.isFinite(Math.fround(value)),
+  )
+}
+
+/** The halves of 64-bit numbers, the low one first: a bigint for each number takes ten times as long. */
+export const wordsOf = ({ buffer, byteOffset, length }: BigInt64Array | BigUint64Array): Int32Array =>
+  new Int32Array(buffer, byteOffset, 2 * length)
+
+export const limitedTo32 = (value: number): number => Math.max(LEAST, Math.min(MOST, Math.trunc(value)))
