@@ -119,3 +119,48 @@ test('one image: activations and pools follow the channels, and no window is cop
   for (const [at, value] of wanted.data.entries())
     expect(Math.abs(Number(found.data[at]) - Number(value))).toBeLessThan(1e-4)
 })
+
+const TURNED: readonly Form[] = [
+  { strides: [2, 1] },
+  { strides: [2, 3], pads: [1, 1, 0, 2] },
+  { dilations: [2, 1], pads: [2, 0, 2, 0], group: 2 },
+  { pads: [2, 2, 2, 2] },
+]
+
+test.each(TURNED)('a transposed convolution with infinite filters, or computed ones: %j', async (form) => {
+  const { group = 1, strides = [1, 1], dilations = [1, 1], pads = [0, 0, 0, 0] } = form
+  const filters = floats([4, 3, 3, 3])
+  const infinite = { ...filters, data: filters.data.slice() }
+  for (let at = 3; at < infinite.data.length; at += 7) infinite.data[at] = Infinity
+  infinite.data[11] = Number.NaN
+  const x = floats([2, 4, 4, 3], 5)
+  x.data[2] = -Infinity
+  const attributes = new Map([
+    ['group', int(group)],
+    ...Object.entries({ strides, dilations, pads }).map(([name, list]) => [name, ints(list)] as const),
+  ])
+  for (const given of [infinite, filters]) {
+    const graph: Graph = {
+      name: 'turned',
+      inputs: ['x', 'w'].map((name, at) => ({
+        name,
+        type: { dtype: 'f32', dims: (at === 0 ? x : given).dims },
+      })),
+      outputs: ['y'],
+      constants: new Map(),
+      nodes: [node('ConvTranspose', ['x', 'w'], 'y', attributes)],
+    }
+    const constant: Graph = { ...graph, inputs: graph.inputs.slice(0, 1), constants: new Map([['w', given]]) }
+    const wanted = evaluate(constant, new Map([['x', x]])).get('y')!
+    const feeds = new Map([['x', x]])
+    for (const made of [
+      await new CompiledGraph(constant, { fuse: true }).run(feeds),
+      await new CompiledGraph(graph, { fuse: false }).run(new Map([...feeds, ['w', given]])),
+    ])
+      for (const [at, value] of made.get('y')!.data.entries()) {
+        const due = Number(wanted.data[at])
+        if (Number.isFinite(due)) expect(Math.abs(Number(value) - due)).toBeLessThan(1e-4)
+        else expect(value).toBe(due)
+      }
+  }
+})

@@ -2,10 +2,10 @@
 // A, and each filter is a column of B. Channels become the last axis of what it makes.
 import type { Node } from '../../onnx/ir/graph.ts'
 import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
-import { countOf } from '../../onnx/ir/tensor.ts'
+import { countOf, numbersOf, stridesOf } from '../../onnx/ir/tensor.ts'
 import { type Axis, axesOf, type SpreadAxis, spreadAxes } from '../../onnx/operators/images/conv.ts'
 import { dimsOf, type Ref, refTo } from '../loops/program.ts'
-import { add, arg, mul, type Tree } from '../loops/tree.ts'
+import { add, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { reshaped, sliced, spread, transposed, type View, whole } from '../loops/view.ts'
 import type { Handler } from './handlers.ts'
 import type { Lowering } from './lowering.ts'
@@ -171,8 +171,17 @@ const convTranspose: Handler = (lowering, node) => {
   const perGroup = channels / group
   let made: Ref
   if (isTiled) made = tiles(lowering, node, x, filters)
+  else if (!areFinite(lowering, node)) made = tapByTap(lowering, node, { x, filters, axes, group })
   else {
-    const apart = spreadPlaces(lowering, node, x, axes)
+    const apart = spreadPlaces(
+      lowering,
+      node,
+      x,
+      axes.map(({ stride, made, kernel, dilation, before }) => {
+        const reach = (kernel - 1) * dilation
+        return { stride, front: reach - before, count: (made as number) + reach }
+      }),
+    )
     // Filters [in, out of a group, ...taps] become [out, in of a group, ...taps from the end].
     const split = lowering.reshape(node, filters, [group, perGroup, each, ...kernel])
     const rest = kernel.map((_, at) => at + 3)
@@ -187,6 +196,79 @@ const convTranspose: Handler = (lowering, node) => {
     made = lowering.map(node, [made, ofChannels], add(arg(0), arg(1)))
   }
   lowering.name(node.outputs[0]!, lowering.reshape(node, made, [batch, each * group, ...places]))
+}
+
+/** Whether the filters are no infinity and no NaN: those that stay in the file count as finite. */
+function areFinite(lowering: Lowering, node: Node): boolean {
+  const name = node.inputs[1]!
+  const known = lowering.known(name)
+  return known === undefined ? lowering.graph.constants.has(name) : numbersOf(known).every(Number.isFinite)
+}
+
+/** Values that one loop adds up. */
+const MOST_SUMMED = 8
+
+/**
+ * Each tap's product is set apart by the stride, and all are added up. It takes longer than a convolution, but no
+ * filter meets the zeros between the places, whose product with infinity is NaN.
+ */
+function tapByTap(
+  lowering: Lowering,
+  node: Node,
+  {
+    x,
+    filters,
+    axes,
+    group,
+  }: { readonly x: Ref; readonly filters: Ref; readonly axes: readonly SpreadAxis[]; readonly group: number },
+): Ref {
+  const [batch, channels, ...sizes] = dimsOf(x) as [number, number, ...number[]]
+  const [, each, ...kernel] = dimsOf(filters) as [number, number, ...number[]]
+  const perGroup = channels / group
+  const taps = countOf(kernel)
+  const m = countOf(sizes)
+  // [batch, group, m, in] times [group, in, out x taps].
+  const split = lowering.reshape(node, x, [batch, group, perGroup, m])
+  const rows = { ...split, view: transposed(split.view, [0, 1, 3, 2]) }
+  const flat = lowering.reshape(node, filters, [1, group, perGroup, each * taps])
+  const b = { ...flat, view: spread(flat.view, [batch, group, perGroup, each * taps]) }
+  const products = lowering.reshape(node, lowering.product(node, rows, b), [
+    batch,
+    group,
+    ...sizes,
+    each,
+    taps,
+  ])
+  const rank = sizes.length
+  const order = [rank + 3, 0, 1, rank + 2, ...sizes.map((_, at) => at + 2)]
+  const byTap = { ...products, view: transposed(products.view, order) }
+  const parts = bordersOfTaps(axes, kernel).flatMap((borders, tap): Ref[] => {
+    const isOutside = borders.some(
+      ({ front, stride, count }, at) => front >= count || front + (sizes[at]! - 1) * stride < 0,
+    )
+    if (isOutside) return []
+    const part = { ...byTap, view: sliced(byTap.view, 0, tap, 1) }
+    const channelsFirst = lowering.reshape(node, part, [batch, group * each, ...sizes])
+    return [spreadPlaces(lowering, node, channelsFirst, borders)]
+  })
+  const dims = [batch, group * each, ...axes.map(({ made }) => made as number)]
+  let made = parts.shift() ?? lowering.filled(node, number(0), dims)
+  while (parts.length > 0) {
+    const args = [made, ...parts.splice(0, MOST_SUMMED - 1)]
+    made = lowering.map(node, args, args.map((_, at): Tree => arg(at)).reduce(add))
+  }
+  return made
+}
+
+/** Where the products of each tap lie. */
+function bordersOfTaps(axes: readonly SpreadAxis[], kernel: readonly number[]): Apart[][] {
+  const steps = stridesOf(kernel)
+  return Array.from({ length: countOf(kernel) }, (_, tap) =>
+    axes.map(({ stride, kernel: size, dilation, before, made }, at) => {
+      const place = Math.floor(tap / steps[at]!) % size
+      return { stride, front: place * dilation - before, count: made as number }
+    }),
+  )
 }
 
 /** Windows side by side: [batch, ...places, channels] times [channels, out x taps]. */
@@ -211,10 +293,16 @@ function tiles(lowering: Lowering, node: Node, x: Ref, filters: Ref): Ref {
   ])
 }
 
-/** The input with `stride - 1` zeros between its places, and as many around it as the filters reach. */
-function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly SpreadAxis[]): Ref {
+/** An axis whose places are set apart: where the first one comes, and how many places there are then. */
+interface Apart {
+  readonly stride: number
+  readonly front: number
+  readonly count: number
+}
+
+/** The input with `stride - 1` zeros between its places, and zeros around it; what lies outside is cut off. */
+function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly Apart[]): Ref {
   const [batch, channels, ...sizes] = dimsOf(x) as [number, number, ...number[]]
-  const reach = axes.map(({ kernel, dilation }) => (kernel - 1) * dilation)
   const inner = sizes.map((size, at) => (size - 1) * axes[at]!.stride + 1)
   const isApart = axes.some(({ stride }) => stride > 1)
   let made = x
@@ -237,13 +325,11 @@ function spreadPlaces(lowering: Lowering, node: Node, x: Ref, axes: readonly Spr
   }
   let { view } = made
   const around = [[0, 0] as const, [0, 0] as const] as (readonly [number, number])[]
-  for (const [at, { before, made: places }] of axes.entries()) {
-    const front = reach[at]! - before
-    const back = (places as number) + reach[at]! - front - inner[at]!
-    // A border that is wider than the filters reach cuts off places of the input.
+  for (const [at, { front, count }] of axes.entries()) {
+    const back = count - front - inner[at]!
     const cut = Math.max(0, -front)
     const left = inner[at]! - cut - Math.max(0, -back)
-    if (left < 0) throw unclaimed(node, `its border of ${before} leaves nothing of axis ${at + 2}`)
+    if (left < 0) throw unclaimed(node, `its border leaves nothing of axis ${at + 2}`)
     view = sliced(view, at + 2, cut, left)
     around.push([Math.max(0, front), Math.max(0, back)])
   }
