@@ -211,6 +211,63 @@ test('without kernels, and with weights f32, the same graphs are exact', async (
   }
 })
 
+test.each([
+  [4, 16, false],
+  [4, 64, true],
+  [8, 32, false],
+  [8, 128, true],
+] as const)(
+  'weights f32 rounds nothing of MatMulNBits: %i bits, blocks of %i',
+  async (bits, block, hasZeros) => {
+    const random = new Random(15)
+    const [k, n, perByte] = [128, 64, 8 / bits]
+    const bytes = (count: number) => Uint8Array.from({ length: count }, () => random.below(256))
+    const [codes, scales, zeros] = [
+      bytes((n * k) / perByte),
+      floats(random, (n * k) / block, 0.1),
+      bytes(n * Math.ceil(k / block / perByte)),
+    ]
+    const codeAt = (from: Uint8Array, row: number, at: number) =>
+      (from[(row * from.length) / n + Math.floor(at / perByte)]! >> (bits * (at % perByte))) & (2 ** bits - 1)
+    const weightAt = (at: number, column: number) => {
+      const zero = hasZeros ? codeAt(zeros, column, Math.floor(at / block)) : 2 ** (bits - 1)
+      return (codeAt(codes, column, at) - zero) * scales[(column * k + at - (at % block)) / block]!
+    }
+    const attributes = { N: n, K: k, bits, block_size: block, accuracy_level: 4 }
+    const graph: Graph = {
+      name: 'blocks',
+      inputs: [{ name: 'x', type: { dtype: 'f32', dims: ['rows', k] } }],
+      outputs: ['y'],
+      constants: new Map([
+        ['w', tensorOf('u8', [n, k / block, block / perByte], codes)],
+        ['scales', tensorOf('f32', [scales.length], scales)],
+        ['zeros', tensorOf('u8', [zeros.length], zeros)],
+      ]),
+      nodes: [
+        node(
+          'MatMulNBits',
+          ['x', 'w', 'scales', hasZeros ? 'zeros' : ''],
+          ['y'],
+          attributes,
+          'com.microsoft',
+        ),
+      ],
+    }
+    const loadKernels = () => engineModule('relaxed', 'plain')
+    const made = new CompiledGraph(graph, { fuse: true, weights: 'f32', loadKernels })
+    const x = floats(random, 3 * k, 3)
+    const y = (await made.run(new Map([['x', tensorOf('f32', [3, k], x)]]))).get('y')!
+    for (const [at, value] of y.data.entries()) {
+      const [row, column] = [Math.floor(at / n), at % n]
+      const terms = Array.from({ length: k }, (_, i) => x[row * k + i]! * weightAt(i, column))
+      const size = terms.reduce((sum, each) => sum + Math.abs(each), 0)
+      const wanted = terms.reduce((sum, each) => sum + each, 0)
+      // Rows of 8 bits are a thousand times as far.
+      expect(Math.abs(Number(value) - wanted)).toBeLessThan(1e-6 * size)
+    }
+  },
+)
+
 test('rows that several matrices read are quantised once, and the plan says so', () => {
   const random = new Random(13)
   const names = ['q', 'k', 'v']

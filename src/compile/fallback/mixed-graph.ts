@@ -16,6 +16,7 @@ import type { ForeignNode } from '../refusal.ts'
 import { constantTensor } from '../run/constants.ts'
 import type { LoadedPlan } from '../run/machine.ts'
 import { Turns } from '../turns.ts'
+import { withFloatProducts } from './float-products.ts'
 import { Sessions } from './sessions.ts'
 import { namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
 import { type PlannedStage, planStage, reasonsOf, refusedNodes } from './stage.ts'
@@ -47,7 +48,8 @@ export class MixedGraph implements RunnableGraph {
    * Throws `unsupported` where onnxruntime-web is not there or does not know such a node either.
    */
   static async open(graph: Graph, options: CompileOptions, signal?: AbortSignal): Promise<MixedGraph> {
-    const mixed = new MixedGraph(runPasses(graph, COMPILER_PASSES, { budget: graphBudget() }).graph, options)
+    const own = options.weights === 'f32' ? withFloatProducts(graph) : graph
+    const mixed = new MixedGraph(runPasses(own, COMPILER_PASSES, { budget: graphBudget() }).graph, options)
     try {
       await mixed.#survey(signal)
       return mixed
