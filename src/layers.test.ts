@@ -63,6 +63,17 @@ const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly stri
       'cli',
     ],
   },
+  // Only what a page or a person gave is a place without a check.
+  {
+    name: 'givenPlace',
+    pattern: /\bgivenPlace\(/,
+    allowed: ['api/request/load-request.ts', 'store/address.ts', 'cli'],
+  },
+  {
+    name: 'as Place, as InnerPath',
+    pattern: /\bas (?:Place|InnerPath)\b/,
+    allowed: ['formats/names/named-files.ts'],
+  },
   { name: 'navigator.storage', pattern: /\bnavigator\.storage\b/, allowed: ['store', 'api/stored.ts'] },
   {
     name: 'the DOM',
@@ -201,7 +212,7 @@ test('ARCHITECTURE.md names the files that are excepted', () => {
   const [, section = ''] = /\n(No import goes up.*?)\n\n/s.exec(page) ?? []
   const named = [...section.matchAll(/`((?:\w+\/)+[\w-]+\.ts)`/g)].map(([, path]) => path)
   // Addresses have many places, which the table above lists by itself.
-  const excepted = PLATFORM.filter(({ name }) => name !== 'new URL')
+  const excepted = PLATFORM.filter(({ name }) => !/URL|Place/.test(name))
     .flatMap(({ allowed }) => allowed)
     .filter((place) => place.endsWith('.ts'))
   expect(named.filter((path) => path !== 'src/layers.test.ts').sort()).toEqual([...new Set(excepted)].sort())

@@ -3,6 +3,7 @@
 import { storedBytes } from '../../src/api/stored.ts'
 import { type ByteSource, blobSource } from '../../src/base/bytes.ts'
 import { browserHost } from '../../src/engine/browser-host.ts'
+import { givenPlace } from '../../src/formats/names/named-files.ts'
 import { openAddress } from '../../src/store/open-address.ts'
 import { limitsHost } from './host.ts'
 import type { Job, ModelPlace, Report } from './jobs.ts'
@@ -16,7 +17,7 @@ const onProgress = (done: number) => post({ type: 'progress', done })
 async function open(model: ModelPlace): Promise<ByteSource[]> {
   if (typeof model !== 'string') return model.map((file) => blobSource(file.name, file))
   const isStored = (await storedBytes(model)) > 0
-  return openAddress(model, { cache: isStored ? 'opfs' : 'none' })
+  return openAddress(givenPlace(model), { cache: isStored ? 'opfs' : 'none' })
 }
 
 async function run(job: Job): Promise<Report> {

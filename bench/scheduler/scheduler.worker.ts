@@ -1,11 +1,12 @@
 // The scheduler bench's worker: does one job. This thread is thread 0 of what is measured.
 import { browserHost } from '../../src/engine/browser-host.ts'
 import { loadModel } from '../../src/engine/load/build-model.ts'
+import { givenPlace } from '../../src/formats/names/named-files.ts'
 import { type Job, measure, type Report } from './measure.ts'
 
 async function run(job: Job): Promise<Report> {
   const request = {
-    source: job.modelUrl,
+    source: givenPlace(job.modelUrl),
     threads: job.threads,
     build: 'auto',
     contextLength: 1024,

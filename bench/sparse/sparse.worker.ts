@@ -5,6 +5,7 @@ import { browserHost } from '../../src/engine/browser-host.ts'
 import { type BuiltModel, buildModel } from '../../src/engine/load/build-model.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
 import { perplexity } from '../../src/evaluate/perplexity.ts'
+import { givenPlace } from '../../src/formats/names/named-files.ts'
 import { openModel } from '../../src/formats/open-model.ts'
 import { measureCosts, type Paced, pace } from '../../src/shrink/costs/measure-costs.ts'
 import { openAddress } from '../../src/store/open-address.ts'
@@ -19,7 +20,7 @@ const packs: { built: BuiltModel; ids: readonly number[]; paced?: Paced }[] = []
 async function run(job: Job): Promise<Results[Job['type']]> {
   switch (job.type) {
     case 'costs': {
-      const file = await openModel(await openAddress(job.url, { cache: 'none' }))
+      const file = await openModel(await openAddress(givenPlace(job.url), { cache: 'none' }))
       const prepared = await prepareModel(file, {
         weights: job.asked.format === 'w4_g32' ? 'w4' : 'w8',
         forPack: true,
@@ -53,7 +54,7 @@ async function load({
   text,
   chunks,
 }: Extract<Job, { type: 'load' }>): Promise<Results['load']> {
-  const file = await openModel(await openAddress(url, { cache: 'none' }))
+  const file = await openModel(await openAddress(givenPlace(url), { cache: 'none' }))
   const prepared = await prepareModel(file, { weights: 'auto', beyondTraining: true })
   const built = await buildModel(
     prepared,

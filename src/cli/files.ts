@@ -7,6 +7,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { type ByteSource, filledSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { OpenFiles } from '../engine/load/open/requested-files.ts'
+import type { LoadRequest } from '../engine/wire/protocol.ts'
 import {
   COMPANIONS,
   chooseGraph,
@@ -15,6 +16,7 @@ import {
   type GraphFiles,
   graphsAmong,
 } from '../formats/names/graph-files.ts'
+import { givenPlace, type Place } from '../formats/names/named-files.ts'
 import { filesOf } from '../store/address.ts'
 import { CATALOGUE, catalogued } from '../store/catalogue.ts'
 import { type Peeked, peekAddress } from '../store/download/peek.ts'
@@ -92,17 +94,17 @@ const hubHere = (): Hub => ({ baseUrl: process.env['HF_ENDPOINT'], token: proces
  * model of the catalogue and over a hub repository of the same name. A slash at the end is kept. A text that
  * names nothing is returned unchanged.
  */
-export async function placeOf(model: string): Promise<string> {
-  if (embeddedModel(model) !== undefined) return model
+export async function placeOf(model: string): Promise<Place> {
+  if (embeddedModel(model) !== undefined) return givenPlace(model)
   // A path that cannot be inspected counts as existing; opening it reports the reason.
   const isHere = !isUrl(model) && !model.startsWith('hf:') && (await isThere(model).catch(() => true))
-  if (isHere) return resolve(model) + (/[\\/]$/.test(model) ? '/' : '')
+  if (isHere) return givenPlace(resolve(model) + (/[\\/]$/.test(model) ? '/' : ''))
   const address = parseHubAddress(catalogued(model)?.address ?? model)
-  return address === undefined ? model : hubUrl(address, hubHere())
+  return givenPlace(address === undefined ? model : hubUrl(address, hubHere()))
 }
 
 /** The same for adapters. */
-export async function placedAdapters(lora: readonly LoraFlag[] | undefined): Promise<LoraFlag[] | undefined> {
+export async function placedAdapters(lora: readonly LoraFlag[] | undefined): Promise<LoadRequest['lora']> {
   return lora && Promise.all(lora.map(async (flag) => ({ ...flag, source: await placeOf(flag.source) })))
 }
 
@@ -215,7 +217,7 @@ export async function pathsOf(path: string, dtype?: GraphDtype): Promise<string[
   }
   if (!(await stat(path)).isDirectory()) {
     if (path.endsWith('.onnx')) return graphFiles(path)
-    return filesOf(basename(path)).map((file) => join(dirname(path), file.url))
+    return filesOf(givenPlace(basename(path))).map((file) => join(dirname(path), file.url))
   }
   const names = await fileNames(path)
   if (names.some((name) => name.endsWith('.onnx'))) return graphFiles(join(path, chooseGraph(names, dtype)))

@@ -6,7 +6,9 @@ import { withStateBudget } from '../engine/load/memory-need.ts'
 import { openAdapters, openAny } from '../engine/load/open/open-any.ts'
 import type { OpenFiles } from '../engine/load/open/requested-files.ts'
 import { keepsFloats, type PreparedModel, prepareModel } from '../engine/load/prepare.ts'
+import type { LoadRequest } from '../engine/wire/protocol.ts'
 import type { ForwardRows } from '../evaluate/perplexity.ts'
+import { givenPlace } from '../formats/names/named-files.ts'
 import { asFamily } from '../shrink/match/as-family.ts'
 import { openModelFiles, placedAdapters, readText } from './files.ts'
 import { nodeHost } from './node-host.ts'
@@ -28,7 +30,7 @@ export async function withPrepared<T>(
   use: (prepared: PreparedModel) => Promise<T>,
 ): Promise<T> {
   const opened: OpenFiles[] = []
-  const open = async (source: string | readonly File[]) => {
+  const open = async (source: LoadRequest['source']) => {
     const files = await openModelFiles(String(source), {
       signal,
       dtype: flags.dtype,
@@ -39,7 +41,11 @@ export async function withPrepared<T>(
   }
   try {
     const { dtype } = flags
-    const found = await openAny(model, open, nodeHost(), { signal, bfloats: keepsFloats(flags), dtype })
+    const found = await openAny(givenPlace(model), open, nodeHost(), {
+      signal,
+      bfloats: keepsFloats(flags),
+      dtype,
+    })
     // Packs, calibration and adapters use the canonical names of weights.
     const isNamed = flags.forPack === true || (flags.lora?.length ?? 0) > 0
     const file = isNamed ? await asFamily(found.file, signal) : found.file

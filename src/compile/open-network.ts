@@ -24,7 +24,7 @@ export async function readNetwork(
 ): Promise<Graph> {
   const source = graphAmong(sources, dtype)
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
-  const find: FindFile = async (name) => files.get(name) ?? (await beside?.(name))
+  const find: FindFile = async (path) => files.get(path) ?? (await beside?.(path))
   return (await readModel(source, { find, signal })).graph
 }
 

@@ -2,13 +2,15 @@
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Adapter } from './adapter.ts'
-import { baseName } from './names/named-files.ts'
+import { baseName, type Place, pathInside, placeInside } from './names/named-files.ts'
 import type { LoadReaders } from './readers.ts'
 
 /** The files of an adapter: two when `source` is a folder, otherwise one. */
-export const adapterFiles = (source: string): string[] =>
+export const adapterFiles = (source: Place): Place[] =>
   source.endsWith('/')
-    ? ['adapter_config.json', 'adapter_model.safetensors'].map((name) => source + name)
+    ? ['adapter_config.json', 'adapter_model.safetensors'].map((name) =>
+        placeInside(source, pathInside(name, source)),
+      )
     : [source]
 
 /**

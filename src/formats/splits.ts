@@ -85,8 +85,9 @@ export function inOrder<T extends Split>(splits: readonly [T, ...T[]]): readonly
   )
 }
 
-/** The name of split `number`, from 1, made from the name of any other split. */
-export function splitName(name: string, number: number, count: number): string {
+/** The name or address of split `number`, from 1, made from that of any other split: digits change alone. */
+export function splitName<Name extends string>(name: Name, number: number, count: number): Name {
   const pad = (value: number) => String(value).padStart(5, '0')
-  return name.replace(SPLIT, `-${pad(number)}-of-${pad(count)}`)
+  const path = name.split(/[?#]/, 1)[0] ?? name
+  return (path.replace(SPLIT, `-${pad(number)}-of-${pad(count)}`) + name.slice(path.length)) as Name
 }

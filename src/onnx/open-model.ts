@@ -12,7 +12,7 @@ import {
   withoutNulls,
 } from '../formats/json-files.ts'
 import { chooseGraph, type GraphDtype } from '../formats/names/graph-files.ts'
-import { baseName, modelName } from '../formats/names/named-files.ts'
+import { baseName, type InnerPath, modelName, pathInside } from '../formats/names/named-files.ts'
 import type { ModelFile } from '../formats/readers.ts'
 import type { MetaValue } from '../formats/tensors.ts'
 import type { GraphBuilder } from '../graph/builder.ts'
@@ -112,7 +112,7 @@ export async function openOnnx(
   )
   const source = sources.find(({ name }) => name === chosen) as ByteSource
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
-  const find = async (name: string) => files.get(name) ?? (await beside?.(name))
+  const find: FindFile = async (path) => files.get(path) ?? (await beside?.(path))
   const model = await readModel(source, { find, signal })
   return openGraph(model, { source, find, newGraph, signal, bfloats })
 }
@@ -133,8 +133,8 @@ export async function openGraph(
   const { graph, reports } = runPasses(withMaskAxis(withCache(model.graph)), PASSES, { budget })
   await budget.turn()
   const stored = bfloats ? await withBfloats(graph, signal) : graph
-  const json = async (name: string) => {
-    const file = await find(name)
+  const json: ReadNamed = async (name) => {
+    const file = await find(own(name))
     return file && readJson(file, signal)
   }
   const genai = await json('genai_config.json')
@@ -214,15 +214,20 @@ function historyOf(
   ]
 }
 
+/** Reads a JSON file that has this name in every model's folder. */
+type ReadNamed = (name: string) => Promise<JsonObject | undefined>
+
+const own = (name: string): InnerPath => pathInside(name, 'an ONNX model')
+
 async function tokenizerOf(
   find: FindFile,
-  json: (name: string) => Promise<JsonObject | undefined>,
+  json: ReadNamed,
   signal?: AbortSignal,
 ): Promise<ModelFile['tokenizer']> {
   const tokenizer = await json('tokenizer.json')
   if (tokenizer === undefined) return undefined
   const config = await json('tokenizer_config.json')
-  const template = await find('chat_template.jinja')
+  const template = await find(own('chat_template.jinja'))
   const chat_template = template && (await readText(template, signal))
   return {
     kind: 'json',

@@ -2,7 +2,7 @@
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
 import { malformed } from '../formats/malformed.ts'
-import { pathInside } from '../formats/names/named-files.ts'
+import { type InnerPath, pathInside } from '../formats/names/named-files.ts'
 import { Message } from '../formats/protobuf.ts'
 import { type Constant, type Graph, type Input, inOrder, type Node } from './ir/graph.ts'
 import { Counts, domainOf, type Opsets, readNode, readValue, unsupportedPart } from './proto/graph-proto.ts'
@@ -106,7 +106,7 @@ class Scanner {
 }
 
 /** The file's path beside the model. Throws `format` if it may lead out of the model's folder. */
-const externalLocation = (file: string, name: string, entries: ReadonlyMap<string, string>): string =>
+const externalLocation = (file: string, name: string, entries: ReadonlyMap<string, string>): InnerPath =>
   pathInside(entries.get('location') ?? '', `${file}: tensor ${name}`)
 
 /**
@@ -185,7 +185,7 @@ export interface OnnxModel {
 }
 
 /** A file beside the model, or undefined. */
-export type FindFile = (name: string) => Promise<ByteSource | undefined>
+export type FindFile = (path: InnerPath) => Promise<ByteSource | undefined>
 
 export interface ReadOptions {
   /** Finds external data by its path relative to the model. Default: there is none. */
@@ -306,7 +306,7 @@ class ModelReader {
   }
 
   /** Each file is asked for once. */
-  #external(location: string): Promise<ByteSource | undefined> {
+  #external(location: InnerPath): Promise<ByteSource | undefined> {
     const known = this.#files.get(location)
     if (known !== undefined) return known
     if (this.#files.size >= MOST_FILES)

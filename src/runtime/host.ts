@@ -1,6 +1,7 @@
 // The host: the interface through which the engine uses workers, clocks and module files.
 import type { ByteSource } from '../base/bytes.ts'
 import type { GraphDtype } from '../formats/names/graph-files.ts'
+import type { InnerPath } from '../formats/names/named-files.ts'
 import type { Pixels } from '../formats/pixels.ts'
 import type { LoadReaders, ModelFile } from '../formats/readers.ts'
 import type { GraphBuilder } from '../graph/builder.ts'
@@ -30,7 +31,7 @@ export interface ComputePort {
 export interface OnnxReader {
   /**
    * `newGraph` makes the graph of the step, with the engine's own nodes.
-   * `beside` finds further files at the place of the graph, by their names; undefined for what is not there.
+   * `beside` finds further files at the place of the graph, by their paths; undefined for what is not there.
    * `bfloats`: whether f32 matrices whose values are all bf16 are read as such.
    * `dtype`: the precision of the graph where the sources have several.
    * Throws `format` for damaged files, `unsupported` for a graph that is not a decoder's step.
@@ -40,7 +41,7 @@ export interface OnnxReader {
     options: {
       readonly newGraph: () => GraphBuilder
       readonly signal?: AbortSignal | undefined
-      readonly beside?: ((name: string) => Promise<ByteSource | undefined>) | undefined
+      readonly beside?: ((path: InnerPath) => Promise<ByteSource | undefined>) | undefined
       readonly bfloats?: boolean | undefined
       readonly dtype?: GraphDtype | undefined
     },

@@ -1,5 +1,6 @@
 // Addresses. In: what people name. Out: the files that are asked for, and rejections of names that cannot be meant.
 import { expect, test } from 'vitest'
+import { givenPlace } from '../formats/names/named-files.ts'
 import { fileName, filesOf, isFileOf, shardsOf } from './address.ts'
 
 const HOST = 'https://models.example/'
@@ -12,25 +13,27 @@ test('a name is the last part of the path, decoded where it can be', () => {
 })
 
 test('one file stands for itself', () => {
-  expect(filesOf(`${HOST}tiny.gguf?v=2`)).toEqual([{ url: `${HOST}tiny.gguf?v=2`, optional: false }])
+  expect(filesOf(givenPlace(`${HOST}tiny.gguf?v=2`))).toEqual([
+    { url: `${HOST}tiny.gguf?v=2`, optional: false },
+  ])
 })
 
 test('a part of a split model stands for all parts, whichever it is', () => {
   for (const ending of ['gguf', 'hbm']) {
     const parts = ['1', '2', '3'].map((part) => `${HOST}big-0000${part}-of-00003.${ending}?token=x`)
-    for (const part of parts) expect(urls(filesOf(part))).toEqual(parts)
+    for (const part of parts) expect(urls(filesOf(givenPlace(part)))).toEqual(parts)
   }
 })
 
 test.each(['big-00004-of-00003.gguf', 'big-00000-of-00000.gguf', 'big-00001-of-99999.gguf'])(
   '%s is refused',
   (name) => {
-    expect(() => filesOf(HOST + name)).toThrow(expect.objectContaining({ code: 'format' }))
+    expect(() => filesOf(givenPlace(HOST + name))).toThrow(expect.objectContaining({ code: 'format' }))
   },
 )
 
 test('a folder stands for its configuration, of which some may be missing', () => {
-  const files = filesOf(`${HOST}folder/`)
+  const files = filesOf(givenPlace(`${HOST}folder/`))
   expect(files).toContainEqual({ url: `${HOST}folder/config.json`, optional: false })
   expect(files).toContainEqual({ url: `${HOST}folder/model.safetensors.index.json`, optional: true })
 })
@@ -45,22 +48,22 @@ test('what lies directly in a folder is of it, also under a name that is written
 
 test('the index names the shards, each once; without an index there is one file', () => {
   const map = { a: 'model-2.safetensors', b: 'model-1.safetensors', c: 'model-2.safetensors' }
-  expect(urls(shardsOf(HOST, index(map)))).toEqual([
+  expect(urls(shardsOf(givenPlace(HOST), index(map)))).toEqual([
     `${HOST}model-1.safetensors`,
     `${HOST}model-2.safetensors`,
   ])
-  expect(urls(shardsOf(HOST, undefined))).toEqual([`${HOST}model.safetensors`])
+  expect(urls(shardsOf(givenPlace(HOST), undefined))).toEqual([`${HOST}model.safetensors`])
 })
 
 test('without safetensors, the graphs of a repository stand for its weights, small ones first', () => {
-  const [file] = shardsOf(HOST, undefined)
+  const [file] = shardsOf(givenPlace(HOST), undefined)
   expect(file?.instead?.slice(0, 3)).toEqual([
     `${HOST}model.onnx`,
     `${HOST}onnx/model_quantized.onnx`,
     `${HOST}onnx/model_q4.onnx`,
   ])
   expect(file?.instead?.at(-1)).toBe(`${HOST}onnx/decoder_model_merged.onnx`)
-  expect(shardsOf(HOST, undefined, 'q4f16')).toEqual([
+  expect(shardsOf(givenPlace(HOST), undefined, 'q4f16')).toEqual([
     { url: `${HOST}onnx/model_q4f16.onnx`, optional: false },
   ])
 })
@@ -72,5 +75,5 @@ test.each([
   ['a shard that is not a safetensors file', index({ a: 'model.bin' })],
   ['no JSON', new TextEncoder().encode('<!doctype html>')],
 ])('an index with %s is refused', (_, bytes) => {
-  expect(() => shardsOf(HOST, bytes)).toThrow(expect.objectContaining({ code: 'format' }))
+  expect(() => shardsOf(givenPlace(HOST), bytes)).toThrow(expect.objectContaining({ code: 'format' }))
 })

@@ -2,15 +2,21 @@
 import { HalfbyteError } from '../base/errors.ts'
 import { parseJson } from '../base/json.ts'
 import { GRAPH_FOLDER, type GraphDtype, graphNames } from '../formats/names/graph-files.ts'
-import { addressInside } from '../formats/names/named-files.ts'
+import {
+  addressInside,
+  givenPlace,
+  type Place,
+  pathInside,
+  placeInside,
+} from '../formats/names/named-files.ts'
 import { SPLIT, splitName } from '../formats/splits.ts'
 
 /** One file to fetch; a missing optional file is not an error. */
 export interface RemoteFile {
-  readonly url: string
+  readonly url: Place
   readonly optional: boolean
   /** If this file is missing, one of these is needed. The preferred one comes first. */
-  readonly instead?: readonly string[]
+  readonly instead?: readonly Place[]
 }
 
 const INDEX = 'model.safetensors.index.json'
@@ -27,10 +33,13 @@ const FOLDER_FILES = [
 const PROCESSORS = ['preprocessor_config.json', 'processor_config.json']
 
 /** Further files of a folder with this config.json. */
-export const processorsOf = (folder: string, config: Uint8Array | undefined): readonly RemoteFile[] =>
+export const processorsOf = (folder: Place, config: Uint8Array | undefined): readonly RemoteFile[] =>
   new TextDecoder().decode(config).includes('"vision_config"')
-    ? PROCESSORS.map((name) => ({ url: folder + name, optional: true }))
+    ? PROCESSORS.map((name) => ({ url: own(folder, name), optional: true }))
     : []
+
+/** A file that has this name in every model's folder. */
+const own = (folder: Place, name: string): Place => placeInside(folder, pathInside(name, folder))
 
 /** The last part of an address's path, decoded for display. Data in the address has no name. */
 export function fileName(url: string): string {
@@ -49,12 +58,12 @@ export function fileName(url: string): string {
  * or a folder of safetensors when the address ends with a slash. Shards of safetensors are found later, from
  * the index.
  */
-export function filesOf(address: string): readonly RemoteFile[] {
+export function filesOf(address: Place): readonly RemoteFile[] {
   if (address.endsWith('/')) {
     return FOLDER_FILES.map(([name, optional]) => ({
-      url: address + name,
+      url: own(address, name),
       optional,
-      ...(name === 'tokenizer.json' && { instead: [`${address}tokenizer.model`] }),
+      ...(name === 'tokenizer.json' && { instead: [own(address, 'tokenizer.model')] }),
     }))
   }
   const path = address.split(/[?#]/, 1)[0] ?? address
@@ -71,9 +80,8 @@ export function filesOf(address: string): readonly RemoteFile[] {
       },
     )
   }
-  const tail = address.slice(path.length)
   return Array.from({ length: count }, (_, index) => ({
-    url: splitName(path, index + 1, count) + tail,
+    url: splitName(address, index + 1, count),
     optional: false,
   }))
 }
@@ -83,12 +91,12 @@ const INNER_FOLDER = new RegExp(`^(${GRAPH_FOLDER}|\\d+_[A-Za-z]+/)?[^/]*$`)
 
 /**
  * Whether a file's URL belongs to `address`. A folder's files are directly in it, in its folder of graphs or
- * in those of its modules.
+ * in those of its modules. Nothing is opened.
  */
 export function isFileOf(address: string): (url: string) => boolean {
   if (address.endsWith('/'))
     return (url) => url.startsWith(address) && INNER_FOLDER.test(url.slice(address.length))
-  const urls = new Set(filesOf(address).map(({ url }) => url))
+  const urls = new Set<string>(filesOf(givenPlace(address)).map(({ url }) => url))
   return (url) => urls.has(url)
 }
 
@@ -98,17 +106,17 @@ export function isFileOf(address: string): (url: string) => boolean {
  * of that precision.
  */
 export function shardsOf(
-  folder: string,
+  folder: Place,
   index: Uint8Array | undefined,
   dtype?: GraphDtype,
 ): readonly RemoteFile[] {
-  const graphs = graphNames(dtype).map((name) => folder + GRAPH_FOLDER + name)
-  const [first = '', ...others] = graphs
-  if (dtype !== undefined)
+  const graphs = graphNames(dtype).map((name) => own(folder, GRAPH_FOLDER + name))
+  const [first, ...others] = graphs
+  if (dtype !== undefined && first !== undefined)
     return [{ url: first, optional: false, ...(others.length > 0 && { instead: others }) }]
   if (index === undefined) {
-    const instead = [`${folder}model.onnx`, ...graphs]
-    return [{ url: `${folder}model.safetensors`, optional: false, instead }]
+    const instead = [own(folder, 'model.onnx'), ...graphs]
+    return [{ url: own(folder, 'model.safetensors'), optional: false, instead }]
   }
   const names = new Set<string>()
   try {

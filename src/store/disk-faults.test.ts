@@ -2,6 +2,7 @@
 // Out: a typed error, and the very bytes the next time.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
+import { givenPlace } from '../formats/names/named-files.ts'
 import { distrust, trust } from './device/load-marks.ts'
 import { Opfs } from './device/opfs.ts'
 import { CHUNK_BYTES } from './device/sums.ts'
@@ -33,7 +34,7 @@ beforeEach(() => {
 /** True when the right bytes came, else the error's code; anything but those is a test that fails. */
 async function load(url = URL): Promise<true | string> {
   try {
-    const [source] = await openAddress(url, { firstWaitMs: 1 })
+    const [source] = await openAddress(givenPlace(url), { firstWaitMs: 1 })
     const read = await source!.read(0, source!.size)
     source!.close?.()
     expect(Buffer.compare(read, bytesOf(url))).toBe(0)

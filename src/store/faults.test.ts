@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { ggufBytes } from '../../test/conformance/testing/writers/gguf-writer.ts'
 import { serveFiles } from '../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../base/errors.ts'
+import { givenPlace } from '../formats/names/named-files.ts'
 import { openModel } from '../formats/open-model.ts'
 import { distrust } from './device/load-marks.ts'
 import { CHUNK_BYTES } from './device/sums.ts'
@@ -61,7 +62,7 @@ const gguf = (weights: Uint8Array): Promise<Uint8Array> =>
 
 async function load(url: string, hurry: number, stands = false): Promise<Uint8Array> {
   try {
-    const sources = await openAddress(url, {
+    const sources = await openAddress(givenPlace(url), {
       firstWaitMs: 500 / hurry,
       stallMs: 30_000 / (stands ? hurry : 1),
     })

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../base/errors.ts'
+import { givenPlace } from '../formats/names/named-files.ts'
 import { hubHeaders, hubUrl, parseHubAddress } from './hub.ts'
 import { openAddress } from './open-address.ts'
 
@@ -172,7 +173,11 @@ describe('a hub', () => {
   afterEach(() => server.close())
   const open = (repo: string, token?: string) => {
     const hub = { baseUrl: server.address, token }
-    return openAddress(hubUrl(parseHubAddress(repo)!, hub), { hub, cache: 'none', firstWaitMs: 1 })
+    return openAddress(givenPlace(hubUrl(parseHubAddress(repo)!, hub)), {
+      hub,
+      cache: 'none',
+      firstWaitMs: 1,
+    })
   }
 
   test('gives the only GGUF of a repository that has no safetensors, beside its tower', async () => {
@@ -200,9 +205,9 @@ describe('a hub', () => {
     await expect(open('o/n:gone.gguf')).rejects.toThrow(says('o/n'))
     server.behaviour.status = 401
     await expect(open('o/n')).rejects.toThrow(says('o/n'))
-    await expect(openAddress(`${server.address}elsewhere.gguf`, { cache: 'none' })).rejects.not.toThrow(
-      /repository/,
-    )
+    await expect(
+      openAddress(givenPlace(`${server.address}elsewhere.gguf`), { cache: 'none' }),
+    ).rejects.not.toThrow(/repository/)
   })
 
   test('opens what is private with a token, and never tells it', async () => {

@@ -1,6 +1,6 @@
 // Turns an address of a repository into plain URLs and, for private repositories, a header.
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
-import { addressInside, isTowerName } from '../formats/names/named-files.ts'
+import { addressInside, isTowerName, type Place } from '../formats/names/named-files.ts'
 
 /** Where repositories are looked up. */
 export interface Hub {
@@ -117,7 +117,7 @@ export function lookupError(error: unknown, url: string, hub: Hub = {}): unknown
 }
 
 /** The only model of a listing's GGUF files. Throws `format` when there is none or more than one. */
-export function onlyGguf(listing: unknown, folder: string): string {
+export function onlyGguf(listing: unknown, folder: Place): Place {
   const paths = (Array.isArray(listing) ? listing : [])
     .map((entry: { path?: unknown } | null) => entry?.path)
     .filter((path): path is string => typeof path === 'string' && path.endsWith('.gguf'))

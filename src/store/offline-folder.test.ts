@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import { storedFiles, unstore } from '../api/stored.ts'
+import { givenPlace } from '../formats/names/named-files.ts'
 import { fileKey } from './device/notes.ts'
 import { Opfs } from './device/opfs.ts'
 import { peekAddress } from './download/peek.ts'
@@ -33,7 +34,7 @@ afterEach(async () => {
 })
 
 const names = async () =>
-  (await openAddress(`${server.address}m/`, { firstWaitMs: 1 })).map(({ name }) => name)
+  (await openAddress(givenPlace(`${server.address}m/`), { firstWaitMs: 1 })).map(({ name }) => name)
 
 test('a folder that was loaded opens again, though it lacks files that may be missing', async () => {
   const online = await names()
@@ -46,7 +47,7 @@ test('a folder that was loaded asks the server for nothing, neither to open nor 
   await names()
   server.requests.length = 0
   await names()
-  await (await peekAddress(`${server.address}m/`)).close()
+  await (await peekAddress(givenPlace(`${server.address}m/`))).close()
   expect(server.requests).toEqual([])
 })
 
@@ -61,7 +62,8 @@ test('an optional file that was damaged is fetched again', async () => {
 test('weights of another model in the same folder do not stand for the folder', async () => {
   server.files.set('m/adapter.safetensors', text('weights'))
   server.files.set('m/model.gguf', text('weights'))
-  for (const name of ['adapter.safetensors', 'model.gguf']) await openAddress(`${server.address}m/${name}`)
+  for (const name of ['adapter.safetensors', 'model.gguf'])
+    await openAddress(givenPlace(`${server.address}m/${name}`))
   expect(await names()).toContain('tokenizer_config.json')
 })
 
@@ -178,7 +180,7 @@ test('an ONNX model that lacks files opens without a network, by its folder and 
   const opened = async () => {
     const found: unknown[] = []
     for (const path of ['', 'model.onnx', 'genai_config.json', 'config.json', 'generation_config.json']) {
-      const sources = openAddress(`${server.address}m/${path}`, { firstWaitMs: 1 })
+      const sources = openAddress(givenPlace(`${server.address}m/${path}`), { firstWaitMs: 1 })
       found.push(
         await sources.then(
           (all) => all.map(({ name }) => name),
@@ -210,7 +212,7 @@ describe('a repository in the layout of transformers.js', () => {
       server.files.set(`m/onnx/${name}.onnx`, text(name))
   })
   const opened = async (dtype?: 'q4f16' | 'fp16') => {
-    const sources = await openAddress(`${server.address}m/`, { firstWaitMs: 1, dtype })
+    const sources = await openAddress(givenPlace(`${server.address}m/`), { firstWaitMs: 1, dtype })
     return sources.map(({ address }) => address?.slice(server.address.length + 2))
   }
   const REST = ['config.json', 'tokenizer.json', 'tokenizer_config.json']
@@ -219,7 +221,7 @@ describe('a repository in the layout of transformers.js', () => {
     expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])
     expect(paths()).toContain('/m/onnx/model_quantized.onnx')
     expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])
-    await (await peekAddress(`${server.address}m/`)).close()
+    await (await peekAddress(givenPlace(`${server.address}m/`))).close()
     expect(paths()).toEqual([])
     await goOffline()
     expect(await opened()).toEqual([...REST, 'onnx/model_q4.onnx'])

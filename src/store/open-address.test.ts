@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../test/helpers/file-server.ts'
 import type { ByteSource } from '../base/bytes.ts'
+import { givenPlace } from '../formats/names/named-files.ts'
 import type { DownloadProgress } from './download/tally.ts'
 import { openAddress } from './open-address.ts'
 
@@ -25,7 +26,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 async function open(path: string, options: Parameters<typeof openAddress>[1] = {}): Promise<ByteSource> {
-  const [source, second] = await openAddress(server.address + path, {
+  const [source, second] = await openAddress(givenPlace(server.address + path), {
     cache: 'none',
     firstWaitMs: 1,
     ...options,
@@ -271,15 +272,17 @@ describe('a file on a server with ranges', () => {
 describe('a model of several files', () => {
   test('in splits is found by any of them', async () => {
     for (const part of [1, 2]) server.files.set(`big-0000${part}-of-00002.gguf`, bytes(10 * part))
-    const sources = await openAddress(`${server.address}big-00002-of-00002.gguf`, { cache: 'none' })
+    const sources = await openAddress(givenPlace(`${server.address}big-00002-of-00002.gguf`), {
+      cache: 'none',
+    })
     expect(sources.map(({ name, size }) => [name, size])).toEqual([
       ['big-00001-of-00002.gguf', 10],
       ['big-00002-of-00002.gguf', 20],
     ])
     server.files.delete('big-00001-of-00002.gguf')
-    await expect(openAddress(`${server.address}big-00002-of-00002.gguf`, { cache: 'none' })).rejects.toEqual(
-      failure('network', /big-00001-of-00002\.gguf does not exist/),
-    )
+    await expect(
+      openAddress(givenPlace(`${server.address}big-00002-of-00002.gguf`), { cache: 'none' }),
+    ).rejects.toEqual(failure('network', /big-00001-of-00002\.gguf does not exist/))
   })
 
   test('in a folder is found through its index, without the files it may lack', async () => {
@@ -290,7 +293,7 @@ describe('a model of several files', () => {
     server.files.set('m/model.safetensors.index.json', json(index))
     for (const part of [1, 2]) server.files.set(`m/model-${part}.safetensors`, bytes(part))
     const seen: DownloadProgress[] = []
-    const sources = await openAddress(`${server.address}m/`, {
+    const sources = await openAddress(givenPlace(`${server.address}m/`), {
       cache: 'none',
       onProgress: (p) => seen.push(p),
     })
@@ -304,7 +307,7 @@ describe('a model of several files', () => {
     const size = sources.reduce((sum, source) => sum + source.size, 0)
     expect(seen.at(-1)).toMatchObject({ loaded: size, total: size, cached: false })
     server.files.delete('m/config.json')
-    await expect(openAddress(`${server.address}m/`, { cache: 'none' })).rejects.toEqual(
+    await expect(openAddress(givenPlace(`${server.address}m/`), { cache: 'none' })).rejects.toEqual(
       failure('network', /config\.json does not exist/),
     )
   })
@@ -315,7 +318,7 @@ describe('a model of several files', () => {
     server.files.set('s/tokenizer.model', bytes(3))
     server.files.set('s/model.safetensors', bytes(1))
     const names = async () =>
-      (await openAddress(`${server.address}s/`, { cache: 'none' })).map(({ name }) => name)
+      (await openAddress(givenPlace(`${server.address}s/`), { cache: 'none' })).map(({ name }) => name)
     expect(await names()).toEqual(['config.json', 'tokenizer.model', 'model.safetensors'])
     server.files.delete('s/tokenizer.model')
     await expect(names()).rejects.toEqual(failure('network', /tokenizer\.json does not exist/))
@@ -325,14 +328,14 @@ describe('a model of several files', () => {
 })
 
 test('where there is no storage to ask, files are read from memory', async () => {
-  const [source] = await openAddress(`${server.address}notes.txt`, { cache: 'opfs' })
+  const [source] = await openAddress(givenPlace(`${server.address}notes.txt`), { cache: 'opfs' })
   expect(await whole(source as ByteSource)).toEqual(SMALL)
 })
 
 test('an address of this page, which has no folder, is read like any other', async () => {
   const url = URL.createObjectURL(new Blob([SMALL]))
   for (const cache of ['none', 'opfs'] as const) {
-    const [source] = await openAddress(url, { cache })
+    const [source] = await openAddress(givenPlace(url), { cache })
     expect(await whole(source as ByteSource)).toEqual(SMALL)
   }
   URL.revokeObjectURL(url)

@@ -2,6 +2,7 @@
 import { type ByteSource, blobSource } from '../base/bytes.ts'
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
 import type { GraphDtype } from '../formats/names/graph-files.ts'
+import type { Place } from '../formats/names/named-files.ts'
 import { fileName, filesOf, processorsOf, type RemoteFile, shardsOf } from './address.ts'
 import { Opfs } from './device/opfs.ts'
 import { openRanges } from './download/ranges.ts'
@@ -30,7 +31,7 @@ export interface OpenOptions extends RetryOptions {
 }
 
 /** Opens every file of `address`. Throws `network`, `integrity`, `storage-full` or the signal's reason. */
-export async function openAddress(address: string, options: OpenOptions = {}): Promise<ByteSource[]> {
+export async function openAddress(address: Place, options: OpenOptions = {}): Promise<ByteSource[]> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
   // The state before this load, because the load stores config.json before it reaches the optional files of a
   // folder.
@@ -76,7 +77,7 @@ type EachOptions = RetryOptions & Pick<OpenOptions, 'hub' | 'dtype'>
  * number of files that follow in the same list.
  */
 export async function openEach(
-  address: string,
+  address: Place,
   options: EachOptions,
   openOne: (file: RemoteFile, left: number) => Promise<ByteSource | undefined>,
 ): Promise<ByteSource[]> {
@@ -135,7 +136,7 @@ function at(address: string, source: ByteSource | undefined): ByteSource | undef
  * The address of the only GGUF file in a hub folder without config.json. Throws `error` when there is no
  * listing.
  */
-async function onlyFile(folder: string, error: unknown, { hub, ...options }: EachOptions): Promise<string> {
+async function onlyFile(folder: Place, error: unknown, { hub, ...options }: EachOptions): Promise<Place> {
   const isMissing = error instanceof HalfbyteError && error.detail['status'] === 404
   const listing = isMissing ? hubListing(folder, hub) : undefined
   if (listing === undefined) throw error

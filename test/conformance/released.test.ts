@@ -9,6 +9,7 @@ import { nodeHost } from '../../src/cli/node-host.ts'
 import { loadModel } from '../../src/engine/load/build-model.ts'
 import type { LoadedModel } from '../../src/engine/load/loaded-model.ts'
 import type { LoadRequest } from '../../src/engine/wire/protocol.ts'
+import { givenPlace } from '../../src/formats/names/named-files.ts'
 import { EXACT_KV } from '../../src/graph/ir.ts'
 import type { PoolKind } from '../../src/runtime/pool.ts'
 import { turns } from '../helpers/turns.ts'
@@ -61,7 +62,7 @@ async function load(name: keyof typeof FILES, pool: PoolKind, threads: number) {
     return { sources: [source], close: async () => undefined }
   }
   const request: LoadRequest = {
-    source: name,
+    source: givenPlace(name),
     threads,
     pool,
     build: 'auto',

@@ -13,6 +13,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { isCount, isObject } from '../../base/values.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import { GRAPH_DTYPES } from '../../formats/names/graph-files.ts'
+import { givenPlace, type Place } from '../../formats/names/named-files.ts'
 import { EXACT_KV, KEY_FORMATS, VALUE_FORMATS } from '../../graph/ir.ts'
 import { type Hub, hubUrl, parseHubAddress, type RepoAddress } from '../../store/hub.ts'
 import { WEIGHT_POLICIES } from '../../weights/choose-encoding.ts'
@@ -23,16 +24,18 @@ export function resolveSource(
   source: ModelSource,
   base: string | undefined,
   hub?: Hub,
-): string | readonly File[] {
+): Place | readonly File[] {
   return readFrom('the model', () => placeOf(source, base, hub))
 }
 
-function placeOf(source: ModelSource, base: string | undefined, hub?: Hub): string | readonly File[] {
+function placeOf(source: ModelSource, base: string | undefined, hub?: Hub): Place | readonly File[] {
   if (typeof source === 'string' || source instanceof URL) {
     const address = parseHubAddress(String(source))
-    return address === undefined ? plainData(fetchable(absolute(source, base), base)) : hubUrl(address, hub)
+    return givenPlace(
+      address === undefined ? plainData(fetchable(absolute(source, base), base)) : hubUrl(address, hub),
+    )
   }
-  if (isObject(source) && 'repo' in source) return hubUrl(repoOf(source as RepoAddress), hub)
+  if (isObject(source) && 'repo' in source) return givenPlace(hubUrl(repoOf(source as RepoAddress), hub))
   checkList('the model', Array.isArray(source) ? source : [])
   const files = [source].flat() as (Blob | ArrayBuffer | Uint8Array<ArrayBuffer>)[]
   if (files.length > 0 && files.every((file) => file instanceof Blob || isBytes(file)))
@@ -228,8 +231,8 @@ export function loadRequest(source: ModelSource, options: LoadOptions): LoadRequ
   const model = from(source)
   return {
     source: model,
-    draft: options.draft && from(options.draft),
-    vision: options.vision && from(options.vision),
+    draft: options.draft ? from(options.draft) : undefined,
+    vision: options.vision ? from(options.vision) : undefined,
     imageTiles: options.imageTiles,
     lora: options.lora?.map(({ source, scale = 1 }) => ({ source: from(source), scale })),
     hub: options.hub,

@@ -1,5 +1,6 @@
 // Sources. In: what a caller says a model is, on a page. Out: its address, or what is wrong with it.
 import { expect, test } from 'vitest'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { fileName, filesOf } from '../../store/address.ts'
 import { loadRequest, resolveSource } from './load-request.ts'
 
@@ -65,7 +66,7 @@ test.each([
 
 test('data whose base64 ends with a slash is not taken for a folder', async () => {
   const address = resolveSource('data:;base64,////', PAGE) as string
-  expect(filesOf(address)).toHaveLength(1)
+  expect(filesOf(givenPlace(address))).toHaveLength(1)
   expect(await (await fetch(address)).bytes()).toEqual(new Uint8Array([255, 255, 255]))
   expect(fileName(address)).toBe('model')
 })

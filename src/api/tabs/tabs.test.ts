@@ -6,6 +6,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { createService } from '../../engine/service.ts'
 import { DEAD_POOL, toyModel } from '../../engine/testing/toy-model.ts'
 import { type Connection, localConnection } from '../../engine/wire/connection.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { Engine } from '../engine.ts'
 import { errorOf, PLAIN } from '../testing/toy-engine.ts'
 import { localHost } from './local-host.ts'
@@ -13,7 +14,7 @@ import { TABS_VERSION, type TabMessage } from './tab-messages.ts'
 import { endingWith, TabService } from './tab-service.ts'
 
 const REQUEST = {
-  source: 'toy',
+  source: givenPlace('toy'),
   threads: 1,
   build: 'auto',
   weights: 'auto',

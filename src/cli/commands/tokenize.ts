@@ -2,6 +2,8 @@
 import { Command } from 'commander'
 import { openTokenizer } from '../../engine/load/model-text.ts'
 import { openAny } from '../../engine/load/open/open-any.ts'
+import type { LoadRequest } from '../../engine/wire/protocol.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { encodeStream } from '../../text/tokenize/encode-stream.ts'
 import { openModelFiles, readPieces } from '../files.ts'
 import { nodeHost } from '../node-host.ts'
@@ -28,8 +30,8 @@ export function tokenizeCommand(): Command {
 }
 
 async function tokenize(model: string, flags: TokenizeFlags, signal: AbortSignal): Promise<void> {
-  const open = (place: string | readonly File[]) => openModelFiles(String(place), { signal })
-  const { file, files } = await openAny(model, open, nodeHost(), { signal })
+  const open = (place: LoadRequest['source']) => openModelFiles(String(place), { signal })
+  const { file, files } = await openAny(givenPlace(model), open, nodeHost(), { signal })
   try {
     const tokenizer = openTokenizer(file)
     const parts = encodeStream(tokenizer, readPieces(flags.file), { parseSpecial: flags.special === true })

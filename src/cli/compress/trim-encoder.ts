@@ -6,6 +6,7 @@ import { cosine } from '../../base/cosine.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
+import { type InnerPath, pathInside } from '../../formats/names/named-files.ts'
 import { openFiles } from '../../formats/open-files.ts'
 import { writeSafetensors } from '../../formats/safetensors/safetensors.ts'
 import { scriptsOf } from '../../shrink/vocabulary/languages.ts'
@@ -152,13 +153,15 @@ async function copyOthers(model: string, output: string): Promise<void> {
   }
 }
 
-async function modulePaths(model: string): Promise<readonly string[]> {
+async function modulePaths(model: string): Promise<readonly InnerPath[]> {
   if (!(await hasModules(model))) return []
   const modules = parseJson(await readFile(join(model, 'modules.json'), 'utf8'))
   const paths = (Array.isArray(modules) ? modules.filter(isObject) : []).map(({ path }) => path)
   const found = await readdir(model)
   // A module without numbers, such as Normalize, may have no folder.
-  return paths.filter((path): path is string => typeof path === 'string' && found.includes(path))
+  return paths
+    .filter((path): path is string => typeof path === 'string' && found.includes(path))
+    .map((path) => pathInside(path, 'modules.json'))
 }
 
 /** Undefined without held-out texts, and for a reranker, which makes no vectors. */

@@ -3,6 +3,7 @@
 import { type DenseHead, readDenseHead, readGgufHeads } from '../../arch/encoders/dense-head.ts'
 import { type RankHead, readRankHead } from '../../arch/encoders/rank-head.ts'
 import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
+import type { InnerPath } from '../../formats/names/named-files.ts'
 import { openFiles as openModelFiles } from '../../formats/open-files.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 import type { Host } from '../../runtime/host.ts'
@@ -61,7 +62,7 @@ export async function loadEncoder(
     const { placed } = prepared
     const head = placed.isReranker ? await readRankHead(file, placed, signal) : undefined
     const { pooling = settings.pooling, score } = head ?? {}
-    const openModule = async (path: string, inputs: number) =>
+    const openModule = async (path: InnerPath, inputs: number) =>
       openModelFiles(await openDense(path, inputs), host, signal)
     const { dense } = settings
     const heads = await readHeads(file, placed.config.hiddenSize, dense, openModule, signal)
@@ -79,8 +80,8 @@ export async function loadEncoder(
 async function readHeads(
   file: ModelFile,
   width: number,
-  paths: readonly string[],
-  openModule: (path: string, inputs: number) => Promise<ModelFile>,
+  paths: readonly InnerPath[],
+  openModule: (path: InnerPath, inputs: number) => Promise<ModelFile>,
   signal: AbortSignal,
 ): Promise<readonly DenseHead[]> {
   if (file.format === 'gguf') return readGgufHeads(file, width, signal)

@@ -4,6 +4,7 @@ import { RANK } from '../../arch/encoders/stated.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { isCount, isObject, type JsonObject } from '../../base/values.ts'
 import { shown } from '../../formats/malformed.ts'
+import { type InnerPath, pathInside } from '../../formats/names/named-files.ts'
 import type { ModelFile } from '../../formats/readers.ts'
 
 /** How the hidden states of a text become one vector. */
@@ -16,7 +17,7 @@ export interface EmbedSettings {
   readonly pooling: Pooling
   readonly normalize: boolean
   /** Folders of Dense modules, which the pooled vector goes through in order. GGUF has them in the file. */
-  readonly dense: readonly string[]
+  readonly dense: readonly InnerPath[]
   /** Most tokens of a text, with those around it; undefined: as many as the model has positions for. */
   readonly mostTokens: number | undefined
   /** Texts before a text, by name: `query`, `document`, `passage` and others. */
@@ -39,7 +40,7 @@ const PLAIN: EmbedSettings = {
 }
 
 /** Reads a JSON file of the model's folder; undefined where there is none. */
-export type ReadJson = (path: string) => Promise<JsonObject | readonly unknown[] | undefined>
+export type ReadJson = (path: InnerPath) => Promise<JsonObject | readonly unknown[] | undefined>
 
 /** Poolings by GGUF's numbers. */
 const GGUF_POOLINGS: readonly (Pooling | undefined)[] = [undefined, 'mean', 'cls', 'last']
@@ -57,6 +58,11 @@ export function ggufSettings({ name, metadata }: ModelFile): EmbedSettings {
   return { ...PLAIN, pooling, isStated: metadata.has(`${String(architecture)}.pooling_type`) }
 }
 
+/** Lists the modules of a folder of sentence-transformers, with their folders. */
+export const MODULES = 'modules.json'
+
+const ownFile = (name: string): InnerPath => pathInside(name, 'an encoder')
+
 /** The last part of a module's type: `Pooling` of `sentence_transformers.models.Pooling`. */
 const kindOf = (type: unknown): string => String(type).split('.').at(-1) ?? ''
 
@@ -65,9 +71,9 @@ const kindOf = (type: unknown): string => String(type).split('.').at(-1) ?? ''
  * that say something impossible, `unsupported` for modules and poolings that are not built.
  */
 export async function folderSettings(name: string, readJson: ReadJson): Promise<EmbedSettings> {
-  const modules = await readJson('modules.json')
-  const length = await readJson('sentence_bert_config.json')
-  const own = await readJson('config_sentence_transformers.json')
+  const modules = await readJson(ownFile(MODULES))
+  const length = await readJson(ownFile('sentence_bert_config.json'))
+  const own = await readJson(ownFile('config_sentence_transformers.json'))
   const mostTokens = isObject(length) ? length['max_seq_length'] : undefined
   const settings = {
     ...PLAIN,
@@ -77,16 +83,16 @@ export async function folderSettings(name: string, readJson: ReadJson): Promise<
   if (!Array.isArray(modules)) return settings
   let pooling: Partial<EmbedSettings> | undefined
   let normalize = false
-  const dense: string[] = []
+  const dense: InnerPath[] = []
   for (const module of modules) {
     const { type, path } = isObject(module) ? module : {}
     const kind = kindOf(type)
     if (kind === 'Transformer') continue
     if (kind === 'Normalize') normalize = true
     else if (kind === 'Pooling' && typeof path === 'string')
-      pooling = poolingOf(name, await readJson(`${path}/config.json`))
+      pooling = poolingOf(name, await readJson(pathInside(`${path}/config.json`, MODULES)))
     else if (kind === 'Dense' && typeof path === 'string' && pooling !== undefined && !normalize)
-      dense.push(path)
+      dense.push(pathInside(path, MODULES))
     else throw otherSettings(name, `the module ${shown(type)} in this place`)
   }
   return { ...settings, ...pooling, normalize, dense, isStated: true }

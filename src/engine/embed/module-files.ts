@@ -4,9 +4,10 @@ import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import { isObject, type JsonObject } from '../../base/values.ts'
 import { readText } from '../../formats/json-files.ts'
+import { type InnerPath, type Place, pathInside, placeInside } from '../../formats/names/named-files.ts'
 import type { OpenFiles } from '../load/open/requested-files.ts'
 import type { LoadRequest } from '../wire/protocol.ts'
-import type { ReadJson } from './embed-settings.ts'
+import { MODULES, type ReadJson } from './embed-settings.ts'
 
 type Open = (source: LoadRequest['source']) => Promise<OpenFiles>
 
@@ -15,7 +16,7 @@ export interface ModuleFiles {
   readonly own: LoadRequest['source']
   readonly readJson: ReadJson
   /** Weights and configuration of the Dense module at `path`, whose inputs have `inputs` numbers. */
-  readonly openDense: (path: string, inputs: number) => Promise<OpenFiles['sources']>
+  readonly openDense: (path: InnerPath, inputs: number) => Promise<OpenFiles['sources']>
 }
 
 /** The model's own files, and readers of the others of its folder. */
@@ -24,29 +25,45 @@ export async function moduleFiles(
   open: Open,
   signal: AbortSignal,
 ): Promise<ModuleFiles> {
-  const picked = typeof source === 'string' ? undefined : await splitPicked(source)
-  const filesAt = async (path: string): Promise<OpenFiles | undefined> => {
-    if (typeof source === 'string') return source.endsWith('/') ? open(source + path) : undefined
-    const isPooling = path.includes('/')
-    const found = isPooling ? picked?.pooling : source.find(({ name }) => name === path)
-    return found && open([found])
-  }
+  return typeof source === 'string' ? filesAt(source, open, signal) : filesAmong(source, open, signal)
+}
+
+/** Only a place that ends with a slash is a folder. */
+function filesAt(place: Place, open: Open, signal: AbortSignal): ModuleFiles {
   return {
-    own: picked?.own ?? source,
+    own: place,
     async readJson(path) {
-      const files = await filesAt(path).catch((error: unknown) => {
+      if (!place.endsWith('/')) return undefined
+      const files = await open(placeInside(place, path)).catch((error: unknown) => {
         if (isHalfbyteError(error) && isMissing(error)) return undefined
         throw error
       })
-      const [found] = files?.sources ?? []
-      return found && parsed(found.name, await readText(found, signal))
+      return firstObject(files, signal)
     },
-    async openDense(path, inputs) {
-      if (picked !== undefined) return (await open(pickedDense(picked.dense, path, inputs))).sources
-      const files = ['model.safetensors', 'config.json'].map((name) => open(`${source}${path}/${name}`))
+    async openDense(path) {
+      const files = ['model.safetensors', 'config.json'].map((name) =>
+        open(placeInside(place, pathInside(`${path}/${name}`, MODULES))),
+      )
       return (await Promise.all(files)).flatMap(({ sources }) => sources)
     },
   }
+}
+
+async function filesAmong(files: readonly File[], open: Open, signal: AbortSignal): Promise<ModuleFiles> {
+  const { own, pooling, dense } = await splitPicked(files)
+  return {
+    own,
+    async readJson(path) {
+      const found = path.includes('/') ? pooling : files.find(({ name }) => name === path)
+      return found && firstObject(await open([found]), signal)
+    },
+    openDense: async (path, inputs) => (await open(pickedDense(dense, path, inputs))).sources,
+  }
+}
+
+async function firstObject(files: OpenFiles | undefined, signal: AbortSignal): ReturnType<ReadJson> {
+  const [found] = files?.sources ?? []
+  return found && parsed(found.name, await readText(found, signal))
 }
 
 /** A file of a Dense module, with the sizes that it states. */

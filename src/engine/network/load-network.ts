@@ -3,7 +3,7 @@ import { HalfbyteError, isHalfbyteError } from '../../base/errors.ts'
 import type { RunnableGraph } from '../../compile/compiled-graph.ts'
 import { type OpenNetworkOptions, openNetwork } from '../../compile/open-network.ts'
 import type { ForeignNode } from '../../compile/refusal.ts'
-import { addressInside } from '../../formats/names/named-files.ts'
+import { addressInside, folderOf, type Place } from '../../formats/names/named-files.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { chooseBuild, detectFeatures, mayCompile, NO_WASM } from '../../runtime/features.ts'
 import type { Host } from '../../runtime/host.ts'
@@ -34,15 +34,15 @@ export async function loadNetwork(
   host: NetworkHost,
 ): Promise<LoadedNetwork> {
   const { source, cache, hub, dtype } = request
-  const open = (from: string | readonly File[]) =>
+  const open = (from: Place | readonly File[]) =>
     openRequestedFiles({ source: from, cache, hub, dtype }, hooks)
   const files = await open(source)
   const others: OpenFiles[] = []
   const close = async () => void (await Promise.all([files, ...others].map((each) => each.close())))
-  const beside: OpenNetworkOptions['beside'] = async (name) => {
+  const beside: OpenNetworkOptions['beside'] = async (path) => {
     const graph = files.sources.find((each) => each.name.endsWith('.onnx'))?.address
     if (graph === undefined) return undefined
-    const found = await openIfThere(() => open(addressInside(folderOf(graph), name, graph)))
+    const found = await openIfThere(() => open(addressInside(folderOf(graph), path, graph)))
     if (found !== undefined) others.push(found)
     return found?.sources[0]
   }
@@ -106,8 +106,6 @@ const loaded = (
     await files.close()
   },
 })
-
-const folderOf = (address: string): string => address.slice(0, address.lastIndexOf('/') + 1)
 
 async function openIfThere(open: () => Promise<OpenFiles>): Promise<OpenFiles | undefined> {
   try {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import { nodeHost } from '../../cli/node-host.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
 import { peekRequestedFiles } from '../load/open/requested-files.ts'
 import type { ProbeRequest } from '../wire/protocol.ts'
@@ -51,7 +52,7 @@ const probe = (request: Pick<ProbeRequest, 'source' | 'dtype' | 'limitBytes'>) =
 
 test('a probe of a repository says what each graph costs, and which one a load takes', async () => {
   server.requests.length = 0
-  const { graphs, neededBytes, downloadBytes } = await probe({ source: `${server.address}repo/` })
+  const { graphs, neededBytes, downloadBytes } = await probe({ source: givenPlace(`${server.address}repo/`) })
   const about = (name: string, dtype: string) => ({
     file: `onnx/${name}`,
     dtype,
@@ -71,14 +72,14 @@ test('a probe of a repository says what each graph costs, and which one a load t
 })
 
 test('with a dtype there is no choice', async () => {
-  const { graphs } = await probe({ source: `${server.address}repo/`, dtype: 'fp16' })
+  const { graphs } = await probe({ source: givenPlace(`${server.address}repo/`), dtype: 'fp16' })
   expect(graphs).toBeUndefined()
 })
 
 test('a graph that needs more than is granted does not fit', async () => {
-  const whole = await probe({ source: `${server.address}repo/` })
+  const whole = await probe({ source: givenPlace(`${server.address}repo/`) })
   const limitBytes = whole.neededBytes - 1
-  const { graphs } = await probe({ source: `${server.address}repo/`, limitBytes })
+  const { graphs } = await probe({ source: givenPlace(`${server.address}repo/`), limitBytes })
   expect(graphs?.map(({ fits }) => fits)).toEqual([false, false, false])
 })
 

@@ -8,6 +8,7 @@ import {
   hollowSource,
 } from '../../../test/conformance/testing/writers/hollow-model.ts'
 import { nodeHost } from '../../cli/node-host.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { EXACT_KV } from '../../graph/ir.ts'
 import type { Host } from '../../runtime/host.ts'
 import type { FilePeeker } from '../load/open/requested-files.ts'
@@ -17,7 +18,7 @@ import { probeModel } from './probe.ts'
 const SHAPE: Shape = { ...LLAMA_1B, vocabSize: 1024 }
 const MODEL = hollowModel(SHAPE, 'Q8_0')
 const REQUEST: ProbeRequest = {
-  source: 'model',
+  source: givenPlace('model'),
   threads: 1,
   build: 'auto',
   weights: 'auto',
@@ -135,7 +136,7 @@ describe('a probe', () => {
     })
     const { signal } = new AbortController()
     await probeModel(REQUEST, { signal }, hurried(), peekFiles)
-    const failing = probeModel({ ...REQUEST, draft: 'draft' }, { signal }, hurried(), peekFiles)
+    const failing = probeModel({ ...REQUEST, draft: givenPlace('draft') }, { signal }, hurried(), peekFiles)
     await expect(failing).rejects.toMatchObject({ code: 'format' })
     expect(closed).toEqual(['model', 'model', 'draft'])
   })
@@ -149,7 +150,7 @@ describe('a probe', () => {
 
   test('counts a draft model', async () => {
     const one = await probe()
-    const two = await probe({ draft: 'draft' })
+    const two = await probe({ draft: givenPlace('draft') })
     expect(two.neededBytes).toBeGreaterThan(1.9 * one.neededBytes)
     expect(two.downloadBytes).toBe(2 * one.downloadBytes)
   })

@@ -18,6 +18,7 @@ import type { WrittenGrammar } from '../../constrain/written-grammar.ts'
 import type { EmbedOptions } from '../../evaluate/embed.ts'
 import type { Score } from '../../evaluate/score.ts'
 import type { GraphDtype } from '../../formats/names/graph-files.ts'
+import type { Place } from '../../formats/names/named-files.ts'
 import type { Pixels } from '../../formats/pixels.ts'
 import type { SamplerOptions } from '../../generate/sampler/sampler-options.ts'
 import type { Priority } from '../../generate/schedule/work.ts'
@@ -301,17 +302,17 @@ export type WeightPolicy = 'auto' | 'f32' | 'w8' | 'w4' | 'w4_channel'
 
 export interface LoadRequest {
   /** An absolute address, or the files of a model. */
-  readonly source: string | readonly File[]
+  readonly source: Place | readonly File[]
   /** The same for the draft model. */
-  readonly draft?: string | readonly File[] | undefined
+  readonly draft?: Place | readonly File[] | undefined
   /** Replaces the model's chat template. */
   readonly chatTemplate?: string | undefined
   /** The vision tower that belongs to the model: an mmproj file. */
-  readonly vision?: string | readonly File[] | undefined
+  readonly vision?: Place | readonly File[] | undefined
   /** Most tiles along the longer side of a picture. Default: the tower's own number. */
   readonly imageTiles?: number | undefined
   /** LoRA adapters; `scale` multiplies the adapter's own scale. */
-  readonly lora?: readonly { readonly source: string | readonly File[]; readonly scale: number }[] | undefined
+  readonly lora?: readonly { readonly source: Place | readonly File[]; readonly scale: number }[] | undefined
   readonly threads: number | 'auto'
   /** Default `auto`. */
   readonly pool?: PoolKind | 'auto' | undefined

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isHalfbyteError } from '../../base/errors.ts'
-import { addressInside, pathInside } from './named-files.ts'
+import { addressInside, givenPlace, pathInside } from './named-files.ts'
 
 const FOLDERS = [
   'https://models.example/',
@@ -78,7 +78,7 @@ test('for any text the address begins with that of the folder, or an error of ty
     fc.property(fc.constantFrom(...FOLDERS), names, (folder, name) => {
       let address: string
       try {
-        address = addressInside(folder, name, 'm.onnx')
+        address = addressInside(givenPlace(folder), name, 'm.onnx')
       } catch (error) {
         return isHalfbyteError(error) && error.code === 'format'
       }
@@ -110,7 +110,7 @@ test('a path that is accepted has the same parts in the address', () => {
       } catch {
         return true
       }
-      const address = addressInside('https://models.example/f/', name, 'm.onnx')
+      const address = addressInside(givenPlace('https://models.example/f/'), name, 'm.onnx')
       return decodeURIComponent(address) === `https://models.example/f/${path}`
     }),
     { numRuns: 5000 },
@@ -126,7 +126,9 @@ test.each([
   ['gewichte-é.bin', 'gewichte-%C3%A9.bin'],
   ['a&b=c;d+e@f.bin', 'a%26b%3Dc%3Bd%2Be%40f.bin'],
 ])('the name %s becomes %s', (name, path) => {
-  expect(addressInside('https://models.example/f/', name, 'm.onnx')).toBe(`https://models.example/f/${path}`)
+  expect(addressInside(givenPlace('https://models.example/f/'), name, 'm.onnx')).toBe(
+    `https://models.example/f/${path}`,
+  )
 })
 
 describe('a name that could mean another place is refused with the reason', () => {
@@ -155,7 +157,7 @@ describe('a name that could mean another place is refused with the reason', () =
     ['\ud800.bin', 'valid text'],
     ['x'.repeat(1025), '1025 characters'],
   ])('%j', (name, reason) => {
-    expect(() => addressInside('https://models.example/f/', name, 'm.onnx: tensor w')).toThrow(
+    expect(() => addressInside(givenPlace('https://models.example/f/'), name, 'm.onnx: tensor w')).toThrow(
       expect.objectContaining({
         code: 'format',
         message: expect.stringMatching(`^m.onnx: tensor w names .*(${reason})`),

@@ -3,6 +3,23 @@
 import { HalfbyteError } from '../../base/errors.ts'
 import { shown } from '../malformed.ts'
 
+declare const CHECKED: unique symbol
+
+/**
+ * A path below a model's folder. Only `pathInside` makes one, so a reader that takes this type cannot follow
+ * a name that was not checked.
+ */
+export type InnerPath = string & { readonly [CHECKED]: 'path' }
+
+/**
+ * Where files are opened: an address or a path that a page or a person gave, or a file inside such a folder.
+ * A text that a file holds becomes one only through `addressInside` or `placeInside`.
+ */
+export type Place = string & { readonly [CHECKED]: 'place' }
+
+/** Marks what a page or a person gave. Never call it with a text from a file or a server. */
+export const givenPlace = (text: string): Place => text as Place
+
 /** The name that llama.cpp's tools give to the files of vision towers. */
 export const isTowerName = (name: string): boolean => /mmproj.*\.gguf$/i.test(baseName(name))
 
@@ -28,13 +45,13 @@ const LONGEST_NAME = 1024
  * the error. Throws `format` for a name that a server, a browser or a file system could take for another
  * place.
  */
-export function pathInside(name: string, giver: string): string {
+export function pathInside(name: string, giver: string): InnerPath {
   const path = name.replace(/^(?:\.\/)+/, '')
   const fault = faultOf(path)
-  if (fault === undefined) return path
+  if (fault === undefined) return path as InnerPath
   throw new HalfbyteError(
     'format',
-    `${giver} names the file ${shown(name)}, which ${fault}; weights must be in the model's folder, so download the model again or choose another`,
+    `${giver} names the file ${shown(name)}, which ${fault}; a model's files must be in its folder, so download the model again or choose another`,
     { name: name.slice(0, 200) },
   )
 }
@@ -43,10 +60,10 @@ export function pathInside(name: string, giver: string): string {
  * The address of the file. `folder` ends with a slash, and the result begins with it. Throws what
  * `pathInside` throws.
  */
-export function addressInside(folder: string, name: string, giver: string): string {
+export function addressInside(folder: Place, name: string, giver: string): Place {
   const path = pathInside(name, giver).split('/').map(encodeURIComponent).join('/')
   const address = folder + path
-  if (resolved(address).startsWith(resolved(folder))) return address
+  if (isBelow(address, folder)) return address as Place
   throw new HalfbyteError(
     'format',
     `${giver} names the file ${shown(name)}, which leads out of the folder ${folder}; choose another model`,
@@ -54,8 +71,30 @@ export function addressInside(folder: string, name: string, giver: string): stri
   )
 }
 
-/** Addresses stay relative where there is no page. */
-const resolved = (address: string): string => new URL(address, 'http://page.invalid/').href
+/**
+ * The file at `path` of `folder`, which ends with a slash and is an address or a path of the file system.
+ * Throws what `addressInside` throws.
+ */
+export function placeInside(folder: Place, path: InnerPath): Place {
+  // A letter before a colon is a drive of Windows.
+  return /^[a-z][a-z0-9+.-]+:/i.test(folder)
+    ? addressInside(folder, path, folder)
+    : ((folder + path) as Place)
+}
+
+/** The folder of the file at an address. */
+export const folderOf = (address: string): Place => new URL('.', address).href as Place
+
+function isBelow(address: string, folder: string): boolean {
+  const [file, top] = [address, folder].map(resolved)
+  return file !== undefined && top !== undefined && file.startsWith(top)
+}
+
+/** Where there is no page, addresses stay relative. */
+const ANY_PAGE = 'http://page.invalid/'
+
+const resolved = (address: string): string | undefined =>
+  URL.canParse(address, ANY_PAGE) ? new URL(address, ANY_PAGE).href : undefined
 
 function faultOf(path: string): string | undefined {
   if (path.length > LONGEST_NAME) return `has ${path.length} characters, more than ${LONGEST_NAME}`
@@ -72,5 +111,8 @@ function faultOf(path: string): string | undefined {
     if (part.trim() !== part || part.endsWith('.'))
       return 'has a part that begins or ends with a blank or a dot'
   }
-  return undefined
+  // Some file systems and servers store names in this form, in which U+2025 is two dots and U+FF0F a slash.
+  const plain = path.normalize('NFKC').split(/[/\\]/)
+  const isSame = plain.length === path.split('/').length && !plain.some((part) => /^\.+$/.test(part))
+  return isSame ? undefined : 'has characters that stand for dots or slashes'
 }

@@ -6,6 +6,7 @@ import { type FileServer, serveFiles } from '../../../test/helpers/file-server.t
 import type { ByteSource } from '../../base/bytes.ts'
 import { isHalfbyteError } from '../../base/errors.ts'
 import { openRequestedFiles } from '../../engine/load/open/requested-files.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { fileKey } from './notes.ts'
 import { CHUNK_BYTES } from './sums.ts'
@@ -64,7 +65,7 @@ async function load(server: FileServer, places: readonly string[]): Promise<Map<
   const hooks = { signal: new AbortController().signal, onProgress() {} }
   const read = new Map<string, Uint8Array>()
   for (const place of places) {
-    const source = `${server.address}${place}`
+    const source = givenPlace(`${server.address}${place}`)
     const { sources, close, distrust } = await openRequestedFiles(
       { source, cache: 'opfs', hub: undefined },
       hooks,
@@ -198,7 +199,11 @@ test.each(Object.entries(MODELS))(
       for (const at of rotten) stored.bytes[at]! ^= 1
       server.requests.length = 0
       const hooks = { signal: new AbortController().signal, onProgress() {} }
-      const request = { source: server.address + places.at(-1), cache: 'opfs', hub: undefined } as const
+      const request = {
+        source: givenPlace(server.address + places.at(-1)),
+        cache: 'opfs',
+        hub: undefined,
+      } as const
       const { sources, close } = await openRequestedFiles(request, hooks)
       const source = sources.find((each) => each.name === baseName(name))!
       const isRight = async (at: number, length: number) =>

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { serveFiles } from '../../../test/helpers/file-server.ts'
 import { makeRoom, storedFiles, storedSessions } from '../../api/stored.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { openAddress } from '../open-address.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { deviceNotes } from './notes.ts'
@@ -38,7 +39,7 @@ test.each(Object.entries(CLOCKS))(
     const server = await serveFiles({ 'a.gguf': bytes('model'), 'b.gguf': bytes('model') })
     const [a, b] = ['a', 'b'].map((name) => `${server.address}${name}.gguf`) as [string, string]
     const load = async (url: string) => {
-      for (const source of await openAddress(url)) source.close?.()
+      for (const source of await openAddress(givenPlace(url))) source.close?.()
     }
     try {
       setClock(() => TODAY)
@@ -84,7 +85,7 @@ describe.each(Object.entries(CLOCKS))('a clock that %s', (_, clock) => {
     try {
       setClock(clock)
       for (let load = 0; load < 2; load++)
-        for (const source of await openAddress(`${server.address}m.gguf`)) source.close?.()
+        for (const source of await openAddress(givenPlace(`${server.address}m.gguf`))) source.close?.()
       for (const { used } of await storedFiles()) expect(Number.isSafeInteger(used) && used >= 0).toBe(true)
     } finally {
       await server.close()

@@ -2,6 +2,7 @@
 // bytes for each read, and nothing that counts as damage.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { openAddress } from '../open-address.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { CHUNK_BYTES } from './sums.ts'
@@ -22,9 +23,9 @@ test.each([
 ])('two reads %s at once are right, and fetch nothing again', async (_, one, other) => {
   memoryStorage()
   const url = `${server.address}model.onnx.data`
-  for (const source of await openAddress(url)) source.close?.()
+  for (const source of await openAddress(givenPlace(url))) source.close?.()
   server.requests.length = 0
-  const [source] = await openAddress(url)
+  const [source] = await openAddress(givenPlace(url))
   const read = await Promise.all([one, other].map((offset) => source!.read(offset, 5000)))
   expect(read).toEqual([one, other].map((offset) => BYTES.slice(offset, offset + 5000)))
   expect(server.requests).toEqual([])

@@ -7,6 +7,7 @@ import { type FileServer, serveFiles } from '../../../test/helpers/file-server.t
 import { nodeHost } from '../../cli/node-host.ts'
 import { buildModel } from '../../engine/load/build-model.ts'
 import { prepareModel } from '../../engine/load/prepare.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { openModel } from '../../formats/open-model.ts'
 import { openAddress } from '../open-address.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
@@ -26,7 +27,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   readInto = memoryStorage()('halfbyte-models').readInto
-  for (const source of await openAddress(url)) source.close?.()
+  for (const source of await openAddress(givenPlace(url))) source.close?.()
   readInto.clear()
 })
 
@@ -34,7 +35,7 @@ const bytesOf = (buffers: Iterable<ArrayBufferLike>) =>
   [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0)
 
 test('reads of any sizes give the browser the memory of one piece', async () => {
-  const [source] = await openAddress(url)
+  const [source] = await openAddress(givenPlace(url))
   for (let at = 0; at + 300_000 <= source!.size; at += 300_000) {
     await source!.read(at, 300_000)
     await source!.readInto!(new Uint8Array(70_000), at)
@@ -44,7 +45,7 @@ test('reads of any sizes give the browser the memory of one piece', async () => 
 })
 
 test('memory that is shared, as that of threads, is read into directly', async () => {
-  const [source] = await openAddress(url)
+  const [source] = await openAddress(givenPlace(url))
   const memory = new SharedArrayBuffer(source!.size)
   const bytes = await source!.read(0, source!.size)
   await source!.readInto!(new Uint8Array(memory), 0)
@@ -54,7 +55,7 @@ test('memory that is shared, as that of threads, is read into directly', async (
 })
 
 test('a whole load gives the browser no more, whatever the number of matrices', async () => {
-  const sources = await openAddress(url)
+  const sources = await openAddress(givenPlace(url))
   expect(sources[0]!.size).toBeGreaterThan(16 * PIECE_BYTES)
   const prepared = await prepareModel(await openModel(sources), { weights: 'auto' })
   const built = await buildModel(

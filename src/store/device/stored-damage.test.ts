@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import type { HalfbyteError } from '../../base/errors.ts'
 import { openRequestedFiles } from '../../engine/load/open/requested-files.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { distrust, trust } from './load-marks.ts'
 import { fileKey } from './notes.ts'
@@ -34,7 +35,7 @@ afterEach(async () => {
 
 const open = () => {
   const hooks = { signal: new AbortController().signal, onProgress() {} }
-  return openRequestedFiles({ source: url, cache: 'opfs', hub: undefined }, hooks)
+  return openRequestedFiles({ source: givenPlace(url), cache: 'opfs', hub: undefined }, hooks)
 }
 
 /** Whether a load reads what the server has. */

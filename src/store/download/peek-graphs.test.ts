@@ -2,6 +2,7 @@
 // their sizes, and every request that this takes.
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { fileKey } from '../device/notes.ts'
 import { openAddress } from '../open-address.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
@@ -31,7 +32,7 @@ const GRAPHS = [
 ]
 
 test('every graph is found with its data, and every file is asked for once', async () => {
-  const { graphs, close } = await peekAddress(`${server.address}repo/`, { cache: 'none' })
+  const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`), { cache: 'none' })
   expect(await graphs?.()).toEqual(GRAPHS)
   await close()
   const paths = server.requests.map((line) => line.split(' ')[1])
@@ -45,14 +46,14 @@ test('every graph is found with its data, and every file is asked for once', asy
 
 test('a server without ranges says the same', async () => {
   server.behaviour = { ranges: false }
-  const { graphs, close } = await peekAddress(`${server.address}repo/`, { cache: 'none' })
+  const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`), { cache: 'none' })
   expect(await graphs?.()).toEqual(GRAPHS)
   await close()
 })
 
 test('a file that the server refuses is left out', async () => {
   server.behaviour = { only: 'repo/onnx/model_q4f16.onnx', status: 403 }
-  const { graphs, close } = await peekAddress(`${server.address}repo/`, { cache: 'none' })
+  const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`), { cache: 'none' })
   expect(await graphs?.()).toEqual(GRAPHS.filter(({ file }) => !file.includes('f16')))
   await close()
 })
@@ -60,12 +61,12 @@ test('a file that the server refuses is left out', async () => {
 test('what is on this device need not be downloaded, and is not asked for', async () => {
   const folder = memoryStorage()('halfbyte-models')
   const url = `${server.address}repo/onnx/model_q4f16.onnx`
-  await openAddress(url)
+  await openAddress(givenPlace(url))
   const held = `${server.address}repo/onnx/model.onnx_data`
   const journal = { url: held, size: 900 * KB, etag: '', sums: [] }
   folder.put(`${await fileKey(held)}.part`, JSON.stringify(journal))
   server.requests.length = 0
-  const { graphs, close } = await peekAddress(`${server.address}repo/`)
+  const { graphs, close } = await peekAddress(givenPlace(`${server.address}repo/`))
   expect(await graphs?.()).toEqual(
     GRAPHS.map((graph) => (graph.file.includes('f16') ? { ...graph, downloadBytes: 0 } : graph)),
   )
@@ -76,7 +77,7 @@ test('what is on this device need not be downloaded, and is not asked for', asyn
 test.each(['repo/onnx/model_q4.onnx', 'plain/'])('%s has no choice of graphs', async (path) => {
   server.files.set('plain/config.json', bytes(10))
   server.files.set('plain/model.safetensors', bytes(100))
-  const { graphs, close } = await peekAddress(server.address + path, { cache: 'none' })
+  const { graphs, close } = await peekAddress(givenPlace(server.address + path), { cache: 'none' })
   expect(graphs).toBeUndefined()
   await close()
 })

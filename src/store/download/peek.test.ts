@@ -2,6 +2,7 @@
 // themselves.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { fileKey } from '../device/notes.ts'
 import { openAddress } from '../open-address.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
@@ -16,7 +17,7 @@ beforeEach(async () => {
 })
 afterEach(() => server.close())
 
-const peek = (path: string) => peekAddress(server.address + path, { cache: 'none' })
+const peek = (path: string) => peekAddress(givenPlace(server.address + path), { cache: 'none' })
 
 test('of a server with ranges half a megabyte is asked for, and what is read beyond', async () => {
   const { sources, downloadBytes, close } = await peek('large.gguf')
@@ -28,7 +29,10 @@ test('of a server with ranges half a megabyte is asked for, and what is read bey
 
 test('a server that is overloaded for a while is asked again', async () => {
   server.behaviour = { status: 503, refusals: 2 }
-  const { sources } = await peekAddress(`${server.address}large.gguf`, { cache: 'none', firstWaitMs: 1 })
+  const { sources } = await peekAddress(givenPlace(`${server.address}large.gguf`), {
+    cache: 'none',
+    firstWaitMs: 1,
+  })
   expect(await sources[0]?.read(7, 10)).toEqual(LARGE.slice(7, 17))
   expect(server.requests).toEqual(Array(3).fill('GET /large.gguf bytes=0-524287'))
 })
@@ -54,7 +58,7 @@ test('what an earlier visit has brought need not be downloaded', async () => {
   const url = `${server.address}large.gguf`
   const journal = { url, size: LARGE.byteLength, etag: '', sums: [null, 7, ...Array(7).fill(null), 9] }
   memoryStorage()('halfbyte-models').put(`${await fileKey(url)}.part`, JSON.stringify(journal))
-  const { downloadBytes, close } = await peekAddress(url)
+  const { downloadBytes, close } = await peekAddress(givenPlace(url))
   expect(downloadBytes).toBe(LARGE.byteLength - 6 * MIB)
   await close()
 })
@@ -67,7 +71,7 @@ test('a server without ranges is not read for ever, and is let go of when anothe
   vi.stubGlobal('fetch', async (url: string) =>
     url.includes('00002-of') ? new Response('', { status: 404 }) : endless(),
   )
-  const { sources, close } = await peekAddress('https://example.org/one.gguf', { cache: 'none' })
+  const { sources, close } = await peekAddress(givenPlace('https://example.org/one.gguf'), { cache: 'none' })
   await expect(sources[0]?.read(300 * MIB, 10)).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringContaining(
@@ -76,7 +80,7 @@ test('a server without ranges is not read for ever, and is let go of when anothe
   })
   await close()
   cancel.mockClear()
-  const parts = peekAddress('https://example.org/m-00001-of-00002.gguf', { cache: 'none' })
+  const parts = peekAddress(givenPlace('https://example.org/m-00001-of-00002.gguf'), { cache: 'none' })
   await expect(parts).rejects.toMatchObject({ code: 'network', detail: { status: 404 } })
   expect(cancel).toHaveBeenCalled()
 })
@@ -103,15 +107,15 @@ test('of a folder neither vocabulary nor templates are asked for', async () => {
 test('headers of a stored file that the device damaged come from the server, and count as to be downloaded', async () => {
   const folder = memoryStorage()('halfbyte-models')
   const url = `${server.address}large.gguf`
-  for (const source of await openAddress(url)) source.close?.()
-  const whole = await peekAddress(url)
+  for (const source of await openAddress(givenPlace(url))) source.close?.()
+  const whole = await peekAddress(givenPlace(url))
   expect(whole.downloadBytes).toBe(0)
   await whole.close()
   const name = await fileKey(url)
   folder.entries.get(`${name}.bin`)!.bytes[5]! ^= 1
   const before = [...folder.changes]
   server.requests.length = 0
-  const peeked = await peekAddress(url)
+  const peeked = await peekAddress(givenPlace(url))
   expect(await peeked.sources[0]!.read(0, 100)).toEqual(LARGE.slice(0, 100))
   expect(await peeked.sources[0]!.read(9 * MIB, 100)).toEqual(LARGE.slice(9 * MIB, 9 * MIB + 100))
   expect(peeked.downloadBytes).toBe(4 * MIB)
@@ -127,10 +131,10 @@ test('without a network a damaged header is named, and what the load needs', asy
   const folder = memoryStorage()('halfbyte-models')
   const gone = await serveFiles({ 'm.gguf': LARGE.slice(0, 5 * MIB) })
   const url = `${gone.address}m.gguf`
-  for (const source of await openAddress(url)) source.close?.()
+  for (const source of await openAddress(givenPlace(url))) source.close?.()
   await gone.close()
   folder.entries.get(`${await fileKey(url)}.bin`)!.bytes[5]! ^= 1
-  const { sources, close } = await peekAddress(url, { firstWaitMs: 1 })
+  const { sources, close } = await peekAddress(givenPlace(url), { firstWaitMs: 1 })
   await expect(sources[0]!.read(0, 100)).rejects.toMatchObject({
     code: 'network',
     message: expect.stringContaining('m.gguf was stored on this device but is lost'),

@@ -3,6 +3,7 @@
 import { type ByteSource, checkRange } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { GRAPH_FOLDER, type GraphFiles } from '../../formats/names/graph-files.ts'
+import type { Place } from '../../formats/names/named-files.ts'
 import { fileName, type RemoteFile } from '../address.ts'
 import { Opfs, type StoredFile } from '../device/opfs.ts'
 import { hubHeaders, WEIGHTS } from '../hub.ts'
@@ -36,7 +37,7 @@ const LONGEST_BEGINNING = 256 << 20
 const CONFIG = /(^|\/)(config\.json|model\.safetensors\.index\.json)$/
 
 /** Stores nothing. Throws what `openAddress` throws, and `unsupported` for a server that sends no size. */
-export async function peekAddress(address: string, options: PeekOptions = {}): Promise<Peeked> {
+export async function peekAddress(address: Place, options: PeekOptions = {}): Promise<Peeked> {
   const store = options.cache === 'none' ? undefined : await Opfs.open()
   const known = (await store?.known()) ?? []
   const streams: Beginning[] = []

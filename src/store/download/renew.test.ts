@@ -7,6 +7,7 @@ import type { ByteSource } from '../../base/bytes.ts'
 import type { HalfbyteError } from '../../base/errors.ts'
 import { openRequestedFiles } from '../../engine/load/open/requested-files.ts'
 import { writePack } from '../../formats/hbm/hbm-writer.ts'
+import { givenPlace } from '../../formats/names/named-files.ts'
 import { openModel } from '../../formats/open-model.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
@@ -36,7 +37,10 @@ afterEach(() => server.close())
 /** What a load reads, or the error that ends it. */
 async function load(cache: 'opfs' | 'none', name = 'm.hbm'): Promise<Uint8Array> {
   const hooks = { signal: new AbortController().signal, onProgress() {} }
-  const files = await openRequestedFiles({ source: server.address + name, cache, hub: undefined }, hooks)
+  const files = await openRequestedFiles(
+    { source: givenPlace(server.address + name), cache, hub: undefined },
+    hooks,
+  )
   try {
     const read = await weightsOf(files.sources)
     await files.trust?.()
@@ -94,7 +98,7 @@ test('what came in one piece is compared once more by the next load, and then no
   const isChecked = async () => {
     const hooks = { signal: new AbortController().signal, onProgress() {} }
     const { sources } = await openRequestedFiles(
-      { source: `${server.address}m.hbm`, cache: 'opfs', hub: undefined },
+      { source: givenPlace(`${server.address}m.hbm`), cache: 'opfs', hub: undefined },
       hooks,
     )
     return sources[0]?.isChecked
@@ -108,7 +112,7 @@ test('what came in one piece is compared once more by the next load, and then no
 test('a file that is another by the time it comes again is an integrity error, and the next load takes it', async () => {
   const next = PACK.slice()
   const files = await openRequestedFiles(
-    { source: `${server.address}m.hbm`, cache: 'opfs', hub: undefined },
+    { source: givenPlace(`${server.address}m.hbm`), cache: 'opfs', hub: undefined },
     { signal: new AbortController().signal, onProgress() {} },
   )
   next[next.length - 1]! ^= 1

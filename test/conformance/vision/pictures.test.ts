@@ -14,6 +14,7 @@ import { loadModel } from '../../../src/engine/load/build-model.ts'
 import { probeModel } from '../../../src/engine/probe/probe.ts'
 import { createService } from '../../../src/engine/service.ts'
 import { localConnection } from '../../../src/engine/wire/connection.ts'
+import { givenPlace, type Place } from '../../../src/formats/names/named-files.ts'
 import type { Pixels } from '../../../src/formats/pixels.ts'
 import { EXACT_KV } from '../../../src/graph/ir.ts'
 import type { LoadOptions, Message } from '../../../src/index.ts'
@@ -209,10 +210,17 @@ test('of two mmproj files one must be chosen', async () => {
 
 test('a probe counts the download and the memory of the tower', async () => {
   const files = { model: await loadedFile(STRINGS), tower: await fileOf(tiled) }
-  const probe = (vision?: 'tower') =>
+  const probe = (vision?: Place) =>
     probeModel(
       {
-        ...{ source: 'model', vision, threads: 1, build: 'auto', weights: 'auto', kvCache: EXACT_KV },
+        ...{
+          source: givenPlace('model'),
+          vision,
+          threads: 1,
+          build: 'auto',
+          weights: 'auto',
+          kvCache: EXACT_KV,
+        },
         ...{ cache: 'none', assets: {} },
       },
       { signal: new AbortController().signal },
@@ -224,7 +232,7 @@ test('a probe counts the download and the memory of the tower', async () => {
       },
     )
   const blind = await probe()
-  const seeing = await probe('tower')
+  const seeing = await probe(givenPlace('tower'))
   expect(seeing.downloadBytes).toBe(files.model.size + files.tower.size)
   expect(seeing.neededBytes).toBeGreaterThan(blind.neededBytes + files.tower.size / 2)
 })

@@ -1,7 +1,11 @@
-// Target: names. In: ONNX models, indexes of safetensors and a hub's listings that name files. Out: which
+// Target: names. In: ONNX models, indexes of safetensors, modules.json and a hub's listings that name files. Out: which
 // files a load asks for; one outside of the model's folder, or the token sent there, is a finding.
+import { folderSettings } from '../../../src/engine/embed/embed-settings.ts'
+import { moduleFiles } from '../../../src/engine/embed/module-files.ts'
 import { openAny } from '../../../src/engine/load/open/open-any.ts'
 import { openRequestedFiles } from '../../../src/engine/load/open/requested-files.ts'
+import type { LoadRequest } from '../../../src/engine/wire/protocol.ts'
+import { givenPlace, type Place } from '../../../src/formats/names/named-files.ts'
 import { ALL_READERS } from '../../../src/formats/open-model.ts'
 import { openOnnx } from '../../../src/onnx/open-model.ts'
 import { modelBytes } from '../../../src/onnx/testing/write-model.ts'
@@ -12,7 +16,7 @@ import type { Target } from '../target.ts'
 const HUB = 'https://hub.invalid/'
 const FOLDER = `${HUB}owner/model/resolve/main/`
 const LISTING = `${HUB}api/models/owner/model/tree/main`
-const GIVERS = ['model.onnx', 'model.safetensors.index.json', 'listing'] as const
+const GIVERS = ['model.onnx', 'model.safetensors.index.json', 'listing', 'modules.json'] as const
 const WORDS = [
   'w.bin',
   'model.gguf',
@@ -72,15 +76,16 @@ export async function openTarget(): Promise<Target> {
       const giver = random.pick(GIVERS)
       const name = nameOf(random)
       if (giver === 'model.onnx') return { giver, file: withWeights(name) }
-      const document =
-        giver === 'listing' ? [{ path: name }] : { weight_map: { w: name, v: 'v.safetensors' } }
-      return { giver, file: new TextEncoder().encode(JSON.stringify(document)) }
+      return { giver, file: new TextEncoder().encode(JSON.stringify(documentOf(giver, name, random))) }
     },
     async run(input) {
       const giver = textOf(input, 'giver')
       files = filesOf(giver, bytesOf(input, 'file'))
       asked.length = 0
-      const found = await load(giver === 'model.onnx' ? FOLDER + giver : FOLDER).catch((error) => ({ error }))
+      const place = givenPlace(giver === 'model.onnx' ? FOLDER + giver : FOLDER)
+      const found = await (giver === 'modules.json' ? loadModules(place) : load(place)).catch((error) => ({
+        error,
+      }))
       for (const [url, token] of asked) check(url, token)
       if ('error' in found) throw found.error
       return 'opened'
@@ -91,6 +96,15 @@ export async function openTarget(): Promise<Target> {
 const nameOf = (random: Random): string =>
   Array.from({ length: random.below(7) }, () => random.pick(random.pick([WORDS, PIECES, SIGNS]))).join('')
 
+/** What the giver says, with `name` for one of its files. */
+function documentOf(giver: (typeof GIVERS)[number], name: string, random: Random): unknown {
+  if (giver === 'listing') return [{ path: name }]
+  if (giver !== 'modules.json') return { weight_map: { w: name, v: 'v.safetensors' } }
+  const kind = random.pick(['Pooling', 'Dense', 'Normalize'])
+  const pooling = { type: 'x.Pooling', path: '1_Pooling' }
+  return [{ type: 'x.Transformer', path: '' }, pooling, { type: `x.${kind}`, path: name }]
+}
+
 function filesOf(giver: string, file: Uint8Array): Map<string, Uint8Array> {
   if (giver === 'listing') return new Map([[LISTING, file]])
   const empty = new TextEncoder().encode('{}')
@@ -98,13 +112,24 @@ function filesOf(giver: string, file: Uint8Array): Map<string, Uint8Array> {
   return new Map([[FOLDER + giver, file], ...beside])
 }
 
-async function load(place: string) {
+const request = { cache: 'none', hub: { baseUrl: HUB, token: 'secret' } } as const
+
+async function load(place: Place) {
   const hooks = { signal: new AbortController().signal, onProgress() {} }
-  const request = { cache: 'none', hub: { baseUrl: HUB, token: 'secret' } } as const
   return openAny(place, (source) => openRequestedFiles({ ...request, source }, hooks), {
     loadOnnx: async () => ({ openOnnx }),
     ...ALL_READERS,
   })
+}
+
+/** Reads the settings of an encoder's folder, and the files of its Dense modules. */
+async function loadModules(place: Place) {
+  const { signal } = new AbortController()
+  const open = (source: LoadRequest['source']) =>
+    openRequestedFiles({ ...request, source }, { signal, onProgress() {} })
+  const { readJson, openDense } = await moduleFiles(place, open, signal)
+  const { dense } = await folderSettings('model', readJson)
+  return Promise.all(dense.map((path) => openDense(path, 32)))
 }
 
 /** Throws what is not a HalfbyteError, so that it counts as a finding. */

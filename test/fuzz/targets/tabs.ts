@@ -9,6 +9,7 @@ import { toyModel } from '../../../src/engine/testing/toy-model.ts'
 import { localConnection } from '../../../src/engine/wire/connection.ts'
 import type { LoadRequest, WireFailure } from '../../../src/engine/wire/protocol.ts'
 import { fromFailure } from '../../../src/engine/wire/wire-failure.ts'
+import { givenPlace } from '../../../src/formats/names/named-files.ts'
 import { textOf } from '../input.ts'
 import { textOfTree, treeOf } from '../mutate/json-tree.ts'
 import { mutateJson } from '../mutate/mutate-json.ts'
@@ -117,7 +118,7 @@ function parsed(messages: string): readonly unknown[] {
 }
 
 const REQUEST: LoadRequest = {
-  source: 'toy',
+  source: givenPlace('toy'),
   threads: 1,
   build: 'auto',
   weights: 'auto',

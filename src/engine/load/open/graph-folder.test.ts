@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
+import { givenPlace } from '../../../formats/names/named-files.ts'
 import { openOnnx } from '../../../onnx/open-model.ts'
 import { openAny } from './open-any.ts'
 import { openRequestedFiles } from './requested-files.ts'
@@ -29,7 +30,7 @@ async function open(path: string, dtype?: 'q4' | 'fp16') {
   }
   const host = { loadOnnx: async () => ({ openOnnx }), loadGguf: never, loadSafetensors: never }
   const opened = await openAny(
-    server.address + path,
+    givenPlace(server.address + path),
     (source) => openRequestedFiles({ cache: 'none', dtype, source }, hooks),
     host,
     { dtype },

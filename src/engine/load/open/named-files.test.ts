@@ -1,17 +1,25 @@
-// Tests of files that other files name. In: forged ONNX models and indexes on a server, a hub's token. Out:
-// every request that a load makes, each in the model's folder, and the token with no other.
+// Tests of files that other files name. In: forged models, indexes, modules and listings on a hub, and its
+// token. Out: every request that a load makes, each in the model's folder. On disk: cli/named-files.test.ts.
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { bertFolder, byPath, randomBert } from '../../../../test/conformance/testing/random-bert.ts'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { isHalfbyteError } from '../../../base/errors.ts'
+import { nodeHost } from '../../../cli/node-host.ts'
+import { givenPlace } from '../../../formats/names/named-files.ts'
+import { FORGED_NAMES } from '../../../formats/names/testing/forged-names.ts'
 import { openOnnx } from '../../../onnx/open-model.ts'
 import { modelBytes } from '../../../onnx/testing/write-model.ts'
+import { loadEncoder } from '../../embed/build-encoder.ts'
+import { loadNetwork } from '../../network/load-network.ts'
 import { openAny } from './open-any.ts'
 import { openRequestedFiles } from './requested-files.ts'
 
 const HUB_PATH = 'hub/owner/model/resolve/main/'
 const TOKEN = 'hf_secret'
+const LISTING = 'hub/api/models/owner/model/tree/main'
 const DATA = new Uint8Array(1 << 17)
+const ENCODER: Record<string, Uint8Array> = {}
 
 interface Asked {
   readonly url: string
@@ -21,6 +29,8 @@ interface Asked {
 let server: FileServer
 let asked: Asked[] = []
 beforeAll(async () => {
+  for (const [at, file] of byPath(bertFolder(randomBert(1))))
+    ENCODER[at] = new Uint8Array(await file.arrayBuffer())
   server = await serveFiles({})
   const real = globalThis.fetch
   vi.spyOn(globalThis, 'fetch').mockImplementation((input, init) => {
@@ -53,14 +63,13 @@ const put = (name: string, bytes: Uint8Array | string) =>
 
 /** Loads what is at `name` of the folder; the error that ends it. */
 async function errorOf(name: string): Promise<unknown> {
-  const hooks = { signal: new AbortController().signal, onProgress() {} }
   const request = { cache: 'none', hub: { baseUrl: `${server.address}hub/`, token: TOKEN } } as const
   const never = async (): Promise<never> => {
     throw new Error('no reader is needed')
   }
   const host = { loadOnnx: async () => ({ openOnnx }), loadGguf: never, loadSafetensors: never }
   return openAny(
-    `${server.address}${HUB_PATH}${name}`,
+    givenPlace(`${server.address}${HUB_PATH}${name}`),
     (source) => openRequestedFiles({ ...request, source }, hooks),
     host,
   ).then(
@@ -69,50 +78,133 @@ async function errorOf(name: string): Promise<unknown> {
   )
 }
 
+const hooks = { signal: new AbortController().signal, onProgress() {} }
+const requestAt = (name: string) =>
+  ({
+    source: givenPlace(server.address + HUB_PATH + name),
+    threads: 1,
+    build: 'auto',
+    weights: 'auto',
+    cache: 'none',
+    hub: { baseUrl: `${server.address}hub/`, token: TOKEN },
+    assets: {},
+  }) as const
+
+const encoderError = (): Promise<unknown> =>
+  loadEncoder(requestAt(''), hooks, nodeHost()).then(
+    () => undefined,
+    (error) => error,
+  )
+
+const networkError = (name: string): Promise<unknown> =>
+  loadNetwork(requestAt(name), hooks, nodeHost()).then(
+    () => undefined,
+    (error) => error,
+  )
+
 /** What was asked for beside the folder, and where the token went beside it. */
 const elsewhere = () => {
   const folder = server.address + HUB_PATH
   // The hub lists the folder's files at an address of its own.
-  const listing = `${server.address}hub/api/models/owner/model/tree/main`
+  const listing = server.address + LISTING
   return asked.filter(({ url }) => {
     const { href } = new URL(url)
     return !(href.startsWith(folder) && !/[?#]|\/\//.test(href.slice(folder.length))) && href !== listing
   })
 }
 
-const FORGED = [
-  './/other.invalid/x',
-  './/other.invalid/x?y',
-  '///other.invalid/x',
-  ' //other.invalid/w.bin',
-  './/owner/private/resolve/main/w.bin',
-  '../../../private/resolve/main/w.bin',
-  '%2e%2e/%2e%2e/secret.bin',
-  '.%2e/x',
-  '.\t./x',
-  '\t/root.bin',
-  'w.bin?delete=1',
-  'w.bin#x',
-  '..\\x',
-  'https://other.invalid/w.safetensors',
-  '/w.safetensors',
-  'folder/',
-  '',
+/** The files of an encoder's folder, whose second module is in the folder of this name. */
+function encoderFiles(kind: 'Pooling' | 'Dense', path: string): Record<string, Uint8Array | string> {
+  const pooling = kind === 'Dense' ? [{ type: 'x.Pooling', path: '1_Pooling' }] : []
+  const modules = [{ type: 'x.Transformer', path: '' }, ...pooling, { type: `x.${kind}`, path }]
+  return { ...ENCODER, 'modules.json': JSON.stringify(modules) }
+}
+
+const NO_WEIGHTS = { 'config.json': '{}', 'tokenizer.json': '{}' }
+const listed = (path: string) => ({ '': JSON.stringify([{ type: 'file', path }]) })
+
+/** Every reader that follows names: files that give it a name, and what is loaded of them. */
+const READERS: readonly {
+  readonly reader: string
+  readonly load: (name: string) => Promise<unknown>
+  readonly place?: string
+  /** Files of the folder; with the name '', the hub's listing. */
+  readonly files: (name: string) => Readonly<Record<string, Uint8Array | string>>
+  /** Default: `format`. With an ending, some names become those of files that are missing. */
+  readonly codes?: readonly string[]
+}[] = [
+  {
+    reader: 'external data of an ONNX model',
+    load: errorOf,
+    place: 'model.onnx',
+    files: (name) => ({ 'model.onnx': withWeights(name) }),
+  },
+  {
+    reader: 'external data of a network',
+    load: networkError,
+    place: 'model.onnx',
+    files: (name) => ({ 'model.onnx': withWeights(name) }),
+  },
+  {
+    reader: 'the index of safetensors',
+    load: errorOf,
+    files: (name) => ({
+      ...NO_WEIGHTS,
+      'model.safetensors.index.json': JSON.stringify({ weight_map: { w: name } }),
+    }),
+  },
+  {
+    reader: 'the folder of a pooling in modules.json',
+    load: encoderError,
+    files: (name) => encoderFiles('Pooling', name),
+  },
+  {
+    reader: 'the folder of a Dense module in modules.json',
+    load: encoderError,
+    files: (name) => encoderFiles('Dense', name),
+  },
+  {
+    reader: 'a GGUF that the hub lists',
+    load: errorOf,
+    files: (name) => listed(`${name}.gguf`),
+    codes: ['format', 'network'],
+  },
+  {
+    reader: 'a split GGUF that the hub lists',
+    load: errorOf,
+    files: (name) => listed(`${name}-00001-of-00002.gguf`),
+    codes: ['format', 'network'],
+  },
+  {
+    reader: 'a vision tower that the hub lists',
+    load: errorOf,
+    files: (name) => listed(`${name}mmproj.gguf`),
+  },
+  {
+    reader: 'files that tokenizer_config.json names',
+    load: errorOf,
+    files: (name) => ({
+      ...NO_WEIGHTS,
+      'tokenizer_config.json': JSON.stringify({
+        ...{ tokenizer_file: name, vocab_file: name, chat_template: { file: name } },
+        auto_map: { AutoTokenizer: name },
+      }),
+    }),
+    codes: ['network'],
+  },
 ]
 
-describe.each(FORGED)('the name %j', (name) => {
-  test('in an ONNX model asks for nothing', async () => {
-    put('model.onnx', withWeights(name))
-    expect(await errorOf('model.onnx')).toMatchObject({ code: 'format' })
-    expect(asked.every(({ url }) => url.endsWith('model.onnx'))).toBe(true)
-    expect(elsewhere()).toEqual([])
-  })
-
-  test('in an index of safetensors asks for nothing', async () => {
-    for (const file of ['config.json', 'tokenizer.json']) put(file, '{}')
-    put('model.safetensors.index.json', JSON.stringify({ weight_map: { w: name } }))
-    expect(await errorOf('')).toMatchObject({ code: 'format' })
-    expect(asked.some(({ url }) => url.endsWith('index.json'))).toBe(true)
+describe.each(READERS)('$reader', ({ load, place = '', files, codes = ['format'] }) => {
+  test.each(FORGED_NAMES)('%j asks for nothing outside of the folder', async (name) => {
+    for (const [file, bytes] of Object.entries(files(name))) {
+      if (file === '') server.files.set(LISTING, new TextEncoder().encode(String(bytes)))
+      else put(file, bytes)
+    }
+    const error = await load(place)
+    // UTF-8 has no half of a pair, and what stands in its place is the name of a file that is missing.
+    const expected = name.isWellFormed() ? codes : [...codes, 'unsupported']
+    expect(expected).toContain(isHalfbyteError(error) && error.code)
+    expect(asked.length).toBeGreaterThan(0)
     expect(elsewhere()).toEqual([])
   })
 })

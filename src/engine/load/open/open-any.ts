@@ -2,7 +2,7 @@
 import type { ByteSource } from '../../../base/bytes.ts'
 import { isHalfbyteError } from '../../../base/errors.ts'
 import { COMPANIONS, GRAPH_FOLDER, type GraphDtype } from '../../../formats/names/graph-files.ts'
-import { addressInside } from '../../../formats/names/named-files.ts'
+import { addressInside, folderOf, type InnerPath, type Place } from '../../../formats/names/named-files.ts'
 import { adapterFiles, openAdapter } from '../../../formats/open-adapter.ts'
 import { openFiles } from '../../../formats/open-files.ts'
 import type { LoadReaders, ModelFile } from '../../../formats/readers.ts'
@@ -29,10 +29,8 @@ export async function openAdapters(
   return adapters
 }
 
-type Place = string | readonly File[]
-
 /** The files of a place. Throws `network` with the status 404 when an address has nothing. */
-export type Open<F> = (place: Place) => Promise<F>
+export type Open<F> = (place: LoadRequest['source']) => Promise<F>
 
 export interface OpenAnyOptions {
   readonly signal?: AbortSignal | undefined
@@ -53,7 +51,7 @@ interface Sources {
  * file. Throws what `open` and the reader of the format throw.
  */
 export async function openAny<F extends Sources>(
-  place: Place,
+  place: LoadRequest['source'],
   open: Open<F>,
   host: Pick<Host, 'loadOnnx' | keyof LoadReaders>,
   { signal, bfloats, dtype }: OpenAnyOptions = {},
@@ -64,7 +62,7 @@ export async function openAny<F extends Sources>(
   const files = await open(place).catch((error) => {
     if (!isFolder || !isMissing(error)) throw error
     isDescribed = false
-    return open(`${place}model.onnx`).catch(() => {
+    return open(addressInside(place, 'model.onnx', place)).catch(() => {
       throw error
     })
   })
@@ -87,10 +85,10 @@ function findBeside(
   graph: string,
   isDescribed: boolean,
   open: Open<Sources>,
-): (name: string) => Promise<ByteSource | undefined> {
-  const folder = new URL('.', graph).href
-  const above = folder.endsWith(`/${GRAPH_FOLDER}`) ? new URL('..', folder).href : undefined
-  const find = async (address: string) => {
+): (path: InnerPath) => Promise<ByteSource | undefined> {
+  const folder = folderOf(graph)
+  const above = folder.endsWith(`/${GRAPH_FOLDER}`) ? folderOf(folder.slice(0, -1)) : undefined
+  const find = async (address: Place) => {
     try {
       // A name with the number of a part stands for all parts.
       return (await open(address)).sources.find((source) => address.endsWith(encodeURIComponent(source.name)))
@@ -99,10 +97,11 @@ function findBeside(
       throw error
     }
   }
-  return async (name) => {
-    const isCompanion = COMPANIONS.has(name)
+  return async (path) => {
+    const isCompanion = COMPANIONS.has(path)
     if (isCompanion && isDescribed) return undefined
-    const upper = isCompanion && above !== undefined ? await find(above + name) : undefined
-    return upper ?? find(addressInside(folder, name, graph))
+    const upper =
+      isCompanion && above !== undefined ? await find(addressInside(above, path, graph)) : undefined
+    return upper ?? find(addressInside(folder, path, graph))
   }
 }
