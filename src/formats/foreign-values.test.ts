@@ -91,3 +91,17 @@ test.each<[string, 'string' | 'string[]' | 'u32', unknown, RegExp]>([
   const work = openAdapter([file('lora.gguf', await ggufBytes({ metadata, tensors: [] }))], ALL_READERS)
   await expect(work).rejects.toThrow(sentence)
 })
+
+test.each(['model_type', 'text_config', 'vision_config', 'tie_word_embeddings'])(
+  '%s of a folder that sees may be anything',
+  async (key) => {
+    for (const value of FOREIGN) {
+      // Without text_config, model_type says whether the settings are those of both models.
+      const text_config = key === 'model_type' ? null : {}
+      const config = { model_type: 'qwen2_vl', vision_config: {}, text_config, [key]: value }
+      const weights = safetensorsBytes({ 'lm_head.weight': half([2, 2]) })
+      const files = [json('config.json', config), file('model.safetensors', weights)]
+      expect(await codeOf(openModel(files))).toMatch(/^(none|format|unsupported|architecture)$/)
+    }
+  },
+)

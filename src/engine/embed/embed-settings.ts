@@ -49,13 +49,15 @@ const RANKING: readonly unknown[] = ['bert', 'modern-bert']
 
 /** Throws `unsupported` for a pooling that is not built. */
 export function ggufSettings({ name, metadata }: ModelFile): EmbedSettings {
-  const architecture = metadata.get('general.architecture')
-  const type = metadata.get(`${String(architecture)}.pooling_type`) ?? 1
+  const stated = metadata.get('general.architecture')
+  const architecture = typeof stated === 'string' ? stated : ''
+  const key = `${architecture}.pooling_type`
+  const type = metadata.get(key) ?? 1
   const isRanked = type === RANK && RANKING.includes(architecture)
   const pooling = isRanked ? 'cls' : typeof type === 'number' ? GGUF_POOLINGS[type] : undefined
   if (type === 0) return PLAIN
   if (pooling === undefined) throw otherSettings(name, `pooling_type ${shown(type)}`)
-  return { ...PLAIN, pooling, isStated: metadata.has(`${String(architecture)}.pooling_type`) }
+  return { ...PLAIN, pooling, isStated: metadata.has(key) }
 }
 
 /** Lists the modules of a folder of sentence-transformers, with their folders. */
@@ -64,7 +66,7 @@ export const MODULES = 'modules.json'
 const ownFile = (name: string): InnerPath => pathInside(name, 'an encoder')
 
 /** The last part of a module's type: `Pooling` of `sentence_transformers.models.Pooling`. */
-const kindOf = (type: unknown): string => String(type).split('.').at(-1) ?? ''
+const kindOf = (type: unknown): string => (typeof type === 'string' ? (type.split('.').at(-1) ?? '') : '')
 
 /**
  * Reads what sentence-transformers writes. A folder without it has mean pooling. Throws `format` for files

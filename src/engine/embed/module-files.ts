@@ -2,7 +2,7 @@
 // do not say in which folder they were.
 import { HalfbyteError, isHalfbyteError, reasonOf } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
-import { isObject, type JsonObject } from '../../base/values.ts'
+import { isCount, isObject, type JsonObject } from '../../base/values.ts'
 import { readText } from '../../formats/json-files.ts'
 import { type InnerPath, type Place, pathInside, placeInside } from '../../formats/names/named-files.ts'
 import type { OpenFiles } from '../load/open/requested-files.ts'
@@ -69,8 +69,8 @@ async function firstObject(files: OpenFiles | undefined, signal: AbortSignal): R
 /** A file of a Dense module, with the sizes that it states. */
 interface DenseFile {
   readonly file: File
-  readonly inputs: number
-  readonly outputs: number
+  readonly inputs: number | undefined
+  readonly outputs: number | undefined
 }
 
 interface Picked {
@@ -91,13 +91,16 @@ async function splitPicked(files: readonly File[]): Promise<Picked> {
     const tensor = config?.['linear.weight']
     const shape = isObject(tensor) && Array.isArray(tensor['shape']) ? tensor['shape'] : undefined
     const { in_features: inputs, out_features: outputs } = config ?? {}
-    if (shape !== undefined) weights.push({ file, inputs: Number(shape[1]), outputs: Number(shape[0]) })
-    else if (inputs !== undefined) configs.push({ file, inputs: Number(inputs), outputs: Number(outputs) })
+    if (shape !== undefined) weights.push({ file, inputs: sizeOf(shape[1]), outputs: sizeOf(shape[0]) })
+    else if (inputs !== undefined) configs.push({ file, inputs: sizeOf(inputs), outputs: sizeOf(outputs) })
     else if (pooling === undefined && text !== undefined && /"pooling_mode/.test(text)) pooling = file
     else own.push(file)
   }
   return { own, pooling, dense: { configs, weights } }
 }
+
+/** Undefined fits no module. */
+const sizeOf = (value: unknown): number | undefined => (isCount(value) ? value : undefined)
 
 /** Headers and configurations of modules are short. */
 const MOST_BYTES = 1 << 16

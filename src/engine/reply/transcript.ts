@@ -74,7 +74,10 @@ const isPicture = (value: unknown): boolean =>
   value instanceof Uint8Array ||
   (isObject(value) &&
     (typeof value['type'] === 'string' || (isCount(value['width']) && isCount(value['height']))) &&
-    (ArrayBuffer.isView(value['data']) || /^[A-Za-z0-9+/]+={0,2}$/.test(String(value['base64']))))
+    (ArrayBuffer.isView(value['data']) || isBase64(value['base64'])))
+
+const isBase64 = (value: unknown): boolean =>
+  typeof value === 'string' && /^[A-Za-z0-9+/]+={0,2}$/.test(value)
 
 const isToolCall = (value: unknown): value is ToolCall =>
   isObject(value) &&

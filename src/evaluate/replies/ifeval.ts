@@ -1,4 +1,5 @@
 // The task IFEval: counts the instructions that a reply follows, strictly and loosely.
+import { shown } from '../../base/check-options.ts'
 import { isObject } from '../../base/values.ts'
 import { type DataStream, type Line, textField, wrong } from '../tasks/read.ts'
 import { drawItems } from './draw-items.ts'
@@ -15,10 +16,11 @@ const MOST_TOKENS = 1280
  */
 export async function ifeval(file: DataStream, options: ReplyTaskOptions): Promise<ReplyTask> {
   const read = (line: Line): ReplyItem => {
+    const { key } = line.value
     const checks = readChecks(line)
     const known = checks.filter((check) => check !== undefined)
     return {
-      id: String(line.value['key']),
+      id: typeof key === 'string' ? key : shown(key),
       question: { messages: [{ role: 'user', content: textField(line, 'prompt') }], maxTokens: MOST_TOKENS },
       mark: ({ text }: Reply) => {
         const [strict, loose] = [[text], looseForms(text)].map((forms) =>

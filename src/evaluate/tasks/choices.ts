@@ -1,4 +1,5 @@
 // Multiple-choice tasks from data sets in their published forms, scored as lm-evaluation-harness does.
+import { shown } from '../../base/check-options.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { type EncodedPair, encodePair, scorePairs } from '../score.ts'
 import { argmax, mean, type Task } from '../task.ts'
@@ -178,7 +179,7 @@ function readArc(line: Line): ChoiceItem {
     : ((found ?? {}) as { text?: unknown; label?: unknown })
   if (typeof stem !== 'string' || !isTexts(text) || !isTexts(label) || text.length < 2)
     throw wrong(line, 'has no question with choices and their labels')
-  const gold = label.indexOf(String(answerKey))
+  const gold = label.indexOf(typeof answerKey === 'string' ? answerKey : shown(answerKey))
   return item(question(stem), text, goldOf(line, gold < 0 ? answerKey : gold, text.length))
 }
 
@@ -186,6 +187,7 @@ function readArc(line: Line): ChoiceItem {
 export function winogrande(file: DataFile, seed?: number): ChoiceTask {
   const items = readLines(file).map((line) => {
     if (isOwn(line)) return readOwn(line)
+    const { answer } = line.value
     const sentence = textField(line, 'sentence')
     const gap = sentence.indexOf('_')
     if (gap < 0) throw wrong(line, 'has a sentence without "_"')
@@ -196,7 +198,7 @@ export function winogrande(file: DataFile, seed?: number): ChoiceTask {
     return {
       pairs: contexts.map((context) => [context, continuation] as const),
       lengths: contexts.map(characters),
-      gold: goldOf(line, Number(line.value['answer']) - 1, 2),
+      gold: goldOf(line, typeof answer === 'object' ? answer : Number(answer) - 1, 2),
     }
   })
   return choiceTask('winogrande', items, seed)

@@ -33,9 +33,10 @@ export function partTower(
   processor: MetaObject | undefined,
 ): Parts {
   const { config, tensors } = whole
-  const { vision_config: vision, model_type: whole_type } = config
+  const { vision_config: vision, model_type: kindOfAll } = config
+  const isOneObject = typeof kindOfAll === 'string' && /^qwen2(_5)?_vl$/.test(kindOfAll)
   // The first files of Qwen2-VL have the settings of both models in one object.
-  const text = config['text_config'] ?? (/^qwen2(_5)?_vl$/.test(`${whole_type}`) ? config : undefined)
+  const text = config['text_config'] ?? (isOneObject ? config : undefined)
   if (!isObject(text) || !isObject(vision)) return { tensors, metadata: new Map([['config', config]]) }
   const own = new Map<string, TensorInfo>()
   const seen = new Map<string, TensorInfo>()

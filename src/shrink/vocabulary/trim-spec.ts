@@ -74,7 +74,7 @@ function trimJson(
     ? Object.fromEntries(piecesOf(model).map((piece, id) => [piece, id]))
     : objectAt(model, 'vocab')
   const added = Array.isArray(tokenizer['added_tokens']) ? tokenizer['added_tokens'].filter(isObject) : []
-  const newOf = (id: unknown) => ids.get(Number(id))
+  const newOf = (id: unknown) => (typeof id === 'number' ? ids.get(id) : undefined)
   const renamed = (entries: Iterable<readonly [string, unknown]>) =>
     Object.fromEntries(
       [...entries].flatMap(([token, id]) => (newOf(id) === undefined ? [] : [[token, newOf(id)]])),
@@ -85,8 +85,9 @@ function trimJson(
       ...tokenizer,
       padding: null,
       added_tokens: added.flatMap((token) => {
-        const own = String(token['content'])
-        const id = newOf(Object.hasOwn(vocab, own) ? vocab[own] : token['id'])
+        const { content } = token
+        const isPiece = typeof content === 'string' && Object.hasOwn(vocab, content)
+        const id = newOf(isPiece ? vocab[content] : token['id'])
         return id === undefined ? [] : [{ ...token, id }]
       }),
       post_processor: trimProcessor(tokenizer['post_processor'], newOf),

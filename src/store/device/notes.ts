@@ -91,7 +91,8 @@ export function deviceNotes(machine: string): Notes {
     async read(key) {
       const folder = await openFolder(FOLDER)
       const note = folder && (await readFields(folder, await fileKey(key)))
-      const age = Date.now() - Number(note?.['made'])
+      const made = note?.['made']
+      const age = typeof made === 'number' ? Date.now() - made : -1
       return note?.['machine'] === machine && age >= 0 && age < MOST_AGE_MS ? note['value'] : undefined
     },
     async write(key, value) {
