@@ -1,5 +1,5 @@
 // The unigram model. In: small vocabularies with scores, and words. Out: the best of all ways to cut a word.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { Random } from '../../../test/helpers/random.ts'
 import { createUnigram } from './unigram.ts'
 import { Vocabulary } from './vocabulary.ts'
@@ -52,6 +52,20 @@ test.each(Array.from({ length: 30 }, (_, seed) => seed))('finds the best path, s
       9,
     )
   }
+})
+
+test('a long piece costs a text no more work', () => {
+  const pieces = ['<unk>', 'x', 'xx', 'x'.repeat(16_384)]
+  const vocabulary = new Vocabulary(pieces, new Uint8Array(pieces.length), {
+    byteLevel: false,
+    replacements: [],
+  })
+  const lookups = vi.spyOn(vocabulary, 'idOf')
+  const encode = createUnigram(vocabulary, { scores: [0, -1, -1.5, -3], unknownId: 0, byteFallback: false })
+  const ids: number[] = []
+  encode('x'.repeat(40_000), ids)
+  expect(ids.filter((id) => id === 3)).toHaveLength(2)
+  expect(lookups.mock.calls.length).toBeLessThanOrEqual(pieces.length)
 })
 
 describe('characters without a piece', () => {

@@ -1,5 +1,6 @@
 // SentencePiece's unigram model: cuts a text into the pieces whose scores have the largest sum.
 import { cachedWords } from './merge.ts'
+import { type Piece, PieceSearch } from './piece-search.ts'
 import { byteName, type Vocabulary } from './vocabulary.ts'
 
 /** How much worse than the worst piece a character is that has none; `kUnkPenalty` of SentencePiece. */
@@ -16,7 +17,8 @@ export interface UnigramOptions {
 /**
  * Returns a function that adds the ids of a word to `out`: the best path through all pieces by
  * Viterbi's algorithm (Kudo 2018, "Subword Regularization", section 3.1). Of equal paths the one whose
- * last piece begins first counts. Neighbouring characters without a piece are unknown together.
+ * last piece begins first counts. Neighbouring characters without a piece are unknown together. Throws `format`
+ * for pieces that take too much memory or time.
  */
 export function createUnigram(
   vocabulary: Vocabulary,
@@ -24,6 +26,7 @@ export function createUnigram(
 ): (word: string, out: number[]) => void {
   const unknownScore =
     Array.from(scores).reduce((least, score) => Math.min(least, score), 0) - UNKNOWN_PENALTY
+  const search = new PieceSearch(piecesOf(vocabulary, scores))
   const spell = byteFallback ? bytesIn(vocabulary) : () => undefined
   return cachedWords((word) => {
     const { from, piece } = bestPath(word)
@@ -42,6 +45,7 @@ export function createUnigram(
   })
 
   /** By the unit where a piece of the best path may end: where it begins, and its id. */
+  // hot
   function bestPath(word: string): { readonly from: Int32Array; readonly piece: Int32Array } {
     const from = new Int32Array(word.length + 1).fill(-1)
     const piece = new Int32Array(word.length + 1)
@@ -52,21 +56,31 @@ export function createUnigram(
       piece[end] = id
       best[end] = score
     }
-    for (let start = 0; start < word.length; ) {
-      const next = start + (word.codePointAt(start)! > 0xffff ? 2 : 1)
-      const last = Math.min(word.length, start + vocabulary.longest)
+    let node = 0
+    for (let last = 0, end = 1; end <= word.length; end++) {
+      node = search.step(node, word.charCodeAt(end - 1))
+      // No piece begins or ends inside of a pair.
+      if (end - last === 1 && word.codePointAt(last)! > 0xffff) continue
       let hasOne = false
-      for (let end = start + 1; end <= last; end++) {
-        const id = vocabulary.idOf(word.slice(start, end)) ?? -1
-        const score = scores[id]
-        if (score === undefined) continue
-        offer(start, end, id, best[start]! + score)
-        if (end === next) hasOne = true
+      for (let found = search.longest(node); found !== 0; found = search.shorter(found)) {
+        const start = end - search.lengthOf(found)
+        if (start > 0 && from[start] === -1) continue
+        const id = search.idOf(found)
+        offer(start, end, id, best[start]! + scores[id]!)
+        if (start === last) hasOne = true
       }
-      if (!hasOne) offer(start, next, unknownId, best[start]! + unknownScore)
-      start = next
+      if (!hasOne) offer(last, end, unknownId, best[last]! + unknownScore)
+      last = end
     }
     return { from, piece }
+  }
+}
+
+/** The pieces that a text may be cut into: those with a score that their text stands for. */
+function* piecesOf(vocabulary: Vocabulary, scores: ArrayLike<number>): Generator<Piece> {
+  for (let id = 0; id < scores.length; id++) {
+    const text = vocabulary.tokens[id]
+    if (text !== undefined && vocabulary.idOf(text) === id) yield { text, id }
   }
 }
 

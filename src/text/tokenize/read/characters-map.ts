@@ -6,10 +6,12 @@
 //   unit  bit 31 with bits 0..7: label | bit 8: has a value | bit 9: the offset is in steps of 256
 //         bits 10..30: offset of the children | without bit 31, a value's unit: bits 0..30
 import { fromBase64 } from '../../../base/base64.ts'
-import { malformed, shown } from '../../spec.ts'
+import { malformed, shown, unsupported } from '../../spec.ts'
 
 /** Longest text that replaces a character, in bytes; Unicode's own longest has 33. */
 const LONGEST_TEXT = 256
+/** How many times longer a text may become; of Unicode's own replacements the longest has 18 characters. */
+const MOST_GROWTH = 32
 /** Replacements that are remembered. */
 const REMEMBERED = 4096
 /** Clusters of this many bytes are replaced character by character only. */
@@ -21,7 +23,8 @@ const encoder = new TextEncoder()
 /**
  * The normaliser of `precompiled_charsmap`, which does what Hugging Face's does: of each grapheme
  * cluster that is short, the first key that begins it replaces it whole; otherwise the same happens to
- * each character. Throws `format` for a map that points outside of itself.
+ * each character. Throws `format` for a map that points outside of itself, and so does the normaliser. That
+ * throws `unsupported` for a text that becomes more than 32 times longer.
  */
 export function charactersMap(map: unknown): (text: string) => string {
   const bytes = decoded(map)
@@ -45,10 +48,17 @@ export function charactersMap(map: unknown): (text: string) => string {
       const whole = short(segment)
       if (whole !== undefined) out += whole
       else for (const character of segment) out += replacementOf(character) ?? character
+      if (out.length > MOST_GROWTH * text.length) throw tooLong(text.length)
     }
     return out
   }
 }
+
+const tooLong = (length: number) =>
+  unsupported(
+    `makes a text of ${length} characters more than ${MOST_GROWTH} times longer`,
+    'choose another model',
+  )
 
 /** A tokenizer.json has the bytes in base64, GGUF has a list of them. */
 function decoded(map: unknown): Uint8Array {

@@ -94,6 +94,20 @@ describe('a forged table', () => {
     )
   })
 
+  test('that makes a text far longer is refused with the text', () => {
+    // A trie with one key, "a", whose value is a text of 255 letters.
+    const units = new Uint32Array(1024)
+    const at = 0x101 ^ 0x61
+    units[0] = 0x101 << 10
+    units[at] = 0x61 | 0x100 | (2 << 10)
+    units[at ^ 2] = 0x80000000
+    const parts = [Uint32Array.of(4096), units].map((part) => new Uint8Array(part.buffer))
+    const map = Uint8Array.from([...parts.flatMap((part) => [...part]), ...Array(255).fill(0x62), 0])
+    const tokenizer = withMap(encoded(map))
+    expect(tokenizer.encode('c')).not.toEqual([])
+    expect(() => tokenizer.encode('a'.repeat(1000))).toThrow(expect.objectContaining({ code: 'unsupported' }))
+  })
+
   test('with any byte damaged gives a text or a typed error', () => {
     const texts = golden.texts.slice(0, 4).map(({ text }: { text: string }) => text)
     let refused = 0

@@ -17,6 +17,7 @@ import { charactersMap } from './characters-map.ts'
 import { checkedSpec } from './check-steps.ts'
 import { createTokenizer } from './create.ts'
 import {
+  checkGrowth,
   isId,
   type JsonAddedToken,
   listAt,
@@ -147,7 +148,12 @@ function normaliser(json: unknown): (text: string) => string {
   if (json['type'] === 'Precompiled') return charactersMap(json['precompiled_charsmap'])
   if (json['type'] !== 'Sequence') return libraryParts(json, null).normalize
   const steps = stepsAt(json, 'normalizers').map(normaliser)
-  return (text) => steps.reduce((done, step) => step(done), text)
+  return (text) =>
+    steps.reduce((done, step) => {
+      const next = step(done)
+      if (text !== '') checkGrowth(next.length / text.length)
+      return next
+    }, text)
 }
 
 const plainVocabulary = (tokens: readonly (string | undefined)[]): Vocabulary =>
