@@ -4,11 +4,16 @@
 //   "HBVI", version, dimensions, count, next id   u32 each
 //   ids                                           u32[count]
 //   vectors                                       f32[count][dimensions]
+//   checksum of all bytes before it               u32[4]; version 1 has none
+import { checksum } from '../../base/sha256.ts'
 import { malformed } from '../../formats/malformed.ts'
 
 const MAGIC = 0x49_56_42_48
-const VERSION = 1
+const VERSION = 2
+/** Its bytes end with the vectors. */
+const WITHOUT_SUM = 1
 const HEADER_BYTES = 20
+const SUM_BYTES = 16
 const NAME = 'the index'
 
 export interface IndexParts {
@@ -21,16 +26,29 @@ export interface IndexParts {
 
 export function writeIndex({ dimensions, nextId, ids, values }: IndexParts): ArrayBuffer {
   const idBytes = 4 * ids.length
-  const bytes = new ArrayBuffer(HEADER_BYTES + idBytes + 4 * values.length)
+  const sumAt = HEADER_BYTES + idBytes + 4 * values.length
+  const bytes = new ArrayBuffer(sumAt + SUM_BYTES)
   const view = new DataView(bytes)
   const header = [MAGIC, VERSION, dimensions, ids.length, nextId, ...Array.from(ids)]
   for (const [at, word] of header.entries()) view.setUint32(4 * at, word, true)
   for (let at = 0; at < values.length; at++)
     view.setFloat32(HEADER_BYTES + idBytes + 4 * at, values[at] as number, true)
+  for (const [at, word] of sumOf(new Uint8Array(bytes), sumAt).entries())
+    view.setUint32(sumAt + 4 * at, word, true)
   return bytes
 }
 
-/** Looks at every size before it reads. Throws `format` with the numbers that do not fit. */
+/** The words of the checksum of the first `end` bytes. */
+function sumOf(bytes: Uint8Array, end: number): number[] {
+  const digits = checksum(bytes.subarray(0, end))
+  return Array.from({ length: SUM_BYTES / 4 }, (_, at) =>
+    Number.parseInt(digits.slice(8 * at, 8 * at + 8), 16),
+  )
+}
+
+/**
+ * Looks at every size and at the checksum before it reads. Throws `format` with the numbers that do not fit.
+ */
 export function readIndex(
   bytes: Uint8Array,
   mostDimensions: number,
@@ -44,15 +62,20 @@ export function readIndex(
   const dimensions = word(2)
   const count = word(3)
   const nextId = word(4)
-  if (version !== VERSION) throw malformed(NAME, `its version is ${version}, and ${VERSION} is read`)
+  if (version !== VERSION && version !== WITHOUT_SUM)
+    throw malformed(NAME, `its version is ${version}, and ${WITHOUT_SUM} and ${VERSION} are read`)
   if (dimensions < 1 || dimensions > mostDimensions)
     throw malformed(NAME, `its vectors have ${dimensions} values, and 1 to ${mostDimensions} are read`)
-  const wanted = HEADER_BYTES + 4 * count * (1 + dimensions)
+  const sumAt = HEADER_BYTES + 4 * count * (1 + dimensions)
+  const wanted = sumAt + (version === WITHOUT_SUM ? 0 : SUM_BYTES)
   if (bytes.length !== wanted)
     throw malformed(
       NAME,
       `${count} vectors of ${dimensions} values take ${wanted} bytes, but it has ${bytes.length}`,
     )
+  const isRight =
+    version === WITHOUT_SUM || sumOf(bytes, sumAt).every((sum, at) => sum === word(sumAt / 4 + at))
+  if (!isRight) throw malformed(NAME, 'its bytes do not have the checksum that was stored with them')
   const ids = Array.from({ length: count }, (_, at) => word(HEADER_BYTES / 4 + at))
   const last = ids.reduce((most, id) => Math.max(most, id), -1)
   if (last >= nextId || new Set(ids).size !== count)

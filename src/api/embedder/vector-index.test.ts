@@ -83,19 +83,47 @@ test('an id is not used again, also after saving', () => {
   expect(VectorIndex.fromBytes(index.toBytes()).add([Float32Array.of(3)])).toEqual([2])
 })
 
+/** The index as an older release wrote it, without a checksum. */
+function withoutSum(index: VectorIndex): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(index.toBytes().slice(0, -16))
+  new DataView(bytes.buffer).setUint32(4, 1, true)
+  return bytes
+}
+
+test('bytes with any bit turned over are refused', () => {
+  const index = new VectorIndex(3)
+  index.add([Float32Array.of(1, 2, -3), Float32Array.of(3, 4, 0.5), Float32Array.of(0, -0, 1e-9)])
+  const bytes = new Uint8Array(index.toBytes())
+  for (let bit = 0; bit < 8 * bytes.length; bit++) {
+    const copy = bytes.slice()
+    copy[bit >> 3]! ^= 1 << (bit & 7)
+    expect(() => VectorIndex.fromBytes(copy), `bit ${bit}`).toThrow(
+      expect.objectContaining({ code: 'format' }),
+    )
+  }
+})
+
+test('bytes of an older release are read', () => {
+  const index = new VectorIndex(2)
+  index.add([Float32Array.of(1, 2), Float32Array.of(3, 4)])
+  const again = VectorIndex.fromBytes(withoutSum(index))
+  expect(new Uint8Array(again.toBytes())).toEqual(new Uint8Array(index.toBytes()))
+})
+
 test('bytes that were cut or changed are refused, and none is read past its end', () => {
   const index = new VectorIndex(2)
   index.add([Float32Array.of(1, 2), Float32Array.of(3, 4)])
   const bytes = new Uint8Array(index.toBytes())
   for (let end = 0; end < bytes.length; end++)
     expect(() => VectorIndex.fromBytes(bytes.subarray(0, end))).toThrow(/the file is damaged or cut off/)
+  const plain = withoutSum(index)
   const changed = (at: number, word: number) => {
-    const copy = bytes.slice()
+    const copy = plain.slice()
     new DataView(copy.buffer).setUint32(at, word, true)
     return () => VectorIndex.fromBytes(copy)
   }
   expect(changed(0, 7)).toThrow(/does not begin with HBVI/)
-  expect(changed(4, 2)).toThrow(/version is 2/)
+  expect(changed(4, 3)).toThrow(/version is 3/)
   expect(changed(8, 0)).toThrow(/vectors have 0 values/)
   expect(changed(12, 0xffffffff)).toThrow(/4294967295 vectors of 2 values take/)
   expect(changed(16, 1)).toThrow(/not different numbers below 1/)
