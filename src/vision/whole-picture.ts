@@ -29,23 +29,23 @@ export const windowSide = (
   { patchSize, merge }: Pick<Tower, 'patchSize' | 'merge'>,
 ): number => Math.trunc(Math.trunc(pixels / merge) / patchSize) * merge
 
+type PictureRules = Pick<Tower, 'patchSize' | 'merge' | 'pixels' | 'imageSize'>
+
 /** Throws `unsupported` for a picture that is too long for its width. */
-export function wholeSides({ patchSize, merge, pixels, imageSize }: Tower, given: Sides): Sides {
+export function wholeSides({ patchSize, merge, pixels, imageSize }: PictureRules, given: Sides): Sides {
   const [least, most] = pixels ?? [0, imageSize ** 2]
   const step = patchSize * merge
   const { width, height } = given
   const area = width * height
-  const sides = (side: (own: number) => number): Sides => ({
-    width: side(width / step) * step,
-    height: side(height / step) * step,
-  })
-  let found = sides(nearest)
+  const sides = (side: (own: number) => number): Sides => ({ width: side(width), height: side(height) })
+  let found = sides((own) => nearest(own / step) * step)
+  // The order of each formula is Python's: in another one, whole results round to the next step.
   if (found.width * found.height > most) {
     const factor = Math.sqrt(area / most)
-    found = sides((own) => Math.max(1, Math.floor(own / factor)))
+    found = sides((own) => Math.max(step, Math.floor(own / factor / step) * step))
   } else if (found.width * found.height < least) {
     const factor = Math.sqrt(least / area)
-    found = sides((own) => Math.ceil(own * factor))
+    found = sides((own) => Math.ceil((own * factor) / step) * step)
   }
   const ratio = Math.max(width, height) / Math.min(width, height)
   const isLong = ratio > MOST_RATIO
