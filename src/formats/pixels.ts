@@ -1,4 +1,5 @@
-// A picture as its pixels.
+// A picture as its pixels, and the limits of pictures: every decoder and every place that takes one asks here.
+import { HalfbyteError } from '../base/errors.ts'
 
 /** A picture: four bytes a pixel (red, green, blue, opacity), row by row from the upper left. */
 export interface Pixels {
@@ -6,3 +7,43 @@ export interface Pixels {
   readonly height: number
   readonly data: Uint8ClampedArray | Uint8Array
 }
+
+/** Bytes of a file. */
+export const MOST_FILE_BYTES = 1 << 28
+/** Pixels of a side, and of a picture. */
+const MOST_SIDE = 1 << 14
+const MOST_PIXELS = 1 << 26
+/** What a decoder goes through: bytes of a PNG's rows, 64-byte blocks of a JPEG's coefficients in all scans. */
+export const MOST_ROW_BYTES = 1 << 28
+export const MOST_BLOCKS = 1 << 24
+
+/** Throws `unsupported` for sides that no picture may have. Asked before memory is taken for its pixels. */
+export function checkSides(width: number, height: number): void {
+  const isSide = (side: number) => Number.isInteger(side) && side >= 1 && side <= MOST_SIDE
+  if (isSide(width) && isSide(height) && width * height <= MOST_PIXELS) return
+  throw new HalfbyteError('unsupported', `a picture has ${width} x ${height} pixels; ${SIDES}`, {
+    width,
+    height,
+  })
+}
+
+const SIDES = `give one of 1 to ${MOST_SIDE} pixels a side and ${MOST_PIXELS} in all`
+
+/** Throws `unsupported` for impossible sides, and for data of another size. */
+export function checkPixels({ width, height, data }: Pixels): void {
+  checkSides(width, height)
+  if (data.length === width * height * 4) return
+  throw new HalfbyteError(
+    'unsupported',
+    `a picture has ${width} x ${height} pixels in ${data.length} bytes; ${SIDES}, with four bytes each`,
+    { width, height },
+  )
+}
+
+/** The error about a picture that takes `amount` units of work where `most` are done. */
+export const tooMuchWork = (what: string, amount: number, most: number): HalfbyteError =>
+  new HalfbyteError(
+    'unsupported',
+    `a picture has ${amount} ${what}, and at most ${most} are decoded; save it anew, or make it smaller`,
+    { amount, most },
+  )

@@ -5,6 +5,7 @@ import { joinBytes } from '../base/bytes.ts'
 import { sha256 } from '../base/sha256.ts'
 import type { Pixels } from '../formats/pixels.ts'
 import { cutPicture, patchesOf } from './cut-picture.ts'
+import { crop, resize } from './resize.ts'
 import { patternAt } from './testing/pattern.ts'
 import type { Tower } from './tower.ts'
 
@@ -84,6 +85,54 @@ describe('a tower that reads one square', () => {
   test('sees white where a picture is transparent', () => {
     const { tiles } = cutPicture(tower, pattern(8, 8, 0))
     expect([...tiles[0]!.data]).toEqual(Array(192).fill(255))
+  })
+})
+
+describe('a thin picture', () => {
+  const sizes = [
+    [3, 60],
+    [60, 3],
+    [1, 41],
+    [41, 1],
+    [2, 2],
+    [7, 40],
+  ] as const
+
+  test.each(sizes)('of %i x %i is padded as if its square were drawn', (width, height) => {
+    const tower = towerOf(8, { cut: 'padded', filter: 'bicubic' })
+    const side = Math.max(width, height)
+    const colour = tower.mean.map((value) => Math.trunc(value * 255))
+    const square = { width: side, height: side, data: new Uint8ClampedArray(side * side * 4) }
+    for (let at = 0; at < square.data.length; at += 4) square.data.set([...colour, 255], at)
+    const { data } = pattern(width, height)
+    for (let y = 0; y < height; y++) {
+      const start = ((y + ((side - height) >> 1)) * side + ((side - width) >> 1)) * 4
+      square.data.set(data.subarray(y * width * 4, (y + 1) * width * 4), start)
+    }
+    const drawn = cutPicture({ ...tower, cut: 'stretched' }, square)
+    expect(cutPicture(tower, pattern(width, height)).tiles).toEqual(drawn.tiles)
+  })
+
+  test.each(sizes)('of %i x %i is cropped as if it were resized as a whole', (width, height) => {
+    const tower = towerOf(8, { cut: 'cropped', filter: 'bicubic', shortestEdge: 9 })
+    const side = (own: number) => Math.trunc((9 * own) / Math.min(width, height))
+    const rgb = pattern(width, height).data.filter((_, at) => at % 4 < 3)
+    const whole = resize({ width, height, data: rgb }, side(width), side(height), 'bicubic')
+    const left = (whole.width - 8) >> 1
+    const middle = crop(whole, left, (whole.height - 8) >> 1, 8, 8)
+    expect(cutPicture(tower, pattern(width, height)).tiles).toEqual([middle])
+  })
+
+  test.each(['padded', 'cropped', 'stretched', 'tiles'] as const)('of the longest side is %s', (cut) => {
+    const tower = towerOf(336, { cut, filter: 'bicubic', shortestEdge: 336 })
+    for (const [width, height] of [
+      [1 << 14, 1],
+      [1, 1 << 14],
+    ] as const) {
+      const { tiles } = cutPicture(tower, pattern(width, height))
+      expect(tiles.map((tile) => tile.data.length)).toEqual(Array(tiles.length).fill(336 * 336 * 3))
+      expect(tiles.length).toBeLessThanOrEqual(5)
+    }
   })
 })
 

@@ -1,8 +1,7 @@
 // Cuts a picture into the squares that a tower reads, as the processor of each model does.
-import { HalfbyteError } from '../base/errors.ts'
-import type { Pixels } from '../formats/pixels.ts'
-import { crop, type Picture, resize } from './resize.ts'
-import { patchesIn, type Tower } from './tower.ts'
+import { checkPixels, type Pixels } from '../formats/pixels.ts'
+import { crop, type Picture, type Rows, resize, resizeRows } from './resize.ts'
+import { patchesIn, type Sides, type Tower } from './tower.ts'
 import { wholeSides } from './whole-picture.ts'
 
 /** What a tower reads of a picture. */
@@ -13,92 +12,100 @@ export interface CutPicture {
   readonly parts: readonly (string | number)[]
 }
 
-const MOST_SIDE = 1 << 14
-const MOST_PIXELS = 1 << 26
+/** What `cutPicture` asks of a tower. It can be sent to another thread. */
+export type CutRules = Pick<
+  Tower,
+  | 'cut'
+  | 'projector'
+  | 'filter'
+  | 'imageSize'
+  | 'patchSize'
+  | 'merge'
+  | 'mean'
+  | 'longestEdge'
+  | 'shortestEdge'
+  | 'pixels'
+>
+
+export function cutRules(tower: Tower): CutRules {
+  const { cut, projector, filter, imageSize, patchSize, merge, mean, longestEdge, shortestEdge, pixels } =
+    tower
+  return { cut, projector, filter, imageSize, patchSize, merge, mean, longestEdge, shortestEdge, pixels }
+}
 
 /** Throws `unsupported` for a picture without pixels or with too many. */
-export function cutPicture(tower: Tower, pixels: Pixels): CutPicture {
-  checkSize(pixels)
-  switch (tower.cut) {
+export function cutPicture(rules: CutRules, pixels: Pixels): CutPicture {
+  checkPixels(pixels)
+  const { imageSize, filter } = rules
+  switch (rules.cut) {
     case 'tiles':
-      return cutIntoTiles(tower, pixels)
+      return cutIntoTiles(rules, opaque(pixels))
     case 'padded':
-      return whole(tower, padded(tower, opaque(pixels)))
+      return asOne(rules, padded(rules, opaque(pixels)))
     case 'cropped':
-      return { tiles: [cropped(tower, opaque(pixels))], parts: [0] }
+      return { tiles: [cropped(rules, opaque(pixels))], parts: [0] }
     case 'whole': {
-      const { width, height } = wholeSides(tower, pixels)
+      const { width, height } = wholeSides(rules, pixels)
       return {
-        tiles: [resize(opaque(pixels), width, height, tower.filter)],
+        tiles: [resizeRows(opaque(pixels), width, height, filter)],
         parts: ['<|vision_start|>', 0, '<|vision_end|>'],
       }
     }
     case 'stretched':
-      return whole(tower, opaque(pixels))
+      return asOne(rules, resizeRows(opaque(pixels), imageSize, imageSize, filter))
   }
 }
 
-/** The picture as one square. */
-const whole = ({ imageSize, filter, projector }: Tower, picture: Picture): CutPicture => ({
-  tiles: [resize(picture, imageSize, imageSize, filter)],
+const asOne = ({ projector }: CutRules, square: Picture): CutPicture => ({
+  tiles: [square],
   // The texts of transformers' Gemma3Processor.
   parts: projector === 'gemma3' ? ['\n\n<start_of_image>', 0, '<end_of_image>\n\n'] : [0],
 })
 
-function checkSize({ width, height, data }: Pixels): void {
-  const isSide = (side: number) => Number.isInteger(side) && side >= 1 && side <= MOST_SIDE
-  if (
-    isSide(width) &&
-    isSide(height) &&
-    width * height <= MOST_PIXELS &&
-    data.length === width * height * 4
-  ) {
-    return
-  }
-  throw new HalfbyteError(
-    'unsupported',
-    `a picture has ${width} x ${height} pixels in ${data.length} bytes; give one of 1 to ${MOST_SIDE} pixels a side, ` +
-      `${MOST_PIXELS} in all, with four bytes each`,
-    { width, height },
-  )
-}
-
 /** What is transparent shows the white of a page. */
-function opaque({ width, height, data }: Pixels): Picture {
-  const rgb = new Uint8ClampedArray(width * height * 3)
-  for (let from = 0, to = 0; from < data.length; from += 4, to += 3) {
-    const alpha = data[from + 3]!
-    for (let channel = 0; channel < 3; channel++) {
-      const value = data[from + channel]!
-      rgb[to + channel] = alpha === 255 ? value : 255 + ((value - 255) * alpha) / 255
-    }
+// hot
+function opaque({ width, height, data }: Pixels): Rows {
+  const rgb = new Uint8ClampedArray(width * 3)
+  return {
+    width,
+    height,
+    row(y) {
+      for (let from = 4 * y * width, to = 0; to < rgb.length; from += 4, to += 3) {
+        const alpha = data[from + 3]!
+        if (alpha === 255) {
+          rgb[to] = data[from]!
+          rgb[to + 1] = data[from + 1]!
+          rgb[to + 2] = data[from + 2]!
+        } else {
+          for (let i = 0; i < 3; i++) rgb[to + i] = 255 + ((data[from + i]! - 255) * alpha) / 255
+        }
+      }
+      return rgb
+    },
   }
-  return { width, height, data: rgb }
 }
 
 /**
  * LLaVA 1.5's `expand2square`: the picture in the middle of a square of the mean colour, which CLIP's
  * processor then resizes.
  */
-function padded({ mean }: Tower, { width, height, data }: Picture): Picture {
+function padded({ mean, imageSize, filter }: CutRules, rows: Rows): Picture {
+  const { width, height } = rows
   const side = Math.max(width, height)
-  const square = new Uint8ClampedArray(side * side * 3)
-  for (let at = 0; at < square.length; at++) square[at] = Math.trunc(mean[at % 3]! * 255)
-  const left = (side - width) >> 1
-  const top = (side - height) >> 1
-  for (let y = 0; y < height; y++) {
-    square.set(data.subarray(y * width * 3, (y + 1) * width * 3), ((top + y) * side + left) * 3)
+  const frame = {
+    ...{ width: side, height: side, left: (side - width) >> 1, top: (side - height) >> 1 },
+    colour: mean.map((value) => Math.trunc(value * 255)),
   }
-  return { width: side, height: side, data: square }
+  return resizeRows(rows, imageSize, imageSize, filter, { frame })
 }
 
 /** transformers' CLIPImageProcessor: the middle of a picture whose shorter side has a given length. */
-function cropped({ imageSize, shortestEdge, filter }: Tower, picture: Picture): Picture {
-  const { width, height } = picture
-  const side = (own: number) => Math.trunc((shortestEdge * own) / Math.min(width, height))
-  const resized = resize(picture, side(width), side(height), filter)
+function cropped({ imageSize, shortestEdge, filter }: CutRules, rows: Rows): Picture {
+  const side = (own: number) => Math.trunc((shortestEdge * own) / Math.min(rows.width, rows.height))
+  const [width, height] = [side(rows.width), side(rows.height)]
   const start = (own: number) => (own - imageSize) >> 1
-  return crop(resized, start(resized.width), start(resized.height), imageSize, imageSize)
+  const part = { left: start(width), top: start(height), width: imageSize, height: imageSize }
+  return resizeRows(rows, width, height, filter, { part })
 }
 
 /** Longest side that transformers gives a picture whatever its configuration says. */
@@ -108,9 +115,9 @@ const LONGEST = 4096
  * transformers' Idefics3ImageProcessor and Idefics3Processor: the picture is enlarged or reduced to its
  * longest side, then to whole tiles; the tiles come row by row, and after them the picture as one tile.
  */
-function cutIntoTiles({ imageSize: tile, longestEdge, filter }: Tower, pixels: Pixels): CutPicture {
-  const [width, height] = reducedTo(LONGEST, ...longestOf(longestEdge, pixels))
-  const first = resize(opaque(pixels), width, height, filter)
+function cutIntoTiles({ imageSize: tile, longestEdge, filter }: CutRules, given: Rows): CutPicture {
+  const [width, height] = reducedTo(LONGEST, ...longestOf(longestEdge, given))
+  const first = resizeRows(given, width, height, filter)
   const [columns, rows] = tilesOf(tile, width, height)
   const whole = resize(first, columns * tile, rows * tile, filter)
   const frame = '<fake_token_around_image>'
@@ -130,7 +137,7 @@ function cutIntoTiles({ imageSize: tile, longestEdge, filter }: Tower, pixels: P
 }
 
 /** The longer side becomes `longest`; the other stays even. */
-function longestOf(longest: number, { width, height }: Pixels): [width: number, height: number] {
+function longestOf(longest: number, { width, height }: Sides): [width: number, height: number] {
   const ratio = width / height
   const even = (side: number) => Math.max(1, side + (side % 2))
   return width >= height

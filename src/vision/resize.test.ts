@@ -1,7 +1,7 @@
 // Resized pictures. In: patterns of odd sizes. Out: Pillow's bytes, by their hashes.
 import { expect, test } from 'vitest'
 import { sha256 } from '../base/sha256.ts'
-import { crop, type Filter, type Picture, resize } from './resize.ts'
+import { crop, type Filter, type Picture, resize, resizeRows } from './resize.ts'
 import { patternAt } from './testing/pattern.ts'
 
 function pattern(width: number, height: number): Picture {
@@ -59,4 +59,21 @@ test('a part of a picture has its own pixels', () => {
     ...whole.data.subarray((7 + 2) * 3, (7 + 5) * 3),
     ...whole.data.subarray((14 + 2) * 3, (14 + 5) * 3),
   ])
+})
+
+test('a part reads only the rows and columns that it needs', () => {
+  const read: number[] = []
+  const rows = {
+    width: 1 << 14,
+    height: 4096,
+    row: (y: number) => {
+      read.push(y)
+      return new Uint8Array(3 << 14)
+    },
+  }
+  // The whole result would have 8 GB.
+  const part = { left: 1 << 20, top: 1 << 9, width: 4, height: 2 }
+  const { data } = resizeRows(rows, 1 << 21, 1 << 10, 'bicubic', { part })
+  expect(data.length).toBe(4 * 2 * 3)
+  expect([read[0], read.at(-1), read.length]).toEqual([2042, 2061, 20])
 })

@@ -33,91 +33,197 @@ function cubic(distance: number): number {
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0
 }
 
-/** For each output: its first input, the number of its inputs, and their weights in a row of `most`. */
+/** A picture whose rows are made one after the other, so that none is kept for its sake. */
+export interface Rows {
+  readonly width: number
+  readonly height: number
+  /** The bytes of a row, three a pixel; they may change with the next call. */
+  readonly row: (y: number) => Uint8Array | Uint8ClampedArray
+}
+
+/** A rectangle in pixels. */
+interface Area {
+  readonly left: number
+  readonly top: number
+  readonly width: number
+  readonly height: number
+}
+
+/** A larger picture of one colour (red, green, blue) in which the rows lie at `left` and `top`. */
+export interface Frame extends Area {
+  readonly colour: readonly number[]
+}
+
+interface ResizeOptions {
+  /** The part of the result that is wanted. Default: all of it. */
+  readonly part?: Area | undefined
+  /** What is resized instead of the rows alone. */
+  readonly frame?: Frame | undefined
+}
+
+/**
+ * For each output: its first input, the number of its inputs, their weights in a row of `most`, and the sum of
+ * the weights that fall on the frame.
+ */
 interface Weights {
   readonly first: Int32Array
   readonly count: Int32Array
   readonly values: Int32Array
+  readonly framed: Int32Array
   readonly most: number
 }
 
-function weightsOf(from: number, to: number, filter: Filter): Weights {
+/** One side of a picture: `own` inputs of which the first is number `offset` of `from`. */
+interface Side {
+  readonly from: number
+  readonly to: number
+  readonly offset: number
+  readonly own: number
+  /** The first output that is wanted, and how many are. */
+  readonly start: number
+  readonly wanted: number
+}
+
+function weightsOf({ from, to, offset, own, start, wanted }: Side, filter: Filter): Weights {
   const [weight, support] = FILTERS[filter]
   const scale = from / to
   const stretch = Math.max(1, scale)
   const reach = support * stretch
-  const most = Math.ceil(reach) * 2 + 1
-  const first = new Int32Array(to)
-  const count = new Int32Array(to)
-  const values = new Int32Array(to * most)
-  const found = new Float64Array(most)
-  for (let out = 0; out < to; out++) {
-    const centre = (out + 0.5) * scale
-    const start = Math.max(0, Math.trunc(centre - reach + 0.5))
+  const most = Math.min(own, Math.ceil(reach) * 2 + 1)
+  const first = new Int32Array(wanted)
+  const count = new Int32Array(wanted)
+  const framed = new Int32Array(wanted)
+  const values = new Int32Array(wanted * most)
+  const found = new Float64Array(Math.ceil(reach) * 2 + 1)
+  for (let out = 0; out < wanted; out++) {
+    const centre = (start + out + 0.5) * scale
+    const begin = Math.max(0, Math.trunc(centre - reach + 0.5))
     const end = Math.min(from, Math.trunc(centre + reach + 0.5))
     let sum = 0
-    for (let at = start; at < end; at++) {
+    for (let at = begin; at < end; at++) {
       const value = weight((at - centre + 0.5) * (1 / stretch))
-      found[at - start] = value
+      found[at - begin] = value
       sum += value
     }
-    first[out] = start
-    count[out] = end - start
-    for (let at = 0; at < end - start; at++) {
-      const value = sum === 0 ? found[at]! : found[at]! / sum
-      values[out * most + at] = Math.trunc(value * 2 ** PRECISION + (value < 0 ? -0.5 : 0.5))
+    const inner = Math.min(Math.max(begin, offset), offset + own)
+    first[out] = inner - offset
+    for (let at = begin; at < end; at++) {
+      const value = sum === 0 ? found[at - begin]! : found[at - begin]! / sum
+      const whole = Math.trunc(value * 2 ** PRECISION + (value < 0 ? -0.5 : 0.5))
+      if (at < inner || at >= offset + own) framed[out]! += whole
+      else values[out * most + count[out]!++] = whole
     }
   }
-  return { first, count, values, most }
+  return { first, count, values, framed, most }
 }
 
 const HALF = 1 << (PRECISION - 1)
 
 /** Sides are at least 1. The same object if the sides stay. */
-export function resize(picture: Picture, width: number, height: number, filter: Filter): Picture {
-  const wide =
-    picture.width === width ? picture : resizeRows(picture, weightsOf(picture.width, width, filter))
-  return wide.height === height ? wide : resizeColumns(wide, weightsOf(wide.height, height, filter))
+export const resize = (picture: Picture, width: number, height: number, filter: Filter): Picture =>
+  picture.width === width && picture.height === height
+    ? picture
+    : resizeRows(rowsOf(picture), width, height, filter)
+
+const rowsOf = ({ width, height, data }: Picture): Rows => ({
+  width,
+  height,
+  row: (y) => data.subarray(y * width * 3, (y + 1) * width * 3),
+})
+
+/** The same of rows. Takes the memory of the part, and of the rows that it needs in the part's width. */
+export function resizeRows(
+  rows: Rows,
+  width: number,
+  height: number,
+  filter: Filter,
+  { part, frame }: ResizeOptions = {},
+): Picture {
+  const { left, top, width: wide, height: high } = part ?? { left: 0, top: 0, width, height }
+  const { colour, ...outer } = frame ?? { ...rows, left: 0, top: 0, colour: BLACK }
+  const across = { from: outer.width, to: width, offset: outer.left, own: rows.width }
+  const down = { from: outer.height, to: height, offset: outer.top, own: rows.height }
+  const columns = weightsOf({ ...across, start: left, wanted: wide }, filter)
+  const lines = weightsOf({ ...down, start: top, wanted: high }, filter)
+  return resizeLines(resizeEach(rows, columns, lines, colour), lines, framedRow(columns, colour))
 }
 
+const BLACK: readonly number[] = [0, 0, 0]
+
+/** Rows of the result's width, from row `start` of the picture. */
+interface Band extends Picture {
+  readonly start: number
+}
+
+/** The rows that `lines` needs. */
 // hot
-function resizeRows({ width, height, data }: Picture, { first, count, values, most }: Weights): Picture {
+function resizeEach(rows: Rows, columns: Weights, lines: Weights, colour: readonly number[]): Band {
+  const { first, count, values, framed, most } = columns
+  const [start, end] = neededRows(lines)
+  const [red0 = 0, green0 = 0, blue0 = 0] = colour
   const to = first.length
-  const out = new Uint8ClampedArray(to * height * 3)
-  for (let y = 0; y < height; y++) {
-    for (let x = 0; x < to; x++) {
-      let red = HALF
-      let green = HALF
-      let blue = HALF
-      let at = (y * width + first[x]!) * 3
-      const start = x * most
-      for (let i = start; i < start + count[x]!; i++) {
+  const out = new Uint8ClampedArray(to * (end - start) * 3)
+  for (let y = start, target = 0; y < end; y++) {
+    const data = rows.row(y)
+    for (let x = 0; x < to; x++, target += 3) {
+      const outside = framed[x]!
+      let red = HALF + outside * red0
+      let green = HALF + outside * green0
+      let blue = HALF + outside * blue0
+      let at = first[x]! * 3
+      const from = x * most
+      const last = from + count[x]!
+      for (let i = from; i < last; i++) {
         const value = values[i]!
         red += value * data[at]!
         green += value * data[at + 1]!
         blue += value * data[at + 2]!
         at += 3
       }
-      const target = (y * to + x) * 3
       out[target] = red >> PRECISION
       out[target + 1] = green >> PRECISION
       out[target + 2] = blue >> PRECISION
     }
   }
-  return { width: to, height, data: out }
+  return { width: to, height: end - start, data: out, start }
+}
+
+function neededRows({ first, count }: Weights): [start: number, end: number] {
+  let start = Number.POSITIVE_INFINITY
+  let end = 0
+  for (const [at, row] of first.entries()) {
+    if (count[at] === 0) continue
+    start = Math.min(start, row)
+    end = Math.max(end, row + count[at]!)
+  }
+  return [Math.min(start, end), end]
+}
+
+/** A row of the frame alone, in the width of the result. */
+function framedRow({ first, count, values, framed, most }: Weights, colour: readonly number[]): Picture {
+  const data = new Uint8ClampedArray(first.length * 3)
+  for (let x = 0; x < first.length; x++) {
+    let sum = framed[x]!
+    for (let i = 0; i < count[x]!; i++) sum += values[x * most + i]!
+    for (let channel = 0; channel < 3; channel++)
+      data[x * 3 + channel] = (HALF + sum * colour[channel]!) >> PRECISION
+  }
+  return { width: first.length, height: 1, data }
 }
 
 // hot
-function resizeColumns({ width, data }: Picture, { first, count, values, most }: Weights): Picture {
+function resizeLines({ width, data, start }: Band, lines: Weights, { data: outside }: Picture): Picture {
+  const { first, count, values, framed, most } = lines
   const to = first.length
   const row = width * 3
   const out = new Uint8ClampedArray(row * to)
   const sums = new Int32Array(row)
   for (let y = 0; y < to; y++) {
-    sums.fill(HALF)
+    const share = framed[y]!
+    for (let x = 0; x < row; x++) sums[x] = HALF + share * outside[x]!
     for (let i = 0; i < count[y]!; i++) {
       const value = values[y * most + i]!
-      const from = (first[y]! + i) * row
+      const from = (first[y]! - start + i) * row
       for (let x = 0; x < row; x++) sums[x] = sums[x]! + value * data[from + x]!
     }
     for (let x = 0; x < row; x++) out[y * row + x] = sums[x]! >> PRECISION
