@@ -21,6 +21,7 @@ const entries = {
   command: 'src/cli/main.ts',
   'compute-worker': 'src/cli/compute-worker.ts',
   'solve-worker': 'src/cli/solve-worker.ts',
+  'picture-worker': 'src/cli/pictures/picture-worker.ts',
 }
 
 /**

@@ -70,6 +70,10 @@ const copyLauncher = () => {
   chmodSync(path, 0o755)
 }
 
+/** The decoder of JPEG files outside of browsers. */
+const copyTurboJpeg = () =>
+  cpSync(join(root, 'node_modules/@cwasm/jpeg-turbo/jpeg-turbo.wasm'), join(root, 'dist/jpeg-turbo.wasm'))
+
 const asked = process.argv.slice(2)
 const wants = (part) => asked.length === 0 || asked.includes(part)
 
@@ -85,6 +89,7 @@ if (wants('library')) {
   copyWidgetTypes()
   copyModels()
   copyLauncher()
+  copyTurboJpeg()
   await buildCdn()
   writeNotices(join(root, 'dist/THIRD_PARTY_NOTICES.md'))
 }

@@ -46,11 +46,13 @@ test('the package holds what it needs and nothing else', () => {
   expect(files).toContain('dist/cli.js')
   expect(files).toContain('dist/compute-worker.js')
   expect(files).toContain('dist/solve-worker.js')
+  expect(files).toContain('dist/picture-worker.js')
   expect(files).toContain('dist/workers/engine.worker.js')
   expect(files).toContain('dist/workers/compute.worker.js')
   const modules = files.filter((name) => name.endsWith('.wasm'))
   expect(modules.filter((name) => name.startsWith('dist/cdn/wasm/'))).toHaveLength(4)
-  expect(modules.filter((name) => !name.startsWith('dist/cdn/wasm/'))).toEqual([
+  expect(modules.filter((name) => !name.startsWith('dist/cdn/wasm/')).sort()).toEqual([
+    'dist/jpeg-turbo.wasm',
     'dist/solve/halfbyte-solve.wasm',
   ])
   expect(files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([])

@@ -31,7 +31,8 @@ const LEVELS: readonly (readonly string[])[] = [
 
 /** What only some folders or files may name, and how it looks in the source. */
 const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly string[] }[] = [
-  { name: 'node:*', pattern: /['"]node:/, allowed: ['cli'] },
+  // Decoders of pictures load only where no browser decodes them.
+  { name: 'node:*', pattern: /['"]node:/, allowed: ['cli', 'engine/load/vision/decode'] },
   {
     name: 'WebAssembly',
     pattern: /\bWebAssembly\./,
@@ -54,6 +55,7 @@ const PLATFORM: readonly { name: string; pattern: RegExp; allowed: readonly stri
       'engine/browser-host.ts',
       'engine/wire',
       'engine/load/open/open-any.ts',
+      'engine/load/vision/decode',
       'api/request/load-request.ts',
       'api/interrupted.ts',
       'api/adapters/openai-server/fetch.ts',

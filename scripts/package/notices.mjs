@@ -52,11 +52,16 @@ function noticeOf(folder) {
 /** Writes the notices of every recorded build to `path`, as Markdown. */
 export function writeNotices(path) {
   const folders = readdirSync(LISTS).flatMap((file) => JSON.parse(readFileSync(join(LISTS, file), 'utf8')))
-  const notices = [...new Set(folders)].map(noticeOf).sort((a, b) => (a.name < b.name ? -1 : 1))
+  const turboJpeg = readFileSync(join(import.meta.dirname, 'jpeg-turbo.md'), 'utf8').trim()
+  const notices = [...new Set(folders)]
+    .map(noticeOf)
+    .concat({ name: '@cwasm/jpeg-turbo', text: turboJpeg })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
   const text = [
     '# Third-party notices',
-    "The scripts in this folder contain code of the packages below. The WebAssembly modules contain only Halfbyte's " +
-      'own code. `models/CREDITS.md` names the sources of the embedded models.',
+    'The scripts in this folder contain code of the packages below. `jpeg-turbo.wasm` is that of ' +
+      "`@cwasm/jpeg-turbo`; the other WebAssembly modules contain only Halfbyte's own code. " +
+      '`models/CREDITS.md` names the sources of the embedded models.',
     ...notices.map((notice) => notice.text),
   ]
   writeFileSync(path, `${text.join('\n\n')}\n`)

@@ -6,6 +6,7 @@ import { type Transferable, Worker } from 'node:worker_threads'
 import { HalfbyteError } from '../base/errors.ts'
 import type { Host } from '../runtime/host.ts'
 import type { SolvePort } from '../shrink/calibrate/solver/solve-thread.ts'
+import { pictureThread } from './pictures/picture-thread.ts'
 
 /** From source, scripts are TypeScript and dist/ is elsewhere. */
 const FROM_SOURCE = import.meta.url.endsWith('.ts')
@@ -15,6 +16,10 @@ const SOLVER = new URL(
 )
 const WASM_FOLDER = new URL(FROM_SOURCE ? '../../dist/wasm/' : './cdn/wasm/', import.meta.url)
 const COMPUTE_WORKER = new URL(FROM_SOURCE ? './compute-worker.ts' : './compute-worker.js', import.meta.url)
+const PICTURE_WORKER = new URL(
+  FROM_SOURCE ? './pictures/picture-worker.ts' : './picture-worker.js',
+  import.meta.url,
+)
 const SOLVE_WORKER = new URL(FROM_SOURCE ? './solve-worker.ts' : './solve-worker.js', import.meta.url)
 
 export function nodeHost(options: { wasm?: URL } = {}): Host {
@@ -28,8 +33,7 @@ export function nodeHost(options: { wasm?: URL } = {}): Host {
     loadSafetensors: () => import('../formats/safetensors/open-safetensors.ts'),
     loadOnnx: () => import('../onnx/open-model.ts'),
     loadVision: () => import('../engine/load/vision/vision.ts'),
-    decodePicture: async (bytes) =>
-      (await import('../engine/load/vision/decode-picture.ts')).decodePicture(bytes),
+    cutPicture: pictureThread(() => startNodeWorker(PICTURE_WORKER, 'halfbyte picture')),
     startWorker: () => startNodeWorker(COMPUTE_WORKER, 'halfbyte compute'),
     loadModule: (build, memory) =>
       moduleAt(new URL(`halfbyte-${build}-${memory}.wasm`, options.wasm ?? WASM_FOLDER)),

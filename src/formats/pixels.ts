@@ -13,9 +13,10 @@ export const MOST_FILE_BYTES = 1 << 28
 /** Pixels of a side, and of a picture. */
 const MOST_SIDE = 1 << 14
 const MOST_PIXELS = 1 << 26
-/** What a decoder goes through: bytes of a PNG's rows, 64-byte blocks of a JPEG's coefficients in all scans. */
-export const MOST_ROW_BYTES = 1 << 28
-export const MOST_BLOCKS = 1 << 24
+/** Bytes of a PNG's rows when they are inflated: four a pixel, and a filter for each row of each pass. */
+export const MOST_ROW_BYTES = 4 * MOST_PIXELS + 2 * MOST_SIDE
+/** Steps of a JPEG's scans: blocks that they visit and bytes that they read, as `formats/pictures/jpeg.ts` counts. */
+export const MOST_SCAN_STEPS = 1 << 25
 
 /** Throws `unsupported` for sides that no picture may have. Asked before memory is taken for its pixels. */
 export function checkSides(width: number, height: number): void {

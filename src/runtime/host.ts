@@ -6,6 +6,7 @@ import type { Pixels } from '../formats/pixels.ts'
 import type { LoadReaders, ModelFile } from '../formats/readers.ts'
 import type { GraphBuilder } from '../graph/builder.ts'
 import type { Notes } from '../store/device/notes.ts'
+import type { CutPicture, CutRules } from '../vision/cut-picture.ts'
 import type { ComputeReply, ComputeRequest } from './compute-thread.ts'
 import type { Build, FeatureGlobals, MemoryKind } from './features.ts'
 import type { FunctionRequest } from './functions/function-thread.ts'
@@ -78,8 +79,13 @@ export interface Host extends LoadReaders {
    * does.
    */
   loadVision(): Promise<unknown>
-  /** The pixels of a picture's file; rejects with the reason. Absent where the browser decodes it. */
-  readonly decodePicture?: ((bytes: Uint8Array) => Promise<Pixels>) | undefined
+  /**
+   * Decodes a picture's file and cuts it, or cuts its pixels, on another thread. Rejects with HalfbyteErrors,
+   * the signal's reason, and an `Error` that says why a file is not decoded. Absent where the browser decodes.
+   */
+  readonly cutPicture?:
+    | ((picture: Uint8Array | Pixels, rules: CutRules, signal?: AbortSignal) => Promise<CutPicture>)
+    | undefined
   /** Absent where workers cannot be started. */
   startWorker?(): ComputePort
 }

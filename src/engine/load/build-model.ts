@@ -194,7 +194,7 @@ export async function buildModel(
         pool: local,
         text: text.text,
         yieldTask: () => host.yieldTask(),
-        decode: host.decodePicture,
+        cutPicture: host.cutPicture,
       }),
       newSequence: (options) => new Sequence(cache, options),
       draft: drafting && draftSource(drafting, local, vocab, () => host.now()),

@@ -60,15 +60,15 @@ function checkScalar(key: string, value: unknown): void {
 }
 
 /**
- * The prompt with its pictures looked at. Rejects with `unsupported` if the model does not see, and with
- * errors of decoding.
+ * The prompt with its pictures looked at. Rejects with `unsupported` if the model does not see, with errors of
+ * decoding, and with the signal's reason.
  */
-export async function look(model: LoadedModel, prompt: Prompt): Promise<SeenPrompt> {
+export async function look(model: LoadedModel, prompt: Prompt, signal?: AbortSignal): Promise<SeenPrompt> {
   const hasImages =
     prompt.type === 'messages' &&
     Array.isArray(prompt.messages) &&
     prompt.messages.some((message) => isMessage(message) && (message.images?.length ?? 0) > 0)
-  if (model.sight !== undefined && hasImages) return model.sight.look(prompt)
+  if (model.sight !== undefined && hasImages) return model.sight.look(prompt, signal)
   if (!hasImages)
     return { prompt, encode: (...text) => model.text.encode(...text), hold: async () => () => {} }
   throw new HalfbyteError(
@@ -116,7 +116,7 @@ export async function reply(
 ): Promise<Outcome> {
   const options = checkedOptions(request.options)
   const { maxTokens = Number.POSITIVE_INFINITY, stop = [], processors = [], priority, maxToolCalls } = options
-  const seen = await look(model, request.prompt)
+  const seen = await look(model, request.prompt, outlet.signal)
   const text = promptText(model, seen.prompt)
   checkLength(model, request, text)
   const prompt = transcript.encode(text, seen.encode)

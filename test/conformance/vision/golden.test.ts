@@ -15,6 +15,7 @@ import { openFiles } from '../../../src/formats/open-files.ts'
 import type { Pixels } from '../../../src/formats/pixels.ts'
 import type { LoadOptions } from '../../../src/index.ts'
 import { openPool, openRuntime } from '../../../src/runtime/open-runtime.ts'
+import { cutPicture } from '../../../src/vision/cut-picture.ts'
 import { patternAt } from '../../../src/vision/testing/pattern.ts'
 import { serveFiles } from '../../helpers/file-server.ts'
 import { hubFolder, jsonFile, newFile } from '../testing/model-files.ts'
@@ -96,7 +97,7 @@ async function rowsOf(one: Case, files: readonly File[]): Promise<Float32Array> 
   await vision.place(runtime.arena, {})
   const pool = await openPool(runtime, { host, threads: 1, probe: () => undefined })
   try {
-    const tiles = picturesOf(one).flatMap((each) => vision.cut(picture(each)).tiles)
+    const tiles = picturesOf(one).flatMap((each) => cutPicture(vision.rules, picture(each)).tiles)
     return Float32Array.from(tiles.flatMap((tile) => [...vision.encode(pool, vision.patches(tile), tile)]))
   } finally {
     pool.dispose()

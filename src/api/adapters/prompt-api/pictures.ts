@@ -1,5 +1,6 @@
 // Pictures in prompts of the Prompt API. In: the value of a part. Out: what our own messages have for it.
 import { wrongOption } from '../../../base/check-options.ts'
+import { checkSides } from '../../../formats/pixels.ts'
 import type { PictureSource } from '../../types.ts'
 
 /** The pairs of sizes that images, videos, their frames, and canvases have; an image's own come first. */
@@ -12,7 +13,7 @@ const SIDES = [
 
 /**
  * The file, bytes or pixels of a picture, as they are when the prompt is given. Throws TypeError for another
- * value, and `SecurityError` for a picture of another origin.
+ * value, `unsupported` for one above the limits of pictures, and `SecurityError` for one of another origin.
  */
 export function pictureOf(value: unknown): PictureSource {
   if (value instanceof Blob || value instanceof ArrayBuffer) return value
@@ -36,6 +37,7 @@ const isSide = (side: unknown): side is number =>
   typeof side === 'number' && Number.isInteger(side) && side > 0
 
 function drawn(source: CanvasImageSource, width: number, height: number): ImageData {
+  checkSides(width, height)
   const context = new OffscreenCanvas(width, height).getContext('2d')
   if (context === null)
     throw new TypeError(`a picture of ${width} x ${height} pixels cannot be drawn; give a Blob`)

@@ -1,7 +1,9 @@
-// Decodes pictures in the engine's worker.
-import { HalfbyteError, reasonOf } from '../../../base/errors.ts'
-import type { Pixels } from '../../../formats/pixels.ts'
+// Decodes and cuts pictures for the engine: in its worker by the browser, elsewhere by the host.
+import { HalfbyteError, isHalfbyteError, reasonOf } from '../../../base/errors.ts'
+import { checkPicture } from '../../../formats/pictures/check-picture.ts'
+import { checkPixels, checkSides, MOST_FILE_BYTES, type Pixels } from '../../../formats/pixels.ts'
 import type { Host } from '../../../runtime/host.ts'
+import { type CutPicture, type CutRules, cutPicture } from '../../../vision/cut-picture.ts'
 import type { PictureSource } from '../../wire/protocol.ts'
 
 /** Bytes that name the content: the file, or the sizes and pixels. */
@@ -20,23 +22,34 @@ export async function pictureBytes(given: PictureSource): Promise<Uint8Array<Arr
 export const fileOf = (source: PictureSource): Blob | Pixels =>
   source instanceof ArrayBuffer || source instanceof Uint8Array ? new Blob([source as BlobPart]) : source
 
-const MOST_BYTES = 1 << 28
-
 /**
- * The pixels of a picture; of an animated one, those of its first frame. `decode`: where no browser does it.
- * Throws `unsupported` where nothing decodes files, and `format` for a file that is damaged or not a
- * picture.
+ * Decodes and cuts a picture; of an animated one, its first frame. `elsewhere`: where no browser decodes. Throws
+ * `unsupported` for a picture above the limits and where nothing decodes files, `format` for a file that is
+ * damaged or not a picture, and the signal's reason.
  */
-export async function pixelsOf(given: PictureSource, decode: Host['decodePicture']): Promise<Pixels> {
+export async function cutOf(
+  given: PictureSource,
+  rules: CutRules,
+  elsewhere: Host['cutPicture'],
+  signal?: AbortSignal,
+): Promise<CutPicture> {
   const source = fileOf(given)
-  if (!(source instanceof Blob)) return source
-  if (source.size > MOST_BYTES) throw notDecoded(source, `it has more than ${MOST_BYTES} bytes`)
-  if (decode === undefined) return browserPixels(source)
-  try {
-    return await decode(await source.bytes())
-  } catch (cause) {
-    throw notDecoded(source, reasonOf(cause), { cause, give: 'PNG or JPEG' })
+  if (!(source instanceof Blob)) {
+    checkPixels(source)
+    return elsewhere === undefined ? cutPicture(rules, source) : elsewhere(source, rules, signal)
   }
+  if (source.size > MOST_FILE_BYTES) throw notDecoded(source, `it has more than ${MOST_FILE_BYTES} bytes`)
+  try {
+    if (elsewhere !== undefined) return await elsewhere(await source.bytes(), rules, signal)
+    checkPicture(await source.bytes())
+  } catch (cause) {
+    if (isHalfbyteError(cause)) throw cause
+    signal?.throwIfAborted()
+    throw notDecoded(source, reasonOf(cause), { cause, ...(elsewhere && { give: 'PNG or JPEG' }) })
+  }
+  const pixels = await browserPixels(source)
+  signal?.throwIfAborted()
+  return cutPicture(rules, pixels)
 }
 
 async function browserPixels(source: Blob): Promise<Pixels> {
@@ -51,6 +64,7 @@ async function browserPixels(source: Blob): Promise<Pixels> {
   })
   try {
     const { width, height } = bitmap
+    checkSides(width, height)
     const context = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true })
     if (context === null) throw notDecoded(source, 'the browser gives no canvas to read it from')
     context.drawImage(bitmap, 0, 0)

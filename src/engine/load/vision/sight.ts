@@ -1,17 +1,15 @@
 // What a model sees: puts the pictures of a conversation into its prompt, and reads each of them once.
 import { HalfbyteError } from '../../../base/errors.ts'
 import { sha256 } from '../../../base/sha256.ts'
-import type { Pixels } from '../../../formats/pixels.ts'
 import type { InputRange, InputRows } from '../../../generate/schedule/input-rows.ts'
 import type { Sequence } from '../../../generate/schedule/sequence.ts'
 import { isInputWord } from '../../../generate/schedule/step-buffer.ts'
-import type { Host } from '../../../runtime/host.ts'
 import type { CutPicture } from '../../../vision/cut-picture.ts'
 import type { Sides } from '../../../vision/tower.ts'
 import { pictureKeys, pictureMark, splitAtPictures } from '../../chat/picture-marks.ts'
 import type { Message, PictureSource, Prompt } from '../../wire/protocol.ts'
 import type { ModelText, SeenPrompt, Sight } from '../loaded-model.ts'
-import { pictureBytes, pixelsOf } from './picture-file.ts'
+import { pictureBytes } from './picture-file.ts'
 import { readMessages, writtenMessages } from './saved-pictures.ts'
 
 type Tile = CutPicture['tiles'][number]
@@ -20,13 +18,12 @@ interface SightOptions {
   readonly inputs: InputRows
   /** Rows of the language model beside and below each other in a tile. */
   readonly sidesOf: (tile: Tile) => Sides
-  readonly cut: (pixels: Pixels) => CutPicture
+  /** Decodes and cuts a picture. Rejects as `cutOf` does. */
+  readonly cut: (source: PictureSource, signal?: AbortSignal) => Promise<CutPicture>
   /** The rows [rows of the tile][width] of a tile. */
   readonly encode: (tile: Tile) => Float32Array
   readonly text: ModelText
   readonly yieldTask: () => Promise<void>
-  /** Decodes files of pictures. Undefined: the browser does. */
-  readonly decode: Host['decodePicture']
 }
 
 /** What the model reads of a picture: texts, which are encoded with those around them, and ids. */
@@ -46,8 +43,8 @@ export class TowerSight implements Sight {
     this.#options = options
   }
 
-  /** Rejects with errors of decoding, and `unsupported` for pictures of impossible sizes. */
-  async look(prompt: Prompt): Promise<SeenPrompt> {
+  /** Rejects with errors of decoding, `unsupported` for pictures of impossible sizes, or the signal's reason. */
+  async look(prompt: Prompt, signal?: AbortSignal): Promise<SeenPrompt> {
     const sources = new Map<string, PictureSource>()
     this.#fresh.clear()
     const seen: Prompt =
@@ -55,7 +52,7 @@ export class TowerSight implements Sight {
         ? prompt
         : {
             ...prompt,
-            messages: await Promise.all(prompt.messages.map((each) => this.#marked(each, sources))),
+            messages: await Promise.all(prompt.messages.map((each) => this.#marked(each, sources, signal))),
           }
     const { text } = this.#options
     return {
@@ -99,15 +96,18 @@ export class TowerSight implements Sight {
   readonly read = readMessages
 
   /** The message with marks in its text, and without pictures. */
-  async #marked(message: Message, sources: Map<string, PictureSource>): Promise<Message> {
+  async #marked(
+    message: Message,
+    sources: Map<string, PictureSource>,
+    signal: AbortSignal | undefined,
+  ): Promise<Message> {
     const { images = [], ...rest } = message
     if (images.length === 0) return message
     const keys: string[] = []
     for (const source of images) {
       const key = await sha256(await pictureBytes(source))
       sources.set(key, source)
-      if (!this.#known.has(key))
-        this.#learn(key, this.#options.cut(await pixelsOf(source, this.#options.decode)))
+      if (!this.#known.has(key)) this.#learn(key, await this.#options.cut(source, signal))
       keys.push(key)
     }
     return { ...rest, content: pictureKeys(message.content, keys.map(pictureMark)) }
@@ -171,8 +171,8 @@ export class TowerSight implements Sight {
   async #read(key: string, source: PictureSource | undefined, signal: AbortSignal): Promise<Float32Array> {
     if (source === undefined)
       throw new HalfbyteError('internal', `no picture of the prompt has the key ${key}`)
-    const { cut, decode, encode, inputs, yieldTask } = this.#options
-    const { tiles } = this.#fresh.get(key) ?? cut(await pixelsOf(source, decode))
+    const { cut, encode, inputs, yieldTask } = this.#options
+    const { tiles } = this.#fresh.get(key) ?? (await cut(source, signal))
     this.#fresh.delete(key)
     const { starts, rows: count } = this.#rowsOf(tiles)
     const rows = new Float32Array(count * inputs.width)

@@ -5,7 +5,6 @@ import type { RopeConfig } from '../../../arch/config/config.ts'
 import { unbuiltVariant } from '../../../arch/config/fields.ts'
 import type { Weights } from '../../../arch/tensors/names.ts'
 import { HalfbyteError } from '../../../base/errors.ts'
-import type { Pixels } from '../../../formats/pixels.ts'
 import type { ModelFile } from '../../../formats/readers.ts'
 import { InputRows } from '../../../generate/schedule/input-rows.ts'
 import type { Graph } from '../../../graph/nodes.ts'
@@ -13,7 +12,7 @@ import type { Plan, PlanRows } from '../../../graph/plan/plan.ts'
 import type { Host } from '../../../runtime/host.ts'
 import type { Arena } from '../../../runtime/memory/arena.ts'
 import type { Pool } from '../../../runtime/pool.ts'
-import { type CutPicture, cutPicture, patchesOf } from '../../../vision/cut-picture.ts'
+import { type CutPicture, type CutRules, cutRules, patchesOf } from '../../../vision/cut-picture.ts'
 import { GGUF_NAMES, ggufTower } from '../../../vision/gguf-tower.ts'
 import { HF_NAMES, hfTower } from '../../../vision/hf-tower.ts'
 import { QWEN_NAMES, QWEN_WINDOWED_NAMES } from '../../../vision/qwen-tower.ts'
@@ -37,6 +36,7 @@ import type { WeightHooks } from '../load-weights.ts'
 import type { ModelText, Sight } from '../loaded-model.ts'
 import type { PreparedModel } from '../prepare.ts'
 import type { EngineTools } from './engine-tools.ts'
+import { cutOf } from './picture-file.ts'
 import { RowMachine } from './row-machine.ts'
 import { TowerSight } from './sight.ts'
 
@@ -45,7 +45,7 @@ export interface SightHost {
   readonly pool: Pool
   readonly text: ModelText
   readonly yieldTask: () => Promise<void>
-  readonly decode: Host['decodePicture']
+  readonly cutPicture: Host['cutPicture']
 }
 
 interface VisionOptions extends Pick<LoadRequest, 'weights' | 'imageTiles'> {
@@ -156,16 +156,16 @@ export class Vision {
     return result
   }
 
-  /** Throws `unsupported` for a picture of impossible size. */
-  cut(pixels: Pixels): CutPicture {
-    return cutPicture(this.#tower, pixels)
+  /** How it wants pictures to be cut. */
+  get rules(): CutRules {
+    return cutRules(this.#tower)
   }
 
   patches(tile: CutPicture['tiles'][number]): Float32Array {
     return patchesOf(this.#tower, tile)
   }
 
-  sight({ pool, text, yieldTask, decode }: SightHost): Sight {
+  sight({ pool, text, yieldTask, cutPicture }: SightHost): Sight {
     const tower = this.#tower
     return new TowerSight({
       inputs: this.inputs,
@@ -173,11 +173,10 @@ export class Vision {
         const { width, height } = patchesIn(tower, tile)
         return { width: width / tower.merge, height: height / tower.merge }
       },
-      cut: (pixels) => this.cut(pixels),
+      cut: (source, signal) => cutOf(source, this.rules, cutPicture, signal),
       encode: (tile) => this.encode(pool, this.patches(tile), tile),
       text,
       yieldTask,
-      decode,
     })
   }
 }

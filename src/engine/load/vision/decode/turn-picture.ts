@@ -1,5 +1,5 @@
 // The orientation of a JPEG file (Exif 2.32, 4.6.4, tag 274), and pictures turned by it.
-import type { Pixels } from '../../../formats/pixels.ts'
+import type { Pixels } from '../../../../formats/pixels.ts'
 
 const ORIENTATION = 274
 const SHORT = 3
@@ -36,15 +36,15 @@ function exifTurn(tiff: DataView): number {
   return 1
 }
 
-/** The upright picture of one that is stored in this orientation. */
+/** A copy of the upright picture of one that is stored in this orientation; its bytes are aligned to four. */
 export function turned({ width, height, data }: Pixels, turn: number): Pixels {
-  if (turn === 1) return { width, height, data }
+  if (turn === 1) return { width, height, data: data.slice() }
   const swaps = turn >= 5
   const [wide, high] = swaps ? [height, width] : [width, height]
   // Upright rows and columns run along the stored ones, or against them.
   const isFromRight = turn === 2 || turn === 3 || turn === 7 || turn === 8
   const isFromBelow = turn === 3 || turn === 4 || turn === 6 || turn === 7
-  const from = new Uint32Array(new Uint8Array(data).buffer)
+  const from = new Uint32Array(data.buffer, data.byteOffset, width * height)
   const to = new Uint32Array(wide * high)
   for (let y = 0; y < high; y++) {
     for (let x = 0; x < wide; x++) {

@@ -1,0 +1,95 @@
+// The pixels of a JPEG outside a browser, by libjpeg-turbo, which browsers and Pillow use, too: in WebAssembly,
+// with an instance and so a memory for each picture.
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { readJpeg } from '../../../../formats/pictures/jpeg.ts'
+import type { Pixels } from '../../../../formats/pixels.ts'
+import { turned, turnOf } from './turn-picture.ts'
+
+/** TurboJPEG's numbers of pixel formats. */
+const RGBA = 7
+const CMYK = 11
+
+/** The functions of turbojpeg.h that the module exports; pointers and sizes are numbers. */
+interface TurboJpeg {
+  readonly memory: WebAssembly.Memory
+  readonly malloc: (bytes: number) => number
+  readonly tjInitDecompress: () => number
+  readonly tjDecompress2: (
+    handle: number,
+    file: number,
+    fileBytes: number,
+    pixels: number,
+    width: number,
+    pitch: number,
+    height: number,
+    format: number,
+    flags: number,
+  ) => number
+}
+
+let compiled: WebAssembly.Module | undefined
+
+/** In the package, beside this script. The build looks for modules of pages where an address is written out. */
+const BUILT = './jpeg-turbo.wasm'
+
+function turboJpegModule(): WebAssembly.Module {
+  const file = import.meta.url.endsWith('.ts')
+    ? createRequire(import.meta.url).resolve('@cwasm/jpeg-turbo/jpeg-turbo.wasm')
+    : new URL(BUILT, import.meta.url)
+  compiled ??= new WebAssembly.Module(readFileSync(file))
+  return compiled
+}
+
+const unused = () => 0
+
+/** An error ends the instance: libjpeg would jump to where it was called. */
+const fail = () => {
+  throw new Error('its data are damaged')
+}
+
+function openTurboJpeg(): TurboJpeg {
+  const { exports } = new WebAssembly.Instance(turboJpegModule(), {
+    env: { setjmp: unused, longjmp: fail },
+    wasi_snapshot_preview1: {
+      ...{ environ_sizes_get: unused, environ_get: unused, proc_exit: fail },
+      ...{ fd_close: unused, fd_seek: unused, fd_write: unused },
+    },
+  })
+  return exports as unknown as TurboJpeg
+}
+
+/**
+ * The pixels, upright by the file's own orientation. Where the file is cut or damaged, libjpeg fills up what is
+ * missing. Throws as `readJpeg` does, and an `Error` where nothing can be decoded.
+ */
+export function jpegPixels(bytes: Uint8Array): Pixels {
+  const { width, height, channels, end } = readJpeg(bytes)
+  const codec = openTurboJpeg()
+  const file = codec.malloc(end)
+  const pixels = codec.malloc(4 * width * height)
+  if (file === 0 || pixels === 0) throw new Error(`there is no memory for ${width} x ${height} pixels`)
+  new Uint8Array(codec.memory.buffer, file, end).set(bytes.subarray(0, end))
+  const format = channels === 4 ? CMYK : RGBA
+  try {
+    codec.tjDecompress2(codec.tjInitDecompress(), file, end, pixels, width, 4 * width, height, format, 0)
+  } catch (cause) {
+    throw new Error('its data are damaged', { cause })
+  }
+  const data = new Uint8ClampedArray(codec.memory.buffer, pixels, 4 * width * height)
+  if (format === CMYK) inksToColours(data)
+  return turned({ width, height, data }, turnOf(bytes))
+}
+
+/** As Pillow does, which takes inks for inverted, as Adobe writes them: 255 is none. */
+// hot
+function inksToColours(data: Uint8ClampedArray): void {
+  for (let at = 0; at < data.length; at += 4) {
+    const light = data[at + 3]!
+    for (let i = 0; i < 3; i++) {
+      const product = (255 - data[at + i]!) * light + 128
+      data[at + i] = light - (((product >> 8) + product) >> 8)
+    }
+    data[at + 3] = 255
+  }
+}

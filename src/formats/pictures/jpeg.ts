@@ -1,0 +1,130 @@
+// The markers of a JPEG file (ITU-T T.81, annex B). In: a file. Out: the sides of its frame, and a refusal where
+// decoding it would take more memory or work than its size explains. Nothing is decoded here.
+import { checkSides, MOST_SCAN_STEPS, tooMuchWork } from '../pixels.ts'
+
+export interface Jpeg {
+  readonly width: number
+  readonly height: number
+  /** Channels: 1 is grey, 3 are colours, 4 are inks. */
+  readonly channels: number
+  /** Where the file ends for a decoder: after its end marker, or at its last byte. */
+  readonly end: number
+}
+
+interface Channel {
+  readonly id: number
+  /** Blocks of 8 x 8 samples. */
+  readonly blocks: number
+}
+
+interface Frame extends Pick<Jpeg, 'width' | 'height'> {
+  readonly isProgressive: boolean
+  readonly channels: readonly Channel[]
+}
+
+const SOI = 0xd8
+const EOI = 0xd9
+const SOS = 0xda
+/** Frames of 8 bits with Huffman codes: baseline, extended and progressive. */
+const PROGRESSIVE = 0xc2
+/** Markers without a frame that decoders of such frames read or skip: tables, and texts of applications. */
+const isSegment = (marker: number): boolean =>
+  marker === 0xc4 ||
+  marker === 0xdb ||
+  marker === 0xdc ||
+  marker === 0xdd ||
+  marker === 0xfe ||
+  (marker & 0xf0) === 0xe0
+
+/**
+ * Throws `unsupported` for a picture above the limits, and an `Error` with the reason for another kind of JPEG
+ * or a damaged file. Any marker that a decoder might read otherwise than here is refused, so that it finds the
+ * frame and the scans that were counted.
+ */
+export function readJpeg(bytes: Uint8Array): Jpeg {
+  let frame: Frame | undefined
+  let visited = 0
+  let end = bytes.length
+  for (let at = 2; ; ) {
+    const start = nextMarker(bytes, at)
+    if (start === undefined) break
+    const marker = bytes[start + 1]!
+    if (marker === EOI) {
+      end = start + 2
+      break
+    }
+    const content = segmentAt(bytes, start)
+    at = start + 4 + content.length
+    if (marker >= 0xc0 && marker <= PROGRESSIVE) {
+      if (frame !== undefined) throw new Error('it has two frames')
+      frame = readFrame(content, marker === PROGRESSIVE)
+    } else if (marker === SOS) {
+      if (frame === undefined) throw new Error('its pixels come before its frame')
+      visited += scannedBlocks(content, frame)
+    } else if (!isSegment(marker)) throw new Error(`it has the marker 0x${marker.toString(16)}`)
+  }
+  if (frame === undefined || visited === 0) throw new Error('it ends before its pixels')
+  // A byte of a progressive scan, which may only refine, takes as long as a visit, and another one a quarter.
+  const steps = visited + Math.ceil(frame.isProgressive ? end : end / 4)
+  if (steps > MOST_SCAN_STEPS) throw tooMuchWork('steps in its scans', steps, MOST_SCAN_STEPS)
+  const blocks = frame.channels.reduce((sum, each) => sum + each.blocks, 0)
+  // Each block's mean takes a bit, and in a frame that is not progressive its end takes another.
+  const bits = blocks * (frame.isProgressive ? 1 : 2)
+  if (8 * end < bits)
+    throw new Error(`its ${end} bytes are too few for ${frame.width} x ${frame.height} pixels`)
+  return { width: frame.width, height: frame.height, channels: frame.channels.length, end }
+}
+
+/** The place of the next marker, undefined at the end. Stuffed bytes and restarts are data of a scan. */
+function nextMarker(bytes: Uint8Array, from: number): number | undefined {
+  for (let at = bytes.indexOf(0xff, from); at >= 0 && at + 1 < bytes.length; ) {
+    const marker = bytes[at + 1]!
+    const isData = marker === 0 || (marker >= 0xd0 && marker <= 0xd7)
+    if (marker !== 0xff && !isData) {
+      if (marker === SOI) throw new Error('it begins twice')
+      return at
+    }
+    at = bytes.indexOf(0xff, at + (marker === 0xff ? 1 : 2))
+  }
+  return undefined
+}
+
+function segmentAt(bytes: Uint8Array, marker: number): Uint8Array {
+  const length = (bytes[marker + 2] ?? 0) * 256 + (bytes[marker + 3] ?? 0)
+  if (length < 2 || marker + 2 + length > bytes.length) throw new Error('it ends early')
+  return bytes.subarray(marker + 4, marker + 2 + length)
+}
+
+function readFrame(content: Uint8Array, isProgressive: boolean): Frame {
+  const [depth = 0, high = 0, low = 0, wide = 0, narrow = 0, count = 0] = content
+  if (depth !== 8) throw new Error(`it has ${depth} bits a sample, and 8 are decoded`)
+  const [height, width] = [high * 256 + low, wide * 256 + narrow]
+  checkSides(width, height)
+  if (![1, 3, 4].includes(count) || content.length !== 6 + 3 * count)
+    throw new Error(`it has ${count} channels, and 1, 3 or 4 are decoded`)
+  const given = Array.from({ length: count }, (_, index) => {
+    const [id = 0, factors = 0] = content.subarray(6 + 3 * index)
+    return { id, across: factors >> 4, down: factors & 15 }
+  })
+  if (given.some(({ across, down }) => across < 1 || across > 4 || down < 1 || down > 4))
+    throw new Error('it has channels of impossible sizes')
+  const unitWidth = 8 * Math.max(...given.map(({ across }) => across))
+  const unitHeight = 8 * Math.max(...given.map(({ down }) => down))
+  const units = Math.ceil(width / unitWidth) * Math.ceil(height / unitHeight)
+  const channels = given.map(({ id, across, down }) => ({ id, blocks: units * across * down }))
+  return { width, height, isProgressive, channels }
+}
+
+/** Blocks of the channels of a scan. */
+function scannedBlocks(content: Uint8Array, { channels }: Frame): number {
+  const [count = 0] = content
+  if (count < 1 || count > 4 || content.length !== 4 + 2 * count) throw new Error('it has a damaged scan')
+  let blocks = 0
+  for (let index = 0; index < count; index++) {
+    const id = content[1 + 2 * index]
+    const channel = channels.find((each) => each.id === id)
+    if (channel === undefined) throw new Error('a scan has a channel that its frame lacks')
+    blocks += channel.blocks
+  }
+  return blocks
+}
